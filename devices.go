@@ -8,8 +8,9 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/experts"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/tuning"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
@@ -37,7 +38,7 @@ type Devices struct {
 	// Threads is the number of threads on the CPU; 0 means all.
 	Threads int
 	// Events are functions that a fit calls while it computes.
-	Events fit.Events
+	Events problem.Events
 }
 
 // OpenDevices are devices that are ready to compute.
@@ -65,18 +66,18 @@ func (d Devices) Open(ctx context.Context, w device.Workload) (*OpenDevices, err
 	return o, nil
 }
 
-// CheckModel returns a [*fit.OptionError] if the method does not exist or does not suit a
+// CheckModel returns a [*problem.OptionError] if the method does not exist or does not suit a
 // fitted model: local experts have a method of their own.
 func (d Devices) CheckModel(m *gp.Model) error {
-	var o fit.Options
+	var o problem.Options
 	if m.Experts != nil {
 		o.Experts = experts.Name
 	}
-	_, err := fit.FindMethod(d.Method, Methods(), o)
+	_, err := problem.FindMethod(d.Method, Methods(), o)
 	return err
 }
 
-// OpenFallback returns a function for [fit.Events] that opens the fallback during a
+// OpenFallback returns a function for [problem.Events] that opens the fallback during a
 // fit, or nil if there is no fallback.
 func (d Devices) OpenFallback() func(ctx context.Context) (device.Backend, error) {
 	if d.Fallback == "" {
@@ -95,7 +96,7 @@ func (d Devices) options() device.Options { return device.Options{Threads: d.Thr
 
 // CheckMemory returns a [*device.MemoryError] if one of the devices has too little memory
 // for the job.
-func (o *OpenDevices) CheckMemory(job *fit.Job) error {
+func (o *OpenDevices) CheckMemory(job *tuning.Job) error {
 	for _, b := range o.Backends {
 		if err := job.CheckMemory(b); err != nil {
 			return err

@@ -46,14 +46,14 @@
 //
 // Errors that a program may want to distinguish have types:
 //
-//   - [*fit.DataError]: a table that cannot be fitted, or slices of unequal lengths;
-//   - [*fit.OptionError]: an option that does not suit the problem;
+//   - [*problem.DataError]: a table that cannot be fitted, or slices of unequal lengths;
+//   - [*problem.OptionError]: an option that does not suit the problem;
 //   - [*kernel.ParseError], [*kernel.CompileError]: a mistake in the kernel's text, or
 //     a kernel that does not suit the columns;
 //   - *mean.ParseError: a mistake in the text of the mean function;
 //   - [*device.UnavailableError], [*device.MemoryError], [*device.LostError]: a device
 //     that cannot be used, is too small, or failed;
-//   - [*fit.CancelledError]: the context ended first; it wraps [context.Canceled];
+//   - [*problem.CancelledError]: the context ended first; it wraps [context.Canceled];
 //   - [*gp.FileError]: a model file that cannot be read or written;
 //   - [*gp.ShapeError], [*gp.RangeError]: rows to predict with a wrong number of columns,
 //     or too far away for double precision;
@@ -64,7 +64,7 @@
 // docs/library.md in the source has longer examples: tables from files, progress and
 // cancellation, user-defined kernels, batches. Then:
 //
-//   - package fit has [fit.Options], [fit.Report], cross-validation and the comparison
+//   - package fit has [problem.Options], [summary.Report], cross-validation and the comparison
 //     of kernels;
 //   - package gp has [gp.Posterior]: terms, gradients, covariances, several targets;
 //   - package kernel lists the kernels and has [kernel.Family] for user-defined kernels;

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"gpfit"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -51,11 +51,11 @@ func ExampleDevices_FitData() {
 		data.Test = append(data.Test, i%8 == 3)
 	}
 	iterations := 0
-	devices := gpfit.Devices{Events: fit.Events{OnIteration: func(descent.Iteration) { iterations++ }}}
+	devices := gpfit.Devices{Events: problem.Events{OnIteration: func(descent.Iteration) { iterations++ }}}
 	model, err := devices.FitData(context.Background(), data, gpfit.Options{
 		Kernel:   "rbf(ard)",
 		Mean:     "linear",
-		Priors:   []fit.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-7, 1}}}},
+		Priors:   []problem.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-7, 1}}}},
 		Settings: hyperopt.Settings{Restarts: 2},
 	})
 	if err != nil {

@@ -6,18 +6,19 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
 
-// Options configures a fit; see [fit.Options] for the fields. The zero value is ready
+// Options configures a fit; see [problem.Options] for the fields. The zero value is ready
 // to use.
-type Options = fit.Options
+type Options = problem.Options
 
 // Data is a table in row-major slices. In addition to the arguments of [Fit], it has
-// names, several targets, known noise and held-out rows; see [fit.Data] for the
+// names, several targets, known noise and held-out rows; see [problem.Data] for the
 // fields.
-type Data = fit.Data
+type Data = problem.Data
 
 // Fit tunes the hyperparameters on the rows x, all of the same length, and their
 // targets y, and returns the model. It chooses the device. The caller closes the
@@ -42,7 +43,7 @@ func Load(ctx context.Context, path string, kernels ...*kernel.Family) (*Model, 
 // Fit is the function [Fit] on these devices.
 func (d Devices) Fit(ctx context.Context, x [][]float64, y []float64, opts Options) (*Model, error) {
 	if len(x) == 0 {
-		return nil, &fit.DataError{Msg: "there are no rows to fit"}
+		return nil, &problem.DataError{Msg: "there are no rows to fit"}
 	}
 	columns := len(x[0])
 	rows, err := flatten(x, columns)
@@ -56,7 +57,7 @@ func (d Devices) Fit(ctx context.Context, x [][]float64, y []float64, opts Optio
 // run in parallel.
 //
 // If ctx is cancelled, FitData returns the best model so far together with a
-// [*fit.CancelledError], unless it has not evaluated any point or
+// [*problem.CancelledError], unless it has not evaluated any point or
 // Options.DiscardCancelled is set. With any other error the model is nil. Unless
 // Events.Fallback is set, the fallback of d replaces a device that fails, with a
 // warning in the report.
@@ -65,7 +66,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if events.Fallback == nil {
 		events.Fallback = d.OpenFallback()
 	}
-	if _, err := fit.FindMethod(d.Method, Methods(), opts); err != nil {
+	if _, err := problem.FindMethod(d.Method, Methods(), opts); err != nil {
 		return nil, err
 	}
 	job, err := fit.Prepare(data, opts, events)
@@ -80,7 +81,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 		opened.Close()
 		return nil, err
 	}
-	outcome, err := job.Fit(ctx, opened.Backends...)
+	outcome, err := fit.Run(ctx, job, opened.Backends...)
 	if outcome == nil {
 		opened.Close()
 		return nil, err
@@ -118,12 +119,12 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 }
 
 // flatten copies rows with the given number of columns to one row-major slice. It
-// returns a [*fit.DataError] for a row of another length.
+// returns a [*problem.DataError] for a row of another length.
 func flatten(x [][]float64, columns int) ([]float64, error) {
 	flat := make([]float64, 0, len(x)*columns)
 	for i, row := range x {
 		if len(row) != columns {
-			return nil, &fit.DataError{Msg: fmt.Sprintf("row %d (from 0) has %d columns, but row 0 has %d", i, len(row), columns)}
+			return nil, &problem.DataError{Msg: fmt.Sprintf("row %d (from 0) has %d columns, but row 0 has %d", i, len(row), columns)}
 		}
 		flat = append(flat, row...)
 	}

@@ -15,6 +15,7 @@ import (
 	"gpfit"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -51,7 +52,7 @@ func TestFitPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := fit.Prepare(fit.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, fit.Events{})
+	job, err := fit.Prepare(problem.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestFitPredict(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	outcome, err := job.Fit(t.Context(), opened.Backends...)
+	outcome, err := fit.Run(t.Context(), job, opened.Backends...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestErrors(t *testing.T) {
 		"ragged":      {append(slices.Clone(x[:19]), []float64{1}), y, gpfit.Options{}},
 	} {
 		m, err := gpfit.Fit(t.Context(), c.x, c.y, c.o)
-		var data *fit.DataError
+		var data *problem.DataError
 		if m != nil || !errors.As(err, &data) {
 			t.Errorf("%s: %v, want a DataError", name, err)
 		}
@@ -183,13 +184,13 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
 	o := gpfit.Options{Checkpoint: filepath.Join(dir, "checkpoint")}
-	watched := gpfit.Devices{Events: fit.Events{OnIteration: func(it descent.Iteration) {
+	watched := gpfit.Devices{Events: problem.Events{OnIteration: func(it descent.Iteration) {
 		if it.Iteration == 3 {
 			cancel()
 		}
 	}}}
 	m, err := watched.Fit(ctx, x, y, o)
-	var cancelled *fit.CancelledError
+	var cancelled *problem.CancelledError
 	if m == nil || !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 )
 
@@ -27,7 +28,7 @@ type Model struct {
 	posterior *gp.Posterior
 	device    string
 	warnings  []string
-	report    *fit.Report
+	report    *summary.Report
 	// saved is called once the model is in a file; close frees memory and devices.
 	saved  func() error
 	close  func()
@@ -188,7 +189,7 @@ func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }
 // Report returns the result of the fit: the likelihood and its terms, parameters in
 // both units, status and evaluations, scores of held-out rows, and warnings. It is
 // nil for a model from a file.
-func (m *Model) Report() *fit.Report { return m.report }
+func (m *Model) Report() *summary.Report { return m.report }
 
 // Warnings returns the ways in which the fit departed from the request, such as a
 // constant column or the use of a fallback device.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 )
 
@@ -19,7 +19,7 @@ import (
 //
 // Errors: [*gp.ShapeError], [*gp.NoiseError], [*gp.RangeError], [*device.NotPDError],
 // [*device.MemoryError].
-func (m *Model) Update(ctx context.Context, x [][]float64, y []float64) (*Model, *fit.UpdateReport, error) {
+func (m *Model) Update(ctx context.Context, x [][]float64, y []float64) (*Model, *summary.UpdateReport, error) {
 	rows, err := m.rows(x)
 	if err != nil {
 		return nil, nil, err
@@ -28,7 +28,7 @@ func (m *Model) Update(ctx context.Context, x [][]float64, y []float64) (*Model,
 }
 
 // UpdateData is Update for rows in slices, with several targets or known noise.
-func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *fit.UpdateReport, error) {
+func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *summary.UpdateReport, error) {
 	began := time.Now()
 	prog, err := m.model.Program()
 	if err != nil {
@@ -40,19 +40,19 @@ func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *fit.U
 		return nil, nil, err
 	}
 	var out *Model
-	var report *fit.UpdateReport
+	var report *summary.UpdateReport
 	err = m.use(func(p *gp.Posterior) error {
 		posterior, extension, err := p.Extend(ctx, opened.Backends[0], add)
 		if err != nil {
 			return err
 		}
-		if report, err = fit.NewUpdateReport(m.model, posterior.Whole(), extension); err != nil {
+		if report, err = summary.NewUpdateReport(m.model, posterior.Whole(), extension); err != nil {
 			_ = posterior.Close()
 			return err
 		}
 		report.Device, report.Seconds = opened.Backends[0].Info().Name, time.Since(began).Seconds()
 		out = loaded(posterior.Whole(), posterior, opened)
-		out.model.Record, err = fit.UpdatedRecord(m.model.Record, report)
+		out.model.Record, err = summary.UpdatedRecord(m.model.Record, report)
 		return err
 	})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
@@ -425,19 +425,19 @@ seeds: [5]
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := fit.Options{
+	want := problem.Options{
 		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", RequirePSD: true, MaxJitter: 0.1,
-		Set:    []fit.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
-		Fix:    []fit.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
-		Bounds: []fit.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
-		Ties:   []fit.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: fit.MeanFree,
-		Objective: fit.LOO, LeaveOneOut: true, StdErrors: true,
+		Set:    []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
+		Fix:    []problem.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}, {Name: "signal_variance"}},
+		Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 4}},
+		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: problem.MeanFree,
+		Objective: problem.LOO, LeaveOneOut: true, StdErrors: true,
 	}
 	density, err := graph.ParsePrior("lognormal(0, 1)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.Priors = []fit.ParameterPrior{{Name: "lengthscale", Density: density}}
+	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
 	values, err := jobs[0].Values()
 	got := values.Fit

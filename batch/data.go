@@ -7,9 +7,11 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
+	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 
@@ -27,7 +29,7 @@ type loader struct {
 type loaded struct {
 	once  sync.Once
 	users int
-	data  fit.Data
+	data  problem.Data
 	table *table.Table // the rows, for masks
 	masks map[int][]bool
 	err   error
@@ -75,7 +77,7 @@ func (l *loader) release(j spec.JobSpec) {
 }
 
 // data returns the table of a job with its split.
-func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
+func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
 	l.mu.Lock()
 	key := l.keys[j.ID]
 	t := l.tables[key]
@@ -97,7 +99,7 @@ func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 			mask, err = table.SelectMask(j.SplitMask, mask, t.table)
 		}
 		if err != nil {
-			return fit.Data{}, err
+			return problem.Data{}, err
 		}
 		t.masks[j.MaskColumn] = mask
 	}
@@ -106,19 +108,19 @@ func (l *loader) data(j spec.JobSpec) (fit.Data, error) {
 	return d, nil
 }
 
-func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
+func (l *loader) read(j spec.JobSpec) (problem.Data, *table.Table, error) {
 	for _, path := range []string{j.Path, j.SplitMask} {
 		want, known := l.hashes[path]
 		if path == "" || !known {
 			continue
 		}
 		if in, err := rundir.HashInput(path); err == nil && in.SHA256 != want {
-			return fit.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
+			return problem.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
 	v, err := l.values(j)
 	if err != nil {
-		return fit.Data{}, nil, err
+		return problem.Data{}, nil, err
 	}
 	o := v.Data
 	o.Formats = l.formats
@@ -127,7 +129,7 @@ func (l *loader) read(j spec.JobSpec) (fit.Data, *table.Table, error) {
 	}
 	t, err := o.ReadTable(j.Path, nil)
 	if err != nil {
-		return fit.Data{}, nil, err
+		return problem.Data{}, nil, err
 	}
 	d := o.Data(t)
 	t.X, t.Y = nil, nil
@@ -140,7 +142,7 @@ func (l *loader) values(j spec.JobSpec) (option.Values, error) {
 	if err != nil {
 		return v, err
 	}
-	method, err := fit.FindMethod(v.Compute.Method, l.methods, v.Fit)
+	method, err := problem.FindMethod(v.Compute.Method, l.methods, v.Fit)
 	if method != nil {
 		v.Data.Method = method
 	}
@@ -149,7 +151,7 @@ func (l *loader) values(j spec.JobSpec) (option.Values, error) {
 
 // prepare reads a job's data and prepares its fit, with the options that change, unless
 // nil, has changed.
-func (l *loader) prepare(j spec.JobSpec, events fit.Events, change func(*fit.Options)) (*fit.Job, error) {
+func (l *loader) prepare(j spec.JobSpec, events problem.Events, change func(*problem.Options)) (*tuning.Job, error) {
 	v, err := l.values(j)
 	if err != nil {
 		return nil, err

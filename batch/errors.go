@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/journal"
 	"gpfit/internal/rundir"
 	"gpfit/kernel"
@@ -54,7 +54,7 @@ func kindOf(err error) string {
 		return KindNotPD
 	case isData(err), as[*device.NonFiniteError](err), errors.Is(err, fs.ErrNotExist):
 		return KindData
-	case as[*fit.OptionError](err), as[*kernel.ParseError](err), as[*kernel.CompileError](err), as[*kernel.KernelhoodError](err):
+	case as[*problem.OptionError](err), as[*kernel.ParseError](err), as[*kernel.CompileError](err), as[*kernel.KernelhoodError](err):
 		return KindOption
 	}
 	return KindOther
@@ -126,7 +126,7 @@ func Changed(r *rundir.Run) error {
 
 // isData reports whether the input, and not the machine, caused an error.
 func isData(err error) bool {
-	return as[*table.Error](err) || as[*fit.DataError](err)
+	return as[*table.Error](err) || as[*problem.DataError](err)
 }
 
 func firstLine(err error) string {

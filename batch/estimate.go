@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/rundir"
 )
 
@@ -51,7 +51,7 @@ func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.D
 
 // workload describes the evaluations of a planned job.
 func workload(j rundir.PlannedJob) device.Workload {
-	return fit.Criterion(value(j.Options.Objective)).Workload(j.N, j.D, fit.EvenFolds(j.N, value(j.Options.Folds)))
+	return problem.Criterion(value(j.Options.Objective)).Workload(j.N, j.D, problem.EvenFolds(j.N, value(j.Options.Folds)))
 }
 
 // estimate plans a job on a backend, which may be nil.

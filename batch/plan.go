@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/table"
@@ -137,7 +137,7 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 	if ok {
 		return size
 	}
-	if job, err := s.load.prepare(j, fit.Events{}, nil); err != nil {
+	if job, err := s.load.prepare(j, problem.Events{}, nil); err != nil {
 		size.err = err
 	} else {
 		size.n, size.d = job.N(), job.D()

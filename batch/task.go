@@ -14,8 +14,11 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/rundir"
+	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
@@ -32,7 +35,7 @@ type task struct {
 	passed int // number of jobs that have overtaken this one
 
 	prepare  sync.Once
-	prepared *fit.Job
+	prepared *tuning.Job
 	err      error
 
 	// at is the place, began is the time when the task took it, and placed reports
@@ -140,17 +143,17 @@ func (r *runner) mayRetry(t *task, kind string) bool {
 }
 
 // ready reads and checks the job on the first call.
-func (r *runner) ready(t *task) (*fit.Job, error) {
+func (r *runner) ready(t *task) (*tuning.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
 		// The report has the warnings.
-		events := fit.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
+		events := problem.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
 		if name := value(t.job.Options.Fallback); name != "" {
 			events.Fallback = func(ctx context.Context) (device.Backend, error) {
 				return r.pool.open(ctx, name, t.key())
 			}
 		}
-		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *fit.Options) {
+		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *problem.Options) {
 			o.Checkpoint, o.DiscardCancelled = r.run.Path("checkpoints", t.job.ID), true
 		})
 	})
@@ -164,7 +167,7 @@ func (r *runner) iteration(t *task, it descent.Iteration) {
 
 // compute fits the job and writes the model. It frees the device and calls computed
 // before it writes, unless the model file includes the factor.
-func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *fit.Report, err error) {
+func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *summary.Report, err error) {
 	defer recoverTo(&err)
 	prepared, err := r.ready(t)
 	if err != nil {
@@ -178,7 +181,7 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 	if t.gate != nil {
 		b = &gated{b, t.gate, ctx.Done()}
 	}
-	o, err := prepared.Fit(ctx, b)
+	o, err := fit.Run(ctx, prepared, b)
 	if err != nil {
 		if o != nil {
 			o.Close()

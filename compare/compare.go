@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
 )
@@ -53,7 +53,7 @@ type Options struct {
 	// Kernels are the kernels of the Gaussian process in text form, each a method of its
 	// own; nil means the kernel of the fit's options.
 	Kernels []string
-	// Folds is the number of folds if no rows are held out; 0 means fit.DefaultFolds.
+	// Folds is the number of folds if no rows are held out; 0 means problem.DefaultFolds.
 	Folds int
 	// RankBy is the score that decides; empty means ByRMSE.
 	RankBy RankBy
@@ -65,7 +65,7 @@ type Options struct {
 	// OnStep, if not nil, is called before each fit.
 	OnStep func(Step)
 	// Events are those of the fits of the Gaussian process.
-	Events fit.Events
+	Events problem.Events
 }
 
 // NamedMethod is a method under the name that results give it.
@@ -91,11 +91,11 @@ type Step struct {
 // Standardize and the seed count for all methods, and the objective cannot have folds. Rows
 // that data or opts hold out are the rows to predict; if there are none, the rows are divided into folds, and each fold is predicted
 // by fits to the others. A method that fails is an entry with its error, and the others go
-// on. If ctx is cancelled, Run returns what is done, with a [*fit.CancelledError]; the
+// on. If ctx is cancelled, Run returns what is done, with a [*problem.CancelledError]; the
 // result is nil if nothing is done. A Gaussian process needs at least one backend, and uses
-// all. Errors: [*fit.OptionError], [*fit.DataError] and those of the text of a kernel,
+// all. Errors: [*problem.OptionError], [*problem.DataError] and those of the text of a kernel,
 // before any fit; and an error if no method could be fitted.
-func Run(ctx context.Context, data fit.Data, opts fit.Options, c Options, backends ...device.Backend) (*Result, error) {
+func Run(ctx context.Context, data problem.Data, opts problem.Options, c Options, backends ...device.Backend) (*Result, error) {
 	began := time.Now()
 	r, err := newRunner(data, opts, c, backends)
 	if err != nil {
@@ -103,7 +103,7 @@ func Run(ctx context.Context, data fit.Data, opts fit.Options, c Options, backen
 	}
 	stopped := r.run(ctx)
 	if stopped != nil && !slices.ContainsFunc(r.trials, func(t Trial) bool { return t.done() }) {
-		return nil, &fit.CancelledError{Msg: "interrupted before the first fit was done"}
+		return nil, &problem.CancelledError{Msg: "interrupted before the first fit was done"}
 	}
 	result := r.result()
 	if err := result.noneDone(); err != nil {
@@ -115,7 +115,7 @@ func Run(ctx context.Context, data fit.Data, opts fit.Options, c Options, backen
 	result.Seconds = time.Since(began).Seconds()
 	if stopped != nil {
 		result.Stopped = fmt.Sprintf("interrupted after %d of %d fits", r.finished, r.total())
-		return result, &fit.CancelledError{Msg: result.Stopped}
+		return result, &problem.CancelledError{Msg: result.Stopped}
 	}
 	return result, nil
 }
@@ -133,5 +133,5 @@ func (r *Result) noneDone() error {
 }
 
 func optionError(name, value, format string, args ...any) error {
-	return &fit.OptionError{Option: name, Value: value, Msg: fmt.Sprintf(format, args...)}
+	return &problem.OptionError{Option: name, Value: value, Msg: fmt.Sprintf(format, args...)}
 }

@@ -16,6 +16,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
@@ -66,12 +67,12 @@ func (f fixed) Predict(x mat.Matrix) (baseline.Prediction, error) {
 func only(own ...NamedMethod) Options { return Options{Methods: []string{}, Own: own} }
 
 // asIs leaves the numbers of a table as they are.
-var asIs = fit.Options{Standardize: gp.StandardizeNone}
+var asIs = problem.Options{Standardize: gp.StandardizeNone}
 
 // waves is a table of n rows with a nonlinear target.
-func waves(n int) fit.Data {
+func waves(n int) problem.Data {
 	r := rand.New(rand.NewPCG(3, 4))
-	d := fit.Data{N: n, D: 2}
+	d := problem.Data{N: n, D: 2}
 	for range n {
 		a, b := 6*r.Float64(), r.NormFloat64()
 		d.X = append(d.X, a, b)
@@ -83,7 +84,7 @@ func waves(n int) fit.Data {
 // TestScores compares scores with numbers worked out by hand: the held-out targets are 4, 7
 // and 1, the predictions 3, 4 and 5 with variance 4.
 func TestScores(t *testing.T) {
-	data := fit.Data{
+	data := problem.Data{
 		X: []float64{0, 1, 2, 3, 4, 5}, Y: []float64{1, 2, 3, 4, 7, 1}, N: 6, D: 1,
 		Test: []bool{false, false, false, true, true, true},
 	}
@@ -114,12 +115,12 @@ func TestScores(t *testing.T) {
 // TestProcess compares the scores of the Gaussian process with those of the same fit.
 func TestProcess(t *testing.T) {
 	data := waves(60)
-	o := fit.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
-	job, err := fit.Prepare(data, o, fit.Events{})
+	o := problem.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
+	job, err := fit.Prepare(data, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := job.Fit(t.Context(), backend)
+	out, err := fit.Run(t.Context(), job, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestProcess(t *testing.T) {
 
 // TestRanking tests the order by both scores, with methods that have no density or fail.
 func TestRanking(t *testing.T) {
-	data := fit.Data{N: 20, D: 1}
+	data := problem.Data{N: 20, D: 1}
 	for i := range data.N {
 		data.X, data.Y = append(data.X, float64(i)), append(data.Y, float64(i)+0.5*math.Cos(float64(i)))
 	}
@@ -211,7 +212,7 @@ func TestRanking(t *testing.T) {
 // TestSizes checks that subsets are nested, random, and leave the rows to predict alone.
 func TestSizes(t *testing.T) {
 	data := waves(50)
-	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, fit.Options{HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
+	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
 	r, err := newRunner(data, held, o, []device.Backend{backend})
 	if err != nil {
 		t.Fatal(err)
@@ -273,14 +274,14 @@ func TestFolds(t *testing.T) {
 	for i := range data.N {
 		data.Group = append(data.Group, fmt.Sprint(i%7))
 	}
-	r, err := Run(t.Context(), data, fit.Options{}, Options{Methods: []string{"mean", "ridge"}, Folds: 3})
+	r, err := Run(t.Context(), data, problem.Options{}, Options{Methods: []string{"mean", "ridge"}, Folds: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Split.Folds != 3 || r.Split.Group != "group" || *r.Methods[1].Difference.StdError <= 0 {
 		t.Errorf("split %v, difference %+v", r.Split, r.Methods[1].Difference)
 	}
-	folds, _, err := newFolds(data, fit.Options{}, 3)
+	folds, _, err := newFolds(data, problem.Options{}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestFolds(t *testing.T) {
 		}
 	}
 	data.Group = nil
-	folds, split, err := newFolds(data, fit.Options{Blocks: true}, 4)
+	folds, split, err := newFolds(data, problem.Options{Blocks: true}, 4)
 	if err != nil || split.Seed != nil {
 		t.Fatal(err, split)
 	}
@@ -304,7 +305,7 @@ func TestFolds(t *testing.T) {
 		}
 	}
 	// A hold-out of consecutive rows is their end.
-	folds, _, err = newFolds(data, fit.Options{Blocks: true, HoldOut: 4}, 0)
+	folds, _, err = newFolds(data, problem.Options{Blocks: true, HoldOut: 4}, 0)
 	if err != nil || !slices.Equal(folds[0].test, []int{26, 27, 28, 29}) {
 		t.Errorf("the hold-out is %v, %v", folds, err)
 	}
@@ -328,7 +329,7 @@ func TestInterruption(t *testing.T) {
 		return Run(ctx, data, asIs, o)
 	}
 	r, err := run(2)
-	var cancelled *fit.CancelledError
+	var cancelled *problem.CancelledError
 	if !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) || r == nil {
 		t.Fatalf("result %v, error %v", r, err)
 	}
@@ -347,12 +348,12 @@ func TestInterruption(t *testing.T) {
 	if !errors.As(err, &cancelled) || r == nil || r.Methods[0].Method != "a" || r.Methods[1].Status != Unfinished || r.Methods[1].Rank != 0 {
 		t.Errorf("interrupted in the first fold: %+v, %v", r, err)
 	}
-	if one, err := Run(t.Context(), fit.Data{X: []float64{0, 1, 2}, Y: []float64{0, 2, 1}, N: 3, D: 1}, fit.Options{HoldOut: 1}, Options{Methods: []string{"mean", "ridge"}}); err != nil || !strings.Contains(one.Verdict, "too few rows or folds") {
+	if one, err := Run(t.Context(), problem.Data{X: []float64{0, 1, 2}, Y: []float64{0, 2, 1}, N: 3, D: 1}, problem.Options{HoldOut: 1}, Options{Methods: []string{"mean", "ridge"}}); err != nil || !strings.Contains(one.Verdict, "too few rows or folds") {
 		t.Errorf("one held-out row: %v, %v", one, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Run(ctx, data, fit.Options{}, Options{Methods: []string{"mean"}}); r != nil || !errors.As(err, &cancelled) {
+	if r, err := Run(ctx, data, problem.Options{}, Options{Methods: []string{"mean"}}); r != nil || !errors.As(err, &cancelled) {
 		t.Errorf("cancelled before the first fit: %v, %v", r, err)
 	}
 }
@@ -373,35 +374,35 @@ func TestMistakes(t *testing.T) {
 	gap.X[5] = math.NaN()
 	process := []string{"gp"}
 	for name, c := range map[string]struct {
-		data fit.Data
-		opts fit.Options
+		data problem.Data
+		opts problem.Options
 		o    Options
 		want string
 	}{
-		"method":    {data, fit.Options{}, Options{Methods: []string{"rigde"}}, `option methods "rigde": must be some of [mean ridge`},
-		"twice":     {data, fit.Options{}, Options{Methods: []string{"ridge", "ridge"}}, "option methods ridge: is given twice"},
-		"none":      {data, fit.Options{}, Options{Methods: []string{}}, "names no method"},
-		"kernel":    {data, fit.Options{}, Options{Methods: process, Kernels: []string{"rbff"}}, `unknown kernel "rbff"`},
-		"kernels":   {data, fit.Options{}, Options{Methods: process, Kernels: []string{"rbf", "rbf"}}, "option kernel gp rbf: is given twice"},
-		"parameter": {data, fit.Options{Set: []fit.Assignment{{Name: "length", Value: 1}}}, Options{Methods: process}, "length"},
-		"score":     {data, fit.Options{}, Options{RankBy: "mae"}, `option score "mae": must be rmse or nlpd`},
-		"size":      {data, fit.Options{}, Options{Methods: []string{"mean"}, Sizes: []int{0}}, "option sizes 0: must be numbers of rows, from 1"},
-		"folds":     {data, fit.Options{}, Options{Folds: 13}, "13 folds of 12 rows"},
-		"both":      {both, fit.Options{}, Options{Folds: 3}, "option folds 3: cannot be combined with held-out rows"},
-		"mask":      {masked, fit.Options{}, Options{}, "holds out no row"},
-		"targets":   {targets, fit.Options{}, Options{}, "compare each target separately"},
-		"flat":      {flat, fit.Options{}, Options{Methods: []string{"mean"}}, "is constant over the training rows"},
-		"gap":       {gap, fit.Options{}, Options{Methods: []string{"mean"}}, "is NaN, not a finite number"},
-		"curves":    {data, fit.Options{}, Options{Methods: []string{"mean"}, Curves: true}, "curves run over one input, but the table has 2"},
-		"objective": {data, fit.Options{Objective: fit.CV}, Options{Methods: process}, "cannot have folds in a comparison"},
-		"hold-out":  {data, fit.Options{HoldOut: 12}, Options{}, "nothing is left to train on"},
+		"method":    {data, problem.Options{}, Options{Methods: []string{"rigde"}}, `option methods "rigde": must be some of [mean ridge`},
+		"twice":     {data, problem.Options{}, Options{Methods: []string{"ridge", "ridge"}}, "option methods ridge: is given twice"},
+		"none":      {data, problem.Options{}, Options{Methods: []string{}}, "names no method"},
+		"kernel":    {data, problem.Options{}, Options{Methods: process, Kernels: []string{"rbff"}}, `unknown kernel "rbff"`},
+		"kernels":   {data, problem.Options{}, Options{Methods: process, Kernels: []string{"rbf", "rbf"}}, "option kernel gp rbf: is given twice"},
+		"parameter": {data, problem.Options{Set: []problem.Assignment{{Name: "length", Value: 1}}}, Options{Methods: process}, "length"},
+		"score":     {data, problem.Options{}, Options{RankBy: "mae"}, `option score "mae": must be rmse or nlpd`},
+		"size":      {data, problem.Options{}, Options{Methods: []string{"mean"}, Sizes: []int{0}}, "option sizes 0: must be numbers of rows, from 1"},
+		"folds":     {data, problem.Options{}, Options{Folds: 13}, "13 folds of 12 rows"},
+		"both":      {both, problem.Options{}, Options{Folds: 3}, "option folds 3: cannot be combined with held-out rows"},
+		"mask":      {masked, problem.Options{}, Options{}, "holds out no row"},
+		"targets":   {targets, problem.Options{}, Options{}, "compare each target separately"},
+		"flat":      {flat, problem.Options{}, Options{Methods: []string{"mean"}}, "is constant over the training rows"},
+		"gap":       {gap, problem.Options{}, Options{Methods: []string{"mean"}}, "is NaN, not a finite number"},
+		"curves":    {data, problem.Options{}, Options{Methods: []string{"mean"}, Curves: true}, "curves run over one input, but the table has 2"},
+		"objective": {data, problem.Options{Objective: problem.CV}, Options{Methods: process}, "cannot have folds in a comparison"},
+		"hold-out":  {data, problem.Options{HoldOut: 12}, Options{}, "nothing is left to train on"},
 	} {
 		r, err := Run(t.Context(), c.data, c.opts, c.o, backend)
 		if r != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Run(t.Context(), data, fit.Options{}, Options{Methods: process}); err == nil || !strings.Contains(err.Error(), "needs an open device") {
+	if _, err := Run(t.Context(), data, problem.Options{}, Options{Methods: process}); err == nil || !strings.Contains(err.Error(), "needs an open device") {
 		t.Errorf("without a device: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/score"
 )
@@ -67,7 +67,7 @@ func (r *runner) curves(ctx context.Context) (*Curves, error) {
 }
 
 // curve fits a method and predicts at x.
-func (r *runner) curve(ctx context.Context, e entrant, data fit.Data, scaled *fit.ScaledRows, x []float64) (Curve, error) {
+func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows, x []float64) (Curve, error) {
 	model, err := e.fit(ctx, data, scaled)
 	if err != nil {
 		return Curve{}, err

@@ -4,13 +4,13 @@ import (
 	"math"
 	"testing"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/score"
 )
 
 // TestCurves compares curves with the method that draws them.
 func TestCurves(t *testing.T) {
-	data := fit.Data{N: 20, D: 1}
+	data := problem.Data{N: 20, D: 1}
 	for i := range data.N {
 		data.X, data.Y = append(data.X, float64(i)), append(data.Y, math.Sin(float64(i)))
 	}

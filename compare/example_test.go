@@ -9,14 +9,14 @@ import (
 	"gpfit/compare"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/baseline"
 )
 
 // Compare a Gaussian process with two methods by name and one with settings of its own, on
 // five folds.
 func ExampleRun() {
-	data := fit.Data{N: 40, D: 1}
+	data := problem.Data{N: 40, D: 1}
 	for i := range data.N {
 		x := float64(i) / 4
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+0.05*math.Cos(40*x))
@@ -26,7 +26,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	cubic := baseline.Basis{Expansion: baseline.Polynomial{Degree: 3}}
-	result, err := compare.Run(context.Background(), data, fit.Options{Kernel: "matern52"}, compare.Options{
+	result, err := compare.Run(context.Background(), data, problem.Options{Kernel: "matern52"}, compare.Options{
 		Methods: []string{"mean", "ridge", "gp"},
 		Own:     []compare.NamedMethod{{Name: "cubic", Method: cubic}},
 		Folds:   5,

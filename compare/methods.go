@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/baseline"
 	"gpfit/internal/hostmem"
@@ -82,7 +82,7 @@ func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
 type entrant interface {
 	name() string
 	// fit learns from the training rows of data, which scaled holds, too.
-	fit(ctx context.Context, data fit.Data, scaled *fit.ScaledRows) (fitted, error)
+	fit(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (fitted, error)
 }
 
 // fitted predicts for rows with all features, in original units.
@@ -103,7 +103,7 @@ type regression struct{ NamedMethod }
 func (r regression) name() string { return r.Name }
 
 // fit does not wait for a method that ctx ends, because methods know no contexts.
-func (r regression) fit(ctx context.Context, _ fit.Data, scaled *fit.ScaledRows) (fitted, error) {
+func (r regression) fit(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (fitted, error) {
 	if _, ok := r.Method.(baseline.KernelRidge); ok {
 		if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
 			return nil, err
@@ -129,7 +129,7 @@ func checkMatrices(n int, free int64) error {
 // regressed is a fitted baseline.
 type regressed struct {
 	model  baseline.Model
-	scaled *fit.ScaledRows
+	scaled *problem.ScaledRows
 }
 
 func (r *regressed) predict(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {

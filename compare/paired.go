@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 // Difference is the score of a method minus the best method's, on the same rows.
@@ -75,7 +75,7 @@ func (l losses) influences() []float64 {
 // difference compares a method with the best one; nil if a loss is not finite.
 func (p pairing) difference(of, best losses) *Difference {
 	value := of.score(of.values) - best.score(best.values)
-	if fit.Finite(value) == nil {
+	if summary.Finite(value) == nil {
 		return nil
 	}
 	d := &Difference{Value: value}

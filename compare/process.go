@@ -5,8 +5,10 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/tuning"
 )
 
 // process is a Gaussian process with one kernel in the comparison.
@@ -14,15 +16,15 @@ type process struct {
 	// label is the kernel with the names of columns, and kernel is its text form.
 	label    string
 	kernel   string
-	opts     fit.Options
-	events   fit.Events
+	opts     problem.Options
+	events   problem.Events
 	backends []device.Backend
 }
 
 func (p *process) name() string { return processName + " " + p.label }
 
 // prepare makes the job of the training rows of data.
-func (p *process) prepare(data fit.Data) (*fit.Job, error) {
+func (p *process) prepare(data problem.Data) (*tuning.Job, error) {
 	o := p.opts
 	o.Kernel, o.HoldOut, o.Blocks = p.kernel, 0, false
 	o.DiscardCancelled, o.Checkpoint = true, ""
@@ -30,7 +32,7 @@ func (p *process) prepare(data fit.Data) (*fit.Job, error) {
 }
 
 // stages describes the fit for the progress; nil if it cannot begin.
-func (p *process) stages(data fit.Data) []hyperopt.Expectation {
+func (p *process) stages(data problem.Data) []hyperopt.Expectation {
 	job, err := p.prepare(data)
 	if err != nil {
 		return nil // the fit says why
@@ -38,12 +40,12 @@ func (p *process) stages(data fit.Data) []hyperopt.Expectation {
 	return job.Expected()
 }
 
-func (p *process) fit(ctx context.Context, data fit.Data, _ *fit.ScaledRows) (fitted, error) {
+func (p *process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (fitted, error) {
 	job, err := p.prepare(data)
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := job.Fit(ctx, p.backends...)
+	outcome, err := fit.Run(ctx, job, p.backends...)
 	if err != nil {
 		if outcome != nil {
 			outcome.Close()

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 // Ranked is a method with its scores over all folds together, in original units and in units
@@ -108,9 +108,9 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 	}
 	e.Rows = len(e.rows.misses)
 	e.RMSE, e.NLPD, e.Coverage95 = e.rows.scores()
-	e.RMSEStandardized = fit.Finite(*e.RMSE / r.scale())
+	e.RMSEStandardized = summary.Finite(*e.RMSE / r.scale())
 	if e.NLPD != nil {
-		e.NLPDStandardized = fit.Finite(*e.NLPD - math.Log(r.scale()))
+		e.NLPDStandardized = summary.Finite(*e.NLPD - math.Log(r.scale()))
 	}
 	return e
 }

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 // Result is a comparison.
@@ -45,7 +45,7 @@ type Growth struct {
 // result collects what is done.
 func (r *runner) result() *Result {
 	out := &Result{
-		Type: "compare", SchemaVersion: fit.SchemaVersion, N: r.data.N, Features: r.data.FeatureNames, Target: r.data.TargetName,
+		Type: "compare", SchemaVersion: summary.SchemaVersion, N: r.data.N, Features: r.data.FeatureNames, Target: r.data.TargetName,
 		Split: r.split, RankBy: r.opts.RankBy, Methods: r.ranking(0), Trials: r.trials, Warnings: r.warnings,
 	}
 	out.Verdict = out.verdict()

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/kernel"
 )
 
 // runner is the state of a comparison.
 type runner struct {
-	data     fit.Data
-	tuning   fit.Options // of the Gaussian process
+	data     problem.Data
+	tuning   problem.Options // of the Gaussian process
 	opts     Options
 	entrants []entrant
 	folds    []fold
@@ -34,7 +34,7 @@ type runner struct {
 type spending struct{ entrant, size int }
 
 // newRunner checks data and options, so that mistakes show before the first fit.
-func newRunner(data fit.Data, tuning fit.Options, o Options, backends []device.Backend) (*runner, error) {
+func newRunner(data problem.Data, tuning problem.Options, o Options, backends []device.Backend) (*runner, error) {
 	if data.TargetNames != nil {
 		return nil, optionError("target", "", "gpfit compares methods on one target; compare each target separately")
 	}
@@ -67,7 +67,7 @@ func newRunner(data fit.Data, tuning fit.Options, o Options, backends []device.B
 }
 
 // named returns data with default names for those that are missing.
-func named(d fit.Data) fit.Data {
+func named(d problem.Data) problem.Data {
 	d.TargetName = cmp.Or(d.TargetName, "y")
 	if d.Group != nil {
 		d.GroupColumn = cmp.Or(d.GroupColumn, "group")
@@ -100,7 +100,7 @@ func (r *runner) chooseSizes() error {
 }
 
 // enter chooses the methods, and prepares each Gaussian process on the first fold.
-func (r *runner) enter(first fit.Data, backends []device.Backend) error {
+func (r *runner) enter(first problem.Data, backends []device.Backend) error {
 	names := r.opts.Methods
 	if names == nil {
 		names = Methods()
@@ -140,7 +140,7 @@ func (r *runner) add(e entrant, option string) error {
 	return nil
 }
 
-func (r *runner) enterProcesses(first fit.Data, backends []device.Backend) error {
+func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) error {
 	if len(backends) == 0 {
 		return optionError("methods", processName, "needs an open device; gpfit.Devices opens one")
 	}
@@ -162,7 +162,7 @@ func (r *runner) enterProcesses(first fit.Data, backends []device.Backend) error
 
 // newProcess returns the Gaussian process with a kernel, which it prepares on data to find
 // mistakes.
-func newProcess(text string, o fit.Options, events fit.Events, data fit.Data, backends []device.Backend) (*process, error) {
+func newProcess(text string, o problem.Options, events problem.Events, data problem.Data, backends []device.Backend) (*process, error) {
 	if text == "" {
 		text = "rbf"
 	}
@@ -267,7 +267,7 @@ func words(text string) string {
 }
 
 // tell reports the fit that begins.
-func (r *runner) tell(i, k, m int, data fit.Data) {
+func (r *runner) tell(i, k, m int, data problem.Data) {
 	if r.opts.OnStep == nil {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // Split says how the rows to predict are chosen.
@@ -47,11 +47,11 @@ type fold struct {
 }
 
 // newFolds divides the rows of data, into a number of folds if none are held out.
-func newFolds(data fit.Data, o fit.Options, folds int) ([]fold, Split, error) {
+func newFolds(data problem.Data, o problem.Options, folds int) ([]fold, Split, error) {
 	seed := o.Settings.Seed
 	split := Split{Group: data.GroupColumn, Blocks: o.Blocks}
 	if data.Test == nil && o.HoldOut == 0 {
-		parts, err := data.Folds(fit.CrossValidation{Folds: folds, Seed: seed}, o.Blocks)
+		parts, err := data.Folds(problem.CrossValidation{Folds: folds, Seed: seed}, o.Blocks)
 		if err != nil {
 			return nil, split, err
 		}
@@ -77,7 +77,7 @@ func newFolds(data fit.Data, o fit.Options, folds int) ([]fold, Split, error) {
 		}
 	}
 	if held == nil {
-		return nil, split, &fit.DataError{Msg: "the split mask holds out no row: there is nothing to predict"}
+		return nil, split, &problem.DataError{Msg: "the split mask holds out no row: there is nothing to predict"}
 	}
 	return split.of(0, data.N, [][]int{held}, seed)
 }
@@ -106,7 +106,7 @@ const subsetStream = 0x737562736574
 
 // part returns the data of a fold with the first m rows of its nested order to train on, or
 // all if m is 0.
-func (f fold) part(data fit.Data, m int) fit.Data {
+func (f fold) part(data problem.Data, m int) problem.Data {
 	train := f.train
 	if m > 0 {
 		train = slices.Sorted(slices.Values(f.order[:m]))

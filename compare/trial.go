@@ -6,7 +6,8 @@ import (
 	"math"
 	"time"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/score"
 )
@@ -58,7 +59,7 @@ func newRowScores(p prediction, y []float64) (rowScores, error) {
 	var s rowScores
 	for i, v := range y {
 		diff := v - p.mean[i]
-		if fit.Finite(diff*diff) == nil {
+		if summary.Finite(diff*diff) == nil {
 			return s, errors.New("a prediction is not a finite number, or its square is not")
 		}
 		s.misses = append(s.misses, diff)
@@ -92,9 +93,9 @@ func (s *rowScores) scores() (rmse, nlpd, coverage *float64) {
 		sum.Add(miss, s.densities[i], s.inside[i])
 	}
 	if s.densities != nil {
-		nlpd, coverage = fit.Finite(sum.NLPD()), fit.Finite(sum.Coverage(0))
+		nlpd, coverage = summary.Finite(sum.NLPD()), summary.Finite(sum.Coverage(0))
 	}
-	return fit.Finite(sum.RMSE()), nlpd, coverage
+	return summary.Finite(sum.RMSE()), nlpd, coverage
 }
 
 // mean returns the mean of v, NaN of nothing.
@@ -108,7 +109,7 @@ func mean(v []float64) float64 {
 
 // try fits a method to the training rows of data and scores it on the others. The error is
 // ctx's; a failure of the method is in the trial.
-func try(ctx context.Context, e entrant, data fit.Data, scaled *fit.ScaledRows) (Trial, error) {
+func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows) (Trial, error) {
 	x, y, noise := held(data)
 	t := Trial{Method: e.name(), Train: data.N - len(y), Test: len(y), Status: Unfinished}
 	failed := func(err error) (Trial, error) {
@@ -141,7 +142,7 @@ func try(ctx context.Context, e entrant, data fit.Data, scaled *fit.ScaledRows) 
 }
 
 // held returns features, targets and noise of the held-out rows.
-func held(data fit.Data) (x, y []float64, noise gp.RowNoise) {
+func held(data problem.Data) (x, y []float64, noise gp.RowNoise) {
 	var rows []int
 	for i, out := range data.Test {
 		if out {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
@@ -23,21 +25,21 @@ type boundText struct {
 
 // boundWarnings explains the parameters at a bound that the objective pushes outwards. It
 // leaves out noise variances at their lower bound if noise is false.
-func (j *Prepared) boundWarnings(at []descent.Bound, relevance []ColumnRelevance, noise bool) []string {
+func boundWarnings(j *problem.Prepared, at []descent.Bound, relevance []summary.ColumnRelevance, noise bool) []string {
 	var t boundText
-	idle := j.idleColumns(at, relevance)
+	idle := idleColumns(j, at, relevance)
 	for _, c := range idle {
-		t.columns = append(t.columns, fmt.Sprintf("%q", j.sample.data.FeatureNames[j.sample.columns[c]]))
+		t.columns = append(t.columns, fmt.Sprintf("%q", j.Sample.Data.FeatureNames[j.Sample.Columns[c]]))
 	}
 	for _, b := range at {
-		p := j.params.free[b.Index]
-		kind, dims := j.scaleOf(b.Index)
+		p := j.Params.Free[b.Index]
+		kind, dims := scaleOf(j, b.Index)
 		isScale := b.Side == descent.Upper && (kind == kernel.Lengthscale || kind == kernel.InnerScale)
 		switch {
 		case isScale && len(dims) == 1 && slices.Contains(idle, dims[0]):
-		case isScale && len(dims) == 1 && !p.bounded:
+		case isScale && len(dims) == 1 && !p.Bounded:
 			t.parts = append(t.parts, p.Name)
-		case b.Side == descent.Lower && kind == kernel.Variance && len(j.signalVariances()) > 1:
+		case b.Side == descent.Lower && kind == kernel.Variance && len(signalVariances(j)) > 1:
 			t.terms = append(t.terms, p.Name)
 		case b.Side == descent.Upper:
 			t.upper = append(t.upper, fmt.Sprintf("%s is at its upper bound %.6g", p.Name, p.Upper))
@@ -56,17 +58,17 @@ func (t *boundText) sentences() []string {
 	case 1:
 		out = append(out, fmt.Sprintf("column %s does not matter: its lengthscale is at its upper bound, and predictions do not depend on it", t.columns[0]))
 	default:
-		out = append(out, fmt.Sprintf("columns %s do not matter: their lengthscales are at their upper bounds, and predictions do not depend on them", listed(t.columns)))
+		out = append(out, fmt.Sprintf("columns %s do not matter: their lengthscales are at their upper bounds, and predictions do not depend on them", problem.Listed(t.columns)))
 	}
 	if len(t.parts) == 1 {
 		out = append(out, t.parts[0]+" is at its upper bound: this part of the kernel hardly varies with the column")
 	} else if len(t.parts) > 1 {
-		out = append(out, listed(t.parts)+" are at their upper bounds: these parts of the kernel hardly vary with their columns")
+		out = append(out, problem.Listed(t.parts)+" are at their upper bounds: these parts of the kernel hardly vary with their columns")
 	}
 	if len(t.terms) == 1 {
 		out = append(out, t.terms[0]+" is at its lower bound: the data do not need this term of the kernel; a fit without it is simpler")
 	} else if len(t.terms) > 1 {
-		out = append(out, listed(t.terms)+" are at their lower bounds: the data do not need these terms of the kernel; a fit without them is simpler")
+		out = append(out, problem.Listed(t.terms)+" are at their lower bounds: the data do not need these terms of the kernel; a fit without them is simpler")
 	}
 	if len(t.upper) > 0 {
 		out = append(out, strings.Join(t.upper, ", ")+": a larger value would fit the data better; option bounds sets other bounds")
@@ -80,10 +82,10 @@ func (t *boundText) sentences() []string {
 // scaleOf returns the kind of the kernel's parameter that takes the value of a free one,
 // and the columns in use that it scales. A parameter that serves others, too, by ties, has
 // the columns of all. The kind is 0 for a parameter outside the kernel.
-func (j *Prepared) scaleOf(free int) (kind kernel.Kind, dims []int) {
+func scaleOf(j *problem.Prepared, free int) (kind kernel.Kind, dims []int) {
 	for _, p := range j.Program().Params {
 		for i := range p.Size {
-			if j.params.elements[p.Offset+i].index != free {
+			if j.Params.Elements[p.Offset+i].Index != free {
 				continue
 			}
 			kind = p.Kind
@@ -99,7 +101,7 @@ func (j *Prepared) scaleOf(free int) (kind kernel.Kind, dims []int) {
 }
 
 // signalVariances lists the kernel's parameters of kind Variance.
-func (j *Prepared) signalVariances() []int {
+func signalVariances(j *problem.Prepared) []int {
 	var out []int
 	for _, p := range j.Program().Params {
 		if p.Kind == kernel.Variance {
@@ -111,15 +113,15 @@ func (j *Prepared) signalVariances() []int {
 
 // idleColumns returns the columns in use, in order, on which predictions do not depend:
 // all their lengthscales are at the upper bound, and their relevance is negligible.
-func (j *Prepared) idleColumns(at []descent.Bound, relevance []ColumnRelevance) []int {
+func idleColumns(j *problem.Prepared, at []descent.Bound, relevance []summary.ColumnRelevance) []int {
 	upper := map[int]bool{}
 	for _, b := range at {
 		upper[b.Index] = b.Side == descent.Upper
 	}
 	var out []int
-	for c, feature := range j.sample.columns {
-		known := slices.IndexFunc(relevance, func(r ColumnRelevance) bool { return r.Index == feature })
-		if known >= 0 && relevance[known].Relevance < irrelevant && j.scalesBeyond(c, upper) {
+	for c, feature := range j.Sample.Columns {
+		known := slices.IndexFunc(relevance, func(r summary.ColumnRelevance) bool { return r.Index == feature })
+		if known >= 0 && relevance[known].Relevance < irrelevant && scalesBeyond(j, c, upper) {
 			out = append(out, c)
 		}
 	}
@@ -128,7 +130,7 @@ func (j *Prepared) idleColumns(at []descent.Bound, relevance []ColumnRelevance) 
 
 // scalesBeyond reports whether a column has lengthscales, each of its own, and all of them
 // are among the given free parameters.
-func (j *Prepared) scalesBeyond(column int, given map[int]bool) bool {
+func scalesBeyond(j *problem.Prepared, column int, given map[int]bool) bool {
 	found := false
 	for _, p := range j.Program().Params {
 		i := slices.Index(p.Dims, column)
@@ -141,7 +143,7 @@ func (j *Prepared) scalesBeyond(column int, given map[int]bool) bool {
 			}
 			i = 0
 		}
-		if !given[j.params.elements[p.Offset+i].index] {
+		if !given[j.Params.Elements[p.Offset+i].Index] {
 			return false
 		}
 		found = true

@@ -7,13 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 // idle returns a table of n rows whose target depends on the first column alone.
-func idle(n, columns int) Data {
+func idle(n, columns int) problem.Data {
 	rng := rand.New(rand.NewPCG(4, 4))
-	d := Data{N: n, D: columns, TargetName: "y"}
+	d := problem.Data{N: n, D: columns, TargetName: "y"}
 	for c := range columns {
 		d.FeatureNames = append(d.FeatureNames, fmt.Sprintf("c%d", c))
 	}
@@ -29,9 +32,9 @@ func idle(n, columns int) Data {
 }
 
 // atUpper bounds all free parameters whose name begins with a prefix.
-func atUpper(j *Job, prefix string) []descent.Bound {
+func atUpper(j *tuning.Job, prefix string) []descent.Bound {
 	var out []descent.Bound
-	for i, p := range j.params.free {
+	for i, p := range j.Params.Free {
 		if strings.HasPrefix(p.Name, prefix) {
 			out = append(out, descent.Bound{Index: i, Name: p.Name, Side: descent.Upper})
 		}
@@ -67,7 +70,7 @@ func TestBoundWarnings(t *testing.T) {
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: the data do not need this term"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
-		j, err := Prepare(idle(30, c.columns), Options{Kernel: c.kernel}, Events{})
+		j, err := Prepare(idle(30, c.columns), problem.Options{Kernel: c.kernel}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,11 +84,11 @@ func TestBoundWarnings(t *testing.T) {
 				at = append(at, b)
 			}
 		}
-		var relevance []ColumnRelevance
+		var relevance []summary.ColumnRelevance
 		for column := range c.columns {
-			relevance = append(relevance, ColumnRelevance{Index: column, Relevance: c.known[column]})
+			relevance = append(relevance, summary.ColumnRelevance{Index: column, Relevance: c.known[column]})
 		}
-		got := j.boundWarnings(at, relevance, true)
+		got := boundWarnings(j.Prepared, at, relevance, true)
 		if len(at) == 0 || len(got) != 1 {
 			t.Errorf("%s at %v: %q, want one sentence", c.kernel, c.at, got)
 			continue
@@ -100,7 +103,7 @@ func TestBoundWarnings(t *testing.T) {
 
 // TestGivenBound checks that a bound that the options set is reported as a bound.
 func TestGivenBound(t *testing.T) {
-	r := mustFit(t, idle(60, 2), Options{Kernel: "rbf(ard)", Bounds: []Interval{{"lengthscale[c0]", 0.1, 0.2}}}).Report
+	r := mustFit(t, idle(60, 2), problem.Options{Kernel: "rbf(ard)", Bounds: []problem.Interval{{Name: "lengthscale[c0]", Lo: 0.1, Hi: 0.2}}}).Report
 	if all := strings.Join(r.Warnings, "\n"); !strings.Contains(all, "lengthscale[c0] is at its upper bound 0.2: a larger value would fit") {
 		t.Errorf("%q", all)
 	}
@@ -109,7 +112,7 @@ func TestGivenBound(t *testing.T) {
 // TestIdleColumns checks that a fit with many irrelevant columns says so once, and of
 // those columns alone.
 func TestIdleColumns(t *testing.T) {
-	r := mustFit(t, idle(150, 8), Options{Kernel: "rbf(ard)"}).Report
+	r := mustFit(t, idle(150, 8), problem.Options{Kernel: "rbf(ard)"}).Report
 	sentences := 0
 	for _, w := range r.Warnings {
 		if strings.Contains(w, "not matter") {

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 )
@@ -23,7 +24,7 @@ var calibrationPriors = []struct {
 
 // drawProblem draws parameters from the priors and n rows from the process with them. The
 // rows are made by the formula of the kernel, not by gpfit's.
-func drawProblem(rng *rand.Rand, n int) (truth []float64, d Data) {
+func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	for _, p := range calibrationPriors {
 		truth = append(truth, math.Exp(p.mu+p.sigma*rng.NormFloat64()))
 	}
@@ -53,7 +54,7 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d Data) {
 		xi.SetVec(i, rng.NormFloat64())
 	}
 	y.MulVec(&l, xi)
-	return truth, Data{X: x, Y: y.RawVector().Data, N: n, D: 1, FeatureNames: []string{"t"}}
+	return truth, problem.Data{X: x, Y: y.RawVector().Data, N: n, D: 1, FeatureNames: []string{"t"}}
 }
 
 // TestPosteriorCalibration is simulation-based calibration (Talts et al. 2018): for
@@ -67,9 +68,9 @@ func TestPosteriorCalibration(t *testing.T) {
 		sets, n, bins = 200, 50, 10
 	}
 	const ranks, thin = 99, 5
-	o := Options{Standardize: gp.StandardizeNone, Posterior: HMC, PosteriorChains: 1, PosteriorWarmup: 300, PosteriorDraws: ranks * thin}
+	o := problem.Options{Standardize: gp.StandardizeNone, Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 300, PosteriorDraws: ranks * thin}
 	for _, p := range calibrationPriors {
-		o.Priors = append(o.Priors, ParameterPrior{p.name, graph.Prior{Family: "lognormal", Args: []float64{p.mu, p.sigma}}})
+		o.Priors = append(o.Priors, problem.ParameterPrior{Name: p.name, Density: graph.Prior{Family: "lognormal", Args: []float64{p.mu, p.sigma}}})
 	}
 	counts := make([][]float64, len(calibrationPriors))
 	for i := range counts {
@@ -80,7 +81,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(77, uint64(set)))
 		truth, d := drawProblem(rng, n)
 		o.Settings.Seed = uint64(set)
-		out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
+		out, err := Run(context.Background(), mustPrepare(t, d, o), backend)
 		if err != nil {
 			t.Fatalf("data set %d: %v", set, err)
 		}
@@ -89,7 +90,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		for i, p := range calibrationPriors {
 			below := 0
 			for k := range ranks {
-				if r.draws[0][k*thin][p.name] < truth[i] {
+				if r.Values[0][k*thin][p.name] < truth[i] {
 					below++
 				}
 			}

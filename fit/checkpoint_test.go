@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 // checkpointed lists fits of every kind that a checkpoint must support.
-var checkpointed = map[string]Options{
+var checkpointed = map[string]problem.Options{
 	"plain":       {Kernel: "rbf(ard)"},
 	"coarse":      {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2, Seed: 3}},
@@ -43,7 +45,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 				// The first evaluation succeeds and the next one fails. The last run
 				// needs two evaluations, because it evaluates the best point again.
 				k := 3
-				out, err := task.Fit(context.Background(), failing{backend, &k, lost})
+				out, err := Run(context.Background(), task, failing{backend, &k, lost})
 				if runs++; err == nil {
 					out.Report.Device = "cpu"
 					if got := bits(t, out); !bytes.Equal(got, want) {
@@ -74,10 +76,10 @@ func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
 
 // finishedCheckpoint runs a fit to its end and returns its bits, the task, and
 // the checkpoint's text.
-func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Job, text []byte) {
+func finishedCheckpoint(t *testing.T, d problem.Data, o problem.Options) (want []byte, task *tuning.Job, text []byte) {
 	t.Helper()
 	task = mustPrepare(t, d, o)
-	out, err := task.Fit(context.Background(), backend)
+	out, err := Run(context.Background(), task, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func finishedCheckpoint(t *testing.T, d Data, o Options) (want []byte, task *Job
 
 // TestTornCheckpoint checks that a fit continues from a log cut off anywhere.
 func TestTornCheckpoint(t *testing.T) {
-	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want, task, text := finishedCheckpoint(t, synthetic(40), o)
 	for cut := 0; cut < len(text); cut += 1 + len(text)/97 {
 		for _, garbage := range []string{"", "\x00\x00\n\x00"} {
@@ -101,7 +103,7 @@ func TestTornCheckpoint(t *testing.T) {
 			if err := os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			out, err := task.Fit(context.Background(), backend)
+			out, err := Run(context.Background(), task, backend)
 			if err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
@@ -120,37 +122,37 @@ func TestTornCheckpoint(t *testing.T) {
 // one and a file that is no checkpoint, and leaves them unchanged.
 func TestForeignCheckpoint(t *testing.T) {
 	d := synthetic(40)
-	o := Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
+	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
 	_, _, text := finishedCheckpoint(t, d, o)
 	other := synthetic(40)
 	other.Y[7] += 1e-9
 	middle := bytes.Clone(text)
 	middle[len(text)/2] ^= 1
 	for name, c := range map[string]struct {
-		data    Data
-		change  func(*Options)
+		data    problem.Data
+		change  func(*problem.Options)
 		text    []byte
 		message string
 	}{
-		"data":   {other, func(*Options) {}, text, "belongs to another job"},
-		"kernel": {d, func(o *Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
-		"seed":   {d, func(o *Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
-		"start":  {d, func(o *Options) { o.Set = []Assignment{{"lengthscale", 2, true}} }, text, "belongs to another job"},
-		"prior": {d, func(o *Options) {
-			o.Priors = []ParameterPrior{{"lengthscale", density(t, "lognormal(0, 1)")}}
+		"data":   {other, func(*problem.Options) {}, text, "belongs to another job"},
+		"kernel": {d, func(o *problem.Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
+		"seed":   {d, func(o *problem.Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
+		"start":  {d, func(o *problem.Options) { o.Set = []problem.Assignment{{Name: "lengthscale", Value: 2, Given: true}} }, text, "belongs to another job"},
+		"prior": {d, func(o *problem.Options) {
+			o.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}
 		}, text, "belongs to another job"},
-		"damaged": {d, func(*Options) {}, middle, "is damaged at line"},
-		"version": {d, func(*Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
-		"none":    {d, func(*Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
+		"damaged": {d, func(*problem.Options) {}, middle, "is damaged at line"},
+		"version": {d, func(*problem.Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
+		"none":    {d, func(*problem.Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
 	} {
 		if err := os.WriteFile(o.Checkpoint, c.text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		changed := o
 		c.change(&changed)
-		_, err := mustPrepare(t, c.data, changed).Fit(context.Background(), backend)
-		var option *OptionError
-		var data *DataError
+		_, err := Run(context.Background(), mustPrepare(t, c.data, changed), backend)
+		var option *problem.OptionError
+		var data *problem.DataError
 		if err == nil || !strings.Contains(err.Error(), c.message) || errors.As(err, &option) == (name == "damaged") || errors.As(err, &data) != (name == "damaged") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -162,12 +164,12 @@ func TestForeignCheckpoint(t *testing.T) {
 	if err := os.WriteFile(o.Checkpoint, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := watched(t, d, o, Events{OnWarning: func(string) {}}).Fit(context.Background(), backend)
+	out, err := Run(context.Background(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// No other fit can open a checkpoint in use.
-	if _, err := mustPrepare(t, d, o).Fit(context.Background(), backend); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Run(context.Background(), mustPrepare(t, d, o), backend); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a checkpoint in use: %v", err)
 	}
 	out.Close()
@@ -178,17 +180,17 @@ func TestForeignCheckpoint(t *testing.T) {
 // cancelled on few rows.
 func TestCancelledCheckpoint(t *testing.T) {
 	d := smooth(120)
-	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want := bits(t, mustFit(t, d, o))
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	for _, stop := range []int{1, 2, 5, 9, 20} {
 		ctx, cancel := context.WithCancel(context.Background())
 		seen := 0
-		out, err := watched(t, d, o, Events{OnIteration: func(descent.Iteration) {
+		out, err := Run(ctx, watched(t, d, o, problem.Events{OnIteration: func(descent.Iteration) {
 			if seen++; seen == stop {
 				cancel()
 			}
-		}}).Fit(ctx, backend)
+		}}), backend)
 		cancel()
 		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "continues from the checkpoint") {
 			t.Fatalf("stopped at %d: %v", stop, err)
@@ -201,10 +203,10 @@ func TestCancelledCheckpoint(t *testing.T) {
 	// Before the first evaluation there is no model to return.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if out, err := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+	if out, err := Run(ctx, mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}), backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v, %v", out, err)
 	}
-	out, err := mustPrepare(t, d, o).Fit(context.Background(), backend)
+	out, err := Run(context.Background(), mustPrepare(t, d, o), backend)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 
@@ -16,7 +18,7 @@ const bookKernel = "rbf(lengthscale=67, signal_variance=4356)" +
 	" + rq(lengthscale=1.2, alpha=0.78, signal_variance=0.4356)" +
 	" + rbf(lengthscale=0.134, signal_variance=0.0324)"
 
-func co2Task(t *testing.T) *Job {
+func co2Task(t *testing.T) *tuning.Job {
 	t.Helper()
 	in, err := table.Read(filepath.Join("..", "examples", "co2.csv"), table.Options{Features: []string{"year"}})
 	if err != nil {
@@ -30,8 +32,8 @@ func co2Task(t *testing.T) *Job {
 		in.Y[i] -= mean
 	}
 	task, err := Prepare(
-		Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
-		Options{Kernel: bookKernel, Standardize: "none", Set: []Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, Events{},
+		problem.Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
+		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, problem.Events{},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +57,7 @@ func TestBookCO2(t *testing.T) {
 		"k4.signal_variance": -4.099142964854012, "k4.lengthscale": 8.008907026943724, "noise_variance": -9.855358582156706,
 	}
 	task := co2Task(t)
-	r, err := task.Evaluate(context.Background(), backend, nil)
+	r, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func TestBookCO2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the optimum takes some seconds")
 	}
-	out, err := co2Task(t).Fit(context.Background(), backend)
+	out, err := Run(context.Background(), co2Task(t), backend)
 	if err != nil {
 		t.Fatal(err)
 	}

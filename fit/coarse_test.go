@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 )
 
 // twoWaves is a table of two waves, on which a periodic kernel has many optima. With this seed
 // the one to which the start values lead is better than those of the subsets.
-func twoWaves() Data {
+func twoWaves() problem.Data {
 	const n = 240
 	rng := rand.New(rand.NewPCG(38, 7))
-	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	share := 0.3 + 0.7*rng.Float64()
 	slow, fast := 1+20*rng.Float64(), 1+60*rng.Float64()
 	noise := math.Exp(-4 + 4*rng.Float64())
@@ -30,8 +32,8 @@ func twoWaves() Data {
 // start values, that the report says that the two were not compared, and that option coarse
 // check compares them and keeps the lower end.
 func TestCoarseAbovePlain(t *testing.T) {
-	fit := func(c hyperopt.Coarse) Report {
-		return mustFit(t, twoWaves(), Options{Kernel: "periodic", Settings: hyperopt.Settings{Coarse: c}}).Report
+	fit := func(c hyperopt.Coarse) summary.Report {
+		return mustFit(t, twoWaves(), problem.Options{Kernel: "periodic", Settings: hyperopt.Settings{Coarse: c}}).Report
 	}
 	const line = "a descent from the start values over all rows may end lower (coarse check compares)\n"
 	auto, off, check := fit(hyperopt.CoarseAuto), fit(hyperopt.CoarseOff), fit(hyperopt.CoarseCheck)

@@ -10,15 +10,18 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
 // selection is the state of a comparison.
 type selection struct {
 	ctx      context.Context
-	data     Data
-	opts     Options
-	events   Events
+	data     problem.Data
+	opts     problem.Options
+	events   problem.Events
 	settings SelectOptions
 	backends []device.Backend
 
@@ -50,11 +53,11 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		}
 		if r.settings.Greedy {
 			if _, ok := e.(*kernel.Leaf); !ok {
-				return nil, optionErrorf("kernels", text, "a search starts from single leaves; it builds sums and products itself")
+				return nil, problem.OptionErrorf("kernels", text, "a search starts from single leaves; it builds sums and products itself")
 			}
 		}
 		if r.tried[e.String()] {
-			return nil, optionErrorf("kernels", r.text(e), "is given twice")
+			return nil, problem.OptionErrorf("kernels", r.text(e), "is given twice")
 		}
 		r.tried[e.String()] = true
 		job, err := r.prepare(candidateExpr{expr: e})
@@ -71,14 +74,14 @@ func (r *selection) parse() ([]candidateExpr, error) {
 
 // parser reads kernels whose dims may name columns, and text writes them.
 func (r *selection) parser() kernel.Parser {
-	return kernel.Parser{Families: r.opts.Kernels, Columns: r.data.featureNames()}
+	return kernel.Parser{Families: r.opts.Kernels, Columns: r.data.Names()}
 }
 
-func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.featureNames()) }
+func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.Names()) }
 
 // prepare makes the job of a kernel. The start values in the options take precedence
 // over those in c and more.
-func (r *selection) prepare(c candidateExpr, more ...Assignment) (*Job, error) {
+func (r *selection) prepare(c candidateExpr, more ...problem.Assignment) (*tuning.Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false
 	job, err := Prepare(r.data, o, r.events)
@@ -136,9 +139,9 @@ func (r *selection) score(c Candidate) float64 {
 
 // interrupted turns a cancellation into an error that counts the kernels done.
 func (r *selection) interrupted(err error) error {
-	if isCancelled(err) {
+	if problem.IsCancelled(err) {
 		r.stopped = "interrupted"
-		return &CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
+		return &problem.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
 	}
 	return err
 }
@@ -147,16 +150,16 @@ func (r *selection) interrupted(err error) error {
 func ends(err error) bool {
 	var memory *device.MemoryError
 	var lost *device.LostError
-	var data *DataError
-	return isCancelled(err) ||
+	var data *problem.DataError
+	return problem.IsCancelled(err) ||
 		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
 // fit fits one kernel and scores it. It frees the outcome's memory; the model and the
 // report stay.
-func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
+func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	began := time.Now()
-	c := Candidate{Kernel: job.kernelText(), Parameters: job.NumFitted()}
+	c := Candidate{Kernel: job.KernelText(), Parameters: job.NumFitted()}
 	done := func(err error) (Candidate, *Outcome, error) {
 		c.Seconds = time.Since(began).Seconds()
 		if err != nil && ends(err) {
@@ -165,14 +168,14 @@ func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
 		c.Status, c.Error = "failed", err.Error()
 		return c, nil, nil
 	}
-	outcome, err := job.Fit(r.ctx, r.backends...)
+	outcome, err := Run(r.ctx, job, r.backends...)
 	if outcome != nil {
 		outcome.Close()
 	}
 	if err != nil {
 		return done(err)
 	}
-	cv, err := job.CrossValidate(r.ctx, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
+	cv, err := CrossValidate(r.ctx, job, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
 	if err != nil {
 		return done(err)
 	}
@@ -180,11 +183,11 @@ func (r *selection) fit(job *Job) (Candidate, *Outcome, error) {
 	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
-	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, Finite(float64(cv.NLPD))
+	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, summary.Finite(float64(cv.NLPD))
 	if loo := rep.Scores.LeaveOneOut; loo != nil {
 		c.LOO = &loo.Sum
 	}
-	c.CVStandardized, c.CVStdError = Finite(float64(cv.NLPDStandardized)), Finite(float64(cv.NLPDStdError))
+	c.CVStandardized, c.CVStdError = summary.Finite(float64(cv.NLPDStandardized)), summary.Finite(float64(cv.NLPDStdError))
 	c.Status, c.Evaluations, c.Test = rep.Status, rep.Evaluations, rep.Test
 	c.Seconds = time.Since(began).Seconds()
 	return c, outcome, nil
@@ -204,7 +207,53 @@ func (r *selection) noneFitted() error {
 func (r *selection) result() *Selection {
 	report := &r.outcome.Report
 	return &Selection{
-		Type: "select", SchemaVersion: SchemaVersion, N: report.N, D: report.D, Score: r.settings.Score,
+		Type: "select", SchemaVersion: summary.SchemaVersion, N: report.N, D: report.D, Score: r.settings.Score,
 		Candidates: r.candidates, Best: r.best, Stopped: r.stopped, Report: report, Outcome: r.outcome,
 	}
+}
+
+// screenScales multiply the default starts of new leaves' lengthscales and periods.
+// The previous kernel usually explains the long-range structure, and a single long
+// start often misses the rest.
+var screenScales = []float64{1, 1. / 4, 1. / 16}
+
+// screen returns the job of c that starts at the best of the scales for its new
+// leaves. It evaluates the job once at each scale.
+func (r *selection) screen(c candidateExpr, job *tuning.Job) (*tuning.Job, error) {
+	best := math.Inf(1)
+	var at map[string]float64
+	chosen := job
+	for _, scale := range screenScales {
+		trial := job
+		if at != nil {
+			var more []problem.Assignment
+			for _, name := range c.values.newScales(c.expr, at) {
+				more = append(more, problem.Assignment{Name: name, Value: at[name] * scale, Given: true})
+			}
+			if more == nil {
+				break
+			}
+			var err error
+			if trial, err = r.prepare(c, more...); err != nil {
+				return nil, err
+			}
+		}
+		report, err := Evaluate(r.ctx, trial, r.backends[0], nil)
+		switch {
+		case err != nil && (ends(err) || at == nil):
+			// The fit reports a start that cannot be evaluated.
+			if ends(err) {
+				return nil, err
+			}
+			return job, nil
+		case err != nil:
+			continue
+		case at == nil:
+			at = report.Parameters
+		}
+		if report.Objective < best {
+			best, chosen = report.Objective, trial
+		}
+	}
+	return chosen, nil
 }

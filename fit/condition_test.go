@@ -4,22 +4,24 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gpfit/fit/problem"
 )
 
 // TestConditionWarning checks that a report states the number of remaining digits if
 // few remain.
 func TestConditionWarning(t *testing.T) {
-	data := Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	data := problem.Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range 40 {
 		x := float64(i) / 8
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
-		job, err := Prepare(data, Options{Fix: []Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, Events{})
+		job, err := Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := job.Evaluate(t.Context(), backend, nil)
+		r, err := Evaluate(t.Context(), job, backend, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +33,7 @@ func TestConditionWarning(t *testing.T) {
 
 // TestGradientWarning: a report names the derivatives that rounding leaves few digits.
 func TestGradientWarning(t *testing.T) {
-	data := Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	data := problem.Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range 40 {
 		x := float64(i) / 8
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
@@ -46,18 +48,18 @@ func TestGradientWarning(t *testing.T) {
 		{"linear*linear", 1e-9, "signal_variance"},
 		{"linear", 1e-9, ""},
 	} {
-		for _, objective := range []Criterion{NLML, LOO} {
-			job, err := Prepare(data, Options{Kernel: c.kernel, Objective: objective, Fix: []Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, Events{})
+		for _, objective := range []problem.Criterion{problem.NLML, problem.LOO} {
+			job, err := Prepare(data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, problem.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := job.Evaluate(t.Context(), backend, nil)
+			r, err := Evaluate(t.Context(), job, backend, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			const words = "rounding leaves few digits of the gradient"
 			got := strings.Join(r.Warnings, "\n")
-			if want := c.want != "" && objective == NLML; strings.Contains(got, words) != want || want && !strings.Contains(got, c.want) {
+			if want := c.want != "" && objective == problem.NLML; strings.Contains(got, words) != want || want && !strings.Contains(got, c.want) {
 				t.Errorf("%s, noise %g, %s: warnings %q", c.kernel, c.noise, objective, r.Warnings)
 			}
 		}

@@ -8,7 +8,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
@@ -40,7 +42,7 @@ func (w countedWorkspace) Close() error {
 // TestSideBySide checks that starts on one host run at the same time, and that neither
 // that nor the number of threads changes a bit of the result.
 func TestSideBySide(t *testing.T) {
-	for name, o := range map[string]Options{
+	for name, o := range map[string]problem.Options{
 		"race":   {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 2}},
 		"to end": {Kernel: "matern32", Settings: hyperopt.Settings{Restarts: 4, Seed: 2, Coarse: hyperopt.CoarseOff}},
 	} {
@@ -51,7 +53,7 @@ func TestSideBySide(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := counting{host, new(atomic.Int32), new(atomic.Int32)}
-			out, err := mustPrepare(t, synthetic(230), o).Fit(t.Context(), c)
+			out, err := Run(t.Context(), mustPrepare(t, synthetic(230), o), c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,7 @@ func TestCrewSize(t *testing.T) {
 	for _, c := range []struct{ rows, threads, want int }{
 		{300, 2, 2}, {300, 64, 64}, {2000, 4, 4}, {2000, 64, 16}, {2001, 64, 1}, {1, 1, 1}, {0, 3, 3},
 	} {
-		if got := crewSize(c.rows, c.threads); got != c.want {
+		if got := tuning.CrewSize(c.rows, c.threads); got != c.want {
 			t.Errorf("%d rows, %d threads: %d, want %d", c.rows, c.threads, got, c.want)
 		}
 	}

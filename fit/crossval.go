@@ -6,15 +6,11 @@ import (
 	"math"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
-
-// CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
-// be divided into the folds of cv.
-func (j *Prepared) CheckFolds(cv CrossValidation) error {
-	_, err := j.sample.divide(cv, j.opts.Blocks)
-	return err
-}
 
 // CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams
 // 2006, §5.3). parameters are natural values of the scaled problem by name, as in a
@@ -25,101 +21,101 @@ func (j *Prepared) CheckFolds(cv CrossValidation) error {
 // from the largest to the smallest, to the fold with the fewest rows so far, and the seed
 // decides the order of groups of one size. Only one workspace is
 // open at a time. The cost is K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit.
-// Errors: [*OptionError] if the number of folds does not suit the rows, and the
+// Errors: [*problem.OptionError] if the number of folds does not suit the rows, and the
 // errors of evaluations.
-func (j *Job) CrossValidate(ctx context.Context, b device.Backend, parameters map[string]float64, cv CrossValidation) (*CrossValidationScores, error) {
-	if err := j.sharedParameters("predictions of folds"); err != nil {
+func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation) (*summary.CrossValidationScores, error) {
+	if err := j.SharedParameters("predictions of folds"); err != nil {
 		return nil, err
 	}
 	n := j.N()
-	folds, err := j.sample.divide(cv, j.opts.Blocks)
+	folds, err := j.Sample.Divide(cv, j.Options.Blocks)
 	if err != nil {
 		return nil, err
 	}
-	z, err := j.params.at(parameters)
+	z, err := j.Params.At(parameters)
 	if err != nil {
 		return nil, err
 	}
-	out := &CrossValidationScores{Seed: cv.Seed, Blocks: j.opts.Blocks, Group: j.sample.data.GroupColumn, Refit: cv.Refit}
+	out := &summary.CrossValidationScores{Seed: cv.Seed, Blocks: j.Options.Blocks, Group: j.Sample.Data.GroupColumn, Refit: cv.Refit}
 	for k, held := range folds {
 		if cv.OnFold != nil {
 			cv.OnFold(k, len(folds))
 		}
-		scores, err := j.scoreWithout(ctx, b, z, held, cv.Refit)
+		scores, err := scoreWithout(ctx, j, b, z, held, cv.Refit)
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", k+1, len(folds), err)
 		}
-		for _, w := range scores.warnings {
+		for _, w := range scores.Warnings {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("fold %d of the cross-validation: %s", k+1, w))
 		}
 		out.Folds = append(out.Folds, *scores)
 	}
-	out.pool(n, j.sample)
-	out.Warnings = append(out.Warnings, undefinedWarning(out.NLPD, "cross-validation")...)
+	pool(out, n, j.Sample)
+	out.Warnings = append(out.Warnings, summary.UndefinedWarning(out.NLPD, "cross-validation")...)
 	return out, nil
 }
 
 // scoreWithout scores the rows held at z, or after a fit of the other rows that starts at
 // z. An objective with folds divides the other rows again.
-func (j *Job) scoreWithout(ctx context.Context, b device.Backend, z []float64, held []int, refit bool) (*FoldScores, error) {
-	sub := j.on(j.sample.without(held))
-	if j.opts.Objective.LeavesFoldsOut() {
+func scoreWithout(ctx context.Context, j *tuning.Job, b device.Backend, z []float64, held []int, refit bool) (*summary.FoldScores, error) {
+	sub := j.On(j.Sample.Without(held))
+	if j.Options.Objective.LeavesFoldsOut() {
 		if refit {
 			var err error
-			if sub.sample, err = sub.sample.inFolds(j.opts.folds(), j.opts.Blocks); err != nil {
+			if sub.Sample, err = sub.Sample.InFolds(j.Options.CriterionFolds(), j.Options.Blocks); err != nil {
 				return nil, err
 			}
 		} else {
-			sub.opts.Objective, sub.sample.fold = NLML, nil
+			sub.Options.Objective, sub.Sample.Fold = problem.NLML, nil
 		}
 	}
-	return sub.scoreFold(ctx, b, z, refit)
+	return scoreFold(ctx, sub, b, z, refit)
 }
 
 // scoreFold scores the job's held-out rows at z, or after a fit that starts at z.
-func (j *Job) scoreFold(ctx context.Context, b device.Backend, z []float64, refit bool) (*FoldScores, error) {
-	s, err := j.open(ctx, b)
+func scoreFold(ctx context.Context, j *tuning.Job, b device.Backend, z []float64, refit bool) (*summary.FoldScores, error) {
+	s, err := j.Open(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	f := &FoldScores{N: len(j.sample.testY) / j.sample.t()}
+	f := &summary.FoldScores{N: len(j.Sample.TestY) / j.Sample.T()}
 	if refit {
-		if z, err = j.refit(ctx, s, b.Capabilities().Precision, z); err != nil {
+		if z, err = tuneAgain(ctx, j, s, b.Capabilities().Precision, z); err != nil {
 			return nil, err
 		}
 		f.Parameters = map[string]float64{}
-		for i, v := range j.params.values(z) {
-			f.Parameters[j.params.elements[i].name] = v
+		for i, v := range j.Params.Values(z) {
+			f.Parameters[j.Params.Elements[i].Name] = v
 		}
 	}
 	if _, err := s.Value(ctx, z); err != nil {
 		return nil, err
 	}
-	posterior, err := s.posterior(ctx, s.model(z, ""))
+	posterior, err := s.Posterior(ctx, s.Model(z, ""))
 	if err != nil {
 		return nil, err
 	}
-	if f.tests, err = j.score(ctx, posterior); err != nil {
+	if f.Tests, err = scoreHeldOut(ctx, j, posterior); err != nil {
 		return nil, err
 	}
-	if len(f.tests) == 1 {
-		f.RMSE = f.tests[0].RMSE
+	if len(f.Tests) == 1 {
+		f.RMSE = f.Tests[0].RMSE
 	}
-	for _, test := range f.tests {
-		f.NLPD += test.NLPD / Number(len(f.tests))
-		f.Coverage95 += test.Coverage95 / float64(len(f.tests))
+	for _, test := range f.Tests {
+		f.NLPD += test.NLPD / summary.Number(len(f.Tests))
+		f.Coverage95 += test.Coverage95 / float64(len(f.Tests))
 	}
-	f.warnings = append(s.warnings, s.jitterWarning()...)
+	f.Warnings = append(s.Warnings, jitterWarning(s)...)
 	return f, nil
 }
 
 // refit tunes the parameters, starting at z.
-func (j *Job) refit(ctx context.Context, s *session, precision float64, z []float64) ([]float64, error) {
-	settings := j.opts.Settings.Descents(j.N())
+func tuneAgain(ctx context.Context, j *tuning.Job, s *tuning.Placement, precision float64, z []float64) ([]float64, error) {
+	settings := j.Options.Settings.Descents(j.N())
 	settings.Precision = precision
 	r, err := descent.Minimize(ctx, descent.Search{
-		Objectives: []descent.Func{s}, Parameters: j.params.list(), Starts: []descent.Start{{Z: z}},
+		Objectives: []descent.Func{s}, Parameters: j.Params.List(), Starts: []descent.Start{{Z: z}},
 	}, settings)
 	if err != nil {
 		return nil, err
@@ -128,40 +124,40 @@ func (j *Job) refit(ctx context.Context, s *session, precision float64, z []floa
 }
 
 // pool averages the scores over all n rows of a sample.
-func (s *CrossValidationScores) pool(n int, of *sample) {
-	var parts []TargetScores
-	for i := range of.t() {
-		p, scale := TargetScores{Name: of.targetName(i)}, of.targetScale(i)
-		nlpd := make([]Number, len(s.Folds))
+func pool(s *summary.CrossValidationScores, n int, of *problem.Sample) {
+	var parts []summary.TargetScores
+	for i := range of.T() {
+		p, scale := summary.TargetScores{Name: of.TargetName(i)}, of.TargetScale(i)
+		nlpd := make([]summary.Number, len(s.Folds))
 		for k, f := range s.Folds {
-			w, test := float64(f.N)/float64(n), f.tests[i]
-			p.NLPD += Number(w) * test.NLPD
+			w, test := float64(f.N)/float64(n), f.Tests[i]
+			p.NLPD += summary.Number(w) * test.NLPD
 			p.RMSE += w * test.RMSE * test.RMSE
 			p.Coverage95 += w * test.Coverage95
 			nlpd[k] = test.NLPD
 		}
 		p.RMSE = math.Sqrt(p.RMSE)
-		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-Number(math.Log(scale))
+		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-summary.Number(math.Log(scale))
 		p.NLPDStdError = foldError(nlpd, p.NLPD)
 		parts = append(parts, p)
 	}
 	t := float64(len(parts))
 	for _, p := range parts {
-		s.NLPD += p.NLPD / Number(t)
-		s.NLPDStandardized += p.NLPDStandardized / Number(t)
+		s.NLPD += p.NLPD / summary.Number(t)
+		s.NLPDStandardized += p.NLPDStandardized / summary.Number(t)
 		s.RMSEStandardized += p.RMSEStandardized * p.RMSEStandardized / t
 		s.Coverage95 += p.Coverage95 / t
 	}
 	s.RMSEStandardized = math.Sqrt(s.RMSEStandardized)
-	nlpd := make([]Number, len(s.Folds))
+	nlpd := make([]summary.Number, len(s.Folds))
 	for k := range s.Folds {
 		nlpd[k] = s.Folds[k].NLPD
 	}
 	s.NLPDStdError = foldError(nlpd, s.NLPD)
 	if len(parts) == 1 {
 		s.RMSE = parts[0].RMSE
-		s.Calibration = NewCalibration(s.Coverage95, n)
-		s.Verdict = verdict(s.Calibration, s.Coverage95, "rows predicted from other folds")
+		s.Calibration = summary.NewCalibration(s.Coverage95, n)
+		s.Verdict = summary.Verdict(s.Calibration, s.Coverage95, "rows predicted from other folds")
 	} else {
 		s.Targets = parts
 	}
@@ -169,11 +165,11 @@ func (s *CrossValidationScores) pool(n int, of *sample) {
 
 // foldError returns the standard error of a mean over folds, from the spread over the
 // folds.
-func foldError(folds []Number, mean Number) Number {
+func foldError(folds []summary.Number, mean summary.Number) summary.Number {
 	spread := 0.0
 	for _, v := range folds {
 		spread += float64((v - mean) * (v - mean))
 	}
 	k := float64(len(folds))
-	return Number(math.Sqrt(spread / (k * (k - 1))))
+	return summary.Number(math.Sqrt(spread / (k * (k - 1))))
 }

@@ -10,18 +10,20 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/tuning"
 )
 
 // bruteFold predicts the held-out rows by solving with the training rows' dense
 // covariance, rbf on scaled inputs. It uses only the fold's rows from the package. It
 // returns the sums of −log density and squared error in original units.
-func bruteFold(t *Job, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
+func bruteFold(t *tuning.Job, held []int, rho, tau, noise, mean float64) (nlpd, squares float64) {
 	n := t.N()
 	kernel := func(i, j int) float64 {
 		s := 0.0
 		for c := range t.D() {
-			d := t.sample.points.Column(c)[i] - t.sample.points.Column(c)[j]
+			d := t.Sample.Points.Column(c)[i] - t.Sample.Points.Column(c)[j]
 			s += d * d
 		}
 		return tau * math.Exp(-s/(2*rho*rho))
@@ -39,7 +41,7 @@ func bruteFold(t *Job, held []int, rho, tau, noise, mean float64) (nlpd, squares
 			sigma.SetSym(a, b, kernel(i, j))
 		}
 		sigma.SetSym(a, a, tau+noise)
-		r.SetVec(a, t.sample.targets[i]-mean)
+		r.SetVec(a, t.Sample.Targets[i]-mean)
 	}
 	var chol mat.Cholesky
 	chol.Factorize(sigma)
@@ -51,10 +53,10 @@ func bruteFold(t *Job, held []int, rho, tau, noise, mean float64) (nlpd, squares
 		if err := chol.SolveVecTo(w, k); err != nil {
 			panic(err)
 		}
-		scale := t.sample.scalings[0].YScale
-		mu := (mat.Dot(w, r)+mean)*scale + t.sample.scalings[0].YMean
+		scale := t.Sample.Scalings[0].YScale
+		mu := (mat.Dot(w, r)+mean)*scale + t.Sample.Scalings[0].YMean
 		v := (tau + noise - mat.Dot(w, k)) * scale * scale
-		e := t.sample.y[i] - mu
+		e := t.Sample.Y[i] - mu
 		nlpd += 0.5*math.Log(2*math.Pi*v) + e*e/(2*v)
 		squares += e * e
 	}
@@ -65,15 +67,15 @@ func TestCrossValidate(t *testing.T) {
 	d := synthetic(61)
 	d.Test = make([]bool, 61) // rows held out of everything
 	d.Test[3], d.Test[40] = true, true
-	task := mustPrepare(t, d, Options{Mean: "constant", MeanFit: MeanFree})
+	task := mustPrepare(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
-	got, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 5})
+	got, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	nlpd, squares := 0.0, 0.0
 	seen := map[int]bool{}
-	for k, held := range foldRows(59, 7, 5) {
+	for k, held := range problem.FoldRows(59, 7, 5) {
 		a, b := bruteFold(task, held, 0.8, 1.2, 0.05, 0.3)
 		nlpd, squares = nlpd+a, squares+b
 		f := got.Folds[k]
@@ -87,14 +89,14 @@ func TestCrossValidate(t *testing.T) {
 	if len(seen) != 59 || math.Abs(float64(got.NLPD)-nlpd/59) > 1e-9 || math.Abs(got.RMSE-math.Sqrt(squares/59)) > 1e-9*got.RMSE {
 		t.Errorf("NLPD %v, RMSE %v, want %v, %v", float64(got.NLPD), got.RMSE, nlpd/59, math.Sqrt(squares/59))
 	}
-	if s := gp.NewScaling(gp.StandardizeY, nil, task.sample.y, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(float64(got.NLPDStandardized)+math.Log(s)-float64(got.NLPD)) > 1e-9 {
+	if s := gp.NewScaling(gp.StandardizeY, nil, task.Sample.Y, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(float64(got.NLPDStandardized)+math.Log(s)-float64(got.NLPD)) > 1e-9 {
 		t.Errorf("standardized %+v", got)
 	}
-	again, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 5})
+	again, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5})
 	if err != nil || float64(again.NLPD) != float64(got.NLPD) {
 		t.Errorf("again %v, %v", float64(again.NLPD), err)
 	}
-	other, err := task.CrossValidate(context.Background(), backend, at, CrossValidation{Folds: 7, Seed: 6})
+	other, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 6})
 	if err != nil || float64(other.NLPD) == float64(got.NLPD) {
 		t.Errorf("another seed: %v, %v", float64(other.NLPD), err)
 	}
@@ -104,17 +106,17 @@ func TestCrossValidate(t *testing.T) {
 // other rows and that the task keeps its start values.
 func TestCrossValidateRefit(t *testing.T) {
 	d := synthetic(80)
-	task := mustPrepare(t, d, Options{})
-	start := task.params.start()
+	task := mustPrepare(t, d, problem.Options{})
+	start := task.Params.Start()
 	var folds []int
-	got, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
+	got, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(task.params.start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
-		t.Errorf("start values %v, before %v; folds %v", task.params.start(), start, folds)
+	if !slices.Equal(task.Params.Start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
+		t.Errorf("start values %v, before %v; folds %v", task.Params.Start(), start, folds)
 	}
-	for k, held := range foldRows(80, 4, 0) {
+	for k, held := range problem.FoldRows(80, 4, 0) {
 		f := got.Folds[k]
 		p := f.Parameters
 		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)
@@ -122,13 +124,13 @@ func TestCrossValidateRefit(t *testing.T) {
 			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, float64(f.NLPD), want/20)
 		}
 		// The same rows as a separate table, on the same scale.
-		sub := Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
-		s := task.sample.without(held)
-		for i := range s.targets {
-			sub.X = append(sub.X, s.points.Column(0)[i], s.points.Column(1)[i])
+		sub := problem.Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+		s := task.Sample.Without(held)
+		for i := range s.Targets {
+			sub.X = append(sub.X, s.Points.Column(0)[i], s.Points.Column(1)[i])
 		}
-		sub.Y, sub.N = s.targets, len(s.targets)
-		r := mustFit(t, sub, Options{Standardize: gp.StandardizeNone}).Report
+		sub.Y, sub.N = s.Targets, len(s.Targets)
+		r := mustFit(t, sub, problem.Options{Standardize: gp.StandardizeNone}).Report
 		if math.Abs(r.Parameters["lengthscale"]/p["lengthscale"]-1) > 1e-3 {
 			t.Errorf("fold %d: lengthscale %v, fitted alone %v", k, p["lengthscale"], r.Parameters["lengthscale"])
 		}
@@ -139,26 +141,26 @@ func TestCrossValidateRefit(t *testing.T) {
 func TestCrossValidateWarnings(t *testing.T) {
 	d := synthetic(30)
 	copy(d.X[3:], d.X[:45]) // rows repeat
-	o := Options{MaxJitter: 1, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 50, true}}}
-	s, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 3})
+	o := problem.Options{MaxJitter: 1, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 50, Given: true}}}
+	s, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 3})
 	if err != nil || len(s.Warnings) != 3 || !strings.HasPrefix(s.Warnings[0], "fold 1 of the cross-validation: a jitter of") {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
 func TestCrossValidateErrors(t *testing.T) {
-	task := mustPrepare(t, synthetic(20), Options{})
+	task := mustPrepare(t, synthetic(20), problem.Options{})
 	for _, folds := range []int{-1, 1, 21} {
-		var oe *OptionError
-		if _, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: folds}); !errors.As(err, &oe) {
+		var oe *problem.OptionError
+		if _, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: folds}); !errors.As(err, &oe) {
 			t.Errorf("%d folds: %v", folds, err)
 		}
 	}
-	if _, err := task.CrossValidate(context.Background(), backend, map[string]float64{"lengthscale": 1}, CrossValidation{}); err == nil {
+	if _, err := CrossValidate(context.Background(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{}); err == nil {
 		t.Error("missing parameters accepted")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := task.CrossValidate(ctx, backend, nil, CrossValidation{OnFold: func(k, _ int) {
+	_, err := CrossValidate(ctx, task, backend, nil, problem.CrossValidation{OnFold: func(k, _ int) {
 		if k == 3 {
 			cancel()
 		}
@@ -167,7 +169,7 @@ func TestCrossValidateErrors(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// With as many folds as rows, cross-validation is leave-one-out.
-	if s, err := task.CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
+	if s, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
 		t.Errorf("%v", err)
 	}
 }
@@ -180,14 +182,14 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i := range d.N {
 		d.NoiseGroup = append(d.NoiseGroup, []string{"a", "b"}[i%2])
 	}
-	o := Options{Kernel: "rbf(ard)", Mean: "linear"}
-	cv := CrossValidation{Folds: 4, Seed: 3}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear"}
+	cv := problem.CrossValidation{Folds: 4, Seed: 3}
 	task := mustPrepare(t, d, o)
 	at := map[string]float64{}
 	for i, name := range task.FreeNames() {
 		at[name] = 0.1 + 0.2*float64(i)
 	}
-	got, err := task.CrossValidate(context.Background(), backend, at, cv)
+	got, err := CrossValidate(context.Background(), task, backend, at, cv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range d.TargetNames {
 		one := d
 		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
-		want, err := mustPrepare(t, one, o).CrossValidate(context.Background(), backend, at, cv)
+		want, err := CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv)
 		if err != nil {
 			t.Fatal(err)
 		}

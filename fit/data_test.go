@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 )
 
 // nameless is a table of three columns, the second one constant, without names.
-func nameless(n int) Data {
-	d := Data{N: n, D: 3}
+func nameless(n int) problem.Data {
+	d := problem.Data{N: n, D: 3}
 	for i := range n {
 		x := float64(i) / 5
 		d.X, d.Y = append(d.X, x, 7, math.Cos(x)), append(d.Y, math.Sin(x)+0.1*math.Cos(37*x))
@@ -27,7 +28,7 @@ func nameless(n int) Data {
 func TestNamesByDefault(t *testing.T) {
 	data := nameless(30)
 	data.NoiseGroup = slices.Repeat([]string{"a", "b"}, 15)
-	o := mustFit(t, data, Options{Settings: hyperopt.Settings{MaxEvaluations: 5}})
+	o := mustFit(t, data, problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 5}})
 	if w := o.Report.Warnings; !slices.ContainsFunc(w, func(s string) bool { return strings.Contains(s, `column "x1" is constant`) }) {
 		t.Errorf("warnings %q", w)
 	}
@@ -59,21 +60,21 @@ func TestNamesByDefault(t *testing.T) {
 
 // TestShapes checks that parts that do not match N and D are errors before any work.
 func TestShapes(t *testing.T) {
-	for want, damage := range map[string]func(*Data){
-		"89 input values for 30 rows of 3 features":              func(d *Data) { d.X = d.X[1:] },
-		"90 input values for 30 rows of 0 features":              func(d *Data) { d.D = 0 },
-		"29 target values for 30 rows":                           func(d *Data) { d.Y = d.Y[1:] },
-		"2 feature names for 3 features":                         func(d *Data) { d.FeatureNames = []string{"a", "b"} },
-		`the feature "x1" of row 2 (from 0) is NaN`:              func(d *Data) { d.X[7] = math.NaN() },
-		"the target of row 5 (from 0) is -Inf":                   func(d *Data) { d.Y[5] = math.Inf(-1) },
-		"the split mask has 2 rows, but the table has 30":        func(d *Data) { d.Test = make([]bool, 2) },
-		"the list of row numbers has 1 rows":                     func(d *Data) { d.Row = make([]int, 1) },
-		"the list of noise variances has 31 rows, but the table": func(d *Data) { d.NoiseVariance = make([]float64, 31) },
+	for want, damage := range map[string]func(*problem.Data){
+		"89 input values for 30 rows of 3 features":              func(d *problem.Data) { d.X = d.X[1:] },
+		"90 input values for 30 rows of 0 features":              func(d *problem.Data) { d.D = 0 },
+		"29 target values for 30 rows":                           func(d *problem.Data) { d.Y = d.Y[1:] },
+		"2 feature names for 3 features":                         func(d *problem.Data) { d.FeatureNames = []string{"a", "b"} },
+		`the feature "x1" of row 2 (from 0) is NaN`:              func(d *problem.Data) { d.X[7] = math.NaN() },
+		"the target of row 5 (from 0) is -Inf":                   func(d *problem.Data) { d.Y[5] = math.Inf(-1) },
+		"the split mask has 2 rows, but the table has 30":        func(d *problem.Data) { d.Test = make([]bool, 2) },
+		"the list of row numbers has 1 rows":                     func(d *problem.Data) { d.Row = make([]int, 1) },
+		"the list of noise variances has 31 rows, but the table": func(d *problem.Data) { d.NoiseVariance = make([]float64, 31) },
 	} {
 		d := nameless(30)
 		damage(&d)
-		_, err := Prepare(d, Options{}, Events{})
-		var de *DataError
+		_, err := Prepare(d, problem.Options{}, problem.Events{})
+		var de *problem.DataError
 		if !errors.As(err, &de) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want a DataError with %q", err, want)
 		}

@@ -9,18 +9,19 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // Prepare a job from a table and options, and fit it on a backend. The outcome has a
 // report and a model, and keeps the backend's memory until you close it.
 func Example() {
-	data := fit.Data{N: 30, D: 1}
+	data := problem.Data{N: 30, D: 1}
 	for i := range data.N {
 		x := float64(i) / 3
 		data.X, data.Y = append(data.X, x), append(data.Y, x*x/10)
 		data.Test = append(data.Test, i%10 == 5)
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: "matern52", Fix: []fit.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}}, fit.Events{})
+	job, err := fit.Prepare(data, problem.Options{Kernel: "matern52", Fix: []problem.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	outcome, err := job.Fit(context.Background(), backend)
+	outcome, err := fit.Run(context.Background(), job, backend)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,8 +39,8 @@ func Example() {
 	fmt.Printf("noise variance %.4f\n", r.Parameters["noise_variance"])
 	fmt.Println("held-out error below 0.05:", r.Test.RMSE < 0.05)
 
-	_, err = fit.Prepare(data, fit.Options{Fix: []fit.Assignment{{Name: "lengthscal"}}}, fit.Events{})
-	var option *fit.OptionError
+	_, err = fit.Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "lengthscal"}}}, problem.Events{})
+	var option *problem.OptionError
 	fmt.Println("a mistake in an option:", errors.As(err, &option))
 	// Output:
 	// 27 rows, 2 fitted parameters

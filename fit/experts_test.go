@@ -12,14 +12,15 @@ import (
 
 	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 )
 
 // islands are rows in groups that are so far apart that their covariance is 0 in float64.
-func islands(groups, each int) Data {
+func islands(groups, each int) problem.Data {
 	rng := rand.New(rand.NewPCG(5, 6))
-	d := Data{N: groups * each, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	d := problem.Data{N: groups * each, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for i := range d.N {
 		a, b := rng.Float64(), rng.Float64()
 		d.X = append(d.X, a+1000*float64(i%groups), b)
@@ -63,7 +64,7 @@ func TestOneExpertIsPlain(t *testing.T) {
 		d.Test[i] = true
 	}
 	for _, text := range []string{"rbf(ard)", "linear(ard)"} {
-		o := Options{Kernel: text, Mean: "linear", LeaveOneOut: true}
+		o := problem.Options{Kernel: text, Mean: "linear", LeaveOneOut: true}
 		plain := mustFit(t, d, o)
 		for _, rule := range experts.Rules() {
 			o.Experts, o.Combine = "kmeans:1", rule
@@ -83,7 +84,7 @@ func TestOneExpertIsPlain(t *testing.T) {
 func TestIslands(t *testing.T) {
 	d := islands(3, 40)
 	// Lengthscales of the scaled inputs would span the groups.
-	o := Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Bounds: []Interval{{"lengthscale", 0.05, 5}}, LeaveOneOut: true}
+	o := problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}, LeaveOneOut: true}
 	whole := mustFit(t, d, o)
 	o.Experts = "kmeans:3"
 	local := mustFit(t, d, o)
@@ -96,18 +97,18 @@ func TestIslands(t *testing.T) {
 	got, want := predictAt(t, local.Model, rows), predictAt(t, whole.Model, rows)
 	sameNumbers(t, "mean", got.Mean, want.Mean)
 	sameNumbers(t, "std", got.Std, want.Std)
-	var set []Assignment
+	var set []problem.Assignment
 	for name, v := range local.Report.Parameters {
-		set = append(set, Assignment{Name: name, Value: v, Given: true})
+		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
 	nlml := 0.0
 	for k := range 3 {
-		part := Data{D: 2, FeatureNames: d.FeatureNames, TargetName: "y"}
+		part := problem.Data{D: 2, FeatureNames: d.FeatureNames, TargetName: "y"}
 		for i := k; i < d.N; i += 3 {
 			part.X, part.Y, part.N = append(part.X, d.X[2*i:2*i+2]...), append(part.Y, d.Y[i]), part.N+1
 		}
-		task := mustPrepare(t, part, Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: set})
-		out, err := task.Fit(t.Context(), backend)
+		task := mustPrepare(t, part, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: set})
+		out, err := Run(t.Context(), task, backend)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestExpertsFile(t *testing.T) {
 		d.Test[i] = true
 	}
 	for _, rule := range experts.Rules() {
-		out := mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
+		out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
 		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
 			t.Errorf("%s: %.3f of the held-out rows are in their 95 %% interval", rule, c)
 		}
@@ -182,15 +183,15 @@ func TestExpertsTuning(t *testing.T) {
 		d.NoiseVariance[i] = 1 + float64(i%3)
 	}
 	checkpoint := filepath.Join(t.TempDir(), "ck")
-	o := Options{Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
+	o := problem.Options{Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
 	want := mustFit(t, d, o)
 	o.Checkpoint = checkpoint
 	task := mustPrepare(t, d, o)
 	k := 30
-	if _, err := task.Fit(t.Context(), failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
+	if _, err := Run(t.Context(), task, failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
 		t.Fatalf("the fit did not fail: %v", err)
 	}
-	out, err := task.Fit(context.Background(), backend)
+	out, err := Run(context.Background(), task, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +205,11 @@ func TestExpertsTuning(t *testing.T) {
 	d.NoiseVariance = nil
 	d.TargetName, d.TargetNames = "", []string{"u", "v"}
 	d.Y = append(d.Y, d.X[:d.N]...)
-	two := mustFit(t, d, Options{Kernel: "rbf", Experts: "kmeans:2"})
+	two := mustFit(t, d, problem.Options{Kernel: "rbf", Experts: "kmeans:2"})
 	if len(two.Report.Targets) != 2 || len(two.Model.Experts.Sizes) != 2 {
 		t.Errorf("two targets: %+v", two.Report.Experts)
 	}
-	scores, err := mustPrepare(t, synthetic(200), Options{Kernel: "rbf", Experts: "kmeans:2"}).CrossValidate(t.Context(), backend, nil, CrossValidation{Folds: 3, Seed: 1})
+	scores, err := CrossValidate(t.Context(), mustPrepare(t, synthetic(200), problem.Options{Kernel: "rbf", Experts: "kmeans:2"}), backend, nil, problem.CrossValidation{Folds: 3, Seed: 1})
 	if err != nil || len(scores.Folds) != 3 {
 		t.Errorf("cross-validation: %v", err)
 	}
@@ -219,15 +220,15 @@ func TestExpertsTuning(t *testing.T) {
 func TestExpertsGradient(t *testing.T) {
 	d := synthetic(60)
 	for _, text := range []string{"linear(ard)", "poly(2)", "rbf(ard) + linear", "matern52*periodic"} {
-		o := Options{Kernel: text, Mean: "linear", Experts: "kmeans:3"}
-		at, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+		o := problem.Options{Kernel: text, Mean: "linear", Experts: "kmeans:3"}
+		at, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		value := func(name string, by float64) float64 {
 			o := o
-			o.Set = []Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
-			r, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+			o.Set = []problem.Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
+			r, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +246,7 @@ func TestExpertsGradient(t *testing.T) {
 // TestExpertsOptions checks the errors and warnings about the options.
 func TestExpertsOptions(t *testing.T) {
 	d := islands(2, 30)
-	for want, o := range map[string]Options{
+	for want, o := range map[string]problem.Options{
 		`option experts "kmeans": must be kmeans:K`:    {Experts: "kmeans"},
 		`option experts "kmeans:0": must be kmeans:K`:  {Experts: "kmeans:0"},
 		"fewer than two for each cluster":              {Experts: "kmeans:31"},
@@ -253,19 +254,19 @@ func TestExpertsOptions(t *testing.T) {
 		"option expert-rows 5: needs option experts":   {ExpertRows: 5},
 		"option expert-rows -1: must not be negative":  {Experts: "kmeans:2", ExpertRows: -1},
 		`"average": must be rbcm or nearest`:           {Experts: "kmeans:2", Combine: "average"},
-		"no covariance between folds":                  {Experts: "kmeans:2", Objective: CV},
+		"no covariance between folds":                  {Experts: "kmeans:2", Objective: problem.CV},
 	} {
-		_, err := Prepare(d, o, Events{})
-		var oe *OptionError
+		_, err := Prepare(d, o, problem.Events{})
+		var oe *problem.OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", o, err, want)
 		}
 	}
-	job := mustPrepare(t, d, Options{Experts: "kmeans:2", ExpertRows: 10})
+	job := mustPrepare(t, d, problem.Options{Experts: "kmeans:2", ExpertRows: 10})
 	if w := job.Warnings(); len(w) == 0 || !strings.Contains(w[0], "too many rows for one expert") || job.LargestMatrix() > 10 {
 		t.Errorf("warnings %q, largest %d", w, job.LargestMatrix())
 	}
-	one, many := mustPrepare(t, d, Options{}).Plan(backend), job.Plan(backend)
+	one, many := mustPrepare(t, d, problem.Options{}).Plan(backend), job.Plan(backend)
 	if many.FlopsValue > one.FlopsValue/30 || many.N != one.N || many.HostBytes() == 0 {
 		t.Errorf("plan %+v, without experts %+v", many, one)
 	}
@@ -289,14 +290,14 @@ func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
 	b := small{backend, 150 << 20}
 	var memory *device.MemoryError
-	err := mustPrepare(t, d, Options{}).CheckMemory(b)
+	err := mustPrepare(t, d, problem.Options{}).CheckMemory(b)
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "divide the rows among local experts, which is an approximation (option experts kmeans:3)") {
 		t.Errorf("error %v", err)
 	}
-	if err := mustPrepare(t, d, Options{Experts: "kmeans:3"}).CheckMemory(b); err != nil {
+	if err := mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(b); err != nil {
 		t.Error(err)
 	}
-	err = mustPrepare(t, d, Options{Experts: "kmeans:3"}).CheckMemory(small{backend, 10 << 20})
+	err = mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(small{backend, 10 << 20})
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "more local experts with fewer rows each") {
 		t.Errorf("error %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
@@ -62,11 +63,11 @@ func (c closeCounter) Close() error { *c.closed++; return nil }
 // run, with a warning.
 func TestFailover(t *testing.T) {
 	d := synthetic(90)
-	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
+	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
 			closed, told := 0, 0
-			task, err := Prepare(d, Options{Kernel: "rbf(ard)"}, Events{
+			task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
 				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
 				OnWarning: func(string) { told++ },
 			})
@@ -78,7 +79,7 @@ func TestFailover(t *testing.T) {
 				continue // a device is not lost before it was had
 			}
 			left := k
-			out, err := task.Fit(context.Background(), failing{backend, &left, cause})
+			out, err := Run(context.Background(), task, failing{backend, &left, cause})
 			if err != nil {
 				t.Fatalf("%T at %d: %v", cause, k, err)
 			}
@@ -110,13 +111,13 @@ func TestNoFailover(t *testing.T) {
 		"none":   nil,
 		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
 	} {
-		task, err := Prepare(synthetic(40), Options{}, Events{Fallback: fallback})
+		task, err := Prepare(synthetic(40), problem.Options{}, problem.Events{Fallback: fallback})
 		if err != nil {
 			t.Fatal(err)
 		}
 		k := 3
 		var got *device.LostError
-		out, err := task.Fit(context.Background(), failing{backend, &k, lost})
+		out, err := Run(context.Background(), task, failing{backend, &k, lost})
 		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to continue from there: set lengthscale=") {
 			t.Errorf("%s: outcome %v, error %v", what, out, err)
 		}
@@ -127,13 +128,13 @@ func TestNoFailover(t *testing.T) {
 // the result of one.
 func TestSeveralDevices(t *testing.T) {
 	d := synthetic(60)
-	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
+	o := problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
 	want := mustFit(t, d, o).Report
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := task.Fit(context.Background(), backend, backend, backend)
+	out, err := Run(context.Background(), task, backend, backend, backend)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,56 +8,59 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 	"gpfit/mean"
 )
 
 // newReport reports the session's last evaluation.
-func newReport(s *session, e evaluation) Report {
-	j, terms := s.job, s.obj.Terms()
-	r := Report{
-		SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: j.kernelText(), Device: s.info.Name,
+func newReport(s *tuning.Placement, e evaluation) summary.Report {
+	j, terms := s.Job, s.Objective.Terms()
+	r := summary.Report{
+		SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: j.KernelText(), Device: s.Info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
-		Encoding:   j.sample.data.Encoding,
-		Experts:    j.expertsReport(),
+		Encoding:   j.Sample.Data.Encoding,
+		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
-		Evaluations: Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
+		Evaluations: summary.Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
 			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},
 	}
-	if method := s.ws.Method(); method != (device.Dense{}).Name() {
+	if method := s.Workspace.Method(); method != (device.Dense{}).Name() {
 		r.Method = method
 	}
-	r.Warnings = append(r.Warnings, s.warnings...)
-	values := j.params.values(e.z)
+	r.Warnings = append(r.Warnings, s.Warnings...)
+	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}
 	}
-	for i, el := range j.params.elements {
-		r.Names = append(r.Names, el.name)
-		r.Parameters[el.name] = values[i]
-		if e.grad != nil && el.source == "" {
-			r.GradientLog[el.name] = e.grad[el.index]
+	for i, el := range j.Params.Elements {
+		r.Names = append(r.Names, el.Name)
+		r.Parameters[el.Name] = values[i]
+		if e.grad != nil && el.Source == "" {
+			r.GradientLog[el.Name] = e.grad[el.Index]
 		}
 	}
-	for _, name := range j.params.zeros {
+	for _, name := range j.Params.Zeros {
 		r.Names, r.Constants = append(r.Names, name), append(r.Constants, name)
 		r.Parameters[name] = 0
 	}
-	r.HeldOut = j.heldOut
-	r.Scores.Objective = s.foldScore()
-	r.addObjective(j, terms)
-	r.Warnings = append(r.Warnings, s.jitterWarning()...)
-	r.addTargets(s, e.z, values)
-	r.addColumns(j.sample)
+	r.HeldOut = j.Held
+	r.Scores.Objective = foldScore(s)
+	addObjective(&r, j, terms)
+	r.Warnings = append(r.Warnings, jitterWarning(s)...)
+	addTargets(&r, s, e.z, values)
+	addColumns(&r, j.Sample)
 	return r
 }
 
 // jitterWarning returns a warning if jitter was added to the diagonal.
-func (s *session) jitterWarning() []string {
-	jitter := s.obj.Terms().Jitter
+func jitterWarning(s *tuning.Placement) []string {
+	jitter := s.Objective.Terms().Jitter
 	if jitter == 0 {
 		return nil
 	}
@@ -65,44 +68,44 @@ func (s *session) jitterWarning() []string {
 }
 
 // addObjective adds the objective, the priors and the ties.
-func (r *Report) addObjective(j *Job, terms graph.Terms) {
-	r.ObjectiveName = j.objectiveName()
+func addObjective(r *summary.Report, j *tuning.Job, terms graph.Terms) {
+	r.ObjectiveName = j.ObjectiveName()
 	r.Objective = terms.NLML()
-	if j.opts.Objective.predictive() {
+	if j.Options.Objective.Predictive() {
 		r.Objective = terms.LeaveOneOut
 	}
 	r.Objective += terms.NegLogPrior
-	if priors := j.params.priors; len(priors) > 0 {
+	if priors := j.Params.Priors; len(priors) > 0 {
 		r.NegLogPrior, r.Priors = &terms.NegLogPrior, map[string]string{}
 		for name, p := range priors {
 			r.Priors[name] = p.String()
 		}
 	}
-	for _, e := range j.params.elements {
-		if e.source != "" {
+	for _, e := range j.Params.Elements {
+		if e.Source != "" {
 			if r.Tied == nil {
 				r.Tied = map[string]string{}
 			}
-			r.Tied[e.name] = e.source
+			r.Tied[e.Name] = e.Source
 		}
 	}
 }
 
 // addTuning adds the result of the optimiser.
-func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
-	seed := j.opts.Settings.Seed
+func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
+	seed := j.Options.Settings.Seed
 	r.Status = t.Status.String()
-	r.GradientNorm, r.RelativeChange = Finite(t.GradientNorm), Finite(t.RelativeChange)
+	r.GradientNorm, r.RelativeChange = summary.Finite(t.GradientNorm), summary.Finite(t.RelativeChange)
 	r.Iterations, r.Seed = t.Iterations, &seed
 	// nlml returns f if the objective is the NLML, and nil otherwise.
 	nlml := func(f float64) *float64 {
-		if r.ObjectiveName != string(NLML) {
+		if r.ObjectiveName != string(problem.NLML) {
 			return nil
 		}
-		return Finite(f)
+		return summary.Finite(f)
 	}
 	for i, s := range t.Starts {
-		start := StartReport{Objective: Finite(s.F), NLML: nlml(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == t.BestStart}
+		start := summary.StartReport{Objective: summary.Finite(s.F), NLML: nlml(s.F), Status: s.Status.String(), Iterations: s.Iterations, Best: i == t.BestStart}
 		if s.Err != nil {
 			start.Error = s.Err.Error()
 		}
@@ -113,38 +116,38 @@ func (r *Report) addTuning(j *Job, t *hyperopt.Result) {
 	}
 	for _, s := range t.Path {
 		if len(t.Path) > 1 {
-			r.Path = append(r.Path, StageReport{
-				Step: s.Step, Rows: s.Rows, Starts: s.Starts, Optima: s.Optima, Objective: s.F, NLML: nlml(s.F), Parameters: j.params.named(s.Z),
+			r.Path = append(r.Path, summary.StageReport{
+				Step: s.Step, Rows: s.Rows, Starts: s.Starts, Optima: s.Optima, Objective: s.F, NLML: nlml(s.F), Parameters: j.Params.Named(s.Z),
 				Value: s.Evaluations.Value, Gradient: s.Evaluations.Gradient, Seconds: s.Took.Seconds(),
 			})
 		}
 	}
 	for i, o := range t.Optima {
-		r.Optima = append(r.Optima, OptimumReport{
-			Objective: o.F, NLML: nlml(o.F), Parameters: j.params.named(o.Z), Starts: o.Starts, Drawn: o.Drawn, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
+		r.Optima = append(r.Optima, summary.OptimumReport{
+			Objective: o.F, NLML: nlml(o.F), Parameters: j.Params.Named(o.Z), Starts: o.Starts, Drawn: o.Drawn, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
 			Value: o.Evaluations.Value, Gradient: o.Evaluations.Gradient,
 		})
 	}
 	if p := t.Plain; p != nil {
-		r.Coarse = &CoarseReport{Compared: true, Objective: Finite(p.Coarse), PlainObjective: Finite(p.F)}
+		r.Coarse = &summary.CoarseReport{Compared: true, Objective: summary.Finite(p.Coarse), PlainObjective: summary.Finite(p.F)}
 	} else if t.Subsets {
-		r.Coarse = &CoarseReport{}
+		r.Coarse = &summary.CoarseReport{}
 	}
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 
 // explainBounds adds the warnings about parameters at their bounds and tiny noise.
-func (r *Report) explainBounds(j *Job, at []descent.Bound) {
+func explainBounds(r *summary.Report, j *tuning.Job, at []descent.Bound) {
 	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) {
-		r.Warnings = append(r.Warnings, i.warning(r.Optima))
+		r.Warnings = append(r.Warnings, warning(i, r.Optima))
 	}
-	r.Warnings = append(r.Warnings, j.boundWarnings(at, r.Relevance, r.Interpolation == nil)...)
+	r.Warnings = append(r.Warnings, boundWarnings(j.Prepared, at, r.Relevance, r.Interpolation == nil)...)
 }
 
 // addTests adds the scores of held-out rows, for each target.
-func (r *Report) addTests(tests []*TestScores) {
+func addTests(r *summary.Report, tests []*summary.TestScores) {
 	for i, scores := range tests {
-		r.Warnings = append(r.Warnings, undefinedWarning(scores.NLPD, "held-out rows")...)
+		r.Warnings = append(r.Warnings, summary.UndefinedWarning(scores.NLPD, "held-out rows")...)
 		if r.Targets == nil {
 			r.Test = scores
 		} else {
@@ -153,93 +156,35 @@ func (r *Report) addTests(tests []*TestScores) {
 	}
 }
 
-// units holds parameters in original units, in order.
-type units struct {
-	names  []string
-	values map[string]float64
-}
-
-func (u *units) add(name string, v float64) {
-	u.names = append(u.names, name)
-	u.values[name] = v
-}
-
-// originalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
-//
-//   - Lengthscales and periods take the scale of their column. One that serves
-//     several columns has a value for each of them in original units.
-//   - Signal variances take the square of the target's scale. The signal variance of a
-//     product with one linear leaf is also divided by the square of the column's scale:
-//     it is then the prior variance of a slope, one for every column.
-//   - Lengthscales of linear(ard) are the inverse of such a slope's standard
-//     deviation. Those of poly(ard, degree p) and its offset take the p-th part of
-//     the target's units.
-//   - α, the lengthscale of periodic and the offset of poly have no units and stay
-//     as they are: linear, poly and the offset refer to the standardised inputs,
-//     centred on their means.
-func (j *Prepared) originalUnits(target int, values []float64) units {
-	u := units{values: map[string]float64{}}
-	s := j.sample.scalings[target]
-	for _, p := range j.Program().Params {
-		scale := scalePower(s.YScale, p.Units.Target)
-		at := func(i, c int) float64 {
-			return values[p.Offset+i] * scale * scalePower(s.XScale[c], p.Units.Input)
-		}
-		switch names := p.ElementNames(); {
-		case p.Units.Input == 0:
-			for i, name := range names {
-				u.add(j.sample.display(name), values[p.Offset+i]*scale)
-			}
-		case p.Vector || len(p.Dims) == 1:
-			for i, name := range names {
-				u.add(j.sample.display(name), at(i, p.Dims[i]))
-			}
-		default:
-			for _, c := range p.Dims {
-				u.add(p.Name+"["+j.sample.names().Label(j.sample.columns[c])+"]", at(0, c))
-			}
-		}
-	}
-	for _, name := range j.params.zeros {
-		u.add(name, 0)
-	}
-	for i, e := range j.params.elements {
-		if e.group == graph.NoiseVariance {
-			u.add(e.name, values[i]*(s.YScale*s.YScale))
-		}
-	}
-	return u
-}
-
 // addTargets fills in the parts that depend on a target: in the report itself for one
 // target, in a part for each of several. Values in original units that all targets
 // share stay in the report.
-func (r *Report) addTargets(s *session, z, values []float64) {
-	j, terms := s.job, s.obj.Terms()
-	count := float64(j.sample.t())
-	r.Mean = j.meanText()
-	for i := range j.sample.t() {
-		u, coefficients := j.originalUnits(i, values), s.coefficientReports(i, z)
+func addTargets(r *summary.Report, s *tuning.Placement, z, values []float64) {
+	j, terms := s.Job, s.Objective.Terms()
+	count := float64(j.Sample.T())
+	r.Mean = j.MeanText()
+	for i := range j.Sample.T() {
+		u, coefficients := j.OriginalUnits(i, values), coefficientReports(s, i, z)
 		for _, c := range coefficients {
-			if u.values[c.Name] = c.OriginalUnits; j.model.meanFree {
-				u.names = append(u.names, c.Name)
+			if u.Values[c.Name] = c.OriginalUnits; j.Model.MeanFree {
+				u.Names = append(u.Names, c.Name)
 			}
 		}
-		p := TargetReport{
-			Name: j.sample.targetName(i), DataFit: terms.DataFits[i], Complexity: terms.Complexity / count, Constant: terms.Constant / count,
-			ParametersOriginalUnits: u.values, MeanCoefficients: coefficients,
+		p := summary.TargetReport{
+			Name: j.Sample.TargetName(i), DataFit: terms.DataFits[i], Complexity: terms.Complexity / count, Constant: terms.Constant / count,
+			ParametersOriginalUnits: u.Values, MeanCoefficients: coefficients,
 		}
 		p.NLML = p.DataFit + p.Complexity + p.Constant
-		p.NLMLOriginalUnits = p.NLML + float64(j.N())*math.Log(j.sample.scalings[i].YScale)
+		p.NLMLOriginalUnits = p.NLML + float64(j.N())*math.Log(j.Sample.Scalings[i].YScale)
 		r.NLMLOriginalUnits += p.NLMLOriginalUnits
 		r.Targets = append(r.Targets, p)
-		r.NamesOriginal = u.names
+		r.NamesOriginal = u.Names
 	}
 	first := r.Targets[0]
 	if len(first.MeanCoefficients) > 0 {
-		r.MeanFit = MeanGLS
-		if j.model.meanFree {
-			r.MeanFit = MeanFree
+		r.MeanFit = problem.MeanGLS
+		if j.Model.MeanFree {
+			r.MeanFit = problem.MeanFree
 		}
 	}
 	if count == 1 {
@@ -253,7 +198,7 @@ func (r *Report) addTargets(s *session, z, values []float64) {
 	var own []string
 	r.NamesOriginal = slices.DeleteFunc(r.NamesOriginal, func(name string) bool {
 		v := first.ParametersOriginalUnits[name]
-		same := !slices.ContainsFunc(r.Targets, func(p TargetReport) bool { return p.ParametersOriginalUnits[name] != v })
+		same := !slices.ContainsFunc(r.Targets, func(p summary.TargetReport) bool { return p.ParametersOriginalUnits[name] != v })
 		if same {
 			r.ParametersOriginalUnits[name] = v
 		} else {
@@ -262,22 +207,22 @@ func (r *Report) addTargets(s *session, z, values []float64) {
 		return !same
 	})
 	for i := range r.Targets {
-		r.Targets[i].names = own
+		r.Targets[i].Names = own
 	}
 }
 
 // coefficientReports returns a target's coefficients of the mean function at z.
-func (s *session) coefficientReports(target int, z []float64) []Coefficient {
-	beta, covariance := s.coefficients(target, z)
-	q, scaling, basis := len(beta), s.job.sample.scalings[target], s.job.model.basis
+func coefficientReports(s *tuning.Placement, target int, z []float64) []summary.Coefficient {
+	beta, covariance := s.Coefficients(target, z)
+	q, scaling, basis := len(beta), s.Job.Sample.Scalings[target], s.Job.Model.Basis
 	if q == 0 {
 		return nil
 	}
-	var out []Coefficient
+	var out []summary.Coefficient
 	toOriginal := basis.Original(scaling.XMean, scaling.XScale)
 	for k, f := range basis {
 		row := toOriginal[k*q : (k+1)*q]
-		c := Coefficient{Name: s.job.sample.display(f.Name()), Value: beta[k]}
+		c := summary.Coefficient{Name: s.Job.Sample.Display(f.Name()), Value: beta[k]}
 		for l, v := range row {
 			c.OriginalUnits += scaling.YScale * v * beta[l]
 		}
@@ -309,18 +254,18 @@ func quadratic(c, v []float64) float64 {
 }
 
 // addColumns maps the names in the report that belong to columns to their columns.
-func (r *Report) addColumns(s *sample) {
-	r.Columns = map[string]ParameterColumn{}
+func addColumns(r *summary.Report, s *problem.Sample) {
+	r.Columns = map[string]summary.ParameterColumn{}
 	add := func(values map[string]float64) {
 		for name := range values {
 			if strings.HasPrefix(name, graph.NoiseVariance) {
 				continue
 			}
-			indexed := s.names().Indexed(name)
+			indexed := s.Names().Indexed(name)
 			_, rest, _ := strings.Cut(indexed, "[")
 			digits := rest[:max(0, strings.IndexAny(rest, ",]"))]
-			if c, err := strconv.Atoi(digits); err == nil && c < s.data.D {
-				r.Columns[name] = ParameterColumn{Indexed: indexed, Index: c, Column: s.data.FeatureNames[c]}
+			if c, err := strconv.Atoi(digits); err == nil && c < s.Data.D {
+				r.Columns[name] = summary.ParameterColumn{Indexed: indexed, Index: c, Column: s.Data.FeatureNames[c]}
 			}
 		}
 	}
@@ -332,21 +277,28 @@ func (r *Report) addColumns(s *sample) {
 }
 
 // expertsReport describes the experts of the job; nil without.
-func (j *Prepared) expertsReport() *ExpertsReport {
-	p := j.experts
+func expertsReport(j *problem.Prepared) *summary.ExpertsReport {
+	p := j.Experts
 	if p == nil {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(p.Sizes))
-	return &ExpertsReport{
-		Method: j.opts.Experts, Combine: p.Combine, Experts: len(p.Sizes), Split: p.Split, Merged: p.Merged,
+	return &summary.ExpertsReport{
+		Method: j.Options.Experts, Combine: p.Combine, Experts: len(p.Sizes), Split: p.Split, Merged: p.Merged,
 		Smallest: sorted[0], Median: sorted[len(sorted)/2], Largest: sorted[len(sorted)-1], Sizes: p.Sizes, Inertia: p.Inertia,
 	}
 }
 
 // addCalibration adds what a fit found of the rules.
-func (r *Report) addCalibration(m *gp.Model) {
+func addCalibration(r *summary.Report, m *gp.Model) {
 	if m.Experts != nil {
 		r.Experts.Temperature, r.Experts.Rules = m.Experts.Temperature, m.Experts.Scores
 	}
+}
+
+// evaluation holds the point that a session evaluated last, its gradient or nil, and
+// the counts of evaluations.
+type evaluation struct {
+	z, grad       []float64
+	all, fullSize descent.Evaluations
 }

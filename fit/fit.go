@@ -6,44 +6,46 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/internal/journal"
+	"gpfit/internal/tuning"
 )
 
-// Fit tunes the parameters and returns the model. With several backends, starts run
-// on them in parallel. If ctx is cancelled after the first evaluation, Fit returns
+// Run tunes the parameters and returns the model. With several backends, starts run
+// on them in parallel. If ctx is cancelled after the first evaluation, Run returns
 // the best model so far together with ctx's error. The caller closes the outcome if
 // it is not nil.
-func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, error) {
+func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
-	if err := cmp.Or(j.sample.checkTargets(), j.checkUnits()); err != nil {
+	if err := cmp.Or(j.Sample.CheckTargets(), j.CheckUnits()); err != nil {
 		return nil, err
 	}
 	var log *journal.Journal
-	if j.opts.Checkpoint != "" {
+	if j.Options.Checkpoint != "" {
 		var err error
-		if log, err = journal.Open(j.opts.Checkpoint, j.id(), failures); err != nil {
+		if log, err = journal.Open(j.Options.Checkpoint, j.ID(), failures); err != nil {
 			return nil, checkpointError(err)
 		}
 	}
-	w := &workplace{job: j, backends: backends, crew: &crew{}}
+	w := &tuning.Workplace{Job: j, Backends: backends, Crew: &tuning.Crew{}}
 	finish := func() {
-		w.close()
+		w.Close()
 		_ = log.Close()
 	}
 	var out *Outcome
 	var err error
-	if j.parts != nil {
-		out, err = j.fitParts(ctx, w, log)
+	if j.Parts != nil {
+		out, err = fitParts(ctx, j, w, log)
 	} else {
-		out, err = j.fit(ctx, w, log)
+		out, err = tune(ctx, j, w, log)
 	}
-	err = j.checkpointed(checkpointError(err))
+	err = withCheckpoint(j, checkpointError(err))
 	if out == nil {
 		finish()
 		return nil, err
 	}
 	out.close, out.journal = finish, log
-	if j.parts != nil {
+	if j.Parts != nil {
 		out.close = func() {
 			_ = out.posterior.Close()
 			finish()
@@ -59,4 +61,15 @@ func (j *Job) Fit(ctx context.Context, backends ...device.Backend) (*Outcome, er
 		err = failure
 	}
 	return out, err
+}
+
+// Prepare checks data and options and returns the job. Errors: [*problem.DataError],
+// [*problem.OptionError], [*kernel.ParseError], [*kernel.CompileError], [*mean.ParseError],
+// and with RequirePSD [*kernel.KernelhoodError].
+func Prepare(data problem.Data, opts problem.Options, events problem.Events) (*tuning.Job, error) {
+	p, err := problem.New(data, opts)
+	if err != nil {
+		return nil, err
+	}
+	return tuning.New(p, events), nil
 }

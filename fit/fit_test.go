@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -18,9 +19,9 @@ import (
 
 // synthetic makes n rows of three features in awkward units, the second
 // constant, and a smooth target with noise of standard deviation 5.
-func synthetic(n int) Data {
+func synthetic(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(12, 34))
-	d := Data{N: n, D: 3, FeatureNames: []string{"mm", "const", "kelvin"}, TargetName: "watt"}
+	d := problem.Data{N: n, D: 3, FeatureNames: []string{"mm", "const", "kelvin"}, TargetName: "watt"}
 	for range n {
 		a, c := 1000*rng.Float64(), 273+30*rng.Float64()
 		d.X = append(d.X, a, 7, c)
@@ -29,13 +30,13 @@ func synthetic(n int) Data {
 	return d
 }
 
-func mustFit(t *testing.T, d Data, o Options) *Outcome {
+func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := task.Fit(context.Background(), backend)
+	out, err := Run(context.Background(), task, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestFit(t *testing.T) {
 		d.Test[i] = true
 	}
 	var iterations []descent.Iteration
-	out, err := watched(t, d, Options{Kernel: "rbf(ard)"}, Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}).Fit(t.Context(), backend)
+	out, err := Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestFit(t *testing.T) {
 }
 
 // checkScores recomputes the scores from the model's predictions.
-func checkScores(t *testing.T, out *Outcome, d Data) {
+func checkScores(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	p, err := out.Model.Condition(context.Background(), backend)
 	if err != nil {
@@ -125,16 +126,16 @@ func checkScores(t *testing.T, out *Outcome, d Data) {
 // of the latter.
 func TestUnits(t *testing.T) {
 	d := synthetic(120)
-	scaled := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"}).Report
-	var set []Assignment
+	scaled := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear"}).Report
+	var set []problem.Assignment
 	for name, v := range scaled.ParametersOriginalUnits {
-		set = append(set, Assignment{name, v, true})
+		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
-	task, err := Prepare(d, Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, Events{})
+	task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := task.Evaluate(context.Background(), backend, nil)
+	raw, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestUnits(t *testing.T) {
 		t.Errorf("NLML in original units %v, at the reported parameters on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)
 	}
 	// An isotropic lengthscale has one value per column.
-	iso := mustFit(t, d, Options{}).Report
+	iso := mustFit(t, d, problem.Options{}).Report
 	ratio := iso.ParametersOriginalUnits["lengthscale[mm]"] / iso.ParametersOriginalUnits["lengthscale[kelvin]"]
 	s := gp.NewScaling(gp.StandardizeX, d.X, d.Y, 3)
 	if math.Abs(ratio/(s.XScale[0]/s.XScale[2])-1) > 1e-12 {
@@ -156,11 +157,11 @@ func TestMean(t *testing.T) {
 	for i := range d.Y {
 		d.Y[i] = 10 + 0.02*d.X[3*i] - 2*d.X[3*i+2] + math.Sin(d.X[3*i]/20) + 0.1*float64(i%7)
 	}
-	r := mustFit(t, d, Options{Mean: "linear"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "linear"}).Report
 	if w := r.ParametersOriginalUnits["mean_linear[kelvin]"]; math.Abs(w+2) > 0.1 {
 		t.Errorf("slope %v, true value −2: %v", w, r.ParametersOriginalUnits)
 	}
-	c := mustFit(t, d, Options{Mean: "constant", Standardize: gp.StandardizeX}).Report
+	c := mustFit(t, d, problem.Options{Mean: "constant", Standardize: gp.StandardizeX}).Report
 	if _, ok := c.Parameters["mean_constant"]; !ok {
 		t.Errorf("parameters %v", c.Parameters)
 	}
@@ -168,11 +169,11 @@ func TestMean(t *testing.T) {
 
 func TestFixAndBounds(t *testing.T) {
 	d := synthetic(80)
-	r := mustFit(t, d, Options{
+	r := mustFit(t, d, problem.Options{
 		Kernel: "rbf(ard)",
-		Fix:    []Assignment{{"noise_variance", 0.25, true}, {Name: "lengthscale[2]"}},
-		Set:    []Assignment{{"lengthscale", 0.5, true}},
-		Bounds: []Interval{{"signal_variance", 0.01, 0.1}},
+		Fix:    []problem.Assignment{{Name: "noise_variance", Value: 0.25, Given: true}, {Name: "lengthscale[2]"}},
+		Set:    []problem.Assignment{{Name: "lengthscale", Value: 0.5, Given: true}},
+		Bounds: []problem.Interval{{Name: "signal_variance", Lo: 0.01, Hi: 0.1}},
 	}).Report
 	p := r.Parameters
 	if math.Abs(p["noise_variance"]-0.25) > 1e-15 || math.Abs(p["lengthscale[kelvin]"]-0.5) > 1e-15 {
@@ -192,7 +193,7 @@ func TestFixAndBounds(t *testing.T) {
 
 func TestRestartsAndDeterminism(t *testing.T) {
 	d := synthetic(60)
-	o := Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9}}
+	o := problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9}}
 	a, b := mustFit(t, d, o), mustFit(t, d, o)
 	a.Report.Seconds, b.Report.Seconds = 0, 0
 	a.Report.EvaluationSeconds, b.Report.EvaluationSeconds = 0, 0
@@ -223,13 +224,13 @@ func TestRestartsAndDeterminism(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	best := math.Inf(1)
-	task := watched(t, synthetic(100), Options{Kernel: "rbf(ard)"}, Events{OnIteration: func(it descent.Iteration) {
+	task := watched(t, synthetic(100), problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) {
 		best = it.Best
 		if it.Iteration == 3 {
 			cancel()
 		}
 	}})
-	out, err := task.Fit(ctx, backend)
+	out, err := Run(ctx, task, backend)
 	if !errors.Is(err, context.Canceled) || out == nil {
 		t.Fatalf("outcome %v, error %v", out, err)
 	}
@@ -241,7 +242,7 @@ func TestCancel(t *testing.T) {
 		t.Error(err)
 	}
 	// Before the first value there is no model to keep.
-	if out, err := task.Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+	if out, err := Run(ctx, task, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("outcome %v, error %v", out, err)
 	}
 }
@@ -249,26 +250,26 @@ func TestCancel(t *testing.T) {
 func TestNotPDAtStart(t *testing.T) {
 	d := synthetic(40)
 	copy(d.X[3:], d.X[:60]) // rows repeat
-	_, err := Prepare(d, Options{Standardize: "zz"}, Events{})
+	_, err := Prepare(d, problem.Options{Standardize: "zz"}, problem.Events{})
 	if err == nil {
 		t.Error("standardize zz accepted")
 	}
-	o := Options{Standardize: gp.StandardizeX, Set: []Assignment{{"noise_variance", 1e-30, true}, {"lengthscale", 1e3, true}}}
-	task, err := Prepare(d, o, Events{})
+	o := problem.Options{Standardize: gp.StandardizeX, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 1e3, Given: true}}}
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := task.Evaluate(context.Background(), backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
+	if _, err := Evaluate(context.Background(), task, backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
 		t.Errorf("error %v, want a NotPDError with advice", err)
 	}
-	if out, err := task.Fit(context.Background(), backend); out != nil || !device.IsNotPD(err) {
+	if out, err := Run(context.Background(), task, backend); out != nil || !device.IsNotPD(err) {
 		t.Errorf("fit from there: %v", err)
 	}
 	o.MaxJitter = 10
-	if task, err = Prepare(d, o, Events{}); err != nil {
+	if task, err = Prepare(d, o, problem.Events{}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.Evaluate(context.Background(), backend, nil)
+	r, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil || r.Jitter <= 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "a jitter of") {
 		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
 	}
@@ -276,11 +277,11 @@ func TestNotPDAtStart(t *testing.T) {
 
 func TestBadData(t *testing.T) {
 	ok := synthetic(20)
-	cases := map[string]func(*Data){
-		"one row":       func(d *Data) { d.N, d.X, d.Y = 1, d.X[:3], d.Y[:1] },
-		"all held out":  func(d *Data) { d.Test = make([]bool, 20); setAll(d.Test) },
-		"mask too long": func(d *Data) { d.Test = make([]bool, 21) },
-		"constant inputs": func(d *Data) {
+	cases := map[string]func(*problem.Data){
+		"one row":       func(d *problem.Data) { d.N, d.X, d.Y = 1, d.X[:3], d.Y[:1] },
+		"all held out":  func(d *problem.Data) { d.Test = make([]bool, 20); setAll(d.Test) },
+		"mask too long": func(d *problem.Data) { d.Test = make([]bool, 21) },
+		"constant inputs": func(d *problem.Data) {
 			for i := range d.X {
 				d.X[i] = 3
 			}
@@ -290,20 +291,20 @@ func TestBadData(t *testing.T) {
 		d := ok
 		d.X, d.Y = append([]float64(nil), ok.X...), append([]float64(nil), ok.Y...)
 		change(&d)
-		_, err := Prepare(d, Options{}, Events{})
-		var de *DataError
+		_, err := Prepare(d, problem.Options{}, problem.Events{})
+		var de *problem.DataError
 		if !errors.As(err, &de) {
 			t.Errorf("%s: error %v, want a DataError", what, err)
 		}
 	}
 	d := ok
 	d.Y = make([]float64, 20)
-	task, err := Prepare(d, Options{}, Events{})
+	task, err := Prepare(d, problem.Options{}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var de *DataError
-	if _, err := task.Fit(context.Background(), backend); !errors.As(err, &de) {
+	var de *problem.DataError
+	if _, err := Run(context.Background(), task, backend); !errors.As(err, &de) {
 		t.Errorf("constant target: error %v, want a DataError", err)
 	}
 }
@@ -316,24 +317,24 @@ func setAll(b []bool) {
 
 func TestBadOptions(t *testing.T) {
 	d := synthetic(20)
-	for what, o := range map[string]Options{
-		"unknown start":   {Set: []Assignment{{"lenghtscale", 1, true}}},
-		"unknown fix":     {Fix: []Assignment{{"sigma", 1, true}}},
-		"negative":        {Set: []Assignment{{"lengthscale", -1, true}}},
-		"NaN":             {Fix: []Assignment{{"lengthscale", math.NaN(), true}}},
-		"crossed bounds":  {Bounds: []Interval{{"lengthscale", 2, 1}}},
-		"zero bound":      {Bounds: []Interval{{"lengthscale", 0, 1}}},
-		"unknown bound":   {Bounds: []Interval{{"x", 1, 2}}},
+	for what, o := range map[string]problem.Options{
+		"unknown start":   {Set: []problem.Assignment{{Name: "lenghtscale", Value: 1, Given: true}}},
+		"unknown fix":     {Fix: []problem.Assignment{{Name: "sigma", Value: 1, Given: true}}},
+		"negative":        {Set: []problem.Assignment{{Name: "lengthscale", Value: -1, Given: true}}},
+		"NaN":             {Fix: []problem.Assignment{{Name: "lengthscale", Value: math.NaN(), Given: true}}},
+		"crossed bounds":  {Bounds: []problem.Interval{{Name: "lengthscale", Lo: 2, Hi: 1}}},
+		"zero bound":      {Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0, Hi: 1}}},
+		"unknown bound":   {Bounds: []problem.Interval{{Name: "x", Lo: 1, Hi: 2}}},
 		"bad standardize": {Standardize: "yx"},
 	} {
-		_, err := Prepare(d, o, Events{})
-		var oe *OptionError
+		_, err := Prepare(d, o, problem.Events{})
+		var oe *problem.OptionError
 		if !errors.As(err, &oe) {
 			t.Errorf("%s: error %v, want an OptionError", what, err)
 		}
 	}
 	for _, text := range []string{"rbv", "rbf(dims=1)", "rbf(dims=9)"} { // column 1 is constant
-		if _, err := Prepare(d, Options{Kernel: text}, Events{}); err == nil {
+		if _, err := Prepare(d, problem.Options{Kernel: text}, problem.Events{}); err == nil {
 			t.Errorf("kernel %s accepted", text)
 		}
 	}
@@ -341,11 +342,11 @@ func TestBadOptions(t *testing.T) {
 
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
-	task, err := Prepare(synthetic(20), Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, Events{})
+	task, err := Prepare(synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.Evaluate(context.Background(), backend, nil)
+	r, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

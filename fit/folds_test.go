@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 )
 
@@ -33,29 +35,29 @@ func TestObjectiveFolds(t *testing.T) {
 		held.Test[i] = i%7 == 3
 	}
 	for name, c := range map[string]struct {
-		data Data
-		o    Options
+		data problem.Data
+		o    problem.Options
 	}{
-		"random":        {synthetic(60), Options{Folds: 7, FoldSeed: 3}},
-		"by default":    {synthetic(60), Options{Mean: "linear"}},
-		"blocks":        {synthetic(61), Options{Folds: 4, Blocks: true, Mean: "constant"}},
-		"groups, noise": {noisy, Options{Folds: 3, FoldSeed: 9}},
-		"two targets":   {two, Options{Folds: 5, Mean: "constant"}},
-		"rows held out": {held, Options{Folds: 5}},
+		"random":        {synthetic(60), problem.Options{Folds: 7, FoldSeed: 3}},
+		"by default":    {synthetic(60), problem.Options{Mean: "linear"}},
+		"blocks":        {synthetic(61), problem.Options{Folds: 4, Blocks: true, Mean: "constant"}},
+		"groups, noise": {noisy, problem.Options{Folds: 3, FoldSeed: 9}},
+		"two targets":   {two, problem.Options{Folds: 5, Mean: "constant"}},
+		"rows held out": {held, problem.Options{Folds: 5}},
 	} {
-		for _, criterion := range []Criterion{CV, CVRMSE} {
+		for _, criterion := range []problem.Criterion{problem.CV, problem.CVRMSE} {
 			o := c.o
 			o.Kernel, o.Objective = "rbf(ard)", criterion
 			r := evaluate(t, c.data, o)
 			got := r.Scores.Objective
-			cv := CrossValidation{Folds: o.Folds, Seed: o.FoldSeed}
-			want, err := mustPrepare(t, c.data, o).CrossValidate(context.Background(), backend, nil, cv)
+			cv := problem.CrossValidation{Folds: o.Folds, Seed: o.FoldSeed}
+			want, err := CrossValidate(context.Background(), mustPrepare(t, c.data, o), backend, nil, cv)
 			if err != nil || got == nil {
 				t.Fatalf("%s, %s: scores %v, error %v", name, criterion, got, err)
 			}
 			plain := o
-			plain.Objective = NLML
-			other, err := mustPrepare(t, c.data, plain).CrossValidate(context.Background(), backend, nil, cv)
+			plain.Objective = problem.NLML
+			other, err := CrossValidate(context.Background(), mustPrepare(t, c.data, plain), backend, nil, cv)
 			if err != nil || !near(float64(other.NLPD), float64(want.NLPD), 1e-12) {
 				t.Errorf("%s: NLPD by folds %v with another objective, %v with %s, error %v", name, other.NLPD, want.NLPD, criterion, err)
 			}
@@ -83,18 +85,18 @@ func TestFitByFolds(t *testing.T) {
 		d.Y[i] += 0.4 * math.Sin(9*float64(i/10))
 	}
 	settings := hyperopt.Settings{Restarts: 2}
-	ml := evaluateAt(t, d, Options{Kernel: "rbf(ard)", Objective: CV, Folds: 3}, mustFit(t, d, Options{Kernel: "rbf(ard)", Settings: settings}).Report.Parameters)
-	for _, criterion := range []Criterion{CV, CVRMSE} {
-		o := Options{Kernel: "rbf(ard)", Objective: criterion, Folds: 3, Settings: settings}
+	ml := evaluateAt(t, d, problem.Options{Kernel: "rbf(ard)", Objective: problem.CV, Folds: 3}, mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Settings: settings}).Report.Parameters)
+	for _, criterion := range []problem.Criterion{problem.CV, problem.CVRMSE} {
+		o := problem.Options{Kernel: "rbf(ard)", Objective: criterion, Folds: 3, Settings: settings}
 		out := mustFit(t, d, o)
 		r := out.Report
 		f := r.Scores.Objective
 		switch {
 		case !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != string(criterion) || r.Starts[0].NLML != nil:
 			t.Errorf("%s: status %s, objective %s", criterion, r.Status, r.ObjectiveName)
-		case criterion == CV && !(f.Sum < ml.Sum && near(f.Sum, r.Objective, 1e-12)):
+		case criterion == problem.CV && !(f.Sum < ml.Sum && near(f.Sum, r.Objective, 1e-12)):
 			t.Errorf("density %v (objective %v), by likelihood %v", f.Sum, r.Objective, ml.Sum)
-		case criterion == CVRMSE && !(f.RMSE < ml.RMSE):
+		case criterion == problem.CVRMSE && !(f.RMSE < ml.RMSE):
 			t.Errorf("RMSE %v, by likelihood %v", f.RMSE, ml.RMSE)
 		}
 		text := r.Text()
@@ -113,22 +115,22 @@ func TestFitByFolds(t *testing.T) {
 		if len(m.Rows) != d.N || slices.IsSorted(m.Rows) {
 			t.Errorf("rows %v", m.Rows)
 		}
-		refit, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 2, Refit: true})
+		refit, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 2, Refit: true})
 		if err != nil || !(refit.RMSE > 0) {
 			t.Errorf("refits of folds: %+v, %v", refit, err)
 		}
 	}
-	large := mustFit(t, synthetic(260), Options{Objective: CVRMSE, Folds: 5, Settings: hyperopt.Settings{Restarts: 2, Coarse: hyperopt.CoarseOn}}).Report
+	large := mustFit(t, synthetic(260), problem.Options{Objective: problem.CVRMSE, Folds: 5, Settings: hyperopt.Settings{Restarts: 2, Coarse: hyperopt.CoarseOn}}).Report
 	if !strings.HasSuffix(large.Status, "-converged") || len(large.Path) < 2 {
 		t.Errorf("status %s in %d stages", large.Status, len(large.Path))
 	}
 }
 
 // evaluateAt returns the scores of folds at parameters.
-func evaluateAt(t *testing.T, d Data, o Options, parameters map[string]float64) *ObjectiveFolds {
+func evaluateAt(t *testing.T, d problem.Data, o problem.Options, parameters map[string]float64) *summary.ObjectiveFolds {
 	t.Helper()
 	for name, v := range parameters {
-		o.Set = append(o.Set, Assignment{name, v, true})
+		o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
 	return evaluate(t, d, o).Scores.Objective
 }
@@ -137,22 +139,22 @@ func evaluateAt(t *testing.T, d Data, o Options, parameters map[string]float64) 
 // objective that needs them change nothing.
 func TestFoldOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, Options{Objective: CV, Folds: 31}, "31 folds of 30 rows")
-	wantOption(t, d, Options{Objective: CV, Folds: 1}, "option folds 1: must be at least 2")
-	wantOption(t, d, Options{Objective: CVRMSE, StdErrors: true}, "option objective nlml")
-	wantOption(t, grouped(20), Options{Objective: CV, Folds: 19}, "groups of rows")
-	if a, b := mustPrepare(t, d, Options{Folds: 5, FoldSeed: 1}), mustPrepare(t, d, Options{}); a.id() != b.id() {
+	wantOption(t, d, problem.Options{Objective: problem.CV, Folds: 31}, "31 folds of 30 rows")
+	wantOption(t, d, problem.Options{Objective: problem.CV, Folds: 1}, "option folds 1: must be at least 2")
+	wantOption(t, d, problem.Options{Objective: problem.CVRMSE, StdErrors: true}, "option objective nlml")
+	wantOption(t, grouped(20), problem.Options{Objective: problem.CV, Folds: 19}, "groups of rows")
+	if a, b := mustPrepare(t, d, problem.Options{Folds: 5, FoldSeed: 1}), mustPrepare(t, d, problem.Options{}); a.ID() != b.ID() {
 		t.Error("folds change the identity of a fit by likelihood")
 	}
-	if a, b := mustPrepare(t, d, Options{Objective: CV, FoldSeed: 1}), mustPrepare(t, d, Options{Objective: CV}); a.id() == b.id() {
+	if a, b := mustPrepare(t, d, problem.Options{Objective: problem.CV, FoldSeed: 1}), mustPrepare(t, d, problem.Options{Objective: problem.CV}); a.ID() == b.ID() {
 		t.Error("the seed of the folds does not change the identity of a fit by cross-validation")
 	}
 	d = synthetic(500)
-	ends := EvenFolds(500, 5)
+	ends := problem.EvenFolds(500, 5)
 	if !slices.Equal(ends, []int{100, 200, 300, 400, 500}) {
 		t.Errorf("folds end at %v", ends)
 	}
-	job, bytes := mustPrepare(t, d, Options{Objective: CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
+	job, bytes := mustPrepare(t, d, problem.Options{Objective: problem.CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
 	var memory *device.MemoryError
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)
@@ -160,7 +162,7 @@ func TestFoldOptions(t *testing.T) {
 	if err := job.CheckMemory(freeMemory{backend, bytes}); err != nil {
 		t.Error(err)
 	}
-	r := evaluate(t, synthetic(40), Options{Objective: CV, Folds: 4})
+	r := evaluate(t, synthetic(40), problem.Options{Objective: problem.CV, Folds: 4})
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `"objective_folds":{"folds":4,"seed":0,"sum":`) {
 		t.Errorf("JSON %s, %v", text, err)

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/refdata"
@@ -62,13 +63,13 @@ func readGolden(t *testing.T) map[string]golden {
 	return out
 }
 
-func readSet(t *testing.T, name string) Data {
+func readSet(t *testing.T, name string) problem.Data {
 	t.Helper()
 	tab, err := table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
+	return problem.Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
 // goldenCase says how to write a reference kernel here, in the order of the
@@ -141,16 +142,16 @@ func TestGoldenNLML(t *testing.T) {
 		}
 		for key, want := range g.Fixed {
 			c := cases[key]
-			cut := Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
-			opts := Options{Kernel: c.text, Standardize: gp.StandardizeNone}
+			cut := problem.Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
+			opts := problem.Options{Kernel: c.text, Standardize: gp.StandardizeNone}
 			for name, v := range c.set {
-				opts.Set = append(opts.Set, Assignment{Name: name, Value: v, Given: true})
+				opts.Set = append(opts.Set, problem.Assignment{Name: name, Value: v, Given: true})
 			}
-			task, err := Prepare(cut, opts, Events{})
+			task, err := Prepare(cut, opts, problem.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := task.Evaluate(context.Background(), backend, nil)
+			r, err := Evaluate(context.Background(), task, backend, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +188,7 @@ func TestSnelson(t *testing.T) {
 		return tab.X
 	}
 	x, y := read("train_inputs.dat"), read("train_outputs.dat")
-	data := Data{X: x, Y: y, N: len(y), D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	data := problem.Data{X: x, Y: y, N: len(y), D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for _, c := range []struct {
 		how           gp.Standardize
 		fixed, best   float64
@@ -196,23 +197,23 @@ func TestSnelson(t *testing.T) {
 		{gp.StandardizeXY, 302.291320135364, 89.810256273985, 0.354245453, 0.962337510, 0.112101633},
 		{gp.StandardizeNone, 88.518833729561, 55.900276689364, 0.612342566, 0.769163574, 0.079647125},
 	} {
-		task, err := Prepare(data, Options{Standardize: c.how, Set: []Assignment{
-			{"lengthscale", 1, true}, {"signal_variance", 1, true}, {"noise_variance", 0.1, true}}}, Events{})
+		task, err := Prepare(data, problem.Options{Standardize: c.how, Set: []problem.Assignment{
+			{Name: "lengthscale", Value: 1, Given: true}, {Name: "signal_variance", Value: 1, Given: true}, {Name: "noise_variance", Value: 0.1, Given: true}}}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := task.Evaluate(context.Background(), backend, nil)
+		r, err := Evaluate(context.Background(), task, backend, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if math.Abs(r.NLML-c.fixed) > 1e-9*c.fixed {
 			t.Errorf("standardize %s: NLML %v, want %v", c.how, r.NLML, c.fixed)
 		}
-		task, err = Prepare(data, Options{Standardize: c.how}, Events{})
+		task, err = Prepare(data, problem.Options{Standardize: c.how}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := task.Fit(context.Background(), backend)
+		out, err := Run(context.Background(), task, backend)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +253,7 @@ func TestGoldenFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
-			r := mustFit(t, data, Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
+			r := mustFit(t, data, problem.Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
 				t.Errorf("%s %s: NLML %v, best known %v", name, text, r.NLML, want.NLML)
 			}
@@ -279,7 +280,7 @@ func TestRareOptima(t *testing.T) {
 		}
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
-			r := mustFit(t, data, Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 20, Seed: seed}}).Report
+			r := mustFit(t, data, problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 20, Seed: seed}}).Report
 			found = r.NLML < g.M52.NLML-below
 		}
 		if !found {

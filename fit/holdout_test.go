@@ -7,36 +7,37 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 )
 
 // heldRows returns the rows that a job holds out.
-func heldRows(t *testing.T, d Data, o Options) []int {
+func heldRows(t *testing.T, d problem.Data, o problem.Options) []int {
 	t.Helper()
 	job := mustPrepare(t, d, o)
 	var rows []int
-	for i, out := range job.sample.data.Test {
+	for i, out := range job.Sample.Data.Test {
 		if out {
 			rows = append(rows, i)
 		}
 	}
-	if !slices.Equal(rows, job.heldOut.Rows) {
-		t.Errorf("the job holds out %v and describes %v", rows, job.heldOut.Rows)
+	if !slices.Equal(rows, job.Held.Rows) {
+		t.Errorf("the job holds out %v and describes %v", rows, job.Held.Rows)
 	}
 	return rows
 }
 
 func TestHoldOut(t *testing.T) {
 	d := synthetic(50)
-	seeded := func(h float64, seed uint64) Options {
-		return Options{HoldOut: h, Settings: hyperopt.Settings{Seed: seed}}
+	seeded := func(h float64, seed uint64) problem.Options {
+		return problem.Options{HoldOut: h, Settings: hyperopt.Settings{Seed: seed}}
 	}
 	tenth := heldRows(t, d, seeded(0.1, 1))
 	if len(tenth) != 5 || !slices.Equal(tenth, heldRows(t, d, seeded(5, 1))) || slices.Equal(tenth, heldRows(t, d, seeded(5, 2))) {
 		t.Errorf("a tenth: %v; 5 rows: %v; another seed: %v", tenth, heldRows(t, d, seeded(5, 1)), heldRows(t, d, seeded(5, 2)))
 	}
-	if got := heldRows(t, d, Options{HoldOut: 0.06, Blocks: true}); !slices.Equal(got, []int{47, 48, 49}) {
+	if got := heldRows(t, d, problem.Options{HoldOut: 0.06, Blocks: true}); !slices.Equal(got, []int{47, 48, 49}) {
 		t.Errorf("the last rows: %v", got)
 	}
 	if got := heldRows(t, d, seeded(1e-9, 1)); len(got) != 1 {
@@ -64,13 +65,13 @@ func TestHoldOutScores(t *testing.T) {
 	for i := range d.N { // the rows of a larger table
 		d.Row = append(d.Row, 3*i)
 	}
-	out := mustFit(t, d, Options{HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 7}})
+	out := mustFit(t, d, problem.Options{HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 7}})
 	masked := d
 	masked.Test = make([]bool, d.N)
 	for _, row := range out.Model.HeldOut.Rows {
 		masked.Test[row/3] = true
 	}
-	want := mustFit(t, masked, Options{Settings: hyperopt.Settings{Seed: 7}})
+	want := mustFit(t, masked, problem.Options{Settings: hyperopt.Settings{Seed: 7}})
 	if out.Report.Test == nil || *out.Report.Test != *want.Report.Test || out.Report.NLML != want.Report.NLML || out.Report.Test.N != 15 {
 		t.Errorf("scores %+v, with a mask %+v", out.Report.Test, want.Report.Test)
 	}
@@ -88,7 +89,7 @@ func TestHoldOutScores(t *testing.T) {
 }
 
 // grouped returns a table with the labels of sites of different sizes.
-func grouped(n int) Data {
+func grouped(n int) problem.Data {
 	d := synthetic(n)
 	d.GroupColumn = "site"
 	for i := range n {
@@ -98,7 +99,7 @@ func grouped(n int) Data {
 }
 
 // torn returns a label whose rows are not all in or all out of the rows, or "".
-func torn(d Data, rows []int) string {
+func torn(d problem.Data, rows []int) string {
 	in := map[string]bool{}
 	for _, i := range rows {
 		in[d.Group[i]] = true
@@ -114,7 +115,7 @@ func torn(d Data, rows []int) string {
 func TestHoldOutGroups(t *testing.T) {
 	d := grouped(70) // 7 sites
 	for _, h := range []float64{0.3, 2} {
-		rows := heldRows(t, d, Options{HoldOut: h})
+		rows := heldRows(t, d, problem.Options{HoldOut: h})
 		labels := map[string]bool{}
 		for _, i := range rows {
 			labels[d.Group[i]] = true
@@ -131,9 +132,9 @@ func TestFolds(t *testing.T) {
 	for i, label := range d.Group {
 		d.Test[i] = label == "s4"
 	}
-	job := mustPrepare(t, d, Options{})
+	job := mustPrepare(t, d, problem.Options{})
 	for seed := range uint64(5) {
-		folds, err := job.sample.divide(CrossValidation{Folds: 4, Seed: seed}, false)
+		folds, err := job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestFolds(t *testing.T) {
 		for _, f := range folds {
 			var rows []int
 			for _, i := range f {
-				rows = append(rows, job.sample.rows[i])
+				rows = append(rows, job.Sample.Rows[i])
 			}
 			if label := torn(d, rows); label != "" {
 				t.Errorf("seed %d tears the site %s", seed, label)
@@ -154,11 +155,11 @@ func TestFolds(t *testing.T) {
 			t.Errorf("seed %d: folds of %v rows", seed, sizes)
 		}
 	}
-	if cv, err := job.CrossValidate(t.Context(), backend, nil, CrossValidation{}); err != nil || len(cv.Folds) != 6 || cv.Group != "site" {
+	if cv, err := CrossValidate(t.Context(), job, backend, nil, problem.CrossValidation{}); err != nil || len(cv.Folds) != 6 || cv.Group != "site" {
 		t.Errorf("by default %+v, %v", cv, err)
 	}
 	d = synthetic(11)
-	folds, err := mustPrepare(t, d, Options{Blocks: true}).sample.divide(CrossValidation{Folds: 3}, true)
+	folds, err := mustPrepare(t, d, problem.Options{Blocks: true}).Sample.Divide(problem.CrossValidation{Folds: 3}, true)
 	if err != nil || !reflect.DeepEqual(folds, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10}}) {
 		t.Errorf("blocks %v, %v", folds, err)
 	}
@@ -167,19 +168,19 @@ func TestFolds(t *testing.T) {
 func TestHoldOutErrors(t *testing.T) {
 	d, masked := synthetic(30), synthetic(30)
 	masked.Test = make([]bool, 30)
-	wantOption(t, d, Options{HoldOut: 1.5}, "option holdout 1.5: must be a share of the rows, less than 1, or a whole number of rows")
-	wantOption(t, d, Options{HoldOut: math.NaN()}, "option holdout NaN")
-	wantOption(t, d, Options{HoldOut: -1}, "option holdout -1")
-	wantOption(t, d, Options{HoldOut: 30}, "holds out all of the 30 rows")
-	wantOption(t, masked, Options{HoldOut: 3}, "cannot be combined with a split mask")
-	wantOption(t, grouped(30), Options{HoldOut: 3, Blocks: true}, "option blocks")
-	wantOption(t, grouped(30), Options{HoldOut: 7}, "holds out all of the 7 groups")
+	wantOption(t, d, problem.Options{HoldOut: 1.5}, "option holdout 1.5: must be a share of the rows, less than 1, or a whole number of rows")
+	wantOption(t, d, problem.Options{HoldOut: math.NaN()}, "option holdout NaN")
+	wantOption(t, d, problem.Options{HoldOut: -1}, "option holdout -1")
+	wantOption(t, d, problem.Options{HoldOut: 30}, "holds out all of the 30 rows")
+	wantOption(t, masked, problem.Options{HoldOut: 3}, "cannot be combined with a split mask")
+	wantOption(t, grouped(30), problem.Options{HoldOut: 3, Blocks: true}, "option blocks")
+	wantOption(t, grouped(30), problem.Options{HoldOut: 7}, "holds out all of the 7 groups")
 	short := grouped(30)
 	short.Group = short.Group[1:]
-	if _, err := Prepare(short, Options{HoldOut: 3}, Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
+	if _, err := Prepare(short, problem.Options{HoldOut: 3}, problem.Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
 		t.Errorf("too few labels: %v", err)
 	}
-	if err := mustPrepare(t, grouped(30), Options{}).CheckFolds(CrossValidation{Folds: 8}); err == nil {
+	if err := mustPrepare(t, grouped(30), problem.Options{}).CheckFolds(problem.CrossValidation{Folds: 8}); err == nil {
 		t.Error("8 folds of 7 groups accepted")
 	}
 }

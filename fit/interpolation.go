@@ -6,8 +6,11 @@ import (
 	"math"
 	"strconv"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 // The limits of noise and errors of interpolators, as standard deviations in units of the
@@ -24,46 +27,48 @@ const (
 // interpolation examines a fit at z, whose factor the session holds; score is its
 // leave-one-out score, nil if it is not known yet. The result is nil unless all estimated
 // noise variances are tiny, and if the job has other noise.
-func (s *session) interpolation(ctx context.Context, at []descent.Bound, z []float64, score *LeaveOneOutScore) (*Interpolation, error) {
-	j := s.job
-	noise, bounded := j.estimatedNoise(at, z)
-	if j.sample.noise.Known != nil || !j.tiny(noise) {
+func interpolation(ctx context.Context, s *tuning.Placement, at []descent.Bound, z []float64, score *summary.LeaveOneOutScore) (*summary.Interpolation, error) {
+	j := s.Job
+	noise, bounded := estimatedNoise(j.Prepared, at, z)
+	if j.Sample.Noise.Known != nil || !tiny(j.Prepared, noise) {
 		return nil, nil
 	}
-	out := &Interpolation{NoiseVariance: noise, AtBound: bounded, Condition: s.condition, LeaveOneOut: score}
+	out := &summary.Interpolation{NoiseVariance: noise, AtBound: bounded, Condition: s.Condition, LeaveOneOut: score}
 	if score == nil {
 		var err error
-		if out.LeaveOneOut, err = s.unaskedScore(ctx, z); err != nil {
+		if out.LeaveOneOut, err = unaskedScore(ctx, s, z); err != nil {
 			return nil, err
 		}
 	}
 	if l := out.LeaveOneOut; l != nil && l.RMSEStandardized > interpolatorError {
 		out.Degenerate = true
-		floor := interpolatorFloor * l.RMSEStandardized * j.deviation()
+		floor := interpolatorFloor * l.RMSEStandardized * deviation(j.Prepared)
 		out.NoiseFloor = oneDigit(floor * floor)
 	}
 	return out, nil
 }
 
 // deviation returns the standard deviation of the scaled targets.
-func (j *Prepared) deviation() float64 { return j.sample.targetScale(0) / j.sample.scalings[0].YScale }
+func deviation(j *problem.Prepared) float64 {
+	return j.Sample.TargetScale(0) / j.Sample.Scalings[0].YScale
+}
 
 // tiny reports whether an estimated noise variance is as small as with an interpolator. A
 // negative number stands for none.
-func (j *Prepared) tiny(noise float64) bool {
-	return noise >= 0 && math.Sqrt(noise) <= interpolatorNoise*j.deviation()
+func tiny(j *problem.Prepared, noise float64) bool {
+	return noise >= 0 && math.Sqrt(noise) <= interpolatorNoise*deviation(j)
 }
 
 // estimatedNoise returns the largest estimated noise variance at z, −1 without one, and
 // whether it is at its lower bound.
-func (j *Prepared) estimatedNoise(at []descent.Bound, z []float64) (noise float64, bounded bool) {
+func estimatedNoise(j *problem.Prepared, at []descent.Bound, z []float64) (noise float64, bounded bool) {
 	noise = -1
-	values := j.params.values(z)
-	for i, e := range j.params.elements {
-		if e.group == graph.NoiseVariance && values[i] > noise && !j.params.free[e.index].Fixed {
+	values := j.Params.Values(z)
+	for i, e := range j.Params.Elements {
+		if e.Group == graph.NoiseVariance && values[i] > noise && !j.Params.Free[e.Index].Fixed {
 			noise, bounded = values[i], false
 			for _, b := range at {
-				bounded = bounded || b.Index == e.index && b.Side == descent.Lower
+				bounded = bounded || b.Index == e.Index && b.Side == descent.Lower
 			}
 		}
 	}
@@ -80,7 +85,7 @@ func oneDigit(v float64) float64 {
 }
 
 // warning says what an interpolator is and what to do.
-func (i *Interpolation) warning(optima []OptimumReport) string {
+func warning(i *summary.Interpolation, optima []summary.OptimumReport) string {
 	where := fmt.Sprintf("noise_variance is %.3g", i.NoiseVariance)
 	if i.AtBound {
 		where = fmt.Sprintf("noise_variance is at its lower bound %.3g", i.NoiseVariance)
@@ -89,8 +94,8 @@ func (i *Interpolation) warning(optima []OptimumReport) string {
 	if l := i.LeaveOneOut; l != nil {
 		text += fmt.Sprintf("; leave-one-out predictions miss by %.2g standard deviations of the target (NLPD %.4g)", l.RMSEStandardized, l.NLPD)
 	}
-	if i.Condition != nil && digitsLeft(*i.Condition) >= fewDigits { // else another warning says it
-		text += fmt.Sprintf("; the condition number of the covariance is about %.0e, which leaves about %.0f of 16 digits", *i.Condition, math.Floor(digitsLeft(*i.Condition)))
+	if i.Condition != nil && tuning.DigitsLeft(*i.Condition) >= tuning.FewDigits { // else another warning says it
+		text += fmt.Sprintf("; the condition number of the covariance is about %.0e, which leaves about %.0f of 16 digits", *i.Condition, math.Floor(tuning.DigitsLeft(*i.Condition)))
 	}
 	if i.Better != nil {
 		o := optima[*i.Better]

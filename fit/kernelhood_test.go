@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
@@ -21,8 +22,8 @@ func TestUnprovedKernels(t *testing.T) {
 		"rbf + linear": "", "formula(exp(-r/a), a=1)*rbf": "", "formula(1 - r)": "has the eigenvalue -", "rbf + rbf*(flat + constant)": "has the eigenvalue -",
 		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",
 	} {
-		o := Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
-		job, err := Prepare(d, o, Events{})
+		o := problem.Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
+		job, err := Prepare(d, o, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func TestUnprovedKernels(t *testing.T) {
 			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
 		}
 		o.RequirePSD = true
-		_, err = Prepare(d, o, Events{})
+		_, err = Prepare(d, o, problem.Events{})
 		var none *kernel.KernelhoodError
 		if errors.As(err, &none) != (want != "") || none != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
@@ -44,7 +45,7 @@ func TestPanickingKernel(t *testing.T) {
 	boom := &kernel.Family{Name: "boom", Function: func(*kernel.Pair) *kernel.Node { panic("a mistake") }}
 	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
 	for text, want := range map[string]string{"rbf + boom": "panicked: a mistake", "none*rbf": "no expression"} {
-		_, err := Prepare(synthetic(20), Options{Kernel: text, Kernels: []*kernel.Family{boom, none}}, Events{})
+		_, err := Prepare(synthetic(20), problem.Options{Kernel: text, Kernels: []*kernel.Family{boom, none}}, problem.Events{})
 		var failed *kernel.CompileError
 		if !errors.As(err, &failed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
@@ -60,7 +61,7 @@ func TestUnprovedScales(t *testing.T) {
 		for i := range d.X {
 			d.X[i] *= math.Pow(10, -step*float64(i))
 		}
-		if _, err := Prepare(d, Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone}, Events{}); err != nil {
+		if _, err := Prepare(d, problem.Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone}, problem.Events{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -70,8 +71,8 @@ func TestUnprovedScales(t *testing.T) {
 // it spells out, and that its parameters are reported in original units.
 func TestFormulaFit(t *testing.T) {
 	d := synthetic(80)
-	formula := mustFit(t, d, Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
-	family := mustFit(t, d, Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	formula := mustFit(t, d, problem.Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	family := mustFit(t, d, problem.Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	if math.Abs(formula.NLML-family.NLML) > 1e-5 {
 		t.Errorf("NLML %v, with rbf %v", formula.NLML, family.NLML)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
@@ -16,9 +18,9 @@ import (
 
 // centred makes n rows of two columns of very different scales and a target of
 // another one, all with mean 0.
-func centred(n int) Data {
+func centred(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(55, 1))
-	d := Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	var mean [3]float64
 	for range n {
 		a, b := 30*rng.NormFloat64(), 0.02*rng.NormFloat64()
@@ -34,22 +36,22 @@ func centred(n int) Data {
 	return d
 }
 
-func evaluate(t *testing.T, d Data, o Options) *Report {
+func evaluate(t *testing.T, d problem.Data, o problem.Options) *summary.Report {
 	t.Helper()
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := task.Evaluate(context.Background(), backend, nil)
+	r, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func assignments(values map[string]float64) (out []Assignment) {
+func assignments(values map[string]float64) (out []problem.Assignment) {
 	for name, v := range values {
-		out = append(out, Assignment{name, v, true})
+		out = append(out, problem.Assignment{Name: name, Value: v, Given: true})
 	}
 	return out
 }
@@ -65,16 +67,16 @@ func TestKernelUnits(t *testing.T) {
 		"linear(ard)*poly(2, ard)", "linear(ard)*(rbf(ard) + constant)", "(rq(ard) + constant)*(cosine(ard) + constant)",
 		"constant*(linear(ard) + periodic(ard))",
 	} {
-		scaled := evaluate(t, d, Options{Kernel: text})
-		raw := evaluate(t, d, Options{Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
+		scaled := evaluate(t, d, problem.Options{Kernel: text})
+		raw := evaluate(t, d, problem.Options{Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
 		if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-9*math.Abs(raw.NLML) {
 			t.Errorf("%s: NLML in original units %v, at the reported parameters on raw data %v", text, scaled.NLMLOriginalUnits, raw.NLML)
 		}
 	}
 	// The signal variance of linear on both columns is a slope's variance for each.
-	scaled := evaluate(t, d, Options{Kernel: "linear + constant"})
+	scaled := evaluate(t, d, problem.Options{Kernel: "linear + constant"})
 	o := scaled.ParametersOriginalUnits
-	raw := evaluate(t, d, Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
+	raw := evaluate(t, d, problem.Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
 		"k1.signal_variance": o["k1.signal_variance[a]"], "k2.signal_variance": o["k1.signal_variance[b]"],
 		"k3.signal_variance": o["k2.signal_variance"], "noise_variance": o["noise_variance"]})})
 	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-9*math.Abs(raw.NLML) {
@@ -92,32 +94,32 @@ func TestStarts(t *testing.T) {
 		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			task, err := Prepare(d, Options{Kernel: text, Standardize: how}, Events{})
+			task, err := Prepare(d, problem.Options{Kernel: text, Standardize: how}, problem.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			theta := make([]float64, task.Program().NumParams)
 			for i := range theta {
-				p := task.params.free[i]
+				p := task.Params.Free[i]
 				theta[i] = p.Start
 				if !(p.Lower < p.Start && p.Start < p.Upper) {
 					t.Errorf("%s: %s starts at %v, outside of %v to %v", text, p.Name, p.Start, p.Lower, p.Upper)
 				}
 			}
-			want := meanSquare(task.sample.targets)
-			if got := meanVariance(task.Program(), theta, task.sample.points); math.Abs(got/want-1) > 1e-12 {
+			want := problem.MeanSquare(task.Sample.Targets)
+			if got := problem.MeanVariance(task.Program(), theta, task.Sample.Points); math.Abs(got/want-1) > 1e-12 {
 				t.Errorf("%s: prior variance %v at the start, the targets have %v", text, got, want)
 			}
 		}
 	}
-	task, err := Prepare(d, Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, Events{})
+	task, err := Prepare(d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := task.sample.points.Column(0)
+	column := task.Sample.Points.Column(0)
 	width := slices.Max(column) - slices.Min(column)
 	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
-		if got := task.params.free[i]; math.Abs(got.Start/want-1) > 1e-12 || !strings.HasSuffix(got.Name, "period") {
+		if got := task.Params.Free[i]; math.Abs(got.Start/want-1) > 1e-12 || !strings.HasSuffix(got.Name, "period") {
 			t.Errorf("%s starts at %v, want %v", got.Name, got.Start, want)
 		}
 	}
@@ -126,13 +128,13 @@ func TestStarts(t *testing.T) {
 // TestPeriodicFit finds a period and a slope.
 func TestPeriodicFit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(77, 1))
-	d := Data{N: 150, D: 1, FeatureNames: []string{"year"}, TargetName: "ppm"}
+	d := problem.Data{N: 150, D: 1, FeatureNames: []string{"year"}, TargetName: "ppm"}
 	for range d.N {
 		x := 1990 + 12*rng.Float64()
 		d.X, d.Y = append(d.X, x), append(d.Y, 350+1.5*(x-1996)+4*math.Sin(2*math.Pi*x)+0.3*rng.NormFloat64())
 	}
 	start := 1.1 / gp.NewScaling(gp.StandardizeX, d.X, d.Y, 1).XScale[0]
-	r := mustFit(t, d, Options{Kernel: "periodic + linear", Set: []Assignment{{"k1.period", start, true}}}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "periodic + linear", Set: []problem.Assignment{{Name: "k1.period", Value: start, Given: true}}}).Report
 	if p := r.ParametersOriginalUnits["k1.period"]; math.Abs(p-1) > 2e-3 {
 		t.Errorf("period %v, want 1", p)
 	}
@@ -160,7 +162,7 @@ func TestCustomKernel(t *testing.T) {
 		d.Test[i] = true
 	}
 	own := []*kernel.Family{sech}
-	out := mustFit(t, d, Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
+	out := mustFit(t, d, problem.Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
 	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
 		t.Errorf("status %s, test scores %+v", r.Status, *r.Test)
 	}
@@ -187,7 +189,7 @@ func TestCustomKernel(t *testing.T) {
 	if _, err := p.Predict(context.Background(), d.X[:30], 10); err != nil {
 		t.Error(err)
 	}
-	if _, err := Prepare(d, Options{Kernel: "sech"}, Events{}); err == nil {
+	if _, err := Prepare(d, problem.Options{Kernel: "sech"}, problem.Events{}); err == nil {
 		t.Error("a name without its kernel was accepted")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/mean"
 )
@@ -26,9 +28,9 @@ func TestMeanUnits(t *testing.T) {
 	for i, y := range d.Y {
 		e.Y[i] = a*y + b
 	}
-	o := Options{Kernel: "rbf(ard)", Mean: "poly(3, dims=0) + linear + bumps(4, dims=2)"}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "poly(3, dims=0) + linear + bumps(4, dims=2)"}
 	r, s := evaluate(t, d, o), evaluate(t, e, o)
-	if r.MeanFit != MeanGLS || len(r.MeanCoefficients) != 9 || r.Mean != "poly(3, dims=mm) + linear + bumps(4, dims=kelvin)" {
+	if r.MeanFit != problem.MeanGLS || len(r.MeanCoefficients) != 9 || r.Mean != "poly(3, dims=mm) + linear + bumps(4, dims=kelvin)" {
 		t.Fatalf("mean %s by %s with %d coefficients", r.Mean, r.MeanFit, len(r.MeanCoefficients))
 	}
 	if !near(s.NLML, r.NLML, 1e-10) || !near(s.NLMLOriginalUnits, r.NLMLOriginalUnits+float64(d.N)*math.Log(40), 1e-10) {
@@ -63,12 +65,12 @@ func TestMeanUnits(t *testing.T) {
 // coefficients of the original inputs directly.
 func TestMeanOriginal(t *testing.T) {
 	d := synthetic(80)
-	o := Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0)"}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "poly(2, dims=2) + bumps(3, dims=0)"}
 	r := evaluate(t, d, o)
 	raw := o
 	raw.Standardize = gp.StandardizeNone
 	for _, name := range r.NamesOriginal {
-		raw.Set = append(raw.Set, Assignment{name, r.ParametersOriginalUnits[name], true})
+		raw.Set = append(raw.Set, problem.Assignment{Name: name, Value: r.ParametersOriginalUnits[name], Given: true})
 	}
 	s := evaluate(t, d, raw)
 	// Raw kelvins squared make H ill-conditioned: 273² against a spread of 30.
@@ -91,14 +93,14 @@ func TestMeanOriginal(t *testing.T) {
 // that the free fit at its optimum equals the fit by least squares.
 func TestMeanFit(t *testing.T) {
 	d := synthetic(80)
-	gls := mustFit(t, d, Options{Mean: "linear"}).Report
-	for name, o := range map[string]Options{
-		"free":   {Mean: "linear", MeanFit: MeanFree},
-		"set":    {Mean: "linear", Set: []Assignment{{"mean_linear[2]", 0.1, true}}},
-		"bounds": {Mean: "linear", Bounds: []Interval{{"mean_constant", -9, 9}}},
+	gls := mustFit(t, d, problem.Options{Mean: "linear"}).Report
+	for name, o := range map[string]problem.Options{
+		"free":   {Mean: "linear", MeanFit: problem.MeanFree},
+		"set":    {Mean: "linear", Set: []problem.Assignment{{Name: "mean_linear[2]", Value: 0.1, Given: true}}},
+		"bounds": {Mean: "linear", Bounds: []problem.Interval{{Name: "mean_constant", Lo: -9, Hi: 9}}},
 	} {
 		free := mustFit(t, d, o).Report
-		if free.MeanFit != MeanFree || gls.MeanFit != MeanGLS {
+		if free.MeanFit != problem.MeanFree || gls.MeanFit != problem.MeanGLS {
 			t.Errorf("%s: coefficients by %s and %s", name, free.MeanFit, gls.MeanFit)
 		}
 		if math.Abs(free.NLML-gls.NLML) > 1e-4 {
@@ -110,11 +112,11 @@ func TestMeanFit(t *testing.T) {
 			}
 		}
 	}
-	fixed := mustFit(t, d, Options{Mean: "linear", Fix: []Assignment{{"mean_linear", 0.25, true}}}).Report
+	fixed := mustFit(t, d, problem.Options{Mean: "linear", Fix: []problem.Assignment{{Name: "mean_linear", Value: 0.25, Given: true}}}).Report
 	if fixed.Parameters["mean_linear[mm]"] != 0.25 || fixed.Parameters["mean_linear[kelvin]"] != 0.25 {
 		t.Errorf("fixed coefficients %v", fixed.Parameters)
 	}
-	bounded := mustFit(t, d, Options{Mean: "constant", Bounds: []Interval{{"mean_constant", 2, 3}}}).Report
+	bounded := mustFit(t, d, problem.Options{Mean: "constant", Bounds: []problem.Interval{{Name: "mean_constant", Lo: 2, Hi: 3}}}).Report
 	if c := bounded.Parameters["mean_constant"]; c < 2 || c > 3 {
 		t.Errorf("mean_constant = %v, bounds 2 and 3", c)
 	}
@@ -123,7 +125,7 @@ func TestMeanFit(t *testing.T) {
 // TestMeanStart checks that the start values of variances are relative to the
 // residuals of the mean, computed here by the formula for a line.
 func TestMeanStart(t *testing.T) {
-	d := Data{N: 50, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := problem.Data{N: 50, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range d.N {
 		x := float64(i)
 		d.X, d.Y = append(d.X, x), append(d.Y, 3+40*x+math.Sin(x*x))
@@ -137,7 +139,7 @@ func TestMeanStart(t *testing.T) {
 	}
 	left := (syy - sxy*sxy/sxx) / 50 / (sy * sy)
 	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": left} {
-		r := evaluate(t, d, Options{Mean: text})
+		r := evaluate(t, d, problem.Options{Mean: text})
 		// The difference syy − sxy²/sxx loses six digits here.
 		if got := r.Parameters["signal_variance"]; !near(got, want, 1e-8) {
 			t.Errorf("%s: signal variance starts at %v, want %v", text, got, want)
@@ -151,24 +153,24 @@ func TestMeanErrors(t *testing.T) {
 		d.X[3*i+1] = 5 - 2*d.X[3*i] // no longer constant, but collinear
 	}
 	for what, c := range map[string]struct {
-		o    Options
+		o    problem.Options
 		word string
 	}{
-		"collinear": {Options{Mean: "linear"}, "mean_linear[mm] is a linear combination of mean_linear[const]"},
-		"column":    {Options{Mean: "linear(dims=3)"}, "column 3 does not exist"},
-		"many":      {Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
-		"both":      {Options{Mean: "constant", MeanFit: MeanGLS, Fix: []Assignment{{"mean_constant", 0, true}}}, "option mean-fit gls finds by least squares"},
-		"fit":       {Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
-		"name":      {Options{Mean: "constant", Set: []Assignment{{"mean_linear", 0, true}}}, "no such parameter"},
+		"collinear": {problem.Options{Mean: "linear"}, "mean_linear[mm] is a linear combination of mean_linear[const]"},
+		"column":    {problem.Options{Mean: "linear(dims=3)"}, "column 3 does not exist"},
+		"many":      {problem.Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
+		"both":      {problem.Options{Mean: "constant", MeanFit: problem.MeanGLS, Fix: []problem.Assignment{{Name: "mean_constant", Value: 0, Given: true}}}, "option mean-fit gls finds by least squares"},
+		"fit":       {problem.Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
+		"name":      {problem.Options{Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
 	} {
-		_, err := Prepare(d, c.o, Events{})
-		var oe *OptionError
+		_, err := Prepare(d, c.o, problem.Events{})
+		var oe *problem.OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}
 	}
 	var pe *mean.ParseError
-	if _, err := Prepare(d, Options{Mean: "cubic"}, Events{}); !errors.As(err, &pe) {
+	if _, err := Prepare(d, problem.Options{Mean: "cubic"}, problem.Events{}); !errors.As(err, &pe) {
 		t.Errorf("error %v, want a ParseError", err)
 	}
 }
@@ -199,7 +201,7 @@ type kriging struct {
 	Several        []krigingCase
 }
 
-func readKriging(t *testing.T) (k kriging, o Options) {
+func readKriging(t *testing.T) (k kriging, o problem.Options) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kriging.json")
 	if err == nil {
@@ -208,9 +210,9 @@ func readKriging(t *testing.T) (k kriging, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k, Options{Mean: "poly(2, dims=0)", Set: []Assignment{
-		{"lengthscale", k.Lengthscale, true}, {"signal_variance", k.SignalVariance, true},
-		{"noise_variance[g0]", k.NoiseVariance[0], true}, {"noise_variance[g1]", k.NoiseVariance[1], true},
+	return k, problem.Options{Mean: "poly(2, dims=0)", Set: []problem.Assignment{
+		{Name: "lengthscale", Value: k.Lengthscale, Given: true}, {Name: "signal_variance", Value: k.SignalVariance, Given: true},
+		{Name: "noise_variance[g0]", Value: k.NoiseVariance[0], Given: true}, {Name: "noise_variance[g1]", Value: k.NoiseVariance[1], Given: true},
 	}}
 }
 
@@ -224,7 +226,7 @@ func labels(group []int) []string {
 
 // check compares a report and a prediction with NumPy's. The condition numbers
 // are at most 1e4 there.
-func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []Coefficient, p *gp.Prediction) {
+func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.Coefficient, p *gp.Prediction) {
 	t.Helper()
 	const tol = 1e-9
 	if !near(nlml, c.NLML, tol) {
@@ -244,15 +246,15 @@ func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []Coefficie
 
 func TestKriging(t *testing.T) {
 	k, o := readKriging(t)
-	d := Data{
+	d := problem.Data{
 		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
 		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = task.Measure(context.Background(), backend, func(p *Parts) error {
+	err = Measure(context.Background(), task, backend, func(p *Parts) error {
 		r, err := p.Evaluate(context.Background())
 		if err != nil {
 			return err

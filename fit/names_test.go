@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 )
 
 // named is synthetic data whose columns have the given names; the second is constant.
-func named(n int, names ...string) Data {
+func named(n int, names ...string) problem.Data {
 	d := synthetic(n)
 	d.FeatureNames = names
 	return d
@@ -23,9 +25,9 @@ func named(n int, names ...string) Data {
 // that the report maps them to indices, and that its names read back as options.
 func TestNames(t *testing.T) {
 	d := named(60, "wind speed", "const", "3")
-	o := Options{Kernel: "rbf(ard) + rbf(dims=[\"3\", 0])", Mean: "linear", StdErrors: true, MeanFit: MeanFree, Settings: hyperopt.Settings{ToleranceNats: -1},
-		Priors: []ParameterPrior{{`k1.lengthscale["wind speed"]`, density(t, "gamma(3, 3)")}},
-		Ties:   []Tie{{"k2.lengthscale", `k1.lengthscale["3"]`}}}
+	o := problem.Options{Kernel: "rbf(ard) + rbf(dims=[\"3\", 0])", Mean: "linear", StdErrors: true, MeanFit: problem.MeanFree, Settings: hyperopt.Settings{ToleranceNats: -1},
+		Priors: []problem.ParameterPrior{{Name: `k1.lengthscale["wind speed"]`, Density: density(t, "gamma(3, 3)")}},
+		Ties:   []problem.Tie{{Name: "k2.lengthscale", Source: `k1.lengthscale["3"]`}}}
 	out := mustFit(t, d, o)
 	r := &out.Report
 	text, err := json.Marshal(r)
@@ -48,7 +50,7 @@ func TestNames(t *testing.T) {
 		"names":         r.StdErrors.Names[0] == wind,
 		"prior":         r.Priors[wind] != "",
 		"tie":           r.Tied["k2.lengthscale"] == three,
-		"column":        r.Columns[wind] == ParameterColumn{"k1.lengthscale[0]", 0, "wind speed"} && r.Columns[three] == ParameterColumn{"k1.lengthscale[2]", 2, "3"},
+		"column":        r.Columns[wind] == summary.ParameterColumn{Indexed: "k1.lengthscale[0]", Index: 0, Column: "wind speed"} && r.Columns[three] == summary.ParameterColumn{Indexed: "k1.lengthscale[2]", Index: 2, Column: "3"},
 		"mean's column": r.Columns[`mean_linear["3"]`].Index == 2,
 	} {
 		if !has {
@@ -63,7 +65,7 @@ func TestNames(t *testing.T) {
 	again.StdErrors = false
 	for name, v := range r.Parameters {
 		if r.Tied[name] == "" {
-			again.Set = append(again.Set, Assignment{name, v, true})
+			again.Set = append(again.Set, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 	}
 	if e := evaluate(t, d, again); math.Abs(e.NLML-r.NLML) > 1e-9 {
@@ -74,12 +76,12 @@ func TestNames(t *testing.T) {
 // TestNamesMeanIndices checks that options by name and by index are the same fit.
 func TestNamesMeanIndices(t *testing.T) {
 	d := named(50, "a.b", "const", "c=d")
-	byName := Options{Kernel: `rbf(ard)*matern32(dims="c=d")`, Mean: "poly(2, dims=a.b)",
-		Set: []Assignment{{`k1.lengthscale["c=d"]`, 0.7, true}}, Fix: []Assignment{{"mean_power[a.b,2]", 0.1, true}},
-		Bounds: []Interval{{"k1.lengthscale[a.b]", 0.2, 3}}, Priors: []ParameterPrior{{`k1.lengthscale["c=d"]`, density(t, "gamma(2, 2)")}}}
-	byIndex := Options{Kernel: "rbf(ard)*matern32(dims=2)", Mean: "poly(2, dims=0)",
-		Set: []Assignment{{"k1.lengthscale[2]", 0.7, true}}, Fix: []Assignment{{"mean_power[0,2]", 0.1, true}},
-		Bounds: []Interval{{"k1.lengthscale[0]", 0.2, 3}}, Priors: []ParameterPrior{{"k1.lengthscale[2]", density(t, "gamma(2, 2)")}}}
+	byName := problem.Options{Kernel: `rbf(ard)*matern32(dims="c=d")`, Mean: "poly(2, dims=a.b)",
+		Set: []problem.Assignment{{Name: `k1.lengthscale["c=d"]`, Value: 0.7, Given: true}}, Fix: []problem.Assignment{{Name: "mean_power[a.b,2]", Value: 0.1, Given: true}},
+		Bounds: []problem.Interval{{Name: "k1.lengthscale[a.b]", Lo: 0.2, Hi: 3}}, Priors: []problem.ParameterPrior{{Name: `k1.lengthscale["c=d"]`, Density: density(t, "gamma(2, 2)")}}}
+	byIndex := problem.Options{Kernel: "rbf(ard)*matern32(dims=2)", Mean: "poly(2, dims=0)",
+		Set: []problem.Assignment{{Name: "k1.lengthscale[2]", Value: 0.7, Given: true}}, Fix: []problem.Assignment{{Name: "mean_power[0,2]", Value: 0.1, Given: true}},
+		Bounds: []problem.Interval{{Name: "k1.lengthscale[0]", Lo: 0.2, Hi: 3}}, Priors: []problem.ParameterPrior{{Name: "k1.lengthscale[2]", Density: density(t, "gamma(2, 2)")}}}
 	a, b := mustFit(t, d, byName), mustFit(t, d, byIndex)
 	if a.Report.Objective != b.Report.Objective || !reflect.DeepEqual(a.Report.Parameters, b.Report.Parameters) || a.Model.Kernel != b.Model.Kernel {
 		t.Errorf("by name %v, by index %v", a.Report.Parameters, b.Report.Parameters)
@@ -88,12 +90,12 @@ func TestNamesMeanIndices(t *testing.T) {
 		t.Errorf("the model's kernel is %s", a.Model.Kernel)
 	}
 	// Start values of the search for kernels go from leaf to leaf by name.
-	s, err := Select(t.Context(), d, Options{}, Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	s, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.FeatureNames = nil
-	plain, err := Select(t.Context(), d, Options{}, Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
+	plain, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestNamesMeanIndices(t *testing.T) {
 func TestUnnamedColumns(t *testing.T) {
 	d := synthetic(40)
 	d.FeatureNames = nil
-	r := mustFit(t, d, Options{Kernel: "rbf(ard) + linear(dims=2)"}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "rbf(ard) + linear(dims=2)"}).Report
 	if r.Parameters["k1.lengthscale[2]"] == 0 || r.Kernel != "rbf(ard) + linear(dims=2)" || r.Columns["k1.lengthscale[2]"].Column != "x2" {
 		t.Errorf("kernel %s, parameters %v, columns %v", r.Kernel, r.Parameters, r.Columns)
 	}
@@ -116,23 +118,23 @@ func TestUnnamedColumns(t *testing.T) {
 
 func TestNameMistakes(t *testing.T) {
 	d := named(30, "temp", "const", "temperature")
-	for want, o := range map[string]Options{
-		`did you mean "lengthscale[temp]"`:               {Kernel: "rbf(ard)", Set: []Assignment{{"lengthscale[tmep]", 1, true}}},
-		"is one number for all columns":                  {Set: []Assignment{{"lengthscale[temp]", 1, true}}},
-		"prior lengthscale[0]: is given twice":           {Kernel: "rbf(ard)", Priors: []ParameterPrior{{"lengthscale[temp]", density(t, "gamma(2, 2)")}, {"lengthscale[0]", density(t, "gamma(2, 2)")}}},
-		"coefficient of the mean, which option mean-fit": {Mean: "linear", MeanFit: MeanGLS, Set: []Assignment{{"mean_linear[temp]", 1, true}}},
+	for want, o := range map[string]problem.Options{
+		`did you mean "lengthscale[temp]"`:               {Kernel: "rbf(ard)", Set: []problem.Assignment{{Name: "lengthscale[tmep]", Value: 1, Given: true}}},
+		"is one number for all columns":                  {Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}},
+		"prior lengthscale[0]: is given twice":           {Kernel: "rbf(ard)", Priors: []problem.ParameterPrior{{Name: "lengthscale[temp]", Density: density(t, "gamma(2, 2)")}, {Name: "lengthscale[0]", Density: density(t, "gamma(2, 2)")}}},
+		"coefficient of the mean, which option mean-fit": {Mean: "linear", MeanFit: problem.MeanGLS, Set: []problem.Assignment{{Name: "mean_linear[temp]", Value: 1, Given: true}}},
 	} {
 		wantOption(t, d, o, want)
 	}
-	_, err := Prepare(d, Options{Kernel: "rbf(dims=[temp, temperatur])"}, Events{})
+	_, err := Prepare(d, problem.Options{Kernel: "rbf(dims=[temp, temperatur])"}, problem.Events{})
 	if err == nil || !strings.Contains(err.Error(), `no column is called "temperatur" (did you mean "temperature"?)`) {
 		t.Errorf("a typo in dims: %v", err)
 	}
 	d.FeatureNames = []string{"temp", "const", "temp"}
-	if r := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
+	if r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
 		t.Errorf("two columns of the same name: %v", r.Parameters)
 	}
-	wantOption(t, d, Options{Kernel: "rbf(ard)", Set: []Assignment{{"lengthscale[temp]", 1, true}}}, "no such parameter")
+	wantOption(t, d, problem.Options{Kernel: "rbf(ard)", Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}}, "no such parameter")
 }
 
 // TestNoiseLabels checks that labels of noise groups read back, quoted where necessary.
@@ -141,7 +143,7 @@ func TestNoiseLabels(t *testing.T) {
 	for i := range d.N {
 		d.NoiseGroup = append(d.NoiseGroup, []string{"a b", "1"}[i%2])
 	}
-	r := mustFit(t, d, Options{Fix: []Assignment{{`noise_variance["a b"]`, 0.25, true}, {"noise_variance[1]", 0.5, true}}}).Report
+	r := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: `noise_variance["a b"]`, Value: 0.25, Given: true}, {Name: "noise_variance[1]", Value: 0.5, Given: true}}}).Report
 	if r.Parameters[`noise_variance["a b"]`] != 0.25 || r.Parameters["noise_variance[1]"] != 0.5 {
 		t.Errorf("parameters %v", r.Parameters)
 	}
@@ -151,7 +153,7 @@ func TestNoiseLabels(t *testing.T) {
 // of predictions has another order: rows are in the order of the model's features.
 func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
-	out := mustFit(t, d, Options{Kernel: "rbf(dims=b)"})
+	out := mustFit(t, d, problem.Options{Kernel: "rbf(dims=b)"})
 	path := filepath.Join(t.TempDir(), "m.gpfit")
 	if err := out.SaveModel(path, false); err != nil {
 		t.Fatal(err)
@@ -178,13 +180,13 @@ func TestModelColumns(t *testing.T) {
 // a checkpoint is for: the hash is what gpfit 0.1.0 and its successors computed when
 // parameters had indices.
 func TestCheckpointOfIndices(t *testing.T) {
-	d := Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
-	job, err := Prepare(d, Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: MeanFree,
-		Set: []Assignment{{"k1.lengthscale[1]", 2, true}}, Bounds: []Interval{{"k1.lengthscale[0]", 0.1, 9}}}, Events{})
+	d := problem.Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
+	job, err := Prepare(d, problem.Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: problem.MeanFree,
+		Set: []problem.Assignment{{Name: "k1.lengthscale[1]", Value: 2, Given: true}}, Bounds: []problem.Interval{{Name: "k1.lengthscale[0]", Lo: 0.1, Hi: 9}}}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := job.id(), "6a79a327aeae66e6f67787335b66826123909ac4fa6a9ac785054e8c3afb2248"; got != want {
+	if got, want := job.ID(), "6a79a327aeae66e6f67787335b66826123909ac4fa6a9ac785054e8c3afb2248"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/tuning"
 )
 
 // twoLabs makes rows of two groups: "good" with noise 2, "poor" with noise 20.
-func twoLabs(n int) Data {
+func twoLabs(n int) problem.Data {
 	d := synthetic(n)
 	rng := rand.New(rand.NewPCG(5, 6))
 	d.NoiseGroupColumn = "lab"
@@ -34,7 +36,7 @@ func TestNoiseGroups(t *testing.T) {
 	for i := 0; i < d.N; i += 4 {
 		d.Test[i] = true
 	}
-	out := mustFit(t, d, Options{Kernel: "rbf(ard)"})
+	out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
 	r := out.Report
 	for label, want := range map[string]float64{"good": 2, "poor": 20} {
 		// The estimate from 60 rows or more is within a quarter.
@@ -44,7 +46,7 @@ func TestNoiseGroups(t *testing.T) {
 	}
 	plain := d
 	plain.NoiseGroup, plain.NoiseGroupColumn = nil, ""
-	one := mustFit(t, plain, Options{Kernel: "rbf(ard)"}).Report
+	one := mustFit(t, plain, problem.Options{Kernel: "rbf(ard)"}).Report
 	if r.NLML > one.NLML-20 || float64(r.Test.NLPD) > float64(one.Test.NLPD)-0.2 {
 		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, float64(r.Test.NLPD), one.NLML, float64(one.Test.NLPD))
 	}
@@ -69,7 +71,7 @@ func TestNoiseGroups(t *testing.T) {
 		t.Errorf("NLPD %v, from predictions %v", float64(r.Test.NLPD), nlpd)
 	}
 	// One name fixes all of them.
-	fixed := mustFit(t, d, Options{Fix: []Assignment{{"noise_variance", 0.01, true}}}).Report
+	fixed := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.01, Given: true}}}).Report
 	if !near(fixed.Parameters["noise_variance[good]"], 0.01, 1e-14) || !near(fixed.Parameters["noise_variance[poor]"], 0.01, 1e-14) {
 		t.Errorf("fixed variances %v", fixed.Parameters)
 	}
@@ -89,7 +91,7 @@ func TestKnownNoise(t *testing.T) {
 	for i := range d.N {
 		e.Y[i], e.NoiseVariance[i] = 7-10*d.Y[i], 100*d.NoiseVariance[i]
 	}
-	for _, o := range []Options{{NoNoise: true}, {}} {
+	for _, o := range []problem.Options{{NoNoise: true}, {}} {
 		r, s := mustFit(t, d, o), mustFit(t, e, o)
 		if !near(s.Report.NLML, r.Report.NLML, 1e-6) {
 			t.Errorf("NLML %v, of a·y + b %v", r.Report.NLML, s.Report.NLML)
@@ -108,15 +110,15 @@ func TestKnownNoise(t *testing.T) {
 // ones.
 func TestGroupsAreKnown(t *testing.T) {
 	d := twoLabs(60)
-	set := []Assignment{{"lengthscale", 1.5, true}, {"signal_variance", 0.7, true}}
-	groups := evaluate(t, d, Options{Set: append(set, Assignment{"noise_variance[good]", 0.02, true}, Assignment{"noise_variance[poor]", 0.3, true})})
+	set := []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "signal_variance", Value: 0.7, Given: true}}
+	groups := evaluate(t, d, problem.Options{Set: append(set, problem.Assignment{Name: "noise_variance[good]", Value: 0.02, Given: true}, problem.Assignment{Name: "noise_variance[poor]", Value: 0.3, Given: true})})
 	_, std := meanAndStd(d.Y)
 	known := d
 	known.NoiseGroup = nil
 	for _, label := range d.NoiseGroup {
 		known.NoiseVariance = append(known.NoiseVariance, std*std*map[string]float64{"good": 0.02, "poor": 0.3}[label])
 	}
-	alone := evaluate(t, known, Options{Set: set, NoNoise: true})
+	alone := evaluate(t, known, problem.Options{Set: set, NoNoise: true})
 	if !near(alone.NLML, groups.NLML, 1e-12) || !near(alone.GradientLog["lengthscale"], groups.GradientLog["lengthscale"], 1e-9) {
 		t.Errorf("NLML %v with groups, %v with the same variances known", groups.NLML, alone.NLML)
 	}
@@ -136,7 +138,7 @@ func meanAndStd(v []float64) (mean, std float64) {
 // and that an error gives advice if it cannot.
 func TestInterpolation(t *testing.T) {
 	d := synthetic(60)
-	out := mustFit(t, d, Options{Kernel: "matern32(ard)", NoNoise: true, Mean: "linear"})
+	out := mustFit(t, d, problem.Options{Kernel: "matern32(ard)", NoNoise: true, Mean: "linear"})
 	if _, ok := out.Report.Parameters["noise_variance"]; ok || len(out.Report.GradientLog) != 3 {
 		t.Errorf("parameters %v", out.Report.Parameters)
 	}
@@ -157,11 +159,11 @@ func TestInterpolation(t *testing.T) {
 		}
 	}
 	copy(d.X[30:33], d.X[:3]) // a repeated row
-	for what, run := range map[string]func(*Job) error{
-		"fit":      func(task *Job) error { _, err := task.Fit(context.Background(), backend); return err },
-		"evaluate": func(task *Job) error { _, err := task.Evaluate(context.Background(), backend, nil); return err },
+	for what, run := range map[string]func(*tuning.Job) error{
+		"fit":      func(task *tuning.Job) error { _, err := Run(context.Background(), task, backend); return err },
+		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(context.Background(), task, backend, nil); return err },
 	} {
-		task, err := Prepare(d, Options{Kernel: "matern32", NoNoise: true}, Events{})
+		task, err := Prepare(d, problem.Options{Kernel: "matern32", NoNoise: true}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,28 +175,32 @@ func TestInterpolation(t *testing.T) {
 
 func TestNoiseErrors(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(d *Data)
-		o      Options
+		change func(d *problem.Data)
+		o      problem.Options
 		word   string
 	}{
-		"short": {func(d *Data) { d.NoiseGroup = d.NoiseGroup[1:] }, Options{}, "the list of noise groups has 29 rows, but the table has 30"},
-		"many": {func(d *Data) {
+		"short": {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{}, "the list of noise groups has 29 rows, but the table has 30"},
+		"many": {func(d *problem.Data) {
 			for i := range d.NoiseGroup {
 				d.NoiseGroup[i] = string(rune('a' + i))
 			}
-		}, Options{}, `column "lab" has 30 noise groups`},
-		"held out":     {func(d *Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, Options{}, `"other" (column "lab") occurs only in held-out rows`},
-		"negative":     {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[6] = -2; d.NoiseColumn = "v" }, Options{}, `row 7 (from 1), column "v", is -2`},
-		"NaN":          {func(d *Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, Options{}, "row 30"},
-		"none":         {func(*Data) {}, Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
-		"zero":         {func(d *Data) { d.NoiseGroup = nil }, Options{Fix: []Assignment{{"noise_variance", 0, true}}}, "option noise none fits without noise"},
-		"no parameter": {func(d *Data) { d.NoiseGroup = nil }, Options{NoNoise: true, Fix: []Assignment{{"noise_variance", 1, true}}}, "no such parameter"},
+		}, problem.Options{}, `column "lab" has 30 noise groups`},
+		"held out": {func(d *problem.Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, problem.Options{}, `"other" (column "lab") occurs only in held-out rows`},
+		"negative": {func(d *problem.Data) {
+			d.NoiseVariance = make([]float64, 30)
+			d.NoiseVariance[6] = -2
+			d.NoiseColumn = "v"
+		}, problem.Options{}, `row 7 (from 1), column "v", is -2`},
+		"NaN":          {func(d *problem.Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, problem.Options{}, "row 30"},
+		"none":         {func(*problem.Data) {}, problem.Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
+		"zero":         {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0, Given: true}}}, "option noise none fits without noise"},
+		"no parameter": {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{NoNoise: true, Fix: []problem.Assignment{{Name: "noise_variance", Value: 1, Given: true}}}, "no such parameter"},
 	} {
 		d := twoLabs(30)
 		c.change(&d)
-		_, err := Prepare(d, c.o, Events{})
-		var de *DataError
-		var oe *OptionError
+		_, err := Prepare(d, c.o, problem.Events{})
+		var de *problem.DataError
+		var oe *problem.OptionError
 		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}

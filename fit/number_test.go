@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 )
 
@@ -23,11 +25,11 @@ func TestScoresWithoutVariance(t *testing.T) {
 		if float64(s.NLPD) != c.nlpd {
 			t.Errorf("targets %v: NLPD %v, want %v", c.y, float64(s.NLPD), c.nlpd)
 		}
-		text, err := json.Marshal(Report{Test: s})
+		text, err := json.Marshal(summary.Report{Test: s})
 		if err != nil || !strings.Contains(string(text), `"nlpd":null,"nlpd_standardized":null`) || !strings.Contains(string(text), `"rmse":`) {
 			t.Errorf("%s, %v", text, err)
 		}
-		var back Report
+		var back summary.Report
 		if err := json.Unmarshal(text, &back); err != nil || back.Test.RMSE != s.RMSE || !math.IsNaN(float64(back.Test.NLPD)) {
 			t.Errorf("read back: %+v, %v", back.Test, err)
 		}
@@ -35,7 +37,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	finite := newTestScores(exact, []float64{1, 2}, 1)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text, err := json.Marshal(finite)
-	var back TestScores
+	var back summary.TestScores
 	if err == nil {
 		err = json.Unmarshal(text, &back)
 	}
@@ -45,12 +47,12 @@ func TestScoresWithoutVariance(t *testing.T) {
 	// A whole cross-validation of a table that contains each row twice.
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
-	o := Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
-	cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 4})
+	o := problem.Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
+	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := json.Marshal(Scores{CrossValidation: cv}); err != nil {
+	if _, err := json.Marshal(summary.Scores{CrossValidation: cv}); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 )
@@ -19,8 +20,8 @@ import (
 func TestLOO(t *testing.T) {
 	d := synthetic(60)
 	for _, mean := range []string{"", "linear"} {
-		ml := mustFit(t, d, Options{Kernel: "rbf(ard)", Mean: mean, LeaveOneOut: true, Settings: hyperopt.Settings{Restarts: 3}}).Report
-		o := Options{Kernel: "rbf(ard)", Mean: mean, Objective: LOO, Settings: hyperopt.Settings{Restarts: 3}}
+		ml := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Mean: mean, LeaveOneOut: true, Settings: hyperopt.Settings{Restarts: 3}}).Report
+		o := problem.Options{Kernel: "rbf(ard)", Mean: mean, Objective: problem.LOO, Settings: hyperopt.Settings{Restarts: 3}}
 		loo := mustFit(t, d, o).Report
 		a, b := ml.Scores.LeaveOneOut, loo.Scores.LeaveOneOut
 		if !(b.Sum < a.Sum) || !(loo.NLML > ml.NLML) || loo.Objective != b.Sum || loo.ObjectiveName != "loo" || loo.Starts[0].NLML != nil {
@@ -30,7 +31,7 @@ func TestLOO(t *testing.T) {
 			t.Errorf("status %s", loo.Status)
 		}
 		task := mustPrepare(t, d, o)
-		cv, err := task.CrossValidate(context.Background(), backend, loo.Parameters, CrossValidation{Folds: 60})
+		cv, err := CrossValidate(context.Background(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,16 +54,16 @@ func TestLOORMSE(t *testing.T) {
 		d.Y[i] += 0.3 * math.Sin(40*d.X[2*i]) * d.X[2*i+1]
 	}
 	settings := hyperopt.Settings{Restarts: 3}
-	rmse := map[Criterion]float64{}
-	for _, c := range Criteria() {
-		o := Options{Kernel: "rbf(ard)", Mean: "constant", Objective: c, LeaveOneOut: true, Settings: settings}
+	rmse := map[problem.Criterion]float64{}
+	for _, c := range problem.Criteria() {
+		o := problem.Options{Kernel: "rbf(ard)", Mean: "constant", Objective: c, LeaveOneOut: true, Settings: settings}
 		r := mustFit(t, d, o).Report
 		rmse[c] = r.Scores.LeaveOneOut.RMSE
-		cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, r.Parameters, CrossValidation{Folds: 60})
+		cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 60})
 		if err != nil || !near(cv.RMSE, r.Scores.LeaveOneOut.RMSE, 1e-8) || !near(cv.RMSEStandardized, r.Scores.LeaveOneOut.RMSEStandardized, 1e-8) {
 			t.Errorf("%s: RMSE %v by 60 folds, %+v by the formula, %v", c, cv, r.Scores.LeaveOneOut, err)
 		}
-		if c != LOORMSE {
+		if c != problem.LOORMSE {
 			continue
 		}
 		if !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != "loo-rmse" || r.Starts[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO-RMSE/∂log") {
@@ -75,32 +76,32 @@ func TestLOORMSE(t *testing.T) {
 			t.Errorf("objective %v, want %v", r.Objective, want)
 		}
 	}
-	if !(rmse[LOORMSE] < rmse[LOO]) || !(rmse[LOORMSE] < rmse[NLML]) {
+	if !(rmse[problem.LOORMSE] < rmse[problem.LOO]) || !(rmse[problem.LOORMSE] < rmse[problem.NLML]) {
 		t.Errorf("RMSE by objective: %v", rmse)
 	}
 }
 
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, cv or cv-rmse")
-	wantOption(t, d, Options{Objective: LOO, StdErrors: true}, "option objective nlml")
-	r := evaluate(t, d, Options{})
+	wantOption(t, d, problem.Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, cv or cv-rmse")
+	wantOption(t, d, problem.Options{Objective: problem.LOO, StdErrors: true}, "option objective nlml")
+	r := evaluate(t, d, problem.Options{})
 	text, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(text), "scores") || strings.Contains(string(text), "priors") {
 		t.Errorf("%s, %v", text, err)
 	}
 	// A coefficient that one row alone determines.
-	d = Data{N: 12, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d = problem.Data{N: 12, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range 12 {
 		d.X, d.Y = append(d.X, float64(i%2)), append(d.Y, math.Sin(float64(i)))
 	}
 	d.X[11] = 2
-	lacking := mustFit(t, d, Options{Mean: "poly(2)", LeaveOneOut: true}).Report
+	lacking := mustFit(t, d, problem.Options{Mean: "poly(2)", LeaveOneOut: true}).Report
 	if lacking.Scores.LeaveOneOut != nil || !strings.Contains(strings.Join(lacking.Warnings, ";"), "no leave-one-out score") {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
-	task := mustPrepare(t, d, Options{Mean: "poly(2)", Objective: LOO})
-	_, err = task.Fit(context.Background(), backend)
+	task := mustPrepare(t, d, problem.Options{Mean: "poly(2)", Objective: problem.LOO})
+	_, err = Run(context.Background(), task, backend)
 	var le *graph.LeverageError
 	if !errors.As(err, &le) || le.Index != 11 {
 		t.Errorf("error %v, want a LeverageError of row 11", err)
@@ -116,9 +117,9 @@ func TestCrossValidateNoise(t *testing.T) {
 		d.NoiseVariance = append(d.NoiseVariance, float64(1+i%4)*20)
 		d.NoiseGroup = append(d.NoiseGroup, string(rune('a'+i%2)))
 	}
-	o := Options{Mean: "constant", LeaveOneOut: true, Fix: []Assignment{{"noise_variance[a]", 0.3, true}, {"noise_variance[b]", 0.01, true}}}
+	o := problem.Options{Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
-	cv, err := mustPrepare(t, d, o).CrossValidate(context.Background(), backend, nil, CrossValidation{Folds: 40})
+	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +146,14 @@ func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
 	plan, middle := backend.Plan(device.Workload{N: 500, D: 2}), backend.Plan(device.Workload{N: 500, D: 2, Diagonal: true})
 	for _, c := range []struct {
-		objective Criterion
+		objective problem.Criterion
 		free      int64
 		fits      bool
 	}{
-		{NLML, plan.HostBytes(), true}, {NLML, plan.HostBytes() - 1, false}, {NLML, 0, true},
-		{LOO, plan.HostBytes(), false}, {LOO, middle.HostBytes(), true},
+		{problem.NLML, plan.HostBytes(), true}, {problem.NLML, plan.HostBytes() - 1, false}, {problem.NLML, 0, true},
+		{problem.LOO, plan.HostBytes(), false}, {problem.LOO, middle.HostBytes(), true},
 	} {
-		task := mustPrepare(t, d, Options{Objective: c.objective})
+		task := mustPrepare(t, d, problem.Options{Objective: c.objective})
 		err := task.CheckMemory(freeMemory{backend, c.free})
 		var me *device.MemoryError
 		if errors.As(err, &me) == c.fits {

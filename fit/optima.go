@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 const (
@@ -26,15 +29,15 @@ const (
 
 // optimumScores are scores of the predictions at an optimum.
 type optimumScores struct {
-	loo   *LeaveOneOutScore
+	loo   *summary.LeaveOneOutScore
 	means [][]float64 // of leave-one-out, by target; nil if undefined
-	tests []*TestScores
+	tests []*summary.TestScores
 }
 
 // scoreOptima scores the optima that starts reached, except the best, which the session
 // evaluates last. The elements of dropped starts, and those of optima for which the scores
 // are undefined, are empty.
-func (s *session) scoreOptima(ctx context.Context, ev *descent.Oracle, optima []hyperopt.Optimum) ([]optimumScores, error) {
+func scoreOptima(ctx context.Context, s *tuning.Placement, ev *descent.Oracle, optima []hyperopt.Optimum) ([]optimumScores, error) {
 	out := make([]optimumScores, len(optima))
 	for i, o := range optima {
 		if i == 0 || o.Dropped || i >= scoredOptima {
@@ -46,11 +49,11 @@ func (s *session) scoreOptima(ctx context.Context, ev *descent.Oracle, optima []
 			}
 			continue
 		}
-		posterior, err := s.posterior(ctx, s.model(o.Z, ""))
+		posterior, err := s.Posterior(ctx, s.Model(o.Z, ""))
 		if err != nil {
 			return out, err
 		}
-		if out[i], err = s.scoreOptimum(ctx, posterior, o.Z); err != nil {
+		if out[i], err = scoreOptimum(ctx, s, posterior, o.Z); err != nil {
 			return out, err
 		}
 	}
@@ -58,14 +61,14 @@ func (s *session) scoreOptima(ctx context.Context, ev *descent.Oracle, optima []
 }
 
 // scoreOptimum scores the point that the session evaluated last.
-func (s *session) scoreOptimum(ctx context.Context, p *gp.Posterior, z []float64) (optimumScores, error) {
+func scoreOptimum(ctx context.Context, s *tuning.Placement, p *gp.Posterior, z []float64) (optimumScores, error) {
 	var out optimumScores
 	var err error
-	if out.loo, err = s.unaskedScore(ctx, z); err != nil {
+	if out.loo, err = unaskedScore(ctx, s, z); err != nil {
 		return out, err
 	}
 	if out.loo != nil {
-		for t := range s.job.sample.t() {
+		for t := range s.Job.Sample.T() {
 			left, err := p.Target(t).LeaveOneOut(ctx)
 			if err != nil {
 				out.means = nil
@@ -74,50 +77,50 @@ func (s *session) scoreOptimum(ctx context.Context, p *gp.Posterior, z []float64
 			out.means = append(out.means, left.Mean)
 		}
 	}
-	out.tests, err = s.job.score(ctx, p)
+	out.tests, err = scoreHeldOut(ctx, s.Job, p)
 	return out, err
 }
 
 // difference returns the root mean square of the difference of two optima's leave-one-out
 // predictions, in units of the targets' standard deviation, pooled over targets; NaN if it
 // is not known.
-func (a optimumScores) difference(b optimumScores, s *sample) float64 {
+func (a optimumScores) difference(b optimumScores, s *problem.Sample) float64 {
 	if a.means == nil || b.means == nil {
 		return math.NaN()
 	}
 	sum := 0.0
 	for t, means := range a.means {
-		scale := s.targetScale(t)
+		scale := s.TargetScale(t)
 		for i, m := range means {
 			d := (m - b.means[t][i]) / scale
 			sum += d * d
 		}
 	}
-	return math.Sqrt(sum / float64(len(s.targets)))
+	return math.Sqrt(sum / float64(len(s.Targets)))
 }
 
 // addOptima adds the scores of the optima and what the starts say about others.
-func (r *Report) addOptima(j *Job, t *hyperopt.Result, scores []optimumScores) {
+func addOptima(r *summary.Report, j *tuning.Job, t *hyperopt.Result, scores []optimumScores) {
 	if len(t.Optima) == 0 {
 		return
 	}
 	for i := range r.Optima {
 		if i < len(scores) {
 			r.Optima[i].LeaveOneOut = scores[i].loo
-			r.Optima[i].addTests(scores[i].tests)
+			addOptimumTests(&r.Optima[i], scores[i].tests)
 		}
 	}
 	r.Search = newSearch(hyperopt.NewCoverage(t.Optima), t.Suggested)
 	for i := 1; i < len(scores); i++ {
-		r.compareOptima(j, i, scores)
+		compareOptima(r, j, i, scores)
 	}
 	if r.Interpolation != nil && r.Interpolation.Degenerate {
-		r.Interpolation.Better = r.betterThanDegenerate(j, t.Optima)
+		r.Interpolation.Better = betterThanDegenerate(r, j, t.Optima)
 	}
 }
 
-// addTests adds the scores of held-out rows, for each target.
-func (o *OptimumReport) addTests(tests []*TestScores) {
+// addOptimumTests adds the scores of held-out rows, for each target.
+func addOptimumTests(o *summary.OptimumReport, tests []*summary.TestScores) {
 	if len(tests) == 1 {
 		o.Test = tests[0]
 	} else {
@@ -126,8 +129,8 @@ func (o *OptimumReport) addTests(tests []*TestScores) {
 }
 
 // newSearch converts the coverage of the starts.
-func newSearch(c hyperopt.Coverage, suggested int) *SearchReport {
-	out := &SearchReport{Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Drawn: c.Drawn, Distinct: c.Distinct}
+func newSearch(c hyperopt.Coverage, suggested int) *summary.SearchReport {
+	out := &summary.SearchReport{Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Drawn: c.Drawn, Distinct: c.Distinct}
 	if share, ok := c.Unseen(); ok {
 		out.Unseen = &share
 	} else {
@@ -141,13 +144,13 @@ func newSearch(c hyperopt.Coverage, suggested int) *SearchReport {
 
 // compareOptima adds a warning if optimum i is hardly worse than the best and predicts
 // differently.
-func (r *Report) compareOptima(j *Job, i int, scores []optimumScores) {
+func compareOptima(r *summary.Report, j *tuning.Job, i int, scores []optimumScores) {
 	a, b := scores[0], scores[i]
 	gap := r.Optima[i].Objective - r.Optima[0].Objective
 	if a.loo == nil || b.loo == nil || !(gap <= nearNats) || r.Optima[i].Dropped {
 		return
 	}
-	rms := a.difference(b, j.sample)
+	rms := a.difference(b, j.Sample)
 	apart := rms > differentMeans*min(a.loo.RMSEStandardized, b.loo.RMSEStandardized)
 	if !apart && math.Abs(a.loo.NLPD-b.loo.NLPD) <= differentNLPD {
 		return
@@ -165,11 +168,11 @@ func (r *Report) compareOptima(j *Job, i int, scores []optimumScores) {
 
 // betterThanDegenerate returns the index of the best other optimum that does not
 // interpolate and has a better leave-one-out score than the result, or nil.
-func (r *Report) betterThanDegenerate(j *Job, optima []hyperopt.Optimum) *int {
+func betterThanDegenerate(r *summary.Report, j *tuning.Job, optima []hyperopt.Optimum) *int {
 	best := r.Interpolation.LeaveOneOut
 	for i := 1; i < len(r.Optima); i++ {
-		noise, _ := j.estimatedNoise(nil, optima[i].Z)
-		if l := r.Optima[i].LeaveOneOut; l != nil && l.NLPD < best.NLPD && !j.tiny(noise) {
+		noise, _ := estimatedNoise(j.Prepared, nil, optima[i].Z)
+		if l := r.Optima[i].LeaveOneOut; l != nil && l.NLPD < best.NLPD && !tiny(j.Prepared, noise) {
 			return &i
 		}
 	}

@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
+	"gpfit/internal/tuning"
 )
 
 // TestOptimaScores checks that each optimum has the scores that a fit with its parameters
@@ -19,7 +22,7 @@ func TestOptimaScores(t *testing.T) {
 	for i := range d.N {
 		d.Test[i] = i%10 == 3
 	}
-	o := Options{LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 30, Seed: 2}}
+	o := problem.Options{LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 30, Seed: 2}}
 	r := mustFit(t, d, o).Report
 	if len(r.Optima) < 2 || r.Optima[1].Dropped {
 		t.Fatalf("%+v", r.Optima)
@@ -29,12 +32,12 @@ func TestOptimaScores(t *testing.T) {
 	}
 	values, starts := 0, 0
 	for i, opt := range r.Optima {
-		var fix []Assignment
+		var fix []problem.Assignment
 		for name, v := range opt.Parameters {
-			fix = append(fix, Assignment{name, v, true})
+			fix = append(fix, problem.Assignment{Name: name, Value: v, Given: true})
 		}
-		there := mustFit(t, d, Options{LeaveOneOut: true, Fix: fix}).Report
-		if math.Abs(there.Test.NLPD.value()-opt.Test.NLPD.value()) > 1e-8 || math.Abs(there.Scores.LeaveOneOut.NLPD-opt.LeaveOneOut.NLPD) > 1e-8 {
+		there := mustFit(t, d, problem.Options{LeaveOneOut: true, Fix: fix}).Report
+		if math.Abs(value(there.Test.NLPD)-value(opt.Test.NLPD)) > 1e-8 || math.Abs(there.Scores.LeaveOneOut.NLPD-opt.LeaveOneOut.NLPD) > 1e-8 {
 			t.Errorf("optimum %d: %+v %+v, with its parameters fixed %+v %+v", i, opt.LeaveOneOut, opt.Test, there.Scores.LeaveOneOut, there.Test)
 		}
 		values += opt.Value
@@ -60,26 +63,26 @@ func TestOptimaScores(t *testing.T) {
 }
 
 // value returns the number.
-func (n Number) value() float64 { return float64(n) }
+func value(n summary.Number) float64 { return float64(n) }
 
 // TestUndrawn checks what is said where the starts give no estimate.
 func TestUndrawn(t *testing.T) {
 	for _, c := range []struct {
-		s     SearchReport
+		s     summary.SearchReport
 		raced bool
 		want  string
 	}{
-		{SearchReport{Starts: 3, Best: 2, LeastRestarts: 26}, false, "\nthe best optimum was reached by 2 of 3 starts\nthe starts that reached an optimum were chosen from the data, not drawn at random: no estimate of the chance\nof a better optimum follows; it takes restarts 26 or more\n"},
-		{SearchReport{Starts: 3, Best: 2, Drawn: 2, Distinct: 2, LeastRestarts: 27}, true, "\n2 starts drawn at random that found 2 optima are too few: no estimate of the chance\nof a better optimum follows; it takes restarts 27 or more, and coarse off, so that each start runs to its end\n"},
-		{SearchReport{Starts: 3, Best: 2}, false, "it takes more restarts\n"},
+		{summary.SearchReport{Starts: 3, Best: 2, LeastRestarts: 26}, false, "\nthe best optimum was reached by 2 of 3 starts\nthe starts that reached an optimum were chosen from the data, not drawn at random: no estimate of the chance\nof a better optimum follows; it takes restarts 26 or more\n"},
+		{summary.SearchReport{Starts: 3, Best: 2, Drawn: 2, Distinct: 2, LeastRestarts: 27}, true, "\n2 starts drawn at random that found 2 optima are too few: no estimate of the chance\nof a better optimum follows; it takes restarts 27 or more, and coarse off, so that each start runs to its end\n"},
+		{summary.SearchReport{Starts: 3, Best: 2}, false, "it takes more restarts\n"},
 	} {
 		var b strings.Builder
-		if c.s.write(&b, c.raced); !strings.HasSuffix(b.String(), c.want) {
+		if c.s.Write(&b, c.raced); !strings.HasSuffix(b.String(), c.want) {
 			t.Errorf("%+v: %q, want %q", c.s, b.String(), c.want)
 		}
 	}
 	// A fit with few restarts says how many more it takes, and that many are enough.
-	o := Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 2, Seed: 2}}
+	o := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 2, Seed: 2}}
 	few := mustFit(t, twoOptima(60), o).Report.Search
 	if few.Unseen != nil || few.Drawn != 0 || few.LeastRestarts < 4 {
 		t.Fatalf("%+v", few)
@@ -92,14 +95,14 @@ func TestUndrawn(t *testing.T) {
 
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
-	j, err := Prepare(twoOptima(20), Options{}, Events{})
+	j, err := Prepare(twoOptima(20), problem.Options{}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scale := j.sample.targetScale(0)
+	scale := j.Sample.TargetScale(0)
 	constant := func(v float64) [][]float64 { return [][]float64{slices.Repeat([]float64{v * scale}, 20)} }
-	score := func(rmse, nlpd float64) *LeaveOneOutScore {
-		return &LeaveOneOutScore{RMSEStandardized: rmse, NLPD: nlpd}
+	score := func(rmse, nlpd float64) *summary.LeaveOneOutScore {
+		return &summary.LeaveOneOutScore{RMSEStandardized: rmse, NLPD: nlpd}
 	}
 	for name, c := range map[string]struct {
 		gap  float64
@@ -114,8 +117,8 @@ func TestNearOptima(t *testing.T) {
 		"dropped":         {1, optimumScores{loo: score(0.5, 1.2), means: constant(1)}, true, ""},
 		"no scores":       {1, optimumScores{}, false, ""},
 	} {
-		r := Report{Optima: []OptimumReport{{Objective: 5}, {Objective: 5 + c.gap, Dropped: c.drop}}}
-		r.compareOptima(j, 1, []optimumScores{{loo: score(0.5, 1), means: constant(0)}, c.b})
+		r := summary.Report{Optima: []summary.OptimumReport{{Objective: 5}, {Objective: 5 + c.gap, Dropped: c.drop}}}
+		compareOptima(&r, j, 1, []optimumScores{{loo: score(0.5, 1), means: constant(0)}, c.b})
 		if c.want == "" && len(r.Warnings) > 0 || c.want != "" && (len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], c.want)) {
 			t.Errorf("%s: %q", name, r.Warnings)
 		}
@@ -126,28 +129,28 @@ func TestNearOptima(t *testing.T) {
 // that predicts better.
 func TestBetterThanDegenerate(t *testing.T) {
 	d := white(120)
-	o := Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
-	j, err := Prepare(d, o, Events{})
+	o := problem.Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
+	j, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	optima := []hyperopt.Optimum{{Z: j.params.start()}, {Z: j.params.start()}, {Z: j.params.start()}}
-	noise := slices.IndexFunc(j.params.free, func(p parameter) bool { return p.Name == "noise_variance" })
+	optima := []hyperopt.Optimum{{Z: j.Params.Start()}, {Z: j.Params.Start()}, {Z: j.Params.Start()}}
+	noise := slices.IndexFunc(j.Params.Free, func(p problem.Parameter) bool { return p.Name == "noise_variance" })
 	optima[2].Z[noise] = 0
-	r := Report{
-		Optima: []OptimumReport{
-			{LeaveOneOut: &LeaveOneOutScore{NLPD: 1.3}},
-			{Objective: 1, LeaveOneOut: &LeaveOneOutScore{NLPD: 1}}, // interpolates, too
-			{Objective: 2, LeaveOneOut: &LeaveOneOutScore{NLPD: 1.2}},
+	r := summary.Report{
+		Optima: []summary.OptimumReport{
+			{LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.3}},
+			{Objective: 1, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1}}, // interpolates, too
+			{Objective: 2, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.2}},
 		},
-		Interpolation: &Interpolation{Degenerate: true, LeaveOneOut: &LeaveOneOutScore{NLPD: 1.3}},
+		Interpolation: &summary.Interpolation{Degenerate: true, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.3}},
 	}
-	i := r.betterThanDegenerate(j, optima)
+	i := betterThanDegenerate(&r, j, optima)
 	if i == nil || *i != 2 {
 		t.Fatalf("%v", i)
 	}
 	r.Interpolation.Better = i
-	if got := r.Interpolation.warning(r.Optima); !strings.Contains(got, "optimum 2, 2 nats worse, does not interpolate") {
+	if got := warning(r.Interpolation, r.Optima); !strings.Contains(got, "optimum 2, 2 nats worse, does not interpolate") {
 		t.Errorf("%s", got)
 	}
 }
@@ -155,18 +158,18 @@ func TestBetterThanDegenerate(t *testing.T) {
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
-	j, err := Prepare(twoOptima(100), Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, Events{})
+	j, err := Prepare(twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &workplace{job: j, backends: []device.Backend{backend}}
-	defer w.close()
-	result, err := hyperopt.Tune(context.Background(), w, j.settings(w.backends[0]), nil)
+	w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
+	defer w.Close()
+	result, err := hyperopt.Tune(context.Background(), w, j.Settings(w.Backends[0]), nil)
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err := j.assemble(cancelledContext(), w, result, nil, nil)
-	if !isCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
+	out, err := assemble(cancelledContext(), j, w, result, nil, nil)
+	if !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 }

@@ -5,12 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 )
 
 // series returns n values of one feature from f, and targets from g.
-func series(n int, f func(i int) float64, g func(x float64) float64) Data {
-	d := Data{N: n, D: 1}
+func series(n int, f func(i int) float64, g func(x float64) float64) problem.Data {
+	d := problem.Data{N: n, D: 1}
 	for i := range n {
 		x := f(i)
 		d.X, d.Y = append(d.X, x), append(d.Y, g(x))
@@ -25,7 +26,7 @@ func TestFindsPeriod(t *testing.T) {
 	d := series(240, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 {
 		return math.Sin(2*math.Pi*x/1.3) + 0.1*rng.NormFloat64()
 	})
-	r := mustFit(t, d, Options{Kernel: "periodic", Standardize: "none"}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "periodic", Standardize: "none"}).Report
 	turns := 1.3 / r.Parameters["period"]
 	if math.Abs(turns-math.Round(turns)) > 0.01 && math.Abs(1/turns-math.Round(1/turns)) > 0.01 {
 		t.Errorf("period %v, want 1.3 or a multiple", r.Parameters["period"])
@@ -43,7 +44,7 @@ func TestRepeatedRows(t *testing.T) {
 		return math.Sin(2.5*x) + 0.02*rng.NormFloat64()
 	})
 	for _, restarts := range []int{0, 5} {
-		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Restarts: restarts}}).Report
+		r := mustFit(t, d, problem.Options{Settings: hyperopt.Settings{Restarts: restarts}}).Report
 		if r.Parameters["noise_variance"] > 0.01 {
 			t.Errorf("%d restarts: noise %v, want 0.0008", restarts, r.Parameters["noise_variance"])
 		}

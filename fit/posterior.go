@@ -12,16 +12,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/sampler"
+	"gpfit/internal/tuning"
 )
 
 // posterior is a run that draws the parameters of a job from their posterior. Its vector u
 // has an element for each parameter that is not fixed.
 type posterior struct {
-	job  *Job
+	job  *tuning.Job
 	log  *journal.Journal
 	free []coordinate
 	// rest is the objective's vector, for the fixed parameters.
@@ -53,22 +55,22 @@ const (
 )
 
 // newPosterior returns the run for a job whose fit ended at z.
-func newPosterior(j *Job, z []float64, log *journal.Journal) (*posterior, error) {
-	defaults, err := defaultParameters(j.sample, j.model)
+func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior, error) {
+	defaults, err := problem.DefaultParameters(j.Sample, j.Model)
 	if err != nil {
 		return nil, err
 	}
 	p := &posterior{job: j, log: log, rest: slices.Clone(z)}
-	for i, q := range j.params.free {
+	for i, q := range j.Params.Free {
 		if q.Fixed {
 			continue
 		}
 		c := coordinate{index: i, name: q.Name, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
-		density, given := j.params.priors[q.Name]
-		if q.bounded || given && hasBox(density) {
+		density, given := j.Params.Priors[q.Name]
+		if q.Bounded || given && hasBox(density) {
 			c.lo, c.hi = q.Z(q.Lower), q.Z(q.Upper)
 		}
-		switch k := slices.IndexFunc(defaults, func(d parameter) bool { return d.indexed == q.indexed }); {
+		switch k := slices.IndexFunc(defaults, func(d problem.Parameter) bool { return d.Indexed == q.Indexed }); {
 		case given:
 			c.jacobian = q.Log
 		case c.lo > math.Inf(-1) && c.hi < math.Inf(1):
@@ -83,7 +85,7 @@ func newPosterior(j *Job, z []float64, log *journal.Journal) (*posterior, error)
 		p.free = append(p.free, c)
 	}
 	if len(p.free) == 0 {
-		return nil, optionErrorf("posterior", string(j.opts.Posterior), "every parameter is fixed: there is nothing to draw")
+		return nil, problem.OptionErrorf("posterior", string(j.Options.Posterior), "every parameter is fixed: there is nothing to draw")
 	}
 	return p, nil
 }
@@ -157,7 +159,7 @@ func (p *posterior) vector(u []float64) []float64 {
 // negative is the negative log density over u on a session. It implements [descent.Func].
 type negative struct {
 	*posterior
-	s *session
+	s *tuning.Placement
 }
 
 // overflows reports whether a parameter at u is no positive finite number: long steps of
@@ -237,12 +239,12 @@ func (c chain) LogDensity(ctx context.Context, u, grad []float64) (float64, erro
 }
 
 // oracle returns the oracle of the negative log density on a session.
-func (p *posterior) oracle(s *session, stream string) *descent.Oracle {
+func (p *posterior) oracle(s *tuning.Placement, stream string) *descent.Oracle {
 	return descent.NewOracle(&negative{p, s}, p.log.Sequence("posterior-"+stream))
 }
 
 // mode finds the mode over u from a start, and the Hessian of the negative log density.
-func (p *posterior) mode(ctx context.Context, s *session, settings descent.Options, start []float64) ([]float64, *mat.SymDense, error) {
+func (p *posterior) mode(ctx context.Context, s *tuning.Placement, settings descent.Options, start []float64) ([]float64, *mat.SymDense, error) {
 	search := descent.Search{Objectives: []descent.Func{&negative{p, s}}, Starts: []descent.Start{{Z: start}},
 		Log: func(int) *journal.Sequence { return p.log.Sequence("posterior-mode") }}
 	for _, c := range p.free {
@@ -292,8 +294,8 @@ type draws struct {
 }
 
 // sample draws from the posterior. s is a session over all rows.
-func (p *posterior) sample(ctx context.Context, b device.Backend, s *session) (*draws, error) {
-	o := p.job.opts
+func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Placement) (*draws, error) {
+	o := p.job.Options
 	start := make([]float64, len(p.free))
 	for i := range p.free {
 		start[i] = p.free[i].u(p.rest[p.free[i].index])
@@ -305,11 +307,11 @@ func (p *posterior) sample(ctx context.Context, b device.Backend, s *session) (*
 	}
 	cov, definite := covariance(hessian, len(p.free))
 	d := &draws{mode: mode, covariance: cov}
-	if o.Posterior == Laplace {
+	if o.Posterior == problem.Laplace {
 		if !definite {
-			return nil, optionErrorf("posterior", string(Laplace), "the posterior is not normal around its mode: the Hessian is not positive definite; use hmc, or give a prior or bounds")
+			return nil, problem.OptionErrorf("posterior", string(problem.Laplace), "the posterior is not normal around its mode: the Hessian is not positive definite; use hmc, or give a prior or bounds")
 		}
-		count := o.posteriorChains() * o.posteriorDraws()
+		count := o.Chains() * o.Draws()
 		return d, d.normal(o.Settings.Seed, count)
 	}
 	return d, p.hmc(ctx, b, s, d)
@@ -345,12 +347,12 @@ func normalAround(centre []float64, lower *mat.TriDense, size float64, rng *rand
 }
 
 // hmc runs the chains, each on a session of its own.
-func (p *posterior) hmc(ctx context.Context, b device.Backend, s *session, d *draws) error {
-	o := p.job.opts
-	so := sampler.Options{Chains: o.posteriorChains(), Warmup: o.posteriorWarmup(), Draws: o.posteriorDraws(), Seed: o.Settings.Seed,
-		OnIteration: p.job.events.OnDraw}
+func (p *posterior) hmc(ctx context.Context, b device.Backend, s *tuning.Placement, d *draws) error {
+	o := p.job.Options
+	so := sampler.Options{Chains: o.Chains(), Warmup: o.Warmup(), Draws: o.Draws(), Seed: o.Settings.Seed,
+		OnIteration: p.job.Events.OnDraw}
 	if so.Workers = 1; b.Info().Host {
-		so.Workers = min(so.Chains, crewSize(p.job.N(), b.Info().Threads))
+		so.Workers = min(so.Chains, tuning.CrewSize(p.job.N(), b.Info().Threads))
 	}
 	k := len(p.free)
 	for i := range k {
@@ -362,17 +364,17 @@ func (p *posterior) hmc(ctx context.Context, b device.Backend, s *session, d *dr
 	if err != nil {
 		return err
 	}
-	var sharing crew
+	var sharing tuning.Crew
 	var opening sync.Mutex // graphs are built one at a time
 	d.diagnosed, err = sampler.Run(ctx, starts, so, func(c int) (sampler.Density, func(), error) {
 		opening.Lock()
 		defer opening.Unlock()
-		s, err := p.job.open(ctx, b)
+		s, err := p.job.Open(ctx, b)
 		if err != nil {
 			return nil, nil, err
 		}
-		s.ws.OnProgress(nil)
-		s.crew = &sharing
+		s.Workspace.OnProgress(nil)
+		s.Crew = &sharing
 		return chain{p.oracle(s, fmt.Sprintf("chain-%d", c))}, s.Close, nil
 	})
 	if err != nil {
@@ -386,7 +388,7 @@ func (p *posterior) hmc(ctx context.Context, b device.Backend, s *session, d *dr
 
 // starts returns starts of chains around the mode, twice as far out as draws, but where
 // the density is defined.
-func (p *posterior) starts(ctx context.Context, s *session, d *draws, chains int) ([][]float64, error) {
+func (p *posterior) starts(ctx context.Context, s *tuning.Placement, d *draws, chains int) ([][]float64, error) {
 	var chol mat.Cholesky
 	var lower mat.TriDense
 	if !chol.Factorize(d.covariance) {
@@ -398,7 +400,7 @@ func (p *posterior) starts(ctx context.Context, s *session, d *draws, chains int
 	for c := range chains {
 		u := d.mode
 		for try := range 10 {
-			rng := rand.New(rand.NewPCG(p.job.opts.Settings.Seed, 0x7374617274<<8|uint64(c)))
+			rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x7374617274<<8|uint64(c)))
 			trial := normalAround(d.mode, &lower, 2/float64(int(1)<<try), rng)
 			f, err := ev.Value(ctx, trial)
 			if err != nil {

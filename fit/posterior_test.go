@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
 )
 
@@ -17,14 +18,14 @@ import (
 // differences, with priors, bounds on both sides and on one, fixed and tied parameters and
 // free coefficients of the mean; and the density over z with the transform's.
 func TestPosteriorDensity(t *testing.T) {
-	j := mustPrepare(t, synthetic(40), Options{
-		Kernel: "rbf(ard) + matern32", Mean: "linear", MeanFit: MeanFree, Posterior: HMC,
-		Priors: []ParameterPrior{{"k1.lengthscale[mm]", density(t, "gamma(2, 1)")}, {"k1.signal_variance", density(t, "uniform(0.01, 5)")}},
-		Bounds: []Interval{{"k2.lengthscale", 0.1, 10}, {"mean_constant", -1, 2}, {"mean_linear[mm]", 0, math.Inf(1)}},
-		Fix:    []Assignment{{Name: "k1.lengthscale[kelvin]"}}, Ties: []Tie{{"k2.signal_variance", "k1.signal_variance"}},
+	j := mustPrepare(t, synthetic(40), problem.Options{
+		Kernel: "rbf(ard) + matern32", Mean: "linear", MeanFit: problem.MeanFree, Posterior: problem.HMC,
+		Priors: []problem.ParameterPrior{{Name: "k1.lengthscale[mm]", Density: density(t, "gamma(2, 1)")}, {Name: "k1.signal_variance", Density: density(t, "uniform(0.01, 5)")}},
+		Bounds: []problem.Interval{{Name: "k2.lengthscale", Lo: 0.1, Hi: 10}, {Name: "mean_constant", Lo: -1, Hi: 2}, {Name: "mean_linear[mm]", Lo: 0, Hi: math.Inf(1)}},
+		Fix:    []problem.Assignment{{Name: "k1.lengthscale[kelvin]"}}, Ties: []problem.Tie{{Name: "k2.signal_variance", Source: "k1.signal_variance"}},
 	})
-	z := j.params.start()
-	for i, q := range j.params.free {
+	z := j.Params.Start()
+	for i, q := range j.Params.Free {
 		if q.Name == "mean_linear[mm]" {
 			z[i] = 0.3
 		}
@@ -33,11 +34,11 @@ func TestPosteriorDensity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.free) != len(j.params.free)-1 {
-		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.params.free))
+	if len(p.free) != len(j.Params.Free)-1 {
+		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
-	err = j.Measure(context.Background(), backend, func(parts *Parts) error {
-		f := &negative{p, parts.session}
+	err = Measure(context.Background(), j, backend, func(parts *Parts) error {
+		f := &negative{p, parts.placement}
 		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))
 		for i := range u {
 			u[i] = p.free[i].u(z[p.free[i].index]) + 0.1
@@ -87,7 +88,7 @@ func TestPosteriorDensity(t *testing.T) {
 func TestPosteriorAnalytic(t *testing.T) {
 	const n = 40
 	d := synthetic(n)
-	o := Options{Fix: []Assignment{{"lengthscale", 1e-9, true}, {"noise_variance", 1e-9, true}}, Bounds: []Interval{{"signal_variance", 1e-4, 1e4}}, Posterior: HMC, PosteriorDraws: 1000}
+	o := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-9, Given: true}}, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-4, Hi: 1e4}}, Posterior: problem.HMC, PosteriorDraws: 1000}
 	r := mustFit(t, d, o).Report.Posterior
 	s := r.Parameters["signal_variance"]
 	// v = 1 for standardised targets: E τ² = n/(n−2), and its variance is known.
@@ -106,7 +107,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 	if got, want := r.OriginalUnits["signal_variance"].Mean/s.Mean, mustFit(t, d, o).Report.ParametersOriginalUnits["signal_variance"]/mustFit(t, d, o).Report.Parameters["signal_variance"]; math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("original units: ratio %v, want %v", got, want)
 	}
-	o.Posterior, o.PosteriorWarmup = Laplace, 0
+	o.Posterior, o.PosteriorWarmup = problem.Laplace, 0
 	l := mustFit(t, d, o).Report.Posterior.Parameters["signal_variance"]
 	// Over the logarithm the mode is at 1 with the variance 2/n.
 	if math.Abs(math.Log(l.Median)) > 0.02 || math.Abs(math.Log(l.Upper)/(1.96*math.Sqrt(2.0/n))-1) > 0.1 || l.RHat != nil {
@@ -118,16 +119,16 @@ func TestPosteriorAnalytic(t *testing.T) {
 // and that laplace and hmc agree where the data determine the parameters.
 func TestPosteriorSame(t *testing.T) {
 	d := synthetic(80)
-	o := Options{Kernel: "rbf(ard)", Posterior: HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
+	o := problem.Options{Kernel: "rbf(ard)", Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
 	want := mustFit(t, d, o)
 	o.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(context.Background())
 	count := 0
-	out, err := watched(t, d, o, Events{OnDraw: func(int, int) {
+	out, err := Run(ctx, watched(t, d, o, problem.Events{OnDraw: func(int, int) {
 		if count++; count == 70 {
 			cancel()
 		}
-	}}).Fit(ctx, backend)
+	}}), backend)
 	if !errors.Is(err, context.Canceled) || out == nil || out.Model.Draws != nil {
 		t.Fatalf("interrupted: %v", err)
 	}
@@ -144,7 +145,7 @@ func TestPosteriorSame(t *testing.T) {
 	if n := len(want.Model.Draws.Theta); n != 80 || len(want.Model.Draws.Noise) != 80 {
 		t.Errorf("%d draws", n)
 	}
-	o.Checkpoint, o.Posterior = "", Laplace
+	o.Checkpoint, o.Posterior = "", problem.Laplace
 	l, h := mustFit(t, d, o).Report.Posterior, want.Report.Posterior
 	for name, s := range h.Parameters {
 		if v := l.Parameters[name]; math.Abs(v.Median-s.Median) > 1.5*s.SD {
@@ -162,11 +163,11 @@ func TestPosteriorSame(t *testing.T) {
 // TestPosteriorOptions checks which options a posterior does not suit.
 func TestPosteriorOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, Options{Posterior: "mcmc"}, "none, laplace or hmc")
-	wantOption(t, d, Options{Posterior: HMC, Objective: LOO}, "leave-one-out")
-	wantOption(t, d, Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
-	wantOption(t, d, Options{Posterior: HMC, PosteriorChains: -1}, "posterior-chains")
-	_, err := mustPrepare(t, d, Options{Posterior: HMC, Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Fit(context.Background(), backend)
+	wantOption(t, d, problem.Options{Posterior: "mcmc"}, "none, laplace or hmc")
+	wantOption(t, d, problem.Options{Posterior: problem.HMC, Objective: problem.LOO}, "leave-one-out")
+	wantOption(t, d, problem.Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
+	wantOption(t, d, problem.Options{Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
+	_, err := Run(context.Background(), mustPrepare(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}), backend)
 	if err == nil || !strings.Contains(err.Error(), "every parameter is fixed") {
 		t.Errorf("all fixed: %v", err)
 	}
@@ -176,13 +177,13 @@ func TestPosteriorOptions(t *testing.T) {
 // TestPosteriorOverflow checks that the density is zero, and no error, where a trajectory of
 // the sampler leaves the range of floating-point numbers.
 func TestPosteriorOverflow(t *testing.T) {
-	j := mustPrepare(t, synthetic(20), Options{Posterior: HMC})
-	p, err := newPosterior(j, j.params.start(), nil)
+	j := mustPrepare(t, synthetic(20), problem.Options{Posterior: problem.HMC})
+	p, err := newPosterior(j, j.Params.Start(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = j.Measure(context.Background(), backend, func(parts *Parts) error {
-		n, grad := &negative{p, parts.session}, make([]float64, len(p.free))
+	err = Measure(context.Background(), j, backend, func(parts *Parts) error {
+		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
 		for i := range p.free {
 			for _, u := range []float64{1e3, -1e3, math.Inf(1), math.NaN()} {
 				at := make([]float64, len(p.free))

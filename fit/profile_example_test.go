@@ -9,18 +9,19 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // Show the likelihood along the noise variance, with the lengthscale and the signal
 // variance tuned at each point.
-func ExampleJob_Profile() {
-	data := fit.Data{N: 40, D: 1}
+func ExampleProfile() {
+	data := problem.Data{N: 40, D: 1}
 	for i := range data.N {
 		x := float64(i) / 4
 		noise := 0.3 * math.Sin(1000*x) // stands for random numbers
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+noise)
 	}
-	job, err := fit.Prepare(data, fit.Options{}, fit.Events{})
+	job, err := fit.Prepare(data, problem.Options{}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func ExampleJob_Profile() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	profile, err := job.Profile(context.Background(), fit.ProfileOptions{Along: []string{"noise_variance"}}, backend)
+	profile, err := fit.Profile(context.Background(), job, fit.ProfileOptions{Along: []string{"noise_variance"}}, backend)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,12 +14,15 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/tuning"
 )
 
 // waveAndSlope reads examples/two_optima.csv, whose likelihood has two optima.
-func waveAndSlope(t *testing.T) Data {
+func waveAndSlope(t *testing.T) problem.Data {
 	t.Helper()
 	f, err := os.Open("../examples/two_optima.csv")
 	if err != nil {
@@ -30,7 +33,7 @@ func waveAndSlope(t *testing.T) Data {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Data{N: len(rows) - 1, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := problem.Data{N: len(rows) - 1, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for _, row := range rows[1:] {
 		x, err1 := strconv.ParseFloat(row[0], 64)
 		y, err2 := strconv.ParseFloat(row[1], 64)
@@ -42,9 +45,9 @@ func waveAndSlope(t *testing.T) Data {
 	return d
 }
 
-func mustProfile(t *testing.T, j *Job, o ProfileOptions) *Profile {
+func mustProfile(t *testing.T, j *tuning.Job, o ProfileOptions) *summary.Profile {
 	t.Helper()
-	p, err := j.Profile(t.Context(), o, backend)
+	p, err := Profile(t.Context(), j, o, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,19 +68,19 @@ func TestProfileValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		data    Data
-		options Options
+		data    problem.Data
+		options problem.Options
 		profile ProfileOptions
 	}{
-		"tuned":    {waveAndSlope(t), Options{}, ProfileOptions{Points: 4}},
-		"held":     {waveAndSlope(t), Options{}, ProfileOptions{Points: 4, Others: OthersHeld}},
-		"contour":  {synthetic(40), Options{Kernel: "rbf(ard)"}, ProfileOptions{Points: 3, Show: ProfileContour}},
-		"mean":     {synthetic(40), Options{Mean: "linear", MeanFit: MeanFree}, ProfileOptions{Points: 3, Along: []string{"mean_linear"}}},
-		"priors":   {waveAndSlope(t), Options{Priors: []ParameterPrior{{"lengthscale", prior}}}, ProfileOptions{Points: 3}},
-		"tied":     {synthetic(40), Options{Kernel: "rbf + matern32", Ties: []Tie{{"k2.lengthscale", "k1.lengthscale"}}}, ProfileOptions{Points: 3}},
-		"loo":      {waveAndSlope(t), Options{Objective: LOO}, ProfileOptions{Points: 3}},
-		"cv":       {waveAndSlope(t), Options{Objective: CV, Folds: 4}, ProfileOptions{Points: 3}},
-		"no noise": {waveAndSlope(t), Options{NoNoise: true, Kernel: "matern12"}, ProfileOptions{Points: 3}},
+		"tuned":    {waveAndSlope(t), problem.Options{}, ProfileOptions{Points: 4}},
+		"held":     {waveAndSlope(t), problem.Options{}, ProfileOptions{Points: 4, Others: summary.OthersHeld}},
+		"contour":  {synthetic(40), problem.Options{Kernel: "rbf(ard)"}, ProfileOptions{Points: 3, Show: summary.ProfileContour}},
+		"mean":     {synthetic(40), problem.Options{Mean: "linear", MeanFit: problem.MeanFree}, ProfileOptions{Points: 3, Along: []string{"mean_linear"}}},
+		"priors":   {waveAndSlope(t), problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: prior}}}, ProfileOptions{Points: 3}},
+		"tied":     {synthetic(40), problem.Options{Kernel: "rbf + matern32", Ties: []problem.Tie{{Name: "k2.lengthscale", Source: "k1.lengthscale"}}}, ProfileOptions{Points: 3}},
+		"loo":      {waveAndSlope(t), problem.Options{Objective: problem.LOO}, ProfileOptions{Points: 3}},
+		"cv":       {waveAndSlope(t), problem.Options{Objective: problem.CV, Folds: 4}, ProfileOptions{Points: 3}},
+		"no noise": {waveAndSlope(t), problem.Options{NoNoise: true, Kernel: "matern12"}, ProfileOptions{Points: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustProfile(t, mustPrepare(t, c.data, c.options), c.profile)
@@ -90,15 +93,15 @@ func TestProfileValues(t *testing.T) {
 	}
 }
 
-func checkProfilePoint(t *testing.T, d Data, o Options, point *ProfilePoint) {
+func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *summary.ProfilePoint) {
 	t.Helper()
 	o.Set = nil
 	for name, v := range point.Parameters {
-		if !slices.ContainsFunc(o.Ties, func(tie Tie) bool { return tie.Name == name }) {
-			o.Set = append(o.Set, Assignment{Name: name, Value: v, Given: true})
+		if !slices.ContainsFunc(o.Ties, func(tie problem.Tie) bool { return tie.Name == name }) {
+			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 	}
-	r, err := mustPrepare(t, d, o).Evaluate(t.Context(), backend, nil)
+	r, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +125,13 @@ func checkProfilePoint(t *testing.T, d Data, o Options, point *ProfilePoint) {
 // and that two such minima are in the contour.
 func TestProfileOptima(t *testing.T) {
 	d := waveAndSlope(t)
-	o := Options{Settings: restarted}
+	o := problem.Options{Settings: restarted}
 	out := mustFit(t, d, o)
 	if len(out.Report.Optima) < 2 || !slices.ContainsFunc(out.Report.Warnings, func(w string) bool { return strings.Contains(w, "hardly choose between them") }) {
 		t.Fatalf("the fit finds %d optima, with warnings %q", len(out.Report.Optima), out.Report.Warnings)
 	}
 	j := mustPrepare(t, d, o)
-	tuned, held := mustProfile(t, j, ProfileOptions{}), mustProfile(t, j, ProfileOptions{Others: OthersHeld})
+	tuned, held := mustProfile(t, j, ProfileOptions{}), mustProfile(t, j, ProfileOptions{Others: summary.OthersHeld})
 	if len(tuned.Sections) != 3 || len(tuned.Optima) != 2 {
 		t.Fatalf("%d sections, %d optima", len(tuned.Sections), len(tuned.Optima))
 	}
@@ -142,7 +145,7 @@ func TestProfileOptima(t *testing.T) {
 	for i, s := range tuned.Sections {
 		for k, point := range s.Points {
 			if other := held.Sections[i].Points[k]; float64(point.Objective) > float64(other.Objective)+1e-9 {
-				t.Errorf("%s: tuned %v, held %v", pointName(s.Axes, &point), point.Objective, other.Objective)
+				t.Errorf("%s: tuned %v, held %v", summary.PointName(s.Axes, &point), point.Objective, other.Objective)
 			}
 		}
 		best := s.Points[s.Lowest]
@@ -162,7 +165,7 @@ func TestProfileOptima(t *testing.T) {
 	if lengthscale.Interval95 == nil || lengthscale.Interval95.Lower == nil || held.Sections[0].Interval95 != nil {
 		t.Errorf("intervals %v, held %v", lengthscale.Interval95, held.Sections[0].Interval95)
 	}
-	contour := mustProfile(t, j, ProfileOptions{Show: ProfileContour}).Sections[0]
+	contour := mustProfile(t, j, ProfileOptions{Show: summary.ProfileContour}).Sections[0]
 	if len(contour.Minima) != 2 || contour.Axes[0].Name != "lengthscale" || contour.Axes[1].Name != "noise_variance" {
 		t.Fatalf("contour over %s and %s, minima %v", contour.Axes[0].Name, contour.Axes[1].Name, contour.Minima)
 	}
@@ -183,14 +186,14 @@ func TestProfileOptima(t *testing.T) {
 // above the minimum, and on many rows with the one of standard errors.
 func TestProfileInterval(t *testing.T) {
 	d := synthetic(90)
-	p := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
+	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
 	s := p.Sections[0]
 	wald := p.Report.StdErrors.Interval95["noise_variance"]
 	for i, v := range []*float64{s.Interval95.Lower, s.Interval95.Upper} {
 		if v == nil {
 			t.Fatal("an end is missing")
 		}
-		at := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []Interval{{"noise_variance", *v, 2 * *v}}})
+		at := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []problem.Interval{{Name: "noise_variance", Lo: *v, Hi: 2 * *v}}})
 		// A line between two of 81 points is within a hundredth of the curve.
 		if gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective; math.Abs(gap-halfChiSquare) > 0.01 {
 			t.Errorf("end %v is %v above the minimum", *v, gap)
@@ -205,15 +208,15 @@ func TestProfileInterval(t *testing.T) {
 // these parameters.
 func TestProfileFits(t *testing.T) {
 	d := waveAndSlope(t)
-	p := mustProfile(t, mustPrepare(t, d, Options{}), ProfileOptions{Show: ProfileFits, Others: OthersHeld})
+	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Show: summary.ProfileFits, Others: summary.OthersHeld})
 	s := p.Sections[0]
 	if len(s.Points) != 9 || len(p.Inputs) != d.N || len(p.Targets) != d.N {
 		t.Fatalf("%d points, %d inputs", len(s.Points), len(p.Inputs))
 	}
 	for _, point := range s.Points {
-		var o Options
+		var o problem.Options
 		for name, v := range point.Parameters {
-			o.Fix = append(o.Fix, Assignment{Name: name, Value: v, Given: true})
+			o.Fix = append(o.Fix, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 		posterior := mustFit(t, d, o).Posterior()
 		want, err := posterior.Predict(t.Context(), point.Prediction.Inputs, len(point.Prediction.Inputs))
@@ -223,7 +226,7 @@ func TestProfileFits(t *testing.T) {
 		for k := range want.Mean {
 			for _, pair := range [][2]float64{{want.Mean[k], point.Prediction.Mean[k]}, {want.Lower95[k], point.Prediction.Lower95[k]}, {want.Upper95[k], point.Prediction.Upper95[k]}} {
 				if math.Abs(pair[0]-pair[1]) > 1e-10 {
-					t.Fatalf("%s: %v, want %v", pointName(s.Axes, &point), pair[1], pair[0])
+					t.Fatalf("%s: %v, want %v", summary.PointName(s.Axes, &point), pair[1], pair[0])
 				}
 			}
 		}
@@ -234,7 +237,7 @@ func TestProfileFits(t *testing.T) {
 func TestProfileSideBySide(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 5} {
-		p, err := mustPrepare(t, waveAndSlope(t), Options{Settings: restarted}).Profile(t.Context(), ProfileOptions{Points: 9}, threaded(t, threads))
+		p, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, threaded(t, threads))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +260,8 @@ func TestProfileSideBySide(t *testing.T) {
 func TestProfileUndefined(t *testing.T) {
 	d := waveAndSlope(t)
 	d.X[1] = d.X[0] // singular without noise
-	o := Options{Fix: []Assignment{{"signal_variance", 1, true}, {"lengthscale", 3, true}}, Bounds: []Interval{{"noise_variance", 1e-300, 10}}}
-	p := mustProfile(t, mustPrepare(t, d, o), ProfileOptions{Along: []string{"noise_variance"}, Ranges: []Interval{{"noise_variance", 1e-200, 1}}, Points: 5})
+	o := problem.Options{Fix: []problem.Assignment{{Name: "signal_variance", Value: 1, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}, Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-300, Hi: 10}}}
+	p := mustProfile(t, mustPrepare(t, d, o), ProfileOptions{Along: []string{"noise_variance"}, Ranges: []problem.Interval{{Name: "noise_variance", Lo: 1e-200, Hi: 1}}, Points: 5})
 	point := p.Sections[0].Points[0]
 	text, err := json.Marshal(point)
 	if err != nil || !strings.Contains(string(text), `"objective":null,"nlml":null`) {
@@ -271,8 +274,8 @@ func TestProfileUndefined(t *testing.T) {
 
 // TestProfileMissed checks the warning of a profile that is lower than the fit's optimum.
 func TestProfileMissed(t *testing.T) {
-	o := Options{Set: []Assignment{{"lengthscale", 1.5, true}, {"noise_variance", 0.4, true}}}
-	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []Interval{{"lengthscale", 0.05, 5}}})
+	o := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
+	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}})
 	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the fit missed an optimum") }) {
 		t.Errorf("optima %v, warnings %q", p.Optima, p.Warnings)
 	}
@@ -280,7 +283,7 @@ func TestProfileMissed(t *testing.T) {
 
 // TestProfileCut checks the warning of descents whose evaluations are used up.
 func TestProfileCut(t *testing.T) {
-	o := Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
+	o := problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
 	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the evaluations were used up") }) {
 		t.Errorf("warnings %q", p.Warnings)
@@ -290,9 +293,9 @@ func TestProfileCut(t *testing.T) {
 // TestProfileMissedValley checks that a valley which one curve finds becomes a start for
 // the others: all curves are then as low as the best of them.
 func TestProfileMissedValley(t *testing.T) {
-	o := Options{Set: []Assignment{{"lengthscale", 1.5, true}, {"noise_variance", 0.4, true}}}
+	o := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{})
-	best := mustFit(t, waveAndSlope(t), Options{Settings: restarted}).Report.NLML
+	best := mustFit(t, waveAndSlope(t), problem.Options{Settings: restarted}).Report.NLML
 	for _, s := range p.Sections {
 		// The points of a curve are a fifth of a log unit apart.
 		if lowest := float64(s.Points[s.Lowest].Objective); lowest > best+0.05 {
@@ -304,7 +307,7 @@ func TestProfileMissedValley(t *testing.T) {
 // TestProfileQuietRanges checks that a profile does not warn of standard errors, which only
 // its ranges need, and that its ranges do without them.
 func TestProfileQuietRanges(t *testing.T) {
-	o := Options{Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	o := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3, Along: []string{"lengthscale"}})
 	o.StdErrors = true
 	out := mustFit(t, waveAndSlope(t), o)
@@ -320,30 +323,30 @@ func TestProfileQuietRanges(t *testing.T) {
 func TestProfileErrors(t *testing.T) {
 	for _, c := range []struct {
 		profile ProfileOptions
-		data    Data
+		data    problem.Data
 		want    string
 	}{
 		{ProfileOptions{Show: "x"}, waveAndSlope(t), "must be curves, contour or fits"},
 		{ProfileOptions{Others: "x"}, waveAndSlope(t), "must be tuned or held"},
 		{ProfileOptions{Points: 1}, waveAndSlope(t), "must be at least 2"},
 		{ProfileOptions{Points: 100_000}, waveAndSlope(t), "points in all"},
-		{ProfileOptions{Points: 1000, Show: ProfileContour}, waveAndSlope(t), "at most 250000 are possible"},
+		{ProfileOptions{Points: 1000, Show: summary.ProfileContour}, waveAndSlope(t), "at most 250000 are possible"},
 		{ProfileOptions{Along: []string{"lengthscal"}}, waveAndSlope(t), `did you mean`},
 		{ProfileOptions{Along: []string{"lengthscale", "lengthscale"}}, waveAndSlope(t), "named twice"},
-		{ProfileOptions{Show: ProfileContour, Along: []string{"lengthscale"}}, waveAndSlope(t), "contour needs two parameters, not lengthscale"},
-		{ProfileOptions{Ranges: []Interval{{"lengthscale", -1, 1}}}, waveAndSlope(t), "needs lower < upper"},
-		{ProfileOptions{Ranges: []Interval{{"nothing", 1, 2}}}, waveAndSlope(t), "there is no such parameter"},
-		{ProfileOptions{Along: []string{"lengthscale"}, Ranges: []Interval{{"noise_variance", 1, 2}}}, waveAndSlope(t), "does not move noise_variance"},
-		{ProfileOptions{Show: ProfileFits}, synthetic(20), "but this table has 2"},
+		{ProfileOptions{Show: summary.ProfileContour, Along: []string{"lengthscale"}}, waveAndSlope(t), "contour needs two parameters, not lengthscale"},
+		{ProfileOptions{Ranges: []problem.Interval{{Name: "lengthscale", Lo: -1, Hi: 1}}}, waveAndSlope(t), "needs lower < upper"},
+		{ProfileOptions{Ranges: []problem.Interval{{Name: "nothing", Lo: 1, Hi: 2}}}, waveAndSlope(t), "there is no such parameter"},
+		{ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "noise_variance", Lo: 1, Hi: 2}}}, waveAndSlope(t), "does not move noise_variance"},
+		{ProfileOptions{Show: summary.ProfileFits}, synthetic(20), "but this table has 2"},
 	} {
-		_, err := mustPrepare(t, c.data, Options{}).Profile(t.Context(), c.profile, backend)
-		var option *OptionError
+		_, err := Profile(t.Context(), mustPrepare(t, c.data, problem.Options{}), c.profile, backend)
+		var option *problem.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.profile, err, c.want)
 		}
 	}
-	fixed := Options{Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
-	if _, err := mustPrepare(t, waveAndSlope(t), fixed).Profile(t.Context(), ProfileOptions{}, backend); err == nil || !strings.Contains(err.Error(), "all parameters are fixed") {
+	fixed := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	if _, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{}, backend); err == nil || !strings.Contains(err.Error(), "all parameters are fixed") {
 		t.Errorf("all fixed: %v", err)
 	}
 	if p := mustProfile(t, mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{Along: []string{"lengthscale"}}); len(p.Sections[0].Points) != DefaultCurvePoints {
@@ -364,10 +367,10 @@ func TestProfileCancelled(t *testing.T) {
 				t.Errorf("%d of %d points", done, all)
 			}
 		}}
-		if p, err := mustPrepare(t, waveAndSlope(t), Options{}).Profile(ctx, o, backend); p != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
+		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{}), o, backend); p != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
 			t.Errorf("cancelled after %d points: %v, %v", after, p, err)
 		}
-		if p, err := mustPrepare(t, waveAndSlope(t), Options{}).Profile(ctx, ProfileOptions{}, backend); p != nil || !errors.Is(err, context.Canceled) {
+		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{}), ProfileOptions{}, backend); p != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled before: %v, %v", p, err)
 		}
 	}

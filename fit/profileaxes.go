@@ -1,11 +1,12 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/kernel"
 )
@@ -35,33 +36,33 @@ var (
 
 // profiled returns the indices of the parameters along which the sections go, for each
 // section.
-func (j *Prepared) profiled(o ProfileOptions) ([][]int, error) {
+func profiled(j *problem.Prepared, o ProfileOptions) ([][]int, error) {
 	var named []int
 	for _, name := range o.Along {
-		found, err := j.params.mustFind("along", name)
+		found, err := j.Params.MustFind("along", name)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range found {
 			if slices.Contains(named, i) {
-				return nil, optionErrorf("along", name, "%s is named twice", j.params.free[i].Name)
+				return nil, problem.OptionErrorf("along", name, "%s is named twice", j.Params.Free[i].Name)
 			}
 			named = append(named, i)
 		}
 	}
-	if o.Show != ProfileCurves {
-		pair, err := j.profiledPair(o, named)
+	if o.Show != summary.ProfileCurves {
+		pair, err := profiledPair(j, o, named)
 		return [][]int{pair}, err
 	}
 	if named == nil {
-		for i, p := range j.params.free {
+		for i, p := range j.Params.Free {
 			if !p.Fixed {
 				named = append(named, i)
 			}
 		}
 	}
 	if named == nil {
-		return nil, optionErrorf("along", "", "all parameters are fixed; name those to move: %s", listed(j.FreeNames()))
+		return nil, problem.OptionErrorf("along", "", "all parameters are fixed; name those to move: %s", problem.Listed(j.FreeNames()))
 	}
 	sections := make([][]int, len(named))
 	for k, i := range named {
@@ -71,29 +72,29 @@ func (j *Prepared) profiled(o ProfileOptions) ([][]int, error) {
 }
 
 // profiledPair returns the two parameters of a contour or of fits.
-func (j *Prepared) profiledPair(o ProfileOptions, named []int) ([]int, error) {
+func profiledPair(j *problem.Prepared, o ProfileOptions, named []int) ([]int, error) {
 	if named == nil {
-		named = j.usualPair()
+		named = usualPair(j)
 	}
 	if len(named) != 2 {
 		var names []string
 		for _, i := range named {
-			names = append(names, j.params.free[i].Name)
+			names = append(names, j.Params.Free[i].Name)
 		}
 		if names == nil {
 			names = []string{"none"}
 		}
-		return nil, optionErrorf("along", "", "%s needs two parameters, not %s; this model has %s", o.Show, listed(names), listed(j.FreeNames()))
+		return nil, problem.OptionErrorf("along", "", "%s needs two parameters, not %s; this model has %s", o.Show, problem.Listed(names), problem.Listed(j.FreeNames()))
 	}
 	return named, nil
 }
 
 // usualPair returns the first lengthscale and the first noise variance, or what else is not
 // fixed.
-func (j *Prepared) usualPair() []int {
+func usualPair(j *problem.Prepared) []int {
 	var scale, noise, rest []int
-	for i, p := range j.params.free {
-		kind, _ := j.scaleOf(i)
+	for i, p := range j.Params.Free {
+		kind, _ := scaleOf(j, i)
 		switch {
 		case p.Fixed:
 		case kind == kernel.Lengthscale && scale == nil:
@@ -110,21 +111,21 @@ func (j *Prepared) usualPair() []int {
 
 // optionRanges returns the given ranges by the index of their parameter. Each must belong
 // to a parameter of a section.
-func (j *Prepared) optionRanges(o ProfileOptions, sections [][]int) (map[int]Interval, error) {
+func optionRanges(j *problem.Prepared, o ProfileOptions, sections [][]int) (map[int]problem.Interval, error) {
 	moved := slices.Concat(sections...)
-	out := map[int]Interval{}
+	out := map[int]problem.Interval{}
 	for _, r := range o.Ranges {
-		found, err := j.params.mustFind("range", r.Name)
+		found, err := j.Params.MustFind("range", r.Name)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range found {
-			p := j.params.free[i]
+			p := j.Params.Free[i]
 			switch {
 			case !slices.Contains(moved, i):
-				return nil, optionErrorf("range", r.String(), "the profile does not move %s; name it with option along", p.Name)
+				return nil, problem.OptionErrorf("range", r.String(), "the profile does not move %s; name it with option along", p.Name)
 			case p.Log && !(r.Lo > 0 && r.Lo < r.Hi) || !(r.Lo < r.Hi) || math.IsInf(r.Hi-r.Lo, 0):
-				return nil, optionErrorf("range", r.String(), "needs lower < upper, both positive numbers for parameters other than coefficients of the mean")
+				return nil, problem.OptionErrorf("range", r.String(), "needs lower < upper, both positive numbers for parameters other than coefficients of the mean")
 			}
 			out[i] = r
 		}
@@ -134,24 +135,24 @@ func (j *Prepared) optionRanges(o ProfileOptions, sections [][]int) (map[int]Int
 
 // axis returns the axis of a parameter through optima, the best of them first. se is the
 // standard error of z, NaN if it is not known.
-func (j *Prepared) axis(i int, o ProfileOptions, given map[int]Interval, optima [][]float64, se float64) ProfileAxis {
-	p := &j.params.free[i]
-	a := ProfileAxis{Name: p.Name, Log: p.Log, index: i}
-	lo, hi := p.automaticRange(i, optima, se)
+func axis(j *problem.Prepared, i int, o ProfileOptions, given map[int]problem.Interval, optima [][]float64, se float64) summary.ProfileAxis {
+	p := &j.Params.Free[i]
+	a := summary.ProfileAxis{Name: p.Name, Log: p.Log, Index: i}
+	lo, hi := automaticRange(p, i, optima, se)
 	r, within := given[i]
 	if within {
 		lo, hi = p.Z(r.Lo), p.Z(r.Hi)
 	}
 	var z []float64
 	switch {
-	case o.Show == ProfileFits && o.Points == 0 && !within:
-		z = p.aroundOptima(i, optima[:min(len(optima), fitsOptima)], se)
-	case o.Show == ProfileFits && o.Points == 0:
+	case o.Show == summary.ProfileFits && o.Points == 0 && !within:
+		z = aroundOptima(p, i, optima[:min(len(optima), fitsOptima)], se)
+	case o.Show == summary.ProfileFits && o.Points == 0:
 		z = spaced(lo, hi, DefaultFitsPoints)
 	default:
 		z = spaced(lo, hi, o.Points)
 	}
-	if o.Show == ProfileCurves {
+	if o.Show == summary.ProfileCurves {
 		for _, at := range optima {
 			if lo < at[i] && at[i] < hi {
 				z = append(z, at[i])
@@ -181,7 +182,7 @@ func spaced(lo, hi float64, count int) []float64 {
 
 // aroundOptima returns the values of z at optima that differ from one another, and one
 // beyond them on each side, within the bounds.
-func (q *parameter) aroundOptima(i int, optima [][]float64, se float64) []float64 {
+func aroundOptima(q *problem.Parameter, i int, optima [][]float64, se float64) []float64 {
 	step := min(max(fitsErrors*se, fitsLeast), fitsMost)
 	switch {
 	case !q.Log && se > 0:
@@ -207,7 +208,7 @@ func (q *parameter) aroundOptima(i int, optima [][]float64, se float64) []float6
 }
 
 // automaticRange returns the range of z around optima, within the bounds.
-func (q *parameter) automaticRange(i int, optima [][]float64, se float64) (lo, hi float64) {
+func automaticRange(q *problem.Parameter, i int, optima [][]float64, se float64) (lo, hi float64) {
 	best := optima[0][i]
 	half := min(max(rangeErrors*se, rangeLeast), rangeMost)
 	switch {
@@ -231,22 +232,22 @@ func (q *parameter) automaticRange(i int, optima [][]float64, se float64) (lo, h
 // addOriginal adds the values of an axis in original units if the parameter has one value
 // there that does not depend on the target. values are the natural values of all elements
 // at the best optimum.
-func (j *Prepared) addOriginal(a *ProfileAxis, values []float64) {
+func addOriginal(j *problem.Prepared, a *summary.ProfileAxis, values []float64) {
 	values = slices.Clone(values)
-	at := func(v float64) units {
-		for k, e := range j.params.elements {
-			if e.index == a.index {
+	at := func(v float64) problem.Converted {
+		for k, e := range j.Params.Elements {
+			if e.Index == a.Index {
 				values[k] = v
 			}
 		}
-		return j.originalUnits(0, values)
+		return j.OriginalUnits(0, values)
 	}
 	before, after := at(1), at(2)
-	for _, name := range before.names {
-		if before.values[name] == after.values[name] {
+	for _, name := range before.Names {
+		if before.Values[name] == after.Values[name] {
 			continue
 		}
-		if a.OriginalName != "" || !j.sharedByTargets(name, values) {
+		if a.OriginalName != "" || !sharedByTargets(j, name, values) {
 			a.OriginalName = ""
 			return
 		}
@@ -256,16 +257,16 @@ func (j *Prepared) addOriginal(a *ProfileAxis, values []float64) {
 		return
 	}
 	for _, v := range a.Values {
-		a.OriginalUnits = append(a.OriginalUnits, at(v).values[a.OriginalName])
+		a.OriginalUnits = append(a.OriginalUnits, at(v).Values[a.OriginalName])
 	}
 }
 
 // sharedByTargets reports whether a parameter has the same value in original units for all
 // targets.
-func (j *Prepared) sharedByTargets(name string, values []float64) bool {
-	first := j.originalUnits(0, values).values[name]
-	for t := range j.sample.t() {
-		if j.originalUnits(t, values).values[name] != first {
+func sharedByTargets(j *problem.Prepared, name string, values []float64) bool {
+	first := j.OriginalUnits(0, values).Values[name]
+	for t := range j.Sample.T() {
+		if j.OriginalUnits(t, values).Values[name] != first {
 			return false
 		}
 	}
@@ -279,23 +280,18 @@ func checkProfileSize(o ProfileOptions, sections [][]int) error {
 		all += math.Pow(float64(max(o.Points, DefaultFitsPoints)), float64(len(s)))
 	}
 	if all > maxProfilePoints {
-		return optionErrorf("points", strconv.Itoa(o.Points), "makes %.0f points in all, at most %d are possible", all, maxProfilePoints)
+		return problem.OptionErrorf("points", strconv.Itoa(o.Points), "makes %.0f points in all, at most %d are possible", all, maxProfilePoints)
 	}
 	return nil
 }
 
 // checkFits returns an error if predictions along one column cannot be shown.
-func (j *Prepared) checkFits() error {
+func checkFits(j *problem.Prepared) error {
 	switch {
-	case j.sample.d() != 1:
-		return optionErrorf("show", string(ProfileFits), "shows predictions along one input column, but this table has %d: name one with option features, or show the contour", j.sample.d())
-	case j.sample.t() > 1:
-		return optionErrorf("show", string(ProfileFits), "shows predictions of one target, but there are %d: name one with option target", j.sample.t())
+	case j.Sample.D() != 1:
+		return problem.OptionErrorf("show", string(summary.ProfileFits), "shows predictions along one input column, but this table has %d: name one with option features, or show the contour", j.Sample.D())
+	case j.Sample.T() > 1:
+		return problem.OptionErrorf("show", string(summary.ProfileFits), "shows predictions of one target, but there are %d: name one with option target", j.Sample.T())
 	}
 	return nil
-}
-
-// text describes the axis in one line.
-func (a *ProfileAxis) text() string {
-	return fmt.Sprintf("%s from %.6g to %.6g", a.Name, a.Values[0], a.Values[len(a.Values)-1])
 }

@@ -3,6 +3,9 @@ package fit
 import (
 	"context"
 	"slices"
+
+	"gpfit/fit/summary"
+	"gpfit/internal/tuning"
 )
 
 // alongPoints is the number of inputs of a prediction along a column, and alongBeyond the
@@ -13,21 +16,21 @@ const (
 )
 
 // alongColumn predicts along the only column in use at z, which the session evaluated last.
-func (s *session) alongColumn(ctx context.Context, z []float64) (*ProfilePrediction, error) {
-	from := s.job.sample
-	posterior, err := s.posterior(ctx, s.model(z, ""))
+func alongColumn(ctx context.Context, s *tuning.Placement, z []float64) (*summary.ProfilePrediction, error) {
+	from := s.Job.Sample
+	posterior, err := s.Posterior(ctx, s.Model(z, ""))
 	if err != nil {
 		return nil, err
 	}
-	lo, hi := slices.Min(from.x), slices.Max(from.x)
+	lo, hi := slices.Min(from.X), slices.Max(from.X)
 	room := alongBeyond * (hi - lo)
-	out := &ProfilePrediction{}
+	out := &summary.ProfilePrediction{}
 	var rows []float64
 	for k := range alongPoints {
 		t := float64(k) / (alongPoints - 1)
 		at := (lo-room)*(1-t) + (hi+room)*t
-		row := from.firstRows(1) // the other columns are constant
-		row[from.columns[0]] = at
+		row := from.FirstRows(1) // the other columns are constant
+		row[from.Columns[0]] = at
 		out.Inputs, rows = append(out.Inputs, at), append(rows, row...)
 	}
 	prediction, err := posterior.Predict(ctx, rows, alongPoints)

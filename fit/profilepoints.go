@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 const (
@@ -32,20 +35,20 @@ const (
 
 // profiler evaluates the points of a profile.
 type profiler struct {
-	job      *Job
+	job      *tuning.Job
 	opts     ProfileOptions
-	out      *Profile
+	out      *summary.Profile
 	settings descent.Options // of the descents of the others
 	// metric is the Hessian at the best optimum, nil if it is not known.
 	metric descent.Metric
 	// optima are those of the fit, the best first.
 	optima [][]float64
 	// points are those of all sections.
-	points []*ProfilePoint
+	points []*summary.ProfilePoint
 	// around are the indices of each point's neighbours; section is its section.
 	around   [][]int
-	section  []*ProfileSection
-	sessions []*session
+	section  []*summary.ProfileSection
+	sessions []*tuning.Placement
 	// done and expected count points for ProfileOptions.OnPoint.
 	done, expected int
 	told           sync.Mutex
@@ -66,11 +69,11 @@ func countOptima(count int) string {
 }
 
 // newProfiler returns the profiler for a job whose fit has this report.
-func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
+func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler, error) {
 	p := &profiler{job: j, opts: o}
-	p.out = &Profile{Type: "profile", SchemaVersion: SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
-	for _, e := range j.params.elements {
-		p.out.Names = append(p.out.Names, e.name)
+	p.out = &summary.Profile{Type: "profile", SchemaVersion: summary.SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
+	for _, e := range j.Params.Elements {
+		p.out.Names = append(p.out.Names, e.Name)
 	}
 	far := 0
 	for _, found := range r.Optima {
@@ -86,17 +89,17 @@ func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
 		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", countOptima(far), unlikely))
 	}
 	if len(p.out.Optima) == 0 {
-		p.out.Optima = []OptimumReport{{Objective: r.Objective, Parameters: j.named(r.Parameters), Starts: 1, Best: true,
+		p.out.Optima = []summary.OptimumReport{{Objective: r.Objective, Parameters: j.Named(r.Parameters), Starts: 1, Best: true,
 			Value: r.Evaluations.Value, Gradient: r.Evaluations.Gradient, LeaveOneOut: r.Scores.LeaveOneOut}}
-		if r.ObjectiveName == string(NLML) {
+		if r.ObjectiveName == string(problem.NLML) {
 			p.out.Optima[0].NLML = &r.NLML
 		}
 	}
 	if e := r.StdErrors; e != nil {
-		p.metric = j.params.metric(e.Names, e.Hessian)
+		p.metric = j.Params.Metric(e.Names, e.Hessian)
 	}
 	for _, found := range p.out.Optima {
-		z, err := j.params.at(found.Parameters)
+		z, err := j.Params.At(found.Parameters)
 		if err != nil {
 			return nil, err
 		}
@@ -105,18 +108,9 @@ func (j *Job) newProfiler(o ProfileOptions, r *Report) (*profiler, error) {
 	return p, nil
 }
 
-// named returns those of the values that belong to free parameters.
-func (j *Prepared) named(values map[string]float64) map[string]float64 {
-	out := map[string]float64{}
-	for _, p := range j.params.free {
-		out[p.Name] = values[p.Name]
-	}
-	return out
-}
-
 // stdError returns the standard error of an element of z, NaN if it is not known.
 func (p *profiler) stdError(i int) float64 {
-	q, e := p.job.params.free[i], p.out.Report.StdErrors
+	q, e := p.job.Params.Free[i], p.out.Report.StdErrors
 	if e == nil || e.Interval95 == nil {
 		return math.NaN()
 	}
@@ -128,29 +122,29 @@ func (p *profiler) stdError(i int) float64 {
 }
 
 // layOut makes the sections and their points.
-func (p *profiler) layOut(sections [][]int, given map[int]Interval) {
+func (p *profiler) layOut(sections [][]int, given map[int]problem.Interval) {
 	j := p.job
-	best := j.params.values(p.optima[0])
-	p.out.Sections = make([]ProfileSection, len(sections))
+	best := j.Params.Values(p.optima[0])
+	p.out.Sections = make([]summary.ProfileSection, len(sections))
 	for k, parameters := range sections {
 		s := &p.out.Sections[k]
 		count := 1
 		for _, i := range parameters {
-			a := j.axis(i, p.opts, given, p.optima, p.stdError(i))
-			j.addOriginal(&a, best)
+			a := axis(j.Prepared, i, p.opts, given, p.optima, p.stdError(i))
+			addOriginal(j.Prepared, &a, best)
 			s.Axes = append(s.Axes, a)
 			count *= len(a.Values)
 		}
-		s.Points = make([]ProfilePoint, count)
+		s.Points = make([]summary.ProfilePoint, count)
 		for at := range s.Points {
 			point := &s.Points[at]
-			point.z, point.f = slices.Clone(p.optima[0]), math.Inf(1)
-			point.moved = make([]float64, len(s.Axes))
+			point.Z, point.F = slices.Clone(p.optima[0]), math.Inf(1)
+			point.Moved = make([]float64, len(s.Axes))
 			rest := at
 			for a := len(s.Axes) - 1; a >= 0; a-- {
 				axis := &s.Axes[a]
-				point.moved[a] = axis.Values[rest%len(axis.Values)]
-				point.z[axis.index] = j.params.free[axis.index].Z(point.moved[a])
+				point.Moved[a] = axis.Values[rest%len(axis.Values)]
+				point.Z[axis.Index] = j.Params.Free[axis.Index].Z(point.Moved[a])
 				rest /= len(axis.Values)
 			}
 			p.around = append(p.around, gridNeighbours(s.Axes, at, len(p.points)-at))
@@ -162,7 +156,7 @@ func (p *profiler) layOut(sections [][]int, given map[int]Interval) {
 
 // gridNeighbours returns the indices of the points next to a point of a grid, whose first point
 // has the index first.
-func gridNeighbours(axes []ProfileAxis, at, first int) []int {
+func gridNeighbours(axes []summary.ProfileAxis, at, first int) []int {
 	var out []int
 	stride := 1
 	for a := len(axes) - 1; a >= 0; a-- {
@@ -180,15 +174,15 @@ func gridNeighbours(axes []ProfileAxis, at, first int) []int {
 
 // run evaluates the points.
 func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
-	w := &workplace{job: p.job, backends: backends, crew: &crew{}}
-	defer w.close()
-	p.settings = p.job.settings(backends[0]).Descents(p.job.N())
+	w := &tuning.Workplace{Job: p.job, Backends: backends, Crew: &tuning.Crew{}}
+	defer w.Close()
+	p.settings = p.job.Settings(backends[0]).Descents(p.job.N())
 	for k := range min(w.Workers(p.job.N()), len(p.points)) {
 		if _, err := w.Open(ctx, k, nil); err != nil {
 			return err
 		}
 	}
-	p.sessions = w.full
+	p.sessions = w.Full
 	err := p.eachTold(ctx, p.all(), p.first)
 	if err == nil && len(p.tuned()) > 0 {
 		err = p.settle(ctx)
@@ -196,8 +190,8 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
 	if err == nil {
 		err = p.each(ctx, p.tuned(), p.conclude)
 	}
-	for _, s := range w.full {
-		p.out.Warnings = append(p.out.Warnings, s.warnings...)
+	for _, s := range w.Full {
+		p.out.Warnings = append(p.out.Warnings, s.Warnings...)
 	}
 	return err
 }
@@ -222,21 +216,21 @@ func (p *profiler) tell(done, expected int) {
 }
 
 // eachTold is each for points that OnPoint counts.
-func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *session, k int) error) error {
+func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
 	p.tell(0, len(points))
-	return p.each(ctx, points, func(ctx context.Context, s *session, k int) error {
+	return p.each(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
 		defer p.tell(1, 0)
 		return do(ctx, s, k)
 	})
 }
 
 // each calls do for points, side by side on the sessions. The first error ends it.
-func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.Context, s *session, k int) error) error {
+func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var failed atomic.Bool
 	errs := make([]error, len(points))
-	descent.SideBySide(len(points), p.sessions, func(s *session, i int) bool {
+	descent.SideBySide(len(points), p.sessions, func(s *tuning.Placement, i int) bool {
 		if failed.Load() {
 			return false
 		}
@@ -248,7 +242,7 @@ func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.C
 		return true
 	})
 	for _, err := range errs {
-		if err != nil && !isCancelled(err) {
+		if err != nil && !problem.IsCancelled(err) {
 			return err
 		}
 	}
@@ -263,7 +257,7 @@ func (p *profiler) count(e descent.Evaluations) {
 }
 
 // first evaluates a point with the others held, or tunes them from the optima of the fit.
-func (p *profiler) first(ctx context.Context, s *session, k int) error {
+func (p *profiler) first(ctx context.Context, s *tuning.Placement, k int) error {
 	if !p.tunes(k) {
 		return p.conclude(ctx, s, k)
 	}
@@ -284,7 +278,9 @@ func (p *profiler) tuned() []int {
 }
 
 // tunes reports whether other parameters are tuned at a point: there may be none.
-func (p *profiler) tunes(k int) bool { return p.opts.Others == OthersTuned && !p.nothingElse(k) }
+func (p *profiler) tunes(k int) bool {
+	return p.opts.Others == summary.OthersTuned && !p.nothingElse(k)
+}
 
 // nothingElse reports whether there are no other parameters to tune at a point.
 func (p *profiler) nothingElse(k int) bool {
@@ -293,10 +289,10 @@ func (p *profiler) nothingElse(k int) bool {
 
 // parameters returns the parameters with those of the point's section fixed.
 func (p *profiler) parameters(k int) []descent.Parameter {
-	list := p.job.params.list()
+	list := p.job.Params.List()
 	for i, a := range p.section[k].Axes {
-		q := &list[a.index]
-		q.Fixed, q.Start = true, p.points[k].moved[i]
+		q := &list[a.Index]
+		q.Fixed, q.Start = true, p.points[k].Moved[i]
 		q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
 	}
 	return list
@@ -306,28 +302,28 @@ func (p *profiler) parameters(k int) []descent.Parameter {
 func (p *profiler) through(k int, z []float64) []float64 {
 	z = slices.Clone(z)
 	for _, a := range p.section[k].Axes {
-		z[a.index] = p.points[k].z[a.index]
+		z[a.Index] = p.points[k].Z[a.Index]
 	}
 	return z
 }
 
 // tune minimises over the other parameters and keeps the result if it is the lowest so far.
 // A point at which the objective is not defined at any start stays undefined.
-func (p *profiler) tune(ctx context.Context, s *session, k int, starts []descent.Start) error {
+func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts []descent.Start) error {
 	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: p.parameters(k), Starts: starts}, p.settings)
 	if result != nil {
 		p.count(result.Evaluations)
 	}
 	var undefined *descent.StartError
-	if errors.As(err, &undefined) && !isCancelled(err) {
+	if errors.As(err, &undefined) && !problem.IsCancelled(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if result.F < p.points[k].f {
-		p.points[k].z, p.points[k].f = p.through(k, result.X), result.F
-		p.points[k].cut = result.Status == descent.StatusMaxEvaluations
+	if result.F < p.points[k].F {
+		p.points[k].Z, p.points[k].F = p.through(k, result.X), result.F
+		p.points[k].Cut = result.Status == descent.StatusMaxEvaluations
 	}
 	return nil
 }
@@ -340,13 +336,13 @@ func (p *profiler) settle(ctx context.Context) error {
 		if err := p.learn(ctx); err != nil {
 			return err
 		}
-		lowest := slices.MinFunc(p.points, func(a, b *ProfilePoint) int { return cmp.Compare(a.f, b.f) })
-		if lowest.f > level-profileBetter {
+		lowest := slices.MinFunc(p.points, func(a, b *summary.ProfilePoint) int { return cmp.Compare(a.F, b.F) })
+		if lowest.F > level-profileBetter {
 			return nil
 		}
-		level = lowest.f
-		start := slices.Clone(lowest.z)
-		err := p.eachTold(ctx, p.tuned(), func(ctx context.Context, s *session, k int) error {
+		level = lowest.F
+		start := slices.Clone(lowest.Z)
+		err := p.eachTold(ctx, p.tuned(), func(ctx context.Context, s *tuning.Placement, k int) error {
 			return p.tune(ctx, s, k, []descent.Start{{Z: p.through(k, start)}})
 		})
 		if err != nil {
@@ -365,14 +361,14 @@ func (p *profiler) learn(ctx context.Context) error {
 	}
 	for range profileRounds {
 		var points []int
-		before := make([]ProfilePoint, len(p.points))
+		before := make([]summary.ProfilePoint, len(p.points))
 		for k, point := range p.points {
 			before[k] = *point
 			if p.tunes(k) && slices.ContainsFunc(p.around[k], func(n int) bool { return changed[n] }) {
 				points = append(points, k)
 			}
 		}
-		err := p.eachTold(ctx, points, func(ctx context.Context, s *session, k int) error {
+		err := p.eachTold(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
 			return p.follow(ctx, s, k, before, changed)
 		})
 		if err != nil {
@@ -380,7 +376,7 @@ func (p *profiler) learn(ctx context.Context) error {
 		}
 		again := false
 		for k, point := range p.points {
-			changed[k] = point.f < before[k].f-profileGain*max(1, math.Abs(point.f))
+			changed[k] = point.F < before[k].F-profileGain*max(1, math.Abs(point.F))
 			again = again || changed[k]
 		}
 		if !again {
@@ -392,20 +388,20 @@ func (p *profiler) learn(ctx context.Context) error {
 
 // follow tunes the others of a point from those of its neighbours that changed, if they are
 // a better start than the point itself.
-func (p *profiler) follow(ctx context.Context, s *session, k int, before []ProfilePoint, changed []bool) error {
+func (p *profiler) follow(ctx context.Context, s *tuning.Placement, k int, before []summary.ProfilePoint, changed []bool) error {
 	ev := descent.NewOracle(s, nil)
 	defer func() { p.count(ev.Counts()) }()
 	var starts []descent.Start
 	for _, n := range p.around[k] {
-		if !changed[n] || math.IsInf(before[n].f, 1) {
+		if !changed[n] || math.IsInf(before[n].F, 1) {
 			continue
 		}
-		z := p.through(k, before[n].z)
+		z := p.through(k, before[n].Z)
 		f, err := ev.Value(ctx, z)
 		if err != nil {
 			return err
 		}
-		if f < before[k].f-profileGain*max(1, math.Abs(f)) {
+		if f < before[k].F-profileGain*max(1, math.Abs(f)) {
 			starts = append(starts, descent.Start{Z: z})
 		}
 	}
@@ -416,36 +412,36 @@ func (p *profiler) follow(ctx context.Context, s *session, k int, before []Profi
 }
 
 // conclude evaluates the terms of a point, and its prediction.
-func (p *profiler) conclude(ctx context.Context, s *session, k int) error {
+func (p *profiler) conclude(ctx context.Context, s *tuning.Placement, k int) error {
 	point := p.points[k]
 	point.Parameters = map[string]float64{}
-	for i, v := range p.job.params.values(point.z) {
-		e := p.job.params.elements[i]
+	for i, v := range p.job.Params.Values(point.Z) {
+		e := p.job.Params.Elements[i]
 		for k, a := range p.section[k].Axes {
-			if a.index == e.index {
-				v = point.moved[k] // exp z has a rounding error
+			if a.Index == e.Index {
+				v = point.Moved[k] // exp z has a rounding error
 			}
 		}
-		point.Parameters[e.name] = v
+		point.Parameters[e.Name] = v
 	}
-	undefined := Number(math.NaN())
+	undefined := summary.Number(math.NaN())
 	point.Objective, point.NLML, point.DataFit, point.Complexity, point.Constant = undefined, undefined, undefined, undefined, undefined
 	ev := descent.NewOracle(s, nil)
-	f, err := ev.Value(ctx, point.z)
+	f, err := ev.Value(ctx, point.Z)
 	p.count(ev.Counts())
-	if point.f = f; err != nil || math.IsInf(f, 1) {
+	if point.F = f; err != nil || math.IsInf(f, 1) {
 		return err
 	}
-	terms := s.obj.Terms()
-	point.Objective, point.NLML, point.Jitter = Number(f), Number(terms.NLML()), terms.Jitter
-	point.DataFit, point.Complexity, point.Constant = Number(terms.DataFit), Number(terms.Complexity), Number(terms.Constant)
-	if len(p.job.params.priors) > 0 {
-		prior := Number(terms.NegLogPrior)
+	terms := s.Objective.Terms()
+	point.Objective, point.NLML, point.Jitter = summary.Number(f), summary.Number(terms.NLML()), terms.Jitter
+	point.DataFit, point.Complexity, point.Constant = summary.Number(terms.DataFit), summary.Number(terms.Complexity), summary.Number(terms.Constant)
+	if len(p.job.Params.Priors) > 0 {
+		prior := summary.Number(terms.NegLogPrior)
 		point.NegLogPrior = &prior
 	}
-	if p.opts.Show == ProfileFits {
-		if point.Prediction, err = s.alongColumn(ctx, point.z); err != nil {
-			return fmt.Errorf("prediction for %s: %w", pointName(p.section[k].Axes, point), err)
+	if p.opts.Show == summary.ProfileFits {
+		if point.Prediction, err = alongColumn(ctx, s, point.Z); err != nil {
+			return fmt.Errorf("prediction for %s: %w", summary.PointName(p.section[k].Axes, point), err)
 		}
 	}
 	return nil

@@ -9,49 +9,52 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/internal/tuning"
 )
 
-// Profile fits the job, as [Job.Fit] does, and evaluates its objective along parameters.
+// Profile fits the job, as [Run] does, and evaluates its objective along parameters.
 // On a host and with several backends, points are evaluated side by side. Errors are those
-// of a fit, [*OptionError], and [*CancelledError] if ctx is cancelled: a part of a profile
+// of a fit, [*problem.OptionError], and [*problem.CancelledError] if ctx is cancelled: a part of a profile
 // is not returned.
-func (j *Job) Profile(ctx context.Context, o ProfileOptions, backends ...device.Backend) (*Profile, error) {
+func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...device.Backend) (*summary.Profile, error) {
 	began := time.Now()
-	if err := j.sharedParameters("profiles"); err != nil {
+	if err := j.SharedParameters("profiles"); err != nil {
 		return nil, err
 	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	sections, err := j.profiled(o)
+	sections, err := profiled(j.Prepared, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkProfileSize(o, sections); err != nil {
 		return nil, err
 	}
-	given, err := j.optionRanges(o, sections)
+	given, err := optionRanges(j.Prepared, o, sections)
 	if err != nil {
 		return nil, err
 	}
-	if o.Show == ProfileFits {
-		if err := j.checkFits(); err != nil {
+	if o.Show == summary.ProfileFits {
+		if err := checkFits(j.Prepared); err != nil {
 			return nil, err
 		}
 	}
-	report, err := j.fitForProfile(ctx, backends)
+	report, err := fitForProfile(ctx, j, backends)
 	if err != nil {
 		return nil, err
 	}
-	p, err := j.newProfiler(o, report)
+	p, err := newProfiler(j, o, report)
 	if err != nil {
 		return nil, err
 	}
 	p.layOut(sections, given)
 	if err := p.run(ctx, backends); err != nil {
-		if isCancelled(err) {
-			err = &CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
+		if problem.IsCancelled(err) {
+			err = &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
 		}
 		return nil, err
 	}
@@ -61,17 +64,17 @@ func (j *Job) Profile(ctx context.Context, o ProfileOptions, backends ...device.
 }
 
 // fitForProfile fits the job and returns its report, with standard errors if there are any.
-func (j *Job) fitForProfile(ctx context.Context, backends []device.Backend) (*Report, error) {
-	sub := j.with(func(p *Prepared) {
-		p.opts.DiscardCancelled, p.opts.Posterior, p.opts.Checkpoint = true, "", ""
-		p.opts.StdErrors = !p.opts.Objective.predictive()
+func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend) (*summary.Report, error) {
+	sub := j.With(func(p *problem.Prepared) {
+		p.Options.DiscardCancelled, p.Options.Posterior, p.Options.Checkpoint = true, "", ""
+		p.Options.StdErrors = !p.Options.Objective.Predictive()
 	})
-	out, err := sub.Fit(ctx, backends...)
+	out, err := Run(ctx, sub, backends...)
 	if out != nil {
 		defer out.Close()
 	}
-	if isCancelled(err) {
-		return nil, &CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
+	if problem.IsCancelled(err) {
+		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
 	}
 	if err != nil {
 		return nil, err
@@ -87,18 +90,18 @@ func (j *Job) fitForProfile(ctx context.Context, backends []device.Backend) (*Re
 // finish fills in what follows from the points.
 func (p *profiler) finish() {
 	out := p.out
-	out.Evaluations = Counts{Value: p.counts.Value, Gradient: p.counts.Gradient, Infeasible: p.counts.Infeasible,
+	out.Evaluations = summary.Counts{Value: p.counts.Value, Gradient: p.counts.Gradient, Infeasible: p.counts.Infeasible,
 		FullSizeValue: p.counts.Value, FullSizeGradient: p.counts.Gradient}
-	if from := p.job.sample; out.Show == ProfileFits {
-		out.Input, out.Target, out.Inputs, out.Targets = from.data.FeatureNames[from.columns[0]], from.targetName(0), from.x, from.y
+	if from := p.job.Sample; out.Show == summary.ProfileFits {
+		out.Input, out.Target, out.Inputs, out.Targets = from.Data.FeatureNames[from.Columns[0]], from.TargetName(0), from.X, from.Y
 	}
-	likelihood := out.ObjectiveName == string(NLML)
+	likelihood := out.ObjectiveName == string(problem.NLML)
 	first := 0
 	for i := range out.Sections {
 		s := &out.Sections[i]
-		s.findLowest(p.around[first:first+len(s.Points)], first)
-		if out.Show == ProfileCurves && likelihood && (p.opts.Others == OthersTuned || p.nothingElse(first)) {
-			s.findInterval(p.job)
+		findLowest(s, p.around[first:first+len(s.Points)], first)
+		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(first)) {
+			findInterval(s, p.job)
 		}
 		first += len(s.Points)
 	}
@@ -112,7 +115,7 @@ func (p *profiler) finish() {
 func (p *profiler) warnUndefined() {
 	undefined := 0
 	for _, point := range p.points {
-		if math.IsInf(point.f, 1) {
+		if math.IsInf(point.F, 1) {
 			undefined++
 		}
 	}
@@ -125,7 +128,7 @@ func (p *profiler) warnUndefined() {
 func (p *profiler) warnCut() {
 	cut := 0
 	for _, point := range p.points {
-		if point.cut {
+		if point.Cut {
 			cut++
 		}
 	}
@@ -138,19 +141,19 @@ func (p *profiler) warnCut() {
 func (p *profiler) warnBetter() {
 	best, at := p.out.Optima[0].Objective-profileBetter, -1
 	for k, point := range p.points {
-		if point.f < best {
-			best, at = point.f, k
+		if point.F < best {
+			best, at = point.F, k
 		}
 	}
 	if at >= 0 {
 		p.warn("%s is %.6f at %s, lower than at the best optimum of the fit, %.6f: the fit missed an optimum; option restarts tries more starts, and option bounds allows other values",
-			objectiveLabel(p.out.ObjectiveName), best, pointName(p.section[at].Axes, p.points[at]), p.out.Optima[0].Objective)
+			problem.ObjectiveLabel(p.out.ObjectiveName), best, summary.PointName(p.section[at].Axes, p.points[at]), p.out.Optima[0].Objective)
 	}
 }
 
 // warnEnds warns of curves that are lowest at an end which is no bound.
 func (p *profiler) warnEnds() {
-	if p.out.Show != ProfileCurves {
+	if p.out.Show != summary.ProfileCurves {
 		return
 	}
 	for i := range p.out.Sections {
@@ -160,7 +163,7 @@ func (p *profiler) warnEnds() {
 			continue
 		}
 		a := &s.Axes[0]
-		q, v := p.job.params.free[a.index], a.Values[s.Lowest]
+		q, v := p.job.Params.Free[a.Index], a.Values[s.Lowest]
 		const near = 1e-9
 		if s.Lowest == 0 && v <= q.Lower*(1+near) && q.Log || s.Lowest == last && v >= q.Upper*(1-near) && q.Log {
 			continue

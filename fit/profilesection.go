@@ -1,10 +1,11 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
+
+	"gpfit/fit/summary"
+	"gpfit/internal/tuning"
 )
 
 // halfChiSquare is half the 95 % point of χ² with one degree of freedom: the largest
@@ -13,15 +14,15 @@ const halfChiSquare = 1.920729410347062
 
 // findLowest finds the lowest point and the minima. around are the neighbours of the
 // points, whose first one has the index first.
-func (s *ProfileSection) findLowest(around [][]int, first int) {
+func findLowest(s *summary.ProfileSection, around [][]int, first int) {
 	s.Lowest = -1
 	full := 2 * len(s.Axes)
 	for k := range s.Points {
-		f := s.Points[k].f
-		if !math.IsInf(f, 1) && (s.Lowest < 0 || f < s.Points[s.Lowest].f) {
+		f := s.Points[k].F
+		if !math.IsInf(f, 1) && (s.Lowest < 0 || f < s.Points[s.Lowest].F) {
 			s.Lowest = k
 		}
-		higher := func(n int) bool { return s.Points[n-first].f > f }
+		higher := func(n int) bool { return s.Points[n-first].F > f }
 		if len(around[k]) == full && !slices.ContainsFunc(around[k], func(n int) bool { return !higher(n) }) {
 			s.Minima = append(s.Minima, k)
 		}
@@ -29,15 +30,15 @@ func (s *ProfileSection) findLowest(around [][]int, first int) {
 }
 
 // findInterval finds the 95 % interval of a profile likelihood.
-func (s *ProfileSection) findInterval(j *Job) {
+func findInterval(s *summary.ProfileSection, j *tuning.Job) {
 	if s.Lowest < 0 {
 		return
 	}
-	limit := s.Points[s.Lowest].f + halfChiSquare
-	within := func(p ProfilePoint) bool { return p.f <= limit }
+	limit := s.Points[s.Lowest].F + halfChiSquare
+	within := func(p summary.ProfilePoint) bool { return p.F <= limit }
 	lower := slices.IndexFunc(s.Points, within)
 	upper := lower
-	s.Interval95 = &ProfileInterval{}
+	s.Interval95 = &summary.ProfileInterval{}
 	for k, p := range s.Points {
 		if within(p) {
 			s.Interval95.Gaps = s.Interval95.Gaps || k > upper+1
@@ -45,25 +46,16 @@ func (s *ProfileSection) findInterval(j *Job) {
 		}
 	}
 	axis := &s.Axes[0]
-	q := j.params.free[axis.index]
+	q := j.Params.Free[axis.Index]
 	// crossing returns the value between two points at which a line meets the limit.
 	crossing := func(in, out int) *float64 {
-		if out < 0 || out >= len(s.Points) || math.IsInf(s.Points[out].f, 1) {
+		if out < 0 || out >= len(s.Points) || math.IsInf(s.Points[out].F, 1) {
 			return nil
 		}
 		a, b := &s.Points[in], &s.Points[out]
-		t := (limit - a.f) / (b.f - a.f)
-		v := q.Natural(a.z[axis.index]*(1-t) + b.z[axis.index]*t)
+		t := (limit - a.F) / (b.F - a.F)
+		v := q.Natural(a.Z[axis.Index]*(1-t) + b.Z[axis.Index]*t)
 		return &v
 	}
 	s.Interval95.Lower, s.Interval95.Upper = crossing(lower, lower-1), crossing(upper, upper+1)
-}
-
-// pointName names a point by the values that its section gives it.
-func pointName(axes []ProfileAxis, p *ProfilePoint) string {
-	var parts []string
-	for _, a := range axes {
-		parts = append(parts, fmt.Sprintf("%s=%.6g", a.Name, p.Parameters[a.Name]))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -6,13 +6,16 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 )
 
 // TestRelevance checks the order of columns, their relevance where it is known, and their
 // lengthscales in original units.
 func TestRelevance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
-	d := Data{N: 400, D: 4, FeatureNames: []string{"unused", "weak", "strong", "constant"}, TargetName: "y"}
+	d := problem.Data{N: 400, D: 4, FeatureNames: []string{"unused", "weak", "strong", "constant"}, TargetName: "y"}
 	for range d.N {
 		u, w, s := rng.Float64(), 1000*rng.Float64(), 0.01*rng.Float64()
 		d.X = append(d.X, u, w, s, 7)
@@ -20,7 +23,7 @@ func TestRelevance(t *testing.T) {
 		d.Y = append(d.Y, w/1000+400*s+0.01*rng.NormFloat64())
 	}
 	for _, text := range []string{"linear(ard)", "rbf(ard)", "rbf + linear"} {
-		r := mustFit(t, d, Options{Kernel: text}).Report
+		r := mustFit(t, d, problem.Options{Kernel: text}).Report
 		if len(r.Relevance) != 3 {
 			t.Fatalf("%s: %v", text, r.Relevance)
 		}
@@ -53,13 +56,13 @@ func TestRelevance(t *testing.T) {
 
 // TestRelevanceText checks that the table of many columns is short.
 func TestRelevanceText(t *testing.T) {
-	var r Report
+	var r summary.Report
 	for i := range 33 {
-		r.Relevance = append(r.Relevance, ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
+		r.Relevance = append(r.Relevance, summary.ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
 	}
 	var b strings.Builder
-	r.writeRelevance(&b)
-	if lines := strings.Count(b.String(), "\n"); lines != mostColumns+3 || !strings.Contains(b.String(), "and 23 more, each with a relevance of at most 0.09") {
+	r.WriteRelevance(&b)
+	if lines := strings.Count(b.String(), "\n"); lines != summary.MostColumns+3 || !strings.Contains(b.String(), "and 23 more, each with a relevance of at most 0.09") {
 		t.Errorf("%d lines:\n%s", lines, b.String())
 	}
 }

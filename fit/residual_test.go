@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/kernel"
 )
 
@@ -35,17 +36,17 @@ func TestResidual(t *testing.T) {
 		residual float64
 		words    string // of the error
 	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
-		task, err := Prepare(synthetic(30), Options{}, Events{})
+		task, err := Prepare(synthetic(30), problem.Options{}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		task.residualFrom = c.from
-		r, err := task.Evaluate(context.Background(), checking{backend, c.residual}, nil)
+		task.ResidualFrom = c.from
+		r, err := Evaluate(context.Background(), task, checking{backend, c.residual}, nil)
 		if c.words != "" {
 			if err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("%+v: error %v", c, err)
 			}
-			if _, err := task.Fit(context.Background(), checking{backend, c.residual}); err == nil {
+			if _, err := Run(context.Background(), task, checking{backend, c.residual}); err == nil {
 				t.Errorf("%+v: the fit passed", c)
 			}
 			continue
@@ -90,23 +91,23 @@ func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, pro
 // same result.
 func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
-	want := mustFit(t, d, Options{Kernel: "rbf(ard)"}).Report
+	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
 	for _, k := range []int{0, 3} {
-		task, err := Prepare(d, Options{Kernel: "rbf(ard)"}, Events{})
+		task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		left := k
 		var wrong *device.WrongError
-		if _, err := task.Fit(context.Background(), slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
+		if _, err := Run(context.Background(), task, slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
 			t.Errorf("gradient %d: error %v", k, err)
 		}
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-		if task, err = Prepare(d, Options{Kernel: "rbf(ard)"}, Events{Fallback: fallback}); err != nil {
+		if task, err = Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback}); err != nil {
 			t.Fatal(err)
 		}
 		left = k
-		out, err := task.Fit(context.Background(), slipping{backend, &left})
+		out, err := Run(context.Background(), task, slipping{backend, &left})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,12 +121,12 @@ func TestWrongGradient(t *testing.T) {
 // TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-	task, err := Prepare(synthetic(30), Options{}, Events{Fallback: fallback})
+	task, err := Prepare(synthetic(30), problem.Options{}, problem.Events{Fallback: fallback})
 	if err != nil {
 		t.Fatal(err)
 	}
-	task.residualFrom = 30
-	out, err := task.Fit(context.Background(), checking{backend, 0.1})
+	task.ResidualFrom = 30
+	out, err := Run(context.Background(), task, checking{backend, 0.1})
 	if err != nil {
 		t.Fatal(err)
 	}

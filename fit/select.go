@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 )
 
 // Select fits the kernels one after the other and compares them. opts applies to
@@ -15,14 +16,14 @@ import (
 // Errors: those of [Prepare] for any kernel in the list, before any fit;
 // [*device.MemoryError]; [*device.LostError]; and an error if no kernel could be
 // fitted.
-func Select(ctx context.Context, data Data, opts Options, events Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
+func Select(ctx context.Context, data problem.Data, opts problem.Options, events problem.Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if data.TargetNames != nil {
-		return nil, optionErrorf("target", "", "gpfit compares kernels on one target; select a kernel for each target separately")
+		return nil, problem.OptionErrorf("target", "", "gpfit compares kernels on one target; select a kernel for each target separately")
 	}
 	r := &selection{ctx: ctx, data: data, opts: opts, events: events, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true

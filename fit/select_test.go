@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gpfit/fit/problem"
 )
 
 // trend is a line with a smooth wiggle of small amplitude and noise.
-func trend(n int) Data {
+func trend(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(3, 4))
-	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range n {
 		x := 10 * float64(i) / float64(n)
 		d.X, d.Y = append(d.X, x), append(d.Y, 5*x+3*math.Sin(3*x)+0.3*rng.NormFloat64())
@@ -22,9 +24,9 @@ func trend(n int) Data {
 	return d
 }
 
-func mustSelect(t *testing.T, d Data, o Options, s SelectOptions) *Selection {
+func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
-	r, err := Select(context.Background(), d, o, Events{}, s, backend)
+	r, err := Select(context.Background(), d, o, problem.Events{}, s, backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestSelect(t *testing.T) {
 	d := trend(60)
 	kernels := []string{"rbf", "matern12", "linear", "rbf(lengthscale=0.1) + linear"}
 	for _, score := range SelectionScores() {
-		r := mustSelect(t, d, Options{Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: CrossValidation{Folds: 5, Seed: 2}})
+		r := mustSelect(t, d, problem.Options{Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: problem.CrossValidation{Folds: 5, Seed: 2}})
 		if len(r.Candidates) != 4 || r.Candidates[3].Kernel != "rbf(lengthscale=0.1) + linear" || r.Score != score {
 			t.Fatalf("%+v", r)
 		}
@@ -55,16 +57,16 @@ func TestSelect(t *testing.T) {
 		if score != ByBIC {
 			continue
 		}
-		task, err := Prepare(d, Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, Events{})
+		task, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, problem.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := task.Fit(context.Background(), backend)
+		out, err := Run(context.Background(), task, backend)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out.Close()
-		cv, err := task.CrossValidate(context.Background(), backend, out.Report.Parameters, CrossValidation{Folds: 5, Seed: 2})
+		cv, err := CrossValidate(context.Background(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +92,8 @@ func TestSelect(t *testing.T) {
 // any order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {
 	d := trend(60)
-	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: CrossValidation{Folds: 3}}
-	r := mustSelect(t, d, Options{}, s)
+	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: problem.CrossValidation{Folds: 3}}
+	r := mustSelect(t, d, problem.Options{}, s)
 	if got := r.Report.Kernel; got != "linear + rbf" {
 		t.Errorf("found %s:\n%s", got, r.Text())
 	}
@@ -108,7 +110,7 @@ func TestGreedy(t *testing.T) {
 	if !strings.Contains(r.Stopped, "no kernel") {
 		t.Errorf("stopped: %s", r.Stopped)
 	}
-	again := mustSelect(t, d, Options{}, s)
+	again := mustSelect(t, d, problem.Options{}, s)
 	for i := range r.Candidates {
 		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
 	}
@@ -116,11 +118,11 @@ func TestGreedy(t *testing.T) {
 		t.Errorf("two runs differ:\n%s", diff)
 	}
 	s.Budget = 3
-	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
+	if r := mustSelect(t, d, problem.Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
 		t.Errorf("%d kernels with a budget of 3; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 	s.Budget, s.MaxTerms = 0, 1
-	if r := mustSelect(t, d, Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
+	if r := mustSelect(t, d, problem.Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
 		t.Errorf("%d kernels of one leaf; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 }
@@ -138,7 +140,7 @@ func TestWarmStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := task.Evaluate(context.Background(), backend, nil)
+		report, err := Evaluate(context.Background(), task, backend, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,14 +172,14 @@ func TestSelectCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Select(ctx, trend(40), Options{}, Events{}, s, backend)
+	r, err := Select(ctx, trend(40), problem.Options{}, problem.Events{}, s, backend)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if err := r.Outcome.SaveModel(t.TempDir()+"/m", false); err != nil {
 		t.Error(err)
 	}
-	if r, err := Select(ctx, trend(40), Options{}, Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
+	if r, err := Select(ctx, trend(40), problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
 }
@@ -187,14 +189,14 @@ func TestSelectCancel(t *testing.T) {
 func TestSelectFailures(t *testing.T) {
 	d := trend(30)
 	// Without noise a line of rank 1 is singular.
-	r := mustSelect(t, d, Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
+	r := mustSelect(t, d, problem.Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
 	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
 		t.Errorf("%+v", r.Candidates)
 	}
 	if !strings.Contains(r.Text(), "failed: ") {
 		t.Error(r.Text())
 	}
-	if r, err := Select(context.Background(), d, Options{NoNoise: true}, Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
+	if r, err := Select(context.Background(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
 		t.Errorf("%v, %v", r, err)
 	}
 	fitted := 0
@@ -207,17 +209,17 @@ func TestSelectFailures(t *testing.T) {
 		"unknown score":   {Kernels: []string{"rbf"}, Score: "aic"},
 		"negative budget": {Kernels: []string{"rbf"}, Budget: -1},
 		"no leaf to grow": {Kernels: []string{"rbf + linear"}, Greedy: true},
-		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: CrossValidation{Folds: 40}},
+		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: problem.CrossValidation{Folds: 40}},
 	} {
 		s.OnCandidate = count
-		if r, err := Select(context.Background(), d, Options{}, Events{}, s, backend); err == nil || r != nil {
+		if r, err := Select(context.Background(), d, problem.Options{}, problem.Events{}, s, backend); err == nil || r != nil {
 			t.Errorf("%s accepted", what)
 		}
 	}
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Select(context.Background(), d, Options{Set: []Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
+	if _, err := Select(context.Background(), d, problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
 		t.Errorf("%v", err)
 	}
 }

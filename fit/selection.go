@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 )
 
 // SelectionScore is the score by which kernels are compared; less is better.
@@ -50,7 +53,7 @@ type SelectOptions struct {
 	// search fits. 0 means the default.
 	MaxTerms, Budget int
 	// CrossValidation applies to all kernels alike. Its OnFold is not called.
-	CrossValidation CrossValidation
+	CrossValidation problem.CrossValidation
 	// OnCandidate, if not nil, is called before each kernel with its number from 0,
 	// the number of kernels known so far, and its text.
 	OnCandidate func(index, known int, kernel string)
@@ -62,13 +65,13 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	}
 	switch {
 	case !slices.Contains(SelectionScores(), s.Score):
-		return s, optionErrorf("score", strconv.Quote(string(s.Score)), "must be nlml, bic, loo or cv")
+		return s, problem.OptionErrorf("score", strconv.Quote(string(s.Score)), "must be nlml, bic, loo or cv")
 	case len(s.Kernels) == 0:
-		return s, optionErrorf("kernels", "", "there are no kernels to compare; give one or more")
+		return s, problem.OptionErrorf("kernels", "", "there are no kernels to compare; give one or more")
 	case s.MaxTerms < 0:
-		return s, optionErrorf("max-terms", strconv.Itoa(s.MaxTerms), "must not be negative")
+		return s, problem.OptionErrorf("max-terms", strconv.Itoa(s.MaxTerms), "must not be negative")
 	case s.Budget < 0:
-		return s, optionErrorf("budget", strconv.Itoa(s.Budget), "must not be negative")
+		return s, problem.OptionErrorf("budget", strconv.Itoa(s.Budget), "must not be negative")
 	}
 	if s.MaxTerms == 0 {
 		s.MaxTerms = DefaultMaxTerms
@@ -95,8 +98,8 @@ type Selection struct {
 	Seconds float64 `json:"seconds"`
 	// Report describes the best kernel, and Outcome has its model. The device's
 	// memory has been freed.
-	Report  *Report  `json:"report"`
-	Outcome *Outcome `json:"-"`
+	Report  *summary.Report `json:"report"`
+	Outcome *Outcome        `json:"-"`
 	// ModelFile is where the model was written.
 	ModelFile string `json:"model_file,omitempty"`
 }
@@ -118,13 +121,13 @@ type Candidate struct {
 	CV   *float64 `json:"cv_nlpd"`
 	// CVStandardized is CV in units of the targets' standard deviation. CVStdError is
 	// the standard error of both.
-	CVStandardized *float64    `json:"cv_nlpd_standardized"`
-	CVStdError     *float64    `json:"cv_nlpd_std_error"`
-	Test           *TestScores `json:"test,omitempty"`
-	Status         string      `json:"status"`
-	Error          string      `json:"error,omitempty"`
-	Evaluations    Counts      `json:"evaluations"`
-	Seconds        float64     `json:"seconds"`
+	CVStandardized *float64            `json:"cv_nlpd_standardized"`
+	CVStdError     *float64            `json:"cv_nlpd_std_error"`
+	Test           *summary.TestScores `json:"test,omitempty"`
+	Status         string              `json:"status"`
+	Error          string              `json:"error,omitempty"`
+	Evaluations    summary.Counts      `json:"evaluations"`
+	Seconds        float64             `json:"seconds"`
 }
 
 // Text returns the comparison as a table, followed by the best kernel's report.

@@ -9,11 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
 	"gpfit/internal/score"
+	"gpfit/internal/tuning"
 )
 
 // Experts with parameters of their own are jobs of their own, the parts of a job: each fits
@@ -21,45 +24,45 @@ import (
 
 // fitParts tunes all parts, some at the same time, and assembles the outcome. The number of
 // workers changes no bit of it. The caller closes its posterior.
-func (j *Job) fitParts(ctx context.Context, w *workplace, log *journal.Journal) (*Outcome, error) {
+func fitParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	order := make([]int, len(j.parts)) // largest first, so that the last ones are short
+	order := make([]int, len(j.Parts)) // largest first, so that the last ones are short
 	for k := range order {
 		order[k] = k
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.parts[b].N(), j.parts[a].N()) })
-	all, progress := make([]tuned, len(j.parts)), j.newPartProgress()
-	workers := make([]int, w.Workers(j.experts.Largest()))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.Parts[b].N(), j.Parts[a].N()) })
+	all, progress := make([]tuned, len(j.Parts)), newPartProgress(j)
+	workers := make([]int, w.Workers(j.Experts.Largest()))
 	for worker := range workers {
 		workers[worker] = worker
 	}
 	descent.SideBySide(len(order), workers, func(worker, i int) bool {
 		k := order[i]
-		all[k] = j.fitPart(ctx, w, worker, k, log)
-		if all[k].err != nil && !isCancelled(all[k].err) {
+		all[k] = fitPart(ctx, j, w, worker, k, log)
+		if all[k].err != nil && !problem.IsCancelled(all[k].err) {
 			stop(errPartFailed)
 		}
-		progress.done(j.parts[k].N())
+		progress.done(j.Parts[k].N())
 		return true
 	})
 	var cancelled error
 	for k, part := range all {
 		switch {
-		case isCancelled(part.err):
+		case problem.IsCancelled(part.err):
 			cancelled = part.err
 		case part.err != nil:
-			var unfinished *UnfinishedError // its parameters are those of this expert alone
+			var unfinished *problem.UnfinishedError // its parameters are those of this expert alone
 			if errors.As(part.err, &unfinished) {
 				part.err = unfinished.Err
 			}
-			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, j.parts[k].N(), part.err)
+			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, j.Parts[k].N(), part.err)
 		}
 	}
-	if cancelled != nil && j.opts.DiscardCancelled {
+	if cancelled != nil && j.Options.DiscardCancelled {
 		return nil, cancelled
 	}
-	out, err := j.assembleParts(context.WithoutCancel(ctx), w, all)
+	out, err := assembleParts(context.WithoutCancel(ctx), j, w, all)
 	if err != nil {
 		return nil, err
 	}
@@ -75,25 +78,25 @@ var errPartFailed = errors.New("fit: another part failed")
 
 // fitPart tunes part k on a worker. If the fit was interrupted before the first evaluation of
 // the part, its result has the start values.
-func (j *Job) fitPart(ctx context.Context, w *workplace, worker, k int, log *journal.Journal) tuned {
-	part := j.parts[k]
-	backends := w.backends[worker%len(w.backends):][:1]
-	tune := func(ctx context.Context, part *Job, log *journal.Journal) tuned {
-		place := &workplace{job: part, backends: backends, crew: w.crew}
-		defer place.close()
-		out, err := part.fit(ctx, place, log)
+func fitPart(ctx context.Context, j *tuning.Job, w *tuning.Workplace, worker, k int, log *journal.Journal) tuned {
+	part := j.Parts[k]
+	backends := w.Backends[worker%len(w.Backends):][:1]
+	tune := func(ctx context.Context, part *tuning.Job, log *journal.Journal) tuned {
+		place := &tuning.Workplace{Job: part, Backends: backends, Crew: w.Crew}
+		defer place.Close()
+		out, err := tune(ctx, part, place, log)
 		if out == nil {
 			return tuned{err: err}
 		}
-		out.Report.EvaluationSeconds = place.evaluationTime().Seconds()
+		out.Report.EvaluationSeconds = place.EvaluationTime().Seconds()
 		return tuned{out.Report, out.Model, err}
 	}
 	began := time.Now()
 	result := tune(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
-	if result.model == nil && isCancelled(result.err) && !j.opts.DiscardCancelled && context.Cause(ctx) != errPartFailed {
-		start := part.with(func(p *Prepared) {
-			p.opts.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: p.opts.Settings.Seed}
-			p.opts.StdErrors = false
+	if result.model == nil && problem.IsCancelled(result.err) && !j.Options.DiscardCancelled && context.Cause(ctx) != errPartFailed {
+		start := part.With(func(p *problem.Prepared) {
+			p.Options.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: p.Options.Settings.Seed}
+			p.Options.StdErrors = false
 		})
 		first := tune(context.WithoutCancel(ctx), start, nil)
 		if first.err == nil {
@@ -115,9 +118,9 @@ type partProgress struct {
 	work, total float64
 }
 
-func (j *Job) newPartProgress() *partProgress {
-	p := &partProgress{tell: j.events.OnExpert, began: time.Now(), all: len(j.parts)}
-	for _, part := range j.parts {
+func newPartProgress(j *tuning.Job) *partProgress {
+	p := &partProgress{tell: j.Events.OnExpert, began: time.Now(), all: len(j.Parts)}
+	for _, part := range j.Parts {
 		p.total += partWork(part.N())
 	}
 	if p.tell != nil {
@@ -141,20 +144,20 @@ func (p *partProgress) done(n int) {
 }
 
 // assembleParts makes the outcome of all parts: the model, its report and the scores.
-func (j *Job) assembleParts(ctx context.Context, w *workplace, all []tuned) (*Outcome, error) {
-	out := &Outcome{Report: j.partsReport(all), Model: j.partsModel(all)}
+func assembleParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, all []tuned) (*Outcome, error) {
+	out := &Outcome{Report: partsReport(j, all), Model: partsModel(j, all)}
 	r := &out.Report
-	posterior, err := out.Model.Condition(ctx, w.backends[0])
+	posterior, err := out.Model.Condition(ctx, w.Backends[0])
 	if err != nil {
-		return nil, j.adviseExperts(err)
+		return nil, j.AdviseExperts(err)
 	}
 	out.posterior = posterior
 	if err = posterior.CalibrateExperts(ctx); err == nil {
-		r.addCalibration(out.Model)
-		err = j.scoreParts(ctx, r, posterior, w.backends[0].Info().Threads)
+		addCalibration(r, out.Model)
+		err = scoreParts(ctx, j, r, posterior, w.Backends[0].Info().Threads)
 	}
 	if err == nil {
-		err = r.checkFinite()
+		err = r.CheckFinite()
 	}
 	if err != nil {
 		_ = posterior.Close()
@@ -164,29 +167,29 @@ func (j *Job) assembleParts(ctx context.Context, w *workplace, all []tuned) (*Ou
 }
 
 // scoreParts adds relevance and scores to the report of all parts.
-func (j *Job) scoreParts(ctx context.Context, r *Report, p *gp.Posterior, threads int) error {
+func scoreParts(ctx context.Context, j *tuning.Job, r *summary.Report, p *gp.Posterior, threads int) error {
 	values := make([]float64, len(r.Names))
 	for i, name := range r.Names {
 		values[i] = r.Parameters[name]
 	}
 	var err error
-	if r.Relevance, err = j.relevance(ctx, threads, p, values); err != nil {
+	if r.Relevance, err = relevance(ctx, j, threads, p, values); err != nil {
 		return err
 	}
-	if j.opts.LeaveOneOut || j.opts.Objective.LeavesOut() {
-		if r.Scores.LeaveOneOut, err = j.partsLeaveOneOut(ctx, p); err != nil {
+	if j.Options.LeaveOneOut || j.Options.Objective.LeavesOut() {
+		if r.Scores.LeaveOneOut, err = partsLeaveOneOut(ctx, j, p); err != nil {
 			return err
 		}
 	}
-	tests, err := j.score(ctx, p)
-	r.addTests(tests)
+	tests, err := scoreHeldOut(ctx, j, p)
+	addTests(r, tests)
 	return err
 }
 
 // partsLeaveOneOut returns the leave-one-out scores of all parts.
-func (j *Job) partsLeaveOneOut(ctx context.Context, p *gp.Posterior) (*LeaveOneOutScore, error) {
-	sum, squares := 0.0, make([]float64, j.sample.t())
-	for t, scaling := range j.sample.scalings {
+func partsLeaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.LeaveOneOutScore, error) {
+	sum, squares := 0.0, make([]float64, j.Sample.T())
+	for t, scaling := range j.Sample.Scalings {
 		left, err := p.Target(t).LeaveOneOut(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("leave-one-out: %w", err)
@@ -196,16 +199,16 @@ func (j *Job) partsLeaveOneOut(ctx context.Context, p *gp.Posterior) (*LeaveOneO
 			squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
 		}
 	}
-	return newPredictiveScore(j.sample, sum, squares), nil
+	return newPredictiveScore(j.Sample, sum, squares), nil
 }
 
 // partsModel returns the model of all parts.
-func (j *Job) partsModel(all []tuned) *gp.Model {
-	m, s := *all[0].model, j.sample
-	m.X, m.Y, m.Rows, m.HeldOut, m.Experts = s.x, s.y, s.rowNumbers(), j.heldOut, j.experts
-	m.NLML, m.Status, m.Alpha, m.Jitter = 0, partsStatus(all), make([]float64, len(s.y)), 0
+func partsModel(j *tuning.Job, all []tuned) *gp.Model {
+	m, s := *all[0].model, j.Sample
+	m.X, m.Y, m.Rows, m.HeldOut, m.Experts = s.X, s.Y, s.RowNumbers(), j.Held, j.Experts
+	m.NLML, m.Status, m.Alpha, m.Jitter = 0, partsStatus(all), make([]float64, len(s.Y)), 0
 	if m.TrainNoise != nil {
-		m.TrainNoise = make([]float64, s.n())
+		m.TrainNoise = make([]float64, s.N())
 	}
 	m.Targets = slices.Clone(m.Targets)
 	for t := range m.Targets {
@@ -213,8 +216,8 @@ func (j *Job) partsModel(all []tuned) *gp.Model {
 	}
 	rows := m.ExpertRows()
 	for k, part := range all {
-		put(m.Alpha, part.model.Alpha, rows[k], s.n())
-		put(m.TrainNoise, part.model.TrainNoise, rows[k], s.n())
+		put(m.Alpha, part.model.Alpha, rows[k], s.N())
+		put(m.TrainNoise, part.model.TrainNoise, rows[k], s.N())
 		m.Locals = append(m.Locals, gp.NewLocal(part.model))
 		m.NLML += part.model.NLML
 		for t := range m.Targets {
@@ -222,7 +225,7 @@ func (j *Job) partsModel(all []tuned) *gp.Model {
 		}
 	}
 	summarise := func(of func(m *gp.Model) []float64) []float64 {
-		return j.medians(len(of(&m)), func(k, i int) float64 { return of(all[k].model)[i] })
+		return medians(j, len(of(&m)), func(k, i int) float64 { return of(all[k].model)[i] })
 	}
 	m.Theta = summarise(func(m *gp.Model) []float64 { return m.Theta })
 	m.NoiseVariance = summarise(func(m *gp.Model) []float64 { return []float64{m.NoiseVariance} })[0]

@@ -14,15 +14,16 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
 
 // regions are rows of a plane, of which one half is smooth and the other rough and noisy.
-func regions(n int, seed uint64) Data {
+func regions(n int, seed uint64) problem.Data {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	d := Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for range n {
 		a, b := 2*rng.Float64()-1, rng.Float64()
 		y := math.Sin(2*a) + 0.5*b*b + 0.02*rng.NormFloat64()
@@ -35,8 +36,8 @@ func regions(n int, seed uint64) Data {
 }
 
 // separated are options of experts with parameters of their own.
-func separated(clusters string) Options {
-	return Options{Kernel: "rbf(ard)", Experts: clusters, ExpertParameters: experts.Separate}
+func separated(clusters string) problem.Options {
+	return problem.Options{Kernel: "rbf(ard)", Experts: clusters, ExpertParameters: experts.Separate}
 }
 
 // partBits returns the bits of a model without its record, whose times differ.
@@ -54,8 +55,8 @@ func partBits(t *testing.T, o *Outcome) []byte {
 // TestOneSeparateExpert checks that one expert with its own parameters is the exact process.
 func TestOneSeparateExpert(t *testing.T) {
 	d := synthetic(120)
-	one, plain := mustFit(t, d, separated("kmeans:1")), mustFit(t, d, Options{Kernel: "rbf(ard)"})
-	shared := mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:1"})
+	one, plain := mustFit(t, d, separated("kmeans:1")), mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
+	shared := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:1"})
 	if !bytes.Equal(partBits(t, one), partBits(t, shared)) || one.Model.Locals != nil {
 		t.Error("one expert with its own parameters is not the one with shared parameters")
 	}
@@ -67,12 +68,12 @@ func TestOneSeparateExpert(t *testing.T) {
 }
 
 // alone fits the rows of each expert of an outcome as a table of their own.
-func alone(t *testing.T, d Data, out *Outcome, o Options) []*Outcome {
+func alone(t *testing.T, d problem.Data, out *Outcome, o problem.Options) []*Outcome {
 	t.Helper()
 	var all []*Outcome
 	for _, rows := range out.Model.ExpertRows() {
 		part := d
-		part.N, part.X, part.Y = len(rows), pick(d.X, rows, d.N, d.D), pick(d.Y, rows, d.N, 1)
+		part.N, part.X, part.Y = len(rows), problem.Pick(d.X, rows, d.N, d.D), problem.Pick(d.Y, rows, d.N, 1)
 		all = append(all, mustFit(t, part, o))
 	}
 	return all
@@ -85,7 +86,7 @@ func TestSeparateExperts(t *testing.T) {
 	o := separated("kmeans:3")
 	o.Mean, o.Standardize, o.LeaveOneOut = "constant", gp.StandardizeNone, true
 	out := mustFit(t, d, o)
-	plain := Options{Kernel: o.Kernel, Mean: o.Mean, Standardize: o.Standardize, LeaveOneOut: true}
+	plain := problem.Options{Kernel: o.Kernel, Mean: o.Mean, Standardize: o.Standardize, LeaveOneOut: true}
 	single := alone(t, d, out, plain)
 	nlml, loo := 0.0, 0.0
 	for k, one := range single {
@@ -241,7 +242,7 @@ func TestSeparateIntervals(t *testing.T) {
 			t.Errorf("%s: %.3f of the smooth half and %.3f of the rough half are in their 95 %% interval", rule, smooth, rough)
 		}
 	}
-	smooth, rough := covered(mustFit(t, d, Options{Kernel: "rbf(ard)", Experts: "kmeans:4"}).Model)
+	smooth, rough := covered(mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4"}).Model)
 	t.Logf("shared: %.3f of the smooth half, %.3f of the rough half", smooth, rough)
 	if smooth < 0.99 {
 		t.Errorf("shared parameters are right in the smooth half, too: %.3f", smooth)
@@ -260,7 +261,7 @@ func TestSeparateResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := mustPrepare(t, d, o).Fit(t.Context(), b)
+		out, err := Run(t.Context(), mustPrepare(t, d, o), b)
 		if err != nil || !bytes.Equal(partBits(t, out), want) {
 			t.Errorf("%d threads: other bits, %v", threads, err)
 		}
@@ -272,7 +273,7 @@ func TestSeparateResume(t *testing.T) {
 	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
 	for runs := 1; ; runs++ {
 		k := 40
-		out, err := job.Fit(context.Background(), failing{backend, &k, lost})
+		out, err := Run(context.Background(), job, failing{backend, &k, lost})
 		if err == nil {
 			if !bytes.Equal(partBits(t, out), want) || runs < 4 {
 				t.Errorf("other bits after %d runs", runs)
@@ -296,7 +297,7 @@ func TestSeparateInterrupt(t *testing.T) {
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	ctx, cancel := context.WithCancel(t.Context())
 	var told []int
-	stop := Events{OnExpert: func(done, all int, _ time.Duration) {
+	stop := problem.Events{OnExpert: func(done, all int, _ time.Duration) {
 		if told = append(told, done); done == 1 {
 			cancel()
 		}
@@ -309,7 +310,7 @@ func TestSeparateInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	out, err := watched(t, d, o, stop).Fit(ctx, b)
+	out, err := Run(ctx, watched(t, d, o, stop), b)
 	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
 		t.Fatalf("told %v, error %v", told, err)
 	}
@@ -330,7 +331,7 @@ func TestSeparateInterrupt(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
 	o.Checkpoint, o.DiscardCancelled = "", true
-	if out, err := mustPrepare(t, d, o).Fit(ctx, backend); out != nil || !errors.Is(err, context.Canceled) {
+	if out, err := Run(ctx, mustPrepare(t, d, o), backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("discarded: %v", err)
 	}
 }
@@ -376,15 +377,15 @@ func TestSeparateOptions(t *testing.T) {
 			t.Errorf("row %d: %v, %v and %v", i, v, parts[1].Mean[i], second.Mean[i])
 		}
 	}
-	wantOption(t, d, Options{ExpertParameters: experts.Separate}, "option expert-parameters separate: needs option experts")
-	wantOption(t, d, Options{Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
-	o.Posterior = Laplace
+	wantOption(t, d, problem.Options{ExpertParameters: experts.Separate}, "option expert-parameters separate: needs option experts")
+	wantOption(t, d, problem.Options{Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
+	o.Posterior = problem.Laplace
 	wantOption(t, d, o, "needs parameters that all experts share")
 	job := mustPrepare(t, regions(60, 1), separated("kmeans:2"))
-	_, cv := job.CrossValidate(t.Context(), backend, nil, CrossValidation{Folds: 3})
-	_, profile := job.Profile(t.Context(), ProfileOptions{}, backend)
+	_, cv := CrossValidate(t.Context(), job, backend, nil, problem.CrossValidation{Folds: 3})
+	_, profile := Profile(t.Context(), job, ProfileOptions{}, backend)
 	for _, err := range []error{cv, profile} {
-		var option *OptionError
+		var option *problem.OptionError
 		if !errors.As(err, &option) || option.Option != "expert-parameters" {
 			t.Errorf("error %v", err)
 		}

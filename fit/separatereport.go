@@ -7,41 +7,43 @@ import (
 	"strings"
 
 	"gpfit/experts"
+	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/tuning"
 )
 
 // tuned is the result of a part.
 type tuned struct {
-	report Report
+	report summary.Report
 	model  *gp.Model
 	err    error
 }
 
 // partsReport returns the report of all parts: sums of their objectives and evaluations, and
 // medians of their parameters.
-func (j *Job) partsReport(all []tuned) Report {
-	first, seed := all[0].report, j.opts.Settings.Seed
-	r := Report{
-		Type: "fit", SchemaVersion: SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
-		Encoding: first.Encoding, Experts: j.expertsReport(), ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
-		Names: first.Names, NamesOriginal: first.NamesOriginal, Columns: first.Columns, HeldOut: j.heldOut, Seed: &seed,
+func partsReport(j *tuning.Job, all []tuned) summary.Report {
+	first, seed := all[0].report, j.Options.Settings.Seed
+	r := summary.Report{
+		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
+		Encoding: first.Encoding, Experts: expertsReport(j.Prepared), ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
+		Names: first.Names, NamesOriginal: first.NamesOriginal, Columns: first.Columns, HeldOut: j.Held, Seed: &seed,
 		Status: partsStatus(all), Warnings: append([]string{}, j.Warnings()...),
 	}
-	r.Experts.Parameters = j.opts.ExpertParameters
+	r.Experts.Parameters = j.Options.ExpertParameters
 	for _, part := range all {
-		r.addPart(&part.report)
+		addPart(&r, &part.report)
 	}
-	median := func(of func(r *Report) map[string]float64) map[string]float64 {
+	median := func(of func(r *summary.Report) map[string]float64) map[string]float64 {
 		out := map[string]float64{}
 		for name := range of(&first) {
-			out[name] = j.medians(1, func(k, _ int) float64 { return of(&all[k].report)[name] })[0]
+			out[name] = medians(j, 1, func(k, _ int) float64 { return of(&all[k].report)[name] })[0]
 		}
 		return out
 	}
-	r.Parameters = median(func(r *Report) map[string]float64 { return r.Parameters })
-	r.ParametersOriginalUnits = median(func(r *Report) map[string]float64 { return r.ParametersOriginalUnits })
+	r.Parameters = median(func(r *summary.Report) map[string]float64 { return r.Parameters })
+	r.ParametersOriginalUnits = median(func(r *summary.Report) map[string]float64 { return r.ParametersOriginalUnits })
 	for t, one := range first.Targets {
-		one.ParametersOriginalUnits = median(func(r *Report) map[string]float64 { return r.Targets[t].ParametersOriginalUnits })
+		one.ParametersOriginalUnits = median(func(r *summary.Report) map[string]float64 { return r.Targets[t].ParametersOriginalUnits })
 		one.NLML, one.NLMLOriginalUnits, one.DataFit, one.Complexity, one.Constant, one.MeanCoefficients = 0, 0, 0, 0, 0, nil
 		for _, part := range all {
 			p := part.report.Targets[t]
@@ -50,12 +52,12 @@ func (j *Job) partsReport(all []tuned) Report {
 		}
 		r.Targets = append(r.Targets, one)
 	}
-	r.addPartWarnings(all)
+	addPartWarnings(&r, all)
 	return r
 }
 
 // addPart adds what a part adds to sums, and its entry in the list of experts.
-func (r *Report) addPart(p *Report) {
+func addPart(r *summary.Report, p *summary.Report) {
 	r.NLML, r.NLMLOriginalUnits, r.Objective = r.NLML+p.NLML, r.NLMLOriginalUnits+p.NLMLOriginalUnits, r.Objective+p.Objective
 	r.DataFit, r.Complexity, r.Constant = r.DataFit+p.DataFit, r.Complexity+p.Complexity, r.Constant+p.Constant
 	if p.NegLogPrior != nil {
@@ -71,7 +73,7 @@ func (r *Report) addPart(p *Report) {
 	e, more := &r.Evaluations, p.Evaluations
 	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
 	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
-	r.Experts.Each = append(r.Experts.Each, ExpertReport{
+	r.Experts.Each = append(r.Experts.Each, summary.ExpertReport{
 		Rows: p.N, Status: p.Status, NLML: p.NLML, Objective: p.Objective, Parameters: p.Parameters, ParametersOriginalUnits: p.ParametersOriginalUnits,
 		AtBound: p.AtBound, StdErrors: p.StdErrors, GradientNorm: p.GradientNorm, Evaluations: p.Evaluations, Seconds: p.Seconds,
 	})
@@ -86,7 +88,7 @@ func larger(a, b *float64) *float64 {
 }
 
 // addPartWarnings adds the warnings of the parts, each once, with the experts that have it.
-func (r *Report) addPartWarnings(all []tuned) {
+func addPartWarnings(r *summary.Report, all []tuned) {
 	var texts []string
 	of := map[string][]string{}
 	for k, part := range all {
@@ -109,40 +111,19 @@ func (r *Report) addPartWarnings(all []tuned) {
 	}
 }
 
-// spread returns the lines about the parameters of experts with their own.
-func (e *ExpertsReport) spread(names []string) string {
-	if e == nil || len(e.Each) == 0 {
-		return ""
-	}
-	width := 22
-	for _, name := range names {
-		width = max(width, len([]rune(name)))
-	}
-	out := fmt.Sprintf("\n%-*s  %12s  %12s  %12s\n", width, "of the experts, scaled", "smallest", "median", "largest")
-	for _, name := range names {
-		var values []float64
-		for _, one := range e.Each {
-			values = append(values, one.Parameters[name])
-		}
-		slices.Sort(values)
-		out += fmt.Sprintf("%-*s  %12.6g  %12.6g  %12.6g\n", width, name, values[0], values[len(values)/2], values[len(values)-1])
-	}
-	return out
-}
-
 // medians returns n medians over the parts, weighted by their rows; nil for none. of returns
 // number i of part k.
-func (j *Job) medians(n int, of func(k, i int) float64) []float64 {
+func medians(j *tuning.Job, n int, of func(k, i int) float64) []float64 {
 	var out []float64
 	for i := range n {
-		order := make([]int, len(j.parts))
+		order := make([]int, len(j.Parts))
 		for k := range order {
 			order[k] = k
 		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(of(a, i), of(b, i)) })
 		below := 0
 		for _, k := range order {
-			if below += j.parts[k].N(); 2*below >= j.N() {
+			if below += j.Parts[k].N(); 2*below >= j.N() {
 				out = append(out, of(k, i))
 				break
 			}

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 )
 
@@ -21,11 +22,11 @@ func TestManyFits(t *testing.T) {
 	const fits = 32
 	d := synthetic(60)
 	fit := func(i int, b device.Backend) (string, error) {
-		job, err := Prepare(d, Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, Events{})
+		job, err := Prepare(d, problem.Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, problem.Events{})
 		if err != nil {
 			return "", err
 		}
-		out, err := job.Fit(context.Background(), b)
+		out, err := Run(context.Background(), job, b)
 		if err != nil {
 			return "", err
 		}
@@ -97,13 +98,13 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job, err := Prepare(synthetic(40), Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, Events{})
+	job, err := Prepare(synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin, done := time.Now(), 0
 	round := func() {
-		err := job.Measure(ctx, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) })
+		err := Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 )
 
 // splitData is a table whose columns tell the rows apart.
-func splitData() Data {
-	d := Data{N: 6, D: 2, FeatureNames: []string{"a", "b"}}
+func splitData() problem.Data {
+	d := problem.Data{N: 6, D: 2, FeatureNames: []string{"a", "b"}}
 	for i := range d.N {
 		v := float64(i)
 		d.X, d.Y = append(d.X, v, 7), append(d.Y, v*v)
@@ -52,7 +53,7 @@ func TestScaledRows(t *testing.T) {
 	}
 	flat := splitData()
 	flat.Y = make([]float64, flat.N)
-	var data *DataError
+	var data *problem.DataError
 	if _, err := flat.Scaled(gp.StandardizeXY); !errors.As(err, &data) {
 		t.Errorf("a constant target: %v", err)
 	}
@@ -62,26 +63,26 @@ func TestScaledRows(t *testing.T) {
 func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil
-	folds, err := d.Folds(CrossValidation{Folds: 3, Seed: 4}, false)
+	folds, err := d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := Prepare(d, Options{}, Events{})
+	job, err := Prepare(d, problem.Options{}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := job.sample.divide(CrossValidation{Folds: 3, Seed: 4}, false)
+	want, err := job.Sample.Divide(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil || !slices.EqualFunc(folds, want, slices.Equal[[]int]) {
 		t.Errorf("the folds are %v, those of a job %v (%v)", folds, want, err)
 	}
-	var option *OptionError
-	if _, err := d.Folds(CrossValidation{Folds: 3}, true); !errors.As(err, &option) {
+	var option *problem.OptionError
+	if _, err := d.Folds(problem.CrossValidation{Folds: 3}, true); !errors.As(err, &option) {
 		t.Errorf("blocks and groups: %v", err)
 	}
-	if _, err := d.WithHoldOut(Options{HoldOut: -1}); !errors.As(err, &option) {
+	if _, err := d.WithHoldOut(problem.Options{HoldOut: -1}); !errors.As(err, &option) {
 		t.Errorf("a negative hold-out: %v", err)
 	}
-	held, err := d.WithHoldOut(Options{HoldOut: 1})
+	held, err := d.WithHoldOut(problem.Options{HoldOut: 1})
 	if count := len(slices.DeleteFunc(slices.Clone(held.Test), func(out bool) bool { return !out })); err != nil || count != 2 {
 		t.Errorf("a hold-out of one group has %d rows, %v", count, err)
 	}

@@ -9,8 +9,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 // quantile975 is the 97.5 % point of the standard normal distribution.
@@ -18,11 +21,11 @@ const quantile975 = 1.959963984540054
 
 // stdErrors computes the Hessian at the optimum from two gradients for every
 // parameter that is free and not at a bound.
-func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Result) (*StdErrors, error) {
-	e := &StdErrors{}
+func newStdErrors(ctx context.Context, j *tuning.Job, ev *descent.Oracle, r *hyperopt.Result) (*summary.StdErrors, error) {
+	e := &summary.StdErrors{}
 	var index []int
-	out := make([]bool, len(j.params.free))
-	for i, p := range j.params.free {
+	out := make([]bool, len(j.Params.Free))
+	for i, p := range j.Params.Free {
 		atBound := slices.ContainsFunc(r.AtBound, func(b descent.Bound) bool { return b.Index == i })
 		if out[i] = p.Fixed || atBound; out[i] {
 			e.LeftOut = append(e.LeftOut, p.Name)
@@ -35,7 +38,7 @@ func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Res
 		e.Failure = "every parameter is fixed or at a bound"
 		return e, nil
 	}
-	h, err := descent.Hessian(ctx, ev, r.X, descent.HessianOptions{Step: j.hessianStep(r.X), Fixed: out, Asymmetry: &e.Asymmetry})
+	h, err := descent.Hessian(ctx, ev, r.X, descent.HessianOptions{Step: hessianStep(j.Prepared, r.X), Fixed: out, Asymmetry: &e.Asymmetry})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("standard errors: %w", err)
@@ -51,8 +54,8 @@ func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Res
 		}
 		e.Hessian = append(e.Hessian, row)
 	}
-	if covariance := e.invert(r.GradientNorm); covariance != nil {
-		j.fillStdErrors(e, r.X, index, covariance)
+	if covariance := invert(e, r.GradientNorm); covariance != nil {
+		fillStdErrors(j.Prepared, e, r.X, index, covariance)
 	}
 	return e, nil
 }
@@ -62,9 +65,9 @@ func (j *Job) stdErrors(ctx context.Context, ev *descent.Oracle, r *hyperopt.Res
 // 1e-10 of their terms at moderate condition, and division by the step makes that
 // 1e-6. The gradient is linear in a coefficient of the mean, so that its step may
 // grow with it.
-func (j *Prepared) hessianStep(z []float64) func(i int) float64 {
+func hessianStep(j *problem.Prepared, z []float64) func(i int) float64 {
 	return func(i int) float64 {
-		if j.params.free[i].Log {
+		if j.Params.Free[i].Log {
 			return 1e-3
 		}
 		return 1e-3 * max(1, math.Abs(z[i]))
@@ -81,7 +84,7 @@ const scaledEigenvalue = 1e-6
 // eigenvalues are no more accurate than the norm of the error, of which the asymmetry
 // is a sample. A gradient that is not quite zero adds as much curvature, which
 // depends on the parametrisation.
-func (e *StdErrors) invert(gradient float64) *mat.SymDense {
+func invert(e *summary.StdErrors, gradient float64) *mat.SymDense {
 	p := len(e.Hessian)
 	h, scaled := mat.NewSymDense(p, nil), mat.NewSymDense(p, nil)
 	for i, row := range e.Hessian {
@@ -147,31 +150,31 @@ func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
 }
 
 // fillStdErrors converts the covariance of z to natural and original units.
-func (j *Prepared) fillStdErrors(e *StdErrors, z []float64, index []int, covariance *mat.SymDense) {
+func fillStdErrors(j *problem.Prepared, e *summary.StdErrors, z []float64, index []int, covariance *mat.SymDense) {
 	e.Log, e.Scaled, e.Original = map[string]float64{}, map[string]float64{}, map[string]float64{}
 	e.Interval95 = map[string][2]float64{}
-	values := j.params.values(z)
-	original := j.inOriginalUnits(values)
+	values := j.Params.Values(z)
+	original := inOriginalUnits(j, values)
 	// slopes holds ∂original/∂z by parameter. The original units are affine in the
 	// natural values, so that a unit step gives the derivative.
 	slopes := map[string][]float64{}
-	for k, el := range j.params.elements {
-		a := slices.Index(index, el.index)
+	for k, el := range j.Params.Elements {
+		a := slices.Index(index, el.Index)
 		if a < 0 {
 			continue
 		}
-		p, se := j.params.free[el.index], math.Sqrt(covariance.At(a, a))
+		p, se := j.Params.Free[el.Index], math.Sqrt(covariance.At(a, a))
 		slope := 1.0
 		if p.Log {
 			slope = values[k]
-			e.Log[el.name] = se
+			e.Log[el.Name] = se
 		}
-		e.Scaled[el.name] = math.Abs(slope) * se
-		lo, hi := z[el.index]-quantile975*se, z[el.index]+quantile975*se
-		e.Interval95[el.name] = [2]float64{p.Natural(lo), p.Natural(hi)}
+		e.Scaled[el.Name] = math.Abs(slope) * se
+		lo, hi := z[el.Index]-quantile975*se, z[el.Index]+quantile975*se
+		e.Interval95[el.Name] = [2]float64{p.Natural(lo), p.Natural(hi)}
 		moved := slices.Clone(values)
 		moved[k]++
-		for name, v := range j.inOriginalUnits(moved) {
+		for name, v := range inOriginalUnits(j, moved) {
 			if d := v - original[name]; d != 0 {
 				if slopes[name] == nil {
 					slopes[name] = make([]float64, len(index))
@@ -188,19 +191,19 @@ func (j *Prepared) fillStdErrors(e *StdErrors, z []float64, index []int, covaria
 
 // inOriginalUnits converts the natural values of all parameters, up to an additive
 // constant. With several targets it returns only the values that all targets share.
-func (j *Prepared) inOriginalUnits(values []float64) map[string]float64 {
-	out := j.originalUnits(0, values).values
-	if q, m := len(j.model.basis), j.model; m.meanFree {
+func inOriginalUnits(j *problem.Prepared, values []float64) map[string]float64 {
+	out := j.OriginalUnits(0, values).Values
+	if q, m := len(j.Model.Basis), j.Model; m.MeanFree {
 		// β_original = Tβ, in units of the target; the mean's shift is constant.
-		scaling := j.sample.scalings[0]
-		toOriginal := m.basis.Original(scaling.XMean, scaling.XScale)
+		scaling := j.Sample.Scalings[0]
+		toOriginal := m.Basis.Original(scaling.XMean, scaling.XScale)
 		beta := values[len(values)-q:]
-		for k, f := range m.basis {
-			out[j.sample.display(f.Name())] = scaling.YScale * floats.Dot(toOriginal[k*q:(k+1)*q], beta)
+		for k, f := range m.Basis {
+			out[j.Sample.Display(f.Name())] = scaling.YScale * floats.Dot(toOriginal[k*q:(k+1)*q], beta)
 		}
 	}
-	for i := range j.sample.t() {
-		for name, v := range j.originalUnits(i, values).values {
+	for i := range j.Sample.T() {
+		for name, v := range j.OriginalUnits(i, values).Values {
 			if out[name] != v {
 				delete(out, name)
 			}
@@ -214,7 +217,7 @@ const noStdErrors = "no standard errors: "
 
 // addStdErrors adds the standard errors to the report, with a warning if they mean
 // less than they seem to.
-func (r *Report) addStdErrors(e *StdErrors, status descent.Status) {
+func addStdErrors(r *summary.Report, e *summary.StdErrors, status descent.Status) {
 	r.StdErrors = e
 	switch {
 	case e == nil:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 )
 
@@ -17,8 +18,8 @@ import (
 func TestStdErrorsAnalytic(t *testing.T) {
 	d := synthetic(50)
 	for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-		r := mustFit(t, d, Options{Standardize: how, Mean: "constant", MeanFit: MeanFree, StdErrors: true,
-			Fix: []Assignment{{"lengthscale", 1e-9, true}, {"noise_variance", 1e-3, true}}}).Report
+		r := mustFit(t, d, problem.Options{Standardize: how, Mean: "constant", MeanFit: problem.MeanFree, StdErrors: true,
+			Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-3, Given: true}}}).Report
 		e := r.StdErrors
 		if e == nil || e.Failure != "" {
 			t.Fatalf("%s: %+v, warnings %q", how, e, r.Warnings)
@@ -56,9 +57,9 @@ func TestStdErrorsAnalytic(t *testing.T) {
 // ties and priors. They have fourth order in the step 0.02 and are accurate to 1e-7
 // (truncation) and 1e-16·100/4e-4 (cancellation), relative to their terms.
 func TestHessian(t *testing.T) {
-	o := Options{Kernel: "rbf(ard) + matern32(ard)", Mean: "linear", MeanFit: MeanFree, StdErrors: true,
-		Ties:   []Tie{{"k2.lengthscale[0]", "k1.lengthscale[0]"}},
-		Priors: []ParameterPrior{{"k1.lengthscale", density(t, "lognormal(0, 0.5)")}, {"k2.lengthscale[2]", density(t, "gamma(3, 2)")}, {"k1.signal_variance", density(t, "halfnormal(1)")}, {"k2.signal_variance", density(t, "halfnormal(1)")}}}
+	o := problem.Options{Kernel: "rbf(ard) + matern32(ard)", Mean: "linear", MeanFit: problem.MeanFree, StdErrors: true,
+		Ties:   []problem.Tie{{Name: "k2.lengthscale[0]", Source: "k1.lengthscale[0]"}},
+		Priors: []problem.ParameterPrior{{Name: "k1.lengthscale", Density: density(t, "lognormal(0, 0.5)")}, {Name: "k2.lengthscale[2]", Density: density(t, "gamma(3, 2)")}, {Name: "k1.signal_variance", Density: density(t, "halfnormal(1)")}, {Name: "k2.signal_variance", Density: density(t, "halfnormal(1)")}}}
 	d := synthetic(60)
 	task := mustPrepare(t, d, o)
 	out := mustFit(t, d, o)
@@ -66,9 +67,9 @@ func TestHessian(t *testing.T) {
 	if e == nil || e.Failure != "" {
 		t.Fatalf("%+v", e)
 	}
-	err := task.Measure(context.Background(), backend, func(p *Parts) error {
-		z := make([]float64, len(task.params.free))
-		for i, q := range task.params.free {
+	err := Measure(context.Background(), task, backend, func(p *Parts) error {
+		z := make([]float64, len(task.Params.Free))
+		for i, q := range task.Params.Free {
 			z[i] = q.Z(out.Report.Parameters[q.Name])
 		}
 		value := func(i, j int, a, b float64) float64 {
@@ -86,7 +87,7 @@ func TestHessian(t *testing.T) {
 		}
 		for a, first := range e.Names {
 			for b, second := range e.Names {
-				i, j := task.params.find(first)[0], task.params.find(second)[0]
+				i, j := task.Params.Find(first)[0], task.Params.Find(second)[0]
 				want := (4*mixed(i, j, 0.01) - mixed(i, j, 0.02)) / 3
 				scale := math.Sqrt(math.Abs(e.Hessian[a][a] * e.Hessian[b][b]))
 				if got := e.Hessian[a][b]; math.Abs(got-want) > 1e-4*(scale+1) || got != e.Hessian[b][a] {
@@ -109,7 +110,7 @@ func TestHessian(t *testing.T) {
 		t.Errorf("tied: %v", e.Log)
 	}
 	// The slope of the first column in original units, by the delta method by hand.
-	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.sample.scalings[0].YScale/task.sample.scalings[0].XScale[0])-1) > 1e-9 {
+	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.Sample.Scalings[0].YScale/task.Sample.Scalings[0].XScale[0])-1) > 1e-9 {
 		t.Errorf("slope's units: ratio %v", ratio)
 	}
 }
@@ -119,8 +120,8 @@ func TestHessian(t *testing.T) {
 func TestStdErrorsFailure(t *testing.T) {
 	d := synthetic(40)
 	// Two variances of which only the sum matters, so that one eigenvalue is 0.
-	o := Options{Kernel: "rbf(lengthscale=1e-9) + matern12(lengthscale=1e-9)", StdErrors: true,
-		Fix: []Assignment{{Name: "k1.lengthscale"}, {Name: "k2.lengthscale"}, {"noise_variance", 1e-3, true}}}
+	o := problem.Options{Kernel: "rbf(lengthscale=1e-9) + matern12(lengthscale=1e-9)", StdErrors: true,
+		Fix: []problem.Assignment{{Name: "k1.lengthscale"}, {Name: "k2.lengthscale"}, {Name: "noise_variance", Value: 1e-3, Given: true}}}
 	r := mustFit(t, d, o).Report
 	if e := r.StdErrors; !strings.Contains(e.Failure, "not positive definite") || e.Log != nil || e.Scaled != nil || len(e.Hessian) != 2 {
 		t.Errorf("%+v", e)
@@ -128,15 +129,15 @@ func TestStdErrorsFailure(t *testing.T) {
 	if !strings.Contains(r.Text(), "no standard errors") || !strings.Contains(strings.Join(r.Warnings, ";"), "no standard errors") {
 		t.Errorf("text\n%s\nwarnings %q", r.Text(), r.Warnings)
 	}
-	all := mustFit(t, d, Options{StdErrors: true, Fix: []Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
+	all := mustFit(t, d, problem.Options{StdErrors: true, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
 	if !strings.Contains(all.StdErrors.Failure, "every parameter") {
 		t.Errorf("%+v", all.StdErrors)
 	}
-	bound := mustFit(t, d, Options{StdErrors: true, Bounds: []Interval{{"signal_variance", 1e-3, 1e-2}}}).Report
+	bound := mustFit(t, d, problem.Options{StdErrors: true, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-3, Hi: 1e-2}}}).Report
 	if e := bound.StdErrors; strings.Join(e.LeftOut, " ") != "signal_variance" || len(e.Log) != 2 {
 		t.Errorf("%+v", e)
 	}
-	early := Options{StdErrors: true, Kernel: "rbf(ard)"}
+	early := problem.Options{StdErrors: true, Kernel: "rbf(ard)"}
 	early.Settings.MaxEvaluations = 3
 	if w := strings.Join(mustFit(t, d, early).Report.Warnings, ";"); !strings.Contains(w, "standard errors") {
 		t.Errorf("warnings %q", w)

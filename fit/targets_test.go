@@ -12,21 +12,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 )
 
 // TestKrigingTargets compares two targets with NumPy's results for each alone.
 func TestKrigingTargets(t *testing.T) {
 	k, o := readKriging(t)
-	d := Data{
+	d := problem.Data{
 		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
 		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = task.Measure(context.Background(), backend, func(p *Parts) error {
+	err = Measure(context.Background(), task, backend, func(p *Parts) error {
 		r, err := p.Evaluate(context.Background())
 		if err != nil {
 			return err
@@ -59,7 +60,7 @@ func TestKrigingTargets(t *testing.T) {
 }
 
 // twoTargets returns two smooth functions of the same inputs in different units.
-func twoTargets(n int) Data {
+func twoTargets(n int) problem.Data {
 	d := synthetic(n)
 	for i := range n {
 		d.Y = append(d.Y, 1e-3*(math.Cos(d.X[3*i]/150)+0.1*(d.X[3*i+2]-288))+1e-4*math.Sin(float64(i*i)))
@@ -74,7 +75,7 @@ func twoTargets(n int) Data {
 
 func TestTargets(t *testing.T) {
 	d := twoTargets(150)
-	o := Options{Kernel: "rbf(ard)", Mean: "linear"}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear"}
 	out := mustFit(t, d, o)
 	r := out.Report
 	if len(r.Targets) != 2 || r.Test != nil || len(r.MeanCoefficients) != 0 {
@@ -90,7 +91,7 @@ func TestTargets(t *testing.T) {
 		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
 		fixed := o
 		for _, name := range r.Names {
-			fixed.Fix = append(fixed.Fix, Assignment{name, r.Parameters[name], true})
+			fixed.Fix = append(fixed.Fix, problem.Assignment{Name: name, Value: r.Parameters[name], Given: true})
 		}
 		alone := mustFit(t, one, fixed)
 		s := alone.Report
@@ -126,7 +127,7 @@ func TestTargets(t *testing.T) {
 // only for parameters that the targets share.
 func TestTargetsLeaveOneOut(t *testing.T) {
 	d := twoTargets(80)
-	o := Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	o := problem.Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
 	r := mustFit(t, d, o).Report
 	if _, ok := r.StdErrors.Original["signal_variance"]; ok || len(r.StdErrors.Original) != 2 || r.StdErrors.Failure != "" {
 		t.Errorf("standard errors %v, failure %q", r.StdErrors.Original, r.StdErrors.Failure)
@@ -137,7 +138,7 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
 		set := o
 		for _, name := range r.Names {
-			set.Set = append(set.Set, Assignment{name, r.Parameters[name], true})
+			set.Set = append(set.Set, problem.Assignment{Name: name, Value: r.Parameters[name], Given: true})
 		}
 		alone := evaluate(t, one, set).Scores.LeaveOneOut
 		nlpd, standardized = nlpd+float64(alone.NLPD)/2, standardized+float64(alone.NLPDStandardized)/2
@@ -149,7 +150,7 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 
 // checkTargetsSaved saves and loads the model and predicts with both, with and
 // without the factor.
-func checkTargetsSaved(t *testing.T, out *Outcome, d Data) {
+func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	predict := func(m *gp.Model) []*gp.Prediction {
 		p, err := m.Condition(context.Background(), backend)
@@ -191,16 +192,16 @@ func TestWithRows(t *testing.T) {
 	for i := range d.N {
 		d.NoiseGroup[i] = [...]string{"a", "b"}[i%2]
 	}
-	o := Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []Assignment{{"lengthscale", 100, true}}}
+	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
 	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
-	task, err := Prepare(d, o, Events{})
+	task, err := Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range task.params.free {
-		o.Set = append(o.Set, Assignment{task.params.free[i].Name, task.params.free[i].Start, true})
+	for i := range task.Params.Free {
+		o.Set = append(o.Set, problem.Assignment{Name: task.Params.Free[i].Name, Value: task.Params.Free[i].Start, Given: true})
 	}
-	part := Data{N: len(rows), D: 3, FeatureNames: d.FeatureNames, TargetNames: d.TargetNames, NoiseGroupColumn: "lab"}
+	part := problem.Data{N: len(rows), D: 3, FeatureNames: d.FeatureNames, TargetNames: d.TargetNames, NoiseGroupColumn: "lab"}
 	for k := range 2 {
 		for _, i := range rows {
 			part.Y = append(part.Y, d.Y[k*d.N+i])
@@ -210,7 +211,7 @@ func TestWithRows(t *testing.T) {
 		part.X = append(part.X, d.X[3*i:3*i+3]...)
 		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
 	}
-	sub, err := task.on(task.sample.withRows(rows)).Evaluate(context.Background(), backend, nil)
+	sub, err := Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,21 +223,21 @@ func TestWithRows(t *testing.T) {
 
 func TestTargetErrors(t *testing.T) {
 	for what, c := range map[string]struct {
-		change func(d *Data)
-		o      Options
+		change func(d *problem.Data)
+		o      problem.Options
 		word   string
 	}{
-		"short":    {func(d *Data) { d.Y = d.Y[1:] }, Options{}, "99 target values for 50 rows"},
-		"one name": {func(d *Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, Options{}, "target values"},
-		"free":     {func(*Data) {}, Options{Mean: "constant", MeanFit: MeanFree}, "cannot be set, fixed, bounded or free"},
-		"named":    {func(*Data) {}, Options{Mean: "constant", Fix: []Assignment{{"mean_constant", 1, true}}}, "cannot be set"},
-		"known":    {func(d *Data) { d.NoiseVariance = make([]float64, 50) }, Options{}, "cannot be combined with several"},
+		"short":    {func(d *problem.Data) { d.Y = d.Y[1:] }, problem.Options{}, "99 target values for 50 rows"},
+		"one name": {func(d *problem.Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, problem.Options{}, "target values"},
+		"free":     {func(*problem.Data) {}, problem.Options{Mean: "constant", MeanFit: problem.MeanFree}, "cannot be set, fixed, bounded or free"},
+		"named":    {func(*problem.Data) {}, problem.Options{Mean: "constant", Fix: []problem.Assignment{{Name: "mean_constant", Value: 1, Given: true}}}, "cannot be set"},
+		"known":    {func(d *problem.Data) { d.NoiseVariance = make([]float64, 50) }, problem.Options{}, "cannot be combined with several"},
 	} {
 		d := twoTargets(50)
 		c.change(&d)
-		_, err := Prepare(d, c.o, Events{})
-		var de *DataError
-		var oe *OptionError
+		_, err := Prepare(d, c.o, problem.Events{})
+		var de *problem.DataError
+		var oe *problem.OptionError
 		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}
@@ -245,11 +246,11 @@ func TestTargetErrors(t *testing.T) {
 	for i := range 50 {
 		d.Y[50+i] = 7
 	}
-	task, err := Prepare(d, Options{}, Events{})
+	task, err := Prepare(d, problem.Options{}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := task.Fit(context.Background(), backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
+	if _, err := Run(context.Background(), task, backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
 		t.Errorf("error %v, want one about volt", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/textbook"
+	"gpfit/fit/problem"
 )
 
 // TestTextbook fits by another method on another device. The likelihood, the optimum
@@ -15,17 +16,17 @@ import (
 // errors.
 func TestTextbook(t *testing.T) {
 	ctx, d := context.Background(), synthetic(60)
-	o := Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
 	backends, choice, err := device.Dispatch(ctx, device.Request{}, []device.Driver{textbook.Driver{}}, textbook.Method{})
 	if err != nil || choice.Device != "textbook" {
 		t.Fatalf("choice %+v, error %v", choice, err)
 	}
 	want, wantStart := mustFit(t, d, o), evaluate(t, d, o)
-	start, err := mustPrepare(t, d, o).Evaluate(ctx, backends[0], nil)
+	start, err := Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := mustPrepare(t, d, o).Fit(ctx, backends...)
+	got, err := Run(ctx, mustPrepare(t, d, o), backends...)
 	if err != nil {
 		t.Fatal(err)
 	}

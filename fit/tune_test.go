@@ -15,14 +15,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/tuning"
 )
 
 // smooth returns n rows of four features, the last of which has no effect.
-func smooth(n int) Data {
+func smooth(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(5, 6))
-	d := Data{N: n, D: 4, FeatureNames: []string{"a", "b", "c", "d"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 4, FeatureNames: []string{"a", "b", "c", "d"}, TargetName: "y"}
 	for range n {
 		var x [4]float64
 		for i := range x {
@@ -37,11 +40,11 @@ func smooth(n int) Data {
 // TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the
 // plain fit, by the same criteria, with fewer evaluations at full size.
 func TestCoarseReachesTheOptimum(t *testing.T) {
-	for name, o := range map[string]Options{
+	for name, o := range map[string]problem.Options{
 		"plain":  {},
 		"mean":   {Mean: "linear"},
-		"fixed":  {Fix: []Assignment{{Name: "noise_variance", Value: 0.02, Given: true}, {Name: "lengthscale[2]"}}},
-		"bounds": {Bounds: []Interval{{"lengthscale", 0.1, 2}}},
+		"fixed":  {Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.02, Given: true}, {Name: "lengthscale[2]"}}},
+		"bounds": {Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.1, Hi: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 800
@@ -80,15 +83,15 @@ func TestCoarseOfEveryKind(t *testing.T) {
 	rows.NoiseGroup, rows.NoiseGroupColumn = nil, ""
 	rows.NoiseColumn = "variance"
 	for name, c := range map[string]struct {
-		data Data
-		o    Options
+		data problem.Data
+		o    problem.Options
 	}{
-		"groups":   {twoLabs(300), Options{}},
-		"rows":     {rows, Options{}},
-		"prior":    {synthetic(300), Options{Priors: []ParameterPrior{{"lengthscale", density(t, "lognormal(0, 1)")}}}},
-		"loo":      {synthetic(300), Options{Objective: LOO}},
-		"basis":    {synthetic(300), Options{Mean: "linear + bumps(5, dims=0)"}},
-		"restarts": {twoLabs(300), Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
+		"groups":   {twoLabs(300), problem.Options{}},
+		"rows":     {rows, problem.Options{}},
+		"prior":    {synthetic(300), problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}}},
+		"loo":      {synthetic(300), problem.Options{Objective: problem.LOO}},
+		"basis":    {synthetic(300), problem.Options{Mean: "linear + bumps(5, dims=0)"}},
+		"restarts": {twoLabs(300), problem.Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.o
@@ -105,7 +108,7 @@ func TestCoarseOfEveryKind(t *testing.T) {
 }
 
 // checkPath checks that the path ends at the result and that its evaluations add up.
-func checkPath(t *testing.T, r Report) {
+func checkPath(t *testing.T, r summary.Report) {
 	t.Helper()
 	value, gradient := 0, 0
 	for _, s := range r.Path {
@@ -134,23 +137,23 @@ func checkPath(t *testing.T, r Report) {
 // rows has few.
 func TestSubsets(t *testing.T) {
 	d := synthetic(90)
-	task := mustPrepare(t, d, Options{Kernel: "rbf(ard)", Mean: "linear"})
-	if m := task.on(task.sample.withRows([]int{1, 4, 9, 40, 89})); m.N() != 5 || m.D() != task.D() {
+	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear"})
+	if m := task.On(task.Sample.WithRows([]int{1, 4, 9, 40, 89})); m.N() != 5 || m.D() != task.D() {
 		t.Fatalf("%d rows, %d columns", m.N(), m.D())
 	}
 	rows := make([]int, 90)
 	for i := range rows {
 		rows[i] = i
 	}
-	all, err := task.on(task.sample.withRows(rows)).Evaluate(context.Background(), backend, nil)
+	all, err := Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := task.Evaluate(context.Background(), backend, nil)
+	whole, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
 	}
-	if _, err := Prepare(smooth(20), Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, Events{}); err == nil {
+	if _, err := Prepare(smooth(20), problem.Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{}); err == nil {
 		t.Error("option coarse maybe was taken")
 	}
 }
@@ -159,20 +162,20 @@ func TestSubsets(t *testing.T) {
 // proportion to the spread of their columns and to the root of a large signal variance.
 func TestLimits(t *testing.T) {
 	d := smooth(50)
-	task := mustPrepare(t, d, Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []Assignment{{Name: "k1.lengthscale[1]"}}})
+	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []problem.Assignment{{Name: "k1.lengthscale[1]"}}})
 	for _, factor := range []float64{0.1, 9} {
-		z := task.params.start()
-		for i, q := range task.params.free {
-			if strings.HasSuffix(q.indexed, "signal_variance") {
-				z[i] = q.Z(factor / 2 * task.model.targetVariance(task.sample))
+		z := task.Params.Start()
+		for i, q := range task.Params.Free {
+			if strings.HasSuffix(q.Indexed, "signal_variance") {
+				z[i] = q.Z(factor / 2 * task.Model.TargetVariance(task.Sample))
 			}
 		}
-		limits := (&workplace{job: task}).Limits(z)
-		for i, p := range task.params.free {
+		limits := (&tuning.Workplace{Job: task}).Limits(z)
+		for i, p := range task.Params.Free {
 			want := math.Inf(1)
 			if p.Group == "k1.lengthscale" {
 				c := task.Program().Params[0].Dims[i]
-				want = cutLengthscale + 0.5*math.Log(meanSquare(task.sample.points.Column(c))*max(1, factor))
+				want = problem.CutLengthscale + 0.5*math.Log(problem.MeanSquare(task.Sample.Points.Column(c))*max(1, factor))
 			}
 			if !(limits[i] == want || math.Abs(limits[i]-want) < 1e-12) {
 				t.Errorf("%s: %v, want %v", p.Name, limits[i], want)
@@ -183,9 +186,9 @@ func TestLimits(t *testing.T) {
 
 // twoOptima returns a target with a smooth and a rough explanation: a slow wave with
 // a fast ripple, in few points.
-func twoOptima(n int) Data {
+func twoOptima(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(1, 9))
-	d := Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range n {
 		x := float64(i) / float64(n)
 		d.X = append(d.X, x)
@@ -200,7 +203,7 @@ func twoOptima(n int) Data {
 func TestRestartsListOptima(t *testing.T) {
 	for _, c := range []hyperopt.Coarse{hyperopt.CoarseAuto, hyperopt.CoarseOff} {
 		d := twoOptima(240)
-		o := Options{Settings: hyperopt.Settings{Coarse: c, Restarts: 4, Seed: 2}}
+		o := problem.Options{Settings: hyperopt.Settings{Coarse: c, Restarts: 4, Seed: 2}}
 		r := mustFit(t, d, o).Report
 		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Dropped || math.Abs(r.Optima[0].Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 			t.Fatalf("%s: optima %+v, NLML %v", c, r.Optima, r.NLML)
@@ -218,9 +221,9 @@ func TestRestartsListOptima(t *testing.T) {
 			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
 				t.Errorf("%s: optima not in order", c)
 			}
-			again := Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
+			again := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
 			for name, v := range opt.Parameters {
-				again.Set = append(again.Set, Assignment{name, v, true})
+				again.Set = append(again.Set, problem.Assignment{Name: name, Value: v, Given: true})
 			}
 			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > hyperopt.DefaultToleranceNats {
 				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.Objective, there.NLML)
@@ -238,7 +241,7 @@ func TestRestartsListOptima(t *testing.T) {
 // starts that all run to their end over all rows.
 func TestHalves(t *testing.T) {
 	d := smooth(300)
-	o := Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
+	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
 	plain := mustFit(t, d, o).Report
@@ -271,7 +274,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 		d.X[i*d.D] = 0
 	}
 	d.X[0] = 1 // only this row determines the slope; a half without it does not
-	o := Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
+	o := problem.Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
 	// A race gives up what it can improve by less than a quarter of a nat.
@@ -283,7 +286,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 // TestFitsRepeat checks that the same fit has the same bits, on one or more backends.
 func TestFitsRepeat(t *testing.T) {
 	d := smooth(260)
-	for _, o := range []Options{
+	for _, o := range []problem.Options{
 		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 2}},
 		{Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 60}},
@@ -293,7 +296,7 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out, err := mustPrepare(t, d, o).Fit(context.Background(), backend, backend)
+		out, err := Run(context.Background(), mustPrepare(t, d, o), backend, backend)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,9 +312,9 @@ func TestFitsRepeat(t *testing.T) {
 // accuracy.
 func TestMethodsAgree(t *testing.T) {
 	d := synthetic(120)
-	want := mustFit(t, d, Options{}).Report.NLML
+	want := mustFit(t, d, problem.Options{}).Report.NLML
 	for _, m := range descent.Methods() {
-		r := mustFit(t, d, Options{Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
+		r := mustFit(t, d, problem.Options{Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
 		if math.Abs(r.NLML-want) > 1e-3 {
 			t.Errorf("%s: NLML %v, want %v (%s)", m.Name(), r.NLML, want, r.Status)
 		}

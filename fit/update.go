@@ -2,75 +2,14 @@ package fit
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
 
-	"gpfit/gp"
+	"gpfit/fit/summary"
 )
-
-// Limits of a model that needs no new parameters. A deviance with a smaller two-sided
-// p-value comes by chance once in a thousand updates. With half as many rows again, the
-// standard errors of the parameters are smaller by a fifth.
-const (
-	leastPValue = 1e-3
-	mostGrowth  = 1.5
-)
-
-// NewUpdateReport reports the step from a model to the one with more rows.
-func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, error) {
-	record, err := ReadRecord(before.Record)
-	if err != nil {
-		return nil, err
-	}
-	r := &UpdateReport{
-		Type: "update", SchemaVersion: SchemaVersion, N: after.N(), Added: after.N() - before.N(), Extended: e.Extended,
-		NLMLBefore: before.NLML, NLML: after.NLML, Advice: []string{}, Warnings: []string{},
-	}
-	if record != nil && record.Report != nil {
-		r.Tuned = record.Report.N
-		for _, u := range record.Updates {
-			if u.Retuned {
-				r.Tuned = u.N
-			}
-		}
-	}
-	r.NewRows = e.Targets
-	for _, s := range r.NewRows {
-		if s.PValue < leastPValue {
-			size := "larger"
-			if s.Deviance < float64(r.Added) {
-				size = "smaller"
-			}
-			r.Advice = append(r.Advice, fmt.Sprintf("the errors of the new rows of %s are %s than the model expects: the deviance is %.3g, where %d is expected (p = %.2g)", s.Name, size, s.Deviance, r.Added, s.PValue))
-		}
-	}
-	if r.Tuned > 0 && float64(r.N) > mostGrowth*float64(r.Tuned) {
-		r.Advice = append(r.Advice, fmt.Sprintf("the parameters were tuned on %d rows, and the model has %d now", r.Tuned, r.N))
-	}
-	return r, nil
-}
-
-// UpdatedRecord returns the record of a model after an update: the one of the fit, with
-// the report of the update.
-func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, error) {
-	record, err := ReadRecord(before)
-	if err != nil {
-		return nil, err
-	}
-	if record == nil {
-		record = &ModelRecord{SchemaVersion: SchemaVersion}
-	}
-	record.Updates = append(record.Updates, *r)
-	record.Text = strings.TrimSuffix(record.Text, "\n") + "\n\n" + r.Text()
-	return json.MarshalIndent(record, "", "  ")
-}
 
 // UpdatedRecord returns the record of the outcome with the updates of another one, which
 // its rows went through.
 func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error) {
-	history, err := ReadRecord(updated)
+	history, err := summary.ReadRecord(updated)
 	if err != nil {
 		return nil, err
 	}
@@ -79,92 +18,4 @@ func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error
 		return nil, err
 	}
 	return o.Model.Record, nil
-}
-
-// Text returns the report as text for people.
-func (r *UpdateReport) Text() string {
-	var b strings.Builder
-	how := "all of the factor was computed"
-	if r.Extended {
-		how = "the factor was extended"
-	}
-	fmt.Fprintf(&b, "%-22s %d new rows, %d in all, on %s; %s\n", "update", r.Added, r.N, r.Device, how)
-	fmt.Fprintf(&b, "%-22s %14.6f, with the new rows %.6f\n", "NLML", r.NLMLBefore, r.NLML)
-	for _, s := range r.NewRows {
-		name := ""
-		if len(r.NewRows) > 1 {
-			name = " of " + s.Name
-		}
-		fmt.Fprintf(&b, "\nnew rows%s, predicted before they were added\n", name)
-		fmt.Fprintf(&b, "%-22s %14.6g\n", "  RMSE", s.RMSE)
-		fmt.Fprintf(&b, "%-22s %14.6g\n", "  NLPD", s.NLPD)
-		fmt.Fprintf(&b, "%-22s %13.1f %%\n", "  in the 95 % interval", 100*s.Coverage95)
-		fmt.Fprintf(&b, "%-22s %14.6g   %d expected, p = %.2g\n", "  deviance", s.Deviance, r.Added, s.PValue)
-	}
-	switch {
-	case len(r.Advice) == 0 && r.Retuned:
-		fmt.Fprintf(&b, "\n%-22s the parameters were tuned again, as requested\n", "parameters")
-	case len(r.Advice) == 0:
-		fmt.Fprintf(&b, "\n%-22s the new rows are what the model expects: there is no need to tune again\n", "parameters")
-	case r.Retuned:
-		fmt.Fprintf(&b, "\n%-22s tuned again: %s\n", "parameters", strings.Join(r.Advice, "; "))
-	default:
-		fmt.Fprintf(&b, "\n%-22s tune again (gpfit update with retune): %s\n", "parameters", strings.Join(r.Advice, "; "))
-	}
-	fmt.Fprintf(&b, "%-22s %.2f\n", "seconds", r.Seconds)
-	if r.Fit != nil {
-		b.WriteString("\n" + r.Fit.Text())
-	}
-	return b.String()
-}
-
-// TrainingData returns the training rows of a model as the data of a fit. Features that
-// the model does not use are zero. It returns a [*DataError] if the model does not hold
-// what is known about the noise of its rows.
-func TrainingData(m *gp.Model) (Data, error) {
-	n, all, d := m.N(), len(m.FeatureNames), len(m.Columns)
-	data := Data{
-		X: make([]float64, n*all), Y: m.Y, N: n, D: all, FeatureNames: m.FeatureNames, TargetName: m.TargetName, Encoding: m.Encoding,
-		NoiseColumn: m.Noise.Column, NoiseGroupColumn: m.Noise.GroupColumn,
-	}
-	for i := range n {
-		for q, c := range m.Columns {
-			data.X[i*all+c] = m.X[i*d+q]
-		}
-	}
-	if len(m.Targets) > 0 {
-		data.TargetName, data.TargetNames = "", m.TargetNames()
-	}
-	for _, row := range m.Rows {
-		data.Row = append(data.Row, int(row))
-	}
-	return data, data.addTrainNoise(m)
-}
-
-// addTrainNoise finds the known variances or the groups of the training rows of a model,
-// which holds only the sums of known and estimated variances.
-func (d *Data) addTrainNoise(m *gp.Model) error {
-	switch {
-	case m.Noise.Column != "" && m.Noise.GroupColumn != "":
-		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, starting from this model"}
-	case m.Noise.Column != "":
-		square := m.Scaling.YScale * m.Scaling.YScale
-		for _, v := range m.TrainNoise {
-			d.NoiseVariance = append(d.NoiseVariance, math.Max(v-m.NoiseVariance, 0)*square)
-		}
-	case m.Noise.GroupColumn != "":
-		sorted := slices.Clone(m.Noise.Variances)
-		slices.Sort(sorted)
-		if len(slices.Compact(sorted)) < len(m.Noise.Labels) {
-			return &DataError{"two noise groups of the model have the same variance, and it does not hold the groups of its rows: fit the whole table again, starting from this model"}
-		}
-		for i, v := range m.TrainNoise {
-			k := slices.Index(m.Noise.Variances, v)
-			if k < 0 {
-				return &DataError{fmt.Sprintf("the noise variance of training row %d belongs to no group of the model", i)}
-			}
-			d.NoiseGroup = append(d.NoiseGroup, m.Noise.Labels[k])
-		}
-	}
-	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 )
 
@@ -27,18 +29,18 @@ func TestTrainingData(t *testing.T) {
 	for i := range 60 {
 		several.Y = append(several.Y, several.Y[i]+float64(i%5))
 	}
-	for name, d := range map[string]Data{"plain": plain, "known": known, "groups": groups, "targets": several} {
+	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several} {
 		d.Test = make([]bool, 60)
 		d.Test[7] = true
-		first := mustFit(t, d, Options{Mean: "constant"})
-		data, err := TrainingData(modelOf(t, first))
+		first := mustFit(t, d, problem.Options{Mean: "constant"})
+		data, err := problem.TrainingData(modelOf(t, first))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if data.N != 59 || data.Row[7] != 8 {
 			t.Errorf("%s: %d rows, %v", name, data.N, data.Row)
 		}
-		again, err := mustPrepare(t, data, Options{From: first.Model}).Evaluate(context.Background(), backend, nil)
+		again, err := Evaluate(context.Background(), mustPrepare(t, data, problem.Options{From: first.Model}), backend, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -48,9 +50,9 @@ func TestTrainingData(t *testing.T) {
 	}
 	both := known
 	both.NoiseGroup = groups.NoiseGroup
-	m := modelOf(t, mustFit(t, both, Options{}))
-	var de *DataError
-	if _, err := TrainingData(m); !errors.As(err, &de) || !strings.Contains(err.Error(), "starting from this model") {
+	m := modelOf(t, mustFit(t, both, problem.Options{}))
+	var de *problem.DataError
+	if _, err := problem.TrainingData(m); !errors.As(err, &de) || !strings.Contains(err.Error(), "starting from this model") {
 		t.Errorf("known noise and groups: %v", err)
 	}
 }
@@ -59,7 +61,7 @@ func TestTrainingData(t *testing.T) {
 // for large errors, small errors and many rows.
 func TestUpdateReport(t *testing.T) {
 	all := synthetic(300)
-	m := modelOf(t, mustFit(t, firstRowsOf(all, 150), Options{Kernel: "rbf(ard)"}))
+	m := modelOf(t, mustFit(t, firstRowsOf(all, 150), problem.Options{Kernel: "rbf(ard)"}))
 	advice := func(first, last int, shift func(i int) float64) string {
 		add := gp.Addition{X: all.X[3*first : 3*last], N: last - first}
 		for i := first; i < last; i++ {
@@ -70,7 +72,7 @@ func TestUpdateReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		r, err := NewUpdateReport(m, p.Model(), e)
+		r, err := summary.NewUpdateReport(m, p.Model(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

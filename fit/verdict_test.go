@@ -4,6 +4,9 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 )
 
 // TestCalibration compares the verdicts with the sums of binomial probabilities.
@@ -18,17 +21,17 @@ func TestCalibration(t *testing.T) {
 		}
 		return sum
 	}
-	seen := map[Calibration]bool{}
+	seen := map[summary.Calibration]bool{}
 	for _, n := range []int{1, 2, 10, 52, 103, 104, 1000} {
 		for k := range n + 1 {
-			want := Calibration("")
+			want := summary.Calibration("")
 			if tail(n, 0, k) < 0.005 {
-				want = Overconfident
+				want = summary.Overconfident
 			} else if tail(n, k, n) < 0.005 {
-				want = Underconfident
+				want = summary.Underconfident
 			}
 			seen[want] = true
-			if got := NewCalibration(float64(k)/float64(n), n); got != want {
+			if got := summary.NewCalibration(float64(k)/float64(n), n); got != want {
 				t.Errorf("%d of %d rows: %q, want %q", k, n, got, want)
 			}
 		}
@@ -36,7 +39,7 @@ func TestCalibration(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("verdicts %v", seen)
 	}
-	if NewCalibration(0, 0) != "" {
+	if summary.NewCalibration(0, 0) != "" {
 		t.Error("a verdict without rows")
 	}
 }
@@ -44,15 +47,15 @@ func TestCalibration(t *testing.T) {
 // TestVerdict checks that a report judges intervals that are far too narrow or too wide,
 // and says nothing about good ones.
 func TestVerdict(t *testing.T) {
-	for noise, want := range map[float64]Calibration{1e-6: Overconfident, 30: Underconfident, 0: ""} {
+	for noise, want := range map[float64]summary.Calibration{1e-6: summary.Overconfident, 30: summary.Underconfident, 0: ""} {
 		d := synthetic(400)
 		d.Test = make([]bool, d.N)
 		for i := range d.Test {
 			d.Test[i] = i%2 == 1
 		}
-		o := Options{Kernel: "rbf(ard)"}
+		o := problem.Options{Kernel: "rbf(ard)"}
 		if noise > 0 {
-			o.Fix = []Assignment{{"noise_variance", noise, true}, {"lengthscale", 3, true}}
+			o.Fix = []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}
 		}
 		r := mustFit(t, d, o).Report
 		line := "the 95 % interval covers "
@@ -60,7 +63,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("noise variance %v: %.3f of %d rows covered, %q, %q", noise, r.Test.Coverage95, r.Test.N, r.Test.Calibration, r.Test.Verdict)
 		}
 		job := mustPrepare(t, d, o)
-		cv, err := job.CrossValidate(t.Context(), backend, r.Parameters, CrossValidation{Folds: 4})
+		cv, err := CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,14 +13,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 )
 
 // quadratics returns a table without noise in its inputs, whose target is a quadratic form.
-func quadratics(n int) Data {
+func quadratics(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(8, 2))
-	d := Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for range n {
 		a, b := rng.NormFloat64(), rng.NormFloat64()
 		d.X = append(d.X, a, b)
@@ -31,7 +32,7 @@ func quadratics(n int) Data {
 
 // primal is the Bayesian regression on a², √2·ab and b²: R&W (2006), section 2.1.2 and
 // eq. 2.11. It returns the negative log evidence and the mean at the rows.
-func primal(t *testing.T, d Data, variance, noise float64) (nlml float64, mean []float64) {
+func primal(t *testing.T, d problem.Data, variance, noise float64) (nlml float64, mean []float64) {
 	t.Helper()
 	phi := mat.NewDense(d.N, 3, nil)
 	for i := range d.N {
@@ -67,16 +68,16 @@ func TestZeroOffset(t *testing.T) {
 	const variance, noise, tol = 0.7, 0.05, 1e-10
 	d := quadratics(60)
 	want, mean := primal(t, d, variance, noise)
-	at := func(more ...Assignment) Options {
-		return Options{Kernel: "poly(2)", Standardize: gp.StandardizeNone, Fix: append(more,
-			Assignment{"signal_variance", variance, true}, Assignment{graph.NoiseVariance, noise, true})}
+	at := func(more ...problem.Assignment) problem.Options {
+		return problem.Options{Kernel: "poly(2)", Standardize: gp.StandardizeNone, Fix: append(more,
+			problem.Assignment{Name: "signal_variance", Value: variance, Given: true}, problem.Assignment{Name: graph.NoiseVariance, Value: noise, Given: true})}
 	}
-	fixed := at(Assignment{"offset", 0, true})
+	fixed := at(problem.Assignment{Name: "offset", Value: 0, Given: true})
 	text := at()
 	text.Kernel = "poly(2, offset=0)"
 	formula := at()
 	formula.Kernel = "formula(dot^2)"
-	for _, o := range []Options{fixed, text, formula} {
+	for _, o := range []problem.Options{fixed, text, formula} {
 		out := mustFit(t, d, o)
 		if r := out.Report; math.Abs(r.NLML-want) > tol*math.Abs(want) {
 			t.Errorf("%s: NLML %v, by regression on features %v", r.Kernel, r.NLML, want)
@@ -118,8 +119,8 @@ func TestZeroOffset(t *testing.T) {
 		t.Errorf("the text lacks the constant:\n%s", line)
 	}
 	// The gradient by the other parameters, against differences of the evidence by features.
-	r := evaluate(t, d, Options{Kernel: "poly(2, offset=0)", Standardize: gp.StandardizeNone,
-		Set: []Assignment{{"signal_variance", variance, true}, {graph.NoiseVariance, noise, true}}})
+	r := evaluate(t, d, problem.Options{Kernel: "poly(2, offset=0)", Standardize: gp.StandardizeNone,
+		Set: []problem.Assignment{{Name: "signal_variance", Value: variance, Given: true}, {Name: graph.NoiseVariance, Value: noise, Given: true}}})
 	const h = 1e-5
 	for name, f := range map[string]func(h float64) float64{
 		"signal_variance":   func(h float64) float64 { v, _ := primal(t, d, variance*math.Exp(h), noise); return v },
@@ -135,16 +136,16 @@ func TestZeroOffset(t *testing.T) {
 // TestZeroOffsetFrom fits from a model whose offset is the constant 0.
 func TestZeroOffsetFrom(t *testing.T) {
 	d := quadratics(40)
-	m := modelOf(t, mustFit(t, d, Options{Kernel: "poly(2) + rbf", Fix: []Assignment{{"k1.offset", 0, true}}}))
-	again := mustPrepare(t, d, Options{From: m})
-	if again.Kernel() != "poly(2, offset=0) + rbf" || len(again.params.warnings) > 0 {
-		t.Errorf("kernel %s, warnings %v", again.Kernel(), again.params.warnings)
+	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "poly(2) + rbf", Fix: []problem.Assignment{{Name: "k1.offset", Value: 0, Given: true}}}))
+	again := mustPrepare(t, d, problem.Options{From: m})
+	if again.Kernel() != "poly(2, offset=0) + rbf" || len(again.Params.Warnings) > 0 {
+		t.Errorf("kernel %s, warnings %v", again.Kernel(), again.Params.Warnings)
 	}
-	free := mustPrepare(t, d, Options{From: m, Kernel: "poly(2) + rbf"})
-	if w := strings.Join(free.params.warnings, "; "); !strings.Contains(w, "no value of k1.offset") {
+	free := mustPrepare(t, d, problem.Options{From: m, Kernel: "poly(2) + rbf"})
+	if w := strings.Join(free.Params.Warnings, "; "); !strings.Contains(w, "no value of k1.offset") {
 		t.Errorf("warnings %q", w)
 	}
-	if fixed := mustPrepare(t, d, Options{Kernel: "poly(2, offset=0)", Fix: []Assignment{{Name: "offset"}}}); fixed.Kernel() != "poly(2, offset=0)" {
+	if fixed := mustPrepare(t, d, problem.Options{Kernel: "poly(2, offset=0)", Fix: []problem.Assignment{{Name: "offset"}}}); fixed.Kernel() != "poly(2, offset=0)" {
 		t.Errorf("kernel %s", fixed.Kernel())
 	}
 }
@@ -152,16 +153,16 @@ func TestZeroOffsetFrom(t *testing.T) {
 // TestZeroOffsetErrors checks that only a fixed offset may be 0.
 func TestZeroOffsetErrors(t *testing.T) {
 	d := quadratics(20)
-	zero := []Assignment{{"offset", 0, true}}
-	for word, o := range map[string]Options{
+	zero := []problem.Assignment{{Name: "offset", Value: 0, Given: true}}
+	for word, o := range map[string]problem.Options{
 		"option set offset=0: a free offset cannot start at 0, because a fit varies its logarithm: option fix offset=0, or offset=0 in the kernel, makes it a constant": {Kernel: "poly(2)", Set: zero},
-		"option set offset: offset is the constant 0 of the kernel": {Kernel: "poly(2, offset=0)", Set: []Assignment{{"offset", 2, true}}},
-		"option bounds offset: offset is the constant 0":            {Kernel: "poly(2)", Fix: zero, Bounds: []Interval{{"offset", 1, 2}}},
-		"option prior offset: offset is the constant 0":             {Kernel: "poly(2)", Fix: zero, Priors: []ParameterPrior{{"offset", density(t, "gamma(2, 3)")}}},
-		"option tie k1.offset: k1.offset is the constant 0":         {Kernel: "poly(2) + poly(3)", Fix: []Assignment{{"k1.offset", 0, true}}, Ties: []Tie{{"k2.offset", "k1.offset"}}},
+		"option set offset: offset is the constant 0 of the kernel": {Kernel: "poly(2, offset=0)", Set: []problem.Assignment{{Name: "offset", Value: 2, Given: true}}},
+		"option bounds offset: offset is the constant 0":            {Kernel: "poly(2)", Fix: zero, Bounds: []problem.Interval{{Name: "offset", Lo: 1, Hi: 2}}},
+		"option prior offset: offset is the constant 0":             {Kernel: "poly(2)", Fix: zero, Priors: []problem.ParameterPrior{{Name: "offset", Density: density(t, "gamma(2, 3)")}}},
+		"option tie k1.offset: k1.offset is the constant 0":         {Kernel: "poly(2) + poly(3)", Fix: []problem.Assignment{{Name: "k1.offset", Value: 0, Given: true}}, Ties: []problem.Tie{{Name: "k2.offset", Source: "k1.offset"}}},
 		"option fix offset: there is no such parameter":             {Kernel: "rbf", Fix: zero},
-		"option fix signal_variance=0: must be a positive number":   {Kernel: "poly(2)", Fix: []Assignment{{"signal_variance", 0, true}}},
-		"option fix alpha=0: must be a positive number":             {Kernel: "rq", Fix: []Assignment{{"alpha", 0, true}}},
+		"option fix signal_variance=0: must be a positive number":   {Kernel: "poly(2)", Fix: []problem.Assignment{{Name: "signal_variance", Value: 0, Given: true}}},
+		"option fix alpha=0: must be a positive number":             {Kernel: "rq", Fix: []problem.Assignment{{Name: "alpha", Value: 0, Given: true}}},
 	} {
 		wantOption(t, d, o, word)
 	}

@@ -9,6 +9,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
@@ -17,11 +18,11 @@ import (
 // means and standard deviations, gradients, and all rows together.
 func ExamplePosterior() {
 	ctx := context.Background()
-	data := fit.Data{N: 9, D: 1}
+	data := problem.Data{N: 9, D: 1}
 	for i := range data.N {
 		data.X, data.Y = append(data.X, float64(i)), append(data.Y, float64(i*i))
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: "poly(2)"}, fit.Events{})
+	job, err := fit.Prepare(data, problem.Options{Kernel: "poly(2)"}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func ExamplePosterior() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	outcome, err := job.Fit(ctx, backend)
+	outcome, err := fit.Run(ctx, job, backend)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -74,7 +74,7 @@ type Model struct {
 	// Rows holds the row numbers, from 0, of the training rows in their table, as
 	// integers in float64; nil if they are all of its rows.
 	Rows []float64 `json:"-"`
-	// Record says how the model was fitted, as JSON; see fit.ModelRecord. It is nil if that
+	// Record says how the model was fitted, as JSON; see summary.ModelRecord. It is nil if that
 	// is unknown.
 	Record json.RawMessage `json:"-"`
 	// Kernels are the custom kernels that Kernel names; a model file stores only

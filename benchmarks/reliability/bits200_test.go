@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 )
 
@@ -262,11 +264,11 @@ func Test200Bits(t *testing.T) {
 	seeds := seeds200(t)
 	for _, seed := range seeds {
 		family, data, o := problem200(seed)
-		job, err := fit.Prepare(data, o, fit.Events{})
+		job, err := fit.Prepare(data, o, problem.Events{})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		r, err := job.Evaluate(context.Background(), b, nil)
+		r, err := fit.Evaluate(context.Background(), job, b, nil)
 		if err != nil {
 			t.Fatalf("seed %d, n %d, %s: %v", seed, data.N, family, err)
 		}
@@ -321,28 +323,28 @@ func seeds200(t *testing.T) []uint64 {
 
 // warnsOf reports whether a report warns of rounding errors of the derivative by a
 // parameter.
-func warnsOf(r *fit.Report, name string) bool {
+func warnsOf(r *summary.Report, name string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool {
 		return strings.Contains(w, "rounding leaves few digits of the gradient") && strings.Contains(w, name)
 	})
 }
 
 // problem200 returns a problem with one lengthscale and noise from 1e-13 to 1.
-func problem200(seed uint64) (family string, data fit.Data, o fit.Options) {
+func problem200(seed uint64) (family string, data problem.Data, o problem.Options) {
 	rng := rand.New(rand.NewPCG(seed, 200))
 	n, d := 5+rng.IntN(90), 1+rng.IntN(6)
 	family = pick(rng, "rbf", "matern12", "matern32", "matern52", "linear")
-	data = fit.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f"}[:d]}
+	data = problem.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f"}[:d]}
 	for range n * d {
 		data.X = append(data.X, rng.NormFloat64())
 	}
 	for i := range n {
 		data.Y = append(data.Y, math.Sin(data.X[i*d])+0.1*rng.NormFloat64())
 	}
-	o = fit.Options{Kernel: family, Standardize: gp.StandardizeNone}
-	o.Set = []fit.Assignment{{Name: "noise_variance", Value: math.Pow(10, -13*rng.Float64()), Given: true}}
+	o = problem.Options{Kernel: family, Standardize: gp.StandardizeNone}
+	o.Set = []problem.Assignment{{Name: "noise_variance", Value: math.Pow(10, -13*rng.Float64()), Given: true}}
 	if family != "linear" {
-		o.Set = append(o.Set, fit.Assignment{Name: "lengthscale", Value: math.Pow(10, 1.5*rng.Float64()-0.5), Given: true})
+		o.Set = append(o.Set, problem.Assignment{Name: "lengthscale", Value: math.Pow(10, 1.5*rng.Float64()-0.5), Given: true})
 	}
 	return family, data, o
 }

@@ -17,6 +17,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt/descent"
 )
@@ -72,16 +74,16 @@ func (p *trial) run(b device.Backend) (o outcome) {
 		}
 	}()
 	ctx := context.Background()
-	job, err := fit.Prepare(p.data, p.opts, fit.Events{})
+	job, err := fit.Prepare(p.data, p.opts, problem.Events{})
 	if err != nil {
 		return failed("prepare", err)
 	}
-	report, err := job.Evaluate(ctx, b, nil)
+	report, err := fit.Evaluate(ctx, job, b, nil)
 	start := failed("evaluate", err)
 	if err == nil {
 		start = finiteReport("evaluation", report)
 	}
-	out, err := job.Fit(ctx, b)
+	out, err := fit.Run(ctx, job, b)
 	if err != nil {
 		return failed("fit", err).after(start)
 	}
@@ -118,7 +120,7 @@ func (p *trial) predict(ctx context.Context, b device.Backend, out *fit.Outcome)
 
 // finiteReport relies on JSON, which has neither NaN nor infinities. Undefined
 // scores are null.
-func finiteReport(of string, r *fit.Report) outcome {
+func finiteReport(of string, r *summary.Report) outcome {
 	if _, err := json.Marshal(r); err != nil {
 		return outcome{wrong: fmt.Sprintf("report of the %s: %v", of, err)}
 	}

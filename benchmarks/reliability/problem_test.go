@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
@@ -29,8 +29,8 @@ var meanFunctions = []string{"", "", "constant", "linear", "poly(2)", "poly(7)",
 // trial is a random problem generated from a seed.
 type trial struct {
 	seed uint64
-	data fit.Data
-	opts fit.Options
+	data problem.Data
+	opts problem.Options
 	// rows are m rows to predict.
 	rows []float64
 	m    int
@@ -64,7 +64,7 @@ func newProblem(seed uint64, largest int) *trial {
 	p := &trial{seed: seed}
 	n := int(math.Exp(rng.Float64() * math.Log(float64(largest)+0.99)))
 	d := 1 + int(30*math.Pow(rng.Float64(), 2.5))
-	p.data = fit.Data{N: n, D: d, TargetName: "y"}
+	p.data = problem.Data{N: n, D: d, TargetName: "y"}
 	for c := range d {
 		p.data.FeatureNames = append(p.data.FeatureNames, fmt.Sprintf("x%d", c))
 	}
@@ -164,9 +164,9 @@ func (p *trial) addKnownNoise(rng *rand.Rand) {
 
 // options returns options for n rows of d columns. Mean functions with more
 // coefficients than rows are errors, and therefore rare.
-func options(rng *rand.Rand, n, d int) fit.Options {
+func options(rng *rand.Rand, n, d int) problem.Options {
 	families := kernel.Families()
-	o := fit.Options{Kernel: pick(rng, families...), ARD: often(rng, 4)}
+	o := problem.Options{Kernel: pick(rng, families...), ARD: often(rng, 4)}
 	if n > 8*d || often(rng, 1) {
 		o.Mean = pick(rng, meanFunctions...)
 	}
@@ -174,31 +174,31 @@ func options(rng *rand.Rand, n, d int) fit.Options {
 		o.Kernel = pick(rng, composites...)
 	}
 	if o.Mean != "" && often(rng, 3) {
-		o.MeanFit = fit.MeanFree
+		o.MeanFit = problem.MeanFree
 	}
 	switch rng.IntN(8) {
 	case 0:
 		o.NoNoise = true
 	case 1:
-		o.Fix = []fit.Assignment{{Name: "noise_variance", Value: math.Pow(10, -20+8*rng.Float64()), Given: true}}
+		o.Fix = []problem.Assignment{{Name: "noise_variance", Value: math.Pow(10, -20+8*rng.Float64()), Given: true}}
 	case 2:
-		o.Fix = []fit.Assignment{{Name: "noise_variance", Value: math.Pow(10, 12*rng.Float64()), Given: true}}
+		o.Fix = []problem.Assignment{{Name: "noise_variance", Value: math.Pow(10, 12*rng.Float64()), Given: true}}
 	case 3:
-		o.Set = []fit.Assignment{{Name: "noise_variance", Value: 1e-6, Given: true}}
+		o.Set = []problem.Assignment{{Name: "noise_variance", Value: 1e-6, Given: true}}
 	}
 	if often(rng, 2) {
 		o.Standardize = pick(rng, gp.StandardizeNone, gp.StandardizeX, gp.StandardizeY)
 	}
 	if often(rng, 1) {
-		o.Objective = fit.LOO
+		o.Objective = problem.LOO
 	}
 	if often(rng, 2) {
 		o.MaxJitter = math.Pow(10, -12+10*rng.Float64())
 	}
 	if often(rng, 1) && !o.NoNoise && !strings.Contains(o.Kernel, "formula") {
-		o.Priors = []fit.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-3, 2}}}}
+		o.Priors = []problem.ParameterPrior{{Name: "noise_variance", Density: graph.Prior{Family: "lognormal", Args: []float64{-3, 2}}}}
 	}
-	o.StdErrors = o.Objective != fit.LOO && often(rng, 1)
+	o.StdErrors = o.Objective != problem.LOO && often(rng, 1)
 	o.LeaveOneOut = often(rng, 1)
 	o.Settings = hyperopt.Settings{MaxEvaluations: 8, Seed: rng.Uint64N(1000)}
 	if often(rng, 2) {

@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/cuda/emulator"
 )
@@ -22,10 +23,10 @@ import (
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
 
 // calm returns a problem of moderate condition with a kernel of any kind.
-func calm(seed uint64) (fit.Data, fit.Options) {
+func calm(seed uint64) (problem.Data, problem.Options) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	n, d := 60+rng.IntN(340), 1+rng.IntN(8)
-	data := fit.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:d]}
+	data := problem.Data{N: n, D: d, TargetName: "y", FeatureNames: []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:d]}
 	for range n * d {
 		data.X = append(data.X, rng.NormFloat64())
 	}
@@ -34,7 +35,7 @@ func calm(seed uint64) (fit.Data, fit.Options) {
 	}
 	kernel := pick(rng, "rbf(ard)", "matern12", "matern32(ard)", "matern52", "rq", "periodic", "rbf + linear", "matern32*poly(2)", "wendland(2)",
 		"arcsine + rbf", "gibbs", "formula(exp(-(r/a)^g), a=1, g=1)")
-	return data, fit.Options{Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
+	return data, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
 }
 
 // numbers holds the results of an evaluation.
@@ -47,11 +48,11 @@ type numbers struct {
 func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
 	t.Helper()
 	data, opts := calm(seed)
-	job, err := fit.Prepare(data, opts, fit.Events{})
+	job, err := fit.Prepare(data, opts, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := job.Evaluate(context.Background(), b, nil)
+	r, err := fit.Evaluate(context.Background(), job, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +159,11 @@ func TestSameBits(t *testing.T) {
 func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	t.Helper()
 	data, opts := calm(seed)
-	job, err := fit.Prepare(data, opts, fit.Events{})
+	job, err := fit.Prepare(data, opts, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := job.Fit(context.Background(), b)
+	out, err := fit.Run(context.Background(), job, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,11 +209,11 @@ func TestGPULinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, data, o := problem200(35)
-	job, err := fit.Prepare(data, o, fit.Events{})
+	job, err := fit.Prepare(data, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := job.Evaluate(context.Background(), found[0], nil)
+	r, err := fit.Evaluate(context.Background(), job, found[0], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/bench"
+	"gpfit/internal/tuning"
 )
 
 type benchFlags struct {
@@ -128,14 +130,14 @@ func (f *benchFlags) check(s *pflag.FlagSet) error {
 }
 
 // table reads --data or makes the synthetic table.
-func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, error) {
+func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (problem.Data, error) {
 	n := slices.Max(f.sizes)
 	if f.data == "" {
 		if f.Changed("target", "features", "subsample") {
-			return fit.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
+			return problem.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
 		}
 		if err := bench.CheckSize(n, f.d); err != nil {
-			return fit.Data{}, err
+			return problem.Data{}, err
 		}
 		return bench.Synthetic(n, f.d, f.Data.Seed), nil
 	}
@@ -147,15 +149,15 @@ func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (fit.Data, erro
 }
 
 // jobs prepares one job for every n.
-func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader) ([]*fit.Job, error) {
+func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader) ([]*tuning.Job, error) {
 	data, err := f.table(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	msg.Columns(data.Encoding)
-	jobs := make([]*fit.Job, len(f.sizes))
+	jobs := make([]*tuning.Job, len(f.sizes))
 	for i, n := range f.sizes {
-		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), f.Fit, fit.Events{OnProgress: msg.Progress}); err != nil {
+		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), f.Fit, problem.Events{OnProgress: msg.Progress}); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}
@@ -180,7 +182,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.Ope
 }
 
 // measure measures every n on every device and prints each result at once.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*fit.Job) ([]*bench.Result, error) {
+func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
 		limit, err := bench.DgemmRate(ctx, b)
@@ -211,7 +213,7 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 }
 
 // machine describes the processor, the program and the data of the measurements.
-func (f *benchFlags) machine(job *fit.Job) *bench.Machine {
+func (f *benchFlags) machine(job *tuning.Job) *bench.Machine {
 	m := &bench.Machine{
 		CPU: devices.CPU(), Gpfit: thisBuild().Version, Revision: thisBuild().Revision,
 		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,

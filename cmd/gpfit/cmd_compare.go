@@ -21,6 +21,7 @@ import (
 	"gpfit/device"
 	"gpfit/feature"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
 	"gpfit/internal/comparefigure"
@@ -181,13 +182,13 @@ func (f *compareFlags) noteCost(msg *messages.Writer, n int) {
 }
 
 // open opens the devices for the Gaussian process, unless --methods leaves it out.
-func (f *compareFlags) open(ctx context.Context, msg *messages.Writer, data fit.Data, whole fit.Options) (backends []device.Backend, warning string, done func(), err error) {
+func (f *compareFlags) open(ctx context.Context, msg *messages.Writer, data problem.Data, whole problem.Options) (backends []device.Backend, warning string, done func(), err error) {
 	if c := f.Compare; c.Methods != nil && !slices.Contains(c.Methods, "gp") {
 		return nil, "", func() {}, nil
 	}
 	whole.Kernel = f.Compare.Kernels[0]
 	whole.Blocks = whole.Blocks && whole.HoldOut > 0
-	job, err := fit.Prepare(data, whole, fit.Events{})
+	job, err := fit.Prepare(data, whole, problem.Events{})
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -17,6 +17,8 @@ import (
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/experts"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
@@ -104,7 +106,7 @@ func startModel(from string, take func(*gp.Model) error) (*gp.Model, error) {
 
 // tellDraws returns the function that shows how far the chains of a posterior are.
 func (f *fitFlags) tellDraws(msg *messages.Writer) func(chain, iteration int) {
-	if f.Fit.Posterior == "" || f.Fit.Posterior == fit.NoPosterior {
+	if f.Fit.Posterior == "" || f.Fit.Posterior == problem.NoPosterior {
 		return nil
 	}
 	done := map[int]int{}
@@ -153,7 +155,7 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if err := f.CheckScores(); err != nil {
 		return err
 	}
-	if f.draws != "" && (f.Fit.Posterior == "" || f.Fit.Posterior == fit.NoPosterior) {
+	if f.draws != "" && (f.Fit.Posterior == "" || f.Fit.Posterior == problem.NoPosterior) {
 		return exit.Usagef("--posterior-out writes draws: it needs --posterior laplace or hmc")
 	}
 	if f.Fit.Experts != "" && f.Output.SaveFactor {
@@ -197,12 +199,12 @@ func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
 	if stages := job.Expected(); stages != nil {
 		msg.Expect(stages)
 	}
-	outcome, err := job.Fit(ctx, job.Backends...)
+	outcome, err := fit.Run(ctx, job.Job, job.Backends...)
 	if outcome == nil {
 		return err
 	}
 	defer outcome.Close()
-	outcome.Record = fit.ModelRecord{Program: programName(), Data: path, Options: f.Texts("out", "force", "json", "quiet")}
+	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: f.Texts("out", "force", "json", "quiet")}
 	if f.from != "" {
 		outcome.Record.Options["from"] = f.from
 	}
@@ -242,7 +244,7 @@ func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *train
 		if checkpoint := f.Fit.Checkpoint; checkpoint != "" {
 			text += "; the same command continues from the checkpoint " + checkpoint
 		}
-		return &fit.CancelledError{Msg: text}
+		return &problem.CancelledError{Msg: text}
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/journal"
 	"gpfit/internal/textform"
@@ -68,18 +68,18 @@ type modelView struct {
 	Factor        bool   `json:"factor"`
 	// N counts training rows, Features all feature columns, Used those that the kernel
 	// uses.
-	N          int                `json:"n"`
-	Features   []string           `json:"features"`
-	Used       []string           `json:"used"`
-	Targets    []string           `json:"targets"`
-	Kernel     string             `json:"kernel"`
-	Mean       string             `json:"mean"`
-	Noise      gp.Noise           `json:"noise,omitzero"`
-	Scaling    gp.Scaling         `json:"scaling"`
-	Parameters map[string]float64 `json:"parameters"`
-	NLML       float64            `json:"nlml"`
-	Status     string             `json:"status"`
-	Fit        *fit.ModelRecord   `json:"fit,omitempty"`
+	N          int                  `json:"n"`
+	Features   []string             `json:"features"`
+	Used       []string             `json:"used"`
+	Targets    []string             `json:"targets"`
+	Kernel     string               `json:"kernel"`
+	Mean       string               `json:"mean"`
+	Noise      gp.Noise             `json:"noise,omitzero"`
+	Scaling    gp.Scaling           `json:"scaling"`
+	Parameters map[string]float64   `json:"parameters"`
+	NLML       float64              `json:"nlml"`
+	Status     string               `json:"status"`
+	Fit        *summary.ModelRecord `json:"fit,omitempty"`
 
 	names []string // of the parameters, in order
 }
@@ -89,7 +89,7 @@ func inspectModel(path string) (inspection, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := fit.ReadRecord(m.Record)
+	record, err := summary.ReadRecord(m.Record)
 	if err != nil {
 		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
 	}
@@ -208,7 +208,7 @@ func inspectCheckpoint(path string) (inspection, error) {
 		Incomplete: s.Incomplete, Values: s.Values, Gradients: s.Gradients, Undefined: s.Undefined, Descents: []descentView{},
 	}
 	for _, d := range s.Streams {
-		v.Descents = append(v.Descents, descentView{d.Name, d.Evaluations, fit.Finite(d.Best)})
+		v.Descents = append(v.Descents, descentView{d.Name, d.Evaluations, summary.Finite(d.Best)})
 	}
 	return v, nil
 }

@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/kernel"
 )
@@ -33,7 +34,7 @@ func newKernel() *cobra.Command {
 
 type kernelCheckFlags struct {
 	flags.Options
-	check   fit.KernelCheckOptions
+	check   problem.KernelCheckOptions
 	columns int
 	// matrix and table are files of values; tolerance is their relative rounding error.
 	matrix, table string
@@ -125,7 +126,7 @@ func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) erro
 		return err
 	}
 	messages.New(cmd.ErrOrStderr(), f.Output.JSON).Columns(data.Encoding)
-	job, err := fit.Prepare(data, opts, fit.Events{})
+	job, err := fit.Prepare(data, opts, problem.Events{})
 	if err != nil {
 		return err
 	}
@@ -167,13 +168,13 @@ func disproved(finding string, verdict error) error {
 }
 
 // points reads DATA if it is given, and otherwise draws a table.
-func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *fit.Options) (fit.Data, error) {
+func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *problem.Options) (problem.Data, error) {
 	if len(path) > 0 {
 		return f.ReadTable(ctx, path[0], stdin)
 	}
 	opts.Standardize = gp.StandardizeNone
 	rng := rand.New(rand.NewPCG(f.Data.Seed, 2))
-	data := fit.Data{N: max(2, f.check.Points), D: f.columns, TargetName: "y"}
+	data := problem.Data{N: max(2, f.check.Points), D: f.columns, TargetName: "y"}
 	for c := range data.D {
 		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))
 	}

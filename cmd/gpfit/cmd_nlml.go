@@ -7,6 +7,7 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/fit"
 	"gpfit/graph"
 	"gpfit/internal/atomicfile"
 )
@@ -56,7 +57,7 @@ func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
 	if f.graph != "" {
 		writeGraph = func(o *graph.Objective) error { return atomicfile.Writer(f.Output.Force)(ctx, f.graph, o.WriteDOT) }
 	}
-	report, err := job.Evaluate(ctx, job.Backends[0], writeGraph)
+	report, err := fit.Evaluate(ctx, job.Job, job.Backends[0], writeGraph)
 	if err == nil {
 		err = f.Score(ctx, msg, job.Job, job.Backends[0], report)
 	}

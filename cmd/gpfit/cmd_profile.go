@@ -11,6 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 type profileFlags struct {
@@ -107,7 +108,7 @@ func runProfile(cmd *cobra.Command, path string, f *profileFlags) error {
 	msg.Expect(job.Expected())
 	settings := f.Profile
 	settings.OnPoint = func(done, all int) { msg.Count("point", done, all) }
-	profile, err := job.Profile(ctx, settings, job.Backends...)
+	profile, err := fit.Profile(ctx, job.Job, settings, job.Backends...)
 	msg.Clear()
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func runProfile(cmd *cobra.Command, path string, f *profileFlags) error {
 }
 
 // finish prints the profile and writes its files.
-func (f *profileFlags) finish(cmd *cobra.Command, msg *messages.Writer, file *output.File, p *fit.Profile) error {
+func (f *profileFlags) finish(cmd *cobra.Command, msg *messages.Writer, file *output.File, p *summary.Profile) error {
 	ctx := cmd.Context()
 	if file != nil {
 		err := f.Write(ctx, cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return writeProfile(w, file, p) }))

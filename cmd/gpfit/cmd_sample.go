@@ -12,7 +12,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
@@ -261,8 +261,8 @@ func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args 
 		at.x, err = flags.ParseGrid(f.grid)
 		at.n = len(at.x)
 	} else {
-		var data fit.Data
-		data, err = flags.Await(ctx, args[0], func() (fit.Data, error) {
+		var data problem.Data
+		data, err = flags.Await(ctx, args[0], func() (problem.Data, error) {
 			return dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header, Decimal: f.Rows.Decimal, Formats: flags.Formats()})
 		})
 		msg.Columns(data.Encoding)
@@ -302,9 +302,9 @@ func setParameter(process *gp.Process, columns []string, text string) error {
 	if err != nil {
 		return err
 	}
-	a := value.([]fit.Assignment)[0]
+	a := value.([]problem.Assignment)[0]
 	if !(a.Value >= 0) {
-		return &fit.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
+		return &problem.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
 	}
 	err = process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
 	var unknown *gp.NameError

@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 type selectFlags struct {
@@ -87,7 +88,7 @@ func runSelect(cmd *cobra.Command, path string, f *selectFlags) error {
 	// The job of the first kernel gives the number of rows to fit.
 	first := opts
 	first.Kernel = settings.Kernels[0]
-	job, err := fit.Prepare(data, first, fit.Events{})
+	job, err := fit.Prepare(data, first, problem.Events{})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/rows"
@@ -147,14 +149,14 @@ func (f *updateFlags) complete(all rows.Rows, path string, m *gp.Model, warnings
 		case gap < 0:
 			keep = append(keep, i)
 		case f.Rows.Missing != "drop":
-			return all, &fit.DataError{Msg: fmt.Sprintf("%s: row %d (from 1): the target %q is missing; option missing drop leaves such rows out", path, i+1, m.TargetNames()[gap])}
+			return all, &problem.DataError{Msg: fmt.Sprintf("%s: row %d (from 1): the target %q is missing; option missing drop leaves such rows out", path, i+1, m.TargetNames()[gap])}
 		}
 	}
 	if dropped := all.N - len(keep); dropped > 0 {
 		*warnings = append(*warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, all.N))
 	}
 	if len(keep) == 0 {
-		return all, &fit.DataError{Msg: path + ": there are no rows to add"}
+		return all, &problem.DataError{Msg: path + ": there are no rows to add"}
 	}
 	return all.Pick(keep), nil
 }
@@ -168,7 +170,7 @@ type update struct {
 	began time.Time
 	// posterior has the new rows.
 	posterior *gp.Posterior
-	report    *fit.UpdateReport
+	report    *summary.UpdateReport
 	close     func()
 }
 
@@ -187,7 +189,7 @@ func (u *update) extend(ctx context.Context, add gp.Addition) error {
 	posterior, extension, err := u.model.Extend(ctx, b, add)
 	u.msg.Clear()
 	if err == nil {
-		u.report, err = fit.NewUpdateReport(u.model, posterior.Model(), extension)
+		u.report, err = summary.NewUpdateReport(u.model, posterior.Model(), extension)
 	}
 	if err != nil {
 		opened.Close()
@@ -226,7 +228,7 @@ func explainUpdate(err error) error {
 func (u *update) tune(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	whole := u.posterior.Whole()
-	data, err := fit.TrainingData(whole)
+	data, err := problem.TrainingData(whole)
 	if err != nil {
 		return err
 	}
@@ -235,7 +237,7 @@ func (u *update) tune(cmd *cobra.Command) error {
 	u.close = func() {}
 	opts := u.Fit
 	opts.From, opts.DiscardCancelled = whole, true
-	job, err := fit.Prepare(data, opts, fit.Events{
+	job, err := fit.Prepare(data, opts, problem.Events{
 		OnProgress: u.msg.Progress, OnIteration: u.msg.Iteration, OnWarning: u.msg.Say, Fallback: devices.Reopen(u.Compute),
 	})
 	if err != nil {
@@ -248,7 +250,7 @@ func (u *update) tune(cmd *cobra.Command) error {
 	}
 	defer opened.Close()
 	u.msg.Expect(job.Expected())
-	outcome, err := job.Fit(ctx, opened.Backends...)
+	outcome, err := fit.Run(ctx, job, opened.Backends...)
 	u.msg.Clear()
 	if err != nil {
 		return err
@@ -263,7 +265,7 @@ func (u *update) tune(cmd *cobra.Command) error {
 func (u *update) finish(cmd *cobra.Command, o *fit.Outcome, warnings []string) error {
 	u.report.Warnings = append(u.report.Warnings, warnings...)
 	u.report.Seconds = time.Since(u.began).Seconds()
-	record, err := fit.UpdatedRecord(u.model.Record, u.report)
+	record, err := summary.UpdatedRecord(u.model.Record, u.report)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 // TestGPUMeans compares an emulated GPU with the CPU: means by least squares, noise that
@@ -36,7 +36,7 @@ func TestGPUMeans(t *testing.T) {
 		{"--target", "a,b", "--mean", "linear", "--noise-group", "lab"},
 	} {
 		args = append(args, "--features", "x,z")
-		evaluate := func(device string) fit.Report {
+		evaluate := func(device string) summary.Report {
 			r, _ := g.report(t, nil, append([]string{"nlml", data, "--device", device}, args...)...)
 			return r
 		}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 )
 
 // TestGPUProfile compares profiles on an emulated GPU with those on the CPU.
 func TestGPUProfile(t *testing.T) {
 	g := newGPU(t)
-	profile := func(device string) (p fit.Profile) {
+	profile := func(device string) (p summary.Profile) {
 		t.Helper()
 		code, stdout, stderr := g.run(t, nil, "profile", "../../examples/two_optima.csv", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
 			"--along", "noise_variance", "--range", "noise_variance=0.1:1", "--points", "3", "--device", device, "--json")

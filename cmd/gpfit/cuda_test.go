@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/cuda/emulator"
 )
 
@@ -48,7 +48,7 @@ func (g *gpu) runOn(t *testing.T, machine emulator.Config, args ...string) (code
 	return code, out.String(), msg.String()
 }
 
-func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r fit.Report, stderr string) {
+func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r summary.Report, stderr string) {
 	t.Helper()
 	code, stdout, stderr := g.run(t, faults, append(args, "--json")...)
 	if code != 0 {

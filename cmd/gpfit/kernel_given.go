@@ -11,7 +11,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/dataset"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -128,11 +128,11 @@ func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 }
 
 // given reads a table of numbers.
-func (f *kernelCheckFlags) given(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (fit.Data, error) {
+func (f *kernelCheckFlags) given(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (problem.Data, error) {
 	o.Header, o.Decimal, o.Features, o.Formats = f.Data.Header, f.Data.Decimal, f.Data.Features, flags.Formats()
 	o.Columns = f.Data.Columns
 	o.Columns.Codes = true
-	return flags.Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, o) })
+	return flags.Await(ctx, path, func() (problem.Data, error) { return dataset.Read(path, stdin, o) })
 }
 
 // readMatrix reads a square matrix.
@@ -152,7 +152,7 @@ func (f *kernelCheckFlags) readMatrix(ctx context.Context, path string, stdin io
 }
 
 // labelsOf returns the labels of each column of categories, nil for others.
-func labelsOf(data fit.Data) [][]string {
+func labelsOf(data problem.Data) [][]string {
 	labels := make([][]string, data.D)
 	if data.Encoding != nil {
 		for c := range data.Encoding.Columns {

@@ -13,7 +13,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 )
@@ -50,7 +50,7 @@ func TestScoreWithDraws(t *testing.T) {
 	if err := os.WriteFile(data, []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var report fit.Report
+	var report summary.Report
 	call(&report, "fit", data, "--features", "x", "--target", "y", "--split-mask", data+":held", "--kernel", "rbf", "--posterior", "laplace", "--posterior-draws", "30", "--out", model) // 4·30 draws
 
 	type prediction struct {

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/internal/plotting"
 )
 
@@ -23,17 +24,17 @@ const (
 )
 
 // profileFigure returns the picture of a profile.
-func profileFigure(p *fit.Profile) *plotting.Figure {
+func profileFigure(p *summary.Profile) *plotting.Figure {
 	label := profileLabel(p)
 	others := "others tuned"
-	if p.Others == fit.OthersHeld {
+	if p.Others == summary.OthersHeld {
 		others = "others held at the best optimum"
 	}
 	f := &plotting.Figure{Title: fmt.Sprintf("%s of %d rows, %s, %s", label, p.Report.N, p.Report.Kernel, others)}
 	switch p.Show {
-	case fit.ProfileContour:
+	case summary.ProfileContour:
 		f.Charts = []plotting.Chart{contourChart(p, label)}
-	case fit.ProfileFits:
+	case summary.ProfileFits:
 		f.Charts, f.Columns = fitCharts(p, label), len(p.Sections[0].Axes[1].Values)
 		f.Size = plotting.Size{Width: panelWidth * float64(f.Columns), Height: panelHeight*float64(len(f.Charts)/f.Columns) + 1.5}
 	default:
@@ -49,7 +50,7 @@ func profileFigure(p *fit.Profile) *plotting.Figure {
 }
 
 // profileLabel names the objective of a profile, such as NLML or "NLML + prior".
-func profileLabel(p *fit.Profile) string {
+func profileLabel(p *summary.Profile) string {
 	base, _, prior := strings.Cut(p.ObjectiveName, "+")
 	if base = strings.ToUpper(base); prior {
 		base += " + prior"
@@ -58,7 +59,7 @@ func profileLabel(p *fit.Profile) string {
 }
 
 // parameterAxis returns the axis of a chart for a parameter.
-func parameterAxis(a *fit.ProfileAxis) plotting.Axis {
+func parameterAxis(a *summary.ProfileAxis) plotting.Axis {
 	label := a.Name
 	if !slices.Equal(a.Values, a.OriginalUnits) {
 		label += ", scaled"
@@ -68,15 +69,15 @@ func parameterAxis(a *fit.ProfileAxis) plotting.Axis {
 
 // curveChart returns the chart of a curve: the objective and its terms, less their values at
 // the best optimum. axis is the label of the vertical axis.
-func curveChart(p *fit.Profile, s *fit.ProfileSection, label, axis string) plotting.Chart {
+func curveChart(p *summary.Profile, s *summary.ProfileSection, label, axis string) plotting.Chart {
 	x := s.Axes[0].Values
 	c := plotting.Chart{X: parameterAxis(&s.Axes[0]), Y: plotting.Axis{Label: axis}}
-	objective := shifted(s, p.Optima[0].Objective, func(q *fit.ProfilePoint) fit.Number { return q.Objective })
-	likelihood := strings.HasPrefix(p.ObjectiveName, string(fit.NLML))
+	objective := shifted(s, p.Optima[0].Objective, func(q *summary.ProfilePoint) summary.Number { return q.Objective })
+	likelihood := strings.HasPrefix(p.ObjectiveName, string(problem.NLML))
 	all := [][]float64{objective}
 	if likelihood {
-		dataFit := shifted(s, p.Report.DataFit, func(q *fit.ProfilePoint) fit.Number { return q.DataFit })
-		complexity := shifted(s, p.Report.Complexity, func(q *fit.ProfilePoint) fit.Number { return q.Complexity })
+		dataFit := shifted(s, p.Report.DataFit, func(q *summary.ProfilePoint) summary.Number { return q.DataFit })
+		complexity := shifted(s, p.Report.Complexity, func(q *summary.ProfilePoint) summary.Number { return q.Complexity })
 		c.Layers = append(c.Layers, &plotting.Line{Name: "data fit", X: x, Y: dataFit, Color: 1}, &plotting.Line{Name: "complexity", X: x, Y: complexity, Color: 2, Dashed: true})
 		all = append(all, dataFit, complexity)
 	}
@@ -101,7 +102,7 @@ func curveChart(p *fit.Profile, s *fit.ProfileSection, label, axis string) plott
 }
 
 // optimaMarks returns the marks of the optima, without their places.
-func optimaMarks(p *fit.Profile) *plotting.Points {
+func optimaMarks(p *summary.Profile) *plotting.Points {
 	marks := &plotting.Points{Name: "optimum of the fit", Color: 3, Shape: plotting.Cross, Radius: 4.5}
 	if len(p.Optima) > 1 {
 		marks.Name = "optima of the fit"
@@ -113,7 +114,7 @@ func optimaMarks(p *fit.Profile) *plotting.Points {
 }
 
 // shifted returns a number of each point less its value at the best optimum.
-func shifted(s *fit.ProfileSection, best float64, of func(*fit.ProfilePoint) fit.Number) []float64 {
+func shifted(s *summary.ProfileSection, best float64, of func(*summary.ProfilePoint) summary.Number) []float64 {
 	out := pointValues(s, of)
 	for i := range out {
 		out[i] -= best
@@ -144,10 +145,10 @@ func curveRange(lines [][]float64, optima []float64) [2]float64 {
 
 // contourChart returns the chart of the objective over two parameters, less its value at the
 // best optimum.
-func contourChart(p *fit.Profile, label string) plotting.Chart {
+func contourChart(p *summary.Profile, label string) plotting.Chart {
 	s := &p.Sections[0]
 	x, y := &s.Axes[0], &s.Axes[1]
-	values := shifted(s, p.Optima[0].Objective, func(q *fit.ProfilePoint) fit.Number { return q.Objective })
+	values := shifted(s, p.Optima[0].Objective, func(q *summary.ProfilePoint) summary.Number { return q.Objective })
 	heat := &plotting.Heat{X: x.Values, Y: y.Values, Label: label + " above the best optimum, nats"}
 	for i := range y.Values {
 		row := make([]float64, len(x.Values))
@@ -190,7 +191,7 @@ func contourLevels(hi float64) []float64 {
 }
 
 // fitCharts returns a chart of the prediction for each point.
-func fitCharts(p *fit.Profile, label string) []plotting.Chart {
+func fitCharts(p *summary.Profile, label string) []plotting.Chart {
 	s := &p.Sections[0]
 	lo, hi := slices.Min(p.Targets), slices.Max(p.Targets)
 	room := 0.35 * (hi - lo)
@@ -219,10 +220,10 @@ func fitCharts(p *fit.Profile, label string) []plotting.Chart {
 }
 
 // optimumAt returns the index of the optimum at a point, -1 if there is none.
-func optimumAt(p *fit.Profile, s *fit.ProfileSection, q *fit.ProfilePoint) int {
-	return slices.IndexFunc(p.Optima, func(o fit.OptimumReport) bool {
+func optimumAt(p *summary.Profile, s *summary.ProfileSection, q *summary.ProfilePoint) int {
+	return slices.IndexFunc(p.Optima, func(o summary.OptimumReport) bool {
 		const same = 1e-3 // nats; the others end close to those of the optimum
-		return math.Abs(float64(q.Objective)-o.Objective) < same && !slices.ContainsFunc(s.Axes, func(a fit.ProfileAxis) bool {
+		return math.Abs(float64(q.Objective)-o.Objective) < same && !slices.ContainsFunc(s.Axes, func(a summary.ProfileAxis) bool {
 			v := q.Parameters[a.Name]
 			return math.Abs(v-o.Parameters[a.Name]) > 1e-9*math.Abs(v)
 		})

@@ -11,10 +11,13 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
 	"gpfit/internal/report"
 	"gpfit/internal/rows"
+	"gpfit/internal/tuning"
 )
 
 // modelPage collects the page of the model at path, with the scores of the rows of data if
@@ -24,7 +27,7 @@ func (f *reportFlags) modelPage(ctx context.Context, stdin io.Reader, msg *messa
 	if err != nil {
 		return nil, err
 	}
-	record, err := fit.ReadRecord(m.Record)
+	record, err := summary.ReadRecord(m.Record)
 	if err != nil {
 		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
 	}
@@ -107,7 +110,7 @@ func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messag
 		}
 	}
 	if all.N == 0 {
-		return nil, &fit.DataError{Msg: path + ": there are no rows to score"}
+		return nil, &problem.DataError{Msg: path + ": there are no rows to score"}
 	}
 	name := filepath.Base(path)
 	if path == "-" {
@@ -127,7 +130,7 @@ func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messag
 // savePage writes the page of a fitted model for --report. Its scores are those of the
 // held-out rows, if there are any. An interrupted fit has no page, because leave-one-out can
 // take as long as several evaluations.
-func (f *fitFlags) savePage(ctx context.Context, msg *messages.Writer, job *fit.Job, o *fit.Outcome) error {
+func (f *fitFlags) savePage(ctx context.Context, msg *messages.Writer, job *tuning.Job, o *fit.Outcome) error {
 	if f.page == "" {
 		return nil
 	}
@@ -135,12 +138,12 @@ func (f *fitFlags) savePage(ctx context.Context, msg *messages.Writer, job *fit.
 		msg.Note("interrupted: no page was written; 'gpfit report %s' writes it", f.Output.Out)
 		return nil
 	}
-	record, err := fit.ReadRecord(o.Model.Record)
+	record, err := summary.ReadRecord(o.Model.Record)
 	if err != nil {
 		return err
 	}
 	subject := report.Subject{Name: modelName(f.Output.Out), Posterior: o.Posterior(), Record: record, Threads: f.Compute.Threads}
-	if x, noise, observed, numbers := job.HeldOut(); len(numbers) > 0 {
+	if x, noise, observed, numbers := fit.HeldOut(job.Prepared); len(numbers) > 0 {
 		n := len(numbers)
 		subject.Rows = &report.Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
 		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(ctx, x, n, noise); err != nil {

@@ -8,6 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/kernel"
 )
@@ -30,7 +31,7 @@ func TestOwnKernel(t *testing.T) {
 	}
 	defer host.Close()
 	const n = 60
-	d := fit.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
+	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for i := range n {
 		a, b := 3*math.Sin(float64(i)), 2*math.Cos(1.7*float64(i))
 		d.X, d.Y = append(d.X, a, b), append(d.Y, math.Sin(a)*math.Cosh(b/2)+0.1*math.Sin(77*float64(i)))
@@ -41,12 +42,12 @@ func TestOwnKernel(t *testing.T) {
 	} {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
-			opts := fit.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
-			job, err := fit.Prepare(d, opts, fit.Events{})
+			opts := problem.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
+			job, err := fit.Prepare(d, opts, problem.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := job.Fit(context.Background(), b)
+			out, err := fit.Run(context.Background(), job, b)
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/baseline"
 )
@@ -98,9 +98,9 @@ func process(t *testing.T, x *mat.Dense, y []float64, at *mat.Dense, opts gpfit.
 	return p
 }
 
-func fixed(values ...any) (out []fit.Assignment) {
+func fixed(values ...any) (out []problem.Assignment) {
 	for i := 0; i < len(values); i += 2 {
-		out = append(out, fit.Assignment{Name: values[i].(string), Value: values[i+1].(float64), Given: true})
+		out = append(out, problem.Assignment{Name: values[i].(string), Value: values[i+1].(float64), Given: true})
 	}
 	return out
 }
@@ -116,7 +116,7 @@ func TestLinearProcess(t *testing.T) {
 		for _, intercept := range []bool{false, true} {
 			opts := gpfit.Options{Kernel: "linear", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", prior, "noise_variance", noise)}
 			if intercept {
-				opts.Mean, opts.MeanFit = "constant", fit.MeanGLS
+				opts.Mean, opts.MeanFit = "constant", problem.MeanGLS
 			}
 			want := process(t, x, y, at, opts)
 			design := baseline.Design{NoIntercept: !intercept, Unscaled: true}

@@ -8,6 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/plotting"
 )
 
@@ -37,7 +38,7 @@ func TestSynthetic(t *testing.T) {
 // factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	job, err := fit.Prepare(Synthetic(n, 2, 1), fit.Options{}, fit.Events{})
+	job, err := fit.Prepare(Synthetic(n, 2, 1), problem.Options{}, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestNothingIsReused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var flops float64
-	err = job.Measure(t.Context(), b, func(p *fit.Parts) error {
+	err = fit.Measure(t.Context(), job, b, func(p *fit.Parts) error {
 		if _, err := measure(t.Context(), p, repeat); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/tuning"
 )
 
 // SchemaVersion is the version of [Result] as JSON.
@@ -67,11 +68,11 @@ const step = 1e-6
 
 // Run measures the job on b, whose matrix product has the given rate. It evaluates
 // the job's expression graph, as a fit does. It returns the errors of
-// [fit.Job.Evaluate].
-func Run(ctx context.Context, job *fit.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
+// [fit.Evaluate].
+func Run(ctx context.Context, job *tuning.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
 	var r *Result
 	exclusive := resetPeak()
-	err := job.Measure(ctx, b, func(p *fit.Parts) error {
+	err := fit.Measure(ctx, job, b, func(p *fit.Parts) error {
 		var err error
 		r, err = measure(ctx, p, repeat)
 		return err

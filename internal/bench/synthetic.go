@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 )
@@ -16,9 +16,9 @@ const SyntheticText = "x ~ N(0, 1), y = sin(2 x0) + sum_c cos(x_c + c)/sqrt(d) +
 
 // Synthetic returns a random table of n rows and d columns (see [SyntheticText]).
 // With the same seed, a shorter table is the beginning of a longer one.
-func Synthetic(n, d int, seed uint64) fit.Data {
+func Synthetic(n, d int, seed uint64) problem.Data {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	data := fit.Data{X: make([]float64, n*d), Y: make([]float64, n), N: n, D: d, TargetName: "y"}
+	data := problem.Data{X: make([]float64, n*d), Y: make([]float64, n), N: n, D: d, TargetName: "y"}
 	for c := range d {
 		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))
 	}
@@ -50,7 +50,7 @@ func CheckSize(n, d int) error {
 
 // FirstRows returns the table of the first n rows of data, which must have at least
 // n rows. It copies nothing.
-func FirstRows(data fit.Data, n int) fit.Data {
+func FirstRows(data problem.Data, n int) problem.Data {
 	data.X, data.Y, data.N = data.X[:n*data.D], data.Y[:n], n
 	return data
 }

@@ -11,7 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/feature"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
 	"gpfit/table"
 )
@@ -62,24 +62,24 @@ type Options struct {
 // Read reads the table at path: a file of any format that gpfit reads or several
 // files, or text from stdin if path is "-". Errors of the table or mask name the
 // file, line and column.
-func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
+func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
 	if _, err := o.columns(path); err != nil {
-		return fit.Data{}, err // before the mask is read
+		return problem.Data{}, err // before the mask is read
 	}
 	var mask []bool
 	var err error
 	if o.Mask != "" {
 		if mask, err = table.ReadMask(o.Mask, o.MaskColumn, o.Formats...); err != nil {
-			return fit.Data{}, err
+			return problem.Data{}, err
 		}
 	}
 	t, err := o.readTable(path, stdin, mask)
 	if err != nil {
-		return fit.Data{}, o.explain(err)
+		return problem.Data{}, o.explain(err)
 	}
 	if mask != nil && t.Row != nil {
 		if mask, err = table.SelectMask(o.Mask, mask, t); err != nil {
-			return fit.Data{}, err
+			return problem.Data{}, err
 		}
 	}
 	d := o.Data(t)
@@ -92,8 +92,8 @@ func Read(path string, stdin io.Reader, o Options) (fit.Data, error) {
 
 // Data returns the data of a fit from a table of [Options.ReadTable], for one target and
 // without held-out rows.
-func (o *Options) Data(t *table.Table) fit.Data {
-	d := fit.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
+func (o *Options) Data(t *table.Table) problem.Data {
+	d := problem.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
 	if e := o.Encoding; e != nil {
 		if d.FeatureNames = e.Features(); !e.Plain() {
 			d.Encoding = e
@@ -180,7 +180,7 @@ func (o *Options) explain(err error) error {
 
 // addTargets fills in several targets. A row with a missing target is an error. With
 // DropMissing, addTargets leaves the row out of d and adds a warning.
-func (o *Options) addTargets(d *fit.Data, t *table.Table) error {
+func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 	d.TargetName, d.TargetNames = "", t.TargetNames
 	var keep []int
 	for i := range t.N {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/table"
 )
 
@@ -28,21 +28,21 @@ func TestRead(t *testing.T) {
 	x := []string{"x"}
 	for name, c := range map[string]struct {
 		options Options
-		want    fit.Data
+		want    problem.Data
 	}{
-		"one target": {Options{Target: "a", Features: x}, fit.Data{X: []float64{1, 2, 3}, Y: []float64{10, 11, 12}, N: 3, D: 1, FeatureNames: x, TargetName: "a"}},
-		"noise": {Options{Target: "a", Features: x, NoiseColumn: "v", NoiseGroup: "lab"}, fit.Data{
+		"one target": {Options{Target: "a", Features: x}, problem.Data{X: []float64{1, 2, 3}, Y: []float64{10, 11, 12}, N: 3, D: 1, FeatureNames: x, TargetName: "a"}},
+		"noise": {Options{Target: "a", Features: x, NoiseColumn: "v", NoiseGroup: "lab"}, problem.Data{
 			X: []float64{1, 2, 3}, Y: []float64{10, 11, 12}, N: 3, D: 1, FeatureNames: x, TargetName: "a",
 			NoiseVariance: []float64{0.1, 0.2, 0.3}, NoiseColumn: "v", NoiseGroup: []string{"p", "q", "p"}, NoiseGroupColumn: "lab"}},
-		"mask inside, rows dropped": {Options{Target: "b", NoiseGroup: "lab", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
+		"mask inside, rows dropped": {Options{Target: "b", NoiseGroup: "lab", Mask: path, MaskColumn: "held", DropMissing: true}, problem.Data{
 			X: []float64{1, 0.1, 10, 3, 0.3, 12}, Y: []float64{20, 22}, N: 2, D: 3, FeatureNames: []string{"x", "v", "a"}, TargetName: "b",
 			NoiseGroup: []string{"p", "p"}, NoiseGroupColumn: "lab", Row: []int{0, 2}, Test: []bool{false, false},
 			Warnings: []string{`left out 1 of 3 rows: missing values (first: ` + path + `:3: column 6 ("b"): empty cell)`}}},
-		"several targets": {Options{Targets: []string{"a", "b"}, Features: x, NoiseColumn: "v", Mask: path, MaskColumn: "held", DropMissing: true}, fit.Data{
+		"several targets": {Options{Targets: []string{"a", "b"}, Features: x, NoiseColumn: "v", Mask: path, MaskColumn: "held", DropMissing: true}, problem.Data{
 			X: []float64{1, 3}, Y: []float64{10, 12, 20, 22}, N: 2, D: 1, FeatureNames: x, TargetNames: []string{"a", "b"},
 			NoiseVariance: []float64{0.1, 0.3}, NoiseColumn: "v", Row: []int{0, 2}, Test: []bool{false, false},
 			Warnings: []string{"left out 1 of 3 rows: a target is missing"}}},
-		"no target": {Options{NoTarget: true, Features: []string{"a", "x"}}, fit.Data{X: []float64{10, 1, 11, 2, 12, 3}, N: 3, D: 2, FeatureNames: []string{"a", "x"}}},
+		"no target": {Options{NoTarget: true, Features: []string{"a", "x"}}, problem.Data{X: []float64{10, 1, 11, 2, 12, 3}, N: 3, D: 2, FeatureNames: []string{"a", "x"}}},
 	} {
 		got, err := Read(path, nil, c.options)
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {

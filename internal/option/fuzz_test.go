@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
 )
@@ -40,7 +40,7 @@ func FuzzParameters(f *testing.F) {
 			}
 			printed := printParameter(o)
 			again, err := parse(flag, printed)
-			if err != nil || !cmp.Equal(o, again, cmpopts.IgnoreUnexported(fit.Options{})) {
+			if err != nil || !cmp.Equal(o, again, cmpopts.IgnoreUnexported(problem.Options{})) {
 				t.Fatalf("%q → %q → %+v (%v), want %+v", text, printed, again, err, o)
 			}
 		})
@@ -48,13 +48,13 @@ func FuzzParameters(f *testing.F) {
 }
 
 func isMistake(err error) bool {
-	var wrong *fit.OptionError
+	var wrong *problem.OptionError
 	var prior *graph.PriorError
 	return err.Error() != "" && (errors.As(err, &wrong) || errors.As(err, &prior) && prior.Pos >= 0 && prior.Pos <= len(prior.Text))
 }
 
 // parse reads a text as the value of one of the options.
-func parse(which uint8, text string) (fit.Options, error) {
+func parse(which uint8, text string) (problem.Options, error) {
 	var v Values
 	o := All().Find([]string{"set", "fix", "bounds", "prior", "tie"}[which], "fit")
 	value, err := o.Read(nil, text)
@@ -65,7 +65,7 @@ func parse(which uint8, text string) (fit.Options, error) {
 }
 
 // printParameter returns the only option of o as a text.
-func printParameter(o fit.Options) string {
+func printParameter(o problem.Options) string {
 	switch {
 	case o.Set != nil:
 		return fmt.Sprintf("%s=%v", o.Set[0].Name, o.Set[0].Value)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -135,7 +135,7 @@ type Item struct {
 }
 
 // Read reads a text from the command line or a variable, which may hold several items.
-// before is the value so far, nil for none. Read returns a [*fit.OptionError], or an
+// before is the value so far, nil for none. Read returns a [*problem.OptionError], or an
 // error of the text form of a kernel, mean or prior.
 func (o *Option) Read(before any, text string) (any, error) {
 	items, err := o.Kind.split(text)
@@ -174,7 +174,7 @@ func (o *Option) ReadItem(before any, e Item) (any, error) {
 }
 
 func (o *Option) wrong(value, format string, args ...any) error {
-	return &fit.OptionError{Option: o.Name, Value: value, Msg: fmt.Sprintf(format, args...)}
+	return &problem.OptionError{Option: o.Name, Value: value, Msg: fmt.Sprintf(format, args...)}
 }
 
 func (o *Option) checkWord(word string) error {

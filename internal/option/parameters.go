@@ -6,19 +6,19 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/textform"
 )
 
 // The kinds of options that name parameters.
 var (
-	Starts    = named("NAME=VALUE", "map[string]float64", readStart)                          // []fit.Assignment
-	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed)                 // []fit.Assignment
-	Intervals = named("NAME=LO:HI", "map[string][]float64", readInterval)                     // []fit.Interval
-	Densities = named("NAME=DENSITY", "map[string]string", readDensity)                       // []fit.ParameterPrior
+	Starts    = named("NAME=VALUE", "map[string]float64", readStart)                          // []problem.Assignment
+	Fixed     = named("NAME or NAME=VALUE", "map[string]*float64", readFixed)                 // []problem.Assignment
+	Intervals = named("NAME=LO:HI", "map[string][]float64", readInterval)                     // []problem.Interval
+	Densities = named("NAME=DENSITY", "map[string]string", readDensity)                       // []problem.ParameterPrior
 	Names     = ValueKind{Name: "NAME", Repeats: true, split: whole, read: readParameterName} // []string
-	Ties      = named("NAME=OTHER", "map[string]string", readTie)                             // []fit.Tie
+	Ties      = named("NAME=OTHER", "map[string]string", readTie)                             // []problem.Tie
 )
 
 func named(name, goType string, read func(o *Option, e Item) (any, error)) ValueKind {
@@ -66,12 +66,12 @@ func readStart(o *Option, e Item) (any, error) {
 	if err == nil && !e.Given {
 		err = o.wrong(e.text(), "needs NAME=VALUE")
 	}
-	return []fit.Assignment{{Name: e.Name, Value: v, Given: true}}, err
+	return []problem.Assignment{{Name: e.Name, Value: v, Given: true}}, err
 }
 
 func readFixed(o *Option, e Item) (any, error) {
 	v, err := o.number(e)
-	return []fit.Assignment{{Name: e.Name, Value: v, Given: e.Given}}, err
+	return []problem.Assignment{{Name: e.Name, Value: v, Given: e.Given}}, err
 }
 
 func readParameterName(o *Option, e Item) (any, error) {
@@ -88,7 +88,7 @@ func readInterval(o *Option, e Item) (any, error) {
 	if !ok {
 		lo, hi, ok = strings.Cut(e.Value, "..")
 	}
-	b := fit.Interval{Name: e.Name}
+	b := problem.Interval{Name: e.Name}
 	var err1, err2 error
 	b.Lo, err1 = parseNumber(lo)
 	b.Hi, err2 = parseNumber(hi)
@@ -100,7 +100,7 @@ func readInterval(o *Option, e Item) (any, error) {
 	case !(b.Lo < b.Hi):
 		return nil, o.wrong(e.text(), "needs lower < upper")
 	}
-	return []fit.Interval{b}, nil
+	return []problem.Interval{b}, nil
 }
 
 func readDensity(o *Option, e Item) (any, error) {
@@ -113,13 +113,13 @@ func readDensity(o *Option, e Item) (any, error) {
 		// The mark belongs below the whole text.
 		wrong.Text, wrong.Pos = e.text(), wrong.Pos+len(e.text())-len(e.Value)
 	}
-	return []fit.ParameterPrior{{Name: e.Name, Density: density}}, err
+	return []problem.ParameterPrior{{Name: e.Name, Density: density}}, err
 }
 
 func readTie(o *Option, e Item) (any, error) {
-	t := fit.Tie{Name: e.Name, Source: strings.TrimSpace(e.Value)}
+	t := problem.Tie{Name: e.Name, Source: strings.TrimSpace(e.Value)}
 	if t.Name == "" || t.Source == "" {
 		return nil, o.wrong(e.text(), "needs NAME=OTHER, two parameters")
 	}
-	return []fit.Tie{t}, nil
+	return []problem.Tie{t}, nil
 }

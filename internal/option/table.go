@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"gpfit/feature"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/kernel"
@@ -67,7 +67,7 @@ func dataOptions() Options {
 			Assign: assignSeed},
 		{Name: "holdout", Kind: Number, Group: Data, Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
 			Help:   "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
-			check:  func(value any) error { return fit.CheckHoldOut(value.(float64)) },
+			check:  func(value any) error { return problem.CheckHoldOut(value.(float64)) },
 			Assign: into(func(v *Values) *float64 { return &v.Fit.HoldOut })},
 		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME",
 			Help:   "column of labels: rows with the same label stay together in hold-outs and folds",
@@ -157,11 +157,11 @@ func modelOptions() Options {
 			Help:   "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
 			check:  func(value any) error { return mean.CheckText(value.(string)) },
 			Assign: into(func(v *Values) *string { return &v.Fit.Mean })},
-		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", fit.MeanGLS, fit.MeanFree),
+		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Assign: func(v *Values, value any) {
-				if v.Fit.MeanFit = fit.MeanFit(value.(string)); value == "auto" {
-					v.Fit.MeanFit = fit.MeanAuto
+				if v.Fit.MeanFit = problem.MeanFit(value.(string)); value == "auto" {
+					v.Fit.MeanFit = problem.MeanAuto
 				}
 			}},
 	}
@@ -174,7 +174,7 @@ func noiseOptions() Options {
 			Assign: func(v *Values, value any) { v.Fit.NoNoise = value == "none" }},
 		{Name: "noise-floor", Kind: Level, Group: Noise, Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance",
 			Help:   "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target",
-			check:  func(value any) error { return fit.CheckNoiseFloor(value.(string)) },
+			check:  func(value any) error { return problem.CheckNoiseFloor(value.(string)) },
 			Assign: into(func(v *Values) *string { return &v.Fit.NoiseFloor })},
 		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
 			Help:   "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance",
@@ -202,18 +202,18 @@ func parameterOptions() Options {
 			Assign: word(func(v *Values) *gp.Standardize { return &v.Fit.Standardize })},
 		{Name: "set", Kind: Starts, Group: Parameters, Places: in(tables, Spec), Unit: "scaled units",
 			Help:   "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column",
-			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Set })},
+			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Set })},
 		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]",
 			Help:   "parameter to keep fixed at a value, or at its start value if none is given",
-			Assign: into(func(v *Values) *[]fit.Assignment { return &v.Fit.Fix })},
+			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Fix })},
 		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units",
 			Help:   "lower and upper bound of a parameter",
-			Assign: into(func(v *Values) *[]fit.Interval { return &v.Fit.Bounds })},
+			Assign: into(func(v *Values) *[]problem.Interval { return &v.Fit.Bounds })},
 		{Name: "prior", Kind: Densities, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",
 			Help:   "prior density of a parameter, such as noise_variance=lognormal(-4, 1); the densities are " + strings.Join(graph.PriorFamilies(), ", "),
-			Assign: into(func(v *Values) *[]fit.ParameterPrior { return &v.Fit.Priors })},
+			Assign: into(func(v *Values) *[]problem.ParameterPrior { return &v.Fit.Priors })},
 		{Name: "tie", Kind: Ties, Group: Parameters, Places: in(models, Spec),
 			Help:   "parameter that takes the value of another",
-			Assign: into(func(v *Values) *[]fit.Tie { return &v.Fit.Ties })},
+			Assign: into(func(v *Values) *[]problem.Tie { return &v.Fit.Ties })},
 	}
 }

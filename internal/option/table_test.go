@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // samples are values other than the zero value and the default, by name. Options
@@ -65,7 +65,7 @@ func leaves(path string, v reflect.Value, visit func(path string, v reflect.Valu
 		at := strings.TrimPrefix(path+"."+f.Name, ".")
 		switch {
 		case !f.IsExported():
-		case f.Type == reflect.TypeFor[fit.Events](): // callbacks
+		case f.Type == reflect.TypeFor[problem.Events](): // callbacks
 		case f.Type.Kind() == reflect.Struct:
 			leaves(at, v.Field(i), visit)
 		default:
@@ -128,7 +128,7 @@ func TestFields(t *testing.T) {
 }
 
 // spelled are the options whose names differ from their fields' names, as the doc
-// comment of fit.Options lists them.
+// comment of problem.Options lists them.
 var spelled = map[string]string{
 	"Fit.NoNoise": "noise", "Fit.Priors": "prior", "Fit.Ties": "tie", "Fit.LeaveOneOut": "scores",
 	"Fit.Settings.Method": "optimizer", "Fit.Settings.MaxEvaluations": "max-evals",

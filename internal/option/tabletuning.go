@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/experts"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
@@ -18,9 +19,9 @@ import (
 func scoreOptions() Options {
 	selects := []string{"select"}
 	return Options{
-		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(fit.NLML), Words: words(fit.Criteria()...),
+		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
 			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
-			Assign: word(func(v *Values) *fit.Criterion { return &v.Fit.Objective })},
+			Assign: word(func(v *Values) *problem.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
 			Assign: func(v *Values, value any) {
@@ -33,10 +34,10 @@ func scoreOptions() Options {
 		{Name: "sizes", Kind: Wholes, Group: Scores, Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
 			Help:   "also fit every method to nested random subsets of so many training rows",
 			Assign: into(func(v *Values) *[]int { return &v.Compare.Sizes })},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: compares, Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+		{Name: "folds", Kind: Whole, Group: Scores, Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
 			Help:   "number of folds: each is predicted by fits to the others, unless rows are held out",
 			Assign: into(func(v *Values) *int { return &v.Compare.Folds })},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(fit.DefaultFolds), check: checkFolds,
+		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
 			Help: "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
 			Assign: func(v *Values, value any) {
 				v.CrossValidation.Folds = value.(int)
@@ -111,9 +112,9 @@ func tuningOptions() Options {
 func posteriorOptions() Options {
 	places := []string{"fit"}
 	return Options{
-		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(fit.NoPosterior), Words: words(fit.PosteriorMethods()...),
+		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(problem.NoPosterior), Words: words(problem.PosteriorMethods()...),
 			Help:   "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws",
-			Assign: word(func(v *Values) *fit.PosteriorMethod { return &v.Fit.Posterior })},
+			Assign: word(func(v *Values) *problem.PosteriorMethod { return &v.Fit.Posterior })},
 		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Places: places, Unset: "4", Most: maxChains,
 			Help:   "number of chains of option posterior hmc",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorChains })},

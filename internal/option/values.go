@@ -3,6 +3,7 @@ package option
 import (
 	"gpfit/compare"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
 	"gpfit/internal/rows"
@@ -15,10 +16,10 @@ type Values struct {
 	Data dataset.Options
 	Rows rows.Options
 	// Fit describes the model and how to tune it.
-	Fit fit.Options
+	Fit problem.Options
 	// CrossValidate requests the scores that CrossValidation describes.
 	CrossValidate   bool
-	CrossValidation fit.CrossValidation
+	CrossValidation problem.CrossValidation
 	// Select describes how to compare kernels.
 	Select fit.SelectOptions
 	// Compare describes how to compare methods.

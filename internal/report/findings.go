@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/page"
 )
 
@@ -78,10 +78,10 @@ func sentence(text string) string {
 func (s *subject) judgeIntervals(c *scores, add func(text, advice string)) {
 	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, s.of())
 	switch c.calibration {
-	case fit.Overconfident:
+	case summary.Overconfident:
 		add(s.named(c.target, share+": the intervals are too narrow."), "Compare kernels by cross-validation, look for groups of rows that belong together (option group), and give each source of data its own noise (option noise-group).")
 		return
-	case fit.Underconfident:
+	case summary.Underconfident:
 		add(s.named(c.target, share+": the intervals are too wide."), "The errors are not normal. Look at their pictures for a pattern that another column or kernel could explain, and at rows with large errors, which set the noise of all.")
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
 )
@@ -21,7 +21,7 @@ type Subject struct {
 	// Posterior is the model on its data.
 	Posterior *gp.Posterior
 	// Record says how the model was fitted; nil if that is unknown.
-	Record *fit.ModelRecord
+	Record *summary.ModelRecord
 	// Rows are rows to score, with their predictions for each target. Without them, the
 	// scores are those of leave-one-out.
 	Rows *Scored
@@ -42,7 +42,7 @@ type subject struct {
 	effects []curve
 	terms   []term
 	// relevance lists the columns in use, most relevant first.
-	relevance []fit.ColumnRelevance
+	relevance []summary.ColumnRelevance
 }
 
 // Page collects the page of a model. Errors are those of predictions; a model without
@@ -50,10 +50,10 @@ type subject struct {
 func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	s := &subject{Subject: about, model: about.Posterior.Whole()}
 	if s.Record == nil {
-		s.Record = &fit.ModelRecord{}
+		s.Record = &summary.ModelRecord{}
 	}
 	if s.Record.Report == nil {
-		s.Record.Report = &fit.Report{}
+		s.Record.Report = &summary.Report{}
 	}
 	for _, step := range []func(context.Context) error{s.score, s.rank, s.vary, s.split} {
 		if err := step(ctx); err != nil {
@@ -128,9 +128,9 @@ func (s *subject) rank(ctx context.Context) error {
 	}
 	for i, v := range values {
 		at := s.model.Columns[i]
-		s.relevance = append(s.relevance, fit.ColumnRelevance{Column: s.model.FeatureNames[at], Index: at, Relevance: v})
+		s.relevance = append(s.relevance, summary.ColumnRelevance{Column: s.model.FeatureNames[at], Index: at, Relevance: v})
 	}
-	slices.SortStableFunc(s.relevance, func(a, b fit.ColumnRelevance) int { return compare(b.Relevance, a.Relevance) })
+	slices.SortStableFunc(s.relevance, func(a, b summary.ColumnRelevance) int { return compare(b.Relevance, a.Relevance) })
 	return nil
 }
 

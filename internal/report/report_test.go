@@ -15,19 +15,22 @@ import (
 	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/page"
 	"gpfit/internal/rows"
+	"gpfit/internal/tuning"
 )
 
 // hostile is a name that a page must escape.
 const hostile = `<script>alert("1")</script>`
 
 // table returns rows of two columns of numbers and a target with noise.
-func table(n int) fit.Data {
+func table(n int) problem.Data {
 	rng := rand.New(rand.NewPCG(1, 2))
-	d := fit.Data{N: n, D: 2, FeatureNames: []string{hostile, "b"}, TargetName: "y & z"}
+	d := problem.Data{N: n, D: 2, FeatureNames: []string{hostile, "b"}, TargetName: "y & z"}
 	for i := range n {
 		x := 6 * float64(i) / float64(n)
 		d.X, d.Y = append(d.X, x, rng.NormFloat64()), append(d.Y, 10+3*math.Sin(x)+0.3*rng.NormFloat64())
@@ -36,9 +39,9 @@ func table(n int) fit.Data {
 }
 
 // outcome fits a table on the CPU.
-func outcome(t *testing.T, d fit.Data, o fit.Options) (*fit.Job, *fit.Outcome) {
+func outcome(t *testing.T, d problem.Data, o problem.Options) (*tuning.Job, *fit.Outcome) {
 	t.Helper()
-	job, err := fit.Prepare(d, o, fit.Events{})
+	job, err := fit.Prepare(d, o, problem.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +49,11 @@ func outcome(t *testing.T, d fit.Data, o fit.Options) (*fit.Job, *fit.Outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := job.Fit(t.Context(), b)
+	out, err := fit.Run(t.Context(), job, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out.Record = fit.ModelRecord{Program: "gpfit test", Data: "/home/me/t.csv", Options: map[string]string{"split-mask": "/home/me/mask.csv:1"}}
+	out.Record = summary.ModelRecord{Program: "gpfit test", Data: "/home/me/t.csv", Options: map[string]string{"split-mask": "/home/me/mask.csv:1"}}
 	if err := out.WriteModel(io.Discard, false); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +67,7 @@ func outcome(t *testing.T, d fit.Data, o fit.Options) (*fit.Job, *fit.Outcome) {
 // subjectOf returns the subject of a page about an outcome.
 func subjectOf(t *testing.T, o *fit.Outcome) Subject {
 	t.Helper()
-	record, err := fit.ReadRecord(o.Model.Record)
+	record, err := summary.ReadRecord(o.Model.Record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +125,7 @@ func selfContained(t *testing.T, html string) {
 // TestLeaveOneOut checks a page from the model alone: it says that the scores are
 // leave-one-out, and its numbers are those of gp.
 func TestLeaveOneOut(t *testing.T) {
-	_, o := outcome(t, table(60), fit.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
+	_, o := outcome(t, table(60), problem.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
 	p, html := written(t, subjectOf(t, o))
 	selfContained(t, html)
 	left, err := o.Posterior().LeaveOneOut(t.Context())
@@ -157,9 +160,9 @@ func restarts(n int) (s hyperopt.Settings) {
 
 // TestHeldOut checks that the page scores held-out rows with the numbers of the fit.
 func TestHeldOut(t *testing.T) {
-	job, o := outcome(t, table(80), fit.Options{Kernel: "rbf(ard)", HoldOut: 0.5})
+	job, o := outcome(t, table(80), problem.Options{Kernel: "rbf(ard)", HoldOut: 0.5})
 	about := subjectOf(t, o)
-	x, noise, observed, numbers := job.HeldOut()
+	x, noise, observed, numbers := fit.HeldOut(job.Prepared)
 	if len(numbers) != 40 || len(observed) != 1 || len(observed[0]) != 40 || len(x) != 80 {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
@@ -183,7 +186,7 @@ func TestHeldOut(t *testing.T) {
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over
 // draws of the parameters, and prints the log density of the mixture.
 func TestMixture(t *testing.T) {
-	_, o := outcome(t, table(8), fit.Options{Kernel: "rbf", Posterior: fit.Laplace, PosteriorDraws: 20})
+	_, o := outcome(t, table(8), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
 	b, err := cpu.New(device.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +244,7 @@ func TestMixture(t *testing.T) {
 // rows of the table have gaps, and that another table is scored whole.
 func TestNewScored(t *testing.T) {
 	d := table(40)
-	_, o := outcome(t, d, fit.Options{Kernel: "rbf", HoldOut: 0.25})
+	_, o := outcome(t, d, problem.Options{Kernel: "rbf", HoldOut: 0.25})
 	all := func() rows.Rows {
 		return rows.Rows{X: append([]float64(nil), d.X...), N: 40, Total: 40, Observed: [][]float64{append([]float64(nil), d.Y...)}}
 	}
@@ -259,7 +262,7 @@ func TestNewScored(t *testing.T) {
 	if s := NewScored(o.Model, "t.csv", other); s.Rows.N != 40 || len(s.Notes) != 0 {
 		t.Errorf("%d rows, %q", s.Rows.N, s.Notes)
 	}
-	_, whole := outcome(t, d, fit.Options{Kernel: "rbf"})
+	_, whole := outcome(t, d, problem.Options{Kernel: "rbf"})
 	if s := NewScored(whole.Model, "t.csv", all()); s.Rows.N != 0 {
 		t.Errorf("%d rows are left", s.Rows.N)
 	}
@@ -273,13 +276,13 @@ func TestNewScored(t *testing.T) {
 
 // kinds returns tables and options of every kind of model.
 func kinds() map[string]struct {
-	data    fit.Data
-	options fit.Options
+	data    problem.Data
+	options problem.Options
 	want    []string
 } {
 	type kind = struct {
-		data    fit.Data
-		options fit.Options
+		data    problem.Data
+		options problem.Options
 		want    []string
 	}
 	out := map[string]kind{}
@@ -288,36 +291,36 @@ func kinds() map[string]struct {
 	for _, y := range several.Y[:50] {
 		several.Y = append(several.Y, 100-5*y)
 	}
-	out["several targets"] = kind{several, fit.Options{Kernel: "rbf(ard)"}, []string{"p: The model explains", "q: The model explains", "q: Calibration"}}
-	out["additive"] = kind{table(50), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
-	out["mean"] = kind{table(50), fit.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
-	out["posterior"] = kind{table(40), fit.Options{Kernel: "rbf", Posterior: fit.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
-	out["leave-one-out"] = kind{table(40), fit.Options{Kernel: "rbf", Objective: fit.LOO}, []string{"at loo", "The fit chose the parameters by these scores"}}
-	out["standard errors"] = kind{table(40), fit.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
-	out["experts"] = kind{table(60), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
+	out["several targets"] = kind{several, problem.Options{Kernel: "rbf(ard)"}, []string{"p: The model explains", "q: The model explains", "q: Calibration"}}
+	out["additive"] = kind{table(50), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
+	out["mean"] = kind{table(50), problem.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
+	out["posterior"] = kind{table(40), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
+	out["leave-one-out"] = kind{table(40), problem.Options{Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose the parameters by these scores"}}
+	out["standard errors"] = kind{table(40), problem.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
+	out["experts"] = kind{table(60), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
 		"3 local experts, each a Gaussian process, with kernel", "predicted from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
 		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
-	out["separate experts"] = kind{table(90), fit.Options{Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
+	out["separate experts"] = kind{table(90), problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
 		"Each expert has parameters of its own", "Parameters of each expert, scaled", "weight of the others", "medians over the experts"}}
-	out["one expert"] = kind{table(40), fit.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
+	out["one expert"] = kind{table(40), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
 	groups := table(60)
 	for i := range groups.N {
 		groups.NoiseGroup = append(groups.NoiseGroup, []string{"one", "two <i>"}[i%2])
 	}
-	out["noise groups"] = kind{groups, fit.Options{Kernel: "rbf"}, []string{"noise_group: one, two &lt;i&gt;", "noise_variance[one]"}}
+	out["noise groups"] = kind{groups, problem.Options{Kernel: "rbf"}, []string{"noise_group: one, two &lt;i&gt;", "noise_variance[one]"}}
 	known := table(60)
 	for range known.N {
 		known.NoiseVariance = append(known.NoiseVariance, 0.09)
 	}
-	out["known noise"] = kind{known, fit.Options{Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
-	out["without noise"] = kind{table(20), fit.Options{Kernel: "matern12(dims=0)", NoNoise: true}, nil}
-	out["encoded"] = kind{encoded(), fit.Options{Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
+	out["known noise"] = kind{known, problem.Options{Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
+	out["without noise"] = kind{table(20), problem.Options{Kernel: "matern12(dims=0)", NoNoise: true}, nil}
+	out["encoded"] = kind{encoded(), problem.Options{Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
 	return out
 }
 
 // encoded returns a table with a date, a category and a boolean.
-func encoded() fit.Data {
-	d := fit.Data{N: 60, TargetName: "y", Encoding: &feature.Encoding{Columns: []feature.Coding{
+func encoded() problem.Data {
+	d := problem.Data{N: 60, TargetName: "y", Encoding: &feature.Encoding{Columns: []feature.Coding{
 		{Name: "when", Kind: feature.Date, Unit: feature.Days, Origin: "2024-01-01"},
 		{Name: "colour", Kind: feature.Category, Categories: []string{"blue", "green", "red <b>"}},
 		{Name: "old", Kind: feature.Boolean},
@@ -364,7 +367,7 @@ func TestKinds(t *testing.T) {
 func TestRemarks(t *testing.T) {
 	d := table(120)
 	d.Y[60] += 40
-	_, o := outcome(t, d, fit.Options{Kernel: "rbf(ard)"})
+	_, o := outcome(t, d, problem.Options{Kernel: "rbf(ard)"})
 	p, _ := written(t, subjectOf(t, o))
 	text := remarks(p)
 	if !strings.Contains(text, "row 60 (") || !strings.Contains(text, "Rows count from 0. Check whether they are mistakes in the table.") {
@@ -381,7 +384,7 @@ func TestRemarks(t *testing.T) {
 	}
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
-	_, o = outcome(t, good, fit.Options{Kernel: "rbf(dims=0)"})
+	_, o = outcome(t, good, problem.Options{Kernel: "rbf(dims=0)"})
 	about = subjectOf(t, o)
 	wrong := make([]float64, good.N)
 	for i, y := range good.Y {
@@ -408,7 +411,7 @@ func TestRemarks(t *testing.T) {
 // a model without noise, and with misses beside them.
 func TestCertain(t *testing.T) {
 	d := table(20)
-	_, o := outcome(t, d, fit.Options{Kernel: "matern12(dims=0)", NoNoise: true})
+	_, o := outcome(t, d, problem.Options{Kernel: "matern12(dims=0)", NoNoise: true})
 	about := subjectOf(t, o)
 	y := append([]float64(nil), d.Y...)
 	y[4]++
@@ -427,7 +430,7 @@ func TestCertain(t *testing.T) {
 
 // TestUnscored checks that a page says why there are no scores.
 func TestUnscored(t *testing.T) {
-	_, o := outcome(t, table(30), fit.Options{Kernel: "rbf"})
+	_, o := outcome(t, table(30), problem.Options{Kernel: "rbf"})
 	s := &subject{Subject: subjectOf(t, o), model: o.Model}
 	if err := s.explain(t.Context(), errors.New("too close to singular")); err != nil || s.unscored != "too close to singular" {
 		t.Errorf("%v, %q", err, s.unscored)
@@ -458,7 +461,7 @@ func TestBinomialRange(t *testing.T) {
 
 // TestEffects checks the middle row and the effects against predictions made by hand.
 func TestEffects(t *testing.T) {
-	_, o := outcome(t, encoded(), fit.Options{Kernel: "rbf(ard)"})
+	_, o := outcome(t, encoded(), problem.Options{Kernel: "rbf(ard)"})
 	s := &subject{Subject: subjectOf(t, o), model: o.Model}
 	if err := s.rank(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
 	"gpfit/internal/score"
@@ -23,7 +24,7 @@ type scores struct {
 	gp.LeaveOneOut
 	summary gp.LeaveOneOutSummary
 	// calibration judges the share of rows within their 95 % interval.
-	calibration fit.Calibration
+	calibration summary.Calibration
 	// density returns the predictive density of a row, and row its number in its table, from 0.
 	density func(i int) score.Predictive
 	row     func(i int) int
@@ -56,7 +57,7 @@ func (s *subject) score(ctx context.Context) error {
 			continue
 		}
 		one.summary = one.Summary()
-		one.calibration = fit.NewCalibration(one.summary.Coverage95, one.summary.N)
+		one.calibration = summary.NewCalibration(one.summary.Coverage95, one.summary.N)
 		s.scores = append(s.scores, one)
 	}
 	if len(s.scores) == 0 {
@@ -136,7 +137,7 @@ func (s *subject) headline() []string {
 			others = "the others of its own expert"
 		}
 		text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
-		if strings.HasPrefix(s.Record.Report.ObjectiveName, string(fit.LOO)) {
+		if strings.HasPrefix(s.Record.Report.ObjectiveName, string(problem.LOO)) {
 			text += " The fit chose the parameters by these scores, so they are too good."
 		}
 		out = append(out, text)
@@ -178,9 +179,9 @@ func shareText(q float64) string {
 func (c *scores) intervalText() string {
 	share := fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them", 100*c.summary.Coverage95)
 	switch {
-	case c.calibration == fit.Overconfident:
+	case c.calibration == summary.Overconfident:
 		return share + ": they are too narrow (overconfident)."
-	case c.calibration == fit.Underconfident:
+	case c.calibration == summary.Underconfident:
 		return share + ": they are too wide (underconfident)."
 	case c.summary.N < fewRows:
 		return share + "; so few rows hardly show whether the intervals are right."
@@ -226,7 +227,7 @@ func (s *subject) recorded() page.Grid {
 	grid := page.Grid{Caption: "Scores that the fit reported", Heads: append(page.Words("rows", "target"), page.Numbers("number", "RMSE", "NLPD", "in the 95 % interval")...)}
 	r := s.Record.Report
 	names := s.targets()
-	test := func(name string, t *fit.TestScores) {
+	test := func(name string, t *summary.TestScores) {
 		if t != nil {
 			grid.Add("held out", name, fmt.Sprint(t.N), number(t.RMSE), number(float64(t.NLPD)), percent(t.Coverage95))
 		}

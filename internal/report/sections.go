@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gpfit/feature"
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/page"
 	"gpfit/internal/textform"
 )
@@ -114,7 +114,7 @@ func (s *subject) remark(name string) string {
 	return strings.Join(out, ", ")
 }
 
-func errorCells(e *fit.StdErrors, name string) []string {
+func errorCells(e *summary.StdErrors, name string) []string {
 	if _, ok := e.Scaled[name]; !ok {
 		return []string{"left out", ""}
 	}
@@ -122,7 +122,7 @@ func errorCells(e *fit.StdErrors, name string) []string {
 	return []string{number(e.Scaled[name]), number(interval[0]) + " … " + number(interval[1])}
 }
 
-func posteriorCells(p *fit.PosteriorReport, name string) []string {
+func posteriorCells(p *summary.PosteriorReport, name string) []string {
 	v, ok := p.Parameters[name]
 	if !ok {
 		return []string{"", "", "", ""}
@@ -165,7 +165,7 @@ func (s *subject) convergence() (page.Section, error) {
 
 // searchText says how often the best optimum was found, and what that means. raced says that
 // the starts raced.
-func searchText(q *fit.SearchReport, raced bool) []string {
+func searchText(q *summary.SearchReport, raced bool) []string {
 	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, counted(q.Starts+q.Stopped, "start"))
 	if q.Stopped > 0 {
 		text += fmt.Sprintf(" gpfit stopped %d early, which seemed unable to become the best.", q.Stopped)
@@ -190,7 +190,7 @@ func some(grids ...page.Grid) []page.Grid {
 }
 
 // optima lists the optima with their scores.
-func optima(r *fit.Report) page.Grid {
+func optima(r *summary.Report) page.Grid {
 	grid := page.Grid{Caption: "Optima that the starts reached, best first; scores in the units of the target",
 		Heads: append(page.Numbers("optimum", "objective", "starts", "values", "gradients", "LOO NLPD", "LOO RMSE", "held-out NLPD", "held-out RMSE"), page.Words("remark")...)}
 	for i, o := range r.Optima {
@@ -222,7 +222,7 @@ func optima(r *fit.Report) page.Grid {
 const mostOptima = 6
 
 // optimaParameters shows the parameters of the best optima side by side.
-func optimaParameters(r *fit.Report) page.Grid {
+func optimaParameters(r *summary.Report) page.Grid {
 	grid := page.Grid{Caption: "Parameters at the optima, scaled", Folded: true, Heads: page.Words("parameter")}
 	var shown []map[string]float64
 	for i, o := range r.Optima {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/rundir"
 )
@@ -67,7 +67,7 @@ func named(text string) ([]Row, *rundir.Run) {
 		if parameters, err := json.Marshal(map[string]float64{text: 1}); err == nil {
 			all[i].Parameters = string(parameters)
 		}
-		if relevance, err := json.Marshal([]fit.ColumnRelevance{{Column: text, Relevance: 0.5}}); err == nil {
+		if relevance, err := json.Marshal([]summary.ColumnRelevance{{Column: text, Relevance: 0.5}}); err == nil {
 			all[i].Relevance, all[i].Verdict = string(relevance), text
 		}
 	}

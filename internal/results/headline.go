@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/rundir"
 )
 
@@ -158,7 +158,7 @@ func intervalText(rows []Row) string {
 			counts[r.Calibration]++
 		}
 	}
-	narrow, wide := counts[string(fit.Overconfident)], counts[string(fit.Underconfident)]
+	narrow, wide := counts[string(summary.Overconfident)], counts[string(summary.Underconfident)]
 	switch {
 	case judged == 0:
 		return ""

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/page"
 	"gpfit/internal/plotting"
 	"gpfit/internal/rundir"
@@ -189,7 +189,7 @@ func calibration(rows []Row) page.Section {
 		}
 		average, low, high := mean(shares), slices.Min(shares), slices.Max(shares)
 		grid.Add(k.data, k.kernel, fmt.Sprint(len(shares)), percent(&average), percent(&low), percent(&high),
-			fmt.Sprint(counts[string(fit.Overconfident)]), fmt.Sprint(counts[string(fit.Underconfident)]))
+			fmt.Sprint(counts[string(summary.Overconfident)]), fmt.Sprint(counts[string(summary.Underconfident)]))
 	}
 	section.Grids = some(grid)
 	verdicts := 0

@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/rundir"
 )
 
@@ -104,7 +104,7 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
 	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
 	if t := r.Test; t != nil {
-		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, fit.Finite(float64(t.NLPD)), fit.Finite(float64(t.NLPDStandardized)), &t.Coverage95
+		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
 		row.Calibration, row.Verdict = string(t.Calibration), t.Verdict
 	}
 	if text, err := json.Marshal(r.Relevance); err == nil && r.Relevance != nil {
@@ -122,7 +122,7 @@ func (row *Row) addReport(e rundir.JobEvent) {
 // season 0.11".
 func (row *Row) mostRelevant() string {
 	const most = 3
-	var columns []fit.ColumnRelevance
+	var columns []summary.ColumnRelevance
 	if json.Unmarshal([]byte(row.Relevance), &columns) != nil {
 		return "" // no fit wrote it
 	}

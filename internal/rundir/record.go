@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/filelock"
 )
 
@@ -39,8 +39,8 @@ type JobEvent struct {
 	Error string `json:"error,omitempty"`
 	// Report and Model are the result. Model is the path of the model file,
 	// relative to the run directory.
-	Report *fit.Report `json:"report,omitempty"`
-	Model  string      `json:"model,omitempty"`
+	Report *summary.Report `json:"report,omitempty"`
+	Model  string          `json:"model,omitempty"`
 }
 
 // Record holds the events of a job in order.

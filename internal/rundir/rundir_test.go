@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gpfit/fit"
+	"gpfit/fit/summary"
 	"gpfit/internal/spec"
 )
 
@@ -47,7 +47,7 @@ func appendAll(t *testing.T, c *Claim, types ...string) {
 	for i, typ := range types {
 		e := JobEvent{Type: typ, Attempt: i + 1}
 		if typ == Done {
-			e.Report = &fit.Report{NLML: 0.1}
+			e.Report = &summary.Report{NLML: 0.1}
 		}
 		if err := c.Append(e); err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/table"
 )
@@ -37,7 +37,7 @@ type JobSpec struct {
 }
 
 // Values returns the library's options of a job, with the kernel and the seed. It returns
-// a [*fit.OptionError] for options that no spec can state, which a damaged file of a run
+// a [*problem.OptionError] for options that no spec can state, which a damaged file of a run
 // may have.
 func (j JobSpec) Values() (option.Values, error) {
 	var v option.Values
@@ -101,7 +101,7 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 						return nil, s.errorAt(fmt.Sprintf("data[%d]", i), nil, "%s is too long for the name of a file: give data and kernel shorter names", j.ID)
 					}
 					j.Options = s.merged(d, k, j, extra)
-					if j.Options.Folds != nil && (j.Options.Objective == nil || !fit.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
+					if j.Options.Folds != nil && (j.Options.Objective == nil || !problem.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
 						return nil, s.errorAt("", nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
 					}
 					jobs = append(jobs, j)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/kernel"
 	"gpfit/table"
@@ -21,7 +21,7 @@ import (
 func (s *Batch) Mistake(j JobSpec, cause error) error {
 	at, msg := "", fmt.Sprint(cause)
 	var data *table.Error
-	var opt *fit.OptionError
+	var opt *problem.OptionError
 	var parsed *kernel.ParseError
 	var compiled *kernel.CompileError
 	switch {

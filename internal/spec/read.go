@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 )
 
@@ -49,7 +49,7 @@ func (s *Batch) checkOptions(at string, o Options) error {
 		return nil
 	}
 	msg := bad.err.Error()
-	var wrong *fit.OptionError
+	var wrong *problem.OptionError
 	if errors.As(bad.err, &wrong) {
 		msg = wrong.Msg
 	}
@@ -85,7 +85,7 @@ func (o Options) read() (map[string]any, *badItem) {
 		}
 		items := itemsOf(field)
 		if len(items) == 0 && opt.Kind.Columns {
-			return nil, &badItem{option: opt, err: &fit.OptionError{Option: opt.Name, Msg: "names no column"}}
+			return nil, &badItem{option: opt, err: &problem.OptionError{Option: opt.Name, Msg: "names no column"}}
 		}
 		for _, item := range items {
 			err := checkItem(opt, item.Item)
@@ -104,11 +104,11 @@ func (o Options) read() (map[string]any, *badItem) {
 func checkItem(opt *option.Option, e option.Item) error {
 	switch {
 	case opt.Single != "" && strings.Contains(e.Value, ","):
-		return &fit.OptionError{Option: opt.Name, Value: strconv.Quote(e.Value), Msg: opt.Single}
+		return &problem.OptionError{Option: opt.Name, Value: strconv.Quote(e.Value), Msg: opt.Single}
 	case opt.SpecWords != nil && !slices.Contains(opt.SpecWords, e.Value):
-		return &fit.OptionError{Option: opt.Name, Value: strconv.Quote(e.Value), Msg: "must be " + option.OrList(opt.SpecWords) + " in a batch"}
+		return &problem.OptionError{Option: opt.Name, Value: strconv.Quote(e.Value), Msg: "must be " + option.OrList(opt.SpecWords) + " in a batch"}
 	case opt.Kind.Go == "map[string][]float64" && strings.Count(e.Value, ":") != 1:
-		return &fit.OptionError{Option: opt.Name, Value: e.Name, Msg: "must be [lower, upper] with lower < upper"}
+		return &problem.OptionError{Option: opt.Name, Value: e.Name, Msg: "must be [lower, upper] with lower < upper"}
 	}
 	return nil
 }

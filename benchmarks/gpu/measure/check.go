@@ -12,6 +12,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/internal/bench"
 	"gpfit/kernel"
 )
@@ -229,15 +231,15 @@ func (j *job) agree() error {
 	err = j.each(func(n int) error {
 		data := bench.Synthetic(n, j.d, j.seed)
 		for _, text := range agreeKernels() {
-			task, err := fit.Prepare(data, fit.Options{Kernel: text}, fit.Events{})
+			task, err := fit.Prepare(data, problem.Options{Kernel: text}, problem.Events{})
 			if err != nil {
 				return err
 			}
-			var reports [2]fit.Report
+			var reports [2]summary.Report
 			var seconds [2]float64
 			for i, b := range []device.Backend{host, j.b} {
 				start := time.Now()
-				err := task.Measure(j.ctx, b, func(p *fit.Parts) (err error) {
+				err := fit.Measure(j.ctx, task, b, func(p *fit.Parts) (err error) {
 					reports[i], err = p.Evaluate(j.ctx)
 					return err
 				})
@@ -262,7 +264,7 @@ func (j *job) agree() error {
 	return err
 }
 
-func compareReports(want, got fit.Report) *agreeResult {
+func compareReports(want, got summary.Report) *agreeResult {
 	r := &agreeResult{Type: "agree", Device: got.Device, N: got.N, D: got.D, Kernel: got.Kernel, NLML: want.NLML}
 	r.NLMLDifference = math.Abs(got.NLML-want.NLML) / math.Abs(want.NLML)
 	scale, worst := 0.0, 0.0

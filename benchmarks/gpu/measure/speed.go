@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/bench"
 )
 
@@ -189,12 +190,12 @@ func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, erro
 
 // measureObjective times value and gradient, evaluated as in a fit.
 func (j *job) measureObjective(n int) (float64, error) {
-	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), fit.Options{Kernel: j.kernel}, fit.Events{})
+	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), problem.Options{Kernel: j.kernel}, problem.Events{})
 	if err != nil {
 		return 0, err
 	}
 	var seconds []float64
-	err = task.Measure(j.ctx, j.b, func(p *fit.Parts) error {
+	err = fit.Measure(j.ctx, task, j.b, func(p *fit.Parts) error {
 		z, grad := append([]float64(nil), p.Start...), make([]float64, len(p.Start))
 		for i := range j.repeat + 1 {
 			start := time.Now()

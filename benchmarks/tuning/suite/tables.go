@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // pair is a table and a kernel.
@@ -61,7 +61,7 @@ func pairs() []pair {
 
 // data returns the table of a pair. Real tables are read from the folder and thinned
 // with a fixed seed.
-func (p pair) data(folder string) (fit.Data, error) {
+func (p pair) data(folder string) (problem.Data, error) {
 	seed := uint64(0)
 	for _, c := range p.table {
 		seed = seed*131 + uint64(c)
@@ -74,10 +74,10 @@ func (p pair) data(folder string) (fit.Data, error) {
 	} else {
 		var err error
 		if x, y, err = thinned(filepath.Join(folder, p.table, "data.csv.gz"), rng, p.rows); err != nil {
-			return fit.Data{}, err
+			return problem.Data{}, err
 		}
 	}
-	d := fit.Data{N: len(y), D: len(x[0]), X: slices.Concat(x...), Y: y}
+	d := problem.Data{N: len(y), D: len(x[0]), X: slices.Concat(x...), Y: y}
 	return d, nil
 }
 

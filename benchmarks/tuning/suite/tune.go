@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 )
 
@@ -54,26 +56,26 @@ func (j *job) best() error {
 	return nil
 }
 
-func (j *job) bestOf(p pair, d fit.Data) (result, error) {
-	o := fit.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: startLimit}}
-	own, err := j.fit(d, fit.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: 1}})
+func (j *job) bestOf(p pair, d problem.Data) (result, error) {
+	o := problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: startLimit}}
+	own, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: 1}})
 	if err != nil {
 		return result{}, err
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	var ends []*fit.Report
+	var ends []*summary.Report
 	for _, set := range starts(own.Parameters, rng) {
 		o.Set = set
 		if r, err := j.fit(d, o); err == nil {
 			ends = append(ends, r)
 		}
 	}
-	slices.SortFunc(ends, func(a, b *fit.Report) int { return int(math.Copysign(1, a.NLML-b.NLML)) })
+	slices.SortFunc(ends, func(a, b *summary.Report) int { return int(math.Copysign(1, a.NLML-b.NLML)) })
 	for _, e := range ends[:2] {
 		o.Settings.MaxEvaluations = 0
 		o.Set = nil
 		for name, v := range e.Parameters {
-			o.Set = append(o.Set, fit.Assignment{Name: name, Value: v, Given: true})
+			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 		if r, err := j.fit(d, o); err == nil {
 			ends = append(ends, r)
@@ -95,17 +97,17 @@ func (j *job) bestOf(p pair, d fit.Data) (result, error) {
 }
 
 // starts returns the start values of best.
-func starts(own map[string]float64, rng *rand.Rand) [][]fit.Assignment {
+func starts(own map[string]float64, rng *rand.Rand) [][]problem.Assignment {
 	var names []string
 	for name := range own {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	var out [][]fit.Assignment
+	var out [][]problem.Assignment
 	with := func(value func(name string) float64) {
-		var set []fit.Assignment
+		var set []problem.Assignment
 		for _, name := range names {
-			set = append(set, fit.Assignment{Name: name, Value: value(name), Given: true})
+			set = append(set, problem.Assignment{Name: name, Value: value(name), Given: true})
 		}
 		out = append(out, set)
 	}
@@ -139,12 +141,12 @@ func starts(own map[string]float64, rng *rand.Rand) [][]fit.Assignment {
 }
 
 // fit runs one fit.
-func (j *job) fit(d fit.Data, o fit.Options) (*fit.Report, error) {
-	task, err := fit.Prepare(d, o, fit.Events{})
+func (j *job) fit(d problem.Data, o problem.Options) (*summary.Report, error) {
+	task, err := fit.Prepare(d, o, problem.Events{})
 	if err != nil {
 		return nil, err
 	}
-	out, err := task.Fit(context.Background(), j.b)
+	out, err := fit.Run(context.Background(), task, j.b)
 	if err != nil {
 		if out != nil {
 			out.Close()
@@ -172,7 +174,7 @@ func (j *job) runs() error {
 			if err != nil {
 				return err
 			}
-			r, err := j.fit(d, fit.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
+			r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
 			if err != nil {
 				return fmt.Errorf("%s, seed %d: %w", p.name(), seed, err)
 			}
@@ -189,7 +191,7 @@ func (j *job) runs() error {
 // cost returns the evaluations of a fit, in values with gradient over all rows: a
 // value counts a third, its gradient two thirds, and evaluations on m of n rows
 // (m/n)³.
-func cost(r *fit.Report) float64 {
+func cost(r *summary.Report) float64 {
 	units := func(value, gradient int) float64 { return float64(value)/3 + 2*float64(gradient)/3 }
 	sum := units(r.Evaluations.FullSizeValue, r.Evaluations.FullSizeGradient)
 	for _, s := range r.Path {

@@ -21,6 +21,7 @@ import (
 	"gpfit"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/dataset"
@@ -89,7 +90,7 @@ func (s settings) fit(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	var events fit.Events
+	var events problem.Events
 	if s.trace {
 		events.OnIteration = func(it descent.Iteration) {
 			if it.Rows == 0 {
@@ -98,7 +99,7 @@ func (s settings) fit(path string) (err error) {
 			}
 		}
 	}
-	job, err := fit.Prepare(data, fit.Options{Kernel: s.kernel, Settings: s.tune}, events)
+	job, err := fit.Prepare(data, problem.Options{Kernel: s.kernel, Settings: s.tune}, events)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (s settings) fit(path string) (err error) {
 		return err
 	}
 	defer devices.Close()
-	result, err := job.Fit(ctx, devices.Backends...)
+	result, err := fit.Run(ctx, job, devices.Backends...)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/fit"
 	"gpfit/gp"
 	"gpfit/internal/option"
+	"gpfit/internal/tuning"
 )
 
 // Choose returns the devices found, and the one that gpfit would choose for name.
@@ -76,7 +76,7 @@ func Reopen(c option.Compute) func(ctx context.Context) (device.Backend, error) 
 
 // OpenFor is Open for a fit. It prints what the fit needs, and returns an error if a
 // device has too little memory and c has no fallback.
-func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *fit.Job, one bool) (*gpfit.OpenDevices, error) {
+func OpenFor(ctx context.Context, msg *messages.Writer, c option.Compute, job *tuning.Job, one bool) (*gpfit.OpenDevices, error) {
 	o, err := Open(ctx, msg, c, device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()}, one)
 	if err != nil {
 		return nil, err

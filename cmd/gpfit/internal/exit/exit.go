@@ -10,7 +10,7 @@ import (
 
 	"gpfit/batch"
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/mlflow"
@@ -60,9 +60,9 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*mlflow.Error](err), is[*fit.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
+	case is[*UsageError](err), is[*mlflow.Error](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
 		return Usage
-	case is[*table.Error](err), is[*fit.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
+	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
 	case is[*device.UnavailableError](err), is[*device.UnsupportedKernelError](err), is[*device.MemoryError](err), is[*device.LostError](err), is[*device.WrongError](err):
 		return Device

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/arrow"
 	"gpfit/internal/dataset"
@@ -34,10 +34,10 @@ func (o *Options) TellNoise() bool {
 }
 
 // ReadTable reads a training table. If ctx is done first, it returns ctx's error.
-func (o *Options) ReadTable(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
+func (o *Options) ReadTable(ctx context.Context, path string, stdin io.Reader) (problem.Data, error) {
 	data := o.Data
 	data.Formats = Formats()
-	return Await(ctx, path, func() (fit.Data, error) { return dataset.Read(path, stdin, data) })
+	return Await(ctx, path, func() (problem.Data, error) { return dataset.Read(path, stdin, data) })
 }
 
 // OpenRows opens a table for a model. The caller closes the reader. If ctx is done before a
@@ -53,7 +53,7 @@ func (o *Options) OpenRows(ctx context.Context, path string, stdin io.Reader, m 
 func RowsError(err error) error {
 	var mismatch *rows.MismatchError
 	if errors.As(err, &mismatch) {
-		return &fit.OptionError{Option: mismatch.Option, Msg: mismatch.Msg}
+		return &problem.OptionError{Option: mismatch.Option, Msg: mismatch.Msg}
 	}
 	var noise *gp.NoiseError
 	if errors.As(err, &noise) && noise.Row < 0 {

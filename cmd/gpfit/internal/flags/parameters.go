@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/option"
 )
@@ -76,11 +77,11 @@ func (o *Options) parameterNames(cmd *cobra.Command, args []string) []string {
 		opts := o.Fit
 		// Names that are being typed may be none.
 		opts.Kernel, opts.Set, opts.Fix, opts.Bounds, opts.Ties, opts.Priors = text, nil, nil, nil, nil, nil
-		opts.Mean, opts.MeanFit = o.Fit.Mean, fit.MeanFree
-		job, err := fit.Prepare(data, opts, fit.Events{})
+		opts.Mean, opts.MeanFit = o.Fit.Mean, problem.MeanFree
+		job, err := fit.Prepare(data, opts, problem.Events{})
 		if err != nil {
 			opts.MeanFit = o.Fit.MeanFit // several targets have no free means
-			if job, err = fit.Prepare(data, opts, fit.Events{}); err != nil {
+			if job, err = fit.Prepare(data, opts, problem.Events{}); err != nil {
 				continue
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/fit"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 )
 
@@ -41,7 +41,7 @@ func AllFlags(texts []string) {
 // parameters to continue from, as flags.
 func errorText(err error) string {
 	text := err.Error()
-	var unfinished *fit.UnfinishedError
+	var unfinished *problem.UnfinishedError
 	if errors.As(err, &unfinished) {
 		var set strings.Builder
 		for i, a := range unfinished.Parameters {

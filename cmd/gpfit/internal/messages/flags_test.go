@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/fit"
+	"gpfit/fit/problem"
 )
 
 // TestFlags checks that only options of the table become flags in messages.
@@ -26,9 +26,9 @@ func TestFlags(t *testing.T) {
 // TestUnfinished checks that parameters to continue from become flags to copy, and that
 // the text around the error stays as it is.
 func TestUnfinished(t *testing.T) {
-	err := &fit.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
-		Parameters: []fit.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
-	quoted := &fit.UnfinishedError{Err: errors.New("lost"), Parameters: []fit.Assignment{{Name: `lengthscale["it's b"]`, Value: 2}}}
+	err := &problem.UnfinishedError{Err: errors.New("lost; allow option max-jitter"), Best: "NLML 3.25",
+		Parameters: []problem.Assignment{{Name: "lengthscale[0]", Value: 0.5}, {Name: "noise_variance", Value: 1e-3}}}
+	quoted := &problem.UnfinishedError{Err: errors.New("lost"), Parameters: []problem.Assignment{{Name: `lengthscale["it's b"]`, Value: 2}}}
 	if got, want := errorText(quoted), `--set 'lengthscale["it'\''s b"]=2'`; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s for a shell", got, want)
 	}

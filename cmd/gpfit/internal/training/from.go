@@ -9,7 +9,7 @@ import (
 )
 
 // TakeModel replaces the defaults of options that are not given by what a model says: the
-// columns, with their encoding, and what [fit.Options.From] takes.
+// columns, with their encoding, and what [problem.Options.From] takes.
 func (f *Flags) TakeModel(m *gp.Model) error {
 	for name, field := range map[string]*string{
 		"kernel": &f.Fit.Kernel, "mean": &f.Fit.Mean, "standardize": (*string)(&f.Fit.Standardize),

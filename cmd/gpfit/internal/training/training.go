@@ -14,22 +14,25 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/internal/tuning"
 )
 
 // Flags are the options of a command that reads a training table.
 type Flags struct{ flags.Options }
 
 // Events returns this program's progress messages and its fallback device.
-func (f *Flags) Events(msg *messages.Writer) fit.Events {
-	return fit.Events{OnProgress: msg.Progress, Fallback: devices.Reopen(f.Compute)}
+func (f *Flags) Events(msg *messages.Writer) problem.Events {
+	return problem.Events{OnProgress: msg.Progress, Fallback: devices.Reopen(f.Compute)}
 }
 
 // ReadTable reads a training table. If ctx is done first, it returns ctx's error. It returns a
-// [*fit.OptionError] if the method does not exist or does not suit the other options.
-func (f *Flags) ReadTable(ctx context.Context, path string, stdin io.Reader) (fit.Data, error) {
-	method, err := fit.FindMethod(f.Compute.Method, gpfit.Methods(), f.Fit)
+// [*problem.OptionError] if the method does not exist or does not suit the other options.
+func (f *Flags) ReadTable(ctx context.Context, path string, stdin io.Reader) (problem.Data, error) {
+	method, err := problem.FindMethod(f.Compute.Method, gpfit.Methods(), f.Fit)
 	if err != nil {
-		return fit.Data{}, err
+		return problem.Data{}, err
 	}
 	o := f.Options
 	if method != nil {
@@ -56,13 +59,13 @@ func (f *Flags) CheckScores() error {
 
 // OpenJob is a prepared job on open devices.
 type OpenJob struct {
-	*fit.Job
+	*tuning.Job
 	*gpfit.OpenDevices
 }
 
 // Open prepares a job, prints its warnings, and opens its devices, or only the first
 // if one is true. The caller closes the job.
-func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, opts fit.Options, events fit.Events, one bool) (*OpenJob, error) {
+func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data problem.Data, opts problem.Options, events problem.Events, one bool) (*OpenJob, error) {
 	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
@@ -84,18 +87,18 @@ func (f *Flags) Open(ctx context.Context, msg *messages.Writer, data fit.Data, o
 }
 
 // Score adds the scores that --scores cv requests to a report.
-func (f *Flags) Score(ctx context.Context, msg *messages.Writer, job *fit.Job, b device.Backend, r *fit.Report) error {
+func (f *Flags) Score(ctx context.Context, msg *messages.Writer, job *tuning.Job, b device.Backend, r *summary.Report) error {
 	if !f.CrossValidate {
 		return nil
 	}
 	cv := f.CrossValidation
 	cv.OnFold = func(k, folds int) { msg.Step("fold %d of %d", k+1, folds) }
-	scores, err := job.CrossValidate(ctx, b, r.Parameters, cv)
+	scores, err := fit.CrossValidate(ctx, job, b, r.Parameters, cv)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 	}
 	if errors.Is(err, context.Canceled) {
-		return &fit.CancelledError{Msg: "interrupted before the cross-validation was done"}
+		return &problem.CancelledError{Msg: "interrupted before the cross-validation was done"}
 	}
 	return err
 }

@@ -1,0 +1,53 @@
+package problem
+
+import (
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/internal/textform"
+)
+
+// FindMethod returns the method called name in a list for a fit with the options o, nil for
+// [device.Chosen] and for the empty name. It returns an [*OptionError] for a method that
+// does not exist or that does not suit the options.
+func FindMethod(name string, methods []device.Method, o Options) (device.Method, error) {
+	m, err := device.FindMethod(name, methods)
+	if err != nil {
+		return nil, OptionErrorf("method", textform.Quote(name), "%v", err)
+	}
+	if err := experts.CheckMethod(name, o.Experts != ""); err != nil {
+		return nil, OptionErrorf("method", name, "%v", err)
+	}
+	return m, nil
+}
+
+// partition divides the rows of a sample among the experts of the options; nil without
+// experts. It adds warnings about clusters that it changed to the sample.
+func (o Options) partition(s *Sample) (*experts.Partition, error) {
+	if o.Experts == "" {
+		return nil, nil
+	}
+	clusters, err := experts.ParseMethod(o.Experts)
+	if err != nil {
+		return nil, err
+	}
+	if clusters > s.N()/2 {
+		return nil, OptionErrorf("experts", o.Experts, "there are %d training rows, which is fewer than two for each cluster", s.N())
+	}
+	rows := s.Scalings[0].Inputs(s.X)
+	p := experts.NewPartition(rows, s.N(), s.D(), experts.PartitionOptions{Clusters: clusters, MaxRows: o.ExpertRows, Combine: o.Combine, Seed: o.Settings.Seed})
+	if p.Split > 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("clusters with too many rows for one expert were divided again: there are %d experts, of up to %d rows (option expert-rows sets the limit)", len(p.Sizes), p.Largest()))
+	}
+	if p.Merged > 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("rows of clusters that are too small for an expert went to others (%d): there are %d experts", p.Merged, len(p.Sizes)))
+	}
+	if len(p.Sizes) < clusters && p.Merged == 0 {
+		s.warnings = append(s.warnings, fmt.Sprintf("the rows have only %d different values: there are %d experts", len(p.Sizes), len(p.Sizes)))
+	}
+	if limit := o.ExpertRows; limit > 0 && p.Largest() > limit {
+		s.warnings = append(s.warnings, fmt.Sprintf("an expert has %d rows, more than option expert-rows %d allows: its rows are the same in all columns", p.Largest(), limit))
+	}
+	return p, nil
+}

@@ -1,0 +1,265 @@
+package problem
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// fromModel returns the options with what they leave open taken from Options.From: the
+// model's expressions, scaling, noise, ties, priors and objective.
+func (o Options) fromModel() (Options, error) {
+	m := o.From
+	if m == nil {
+		return o, nil
+	}
+	earlier, err := earlierFit(m)
+	if err != nil {
+		return o, err
+	}
+	if o.Kernels == nil {
+		o.Kernels = m.Kernels
+	}
+	if o.Kernel == "" {
+		o.Kernel = m.KernelText()
+	}
+	if o.Mean == "" {
+		if o, err = o.meanOf(m); err != nil {
+			return o, err
+		}
+	}
+	if o.Standardize == "" {
+		o.Standardize = m.Scaling.Standardize()
+	}
+	if m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 && !o.namesNoise() {
+		o.NoNoise = true
+	}
+	if o.Settings.Coarse == "" && o.Settings.Restarts == 0 {
+		// The start is an optimum on similar rows, which subsets would leave.
+		o.Settings.Coarse = hyperopt.CoarseOff
+	}
+	return o.fromFit(earlier)
+}
+
+// fitted is what a fit from a model takes from the report of the model; see summary.Report.
+type fitted struct {
+	N             int               `json:"n"`
+	ObjectiveName string            `json:"objective_name"`
+	Priors        map[string]string `json:"priors"`
+	Tied          map[string]string `json:"tied"`
+	StdErrors     *struct {
+		Names   []string    `json:"names"`
+		Hessian [][]float64 `json:"hessian"`
+		Failure string      `json:"failure"`
+	} `json:"std_errors"`
+}
+
+// earlierFit reads the report of a model; the result is empty if it has none.
+func earlierFit(m *gp.Model) (fitted, error) {
+	var record struct {
+		Report fitted `json:"report"`
+	}
+	if m.Record == nil {
+		return record.Report, nil
+	}
+	if err := json.Unmarshal(m.Record, &record); err != nil {
+		return record.Report, OptionErrorf("from", "", "the report of the model cannot be read: %v", err)
+	}
+	return record.Report, nil
+}
+
+// meanOf takes the mean function of a model, and how its coefficients were found.
+func (o Options) meanOf(m *gp.Model) (Options, error) {
+	e, err := mean.Parse(m.Mean.Text, m.FeatureNames)
+	if err != nil {
+		return o, OptionErrorf("from", "", "the mean function of the model: %v", err)
+	}
+	o.Mean = e.Text(m.FeatureNames)
+	if o.MeanFit == MeanAuto && len(m.Mean.Basis) > 0 {
+		if o.MeanFit = MeanFree; m.Mean.LeastSquares {
+			o.MeanFit = MeanGLS
+		}
+	}
+	return o, nil
+}
+
+// fromFit takes the ties, the priors and the objective of an earlier fit. Priors are
+// those of the parameters for which the options have none.
+func (o Options) fromFit(r fitted) (Options, error) {
+	if o.Objective == "" && r.ObjectiveName != "" {
+		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, "+neg_log_prior"))
+	}
+	if o.Ties == nil {
+		for _, name := range slices.Sorted(maps.Keys(r.Tied)) {
+			o.Ties = append(o.Ties, Tie{name, r.Tied[name]})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Priors)) {
+		text := r.Priors[name]
+		base, _, _ := strings.Cut(name, "[")
+		if slices.ContainsFunc(o.Priors, func(p ParameterPrior) bool { return p.Name == name || p.Name == base }) {
+			continue
+		}
+		density, err := graph.ParsePrior(text)
+		if err != nil {
+			return o, OptionErrorf("from", "", "the prior of %s in the model: %v", name, err)
+		}
+		o.Priors = append(slices.Clip(o.Priors), ParameterPrior{name, density})
+	}
+	return o, nil
+}
+
+// namesNoise reports whether an option names the noise variance.
+func (o Options) namesNoise() bool {
+	is := func(name string) bool { return strings.HasPrefix(name, graph.NoiseVariance) }
+	return slices.ContainsFunc(slices.Concat(o.Set, o.Fix), func(a Assignment) bool { return is(a.Name) }) ||
+		slices.ContainsFunc(o.Bounds, func(b Interval) bool { return is(b.Name) }) ||
+		slices.ContainsFunc(o.Priors, func(p ParameterPrior) bool { return is(p.Name) })
+}
+
+// startFrom takes the start values of the parameters that a model has, too. Its values
+// are converted from its scaling to the one of the sample. A value that serves several
+// columns takes the geometric mean of their scales.
+func (p *ParameterList) startFrom(s *Sample, m *Model, from *gp.Model) error {
+	if from == nil {
+		return nil
+	}
+	if err := s.hasColumns(from); err != nil {
+		return err
+	}
+	values, found := from.Parameters(), 0
+	var missing []string
+	for i := range p.Free {
+		q := &p.Free[i]
+		v, ok := values[q.Name]
+		if !ok {
+			v, ok = values[q.Group]
+		}
+		ratio, known := s.rescaled(m.program, q.Indexed, from)
+		if !ok || !known || q.Log && !(v > 0) {
+			missing = append(missing, q.Name)
+			continue
+		}
+		q.Start, q.Given = v*ratio, true
+		found++
+	}
+	switch {
+	case found == 0:
+		return OptionErrorf("from", "", "the model has no parameter of this fit: its kernel is %s; leave out option from, or give its kernel", from.KernelText())
+	case len(missing) > 0:
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the model has no value of %s: a default start value is used", Listed(missing)))
+	}
+	return nil
+}
+
+// hasColumns returns an error if the table lacks a column that the model uses.
+func (s *Sample) hasColumns(from *gp.Model) error {
+	for _, c := range from.Columns {
+		name := from.FeatureNames[c]
+		if !slices.Contains(s.Data.FeatureNames, name) {
+			return OptionErrorf("from", "", "the model uses the feature %q, which the table does not have; its features are %s: rename the column, name the columns with option features and give a kernel, or fit without option from", name, Listed(s.Data.FeatureNames))
+		}
+	}
+	return nil
+}
+
+// rescaled returns the factor that converts a parameter of the scaled problem of another
+// model to the one of the sample, by the units of the parameter.
+func (s *Sample) rescaled(prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
+	own := s.Scalings[0]
+	targets := from.Scaling.YScale / own.YScale
+	if strings.HasPrefix(indexed, graph.NoiseVariance) {
+		return targets * targets, true
+	}
+	// inputs returns the ratio of the scales of a column in use; 1 if the model has none.
+	inputs := func(c int) float64 {
+		name := s.Data.FeatureNames[s.Columns[c]]
+		k := slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
+		if k < 0 {
+			return 1
+		}
+		return from.Scaling.XScale[k] / own.XScale[c]
+	}
+	for _, p := range prog.Params {
+		i := slices.Index(p.ElementNames(), indexed)
+		if i < 0 {
+			continue
+		}
+		dims := p.Dims
+		if p.Vector {
+			dims = p.Dims[i : i+1]
+		}
+		logs := 0.0
+		for _, c := range dims {
+			logs += math.Log(inputs(c)) / float64(len(dims))
+		}
+		return scalePower(targets, p.Units.Target) * scalePower(math.Exp(logs), p.Units.Input), true
+	}
+	// A coefficient of the mean mixes scales and shifts.
+	same := own.YMean == from.Scaling.YMean && slices.Equal(own.XMean, from.Scaling.XMean) && slices.Equal(own.XScale, from.Scaling.XScale)
+	return 1, same && targets == 1
+}
+
+// scalePower returns x^p. It is exact for the powers in use.
+func scalePower(x, p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case 1:
+		return x
+	case 2:
+		return x * x
+	case -1:
+		return 1 / x
+	case -2:
+		return 1 / (x * x)
+	}
+	return math.Pow(x, p)
+}
+
+// metricFrom returns the Hessian that the report of a model has, for the parameters of
+// the job and scaled to its number of rows; nil if it has none.
+func (p *ParameterList) metricFrom(from *gp.Model, rows int) descent.Metric {
+	if from == nil {
+		return nil
+	}
+	earlier, err := earlierFit(from)
+	e := earlier.StdErrors
+	if err != nil || e == nil || e.Failure != "" {
+		return nil
+	}
+	metric := p.Metric(e.Names, e.Hessian)
+	if metric == nil {
+		return nil
+	}
+	return metric.Scaled(float64(rows) / float64(earlier.N))
+}
+
+// metric returns a Hessian of named parameters for the objective's vector, nil if it lacks a
+// parameter that is not fixed.
+func (p *ParameterList) Metric(names []string, hessian [][]float64) descent.Metric {
+	metric := make(descent.Metric, len(p.Free)*len(p.Free))
+	for i, q := range p.Free {
+		for k, r := range p.Free {
+			a, b := slices.Index(names, q.Name), slices.Index(names, r.Name)
+			if q.Fixed || r.Fixed {
+				continue
+			}
+			if a < 0 || b < 0 {
+				return nil
+			}
+			metric[i*len(p.Free)+k] = hessian[a][b]
+		}
+	}
+	return metric
+}

@@ -1,0 +1,85 @@
+package problem
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"gpfit/gp"
+)
+
+// holdOut marks the rows that the options hold out, and describes them for the model.
+// With Data.Group it draws whole groups, and HoldOut counts groups.
+func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
+	if o.Blocks && d.Group != nil {
+		return d, nil, OptionErrorf("blocks", "", "cannot be combined with option group: rows stay together either by their order or by a column")
+	}
+	if o.HoldOut == 0 {
+		return d, nil, nil
+	}
+	if d.Test != nil {
+		return d, nil, OptionErrorf("holdout", "", "cannot be combined with a split mask, which names the held-out rows")
+	}
+	if err := d.checkShape(); err != nil {
+		return d, nil, err
+	}
+	units, what := rowUnits(d.N), "rows"
+	if d.Group != nil {
+		units, what = groupUnits(d.Group), "groups"
+	}
+	count := int(o.HoldOut)
+	if o.HoldOut < 1 {
+		count = max(1, int(math.Round(o.HoldOut*float64(len(units)))))
+	}
+	if count >= len(units) {
+		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "holds out all of the %d %s: nothing is left to train on", len(units), what)
+	}
+	held := &gp.HeldOut{Of: o.HoldOut, Seed: o.Settings.Seed, Group: d.GroupColumn, Blocks: o.Blocks}
+	if o.Blocks {
+		units, held.Seed = units[len(units)-count:], 0
+	} else {
+		order := rand.New(rand.NewPCG(o.Settings.Seed, holdOutStream)).Perm(len(units))[:count]
+		units = Pick(units, order, len(units), 1)
+	}
+	d.Test = make([]bool, d.N)
+	for _, row := range slices.Concat(units...) {
+		d.Test[row] = true
+	}
+	for row, out := range d.Test {
+		if out {
+			if d.Row != nil {
+				row = d.Row[row]
+			}
+			held.Rows = append(held.Rows, row)
+		}
+	}
+	return d, held, nil
+}
+
+// holdOutStream separates the random numbers of hold-outs from others of the same seed.
+const holdOutStream = 0x686f6c646f7574
+
+// rowUnits returns n units of one row each.
+func rowUnits(n int) [][]int {
+	units := make([][]int, n)
+	for i := range units {
+		units[i] = []int{i}
+	}
+	return units
+}
+
+// groupUnits returns the rows of each label, in the order of the labels' first rows.
+func groupUnits(labels []string) [][]int {
+	var units [][]int
+	known := map[string]int{}
+	for i, label := range labels {
+		u, ok := known[label]
+		if !ok {
+			u = len(units)
+			known[label], units = u, append(units, nil)
+		}
+		units[u] = append(units[u], i)
+	}
+	return units
+}

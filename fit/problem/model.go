@@ -1,0 +1,180 @@
+package problem
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// model holds the covariance function and the mean function to fit to a sample.
+type Model struct {
+	expr    kernel.Expr
+	program *kernel.Program
+	Mean    mean.Expr
+	Basis   mean.Basis
+	// meanFree says that the mean's coefficients are parameters of the objective, not
+	// found by least squares.
+	MeanFree bool
+}
+
+// newModel parses the options' expressions for the columns of a sample.
+func newModel(s *Sample, o Options) (*Model, error) {
+	text := o.Kernel
+	if text == "" {
+		text = "rbf"
+	}
+	m := &Model{}
+	var err error
+	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(text); err != nil {
+		return nil, err
+	}
+	if o.ARD {
+		m.expr = kernel.WithARD(m.expr)
+	}
+	m.fixZeros(o.Fix)
+	if m.program, err = kernel.Compile(m.expr, s.Columns); err != nil {
+		if len(s.Columns) < s.Data.D {
+			// The kernel may name a column that was left out.
+			err = fmt.Errorf("%w\n%s", err, s.warnings[len(s.warnings)-1])
+		}
+		return nil, err
+	}
+	return m, m.addMean(s, o)
+}
+
+// fixZeros makes the offsets that the options fix at 0 constants of the kernel.
+func (m *Model) fixZeros(fix []Assignment) {
+	for _, a := range fix {
+		if a.Given && a.Value == 0 {
+			m.expr, _ = kernel.WithZero(m.expr, a.Name)
+		}
+	}
+}
+
+// addMean evaluates the mean function at the points and checks that its coefficients
+// are determined.
+func (m *Model) addMean(s *Sample, o Options) error {
+	var err error
+	if m.Mean, err = mean.Parse(o.Mean, s.Names()); err != nil {
+		return err
+	}
+	if m.Basis, err = m.Mean.Basis(s.Points, s.Columns); err == nil {
+		err = m.Basis.CheckRank(m.Basis.Evaluate(s.Points))
+	}
+	if err != nil {
+		return OptionErrorf("mean", m.Mean.Text(s.Names()), "%v", s.withNames(err))
+	}
+	named := m.namedCoefficient(s, o)
+	if s.Data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
+		return OptionErrorf("", "", "with several targets, gpfit finds the coefficients of the mean by least squares for each target: they cannot be set, fixed, bounded or free")
+	}
+	switch o.MeanFit {
+	case MeanAuto:
+		m.MeanFree = named != ""
+	case MeanFree:
+		m.MeanFree = true
+	case MeanGLS:
+		if named != "" {
+			return OptionErrorf("", "", "%s is a coefficient of the mean, which option mean-fit gls finds by least squares: leave out one of the two", named)
+		}
+	default:
+		return OptionErrorf("mean-fit", strconv.Quote(string(o.MeanFit)), "must be gls or free")
+	}
+	return nil
+}
+
+// withNames returns an error about the basis with the names of columns in place of
+// indices.
+func (s *Sample) withNames(err error) error {
+	var rank *mean.RankError
+	if !errors.As(err, &rank) {
+		return err
+	}
+	named := *rank
+	named.Name, named.Of = s.Display(rank.Name), nil
+	for _, name := range rank.Of {
+		named.Of = append(named.Of, s.Display(name))
+	}
+	return &named
+}
+
+// namedCoefficient returns the first coefficient of the mean, or group of them, that
+// an option names; "" if there is none.
+func (m *Model) namedCoefficient(s *Sample, o Options) string {
+	var names []string
+	for _, a := range slices.Concat(o.Set, o.Fix) {
+		names = append(names, a.Name)
+	}
+	for _, b := range o.Bounds {
+		names = append(names, b.Name)
+	}
+	for _, p := range o.Priors {
+		names = append(names, p.Name)
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(m.Basis, func(f mean.Function) bool { return f.Group == name || f.Name() == s.indexed(name) }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// determinedBy reports whether a sample's rows determine the coefficients of a mean
+// found by least squares. Too few rows may not.
+func (m *Model) DeterminedBy(s *Sample) bool {
+	return m.MeanFree || m.Basis.CheckRank(m.Basis.Evaluate(s.Points)) == nil
+}
+
+// targetVariance returns the variance that kernel and noise have to explain, in
+// scaled units, as the mean over the targets. It is the variance of the targets or,
+// if least squares find the mean, of their residuals by ordinary least squares, but
+// at least leastVariance times the former. Start values and bounds are relative to
+// it.
+func (m *Model) TargetVariance(s *Sample) float64 {
+	n, sum := s.N(), 0.0
+	var ols *mean.GLS
+	h := m.Basis.Evaluate(s.Points)
+	if len(m.Basis) > 0 && !m.MeanFree {
+		// An H too ill-conditioned for this is an error of the evaluation.
+		ols, _ = mean.NewGLS(h, h, n)
+	}
+	for first := 0; first < len(s.Targets); first += n {
+		y := s.Targets[first : first+n]
+		variance := MeanSquare(y)
+		if ols != nil {
+			rest := slices.Clone(y)
+			for j, beta := range ols.Coefficients(y) {
+				floats.AddScaled(rest, -beta, h[j*n:(j+1)*n])
+			}
+			variance = max(floats.Dot(rest, rest)/float64(n), leastVariance*variance)
+		}
+		sum += variance
+	}
+	return sum / float64(s.T())
+}
+
+// leastVariance keeps the start values away from zero if the mean explains the
+// targets exactly.
+const leastVariance = 1e-8
+
+// meanSquare returns the variance of v, or 1 if that is 0.
+func MeanSquare(v []float64) float64 {
+	mean, sum := 0.0, 0.0
+	for _, x := range v {
+		mean += x
+	}
+	mean /= float64(len(v))
+	for _, x := range v {
+		sum += (x - mean) * (x - mean)
+	}
+	if sum == 0 {
+		return 1
+	}
+	return sum / float64(len(v))
+}

@@ -1,0 +1,67 @@
+package problem
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"gpfit/graph"
+)
+
+// originalUnits follows the number of a noise floor that is in squared units of the target.
+const originalUnits = ":original"
+
+// parseNoiseFloor reads the text form of Options.NoiseFloor.
+func parseNoiseFloor(text string) (variance float64, original bool, err error) {
+	number, original := strings.CutSuffix(strings.TrimSpace(text), originalUnits)
+	variance, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(variance > 0) || math.IsInf(variance, 1) {
+		return 0, false, errors.New("must be a positive number, the variance in scaled units, or a number followed by " + originalUnits + ", in squared units of the target")
+	}
+	return variance, original, nil
+}
+
+// CheckNoiseFloor returns an error if a text is no value of Options.NoiseFloor.
+func CheckNoiseFloor(text string) error {
+	_, _, err := parseNoiseFloor(text)
+	return err
+}
+
+// floorNoise raises the lower bounds of the estimated noise variances.
+func (p *ParameterList) floorNoise(s *Sample, o Options) error {
+	if o.NoiseFloor == "" {
+		return nil
+	}
+	wrong := func(format string, args ...any) error {
+		return OptionErrorf("noise-floor", o.NoiseFloor, format, args...)
+	}
+	floor, original, err := parseNoiseFloor(o.NoiseFloor)
+	switch {
+	case err != nil:
+		return wrong("%v", err)
+	case o.NoNoise:
+		return wrong("cannot be combined with option noise none, which estimates no variance")
+	case original && s.T() > 1:
+		return wrong("several targets share one noise variance, in scaled units: give the number without %s", originalUnits)
+	}
+	if original {
+		floor /= s.Scalings[0].YScale * s.Scalings[0].YScale
+	}
+	for _, e := range p.Elements {
+		if e.Group != graph.NoiseVariance {
+			continue
+		}
+		q := &p.Free[e.Index]
+		switch {
+		case q.Bounded && q.Lower != floor:
+			return wrong("option bounds gives %s its lower bound already; leave out one of the two", q.Name)
+		case (q.Given || q.Fixed) && q.Start < floor:
+			return wrong("the value %.6g of %s is below it (%.6g in scaled units)", q.Start, q.Name, floor)
+		case !(floor < q.Upper):
+			return wrong("is above the upper bound %.6g of %s, in scaled units; give a smaller one", q.Upper, q.Name)
+		}
+		q.Lower, q.Start, q.Bounded = floor, max(q.Start, floor), true
+	}
+	return nil
+}

@@ -1,0 +1,453 @@
+package problem
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/kernel"
+)
+
+// Assignment assigns a value to a parameter, in natural units of the scaled problem.
+type Assignment struct {
+	// Name is the name of a parameter, with the name or the index of a column, such as
+	// "lengthscale[temp]" or "lengthscale[2]", or of a whole vector, such as
+	// "lengthscale". A name of a column with blanks, brackets, commas, quotes or equals
+	// signs, or that looks like a number, is in double quotes with the escapes of JSON.
+	Name  string
+	Value float64
+	// Given is false in Options.Fix if the parameter is fixed at its start value.
+	Given bool
+}
+
+func (a Assignment) String() string { return fmt.Sprintf("%s=%v", a.Name, a.Value) }
+
+// Interval bounds a parameter, in natural units of the scaled problem.
+type Interval struct {
+	Name   string
+	Lo, Hi float64
+}
+
+func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo, b.Hi) }
+
+// Options configures a fit. The zero value fits an isotropic rbf to standardised data
+// with no restarts.
+//
+// Errors and warnings call a field by the name of its option: the field's name in
+// lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
+// and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
+// Settings.Method and "max-evals" for Settings.MaxEvaluations.
+type Options struct {
+	// Kernel is the kernel in text form, in which dims= may name columns; empty means
+	// "rbf". ARD gives every leaf one
+	// lengthscale per column.
+	Kernel string
+	ARD    bool
+	// Kernels are user-defined kernels that Kernel may name. Write each function
+	// once; all devices evaluate it. A model file holds only their names, so that
+	// [gp.Load] needs the kernels, too. A kernel that needs no name can be a formula
+	// in Kernel: formula(exp(-r/a), a=1).
+	Kernels []*kernel.Family
+	// RequirePSD concerns kernels with a formula or one of Kernels. If the kernel's
+	// matrix on up to 300 training rows at the start values is asymmetric or has a
+	// negative eigenvalue, that is an error with RequirePSD and a warning otherwise.
+	RequirePSD bool
+	// Mean is the mean function in the text form of package mean; empty means zero.
+	// MeanFit selects how gpfit finds its coefficients.
+	Mean    string
+	MeanFit MeanFit
+	// NoNoise leaves out the estimated noise variance. Without known variances the
+	// fit interpolates the targets.
+	NoNoise bool
+	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in
+	// units of the scaled problem, or "0.01:original", in squared units of the target.
+	// Empty means the default bound, 1e-9 of the targets' variance.
+	NoiseFloor string `hash:"omitzero"`
+	// Standardize selects what is scaled; empty means inputs and targets.
+	Standardize gp.Standardize
+	// Set gives start values, Fix fixes parameters, and Bounds replaces default
+	// bounds.
+	Set, Fix []Assignment
+	Bounds   []Interval
+	// Ties bind parameters to others. Priors give parameters densities; the fit then
+	// maximises the posterior density.
+	Ties   []Tie
+	Priors []ParameterPrior
+	// Objective is the quantity to minimise; empty means NLML. LeaveOneOut adds the
+	// leave-one-out score to the report.
+	Objective   Criterion
+	LeaveOneOut bool
+	// Folds and FoldSeed describe the folds of the objectives CV and CVRMSE, as in
+	// [CrossValidation].
+	Folds    int    `hash:"omitzero"`
+	FoldSeed uint64 `hash:"omitzero"`
+	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the
+	// fit holds out and scores; 0 means none. Settings.Seed draws the rows. With
+	// Data.Group it counts groups, which are held out whole.
+	HoldOut float64 `hash:"omitzero"`
+	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut,
+	// and blocks of rows for the folds of fit.CrossValidate and of the objectives.
+	Blocks bool `hash:"omitzero"`
+	// StdErrors asks for standard errors at the optimum, which take two more
+	// gradients for every free parameter.
+	StdErrors bool
+	// Posterior asks for draws of the parameters from their posterior, after the fit: by
+	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
+	// draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many
+	// draws as all chains.
+	Posterior       PosteriorMethod `hash:"omitzero"`
+	PosteriorChains int             `hash:"omitzero"`
+	PosteriorWarmup int             `hash:"omitzero"`
+	PosteriorDraws  int             `hash:"omitzero"`
+	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
+	// covariance is not positive definite; 0 allows none.
+	MaxJitter float64
+	// Checkpoint, if not empty, is a file that records every evaluation. After a
+	// cancellation, a crash or a lost device, the same fit with the same file
+	// continues where it ended and finds the same bits. A file of other data or
+	// options is an [*OptionError], a damaged one a [*DataError]. The file stays
+	// until fit.Outcome.RemoveCheckpoint.
+	Checkpoint string
+	// DiscardCancelled makes a cancelled fit end at once. The fit then does not
+	// return the best model so far, which would take one more evaluation.
+	DiscardCancelled bool
+	// Settings configures tuning. Its Precision is replaced by the device's.
+	Settings hyperopt.Settings
+	// Experts, if not empty, divides the training rows among local experts, for tables that
+	// are too large for one process: kmeans:K finds K clusters of the scaled rows, and the
+	// covariance of rows of different clusters counts as 0. Each cluster is an exact process.
+	// Combine says how they predict together; empty means as a
+	// committee, [experts.RBCM]. ExpertRows is the largest number of rows of an expert, 0 for twice the
+	// mean; larger clusters are divided again. See package experts.
+	// ExpertParameters says whether all experts share the parameters, which is the default,
+	// or whether each has its own, tuned on its rows alone.
+	Experts          string             `hash:"omitzero"`
+	Combine          experts.Rule       `hash:"omitzero"`
+	ExpertRows       int                `hash:"omitzero"`
+	ExpertParameters experts.Parameters `hash:"omitzero"`
+	// From, if not nil, is a model from which the fit starts: its parameters are start
+	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
+	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
+	// ask for restarts or subsets, the fit begins over all rows. If the model has standard
+	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
+	// of the fit is in the model, or if Data lacks a feature that the model uses.
+	From *gp.Model `hash:"omitzero"`
+}
+
+// Tie makes a parameter take the value of another, so that it is no longer free.
+type Tie struct {
+	// Name and Source are names of parameters, of whole vectors or of their elements.
+	// Vectors of the same length are tied element by element. A single number as
+	// Source serves all elements of Name.
+	Name, Source string
+}
+
+func (t Tie) String() string { return t.Name + "=" + t.Source }
+
+// ParameterPrior gives a parameter a prior density, in natural units of the scaled
+// problem; [graph.Prior] defines the densities and their variables.
+type ParameterPrior struct {
+	// Name is the name of a parameter, or of a whole vector, each element of which
+	// then has this prior. A prior for an element takes precedence.
+	Name    string
+	Density graph.Prior
+}
+
+func (d ParameterPrior) String() string { return d.Name + "=" + d.Density.String() }
+
+// MeanFit selects how gpfit finds the coefficients of the mean function.
+type MeanFit string
+
+// The choices for Options.MeanFit. MeanAuto is the default: MeanFree if Set, Fix,
+// Bounds or Priors name a coefficient, MeanGLS otherwise.
+const (
+	MeanAuto MeanFit = ""
+	// MeanGLS takes the coefficients of largest likelihood at the other parameters,
+	// by generalised least squares within each evaluation. Predictions include their
+	// uncertainty.
+	MeanGLS MeanFit = "gls"
+	// MeanFree makes the coefficients parameters of the objective.
+	MeanFree MeanFit = "free"
+)
+
+// PosteriorMethod says how to draw the parameters from their posterior.
+type PosteriorMethod string
+
+// The choices for Options.Posterior; an empty one draws none.
+const (
+	// NoPosterior is the word for no draws.
+	NoPosterior PosteriorMethod = "none"
+	// Laplace draws from the normal distribution that has the mode and the curvature of
+	// the posterior, over the logarithms of the parameters.
+	Laplace PosteriorMethod = "laplace"
+	// HMC runs the No-U-Turn sampler, from the mode and the curvature there.
+	HMC PosteriorMethod = "hmc"
+)
+
+// PosteriorMethods lists the choices, the default first.
+func PosteriorMethods() []PosteriorMethod {
+	return []PosteriorMethod{NoPosterior, Laplace, HMC}
+}
+
+func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, defaultChains) }
+func (o Options) Warmup() int { return cmp.Or(o.PosteriorWarmup, defaultWarmup) }
+func (o Options) Draws() int  { return cmp.Or(o.PosteriorDraws, defaultDraws) }
+
+// Defaults of the draws of a posterior.
+const (
+	defaultChains = 4
+	defaultWarmup = 500
+	defaultDraws  = 1000
+)
+
+// checkPosterior returns the options with an empty word for no draws.
+func (o Options) checkPosterior() (Options, error) {
+	if o.Posterior == NoPosterior {
+		o.Posterior = ""
+	}
+	switch {
+	case o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior):
+		return o, OptionErrorf("posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc")
+	case o.Posterior != "" && o.Objective.LeavesOut():
+		return o, OptionErrorf("posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml")
+	}
+	for name, v := range map[string]int{"posterior-chains": o.PosteriorChains, "posterior-warmup": o.PosteriorWarmup, "posterior-draws": o.PosteriorDraws} {
+		if v < 0 {
+			return o, OptionErrorf(name, strconv.Itoa(v), "must not be negative")
+		}
+		if v > 0 && o.Posterior == "" {
+			return o, OptionErrorf(name, strconv.Itoa(v), "needs option posterior")
+		}
+	}
+	return o, nil
+}
+
+// Criterion is the quantity that a fit minimises, apart from priors.
+type Criterion string
+
+// The choices for Options.Objective.
+const (
+	// NLML is the negative log marginal likelihood, the default.
+	NLML Criterion = "nlml"
+	// LOO is the negative leave-one-out log predictive density. It depends less on
+	// the model's prior and more on its predictions (Rasmussen & Williams 2006,
+	// §5.4.2). An evaluation costs about twice as much.
+	LOO Criterion = "loo"
+	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the
+	// parameters minimise ½n(log 2πM + 1), where M is the mean squared error, summed
+	// over the targets. The error does not depend on the common size of all variances,
+	// which a second term chooses such that the mean squared standardised error is 1.
+	// An evaluation costs as much as with LOO.
+	LOORMSE Criterion = "loo-rmse"
+	// CV and CVRMSE are these criteria for predictions of the rows of each fold from the
+	// other folds, at the same parameters and scaling: the folds of Options.Folds. Data with
+	// Data.Group, or ordered data with Options.Blocks, need them: a row that is predicted
+	// beside its neighbours, or beside rows of its own group, says little about rows of
+	// other groups or of the future. Each fold of m rows takes memory for m² numbers.
+	CV     Criterion = "cv"
+	CVRMSE Criterion = "cv-rmse"
+)
+
+// Criteria lists the criteria, the default first.
+func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE, CV, CVRMSE} }
+
+// LeavesOut reports whether the criterion scores leave-one-out predictions.
+func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
+
+// LeavesFoldsOut reports whether the criterion scores predictions of folds.
+func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
+
+// predictive reports whether the criterion scores predictions, squaredError whether by
+// their squared error.
+func (c Criterion) Predictive() bool   { return c.LeavesOut() || c.LeavesFoldsOut() }
+func (c Criterion) squaredError() bool { return c == LOORMSE || c == CVRMSE }
+
+// Workload returns the workload of evaluations of the criterion for n points of d columns.
+// folds are the ends of the folds if the criterion has some.
+func (c Criterion) Workload(n, d int, folds []int) device.Workload {
+	w := device.Workload{N: n, D: d, Diagonal: c.LeavesOut()}
+	if c.LeavesFoldsOut() {
+		w.Blocks = folds
+	}
+	return w
+}
+
+// checked returns the options with the objective filled in, and what to scale.
+func (o Options) checked() (Options, gp.Standardize, error) {
+	how, err := gp.ParseStandardize(string(o.Standardize))
+	if err != nil {
+		return o, how, OptionErrorf("standardize", "", "%v", err)
+	}
+	if o.Objective == "" {
+		o.Objective = NLML
+	}
+	if !slices.Contains(Criteria(), o.Objective) {
+		return o, how, OptionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse")
+	}
+	if o.Folds < 0 || o.Folds == 1 {
+		return o, how, OptionErrorf("folds", strconv.Itoa(o.Folds), "must be at least 2, or 0 for the default")
+	}
+	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
+		o.Folds, o.FoldSeed = 0, 0
+	}
+	if o.StdErrors && o.Objective.Predictive() {
+		return o, how, OptionErrorf("std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml")
+	}
+	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
+		return o, how, OptionErrorf("coarse", string(c), "must be auto, on, off or check")
+	}
+	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
+		return o, how, OptionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)
+	}
+	if v := o.Settings.ToleranceNats; v-v != 0 {
+		return o, how, OptionErrorf("tolerance-nats", strconv.FormatFloat(v, 'g', -1, 64), "must be a finite number")
+	}
+	if n := o.Settings.MaxEvaluations; n < 0 {
+		return o, how, OptionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
+	}
+	if o, err = o.checkPosterior(); err != nil {
+		return o, how, err
+	}
+	if err := o.checkExperts(); err != nil {
+		return o, how, err
+	}
+	return o, how, o.checkHoldOut()
+}
+
+// CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.
+func CheckHoldOut(h float64) error {
+	if !(h >= 0) || h > 1<<53 || h >= 1 && h != math.Trunc(h) {
+		return errors.New("must be a share of the rows, less than 1, or a whole number of rows")
+	}
+	return nil
+}
+
+func (o Options) checkHoldOut() error {
+	if err := CheckHoldOut(o.HoldOut); err != nil {
+		return OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
+	}
+	return nil
+}
+
+// checkExperts checks the options of local experts.
+func (o Options) checkExperts() error {
+	if o.Experts == "" {
+		switch {
+		case o.Combine != "":
+			return OptionErrorf("combine", string(o.Combine), "needs option experts")
+		case o.ExpertRows != 0:
+			return OptionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "needs option experts")
+		case o.ExpertParameters != "":
+			return OptionErrorf("expert-parameters", string(o.ExpertParameters), "needs option experts")
+		}
+		return nil
+	}
+	if _, err := experts.ParseMethod(o.Experts); err != nil {
+		return OptionErrorf("experts", strconv.Quote(o.Experts), "%v", err)
+	}
+	if err := o.Combine.Check(); o.Combine != "" && err != nil {
+		return OptionErrorf("combine", "", "%v", err)
+	}
+	if err := o.ExpertParameters.Check(); o.ExpertParameters != "" && err != nil {
+		return OptionErrorf("expert-parameters", "", "%v", err)
+	}
+	switch {
+	case o.ExpertParameters == experts.Separate && o.Posterior != "":
+		return OptionErrorf("posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared")
+	case o.ExpertRows < 0:
+		return OptionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "must not be negative")
+	case o.Objective.LeavesFoldsOut():
+		return OptionErrorf("objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo")
+	}
+	return nil
+}
+
+// DataError reports a table that gpfit cannot fit. The command line maps it to exit
+// code 10.
+type DataError struct{ Msg string }
+
+func (e *DataError) Error() string { return e.Msg }
+
+// OptionError reports an option that does not fit the problem, such as a
+// parameter that the kernel does not have. The command line maps it to exit
+// code 2.
+type OptionError struct {
+	// Option is the option's name, as the doc comment of [Options] explains, such as
+	// "max-jitter"; empty if the error concerns no single option. Value is the value
+	// that it was given; empty if that does not help.
+	Option, Value string
+	// Msg describes the error. It calls other options "option NAME", too.
+	Msg string
+}
+
+// Error returns "option NAME VALUE: " and the message, or the message alone.
+func (e *OptionError) Error() string {
+	switch {
+	case e.Option == "":
+		return e.Msg
+	case e.Value == "":
+		return "option " + e.Option + ": " + e.Msg
+	}
+	return "option " + e.Option + " " + e.Value + ": " + e.Msg
+}
+
+// optionErrorf returns an error about an option and the value that it was given.
+// Either may be empty.
+func OptionErrorf(option, value, format string, args ...any) error {
+	return &OptionError{Option: option, Value: value, Msg: fmt.Sprintf(format, args...)}
+}
+
+// UnfinishedError reports a fit that failed after it had found parameters from which
+// another fit can continue.
+type UnfinishedError struct {
+	// Err is the cause of the failure.
+	Err error
+	// Best is the label and the value of the objective at the parameters, such as
+	// "NLML 3.25"; empty if the fit knows the objective only on fewer rows.
+	Best string
+	// Parameters holds natural values of the scaled problem. A fit with them in
+	// Options.Set continues from there.
+	Parameters []Assignment
+}
+
+// Error returns the error of the fit, with the parameters found on a second line.
+func (e *UnfinishedError) Error() string {
+	values := make([]string, len(e.Parameters))
+	for i, a := range e.Parameters {
+		values[i] = fmt.Sprintf("%s=%.10g", a.Name, a.Value)
+	}
+	return e.Err.Error() + "\n" + e.Found() + "set " + strings.Join(values, ", ")
+}
+
+// Found describes the parameters. The text ends where their names should follow.
+func (e *UnfinishedError) Found() string {
+	if e.Best == "" {
+		return "to continue from the optimum on fewer rows: "
+	}
+	return "best so far: " + e.Best + "; to continue from there: "
+}
+
+// Unwrap returns the error of the fit.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// CancelledError reports a fit that was interrupted.
+type CancelledError struct{ Msg string }
+
+func (e *CancelledError) Error() string { return e.Msg }
+
+// Unwrap returns [context.Canceled].
+func (e *CancelledError) Unwrap() error { return context.Canceled }
+
+func IsCancelled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,262 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/graph"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/suggest"
+)
+
+// parameters are those of a model, checked.
+type ParameterList struct {
+	// free are those of the objective's vector, fixed ones included, in the order of
+	// the graph's variables; elements are all, tied ones included, in the order in
+	// which the model names them.
+	Free     []Parameter
+	Elements []element
+	// priors by the name of their parameter.
+	Priors   map[string]graph.Prior
+	Warnings []string
+	// zeros are the names of the offsets that are the constant 0.
+	Zeros []string
+	// indexed returns the indexed form of a name in an option.
+	indexed func(name string) string
+}
+
+// parameter is one on its way from default values to what the options say.
+type Parameter struct {
+	descent.Parameter
+	// indexed is the name with the index of a column in place of its name.
+	Indexed string
+	// given says that the options set the start, textStart that the kernel's
+	// text does, bounded that the options set the bounds.
+	Given, TextStart, Bounded bool
+	// offset says that it may be the constant 0 if it is fixed.
+	offset bool
+}
+
+// element is a parameter of the model, free or tied.
+type element struct {
+	Name, indexed, Group string
+	// index is its place among the free parameters. A tied element has the index of the
+	// parameter whose value it takes, which source names.
+	Index  int
+	Source string
+}
+
+// list returns the free parameters for the optimiser.
+func (p *ParameterList) List() []descent.Parameter {
+	out := make([]descent.Parameter, len(p.Free))
+	for i, q := range p.Free {
+		out[i] = q.Parameter
+	}
+	return out
+}
+
+// start returns the objective's vector at the start values.
+func (p *ParameterList) Start() []float64 {
+	z := make([]float64, len(p.Free))
+	for i, q := range p.Free {
+		z[i] = q.Z(q.Start)
+	}
+	return z
+}
+
+// at returns the objective's vector at natural values by name; nil stands for the
+// start values.
+func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
+	z := p.Start()
+	if values == nil {
+		return z, nil
+	}
+	for i, q := range p.Free {
+		v, ok := values[q.Name]
+		if !ok {
+			v, ok = values[q.Indexed]
+		}
+		if !ok || q.Log && !(v > 0) || v-v != 0 {
+			return nil, OptionErrorf("", "", "there is no usable value of %s: %v", q.Name, v)
+		}
+		z[i] = q.Z(v)
+	}
+	return z, nil
+}
+
+// values returns the natural values of all elements at z.
+func (p *ParameterList) Values(z []float64) []float64 {
+	out := make([]float64, len(p.Elements))
+	for i, e := range p.Elements {
+		out[i] = p.Free[e.Index].Natural(z[e.Index])
+	}
+	return out
+}
+
+// named returns natural values of the free parameters at z by name.
+func (p *ParameterList) Named(z []float64) map[string]float64 {
+	out := map[string]float64{}
+	for i, q := range p.Free {
+		out[q.Name] = q.Natural(z[i])
+	}
+	return out
+}
+
+// find returns the free parameters with that name, or all of a vector.
+func (p *ParameterList) Find(name string) []int {
+	var out []int
+	indexed := p.indexed(name)
+	for i, q := range p.Free {
+		if q.Indexed == indexed {
+			return []int{i}
+		}
+		if q.Group == name {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// mustFind is find with an error for a name that there is not, or that is tied.
+func (p *ParameterList) MustFind(option, name string) ([]int, error) {
+	if found := p.Find(name); found != nil {
+		return found, nil
+	}
+	if slices.Contains(p.Zeros, name) {
+		return nil, OptionErrorf(option, name, "%s is the constant 0 of the kernel, by its text or by option fix: leave out one of the two", name)
+	}
+	var names []string
+	indexed := p.indexed(name)
+	for _, e := range p.Elements {
+		if e.Source != "" && (e.indexed == indexed || e.Group == name) {
+			return nil, OptionErrorf(option, name, "%s is tied to %s; give it to %s", e.Name, e.Source, e.Source)
+		}
+		names = append(names, e.Name)
+	}
+	if names == nil { // before ties are known
+		for _, q := range p.Free {
+			names = append(names, q.Name)
+		}
+	}
+	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", p.hint(name, names), Listed(names))
+}
+
+// hint returns what a name that there is not probably meant.
+func (p *ParameterList) hint(name string, names []string) string {
+	base, _, ok := strings.Cut(name, "[")
+	if ok && slices.Contains(names, base) && base != graph.NoiseVariance {
+		return ": " + base + " is one number for all columns, and only ard gives each column its own"
+	}
+	return suggest.DidYouMean(name, names)
+}
+
+// listed joins the first names of a list.
+func Listed(names []string) string {
+	const most = 20
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// assign takes start values and what is fixed.
+func (p *ParameterList) assign(o Options) error {
+	for i, a := range slices.Concat(o.Set, o.Fix) {
+		option, fix := "set", i >= len(o.Set)
+		if fix {
+			option = "fix"
+		}
+		if fix && slices.Contains(p.Zeros, a.Name) && (!a.Given || a.Value == 0) {
+			continue
+		}
+		found, err := p.MustFind(option, a.Name)
+		if err != nil {
+			return err
+		}
+		for _, k := range found {
+			q := &p.Free[k]
+			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
+				return OptionErrorf(option, a.Name+"=0", "must be a positive number; option noise none fits without noise")
+			}
+			if a.Given && q.offset && a.Value == 0 {
+				return OptionErrorf(option, a.Name+"=0", "a free offset cannot start at 0, because a fit varies its logarithm: option fix %s=0, or offset=0 in the kernel, makes it a constant", a.Name)
+			}
+			if a.Given && q.Log && !(a.Value > 0) || math.IsInf(a.Value, 0) || math.IsNaN(a.Value) {
+				return OptionErrorf(option, a.String(), "must be a positive number")
+			}
+			if a.Given {
+				q.Start, q.Given = a.Value, true
+			}
+			q.Fixed = q.Fixed || fix
+		}
+	}
+	return nil
+}
+
+// bound sets bounds. A given start value widens default bounds. A default start value
+// outside given bounds moves to the nearest one.
+func (p *ParameterList) bound(o Options) error {
+	for _, b := range o.Bounds {
+		found, err := p.MustFind("bounds", b.Name)
+		if err != nil {
+			return err
+		}
+		for _, k := range found {
+			switch q := &p.Free[k]; {
+			case q.Log && !(b.Lo > 0 && b.Lo < b.Hi):
+				return OptionErrorf("bounds", b.String(), "needs 0 < lower < upper")
+			case !(b.Lo < b.Hi):
+				return OptionErrorf("bounds", b.String(), "needs lower < upper")
+			default:
+				q.Lower, q.Upper, q.Bounded = b.Lo, b.Hi, true
+				if !q.Given && !q.TextStart && !q.Fixed {
+					q.Start = min(max(q.Start, b.Lo), b.Hi)
+				}
+			}
+		}
+	}
+	for k := range p.Free {
+		// Coefficients of the mean have no default bounds.
+		if q := &p.Free[k]; q.Log && !q.Bounded {
+			q.Lower, q.Upper = min(q.Lower, q.Start/10), max(q.Upper, q.Start*10)
+		}
+	}
+	return nil
+}
+
+// indexedPriors returns the priors by the indexed names of their parameters.
+func (p *ParameterList) indexedPriors() map[string]graph.Prior {
+	out := map[string]graph.Prior{}
+	for _, q := range p.Free {
+		if d, ok := p.Priors[q.Name]; ok {
+			out[q.Indexed] = d
+		}
+	}
+	return out
+}
+
+// hashed returns the free parameters as [Prepared.id] hashes them, under their indexed
+// names: hashes do not depend on how a program displays names.
+func (p *ParameterList) hashed() any {
+	type parameter struct {
+		descent.Parameter
+		given, textStart, bounded bool
+	}
+	out := make([]parameter, len(p.Free))
+	for i, q := range p.Free {
+		out[i] = parameter{q.Parameter, q.Given, q.TextStart, q.Bounded}
+		out[i].Name = q.Indexed
+	}
+	return out
+}
+
+// indexedNames returns the indexed names of the free parameters.
+func (p *ParameterList) IndexedNames() []string {
+	names := make([]string, len(p.Free))
+	for i, q := range p.Free {
+		names[i] = q.Indexed
+	}
+	return names
+}

@@ -1,0 +1,277 @@
+package problem
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gpfit/experts"
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// Prepared is a checked problem: scaled data, a model, and its parameters with start values.
+// It does not change.
+type Prepared struct {
+	Options Options
+	Sample  *Sample
+	Model   *Model
+	Params  *ParameterList
+	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
+	Held *gp.HeldOut
+	// experts divides the rows among local experts; nil without.
+	Experts *experts.Partition
+	// own are the problems of experts with parameters of their own; nil without.
+	Own []*Prepared
+}
+
+// newPrepared checks data and options and returns the problem.
+func New(data Data, opts Options) (*Prepared, error) {
+	opts, err := opts.fromModel()
+	if err != nil {
+		return nil, err
+	}
+	opts, how, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	data, held, err := opts.holdOut(data)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSample(data, how, opts.NoNoise)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModel(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newParameters(s, m, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
+		return nil, err
+	}
+	if opts.Objective.LeavesFoldsOut() {
+		if s, err = s.InFolds(opts.CriterionFolds(), opts.Blocks); err != nil {
+			return nil, err
+		}
+	}
+	division, err := opts.partition(s)
+	if err != nil {
+		return nil, err
+	}
+	own, err := opts.separate(s, m, division)
+	if err != nil {
+		return nil, err
+	}
+	// The parameters have all that the job needs of the model.
+	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.N()), nil
+	return &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Own: own, Model: m, Params: p}, nil
+}
+
+// newParameters chooses start values and bounds from the data, then applies the
+// kernel's text and the options.
+func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
+	all, err := DefaultParameters(s, m)
+	if err != nil {
+		return nil, err
+	}
+	p := &ParameterList{Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
+	from := func(o Options) error { return p.startFrom(s, m, o.From) }
+	floor := func(o Options) error { return p.floorNoise(s, o) }
+	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {
+		if err := step(o); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// N returns the number of training rows.
+func (j *Prepared) N() int { return j.Sample.N() }
+
+// D returns the number of columns in use.
+func (j *Prepared) D() int { return j.Sample.D() }
+
+// Kernel returns the text form of the kernel.
+func (j *Prepared) Kernel() string { return j.Model.program.Text }
+
+// kernelText and meanText are the text forms with the names of columns.
+func (j *Prepared) KernelText() string { return kernel.Text(j.Model.expr, j.Sample.Names()) }
+
+func (j *Prepared) MeanText() string { return j.Model.Mean.Text(j.Sample.Names()) }
+
+// Program returns the compiled kernel, for the choice of a device.
+func (j *Prepared) Program() *kernel.Program { return j.Model.program }
+
+// CheckKernel tests on training rows, at the start values and around them, whether
+// the kernel can be a covariance function: whether its matrix is symmetric and has no
+// negative eigenvalue. Each check takes O(points³) operations.
+func (j *Prepared) CheckKernel(o KernelCheckOptions) (*KernelReport, error) {
+	return checkKernel(j.Sample, j.Model, j.Params, o)
+}
+
+// Warnings returns the warnings about the data and the options. Reports include them.
+func (j *Prepared) Warnings() []string { return slices.Concat(j.Sample.warnings, j.Params.Warnings) }
+
+// FreeNames returns the names of the free parameters, fixed ones included, in the
+// order of the objective's vector.
+func (j *Prepared) FreeNames() []string {
+	names := make([]string, len(j.Params.Free))
+	for i, p := range j.Params.Free {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// NumFitted returns the number of parameters that a fit finds, including the
+// coefficients of a mean by least squares.
+func (j *Prepared) NumFitted() int {
+	n := 0
+	for _, part := range j.Own {
+		n += part.NumFitted()
+	}
+	if n > 0 {
+		return n
+	}
+	for _, p := range j.Params.Free {
+		if !p.Fixed {
+			n++
+		}
+	}
+	if !j.Model.MeanFree {
+		n += len(j.Model.Basis)
+	}
+	return n
+}
+
+// withPrior follows the objective's name if the objective includes the negative log
+// prior.
+const WithPrior = "+neg_log_prior"
+
+// objectiveName returns the name of the quantity that the job minimises.
+func (j *Prepared) ObjectiveName() string {
+	name := string(j.Options.Objective)
+	if len(j.Params.Priors) > 0 {
+		name += WithPrior
+	}
+	return name
+}
+
+// ObjectiveLabel returns a short name of the objective for people.
+func (j *Prepared) ObjectiveLabel() string { return ObjectiveLabel(j.ObjectiveName()) }
+
+func ObjectiveLabel(name string) string {
+	base, prior := strings.CutSuffix(name, WithPrior)
+	if prior {
+		return "objective"
+	}
+	return strings.ToUpper(base)
+}
+
+// spec returns the specification of the objective's graph.
+func (j *Prepared) Spec() graph.Spec {
+	s, m := j.Sample, j.Model
+	spec := graph.Spec{
+		Program: m.program, X: s.Points, Y: s.Targets, Mean: m.Basis, MeanFree: m.MeanFree, Noise: s.Noise, MaxJitter: j.Options.MaxJitter,
+		Derive: j.Params.derived(), LeaveOneOut: j.Options.Objective.Predictive(), SquaredError: j.Options.Objective.squaredError(),
+		Folds: s.FoldEnds(), Labels: graph.Labels{Kernel: j.KernelText(), Column: s.label, Parameter: s.Display},
+	}
+	if len(j.Params.Priors) > 0 {
+		spec.Prior = graph.NegLogPrior(j.Params.indexedPriors())
+	}
+	return spec
+}
+
+// id returns a hash of everything that a fit depends on: data, options, and the
+// resulting start values and bounds. The hash leaves out the device, because a fit
+// may continue on another one.
+func (j *Prepared) ID() string {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	opts := j.Options
+	opts.Checkpoint, opts.DiscardCancelled = "", false
+	for _, v := range []any{opts, j.Sample.Data, j.Kernel(), j.Params.hashed()} {
+		hashValue(w, v)
+	}
+	w.Flush()
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
+// those of the largest local expert.
+func (j *Prepared) LargestMatrix() int {
+	if j.Experts == nil {
+		return j.N()
+	}
+	return j.Experts.Largest()
+}
+
+// separate returns the parts of a job with the given experts; nil if they share their
+// parameters, or if there is one expert.
+func (o Options) separate(s *Sample, m *Model, p *experts.Partition) ([]*Prepared, error) {
+	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
+		return nil, nil
+	}
+	rows := make([][]int, len(p.Centres))
+	for i, k := range p.Assign(s.Points) {
+		rows[k] = append(rows[k], i)
+	}
+	var parts []*Prepared
+	for k, own := range rows {
+		part, err := o.part(s.WithRows(own), m)
+		if err != nil {
+			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, len(own), err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// part returns the job of an expert with the rows of s.
+func (o Options) part(s *Sample, m *Model) (*Prepared, error) {
+	s.warnings, s.TestX, s.TestY, s.TestNoise = nil, nil, nil, gp.RowNoise{}
+	if !m.DeterminedBy(s) {
+		return nil, OptionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
+	}
+	p, err := newParameters(s, m, o)
+	if err != nil {
+		return nil, err
+	}
+	o.Settings.Metric, o.From = p.metricFrom(o.From, s.N()), nil
+	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
+	o.Checkpoint = ""
+	return &Prepared{Options: o, Sample: s, Model: m, Params: p}, nil
+}
+
+// sharedParameters returns an error if experts have parameters of their own, for results that
+// need one set of parameters.
+func (j *Prepared) SharedParameters(what string) error {
+	if j.Own == nil {
+		return nil
+	}
+	return OptionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
+}
+
+// CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
+// be divided into the folds of cv.
+func (j *Prepared) CheckFolds(cv CrossValidation) error {
+	_, err := j.Sample.Divide(cv, j.Options.Blocks)
+	return err
+}
+
+// named returns those of the values that belong to free parameters.
+func (j *Prepared) Named(values map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for _, p := range j.Params.Free {
+		out[p.Name] = values[p.Name]
+	}
+	return out
+}

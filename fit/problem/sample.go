@@ -1,0 +1,325 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/gp"
+	"gpfit/graph"
+	"gpfit/kernel"
+)
+
+// sample is the data of a job: the training rows, checked and scaled, and the
+// held-out rows.
+type Sample struct {
+	Data Data // as given
+	// columns are the features in use; rows are the positions of the training rows in
+	// data; x (row-major) and y are their values in original units. y, testY and
+	// targets, which are scaled, are column-major with a column for each target.
+	Columns, Rows []int
+	X, Y          []float64
+	TestX, TestY  []float64 // all features, original units
+	// scalings has one entry for each target. They differ only in the target's
+	// scaling.
+	Scalings []gp.Scaling
+	Points   *kernel.Points
+	Targets  []float64
+	// noise describes the training rows, in scaled units.
+	Noise     graph.NoiseModel
+	TestNoise gp.RowNoise
+	warnings  []string
+	median    *medianCache
+	// fold holds the number of the fold of each training row if the objective has
+	// folds; the rows are then in the order of the folds.
+	Fold []int
+}
+
+// newSample checks data, leaves constant columns out, and scales.
+func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
+	data, err := data.checked()
+	if err != nil {
+		return nil, err
+	}
+	s := &Sample{Data: data, warnings: slices.Clone(data.Warnings), median: &medianCache{}}
+	if err := s.split(); err != nil {
+		return nil, err
+	}
+	if err := s.chooseColumns(); err != nil {
+		return nil, err
+	}
+	if err := s.checkRange(); err != nil {
+		return nil, err
+	}
+	n := s.N()
+	for i := range s.T() {
+		scaling := gp.NewScaling(how, s.X, s.Y[i*n:(i+1)*n], s.D())
+		s.Scalings = append(s.Scalings, scaling)
+		s.Targets = append(s.Targets, scaling.Targets(s.Y[i*n:(i+1)*n])...)
+	}
+	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), n, s.D())
+	return s, s.addNoise(noNoise)
+}
+
+// n, d and t count training rows, columns in use and targets.
+func (s *Sample) N() int { return len(s.Rows) }
+func (s *Sample) D() int { return len(s.Columns) }
+func (s *Sample) T() int { return max(1, len(s.Data.TargetNames)) }
+
+// targetName is the name of a target.
+func (s *Sample) TargetName(i int) string {
+	if s.Data.TargetNames == nil {
+		return s.Data.TargetName
+	}
+	return s.Data.TargetNames[i]
+}
+
+// targetScale returns the standard deviation of a target's training rows, even if the
+// fit does not scale them.
+func (s *Sample) TargetScale(i int) float64 {
+	n := s.N()
+	return gp.NewScaling(gp.StandardizeY, nil, s.Y[i*n:(i+1)*n], 0).YScale
+}
+
+// split separates training rows from held-out rows.
+func (s *Sample) split() error {
+	d := s.Data
+	for i := range d.N {
+		if d.Test != nil && d.Test[i] {
+			s.TestX = append(s.TestX, d.X[i*d.D:(i+1)*d.D]...)
+		} else {
+			s.Rows = append(s.Rows, i)
+			s.X = append(s.X, d.X[i*d.D:(i+1)*d.D]...)
+		}
+	}
+	for i, y := range d.Y {
+		if d.Test != nil && d.Test[i%d.N] {
+			s.TestY = append(s.TestY, y)
+		} else {
+			s.Y = append(s.Y, y)
+		}
+	}
+	switch n := s.N(); {
+	case n == 0 && d.N > 0:
+		return &DataError{"the split mask holds out every row: nothing is left to train on"}
+	case n < 2:
+		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows; this table has %d", n)}
+	}
+	return nil
+}
+
+// chooseColumns leaves out columns that are constant over the training rows.
+func (s *Sample) chooseColumns() error {
+	d := s.Data.D
+	var names []string
+	constant := constantColumns(s.X, s.N(), d)
+	for c := range d {
+		if _, ok := slices.BinarySearch(constant, c); ok {
+			names = append(names, fmt.Sprintf("%q", s.Data.FeatureNames[c]))
+			continue
+		}
+		s.Columns = append(s.Columns, c)
+	}
+	switch {
+	case len(s.Columns) == 0:
+		return &DataError{"every feature column is constant over the training rows: there is nothing to learn from"}
+	case len(names) == 0:
+		return nil
+	case len(names) == 1:
+		s.warnings = append(s.warnings, fmt.Sprintf("column %s is constant over the training rows and is left out", names[0]))
+	default:
+		s.warnings = append(s.warnings, fmt.Sprintf("columns %s are constant over the training rows and are left out", strings.Join(names, ", ")))
+	}
+	all := s.X
+	s.X = nil
+	for i := range s.N() {
+		for _, c := range s.Columns {
+			s.X = append(s.X, all[i*d+c])
+		}
+	}
+	return nil
+}
+
+// checkRange returns a [*DataError] for features or targets, including held-out ones,
+// whose squares exceed double precision.
+func (s *Sample) checkRange() error {
+	n, d := s.N(), s.D()
+	scales := gp.NewScaling(gp.StandardizeX, s.X, nil, d)
+	for c, column := range s.Columns {
+		if err := checkColumn(fmt.Sprintf("the column %q", s.Data.FeatureNames[column]), s.X, c, d, scales.XScale[c]); err != nil {
+			return err
+		}
+	}
+	held := len(s.TestY) / s.T()
+	for i := range s.T() {
+		what, scale := fmt.Sprintf("the target %q", s.TargetName(i)), s.TargetScale(i)
+		for _, y := range [][]float64{s.Y[i*n : (i+1)*n], s.TestY[i*held : (i+1)*held]} {
+			if err := checkColumn(what, y, 0, 1, scale); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkTargets returns a [*DataError] if a target is constant.
+func (s *Sample) CheckTargets() error {
+	n := s.N()
+	for i := range s.T() {
+		if len(constantColumns(s.Y[i*n:(i+1)*n], n, 1)) > 0 {
+			return &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", s.TargetName(i))}
+		}
+	}
+	return nil
+}
+
+// addNoise splits the known noise of the rows, checks it and converts it to scaled
+// units.
+func (s *Sample) addNoise(none bool) error {
+	d := s.Data
+	if none && d.NoiseGroup != nil {
+		return OptionErrorf("noise", "none", "cannot be combined with noise groups, whose variances are estimated")
+	}
+	if d.TargetNames != nil && d.NoiseVariance != nil {
+		return OptionErrorf("noise-column", "", "known noise variances are in squared units of one target: they cannot be combined with several targets, which share one covariance; fit each target separately")
+	}
+	s.Noise.None = none
+	scale := s.Scalings[0].YScale
+	var labels []string
+	for i := range d.N {
+		held := d.Test != nil && d.Test[i]
+		if d.NoiseVariance != nil {
+			v := d.NoiseVariance[i]
+			if !(v >= 0) || math.IsInf(v, 0) {
+				return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %v; it must be a number from 0", i+1, d.NoiseColumn, v)}
+			}
+			if held {
+				s.TestNoise.Known = append(s.TestNoise.Known, v)
+			} else {
+				s.Noise.Known = append(s.Noise.Known, v/(scale*scale))
+				if NotFinite(v / (scale * scale)) {
+					return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %g: that is too large for a target with a standard deviation of %g", i+1, d.NoiseColumn, v, scale)}
+				}
+			}
+		}
+		if d.NoiseGroup != nil {
+			if held {
+				s.TestNoise.Group = append(s.TestNoise.Group, d.NoiseGroup[i])
+			} else {
+				labels = append(labels, d.NoiseGroup[i])
+			}
+		}
+	}
+	return s.group(labels)
+}
+
+// group numbers the labels of the training rows in sorted order.
+func (s *Sample) group(labels []string) error {
+	if labels == nil {
+		return nil
+	}
+	sorted := slices.Clone(labels)
+	slices.Sort(sorted)
+	s.Noise.Labels = slices.Compact(sorted)
+	if groups := len(s.Noise.Labels); 2*groups > len(labels) {
+		return &DataError{fmt.Sprintf("the column %q has %d noise groups in %d training rows: a variance cannot be estimated from fewer than two rows each", s.Data.NoiseGroupColumn, groups, len(labels))}
+	}
+	for _, label := range labels {
+		g, _ := slices.BinarySearch(s.Noise.Labels, label)
+		s.Noise.Group = append(s.Noise.Group, g)
+	}
+	for _, label := range s.TestNoise.Group {
+		if _, ok := slices.BinarySearch(s.Noise.Labels, label); !ok {
+			return &DataError{fmt.Sprintf("the noise group %q (column %q) occurs only in held-out rows: its variance cannot be estimated", label, s.Data.NoiseGroupColumn)}
+		}
+	}
+	return nil
+}
+
+// withRows returns the sample of some of its training rows, given by their positions,
+// in that order, or in the order of the folds if there are folds. The scaling remains the
+// one of all rows.
+func (s *Sample) WithRows(rows []int) *Sample {
+	sub, n := *s, s.N()
+	if s.Fold != nil {
+		rows = slices.Sorted(slices.Values(rows))
+		sub.Fold = Pick(s.Fold, rows, n, 1)
+	}
+	sub.Rows = Pick(s.Rows, rows, n, 1)
+	sub.X = Pick(s.X, rows, n, s.D())
+	sub.Y, sub.Targets = Pick(s.Y, rows, n, 1), Pick(s.Targets, rows, n, 1)
+	sub.Noise.Known, sub.Noise.Group = Pick(s.Noise.Known, rows, n, 1), Pick(s.Noise.Group, rows, n, 1)
+	sub.Points = kernel.NewPoints(s.Scalings[0].Inputs(sub.X), len(rows), s.D())
+	return &sub
+}
+
+// without returns the sample of the training rows that are not in held, with held as
+// its test rows.
+func (s *Sample) Without(held []int) *Sample {
+	var rest []int
+	for i := range s.N() {
+		if _, out := slices.BinarySearch(held, i); !out {
+			rest = append(rest, i)
+		}
+	}
+	sub, d := s.WithRows(rest), s.Data
+	rows := Pick(s.Rows, held, s.N(), 1)
+	sub.TestX, sub.TestY = Pick(d.X, rows, d.N, d.D), Pick(d.Y, rows, d.N, 1)
+	sub.TestNoise = gp.RowNoise{Known: Pick(d.NoiseVariance, rows, d.N, 1), Group: Pick(d.NoiseGroup, rows, d.N, 1)}
+	return sub
+}
+
+// pick returns the given rows of the n×d row-major matrices in v, one matrix after
+// the other, or nil if v is nil.
+func Pick[T any](v []T, rows []int, n, d int) []T {
+	var out []T
+	for first := 0; first < len(v); first += n * d {
+		for _, i := range rows {
+			out = append(out, v[first+i*d:first+(i+1)*d]...)
+		}
+	}
+	return out
+}
+
+// rowNumbers returns the numbers of the training rows in their table, or nil if they
+// are the whole table in its order.
+func (s *Sample) RowNumbers() []float64 {
+	if s.Data.Row == nil && s.N() == s.Data.N && slices.IsSorted(s.Rows) {
+		return nil
+	}
+	out := make([]float64, s.N())
+	for k, i := range s.Rows {
+		if s.Data.Row != nil {
+			i = s.Data.Row[i]
+		}
+		out[k] = float64(i)
+	}
+	return out
+}
+
+// firstRows returns the first m training rows with all features, in original units.
+func (s *Sample) FirstRows(m int) []float64 {
+	return Pick(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
+}
+
+// Squares of values beyond these limits come close to the limits of double precision.
+// A fit squares distances, deviations and scales.
+const (
+	largestValue      = 1e150
+	smallestDeviation = 1e-150
+)
+
+// checkColumn checks every stride-th value of v from first on. deviation is their
+// standard deviation.
+func checkColumn(what string, v []float64, first, stride int, deviation float64) error {
+	for i := first; i < len(v); i += stride {
+		if math.Abs(v[i]) > largestValue {
+			return &DataError{fmt.Sprintf("%s has the value %g: squares of numbers above %g exceed double precision; divide the column by a power of ten", what, v[i], float64(largestValue))}
+		}
+	}
+	if deviation < smallestDeviation {
+		return &DataError{fmt.Sprintf("%s has a standard deviation of %g: squares of numbers below %g exceed double precision; multiply the column by a power of ten", what, deviation, smallestDeviation)}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package problem
+
+import (
+	"slices"
+
+	"gpfit/gp"
+)
+
+// WithHoldOut returns the data with the rows marked that HoldOut of o holds out, as a fit
+// with these options does. Errors: [*OptionError] and [*DataError].
+func (d Data) WithHoldOut(o Options) (Data, error) {
+	if err := o.checkHoldOut(); err != nil {
+		return d, err
+	}
+	d, _, err := o.holdOut(d)
+	return d, err
+}
+
+// Folds divides the rows into folds, as fit.CrossValidate does, into blocks of consecutive
+// rows if blocks is true. Errors: [*OptionError] and [*DataError].
+func (d Data) Folds(cv CrossValidation, blocks bool) ([][]int, error) {
+	if err := d.checkShape(); err != nil {
+		return nil, err
+	}
+	if blocks && d.Group != nil {
+		_, _, err := Options{Blocks: true}.holdOut(d)
+		return nil, err
+	}
+	return divideRows(d.N, d.Group, d.GroupColumn, cv, blocks)
+}
+
+// Rows returns the data of some rows, in the given order.
+func (d Data) Rows(rows []int) Data {
+	n := d.N
+	numbers := d.Row
+	if numbers == nil {
+		numbers = make([]int, n)
+		for i := range numbers {
+			numbers[i] = i
+		}
+	}
+	d.X, d.Y, d.Row = Pick(d.X, rows, n, d.D), Pick(d.Y, rows, n, 1), Pick(numbers, rows, n, 1)
+	d.NoiseVariance, d.NoiseGroup = Pick(d.NoiseVariance, rows, n, 1), Pick(d.NoiseGroup, rows, n, 1)
+	d.Group, d.Test = Pick(d.Group, rows, n, 1), Pick(d.Test, rows, n, 1)
+	d.N = len(rows)
+	return d
+}
+
+// ScaledRows are the training rows of data as the model of a fit sees them: with the columns
+// that vary, scaled.
+type ScaledRows struct {
+	// X holds N rows of D columns, row-major; Y holds the targets.
+	X, Y []float64
+	N, D int
+	// Columns are the columns in use, and Scaling how they and the target are scaled.
+	Columns  []int
+	Scaling  gp.Scaling
+	Warnings []string
+	features int
+}
+
+// Scaled returns the training rows of data with one target, scaled. Errors: [*DataError].
+func (d Data) Scaled(how gp.Standardize) (*ScaledRows, error) {
+	o, how, err := Options{Standardize: how}.checked()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSample(d, how, o.NoNoise)
+	if err == nil {
+		err = s.CheckTargets()
+	}
+	if err != nil {
+		return nil, err
+	}
+	scaling := s.Scalings[0]
+	return &ScaledRows{
+		X: scaling.Inputs(s.X), Y: s.Targets, N: s.N(), D: s.D(),
+		Columns: s.Columns, Scaling: scaling, Warnings: s.warnings, features: d.D,
+	}, nil
+}
+
+// Inputs returns the columns in use of other rows, which have all features in original
+// units, scaled.
+func (r *ScaledRows) Inputs(rows []float64) []float64 {
+	x := make([]float64, 0, len(rows)/max(1, r.features)*r.D)
+	for row := range slices.Chunk(rows, r.features) {
+		for _, c := range r.Columns {
+			x = append(x, row[c])
+		}
+	}
+	return r.Scaling.Inputs(x)
+}

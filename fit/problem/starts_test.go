@@ -1,0 +1,237 @@
+package problem
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/kernel"
+)
+
+// mustNew prepares a problem.
+func mustNew(t *testing.T, d Data, o Options) *Prepared {
+	t.Helper()
+	p, err := New(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// column returns n values of one feature from f, and targets from g.
+func column(n int, f func(i int) float64, g func(x float64) float64) Data {
+	d := Data{N: n, D: 1}
+	for i := range n {
+		x := f(i)
+		d.X, d.Y = append(d.X, x), append(d.Y, g(x))
+	}
+	return d
+}
+
+// TestStartsCover checks that the starts combine levels of noise from 1e-6 to half of the
+// variance with lengthscales from below the spacing of the points to beyond their range,
+// within the bounds, that fixed parameters keep their values, and that no two leaves start
+// equal.
+func TestStartsCover(t *testing.T) {
+	d := column(200, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) })
+	for _, c := range []struct {
+		o           Options
+		noise, span [2]float64
+	}{
+		{Options{}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
+		{Options{Kernel: "rbf + matern32"}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
+		{Options{Bounds: []Interval{{"noise_variance", 1e-3, 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
+		{Options{Fix: []Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
+	} {
+		j := mustNew(t, d, c.o)
+		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
+		starts := j.Starts()
+		if len(starts) < 3 {
+			t.Fatalf("%+v: %d starts", c.o, len(starts))
+		}
+		for _, z := range starts {
+			var lengths []float64
+			for i, q := range j.Params.Free {
+				v := q.Natural(z[i])
+				switch q.Name {
+				case "noise_variance":
+					noise = [2]float64{min(noise[0], v), max(noise[1], v)}
+				case "lengthscale", "k1.lengthscale", "k2.lengthscale":
+					length = [2]float64{min(length[0], v), max(length[1], v)}
+					lengths = append(lengths, v)
+				}
+			}
+			if slices.Sort(lengths); len(slices.Compact(lengths)) != len(lengths) {
+				t.Errorf("%+v: leaves start equal at %v", c.o, lengths)
+			}
+		}
+		// Rounding of exp and log.
+		for k := range noise {
+			if math.Abs(noise[k]/c.noise[k]-1) > 1e-9 {
+				t.Errorf("%+v: noise from %v, want %v", c.o, noise, c.noise)
+			}
+		}
+		spacing := 0.1 / j.Sample.Scalings[0].XScale[0]
+		if length[0] > c.span[0]*spacing*1.001 || length[1] < c.span[1]*spacing {
+			t.Errorf("%+v: lengthscales from %g to %g spacings", c.o, length[0]/spacing, length[1]/spacing)
+		}
+	}
+}
+
+// TestPeriodogram checks that the highest peak is the period of a wave under a trend, on
+// even and on random points, to a tenth of a turn over the range.
+func TestPeriodogram(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	for name, f := range map[string]func(i int) float64{
+		"even":   func(i int) float64 { return float64(i) / 12 },
+		"random": func(int) float64 { return 25 * rng.Float64() },
+	} {
+		d := column(300, f, func(x float64) float64 {
+			return 0.02*x*x + math.Sin(2*math.Pi*x/0.73) + 0.3*rng.NormFloat64()
+		})
+		peaks, _, _ := periodogram(d.X, d.Y, periodRows)
+		// The width of a peak is one turn over the range of 25, a quarter of which is
+		// the step.
+		if len(peaks) == 0 || math.Abs(25/peaks[0].period-25/0.73) > 0.25 {
+			t.Errorf("%s: peaks %+v", name, peaks)
+		}
+	}
+	if p, _, _ := periodogram([]float64{1, 1, 1}, []float64{1, 2, 3}, periodRows); p != nil {
+		t.Errorf("a constant column has periods %v", p)
+	}
+}
+
+// TestTwins checks that repeated and nearly repeated rows share a group, that others do
+// not, and that a large group is split.
+func TestTwins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	var rows []float64
+	place := make([]int, 0, 300)
+	for i := range 300 {
+		if i%3 == 0 || i >= 240 {
+			rows = append(rows, rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64())
+			place = append(place, i)
+			continue
+		}
+		from := rows[3*place[i-1] : 3*place[i-1]+3]
+		rows = append(rows, from[0], from[1]+1e-4*float64(i%3), from[2])
+		place = append(place, place[i-1])
+	}
+	g := twinsOf(kernel.NewPoints(rows, 300, 3))
+	for i := range 300 {
+		for j := range i {
+			if (g[i] == g[j]) != (place[i] == place[j]) {
+				t.Fatalf("rows %d and %d: groups %d and %d, places %d and %d", i, j, g[i], g[j], place[i], place[j])
+			}
+		}
+	}
+	if g := twinsOf(kernel.NewPoints(rows[720:], 60, 3)); g != nil {
+		t.Errorf("distinct rows have groups %v", g)
+	}
+	two := make([]float64, 200)
+	for i := range two {
+		two[i] = float64(i % 2)
+	}
+	if g := twinsOf(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
+		t.Errorf("200 rows at two places have %d groups, want 20 of 10", slices.Max(g)+1)
+	}
+}
+
+// TestCommonMultiple checks the multiples of two periods, some of which are too long.
+func TestCommonMultiple(t *testing.T) {
+	for _, c := range []struct {
+		periods []float64
+		span    float64
+		want    float64
+	}{
+		{[]float64{0.119, 0.2777}, 3.5, 0.833}, {[]float64{1, 0.5}, 15, 1}, {[]float64{3, 2}, 20, 6},
+		{[]float64{3, 2}, 10, 0}, {[]float64{1, math.Sqrt2}, 100, 0}, {[]float64{1}, 10, 0},
+	} {
+		if got := commonMultiple(c.periods, c.span); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%v over %v: %v, want %v", c.periods, c.span, got, c.want)
+		}
+	}
+}
+
+// TestColumnLengthscales checks that only the column with a wave gets a lengthscale of its
+// own, a quarter of the wave, and that a start uses it.
+func TestColumnLengthscales(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	d := Data{N: 300, D: 3}
+	for range d.N {
+		a, b, c := 10*rng.Float64(), rng.NormFloat64(), rng.NormFloat64()
+		d.X = append(d.X, a, b, c)
+		d.Y = append(d.Y, (1+0.3*b)*math.Sin(2*math.Pi*a/1.6)+0.3*rng.NormFloat64())
+	}
+	j := mustNew(t, d, Options{Kernel: "rbf(ard)", Standardize: "none"})
+	own := columnLengthscales(j.Sample)
+	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
+		t.Errorf("lengthscales %v, want 0.4 and none", own)
+	}
+	if !slices.ContainsFunc(j.Starts(), func(z []float64) bool { return z[0] == math.Log(own[0]) && z[1] > z[0]+1 }) {
+		t.Error("no start has them")
+	}
+}
+
+// TestPeriodAlternatives checks the periods and lengthscales of alternatives, and that they
+// keep the bounds.
+func TestPeriodAlternatives(t *testing.T) {
+	d := column(60, func(i int) float64 { return float64(i) / 6 }, math.Sin)
+	j := mustNew(t, d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}})
+	var got [][2]float64
+	for _, z := range j.Alternatives(j.Params.Start()) {
+		var pair [2]float64
+		for i, q := range j.Params.Free {
+			switch v := q.Natural(z[i]); q.Name {
+			case "k1.period":
+				pair[0] = v
+			case "k1.lengthscale":
+				pair[1] = v
+			default:
+				if z[i] != j.Params.Start()[i] {
+					t.Errorf("%s is %v", q.Name, v)
+				}
+			}
+		}
+		got = append(got, pair)
+	}
+	period := 10 - 1./6 // over the range of the column, a third of which is the start
+	want := [][2]float64{{period / 9, 3}, {period / 6, 2}, {2 * period / 3, 0.5}, {9, 1. / 3}}
+	for k := range want {
+		if len(got) != len(want) || math.Abs(got[k][0]-want[k][0]) > 1e-12 || math.Abs(got[k][1]-want[k][1]) > 1e-12 {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}
+
+// TestWavePowers compares the powers of waves with least squares at each frequency.
+func TestWavePowers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	x, y := make([]float64, 60), make([]float64, 60)
+	for i := range x {
+		x[i], y[i] = 1000+rng.Float64()*7, rng.NormFloat64()
+	}
+	const first, step, count = 0.2, 0.05, 300
+	for k, got := range wavePowers(x, [][]float64{y, y}, first, step, count) {
+		design, target := mat.NewDense(len(x), 2, nil), mat.NewVecDense(len(x), y)
+		for i, v := range x {
+			sin, cos := math.Sincos(2 * math.Pi * (first + float64(k)*step) * v)
+			design.SetRow(i, []float64{cos, sin})
+		}
+		var b, r mat.VecDense
+		if err := b.SolveVec(design, target); err != nil {
+			t.Fatal(err)
+		}
+		r.MulVec(design, &b)
+		r.SubVec(target, &r)
+		// Angles of up to 70,000 turn by 300 a step, and each rounding error counts 32 times.
+		if want := 2 * (mat.Dot(target, target) - mat.Dot(&r, &r)); math.Abs(got-want) > 1e-9 {
+			t.Fatalf("frequency %d: %v, want %v", k, got, want)
+		}
+	}
+}
+
+func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, columnsOf(x))) }

@@ -1,0 +1,113 @@
+package problem
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/gorgonia"
+
+	"gpfit/graph"
+)
+
+// tie resolves the options' ties: it removes tied parameters from p.free and lists
+// all parameters in p.elements.
+func (p *ParameterList) tie(o Options) error {
+	source := make([]int, len(p.Free)) // −1 for a free parameter
+	for i := range source {
+		source[i] = -1
+	}
+	for _, tie := range o.Ties {
+		to, from, err := p.tiedPairs(tie, o.Fix)
+		if err != nil {
+			return err
+		}
+		for k, i := range to {
+			switch {
+			case source[i] >= 0:
+				return OptionErrorf("tie", tie.String(), "%s is already tied to %s", p.Free[i].Name, p.Free[source[i]].Name)
+			case p.Free[i].TextStart:
+				p.Warnings = append(p.Warnings, fmt.Sprintf("the start value of %s in the kernel is not used: it is tied to %s", p.Free[i].Name, p.Free[from[k]].Name))
+			}
+			source[i] = from[k]
+		}
+	}
+	var free []Parameter
+	place := make([]int, len(p.Free))
+	for i, q := range p.Free {
+		if source[i] < 0 {
+			place[i] = len(free)
+			free = append(free, q)
+		}
+	}
+	for i, q := range p.Free {
+		e := element{Name: q.Name, indexed: q.Indexed, Group: q.Group}
+		root := i
+		for path := []string{q.Name}; source[root] >= 0; path = append(path, p.Free[root].Name) {
+			if root = source[root]; len(path) > len(p.Free) {
+				return OptionErrorf("tie", "", "%s", cycleText(path))
+			}
+		}
+		if e.Index = place[root]; root != i {
+			e.Source = p.Free[root].Name
+		}
+		p.Elements = append(p.Elements, e)
+	}
+	p.Free = free
+	return nil
+}
+
+// cycleText formats the cycle in a path of ties.
+func cycleText(path []string) string {
+	last := path[len(path)-1]
+	begin := slices.Index(path, last)
+	end := begin + 1 + slices.Index(path[begin+1:], last)
+	return "the ties form a cycle: " + strings.Join(path[begin:end+1], " = ")
+}
+
+// tiedPairs returns the parameters that a tie binds and, for each, the parameter
+// whose value it takes.
+func (p *ParameterList) tiedPairs(tie Tie, fix []Assignment) (to, from []int, err error) {
+	sides := make([][]int, 2)
+	for k, name := range []string{tie.Name, tie.Source} {
+		if sides[k], err = p.MustFind("tie", name); err != nil {
+			return nil, nil, err
+		}
+		for _, i := range sides[k] {
+			if !p.Free[i].Log {
+				return nil, nil, OptionErrorf("tie", tie.String(), "%s is a coefficient of the mean; only parameters of the kernel and %s can be tied", p.Free[i].Name, graph.NoiseVariance)
+			}
+		}
+	}
+	to, from = sides[0], sides[1]
+	switch {
+	case slices.Equal(to, from):
+		return nil, nil, OptionErrorf("tie", tie.String(), "%s is tied to itself", tie.Name)
+	case len(to) == len(from):
+	case len(from) == 1:
+		// The source may be an element of the vector itself.
+		to = slices.DeleteFunc(to, func(i int) bool { return i == from[0] })
+		from = slices.Repeat(from, len(to))
+	default:
+		return nil, nil, OptionErrorf("tie", tie.String(), "%s has length %d and %s has length %d: give one number, or a vector of the same length", tie.Name, len(to), tie.Source, len(from))
+	}
+	for _, f := range fix {
+		for _, i := range p.Find(f.Name) {
+			if slices.Contains(to, i) {
+				return nil, nil, OptionErrorf("tie", tie.String(), "%s is fixed, by option fix %s; fix %s instead", p.Free[i].Name, f.Name, tie.Source)
+			}
+		}
+	}
+	return to, from, nil
+}
+
+// derived returns the ties for the graph.
+func (p *ParameterList) derived() map[string]func(graph.Nodes) (*gorgonia.Node, error) {
+	ties := map[string]func(graph.Nodes) (*gorgonia.Node, error){}
+	for _, e := range p.Elements {
+		if e.Source != "" {
+			ties[e.indexed] = graph.Tied(p.Free[e.Index].Indexed)
+		}
+	}
+	return ties
+}

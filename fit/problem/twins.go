@@ -1,0 +1,109 @@
+package problem
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gpfit/kernel"
+)
+
+// Rows at the same place tell noise from signal. A random half of the rows parts
+// most of them and then no longer shows how much noise there is; so they stay together
+// in every subset.
+
+// twinShare is the largest distance of two near-repeated rows, in units of the distance
+// that neighbours of as many evenly spread points would have. At a tenth, a tenth of
+// evenly spread points on a line have such a neighbour by chance, and hardly any in more
+// dimensions.
+const twinShare = 0.1
+
+// largestGroup is the largest group as a share of the rows. If a table has only few
+// places, its subsets need some rows of each.
+const largestGroup = 0.05
+
+// Groups returns the groups of near rows, as [hyperopt.Problem] says.
+func (j *Prepared) Groups() []int {
+	s := j.Sample
+	return twins(s.Points, s.median.distance(s.Points, columnsOf(s.Points)))
+}
+
+// twins returns the number of the group of each row, from 0: rows that lie within a
+// small distance of the first row of their group. It is nil if every row is on its own.
+// median is the median distance of rows.
+func twins(x *kernel.Points, median float64) []int {
+	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
+	along := projected(x)
+	order := make([]int, x.N)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case along[a] < along[b]:
+			return -1
+		case along[a] > along[b]:
+			return 1
+		}
+		return 0
+	})
+	group, most := slices.Repeat([]int{-1}, x.N), max(2, int(largestGroup*float64(x.N)))
+	groups := 0
+	for a, i := range order {
+		if group[i] >= 0 {
+			continue
+		}
+		group[i] = groups
+		size := 1
+		for _, j := range order[a+1:] {
+			if along[j]-along[i] > radius || size == most {
+				break
+			}
+			if group[j] < 0 && distance(x, i, j) <= radius {
+				group[j] = groups
+				size++
+			}
+		}
+		groups++
+	}
+	if groups == x.N {
+		return nil
+	}
+	return group
+}
+
+// projected returns the points along a random direction of length 1: two points are at
+// least as far from each other as their projections.
+func projected(x *kernel.Points) []float64 {
+	rng := rand.New(rand.NewPCG(3, 4))
+	along, norm := make([]float64, x.N), 0.0
+	for _, c := range columnsOf(x) {
+		w := rng.NormFloat64()
+		norm += w * w
+		for i, v := range x.Column(c) {
+			along[i] += w * v
+		}
+	}
+	for i := range along {
+		along[i] /= math.Sqrt(norm)
+	}
+	return along
+}
+
+func columnsOf(x *kernel.Points) []int {
+	out := make([]int, x.D)
+	for c := range out {
+		out[c] = c
+	}
+	return out
+}
+
+// distance returns the Euclidean distance of two points.
+func distance(x *kernel.Points, i, j int) float64 {
+	sum := 0.0
+	for c := range x.D {
+		col := x.Column(c)
+		sum += (col[i] - col[j]) * (col[i] - col[j])
+	}
+	return math.Sqrt(sum)
+}

@@ -1,0 +1,63 @@
+package problem
+
+import (
+	"gpfit/graph"
+)
+
+// units holds parameters in original units, in order.
+type Converted struct {
+	Names  []string
+	Values map[string]float64
+}
+
+func (u *Converted) add(name string, v float64) {
+	u.Names = append(u.Names, name)
+	u.Values[name] = v
+}
+
+// originalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
+//
+//   - Lengthscales and periods take the scale of their column. One that serves
+//     several columns has a value for each of them in original units.
+//   - Signal variances take the square of the target's scale. The signal variance of a
+//     product with one linear leaf is also divided by the square of the column's scale:
+//     it is then the prior variance of a slope, one for every column.
+//   - Lengthscales of linear(ard) are the inverse of such a slope's standard
+//     deviation. Those of poly(ard, degree p) and its offset take the p-th part of
+//     the target's units.
+//   - α, the lengthscale of periodic and the offset of poly have no units and stay
+//     as they are: linear, poly and the offset refer to the standardised inputs,
+//     centred on their means.
+func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
+	u := Converted{Values: map[string]float64{}}
+	s := j.Sample.Scalings[target]
+	for _, p := range j.Program().Params {
+		scale := scalePower(s.YScale, p.Units.Target)
+		at := func(i, c int) float64 {
+			return values[p.Offset+i] * scale * scalePower(s.XScale[c], p.Units.Input)
+		}
+		switch names := p.ElementNames(); {
+		case p.Units.Input == 0:
+			for i, name := range names {
+				u.add(j.Sample.Display(name), values[p.Offset+i]*scale)
+			}
+		case p.Vector || len(p.Dims) == 1:
+			for i, name := range names {
+				u.add(j.Sample.Display(name), at(i, p.Dims[i]))
+			}
+		default:
+			for _, c := range p.Dims {
+				u.add(p.Name+"["+j.Sample.Names().Label(j.Sample.Columns[c])+"]", at(0, c))
+			}
+		}
+	}
+	for _, name := range j.Params.Zeros {
+		u.add(name, 0)
+	}
+	for i, e := range j.Params.Elements {
+		if e.Group == graph.NoiseVariance {
+			u.add(e.Name, values[i]*(s.YScale*s.YScale))
+		}
+	}
+	return u
+}

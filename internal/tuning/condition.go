@@ -1,0 +1,111 @@
+package tuning
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+)
+
+const (
+	// conditionTo is the number of rows up to which the condition is estimated:
+	// every row of the factor is copied for it.
+	conditionTo = 16_384
+	// conditionRows is how many rows are copied at a time.
+	conditionRows = 64
+	// fewDigits is the number of decimal digits from which on down there is a
+	// warning.
+	FewDigits = 4
+)
+
+// warnCondition warns if the covariance that has just been formed leaves few digits
+// of what is computed with it, such as the gradient.
+func (s *Placement) WarnCondition() {
+	factor, ok := s.Workspace.(device.FactorStore)
+	if !ok || s.Workspace.N() > conditionTo {
+		return
+	}
+	condition, err := factorCondition(factor, s.Workspace.N())
+	if err != nil {
+		return // there is no factor to look at
+	}
+	s.Condition = &condition
+	if digits := DigitsLeft(condition); digits < FewDigits {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the covariance has a condition number of about %.0e: of the gradient and of predictions at most about %.0f of 16 digits are right; raise noise_variance, or shorten the lengthscales", condition, max(digits, 0)))
+	}
+}
+
+// digitsLeft returns how many decimal digits a system with this condition number leaves.
+func DigitsLeft(condition float64) float64 { return -math.Log10(0x1p-53 * condition) }
+
+// factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is
+// close to it as a rule. The smallest eigenvalue is at most the least L_ii². The
+// largest is at least 1ᵀΣ1/n and ‖Lu‖²/‖u‖² for u = Lᵀe_m; the latter is close for
+// kernels of low rank, if Σ_mm is large.
+func factorCondition(factor device.FactorStore, n int) (float64, error) {
+	rows := make([]float64, min(n, conditionRows)*n)
+	u, err := largestRow(factor, n, rows)
+	if err != nil {
+		return 0, err
+	}
+	least, lengthLu := math.Inf(1), 0.0
+	sums := make([]float64, n) // Lᵀ1
+	for r0 := 0; r0 < n; r0 += conditionRows {
+		r1 := min(r0+conditionRows, n)
+		if err := factor.ReadFactor(r0, r1, rows); err != nil {
+			return 0, err
+		}
+		for i := r0; i < r1; i++ {
+			row := rows[(i-r0)*n : (i-r0)*n+i+1]
+			floats.Add(sums[:i+1], row)
+			least = min(least, row[i]*row[i])
+			lengthLu = math.Hypot(lengthLu, floats.Dot(row, u[:i+1]))
+		}
+	}
+	ratio := lengthLu / floats.Norm(u, 2)
+	return max(ratio*ratio, floats.Dot(sums, sums)/float64(n)) / least, nil
+}
+
+// largestRow returns the row of L with the largest norm, which is √Σ_mm, of the last
+// rows. It uses rows as working space.
+func largestRow(factor device.FactorStore, n int, rows []float64) ([]float64, error) {
+	r0 := max(n-conditionRows, 0)
+	if err := factor.ReadFactor(r0, n, rows); err != nil {
+		return nil, err
+	}
+	norm := func(i int) float64 { return floats.Norm(rows[i*n:(i+1)*n], 2) }
+	m := 0
+	for i := range n - r0 {
+		if norm(i) > norm(m) {
+			m = i
+		}
+	}
+	return slices.Clone(rows[m*n : (m+1)*n]), nil
+}
+
+// warnGradient warns if rounding errors leave few digits of derivatives of grad, the
+// gradient at the parameters of the last evaluation. Digits count from 1 nat or from
+// the derivative if that is larger. The leave-one-out objective has no estimate.
+func (s *Placement) WarnGradient(grad []float64) {
+	if o := s.Job.Options.Objective; o == problem.LOO || o.LeavesFoldsOut() || grad == nil {
+		return
+	}
+	var names []string
+	worst := math.Inf(1)
+	for i, rounding := range s.Objective.GradientRounding() {
+		digits := math.Log10(max(1, math.Abs(grad[i])) / rounding)
+		if digits < FewDigits {
+			names = append(names, s.Job.Params.Free[i].Name)
+			worst = min(worst, digits)
+		}
+	}
+	if names == nil {
+		return
+	}
+	s.Warnings = append(s.Warnings, fmt.Sprintf("rounding leaves few digits of the gradient: at worst about %.0f are right in the derivatives by %s; raise noise_variance", max(math.Floor(worst), 0), strings.Join(names, ", ")))
+}

@@ -1,0 +1,180 @@
+package tuning
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/mean"
+)
+
+// Job is a problem to solve on devices.
+type Job struct {
+	*problem.Prepared
+	Events problem.Events
+	// parts are the jobs of experts with parameters of their own; nil without.
+	Parts []*Job
+	// residualFrom is the constant of the same name; tests lower it.
+	ResidualFrom int
+}
+
+// newJob returns the job of a problem.
+func New(p *problem.Prepared, events problem.Events) *Job {
+	j := &Job{Prepared: p, Events: events, ResidualFrom: residualFrom}
+	for _, own := range p.Own {
+		j.Parts = append(j.Parts, New(own, problem.Events{Fallback: events.Fallback, OnWarning: events.OnWarning}))
+	}
+	return j
+}
+
+// residualFrom is the number of points from which a fit checks factors if the device
+// can. The check costs n² operations, less than a hundredth of the factorisation.
+const residualFrom = 1000
+
+// on returns the job on another sample of the same table. Basis functions and
+// parameters remain those from all rows.
+func (j *Job) On(s *problem.Sample) *Job {
+	return j.With(func(p *problem.Prepared) { p.Sample = s })
+}
+
+// with returns the job with a changed copy of its problem.
+func (j *Job) With(change func(p *problem.Prepared)) *Job {
+	sub, p := *j, *j.Prepared
+	change(&p)
+	sub.Prepared = &p
+	return &sub
+}
+
+// Expected returns the stages of a fit and about how many values each takes; nil for experts
+// with parameters of their own, which Events.OnExpert follows.
+func (j *Job) Expected() []hyperopt.Expectation {
+	if j.Parts != nil {
+		return nil
+	}
+	free := 0
+	for _, p := range j.Params.Free {
+		if !p.Fixed {
+			free++
+		}
+	}
+	return hyperopt.Expected(j.Options.Settings, j.N(), free)
+}
+
+// Plan returns the memory plan of an evaluation of the job on b.
+func (j *Job) Plan(b device.Backend) device.Plan {
+	return j.backend(b).Plan(j.workload())
+}
+
+// workload describes the evaluations of the job.
+func (j *Job) workload() device.Workload {
+	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())
+	w.Points, w.Program, w.NoiseByRow = j.Sample.Points, j.Program(), len(j.Sample.Noise.Known) > 0
+	return w
+}
+
+// CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of
+// b. A workspace checks the n×n matrix itself, but checks the additional memory for
+// the gradient of an objective that scores predictions only when that gradient is requested.
+func (j *Job) CheckMemory(b device.Backend) error {
+	return j.AdviseExperts(j.Plan(b).Check(b.Info()))
+}
+
+// backend returns the backend on which the job computes: b, or one with its experts on b.
+func (j *Job) backend(b device.Backend) device.Backend {
+	if j.Experts == nil {
+		return b
+	}
+	return j.Experts.On(b)
+}
+
+// plain returns the job without experts if a number of rows is no more than the largest of
+// them has. One exact process then says more about the parameters and costs no more.
+func (j *Job) plain(rows int) *Job {
+	if j.Experts == nil || rows > j.Experts.Largest() {
+		return j
+	}
+	return j.With(func(p *problem.Prepared) { p.Experts = nil })
+}
+
+// usualExpert is the number of rows of each expert in advice: an evaluation takes a fraction
+// of a second for each.
+const usualExpert = 2000
+
+// adviseExperts adds local experts to the advice of an error about memory.
+func (j *Job) AdviseExperts(err error) error {
+	var memory *device.MemoryError
+	if !errors.As(err, &memory) || memory.What != "" || j.N() < 2*usualExpert {
+		return err
+	}
+	if j.Experts != nil {
+		return fmt.Errorf("%w; or more local experts with fewer rows each (option experts)", err)
+	}
+	return fmt.Errorf("%w; or divide the rows among local experts, which is an approximation (option experts kmeans:%d)", err, (j.N()+usualExpert-1)/usualExpert)
+}
+
+// explainStart adds the likely cause and a remedy to a failure at given parameters.
+func (j *Job) ExplainStart(err error) error {
+	switch {
+	case isCondition(err):
+	case device.IsNotPD(err) && j.Options.NoNoise:
+		return fmt.Errorf("%w: without noise, duplicate rows, or rows that are close compared with the lengthscale, make the covariance singular; leave out option noise none, use a rougher kernel such as matern12 or a shorter lengthscale, or allow option max-jitter", err)
+	case device.IsNotPD(err):
+		return fmt.Errorf("%w: the likely cause is duplicate rows with a tiny noise_variance, or a lengthscale far longer than the range of the data; raise noise_variance, shorten the lengthscale, or allow option max-jitter", err)
+	case isNonFinite(err):
+		return fmt.Errorf("%w: the data or the parameters are at the limits of double precision; let option standardize scale inputs and targets, or set other parameters", err)
+	}
+	return err
+}
+
+// isNonFinite reports whether a value, a gradient or an element of a matrix was not
+// finite.
+func isNonFinite(err error) bool {
+	var element *device.NonFiniteError
+	return errors.As(err, &element) || descent.IsInfeasible(err)
+}
+
+// isCondition reports whether err is a [*mean.ConditionError].
+func isCondition(err error) bool {
+	var e *mean.ConditionError
+	return errors.As(err, &e)
+}
+
+// settings returns the settings for tuning on devices such as b.
+func (j *Job) Settings(b device.Backend) hyperopt.Settings {
+	s := j.Options.Settings
+	s.Precision = b.Capabilities().Precision
+	return s
+}
+
+// withBest adds the best parameters found to an error that ends a fit.
+func (j *Job) WithBest(err error, r *hyperopt.Result) error {
+	if r == nil || r.X == nil {
+		return err
+	}
+	out := &problem.UnfinishedError{Err: err}
+	for i, p := range j.Params.Free {
+		out.Parameters = append(out.Parameters, problem.Assignment{Name: p.Name, Value: p.Natural(r.X[i]), Given: true})
+	}
+	if !math.IsNaN(r.F) {
+		out.Best = fmt.Sprintf("%s %.6f", j.ObjectiveLabel(), r.F)
+	}
+	return out
+}
+
+// explainFit replaces an optimiser's advice on a start that cannot be evaluated if a
+// larger noise variance is not the remedy.
+func (j *Job) ExplainFit(err error) error {
+	var start *descent.StartError
+	var element *device.NonFiniteError
+	if errors.As(err, &element) {
+		return j.ExplainStart(err)
+	}
+	if errors.As(err, &start) && (j.Options.NoNoise || isCondition(err)) {
+		return j.ExplainStart(start.Err)
+	}
+	return err
+}

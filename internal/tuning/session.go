@@ -1,0 +1,211 @@
+package tuning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/graph"
+)
+
+// session is a job on a device: a workspace and the objective on it, which the
+// optimiser evaluates. If its device is lost, or turns out too small, the session
+// moves to the fallback that the options allow and evaluates the same point there, so
+// that the optimiser does not notice.
+type Placement struct {
+	Job       *Job
+	Workspace device.Workspace
+	Objective *graph.Objective
+	Info      device.Info
+	// owned is a fallback backend that the session opened itself.
+	owned    device.Backend
+	asked    int // values requested, for messages
+	Warnings []string
+	spent    time.Duration // in evaluations
+	// checked says whether a factor was checked since it was set to false, and
+	// checkedResidual is the result.
+	Checked         bool
+	checkedResidual *float64
+	// condition is what warnCondition found, nil if it found nothing.
+	Condition *float64
+	// crew, if not nil, are the sessions that share the threads of the device.
+	Crew *Crew
+	// onClose, if not nil, is called when the session is closed.
+	onClose func(*Placement)
+}
+
+// open opens the job on b, or on the fallback if b cannot take it.
+func (j *Job) Open(ctx context.Context, b device.Backend) (*Placement, error) {
+	s := &Placement{Job: j}
+	err := s.attach(ctx, b)
+	if s.canMove(err) {
+		err = s.move(ctx, err, b.Info().Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// attach builds workspace and objective on b.
+func (s *Placement) attach(ctx context.Context, b device.Backend) error {
+	j := s.Job
+	b = j.backend(b)
+	if err := b.Supports(j.workload()); err != nil {
+		return err
+	}
+	ws, err := b.NewWorkspace(ctx, j.Sample.Points)
+	if err != nil {
+		return err
+	}
+	spec := j.Spec()
+	spec.Device, spec.Threads = b.Info().Name, b.Info().Threads
+	obj, err := graph.Build(ws, spec)
+	if err == nil && !slices.Equal(obj.Names(), j.Params.IndexedNames()) {
+		err = fmt.Errorf("fit: the graph's parameters are %v", obj.Names())
+	}
+	if err != nil {
+		ws.Close()
+		return err
+	}
+	s.Workspace, s.Objective, s.Info, s.Checked, s.checkedResidual = ws, obj, b.Info(), false, nil
+	s.Workspace.OnProgress(j.Events.OnProgress)
+	return nil
+}
+
+// Close implements [hyperopt.Session]. It may be called twice.
+func (s *Placement) Close() {
+	if s.onClose != nil {
+		s.onClose(s)
+		s.onClose = nil
+	}
+	if s.Workspace != nil {
+		_ = s.Workspace.Close()
+	}
+	if s.owned != nil {
+		_ = s.owned.Close()
+	}
+	s.Workspace, s.owned = nil, nil
+}
+
+// canMove reports whether an error is the device's and a fallback is left.
+func (s *Placement) canMove(err error) bool {
+	var lost *device.LostError
+	var memory *device.MemoryError
+	var unsupported *device.UnsupportedKernelError
+	var wrong *device.WrongError
+	return s.owned == nil && s.Job.Events.Fallback != nil &&
+		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported) || errors.As(err, &wrong))
+}
+
+// move continues on the fallback device.
+func (s *Placement) move(ctx context.Context, cause error, from string) error {
+	b, err := s.Job.Events.Fallback(ctx)
+	if err != nil {
+		return errors.Join(cause, fmt.Errorf("and the fallback device cannot be opened: %w", err))
+	}
+	if s.Workspace != nil {
+		_ = s.Workspace.Close()
+	}
+	s.Workspace, s.owned = nil, b
+	if err := s.attach(ctx, b); err != nil {
+		return errors.Join(cause, err)
+	}
+	warning := fmt.Sprintf("%s failed (%v): gpfit continued on %s from evaluation %d", from, cause, s.Info.Name, s.asked)
+	s.Warnings = append(s.Warnings, warning)
+	if s.Job.Events.OnWarning != nil {
+		s.Job.Events.OnWarning(warning)
+	}
+	return nil
+}
+
+// retry calls f, which evaluates. If the device failed or was wrong, it calls f again
+// on the fallback.
+func (s *Placement) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
+	began := time.Now()
+	leave := s.Crew.enter(s.Workspace, s.Info.Threads)
+	defer func() {
+		leave()
+		s.spent += time.Since(began)
+	}()
+	v, err := f()
+	if err == nil && v-v == 0 {
+		_, err = s.Residual(context.WithoutCancel(ctx)) // it takes n² operations
+	}
+	if !s.canMove(err) {
+		return v, err
+	}
+	if err := s.move(ctx, err, s.Info.Name); err != nil {
+		return 0, err
+	}
+	return f()
+}
+
+// Value implements [descent.Func].
+func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
+	s.asked++
+	return s.retry(ctx, func() (float64, error) { return s.Objective.Value(ctx, z) })
+}
+
+// ValueGradient implements [descent.Func].
+func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
+	return s.retry(ctx, func() (float64, error) { return s.Objective.ValueGradient(ctx, z, grad) })
+}
+
+// leaveOneOut returns the leave-one-out score at z, for any objective.
+func (s *Placement) LeaveOneOut(ctx context.Context, z []float64) (float64, error) {
+	return s.retry(ctx, func() (float64, error) {
+		if _, err := s.Objective.Value(ctx, z); err != nil {
+			return 0, err
+		}
+		return s.Objective.LeaveOneOut(ctx)
+	})
+}
+
+// maxResidual is a residual that no stable factorisation exceeds at noise variances
+// down to 1e-6 of the signal. The expected residual is 1e-8.
+const maxResidual = 1e-4
+
+// residualLimit returns the largest residual that is accepted for a factor, given the
+// residual that rounding explains on average. The limit is √n times the average, in
+// case roundings do not cancel, but this factor does not raise it above maxResidual.
+func residualLimit(n int, average float64) float64 {
+	return max(average, min(maxResidual, math.Sqrt(float64(n))*average))
+}
+
+// residual checks the factor of the last evaluation if no factor was checked since
+// checked was last false. It returns the residual of the last check, or nil if the device
+// cannot check or the problem is small.
+func (s *Placement) Residual(ctx context.Context) (*float64, error) {
+	checker, ok := s.Workspace.(device.ResidualChecker)
+	if s.Checked || !ok || s.Workspace.N() < s.Job.ResidualFrom {
+		return s.checkedResidual, nil
+	}
+	if err := s.Objective.Restore(ctx); err != nil {
+		return nil, err
+	}
+	r, err := checker.Residual(ctx)
+	if limit := residualLimit(s.Workspace.N(), s.Objective.ResidualLimit()); err == nil && !(r <= limit) {
+		err = &device.WrongError{Device: s.Info.Name, What: fmt.Sprintf("factor: ‖ΣΣ⁻¹e − e‖ = %.3g on sampled vectors, of which rounding explains %.3g", r, limit)}
+	}
+	s.Checked, s.checkedResidual = err == nil, &r
+	return &r, err
+}
+
+// posterior returns the posterior of a model of the session's last evaluation. It calibrates
+// local experts.
+func (s *Placement) Posterior(ctx context.Context, m *gp.Model) (*gp.Posterior, error) {
+	if err := s.Objective.Restore(ctx); err != nil {
+		return nil, err
+	}
+	p, err := m.Attach(s.Workspace)
+	if err == nil {
+		err = p.CalibrateExperts(ctx)
+	}
+	return p, err
+}

@@ -1,0 +1,152 @@
+package tuning
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+)
+
+// workplace is a job with its devices, on which tuning opens the job, on some or all of
+// its rows. It implements [hyperopt.Problem].
+type Workplace struct {
+	Job      *Job
+	Backends []device.Backend
+	Full     []*Placement // over all rows; they stay open
+	Crew     *Crew        // of sessions on a host
+	bounded  sync.Once    // limits are computed
+	limits   *problem.Limits
+	mu       sync.Mutex
+	Warnings []string      // of closed sessions
+	spent    time.Duration // by closed sessions in evaluations
+}
+
+// Rows implements [hyperopt.Problem].
+func (w *Workplace) Rows() int { return w.Job.N() }
+
+// Parameters implements [hyperopt.Problem].
+func (w *Workplace) Parameters() []descent.Parameter { return w.Job.Params.List() }
+
+// Iterated implements [hyperopt.Watcher].
+func (w *Workplace) Iterated(it descent.Iteration) {
+	if tell := w.Job.Events.OnIteration; tell != nil {
+		tell(it)
+	}
+}
+
+// Starts implements [hyperopt.Problem].
+func (w *Workplace) Starts() [][]float64 { return w.Job.Starts() }
+
+// Alternatives implements [hyperopt.Problem].
+func (w *Workplace) Alternatives(z []float64) [][]float64 { return w.Job.Alternatives(z) }
+
+// Groups implements [hyperopt.Problem].
+func (w *Workplace) Groups() []int { return w.Job.Groups() }
+
+// Workers implements [hyperopt.Problem]. A host alone takes several sessions.
+func (w *Workplace) Workers(rows int) int {
+	if host := w.Backends[0].Info(); len(w.Backends) == 1 && host.Host {
+		return CrewSize(rows, host.Threads)
+	}
+	return len(w.Backends)
+}
+
+// backend returns the backend of a worker.
+func (w *Workplace) backend(worker int) device.Backend { return w.Backends[worker%len(w.Backends)] }
+
+// Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
+// columns.
+func (w *Workplace) Limits(z []float64) []float64 {
+	w.bounded.Do(func() { w.limits = problem.NewLimits(w.Job.Prepared) })
+	return w.limits.At(z)
+}
+
+// Room implements [hyperopt.Problem].
+func (w *Workplace) Room(ctx context.Context, workers int) error {
+	for _, b := range w.Backends[:min(workers, len(w.Backends))] {
+		ws, err := w.Job.backend(b).NewWorkspace(ctx, w.Job.Sample.Points)
+		if err == nil {
+			err = ws.Close()
+		}
+		if err != nil && w.Job.Events.Fallback == nil {
+			return w.Job.AdviseExperts(err)
+		}
+	}
+	return nil
+}
+
+// releaseFrom is the number of rows from which the memory of a matrix, 16 MB, is worth a
+// garbage collection, which takes milliseconds.
+const releaseFrom = 1400
+
+// releaseMatrices returns the memory of closed workspaces to the system before one of
+// n rows is opened. Otherwise the workspaces of Room and of earlier stages would keep
+// more memory than another matrix until the next collection.
+func releaseMatrices(n int) {
+	if n >= releaseFrom {
+		debug.FreeOSMemory()
+	}
+}
+
+// Open implements [hyperopt.Problem].
+func (w *Workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.Session, error) {
+	if rows == nil {
+		releaseMatrices(w.Rows())
+		s, err := w.Job.Open(ctx, w.backend(worker))
+		if err != nil {
+			return nil, w.Job.AdviseExperts(err)
+		}
+		s.Crew = w.Crew
+		w.Full = append(w.Full, s)
+		return s, nil
+	}
+	releaseMatrices(len(rows))
+	sub := w.Job.plain(len(rows)).On(w.Job.Sample.WithRows(rows))
+	if !sub.Model.DeterminedBy(sub.Sample) || sub.Options.Objective.LeavesFoldsOut() && len(sub.Sample.FoldEnds()) < 2 {
+		return nil, hyperopt.ErrUndetermined
+	}
+	s, err := sub.Open(ctx, w.backend(worker))
+	if err != nil {
+		return nil, err
+	}
+	s.Crew, s.onClose = w.Crew, w.retire
+	return s, nil
+}
+
+// retire keeps the warnings and the time of a session that is closed.
+func (w *Workplace) retire(s *Placement) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.spent += s.spent
+	w.Warnings = append(w.Warnings, s.Warnings...)
+}
+
+// first returns a session over all rows.
+func (w *Workplace) First(ctx context.Context) (*Placement, error) {
+	if len(w.Full) == 0 {
+		if _, err := w.Open(ctx, 0, nil); err != nil {
+			return nil, err
+		}
+	}
+	return w.Full[0], nil
+}
+
+// evaluationTime returns the time that all sessions spent in evaluations.
+func (w *Workplace) EvaluationTime() time.Duration {
+	spent := w.spent
+	for _, s := range w.Full {
+		spent += s.spent
+	}
+	return spent
+}
+
+func (w *Workplace) Close() {
+	for _, s := range w.Full {
+		s.Close()
+	}
+}
