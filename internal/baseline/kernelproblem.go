@@ -13,6 +13,9 @@ import (
 	"gpfit/kernel"
 )
 
+// candidate is a penalty and a width.
+type candidate struct{ lambda, width float64 }
+
 // kernelProblem is the data of a kernel ridge regression and the best solution so far.
 type kernelProblem struct {
 	// matrix holds the factor of K + λI, then its inverse.
@@ -28,17 +31,15 @@ type kernelProblem struct {
 	// multiplies.
 	theta        []float64
 	lengthscales []int
-	likelihood   bool
 
 	// covariance is K for the width formed, with any diagonal, and diagonal its own.
 	covariance, diagonal []float64
 	formed               float64
 
-	// best and alpha have the smallest value of the score chosen by likelihood.
-	best          candidate
-	value         float64
-	alpha         []float64
-	loo, evidence float64
+	// best and alpha have the smallest value of the score.
+	best       candidate
+	value, loo float64
+	alpha      []float64
 	// failure is the error of the last attempt that has no score.
 	failure error
 }
@@ -66,13 +67,8 @@ func (p *kernelProblem) try(c candidate) (float64, error) {
 		p.failure = fmt.Errorf("baseline: K + λI of %s is not positive definite with λ = %.4g; give a larger penalty", p.program.Text, c.lambda)
 		return math.Inf(1), nil
 	}
-	determinant := 0.0
-	for _, v := range p.matrix.FactorDiagonal() {
-		determinant += 2 * math.Log(v)
-	}
 	alpha := append([]float64(nil), p.y...)
 	_ = p.matrix.SolveEquations(ctx, alpha, 1)
-	fit := p.squaredNorm()
 	if !allFinite(alpha...) {
 		return 0, errRange
 	}
@@ -82,29 +78,14 @@ func (p *kernelProblem) try(c candidate) (float64, error) {
 		e := a / p.matrix.InverseElement(i, i)
 		loo += e * e / float64(n)
 	}
-	// RW, eq. 5.8, for the variance fit/n of the signal, which is the best.
-	evidence := -(determinant + float64(n)*(1+math.Log(2*math.Pi*fit/float64(n)))) / 2
-	// Neither score depends on the units of the targets.
-	value := float64(n) / 2 * math.Log(loo/p.size)
-	if p.likelihood {
-		value = (determinant + float64(n)*math.Log(fit/p.size)) / 2
-	}
+	value := float64(n) / 2 * math.Log(loo/p.size) // does not depend on the unit of the targets
 	if math.IsNaN(value) {
 		return 0, errRange
 	}
 	if p.alpha == nil || value < p.value {
-		p.best, p.value, p.alpha, p.loo, p.evidence = c, value, alpha, loo, evidence
+		p.best, p.value, p.alpha, p.loo = c, value, alpha, loo
 	}
 	return value, nil
-}
-
-// squaredNorm returns yᵀ(K + λI)⁻¹y as a squared norm, which no rounding makes negative.
-func (p *kernelProblem) squaredNorm() float64 {
-	v, fit := p.matrix.NewVectors(), make([]float64, 1)
-	v.Load(1, make([]float64, p.matrix.Lanes()*len(p.y)), func(_ int, dst []float64) { copy(dst, p.y) })
-	p.matrix.Solve([]*spd.Vectors{v})
-	v.SquaredNorms(fit)
-	return fit[0]
 }
 
 // form computes the lower triangle of K.
@@ -138,9 +119,28 @@ func (p *kernelProblem) meanVariance() float64 {
 func (p *kernelProblem) model() *KernelModel {
 	return &KernelModel{
 		Kernel: p.program.Text, Theta: p.at(p.best.width), Lambda: p.best.lambda, Width: p.best.width,
-		Alpha: p.alpha, Intercept: p.level, Error: p.loo, LogEvidence: p.evidence,
+		Alpha: p.alpha, Intercept: p.level, Error: p.loo,
 		program: p.program, points: p.points, scale: p.scale,
 	}
+}
+
+// KernelModel is a fitted kernel ridge regression.
+type KernelModel struct {
+	// Kernel is the kernel's text, and Theta its parameters, for scaled columns.
+	Kernel string
+	Theta  []float64
+	// Lambda is the penalty. Width is the chosen multiple of the median distance.
+	Lambda, Width float64
+	// Alpha are the coefficients of the rows, and Intercept is b.
+	Alpha     []float64
+	Intercept float64
+	// Error is the leave-one-out mean squared error, with b and the scaling of all
+	// rows.
+	Error float64
+
+	program *kernel.Program
+	points  *kernel.Points
+	scale   scaling
 }
 
 // Predict returns means, b + Σ α_i k(x_i, x).
@@ -164,12 +164,6 @@ func points(x *mat.Dense) *kernel.Points {
 	return kernel.NewPoints(x.RawMatrix().Data, n, d)
 }
 
-// identity is the scaling that leaves columns as they are.
-func identity(x mat.Matrix) scaling {
-	_, d := x.Dims()
-	return scaling{make([]float64, d), slices.Repeat([]float64{1}, d), make([]bool, d)}
-}
-
 // startTheta returns the parameters of the text and defaults for others, and which
 // elements are lengthscales that the text does not give.
 func startTheta(prog *kernel.Program, x *kernel.Points) (theta []float64, lengthscales []int) {
@@ -182,8 +176,6 @@ func startTheta(prog *kernel.Program, x *kernel.Points) (theta []float64, length
 			case q.Kind == kernel.Lengthscale:
 				theta[at] = medianDistance(x, q.Dims)
 				lengthscales = append(lengthscales, at)
-			case q.Kind == kernel.Period:
-				theta[at] = smallestRange(x, q.Dims) / 3
 			}
 		}
 	}
@@ -211,18 +203,4 @@ func medianDistance(x *kernel.Points, dims []int) float64 {
 	}
 	slices.Sort(distances)
 	return distances[len(distances)/2]
-}
-
-// smallestRange returns the smallest range of columns that vary, or 1.
-func smallestRange(x *kernel.Points, dims []int) float64 {
-	out := math.Inf(1)
-	for _, c := range dims {
-		if r := slices.Max(x.Column(c)) - slices.Min(x.Column(c)); r > 0 {
-			out = min(out, r)
-		}
-	}
-	if math.IsInf(out, 1) {
-		return 1
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -21,46 +22,21 @@ import (
 // 6.2.2). It is the mean of a Gaussian process with noise variance λ. b is the mean of the
 // targets. Columns are scaled as [Design] says. The cost is O(n³) flops and n² numbers of
 // memory for every penalty and width that is tried, about 50 unless they are given.
+// Leave-one-out chooses (RW, eq. 5.12).
 type KernelRidge struct {
 	// Design says whether b is the mean of the targets or 0 (NoIntercept, which does
 	// not keep the columns from being centred) and whether columns are scaled.
 	Design
 	// Kernel is the text of the kernel, such as "matern52(ard)"; "" is rbf.
 	Kernel string
-	// Expr is the kernel as an expression, in place of the text.
-	Expr kernel.Expr
 	// Theta are all parameters of the kernel in the order of [kernel.Program]. Nil
-	// takes those in the text; others are 1, periods a third of the smallest range of
-	// their columns, and lengthscales a width times the median distance of rows.
+	// takes those in the text; others are 1, and lengthscales a width times the median
+	// distance of rows.
 	Theta []float64
 	// Lambdas and Widths are the values to choose from; one is used as it is. Nil
 	// searches for the best one. Widths matter only if the kernel has lengthscales
 	// that neither Theta nor the text gives.
 	Lambdas, Widths []float64
-	// MarginalLikelihood chooses by the likelihood of a Gaussian process with a signal
-	// variance of its own (RW, eq. 5.8), and not by leave-one-out (RW, eq. 5.12).
-	MarginalLikelihood bool
-}
-
-// KernelModel is a fitted kernel ridge regression.
-type KernelModel struct {
-	// Kernel is the kernel's text, and Theta its parameters, for scaled columns.
-	Kernel string
-	Theta  []float64
-	// Lambda is the penalty. Width is the chosen multiple of the median distance.
-	Lambda, Width float64
-	// Alpha are the coefficients of the rows, and Intercept is b.
-	Alpha     []float64
-	Intercept float64
-	// Error is the leave-one-out mean squared error, with b and the scaling of all
-	// rows.
-	Error float64
-	// LogEvidence is the largest log marginal likelihood over the signal variance.
-	LogEvidence float64
-
-	program *kernel.Program
-	points  *kernel.Points
-	scale   scaling
 }
 
 // Fit fits a [*KernelModel].
@@ -75,9 +51,6 @@ func (m KernelRidge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.MarginalLikelihood && squares(problem.y) == 0 {
-		return nil, errNoLikelihood
-	}
 	if err := m.search(problem); err != nil {
 		return nil, err
 	}
@@ -90,11 +63,16 @@ func (m KernelRidge) problem(x mat.Matrix, y []float64) (*kernelProblem, error) 
 	if err != nil {
 		return nil, err
 	}
-	prog, err := m.compile(x)
+	expr, err := kernel.Parse(cmp.Or(m.Kernel, "rbf"))
 	if err != nil {
 		return nil, err
 	}
-	p := &kernelProblem{matrix: engine.New(len(y)), program: prog, y: append([]float64(nil), y...), likelihood: m.MarginalLikelihood, value: math.Inf(1)}
+	_, d := x.Dims()
+	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	if err != nil {
+		return nil, err
+	}
+	p := &kernelProblem{matrix: engine.New(len(y)), program: prog, y: append([]float64(nil), y...), value: math.Inf(1)}
 	p.scale = newScaling(x, Design{Unscaled: m.Unscaled})
 	if m.Unscaled { // neither shifted
 		p.scale = identity(x)
@@ -119,22 +97,10 @@ func (m KernelRidge) problem(x mat.Matrix, y []float64) (*kernelProblem, error) 
 	return p, nil
 }
 
-func (m KernelRidge) compile(x mat.Matrix) (*kernel.Program, error) {
-	expr := m.Expr
-	if expr == nil {
-		text := m.Kernel
-		if text == "" {
-			text = "rbf"
-		}
-		var err error
-		if expr, err = kernel.Parse(text); err != nil {
-			return nil, err
-		}
-	} else if m.Kernel != "" {
-		return nil, fmt.Errorf("baseline: both Kernel and Expr are given; give one of them")
-	}
+// identity is the scaling that leaves columns as they are.
+func identity(x mat.Matrix) scaling {
 	_, d := x.Dims()
-	return kernel.Compile(expr, kernel.Columns(d))
+	return scaling{make([]float64, d), slices.Repeat([]float64{1}, d), make([]bool, d)}
 }
 
 // search tries penalties and widths and keeps the best.

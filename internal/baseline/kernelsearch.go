@@ -6,9 +6,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// candidate is a penalty and a width.
-type candidate struct{ lambda, width float64 }
-
 // axis is a number of a candidate that the search may change, and its bounds.
 type axis struct {
 	low, high float64
