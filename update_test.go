@@ -8,6 +8,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // TestUpdate checks that a model with new rows predicts what one fitted to all rows at
@@ -20,10 +21,7 @@ func TestUpdate(t *testing.T) {
 		v := 0.1 * float64(i)
 		x, y = append(x, []float64{v}), append(y, math.Sin(v)+0.01*float64(i*i%7))
 	}
-	before, err := Fit(ctx, x[:50], y[:50], Options{Standardize: gp.StandardizeNone})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(Fit(ctx, x[:50], y[:50], Options{Standardize: gp.StandardizeNone}))(t)
 	defer before.Close()
 	after, report, err := before.Update(ctx, x[50:], y[50:])
 	if err != nil {
@@ -33,10 +31,7 @@ func TestUpdate(t *testing.T) {
 	if report.N != 60 || report.Added != 10 || report.Tuned != 50 || !report.Extended || len(report.NewRows) != 1 {
 		t.Errorf("report %+v", report)
 	}
-	whole, err := Fit(ctx, x, y, Options{Standardize: gp.StandardizeNone, From: before.model, Settings: hyperopt.Settings{MaxEvaluations: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(Fit(ctx, x, y, Options{Standardize: gp.StandardizeNone, From: before.model, Settings: hyperopt.Settings{MaxEvaluations: 1}}))(t)
 	defer whole.Close()
 	if at := whole.Report().Path; at != nil {
 		t.Errorf("a fit from a model went through stages: %+v", at)
@@ -47,14 +42,8 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	at := [][]float64{{2.33}, {5.9}, {7}}
-	got, err := after.Predict(ctx, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := whole.Predict(ctx, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(after.Predict(ctx, at))(t)
+	want := must.Get(whole.Predict(ctx, at))(t)
 	for i := range at {
 		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-9 || math.Abs(got.Std[i]-want.Std[i]) > 1e-9 {
 			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[i], want.Std[i])

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
@@ -36,9 +37,7 @@ func benchmarkSmallJobs(b *testing.B, restarts string) {
 		}
 		text := []byte("defaults: {device: cpu, threads: 1, restarts: " + restarts + "}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: [" + strings.Join(seeds, ", ") + "]\n")
 		path := filepath.Join(dir, "s.yaml")
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(path, text, 0o644))
 		r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
 			s, _, err := spec.Read(path)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/internal/spec"
 )
 
@@ -43,9 +44,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"} {
-				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 			}
 			s, err := spec.Parse("s.yaml", []byte(c.spec))
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -31,15 +32,9 @@ func BenchmarkComposites(b *testing.B) {
 	for i := range y {
 		y[i] = rng.NormFloat64()
 	}
-	backend, err := New(device.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	backend := must.Get(New(device.Options{}))(b)
 	ctx := context.Background()
-	ws, err := backend.NewWorkspace(ctx, kernel.NewPoints(rows, n, d))
-	if err != nil {
-		b.Fatal(err)
-	}
+	ws := must.Get(backend.NewWorkspace(ctx, kernel.NewPoints(rows, n, d)))(b)
 	defer ws.Close()
 	evaluation := func(text string) func() {
 		prog := kerneltest.Program(b, text, d)
@@ -57,9 +52,7 @@ func BenchmarkComposites(b *testing.B) {
 					return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
 				},
 			} {
-				if err := step(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, step())
 			}
 		}
 	}
@@ -87,8 +80,6 @@ func BenchmarkComposites(b *testing.B) {
 
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

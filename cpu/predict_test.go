@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -33,19 +34,12 @@ func TestPredictBits(t *testing.T) {
 		}
 		var want []float64
 		for _, threads := range []int{1, 3} {
-			dev, err := Open(device.Options{Threads: threads})
-			if err != nil {
-				t.Fatal(err)
-			}
+			dev := must.Get(Open(device.Options{Threads: threads}))(t)
 			w := newWorkspace(dev, x)
-			if err := w.Form(ctx, prog, theta, []float64{0.1}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 			predict := func(xs *kernel.Points) []float64 {
 				out := make([]float64, 2*xs.N)
-				if err := w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]))
 				return out
 			}
 			if want == nil {
@@ -74,21 +68,14 @@ func TestPredictBits(t *testing.T) {
 // TestPredictAfterForm tests that a second Form replaces what the first prediction
 // packed.
 func TestPredictAfterForm(t *testing.T) {
-	dev, err := Open(device.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dev := must.Get(Open(device.Options{Threads: 2}))(t)
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := kernel.NewPoints([]float64{0, 1, 2, 4}, 4, 1)
 	ctx, w := context.Background(), newWorkspace(dev, x)
 	reduction := func(noise float64) float64 {
-		if err := w.Form(ctx, prog, []float64{1, 1}, []float64{noise}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Form(ctx, prog, []float64{1, 1}, []float64{noise}))
 		mean, out := make([]float64, 1), make([]float64, 1)
-		if err := w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out))
 		return out[0]
 	}
 	if a, b, again := reduction(0.1), reduction(1), reduction(0.1); a <= b || a != again {

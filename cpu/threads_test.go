@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -62,23 +63,14 @@ func points(rng *rand.Rand, n, d int) *kernel.Points {
 
 func program(t *testing.T) *kernel.Program {
 	t.Helper()
-	e, err := kernel.Parse("rbf(ard) + matern32")
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(e, []int{0, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(kernel.Parse("rbf(ard) + matern32"))(t)
+	prog := must.Get(kernel.Compile(e, []int{0, 1, 2}))(t)
 	return prog
 }
 
 func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *Workspace {
 	t.Helper()
-	w, err := dev.NewWorkspace(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(dev.NewWorkspace(t.Context(), x))(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w.(*Workspace)
 }
@@ -92,10 +84,7 @@ func TestThreadsBits(t *testing.T) {
 		x := points(rand.New(rand.NewPCG(1, 2)), n, 3)
 		var want evaluated
 		for _, threads := range []int{1, 3} {
-			dev, err := Open(device.Options{Threads: threads})
-			if err != nil {
-				t.Fatal(err)
-			}
+			dev := must.Get(Open(device.Options{Threads: threads}))(t)
 			w := workspaceOf(t, dev, x)
 			for _, limit := range []int{threads, 2, 0} {
 				w.LimitThreads(limit)
@@ -118,10 +107,7 @@ func TestThreadsBits(t *testing.T) {
 // of the threads, do not disturb each other, and that the device keeps what they borrowed.
 func TestSideBySide(t *testing.T) {
 	prog := program(t)
-	dev, err := Open(device.Options{Threads: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dev := must.Get(Open(device.Options{Threads: 4}))(t)
 	x := points(rand.New(rand.NewPCG(1, 2)), 280, 3)
 	want := evaluate(t, workspaceOf(t, dev, x), prog)
 	for range 2 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 )
 
 // FuzzCrossoverCache checks that any file yields a positive number or none, and
@@ -20,9 +21,7 @@ func FuzzCrossoverCache(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "crossover.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzguard.Run(t, func() {
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, text, 0o600))
 			measured := 0
 			c := Crossover{Path: path, Measure: func(context.Context, Backend, Backend) (int, error) { measured++; return 4096, nil }}
 			first, err := c.Of(t.Context(), gpu, cpu, nil, nil)

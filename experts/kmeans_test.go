@@ -11,32 +11,21 @@ import (
 	"strconv"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/refdata"
 )
 
 // inputs reads the standardised inputs of a shared table.
 func inputs(t *testing.T, name string) (rows []float64, n, d int) {
 	t.Helper()
-	f, err := os.Open(refdata.Path(t, "data", name, "data.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(refdata.Path(t, "data", name, "data.csv.gz")))(t)
 	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cells, err := csv.NewReader(unzipped).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := must.Get(gzip.NewReader(f))(t)
+	cells := must.Get(csv.NewReader(unzipped).ReadAll())(t)
 	n, d = len(cells), len(cells[0])-1
 	for _, line := range cells {
 		for _, cell := range line[:d] {
-			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(cell, 64))(t)
 			rows = append(rows, v)
 		}
 	}
@@ -57,10 +46,7 @@ func inputs(t *testing.T, name string) (rows []float64, n, d int) {
 
 // TestInertia compares the inertia with the best of 10 runs of scikit-learn.
 func TestInertia(t *testing.T) {
-	text, err := os.ReadFile("testdata/kmeans.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/kmeans.json"))(t)
 	var want struct {
 		Tables []struct {
 			Name     string
@@ -68,9 +54,7 @@ func TestInertia(t *testing.T) {
 			Inertia  float64
 		}
 	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &want))
 	for _, table := range want.Tables {
 		t.Run(table.Name, func(t *testing.T) {
 			rows, n, d := inputs(t, table.Name)

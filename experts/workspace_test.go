@@ -15,6 +15,7 @@ import (
 	"gpfit/device/devicetest/textbook"
 	"gpfit/experts"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -26,10 +27,7 @@ const close1e10 = 1e-10
 
 func plain(t *testing.T) device.Backend {
 	t.Helper()
-	b, err := textbook.Method{}.Backends([]device.Device{textbook.Device{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(textbook.Method{}.Backends([]device.Device{textbook.Device{}}))(t)
 	return b[0]
 }
 
@@ -38,10 +36,7 @@ func TestOneExpert(t *testing.T) {
 	if os.Getenv("GPFIT_LONG") == "" {
 		t.Skip("SKIPPED: the suite of methods takes 7 s; GPFIT_LONG=1 runs it")
 	}
-	b, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(cpu.New(device.Options{}))(t)
 	devicetest.Run(t, func(*testing.T) device.Backend { return oneExpert{b} }, rounding)
 }
 
@@ -133,14 +128,9 @@ func (tab *table) sigma() *mat.SymDense {
 
 func (tab *table) open(t *testing.T) device.Workspace {
 	t.Helper()
-	w, err := tab.partition.On(plain(t)).NewWorkspace(t.Context(), tab.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(tab.partition.On(plain(t)).NewWorkspace(t.Context(), tab.x))(t)
 	t.Cleanup(func() { w.Close() })
-	if err := w.Form(t.Context(), tab.prog, tab.theta, tab.noise); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
 	return w
 }
 
@@ -173,32 +163,24 @@ func TestBlocks(t *testing.T) {
 	}
 	near(t, "log-determinant", []float64{value}, []float64{chol.LogDet()})
 	var inverse mat.SymDense
-	if err := chol.InverseTo(&inverse); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, chol.InverseTo(&inverse))
 	b, want := make([]float64, 2*n), make([]float64, 2*n)
 	for i := range b {
 		b[i] = math.Sin(float64(i))
 	}
 	for q := range 2 {
 		var solved mat.VecDense
-		if err := chol.SolveVecTo(&solved, mat.NewVecDense(n, b[q*n:(q+1)*n])); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, chol.SolveVecTo(&solved, mat.NewVecDense(n, b[q*n:(q+1)*n])))
 		copy(want[q*n:], solved.RawVector().Data)
 	}
 	alpha := append([]float64(nil), b...)
-	if err := w.Solve(ctx, alpha, 2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Solve(ctx, alpha, 2))
 	near(t, "solution", alpha, want)
 	diagonal, wantDiagonal := make([]float64, n), make([]float64, n)
 	for i := range n {
 		wantDiagonal[i] = inverse.At(i, i)
 	}
-	if err := w.(device.InverseDiagonal).InverseDiagonal(ctx, diagonal); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diagonal))
 	near(t, "diagonal of the inverse", diagonal, wantDiagonal)
 	tab.testContract(t, w, &inverse, alpha[:n])
 }
@@ -209,9 +191,7 @@ func (tab *table) testContract(t *testing.T, w device.Workspace, inverse *mat.Sy
 	n := tab.x.N
 	grad, diag := make([]float64, tab.prog.NumParams), make([]float64, n)
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: v}
-	if err := w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
 	g := mat.NewDense(n, n, nil)
 	for i := range n {
 		for j := range n {
@@ -259,13 +239,9 @@ func TestPredictRules(t *testing.T) {
 				y[i] = math.Cos(float64(3 * i))
 			}
 			alpha := append([]float64(nil), y...)
-			if err := w.Solve(t.Context(), alpha, 2); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Solve(t.Context(), alpha, 2))
 			mean, reduction := make([]float64, 2*m), make([]float64, m)
-			if err := w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Predict(t.Context(), tab.prog, tab.theta, alpha, tab.xs, mean, reduction))
 			var wantMean, wantReduction []float64
 			for q := range 2 {
 				wantReduction = nil
@@ -290,13 +266,8 @@ func TestCalibrate(t *testing.T) {
 		y[i] = math.Sin(2*tab.x.X[i]) + 0.3*math.Cos(float64(3*i))
 	}
 	alpha := append([]float64(nil), y...)
-	if err := w.Solve(t.Context(), alpha, 1); err != nil {
-		t.Fatal(err)
-	}
-	p, err := experts.Calibrate(t.Context(), w, experts.Training{Program: tab.prog, Theta: tab.theta, Noise: tab.noise, Residual: y, Alpha: alpha})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Solve(t.Context(), alpha, 1))
+	p := must.Get(experts.Calibrate(t.Context(), w, experts.Training{Program: tab.prog, Theta: tab.theta, Noise: tab.noise, Residual: y, Alpha: alpha}))(t)
 	if tab.partition.Temperature != 0 {
 		t.Error("the partition of others has changed")
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 )
 
 func TestParseDate(t *testing.T) {
@@ -67,19 +68,13 @@ func TestUnits(t *testing.T) {
 		{Days, "1970-01-01", "9999-12-31", 2932896},
 	} {
 		as := Coding{Name: "t", Kind: Date, Unit: c.unit, Origin: c.origin}
-		encoder, err := as.Encoder()
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoder := must.Get(as.Encoder())(t)
 		if got, err := encoder.Value(c.date); got != c.want || err != nil {
 			t.Errorf("%s since %s in %s: %v, %v; want %v", c.date, c.origin, c.unit, got, err, c.want)
 		}
 	}
 	clock := Coding{Name: "t", Kind: Clock, Unit: Hours}
-	encoder, err := clock.Encoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(clock.Encoder())(t)
 	if v, err := encoder.Value("14:45"); v != 14.75 || err != nil {
 		t.Errorf("14:45 is %v hours, %v", v, err)
 	}
@@ -157,10 +152,7 @@ func TestSort(t *testing.T) {
 // in every form that can express it.
 func TestDates(t *testing.T) {
 	as := Coding{Name: "t", Kind: Date, Unit: Seconds, Origin: DefaultOrigin}
-	encoder, err := as.Encoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := must.Get(as.Encoder())(t)
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := rapid.Int64Range(-60e9, 200e9).Draw(t, "seconds")
 		zone := rapid.IntRange(-14*60, 14*60).Draw(t, "minutes east")
@@ -182,10 +174,7 @@ func FuzzRecognize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzguard.Run(t, func() {
 			as := Coding{Name: "a", Kind: Recognize(text), Unit: Years, Origin: DefaultOrigin, Categories: []string{text}}
-			encoder, err := as.Encoder()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoder := must.Get(as.Encoder())(t)
 			if v, err := encoder.Value(text); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Fatalf("%q, a %s, is %v, %v", text, as.Kind, v, err)
 			}
@@ -197,27 +186,15 @@ func FuzzRecognize(f *testing.F) {
 // columns have no dates.
 func TestEncoderTime(t *testing.T) {
 	const date = "1912-02-13T13:16:05Z"
-	want, err := ParseDate(date)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(ParseDate(date))(t)
 	for _, unit := range Units() {
-		e, err := (&Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}).Encoder()
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := e.Value(date)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get((&Coding{Name: "d", Kind: Date, Unit: unit, Origin: "1900-01-01"}).Encoder())(t)
+		v := must.Get(e.Value(date))(t)
 		if got, ok := e.Time(v); !ok || !got.Equal(want) {
 			t.Errorf("%s: the date of %v is %v, want %v", unit, v, got, want)
 		}
 	}
-	e, err := (&Coding{Name: "n", Kind: Number}).Encoder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get((&Coding{Name: "n", Kind: Number}).Encoder())(t)
 	if _, ok := e.Time(1); ok {
 		t.Error("a column of numbers has dates")
 	}

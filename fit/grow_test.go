@@ -4,15 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 func mustParse(t *testing.T, text string) kernel.Expr {
 	t.Helper()
-	e, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(kernel.Parse(text))(t)
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -35,14 +36,8 @@ func TestCoverage(t *testing.T) {
 		for i := range variances {
 			variances[i] = noise
 		}
-		prior, err := NewPrior(context.Background(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sampler, err := prior.Sampler()
-		if err != nil {
-			t.Fatal(err)
-		}
+		prior := must.Get(NewPrior(context.Background(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
+		sampler := must.Get(prior.Sampler())(t)
 		y := mustDraw(t, sampler, 1, rng.Uint64())
 		// Use other units, to check the scaling.
 		m := &Model{
@@ -62,10 +57,7 @@ func TestCoverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Predict(context.Background(), x[2*n:], 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(p.Predict(context.Background(), x[2*n:], 1))(t)
 		p.Close()
 		for i, level := range levels {
 			if lower, upper := got.Interval(level); lower[0] <= last && last <= upper[0] {

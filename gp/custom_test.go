@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -21,10 +22,7 @@ var tent = &kernel.Family{
 func TestCustomKernel(t *testing.T) {
 	m := newModel(t, 20)
 	m.Kernel, m.Kernels = "tent(dims=0) + rbf", []*kernel.Family{tent}
-	prog, err := m.Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := must.Get(m.Program())(t)
 	m.ParameterNames, m.Theta = prog.Names(), []float64{1.5, 0.8, 1.1, 0.6}
 	weigh(t, m)
 	rows := newRows(4)
@@ -42,10 +40,7 @@ func TestCustomKernel(t *testing.T) {
 			t.Errorf("row %d: terms add up to %v, want %v", i, sum[i], whole.Mean[i])
 		}
 	}
-	grad, err := p.MeanGradient(context.Background(), rows, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grad := must.Get(p.MeanGradient(context.Background(), rows, 4))(t)
 	step := 1e-5 * m.Scaling.XScale[1]
 	up, down := append([]float64(nil), rows...), append([]float64(nil), rows...)
 	for i := range 4 {

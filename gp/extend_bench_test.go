@@ -3,6 +3,8 @@ package gp
 import (
 	"context"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // BenchmarkExtend adds 40 rows to a model of 4,000, by extending its factor and by a
@@ -14,10 +16,7 @@ func BenchmarkExtend(b *testing.B) {
 	for i := range count {
 		add.Y = append(add.Y, 100+float64(i%3))
 	}
-	before, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		b.Fatal(err)
-	}
+	before := must.Get(m.Condition(context.Background(), backend))(b)
 	defer before.Close()
 	b.Run("extended", func(b *testing.B) {
 		for b.Loop() {

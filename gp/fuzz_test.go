@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 )
 
 // parts are the entries of a model file; empty ones are omitted.
@@ -42,19 +43,14 @@ func FuzzLoad(f *testing.F) {
 		if len(x)+len(factor) > 1<<16 {
 			return // posteriors of so many rows take their time
 		}
-		if err := os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600))
 		fuzzguard.Run(t, func() { checkLoad(t, path) })
 	})
 }
 
 // entries returns the entries of a model file.
 func entries(t testing.TB, path string) [][]byte {
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(zip.OpenReader(path))(t)
 	defer z.Close()
 	out := make([][]byte, len(parts))
 	for i, name := range parts {

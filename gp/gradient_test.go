@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -25,10 +26,7 @@ func TestMeanGradient(t *testing.T) {
 			continue // these have no derivatives
 		}
 		p := condition(t, m)
-		grad, err := p.MeanGradient(context.Background(), rows, points)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grad := must.Get(p.MeanGradient(context.Background(), rows, points))(t)
 		for c := range 3 {
 			if c == 1 { // the unused feature
 				for i := range points {
@@ -98,10 +96,7 @@ func TestGradientStd(t *testing.T) {
 			pair := slices.Concat(row, row)
 			pair[c] -= step
 			pair[3+c] += step
-			j, err := p.Joint(ctx, pair, 2, JointOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			j := must.Get(p.Joint(ctx, pair, 2, JointOptions{}))(t)
 			want := math.Sqrt(max(j.Cov[0]-2*j.Cov[1]+j.Cov[3], 0)) / (2 * step)
 			if unit := m.Scaling.YScale / m.Scaling.XScale[c/2]; math.Abs(got[c]-want) > 3e-3*want+1e-4*unit {
 				t.Errorf("%s, feature %d: deviation of the derivative %v, from a difference %v", what, c, got[c], want)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -18,10 +19,7 @@ const jointTolerance = 1e-10
 
 func condition(t testing.TB, m *Model) *Posterior {
 	t.Helper()
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -36,14 +34,8 @@ func TestJoint(t *testing.T) {
 	p, ref := condition(t, m), newReference(t, m)
 	marginal := predict(t, m, rows)
 	for _, observed := range []bool{false, true} {
-		joint, err := p.Joint(context.Background(), rows, points, JointOptions{Observed: observed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		prior, err := m.Prior(context.Background(), rows, points, JointOptions{Observed: observed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: observed}))(t)
+		prior := must.Get(m.Prior(context.Background(), rows, points, JointOptions{Observed: observed}))(t)
 		for i := range points {
 			a := used(rows, i)
 			std := marginal.StdLatent[i]
@@ -95,15 +87,9 @@ func TestJointTooLarge(t *testing.T) {
 func TestDraws(t *testing.T) {
 	const points, count = 6, 40000
 	m := newModel(t, 30)
-	joint, err := condition(t, m).Joint(context.Background(), newRows(points), points, JointOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	joint := must.Get(condition(t, m).Joint(context.Background(), newRows(points), points, JointOptions{}))(t)
 	mean, cov := joint.Mean, slices.Clone(joint.Cov)
-	s, err := joint.Sampler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(joint.Sampler())(t)
 	if s.Rank != points || s.Dropped != 0 {
 		t.Errorf("rank %d, dropped %v for a regular covariance", s.Rank, s.Dropped)
 	}
@@ -144,15 +130,9 @@ func TestSemidefinite(t *testing.T) {
 	}
 	x = append(x, x[:20]...)
 	m := len(x)
-	joint, err := NewPrior(context.Background(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	joint := must.Get(NewPrior(context.Background(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil))(t)
 	cov := slices.Clone(joint.Cov)
-	s, err := joint.Sampler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(joint.Sampler())(t)
 	if s.Rank > 30 || s.Rank < 8 || !(s.Dropped > 0) || s.Dropped > 4*1e-12 {
 		t.Errorf("rank %d, dropped %v", s.Rank, s.Dropped)
 	}
@@ -187,10 +167,7 @@ func TestSemidefinite(t *testing.T) {
 
 func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 	t.Helper()
-	draws, err := s.Draw(count, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	draws := must.Get(s.Draw(count, seed))(t)
 	return draws
 }
 
@@ -204,10 +181,7 @@ func TestPriorPieces(t *testing.T) {
 		x[i] = float64(i*i%977) / 100
 	}
 	points := kernel.NewPoints(x, m, 1)
-	joint, err := NewPrior(context.Background(), prog, []float64{1.5, 4}, points, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	joint := must.Get(NewPrior(context.Background(), prog, []float64{1.5, 4}, points, nil))(t)
 	if joint.scale != 4 {
 		t.Errorf("largest variance %v, want 4", joint.scale)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestLeaveOneOut leaves every row out in turn and predicts it from an explicit
@@ -12,10 +14,7 @@ import (
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
 	m := newModel(t, n)
-	got, err := condition(t, m).LeaveOneOut(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
 	var squares, nlpd, total, mean float64
 	for _, y := range m.Y {
 		mean += y / n
@@ -66,15 +65,9 @@ func TestLeaveOneOutJitter(t *testing.T) {
 	m := newModel(t, 20)
 	m.NoiseVariance = 0.03
 	m.Jitter = 0.02
-	got, err := condition(t, m).LeaveOneOut(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
 	m.NoiseVariance, m.Jitter = 0.05, 0
-	whole, err := condition(t, m).LeaveOneOut(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
 	for i := range got.Std {
 		want := math.Sqrt(whole.Std[i]*whole.Std[i] - 0.02*m.Scaling.YScale*m.Scaling.YScale)
 		if math.Abs(got.Std[i]-want) > 1e-12*want || got.Mean[i] != whole.Mean[i] {
@@ -88,20 +81,14 @@ func TestLeaveOneOutJitter(t *testing.T) {
 func TestLeaveOneOutLeastSquares(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)
-	got, err := condition(t, m).LeaveOneOut(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
 	for i := 0; i < n; i += 3 {
 		rest := *m
 		rest.X = slices.Delete(slices.Clone(m.X), 2*i, 2*i+2)
 		rest.Y = slices.Delete(slices.Clone(m.Y), i, i+1)
 		refitLeastSquares(t, &rest)
 		p := condition(t, &rest)
-		want, err := p.Predict(context.Background(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(p.Predict(context.Background(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
 		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
 			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
 		}
@@ -113,9 +100,7 @@ func refitLeastSquares(t *testing.T, m *Model) {
 	t.Helper()
 	m.Alpha = make([]float64, m.N())
 	p := condition(t, m)
-	if err := p.leastSquares(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.leastSquares(context.Background()))
 	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
 	weigh(t, m)
 }

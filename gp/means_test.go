@@ -9,6 +9,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest/textbook"
+	"gpfit/internal/must"
 )
 
 // TestMeans checks that means alone have the bits of predictions with variances, on a
@@ -20,26 +21,14 @@ func TestMeans(t *testing.T) {
 	rows := newRows(m)
 	for name, model := range models {
 		for _, threads := range []int{1, 3} {
-			b, err := cpu.New(device.Options{Threads: threads})
-			if err != nil {
-				t.Fatal(err)
-			}
-			posterior, err := model.Condition(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
+			posterior := must.Get(model.Condition(t.Context(), b))(t)
 			noise := RowNoise{DefaultGroup: "a"}
 			if model.Noise.GroupColumn == "" {
 				noise.DefaultGroup = ""
 			}
-			want, err := posterior.PredictTargets(t.Context(), rows, m, noise)
-			if err != nil {
-				t.Fatal(err)
-			}
-			other, err := posterior.PredictMeans(t.Context(), rows, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(posterior.PredictTargets(t.Context(), rows, m, noise))(t)
+			other := must.Get(posterior.PredictMeans(t.Context(), rows, m))(t)
 			means := newMeans(t, model, b)
 			if means.ws != nil {
 				t.Error("the CPU made a workspace for means")
@@ -60,10 +49,7 @@ func TestMeans(t *testing.T) {
 func TestMeansElsewhere(t *testing.T) {
 	const m = 20
 	model, rows := newModel(t, 40), newRows(m)
-	backends, err := textbook.Method{}.Backends([]device.Device{textbook.Device{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	backends := must.Get(textbook.Method{}.Backends([]device.Device{textbook.Device{}}))(t)
 	want, got := predictMeans(t, newMeans(t, model, backend), rows, m), predictMeans(t, newMeans(t, model, backends[0]), rows, m)
 	const tolerance = 1e-9 // rounding, times the condition of the kernel's sums
 	for i := range want[0] {
@@ -87,19 +73,13 @@ func TestMeansErrors(t *testing.T) {
 
 func newMeans(t *testing.T, m *Model, b device.Backend) *Means {
 	t.Helper()
-	means, err := m.Means(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	means := must.Get(m.Means(t.Context(), b))(t)
 	t.Cleanup(func() { means.Close() })
 	return means
 }
 
 func predictMeans(t *testing.T, means *Means, rows []float64, m int) [][]float64 {
 	t.Helper()
-	out, err := means.Predict(t.Context(), rows, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(means.Predict(t.Context(), rows, m))(t)
 	return out
 }

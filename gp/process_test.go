@@ -6,37 +6,26 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 // TestProcess checks that parameters have the values in the expression, or 1,
 // unless they are set, and that observations include noise.
 func TestProcess(t *testing.T) {
-	expr, err := kernel.Parse("rbf(ard, lengthscale=[2, 3]) + matern12")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(kernel.Parse("rbf(ard, lengthscale=[2, 3]) + matern12"))(t)
 	const n, d = 4, 2
 	rows := []float64{0, 0, 1, 0.5, -1, 2, 0.3, 0.3}
-	p, err := NewProcess(expr, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewProcess(expr, d))(t)
 	joint := func(observed bool) []float64 {
 		t.Helper()
-		j, err := p.Joint(context.Background(), rows, n, observed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(p.Joint(context.Background(), rows, n, observed))(t)
 		if slices.ContainsFunc(j.Mean, func(v float64) bool { return v != 0 }) {
 			t.Errorf("mean %v", j.Mean)
 		}
 		return j.Cov
 	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 	want := func(values map[string]float64) []float64 {
 		t.Helper()
 		var theta []float64
@@ -47,10 +36,7 @@ func TestProcess(t *testing.T) {
 			}
 			theta = append(theta, v)
 		}
-		j, err := NewPrior(context.Background(), prog, theta, kernel.NewPoints(rows, n, d), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(NewPrior(context.Background(), prog, theta, kernel.NewPoints(rows, n, d), nil))(t)
 		return j.Cov
 	}
 	if got := joint(false); !slices.Equal(got, want(map[string]float64{"k1.lengthscale[0]": 2, "k1.lengthscale[1]": 3})) {
@@ -60,9 +46,7 @@ func TestProcess(t *testing.T) {
 		name  string
 		value float64
 	}{{"k1.lengthscale", 0.5}, {"k1.lengthscale[1]", 0.7}, {"k2.signal_variance", 4}, {"noise_variance", 0.25}} {
-		if err := p.Set(s.name, s.value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Set(s.name, s.value))
 	}
 	cov := want(map[string]float64{"k1.lengthscale[0]": 0.5, "k1.lengthscale[1]": 0.7, "k2.signal_variance": 4})
 	if got := joint(false); !slices.Equal(got, cov) {

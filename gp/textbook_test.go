@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest/textbook"
+	"gpfit/internal/must"
 )
 
 // TestOtherMethod checks that a method without a factor can use a model file that
@@ -15,32 +16,15 @@ import (
 func TestOtherMethod(t *testing.T) {
 	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
 	m := newModel(t, 40)
-	p, err := m.Condition(ctx, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(ctx, backend))(t)
 	defer p.Close()
-	if err := p.SaveWithFactor(path); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	backends, err := textbook.Method{}.Backends([]device.Device{textbook.Device{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := loaded.Condition(ctx, backends[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.SaveWithFactor(path))
+	loaded := must.Get(Load(path))(t)
+	backends := must.Get(textbook.Method{}.Backends([]device.Device{textbook.Device{}}))(t)
+	other := must.Get(loaded.Condition(ctx, backends[0]))(t)
 	defer other.Close()
 	want := predict(t, m, rows)
-	got, err := other.Predict(ctx, rows, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(other.Predict(ctx, rows, 20))(t)
 	for i := range want.Mean {
 		// The condition number is near 1e4, as in TestPredict.
 		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-9*math.Abs(want.Mean[i]) || math.Abs(got.Std[i]-want.Std[i]) > 1e-8*want.Std[i] {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gpfit/internal/must"
 	"gpfit/mean"
 )
 
@@ -40,10 +41,7 @@ func version2Models(t testing.TB) map[string]*Model {
 // TestVersion2 reads files in the second schema version.
 func TestVersion2(t *testing.T) {
 	for name, fresh := range version2Models(t) {
-		m, err := Load("testdata/" + name + ".gpfit")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Load("testdata/" + name + ".gpfit"))(t)
 		// The weights depend on the CPU that wrote the file; the rest is exact.
 		if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 			t.Error(diff)
@@ -54,10 +52,7 @@ func TestVersion2(t *testing.T) {
 			}
 		}
 		for _, m := range []*Model{m, fresh} {
-			p, err := m.Condition(context.Background(), backend)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(m.Condition(context.Background(), backend))(t)
 			defer p.Close()
 			preds, err := p.PredictTargets(context.Background(), newRows(3), 3, RowNoise{DefaultGroup: "b"})
 			if err != nil || len(preds) != m.T() || !(preds[0].StdLatent[0] > 0) {

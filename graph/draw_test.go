@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/graph"
+	"gpfit/internal/must"
 )
 
 func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec)) string {
@@ -19,9 +20,7 @@ func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec))
 		f.gradient(t, f.z(1))
 	}
 	var b bytes.Buffer
-	if err := f.obj.WriteDOT(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.obj.WriteDOT(&b))
 	return b.String()
 }
 

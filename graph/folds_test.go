@@ -11,6 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/mean"
 )
 
@@ -220,10 +221,7 @@ func TestFoldErrors(t *testing.T) {
 	}
 	spec := f.spec
 	spec.LeaveOneOut, spec.Folds = true, []int{10, n}
-	obj, err := graph.Build(inexact{f.ws}, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	obj := must.Get(graph.Build(inexact{f.ws}, spec))(t)
 	var unsupported *device.UnsupportedError
 	if _, err := obj.Value(context.Background(), f.z(1)); !errors.As(err, &unsupported) {
 		t.Errorf("error %v, want an UnsupportedError", err)

@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -68,20 +69,14 @@ func (f *fixture) z(seed uint64) []float64 {
 
 func (f *fixture) value(t testing.TB, z []float64) float64 {
 	t.Helper()
-	v, err := f.obj.Value(context.Background(), z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(f.obj.Value(context.Background(), z))(t)
 	return v
 }
 
 func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {
 	t.Helper()
 	grad := make([]float64, len(z))
-	v, err := f.obj.ValueGradient(context.Background(), z, grad)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(f.obj.ValueGradient(context.Background(), z, grad))(t)
 	return v, grad
 }
 
@@ -137,22 +132,15 @@ func TestValue(t *testing.T) {
 		t.Fatalf("parameters %s, want %s", names, want)
 	}
 	theta := []float64{math.Exp(z[0]), math.Exp(z[1]), math.Exp(z[2])}
-	ws, err := backend.NewWorkspace(context.Background(), f.spec.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(backend.NewWorkspace(context.Background(), f.spec.X))(t)
 	ctx := context.Background()
-	if err := ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}))
 	r := make([]float64, 90)
 	for i := range r {
 		r[i] = f.spec.Y[i] - z[6] - z[4]*f.spec.X.Column(0)[i] - z[5]*f.spec.X.Column(1)[i]
 	}
 	alpha := append([]float64(nil), r...)
-	if err := ws.Solve(ctx, alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Solve(ctx, alpha, 1))
 	logDet, _, _ := ws.LogDet()
 	fit := 0.0
 	for i := range r {

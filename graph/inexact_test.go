@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/internal/must"
 )
 
 // inexact is the core of a workspace with an error of log|Σ| of known size.
@@ -31,10 +32,7 @@ func TestInexactMethod(t *testing.T) {
 	if e := f.obj.Terms().LogDetStdErr; e != 0 {
 		t.Errorf("standard error %v of an exact method", e)
 	}
-	obj, err := graph.Build(inexact{f.ws}, f.spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	obj := must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
 	got, err := obj.Value(ctx, z)
 	if err != nil || math.Abs(got-want-0.15) > 1e-10*math.Abs(want) {
 		t.Errorf("value %v, exactly %v, error %v", got, want, err)

@@ -13,6 +13,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -21,23 +22,11 @@ import (
 func TestAgainstTapeMachine(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf(ard) + matern32", 2)
 	x := kernel.NewPoints([]float64{0, 1, 2, 3, 1, 5, -1, 0, 0.5, 0.25}, 5, 2)
-	backend, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws, err := backend.NewWorkspace(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backend := must.Get(cpu.New(device.Options{}))(t)
+	ws := must.Get(backend.NewWorkspace(context.Background(), x))(t)
 	defer ws.Close()
-	line, err := mean.Parse("linear", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	basis, err := line.Basis(x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(mean.Parse("linear", nil))(t)
+	basis := must.Get(line.Basis(x, nil))(t)
 	o, err := Build(ws, Spec{
 		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: basis, MeanFree: true,
 		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
@@ -52,23 +41,15 @@ func TestAgainstTapeMachine(t *testing.T) {
 	grad := make([]float64, len(z))
 	for round := range 3 {
 		z[0] = float64(round) / 3
-		f, err := o.ValueGradient(context.Background(), z, grad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(o.ValueGradient(context.Background(), z, grad))(t)
 		o.solver.formed = false // so that the other machine does the work
 		vm := gorgonia.NewTapeMachine(o.graph)
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, vm.RunAll())
 		if g, err := scalar(o.cost.Value()); err != nil || g != f {
 			t.Errorf("value %v, on Gorgonia's machine %v (%v)", f, g, err)
 		}
 		for i, v := range o.vars {
-			g, err := numbers(o.grads[i].Value())
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(numbers(o.grads[i].Value()))(t)
 			for j := range g {
 				if math.Abs(g[j]-grad[v.offset+j]) > 1e-13*(1+math.Abs(g[j])) {
 					t.Errorf("gradient of %s: %v, on Gorgonia's machine %v", v.elements[j], grad[v.offset+j], g[j])
@@ -88,10 +69,7 @@ func TestPanicInOp(t *testing.T) {
 	g := gorgonia.NewGraph()
 	in := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(1.0))
 	op := &panicOp{baseOp{solver: &solver{ctx: context.Background()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, output: tensor.Float64, shape: tensor.ScalarShape()}}
-	out, err := gorgonia.ApplyOp(op, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(gorgonia.ApplyOp(op, in))(t)
 	m, err := newMachine(g, gorgonia.Nodes{out})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/mean"
 )
 
@@ -88,14 +89,10 @@ func TestGLS(t *testing.T) {
 		h.SetRow(i, []float64{x, x * x, 1})
 	}
 	var inv, m, covariance, hs mat.Dense
-	if err := inv.Inverse(sigma); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, inv.Inverse(sigma))
 	hs.Mul(h.T(), &inv)
 	m.Mul(&hs, h)
-	if err := covariance.Inverse(&m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, covariance.Inverse(&m))
 	y := mat.NewVecDense(n, f.spec.Y)
 	var beta, r, hy, hb, alpha mat.VecDense
 	hy.MulVec(&hs, y)

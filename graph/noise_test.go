@@ -11,6 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/internal/must"
 )
 
 func knownNoise(n int) []float64 {
@@ -81,9 +82,7 @@ func TestNoise(t *testing.T) {
 			}
 			sigma := dense(f, math.Exp(z[0]), math.Exp(z[1]), variance)
 			var inv mat.Dense
-			if err := inv.Inverse(sigma); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, inv.Inverse(sigma))
 			y := mat.NewVecDense(n, f.spec.Y)
 			logDet, _ := mat.LogDet(sigma)
 			want := mat.Inner(y, &inv, y)/2 + logDet/2 + n/2.*math.Log(2*math.Pi)

@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"gpfit/graph"
+	"gpfit/internal/must"
 )
 
 func mustPrior(t testing.TB, text string) graph.Prior {
 	t.Helper()
-	p, err := graph.ParsePrior(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(graph.ParsePrior(text))(t)
 	return p
 }
 

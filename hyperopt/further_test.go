@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // misleading is a table whose subsets draw every start to the worse of two optima: over all
@@ -56,10 +57,7 @@ func (s misled) at(x float64, g []float64) float64 {
 func tuneMisled(t *testing.T, n int, s Settings) (*Result, int64) {
 	t.Helper()
 	p := &misleading{table{n: n}}
-	r, err := Tune(context.Background(), p, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Tune(context.Background(), p, s, nil))(t)
 	if int64(r.FullSize.Value) != p.full.Load() {
 		t.Errorf("%+v evaluations over all rows, the objective counts %d", r.FullSize, p.full.Load())
 	}
@@ -171,10 +169,7 @@ func (s pitted) at(x float64, g []float64) float64 {
 // TestLower checks that a fit descends from a point that it met below its end.
 func TestLower(t *testing.T) {
 	p := &pit{misleading{table{n: 100}}}
-	r, err := Tune(context.Background(), p, Settings{Restarts: 1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Tune(context.Background(), p, Settings{Restarts: 1}, nil))(t)
 	if math.Abs(r.X[0]) > 1e-3 || !(r.F < -7.9) || len(r.Optima) == 0 || r.Optima[0].F != r.F || r.BestStart != 2 {
 		t.Errorf("ends at %v, %v: optima %+v", r.X, r.F, r.Optima)
 	}

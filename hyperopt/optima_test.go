@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // TestCoverage checks counts and the closed forms for small numbers.
@@ -37,10 +38,7 @@ func TestCoverage(t *testing.T) {
 func TestLeastRestarts(t *testing.T) {
 	suggested := [][]float64{{-1, -3, 0.25}, {1, -2.5, 0.25}, {2, -1, 0.25}, {-3, 3, 0.25}}
 	run := func(restarts int) (Coverage, *Result) {
-		r, err := Tune(t.Context(), &table{n: 300, starts: suggested}, Settings{Restarts: restarts, Coarse: CoarseOff, Seed: 5}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Tune(t.Context(), &table{n: 300, starts: suggested}, Settings{Restarts: restarts, Coarse: CoarseOff, Seed: 5}, nil))(t)
 		return NewCoverage(r.Optima), r
 	}
 	first, r := run(2)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // table is a problem of n rows whose objective is a sum over them: Σ ½c_i(z₀−a_i)²
@@ -119,10 +120,7 @@ func (s *part) f(z, g []float64) float64 {
 
 func tune(t *testing.T, p *table, s Settings) *Result {
 	t.Helper()
-	r, err := Tune(context.Background(), p, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Tune(context.Background(), p, s, nil))(t)
 	starts := 1 + s.Restarts
 	if p.starts != nil {
 		starts = max(2, starts)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // algebraTol bounds the differences of expressions that differ only in the order of
@@ -26,10 +28,7 @@ func pairValues(p *Program, theta []float64, x, y *Points) []float64 {
 }
 
 func compile(t interface{ Fatal(...any) }, e Expr, labels []int) *Program {
-	p, err := Compile(e, labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Compile(e, labels))(t)
 	return p
 }
 
@@ -89,10 +88,7 @@ func TestAlgebra(t *testing.T) {
 			pairValues(swapped, reorder(t, sum, swapped, theta, swapOperands), x, y))
 
 		// A sum is the sum of its terms.
-		terms, err := Terms(Sum{a, b}, Columns(d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		terms := must.Get(Terms(Sum{a, b}, Columns(d)))(t)
 		total := make([]float64, x.N*y.N)
 		seen := map[int]bool{}
 		for _, term := range terms {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // The benchmarks run over the lower triangle of a matrix in the order and in
@@ -105,15 +107,9 @@ func BenchmarkCompile(b *testing.B) {
 		"rbf(ard) + matern32 + periodic*rq + linear + matern52(ard)*cosine + poly(3) + rbf*matern12",
 	} {
 		b.Run(text, func(b *testing.B) {
-			e, err := Parse(text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			e := must.Get(Parse(text))(b)
 			for b.Loop() {
-				p, err := Compile(e, Columns(8))
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(Compile(e, Columns(8)))(b)
 				e := NewEvaluator(p)
 				e.Bind(make([]float64, p.NumParams))
 				e.derivatives()

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // eigenvalueTolerance bounds the error of an eigenvalue, relative to the largest: a small
@@ -36,10 +38,7 @@ func TestCheckMatrix(t *testing.T) {
 					k[i*n+j] = c.k(i, j)
 				}
 			}
-			h, err := CheckMatrix(n, k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := must.Get(CheckMatrix(n, k))(t)
 			if tol := eigenvalueTolerance * float64(n) * c.largest; math.Abs(h.Largest-c.largest) > tol || math.Abs(h.Smallest-c.smallest) > tol {
 				t.Errorf("%s, n = %d: eigenvalues from %v to %v, want %v to %v", name, n, h.Smallest, h.Largest, c.smallest, c.largest)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -48,10 +49,7 @@ func TestFiniteFeatures(t *testing.T) {
 	} {
 		prog := kerneltest.Program(t, c.text, d)
 		theta := slices.Repeat([]float64{2}, prog.NumParams)
-		f, err := prog.FiniteFeatures(theta, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(prog.FiniteFeatures(theta, x))(t)
 		if f == nil {
 			if c.names != nil {
 				t.Errorf("%s: no features, want %v", c.text, c.names)

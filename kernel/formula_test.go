@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // TestFormulasAsFamilies checks that a formula equals the family that it spells
@@ -230,18 +232,12 @@ func TestRandomFormulas(t *testing.T) {
 				given = append(given, name+"=1.5")
 			}
 		}
-		e, err := Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)"))(t)
 		again, err := Parse(e.String())
 		if err != nil || again.String() != e.String() {
 			t.Fatalf("%s prints as %s, which reads back as %v, %v", text, e, again, err)
 		}
-		p, err := Compile(e, Columns(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Compile(e, Columns(2)))(t)
 		x := randomPoints(rand.New(rand.NewPCG(1, 2)), 6, 2)
 		ev, theta := NewEvaluator(p), make([]float64, p.NumParams)
 		for i := range theta {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // relTol bounds rounding in a kernel value: a few operations and one
@@ -26,14 +28,8 @@ func centralDifference(f func(h float64) float64) float64 {
 
 func mustCompile(t testing.TB, text string, d int) *Program {
 	t.Helper()
-	e, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Compile(e, Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(Parse(text))(t)
+	p := must.Get(Compile(e, Columns(d)))(t)
 	return p
 }
 
@@ -163,10 +159,7 @@ func TestRandomExpressions(t *testing.T) {
 		if again.String() != text {
 			t.Fatalf("%q reads back as %q", text, again)
 		}
-		p, err := Compile(e, Columns(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Compile(e, Columns(3)))(t)
 		if len(p.Names()) != p.NumParams {
 			t.Fatalf("%d names for %d parameters", len(p.Names()), p.NumParams)
 		}
@@ -206,10 +199,7 @@ func TestParameterNames(t *testing.T) {
 // TestLabels checks that omitting columns of a table does not renumber the others.
 func TestLabels(t *testing.T) {
 	e, _ := Parse("rbf(ard) + matern12(dims=5)")
-	p, err := Compile(e, []int{0, 2, 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Compile(e, []int{0, 2, 5}))(t)
 	want := "k1.lengthscale[0] k1.lengthscale[2] k1.lengthscale[5] k1.signal_variance k2.lengthscale k2.signal_variance"
 	if got := strings.Join(p.Names(), " "); got != want {
 		t.Errorf("parameters %s, want %s", got, want)
@@ -303,10 +293,7 @@ func TestErrors(t *testing.T) {
 		"rbf(signal_variance=1)*(rbf + rbf)", "linear(lengthscale=1)", "linear(ard, signal_variance=1)", "poly(2, lengthscale=1)",
 		"periodic(ard, period=[1, 2])", "rq(alpha=[1, 2])",
 	} {
-		e, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(Parse(text))(t)
 		if _, err := Compile(e, Columns(3)); err == nil {
 			t.Errorf("%s compiled", text)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpfit/internal/code"
+	"gpfit/internal/must"
 )
 
 // TestOperations checks that every operation on rows agrees with its definition in
@@ -41,15 +42,9 @@ func TestOperations(t *testing.T) {
 
 func checkOperations(t *testing.T, name, text string, family *Family) {
 	t.Helper()
-	expr, err := Parser{Families: []*Family{family}}.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(Parser{Families: []*Family{family}}.Parse(text))(t)
 	const d, n = 2, 40
-	p, err := Compile(expr, Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Compile(expr, Columns(d)))(t)
 	rng := rand.New(rand.NewPCG(5, 1))
 	x := randomPoints(rng, n, d)
 	theta, row, e := []float64{0.9, 1.2, 1.5, 1.1}[:p.NumParams], make([]float64, n), NewEvaluator(p)

@@ -6,30 +6,24 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestReference compares values and derivatives with 50-digit arithmetic
 // (testdata/reference.py). Errors are relative to the value or, where terms cancel,
 // to the signal variance.
 func TestReference(t *testing.T) {
-	text, err := os.ReadFile("testdata/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/reference.json"))(t)
 	var pairs []struct {
 		Kernel      string
 		X, Y, Theta []float64
 		Value       string
 		Gradient    []string
 	}
-	if err := json.Unmarshal(text, &pairs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &pairs))
 	number := func(text string) float64 {
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(text, 64))(t)
 		return v
 	}
 	worst := 0.0

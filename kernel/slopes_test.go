@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // distanceFamilies are matern12 and matern32 written in terms of the distance.
@@ -54,10 +56,7 @@ func TestSlopes(t *testing.T) {
 
 func slopeVariance(t *testing.T, p *Program, theta, x []float64) []float64 {
 	t.Helper()
-	s, err := NewSlopes(p, theta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(NewSlopes(p, theta))(t)
 	out := make([]float64, p.D)
 	if err := s.Variance(out, x); err != nil {
 		t.Fatalf("%s: %v", p.Text, err)
@@ -71,14 +70,8 @@ func TestSlopesOfDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	for _, other := range []string{"", "*rbf", " + periodic"} {
 		want := mustCompile(t, "matern32(ard)"+other, 2)
-		expr, err := Parser{Families: distanceFamilies}.Parse("smooth(ard)" + other)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Compile(expr, Columns(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expr := must.Get(Parser{Families: distanceFamilies}.Parse("smooth(ard)" + other))(t)
+		p := must.Get(Compile(expr, Columns(2)))(t)
 		theta, x := randomTheta(rng, p), randomPoints(rng, 1, 2).X
 		got, exact := slopeVariance(t, p, theta, x), slopeVariance(t, want, theta, x)
 		for c := range got {
@@ -88,14 +81,8 @@ func TestSlopesOfDistances(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"matern12", "matern12*linear", "kinked", "rbf + kinked"} {
-		expr, err := Parser{Families: distanceFamilies}.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Compile(expr, Columns(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expr := must.Get(Parser{Families: distanceFamilies}.Parse(text))(t)
+		p := must.Get(Compile(expr, Columns(2)))(t)
 		s, err := NewSlopes(p, randomTheta(rng, p))
 		if err == nil {
 			err = s.Variance(make([]float64, 2), []float64{0.3, 0.4})

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/code"
+	"gpfit/internal/must"
 	"gpfit/internal/pair"
 )
 
@@ -47,9 +48,7 @@ func (c tape) check(t interface {
 		} else if i, ok := c.nodes.Parameter(n); ok {
 			x = theta[i]
 		}
-		if err := gorgonia.Let(n, x); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, gorgonia.Let(n, x))
 	}
 	vm := gorgonia.NewTapeMachine(c.nodes.Value.Graph())
 	defer vm.Close()

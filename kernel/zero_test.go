@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -69,10 +70,7 @@ func TestWithZero(t *testing.T) {
 		{"poly + poly", "k2.offset", "poly(2) + poly(2, offset=0)"},
 		{"poly + poly", "offset", ""}, {"rbf", "lengthscale", ""}, {"poly", "signal_variance", ""}, {"poly", "k1.offset", ""},
 	} {
-		e, err := kernel.Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(kernel.Parse(c.text))(t)
 		before := e.String()
 		got, ok := kernel.WithZero(e, c.name)
 		if e.String() != before {

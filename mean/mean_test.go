@@ -10,15 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 func mustParse(t testing.TB, text string) Expr {
 	t.Helper()
-	e, err := Parse(text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(Parse(text, nil))(t)
 	return e
 }
 
@@ -96,10 +94,7 @@ func points(n, d int) (*kernel.Points, []float64) {
 
 func TestBasis(t *testing.T) {
 	x, _ := points(40, 2)
-	b, err := mustParse(t, "bumps(3, dims=7) + poly(3, dims=4) + linear + constant").Basis(x, []int{4, 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(mustParse(t, "bumps(3, dims=7) + poly(3, dims=4) + linear + constant").Basis(x, []int{4, 7}))(t)
 	want := "mean_linear[4] mean_linear[7] mean_power[4,2] mean_power[4,3] mean_bump[7,0] mean_bump[7,1] mean_bump[7,2] mean_constant"
 	if got := strings.Join(b.Names(), " "); got != want {
 		t.Fatalf("basis %s, want %s", got, want)
@@ -170,10 +165,7 @@ func TestOriginal(t *testing.T) {
 		original[i] = v*xScale[i%2] + xMean[i%2]
 	}
 	scaled, raw := kernel.NewPoints(rows, 50, 2), kernel.NewPoints(original, 50, 2)
-	b, err := mustParse(t, "poly(4, dims=1) + linear").Basis(scaled, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(mustParse(t, "poly(4, dims=1) + linear").Basis(scaled, nil))(t)
 	q := len(b)
 	hs, hr, T := b.Evaluate(scaled), b.Evaluate(raw), b.Original(xMean, xScale)
 	for j := range q { // each function in turn, against its expansion

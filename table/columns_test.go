@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 const weather = "site,temp,rain,sd,wind\n" +
@@ -54,10 +56,7 @@ func TestExtraColumns(t *testing.T) {
 }
 
 func TestSeveralTargets(t *testing.T) {
-	got, err := ReadFrom(strings.NewReader(weather), "T", Options{Features: []string{"sd"}, Targets: []string{"rain", "-1", "temp"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadFrom(strings.NewReader(weather), "T", Options{Features: []string{"sd"}, Targets: []string{"rain", "-1", "temp"}}))(t)
 	if got.Y != nil || got.TargetName != "" || got.Warnings != nil || got.Row != nil || got.N != 4 {
 		t.Errorf("got %+v", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // folder writes files into a new folder.
@@ -16,12 +18,8 @@ func folder(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return dir
 }
@@ -61,19 +59,11 @@ func TestSeveralFilesOfEachFormat(t *testing.T) {
 	for _, ext := range []string{".npy", ".npz"} {
 		dir := t.TempDir()
 		name := map[string]string{".npy": "real.npy", ".npz": "real_xy.npz"}[ext]
-		data, err := os.ReadFile(formatsDir + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(formatsDir + name))(t)
 		for i := range 3 {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ext)), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ext)), data, 0o600))
 		}
-		one, err := Read(formatsDir+name, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := must.Get(Read(formatsDir+name, Options{}))(t)
 		got, err := Read(dir, Options{})
 		if err != nil || got.N != 3*one.N || !reflect.DeepEqual(got.X[2*len(one.X):], one.X) || !reflect.DeepEqual(got.Y[one.N:2*one.N], one.Y) {
 			t.Errorf("%s: got %+v, %v", ext, got, err)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // formats is the folder of files that NumPy, pandas and PyArrow wrote, by
@@ -23,10 +25,7 @@ const formatsDir = "testdata/formats/"
 // bit must be the same. The names are those of the CSV file if the format has names.
 func TestFormats(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
-		want, err := Read(formatsDir+truth+".csv", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(Read(formatsDir+truth+".csv", Options{}))(t)
 		paths, err := filepath.Glob(formatsDir + truth + "_*")
 		if err != nil || len(paths) < 10 {
 			t.Fatalf("%d files, %v", len(paths), err)
@@ -114,10 +113,7 @@ func TestAside(t *testing.T) {
 }
 
 func TestMaskFormats(t *testing.T) {
-	whole, err := Read(formatsDir+"whole.csv", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(Read(formatsDir+"whole.csv", Options{}))(t)
 	want := make([]bool, whole.N)
 	for i := range want {
 		want[i] = whole.X[2*i] > 5
@@ -166,17 +162,13 @@ func TestBlocks(t *testing.T) {
 	if err == nil {
 		_, err = entry.Write(npyFile(n, d, true, value))
 	}
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, z.Close()))
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{
 		"c.npy": npyFile(n, d, false, value), "fortran.npy": npyFile(n, d, true, value), "f.npz": archive.Bytes(),
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		got, err := Read(path, Options{Features: []string{"1", "0"}})
 		if err != nil {
 			t.Error(err)
@@ -190,9 +182,7 @@ func TestBlocks(t *testing.T) {
 		// A file cut short anywhere is an error.
 		for _, part := range []int{3, 5, 20, 50, 99} {
 			cut := filepath.Join(dir, "cut")
-			if err := os.WriteFile(cut, data[:len(data)*part/100], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(cut, data[:len(data)*part/100], 0o600))
 			var e *Error
 			if _, err := Read(cut, Options{}); !errors.As(err, &e) {
 				t.Errorf("%s cut to %d %%: %v", name, part, err)
@@ -203,9 +193,7 @@ func TestBlocks(t *testing.T) {
 	data := archive.Bytes()
 	data[len(data)/2] ^= 1
 	path := filepath.Join(dir, "changed.npz")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, data, 0o600))
 	if _, err := Read(path, Options{}); err == nil {
 		t.Error("a changed archive was read")
 	}
@@ -221,9 +209,7 @@ func BenchmarkFormats(b *testing.B) {
 		data []byte
 	}{{"c.npy", npyFile(n, d, false, value)}, {"fortran.npy", npyFile(n, d, true, value)}} {
 		path := filepath.Join(dir, c.name)
-		if err := os.WriteFile(path, c.data, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(path, c.data, 0o600))
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(8 * n * d)
 			b.ReportAllocs()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 )
 
 // decimal matches a number in a form that every program writes.
@@ -93,9 +94,7 @@ func checkFiles(t *testing.T, dir string, texts [][]byte, opts Options) {
 	var parts []*Table
 	for i, text := range texts {
 		path := filepath.Join(dir, strconv.Itoa(i))
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		if part, err := Read(path, opts); err == nil {
 			parts = append(parts, part)
 			x, y = append(x, part.X...), append(y, part.Y...)
@@ -130,9 +129,7 @@ func FuzzMask(f *testing.F) {
 }
 
 func checkMask(t *testing.T, path string, text []byte, column string) {
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o600))
 	if column != "" && !strings.Contains(column, ":") {
 		if p, c, err := ParseMaskFlag(path + ":" + column); err != nil || p != path || c != column {
 			t.Fatalf("%q:%q came apart as %q and %q, %v", path, column, p, c, err)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // FuzzNPYNumbers checks that numbers written as a NumPy array of any type and order
@@ -25,9 +27,7 @@ func FuzzNPYNumbers(f *testing.F) {
 		raw = raw[:8*n*d]
 		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }\n", n, d)
 		file := append([]byte(npyMagic+"\x01\x00"), byte(len(header)), byte(len(header)>>8))
-		if err := os.WriteFile(path, append(append(file, header...), raw...), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, append(append(file, header...), raw...), 0o600))
 		got, err := Read(path, Options{NoTarget: true})
 		for i := range n * d {
 			bits := binary.LittleEndian.Uint64(raw[8*i:])

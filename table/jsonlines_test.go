@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/feature"
+	"gpfit/internal/must"
 )
 
 // TestJSONLines compares JSON lines with the same table as CSV, and checks types, gaps
@@ -28,10 +29,7 @@ func TestJSONLines(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	types, err := Read(formatsDir+"types.jsonl", Options{Columns: &feature.Rules{Codes: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	types := must.Get(Read(formatsDir+"types.jsonl", Options{Columns: &feature.Rules{Codes: true}}))(t)
 	want := []feature.Coding{
 		{Name: "text", Kind: feature.Category, Codes: true, Categories: []string{"aé\n\"b", "é\n\"b"}}, {Name: "truth", Kind: feature.Boolean},
 		{Name: "day", Kind: feature.Date, Unit: feature.Days, Origin: "1970-01-01"}, {Name: "code", Kind: feature.Category, Codes: true, Categories: []string{"0", "1"}},
@@ -48,10 +46,7 @@ func TestJSONLines(t *testing.T) {
 	if err != nil || !slices.Equal(sparse.FeatureNames, []string{"b", "a"}) || !slices.Equal(sparse.Row, []int{1, 5, 7, 9, 11}) || sparse.X[1] != 1 {
 		t.Errorf("%+v, %v", sparse, err)
 	}
-	text, err := os.ReadFile(formatsDir + "real.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(formatsDir + "real.jsonl"))(t)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	if _, err := z.Write(text); errors.Join(err, z.Close()) != nil {

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -63,9 +63,7 @@ func TestReadMask(t *testing.T) {
 
 func TestParseMaskFlag(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("odd:1", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("odd:1", nil, 0o600))
 	for _, c := range []struct {
 		in, path string
 		col      string

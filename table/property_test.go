@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // finite draws finite float64 numbers of all magnitudes.
@@ -52,9 +54,7 @@ func TestRoundTrip(t *testing.T) {
 				// The first name must not look like a comment or a blank line.
 				names = append(names, fmt.Sprintf("c%d%s.", c, name))
 			}
-			if err := w.Write(names); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Write(names))
 		}
 		values := make([]float64, 0, n*(d+1))
 		for range n {
@@ -64,9 +64,7 @@ func TestRoundTrip(t *testing.T) {
 				values = append(values, v)
 				record = append(record, strconv.FormatFloat(v, format, -1, 64))
 			}
-			if err := w.Write(record); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Write(record))
 		}
 		w.Flush()
 
@@ -112,10 +110,7 @@ func TestLines(t *testing.T) {
 		text := "0,0\n" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "")
 		want := csv.NewReader(strings.NewReader(text))
 		want.Comment = '#'
-		got, err := ReadFrom(strings.NewReader(text), "T", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)
 		for i := range got.N {
 			if _, err := want.Read(); err != nil {
 				t.Fatal(err)

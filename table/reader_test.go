@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole
@@ -18,18 +20,12 @@ func TestReaderPieces(t *testing.T) {
 		if gap > 0 {
 			opts.Missing = MissingDrop
 		}
-		whole, err := ReadFrom(strings.NewReader(text), "T", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must.Get(ReadFrom(strings.NewReader(text), "T", opts))(t)
 		if whole.Row == nil {
 			whole.Row = identity(whole.N)
 		}
 		for most := 1; most <= 25; most++ {
-			r, err := NewReader(strings.NewReader(text), "T", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(NewReader(strings.NewReader(text), "T", opts))(t)
 			sum := &Table{Extra: map[string][]float64{}, ExtraText: map[string][]string{}}
 			for {
 				p, err := r.Next(most)
@@ -60,10 +56,7 @@ func TestReaderPieces(t *testing.T) {
 }
 
 func TestReaderErrors(t *testing.T) {
-	r, err := NewReader(strings.NewReader("a,y\n1,2\n3,4\n5,z\n"), "T", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(NewReader(strings.NewReader("a,y\n1,2\n3,4\n5,z\n"), "T", Options{}))(t)
 	if _, err := r.Next(2); err != nil {
 		t.Error(err)
 	}
@@ -76,10 +69,7 @@ func TestReaderErrors(t *testing.T) {
 		"a,y\n1,\n":  `T: no rows left: all 1 have missing values (first: T:2: column 2 ("y"): empty cell)`,
 		"a,y\n,\n\n": `T: no rows left: all 1 have missing values (first: T:2: column 1 ("a"): empty cell)`,
 	} {
-		r, err := NewReader(strings.NewReader(text), "T", Options{Missing: MissingDrop})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(NewReader(strings.NewReader(text), "T", Options{Missing: MissingDrop}))(t)
 		if _, err := r.Next(5); !errors.As(err, &e) || e.Error() != want {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // endless is a table without end.
@@ -39,13 +41,9 @@ func TestMaxRows(t *testing.T) {
 	if _, err := io.CopyN(z, &endless{}, 9*2_000_000); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	path := filepath.Join(t.TempDir(), "bomb.csv.gz")
-	if err := os.WriteFile(path, packed.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, packed.Bytes(), 0o644))
 	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) || !se.TooLarge {
 		t.Errorf("%d packed bytes: error %v", packed.Len(), err)
 	}
@@ -76,9 +74,7 @@ func TestClaimedRows(t *testing.T) {
 		header += strings.Repeat(" ", 117-len(header)) + "\n"
 		text := "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", 64)
 		path := filepath.Join(t.TempDir(), "claims.npy")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements, but its shape") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}

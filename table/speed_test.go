@@ -14,15 +14,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gpfit/internal/must"
 )
 
 // writeRows writes n rows of d numbers with a header: with 15 to 17 digits, or
 // with 3 decimals.
 func writeRows(tb testing.TB, path string, n, d int, short bool) {
-	f, err := os.Create(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(tb)
 	w := bufio.NewWriter(f)
 	for j := range d {
 		if j > 0 {
@@ -48,12 +47,8 @@ func writeRows(tb testing.TB, path string, n, d int, short bool) {
 		}
 	}
 	w.WriteByte('\n')
-	if err := w.Flush(); err != nil {
-		tb.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, w.Flush())
+	must.Do(tb, f.Close())
 }
 
 // processorTime returns the processor time that the process has used.
@@ -88,19 +83,13 @@ func BenchmarkMillion(b *testing.B) {
 		if _, err := os.Stat(path); err != nil {
 			writeRows(b, path, n, d, strings.HasPrefix(c.name, "short"))
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			b.Fatal(err)
-		}
+		info := must.Get(os.Stat(path))(b)
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(info.Size())
 			var held, heap uint64
 			begin := processorTime()
 			for b.Loop() {
-				t, err := Read(path, c.opts)
-				if err != nil {
-					b.Fatal(err)
-				}
+				t := must.Get(Read(path, c.opts))(b)
 				var m runtime.MemStats
 				runtime.ReadMemStats(&m)
 				held = uint64(8 * (len(t.X) + len(t.Y) + len(t.Line) + len(t.Row)))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // counting returns a table of n rows that hold their own number, in all kinds of
@@ -33,10 +35,7 @@ func TestSubsample(t *testing.T) {
 			opts.Missing = MissingDrop
 			kept -= n / gap
 		}
-		got, err := ReadFrom(strings.NewReader(counting(n, gap)), "T", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ReadFrom(strings.NewReader(counting(n, gap)), "T", opts))(t)
 		if got.N != size || len(got.Row) != size || got.SourceRows != n || !slices.IsSorted(got.Row) {
 			t.Fatalf("%d rows of %d: %v", got.N, got.SourceRows, got.Row)
 		}
@@ -64,10 +63,7 @@ func TestSubsample(t *testing.T) {
 
 // TestSubsampleOfAll requests as many rows as there are, and more.
 func TestSubsampleOfAll(t *testing.T) {
-	whole, err := ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}}))(t)
 	for _, size := range []int{50, 51, 100000} {
 		got, err := ReadFrom(strings.NewReader(counting(50, 0)), "T", Options{Features: []string{"0-2"}, Subsample: size})
 		if err != nil || !reflect.DeepEqual(got, whole) {
@@ -84,10 +80,7 @@ func TestSubsampleIsUniform(t *testing.T) {
 	var times [n]int
 	text := counting(n, 0)
 	for seed := range uint64(seeds) {
-		got, err := ReadFrom(strings.NewReader(text), "T", Options{Subsample: size, Seed: seed, Features: []string{"a"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{Subsample: size, Seed: seed, Features: []string{"a"}}))(t)
 		for _, row := range got.Row {
 			times[row]++
 		}
@@ -115,10 +108,7 @@ func TestSubsampleWhole(t *testing.T) {
 			others.WriteString(lines[i+1])
 		}
 	}
-	got, err := ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
 	plain, err := ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/must"
 )
 
 // gzipped returns s compressed with gzip.
@@ -23,9 +25,7 @@ func gzipped(t testing.TB, s string) string {
 	if _, err := z.Write([]byte(s)); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	return b.String()
 }
 
@@ -214,10 +214,7 @@ func TestRead(t *testing.T) {
 		want := c.want
 		want.Source, want.N, want.D, want.SourceRows = "T", len(want.Line), len(want.FeatureNames), len(want.Line)
 		check := func(t *testing.T, text string) {
-			got, err := ReadFrom(strings.NewReader(text), "T", c.opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(ReadFrom(strings.NewReader(text), "T", c.opts))(t)
 			if diff := cmp.Diff(&want, got); diff != "" {
 				t.Error("(-want +got)\n" + diff)
 			}
@@ -242,9 +239,7 @@ func TestReadFile(t *testing.T) {
 		"two-members.gz": gzipped(t, "1,") + gzipped(t, "2\n"),
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		got, err := Read(path, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -271,10 +266,7 @@ func TestReadManyRows(t *testing.T) {
 	for range n {
 		b.WriteString("1.25, \"-3\"\n\n2, 7\n")
 	}
-	got, err := ReadFrom(strings.NewReader(b.String()), "T", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ReadFrom(strings.NewReader(b.String()), "T", Options{}))(t)
 	if got.N != 2*n {
 		t.Fatalf("%d rows", got.N)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/must"
 )
 
 // size returns the number of problems of a campaign: GPFIT_PROBLEMS if set,
@@ -44,9 +45,6 @@ func firstSeed(t testing.TB) uint64 {
 // backend returns the CPU with a fixed number of threads.
 func backend(t testing.TB, threads int) device.Backend {
 	t.Helper()
-	b, err := cpu.New(device.Options{Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
 	return b
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // badCase is a command with something wrong in its input.
@@ -72,9 +73,7 @@ func goodFiles(t *testing.T) string {
 	for name, text := range map[string]string{
 		"t.csv": "a,b,y\n1,5,2.0\n2,3,2.9\n3,4,4.2\n4,1,4.9\n5,2,6.1\n6,9,6.8\n", "mask.csv": "m\n0\n0\n0\n0\n1\n1\n", "spec.yaml": "data: [t.csv]\nkernels: [rbf]\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for _, args := range []string{
 		"fit t.csv --out m.gpfit --save-factor", "fit t.csv --target b,y --features a --out two.gpfit", "batch spec.yaml --out done",
@@ -93,18 +92,12 @@ var word = regexp.MustCompile(`'([^']*)'|[^ ]+`)
 
 func (c *badCase) run(t *testing.T, good string) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(dir, os.DirFS(good)))
 	for name, text := range c.files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if c.change != nil {
-		if err := c.change(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.change(dir))
 	}
 	before := snapshot(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), badHang)

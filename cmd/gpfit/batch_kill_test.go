@@ -18,24 +18,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
 
 // program copies the test's program to the name gpfit. Under this name it runs gpfit
 // (see TestMain).
 func program(t testing.TB) string {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
+	text := must.Get(os.ReadFile(self))(t)
 	path := filepath.Join(t.TempDir(), "gpfit")
-	if err := os.WriteFile(path, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o755))
 	return path
 }
 
@@ -52,9 +45,7 @@ func writeStudy(t testing.TB, dir string, n, seeds, restarts int) string {
 			fmt.Fprintln(&mask, map[bool]int{true: 1}[i%5 == 0])
 		}
 		for file, text := range map[string]string{name + ".csv": table.String(), name + "_mask.csv": mask.String()} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
 		}
 	}
 	var list []string
@@ -69,9 +60,7 @@ kernels: [rbf(ard), matern32, rbf + matern12]
 seeds: [%s]
 `, restarts, strings.Join(list, ", "))
 	path := filepath.Join(dir, "study.yaml")
-	if err := os.WriteFile(path, []byte(spec), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(spec), 0o644))
 	return path
 }
 
@@ -105,10 +94,7 @@ func readResult(t *testing.T, dir string) result {
 	}
 	out := result{}
 	for _, j := range r.Jobs {
-		text, err := os.ReadFile(r.Path("jobs", j.ID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(r.Path("jobs", j.ID)))(t)
 		done := 0
 		for line := range bytes.Lines(text) {
 			var e struct {
@@ -123,10 +109,7 @@ func readResult(t *testing.T, dir string) result {
 			}
 			done++
 			dropTimes(e.Report)
-			report, err := json.Marshal(e.Report)
-			if err != nil {
-				t.Fatal(err)
-			}
+			report := must.Get(json.Marshal(e.Report))(t)
 			out[j.ID] = string(report)
 		}
 		if done != 1 {
@@ -200,9 +183,7 @@ func TestKills(t *testing.T) {
 				args = []string{"resume", run, "--quiet"}
 			}
 			cmd := command(args...)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Start())
 			// The time allows some progress and many kills.
 			patience := time.Duration(rng.Int64N(int64(alone)/6)) + 5*time.Millisecond
 			writing := false

@@ -10,6 +10,7 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/device"
+	"gpfit/internal/must"
 )
 
 // TestLoginNode plans a batch for GPUs on a machine without any, and without sbatch: the plan
@@ -25,9 +26,7 @@ func TestLoginNode(t *testing.T) {
 		"a.csv":      "x,y\n1,2\n2,3\n3,5\n4,4\n5,6\n",
 		"study.yaml": "data: [a.csv]\nkernels: [rbf]\nslurm: {partition: long}\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	command := func(args ...string) (code int, stdout, stderr string) {
 		var out, errs strings.Builder

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
 
@@ -35,10 +36,7 @@ func startSlurm(t *testing.T) {
 	script := "../../internal/slurm/cluster.sh"
 	start := exec.Command(script, "start", dir)
 	// Daemons outlive the script: its output must not be a pipe that they hold.
-	out, err := os.Create(filepath.Join(dir, "start.out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.Create(filepath.Join(dir, "start.out")))(t)
 	start.Stdout, start.Stderr = out, out
 	t.Cleanup(func() {
 		if text, err := exec.Command(script, "stop", dir).CombinedOutput(); err != nil {
@@ -50,9 +48,7 @@ func startSlurm(t *testing.T) {
 		t.Fatalf("starting a cluster: %v\n%s", err, text)
 	}
 	// Other tests run at the same time. The variable does not affect them.
-	if err := os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf")))
 	t.Cleanup(func() { os.Unsetenv("SLURM_CONF") })
 }
 
@@ -94,10 +90,7 @@ func TestSlurm(t *testing.T) {
 	id := stdoutOf(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
 	pids := func() map[int]bool {
 		out := map[int]bool{}
-		r, err := rundir.Open(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(rundir.Open(run))(t)
 		for _, j := range r.Jobs {
 			if s, err := r.Status(j); err == nil && len(s.Record) > 0 {
 				out[s.Record.Last().PID] = true
@@ -143,16 +136,10 @@ func TestSlurm(t *testing.T) {
 // takenOver counts the jobs that one process began but did not finish, and another
 // process began again.
 func takenOver(t *testing.T, dir string) int {
-	r, err := rundir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(rundir.Open(dir))(t)
 	n := 0
 	for _, j := range r.Jobs {
-		s, err := r.Status(j)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Status(j))(t)
 		for i, e := range s.Record[1:] {
 			if e.Type == rundir.Started && s.Record[i].Type == rundir.Started && e.PID != s.Record[i].PID {
 				n++

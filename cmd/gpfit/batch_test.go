@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"reflect"
@@ -59,9 +60,7 @@ func TestWorkers(t *testing.T) {
 		cmd := exec.Command(gpfit, args...)
 		cmd.Env = append(os.Environ(), env...)
 		cmd.Stderr = new(bytes.Buffer)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		return cmd
 	}
 	wait := func(cmds ...*exec.Cmd) {
@@ -156,18 +155,14 @@ func TestBatchSignal(t *testing.T) {
 		r := filepath.Join(dir, sig.String()+".run")
 		cmd := exec.Command(gpfit, "batch", study, "--out", r, "--cores", "2")
 		cmd.Stderr = new(bytes.Buffer)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		eventually(t, "a job has begun", 20*time.Second, func() bool {
 			files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt"))
 			return len(files) > 0
 		})
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Signal(sig))
 		err := cmd.Wait()
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.ExitCode() != exit.Interrupted {

@@ -14,6 +14,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/bench"
+	"gpfit/internal/must"
 )
 
 // runBenchTest runs the program and returns exit code and outputs.
@@ -34,9 +35,7 @@ func benchTable(t *testing.T, n int) string {
 		fmt.Fprintf(&b, "%v,%v,%v,%v\n", x0, x1, x2, math.Sin(x0)+x1*x2+0.1*rng.NormFloat64())
 	}
 	path := filepath.Join(t.TempDir(), "data.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	return path
 }
 
@@ -59,9 +58,7 @@ func TestBenchJSON(t *testing.T) {
 	}
 	for i, n := range []int{40, 70} {
 		var r map[string]any
-		if err := json.Unmarshal([]byte(lines[i+1]), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(lines[i+1]), &r))
 		for name, want := range map[string]any{"type": "bench", "schema_version": 1.0, "device": "cpu", "n": float64(n), "d": 3.0, "kernel": "matern52(ard)", "threads": 2.0} {
 			if r[name] != want {
 				t.Errorf("n = %d: %s is %v, expected %v", n, name, r[name], want)
@@ -86,12 +83,8 @@ func TestBenchJSON(t *testing.T) {
 		Gradient map[string]float64 `json:"gradient_log"`
 	}
 	var got bench.Result
-	if err := json.Unmarshal([]byte(stdout), &want); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(lines[2]), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &want))
+	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
 	if got.NLML != want.NLML {
 		t.Errorf("NLML %v, `gpfit nlml` gives %v", got.NLML, want.NLML)
 	}

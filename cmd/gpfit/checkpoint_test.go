@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"gpfit/internal/must"
 )
 
 // TestKillAndResume kills a running gpfit again and again, as a crash does. The same
@@ -20,24 +22,17 @@ func TestKillAndResume(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs symbolic links")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	dir := t.TempDir()
 	gpfit := filepath.Join(dir, "gpfit") // under this name TestMain runs gpfit
-	if err := os.Symlink(self, gpfit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(self, gpfit))
 	var table bytes.Buffer
 	for i := range 800 {
 		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
 		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
 	}
 	data := filepath.Join(dir, "data.csv")
-	if err := os.WriteFile(data, table.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, table.Bytes(), 0o600))
 	checkpoint := filepath.Join(dir, "ck")
 	command := func(model string, extra ...string) (*exec.Cmd, *bytes.Buffer) {
 		cmd := exec.Command(gpfit, append([]string{"fit", data, "--ard", "--coarse", "on", "--restarts", "4",
@@ -47,9 +42,7 @@ func TestKillAndResume(t *testing.T) {
 		return cmd, &out
 	}
 	cmd, whole := command("whole.gpfit")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Run())
 	size := func() int64 {
 		info, err := os.Stat(checkpoint)
 		if err != nil {
@@ -61,9 +54,7 @@ func TestKillAndResume(t *testing.T) {
 	for ; kills < 12; kills++ {
 		cmd, _ := command("killed.gpfit", "--checkpoint", checkpoint)
 		before := size()
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()
 		for deadline := time.Now().Add(time.Minute); size() <= before+200 && time.Now().Before(deadline); {
@@ -78,9 +69,7 @@ func TestKillAndResume(t *testing.T) {
 		}
 	}
 	cmd, resumed := command("killed.gpfit", "--checkpoint", checkpoint)
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Run())
 	if kills < 3 {
 		t.Errorf("only %d kills came in time", kills)
 	}
@@ -112,9 +101,6 @@ func withoutTimes(t *testing.T, report []byte) string {
 			delete(step.(map[string]any), "seconds")
 		}
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	return string(text)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // crashTable writes a table of 300 rows and returns gpfit and the arguments of a fit.
@@ -26,9 +27,7 @@ func crashTable(t *testing.T, dir string) (gpfit string, args []string) {
 		fmt.Fprintf(&table, "%v,%v,%v\n", float64(i)/30, float64(i*i%97), float64(i*7%13)+float64(i)/100)
 	}
 	data := filepath.Join(dir, "data.csv")
-	if err := os.WriteFile(data, table.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, table.Bytes(), 0o600))
 	return program(t), []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
 }
 
@@ -44,10 +43,7 @@ func TestCrashSignals(t *testing.T) {
 	gpfit, args := crashTable(t, dir)
 	model := filepath.Join(dir, "m.gpfit")
 	began := time.Now()
-	want, err := exec.Command(gpfit, append(args, "--out", model)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(exec.Command(gpfit, append(args, "--out", model)...).Output())(t)
 	alone := time.Since(began)
 	wantModel, _ := os.ReadFile(model)
 	rng, sent, rounds := rand.New(rand.NewPCG(1, 2)), 0, 0
@@ -60,9 +56,7 @@ func TestCrashSignals(t *testing.T) {
 			out.Reset()
 			cmd := exec.Command(gpfit, args...)
 			cmd.Stdout = &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Start())
 			sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[sent%2]
 			wait := time.Duration(rng.Int64N(int64(alone)))
 			timer := time.AfterFunc(wait, func() { _ = cmd.Process.Signal(sig) })
@@ -114,9 +108,7 @@ func TestCrashFullDisk(t *testing.T) {
 	if _, err := os.Stat(model); err == nil {
 		t.Error("the failed fit left a model")
 	}
-	if err := syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
 	if text, err := exec.Command(gpfit, args...).CombinedOutput(); err != nil {
 		t.Errorf("with space: %v\n%s", err, text)
 	}
@@ -161,9 +153,7 @@ func startBatch(t *testing.T, gpfit, spec, run string) (*exec.Cmd, *bytes.Buffer
 	t.Helper()
 	cmd, text := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet"), new(bytes.Buffer)
 	cmd.Stderr = text
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	for range 1000 {
 		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
 			break
@@ -179,9 +169,7 @@ func TestCrashRunRemoved(t *testing.T) {
 	dir := t.TempDir()
 	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
 	cmd, text := startBatch(t, gpfit, spec, run)
-	if err := os.Rename(run, run+".gone"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(run, run+".gone"))
 	err := cmd.Wait()
 	if err == nil || strings.Contains(text.String(), "goroutine ") {
 		t.Errorf("%v\n%.2000s", err, text.String())

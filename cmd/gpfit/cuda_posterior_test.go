@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestGPUPosterior compares an emulated GPU with the CPU: terms, gradients, joint draws,
@@ -15,14 +17,9 @@ import (
 func TestGPUPosterior(t *testing.T) {
 	g := newGPU(t)
 	model, few := filepath.Join(t.TempDir(), "m.gpfit"), filepath.Join(t.TempDir(), "few.csv")
-	text, err := os.ReadFile("../../examples/co2.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../examples/co2.csv"))(t)
 	lines := strings.SplitAfter(string(text), "\n")
-	if err := os.WriteFile(few, []byte(strings.Join(lines[:105], "")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(few, []byte(strings.Join(lines[:105], "")), 0o644))
 	g.report(t, nil, "fit", few, "--kernel", "rbf(ard) + matern32(dims=0) + linear(dims=0)", "--fix", "noise_variance=0.01", "--max-evals", "10", "--device", "cpu", "--out", model)
 	for _, args := range [][]string{
 		{"predict", model, "../../examples/co2_new.csv", "--terms", "--gradient", "--draws", "3", "--observed"},
@@ -49,10 +46,7 @@ func (g *gpu) numbers(t *testing.T, args ...string) []float64 {
 	if code != 0 {
 		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
-	records, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := must.Get(csv.NewReader(strings.NewReader(stdout)).ReadAll())(t)
 	var out []float64
 	for _, record := range records {
 		for _, cell := range record {

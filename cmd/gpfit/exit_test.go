@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // TestExitCodes checks the documented exit codes.
@@ -17,9 +18,7 @@ func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	good := put("good.csv", "x,y\n1,2\n2,3\n3,5\n")

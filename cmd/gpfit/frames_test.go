@@ -10,19 +10,14 @@ import (
 	"time"
 
 	"gpfit/internal/layers"
+	"gpfit/internal/must"
 )
 
 // TestFrames bounds the number of functions of ours between the command fit and a
 // gradient on the device, in the stacks that another goroutine sees during a fit.
 func TestFrames(t *testing.T) {
-	budgets, err := layers.ReadBudgets("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	most, err := budgets.Sum(layers.Frames)
-	if err != nil {
-		t.Fatal(err)
-	}
+	budgets := must.Get(layers.ReadBudgets("../.."))(t)
+	most := must.Get(budgets.Sum(layers.Frames))(t)
 	var deepest []string
 	for range 20 { // the first fit shows a stack unless the machine is very busy
 		if deepest = fitFrames(t); deepest != nil {

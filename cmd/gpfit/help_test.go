@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"gpfit/internal/must"
 )
 
 // allCommands returns a command and the commands below it.
@@ -37,9 +39,7 @@ func TestHelpAgreesWithFlags(t *testing.T) {
 			var out strings.Builder
 			root.SetOut(&out)
 			cmd.InitDefaultHelpFlag()
-			if err := cmd.Help(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Help())
 			help := out.String()
 			exists := map[string]bool{}
 			cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // limited runs gpfit under a limit that the shell sets.
@@ -39,17 +40,13 @@ func TestCrashFileLimit(t *testing.T) {
 			t.Errorf("%s: left behind: %v", what, left)
 		}
 	}
-	if err := os.WriteFile(model, old, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(model, old, 0o600))
 	code, _, stderr := limited(gpfit, "-f 2", append(args, "--force")...)
 	check("model", code, exit.Failure, stderr)
 	if text, err := os.ReadFile(model); err != nil || !bytes.Equal(text, old) {
 		t.Errorf("the existing file has %d bytes, %v", len(text), err)
 	}
-	if err := os.Remove(model); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(model))
 	args = append(args, "--checkpoint", checkpoint)
 	code, _, stderr = limited(gpfit, "-f 2", args...)
 	check("checkpoint", code, exit.Failure, stderr)
@@ -101,17 +98,12 @@ func TestCrashCheckpointsRemoved(t *testing.T) {
 	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
 	cmd, text := startBatch(t, gpfit, spec, run)
 	// A rename removes the folder at once, although jobs add files to it.
-	if err := os.Rename(filepath.Join(run, "checkpoints"), filepath.Join(dir, "removed")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(run, "checkpoints"), filepath.Join(dir, "removed")))
 	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.SomeFailed {
 		t.Fatalf("exit code %d\n%s", code, text)
 	}
-	table, err := exec.Command(gpfit, "show", run, "--format", "csv").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(exec.Command(gpfit, "show", run, "--format", "csv").Output())(t)
 	if !strings.Contains(string(table), ",write,") && !strings.Contains(string(table), "cannot open the checkpoint") || strings.Contains(string(table), "pending") {
 		t.Errorf("the result of the run is\n%s", table)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // BenchmarkPredictMemory predicts for tables of 8 columns with a model of 500 rows.
@@ -32,9 +34,7 @@ func BenchmarkPredictMemory(b *testing.B) {
 	}
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		path := filepath.Join(dir, "rows.csv")
-		if err := writeUniform(path, n); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, writeUniform(path, n))
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			model, out := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "out.csv")
 			fitted := peak("fit", path, "--subsample", "500", "--max-evals", "3", "--out", model)
@@ -42,10 +42,7 @@ func BenchmarkPredictMemory(b *testing.B) {
 			for b.Loop() {
 				predicted = peak("predict", model, path, "--out", out)
 			}
-			info, err := os.Stat(path)
-			if err != nil {
-				b.Fatal(err)
-			}
+			info := must.Get(os.Stat(path))(b)
 			b.SetBytes(info.Size())
 			b.ReportMetric(float64(info.Size()), "file-bytes")
 			b.ReportMetric(fitted, "fit-rss-bytes")

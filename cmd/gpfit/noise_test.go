@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // TestMeanNoiseExitCodes checks that a mistake in the options is a usage error, and a
@@ -18,9 +19,7 @@ func TestMeanNoiseExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	rows := "0,0.1,a,1\n1,0.1,a,2\n2,0.2,b,2.5\n3,0.1,b,4\n"

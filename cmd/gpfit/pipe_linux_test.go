@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // pipes makes a folder with a model and a pipe that has no writer.
@@ -21,9 +22,7 @@ func pipes(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	table := filepath.Join(dir, "t.csv")
-	if err := os.WriteFile(table, []byte("a,y\n1,2\n2,2.5\n3,4.2\n4,4.9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(table, []byte("a,y\n1,2\n2,2.5\n3,4.2\n4,4.9\n"), 0o600))
 	if code, _, stderr := runLine(t, "fit", table, "--out", filepath.Join(dir, "m.gpfit"), "--quiet"); code != 0 {
 		t.Fatal(stderr)
 	}
@@ -37,9 +36,7 @@ func pipes(t *testing.T) (dir string) {
 // input, with the exit code of an interrupt. Models and data of a batch cannot be pipes.
 func TestPipeWithoutWriter(t *testing.T) {
 	dir := pipes(t)
-	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("data: [pipe]\nkernels: [rbf]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("data: [pipe]\nkernels: [rbf]\n"), 0o600))
 	for _, c := range []struct {
 		args string
 		code int
@@ -93,9 +90,7 @@ func TestPipeSignal(t *testing.T) {
 	cmd := exec.CommandContext(ctx, "gpfit", "fit", pipe, "--out", filepath.Join(dir, "new.gpfit"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	for errors.Is(err, syscall.ENXIO) && ctx.Err() == nil { // the pipe has no reader yet
 		time.Sleep(5 * time.Millisecond)
@@ -108,9 +103,7 @@ func TestPipeSignal(t *testing.T) {
 	if _, err := io.WriteString(w, "a,y\n1,2\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted while reading "+pipe) {
 		t.Errorf("exit code %d\n%s", code, &stderr)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 	"gpfit/internal/rows"
 )
 
@@ -67,10 +68,7 @@ func TestPredictWaitingPipe(t *testing.T) {
 				<-written
 				c.end(in, cancel)
 			}()
-			rest, err := io.ReadAll(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rest := must.Get(io.ReadAll(out))(t)
 			select {
 			case code := <-done:
 				if code != c.code || !strings.Contains(stderr.String(), c.message) {

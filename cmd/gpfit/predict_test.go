@@ -15,6 +15,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/internal/columns"
+	"gpfit/internal/must"
 	"gpfit/internal/rows"
 )
 
@@ -47,35 +48,19 @@ func TestPredictPieces(t *testing.T) {
 		fmt.Fprintf(&text, "%v,%v,%v\n", cos, year, sin)
 	}
 	data := filepath.Join(dir, "rows.csv")
-	if err := os.WriteFile(data, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(text.String()), 0o600))
 
-	m, err := gp.Load(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gp.Load(model))(t)
+	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
-	posterior, err := m.Condition(context.Background(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	posterior := must.Get(m.Condition(context.Background(), b))(t)
 	defer posterior.Close()
 	predict := columns.Predict{Probabilities: []float64{0.9}, Terms: true, Gradient: true}
-	p, err := predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n}))(t)
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
 		sheet := columns.NewSheet(&want, asJSON, predict.Info())
-		if err := errors.Join(sheet.Add(p), sheet.End()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(sheet.Add(p), sheet.End()))
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
 		if asJSON {
 			args = append(args, "--json")
@@ -91,9 +76,7 @@ func TestPredictPieces(t *testing.T) {
 	}
 
 	// An error far down leaves no file.
-	if err := os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600))
 	out := filepath.Join(dir, "none.csv")
 	var stdout, stderr strings.Builder
 	code := run(context.Background(), []string{"predict", model, data, "--out", out}, strings.NewReader(""), &stdout, &stderr)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // TestProfileInterrupt cancels a profile at its points, as Ctrl-C does: no file is left.
@@ -49,9 +50,7 @@ func TestProfileNLML(t *testing.T) {
 	var profile struct {
 		Sections []struct{ Points []terms } `json:"sections"`
 	}
-	if err := json.Unmarshal(output("profile", data, "--kernel", "matern32", "--points", "3", "--json", "--quiet"), &profile); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(output("profile", data, "--kernel", "matern32", "--points", "3", "--json", "--quiet"), &profile))
 	if len(profile.Sections) != 3 {
 		t.Fatalf("%d sections", len(profile.Sections))
 	}
@@ -59,16 +58,11 @@ func TestProfileNLML(t *testing.T) {
 		for _, p := range s.Points {
 			args := []string{"nlml", data, "--kernel", "matern32", "--json", "--quiet"}
 			for name, v := range p.Parameters {
-				text, err := json.Marshal(v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(json.Marshal(v))(t)
 				args = append(args, "--set", name+"="+string(text))
 			}
 			var want terms
-			if err := json.Unmarshal(output(args...), &want); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(output(args...), &want))
 			for _, pair := range [][2]float64{{p.NLML, want.NLML}, {p.DataFit, want.DataFit}, {p.Complexity, want.Complexity}} {
 				// The parameters are the same up to the rounding of a logarithm.
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*(math.Abs(want.NLML)+math.Abs(want.DataFit)+math.Abs(want.Complexity))) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/reference"
+	"gpfit/internal/must"
 )
 
 // TestReferencePages checks that docs/reference is what go generate writes.
@@ -23,10 +24,7 @@ func TestReferencePages(t *testing.T) {
 	if len(pages) < 20 || pages[reference.Index] == nil {
 		t.Fatalf("only %d pages", len(pages))
 	}
-	kept, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(os.ReadDir(dir))(t)
 	for _, f := range kept {
 		if pages[f.Name()] == nil {
 			t.Errorf("%s/%s is of no command: remove it", dir, f.Name())

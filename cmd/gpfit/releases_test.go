@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 // releaseTolerance is relative to the size of a column's numbers. Another processor and
@@ -31,9 +32,7 @@ func forEachRelease(t *testing.T, test func(t *testing.T, dir string)) {
 	for _, v := range versions {
 		t.Run(filepath.Base(v), func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, os.DirFS(v)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(dir, os.DirFS(v)))
 			test(t, dir)
 		})
 	}
@@ -59,10 +58,7 @@ func TestReleasedModels(t *testing.T) {
 				t.Errorf("%s: exit code %d\n%s", m, code, stderr)
 				continue
 			}
-			want, err := os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv")
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv"))(t)
 			sameNumbers(t, filepath.Base(m), stdout, string(want))
 		}
 	})
@@ -77,19 +73,14 @@ func TestReleasedExports(t *testing.T) {
 			t.Skipf("the release has no exports: %v", err)
 		}
 		for _, e := range exports {
-			text, err := os.ReadFile(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(e))(t)
 			code, stdout, stderr := runLine(t, "export", strings.TrimSuffix(e, ".export.json")+".gpfit")
 			if code != 0 {
 				t.Errorf("%s: exit code %d\n%s", e, code, stderr)
 				continue
 			}
 			var was, is any
-			if err := errors.Join(json.Unmarshal(text, &was), json.Unmarshal([]byte(stdout), &is)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, errors.Join(json.Unmarshal(text, &was), json.Unmarshal([]byte(stdout), &is)))
 			keeps(t, filepath.Base(e), was, is)
 		}
 	})
@@ -155,10 +146,7 @@ func columnsOf(t *testing.T, text string) map[string][]float64 {
 	out := map[string][]float64{}
 	for c, name := range lines[0] {
 		for _, line := range lines[1:] {
-			v, err := strconv.ParseFloat(line[c], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(line[c], 64))(t)
 			out[name] = append(out[name], v)
 		}
 	}
@@ -171,34 +159,21 @@ func TestReleasedRuns(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
 		run := filepath.Join(dir, "run")
 		for _, folder := range []string{"jobs", "models", "checkpoints", "logs"} { // a repository does not keep empty folders
-			if err := os.MkdirAll(filepath.Join(run, folder), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(run, folder), 0o755))
 		}
-		manifest, err := os.ReadFile(filepath.Join(run, "run.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		manifest := must.Get(os.ReadFile(filepath.Join(run, "run.json")))(t)
 		path, _ := json.Marshal(dir)
 		moved := strings.ReplaceAll(string(manifest), "@DIR@", strings.Trim(string(path), `"`))
-		if err := os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644))
 		record := filepath.Join(run, "jobs", "data.rbf.seed-1.jsonl")
-		done, err := os.ReadFile(record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must.Get(os.ReadFile(record))(t)
 		if code, _, stderr := runLine(t, "resume", run, "--quiet"); code != 0 {
 			t.Fatalf("resume: exit code %d\n%s", code, stderr)
 		}
 		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
 			t.Errorf("the record of a finished job changed to %s, %v", now, err)
 		}
-		want, err := os.ReadFile(filepath.Join(dir, "run.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(os.ReadFile(filepath.Join(dir, "run.csv")))(t)
 		code, stdout, stderr := runLine(t, "show", run, "--format", "csv")
 		if code != 0 {
 			t.Fatalf("show: exit code %d\n%s", code, stderr)
@@ -214,10 +189,7 @@ func TestReleasedRuns(t *testing.T) {
 func sameJobs(t *testing.T, got, want string) {
 	t.Helper()
 	cells := func(text string) []map[string]string {
-		lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		lines := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
 		var out []map[string]string
 		for _, line := range lines[1:] {
 			row := map[string]string{}
@@ -249,25 +221,17 @@ func sameJobs(t *testing.T, got, want string) {
 // to the same NLML, or refuses it with advice, and refuses a checkpoint of unknown form.
 func TestReleasedCheckpoints(t *testing.T) {
 	forEachRelease(t, func(t *testing.T, dir string) {
-		text, err := os.ReadFile(filepath.Join(dir, "fit.ckpt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "fit.ckpt")))(t)
 		resume := func(name string, text []byte) (int, string, string) {
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, text, 0o644))
 			return runLine(t, "fit", filepath.Join(dir, "data.csv"), "--features", "a,b", "--target", "y", "--kernel", "matern52", "--restarts", "40",
 				"--device", "cpu", "--threads", "1", "--quiet", "--json", "--checkpoint", path, "--out", filepath.Join(dir, name+".gpfit"))
 		}
 		code, stdout, stderr := resume("again.ckpt", text)
 		switch {
 		case code == 0:
-			whole, err := os.ReadFile(filepath.Join(dir, "whole.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole := must.Get(os.ReadFile(filepath.Join(dir, "whole.json")))(t)
 			if a, b := nlml(t, stdout), nlml(t, string(whole)); math.Abs(a-b) > 1e-4*(1+math.Abs(b)) {
 				t.Errorf("NLML %v, was %v", a, b)
 			}
@@ -286,9 +250,7 @@ func TestReleasedCheckpoints(t *testing.T) {
 func nlml(t *testing.T, report string) float64 {
 	t.Helper()
 	var r struct{ NLML float64 }
-	if err := json.Unmarshal([]byte(report), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(report), &r))
 	return r.NLML
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 func TestMain(m *testing.M) {
@@ -21,18 +22,9 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the command line as a user does, with the scripts in testdata/script.
 func TestScript(t *testing.T) {
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	formats, err := filepath.Abs("../../table/testdata/formats")
-	if err != nil {
-		t.Fatal(err)
-	}
-	passengers, err := filepath.Abs("testdata/passengers")
-	if err != nil {
-		t.Fatal(err)
-	}
+	examples := must.Get(filepath.Abs("../../examples"))(t)
+	formats := must.Get(filepath.Abs("../../table/testdata/formats"))(t)
+	passengers := must.Get(filepath.Abs("testdata/passengers"))(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

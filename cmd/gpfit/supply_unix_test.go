@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // everything holds command lines that together write every kind of file. They need a
@@ -32,9 +34,7 @@ func runEverything(t *testing.T, before string) string {
 	copyExample(t, "co2.csv", filepath.Join(dir, "data.csv"))
 	copyExample(t, "co2_new.csv", filepath.Join(dir, "new.csv"))
 	study := "defaults: {device: cpu, threads: 1, subsample: 40}\ndata: [data.csv]\nkernels: [rbf, matern32]\n"
-	if err := os.WriteFile(filepath.Join(dir, "study.yaml"), []byte(study), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "study.yaml"), []byte(study), 0o666))
 	for _, line := range everything {
 		cmd := exec.Command("sh", "-c", before+` "$0" "$@"`, gpfit)
 		cmd.Args, cmd.Dir = append(cmd.Args, strings.Fields(line)...), dir
@@ -97,10 +97,7 @@ func TestNamesInPages(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"p.svg", "page.html"} {
-		text, err := os.ReadFile(at(file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(at(file)))(t)
 		if !strings.Contains(string(text), "alert(1)") {
 			t.Errorf("%s does not show the name", file)
 		}

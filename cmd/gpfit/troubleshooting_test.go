@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gpfit/internal/must"
 )
 
 // TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
@@ -22,10 +24,7 @@ func TestTroubleshooting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
 	}
-	page, err := os.ReadFile("../../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
 	cases := documentedErrors(t, string(page))
 	if len(cases) < 30 {
 		t.Errorf("%d errors found on the page", len(cases))
@@ -89,26 +88,16 @@ func pathWithoutSlurm(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"gpfit", "sh", "dd", "flock", "gzip", "head", "mkdir", "rm", "sed"} {
-		program, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		program := must.Get(exec.LookPath(name))(t)
+		must.Do(t, os.Symlink(program, filepath.Join(dir, name)))
 	}
 	return dir
 }
 
 func (c documentedError) run(t *testing.T, path string) {
 	dir := t.TempDir()
-	examples, err := filepath.Abs("../../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
-		t.Fatal(err)
-	}
+	examples := must.Get(filepath.Abs("../../examples"))(t)
+	must.Do(t, os.Symlink(examples, filepath.Join(dir, "examples")))
 	code, stderr := runShell(t, dir, path, c.commands)
 	if code != c.code {
 		t.Errorf("exit code %d, the page says %d", code, c.code)

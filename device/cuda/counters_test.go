@@ -10,6 +10,7 @@ import (
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 )
 
 // gradientFlops counts the work of one value and gradient.
@@ -36,10 +37,7 @@ func TestWorkOfGradient(t *testing.T) {
 	b.sizes = sizes{fill: 500, factor: 256, symm: 128, leaf: 16, panel: 32, gemm: 1e7}
 	before := emulator.Used(0)
 	ctx := context.Background()
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
 	alpha, diag, grad := append([]float64(nil), j.y...), make([]float64, n), make([]float64, len(j.theta))
 	for _, step := range []func() error{
@@ -50,9 +48,7 @@ func TestWorkOfGradient(t *testing.T) {
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, j.prog, j.theta, grad, diag)
 		},
 	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, step())
 	}
 	work, used := ws.Work(), emulator.Used(0)-before
 	if want := gradientFlops(n, b.sizes); math.Abs(work.Flops/want-1) > 1e-12 {
@@ -108,14 +104,8 @@ func TestLargeSizes(t *testing.T) {
 		t.Errorf("the last element is %d bytes from the first", end.A-a.A)
 	}
 	prog := kerneltest.Program(t, "rbf(ard)", d)
-	value, err := ptx.New(prog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gradient, err := ptx.NewGradient(prog)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(ptx.New(prog))(t)
+	gradient := must.Get(ptx.NewGradient(prog))(t)
 	p, g, x := kernels.Function{Kernel: value, Uniforms: 1}, kernels.Function{Kernel: gradient, Uniforms: 2}, kernels.Points{X: 3, N: n}
 	v := kernels.Vector{A: 4, N: n}
 	panel := kernels.Matrix{A: 5, LD: n}
@@ -160,9 +150,7 @@ func TestCostOfResidual(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ws.Close()
-	if err := ws.Form(ctx, j.prog, j.theta, j.noise); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
 	solves := int64(0)
 	for _, c := range emulator.Record(t, func() { _, err = ws.(*Workspace).Residual(ctx) }) {
 		if c.Routine != "trsm" || c.M != n {
@@ -173,10 +161,7 @@ func TestCostOfResidual(t *testing.T) {
 	if err != nil || solves != 2*residualColumns*n*n {
 		t.Fatalf("%d operations of solves, error %v", solves, err)
 	}
-	k, err := ptx.For(kerneltest.Program(t, "rbf(ard)", 8), &ptx.Multiply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(ptx.For(kerneltest.Program(t, "rbf(ard)", 8), &ptx.Multiply))(t)
 	perPair := float64(ptx.CountFloat64(k.Text(&ptx.Multiply, "sm_80"))) / float64(k.Pairs(&ptx.Multiply))
 	for n, most := range map[float64]float64{1000: 0.06, 4000: 0.015, 20_000: 0.003, 100_000: 0.0006} {
 		share := (2*residualColumns + perPair) * n * n / (n * n * n)

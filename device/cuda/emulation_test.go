@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // TestEmulatedFloat64 checks that gpfit emulates float64 by integers if the user asks
@@ -64,17 +65,9 @@ func TestNativeFloat64(t *testing.T) {
 func residualOf(t *testing.T, b *Device) float64 {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
-	if err := ws.Form(ctx, j.prog, j.theta, j.noise); err != nil {
-		t.Fatal(err)
-	}
-	r, err := ws.(*Workspace).Residual(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	r := must.Get(ws.(*Workspace).Residual(ctx))(t)
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // wrongSteps make blocks of 128 at the size of these tests. The self-test has blocks of
@@ -71,15 +72,9 @@ func found(t *testing.T) finding {
 		t.Fatalf("the self-test reaches the size: %v", err)
 	}
 	b.sizes = wrongSteps
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
-	obj, err := graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	obj := must.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
 	z := make([]float64, len(obj.Names()))
 	for i, name := range obj.Names() {
 		if name == "noise_variance" {

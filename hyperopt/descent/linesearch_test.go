@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/optimize"
+
+	"gpfit/internal/must"
 )
 
 // searchers are the line searches compared.
@@ -47,10 +49,7 @@ func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearc
 		s := settings[i]
 		s.Restarts /= every
 		s.searcher, s.RelativeTolerance = make, -1
-		r, err := minimizeArrays(context.Background(), p, s)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		r := must.Get(minimizeArrays(context.Background(), p, s))(tb)
 		c := r.Evaluations.Value + 2*r.Evaluations.Gradient
 		cost[names[i]] += c
 		cost["all"] += c

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // bowl is a strictly convex function with its minimum at a, and curvatures 1 to 10.
@@ -142,10 +144,7 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
-	h, err := Hessian(context.Background(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(Hessian(context.Background(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}}))(t)
 	for i := range 3 {
 		for j := range 3 {
 			want := 0.0

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gpfit/internal/must"
 )
 
 // minimize runs Minimize and checks what must hold for every run on obj.
@@ -56,10 +58,7 @@ func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 
 func mustMinimize(t *testing.T, p arrays, s how) *Result {
 	t.Helper()
-	r, err := minimize(t, p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(minimize(t, p, s))(t)
 	return r
 }
 

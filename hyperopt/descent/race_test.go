@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gpfit/internal/must"
 )
 
 // The positions and depths of the wells of TestRace.
@@ -135,10 +137,7 @@ func TestRace(t *testing.T) {
 func TestRaceWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
 	start := []float64{0.3, -2}
-	serial, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
 	left := 0
 	for _, s := range serial.Starts {
 		if !s.Status.Converged() {
@@ -151,10 +150,7 @@ func TestRaceWorkers(t *testing.T) {
 	for range 5 {
 		last := Iteration{Best: math.Inf(1)}
 		settings.Callback = func(it Iteration) { last = it }
-		got, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
 		if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
 			t.Fatalf("with three workers:\n%s", diff)
 		}
@@ -236,10 +232,7 @@ func TestPromised(t *testing.T) {
 		// With z₂ fixed at 3 the rest is ½gᵀH₂⁻¹g of the leading block of two.
 		{[]bool{false, false, true}, (5*6.5*6.5 + 2*6.5*12 + 7*12*12) / 34 / 2},
 	} {
-		r, err := newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(newRun(arrays{Objective: total(f), Start: []float64{1, -2, 3}, Metric: h, Fixed: c.fixed}.problem(how{}), Options{}))(t)
 		got := math.NaN()
 		r.descent(0, r.objectives[0], func(d *Descent) {
 			if math.IsNaN(got) {

@@ -3,6 +3,8 @@ package descent
 import (
 	"math"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // fading returns a function of a long lengthscale exp(z₀) and a second parameter: its slope
@@ -33,10 +35,7 @@ func minimizeFading(t *testing.T, at float64, limits func([]float64) []float64) 
 		Objectives: []Func{total(fading(at))}, Limits: limits, Starts: []Start{{Z: []float64{2, -1}}},
 		Parameters: []Parameter{{Name: "lengthscale", Log: true, Start: 1, Upper: 1e4}, {Name: "b", Start: -1, Lower: -inf, Upper: inf}},
 	}
-	r, err := Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1}))(t)
 	return r
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gpfit/internal/must"
 )
 
 // waves has many local minima; each instance counts its evaluations and fails
@@ -50,19 +52,13 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 func TestWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3}
 	start := []float64{0.3, -2}
-	serial, err := minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
 	for range 5 {
 		objectives := []*waves{{}, {}, {}}
 		var last Iteration
 		calls := 0
 		settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-		got, err := minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Func{objectives[1], objectives[2]}, Start: start}, settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Func{objectives[1], objectives[2]}, Start: start}, settings))(t)
 		if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
 			t.Fatalf("with three workers:\n%s", diff)
 		}

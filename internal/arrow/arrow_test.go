@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/feature"
+	"gpfit/internal/must"
 	"gpfit/internal/tabletest"
 	"gpfit/table"
 )
@@ -86,9 +87,7 @@ func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
 	types := formats + "types.arrow"
@@ -113,10 +112,7 @@ func TestErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Options.Formats has no reader") {
 		t.Error(err)
 	}
-	file, err := os.Open(types)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(types))(t)
 	defer file.Close()
 	if _, err := table.ReadFrom(file, "-", table.Options{}); err == nil || !strings.Contains(err.Error(), "this is an Arrow file, not text") {
 		t.Error(err)
@@ -125,17 +121,12 @@ func TestErrors(t *testing.T) {
 
 // TestDamage changes each byte of a file in turn. The result is a table or an error.
 func TestDamage(t *testing.T) {
-	whole, err := os.ReadFile(formats + "real_zstd.arrow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(formats + "real_zstd.arrow"))(t)
 	path := filepath.Join(t.TempDir(), "damaged.arrow")
 	for i := range whole {
 		bad := slices.Clone(whole)
 		bad[i] ^= 0x55
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, bad, 0o600))
 		got, err := read(path, table.Options{NoTarget: true})
 		var e *table.Error
 		if (got == nil) == (err == nil) || err != nil && !errors.As(err, &e) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"gpfit/internal/must"
 )
 
 func TestWrite(t *testing.T) {
@@ -22,9 +24,7 @@ func TestWrite(t *testing.T) {
 			return fail
 		})
 	}
-	if err := put("one", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, put("one", nil))
 	boom := errors.New("boom")
 	if err := put("two", boom); !errors.Is(err, boom) {
 		t.Fatalf("error %v, want boom", err)
@@ -32,21 +32,15 @@ func TestWrite(t *testing.T) {
 	if text, _ := os.ReadFile(path); string(text) != "one" {
 		t.Errorf("after a failure the file holds %q", text)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := put("three", nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o600))
+	must.Do(t, put("three", nil))
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, error %v; want 0600", info.Mode(), err)
 	}
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink("a", link); err == nil {
-		if err := Write(t.Context(), link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Write(t.Context(), link, func(w io.Writer) error { _, err := io.WriteString(w, "four"); return err }))
 		if text, _ := os.ReadFile(path); string(text) != "four" {
 			t.Errorf("through a link the file holds %q", text)
 		}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestCreate checks that Create writes new and empty files, refuses to replace others
@@ -22,12 +24,8 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "a.csv.gz")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Create(t.Context(), path, text("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
+	must.Do(t, Create(t.Context(), path, text("one")))
 	check("a.csv.gz", "one")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -37,9 +35,7 @@ func TestCreate(t *testing.T) {
 	if !errors.As(err, &exists) || exists.Saved != "" {
 		t.Errorf("error %v", err)
 	}
-	if err := Writer(true)(t.Context(), path, text("two")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Writer(true)(t.Context(), path, text("two")))
 	check("a.csv.gz", "two")
 
 	other := filepath.Join(dir, "b.csv.gz")

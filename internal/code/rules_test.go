@@ -8,12 +8,16 @@ import (
 // TestRules checks that two equal expressions simplify to the same value.
 func TestRules(t *testing.T) {
 	for name, pairs := range map[string]func(l *List, s, x, p ID) (a, b ID){
-		"s·1/√s = √s":  func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(s, l.Apply(RootInverse, s)), l.Apply(Sqrt, s) },
-		"√s·1/√s = 1":  func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(l.Apply(Sqrt, s), l.Apply(RootInverse, s)), l.Num(1) },
-		"√s·√s = s":    func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(l.Apply(Sqrt, s), l.Apply(Sqrt, s)), s },
-		"√(p²s) = p√s": func(l *List, s, _, p ID) (ID, ID) { return l.Apply(Sqrt, l.Mul(l.PowInt(p, 2), s)), l.Mul(p, l.Apply(Sqrt, s)) },
-		"eˣ·eˢ = eˣ⁺ˢ": func(l *List, s, x, _ ID) (ID, ID) { return l.Mul(l.Apply(Exp, x), l.Apply(Exp, s)), l.Apply(Exp, l.Add(x, s)) },
-		"eˣ·e⁻ˣ = 1":   func(l *List, _, x, _ ID) (ID, ID) { return l.Mul(l.Apply(Exp, x), l.Apply(Exp, l.Neg(x))), l.Num(1) },
+		"s·1/√s = √s": func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(s, l.Apply(RootInverse, s)), l.Apply(Sqrt, s) },
+		"√s·1/√s = 1": func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(l.Apply(Sqrt, s), l.Apply(RootInverse, s)), l.Num(1) },
+		"√s·√s = s":   func(l *List, s, _, _ ID) (ID, ID) { return l.Mul(l.Apply(Sqrt, s), l.Apply(Sqrt, s)), s },
+		"√(p²s) = p√s": func(l *List, s, _, p ID) (ID, ID) {
+			return l.Apply(Sqrt, l.Mul(l.PowInt(p, 2), s)), l.Mul(p, l.Apply(Sqrt, s))
+		},
+		"eˣ·eˢ = eˣ⁺ˢ": func(l *List, s, x, _ ID) (ID, ID) {
+			return l.Mul(l.Apply(Exp, x), l.Apply(Exp, s)), l.Apply(Exp, l.Add(x, s))
+		},
+		"eˣ·e⁻ˣ = 1": func(l *List, _, x, _ ID) (ID, ID) { return l.Mul(l.Apply(Exp, x), l.Apply(Exp, l.Neg(x))), l.Num(1) },
 		"eˣ/eᵖˣ": func(l *List, _, x, p ID) (ID, ID) {
 			return l.Div(l.Apply(Exp, x), l.Apply(Exp, l.Mul(p, x))), l.Apply(Exp, l.Sub(x, l.Mul(p, x)))
 		},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -44,9 +45,7 @@ func TestSheet(t *testing.T) {
 		var got strings.Builder
 		s := NewSheet(&got, asJSON, map[string]any{"type": "test"})
 		for _, from := range []float64{0, 4} {
-			if err := s.Add(two(from)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Add(two(from)))
 		}
 		if err := s.End(); err != nil || got.String() != want {
 			t.Errorf("JSON %v: %v\n%s\nwant\n%s", asJSON, err, got.String(), want)
@@ -57,37 +56,20 @@ func TestSheet(t *testing.T) {
 // TestSampling checks that the covariances of several targets are in separate
 // files, that draws use the target's seed, and that notes report both.
 func TestSampling(t *testing.T) {
-	expr, err := kernel.Parse("rbf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	process, err := gp.NewProcess(expr, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(kernel.Parse("rbf"))(t)
+	process := must.Get(gp.NewProcess(expr, 1))(t)
 	joint := func() *gp.Joint {
 		// The last two rows are the same: the covariance is singular.
-		j, err := process.Joint(context.Background(), []float64{0, 1, 1}, 3, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(process.Joint(context.Background(), []float64{0, 1, 1}, 3, false))(t)
 		return j
 	}
-	s, err := joint().Sampler()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := s.Draw(2, gp.TargetSeed(5, "y"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(joint().Sampler())(t)
+	want := must.Get(s.Draw(2, gp.TargetSeed(5, "y")))(t)
 	dir := t.TempDir()
 	var notes []string
 	o := Sampling{Draws: 2, Seed: 5, Covariance: filepath.Join(dir, "cov.csv"), OnNote: func(text string) { notes = append(notes, text) }}
 	r := TargetColumns{Target: "y"}
-	if err := o.Add(t.Context(), joint(), &r, "y"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Add(t.Context(), joint(), &r, "y"))
 	path := filepath.Join(dir, "cov.y.csv")
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 3 || !strings.HasPrefix(string(text), "1,0.606") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpfit/compare"
+	"gpfit/internal/must"
 	"gpfit/internal/plotting"
 )
 
@@ -32,10 +33,7 @@ func result(methods int) *compare.Result {
 }
 
 func TestFits(t *testing.T) {
-	f, err := Fits(result(3), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Fits(result(3), nil))(t)
 	layers := f.Charts[0].Layers
 	if len(f.Charts) != 1 || len(layers) != 6 { // an interval, two kinds of rows, three fits
 		t.Fatalf("%d charts with %d layers", len(f.Charts), len(layers))
@@ -70,10 +68,7 @@ func TestGrowth(t *testing.T) {
 	few.Methods[7].Status, few.Methods[7].RMSE = compare.Failed, nil
 	few.Methods[0].FitSeconds = 0
 	r.Sizes = []compare.Growth{{Train: 5, Methods: few.Methods}, {Train: 40, Methods: r.Methods}}
-	f, err := Growth(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Growth(r))(t)
 	scores, seconds := f.Charts[0].Layers, f.Charts[1].Layers
 	if len(scores) != 16 || len(seconds) != 16 {
 		t.Fatalf("%d and %d layers", len(scores), len(seconds))

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/internal/rows"
 	"gpfit/kernel"
 )
@@ -66,29 +67,19 @@ func TestModelFile(t *testing.T) {
 		}
 		lines[0] = strings.TrimSuffix(lines[0], "0") + "target"
 		path := filepath.Join(dir, "t.csv")
-		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
 		data, err := Read(path, nil, o)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, strings.Join(lines, "\n"))
 		}
 		model := modelOf(data.X, data.Y, data.FeatureNames, data.Encoding)
 		file := filepath.Join(dir, "m.gpfit")
-		if err := model.Save(file); err != nil {
-			t.Fatal(err)
-		}
-		read, err := gp.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, model.Save(file))
+		read := must.Get(gp.Load(file))(t)
 		if diff := cmp.Diff(data.Encoding, read.Encoding); diff != "" {
 			t.Fatal(diff)
 		}
-		in, err := rows.Open(path, nil, read, rows.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(rows.Open(path, nil, read, rows.Options{}))(t)
 		defer in.Close()
 		all, err := in.All()
 		if err != nil || all.N != n || len(all.X) != len(data.X) {

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/internal/plotting"
 )
 
@@ -38,10 +39,7 @@ func model() *gp.Model {
 }
 
 func TestColumns(t *testing.T) {
-	all, err := Columns(model())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Columns(model()))(t)
 	type row struct {
 		name               string
 		low, high, typical float64
@@ -65,10 +63,7 @@ func TestColumns(t *testing.T) {
 func TestAlong(t *testing.T) {
 	m := model()
 	m.Noise = gp.Noise{GroupColumn: "lab", Labels: []string{"A", "B"}, Variances: []float64{1, 2}}
-	all, err := Columns(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Columns(m))(t)
 	in := Along(m, all, 1, all[1].Values(9))
 	// age, unused, Bath, Cork, Dover, day, alone, class
 	want := []float64{
@@ -85,10 +80,7 @@ func TestAlong(t *testing.T) {
 }
 
 func TestChart(t *testing.T) {
-	all, err := Columns(model())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Columns(model()))(t)
 	for i := range all {
 		c := &all[i]
 		x := c.Values(20)

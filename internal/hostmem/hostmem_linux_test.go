@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestLimits checks that Free never exceeds the process's own limits. The limit on the
@@ -40,13 +42,9 @@ func TestLimits(t *testing.T) {
 func TestCheckLimit(t *testing.T) {
 	if os.Getenv("HOSTMEM_CHECK") != "" {
 		var old syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_AS, &old); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Getrlimit(syscall.RLIMIT_AS, &old))
 		low := syscall.Rlimit{Cur: uint64(pages(0)) + 48<<20, Max: old.Max}
-		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &low); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Setrlimit(syscall.RLIMIT_AS, &low))
 		err := CheckLimit()
 		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &old)
 		var left, needed int

@@ -7,30 +7,22 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestDamage checks that a journal with one changed bit is rejected, or that all
 // records read from it are as written. Its last line may be lost.
 func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	j, err := Open(path, "job", failures)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Open(path, "job", failures))(t)
 	s := j.Sequence("a")
 	for i := range 8 {
 		z := []float64{float64(i), math.Pi}
-		if err := errors.Join(s.Record(z, float64(i), nil, nil), s.Record(z, float64(i), []float64{1, -float64(i)}, nil), s.Record(z, 0, nil, &undefined{3})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.Record(z, float64(i), nil, nil), s.Record(z, float64(i), []float64{1, -float64(i)}, nil), s.Record(z, 0, nil, &undefined{3})))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Close())
+	whole := must.Get(os.ReadFile(path))(t)
 	want := &Journal{past: map[string][]record{}}
 	if _, err := want.read(string(whole), head+"job\n"); err != nil {
 		t.Fatal(err)

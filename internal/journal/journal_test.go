@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // undefined is an error that a journal records.
@@ -33,10 +35,7 @@ func TestReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	open := func() *Journal {
 		t.Helper()
-		j, err := Open(path, "job", failures)
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(Open(path, "job", failures))(t)
 		return j
 	}
 	j := open()
@@ -50,9 +49,7 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(j.Close(), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(j.Close(), j.Close()))
 	j = open()
 	defer j.Close()
 	a, b = j.Sequence("a"), j.Sequence("b")
@@ -87,9 +84,7 @@ func TestOtherRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Sequence("a").Record([]float64{1}, 2, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Sequence("a").Record([]float64{1}, 2, nil, nil))
 	refused := func(path, job, want string) {
 		t.Helper()
 		var e *Error
@@ -102,9 +97,7 @@ func TestOtherRun(t *testing.T) {
 	refused(path, "other", "belongs to another job")
 	refused(dir, "job", "is a directory")
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte("my notes\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(text, []byte("my notes\n"), 0o600))
 	refused(text, "job", "is not a checkpoint")
 	for what, ask := range map[string]func(s *Sequence) error{
 		"another point": func(s *Sequence) error { _, _, err := s.Replay([]float64{2}, nil); return err },
@@ -122,9 +115,7 @@ func TestOtherRun(t *testing.T) {
 	if j, err = Open(path, "job", failures); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Remove())
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed: %v", err)
 	}

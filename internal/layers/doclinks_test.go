@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"gpfit/internal/must"
 )
 
 // docLinks returns the links of a comment that name a Go identifier, such as
@@ -139,10 +141,7 @@ func (*T) M() {
 }
 `,
 	})
-	pkgs, err := Load(dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := must.Get(Load(dir, "."))(t)
 	got := strings.Join(falseLinks(pkgs[0]), "\n")
 	want := []string{"[encoding/json]", "[Gone0]", "[Gone1]", "[os.Gone2]", "[T.Gone3]", "[gone.Gone4]", "[io/gone]"}
 	for _, link := range want {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"gpfit/internal/must"
 )
 
 // TestMarkdownLinks checks that the links and pictures of all Markdown pages lead to files
@@ -21,10 +23,7 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 	links := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		for _, link := range markdownLinks(string(text)) {
 			links++
 			if err := checkLink(page, link.target); err != nil {
@@ -43,9 +42,7 @@ func TestMarkdownLinksFail(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "a.md")
 	text := "# A `title`, with *signs* & more\n\n[1](b.md) [2](#none)\n```sh\n# code\n[3](c.md)\n```\n`[4](d.md)` [5](#a-title-with-signs--more)\n## Twice\n## Twice\n[6](a.md#twice-1) [7](https://example.org/x.md) ![8](p.svg \"title\") [9](#code)\n"
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(page, []byte(text), 0o644))
 	var bad []string
 	for _, link := range markdownLinks(text) {
 		if err := checkLink(page, link.target); err != nil {

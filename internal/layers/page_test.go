@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"gpfit/internal/must"
 )
 
 // root is the folder of the module.
@@ -36,10 +38,7 @@ func watchTree(t *testing.T) {
 func loadModule(t *testing.T) []*packages.Package {
 	t.Helper()
 	watchTree(t)
-	pkgs, err := loaded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := must.Get(loaded())(t)
 	return pkgs
 }
 
@@ -48,10 +47,7 @@ var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(r
 // TestPage checks that the page of packages agrees with the code.
 func TestPage(t *testing.T) {
 	watchTree(t)
-	want, err := Page(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(Page(root))(t)
 	got, err := os.ReadFile(filepath.Join(root, PagePath))
 	if err != nil || string(got) != want {
 		t.Errorf("%s differs from the packages (%v): run %s", PagePath, err, PageCommand)
@@ -94,10 +90,7 @@ func TestLibraryLinks(t *testing.T) {
 		{"./table", heavy},
 		{"./batch", heavy},
 	} {
-		deps, err := goList(root, "-deps", c.pkg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deps := must.Get(goList(root, "-deps", c.pkg))(t)
 		for _, p := range deps {
 			if slices.ContainsFunc(c.banned, func(prefix string) bool { return strings.HasPrefix(p+"/", prefix) }) {
 				t.Errorf("%s depends on %s", c.pkg, p)

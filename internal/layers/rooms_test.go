@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // referencesUp bounds the number of upward references between files, in total over
@@ -48,10 +50,7 @@ func TestReferences(t *testing.T) {
 		// A test is not a file of the package.
 		"a_test.go": "package m\n\nvar _ = f\n",
 	})
-	pkgs, err := Load(dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := must.Get(Load(dir, "."))(t)
 	want := []Reference{
 		{"b.go", "a.go", []string{"C", "F", "G", "T", "T.M", "V"}},
 		{"c.go", "a.go", []string{"T"}},

@@ -3,6 +3,8 @@ package page
 import (
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestWrite checks that a page shows what it has, escapes all text, leaves out empty
@@ -21,9 +23,7 @@ func TestWrite(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Write(&b))
 	text := b.String()
 	for _, want := range []string{
 		"<title>a &lt;b&gt;</title>", `<p class="headline">First &lt;i&gt;.</p>`, `<p class="second">Second.</p>`, "by &amp; for",

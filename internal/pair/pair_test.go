@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/code"
+	"gpfit/internal/must"
 )
 
 // tolDerivative bounds a central difference of the fourth order, relative to the
@@ -169,10 +170,7 @@ func TestRandom(t *testing.T) {
 			p.grow()
 		}
 		root := p.terms[len(p.terms)-1]
-		f, err := p.graph.Compile(root.node, true, features, parameters)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(p.graph.Compile(root.node, true, features, parameters))(t)
 		want := root.at(p.at)
 		if !(math.Abs(want) < largest*largest) {
 			t.Skip("not well conditioned")

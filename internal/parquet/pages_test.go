@@ -11,16 +11,15 @@ import (
 	"github.com/parquet-go/parquet-go/compress/lz4"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"gpfit/internal/must"
 )
 
 // page returns the header of a data page followed by the given number of bytes.
 func page(t *testing.T, compressed, uncompressed, values int32, bytes int) []byte {
 	h := &format.PageHeader{CompressedPageSize: compressed, UncompressedPageSize: uncompressed}
 	h.DataPageHeader.Valid, h.DataPageHeader.V.NumValues = true, values
-	text, err := thrift.Marshal(new(thrift.CompactProtocol), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(thrift.Marshal(new(thrift.CompactProtocol), h))(t)
 	return append(text, make([]byte, bytes)...)
 }
 
@@ -99,10 +98,7 @@ func TestChunkClaims(t *testing.T) {
 // the library would allocate ever more memory.
 func TestLZ4Length(t *testing.T) {
 	for _, text := range [][]byte{nil, {1}, []byte("abcabcabcabcabcabcabcabc"), make([]byte, 100_000), bytes.Repeat([]byte("0123456789abcdefghijklmnop"), 999)} {
-		block, err := new(lz4.Codec).Encode(nil, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		block := must.Get(new(lz4.Codec).Encode(nil, text))(t)
 		if n := lz4Length(block); n != len(text) {
 			t.Errorf("a block of %d bytes has the length %d, want %d", len(block), n, len(text))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/internal/must"
 	"gpfit/internal/tabletest"
 	"gpfit/table"
 )
@@ -142,18 +143,11 @@ func TestBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	dir := t.TempDir()
 	path := filepath.Join(dir, "t.parquet")
-	if err := os.WriteFile(path, pq.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := read(path, table.Options{Features: []string{"1", "0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, pq.Bytes(), 0o600))
+	got := must.Get(read(path, table.Options{Features: []string{"1", "0"}}))(t)
 	for i := range n {
 		if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
 			t.Fatalf("row %d is %v, %v", i, got.X[2*i:2*i+2], got.Y[i])
@@ -161,9 +155,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for _, part := range []int{3, 5, 20, 50, 99} {
 		cut := filepath.Join(dir, "cut")
-		if err := os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600))
 		var e *table.Error
 		if _, err := read(cut, table.Options{}); !errors.As(err, &e) {
 			t.Errorf("cut to %d %%: %v", part, err)
@@ -190,13 +182,9 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, w.Close())
 	path := filepath.Join(b.TempDir(), "t.parquet")
-	if err := os.WriteFile(path, pq.Bytes(), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, os.WriteFile(path, pq.Bytes(), 0o600))
 	b.SetBytes(8 * n * d)
 	b.ReportAllocs()
 	for b.Loop() {

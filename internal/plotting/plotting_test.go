@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"gpfit/internal/must"
 )
 
 func TestFormats(t *testing.T) {
@@ -39,10 +41,7 @@ func TestFormats(t *testing.T) {
 			}
 		}
 	}
-	f, err := os.Open(filepath.Join(dir, "forecast.PNG"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(dir, "forecast.PNG")))(t)
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 900 {
 		t.Errorf("PNG: %v", err)
@@ -146,10 +145,7 @@ func TestLegend(t *testing.T) {
 	if inside < 3 {
 		t.Errorf("%d legends are within their charts", inside)
 	}
-	charts, err := full().layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	charts := must.Get(full().layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1))(t)
 	if _, ok := charts[0].corner(full().legend()); ok {
 		t.Error("a legend lies on a cloud of points")
 	}
@@ -181,10 +177,7 @@ func TestTexts(t *testing.T) {
 		"one":       {"−2e7", "200"},
 		"histogram": {"income", "&lt;script&gt;"},
 	} {
-		text, err := samples()[name].SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(samples()[name].SVG())(t)
 		var texts []string
 		for _, m := range textElement.FindAllStringSubmatch(text, -1) {
 			texts = append(texts, m[1])
@@ -206,10 +199,7 @@ func TestTexts(t *testing.T) {
 func TestInline(t *testing.T) {
 	f := histogram()
 	f.Alt = `residuals "of" <a> model`
-	text, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(f.SVG())(t)
 	if !strings.HasPrefix(text, "<svg ") || !strings.Contains(text, "fill:currentColor") || !strings.Contains(text, "stroke:currentColor;stroke-opacity:0.1") || strings.Contains(text, inkText) {
 		t.Errorf("%.200s", text)
 	}
@@ -324,10 +314,7 @@ func TestContour(t *testing.T) {
 		h.Z = append(h.Z, row)
 	}
 	f := &Figure{Charts: []Chart{{Layers: []Layer{h}}}}
-	charts, err := f.layOut(draw.NewCanvas(vgimg.New(vg.Length(400), vg.Length(400)), 400, 400), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	charts := must.Get(f.layOut(draw.NewCanvas(vgimg.New(vg.Length(400), vg.Length(400)), 400, 400), 1))(t)
 	c, length := charts[0], 0.0
 	unit := c.toX(1) - c.toX(0)
 	segments := h.contour(1, c)

@@ -8,24 +8,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestSVGImages checks that the images of a grid fill their rectangles, in files and pages:
 // without the attribute a browser keeps the aspect ratio of the pixels.
 func TestSVGImages(t *testing.T) {
 	f := profile()
-	inline, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	inline := must.Get(f.SVG())(t)
 	path := filepath.Join(t.TempDir(), "f.svg")
-	if err := f.Write(t.Context(), path, true); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Write(t.Context(), path, true))
+	file := must.Get(os.ReadFile(path))(t)
 	for _, text := range []string{inline, string(file)} {
 		checkAttributes(t, text)
 		all := strings.Count(text, "<image ")

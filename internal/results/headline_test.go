@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
 
@@ -102,9 +103,7 @@ func TestPageNamesNoFolders(t *testing.T) {
 	all[8].Error = "/home/me/my data/a.csv:3: bad"
 	all[0].ParametersOriginalUnits = `{"lengthscale[wind <b>]":2.5}`
 	var b bytes.Buffer
-	if err := WriteHTML(&b, r, all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteHTML(&b, r, all))
 	for _, not := range []string{"/home", "me/", "my data"} {
 		if strings.Contains(b.String(), not) {
 			t.Errorf("the page has %q", not)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
 
@@ -107,20 +108,13 @@ func TestRank(t *testing.T) {
 func TestFormats(t *testing.T) {
 	all := rows()
 	var b bytes.Buffer
-	if err := Write(&b, "parquet", run(), all); err != nil {
-		t.Fatal(err)
-	}
-	back, err := parquet.Read[Row](bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, "parquet", run(), all))
+	back := must.Get(parquet.Read[Row](bytes.NewReader(b.Bytes()), int64(b.Len())))(t)
 	if d := cmp.Diff(all, back); d != "" {
 		t.Errorf("Parquet: %s", d)
 	}
 	b.Reset()
-	if err := Write(&b, "csv", run(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, "csv", run(), all))
 	records, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(records) != len(all)+1 {
 		t.Fatalf("%d records, %v", len(records), err)
@@ -141,9 +135,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("%d columns, want %d", len(records[0]), got)
 	}
 	b.Reset()
-	if err := Write(&b, "json", run(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, "json", run(), all))
 	count := map[string]int{}
 	for line := range strings.Lines(b.String()) {
 		var v map[string]any
@@ -167,9 +159,7 @@ func TestFormats(t *testing.T) {
 		t.Error("no error")
 	}
 	b.Reset()
-	if err := Write(&b, "table", run(), all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, "table", run(), all))
 	for _, want := range []string{
 		"8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
 		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n",
@@ -185,9 +175,7 @@ func TestFormats(t *testing.T) {
 func TestHTML(t *testing.T) {
 	for _, all := range [][]Row{rows(), rows()[8:], nil} {
 		var b bytes.Buffer
-		if err := WriteHTML(&b, run(), all); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WriteHTML(&b, run(), all))
 		page := b.String()
 		if strings.Contains(page, "<test>") || strings.Contains(page, "<bad>") {
 			t.Error("text is not escaped")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/table"
 )
 
@@ -102,13 +103,8 @@ func TestPieces(t *testing.T) {
 	grouped := *model
 	grouped.Noise.Column = ""
 	path := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(path, []byte(text.String()+"0,0,middle\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r, err := openText(t, text.String(), &grouped, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text.String()+"0,0,middle\n"), 0o600))
+	r := must.Get(openText(t, text.String(), &grouped, Options{}))(t)
 	row := 0
 	for _, want := range []int{Piece, 5, 0} {
 		piece, err := r.Next()
@@ -122,10 +118,7 @@ func TestPieces(t *testing.T) {
 			row++
 		}
 	}
-	file, err := Open(path, nil, &grouped, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open(path, nil, &grouped, Options{}))(t)
 	defer file.Close()
 	var ne *gp.NoiseError
 	if _, err := file.All(); !errors.As(err, &ne) || ne.Row != n {

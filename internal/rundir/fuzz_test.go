@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 )
 
 // FuzzRecord checks that a job's record is either refused as damaged and left
 // unchanged, or read up to the last whole line. An appended event then follows the
 // events that were read, and none of them is lost.
 func FuzzRecord(f *testing.F) {
-	event, err := json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1})
-	if err != nil {
-		f.Fatal(err)
-	}
+	event := must.Get(json.Marshal(JobEvent{Type: Started, SchemaVersion: 1, Job: "a", Fingerprint: "f", Attempt: 1}))(f)
 	line := string(event) + "\n"
 	for _, text := range []string{"", line, line + line[:20], line + line, "\n", "{}\n", "null\n", "[]\n", line[:10] + "\n" + line, `{"type":"done","report":{"nlml":"x"},"fingerprint":"f"}` + "\n"} {
 		f.Add([]byte(text))
@@ -27,9 +25,7 @@ func FuzzRecord(f *testing.F) {
 	r := &Run{Dir: dir}
 	job := PlannedJob{Fingerprint: "f"}
 	job.ID = "a"
-	if err := os.MkdirAll(filepath.Join(dir, "jobs"), 0o700); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzguard.Run(t, func() { checkRecord(t, r, job, text) })
 	})
@@ -37,9 +33,7 @@ func FuzzRecord(f *testing.F) {
 
 func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
 	path := r.Path("jobs", job.ID)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o600))
 	before, statusErr := r.Status(job)
 	c, err := r.Claim(job)
 	if (statusErr == nil) != (err == nil) {
@@ -55,9 +49,7 @@ func checkRecord(t *testing.T, r *Run, job PlannedJob, text []byte) {
 	if len(c.Record) != len(before.Record) {
 		t.Fatalf("%d events of a status, %d of a claim", len(before.Record), len(c.Record))
 	}
-	if err := c.Append(JobEvent{Type: Failed, Kind: "data", Error: "a\nb"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Append(JobEvent{Type: Failed, Kind: "data", Error: "a\nb"}))
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	if kept, _ := os.ReadFile(path); !bytes.HasPrefix(kept, whole) || bytes.Count(kept, []byte("\n")) != bytes.Count(whole, []byte("\n"))+1 {
 		t.Fatalf("%q became %q", text, kept)
@@ -86,9 +78,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func checkManifest(t *testing.T, dir string, text []byte) {
-	if err := os.WriteFile(filepath.Join(dir, "run.json"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "run.json"), text, 0o600))
 	r, err := Open(dir)
 	if err != nil {
 		if !errors.As(err, new(*Error)) {
@@ -110,9 +100,7 @@ func checkManifest(t *testing.T, dir string, text []byte) {
 	}
 	kept := make([][]byte, 2)
 	for i := range kept {
-		if err := write(dir, &r.Manifest, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(dir, &r.Manifest, nil))
 		if kept[i], err = os.ReadFile(filepath.Join(dir, "run.json")); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/internal/must"
 )
 
 // density is a log density as a function.
@@ -22,10 +24,7 @@ func (d density) LogDensity(_ context.Context, q, grad []float64) (float64, erro
 
 func run(t *testing.T, d density, starts [][]float64, o Options) []Chain {
 	t.Helper()
-	chains, err := Run(context.Background(), starts, o, func(int) (Density, func(), error) { return d, func() {}, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	chains := must.Get(Run(context.Background(), starts, o, func(int) (Density, func(), error) { return d, func() {}, nil }))(t)
 	return chains
 }
 

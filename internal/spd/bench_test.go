@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // BenchmarkFactorInverse reports GFLOP/s. GPFIT_CPU selects the variant and -cpu the number
@@ -11,10 +13,7 @@ import (
 func BenchmarkFactorInverse(b *testing.B) {
 	ctx := context.Background()
 	for _, n := range []int{50, 100, 250, 500, 1000, 2000, 4000} {
-		e, err := Open(0)
-		if err != nil {
-			b.Fatal(err)
-		}
+		e := must.Get(Open(0))(b)
 		m := e.New(n)
 		s := covariance(n, 0.1)
 		set(m, s, 0)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestInstructionCounts counts the instructions in the loops of the NEON micro-kernels.
@@ -22,10 +24,7 @@ func TestInstructionCounts(t *testing.T) {
 		"squaresNEON":       {8, 4, 0, 3},
 		"panelVectorNEON":   {8, 5, 0, 4},
 	}
-	text, err := os.ReadFile("kernels_neon_arm64.s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("kernels_neon_arm64.s"))(t)
 	for _, routine := range strings.Split(string(text), "TEXT ·")[1:] {
 		name, body, _ := strings.Cut(routine, "(SB)")
 		expected, ok := want[name]

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -63,9 +64,7 @@ func checkWeighed(t *testing.T, e *Engine, inverse, c []float64) {
 	m, got := e.New(n), make([]float64, n*n)
 	pollute(m)
 	m.LoadInverse(inverse)
-	if err := m.WeighInverse(t.Context(), c, got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.WeighInverse(t.Context(), c, got))
 	var want mat.Dense
 	s := mat.NewDense(n, n, inverse)
 	want.Product(s, mat.NewDiagDense(n, c), s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -61,9 +62,7 @@ func (c fuzzCase) results(t *testing.T, e *Engine) []float64 {
 	}
 	b := rng.numbers(c.n*c.sides, 1)
 	x := slices.Clone(b)
-	if err := m.SolveEquations(t.Context(), x, c.sides); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.SolveEquations(t.Context(), x, c.sides))
 	out := everything(t, m)
 	c.check(t, m, rows, b[:c.n], x[:c.n])
 	return append(out, x...)

@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"gpfit/internal/must"
 )
 
 // guarded places operands at the end and at the beginning of memory between inaccessible
@@ -18,15 +20,10 @@ func guard(t *testing.T, atEnd bool) (alloc func(n int) []float64, release func(
 	alloc = func(n int) []float64 {
 		page := syscall.Getpagesize()
 		inner := (8*n + page - 1) / page * page
-		m, err := syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 		maps = append(maps, m)
 		for _, outer := range [][]byte{m[:page], m[page+inner:]} {
-			if err := syscall.Mprotect(outer, syscall.PROT_NONE); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Mprotect(outer, syscall.PROT_NONE))
 		}
 		at := page
 		if atEnd {
@@ -36,9 +33,7 @@ func guard(t *testing.T, atEnd bool) (alloc func(n int) []float64, release func(
 	}
 	return alloc, func() {
 		for _, m := range maps {
-			if err := syscall.Munmap(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Munmap(m))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -145,9 +146,7 @@ func ourResiduals(t *testing.T, e *Engine, s *mat.SymDense, b *mat.Dense) residu
 	}
 	rows := mat.NewDense(count, n, nil)
 	rows.Copy(b.T())
-	if err := m.SolveEquations(ctx, rows.RawMatrix().Data, count); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.SolveEquations(ctx, rows.RawMatrix().Data, count))
 	l := mat.NewTriDense(n, mat.Lower, nil)
 	row := make([]float64, n)
 	for i := range n {
@@ -156,9 +155,7 @@ func ourResiduals(t *testing.T, e *Engine, s *mat.SymDense, b *mat.Dense) residu
 			l.SetTri(i, j, row[j])
 		}
 	}
-	if err := m.Invert(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Invert(ctx, nil))
 	inverse := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -33,9 +34,7 @@ func pollute(m *Symmetric) {
 // everything returns the factor and the inverse.
 func everything(t testing.TB, m *Symmetric) []float64 {
 	out := lowerFactor(m)
-	if err := m.Invert(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Invert(context.Background(), nil))
 	return append(out, upperInverse(m)...)
 }
 
@@ -171,9 +170,7 @@ func TestReports(t *testing.T) {
 		if minor, err := m.Factor(t.Context(), 0, report); minor != 0 || err != nil {
 			t.Fatal(minor, err)
 		}
-		if err := m.Invert(t.Context(), report); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Invert(t.Context(), report))
 		if cube := float64(n * n * n); !(0.9*cube < total && total < 1.25*cube) {
 			t.Errorf("%d threads: %.3g operations reported, n³ is %.3g", threads, total, cube)
 		}
@@ -222,9 +219,7 @@ func TestLargeEquations(t *testing.T) {
 				m.SetFactorRow(i, row[:i+1])
 			}
 			b := slices.Clone(right)
-			if err := m.SolveEquations(t.Context(), b, count); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.SolveEquations(t.Context(), b, count))
 			if want == nil {
 				want = b
 			} else if !slices.Equal(b, want) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -262,10 +263,7 @@ func compareResult(t *testing.T, want map[string][]string, v variant.Variant, na
 
 // readResults returns the words of each line of the file, by its first two words.
 func readResults(t *testing.T) map[string][]string {
-	file, err := os.Open(resultsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(resultsFile))(t)
 	defer file.Close()
 	lines := map[string][]string{}
 	for s := bufio.NewScanner(file); s.Scan(); {
@@ -293,7 +291,5 @@ func writeResults(t *testing.T) {
 			})
 		}
 	}
-	if err := os.WriteFile(resultsFile, []byte(out.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(resultsFile, []byte(out.String()), 0o644))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -122,9 +123,7 @@ func TestEquations(t *testing.T) {
 		for _, count := range []int{1, m.lanes, m.Width() + 3} {
 			b := rng.numbers(n*count, 1)
 			x := slices.Clone(b)
-			if err := m.SolveEquations(t.Context(), x, count); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.SolveEquations(t.Context(), x, count))
 			for q := range count {
 				y := make([]float64, n) // Lᵀ·x
 				for i, row := range l {
@@ -145,9 +144,7 @@ func TestEquations(t *testing.T) {
 // TestRows compares rows of products with the inverse with those by the definition.
 func TestRows(t *testing.T) {
 	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
-		if err := m.Invert(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Invert(t.Context(), nil))
 		n := m.n
 		inverse := func(i int) []float64 {
 			row := make([]float64, n)
@@ -160,13 +157,9 @@ func TestRows(t *testing.T) {
 		i1 := min(n, i0+2*m.Width()+1)
 		q, r := m.NewRowBlock(i1-i0), m.NewRowBlock(i1-i0)
 		scale := rng.numbers(n, 1)
-		if err := q.ScaledInverse(t.Context(), i0, i1, scale); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.ScaledInverse(t.Context(), i0, i1, scale))
 		compareRows(t, "ScaledInverse", q, 0, func(i, j int) float64 { return m.InverseElement(i, j) * scale[j] })
-		if err := r.MultiplyInverse(t.Context(), q, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.MultiplyInverse(t.Context(), q, nil))
 		rows := make([][]float64, n)
 		for i := range rows {
 			rows[i] = inverse(i)
@@ -177,12 +170,8 @@ func TestRows(t *testing.T) {
 			}
 			return s
 		})
-		if err := q.ScaledInverse(t.Context(), i0, i1, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.MultiplyBlock(t.Context(), q, 0, n, flatten(rows)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.ScaledInverse(t.Context(), i0, i1, nil))
+		must.Do(t, r.MultiplyBlock(t.Context(), q, 0, n, flatten(rows)))
 		compareRows(t, "MultiplyBlock", r, 0, func(i, j int) float64 { return dot(rows[i], rows[j]) })
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 	"gpfit/table"
 )
 
@@ -54,10 +55,7 @@ func checkSpec(t *testing.T, text, dir string) {
 
 // checkJob checks that a job written to run.json reads back as the same job.
 func checkJob(t *testing.T, j JobSpec) {
-	kept, err := json.Marshal(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(json.Marshal(j))(t)
 	var again JobSpec
 	if err := json.Unmarshal(kept, &again); err != nil || again.Fingerprint(nil) != j.Fingerprint(nil) {
 		t.Fatalf("%s reads back as %+v, %v", kept, again, err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"gpfit/internal/must"
 )
 
 // TestHostFiles checks the files that a public host of the repository reads: they are
@@ -16,10 +18,7 @@ import (
 // is exact.
 func TestHostFiles(t *testing.T) {
 	root := "../.."
-	files, err := filepath.Glob(filepath.Join(root, ".github", "*", "*.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(root, ".github", "*", "*.yml")))(t)
 	files = append(files, filepath.Join(root, ".github", "dependabot.yml"))
 	if len(files) < 5 {
 		t.Fatalf("%d files found in .github", len(files))
@@ -60,9 +59,7 @@ func checkModulesOfUpdates(t *testing.T, root string) {
 			Directories []string
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, ".github", "dependabot.yml"))), &updates); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, ".github", "dependabot.yml"))), &updates))
 	var have []string
 	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && filepath.Base(path) == "go.mod" && !strings.Contains(path, "testdata") {
@@ -88,9 +85,6 @@ func checkModulesOfUpdates(t *testing.T, root string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }

@@ -4,6 +4,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"gpfit/internal/must"
 )
 
 // guarded places rows at the end and at the beginning of memory between
@@ -21,15 +23,10 @@ func guard(t *testing.T, atEnd bool) (row func(n int) []float64, check func()) {
 		}
 		page := syscall.Getpagesize()
 		inner := (8*n + page - 1) / page * page
-		m, err := syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(syscall.Mmap(-1, 0, inner+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
 		maps = append(maps, m)
 		for _, outer := range [][]byte{m[:page], m[page+inner:]} {
-			if err := syscall.Mprotect(outer, syscall.PROT_NONE); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Mprotect(outer, syscall.PROT_NONE))
 		}
 		at := page
 		if atEnd {
@@ -39,9 +36,7 @@ func guard(t *testing.T, atEnd bool) (row func(n int) []float64, check func()) {
 	}
 	return row, func() {
 		for _, m := range maps {
-			if err := syscall.Munmap(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, syscall.Munmap(m))
 		}
 	}
 }

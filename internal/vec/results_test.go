@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // testdata/results.txt holds results of all functions on an amd64 processor. Every
@@ -102,14 +104,9 @@ func TestResults(t *testing.T) {
 		})
 		lines := strings.SplitAfter(out.String(), "\n")
 		slices.Sort(lines)
-		if err := os.WriteFile(resultsFile, []byte(strings.Join(lines, "")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(resultsFile, []byte(strings.Join(lines, "")), 0o644))
 	}
-	file, err := os.Open(resultsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(resultsFile))(t)
 	defer file.Close()
 	want := map[string][]string{}
 	for s := bufio.NewScanner(file); s.Scan(); {

@@ -14,6 +14,7 @@ import (
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
+	"gpfit/internal/must"
 )
 
 // memory is slightly more than plans reserve, so that the largest n is small.
@@ -141,10 +142,7 @@ func TestResidual(t *testing.T) {
 // TestResidualSees checks that residual detects an error in the solution.
 func TestResidualSees(t *testing.T) {
 	j := &job{kernel: "rbf", d: 2, seed: 1}
-	p, err := j.problem(300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(j.problem(300))(t)
 	x := make([]float64, 300)
 	if r := p.residual(x, []int{17}); r != 1 {
 		t.Errorf("residual of a zero solution %g", r)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 var (
@@ -18,18 +20,10 @@ var (
 // depend on the processor, so only the texts and the numbers of shapes count.
 func TestFigures(t *testing.T) {
 	dir := t.TempDir()
-	if err := write("../data", dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write("../data", dir))
 	for name := range figures {
-		drawn, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		drawn := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
+		shown := must.Get(os.ReadFile(filepath.Join("..", name)))(t)
 		for _, pattern := range []*regexp.Regexp{texts, parts} {
 			got, want := pattern.FindAllString(string(drawn), -1), pattern.FindAllString(string(shown), -1)
 			if slices.Sort(got); len(got) == 0 {
@@ -92,9 +86,6 @@ func glob(t *testing.T, pattern string) []string {
 
 func readText(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(name))(t)
 	return string(text)
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // corners returns the weights of example 20: of two and of six columns, without a penalty and
@@ -24,10 +25,7 @@ func corners(t *testing.T) [][]float64 {
 	}
 	var all [][]float64
 	for _, columns := range []int{2, 6} {
-		weights, err := penalised(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Primal)
-		if err != nil {
-			t.Fatal(err)
-		}
+		weights := must.Get(penalised(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Primal))(t)
 		all = append(all, weights...)
 	}
 	return all
@@ -43,10 +41,7 @@ func TestShortest(t *testing.T) {
 	all := corners(t)
 	for i, columns := range []int{2, 6} {
 		part := x.Slice(0, rows.N, 0, columns)
-		want, err := shortest(part, rows.Y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(shortest(part, rows.Y))(t)
 		checkClose(t, all[2*i], want)
 		var fit mat.VecDense
 		fit.MulVec(part, mat.NewVecDense(columns, want))
@@ -87,10 +82,7 @@ func TestNumPy(t *testing.T) {
 	for i, line := range lines {
 		var theirs []float64
 		for word := range strings.FieldsSeq(line) {
-			w, err := strconv.ParseFloat(word, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(strconv.ParseFloat(word, 64))(t)
 			theirs = append(theirs, w)
 		}
 		checkClose(t, all[i], theirs)

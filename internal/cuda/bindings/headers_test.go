@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // TestHeaders compares the prototypes, types, constants, statuses and layouts with the
@@ -191,10 +193,7 @@ func layoutAsserts(s *source) []string {
 // header declares for the old names.
 func TestShim(t *testing.T) {
 	k := needToolkit(t)
-	shim, err := filepath.Abs("../driver/include")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shim := must.Get(filepath.Abs("../driver/include"))(t)
 	k.flags = append([]string{"-I" + shim}, k.flags...)
 	for _, w := range k.compile(t, headers) {
 		t.Errorf("%s: %s", k.name(), w)

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/must"
 )
 
 // needLibraries skips a test if there are no libraries of a toolkit.
@@ -18,10 +19,7 @@ func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	t.Helper()
 	k := needToolkit(t)
 	t.Setenv(mathlib.LibraryVariable, k.dir)
-	found, err := mathlib.Find(k.version)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(mathlib.Find(k.version))(t)
 	return k, found
 }
 
@@ -32,10 +30,7 @@ func TestExports(t *testing.T) {
 	exported := map[string]string{}
 	for _, path := range found.Files {
 		library, _, _ := strings.Cut(filepath.Base(path), ".")
-		f, err := elf.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(elf.Open(path))(t)
 		symbols, err := f.DynamicSymbols()
 		f.Close()
 		if err != nil {
@@ -74,10 +69,7 @@ const childVariable = "GPFIT_BINDINGS_CHILD"
 // device and does nothing, and that they report the versions of their headers.
 func TestLoad(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
-		lib, err := mathlib.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
+		lib := must.Get(mathlib.Load())(t)
 		fmt.Printf("loaded CUDA %d: BLAS %s solver %s\n", lib.Toolkit.Major, lib.BLAS, lib.Solver)
 		return
 	}

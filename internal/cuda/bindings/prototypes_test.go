@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // prototype is a line of driver.h or mathlib.h.
@@ -65,10 +67,7 @@ func parsePrototype(line string) (p prototype, ok bool) {
 // readPrototypes reads driver.h or mathlib.h.
 func readPrototypes(t *testing.T, file string) []prototype {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	var list []prototype
 	number := 0
 	for line := range strings.Lines(string(text)) {

@@ -16,6 +16,7 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/layers"
+	"gpfit/internal/must"
 )
 
 // source is a package that binds functions, parsed and type-checked.
@@ -43,10 +44,7 @@ func readSource(t *testing.T, name string) *source {
 	if !driver.Supported {
 		t.Skip("this build has no bindings")
 	}
-	all, err := loadSources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(loadSources())(t)
 	s := all[name]
 	for key, value := range elements(s.variable("symbols")) {
 		s.symbols[key.(*ast.Ident).Name] = s.text(value)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // toolkitVariable names the folder of a toolkit: an installation, or a folder of
@@ -50,12 +52,8 @@ func needToolkit(t *testing.T) *toolkit {
 // belongs to a separate wheel.
 func stub(t *testing.T) string {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "nv"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "nv", "target"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "nv"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "nv", "target"), nil, 0o644))
 	return dir
 }
 
@@ -70,9 +68,7 @@ const plainHeaders = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "check.c")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 	cmd := exec.Command("gcc", append(append(args, k.flags...), file)...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	var out, errors strings.Builder

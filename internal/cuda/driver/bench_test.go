@@ -5,21 +5,16 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // BenchmarkCall measures a call that does nothing, from another goroutine and within
 // Do.
 func BenchmarkCall(b *testing.B) {
 	emulator.Need(b)
-	d, err := driver.Open(0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := must.Get(driver.Open(0))(b)
 	defer d.Close()
-	s, err := d.NewStream()
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(d.NewStream())(b)
 	defer s.Destroy()
 	b.Run("Thread", func(b *testing.B) {
 		for b.Loop() {

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: 64 << 20})) }
@@ -26,10 +27,7 @@ var testKernels []byte
 func open(t *testing.T) *driver.Device {
 	t.Helper()
 	emulator.Check(t)
-	d, err := driver.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(driver.Open(0))(t)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -38,28 +36,17 @@ func open(t *testing.T) *driver.Device {
 	return d
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func stream(t *testing.T, d *driver.Device) *driver.Stream {
 	t.Helper()
-	s, err := d.NewStream()
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Destroy()) })
+	s := must.Get(d.NewStream())(t)
+	t.Cleanup(func() { must.Do(t, s.Destroy()) })
 	return s
 }
 
 func alloc(t *testing.T, d *driver.Device, n int64) driver.Ptr {
 	t.Helper()
-	p, err := d.Alloc(n)
-	must(t, err)
-	t.Cleanup(func() { must(t, d.Free(p)) })
+	p := must.Get(d.Alloc(n))(t)
+	t.Cleanup(func() { must.Do(t, d.Free(p)) })
 	return p
 }
 
@@ -91,23 +78,23 @@ func TestMemory(t *testing.T) {
 		t.Errorf("used %d, at %x", emulator.Used(0), p)
 	}
 	free, total, err := d.MemInfo()
-	if must(t, err); total != 64<<20 || free != total-8192 {
+	if must.Do(t, err); total != 64<<20 || free != total-8192 {
 		t.Errorf("free %d of %d", free, total)
 	}
 	src := make([]float64, 1024)
 	for i := range src {
 		src[i] = float64(i)
 	}
-	must(t, driver.CopyToDevice(s, p, src))
-	must(t, driver.CopyToDevice(s, p, src[500:600]), s.Memset(p.Offset(10*8), 0, 8))
+	must.Do(t, driver.CopyToDevice(s, p, src))
+	must.Do(t, driver.CopyToDevice(s, p, src[500:600]), s.Memset(p.Offset(10*8), 0, 8))
 	dst := make([]float64, 100)
-	must(t, driver.CopyToHost(s, dst, p))
+	must.Do(t, driver.CopyToHost(s, dst, p))
 	for i, v := range dst {
 		if want := float64(500 + i); v != want && i != 10 || i == 10 && v != 0 {
 			t.Fatalf("element %d is %v", i, v)
 		}
 	}
-	must(t, driver.CopyToHost(s, dst[:0], p), driver.CopyToDevice[float64](s, p, nil), d.Free(0))
+	must.Do(t, driver.CopyToHost(s, dst[:0], p), driver.CopyToDevice[float64](s, p, nil), d.Free(0))
 	if _, err := d.Alloc(0); err == nil {
 		t.Error("allocation of 0 bytes")
 	}
@@ -121,7 +108,7 @@ func TestUninitialisedMemoryIsNaN(t *testing.T) {
 	d := open(t)
 	p := alloc(t, d, 64)
 	x := make([]float64, 8)
-	if must(t, driver.CopyToHost(stream(t, d), x, p)); !math.IsNaN(x[0]) || !math.IsNaN(x[7]) {
+	if must.Do(t, driver.CopyToHost(stream(t, d), x, p)); !math.IsNaN(x[0]) || !math.IsNaN(x[7]) {
 		t.Errorf("%v", x)
 	}
 }
@@ -144,18 +131,16 @@ func TestOutOfMemory(t *testing.T) {
 func TestEvents(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	start, err := d.NewEvent()
-	must(t, err)
-	end, err := d.NewEvent()
-	must(t, err)
+	start := must.Get(d.NewEvent())(t)
+	end := must.Get(d.NewEvent())(t)
 	p := alloc(t, d, 64)
 	x := []float64{1, 2, 3, 4}
-	must(t, start.Record(s), driver.CopyToDevice(s, p, x), end.Record(s), end.Synchronize(), s.Synchronize())
+	must.Do(t, start.Record(s), driver.CopyToDevice(s, p, x), end.Record(s), end.Synchronize(), s.Synchronize())
 	if elapsed, err := end.Since(start); err != nil || elapsed < 0 {
 		t.Errorf("elapsed %v, %v", elapsed, err)
 	}
 	for range 2 { // a second call is harmless
-		must(t, s.Destroy(), start.Destroy(), end.Destroy())
+		must.Do(t, s.Destroy(), start.Destroy(), end.Destroy())
 	}
 	if s.Device() != d {
 		t.Error("stream")
@@ -171,9 +156,9 @@ func TestBlocks(t *testing.T) {
 	for i := range m {
 		m[i] = float64(i)
 	}
-	must(t, driver.CopyToDevice(s, a.A, m))
+	must.Do(t, driver.CopyToDevice(s, a.A, m))
 	block := make([]float64, (rows+1)*cols)
-	must(t, driver.CopyBlockToHost(s, block, rows+1, a.At(2, 1), rows, cols))
+	must.Do(t, driver.CopyBlockToHost(s, block, rows+1, a.At(2, 1), rows, cols))
 	for j := range cols {
 		for i := range rows + 1 {
 			want := 0.0
@@ -185,12 +170,12 @@ func TestBlocks(t *testing.T) {
 			}
 		}
 	}
-	must(t, driver.CopyBlockToDevice(s, a.At(0, 2), block, rows+1, rows, cols))
-	must(t, driver.CopyToHost(s, m, a.A))
+	must.Do(t, driver.CopyBlockToDevice(s, a.At(0, 2), block, rows+1, rows, cols))
+	must.Do(t, driver.CopyToHost(s, m, a.A))
 	if m[2*ld] != block[0] || m[2*ld+2] != block[2] || m[5*ld] != block[12] || m[2*ld+3] != 2*ld+3 {
 		t.Errorf("%v", m)
 	}
-	must(t, driver.CopyBlockToHost(s, block, rows, a, 0, cols))
+	must.Do(t, driver.CopyBlockToHost(s, block, rows, a, 0, cols))
 	if driver.CopyBlockToHost(s, block[:5], rows, a, rows, cols) == nil || driver.CopyBlockToDevice(s, a, block[:5], rows, rows, cols) == nil {
 		t.Error("slice too short")
 	}
@@ -199,24 +184,21 @@ func TestBlocks(t *testing.T) {
 func TestLaunch(t *testing.T) {
 	d := open(t)
 	s := stream(t, d)
-	m, err := d.LoadModule(testKernels)
-	must(t, err)
-	axpy, err := m.Function("axpy")
-	must(t, err)
+	m := must.Get(d.LoadModule(testKernels))(t)
+	axpy := must.Get(m.Function("axpy"))(t)
 	x, y := alloc(t, d, 800), alloc(t, d, 800)
 	ones := slices.Repeat([]float64{1}, 100)
-	must(t, driver.CopyToDevice(s, x, ones), driver.CopyToDevice(s, y, ones))
-	must(t, axpy.Launch(s, 2, 64, 100, math.Float64bits(0.5), uint64(x), uint64(y)))
-	must(t, driver.CopyToHost(s, ones, y))
+	must.Do(t, driver.CopyToDevice(s, x, ones), driver.CopyToDevice(s, y, ones))
+	must.Do(t, axpy.Launch(s, 2, 64, 100, math.Float64bits(0.5), uint64(x), uint64(y)))
+	must.Do(t, driver.CopyToHost(s, ones, y))
 	if ones[0] != 1.5 || ones[99] != 1.5 {
 		t.Errorf("%v", ones)
 	}
 
-	geometry, err := m.Function("geometry")
-	must(t, err)
-	must(t, geometry.Launch(s, 5, 96, uint64(x)))
+	geometry := must.Get(m.Function("geometry"))(t)
+	must.Do(t, geometry.Launch(s, 5, 96, uint64(x)))
 	out := make([]int64, 7)
-	must(t, driver.CopyToHost(s, out, x))
+	must.Do(t, driver.CopyToHost(s, out, x))
 	if !slices.Equal(out, []int64{5, 1, 1, 96, 1, 1, 0}) {
 		t.Errorf("%v", out)
 	}
@@ -239,7 +221,7 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("unknown kernel: %v", err)
 		}
 	}
-	must(t, m.Unload(), m.Unload())
+	must.Do(t, m.Unload(), m.Unload())
 }
 
 func TestModuleErrors(t *testing.T) {
@@ -251,8 +233,7 @@ func TestModuleErrors(t *testing.T) {
 	if _, err := d.LoadModule(nil); err == nil {
 		t.Error("empty module")
 	}
-	m, err := d.LoadModule([]byte(".version 7.8\n.target sm_80\n.visible .entry geometry(\n)\n{ret;}"))
-	must(t, err)
+	m := must.Get(d.LoadModule([]byte(".version 7.8\n.target sm_80\n.visible .entry geometry(\n)\n{ret;}")))(t)
 	defer m.Unload()
 	if _, err := m.Function("geo"); !errors.As(err, &e) || e.Code != driver.CodeNotFound {
 		t.Errorf("kernel that is not in the PTX: %v", err)
@@ -301,5 +282,5 @@ func TestThread(t *testing.T) {
 		}()
 		_ = d.Do(func() error { panic("oops") })
 	}()
-	must(t, d.Synchronize())
+	must.Do(t, d.Synchronize())
 }

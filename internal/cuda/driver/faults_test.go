@@ -9,25 +9,24 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 func TestOpenAndClose(t *testing.T) {
 	emulator.Need(t)
 	// Tests of devices that fail leave contexts behind.
 	before, other := emulator.Retained(1), emulator.Retained(0)
-	a, err := driver.Open(1)
-	must(t, err)
-	b, err := driver.Open(1)
-	must(t, err)
+	a := must.Get(driver.Open(1))(t)
+	b := must.Get(driver.Open(1))(t)
 	if emulator.Retained(1) != before+2 || emulator.Retained(0) != other || a.Info().Index != 1 || a.DriverVersion() != 12040 {
 		t.Errorf("retained %d and %d", emulator.Retained(0), emulator.Retained(1))
 	}
-	must(t, a.Close(), a.Close())
+	must.Do(t, a.Close(), a.Close())
 	if _, err := a.Alloc(8); err != driver.ErrClosed {
 		t.Errorf("after Close: %v", err)
 	}
 	p, err := b.Alloc(8)
-	must(t, err, b.Free(p), b.Close())
+	must.Do(t, err, b.Free(p), b.Close())
 	if emulator.Retained(1) != before {
 		t.Errorf("retained %d, before %d", emulator.Retained(1), before)
 	}
@@ -91,21 +90,19 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
 	d, err := driver.Open(0)
-	must(t, err, work(d), d.Close())
+	must.Do(t, err, work(d), d.Close())
 	calls := emulator.Calls("*")
 	if calls < 20 {
 		t.Fatalf("%d calls", calls)
 	}
-	other, err := driver.Open(1)
-	must(t, err)
+	other := must.Get(driver.Open(1))(t)
 	defer other.Close()
 	// The first two calls retain the context and make it current; the last two undo
 	// these.
 	for k := 1; k <= calls-4; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			emulator.Reset()
-			d, err := driver.Open(0)
-			must(t, err)
+			d := must.Get(driver.Open(0))(t)
 			emulator.Inject(t, "*", k, 719)
 			err = work(d)
 			var e *driver.Error
@@ -116,11 +113,11 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 			if err := d.Synchronize(); err != d.Err() {
 				t.Errorf("later call: %v", err)
 			}
-			must(t, d.Close())
+			must.Do(t, d.Close())
 			if n := emulator.Calls("*"); n != before {
 				t.Errorf("%d calls on a dead device", n-before)
 			}
-			must(t, work(other))
+			must.Do(t, work(other))
 		})
 	}
 }
@@ -130,11 +127,10 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 func TestErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()
-	d, err := driver.Open(0)
-	must(t, err)
+	d := must.Get(driver.Open(0))(t)
 	defer d.Close()
 	before := emulator.Calls("*")
-	must(t, work(d))
+	must.Do(t, work(d))
 	calls := emulator.Calls("*") - before
 	for k := 1; k <= calls; k++ {
 		emulator.Inject(t, "*", k, 997)
@@ -143,7 +139,7 @@ func TestErrorAtEachCall(t *testing.T) {
 		if !errors.As(err, &e) || e.Code != 997 || e.Name != "CUDA_ERROR_EMULATED" || e.Text != "an error of the emulated device" || d.Err() != nil {
 			t.Fatalf("call %d: %v", k, err)
 		}
-		must(t, work(d))
+		must.Do(t, work(d))
 	}
 }
 
@@ -165,15 +161,11 @@ func TestOpenFails(t *testing.T) {
 func TestKernelFault(t *testing.T) {
 	emulator.Need(t)
 	t.Cleanup(emulator.Reset)
-	d, err := driver.Open(0)
-	must(t, err)
+	d := must.Get(driver.Open(0))(t)
 	defer d.Close()
-	m, err := d.LoadModule(testKernels)
-	must(t, err)
-	f, err := m.Function("fault")
-	must(t, err)
-	s, err := d.NewStream()
-	must(t, err)
+	m := must.Get(d.LoadModule(testKernels))(t)
+	f := must.Get(m.Function("fault"))(t)
+	s := must.Get(d.NewStream())(t)
 	if err := f.Launch(s, 1, 1); !driver.IsSticky(err) || !strings.Contains(err.Error(), "ILLEGAL_ADDRESS") {
 		t.Errorf("error %v", err)
 	}

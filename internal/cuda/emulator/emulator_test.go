@@ -9,6 +9,7 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 1 << 20})) }
@@ -16,14 +17,8 @@ func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 1
 func open(t *testing.T) (*driver.Device, driver.Ptr) {
 	t.Helper()
 	emulator.Need(t)
-	d, err := driver.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := d.Alloc(104)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(driver.Open(0))(t)
+	p := must.Get(d.Alloc(104))(t)
 	t.Cleanup(func() { d.Close() })
 	return d, p
 }
@@ -31,10 +26,7 @@ func open(t *testing.T) (*driver.Device, driver.Ptr) {
 func TestMisuseOfMemoryShows(t *testing.T) {
 	d, p := open(t)
 	before := emulator.Violations()
-	s, err := d.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(d.NewStream())(t)
 	if err := s.Memset(p.Offset(96), 0, 9); err == nil {
 		t.Error("memset beyond the allocation")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // kernelText returns a module with one kernel, k, whose first parameter is the address
@@ -33,10 +34,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	t.Helper()
 	emulator.Need(t)
 	t.Cleanup(emulator.Reset)
-	d, err := driver.Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(driver.Open(0))(t)
 	defer d.Close()
 	m, err := d.LoadModule(text)
 	if err != nil {
@@ -47,15 +45,9 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(d.NewStream())(t)
 	defer s.Destroy()
-	out, err := d.Alloc(int64(8 * size))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(d.Alloc(int64(8 * size)))(t)
 	defer d.Free(out)
 	given, err := d.Alloc(int64(8 * max(len(in), 1)))
 	if err != nil {
@@ -74,10 +66,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 // thread.
 func wantResult(t *testing.T, body string, n int, in []float64, want func(i int) int64) {
 	t.Helper()
-	got, err := ptxRun(t, kernelText(body), uint32(n), n, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ptxRun(t, kernelText(body), uint32(n), n, in))(t)
 	for i, v := range got {
 		if v != want(i) {
 			t.Fatalf("thread %d: %d (%#x), want %d", i, v, uint64(v), want(i))

@@ -11,14 +11,12 @@ import (
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 )
 
 func module(t *testing.T, major, minor int) string {
 	t.Helper()
-	text, err := kernels.Module(major, minor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(kernels.Module(major, minor))(t)
 	if text[len(text)-1] != 0 {
 		t.Error("no zero byte at the end")
 	}
@@ -112,14 +110,8 @@ func TestModuleHabits(t *testing.T) {
 }
 
 func TestLaunchGeometry(t *testing.T) {
-	value, err := ptx.New(kerneltest.Program(t, "rbf(ard)", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gradient, err := ptx.NewGradient(kerneltest.Program(t, "rbf(ard)", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := must.Get(ptx.New(kerneltest.Program(t, "rbf(ard)", 3)))(t)
+	gradient := must.Get(ptx.NewGradient(kerneltest.Program(t, "rbf(ard)", 3)))(t)
 	prog, derivatives := kernels.Function{Kernel: value}, kernels.Function{Kernel: gradient}
 	// Indices and grids have room for the largest matrix.
 	const n = 131_072

@@ -13,16 +13,14 @@ import (
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 )
 
 // part returns the module of a launch with its kernel alone, which loads faster.
 func part(t *testing.T, l kernels.Launch) string {
 	t.Helper()
 	if l.Of != nil {
-		text, err := textOf(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(textOf(l))(t)
 		return string(text)
 	}
 	name := l.Kernel
@@ -160,10 +158,7 @@ func TestWrongCoefficients(t *testing.T) {
 
 func rightResult(t *testing.T, m *machine, text string) [][]byte {
 	t.Helper()
-	right, err := m.runOn([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	right := must.Get(m.runOn([]byte(text)))(t)
 	return right
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -20,14 +21,8 @@ func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node
 	family := &kernel.Family{Name: "own", Parameters: []kernel.Parameter{
 		{Name: "a"}, {Name: "lengthscale", Kind: kernel.Lengthscale, Count: kernel.PerColumn}, {Name: "period", Kind: kernel.Period, Count: kernel.PerColumn},
 	}, Function: func(p *kernel.Pair) *kernel.Node { return f(p, p.Parameter("a")) }}
-	expr, err := kernel.Parser{Families: []*kernel.Family{family}}.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(kernel.Parser{Families: []*kernel.Family{family}}.Parse(text))(t)
+	prog := must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 	return prog
 }
 

@@ -10,6 +10,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/must"
 )
 
 // session opens a device and a handle that the test may destroy, with 64 KiB of device
@@ -17,17 +18,12 @@ import (
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
 	emulator.Need(t)
-	lib, err := mathlib.Load()
-	must(t, err)
-	d, err := driver.Open(0)
-	must(t, err)
-	s, err := d.NewStream()
-	must(t, err)
-	h, err := lib.New(s, mathlib.Native)
-	must(t, err)
-	p, err := d.Alloc(1 << 16)
-	must(t, err)
-	t.Cleanup(func() { must(t, h.Close(), d.Free(p), s.Destroy(), d.Close()) })
+	lib := must.Get(mathlib.Load())(t)
+	d := must.Get(driver.Open(0))(t)
+	s := must.Get(d.NewStream())(t)
+	h := must.Get(lib.New(s, mathlib.Native))(t)
+	p := must.Get(d.Alloc(1 << 16))(t)
+	t.Cleanup(func() { must.Do(t, h.Close(), d.Free(p), s.Destroy(), d.Close()) })
 	return d, h, p
 }
 
@@ -62,7 +58,7 @@ func TestOutOfMemory(t *testing.T) {
 	if err := potrf(h, p); !driver.IsOutOfMemory(err) || !strings.Contains(err.Error(), "cuMemAlloc") {
 		t.Errorf("error %v", err)
 	}
-	must(t, gemm(h, p), potrf(h, p))
+	must.Do(t, gemm(h, p), potrf(h, p))
 }
 
 func TestStatuses(t *testing.T) {
@@ -118,7 +114,7 @@ func TestStickyErrors(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			must(t, h.Close(), d.Free(p))
+			must.Do(t, h.Close(), d.Free(p))
 			if n := emulator.Calls("*") - before; n != 0 {
 				t.Errorf("%d calls on a dead device", n)
 			}
@@ -130,16 +126,13 @@ func TestStickyErrors(t *testing.T) {
 func TestNewFails(t *testing.T) {
 	emulator.Check(t)
 	d, h, _ := session(t)
-	must(t, h.Close())
-	lib, err := mathlib.Load()
-	must(t, err)
-	s, err := d.NewStream()
-	must(t, err)
+	must.Do(t, h.Close())
+	lib := must.Get(mathlib.Load())(t)
+	s := must.Get(d.NewStream())(t)
 	emulator.Reset()
-	h, err = lib.New(s, mathlib.Native)
-	must(t, err)
+	h = must.Get(lib.New(s, mathlib.Native))(t)
 	calls := emulator.Calls("*")
-	must(t, h.Close())
+	must.Do(t, h.Close())
 	if calls != 9 { // two of them set and read the math mode
 		t.Errorf("%d calls", calls)
 	}
@@ -151,7 +144,7 @@ func TestNewFails(t *testing.T) {
 		}
 		emulator.Reset()
 	}
-	must(t, s.Destroy())
+	must.Do(t, s.Destroy())
 }
 
 func TestToolkits(t *testing.T) {
@@ -215,24 +208,21 @@ func TestToolkits(t *testing.T) {
 			if err != nil || kit.Place != lib.Toolkit.Place {
 				t.Errorf("%+v, %v", kit, err)
 			}
-			d, err := driver.Open(0)
-			must(t, err)
-			s, err := d.NewStream()
-			must(t, err)
-			h, err := lib.New(s, mathlib.Native)
-			must(t, err)
+			d := must.Get(driver.Open(0))(t)
+			s := must.Get(d.NewStream())(t)
+			h := must.Get(lib.New(s, mathlib.Native))(t)
 			p, err := d.Alloc(8)
-			must(t, err, driver.CopyToDevice(s, p, []float64{9}))
+			must.Do(t, err, driver.CopyToDevice(s, p, []float64{9}))
 			one := driver.Matrix{A: p, LD: 1}
 			root := make([]float64, 1)
 			if minor, err := h.Potrf(1, one); minor != 0 || err != nil {
 				t.Errorf("%v, %v", minor, err)
 			}
-			must(t, driver.CopyToHost(s, root, p))
+			must.Do(t, driver.CopyToHost(s, root, p))
 			if root[0] != 3 {
 				t.Errorf("the factor of 9 is %v", root[0])
 			}
-			must(t, h.Close(), d.Free(p), s.Destroy(), d.Close())
+			must.Do(t, h.Close(), d.Free(p), s.Destroy(), d.Close())
 		})
 	}
 }
@@ -242,6 +232,6 @@ func venv(t *testing.T, wheels string) string {
 	t.Helper()
 	dir := t.TempDir()
 	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
-	must(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
+	must.Do(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
 	return dir
 }

@@ -13,6 +13,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 256 << 20})) }
@@ -30,27 +31,14 @@ type bench struct {
 	r *rand.Rand
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func setup(t *testing.T) *bench {
 	t.Helper()
 	emulator.Check(t)
-	lib, err := mathlib.Load()
-	must(t, err)
-	d, err := driver.Open(0)
-	must(t, err)
-	s, err := d.NewStream()
-	must(t, err)
-	h, err := lib.New(s, mathlib.Native)
-	must(t, err)
-	t.Cleanup(func() { must(t, h.Close(), h.Close(), s.Destroy(), d.Close()) })
+	lib := must.Get(mathlib.Load())(t)
+	d := must.Get(driver.Open(0))(t)
+	s := must.Get(d.NewStream())(t)
+	h := must.Get(lib.New(s, mathlib.Native))(t)
+	t.Cleanup(func() { must.Do(t, h.Close(), h.Close(), s.Destroy(), d.Close()) })
 	return &bench{t, d, s, h, rand.New(rand.NewPCG(1, 2))}
 }
 
@@ -75,8 +63,8 @@ func (b *bench) matrix(rows, cols int64, value func(i, j int64) float64) *matrix
 		}
 	}
 	p, err := b.d.Alloc(int64(len(m.host)) * 8)
-	must(b.t, err, driver.CopyToDevice(b.s, p, m.host))
-	b.t.Cleanup(func() { must(b.t, b.d.Free(p)) })
+	must.Do(b.t, err, driver.CopyToDevice(b.s, p, m.host))
+	b.t.Cleanup(func() { must.Do(b.t, b.d.Free(p)) })
 	m.A = p
 	return m
 }
@@ -150,7 +138,7 @@ func (m *matrix) triangular(in part) *mat.Dense {
 func (m *matrix) expect(what string, want mat.Matrix, in part) {
 	m.b.t.Helper()
 	got := make([]float64, len(m.host))
-	must(m.b.t, driver.CopyToHost(m.b.s, got, m.A))
+	must.Do(m.b.t, driver.CopyToHost(m.b.s, got, m.A))
 	for j := range m.cols {
 		for i := range m.LD {
 			g, w := got[i+j*m.LD], m.host[i+j*m.LD]
@@ -210,7 +198,7 @@ func TestGemm(t *testing.T) {
 				x, y, c := shape(ta, m, k), shape(tb, k, n), b.random(m, n)
 				for _, beta := range []float64{1, 0, -0.5} {
 					want := linear(2, op(ta, x.full()), op(tb, y.full()), beta, c.full())
-					must(t, b.h.Gemm(ta, tb, m, n, k, 2, x.Matrix, y.Matrix, beta, c.Matrix))
+					must.Do(t, b.h.Gemm(ta, tb, m, n, k, 2, x.Matrix, y.Matrix, beta, c.Matrix))
 					c.expect(fmt.Sprintf("gemm %v %d%d beta %v", size, ta, tb, beta), want, all)
 				}
 			}
@@ -223,7 +211,7 @@ func TestSymm(t *testing.T) {
 	for _, n := range sizes {
 		a, x := b.spd(n, upper), b.random(n, 5)
 		y := b.matrix(n, 5, func(i, j int64) float64 { return math.NaN() })
-		must(t, b.h.Symm(n, 5, a.Matrix, x.Matrix, y.Matrix))
+		must.Do(t, b.h.Symm(n, 5, a.Matrix, x.Matrix, y.Matrix))
 		y.expect(fmt.Sprintf("symm %d", n), linear(1, a.symmetric(upper), x.full(), 0, nil), all)
 	}
 }
@@ -253,7 +241,7 @@ func TestGemmBatched(t *testing.T) {
 				part := block(want, 22, m, n)
 				part.Copy(linear(2, op(ta, shape(ta, x.full(), 20, m, k)), op(tb, shape(tb, y.full(), 21, k, n)), -1, mat.DenseCopyOf(part)))
 			}
-			must(t, b.h.GemmBatched(ta, tb, m, n, k, 2, along(x, 20), along(y, 21), -1, along(c, 22), count))
+			must.Do(t, b.h.GemmBatched(ta, tb, m, n, k, 2, along(x, 20), along(y, 21), -1, along(c, 22), count))
 			c.expect(fmt.Sprintf("batched gemm %d%d", ta, tb), want, all)
 		}
 	}
@@ -271,9 +259,9 @@ func TestTrsm(t *testing.T) {
 				}
 				y := b.random(rows, cols)
 				before := y.full()
-				must(t, b.h.Trsm(side, trans, rows, cols, l.Matrix, y.Matrix))
+				must.Do(t, b.h.Trsm(side, trans, rows, cols, l.Matrix, y.Matrix))
 				got := make([]float64, len(y.host))
-				must(t, driver.CopyToHost(b.s, got, y.A))
+				must.Do(t, driver.CopyToHost(b.s, got, y.A))
 				copy(y.host, got)
 				left, right := op(trans, l.triangular(lower)), mat.Matrix(y.full())
 				if side == mathlib.Right {
@@ -331,8 +319,7 @@ func TestInfo(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	emulator.Need(t)
-	lib, err := mathlib.Load()
-	must(t, err)
+	lib := must.Get(mathlib.Load())(t)
 	if lib.Toolkit.Major != 12 || len(lib.Toolkit.Files) != 5 || lib.BLAS != "12.0.0" || lib.Solver != "11.0.0" ||
 		!strings.Contains(lib.Toolkit.Place, "GPFIT_CUDA_LIB=") {
 		t.Errorf("%+v", lib)

@@ -7,6 +7,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/must"
 )
 
 // TestRequestedEmulation checks that gpfit reads the variables as cuBLAS does.
@@ -33,24 +34,20 @@ func TestMathMode(t *testing.T) {
 			if emulator.Rerun(t, emulator.Config{Toolkit: toolkit, DriverVersion: 13000}) {
 				return
 			}
-			lib, err := mathlib.Load()
-			must(t, err)
-			d, err := driver.Open(0)
-			must(t, err)
+			lib := must.Get(mathlib.Load())(t)
+			d := must.Get(driver.Open(0))(t)
 			defer d.Close()
-			s, err := d.NewStream()
-			must(t, err)
+			s := must.Get(d.NewStream())(t)
 			defer s.Destroy()
 			for _, want := range []mathlib.Emulation{mathlib.Native, mathlib.WhereFaster, mathlib.WherePossible} {
-				h, err := lib.New(s, want)
-				must(t, err)
+				h := must.Get(lib.New(s, want))(t)
 				if !can {
 					want = mathlib.Native
 				}
 				if h.Emulation() != want {
 					t.Errorf("%v, want %v", h.Emulation(), want)
 				}
-				must(t, h.Close())
+				must.Do(t, h.Close())
 			}
 			if calls := emulator.Calls("cublasSetMathMode"); calls != 3 || emulator.Calls("cublasGetMathMode") != 3 {
 				t.Errorf("%d math modes set, %d read", calls, emulator.Calls("cublasGetMathMode"))

@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // openTerminal returns both ends of a pseudo-terminal with a number of columns.
@@ -24,9 +25,7 @@ func openTerminal(t *testing.T, columns uint16) (screen, program *os.File) {
 		t.Skipf("SKIPPED: no pseudo-terminals here: %v", err)
 	}
 	t.Cleanup(func() { screen.Close() })
-	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
 	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +35,7 @@ func openTerminal(t *testing.T, columns uint16) (screen, program *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { program.Close() })
-	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: columns}))
 	return screen, program
 }
 

@@ -1,0 +1,29 @@
+// Package must ends a test at an error that the test does not expect.
+package must
+
+// Test is a test, or part of one: *testing.T, *testing.B, *testing.F or *rapid.T.
+type Test interface{ Fatal(args ...any) }
+
+// Do ends the test at the first error that is not nil.
+func Do(t Test, errs ...error) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Get returns the result of a call without its error: must.Get(os.ReadFile(path))(t) is
+// the text of a file. It ends the test if there is an error.
+func Get[T any](v T, err error) func(Test) T {
+	return func(t Test) T {
+		if h, ok := t.(interface{ Helper() }); ok {
+			h.Helper()
+		}
+		Do(t, err)
+		return v
+	}
+}
