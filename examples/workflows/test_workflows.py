@@ -1,4 +1,4 @@
-"""Tests the workflows of this folder, and exports for MLflow with MLflow.
+"""Tests the workflows of this folder.
 
 Run with pytest; the program gpfit is the one on PATH.
 """
@@ -138,61 +138,3 @@ def test_the_script_of_the_nextflow_process(folder):
     done = subprocess.run(["bash", "-ue", ".command.sh"], cwd=task, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert states(task / "study.results.csv") == ["done", "done"]
-
-
-def test_mlflow_reads_exports(folder, monkeypatch):
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow = pytest.importorskip("mlflow")
-    Path("study.yaml").write_text("name: kernels for CO₂\n" + FAILING)
-    shell("gpfit", "batch", "study.yaml", "--quiet", code=3)
-    shell("gpfit", "fit", "co2.csv", "--quiet", "--out", "one.gpfit")
-    for what in ("study.run", "one.gpfit", "study.run"):
-        shell("gpfit", "export", what, "--format", "mlflow", "--out", "mlruns")
-    mlflow.set_tracking_uri((folder / "mlruns").as_uri())
-    client = mlflow.MlflowClient()
-    assert sorted(e.name for e in client.search_experiments()) == ["Default", "gpfit", "kernels for CO₂"]
-    runs = runs_of(client, "kernels for CO₂")
-    assert sorted(r.info.status for r in runs) == ["FAILED", "FINISHED", "FINISHED"]
-    by_kernel = {r.data.params["kernel"]: r for r in runs}
-    best = client.search_runs([runs[0].info.experiment_id], "metrics.nlml < 0", order_by=["metrics.nlml"])[0]
-    with open("study.csv", "wb") as file:
-        file.write(subprocess.run(["gpfit", "show", "study.run", "--format", "csv"], capture_output=True, check=True).stdout)
-    with open("study.csv", newline="") as file:
-        rows = {row["expression"]: row for row in csv.DictReader(file)}
-    for expression in ("rbf(ard)", "matern52(ard)"):
-        assert by_kernel[expression].data.metrics["nlml"] == float(rows[expression]["nlml"])
-    assert best.data.metrics["nlml"] == min(float(row["nlml"]) for row in rows.values() if row["nlml"])
-    assert "not positive definite" in by_kernel["rbf"].data.tags["gpfit.error"]
-    model = next(a.path for a in client.list_artifacts(best.info.run_id) if a.path.endswith(".gpfit"))
-    copy = mlflow.artifacts.download_artifacts(run_id=best.info.run_id, artifact_path=model, dst_path=str(folder / "copy"))
-    shell("gpfit", "export", copy)
-    # MLflow writes to these runs, and a later export keeps its tags.
-    client.set_tag(best.info.run_id, "reviewed", "yes")
-    shell("gpfit", "export", "study.run", "--format", "mlflow", "--out", "mlruns")
-    assert client.get_run(best.info.run_id).data.tags["reviewed"] == "yes"
-    assert len(runs_of(client, "kernels for CO₂")) == 3
-
-
-def test_mlflow_reads_the_history_of_a_checkpoint(folder, monkeypatch):
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow = pytest.importorskip("mlflow")
-    process = subprocess.Popen(["gpfit", "fit", "co2.csv", "--restarts=100", "--coarse=off", "--quiet", "--checkpoint", "fit.ckpt"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not Path("fit.ckpt").exists() or Path("fit.ckpt").stat().st_size < 2000:
-        assert time.monotonic() < deadline and process.poll() is None, "no checkpoint"
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
-    shell("gpfit", "export", "fit.ckpt", "--format", "mlflow", "--out", "mlruns", "--experiment", "unfinished")
-    mlflow.set_tracking_uri((folder / "mlruns").as_uri())
-    client = mlflow.MlflowClient()
-    (run,) = runs_of(client, "unfinished")
-    assert run.info.status == "KILLED"
-    name = next(n for n in run.data.metrics if n.startswith("objective/"))
-    history = client.get_metric_history(run.info.run_id, name)
-    assert [m.step for m in history] == list(range(len(history)))
-    assert min(m.value for m in history) < history[0].value
-
-
-def runs_of(client, experiment):
-    return client.search_runs([client.get_experiment_by_name(experiment).experiment_id])

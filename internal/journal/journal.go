@@ -141,30 +141,6 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	return j, nil
 }
 
-// Read returns the values that a journal of any job has recorded, in order, by the names of
-// their sequences. It leaves out evaluations that failed and those whose gradient alone was
-// needed. The error is an [*Error].
-func Read(path string) (map[string][]float64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, systemError(path, err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	j := &Journal{path: path, past: map[string][]record{}}
-	if _, err := j.read(string(text), first+"\n"); err != nil {
-		return nil, err
-	}
-	values := map[string][]float64{}
-	for name, records := range j.past {
-		for _, r := range records {
-			if r.kind == valueRecord && len(r.numbers) == numbersOfValue {
-				values[name] = append(values[name], r.numbers[0])
-			}
-		}
-	}
-	return values, nil
-}
-
 // read stores the records of text, whose first line should be want, and returns the
 // number of valid bytes. The rest is a line that was incomplete when the process
 // ended.

@@ -13,7 +13,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/mlflow"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -60,7 +59,7 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*mlflow.Error](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
+	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
 		return Usage
 	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
