@@ -13,8 +13,8 @@ import (
 	"gpfit/hyperopt"
 )
 
-// memoryRows is the number of rows of TestMemory: one matrix of 128 MB.
-const memoryRows = 4000
+// memoryRows is the number of rows of TestMemory: one matrix of 72 MB.
+const memoryRows = 3000
 
 // TestMemory checks that a fit and later predictions together take one n×n matrix. It
 // measures a second process of this test.
@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 		return
 	}
 	if testing.Short() {
-		t.Skip("factors matrices of 4,000 rows")
+		t.Skip("factors matrices of 3,000 rows")
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestMemory$", "-test.v")
 	cmd.Env = append(os.Environ(), variable+"=1")

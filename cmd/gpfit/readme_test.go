@@ -30,9 +30,9 @@ var otherCommands = map[string]string{
 	"printf":  "here", "head": "here", "cat": "here", "mkdir": "here",
 }
 
-// TestDocumentedCommands runs every gpfit command in the shell blocks of README.md and of
-// the pages of docs, examples and python, page by page and unchanged. A page of errors has a
-// test of its own.
+// TestDocumentedCommands runs the gpfit commands in the shell blocks of README.md and of the
+// first hour, with GPFIT_LONG those of all pages of docs, examples and python, page by page
+// and unchanged. A page of errors has a test of its own.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
@@ -50,15 +50,16 @@ func TestDocumentedCommands(t *testing.T) {
 		lines := documentedCommands(t, page, string(text))
 		commands += len(lines)
 		fmt.Fprintln(&all, lines)
-		if len(lines) == 0 {
+		name := strings.TrimPrefix(filepath.ToSlash(page), "../../")
+		if len(lines) == 0 || name != "README.md" && name != "docs/first-hour.md" && os.Getenv("GPFIT_LONG") == "" {
 			continue
 		}
-		t.Run(strings.TrimPrefix(filepath.ToSlash(page), "../../"), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			slots <- true
 			defer func() { <-slots }()
 			outputs := runInExamples(t, lines)
-			if page == filepath.FromSlash("../../README.md") {
+			if name == "README.md" {
 				checkREADMEOutput(t, string(text), outputs[0])
 			}
 			if filepath.Base(filepath.Dir(page)) == "gallery" {

@@ -69,7 +69,11 @@ func runScript(t *testing.T, env []string, args ...string) (code int, text, reco
 	return cmd.ProcessState.ExitCode(), string(printed), records
 }
 
+// TestScript runs all steps; TestScriptGoesOn runs some of them in a tenth of the time.
 func TestScript(t *testing.T) {
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("SKIPPED: takes ten seconds; GPFIT_LONG=1 runs it")
+	}
 	t.Parallel()
 	code, text, records := runScript(t, nil, "--skip", "fit,gpytorch")
 	if code != 0 {
@@ -108,8 +112,8 @@ func TestScriptGoesOn(t *testing.T) {
 // TestScriptHang checks that a program that ignores signals is killed and the next
 // step runs.
 func TestScriptHang(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten seconds")
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("SKIPPED: takes ten seconds; GPFIT_LONG=1 runs it")
 	}
 	t.Parallel()
 	code, text, records := runScript(t, []string{"FAKE_SUITE=hang"}, "--only", "conformance,dgemm", "--limit", "3")
