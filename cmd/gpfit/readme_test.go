@@ -23,8 +23,8 @@ import (
 var otherCommands = map[string]string{
 	"git":     "by nobody: the address of the repository depends on its host",
 	"cd":      "by nobody: every page runs in a folder of its own",
-	"go":      "in .ci/run and .ci/module",
-	"make":    "in .ci/run, .ci/python and .ci/site",
+	"go":      "in .ci/steps and .ci/module",
+	"make":    "in .ci/full, .ci/python and .ci/site",
 	"pip":     "in .ci/python",
 	"python3": "in gp, TestReadModel and TestSklearn",
 	"printf":  "here", "head": "here", "cat": "here", "mkdir": "here",

@@ -186,7 +186,7 @@ func check(name string, l *Budget, numbers []number, values []int) []string {
 	return wrong
 }
 
-// Raised returns the lines of b with a number above that of old and no new reason.
+// Raised returns the lines of b with a higher number than in old and no new reason.
 func (b *Budgets) Raised(old *Budgets) []string {
 	var wrong []string
 	for i, lines := range [][]Budget{b.Sums, b.Packages} {

@@ -177,7 +177,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRaised checks that a number above that of the old file needs a new reason.
+// TestRaised checks that a higher number than in the old file needs a new reason.
 func TestRaised(t *testing.T) {
 	old := "error types | 3 |\na | 1000 | 20 | 5 | 25 | 0 | it reads files\n"
 	for _, c := range []struct{ now, want string }{
