@@ -168,9 +168,9 @@ func TestCancelledScores(t *testing.T) {
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err := assemble(cancelledContext(), j, w, result, nil, nil)
-	if !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
-		t.Fatalf("%v, %+v", err, out)
+	out, err, failure := assemble(cancelledContext(), j, w, result, nil, nil)
+	if failure != nil || !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
+		t.Fatalf("%v, %v, %+v", err, failure, out)
 	}
 }
 

@@ -128,7 +128,7 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 	return e, j.ExplainStart(err)
 }
 
-// fit tunes and assembles the outcome.
+// tune tunes and assembles the outcome. Its errors have the best parameters found.
 func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
 	result, err := hyperopt.Tune(ctx, w, j.Settings(w.Backends[0]), log)
 	var cancelled error
@@ -138,62 +138,80 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	case problem.IsCancelled(err) && (result == nil || result.X == nil):
 		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write"}
 	case problem.IsCancelled(err):
-		cancelled = &problem.CancelledError{Msg: "interrupted: this is the best point so far"}
+		err, cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		return nil, j.WithBest(j.ExplainFit(err), result)
+		err = j.ExplainFit(err)
 	}
-	return assemble(ctx, j, w, result, cancelled, log)
+	var out *Outcome
+	if err == nil {
+		out, cancelled, err = assemble(ctx, j, w, result, cancelled, log)
+	}
+	switch {
+	case err == nil:
+		return out, cancelled
+	case cancelled != nil:
+		err = errors.Join(cancelled, err)
+	}
+	return nil, j.WithBest(err, result)
 }
 
 // assemble evaluates what the report says of the result beyond tuning. cancelled is the
-// error of a run that ended early, or nil; log, which may be nil, records evaluations.
-func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error) {
+// error of a run that ended early, or nil, before and after; log, which may be nil, records
+// evaluations.
+func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error, error) {
 	// The workspace may hold another point, so evaluate the best one. This runs to
 	// its end even after a cancellation, so that a model can be written.
 	final := context.WithoutCancel(ctx)
 	s, err := w.First(final)
 	if err != nil {
-		return nil, j.WithBest(errors.Join(cancelled, err), result)
+		return nil, cancelled, err
+	}
+	// step runs an optional step, unless the run was cancelled before it.
+	step := func(wanted bool, what string, do func() error) error {
+		if !wanted || cancelled != nil {
+			return nil
+		}
+		err := do()
+		if problem.IsCancelled(err) {
+			cancelled = &problem.CancelledError{Msg: "interrupted before the " + what}
+			return nil
+		}
+		return err
 	}
 	ev := descent.NewOracle(s, nil)
 	var stdErrors *summary.StdErrors
 	var scores []optimumScores
-	if j.Options.StdErrors && cancelled == nil {
-		if stdErrors, err = newStdErrors(ctx, j, ev, result); problem.IsCancelled(err) {
-			cancelled = &problem.CancelledError{Msg: "interrupted before the standard errors were complete"}
-		} else if err != nil {
-			return nil, j.WithBest(err, result)
-		}
+	err = step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
+		stdErrors, err = newStdErrors(ctx, j, ev, result)
+		return err
+	})
+	if err == nil {
+		err = step(true, "scores of the other optima were complete", func() (err error) {
+			scores, err = scoreOptima(ctx, s, ev, result.Optima)
+			return err
+		})
 	}
-	if cancelled == nil {
-		if scores, err = scoreOptima(ctx, s, ev, result.Optima); problem.IsCancelled(err) {
-			cancelled = &problem.CancelledError{Msg: "interrupted before the scores of the other optima were complete"}
-		} else if err != nil {
-			return nil, j.WithBest(err, result)
-		}
+	if err != nil {
+		return nil, cancelled, err
 	}
 	s.Workspace.OnProgress(nil)
 	out, err := conclude(final, j, w, s, ev, result, scores)
 	if err != nil {
-		return nil, j.WithBest(errors.Join(cancelled, err), result)
+		return nil, cancelled, err
 	}
 	addStdErrors(&out.Report, stdErrors, result.Status)
 	if j.Options.Posterior != "" && cancelled == nil {
-		err := drawPosterior(ctx, j, w.Backends[0], s, out, result.X, log)
-		if problem.IsCancelled(err) {
-			cancelled = &problem.CancelledError{Msg: "interrupted before the posterior was drawn"}
-		} else if err != nil {
-			return nil, j.WithBest(err, result)
-		}
-		// The workspace shall hold the factor of the result again.
-		if _, err := s.Value(final, result.X); err != nil {
-			return nil, j.WithBest(errors.Join(cancelled, err), result)
+		err = step(true, "posterior was drawn", func() error {
+			return drawPosterior(ctx, j, w.Backends[0], s, out, result.X, log)
+		})
+		if err == nil { // the workspace shall hold the factor of the result again
+			_, err = s.Value(final, result.X)
 		}
 	}
-	if err := out.Report.CheckFinite(); err != nil {
-		return nil, j.WithBest(errors.Join(cancelled, err), result)
+	if err == nil {
+		err = out.Report.CheckFinite()
 	}
-	return out, cancelled
+	return out, cancelled, err
 }
 
 // conclude evaluates the result once more on s and reports it, with the model and the
