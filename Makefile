@@ -89,15 +89,17 @@ changelog:
 
 sbom:
 	CGO_ENABLED=0 $(GO) build -trimpath -o gpfit ./cmd/gpfit
-	$(GO) run ./internal/supply/report sbom gpfit > gpfit.cdx.json
+	.ci/bill gpfit v$$(.ci/release-version) gpfit.cdx.json
 
+# TARGETS is a list with commas.
 TARGETS ?=
+comma := ,
 .PHONY: release release-check image
 release:
-	$(GO) run ./internal/release build -targets "$(TARGETS)"
+	.ci/make-release $(subst $(comma), ,$(TARGETS))
 
 release-check:
-	$(GO) run ./internal/release check
+	.ci/check-release
 
 image:
 	GPFIT_IMAGE_REQUIRED=1 .ci/image cpu
@@ -125,7 +127,9 @@ reliability-soak:
 	$(GO) test -count=1 -race ./fit -run 'TestManyFits|TestSoak' -short
 
 reliability-supply:
-	$(GO) test -count=1 ./internal/supply
+	.ci/licences
+	$(MAKE) --no-print-directory sbom
+	GPFIT_BILL=$(CURDIR)/gpfit.cdx.json $(GO) test -count=1 ./internal/supply
 	$(GO) test -count=1 ./cmd/gpfit -run 'TestOffline|TestUmask|TestNamesInPages|TestReleased|TestReleases' -v
 	.ci/reproducible
 

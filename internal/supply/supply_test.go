@@ -2,130 +2,34 @@ package supply
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-const root = "../.."
-
-var all = sync.OnceValues(func() ([]Dependency, error) { return Modules(root) })
-
-func modules(t *testing.T) []Dependency {
-	t.Helper()
-	m, err := all()
-	if err != nil {
-		t.Fatal(err)
+// TestBill checks the bill of materials in the file GPFIT_BILL against the schema of CycloneDX
+// 1.5, and that the schema refuses wrong bills.
+func TestBill(t *testing.T) {
+	file := os.Getenv("GPFIT_BILL")
+	if file == "" {
+		t.Skip("GPFIT_BILL names no bill of materials; .ci/release and make reliability-supply set it")
 	}
-	return m
-}
-
-// TestLicences checks that our programs may include every module's licence and that
-// THIRD_PARTY_LICENSES lists them all.
-func TestLicences(t *testing.T) {
-	if err := Check(modules(t)); err != nil {
-		t.Error(err)
-	}
-	kept, err := os.ReadFile(filepath.Join(root, "THIRD_PARTY_LICENSES"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var now bytes.Buffer
-	if err := WriteLicences(&now, modules(t)); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(kept, now.Bytes()) {
-		t.Error("THIRD_PARTY_LICENSES does not match the modules: go run ./internal/supply/report licences > THIRD_PARTY_LICENSES")
-	}
-}
-
-// TestCheck checks that Check rejects a missing licence and one with more conditions
-// than ours.
-func TestCheck(t *testing.T) {
-	for _, c := range []struct {
-		text, license string
-		testOnly, ok  bool
-	}{
-		{"", "", false, false},
-		{"All rights reserved.", "", false, false},
-		{"GNU GENERAL PUBLIC LICENSE\n Version 3", "GPL", false, false},
-		{"GNU AFFERO GENERAL PUBLIC\nLICENSE", "AGPL-3.0", true, false},
-		{"Mozilla Public License Version 2.0", "MPL-2.0", false, false},
-		{"Mozilla Public License Version 2.0", "MPL-2.0", true, true},
-		{"Permission is hereby granted, free of charge, to any\nperson obtaining a copy", "MIT", false, true},
-	} {
-		id := Identify(c.text)
-		if err := Check([]Dependency{{Path: "m", License: id, TestOnly: c.testOnly}}); id != c.license || (err == nil) != c.ok {
-			t.Errorf("%q: licence %q, %v", c.text, id, err)
-		}
-	}
-}
-
-// TestBOM checks that the bill of a program has the fields that CycloneDX 1.5
-// requires, lists every module of the program with version, sum and licence, and is
-// the same if written twice.
-func TestBOM(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	program := filepath.Join(t.TempDir(), "gpfit")
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/gpfit")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	var b, again bytes.Buffer
-	for _, w := range []*bytes.Buffer{&b, &again} {
-		if err := BOM(w, program, modules(t)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b.String() != again.String() {
-		t.Error("two bills of one program differ")
-	}
+	bill := []byte(read(t, file))
 	schema := cycloneDX(t)
-	if err := schema.Validate(parsed(t, b.Bytes())); err != nil {
+	if err := schema.Validate(parsed(t, bill)); err != nil {
 		t.Errorf("the bill does not match the schema of CycloneDX: %v", err)
 	}
 	for _, c := range wrongBills {
-		text := bytes.Replace(b.Bytes(), []byte(c.old), []byte(c.new), 1)
-		if bytes.Equal(text, b.Bytes()) {
+		text := bytes.Replace(bill, []byte(c.old), []byte(c.new), 1)
+		if bytes.Equal(text, bill) {
 			t.Errorf("%q is not in the bill", c.old)
 		}
 		if err := schema.Validate(parsed(t, text)); err == nil {
 			t.Errorf("the schema accepts %q in place of %q", c.new, c.old)
-		}
-	}
-	var got bom
-	d := json.NewDecoder(&b)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Format != "CycloneDX" || got.SpecVersion != "1.5" || got.Version != 1 || got.Metadata.Component.Name != "gpfit" || len(got.Metadata.Component.Hashes[0].Content) != 64 {
-		t.Errorf("head %+v", got.Metadata)
-	}
-	refs := map[string]bool{}
-	for _, c := range got.Components {
-		// "type" and "name" are required; a purl has a type, a name and a version.
-		if c.Type != "library" || c.Name == "" || c.Version == "" || len(c.Licenses) != 1 || len(c.Properties) != 1 || refs[c.Ref] || !purlForm.MatchString(c.PURL) {
-			t.Errorf("component %+v", c)
-		}
-		refs[c.Ref] = true
-	}
-	if len(refs) < 30 || len(got.Depends) != 1 || len(got.Depends[0].On) != len(refs) {
-		t.Errorf("%d components, dependencies %+v", len(refs), got.Depends)
-	}
-	for _, name := range []string{"gorgonia.org/gorgonia", "gonum.org/v1/gonum"} {
-		if !strings.Contains(again.String(), `"name": "`+name+`"`) {
-			t.Errorf("%s is not in the bill", name)
 		}
 	}
 }
@@ -173,4 +77,53 @@ func parsed(t *testing.T, text []byte) any {
 	return v
 }
 
-var purlForm = regexp.MustCompile(`^pkg:golang/[^@ ]+@v[^@ ]+$`)
+// TestReleaseVersion checks the versions of commits with and without tags.
+func TestReleaseVersion(t *testing.T) {
+	script, err := filepath.Abs("../../.ci/release-version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	call := func(name string, args ...string) (string, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		text, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(text)), err
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		text, err := call("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		if err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, text)
+		}
+		return text
+	}
+	git("init", "--quiet")
+	for _, c := range []struct{ source, tags, want string }{
+		{`const version = "0.2.0"`, "", "0.2.0-dev.COMMIT"},
+		{`const version = "0.2.0"`, "v0.2.0", "0.2.0"},
+		{`const version = "0.2.0"`, "v0.2.0-rc.1 other", "0.2.0-rc.1"},
+		{`const version = "0.2.0"`, "v0.3.0", "release: the tag is v0.3.0, but cmd/gpfit/cmd_version.go has the version 0.2.0: correct one of the two"},
+		{`const version = "0.2.0"`, "v0.2.01", "release: the tag is v0.2.01, but cmd/gpfit/cmd_version.go has the version 0.2.0: correct one of the two"},
+		{`const version = "0.2.0"`, "v0.2.0 v0.2.0-rc.1", "release: the commit has several tags: v0.2.0 v0.2.0-rc.1"},
+		{``, "", "release: cmd/gpfit/cmd_version.go has no version"},
+	} {
+		file := filepath.Join(dir, "cmd/gpfit/cmd_version.go")
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("package main\n\n"+c.source+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		git("add", ".")
+		git("commit", "--quiet", "--allow-empty", "--message", "a")
+		for _, tag := range strings.Fields(c.tags) {
+			git("tag", "--force", tag)
+		}
+		got, err := call(script)
+		want := strings.Replace(c.want, "COMMIT", git("rev-parse", "--short=12", "HEAD"), 1)
+		if got != want || (err != nil) != strings.HasPrefix(want, "release: ") {
+			t.Errorf("%s, tags %s: %q, %v; want %q", c.source, c.tags, got, err, want)
+		}
+	}
+}
