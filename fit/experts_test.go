@@ -161,7 +161,7 @@ func TestExpertsFile(t *testing.T) {
 		_, weights := p.Weights(t.Context())
 		_, joint := p.Joint(t.Context(), rows, 50, gp.JointOptions{})
 		_, _, update := p.Extend(t.Context(), backend, gp.Addition{X: rows[:d.D], Y: []float64{1}, N: 1})
-		_, relevance := m.Relevance(t.Context(), 1)
+		_, relevance := gp.Relevance(t.Context(), m, 1)
 		for what, err := range map[string]error{"gradient": gradient, "terms": terms, "weights": weights, "joint": joint, "update": update, "relevance": relevance, "factor": out.SaveModel(path, true)} {
 			if !errors.As(err, &unsupported) {
 				t.Errorf("%s: error %v", what, err)

@@ -18,7 +18,7 @@ func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior,
 	var scores []float64
 	var err error
 	if j.Experts == nil {
-		scores, err = p.Whole().Relevance(ctx, threads)
+		scores, err = gp.Relevance(ctx, p.Whole(), threads)
 	} else {
 		scores, err = p.Relevance(ctx)
 	}

@@ -19,5 +19,5 @@
 //     returns the weights of linear terms, and [Posterior.MeanGradient] the
 //     derivatives of the mean by the inputs;
 //   - [Posterior.LeaveOneOut] predicts every training row from the others;
-//   - [Model.ExportJSON] and [Model.ExportNPZ] write a model for other programs.
+//   - [ExportJSON] and [ExportNPZ] write a model for other programs.
 package gp

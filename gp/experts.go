@@ -61,12 +61,12 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 	if p.locals != nil {
 		return p.calibrated(p.calibrateLocals(ctx))
 	}
-	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: m.diagonal(), Alpha: m.Alpha}
+	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: noiseDiagonal(m), Alpha: m.Alpha}
 	inputs := m.Scaling.Inputs(m.X)
 	for t := range m.T() {
 		one := m.Target(t)
 		residual := one.Scaling.Targets(one.Y)
-		floats.Sub(residual, one.means(inputs, m.N()))
+		floats.Sub(residual, meanValues(one, inputs, m.N()))
 		in.Residual = slices.Concat(in.Residual, residual)
 	}
 	return p.calibrated(experts.Calibrate(ctx, p.ws, in))

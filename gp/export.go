@@ -135,8 +135,8 @@ type exportNoise struct {
 }
 
 // ExportJSON writes the model as one JSON object for other programs.
-func (m *Model) ExportJSON(w io.Writer) error {
-	e, err := m.export()
+func ExportJSON(m *Model, w io.Writer) error {
+	e, err := newExport(m)
 	if err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func (m *Model) ExportJSON(w io.Writer) error {
 
 // ExportNPZ writes the model as a NumPy archive of X, y and alpha, with the rest
 // in its entry model.json.
-func (m *Model) ExportNPZ(w io.Writer) error {
-	e, err := m.export()
+func ExportNPZ(m *Model, w io.Writer) error {
+	e, err := newExport(m)
 	if err != nil {
 		return err
 	}
@@ -165,11 +165,7 @@ func (m *Model) ExportNPZ(w io.Writer) error {
 	}
 	b := bufio.NewWriter(w)
 	z := zip.NewWriter(b)
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: "model.json", Method: zip.Store})
-	if err == nil {
-		_, err = entry.Write(text)
-	}
-	if err != nil {
+	if err := writeText(z, headerEntry, text); err != nil {
 		return err
 	}
 	n, d := m.N(), len(m.Columns)
@@ -188,21 +184,21 @@ func (m *Model) ExportNPZ(w io.Writer) error {
 	return b.Flush()
 }
 
-func (m *Model) export() (*export, error) {
+func newExport(m *Model) (*export, error) {
 	if err := m.validate(); err != nil {
 		return nil, fmt.Errorf("gp: model to export: %w", err)
 	}
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
-	tree, err := m.exportKernel()
+	tree, err := exportedKernel(m)
 	if err != nil {
 		return nil, err
 	}
 	e := &export{
 		Type: "gpfit export", SchemaVersion: 1, N: m.N(), D: len(m.Columns),
 		FeatureNames: m.FeatureNames, Encoding: m.Encoding, Columns: m.Columns, TargetName: m.TargetName,
-		KernelText: m.Kernel, Kernel: tree, Mean: m.exportMean(), Noise: m.exportNoise(),
+		KernelText: m.Kernel, Kernel: tree, Mean: exportedMean(m), Noise: exportedNoise(m),
 		Scaling: m.Scaling, NLML: m.NLML, Status: m.Status,
 	}
 	if m.Encoding != nil {
@@ -214,28 +210,28 @@ func (m *Model) export() (*export, error) {
 	}
 	if m.Locals != nil {
 		e.SchemaVersion = ExportVersion
-		e.Experts.Models, err = m.exportLocals()
+		e.Experts.Models, err = exportedLocals(m)
 	}
 	return e, err
 }
 
-// exportLocals exports the parameters of local experts that have their own.
-func (m *Model) exportLocals() ([]exportLocal, error) {
+// exportedLocals exports the parameters of local experts that have their own.
+func exportedLocals(m *Model) ([]exportLocal, error) {
 	var out []exportLocal
 	for k, rows := range m.ExpertRows() {
 		one := m.LocalModel(k, rows)
-		tree, err := one.exportKernel()
+		tree, err := exportedKernel(one)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, exportLocal{tree, one.exportMean(), one.exportNoise(), one.NLML})
+		out = append(out, exportLocal{tree, exportedMean(one), exportedNoise(one), one.NLML})
 	}
 	return out, nil
 }
 
-// exportKernel exports the covariance function with the parameters of the model.
-func (m *Model) exportKernel() (*node, error) {
-	expr, err := m.expr()
+// exportedKernel exports the covariance function with the parameters of the model.
+func exportedKernel(m *Model) (*node, error) {
+	expr, err := parsedKernel(m)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +247,7 @@ func (m *Model) exportKernel() (*node, error) {
 	return tree, err
 }
 
-func (m *Model) exportMean() exportMean {
+func exportedMean(m *Model) exportMean {
 	out := exportMean{LeastSquares: m.Mean.LeastSquares, Basis: []exportBasis{}}
 	for j, f := range m.Mean.Basis {
 		b := exportBasis{Type: strings.TrimPrefix(f.Group, "mean_"), Coefficient: m.Mean.Coefficients[j], Column: &f.Column}
@@ -268,7 +264,7 @@ func (m *Model) exportMean() exportMean {
 	return out
 }
 
-func (m *Model) exportNoise() exportNoise {
+func exportedNoise(m *Model) exportNoise {
 	out := exportNoise{Variance: m.NoiseVariance, Jitter: m.Jitter, GroupColumn: m.Noise.GroupColumn, KnownColumn: m.Noise.Column}
 	for i, label := range m.Noise.Labels {
 		if out.Groups == nil {
@@ -311,7 +307,9 @@ func (x *exporter) node(e kernel.Expr, prefix string) (*node, error) {
 	}
 	x.place(out, prefix)
 	if l, ok := e.(*kernel.Leaf); ok && !slices.Contains(plainFamilies, l.Family.Name) {
-		return out, x.compiled(l, out)
+		var err error
+		out.Features, out.Operations, err = compiled(l, x.labels, out.Parameters)
+		return out, err
 	}
 	return out, nil
 }

@@ -69,7 +69,7 @@ func weigh(t testing.TB, m *Model) {
 	p := condition(t, m)
 	scaled := m.Scaling.Inputs(m.X)
 	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range m.means(scaled, m.N()) {
+	for i, v := range meanValues(m, scaled, m.N()) {
 		m.Alpha[i] -= v
 	}
 	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
@@ -107,13 +107,13 @@ func newExchange(t *testing.T, m *Model, what, format string, rows []float64) ex
 	t.Helper()
 	dir := t.TempDir()
 	e := exchange{what: what + ", " + format, model: filepath.Join(dir, "model."+format), points: filepath.Join(dir, "new.csv"), want: predict(t, m, rows)}
-	write := m.ExportJSON
+	export := ExportJSON
 	if format == "npz" {
-		write = m.ExportNPZ
+		export = ExportNPZ
 	}
 	file, err := os.Create(e.model)
 	if err == nil {
-		err = errors.Join(write(file), file.Close())
+		err = errors.Join(export(m, file), file.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestReadGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.ExportJSON(file), file.Close()); err != nil {
+	if err := errors.Join(ExportJSON(m, file), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "needs the column 'lab'") {
@@ -361,7 +361,7 @@ func TestExportSchema(t *testing.T) {
 	}
 	for text, m := range models {
 		var out bytes.Buffer
-		if err := m.ExportJSON(&out); err != nil {
+		if err := ExportJSON(m, &out); err != nil {
 			t.Fatal(err)
 		}
 		whole := out.String()
@@ -391,7 +391,7 @@ func TestExportSchema(t *testing.T) {
 func TestExportInvalid(t *testing.T) {
 	m := newModel(t, 5)
 	m.Theta = m.Theta[1:]
-	if m.ExportJSON(io.Discard) == nil || m.ExportNPZ(io.Discard) == nil {
+	if ExportJSON(m, io.Discard) == nil || ExportNPZ(m, io.Discard) == nil {
 		t.Error("a model without one of its parameters was exported")
 	}
 }

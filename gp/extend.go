@@ -12,7 +12,6 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/score"
-	"gpfit/mean"
 )
 
 // Addition holds N rows to add to the training rows of a model.
@@ -63,7 +62,7 @@ func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Po
 	if m.factorPath != "" {
 		read = func(to device.FactorStore) error { return readFactor(m.factorPath, m.N(), to) }
 	}
-	return m.extend(ctx, b, add, read)
+	return extend(ctx, m, b, add, read)
 }
 
 // Extend is [Model.Extend] with the factor of the posterior's workspace, which stays as
@@ -71,23 +70,23 @@ func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Po
 func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
 	from, ok := p.ws.(device.FactorStore)
 	if !ok {
-		return p.whole.extend(ctx, b, add, nil)
+		return extend(ctx, p.whole, b, add, nil)
 	}
-	return p.whole.extend(ctx, b, add, func(to device.FactorStore) error { return copyFactor(p.ws.N(), from, to) })
+	return extend(ctx, p.whole, b, add, func(to device.FactorStore) error { return copyFactor(p.ws.N(), from, to) })
 }
 
 // HasFactor reports whether the file of the model has the Cholesky factor.
 func (m *Model) HasFactor() bool { return m.factorPath != "" }
 
-func (m *Model) extend(ctx context.Context, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
+func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read func(device.FactorStore) error) (*Posterior, *Extension, error) {
 	if m.Experts != nil {
 		return nil, nil, &device.UnsupportedError{Method: "local experts", What: "an update: fit the rows together"}
 	}
-	grown, err := m.with(add)
+	grown, err := withRows(m, add)
 	if err != nil {
 		return nil, nil, err
 	}
-	expected, err := m.expected(ctx, b, add)
+	expected, err := innovations(ctx, m, b, add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +94,7 @@ func (m *Model) extend(ctx context.Context, b device.Backend, add Addition, read
 	if err != nil {
 		return nil, nil, err
 	}
-	ws, err := b.NewWorkspace(ctx, grown.points())
+	ws, err := b.NewWorkspace(ctx, trainingPoints(grown))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,8 +117,8 @@ func (m *Model) extend(ctx context.Context, b device.Backend, add Addition, read
 	return p, e, nil
 }
 
-// with returns the model with more rows, whose weights are still to be found.
-func (m *Model) with(add Addition) (*Model, error) {
+// withRows returns the model with more rows, whose weights are still to be found.
+func withRows(m *Model, add Addition) (*Model, error) {
 	all, t := len(m.FeatureNames), m.T()
 	if add.N < 1 || len(add.X) != add.N*all || len(add.Y) != add.N*t {
 		return nil, &ShapeError{Numbers: len(add.X), Rows: add.N, Features: all}
@@ -130,7 +129,7 @@ func (m *Model) with(add Addition) (*Model, error) {
 	if m.Noise.Column != "" && add.Noise.Known == nil {
 		return nil, &NoiseError{-1, fmt.Sprintf("the model was fitted with the known noise variances of the column %q, but the new rows have none", m.Noise.Column)}
 	}
-	noise, err := m.noises(add.N, add.Noise)
+	noise, err := noisesOf(m, add.N, add.Noise)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +150,13 @@ func (m *Model) with(add Addition) (*Model, error) {
 	if m.TrainNoise != nil {
 		grown.TrainNoise = append(slices.Clone(m.TrainNoise), noise...)
 	}
-	grown.Rows = m.rowsWith(add.N)
+	grown.Rows = rowsWith(m, add.N)
 	return &grown, nil
 }
 
 // rowsWith returns the numbers of the rows of a model with count more. They continue
 // those of the table, as if the new rows followed it.
-func (m *Model) rowsWith(count int) []float64 {
+func rowsWith(m *Model, count int) []float64 {
 	if m.Rows == nil {
 		return nil
 	}
@@ -174,9 +173,9 @@ func (m *Model) rowsWith(count int) []float64 {
 	return rows
 }
 
-// expected returns what the targets of new rows differ from their predicted means, in
+// innovations returns what the targets of new rows differ from their predicted means, in
 // scaled units, N×T.
-func (m *Model) expected(ctx context.Context, b device.Backend, add Addition) ([]float64, error) {
+func innovations(ctx context.Context, m *Model, b device.Backend, add Addition) ([]float64, error) {
 	means, err := m.Means(ctx, b)
 	if err != nil {
 		return nil, err
@@ -203,12 +202,12 @@ func (p *Posterior) formFrom(ctx context.Context, known int, read func(device.Fa
 	m := p.whole
 	extender, ok := p.ws.(device.FactorExtender)
 	if read == nil || !ok {
-		return false, p.ws.Form(ctx, p.prog, m.Theta, m.diagonal())
+		return false, p.ws.Form(ctx, p.prog, m.Theta, noiseDiagonal(m))
 	}
 	if err := read(&widened{FactorStore: extender, known: known, n: m.N()}); err != nil {
 		return false, err
 	}
-	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, m.diagonal(), known)
+	return true, extender.ExtendFactor(ctx, p.prog, m.Theta, noiseDiagonal(m), known)
 }
 
 // widened writes the rows of a factor of known rows to one of n.
@@ -231,17 +230,12 @@ func (w *widened) WriteFactor(r0, r1 int, src []float64) error {
 
 // copyFactor copies the n rows of a factor.
 func copyFactor(n int, from, to device.FactorStore) error {
-	rows := make([]float64, factorRows*n)
-	for r0 := 0; r0 < n; r0 += factorRows {
-		r1 := min(r0+factorRows, n)
+	return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
 		if err := from.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
-		if err := to.WriteFactor(r0, r1, rows); err != nil {
-			return err
-		}
-	}
-	return nil
+		return to.WriteFactor(r0, r1, rows)
+	})
 }
 
 // score compares the new rows with their predictions. Row j of L₂₂ has the variance of
@@ -255,9 +249,7 @@ func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64
 	n, known, t := after.N(), before.N(), before.T()
 	count := n - known
 	white, variances := make([]float64, len(d)), make([]float64, count)
-	rows := make([]float64, factorRows*n)
-	for r0 := known; r0 < n; r0 += factorRows {
-		r1 := min(r0+factorRows, n)
+	err = eachBlock(known, n, func(rows []float64, r0, r1 int) error {
 		if err := factor.ReadFactor(r0, r1, rows); err != nil {
 			return err
 		}
@@ -269,6 +261,10 @@ func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64
 				w[j] = (d[k*count+j] - floats.Dot(row[:j], w[:j])) / row[j]
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for k := range t {
 		scale := after.Target(k).Scaling.YScale
@@ -290,16 +286,10 @@ func (p *Posterior) settle(ctx context.Context) error {
 	m := p.whole
 	n, h := m.N(), []float64(nil)
 	if len(m.Mean.Basis) > 0 {
-		h = m.Mean.Basis.Evaluate(m.points())
+		h = m.Mean.Basis.Evaluate(trainingPoints(m))
 	}
-	var gls *mean.GLS
 	if m.Mean.LeastSquares && len(h) > 0 {
-		solved := slices.Clone(h)
-		err := p.ws.Solve(ctx, solved, len(m.Mean.Basis))
-		if err == nil {
-			gls, err = mean.NewGLS(h, solved, n)
-		}
-		if err != nil {
+		if err := p.leastSquares(ctx); err != nil {
 			return err
 		}
 	}
@@ -313,8 +303,8 @@ func (p *Posterior) settle(ctx context.Context) error {
 	for t := range m.T() {
 		one := m.Target(t)
 		y, beta := one.Scaling.Targets(one.Y), one.Mean.Coefficients
-		if gls != nil {
-			beta = gls.Coefficients(y)
+		if p.gls != nil {
+			beta = p.gls.Coefficients(y)
 		}
 		for j, b := range beta {
 			floats.AddScaled(y, -b, h[j*n:(j+1)*n])

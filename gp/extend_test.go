@@ -214,7 +214,7 @@ func TestExtendErrors(t *testing.T) {
 func TestExtendRows(t *testing.T) {
 	m := newModel(t, 3)
 	m.Rows, m.HeldOut = []float64{0, 2, 3}, &HeldOut{Rows: []int{1, 4}}
-	if got := m.rowsWith(2); !slices.Equal(got, []float64{0, 2, 3, 5, 6}) {
+	if got := rowsWith(m, 2); !slices.Equal(got, []float64{0, 2, 3, 5, 6}) {
 		t.Error(got)
 	}
 }

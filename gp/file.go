@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"gpfit/device"
@@ -26,8 +28,8 @@ import (
 // has the oldest version that has all its parts; older programs read it.
 const SchemaVersion = 6
 
-// version returns the oldest version of the model file that has all parts of the model.
-func (m *Model) version() int {
+// versionOf returns the oldest version of the model file that has all parts of the model.
+func versionOf(m *Model) int {
 	switch {
 	case m.Locals != nil:
 		return SchemaVersion
@@ -80,24 +82,7 @@ type fileHeader struct {
 func (m *Model) Save(path string) error { return save(path, m.Write) }
 
 // Write writes the model in the format of a model file.
-func (m *Model) Write(w io.Writer) error { return m.writeValid(w, nil) }
-
-// SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
-// so that a later Condition need not compute it.
-//
-// Errors are [*FileError], and [*device.UnsupportedError] if the posterior's method
-// has no factor.
-func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
-
-// WriteWithFactor writes the model with the Cholesky factor in the format of a
-// model file.
-func (p *Posterior) WriteWithFactor(w io.Writer) error {
-	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
-	if err != nil {
-		return err
-	}
-	return p.whole.writeValid(w, factor)
-}
+func (m *Model) Write(w io.Writer) error { return writeValid(m, w, nil) }
 
 func save(path string, write func(io.Writer) error) error {
 	if err := atomicfile.Write(context.Background(), path, write); err != nil {
@@ -107,17 +92,17 @@ func save(path string, write func(io.Writer) error) error {
 }
 
 // writeValid writes the model unless it could not be read back.
-func (m *Model) writeValid(w io.Writer, factor device.FactorStore) error {
+func writeValid(m *Model, w io.Writer, factor device.FactorStore) error {
 	if err := m.validate(); err != nil {
 		return fmt.Errorf("gp: model to save: %w", err)
 	}
-	return m.write(w, factor, m.version())
+	return writeModel(m, w, factor, versionOf(m))
 }
 
-func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error {
+func writeModel(m *Model, w io.Writer, factor device.FactorStore, version int) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	sum := newChecksumWriter(buffered)
-	if err := m.writeArchive(sum, factor, version); err != nil {
+	if err := writeArchive(m, sum, factor, version); err != nil {
 		return err
 	}
 	if err := sum.finish(); err != nil {
@@ -126,103 +111,93 @@ func (m *Model) write(w io.Writer, factor device.FactorStore, version int) error
 	return buffered.Flush()
 }
 
-func (m *Model) writeArchive(w io.Writer, factor device.FactorStore, version int) error {
+func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int) error {
 	z := zip.NewWriter(w)
 	if err := z.SetComment(emptyComment); err != nil {
 		return err
 	}
-	n, d := m.N(), len(m.Columns)
-	text, err := json.MarshalIndent(fileHeader{SchemaVersion: version, Type: "gpfit model", N: n, Model: m}, "", "  ")
+	h := &fileHeader{SchemaVersion: version, Type: "gpfit model", N: m.N(), Model: m}
+	text, err := json.MarshalIndent(h, "", "  ")
+	if err == nil {
+		err = writeText(z, headerEntry, text)
+	}
+	if err == nil && m.Record != nil {
+		err = writeText(z, recordEntry, m.Record)
+	}
+	for _, a := range h.arrays() {
+		if err == nil && !(a.optional && *a.into == nil) {
+			err = NPYArray{a.name, a.shape, *a.into}.writeEntry(z)
+		}
+	}
+	if err == nil && factor != nil {
+		err = writeFactor(z, h.N, factor)
+	}
 	if err != nil {
 		return err
-	}
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: "model.json", Method: zip.Store})
-	if err != nil {
-		return err
-	}
-	if _, err := entry.Write(text); err != nil {
-		return err
-	}
-	if err := m.writeRecord(z); err != nil {
-		return err
-	}
-	type array struct {
-		name   string
-		shape  []int
-		values []float64
-	}
-	shape := []int{n}
-	if m.Targets != nil {
-		shape = []int{m.T(), n} // a row for each target
-	}
-	arrays := []array{{"X", []int{n, d}, m.X}, {"y", shape, m.Y}, {"alpha", shape, m.Alpha}}
-	if m.TrainNoise != nil {
-		arrays = append(arrays, array{"noise", []int{n}, m.TrainNoise})
-	}
-	if m.Rows != nil {
-		arrays = append(arrays, array{"rows", []int{n}, m.Rows})
-	}
-	for _, array := range arrays {
-		entry, err := createArray(z, array.name, array.shape)
-		if err == nil {
-			err = writeFloats(entry, array.values)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if factor != nil {
-		if err := writeFactor(z, n, factor); err != nil {
-			return err
-		}
 	}
 	return z.Close()
 }
 
-// writeRecord writes the record of the fit, if there is one.
-func (m *Model) writeRecord(z *zip.Writer) error {
-	if m.Record == nil {
-		return nil
-	}
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: recordEntry, Method: zip.Store})
+// headerEntry and recordEntry are the names of the header of a model file, and of the
+// record of the fit.
+const headerEntry, recordEntry = "model.json", "fit.json"
+
+func writeText(z *zip.Writer, name string, text []byte) error {
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err == nil {
-		_, err = entry.Write(m.Record)
+		_, err = entry.Write(text)
 	}
 	return err
 }
 
-// recordEntry is the name of the record of the fit in a model file.
-const recordEntry = "fit.json"
-
-// createArray creates an archive entry in NumPy's format, float64 in C order.
-func createArray(z *zip.Writer, name string, shape []int) (io.Writer, error) {
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
-	if err != nil {
-		return nil, err
-	}
-	_, err = entry.Write(npyHeader(shape))
-	return entry, err
+// modelArray is an array of a model file.
+type modelArray struct {
+	name     string
+	shape    []int
+	into     *[]float64
+	optional bool
 }
 
-// factorRows is the number of rows of L that are copied at a time.
-const factorRows = 64
-
-func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
-	entry, err := createArray(z, "factor", []int{n, n})
-	if err != nil {
-		return err
+// arrays returns the arrays that a file has according to its header; y and alpha have a
+// row for each of several targets.
+func (h *fileHeader) arrays() []modelArray {
+	m, columns := h.Model, []int{h.N}
+	if m.Targets != nil {
+		columns = []int{m.T(), h.N}
 	}
-	rows := make([]float64, factorRows*n)
-	for r0 := 0; r0 < n; r0 += factorRows {
-		r1 := min(r0+factorRows, n)
-		if err := factor.ReadFactor(r0, r1, rows); err != nil {
-			return err
-		}
-		if err := writeFloats(entry, rows[:(r1-r0)*n]); err != nil {
+	return []modelArray{
+		{"X", []int{h.N, len(m.Columns)}, &m.X, false}, {"y", columns, &m.Y, false}, {"alpha", columns, &m.Alpha, false},
+		{"noise", []int{h.N}, &m.TrainNoise, true}, {"rows", []int{h.N}, &m.Rows, true},
+	}
+}
+
+// eachBlock calls do for blocks of the rows first … n−1 of a factor of n rows, with room
+// for the numbers of a block.
+func eachBlock(first, n int, do func(rows []float64, r0, r1 int) error) error {
+	const size = 64
+	rows := make([]float64, size*n)
+	for r0 := first; r0 < n; r0 += size {
+		if err := do(rows, r0, min(r0+size, n)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: "factor.npy", Method: zip.Store})
+	if err == nil {
+		_, err = entry.Write(npyHeader([]int{n, n}))
+	}
+	if err != nil {
+		return err
+	}
+	return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
+		if err := factor.ReadFactor(r0, r1, rows); err != nil {
+			return err
+		}
+		return writeFloats(entry, rows[:(r1-r0)*n])
+	})
 }
 
 // checksumWriter hashes and passes on everything except the last 64 bytes, the
@@ -254,4 +229,81 @@ func (c *checksumWriter) Write(p []byte) (int, error) {
 func (c *checksumWriter) finish() error {
 	_, err := io.WriteString(c.w, hex.EncodeToString(c.hash.Sum(nil)))
 	return err
+}
+
+// NPYArray is a named float64 array in C order.
+type NPYArray struct {
+	Name   string
+	Shape  []int
+	Values []float64
+}
+
+func (a NPYArray) writeEntry(z *zip.Writer) error {
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: a.Name + ".npy", Method: zip.Store})
+	if err != nil {
+		return err
+	}
+	return a.Write(entry)
+}
+
+// Write writes the array as a .npy file, version 1.0 (numpy.lib.format).
+func (a NPYArray) Write(w io.Writer) error {
+	if _, err := w.Write(npyHeader(a.Shape)); err != nil {
+		return err
+	}
+	return writeFloats(w, a.Values)
+}
+
+// WriteNPZ writes arrays as one NumPy archive.
+func WriteNPZ(w io.Writer, arrays ...NPYArray) error {
+	z := zip.NewWriter(w)
+	for _, a := range arrays {
+		if err := a.writeEntry(z); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// floatBlock is the number of numbers that are converted at a time.
+const floatBlock = 8192
+
+// writeFloats writes numbers in blocks, because binary.Write would copy all of
+// them.
+func writeFloats(w io.Writer, values []float64) error {
+	var buffer []byte
+	for block := range slices.Chunk(values, floatBlock) {
+		buffer, _ = binary.Append(buffer[:0], binary.LittleEndian, block) // numbers have no errors
+		if _, err := w.Write(buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFloats is the inverse of writeFloats.
+func readFloats(r io.Reader, values []float64) error {
+	buffer := make([]byte, 8*min(floatBlock, len(values)))
+	for block := range slices.Chunk(values, floatBlock) {
+		if _, err := io.ReadFull(r, buffer[:8*len(block)]); err != nil {
+			return err
+		}
+		_, _ = binary.Decode(buffer, binary.LittleEndian, block) // the buffer has enough bytes
+	}
+	return nil
+}
+
+// npyHeader returns the header of a .npy file of float64 in C order, version 1.0
+// (numpy.lib.format), padded to a multiple of 64 bytes.
+func npyHeader(shape []int) []byte {
+	dims := ""
+	for _, s := range shape {
+		dims += fmt.Sprintf("%d, ", s)
+	}
+	header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }", dims)
+	const preamble = 10
+	pad := 63 - (preamble+len(header))%64
+	header += strings.Repeat(" ", pad) + "\n"
+	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	return append(prefix, header...)
 }

@@ -241,7 +241,7 @@ func TestNewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(newModel(t, 5).write(f, nil, SchemaVersion+1), f.Close()); err != nil {
+	if err := errors.Join(writeModel(newModel(t, 5), f, nil, SchemaVersion+1), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Load(path)

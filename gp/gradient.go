@@ -3,10 +3,7 @@ package gp
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -27,7 +24,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 	}
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
-	scaled, err := mod.scaledRows(rows, m)
+	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +32,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 	if err := p.kernelGradient(ctx, kernel.NewPoints(scaled, m, d), grad); err != nil {
 		return nil, err
 	}
-	mod.meanSlopes(scaled, grad)
+	meanSlopes(mod, scaled, grad)
 	out := make([]float64, m*all)
 	for i := range m {
 		for q, c := range mod.Columns {
@@ -66,7 +63,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	}
 	mod := p.model
 	all, d := len(mod.FeatureNames), len(mod.Columns)
-	scaled, err := mod.scaledRows(rows, m)
+	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +98,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 // the derivatives at scaled points, with a row of all columns for each point.
 func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64) error {
 	mod, columns := p.model, len(variance)
-	n, d, x := mod.N(), len(mod.Columns), p.model.points()
+	n, d, x := mod.N(), len(mod.Columns), trainingPoints(p.model)
 	xs := kernel.NewPoints(scaled, columns/d, d)
 	slopes := make([]float64, n*columns)
 	err := eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
@@ -154,55 +151,15 @@ func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance 
 	return nil
 }
 
-// rowPiece is the length of the rows passed to an evaluator. It keeps the scratch
-// space in the first-level cache.
-const rowPiece = 512
-
 // kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row
 // of grad.
 func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad []float64) error {
 	mod := p.model
-	n, d, x := mod.N(), xs.D, mod.points()
+	n, d, x := mod.N(), xs.D, trainingPoints(mod)
 	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {
 		for j := 0; j < n; j += rowPiece {
 			end := min(j+rowPiece, n)
 			e.RowInputGradient(grad[i*d:(i+1)*d], mod.Alpha[j:end], xs, i, x, j, end)
 		}
 	})
-}
-
-// eachRow calls f for every row in parallel, with an evaluator of the kernel and scratch
-// space for a piece of a row.
-func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
-	return eachRowOn(ctx, 0, rows, prog, theta, f)
-}
-
-// eachRowOn is eachRow on that many threads, 0 for all. One goroutine handles a whole row,
-// so results do not depend on the number of goroutines.
-func eachRowOn(ctx context.Context, threads, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(threads, rows) {
-		group.Go(func() {
-			e, piece := kernel.NewEvaluator(prog), make([]float64, rowPiece)
-			e.Bind(theta)
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= rows {
-					return
-				}
-				f(e, piece, i)
-			}
-		})
-	}
-	group.Wait()
-	return ctx.Err()
-}
-
-// points returns the scaled training inputs.
-func (m *Model) points() *kernel.Points {
-	return kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
 }

@@ -2,11 +2,17 @@ package gp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"gpfit/device"
 	"gpfit/internal/hostmem"
@@ -36,30 +42,8 @@ type Joint struct {
 	order int
 }
 
-// checkSize returns a [*SizeError] if rows×cols numbers do not fit in the host's
-// memory.
-func checkSize(what string, rows, cols int, free int64) error {
-	need := 8 * float64(rows) * float64(cols)
-	if free > 0 && need > float64(free) {
-		return &SizeError{What: what, Need: int64(min(need, math.MaxInt64/2)), Free: free}
-	}
-	return nil
-}
-
 func checkJoint(m int, free int64) error {
 	return checkSize(fmt.Sprintf("the covariance of %d rows", m), m, m, free)
-}
-
-// SizeError reports a result for which the host lacks memory. It is returned before
-// any allocation.
-type SizeError struct {
-	// What names the result; Need and Free are the needed and the free bytes.
-	What       string
-	Need, Free int64
-}
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("gp: %s needs %s of memory, but only %s are free: request fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
 }
 
 // Joint returns the posterior distribution at m rows of features (see
@@ -83,7 +67,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := checkJoint(m, hostmem.Free()); err != nil {
 		return nil, err
 	}
-	scaled, err := mod.scaledRows(rows, m)
+	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +79,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := joint.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
-	noise, err := mod.observationNoise(m, opts)
+	noise, err := observationNoise(mod, m, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +87,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range mod.means(scaled, m) {
+	for i, v := range meanValues(mod, scaled, m) {
 		mean[i] += v
 	}
 	j := &Joint{Mean: mean, Cov: cov, order: m + mod.N()}
@@ -119,7 +103,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 // Prior returns the prior distribution at n rows: the mean function and K**, plus
 // σ²I for observations.
 func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOptions) (*Joint, error) {
-	scaled, err := m.scaledRows(rows, n)
+	scaled, err := scaledRows(m, rows, n)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +111,7 @@ func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOpti
 	if err != nil {
 		return nil, err
 	}
-	noise, err := m.observationNoise(n, opts)
+	noise, err := observationNoise(m, n, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +119,7 @@ func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOpti
 	if err != nil {
 		return nil, err
 	}
-	copy(j.Mean, m.means(scaled, n))
+	copy(j.Mean, meanValues(m, scaled, n))
 	j.toOriginal(m.Scaling)
 	return j, j.check()
 }
@@ -195,11 +179,11 @@ func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []floa
 
 // observationNoise returns the noise on a joint distribution's diagonal, or nil for
 // the function itself.
-func (m *Model) observationNoise(n int, opts JointOptions) ([]float64, error) {
+func observationNoise(m *Model, n int, opts JointOptions) ([]float64, error) {
 	if !opts.Observed {
 		return nil, nil
 	}
-	return m.noises(n, opts.Noise)
+	return noisesOf(m, n, opts.Noise)
 }
 
 // addProducts adds WᵀW for the q×m matrix w, column-major.
@@ -244,3 +228,114 @@ func (j *Joint) toOriginal(s Scaling) {
 	}
 	j.scale *= square
 }
+
+// Sampler draws from a [Joint].
+//
+// Covariances of many close points are singular to working precision. Sampler
+// factors them with complete pivoting, PᵀCP = LLᵀ, and stops at the column at which
+// no variance above rounding is left (Higham, Accuracy and Stability of Numerical
+// Algorithms, 2nd ed., §10.3). It adds nothing to the diagonal and reports the
+// variance that it omits.
+type Sampler struct {
+	mean []float64
+	// factor is L, m×m row-major with Rank used columns and rows in the order perm.
+	factor []float64
+	perm   []int
+	// Rank is the number of columns of L; m if the covariance is not singular.
+	Rank int
+	// Dropped is the largest variance, in units of the covariance, that draws omit
+	// because Rank < m. It is of the size of rounding errors.
+	Dropped float64
+}
+
+// ErrNotSemidefinite reports a covariance with a negative direction well beyond rounding
+// errors.
+var ErrNotSemidefinite = errors.New("gp: the covariance is not positive semidefinite")
+
+// maxNegative is the size of a negative variance, relative to the prior's, from
+// which a covariance counts as wrong. It is the square root of the precision, far
+// above the rounding errors of any factor that can be computed.
+const maxNegative = 1e-8
+
+// Sampler factors the covariance in place, in m³/3 flops, and thereby destroys Cov.
+// Errors are [ErrNotSemidefinite].
+func (j *Joint) Sampler() (*Sampler, error) {
+	m := len(j.Mean)
+	a := j.Cov
+	j.Cov = nil
+	diag := make([]float64, m)
+	for i := range m {
+		diag[i] = a[i*m+i]
+		if v := diag[i]; v-v != 0 {
+			return nil, fmt.Errorf("gp: the variance at row %d is %v", i, v)
+		}
+	}
+	s := &Sampler{mean: j.Mean, factor: a, perm: make([]int, m)}
+	if m == 0 {
+		return s, nil
+	}
+	// Each element carries rounding errors of about order·ε·scale.
+	tol := float64(j.order) * 0x1p-52 * j.scale
+	sym := blas64.Symmetric{N: m, Stride: m, Data: a, Uplo: blas.Lower}
+	_, s.Rank, _ = lapack64.Pstrf(sym, s.perm, tol, make([]float64, 2*m))
+	for i, p := range s.perm {
+		row := a[i*m : (i+1)*m]
+		clear(row[min(i+1, s.Rank):])
+		rest := diag[p]
+		for _, v := range row[:s.Rank] {
+			rest -= v * v
+		}
+		if i < s.Rank {
+			continue
+		}
+		if rest < -maxNegative*j.scale {
+			return nil, fmt.Errorf("%w: a variance of %.3g where the prior has up to %.3g; the noise variance may be too small for this data", ErrNotSemidefinite, rest, j.scale)
+		}
+		s.Dropped = max(s.Dropped, math.Abs(rest))
+	}
+	return s, nil
+}
+
+// Draw returns count independent draws, count×m row-major. The same seed gives the
+// same draws, and a larger count only appends draws. Errors are [*SizeError].
+func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
+	m := len(s.mean)
+	if err := checkSize(fmt.Sprintf("%d draws at %d rows", count, m), count, m, hostmem.Free()); err != nil {
+		return nil, err
+	}
+	out := make([]float64, count*m)
+	if m == 0 || count == 0 {
+		return out, nil
+	}
+	rng := rand.New(rand.NewPCG(seed, drawStream))
+	l := blas64.General{Rows: m, Cols: s.Rank, Stride: m, Data: s.factor}
+	z, x := make([]float64, s.Rank), make([]float64, m)
+	for d := range count {
+		for k := range z {
+			z[k] = rng.NormFloat64()
+		}
+		if s.Rank > 0 {
+			blas64.Gemv(blas.NoTrans, 1, l, blas64.Vector{N: s.Rank, Inc: 1, Data: z}, 0, blas64.Vector{N: m, Inc: 1, Data: x})
+		}
+		row := out[d*m : (d+1)*m]
+		for i, p := range s.perm {
+			row[p] = s.mean[p] + x[i]
+		}
+	}
+	return out, nil
+}
+
+// TargetSeed returns the seed for the draws of a target, so that the draws of
+// several targets are independent. For the empty name of a single target it returns
+// seed.
+func TargetSeed(seed uint64, target string) uint64 {
+	if target == "" {
+		return seed
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(target)) // never fails
+	return seed ^ h.Sum64()
+}
+
+// drawStream separates the random numbers of draws from others with the same seed.
+const drawStream = 0x64726177

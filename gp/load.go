@@ -19,6 +19,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/hostmem"
 	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Load reads a model file and checks that it is complete and unchanged. It reads
@@ -29,26 +30,41 @@ func Load(path string, kernels ...*kernel.Family) (*Model, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
 	}
+	var m *Model
+	err := withFile(path, func(f *os.File, size int64) (err error) {
+		m, err = loadFrom(f, size, path, kernels)
+		return err
+	})
+	return m, unreadable(path, err)
+}
+
+// withFile opens a model file for do, which gets its size.
+func withFile(path string, do func(f *os.File, size int64) error) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+		return err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+		return err
 	}
-	return loadFrom(f, info.Size(), path, kernels)
+	return do(f, info.Size())
+}
+
+// unreadable makes an error with which reading failed a [*FileError].
+func unreadable(path string, err error) error {
+	var fe *FileError
+	if err == nil || errors.As(err, &fe) {
+		return err
+	}
+	return &FileError{Path: path, Msg: "cannot read the model", Err: err}
 }
 
 // loadFrom reads a model file of size bytes. Errors: [*FileError].
 func loadFrom(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
 	m, err := load(r, size, path, kernels)
-	var fe *FileError
-	if err != nil && !errors.As(err, &fe) {
-		err = &FileError{Path: path, Msg: "cannot read the model", Err: err}
-	}
-	return m, err
+	return m, unreadable(path, err)
 }
 
 func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
@@ -104,26 +120,22 @@ func Inspect(path string, kernels ...*kernel.Family) (*Model, *FileInfo, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := os.Open(path)
+	info := &FileInfo{Factor: m.factorPath != ""}
+	err = withFile(path, func(f *os.File, size int64) error {
+		archive, err := zip.NewReader(f, size)
+		if err != nil {
+			return err
+		}
+		h, err := readHeader(archive, path)
+		if err == nil {
+			info.Bytes, info.SHA256, info.SchemaVersion = size, strings.TrimPrefix(archive.Comment, commentPrefix), h.SchemaVersion
+		}
+		return err
+	})
 	if err != nil {
-		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
+		return nil, nil, unreadable(path, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
-	}
-	archive, err := zip.NewReader(f, info.Size())
-	if err != nil {
-		return nil, nil, &FileError{Path: path, Msg: "cannot read the model", Err: err}
-	}
-	h, err := readHeader(archive, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, &FileInfo{
-		Bytes: info.Size(), SHA256: strings.TrimPrefix(archive.Comment, commentPrefix), SchemaVersion: h.SchemaVersion, Factor: m.factorPath != "",
-	}, nil
+	return m, info, nil
 }
 
 // verify compares the checksum in the file's last bytes with its contents.
@@ -149,12 +161,7 @@ func verify(f io.ReaderAt, size int64, path string) error {
 }
 
 func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
-	entry, err := archive.Open("model.json")
-	if err != nil {
-		return nil, err
-	}
-	defer entry.Close()
-	text, err := io.ReadAll(io.LimitReader(entry, maxHeader))
+	text, err := readText(archive, headerEntry)
 	if err != nil {
 		return nil, err
 	}
@@ -175,42 +182,24 @@ func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
 
 // readRecord reads the record of the fit; nil if the file has none.
 func readRecord(archive *zip.Reader) (json.RawMessage, error) {
-	entry, err := archive.Open(recordEntry)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := readText(archive, recordEntry)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer entry.Close()
-	text, err := io.ReadAll(io.LimitReader(entry, maxHeader))
-	if err == nil && !json.Valid(text) {
+	case err == nil && !json.Valid(text):
 		err = errors.New(recordEntry + " is not JSON")
 	}
 	return text, err
 }
 
-// maxHeader bounds the bytes of model.json, and of fit.json.
-const maxHeader = 256 << 20
-
-// modelArray is an array of a model file.
-type modelArray struct {
-	name     string
-	shape    []int
-	into     *[]float64
-	optional bool
-}
-
-// arrays returns the arrays that a file has according to its header.
-func (h *fileHeader) arrays() []modelArray {
-	m, columns := h.Model, []int{h.N}
-	if m.Targets != nil {
-		columns = []int{m.T(), h.N}
+func readText(archive *zip.Reader, name string) ([]byte, error) {
+	const most = 256 << 20 // bytes
+	entry, err := archive.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	return []modelArray{
-		{"X", []int{h.N, len(m.Columns)}, &m.X, false}, {"y", columns, &m.Y, false}, {"alpha", columns, &m.Alpha, false},
-		{"noise", []int{h.N}, &m.TrainNoise, true}, {"rows", []int{h.N}, &m.Rows, true},
-	}
+	defer entry.Close()
+	return io.ReadAll(io.LimitReader(entry, most))
 }
 
 // checkSizes compares the numbers of rows and columns in the header with the sizes
@@ -284,40 +273,61 @@ func readArray(archive *zip.Reader, name string, shape []int) ([]float64, error)
 
 // readFactor passes the factor of a model file to a workspace.
 func readFactor(path string, n int, factor device.FactorStore) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	archive, err := zip.NewReader(f, info.Size())
-	if err != nil {
-		return err
-	}
-	entry, err := openNumbers(archive, "factor", []int{n, n})
-	if err != nil {
-		return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
-	}
-	defer entry.Close()
-	r := bufio.NewReaderSize(entry, 1<<20)
-	rows := make([]float64, factorRows*n)
-	for r0 := 0; r0 < n; r0 += factorRows {
-		r1 := min(r0+factorRows, n)
-		if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
+	return withFile(path, func(f *os.File, size int64) error {
+		archive, err := zip.NewReader(f, size)
+		if err != nil {
 			return err
 		}
-		for i := r0; i < r1; i++ {
-			row := rows[(i-r0)*n : (i-r0)*n+i+1]
-			if firstNonFinite(row) >= 0 || !(row[i] > 0) {
-				return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor cannot belong to a Cholesky factor", i)}
+		entry, err := openNumbers(archive, "factor", []int{n, n})
+		if err != nil {
+			return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
+		}
+		defer entry.Close()
+		r := bufio.NewReaderSize(entry, 1<<20)
+		return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
+			if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
+				return err
 			}
-		}
-		if err := factor.WriteFactor(r0, r1, rows); err != nil {
-			return err
-		}
+			for i := r0; i < r1; i++ {
+				row := rows[(i-r0)*n : (i-r0)*n+i+1]
+				if firstNonFinite(row) >= 0 || !(row[i] > 0) {
+					return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor cannot belong to a Cholesky factor", i)}
+				}
+			}
+			return factor.WriteFactor(r0, r1, rows)
+		})
+	})
+}
+
+// version1Mean is the mean in a model file of schema version 1.
+type version1Mean struct {
+	Columns      []int     `json:"columns"`
+	MeanConstant float64   `json:"mean_constant"`
+	MeanLinear   []float64 `json:"mean_linear"`
+}
+
+// upgradeMean reads the mean function of a version-1 header, whose coefficients
+// were parameters.
+func upgradeMean(text []byte) (Mean, error) {
+	var old version1Mean
+	if err := json.Unmarshal(text, &old); err != nil {
+		return Mean{}, err
 	}
-	return nil
+	m := Mean{Text: "zero"}
+	switch {
+	case len(old.MeanLinear) > 0 && len(old.MeanLinear) != len(old.Columns):
+		return m, fmt.Errorf("linear mean of %d columns for %d", len(old.MeanLinear), len(old.Columns))
+	case len(old.MeanLinear) > 0:
+		m.Text = "linear"
+		for c, label := range old.Columns {
+			m.Basis = append(m.Basis, mean.Function{Group: mean.Linear, Column: c, Label: label, Index: 1})
+		}
+	case old.MeanConstant == 0:
+		return m, nil
+	default:
+		m.Text = "constant"
+	}
+	m.Basis = append(m.Basis, mean.Function{Group: mean.Constant})
+	m.Coefficients = append(append([]float64(nil), old.MeanLinear...), old.MeanConstant)
+	return m, nil
 }

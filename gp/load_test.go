@@ -19,7 +19,7 @@ func writeUnchecked(t *testing.T, m *Model) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.write(f, nil, SchemaVersion), f.Close()); err != nil {
+	if err := errors.Join(writeModel(m, f, nil, SchemaVersion), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return path

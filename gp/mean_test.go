@@ -25,7 +25,7 @@ func leastSquaresModel(t testing.TB, n int) *Model {
 	}
 	m.Alpha = m.Scaling.Targets(m.Y)
 	m.Mean.Coefficients = p.gls.Coefficients(m.Alpha)
-	for i, v := range m.means(m.Scaling.Inputs(m.X), n) {
+	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
 		m.Alpha[i] -= v
 	}
 	if err := p.ws.Solve(context.Background(), m.Alpha, 1); err != nil {
@@ -143,13 +143,13 @@ func TestMeanSlopes(t *testing.T) {
 	m := newModel(t, 20)
 	x := []float64{0.3, -1.2, 2, 0.1}
 	grad := make([]float64, 4)
-	m.meanSlopes(x, grad)
+	meanSlopes(m, x, grad)
 	for i := range x {
 		const step = 1e-4
 		up, down := slices.Clone(x), slices.Clone(x)
 		up[i] += step
 		down[i] -= step
-		want := (m.means(up, 2)[i/2] - m.means(down, 2)[i/2]) / (2 * step)
+		want := (meanValues(m, up, 2)[i/2] - meanValues(m, down, 2)[i/2]) / (2 * step)
 		if math.Abs(grad[i]-want) > 1e-10 {
 			t.Errorf("slope %d is %v, central difference %v", i, grad[i], want)
 		}
@@ -169,7 +169,7 @@ func TestUpgradeMean(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &Model{Columns: []int{0, 2}, Mean: mean}
-		if got := m.means([]float64{3, 5}, 1)[0]; got != want || mean.validate(2) != nil {
+		if got := meanValues(m, []float64{3, 5}, 1)[0]; got != want || mean.validate(2) != nil {
 			t.Errorf("%s: m(3, 5) = %v, want %v", text, got, want)
 		}
 	}

@@ -29,11 +29,8 @@ type Means struct {
 // memory of the order n; a GPU allocates an n×n matrix. Errors are those of
 // [device.Backend].
 func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
-	prog, err := m.Program()
+	prog, err := supported(m, b)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
 		return nil, err
 	}
 	if m.Locals != nil {
@@ -43,7 +40,7 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 		}
 		return &Means{model: m, posterior: posterior, ws: posterior.ws}, nil
 	}
-	p := &Means{model: m, prog: prog, x: kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))}
+	p := &Means{model: m, prog: prog, x: trainingPoints(m)}
 	b = m.Backend(b)
 	if devices := b.Capabilities().Devices; len(devices) == 1 && m.Experts == nil {
 		p.on, _ = devices[0].(device.MeanPredictor)
@@ -64,7 +61,7 @@ func (p *Means) Predict(ctx context.Context, rows []float64, m int) ([][]float64
 	if p.posterior != nil {
 		return p.posterior.PredictMeans(ctx, rows, m)
 	}
-	return p.model.predictMeans(rows, m, func(xs *kernel.Points, means []float64) error {
+	return meansAt(p.model, rows, m, func(xs *kernel.Points, means []float64) error {
 		if p.on != nil {
 			return p.on.PredictMeans(ctx, p.x, p.prog, p.model.Theta, p.model.Alpha, xs, means)
 		}
@@ -96,15 +93,15 @@ func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([]
 	if p.locals != nil {
 		return p.predictLocalMeans(ctx, rows, m)
 	}
-	return whole.predictMeans(rows, m, func(xs *kernel.Points, means []float64) error {
+	return meansAt(whole, rows, m, func(xs *kernel.Points, means []float64) error {
 		return p.ws.Predict(ctx, p.prog, whole.Theta, whole.Alpha, xs, means, nil)
 	})
 }
 
-// predictMeans adds the mean functions of all targets to what predict writes for the
+// meansAt adds the mean functions of all targets to what predict writes for the
 // scaled rows, and converts the sums to original units.
-func (m *Model) predictMeans(rows []float64, n int, predict func(xs *kernel.Points, means []float64) error) ([][]float64, error) {
-	scaled, err := m.scaledRows(rows, n)
+func meansAt(m *Model, rows []float64, n int, predict func(xs *kernel.Points, means []float64) error) ([][]float64, error) {
+	scaled, err := scaledRows(m, rows, n)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +112,7 @@ func (m *Model) predictMeans(rows []float64, n int, predict func(xs *kernel.Poin
 	out := make([][]float64, m.T())
 	for t := range out {
 		one := m.Target(t)
-		mean := one.means(scaled, n)
+		mean := meanValues(one, scaled, n)
 		floats.Add(mean, means[t*n:(t+1)*n])
 		for i := range mean {
 			mean[i] = mean[i]*one.Scaling.YScale + one.Scaling.YMean

@@ -12,55 +12,8 @@ import (
 	"gpfit/kernel"
 )
 
-// Draws are draws of a model's parameters from their posterior, in scaled units. Each
-// field has one element for each draw.
-type Draws struct {
-	// Method says how they were drawn: laplace or hmc.
-	Method string `json:"method"`
-	// Theta are the parameters of the kernel; Noise the estimated noise variances, none,
-	// one, or one for each label; Coefficients those of the mean if they are parameters.
-	Theta        [][]float64 `json:"theta"`
-	Noise        [][]float64 `json:"noise,omitempty"`
-	Coefficients [][]float64 `json:"coefficients,omitempty"`
-	// Group is, for each training row, the index of its noise group; nil without groups.
-	Group []int `json:"group,omitempty"`
-}
-
-// Len returns the number of draws; 0 for nil.
-func (d *Draws) Len() int {
-	if d == nil {
-		return 0
-	}
-	return len(d.Theta)
-}
-
-// validate checks the draws of a model.
-func (d *Draws) validate(m *Model) error {
-	if d == nil {
-		return nil
-	}
-	noise := len(m.Noise.Labels)
-	if noise == 0 && m.NoiseVariance > 0 {
-		noise = 1
-	}
-	for k, theta := range d.Theta {
-		switch {
-		case len(theta) != len(m.Theta) || firstNonFinite(theta) >= 0 || slices.Min(theta) <= 0:
-			return fmt.Errorf("draw %d of the parameters is %v", k, theta)
-		case noise > 0 && (len(d.Noise) != len(d.Theta) || len(d.Noise[k]) != noise || firstNonFinite(d.Noise[k]) >= 0 || slices.Min(d.Noise[k]) < 0):
-			return fmt.Errorf("draw %d has no %d noise variances", k, noise)
-		case d.Coefficients != nil && (len(d.Coefficients) != len(d.Theta) || len(d.Coefficients[k]) != len(m.Mean.Basis) || firstNonFinite(d.Coefficients[k]) >= 0):
-			return fmt.Errorf("draw %d has no %d coefficients", k, len(m.Mean.Basis))
-		}
-	}
-	if len(m.Noise.Labels) > 0 && (len(d.Group) != m.N() || slices.Min(d.Group) < 0 || slices.Max(d.Group) >= noise) {
-		return fmt.Errorf("the draws have %d groups of %d training rows", len(d.Group), m.N())
-	}
-	return nil
-}
-
-// drawn returns the model with the parameters of draw k; its weights are still to be found.
-func (m *Model) drawn(k int) *Model {
+// drawnModel returns the model with the parameters of draw k; its weights are still to be found.
+func drawnModel(m *Model, k int) *Model {
 	d, one := m.Draws, *m
 	one.Theta, one.factorPath, one.Draws = d.Theta[k], "", nil
 	if d.Coefficients != nil {
@@ -104,14 +57,7 @@ func (m *Model) Mixture(ctx context.Context, b device.Backend, limit int) (*Mixt
 	if m.Draws.Len() == 0 {
 		return nil, fmt.Errorf("gp: the model has no draws of its parameters")
 	}
-	prog, err := m.Program()
-	if err != nil {
-		return nil, err
-	}
-	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
-		return nil, err
-	}
-	ws, err := m.Backend(b).NewWorkspace(ctx, m.points())
+	prog, ws, err := m.workspace(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -143,8 +89,8 @@ func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowN
 		mixed[t] = &Prediction{}
 	}
 	for _, k := range x.use {
-		p := &Posterior{whole: x.model.drawn(k), prog: x.prog, ws: x.ws}
-		if err := p.ws.Form(ctx, p.prog, p.whole.Theta, p.whole.diagonal()); err != nil {
+		p := &Posterior{whole: drawnModel(x.model, k), prog: x.prog, ws: x.ws}
+		if err := p.ws.Form(ctx, p.prog, p.whole.Theta, noiseDiagonal(p.whole)); err != nil {
 			return nil, fmt.Errorf("draw %d: %w", k, err)
 		}
 		if err := p.settle(ctx); err != nil {

@@ -58,7 +58,7 @@ func TestMixture(t *testing.T) {
 		}
 		var parts [][]*Prediction
 		for k := range 3 {
-			one := settled(t, m.drawn(k))
+			one := settled(t, drawnModel(m, k))
 			if m.Noise.Column != "" && math.Abs((one.TrainNoise[3]-one.NoiseVariance)-(m.TrainNoise[3]-m.NoiseVariance)) > 1e-15 {
 				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
 			}

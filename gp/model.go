@@ -1,18 +1,13 @@
 package gp
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
+	"slices"
+	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
-	"gpfit/device"
 	"gpfit/experts"
 	"gpfit/feature"
-	"gpfit/internal/score"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -134,22 +129,22 @@ func (m *Model) Parameters() map[string]float64 {
 
 // Program compiles the kernel for the columns in use.
 func (m *Model) Program() (*kernel.Program, error) {
-	expr, err := m.expr()
+	expr, err := parsedKernel(m)
 	if err != nil {
 		return nil, err
 	}
 	return kernel.Compile(expr, m.Columns)
 }
 
-func (m *Model) expr() (kernel.Expr, error) {
+func parsedKernel(m *Model) (kernel.Expr, error) {
 	return kernel.Parser{Families: m.Kernels}.Parse(m.Kernel)
 }
 
 // KernelText returns the kernel with the names of columns in place of indices.
-func (m *Model) KernelText() string { return m.named(m.Kernel) }
+func (m *Model) KernelText() string { return namedKernel(m, m.Kernel) }
 
-// named returns the text of a kernel with the names of columns.
-func (m *Model) named(text string) string {
+// namedKernel returns the text of a kernel with the names of columns.
+func namedKernel(m *Model, text string) string {
 	expr, err := kernel.Parser{Families: m.Kernels}.Parse(text)
 	if err != nil {
 		return text // a model that was loaded has none
@@ -157,255 +152,176 @@ func (m *Model) named(text string) string {
 	return kernel.Text(expr, m.FeatureNames)
 }
 
-// validate checks that the parts are consistent.
-func (m *Model) validate() error {
-	d := len(m.Columns)
-	prog, err := m.Program()
-	if err != nil {
-		return err
+// Noise describes how noise differs between training rows. The zero value means one
+// variance for all, Model.NoiseVariance.
+type Noise struct {
+	// Column is the table's column of known variances, in squared units of the
+	// target; "" for none. They are added to the estimated variances.
+	Column string `json:"column,omitempty"`
+	// GroupColumn is the column of labels, Labels are the groups, and Variances
+	// their estimated noise variances in scaled units. All are empty for a single
+	// variance.
+	GroupColumn string    `json:"group_column,omitempty"`
+	Labels      []string  `json:"labels,omitempty"`
+	Variances   []float64 `json:"variances,omitempty"`
+}
+
+// RowNoise is what is known about the noise of rows to predict. The zero value
+// means that nothing is known; predictions then use only the estimated variance.
+type RowNoise struct {
+	// Known holds the known variances of the rows, in squared units of the target;
+	// nil if they are unknown.
+	Known []float64
+	// Group holds the rows' labels; nil if there are none.
+	Group []string
+	// DefaultGroup is the label of rows without one.
+	DefaultGroup string
+}
+
+// NoiseError reports a row to predict whose noise is unknown or invalid.
+type NoiseError struct {
+	// Row is the index of the row, or −1 if no single row is at fault.
+	Row int
+	Msg string
+}
+
+func (e *NoiseError) Error() string {
+	if e.Row < 0 {
+		return e.Msg
 	}
-	if err := prog.CheckTheta(m.Theta); err != nil {
-		return err
+	return fmt.Sprintf("row %d (from 1): %s", e.Row+1, e.Msg)
+}
+
+// Mean is a fitted mean function, m(x) = Σ_j β_j h_j(x) of scaled inputs and in
+// scaled units of the target. The zero value is m = 0.
+type Mean struct {
+	// Text is the text that the user gave.
+	Text string `json:"text"`
+	// Basis holds the functions h, Coefficients their coefficients β.
+	Basis        mean.Basis `json:"basis,omitempty"`
+	Coefficients []float64  `json:"coefficients,omitempty"`
+	// LeastSquares means that generalised least squares on the training rows found
+	// β. Predictions then include the uncertainty of β.
+	LeastSquares bool `json:"least_squares"`
+}
+
+// Target is one of several targets that share inputs, kernel and noise; each
+// has its own units and coefficients of the mean.
+type Target struct {
+	Name         string    `json:"name"`
+	YMean        float64   `json:"y_mean"`
+	YScale       float64   `json:"y_scale"`
+	Coefficients []float64 `json:"coefficients,omitempty"`
+	// NLML is the target's part of the objective, in scaled units.
+	NLML float64 `json:"nlml"`
+}
+
+// Draws are draws of a model's parameters from their posterior, in scaled units. Each
+// field has one element for each draw.
+type Draws struct {
+	// Method says how they were drawn: laplace or hmc.
+	Method string `json:"method"`
+	// Theta are the parameters of the kernel; Noise the estimated noise variances, none,
+	// one, or one for each label; Coefficients those of the mean if they are parameters.
+	Theta        [][]float64 `json:"theta"`
+	Noise        [][]float64 `json:"noise,omitempty"`
+	Coefficients [][]float64 `json:"coefficients,omitempty"`
+	// Group is, for each training row, the index of its noise group; nil without groups.
+	Group []int `json:"group,omitempty"`
+}
+
+// Len returns the number of draws; 0 for nil.
+func (d *Draws) Len() int {
+	if d == nil {
+		return 0
 	}
-	switch {
-	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
-		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
-	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
-		return errors.New("scaling does not fit the columns")
-	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
-		return fmt.Errorf("noise variances for %d training rows, but there are %d rows", len(m.TrainNoise), m.N())
-	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
-		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
+	return len(d.Theta)
+}
+
+const noiseVariance = "noise_variance"
+
+// NameError reports a parameter that a process does not have, a name that is not a target
+// of a model, or a missing name for a model with several targets.
+type NameError struct {
+	// Name is the requested name, and Known are the names that exist.
+	Name  string
+	Known []string
+	msg   string
+}
+
+func (e *NameError) Error() string { return e.msg }
+
+// T returns the number of targets.
+func (m *Model) T() int { return max(1, len(m.Targets)) }
+
+// Target returns the model of target t alone, counted from 0. It shares data with
+// m.
+func (m *Model) Target(t int) *Model {
+	if len(m.Targets) == 0 {
+		return m
 	}
-	if m.Rows != nil && len(m.Rows) != m.N() {
-		return fmt.Errorf("row numbers for %d training rows, but there are %d rows", len(m.Rows), m.N())
-	}
-	for i, v := range m.TrainNoise {
-		if !(v >= 0) {
-			return fmt.Errorf("noise variance %v of training row %d", v, i)
+	one, n, part := *m, m.N(), m.Targets[t]
+	one.Targets, one.TargetName, one.NLML = nil, part.Name, part.NLML
+	one.Scaling.YMean, one.Scaling.YScale = part.YMean, part.YScale
+	one.Mean.Coefficients = part.Coefficients
+	one.Locals = slices.Clone(m.Locals)
+	for k, own := range m.Locals {
+		if own.Coefficients != nil {
+			one.Locals[k].Coefficients = own.Coefficients[t : t+1]
 		}
 	}
-	if err := errors.Join(m.validateNumbers(), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), m.validateTargets()); err != nil {
-		return err
+	one.Y, one.Alpha = m.Y[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]
+	return &one
+}
+
+// TargetNames returns the names of the targets.
+func (m *Model) TargetNames() []string {
+	if len(m.Targets) == 0 {
+		return []string{m.TargetName}
 	}
-	if m.Encoding != nil {
-		if err := m.Encoding.Check(m.FeatureNames); err != nil {
-			return err
+	names := make([]string, len(m.Targets))
+	for t, part := range m.Targets {
+		names[t] = part.Name
+	}
+	return names
+}
+
+// TargetNamed returns the model of the named target alone; "" means the only
+// target. Errors are [*NameError].
+func (m *Model) TargetNamed(name string) (*Model, error) {
+	names := m.TargetNames()
+	t := slices.Index(names, name)
+	if name == "" && len(names) == 1 {
+		t = 0
+	}
+	if t < 0 {
+		known := strings.Join(names, ", ")
+		msg := fmt.Sprintf("no target %q: the model's targets are %s", name, known)
+		switch {
+		case name == "":
+			msg = "the model has several targets: " + known
+		case len(names) == 1:
+			msg = fmt.Sprintf("no target %q: the model's target is %s", name, known)
 		}
+		return nil, &NameError{name, names, msg}
 	}
-	if m.Experts != nil {
-		if err := m.Experts.Check(m.N(), d); err != nil {
-			return err
-		}
-	}
-	if err := m.validateLocals(); err != nil {
-		return err
-	}
-	for _, c := range m.Columns {
-		if c < 0 || c >= len(m.FeatureNames) {
-			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
-		}
-	}
-	return nil
+	return m.Target(t), nil
 }
 
-// Posterior is a model conditioned on a device. It is not safe for concurrent use.
-// With several targets it predicts the first; see [Posterior.Target].
-type Posterior struct {
-	// whole is the model with all targets, model the model of one of them.
-	whole, model *Model
-	prog         *kernel.Program
-	ws           device.Workspace
-	// The first prediction that needs gls and solved = Σ⁻¹H computes them.
-	gls    *mean.GLS
-	solved []float64
-	// locals are the posteriors of experts with parameters of their own; nil without. Only
-	// they use ws then.
-	locals *locals
+// trainingPoints returns the scaled training inputs.
+func trainingPoints(m *Model) *kernel.Points {
+	return kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
 }
 
-// Condition forms the posterior on the backend. It reads the factor from the
-// model's file, if the file has one and the method uses one, and computes it
-// otherwise (n³/3 operations).
-func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, error) {
-	prog, err := m.Program()
-	if err != nil {
-		return nil, err
+// noiseDiagonal returns the variances that are added to the diagonal of the training
+// rows' kernel matrix.
+func noiseDiagonal(m *Model) []float64 {
+	if m.TrainNoise == nil {
+		return []float64{m.NoiseVariance + m.Jitter}
 	}
-	if err := b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog}); err != nil {
-		return nil, err
-	}
-	ws, err := m.Backend(b).NewWorkspace(ctx, kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns)))
-	if err != nil {
-		return nil, err
-	}
-	p := &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}
-	if m.Locals != nil {
-		p.locals, err = m.conditionLocals(ctx, ws, prog)
-	} else {
-		err = m.form(ctx, ws, prog)
-	}
-	if err != nil {
-		ws.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-// form prepares a workspace for predictions.
-func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Program) error {
-	if factor, ok := ws.(device.FactorStore); ok && m.factorPath != "" {
-		return readFactor(m.factorPath, m.N(), factor)
-	}
-	return ws.Form(ctx, prog, m.Theta, m.diagonal())
-}
-
-// Attach returns the posterior on a workspace that already holds the factor of the
-// model's covariance, such as the workspace of a fit. A model of experts with parameters of
-// their own has no such workspace.
-func (m *Model) Attach(ws device.Workspace) (*Posterior, error) {
-	prog, err := m.Program()
-	if err != nil {
-		return nil, err
-	}
-	if ws.N() != m.N() {
-		return nil, fmt.Errorf("gp: workspace for %d points, model of %d", ws.N(), m.N())
-	}
-	return &Posterior{whole: m, model: m.Target(0), prog: prog, ws: ws}, nil
-}
-
-// Model returns the posterior's model, or the model of its target if it is the
-// posterior of a single one.
-func (p *Posterior) Model() *Model { return p.model }
-
-// Whole returns the model with all its targets.
-func (p *Posterior) Whole() *Model { return p.whole }
-
-// Workspace returns the workspace that holds the factor.
-func (p *Posterior) Workspace() device.Workspace { return p.ws }
-
-// Close frees the device's memory.
-func (p *Posterior) Close() error { return p.ws.Close() }
-
-// Prediction holds, for each row, numbers in original units.
-type Prediction struct {
-	// Mean is the posterior mean.
-	Mean []float64
-	// Std is the standard deviation of a new observation, including noise;
-	// StdLatent is the standard deviation of the function without noise.
-	Std, StdLatent []float64
-	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
-	Lower95, Upper95 []float64
-	// Parts are the components of a mixture, of equal weight; nil for a normal
-	// distribution.
-	Parts []*Prediction
-}
-
-// Predict evaluates the posterior at m rows of features, row-major with one column
-// for every name in FeatureNames, in original units: Rasmussen & Williams (2006),
-// eq. 2.25 and 2.26, or 2.41 and 2.42 if least squares found the mean's
-// coefficients. For rows with known noise, see [Posterior.PredictNoise].
-func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
-	return p.PredictNoise(ctx, rows, m, RowNoise{})
-}
-
-// PredictNoise is like Predict for rows with known noise, which affects Std and the
-// intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
-// [*device.MemoryError].
-func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
-	out, err := p.predict(ctx, rows, m, row, []*Model{p.model})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
-}
-
-// predict predicts targets of the model: all of them, or p.model alone.
-func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
-	scaled, err := p.model.scaledRows(rows, m)
-	if err != nil {
-		return nil, err
-	}
-	noise, err := p.model.noises(m, row)
-	if err != nil {
-		return nil, err
-	}
-	var means [][]float64
-	var latent []float64
-	if p.locals != nil {
-		var own []int
-		if means, latent, own, err = p.predictLocals(ctx, scaled, m, len(targets)); err == nil {
-			err = p.locals.noises(noise, own, row)
-		}
-	} else {
-		means, latent, err = p.predictFunction(ctx, scaled, m, targets)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []*Prediction
-	for t, mod := range targets {
-		p := newPrediction(mod.Scaling, means[t], latent, noise)
-		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// predictFunction returns the mean of each target and the variance of the function at m
-// scaled rows. The targets differ only in means and units.
-func (p *Posterior) predictFunction(ctx context.Context, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
-	var alpha []float64
-	for _, mod := range targets {
-		alpha = append(alpha, mod.Alpha...)
-	}
-	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
-	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, sums, reduction); err != nil {
-		return nil, nil, err
-	}
-	if latent, err = p.priorVariance(ctx, p.prog, p.model.Theta, xs, true); err != nil {
-		return nil, nil, err
-	}
-	for i, v := range reduction {
-		// Rounding can make the difference slightly negative.
-		latent[i] = max(latent[i]-v, 0)
-	}
-	for t, mod := range targets {
-		mean := mod.means(scaled, m)
-		floats.Add(mean, sums[t*m:(t+1)*m])
-		means = append(means, mean)
-	}
-	return means, latent, nil
-}
-
-// newPrediction converts means and variances to original units.
-func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
-	m := len(mean)
-	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
-	for i := range m {
-		out.Mean[i] = mean[i]*s.YScale + s.YMean
-		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
-		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
-		out.Lower95[i] = out.Mean[i] - score.Z95*out.Std[i]
-		out.Upper95[i] = out.Mean[i] + score.Z95*out.Std[i]
+	out := slices.Clone(m.TrainNoise)
+	for i := range out {
+		out[i] += m.Jitter
 	}
 	return out
-}
-
-// priorVariance returns the variances at xs before the data reduces them: k(x*, x*)
-// for prog, plus the variance due to the mean's coefficients (see meanUncertainty).
-func (p *Posterior) priorVariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
-	variance := make([]float64, xs.N)
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
-	e.Diagonal(variance, xs, 0, xs.N)
-	w, err := p.meanUncertainty(ctx, prog, theta, xs, withMean)
-	q := len(p.model.Mean.Basis)
-	for i := range w {
-		variance[i/q] += w[i] * w[i]
-	}
-	return variance, err
 }

@@ -28,7 +28,7 @@ func noisyModel(t testing.TB, n int) *Model {
 	}
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range m.means(m.Scaling.Inputs(m.X), n) {
+	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
 		m.Alpha[i] -= v
 	}
 	if err := p.ws.Solve(context.Background(), m.Alpha, 1); err != nil {
@@ -108,7 +108,7 @@ func TestRowNoise(t *testing.T) {
 	if _, err := p.Predict(context.Background(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
 		t.Errorf("error %v, want a NoiseError", err)
 	}
-	if _, err := newModel(t, 5).noises(6, RowNoise{Known: known}); err == nil {
+	if _, err := noisesOf(newModel(t, 5), 6, RowNoise{Known: known}); err == nil {
 		t.Error("known variances accepted by a model without")
 	}
 }

@@ -49,41 +49,41 @@ var operationNames = map[code.Op]string{
 	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
 }
 
-// compiled adds the features and operations of its value to a leaf's node, at the
-// node's parameters.
-func (x *exporter) compiled(l *kernel.Leaf, out *node) error {
-	prog, err := kernel.Compile(l, x.labels)
+// compiled returns the features and operations of the value of a leaf on columns with
+// labels, at its parameters.
+func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFeature, []operation, error) {
+	prog, err := kernel.Compile(l, labels)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	w := operationWriter{prog: prog, theta: leafTheta(prog, out), places: map[code.ID]int{}}
+	w := operationWriter{prog: prog, theta: leafTheta(prog, parameters), places: map[code.ID]int{}}
 	w.uniforms = make([]float64, len(prog.List.Values))
 	need := prog.List.Needed(prog.Value)
 	prog.List.Uniforms(w.uniforms, w.theta, need)
 	for id := range prog.List.Values {
 		if v := &prog.List.Values[id]; need[id] && !v.Uniform {
 			if err := w.add(code.ID(id), v); err != nil {
-				return err
+				return nil, nil, err
 			}
 		}
 	}
 	if prog.List.At(prog.Value).Uniform {
 		w.out = append(w.out, operation{Op: "number", Number: &w.uniforms[prog.Value]})
 	}
-	out.Operations = w.out
+	var features []pairFeature
 	for _, f := range prog.Features {
-		out.Features = append(out.Features, w.feature(&f))
+		features = append(features, w.feature(&f))
 	}
-	return nil
+	return features, w.out, nil
 }
 
 // leafTheta returns the parameters of a leaf alone, with a signal variance of 1,
 // because the tree stores the signal variance elsewhere.
-func leafTheta(prog *kernel.Program, leaf *node) []float64 {
+func leafTheta(prog *kernel.Program, parameters map[string]any) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for _, p := range prog.Params {
 		values := theta[p.Offset : p.Offset+p.Size]
-		switch v := leaf.Parameters[p.Name].(type) {
+		switch v := parameters[p.Name].(type) {
 		case []float64:
 			copy(values, v)
 		case float64:

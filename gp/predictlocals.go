@@ -37,7 +37,7 @@ func (p *Posterior) predictLocals(ctx context.Context, scaled []float64, m, coun
 // predictLocalMeans is PredictMeans for experts with parameters of their own.
 func (p *Posterior) predictLocalMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
 	whole := p.whole
-	scaled, err := whole.scaledRows(rows, m)
+	scaled, err := scaledRows(whole, rows, m)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (p *Posterior) opinion(ctx context.Context, scaled []float64, count int) (e
 		o.Variance[i] = max(o.PriorVariance[i]-reduction, 0)
 	}
 	for _, mod := range targets {
-		o.PriorMean = append(o.PriorMean, mod.means(scaled, m)...)
+		o.PriorMean = append(o.PriorMean, meanValues(mod, scaled, m)...)
 	}
 	for i, v := range o.PriorMean {
 		o.Mean[i] += v
@@ -164,7 +164,7 @@ func (p *Posterior) trend(ctx context.Context, scaled []float64) ([]float64, err
 // noises replaces the noise variances of rows by those of the rows' experts.
 func (l *locals) noises(noise []float64, own []int, row RowNoise) error {
 	for k, e := range l.each {
-		values, err := e.model.noises(len(noise), row)
+		values, err := noisesOf(e.model, len(noise), row)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float
 	if err == nil {
 		err = p.projectMean(ctx, variance)
 	}
-	diagonal := p.whole.diagonal()
+	diagonal := noiseDiagonal(p.whole)
 	for t := range p.whole.T() {
 		one := p.whole.Target(t)
 		for i, y := range one.Scaling.Targets(one.Y) {

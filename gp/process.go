@@ -18,8 +18,6 @@ type Process struct {
 	theta         []float64
 }
 
-const noiseVariance = "noise_variance"
-
 // NewProcess returns a process without noise for an expression on d columns.
 // Parameters have the values in the expression, or 1 if it gives none. Errors are
 // [*kernel.CompileError].
@@ -38,17 +36,6 @@ func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 	}
 	return p, nil
 }
-
-// NameError reports a parameter that a process does not have, a name that is not a target
-// of a model, or a missing name for a model with several targets.
-type NameError struct {
-	// Name is the requested name, and Known are the names that exist.
-	Name  string
-	Known []string
-	msg   string
-}
-
-func (e *NameError) Error() string { return e.msg }
 
 // Parameters returns the names and values of the covariance function's parameters, in
 // natural units.

@@ -10,7 +10,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Limits of [Model.Relevance].
+// Limits of [Relevance].
 const (
 	// relevanceRows is the number of pairs of rows over which a relevance is averaged.
 	// The standard error of a relevance from 128 pairs is at most about a tenth of
@@ -38,7 +38,7 @@ const (
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y)
 // is √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d) operations, on that many threads of the host, 0 for all; the
 // number does not change the result.
-func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
+func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	prog, err := m.Program()
 	if err == nil {
 		err = m.oneProcess("predictions without a posterior")
@@ -46,16 +46,16 @@ func (m *Model) Relevance(ctx context.Context, threads int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.relevance(func(rows []float64, points *kernel.Points) ([][]float64, error) {
-		return m.posteriorMeans(ctx, threads, prog, rows, points)
+	return relevanceOf(m, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+		return posteriorMeans(ctx, m, threads, prog, rows, points)
 	})
 }
 
-// Relevance returns what [Model.Relevance] returns, with the means of the posterior. It is
+// Relevance returns what [Relevance] returns, with the means of the posterior. It is
 // the only way for local experts.
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 	m := p.whole
-	return m.relevance(func(rows []float64, points *kernel.Points) ([][]float64, error) {
+	return relevanceOf(m, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		if p.locals != nil {
 			means, _, _, err := p.predictLocals(ctx, rows, points.N, m.T())
 			return means, err
@@ -66,16 +66,16 @@ func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 		}
 		out := make([][]float64, m.T())
 		for t := range out {
-			out[t] = m.Target(t).means(rows, points.N)
+			out[t] = meanValues(m.Target(t), rows, points.N)
 			floats.Add(out[t], sums[t*points.N:(t+1)*points.N])
 		}
 		return out, nil
 	})
 }
 
-// relevance compares the means, in scaled units, of pairs of training rows.
-func (m *Model) relevance(means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
-	d, pairs := len(m.Columns), m.relevancePairs()
+// relevanceOf compares the means, in scaled units, of pairs of training rows.
+func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
+	d, pairs := len(m.Columns), relevancePairs(m)
 	scaled := m.Scaling.Inputs(m.X)
 	// A block of rows for the rows themselves, then one for each column.
 	rows := make([]float64, 0, (d+1)*len(pairs)*d)
@@ -94,7 +94,7 @@ func (m *Model) relevance(means func(rows []float64, points *kernel.Points) ([][
 		return nil, err
 	}
 	for t, mean := range values {
-		spread := m.Target(t).pairSpread(pairs)
+		spread := pairSpread(m.Target(t), pairs)
 		own := mean[:len(pairs)]
 		for c := range d {
 			changed := mean[(c+1)*len(pairs):][:len(pairs)]
@@ -111,7 +111,7 @@ func (m *Model) relevance(means func(rows []float64, points *kernel.Points) ([][
 // pairSpread returns the root of the sum of (y_i − y_j)² over pairs, in scaled units. Its
 // square is in expectation twice the variance of y for each pair; the same pairs in
 // numerator and denominator cancel most of the sampling error of strong columns.
-func (m *Model) pairSpread(pairs [][2]int) float64 {
+func pairSpread(m *Model, pairs [][2]int) float64 {
 	y, sum := m.Scaling.Targets(m.Y), 0.0
 	for _, p := range pairs {
 		sum += (y[p[0]] - y[p[1]]) * (y[p[0]] - y[p[1]])
@@ -123,7 +123,7 @@ func (m *Model) pairSpread(pairs [][2]int) float64 {
 }
 
 // relevancePairs draws pairs of different training rows, with a fixed seed.
-func (m *Model) relevancePairs() [][2]int {
+func relevancePairs(m *Model) [][2]int {
 	n, d := m.N(), float64(len(m.Columns))
 	count := min(relevanceRows, max(leastRelevanceRows, int(relevanceWork/(d*d*float64(n)))))
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -139,11 +139,11 @@ func (m *Model) relevancePairs() [][2]int {
 
 // posteriorMeans returns the posterior mean of each target at scaled rows, in scaled
 // units.
-func (m *Model) posteriorMeans(ctx context.Context, threads int, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
-	n, train := m.N(), m.points()
+func posteriorMeans(ctx context.Context, m *Model, threads int, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
+	n, train := m.N(), trainingPoints(m)
 	out := make([][]float64, m.T())
 	for t := range out {
-		out[t] = m.Target(t).means(rows, points.N)
+		out[t] = meanValues(m.Target(t), rows, points.N)
 	}
 	err := eachRowOn(ctx, threads, points.N, prog, m.Theta, func(e *kernel.Evaluator, piece []float64, i int) {
 		for j := 0; j < n; j += rowPiece {

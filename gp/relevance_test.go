@@ -35,7 +35,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 		if m.Experts != nil {
 			continue // see Posterior.Relevance
 		}
-		got, err := m.Relevance(context.Background(), 0)
+		got, err := Relevance(context.Background(), m, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 }
 
 func relevanceByPredictions(t *testing.T, m *Model) []float64 {
-	all, d, pairs := len(m.FeatureNames), len(m.Columns), m.relevancePairs()
+	all, d, pairs := len(m.FeatureNames), len(m.Columns), relevancePairs(m)
 	row := func(i int) []float64 {
 		full := make([]float64, all)
 		for q, c := range m.Columns {
@@ -89,7 +89,7 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 // are fewer for tables with many columns.
 func TestRelevancePairs(t *testing.T) {
 	m := &Model{Columns: make([]int, 3), Y: make([]float64, 10)}
-	pairs := m.relevancePairs()
+	pairs := relevancePairs(m)
 	uses := make([]int, 10)
 	for _, p := range pairs {
 		uses[p[0]]++
@@ -101,7 +101,7 @@ func TestRelevancePairs(t *testing.T) {
 		t.Errorf("%d pairs, rows used %v times", len(pairs), uses)
 	}
 	wide := &Model{Columns: make([]int, 5000), Y: make([]float64, 1000)}
-	if n := len(wide.relevancePairs()); n != leastRelevanceRows {
+	if n := len(relevancePairs(wide)); n != leastRelevanceRows {
 		t.Errorf("%d pairs of 5,000 columns", n)
 	}
 }
@@ -124,11 +124,11 @@ func TestRelevanceThreads(t *testing.T) {
 	}); err != nil || most.Load() > 2 {
 		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
 	}
-	want, err := m.Relevance(context.Background(), 1)
+	want, err := Relevance(context.Background(), m, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Relevance(context.Background(), 3)
+	got, err := Relevance(context.Background(), m, 3)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
 	}

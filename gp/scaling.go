@@ -72,19 +72,17 @@ func (s Scaling) Standardize() Standardize {
 // moments returns the mean and the population standard deviation of every stride-th
 // element, starting at first, in two passes.
 func moments(v []float64, first, stride int) (mean, std float64) {
-	n := 0
-	for i := first; i < len(v); i += stride {
-		mean += v[i]
-		n++
-	}
-	mean /= float64(n)
-	sum := 0.0
-	for i := first; i < len(v); i += stride {
-		sum += (v[i] - mean) * (v[i] - mean)
-	}
-	std = math.Sqrt(sum / float64(n))
+	mean, std, sum := powerMoments(v, first, stride, 0)
 	if math.IsInf(sum, 0) || math.IsNaN(sum) || sum < underflow {
-		mean, std = wideMoments(v, first, stride)
+		largest := 0.0
+		for i := first; i < len(v); i += stride {
+			largest = max(largest, math.Abs(v[i]))
+		}
+		mean, std = 0, 0
+		if largest != 0 && !math.IsInf(largest, 0) && !math.IsNaN(largest) {
+			_, exponent := math.Frexp(largest)
+			mean, std, _ = powerMoments(v, first, stride, exponent)
+		}
 	}
 	// The deviation of a constant column is at most rounding errors.
 	if !(std > 1e-14*math.Abs(mean)) {
@@ -97,29 +95,20 @@ func moments(v []float64, first, stride int) (mean, std float64) {
 // underflow.
 const underflow = 1e-280
 
-// wideMoments is like moments for numbers whose squares overflow or underflow. It
-// scales them to around 1 by a power of two.
-func wideMoments(v []float64, first, stride int) (mean, std float64) {
-	largest := 0.0
-	for i := first; i < len(v); i += stride {
-		largest = max(largest, math.Abs(v[i]))
-	}
-	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
-		return mean, std
-	}
-	_, exponent := math.Frexp(largest)
+// powerMoments returns the moments, computed from the numbers divided by 2^exponent, and
+// the sum of squares of these.
+func powerMoments(v []float64, first, stride, exponent int) (mean, std, sum float64) {
 	n := 0
 	for i := first; i < len(v); i += stride {
 		mean += math.Ldexp(v[i], -exponent)
 		n++
 	}
 	mean /= float64(n)
-	sum := 0.0
 	for i := first; i < len(v); i += stride {
 		diff := math.Ldexp(v[i], -exponent) - mean
 		sum += diff * diff
 	}
-	return math.Ldexp(mean, exponent), math.Ldexp(math.Sqrt(sum/float64(n)), exponent)
+	return math.Ldexp(mean, exponent), math.Ldexp(math.Sqrt(sum/float64(n)), exponent), sum
 }
 
 // Inputs scales row-major rows of len(XMean) columns to a new slice.

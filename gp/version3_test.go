@@ -64,8 +64,8 @@ func TestVersion3(t *testing.T) {
 	if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 		t.Error(diff)
 	}
-	if fresh.version() != 3 || newModel(t, 5).version() != 2 {
-		t.Error("versions", fresh.version(), newModel(t, 5).version())
+	if versionOf(fresh) != 3 || versionOf(newModel(t, 5)) != 2 {
+		t.Error("versions", versionOf(fresh), versionOf(newModel(t, 5)))
 	}
 	for what, change := range map[string]func(*Model){
 		"kind":     func(m *Model) { m.Encoding.Columns[0].Kind = "colour" },
@@ -95,7 +95,7 @@ func TestReadEncoding(t *testing.T) {
 	dir := t.TempDir()
 	e := exchange{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
 	var export strings.Builder
-	if err := errors.Join(m.ExportJSON(&export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)); err != nil {
+	if err := errors.Join(ExportJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	tables, err := runPython(t, interpreter, "read_model", e)

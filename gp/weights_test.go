@@ -219,7 +219,7 @@ func TestWeightsOfFeatures(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"rbf": false, "rbf + constant": true, "cosine": true, "rbf*linear": false} {
-		if got, err := exampleModel(t, text, false).HasWeights(); err != nil || got != want {
+		if got, err := HasWeights(exampleModel(t, text, false)); err != nil || got != want {
 			t.Errorf("%s has weights: %v, %v", text, got, err)
 		}
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
 )
 
 type exportFlags struct {
@@ -54,9 +57,9 @@ func runExport(cmd *cobra.Command, path string, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	write := m.ExportJSON
+	export := gp.ExportJSON
 	if file.Format == output.NPZ {
-		write = m.ExportNPZ
+		export = gp.ExportNPZ
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), file.Compressed(write))
+	return f.Write(cmd.Context(), cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return export(m, w) }))
 }

@@ -11,6 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
 	"gpfit/internal/columns"
 )
 
@@ -58,7 +59,7 @@ func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
 	if err != nil {
 		return err
 	}
-	if weights, err := model.HasWeights(); err != nil || !weights {
+	if weights, err := gp.HasWeights(model); err != nil || !weights {
 		if err == nil {
 			return exit.Usagef("%s: the kernel %s has no term with finitely many features, such as linear or poly, and so no weights", path, model.KernelText())
 		}

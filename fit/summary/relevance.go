@@ -13,7 +13,7 @@ type ColumnRelevance struct {
 	Index  int    `json:"index"`
 	// Relevance is the standard deviation of the part of the predictions that the
 	// column takes part in, in units of the targets' standard deviation; see
-	// [gp.Model.Relevance].
+	// [gp.Relevance].
 	Relevance float64 `json:"relevance"`
 	// Lengthscales are those of the kernel for this column, in units of the column and
 	// in the order of the kernel's leaves. Leaves without a lengthscale add none.

@@ -186,9 +186,9 @@ func Along(m *gp.Model, columns []Variable, c int, values []float64) rows.Rows {
 }
 
 // ByRelevance returns the indices of columns in descending order of their relevance to the
-// predictions (see [gp.Model.Relevance]), of at most n of them.
+// predictions (see [gp.Relevance]), of at most n of them.
 func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, n int) ([]int, error) {
-	scores, err := m.Relevance(ctx, threads)
+	scores, err := gp.Relevance(ctx, m, threads)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (s *subject) rank(ctx context.Context) error {
 		s.relevance = r
 		return nil
 	}
-	relevance := func() ([]float64, error) { return s.model.Relevance(ctx, s.Threads) }
+	relevance := func() ([]float64, error) { return gp.Relevance(ctx, s.model, s.Threads) }
 	if s.local() {
 		relevance = func() ([]float64, error) { return s.Posterior.Relevance(ctx) }
 	}

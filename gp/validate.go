@@ -1,0 +1,201 @@
+package gp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gpfit/device"
+)
+
+// RangeError reports a result that is not a finite number because the requested
+// rows or the model exceed the range of double precision.
+type RangeError struct {
+	// What names the result. Row is its row, counted from 0, or −1 if it belongs to
+	// the model as a whole.
+	What string
+	Row  int
+}
+
+func (e *RangeError) Error() string {
+	if e.Row < 0 {
+		return fmt.Sprintf("gp: the %s is not a finite number: the scales of the columns are too far apart for double precision; multiply or divide some by a power of ten and fit again", e.What)
+	}
+	return fmt.Sprintf("gp: the %s of row %d (from 1) is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular", e.What, e.Row+1)
+}
+
+// checkResult returns a [*RangeError] for the first number of columns of m rows
+// that is not finite.
+func checkResult(what string, m int, columns ...[]float64) error {
+	for _, column := range columns {
+		if i := firstNonFinite(column); i >= 0 {
+			return &RangeError{What: what, Row: i % m}
+		}
+	}
+	return nil
+}
+
+// firstNonFinite returns the index of the first NaN or infinity, or −1.
+func firstNonFinite(v []float64) int {
+	for i, x := range v {
+		if x-x != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// checkNumbers returns an error about numbers that no model can have.
+func checkNumbers(m *Model) error {
+	s := m.Scaling
+	for name, v := range map[string][]float64{
+		"X": m.X, "y": m.Y, "alpha": m.Alpha, "noise": m.TrainNoise, "rows": m.Rows, "theta": m.Theta, "coefficients": m.Mean.Coefficients,
+		"x_mean": s.XMean, "x_scale": s.XScale, "y_mean and y_scale": {s.YMean, s.YScale}, "noise_variance and jitter": {m.NoiseVariance, m.Jitter},
+	} {
+		if i := firstNonFinite(v); i >= 0 {
+			return fmt.Errorf("element %d of %s is %v, not a finite number", i, name, v[i])
+		}
+	}
+	for _, scale := range append([]float64{s.YScale}, s.XScale...) {
+		if !(scale > 0) {
+			return fmt.Errorf("invalid scale %v", scale)
+		}
+	}
+	for i, row := range m.Rows {
+		if row < 0 || row != math.Trunc(row) {
+			return fmt.Errorf("training row %d has the invalid row number %v", i, row)
+		}
+	}
+	return nil
+}
+
+// validate checks that the parts are consistent.
+func (m *Model) validate() error {
+	d := len(m.Columns)
+	prog, err := m.Program()
+	if err != nil {
+		return err
+	}
+	if err := prog.CheckTheta(m.Theta); err != nil {
+		return err
+	}
+	switch {
+	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
+		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
+	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
+		return errors.New("scaling does not fit the columns")
+	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
+		return fmt.Errorf("noise variances for %d training rows, but there are %d rows", len(m.TrainNoise), m.N())
+	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
+		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
+	}
+	if m.Rows != nil && len(m.Rows) != m.N() {
+		return fmt.Errorf("row numbers for %d training rows, but there are %d rows", len(m.Rows), m.N())
+	}
+	for i, v := range m.TrainNoise {
+		if !(v >= 0) {
+			return fmt.Errorf("noise variance %v of training row %d", v, i)
+		}
+	}
+	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), checkTargets(m)); err != nil {
+		return err
+	}
+	if m.Encoding != nil {
+		if err := m.Encoding.Check(m.FeatureNames); err != nil {
+			return err
+		}
+	}
+	if m.Experts != nil {
+		if err := m.Experts.Check(m.N(), d); err != nil {
+			return err
+		}
+	}
+	if err := m.validateLocals(); err != nil {
+		return err
+	}
+	for _, c := range m.Columns {
+		if c < 0 || c >= len(m.FeatureNames) {
+			return fmt.Errorf("column %d of %d features", c, len(m.FeatureNames))
+		}
+	}
+	return nil
+}
+
+func (z *Noise) validate() error {
+	if len(z.Labels) != len(z.Variances) || (z.GroupColumn == "") != (len(z.Labels) == 0) {
+		return fmt.Errorf("%d noise variances for %d groups of %q", len(z.Variances), len(z.Labels), z.GroupColumn)
+	}
+	for _, v := range z.Variances {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("invalid noise variance %v of a group", v)
+		}
+	}
+	return nil
+}
+
+func (m *Mean) validate(columns int) error {
+	if len(m.Coefficients) != len(m.Basis) {
+		return fmt.Errorf("%d coefficients for %d basis functions", len(m.Coefficients), len(m.Basis))
+	}
+	return m.Basis.Validate(columns)
+}
+
+// validate checks the draws of a model.
+func (d *Draws) validate(m *Model) error {
+	if d == nil {
+		return nil
+	}
+	noise := len(m.Noise.Labels)
+	if noise == 0 && m.NoiseVariance > 0 {
+		noise = 1
+	}
+	for k, theta := range d.Theta {
+		switch {
+		case len(theta) != len(m.Theta) || firstNonFinite(theta) >= 0 || slices.Min(theta) <= 0:
+			return fmt.Errorf("draw %d of the parameters is %v", k, theta)
+		case noise > 0 && (len(d.Noise) != len(d.Theta) || len(d.Noise[k]) != noise || firstNonFinite(d.Noise[k]) >= 0 || slices.Min(d.Noise[k]) < 0):
+			return fmt.Errorf("draw %d has no %d noise variances", k, noise)
+		case d.Coefficients != nil && (len(d.Coefficients) != len(d.Theta) || len(d.Coefficients[k]) != len(m.Mean.Basis) || firstNonFinite(d.Coefficients[k]) >= 0):
+			return fmt.Errorf("draw %d has no %d coefficients", k, len(m.Mean.Basis))
+		}
+	}
+	if len(m.Noise.Labels) > 0 && (len(d.Group) != m.N() || slices.Min(d.Group) < 0 || slices.Max(d.Group) >= noise) {
+		return fmt.Errorf("the draws have %d groups of %d training rows", len(d.Group), m.N())
+	}
+	return nil
+}
+
+func checkTargets(m *Model) error {
+	if len(m.Targets) > 0 && m.Noise.Column != "" {
+		return fmt.Errorf("known noise variances with %d targets", len(m.Targets))
+	}
+	for _, t := range m.Targets {
+		if len(t.Coefficients) != len(m.Mean.Basis) || !(t.YScale > 0) {
+			return fmt.Errorf("target %q with %d coefficients of %d basis functions and the scale %v", t.Name, len(t.Coefficients), len(m.Mean.Basis), t.YScale)
+		}
+	}
+	return nil
+}
+
+// checkSize returns a [*SizeError] if rows×cols numbers do not fit in the host's
+// memory.
+func checkSize(what string, rows, cols int, free int64) error {
+	need := 8 * float64(rows) * float64(cols)
+	if free > 0 && need > float64(free) {
+		return &SizeError{What: what, Need: int64(min(need, math.MaxInt64/2)), Free: free}
+	}
+	return nil
+}
+
+// SizeError reports a result for which the host lacks memory. It is returned before
+// any allocation.
+type SizeError struct {
+	// What names the result; Need and Free are the needed and the free bytes.
+	What       string
+	Need, Free int64
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("gp: %s needs %s of memory, but only %s are free: request fewer at once", e.What, device.FormatBytes(e.Need), device.FormatBytes(e.Free))
+}
