@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,13 +27,8 @@ func TestLoginNode(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	command := func(args ...string) (code int, stdout, stderr string) {
-		var out, errs strings.Builder
-		code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
-		return code, out.String(), errs.String()
-	}
 	plan := []string{"batch", "study.yaml", "--engine", "slurm", "--slurm-option", "--gpus-per-task=1", "--dry-run"}
-	code, text, stderr := command(plan...)
+	code, text, stderr := runLine(t, plan...)
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
@@ -49,10 +43,10 @@ func TestLoginNode(t *testing.T) {
 	if strings.Contains(text, " -  ") {
 		t.Errorf("a job without an estimate:\n%s", text)
 	}
-	if _, text, _ = command(append(plan, "--json")...); !strings.Contains(text, `"planned_for":"NVIDIA H100"`) || !strings.Contains(text, `"type":"slurm_array"`) {
+	if _, text, _ = runLine(t, append(plan, "--json")...); !strings.Contains(text, `"planned_for":"NVIDIA H100"`) || !strings.Contains(text, `"type":"slurm_array"`) {
 		t.Errorf("as JSON:\n%s", text)
 	}
-	code, _, stderr = command("batch", "study.yaml", "--engine", "slurm")
+	code, _, stderr = runLine(t, "batch", "study.yaml", "--engine", "slurm")
 	if code != exit.Failure || !strings.Contains(stderr, "sbatch is not installed on this machine") {
 		t.Errorf("without sbatch: exit code %d\n%s", code, stderr)
 	}
@@ -61,10 +55,10 @@ func TestLoginNode(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// A run that exists is as it was.
-	if code, _, stderr = command("batch", "study.yaml", "--quiet", "--device", "cpu"); code != 0 {
+	if code, _, stderr = runLine(t, "batch", "study.yaml", "--quiet", "--device", "cpu"); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	if code, _, stderr = command("resume", "study.run", "--engine", "slurm"); code != exit.Failure {
+	if code, _, stderr = runLine(t, "resume", "study.run", "--engine", "slurm"); code != exit.Failure {
 		t.Errorf("resume: exit code %d\n%s", code, stderr)
 	}
 	if _, err := os.Stat(filepath.Join("study.run", "slurm")); err == nil {

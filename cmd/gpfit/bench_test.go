@@ -17,14 +17,6 @@ import (
 	"gpfit/internal/must"
 )
 
-// runBenchTest runs the program and returns exit code and outputs.
-func runBenchTest(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
 // benchTable writes a table of n rows and 3 columns.
 func benchTable(t *testing.T, n int) string {
 	t.Helper()
@@ -44,13 +36,9 @@ func TestBenchJSON(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "speed.svg")
 	model := []string{"--kernel", "matern52(ard)", "--set", "lengthscale=1.5", "--set", "noise_variance=0.05", "--device", "cpu", "--json"}
 	args := append([]string{"bench", "--data", path, "--n", "40,70", "--repeat", "2", "--threads", "2", "--plot", plot}, model...)
-	code, stdout, stderr := runBenchTest(t, args...)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(mustLine(t, args...)), "\n")
 	if len(lines) != 3 {
-		t.Fatalf("%d lines, expected the machine and two results:\n%s", len(lines), stdout)
+		t.Fatalf("%d lines, expected the machine and two results:\n%q", len(lines), lines)
 	}
 	var machine bench.Machine
 	if err := json.Unmarshal([]byte(lines[0]), &machine); err != nil || machine.Type != "machine" || machine.CPU == "" || machine.Date == "" || machine.Data != path {
@@ -74,16 +62,12 @@ func TestBenchJSON(t *testing.T) {
 		}
 	}
 	// The NLML equals the result of `gpfit nlml` at the same parameters, to the last bit.
-	code, stdout, stderr = runBenchTest(t, append([]string{"nlml", path, "--threads", "2"}, model...)...)
-	if code != 0 {
-		t.Fatalf("nlml: exit code %d: %s", code, stderr)
-	}
 	var want struct {
 		NLML     float64            `json:"nlml"`
 		Gradient map[string]float64 `json:"gradient_log"`
 	}
 	var got bench.Result
-	must.Do(t, json.Unmarshal([]byte(stdout), &want))
+	decodeLine(t, &want, append([]string{"nlml", path, "--threads", "2"}, model...)...)
 	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
 	if got.NLML != want.NLML {
 		t.Errorf("NLML %v, `gpfit nlml` gives %v", got.NLML, want.NLML)
@@ -103,7 +87,7 @@ func TestBenchJSON(t *testing.T) {
 
 func TestBenchTable(t *testing.T) {
 	plot := filepath.Join(t.TempDir(), "speed.png")
-	code, stdout, stderr := runBenchTest(t, "bench", "--n", "30", "--d", "2", "--repeat", "1", "--plot", plot, "--quiet", "--device", "cpu")
+	code, stdout, stderr := runLine(t, "bench", "--n", "30", "--d", "2", "--repeat", "1", "--plot", plot, "--quiet", "--device", "cpu")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
@@ -143,7 +127,7 @@ func TestBenchErrors(t *testing.T) {
 		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exit.Data, "missing.csv"},
 		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exit.Usage, "folder.svg"},
 	} {
-		code, _, stderr := runBenchTest(t, append([]string{"bench"}, c.args...)...)
+		code, _, stderr := runLine(t, append([]string{"bench"}, c.args...)...)
 		if code != c.code || !strings.Contains(stderr, c.say) {
 			t.Errorf("%v: exit code %d, expected %d and %q:\n%s", c.args, code, c.code, c.say, stderr)
 		}

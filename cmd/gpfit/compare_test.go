@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -34,17 +33,13 @@ func TestCostOfComparison(t *testing.T) {
 // TestInterruptedComparison cancels a comparison as Ctrl-C does, during the first fit of the
 // Gaussian process. gpfit must print and write what is done, and exit with code 130.
 func TestInterruptedComparison(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	scores := filepath.Join(t.TempDir(), "scores.csv")
-	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
-	var stdout strings.Builder
-	code := run(ctx, []string{"compare", "../../examples/co2.csv", "--device", "cpu", "--folds", "3", "--methods", "mean,ridge,gp", "--json", "--out", scores}, strings.NewReader(""), &stdout, stderr)
+	code, stdout, stderr := interrupt(t, "iteration 0", "compare", "../../examples/co2.csv", "--device", "cpu", "--folds", "3", "--methods", "mean,ridge,gp", "--json", "--out", scores)
 	if code != exit.Interrupted {
-		t.Fatalf("exit code %d\n%s", code, stderr.String())
+		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	var r compare.Result
-	if err := json.Unmarshal([]byte(stdout.String()), &r); err != nil {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
 	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp rbf" || r.Methods[2].Status != compare.Unfinished {
@@ -58,8 +53,8 @@ func TestInterruptedComparison(t *testing.T) {
 		t.Errorf("the scores are %q", lines)
 	}
 	for _, want := range []string{"scores written to " + scores, "gpfit: interrupted after 2 of 9 fits"} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("standard error lacks %q:\n%s", want, stderr.String())
+		if !strings.Contains(stderr, want) {
+			t.Errorf("standard error lacks %q:\n%s", want, stderr)
 		}
 	}
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"gpfit/fit/summary"
@@ -56,36 +53,14 @@ func TestGPUMeans(t *testing.T) {
 			}
 		}
 		g.report(t, nil, append([]string{"fit", data, "--device", "cpu", "--max-evals", "5", "--out", model}, args...)...)
-		onCPU, onGPU := g.predict(t, model, data, "cpu"), g.predict(t, model, data, "cuda:0")
-		for i := range onCPU {
-			for j := range onCPU[i] {
-				if math.Abs(onGPU[i][j]-onCPU[i][j]) > 1e-6*(1+math.Abs(onCPU[i][j])) {
-					t.Fatalf("%q: prediction %v of row %d, on the CPU %v", args, onGPU[i][j], i, onCPU[i][j])
-				}
+		onCPU, onGPU := g.numbers(t, "predict", model, data, "--device", "cpu"), g.numbers(t, "predict", model, data, "--device", "cuda:0")
+		if len(onCPU) == 0 || len(onCPU)%150 != 0 || len(onGPU) != len(onCPU) {
+			t.Fatalf("%q: %d numbers on the GPU, %d on the CPU", args, len(onGPU), len(onCPU))
+		}
+		for i, want := range onCPU {
+			if math.Abs(onGPU[i]-want) > 1e-6*(1+math.Abs(want)) {
+				t.Fatalf("%q: number %d is %v, on the CPU %v", args, i, onGPU[i], want)
 			}
 		}
 	}
-}
-
-// predict returns the numbers that gpfit predict prints.
-func (g *gpu) predict(t *testing.T, model, data, device string) [][]float64 {
-	t.Helper()
-	code, stdout, stderr := g.run(t, nil, "predict", model, data, "--device", device)
-	rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll()
-	if code != 0 || err != nil || len(rows) != 151 {
-		t.Fatalf("predict on %s: exit code %d, %v, %d rows\n%s", device, code, err, len(rows), stderr)
-	}
-	var out [][]float64
-	for _, row := range rows[1:] {
-		var numbers []float64
-		for _, cell := range row {
-			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			numbers = append(numbers, v)
-		}
-		out = append(out, numbers)
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,25 +13,18 @@ import (
 // the model of the interruption without --force, and that without the checkpoint the
 // same command does not.
 func TestContinueReplaces(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
 	args := []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--out", model, "--checkpoint", filepath.Join(dir, "ck")}
-	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
-	var stdout strings.Builder
-	if code := run(ctx, args, strings.NewReader(""), &stdout, stderr); code != exit.Interrupted {
-		t.Fatalf("exit code %d\n%s", code, stderr.String())
+	if code, _, stderr := interrupt(t, "iteration 0", args...); code != exit.Interrupted {
+		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
-	stderr = &cancelWriter{word: "no such words", cancel: cancel}
-	if code := run(context.Background(), args, strings.NewReader(""), &stdout, stderr); code != 0 {
-		t.Fatalf("the same command: exit code %d\n%s", code, stderr.String())
-	}
+	mustLine(t, args...)
 	m, err := gp.Load(model)
 	if err != nil || !strings.HasSuffix(m.Status, "-converged") {
 		t.Fatalf("status %q, %v", m.Status, err)
 	}
-	if code := run(context.Background(), args, strings.NewReader(""), &stdout, stderr); code != exit.Usage || !strings.Contains(stderr.String(), "the file exists") {
-		t.Errorf("a third time: exit code %d\n%s", code, stderr.String())
+	if code, _, stderr := runLine(t, args...); code != exit.Usage || !strings.Contains(stderr, "the file exists") {
+		t.Errorf("a third time: exit code %d\n%s", code, stderr)
 	}
 }

@@ -21,11 +21,7 @@ import (
 func TestPredictWaitingPipe(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
-	var stdout, stderr strings.Builder
-	if code := run(context.Background(), []string{"fit", "../../examples/co2.csv", "--max-evals", "3", "--device", "cpu", "--out", model},
-		strings.NewReader(""), &stdout, &stderr); code != 0 {
-		t.Fatal(stderr.String())
-	}
+	mustLine(t, "fit", "../../examples/co2.csv", "--max-evals", "3", "--device", "cpu", "--out", model)
 	var piece bytes.Buffer
 	piece.WriteString("season_cos,year,season_sin,note\n")
 	// The long notes fill the buffers of the reader.

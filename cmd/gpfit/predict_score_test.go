@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -26,13 +25,7 @@ func TestScoreWithDraws(t *testing.T) {
 	model, data := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "t.csv")
 	call := func(into any, args ...string) {
 		t.Helper()
-		var stdout, stderr strings.Builder
-		if code := run(t.Context(), append(args, "--quiet", "--device", "cpu", "--json"), strings.NewReader(""), &stdout, &stderr); code != 0 {
-			t.Fatalf("%q: exit code %d\n%s", args, code, stderr.String())
-		}
-		if err := json.Unmarshal([]byte(stdout.String()), into); err != nil {
-			t.Fatal(err)
-		}
+		decodeLine(t, into, append(args, "--quiet", "--device", "cpu", "--json")...)
 	}
 	// So few rows leave the parameters uncertain.
 	const n, trained = 300, 9

@@ -29,11 +29,7 @@ func TestPredictPieces(t *testing.T) {
 	model := filepath.Join(dir, "m.gpfit")
 	call := func(args ...string) string {
 		t.Helper()
-		var stdout, stderr strings.Builder
-		if code := run(context.Background(), append(args, "--quiet", "--device", "cpu"), strings.NewReader(""), &stdout, &stderr); code != 0 {
-			t.Fatalf("%q: exit code %d\n%s", args, code, stderr.String())
-		}
-		return stdout.String()
+		return mustLine(t, append(args, "--quiet", "--device", "cpu")...)
 	}
 	call("fit", "../../examples/co2.csv", "--max-evals", "3", "--out", model)
 
@@ -78,10 +74,9 @@ func TestPredictPieces(t *testing.T) {
 	// An error far down leaves no file.
 	must.Do(t, os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600))
 	out := filepath.Join(dir, "none.csv")
-	var stdout, stderr strings.Builder
-	code := run(context.Background(), []string{"predict", model, data, "--out", out}, strings.NewReader(""), &stdout, &stderr)
-	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exit.Data || !strings.Contains(stderr.String(), want) {
-		t.Errorf("exit code %d, want %q:\n%s", code, want, stderr.String())
+	code, _, stderr := runLine(t, "predict", model, data, "--out", out)
+	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exit.Data || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d, want %q:\n%s", code, want, stderr)
 	}
 	if entries, err := filepath.Glob(filepath.Join(dir, "*none*")); err != nil || len(entries) > 0 {
 		t.Errorf("files left: %q, %v", entries, err)

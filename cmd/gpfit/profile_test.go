@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"os"
@@ -15,15 +14,10 @@ import (
 
 // TestProfileInterrupt cancels a profile at its points, as Ctrl-C does: no file is left.
 func TestProfileInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	dir := t.TempDir()
-	stderr := &cancelWriter{word: "point 1 of", cancel: cancel}
-	var stdout strings.Builder
-	args := []string{"profile", "../../examples/co2.csv", "--device", "cpu", "--out", filepath.Join(dir, "p.csv"), "--plot", filepath.Join(dir, "p.svg")}
-	code := run(ctx, args, strings.NewReader(""), &stdout, stderr)
-	if code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted before the profile was complete: nothing was written") || stdout.Len() > 0 {
-		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	code, stdout, stderr := interrupt(t, "point 1 of", "profile", "../../examples/co2.csv", "--device", "cpu", "--out", filepath.Join(dir, "p.csv"), "--plot", filepath.Join(dir, "p.svg"))
+	if code != exit.Interrupted || !strings.Contains(stderr, "interrupted before the profile was complete: nothing was written") || stdout != "" {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%d files are left", len(left))
@@ -33,14 +27,6 @@ func TestProfileInterrupt(t *testing.T) {
 // TestProfileNLML compares the points of a profile with gpfit nlml at their parameters.
 func TestProfileNLML(t *testing.T) {
 	const data = "../../examples/two_optima.csv"
-	output := func(args ...string) []byte {
-		t.Helper()
-		var stdout, stderr strings.Builder
-		if code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != 0 {
-			t.Fatalf("%v: exit code %d: %s", args, code, stderr.String())
-		}
-		return []byte(stdout.String())
-	}
 	type terms struct {
 		NLML       float64            `json:"nlml"`
 		DataFit    float64            `json:"data_fit"`
@@ -50,7 +36,7 @@ func TestProfileNLML(t *testing.T) {
 	var profile struct {
 		Sections []struct{ Points []terms } `json:"sections"`
 	}
-	must.Do(t, json.Unmarshal(output("profile", data, "--kernel", "matern32", "--points", "3", "--json", "--quiet"), &profile))
+	decodeLine(t, &profile, "profile", data, "--kernel", "matern32", "--points", "3", "--json", "--quiet")
 	if len(profile.Sections) != 3 {
 		t.Fatalf("%d sections", len(profile.Sections))
 	}
@@ -62,7 +48,7 @@ func TestProfileNLML(t *testing.T) {
 				args = append(args, "--set", name+"="+string(text))
 			}
 			var want terms
-			must.Do(t, json.Unmarshal(output(args...), &want))
+			decodeLine(t, &want, args...)
 			for _, pair := range [][2]float64{{p.NLML, want.NLML}, {p.DataFit, want.DataFit}, {p.Complexity, want.Complexity}} {
 				// The parameters are the same up to the rounding of a logarithm.
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*(math.Abs(want.NLML)+math.Abs(want.DataFit)+math.Abs(want.Complexity))) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -257,14 +256,8 @@ func TestSameNumberAsSklearn(t *testing.T) {
 	}
 	t.Chdir("../..")
 	command := strings.TrimPrefix(documentedCommands(t, page, string(text))[0], "gpfit ")
-	var stdout, stderr strings.Builder
-	if code := run(t.Context(), append(shellWords(command), "--json"), strings.NewReader(""), &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, stderr.String())
-	}
 	var result struct{ NLML float64 }
-	if err := json.Unmarshal([]byte(stdout.String()), &result); err != nil {
-		t.Fatal(err)
-	}
+	decodeLine(t, &result, append(shellWords(command), "--json")...)
 	shown := regexp.MustCompile(`Both print −([0-9.]+)\. `).FindSubmatch(text)
 	if shown == nil || fmt.Sprintf("%.6f", -result.NLML) != string(shown[1]) {
 		t.Errorf("gpfit prints %.6f, the page shows −%s", result.NLML, shown)

@@ -53,11 +53,7 @@ func TestReleasedModels(t *testing.T) {
 			t.Fatalf("%d models, %v", len(models), err)
 		}
 		for _, m := range models {
-			code, stdout, stderr := runLine(t, "predict", m, filepath.Join(dir, "new.csv"), "--device", "cpu", "--threads", "1")
-			if code != 0 {
-				t.Errorf("%s: exit code %d\n%s", m, code, stderr)
-				continue
-			}
+			stdout := mustLine(t, "predict", m, filepath.Join(dir, "new.csv"), "--device", "cpu", "--threads", "1")
 			want := must.Get(os.ReadFile(strings.TrimSuffix(m, ".gpfit") + ".csv"))(t)
 			sameNumbers(t, filepath.Base(m), stdout, string(want))
 		}
@@ -74,11 +70,7 @@ func TestReleasedExports(t *testing.T) {
 		}
 		for _, e := range exports {
 			text := must.Get(os.ReadFile(e))(t)
-			code, stdout, stderr := runLine(t, "export", strings.TrimSuffix(e, ".export.json")+".gpfit")
-			if code != 0 {
-				t.Errorf("%s: exit code %d\n%s", e, code, stderr)
-				continue
-			}
+			stdout := mustLine(t, "export", strings.TrimSuffix(e, ".export.json")+".gpfit")
 			var was, is any
 			must.Do(t, errors.Join(json.Unmarshal(text, &was), json.Unmarshal([]byte(stdout), &is)))
 			keeps(t, filepath.Base(e), was, is)
@@ -139,16 +131,26 @@ func sameNumbers(t *testing.T, what, got, want string) {
 
 func columnsOf(t *testing.T, text string) map[string][]float64 {
 	t.Helper()
-	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(lines) < 2 {
-		t.Fatalf("%d lines, %v", len(lines), err)
-	}
 	out := map[string][]float64{}
-	for c, name := range lines[0] {
-		for _, line := range lines[1:] {
-			v := must.Get(strconv.ParseFloat(line[c], 64))(t)
-			out[name] = append(out[name], v)
+	for _, row := range rowsOf(t, text) {
+		for name, cell := range row {
+			out[name] = append(out[name], must.Get(strconv.ParseFloat(cell, 64))(t))
 		}
+	}
+	return out
+}
+
+// rowsOf returns the rows of a table by the names of its columns.
+func rowsOf(t *testing.T, text string) []map[string]string {
+	t.Helper()
+	lines := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
+	var out []map[string]string
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for c, name := range lines[0] {
+			row[name] = line[c]
+		}
+		out = append(out, row)
 	}
 	return out
 }
@@ -167,40 +169,21 @@ func TestReleasedRuns(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(run, "run.json"), []byte(moved), 0o644))
 		record := filepath.Join(run, "jobs", "data.rbf.seed-1.jsonl")
 		done := must.Get(os.ReadFile(record))(t)
-		if code, _, stderr := runLine(t, "resume", run, "--quiet"); code != 0 {
-			t.Fatalf("resume: exit code %d\n%s", code, stderr)
-		}
+		mustLine(t, "resume", run, "--quiet")
 		if now, err := os.ReadFile(record); err != nil || string(now) != string(done) {
 			t.Errorf("the record of a finished job changed to %s, %v", now, err)
 		}
 		want := must.Get(os.ReadFile(filepath.Join(dir, "run.csv")))(t)
-		code, stdout, stderr := runLine(t, "show", run, "--format", "csv")
-		if code != 0 {
-			t.Fatalf("show: exit code %d\n%s", code, stderr)
-		}
+		stdout := mustLine(t, "show", run, "--format", "csv")
 		sameJobs(t, stdout, string(want))
-		if code, _, stderr := runLine(t, "report", run, "--out", filepath.Join(dir, "page.html")); code != 0 {
-			t.Errorf("report: exit code %d\n%s", code, stderr)
-		}
+		mustLine(t, "report", run, "--out", filepath.Join(dir, "page.html"))
 	})
 }
 
 // sameJobs compares the jobs and their objectives in two tables.
 func sameJobs(t *testing.T, got, want string) {
 	t.Helper()
-	cells := func(text string) []map[string]string {
-		lines := must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t)
-		var out []map[string]string
-		for _, line := range lines[1:] {
-			row := map[string]string{}
-			for c, name := range lines[0] {
-				row[name] = line[c]
-			}
-			out = append(out, row)
-		}
-		return out
-	}
-	g, w := cells(got), cells(want)
+	g, w := rowsOf(t, got), rowsOf(t, want)
 	if len(g) != len(w) || len(w) == 0 {
 		t.Fatalf("%d jobs, want %d", len(g), len(w))
 	}
@@ -252,12 +235,4 @@ func nlml(t *testing.T, report string) float64 {
 	var r struct{ NLML float64 }
 	must.Do(t, json.Unmarshal([]byte(report), &r))
 	return r.NLML
-}
-
-// runLine runs the program in this process.
-func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, messages strings.Builder
-	code = run(t.Context(), args, strings.NewReader(""), &out, &messages)
-	return code, out.String(), messages.String()
 }

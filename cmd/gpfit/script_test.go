@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -52,37 +51,15 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %s", name)
 }
 
-// cancelWriter cancels a context when a line with the given word passes.
-type cancelWriter struct {
-	strings.Builder
-	word   string
-	cancel context.CancelFunc
-}
-
-func (w *cancelWriter) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), w.word) {
-		w.cancel()
-	}
-	return w.Builder.Write(p)
-}
-
 // TestInterrupt cancels a fit as Ctrl-C does, after its first iteration. gpfit must write
 // the best model so far, which predicts, and exit with code 130.
 func TestInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	model := filepath.Join(t.TempDir(), "m.gpfit")
-	stderr := &cancelWriter{word: "iteration 0", cancel: cancel}
-	var stdout strings.Builder
-	code := run(ctx, []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--out", model}, strings.NewReader(""), &stdout, stderr)
-	if code != exit.Interrupted || !strings.Contains(stderr.String(), "the best model so far is in") || !strings.Contains(stdout.String(), "cancelled") {
-		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
+	code, stdout, stderr := interrupt(t, "iteration 0", "fit", "../../examples/co2.csv", "--device", "cpu", "--out", model)
+	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "cancelled") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	stdout.Reset()
-	if code := run(context.Background(), []string{"predict", model, "../../examples/co2_new.csv"}, nil, &stdout, stderr); code != 0 {
-		t.Fatalf("predict: exit code %d\n%s", code, stderr.String())
-	}
-	if lines := strings.Count(stdout.String(), "\n"); lines != 25 {
+	if lines := strings.Count(mustLine(t, "predict", model, "../../examples/co2_new.csv"), "\n"); lines != 25 {
 		t.Errorf("%d lines of predictions, want a header and 24", lines)
 	}
 }

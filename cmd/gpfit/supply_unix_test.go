@@ -92,9 +92,7 @@ func TestNamesInPages(t *testing.T) {
 		{"predict", at("m.gpfit"), data, "--device", "cpu", "--out", at("p.csv"), "--plot", at("p.svg")},
 		{"batch", spec, "--out", at("r.run")}, {"report", at("r.run"), "--out", at("page.html")},
 	} {
-		if code, _, stderr := runLine(t, args...); code != 0 {
-			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
-		}
+		mustLine(t, args...)
 	}
 	for _, file := range []string{"p.svg", "page.html"} {
 		text := must.Get(os.ReadFile(at(file)))(t)
