@@ -10,12 +10,16 @@ import (
 	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/textbook"
 	"gpfit/internal/tuning"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
-// order in which the name auto tries them: GPUs first.
-func Drivers() []device.Driver { return []device.Driver{cuda.Driver{}, cpu.Driver{}} }
+// order in which the name auto tries them: GPUs first. The last one, gonum, computes by plain
+// formulas to check the others, and auto never takes it.
+func Drivers() []device.Driver {
+	return []device.Driver{cuda.Driver{}, cpu.Driver{}, textbook.Driver()}
+}
 
 // Methods returns the methods that gpfit knows, the default first. The exact ones are those
 // that [Devices] chooses among.
@@ -26,7 +30,7 @@ func Methods() []device.Method {
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes
 // its self-test and is faster at the size of the table, and the CPU otherwise.
 type Devices struct {
-	// Name is auto (or empty), cpu, cuda, a device such as cuda:0, or several devices
+	// Name is auto (or empty), cpu, gonum, cuda, a device such as cuda:0, or several devices
 	// separated by commas, over which a fit spreads its restarts.
 	Name string
 	// Fallback is the device to use if the one in Name cannot be opened, fails, or

@@ -77,7 +77,7 @@ type estimator struct {
 	open  map[deviceKey]device.Backend
 }
 
-// deviceKey identifies a backend. Backends of the host also differ in their threads.
+// deviceKey identifies equal backends. Those on the host also differ in their threads.
 type deviceKey struct {
 	name, method string
 	threads      int
@@ -86,7 +86,7 @@ type deviceKey struct {
 // backend returns a backend like the job's, or nil if this machine has none.
 func (e *estimator) backend(ctx context.Context, j rundir.PlannedJob) (device.Backend, error) {
 	key, threads := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}, value(j.Options.Threads)
-	if e.found.IsHost(key.name) {
+	if _, ok := e.found.OnHost(key.name); ok {
 		key.threads = threads
 	}
 	if b, ok := e.open[key]; ok {

@@ -25,13 +25,7 @@ type pool struct {
 	running            int
 
 	mu   sync.Mutex
-	free map[hostKey][]device.Backend // unused backends of the host
-}
-
-// hostKey tells backends of the host apart.
-type hostKey struct {
-	threads int
-	method  string
+	free map[deviceKey][]device.Backend // unused backends of the host
 }
 
 // accelerator is a device other than the host. Jobs share its memory.
@@ -48,7 +42,7 @@ type accelerator struct {
 type place struct {
 	accelerator *accelerator   // nil for the host
 	backend     device.Backend // of the accelerator
-	on          hostKey        // of the host
+	on          deviceKey      // what to open on the host
 	cores       int
 	host        int64
 	device      int64
@@ -76,7 +70,9 @@ func (d *demand) device() string {
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
-func (d *demand) key() hostKey { return hostKey{d.threads(), value(d.job.Options.Method)} }
+func (d *demand) key(name string) deviceKey {
+	return deviceKey{name: name, method: value(d.job.Options.Method), threads: d.threads()}
+}
 
 // plan returns what the fit and the table need on a backend.
 func (d *demand) plan(b device.Backend) device.Plan {
@@ -89,25 +85,26 @@ func (d *demand) plan(b device.Backend) device.Plan {
 
 func newPool(ctx context.Context, o Options) (*pool, error) {
 	p := &pool{
-		found: device.Find(ctx, o.Drivers, o.Methods...), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[hostKey][]device.Backend{},
+		found: device.Find(ctx, o.Drivers, o.Methods...), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[deviceKey][]device.Backend{},
 	}
 	if p.cores <= 0 {
 		p.cores = runtime.GOMAXPROCS(0)
 	}
 	if p.memory == 0 {
-		b, err := p.takeHost(ctx, hostKey{threads: 1})
+		host := deviceKey{name: p.found.Host(), threads: 1}
+		b, err := p.takeHost(ctx, host)
 		if err != nil {
 			return nil, err
 		}
 		p.memory = b.Info().MemoryFree / 10 * 9
-		p.giveHost(hostKey{threads: 1}, b)
+		p.giveHost(host, b)
 	}
 	return p, nil
 }
 
-// open opens the named device with the threads and the method of key.
-func (p *pool) open(ctx context.Context, name string, key hostKey) (device.Backend, error) {
-	b, _, err := p.found.Open(ctx, device.Request{Device: name, Method: key.method, Options: device.Options{Threads: key.threads}})
+// open opens a device.
+func (p *pool) open(ctx context.Context, key deviceKey) (device.Backend, error) {
+	b, _, err := p.found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: key.threads}})
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +113,7 @@ func (p *pool) open(ctx context.Context, name string, key hostKey) (device.Backe
 
 // takeHost returns a backend of the host that no other job uses. Backends with the
 // same key are equal, but calls to one backend compete for its threads.
-func (p *pool) takeHost(ctx context.Context, key hostKey) (device.Backend, error) {
+func (p *pool) takeHost(ctx context.Context, key deviceKey) (device.Backend, error) {
 	p.mu.Lock()
 	if list := p.free[key]; len(list) > 0 {
 		b := list[len(list)-1]
@@ -125,10 +122,10 @@ func (p *pool) takeHost(ctx context.Context, key hostKey) (device.Backend, error
 		return b, nil
 	}
 	p.mu.Unlock()
-	return p.open(ctx, p.found.Host(), key)
+	return p.open(ctx, key)
 }
 
-func (p *pool) giveHost(key hostKey, b device.Backend) {
+func (p *pool) giveHost(key deviceKey, b device.Backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free[key] = append(p.free[key], b)
@@ -141,7 +138,7 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 	}
 	p.asked = true
 	for _, f := range p.found.Accelerators() {
-		b, err := p.open(ctx, f.Name, hostKey{})
+		b, err := p.open(ctx, deviceKey{name: f.Name})
 		if err != nil {
 			note(err.Error())
 			continue
@@ -159,8 +156,8 @@ var errLater = errors.New("no room now")
 // can never run the job.
 func (p *pool) find(d *demand) (place, error) {
 	name := d.device()
-	if p.found.IsHost(name) {
-		return p.findHost(d)
+	if host, ok := p.found.OnHost(name); ok {
+		return p.findHost(d, host)
 	}
 	at, err := p.findAccelerator(d, name)
 	if err == nil || errors.Is(err, errLater) || value(d.job.Options.Fallback) == "" || d.onFallback {
@@ -171,8 +168,8 @@ func (p *pool) find(d *demand) (place, error) {
 	return p.find(d)
 }
 
-func (p *pool) findHost(d *demand) (place, error) {
-	at := place{on: d.key(), cores: min(d.threads(), p.cores)}
+func (p *pool) findHost(d *demand, name string) (place, error) {
+	at := place{on: d.key(name), cores: min(d.threads(), p.cores)}
 	b, err := p.takeHost(context.Background(), at.on)
 	if err != nil {
 		return at, err
@@ -219,7 +216,7 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			continue
 		}
 		plan := d.plan(backends[0])
-		at := place{accelerator: a, backend: backends[0], on: d.key(), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
+		at := place{accelerator: a, backend: backends[0], on: d.key(a.name), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
 		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
 			err = e
 			continue
@@ -287,7 +284,7 @@ func (p *pool) deviceName(at place) string {
 	if at.accelerator != nil {
 		return at.accelerator.name
 	}
-	return p.found.Host()
+	return at.on.name
 }
 
 func (p *pool) close() {

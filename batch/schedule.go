@@ -92,7 +92,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
 	s.load = newLoader(r.Hashes(), jobs, o.Formats, o.Methods)
 	for _, t := range s.pending {
-		if !p.found.IsHost(t.device()) {
+		if _, ok := p.found.OnHost(t.device()); !ok {
 			p.openAccelerators(ctx, s.note)
 		}
 	}
@@ -230,10 +230,11 @@ func (s *scheduler) goAhead() {
 		return
 	}
 	t := s.pending[0]
-	if !s.pool.found.IsHost(value(t.job.Options.Device)) || t.alone || t.job.N == 0 {
+	host, ok := s.pool.found.OnHost(value(t.job.Options.Device))
+	if !ok || t.alone || t.job.N == 0 {
 		return
 	}
-	at, err := s.pool.findHost(&t.demand)
+	at, err := s.pool.findHost(&t.demand, host)
 	if !errors.Is(err, errLater) {
 		return
 	}

@@ -150,7 +150,7 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 		events := problem.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
 		if name := value(t.job.Options.Fallback); name != "" {
 			events.Fallback = func(ctx context.Context) (device.Backend, error) {
-				return r.pool.open(ctx, name, t.key())
+				return r.pool.open(ctx, t.key(name))
 			}
 		}
 		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *problem.Options) {

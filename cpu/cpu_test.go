@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 	}
 	for _, threads := range counts {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
-			devicetest.RunDense(t, func(*testing.T) device.DenseDevice {
+			devicetest.RunInPlace(t, func(*testing.T) device.DenseDevice {
 				dev, err := Open(device.Options{Threads: threads})
 				if err != nil {
 					t.Fatal(err)

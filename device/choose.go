@@ -64,11 +64,14 @@ func (f Found) Choose(name string) (Choice, error) {
 	}
 	var passed []string
 	for _, g := range f.Findings {
-		if g.Usable {
+		switch {
+		case g.ByName:
+		case g.Usable:
 			c.take(g.Name, passed)
 			return c, nil
+		default:
+			passed = append(passed, g.refusal())
 		}
-		passed = append(passed, g.refusal())
 	}
 	return c, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
@@ -137,16 +140,20 @@ func (f Found) unknown(name string) string {
 // reports it.
 func (f Found) Host() string {
 	for _, g := range f.Findings {
-		if g.Host {
+		if g.Host && !g.ByName {
 			return g.Name
 		}
 	}
 	return ""
 }
 
-// IsHost reports whether name selects the host itself.
-func (f Found) IsHost(name string) bool {
-	return slices.ContainsFunc(f.Findings, func(g Finding) bool { return g.Host && g.answers(name) })
+// OnHost returns the name of the device that name selects if it computes on the host.
+func (f Found) OnHost(name string) (device string, ok bool) {
+	i := slices.IndexFunc(f.Findings, func(g Finding) bool { return g.Host && g.answers(name) })
+	if i < 0 {
+		return "", false
+	}
+	return f.Findings[i].Name, true
 }
 
 // Accelerators returns the usable devices other than the host.

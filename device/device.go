@@ -65,6 +65,8 @@ type Finding struct {
 	Host bool
 	// Usable reports whether Open is expected to succeed.
 	Usable bool
+	// ByName means that only a request for its name selects the device, never [Auto].
+	ByName bool
 	// Detail describes the device, or explains what the driver looked for and why
 	// the device is unusable.
 	Detail string

@@ -55,11 +55,11 @@ func (f fakeDriver) Open(_ context.Context, name string, _ Options) (Device, err
 
 func TestDispatch(t *testing.T) {
 	var closed []string
-	cpu := fakeDriver{"cpu", []Finding{{"cpu", true, true, "8 cores"}}, "", &closed}
-	none := fakeDriver{"cuda", []Finding{{"cuda", false, false, "no driver"}}, "", &closed}
-	two := fakeDriver{"cuda", []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}}, "", &closed}
-	pair := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}, {"cuda:1", false, true, "H200"}}, "", &closed}
-	broken := fakeDriver{"cuda", []Finding{{"cuda:0", false, true, "H200"}}, "cuda:0", &closed}
+	cpu := fakeDriver{"cpu", []Finding{{Name: "cpu", Host: true, Usable: true, Detail: "8 cores"}}, "", &closed}
+	none := fakeDriver{"cuda", []Finding{{Name: "cuda", Host: false, Usable: false, Detail: "no driver"}}, "", &closed}
+	two := fakeDriver{"cuda", []Finding{{Name: "cuda:0", Host: false, Usable: false, Detail: "too old"}, {Name: "cuda:1", Host: false, Usable: true, Detail: "H200"}}, "", &closed}
+	pair := fakeDriver{"cuda", []Finding{{Name: "cuda:0", Host: false, Usable: true, Detail: "H200"}, {Name: "cuda:1", Host: false, Usable: true, Detail: "H200"}}, "", &closed}
+	broken := fakeDriver{"cuda", []Finding{{Name: "cuda:0", Host: false, Usable: true, Detail: "H200"}}, "cuda:0", &closed}
 	at := func(n int) *Crossover {
 		return &Crossover{Measure: func(context.Context, Backend, Backend) (int, error) { return n, nil }}
 	}
@@ -160,19 +160,31 @@ func TestCrossover(t *testing.T) {
 // TestChoose checks decisions, which open nothing.
 func TestChoose(t *testing.T) {
 	found := Find(context.Background(), []Driver{
-		fakeDriver{kind: "cuda", findings: []Finding{{"cuda:0", false, false, "too old"}, {"cuda:1", false, true, "H200"}, {"cuda:2", false, true, "H100"}}},
-		fakeDriver{kind: "cpu", findings: []Finding{{"cpu", true, true, "8 cores"}}},
+		fakeDriver{kind: "cuda", findings: []Finding{{Name: "cuda:0", Host: false, Usable: false, Detail: "too old"}, {Name: "cuda:1", Host: false, Usable: true, Detail: "H200"}, {Name: "cuda:2", Host: false, Usable: true, Detail: "H100"}}},
+		fakeDriver{kind: "gonum", findings: []Finding{{Name: "gonum", Host: true, Usable: true, ByName: true}}},
+		fakeDriver{kind: "cpu", findings: []Finding{{Name: "cpu", Host: true, Usable: true, Detail: "8 cores"}}},
 	})
-	for name, want := range map[string]string{"": "cuda:1", "auto": "cuda:1", "cuda": "cuda:1", "cuda:2": "cuda:2", "cpu": "cpu", "cpu:0": "cpu", "cuda:0": "", "tpu": "", "cpu:1": ""} {
+	for name, want := range map[string]string{"": "cuda:1", "auto": "cuda:1", "cuda": "cuda:1", "cuda:2": "cuda:2", "cpu": "cpu", "cpu:0": "cpu", "cuda:0": "", "tpu": "", "cpu:1": "", "gonum": "gonum"} {
 		c, err := found.Choose(name)
 		if c.Device != want || (err != nil) != (want == "") || (c.Reason == "") != (want == "") || c.Asked != name && name != "" {
 			t.Errorf("%q: %+v, error %v; want %q", name, c, err, want)
 		}
 	}
+	named := fakeDriver{kind: "gonum", findings: []Finding{{Name: "gonum", Host: true, Usable: true, ByName: true}}}
+	if b, c, err := Dispatch(context.Background(), Request{}, []Driver{named}); err == nil {
+		t.Errorf("auto opened %v: %+v", b, c)
+	}
+	if c, err := Find(context.Background(), []Driver{named}).Choose("auto"); err == nil {
+		t.Errorf("auto chose %+v", c)
+	}
 	if c, err := (Found{}).Choose("auto"); err == nil {
 		t.Errorf("%+v where there is nothing", c)
 	}
-	if found.Host() != "cpu" || !found.IsHost("cpu") || !found.IsHost("cpu:0") || found.IsHost("cuda") || found.IsHost("cpu:1") {
+	onHost := func(name string) bool {
+		d, ok := found.OnHost(name)
+		return ok && d == Kind(name)
+	}
+	if found.Host() != "cpu" || !onHost("gonum") || !onHost("cpu") || !onHost("cpu:0") || onHost("cuda") || onHost("cpu:1") {
 		t.Errorf("the host is %q", found.Host())
 	}
 	if a := found.Accelerators(); len(a) != 2 || a[0].Name != "cuda:1" || a[1].Name != "cuda:2" || found.AcceleratorKind() != "cuda" {
@@ -204,7 +216,7 @@ func (bareDevice) Info() Info { return Info{Name: "bare"} }
 // these are closed if the method cannot use them.
 func TestMethods(t *testing.T) {
 	var closed []string
-	drivers := []Driver{fakeDriver{"cpu", []Finding{{"cpu", true, true, "8 cores"}}, "", &closed}}
+	drivers := []Driver{fakeDriver{"cpu", []Finding{{Name: "cpu", Host: true, Usable: true, Detail: "8 cores"}}, "", &closed}}
 	backends, _, err := Dispatch(context.Background(), Request{Device: "cpu"}, drivers)
 	if err != nil {
 		t.Fatal(err)

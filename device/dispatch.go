@@ -88,6 +88,9 @@ func closeAll[C io.Closer](all []C) {
 func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend, error) {
 	var passed []string
 	for _, g := range f.Findings {
+		if g.ByName {
+			continue
+		}
 		if !g.Usable {
 			passed = append(passed, g.refusal())
 			continue

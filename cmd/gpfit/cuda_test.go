@@ -151,7 +151,7 @@ func (g *gpu) testWrong(t *testing.T, small, large string) {
 func (g *gpu) testDevices(t *testing.T) {
 	t.Helper()
 	test := []string{"devices", "--test", "--n", "150,97"}
-	if code, stdout, stderr := g.run(t, nil, test...); code != 0 || strings.Count(stdout, "passes") != 2 || !strings.Contains(stdout, "cuda:0    n = 97 ") {
+	if code, stdout, stderr := g.run(t, nil, test...); code != 0 || strings.Count(stdout, "passes") != 4 || !strings.Contains(stdout, "cuda:0    n = 97 ") {
 		t.Errorf("devices --test: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
@@ -160,7 +160,7 @@ func (g *gpu) testDevices(t *testing.T) {
 	}
 	code, stdout, _ := g.run(t, broken, append(test, "--json")...)
 	var r struct{ Tests []struct{ Failed string } }
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exit.Device || len(r.Tests) != 1 || !strings.Contains(r.Tests[0].Failed, "cublasCreate") {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exit.Device || len(r.Tests) != 3 || !strings.Contains(r.Tests[2].Failed, "cublasCreate") {
 		t.Errorf("devices --test --json: exit code %d, error %v\n%s", code, err, stdout)
 	}
 }
@@ -175,7 +175,11 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(map[string]int{r.Devices[0].Detail + " | " + r.Devices[len(r.Devices)-1].Detail: n})
+	detail := map[string]string{}
+	for _, d := range r.Devices {
+		detail[d.Name] = d.Detail
+	}
+	text, err := json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,14 +55,14 @@ func TestConformance(t *testing.T) {
 		t.Skip("small steps take every path that this takes; GPFIT_EMU_LONG=1 runs both")
 	}
 	t.Parallel()
-	devicetest.RunDense(t, mustOpen)
+	devicetest.RunInPlace(t, mustOpen)
 }
 
 // TestConformanceSmallSteps runs the code paths of large matrices at small n.
 func TestConformanceSmallSteps(t *testing.T) {
 	needDevice(t)
 	t.Parallel()
-	devicetest.RunDense(t, func(t *testing.T) device.DenseDevice {
+	devicetest.RunInPlace(t, func(t *testing.T) device.DenseDevice {
 		b := mustOpen(t)
 		b.(*Device).sizes = sizes{fill: 96, factor: 80, symm: 48, leaf: 32, panel: 64, gemm: 1e6}
 		return b

@@ -1,7 +1,7 @@
 // Package devicetest tests implementations of package device. [Run] tests any
-// method. [RunDense] also tests the requirements for a device of the exact method:
-// n³ operations, one n×n buffer, a factor that can be read and written, and
-// bit-identical repetition.
+// method. [RunDense] also tests the requirements for a device of the dense method: a factor
+// that can be read and written, and bit-identical repetition. [RunInPlace] also tests those of
+// a fast one: n³ operations and one n×n buffer.
 //
 // It compares results with a plain dense computation on gonum's mat package
 // (reference.go) and covariances with its own formulas (covariance.go). It uses
@@ -159,16 +159,23 @@ func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	suite{b, exact}.run(t, []test{
 		{"CentralDifferences", suite.testCentralDifferences},
 		{"AdjointKeepsFactor", suite.testAdjointKeepsFactor},
-		{"AdjointWork", suite.testAdjointWork},
-		{"BlockWork", suite.testBlockWork},
 		{"FactorBits", suite.testFactorBits},
 		{"Reuse", suite.testReuse},
 		{"NotPD", suite.testNotPD},
 		{"NotPDAfterPredict", suite.testNotPDAfterPredict},
 		{"Steps", suite.testSteps},
 		{"ConcurrentBits", suite.testConcurrentBits},
-		{"Work", suite.testWork},
 		{"Refuse", suite.testRefuse},
+	})
+}
+
+// RunInPlace runs [RunDense] and the tests of a device that works in one n×n matrix.
+func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
+	RunDense(t, open)
+	suite{device.Dense{}.On(open(t)), exact}.run(t, []test{
+		{"AdjointWork", suite.testAdjointWork},
+		{"BlockWork", suite.testBlockWork},
+		{"Work", suite.testWork},
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 
@@ -14,7 +15,7 @@ import (
 var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
 
 func TestConformance(t *testing.T) {
-	devicetest.Run(t, func(*testing.T) device.Backend { return backend{Device{}} }, rounding)
+	devicetest.Run(t, func(*testing.T) device.Backend { return backend{textbook.New(), Device{}} }, rounding)
 }
 
 // roundAbout is a method that is not exact and has no optional capability. Its

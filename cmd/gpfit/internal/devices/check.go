@@ -9,16 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit"
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 
-// Check compares the results of a device at one size with the CPU's.
+// Check compares the results of a device at one size with those of a reference.
 type Check struct {
-	Device string `json:"device"`
-	N      int    `json:"n,omitempty"`
+	Device    string `json:"device"`
+	Reference string `json:"reference,omitempty"`
+	N         int    `json:"n,omitempty"`
 	// Value, Gradient and Prediction are errors relative to the size of the terms, and
 	// Residual is ‖ΣΣ⁻¹e − e‖∞ of the factor.
 	Value      float64 `json:"value"`
@@ -90,26 +94,22 @@ func (c *Check) judge() {
 	c.Failed = strings.Join(off, ", ")
 }
 
-// CheckAll opens the accelerators in name, or all of them for auto, compares them with
-// the CPU at the given sizes, and calls tell with each outcome. It returns the errors of
-// devices that do not open or compute wrong results.
+// CheckAll opens the devices in name, or the CPU and all accelerators for auto, compares
+// accelerators with the CPU and the CPU with plain formulas at the given sizes, and calls
+// tell with each outcome. It returns the errors of devices that do not open or compute wrong
+// results.
 func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) error {
 	found := device.Find(ctx, gpfit.Drivers())
 	names := strings.Split(name, ",")
 	if name == device.Auto {
-		names = nil
+		names = []string{found.Host()}
 		for _, f := range found.Accelerators() {
 			names = append(names, f.Name)
 		}
 	}
-	host, err := cpu.New(device.Options{})
-	if err != nil {
-		return err
-	}
-	defer host.Close()
 	var all error
 	for _, name := range names {
-		all = errors.Join(all, checkDevice(ctx, found, name, host, sizes, tell))
+		all = errors.Join(all, checkDevice(ctx, found, name, sizes, tell))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -117,9 +117,18 @@ func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) e
 	return all
 }
 
+// reference returns the device that a device is compared with: the CPU for an accelerator,
+// and plain formulas on gonum, which take many times as long, for the CPU.
+func reference(b device.Backend) (device.Backend, error) {
+	if b.Info().Host {
+		return textbook.New(), nil
+	}
+	return cpu.New(device.Options{})
+}
+
 // checkDevice opens a device and compares it at all sizes for which memory and time
 // suffice.
-func checkDevice(ctx context.Context, found device.Found, name string, host device.Backend, sizes []int, tell func(Check)) error {
+func checkDevice(ctx context.Context, found device.Found, name string, sizes []int, tell func(Check)) error {
 	opened, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {
 		tell(Check{Device: name, Failed: err.Error()})
@@ -128,14 +137,19 @@ func checkDevice(ctx context.Context, found device.Found, name string, host devi
 	b := opened[0]
 	defer b.Close()
 	name = b.Info().Name
-	if b.Info().Host {
+	if name == textbook.Name {
 		tell(Check{Device: name, Skipped: "the others are compared with it"})
 		return nil
 	}
+	standard, err := reference(b)
+	if err != nil {
+		return err
+	}
+	defer standard.Close()
 	var wrong error
 	took, last := time.Duration(0), 1
 	for _, n := range slices.Sorted(slices.Values(sizes)) {
-		c := Check{Device: name, N: n}
+		c := Check{Device: name, Reference: standard.Info().Name, N: n}
 		grown := math.Pow(float64(n)/float64(last), 3)
 		if expected := time.Duration(min(took.Seconds()*grown, 1e9) * float64(time.Second)); expected > checkPatience {
 			c.Skipped = fmt.Sprintf("it would take about %v", expected.Round(time.Second))
@@ -143,7 +157,7 @@ func checkDevice(ctx context.Context, found device.Found, name string, host devi
 			return wrong
 		}
 		began := time.Now()
-		err := c.compare(ctx, host, b)
+		err := c.compare(ctx, standard, b)
 		var memory *device.MemoryError
 		switch {
 		case ctx.Err() != nil:
@@ -164,13 +178,13 @@ func checkDevice(ctx context.Context, found device.Found, name string, host devi
 	return wrong
 }
 
-// compare solves one problem on the host and on b, and sets the errors.
-func (c *Check) compare(ctx context.Context, host, b device.Backend) error {
+// compare solves one problem on the reference and on b, and sets the errors.
+func (c *Check) compare(ctx context.Context, reference, b device.Backend) error {
 	p, err := newProblem(c.N)
 	if err != nil {
 		return err
 	}
-	want, err := p.on(ctx, host)
+	want, err := p.on(ctx, reference)
 	if err != nil {
 		return err
 	}
@@ -233,6 +247,30 @@ func newProblem(n int) (*problem, error) {
 	return p, nil
 }
 
+// residual returns ‖ΣΣ⁻¹e − e‖∞ for some e.
+func (p *problem) residual(ctx context.Context, ws device.Workspace) (float64, error) {
+	if checker, ok := ws.(device.ResidualChecker); ok {
+		return checker.Residual(ctx)
+	}
+	n := ws.N()
+	e, row := make([]float64, n), make([]float64, n)
+	for i := range e {
+		e[i] = 1 - 2*float64(i%2)
+	}
+	solved := slices.Clone(e)
+	if err := ws.Solve(ctx, solved, 1); err != nil {
+		return 0, err
+	}
+	k, largest := kernel.NewEvaluator(p.prog), 0.0
+	k.Bind(p.theta)
+	for i := range e {
+		k.Row(row, p.x, i, p.x, 0, n)
+		row[i] += p.noise[0]
+		largest = max(largest, math.Abs(floats.Dot(row, solved)-e[i]))
+	}
+	return largest, nil
+}
+
 // answers are a backend's results for a problem.
 type answers struct {
 	logDet, fit, residual     float64
@@ -252,12 +290,7 @@ func (p *problem) on(ctx context.Context, b device.Backend) (a answers, err erro
 		func() error { return ws.Form(ctx, p.prog, p.theta, p.noise) },
 		func() error { return ws.Solve(ctx, alpha, 1) },
 		func() (err error) { a.logDet, _, err = ws.LogDet(); return err },
-		func() (err error) {
-			if checker, ok := ws.(device.ResidualChecker); ok {
-				a.residual, err = checker.Residual(ctx)
-			}
-			return err
-		},
+		func() (err error) { a.residual, err = p.residual(ctx, ws); return err },
 		func() error {
 			return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, p.prog, p.theta, a.gradient, diag)
 		},

@@ -1,0 +1,128 @@
+package textbook
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// InverseDiagonal copies the diagonal of Σ⁻¹.
+func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if err := w.invert(ctx, 0); err != nil {
+		return err
+	}
+	if len(dst) != w.n {
+		return fmt.Errorf("textbook: diagonal of %d elements for n = %d", len(dst), w.n)
+	}
+	for i := range dst {
+		dst[i] = w.inverse[i*w.n+i]
+	}
+	return nil
+}
+
+// InverseBlocks copies blocks of Σ⁻¹.
+func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
+	if err := w.invert(ctx, 0); err != nil {
+		return err
+	}
+	if err := b.Check(w.n); err != nil {
+		return fmt.Errorf("textbook: %w", err)
+	}
+	return b.Each(func(first, m int, elements []float64) error {
+		for i := range m {
+			copy(elements[i*m:(i+1)*m], w.inverse[(first+i)*w.n+first:])
+		}
+		return nil
+	})
+}
+
+// Contract contracts G with ∂K.
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	return w.contract(ctx, contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag}, adj.CheckSizes(w.n, diag, grad, prog))
+}
+
+// ContractDiagonal contracts G with a diagonal middle term.
+func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	c := contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag, flops: 2 * cube(w.n)}
+	c.weigh = func(i0, i1 int, out []float64) {
+		for i := i0; i < i1; i++ {
+			floats.MulTo(out[(i-i0)*w.n:(i-i0+1)*w.n], w.inverse[i*w.n:(i+1)*w.n], middle)
+		}
+	}
+	return w.contract(ctx, c, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))
+}
+
+// ContractBlocks contracts G with a middle term of blocks.
+func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, blocks *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
+	c := contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag, flops: 2*cube(w.n) + blocks.Flops(w.n)}
+	c.weigh = func(i0, i1 int, out []float64) {
+		_ = blocks.Each(func(first, m int, elements []float64) error {
+			block := blas64.General{Rows: m, Cols: m, Stride: m, Data: elements}
+			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.general(w.inverse, i0, i1, first, first+m), block, 0, w.general(out, 0, i1-i0, first, first+m))
+			return nil
+		})
+	}
+	return w.contract(ctx, c, device.CheckBlocks(adj, blocks, w.n, diag, grad, prog))
+}
+
+// contraction is one call of Contract. weigh, unless it is nil, writes rows [i0, i1) of Σ⁻¹
+// times the matrix between the factors of the middle term, and flops counts its operations.
+type contraction struct {
+	adj         device.Adjoint
+	prog        *kernel.Program
+	theta, grad []float64
+	diag        []float64
+	weigh       func(i0, i1 int, out []float64)
+	flops       float64
+}
+
+// contract forms G some rows at a time. invalid is an error in the arguments.
+func (w *workspace) contract(ctx context.Context, c contraction, invalid error) error {
+	if w.stage < factored {
+		return device.ErrStage
+	}
+	if invalid != nil {
+		return fmt.Errorf("textbook: %w", invalid)
+	}
+	e, err := w.evaluator(c.prog, c.theta)
+	if err != nil {
+		return err
+	}
+	if err := w.invert(ctx, c.flops); err != nil {
+		return err
+	}
+	g := make([]float64, min(blockRows, w.n)*w.n)
+	var weighed []float64
+	if c.weigh != nil {
+		weighed = make([]float64, len(g))
+	}
+	for i0 := 0; i0 < w.n; i0 += blockRows {
+		i1 := min(i0+blockRows, w.n)
+		rows := w.general(g, 0, i1-i0, 0, w.n)
+		clear(g)
+		if c.weigh != nil {
+			c.weigh(i0, i1, weighed)
+			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, w.general(weighed, 0, i1-i0, 0, w.n), w.general(w.inverse, 0, w.n, 0, w.n), 0, rows)
+		}
+		for i := i0; i < i1; i++ {
+			row := g[(i-i0)*w.n : (i-i0+1)*w.n]
+			floats.AddScaled(row, c.adj.Inv, w.inverse[i*w.n:(i+1)*w.n])
+			for k, f := range c.adj.Outer {
+				v := c.adj.Vectors[k*w.n : (k+1)*w.n]
+				floats.AddScaled(row, f*v[i], v)
+			}
+			c.diag[i] = row[i]
+			e.RowGradient(c.grad, row, w.x, i, w.x, 0, w.n)
+		}
+		if err := w.step(ctx, c.flops*float64(i1-i0)/float64(w.n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
