@@ -85,7 +85,7 @@ func (t *boundText) sentences() []string {
 func scaleOf(j *problem.Prepared, free int) (kind kernel.Kind, dims []int) {
 	for _, p := range j.Program().Params {
 		for i := range p.Size {
-			if j.Params.Elements[p.Offset+i].Index != free {
+			if j.Params.All[p.Offset+i].Index != free {
 				continue
 			}
 			kind = p.Kind
@@ -143,7 +143,7 @@ func scalesBeyond(j *problem.Prepared, column int, given map[int]bool) bool {
 			}
 			i = 0
 		}
-		if !given[j.Params.Elements[p.Offset+i].Index] {
+		if !given[j.Params.All[p.Offset+i].Index] {
 			return false
 		}
 		found = true

@@ -86,7 +86,7 @@ func scoreFold(ctx context.Context, j *tuning.Job, b device.Backend, z []float64
 		}
 		f.Parameters = map[string]float64{}
 		for i, v := range j.Params.Values(z) {
-			f.Parameters[j.Params.Elements[i].Name] = v
+			f.Parameters[j.Params.All[i].Name] = v
 		}
 	}
 	if _, err := s.Value(ctx, z); err != nil {

@@ -38,7 +38,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}
 	}
-	for i, el := range j.Params.Elements {
+	for i, el := range j.Params.All {
 		r.Names = append(r.Names, el.Name)
 		r.Parameters[el.Name] = values[i]
 		if e.grad != nil && el.Source == "" {
@@ -81,7 +81,7 @@ func addObjective(r *summary.Report, j *tuning.Job, terms graph.Terms) {
 			r.Priors[name] = p.String()
 		}
 	}
-	for _, e := range j.Params.Elements {
+	for _, e := range j.Params.All {
 		if e.Source != "" {
 			if r.Tied == nil {
 				r.Tied = map[string]string{}

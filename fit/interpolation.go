@@ -64,7 +64,7 @@ func tiny(j *problem.Prepared, noise float64) bool {
 func estimatedNoise(j *problem.Prepared, at []descent.Bound, z []float64) (noise float64, bounded bool) {
 	noise = -1
 	values := j.Params.Values(z)
-	for i, e := range j.Params.Elements {
+	for i, e := range j.Params.All {
 		if e.Group == graph.NoiseVariance && values[i] > noise && !j.Params.Free[e.Index].Fixed {
 			noise, bounded = values[i], false
 			for _, b := range at {

@@ -135,7 +135,7 @@ func TestBetterThanDegenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	optima := []hyperopt.Optimum{{Z: j.Params.Start()}, {Z: j.Params.Start()}, {Z: j.Params.Start()}}
-	noise := slices.IndexFunc(j.Params.Free, func(p problem.Parameter) bool { return p.Name == "noise_variance" })
+	noise := slices.IndexFunc(j.Params.Free, func(p *problem.Parameter) bool { return p.Name == "noise_variance" })
 	optima[2].Z[noise] = 0
 	r := summary.Report{
 		Optima: []summary.OptimumReport{

@@ -70,7 +70,7 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 		if q.Bounded || given && hasBox(density) {
 			c.lo, c.hi = q.Z(q.Lower), q.Z(q.Upper)
 		}
-		switch k := slices.IndexFunc(defaults, func(d problem.Parameter) bool { return d.Indexed == q.Indexed }); {
+		switch k := slices.IndexFunc(defaults, func(d *problem.Parameter) bool { return d.Indexed == q.Indexed }); {
 		case given:
 			c.jacobian = q.Log
 		case c.lo > math.Inf(-1) && c.hi < math.Inf(1):

@@ -136,7 +136,7 @@ func optionRanges(j *problem.Prepared, o ProfileOptions, sections [][]int) (map[
 // axis returns the axis of a parameter through optima, the best of them first. se is the
 // standard error of z, NaN if it is not known.
 func axis(j *problem.Prepared, i int, o ProfileOptions, given map[int]problem.Interval, optima [][]float64, se float64) summary.ProfileAxis {
-	p := &j.Params.Free[i]
+	p := j.Params.Free[i]
 	a := summary.ProfileAxis{Name: p.Name, Log: p.Log, Index: i}
 	lo, hi := automaticRange(p, i, optima, se)
 	r, within := given[i]
@@ -235,7 +235,7 @@ func automaticRange(q *problem.Parameter, i int, optima [][]float64, se float64)
 func addOriginal(j *problem.Prepared, a *summary.ProfileAxis, values []float64) {
 	values = slices.Clone(values)
 	at := func(v float64) problem.Converted {
-		for k, e := range j.Params.Elements {
+		for k, e := range j.Params.All {
 			if e.Index == a.Index {
 				values[k] = v
 			}

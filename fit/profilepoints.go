@@ -72,7 +72,7 @@ func countOptima(count int) string {
 func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler, error) {
 	p := &profiler{job: j, opts: o}
 	p.out = &summary.Profile{Type: "profile", SchemaVersion: summary.SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
-	for _, e := range j.Params.Elements {
+	for _, e := range j.Params.All {
 		p.out.Names = append(p.out.Names, e.Name)
 	}
 	far := 0
@@ -416,7 +416,7 @@ func (p *profiler) conclude(ctx context.Context, s *tuning.Placement, k int) err
 	point := p.points[k]
 	point.Parameters = map[string]float64{}
 	for i, v := range p.job.Params.Values(point.Z) {
-		e := p.job.Params.Elements[i]
+		e := p.job.Params.All[i]
 		for k, a := range p.section[k].Axes {
 			if a.Index == e.Index {
 				v = point.Moved[k] // exp z has a rounding error

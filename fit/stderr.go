@@ -158,7 +158,7 @@ func fillStdErrors(j *problem.Prepared, e *summary.StdErrors, z []float64, index
 	// slopes holds ∂original/∂z by parameter. The original units are affine in the
 	// natural values, so that a unit step gives the derivative.
 	slopes := map[string][]float64{}
-	for k, el := range j.Params.Elements {
+	for k, el := range j.Params.All {
 		a := slices.Index(index, el.Index)
 		if a < 0 {
 			continue

@@ -54,7 +54,7 @@ func TestTiedChain(t *testing.T) {
 	if got := strings.Join(free, " "); got != "k1.lengthscale[mm] k1.lengthscale[kelvin] k1.signal_variance k2.signal_variance k3.signal_variance" {
 		t.Errorf("free parameters %s", got)
 	}
-	for _, e := range task.Params.Elements {
+	for _, e := range task.Params.All {
 		if e.Name == "k3.lengthscale" && e.Source != "k1.lengthscale[kelvin]" || e.Name == "noise_variance" && e.Source != "k1.signal_variance" {
 			t.Errorf("%s takes the value of %q", e.Name, e.Source)
 		}

@@ -67,7 +67,7 @@ func (d Data) checked() (Data, error) {
 	return d, d.checkNumbers()
 }
 
-// featureNames returns the names of the features, or default ones.
+// Names returns the names of the features, or default ones.
 func (d Data) Names() []string {
 	if d.FeatureNames != nil {
 		return d.FeatureNames

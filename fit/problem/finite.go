@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// checkUnits returns a [*DataError] if a parameter in original units is not finite.
+// CheckUnits returns a [*DataError] if a parameter in original units is not finite.
 func (j *Prepared) CheckUnits() error {
 	values := j.Params.Values(j.Params.Start())
 	for t, scaling := range j.Sample.Scalings {

@@ -30,12 +30,12 @@ func (cv CrossValidation) folds(n int) int {
 	return cv.Folds
 }
 
-// folds describes the folds of the objective.
+// CriterionFolds describes the folds of the objective.
 func (o Options) CriterionFolds() CrossValidation {
 	return CrossValidation{Folds: o.Folds, Seed: o.FoldSeed}
 }
 
-// divide divides the training rows into folds, as fit.CrossValidate says. The folds do
+// Divide divides the training rows into folds, as fit.CrossValidate says. The folds do
 // not depend on the order of the rows in the sample.
 func (s *Sample) Divide(cv CrossValidation, blocks bool) ([][]int, error) {
 	n, data := s.N(), s.Data
@@ -80,7 +80,7 @@ func divideRows(n int, groups []string, column string, cv CrossValidation, block
 	return folds, nil
 }
 
-// foldRows shuffles the rows, deals them to the folds and sorts each fold.
+// FoldRows shuffles the rows, deals them to the folds and sorts each fold.
 func FoldRows(n, folds int, seed uint64) [][]int {
 	rows := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n)
 	parts := make([][]int, folds)
@@ -125,7 +125,7 @@ func foldGroups(groups [][]int, folds int, seed uint64) [][]int {
 	return parts
 }
 
-// inFolds returns the sample with its training rows in the order of the folds of an
+// InFolds returns the sample with its training rows in the order of the folds of an
 // objective, so that the rows of a fold are next to each other.
 func (s *Sample) InFolds(cv CrossValidation, blocks bool) (*Sample, error) {
 	plain := *s
@@ -141,7 +141,7 @@ func (s *Sample) InFolds(cv CrossValidation, blocks bool) (*Sample, error) {
 	return out, nil
 }
 
-// foldEnds returns the ends of the sample's folds, or nil if the objective has none.
+// FoldEnds returns the ends of the sample's folds, or nil if the objective has none.
 func (s *Sample) FoldEnds() (ends []int) {
 	for i := range s.Fold {
 		if i+1 == len(s.Fold) || s.Fold[i+1] != s.Fold[i] {

@@ -140,7 +140,7 @@ func (p *ParameterList) startFrom(s *Sample, m *Model, from *gp.Model) error {
 	values, found := from.Parameters(), 0
 	var missing []string
 	for i := range p.Free {
-		q := &p.Free[i]
+		q := p.Free[i]
 		v, ok := values[q.Name]
 		if !ok {
 			v, ok = values[q.Group]
@@ -245,7 +245,7 @@ func (p *ParameterList) metricFrom(from *gp.Model, rows int) descent.Metric {
 	return metric.Scaled(float64(rows) / float64(earlier.N))
 }
 
-// metric returns a Hessian of named parameters for the objective's vector, nil if it lacks a
+// Metric returns a Hessian of named parameters for the objective's vector, nil if it lacks a
 // parameter that is not fixed.
 func (p *ParameterList) Metric(names []string, hessian [][]float64) descent.Metric {
 	metric := make(descent.Metric, len(p.Free)*len(p.Free))

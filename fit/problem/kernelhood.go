@@ -155,7 +155,7 @@ func byName(names []string, values []float64) map[string]float64 {
 func (p *ParameterList) kernelStart(prog *kernel.Program) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for i := range theta {
-		theta[i] = p.Free[p.Elements[i].Index].Start
+		theta[i] = p.Free[p.All[i].Index].Start
 	}
 	return theta
 }

@@ -12,13 +12,13 @@ import (
 	"gpfit/mean"
 )
 
-// model holds the covariance function and the mean function to fit to a sample.
+// Model holds the covariance function and the mean function to fit to a sample.
 type Model struct {
 	expr    kernel.Expr
 	program *kernel.Program
 	Mean    mean.Expr
 	Basis   mean.Basis
-	// meanFree says that the mean's coefficients are parameters of the objective, not
+	// MeanFree says that the mean's coefficients are parameters of the objective, not
 	// found by least squares.
 	MeanFree bool
 }
@@ -125,13 +125,13 @@ func (m *Model) namedCoefficient(s *Sample, o Options) string {
 	return ""
 }
 
-// determinedBy reports whether a sample's rows determine the coefficients of a mean
+// DeterminedBy reports whether a sample's rows determine the coefficients of a mean
 // found by least squares. Too few rows may not.
 func (m *Model) DeterminedBy(s *Sample) bool {
 	return m.MeanFree || m.Basis.CheckRank(m.Basis.Evaluate(s.Points)) == nil
 }
 
-// targetVariance returns the variance that kernel and noise have to explain, in
+// TargetVariance returns the variance that kernel and noise have to explain, in
 // scaled units, as the mean over the targets. It is the variance of the targets or,
 // if least squares find the mean, of their residuals by ordinary least squares, but
 // at least leastVariance times the former. Start values and bounds are relative to
@@ -163,7 +163,7 @@ func (m *Model) TargetVariance(s *Sample) float64 {
 // targets exactly.
 const leastVariance = 1e-8
 
-// meanSquare returns the variance of v, or 1 if that is 0.
+// MeanSquare returns the variance of v, or 1 if that is 0.
 func MeanSquare(v []float64) float64 {
 	mean, sum := 0.0, 0.0
 	for _, x := range v {

@@ -12,13 +12,13 @@ import (
 // and errors have their names, lengthscale[temp]. Options may give either. names.go
 // translates.
 
-// names returns the names of the features.
+// Names returns the names of the features.
 func (s *Sample) Names() textform.Columns { return s.Data.FeatureNames }
 
 // label returns the displayed name of a column in use.
 func (s *Sample) label(column int) string { return s.Names().Label(s.Columns[column]) }
 
-// display returns the displayed form of an indexed name.
+// Display returns the displayed form of an indexed name.
 func (s *Sample) Display(indexed string) string {
 	if label, ok := noiseLabel(indexed); ok {
 		return graph.NoiseName(textform.QuoteName(label))

@@ -48,11 +48,11 @@ func (p *ParameterList) floorNoise(s *Sample, o Options) error {
 	if original {
 		floor /= s.Scalings[0].YScale * s.Scalings[0].YScale
 	}
-	for _, e := range p.Elements {
+	for _, e := range p.All {
 		if e.Group != graph.NoiseVariance {
 			continue
 		}
-		q := &p.Free[e.Index]
+		q := p.Free[e.Index]
 		switch {
 		case q.Bounded && q.Lower != floor:
 			return wrong("option bounds gives %s its lower bound already; leave out one of the two", q.Name)

@@ -267,7 +267,7 @@ func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
 // LeavesFoldsOut reports whether the criterion scores predictions of folds.
 func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
 
-// predictive reports whether the criterion scores predictions, squaredError whether by
+// Predictive reports whether the criterion scores predictions, squaredError whether by
 // their squared error.
 func (c Criterion) Predictive() bool   { return c.LeavesOut() || c.LeavesFoldsOut() }
 func (c Criterion) squaredError() bool { return c == LOORMSE || c == CVRMSE }
@@ -401,7 +401,7 @@ func (e *OptionError) Error() string {
 	return "option " + e.Option + " " + e.Value + ": " + e.Msg
 }
 
-// optionErrorf returns an error about an option and the value that it was given.
+// OptionErrorf returns an error about an option and the value that it was given.
 // Either may be empty.
 func OptionErrorf(option, value, format string, args ...any) error {
 	return &OptionError{Option: option, Value: value, Msg: fmt.Sprintf(format, args...)}

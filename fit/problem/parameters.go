@@ -11,44 +11,37 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// parameters are those of a model, checked.
+// ParameterList holds the parameters of a model, checked.
 type ParameterList struct {
-	// free are those of the objective's vector, fixed ones included, in the order of
-	// the graph's variables; elements are all, tied ones included, in the order in
-	// which the model names them.
-	Free     []Parameter
-	Elements []element
-	// priors by the name of their parameter.
+	// All are in the order in which the model names them. Free are the parameters of the
+	// objective's vector, in the order of the graph's variables: all but the tied ones.
+	All, Free []*Parameter
+	// Priors are priors by the name of their parameter.
 	Priors   map[string]graph.Prior
 	Warnings []string
-	// zeros are the names of the offsets that are the constant 0.
+	// Zeros are the names of the offsets that are the constant 0.
 	Zeros []string
 	// indexed returns the indexed form of a name in an option.
 	indexed func(name string) string
 }
 
-// parameter is one on its way from default values to what the options say.
+// Parameter is a parameter of kernel, noise or mean, free or tied.
 type Parameter struct {
 	descent.Parameter
-	// indexed is the name with the index of a column in place of its name.
+	// Indexed is the name with the index of a column in place of its name.
 	Indexed string
-	// given says that the options set the start, textStart that the kernel's
-	// text does, bounded that the options set the bounds.
+	// Index is the place in the objective's vector. A tied parameter has the index of the
+	// parameter whose value it takes, which Source names.
+	Index  int
+	Source string
+	// Given says that the options set the start, TextStart that the kernel's
+	// text does, Bounded that the options set the bounds.
 	Given, TextStart, Bounded bool
 	// offset says that it may be the constant 0 if it is fixed.
 	offset bool
 }
 
-// element is a parameter of the model, free or tied.
-type element struct {
-	Name, indexed, Group string
-	// index is its place among the free parameters. A tied element has the index of the
-	// parameter whose value it takes, which source names.
-	Index  int
-	Source string
-}
-
-// list returns the free parameters for the optimiser.
+// List returns the free parameters for the optimiser.
 func (p *ParameterList) List() []descent.Parameter {
 	out := make([]descent.Parameter, len(p.Free))
 	for i, q := range p.Free {
@@ -57,7 +50,7 @@ func (p *ParameterList) List() []descent.Parameter {
 	return out
 }
 
-// start returns the objective's vector at the start values.
+// Start returns the objective's vector at the start values.
 func (p *ParameterList) Start() []float64 {
 	z := make([]float64, len(p.Free))
 	for i, q := range p.Free {
@@ -66,7 +59,7 @@ func (p *ParameterList) Start() []float64 {
 	return z
 }
 
-// at returns the objective's vector at natural values by name; nil stands for the
+// At returns the objective's vector at natural values by name; nil stands for the
 // start values.
 func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
 	z := p.Start()
@@ -86,16 +79,16 @@ func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
 	return z, nil
 }
 
-// values returns the natural values of all elements at z.
+// Values returns the natural values of all elements at z.
 func (p *ParameterList) Values(z []float64) []float64 {
-	out := make([]float64, len(p.Elements))
-	for i, e := range p.Elements {
+	out := make([]float64, len(p.All))
+	for i, e := range p.All {
 		out[i] = p.Free[e.Index].Natural(z[e.Index])
 	}
 	return out
 }
 
-// named returns natural values of the free parameters at z by name.
+// Named returns natural values of the free parameters at z by name.
 func (p *ParameterList) Named(z []float64) map[string]float64 {
 	out := map[string]float64{}
 	for i, q := range p.Free {
@@ -104,7 +97,7 @@ func (p *ParameterList) Named(z []float64) map[string]float64 {
 	return out
 }
 
-// find returns the free parameters with that name, or all of a vector.
+// Find returns the free parameters with that name, or all of a vector.
 func (p *ParameterList) Find(name string) []int {
 	var out []int
 	indexed := p.indexed(name)
@@ -119,7 +112,7 @@ func (p *ParameterList) Find(name string) []int {
 	return out
 }
 
-// mustFind is find with an error for a name that there is not, or that is tied.
+// MustFind is find with an error for a name that there is not, or that is tied.
 func (p *ParameterList) MustFind(option, name string) ([]int, error) {
 	if found := p.Find(name); found != nil {
 		return found, nil
@@ -129,16 +122,11 @@ func (p *ParameterList) MustFind(option, name string) ([]int, error) {
 	}
 	var names []string
 	indexed := p.indexed(name)
-	for _, e := range p.Elements {
-		if e.Source != "" && (e.indexed == indexed || e.Group == name) {
+	for _, e := range p.All {
+		if e.Source != "" && (e.Indexed == indexed || e.Group == name) {
 			return nil, OptionErrorf(option, name, "%s is tied to %s; give it to %s", e.Name, e.Source, e.Source)
 		}
 		names = append(names, e.Name)
-	}
-	if names == nil { // before ties are known
-		for _, q := range p.Free {
-			names = append(names, q.Name)
-		}
 	}
 	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", p.hint(name, names), Listed(names))
 }
@@ -152,7 +140,7 @@ func (p *ParameterList) hint(name string, names []string) string {
 	return suggest.DidYouMean(name, names)
 }
 
-// listed joins the first names of a list.
+// Listed joins the first names of a list.
 func Listed(names []string) string {
 	const most = 20
 	if more := len(names) - most; more > 0 {
@@ -176,7 +164,7 @@ func (p *ParameterList) assign(o Options) error {
 			return err
 		}
 		for _, k := range found {
-			q := &p.Free[k]
+			q := p.Free[k]
 			if a.Given && q.Group == graph.NoiseVariance && a.Value == 0 {
 				return OptionErrorf(option, a.Name+"=0", "must be a positive number; option noise none fits without noise")
 			}
@@ -204,7 +192,7 @@ func (p *ParameterList) bound(o Options) error {
 			return err
 		}
 		for _, k := range found {
-			switch q := &p.Free[k]; {
+			switch q := p.Free[k]; {
 			case q.Log && !(b.Lo > 0 && b.Lo < b.Hi):
 				return OptionErrorf("bounds", b.String(), "needs 0 < lower < upper")
 			case !(b.Lo < b.Hi):
@@ -219,7 +207,7 @@ func (p *ParameterList) bound(o Options) error {
 	}
 	for k := range p.Free {
 		// Coefficients of the mean have no default bounds.
-		if q := &p.Free[k]; q.Log && !q.Bounded {
+		if q := p.Free[k]; q.Log && !q.Bounded {
 			q.Lower, q.Upper = min(q.Lower, q.Start/10), max(q.Upper, q.Start*10)
 		}
 	}
@@ -252,7 +240,7 @@ func (p *ParameterList) hashed() any {
 	return out
 }
 
-// indexedNames returns the indexed names of the free parameters.
+// IndexedNames returns the indexed names of the free parameters.
 func (p *ParameterList) IndexedNames() []string {
 	names := make([]string, len(p.Free))
 	for i, q := range p.Free {

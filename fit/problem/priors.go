@@ -34,7 +34,7 @@ func (p *ParameterList) addPriors(o Options) error {
 		}
 	}
 	for i := range p.Free {
-		q := &p.Free[i]
+		q := p.Free[i]
 		d, ok := p.Priors[q.Name]
 		if !ok {
 			continue
@@ -49,7 +49,7 @@ func (p *ParameterList) addPriors(o Options) error {
 	return nil
 }
 
-func (d ParameterPrior) suits(q Parameter) error {
+func (d ParameterPrior) suits(q *Parameter) error {
 	switch {
 	case d.Density.Suits(q.Log):
 		return nil

@@ -23,13 +23,13 @@ type Prepared struct {
 	Params  *ParameterList
 	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
 	Held *gp.HeldOut
-	// experts divides the rows among local experts; nil without.
+	// Experts divides the rows among local experts; nil without.
 	Experts *experts.Partition
-	// own are the problems of experts with parameters of their own; nil without.
+	// Own are the problems of experts with parameters of their own; nil without.
 	Own []*Prepared
 }
 
-// newPrepared checks data and options and returns the problem.
+// New checks data and options and returns the problem.
 func New(data Data, opts Options) (*Prepared, error) {
 	opts, err := opts.fromModel()
 	if err != nil {
@@ -83,7 +83,7 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &ParameterList{Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
+	p := &ParameterList{All: all, Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
 	from := func(o Options) error { return p.startFrom(s, m, o.From) }
 	floor := func(o Options) error { return p.floorNoise(s, o) }
 	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {
@@ -103,7 +103,7 @@ func (j *Prepared) D() int { return j.Sample.D() }
 // Kernel returns the text form of the kernel.
 func (j *Prepared) Kernel() string { return j.Model.program.Text }
 
-// kernelText and meanText are the text forms with the names of columns.
+// KernelText and meanText are the text forms with the names of columns.
 func (j *Prepared) KernelText() string { return kernel.Text(j.Model.expr, j.Sample.Names()) }
 
 func (j *Prepared) MeanText() string { return j.Model.Mean.Text(j.Sample.Names()) }
@@ -152,11 +152,11 @@ func (j *Prepared) NumFitted() int {
 	return n
 }
 
-// withPrior follows the objective's name if the objective includes the negative log
+// WithPrior follows the objective's name if the objective includes the negative log
 // prior.
 const WithPrior = "+neg_log_prior"
 
-// objectiveName returns the name of the quantity that the job minimises.
+// ObjectiveName returns the name of the quantity that the job minimises.
 func (j *Prepared) ObjectiveName() string {
 	name := string(j.Options.Objective)
 	if len(j.Params.Priors) > 0 {
@@ -176,7 +176,7 @@ func ObjectiveLabel(name string) string {
 	return strings.ToUpper(base)
 }
 
-// spec returns the specification of the objective's graph.
+// Spec returns the specification of the objective's graph.
 func (j *Prepared) Spec() graph.Spec {
 	s, m := j.Sample, j.Model
 	spec := graph.Spec{
@@ -190,7 +190,7 @@ func (j *Prepared) Spec() graph.Spec {
 	return spec
 }
 
-// id returns a hash of everything that a fit depends on: data, options, and the
+// ID returns a hash of everything that a fit depends on: data, options, and the
 // resulting start values and bounds. The hash leaves out the device, because a fit
 // may continue on another one.
 func (j *Prepared) ID() string {
@@ -251,7 +251,7 @@ func (o Options) part(s *Sample, m *Model) (*Prepared, error) {
 	return &Prepared{Options: o, Sample: s, Model: m, Params: p}, nil
 }
 
-// sharedParameters returns an error if experts have parameters of their own, for results that
+// SharedParameters returns an error if experts have parameters of their own, for results that
 // need one set of parameters.
 func (j *Prepared) SharedParameters(what string) error {
 	if j.Own == nil {
@@ -267,7 +267,7 @@ func (j *Prepared) CheckFolds(cv CrossValidation) error {
 	return err
 }
 
-// named returns those of the values that belong to free parameters.
+// Named returns those of the values that belong to free parameters.
 func (j *Prepared) Named(values map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for _, p := range j.Params.Free {

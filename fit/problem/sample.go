@@ -11,27 +11,27 @@ import (
 	"gpfit/kernel"
 )
 
-// sample is the data of a job: the training rows, checked and scaled, and the
+// Sample is the data of a job: the training rows, checked and scaled, and the
 // held-out rows.
 type Sample struct {
 	Data Data // as given
-	// columns are the features in use; rows are the positions of the training rows in
+	// Columns are the features in use; rows are the positions of the training rows in
 	// data; x (row-major) and y are their values in original units. y, testY and
 	// targets, which are scaled, are column-major with a column for each target.
 	Columns, Rows []int
 	X, Y          []float64
 	TestX, TestY  []float64 // all features, original units
-	// scalings has one entry for each target. They differ only in the target's
+	// Scalings has one entry for each target. They differ only in the target's
 	// scaling.
 	Scalings []gp.Scaling
 	Points   *kernel.Points
 	Targets  []float64
-	// noise describes the training rows, in scaled units.
+	// Noise describes the training rows, in scaled units.
 	Noise     graph.NoiseModel
 	TestNoise gp.RowNoise
 	warnings  []string
 	median    *medianCache
-	// fold holds the number of the fold of each training row if the objective has
+	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
 	Fold []int
 }
@@ -62,12 +62,12 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
 	return s, s.addNoise(noNoise)
 }
 
-// n, d and t count training rows, columns in use and targets.
+// N, d and t count training rows, columns in use and targets.
 func (s *Sample) N() int { return len(s.Rows) }
 func (s *Sample) D() int { return len(s.Columns) }
 func (s *Sample) T() int { return max(1, len(s.Data.TargetNames)) }
 
-// targetName is the name of a target.
+// TargetName is the name of a target.
 func (s *Sample) TargetName(i int) string {
 	if s.Data.TargetNames == nil {
 		return s.Data.TargetName
@@ -75,7 +75,7 @@ func (s *Sample) TargetName(i int) string {
 	return s.Data.TargetNames[i]
 }
 
-// targetScale returns the standard deviation of a target's training rows, even if the
+// TargetScale returns the standard deviation of a target's training rows, even if the
 // fit does not scale them.
 func (s *Sample) TargetScale(i int) float64 {
 	n := s.N()
@@ -163,7 +163,7 @@ func (s *Sample) checkRange() error {
 	return nil
 }
 
-// checkTargets returns a [*DataError] if a target is constant.
+// CheckTargets returns a [*DataError] if a target is constant.
 func (s *Sample) CheckTargets() error {
 	n := s.N()
 	for i := range s.T() {
@@ -237,7 +237,7 @@ func (s *Sample) group(labels []string) error {
 	return nil
 }
 
-// withRows returns the sample of some of its training rows, given by their positions,
+// WithRows returns the sample of some of its training rows, given by their positions,
 // in that order, or in the order of the folds if there are folds. The scaling remains the
 // one of all rows.
 func (s *Sample) WithRows(rows []int) *Sample {
@@ -254,7 +254,7 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	return &sub
 }
 
-// without returns the sample of the training rows that are not in held, with held as
+// Without returns the sample of the training rows that are not in held, with held as
 // its test rows.
 func (s *Sample) Without(held []int) *Sample {
 	var rest []int
@@ -270,7 +270,7 @@ func (s *Sample) Without(held []int) *Sample {
 	return sub
 }
 
-// pick returns the given rows of the n×d row-major matrices in v, one matrix after
+// Pick returns the given rows of the n×d row-major matrices in v, one matrix after
 // the other, or nil if v is nil.
 func Pick[T any](v []T, rows []int, n, d int) []T {
 	var out []T
@@ -282,7 +282,7 @@ func Pick[T any](v []T, rows []int, n, d int) []T {
 	return out
 }
 
-// rowNumbers returns the numbers of the training rows in their table, or nil if they
+// RowNumbers returns the numbers of the training rows in their table, or nil if they
 // are the whole table in its order.
 func (s *Sample) RowNumbers() []float64 {
 	if s.Data.Row == nil && s.N() == s.Data.N && slices.IsSorted(s.Rows) {
@@ -298,7 +298,7 @@ func (s *Sample) RowNumbers() []float64 {
 	return out
 }
 
-// firstRows returns the first m training rows with all features, in original units.
+// FirstRows returns the first m training rows with all features, in original units.
 func (s *Sample) FirstRows(m int) []float64 {
 	return Pick(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
 }

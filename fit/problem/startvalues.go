@@ -45,20 +45,21 @@ const periodStart = 1.0 / 3
 // varianceRows limits the rows over which a term's variance is averaged.
 const varianceRows = 200
 
-// defaultParameters lists the parameters of kernel, noise and mean with start values
+// DefaultParameters lists the parameters of kernel, noise and mean with start values
 // and bounds from the data or the kernel's text.
-func DefaultParameters(s *Sample, m *Model) ([]Parameter, error) {
+func DefaultParameters(s *Sample, m *Model) ([]*Parameter, error) {
 	variance := m.TargetVariance(s)
 	out := kernelParameters(s, m)
 	if err := shareVariance(s, m, out, variance); err != nil {
 		return nil, err
 	}
 	out = append(append(out, noiseParameters(s, variance)...), meanParameters(s, m)...)
+	all := make([]*Parameter, len(out))
 	for i := range out {
-		q := &out[i]
-		q.Indexed, q.Name = q.Name, s.Display(q.Name)
+		all[i] = &out[i]
+		all[i].Indexed, all[i].Name = out[i].Name, s.Display(out[i].Name)
 	}
-	return out, nil
+	return all, nil
 }
 
 func kernelParameters(s *Sample, m *Model) []Parameter {
@@ -192,7 +193,7 @@ func meanParameters(s *Sample, m *Model) []Parameter {
 	return out
 }
 
-// meanVariance returns the mean of k(x, x) over rows spread over the points.
+// MeanVariance returns the mean of k(x, x) over rows spread over the points.
 func MeanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float64 {
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)

@@ -10,8 +10,7 @@ import (
 	"gpfit/graph"
 )
 
-// tie resolves the options' ties: it removes tied parameters from p.free and lists
-// all parameters in p.elements.
+// tie resolves the options' ties: it removes tied parameters from p.Free.
 func (p *ParameterList) tie(o Options) error {
 	source := make([]int, len(p.Free)) // −1 for a free parameter
 	for i := range source {
@@ -32,7 +31,7 @@ func (p *ParameterList) tie(o Options) error {
 			source[i] = from[k]
 		}
 	}
-	var free []Parameter
+	var free []*Parameter
 	place := make([]int, len(p.Free))
 	for i, q := range p.Free {
 		if source[i] < 0 {
@@ -41,17 +40,15 @@ func (p *ParameterList) tie(o Options) error {
 		}
 	}
 	for i, q := range p.Free {
-		e := element{Name: q.Name, indexed: q.Indexed, Group: q.Group}
 		root := i
 		for path := []string{q.Name}; source[root] >= 0; path = append(path, p.Free[root].Name) {
 			if root = source[root]; len(path) > len(p.Free) {
 				return OptionErrorf("tie", "", "%s", cycleText(path))
 			}
 		}
-		if e.Index = place[root]; root != i {
-			e.Source = p.Free[root].Name
+		if q.Index = place[root]; root != i {
+			q.Source = p.Free[root].Name
 		}
-		p.Elements = append(p.Elements, e)
 	}
 	p.Free = free
 	return nil
@@ -104,9 +101,9 @@ func (p *ParameterList) tiedPairs(tie Tie, fix []Assignment) (to, from []int, er
 // derived returns the ties for the graph.
 func (p *ParameterList) derived() map[string]func(graph.Nodes) (*gorgonia.Node, error) {
 	ties := map[string]func(graph.Nodes) (*gorgonia.Node, error){}
-	for _, e := range p.Elements {
+	for _, e := range p.All {
 		if e.Source != "" {
-			ties[e.indexed] = graph.Tied(p.Free[e.Index].Indexed)
+			ties[e.Indexed] = graph.Tied(p.Free[e.Index].Indexed)
 		}
 	}
 	return ties

@@ -4,7 +4,7 @@ import (
 	"gpfit/graph"
 )
 
-// units holds parameters in original units, in order.
+// Converted holds parameters in original units, in order.
 type Converted struct {
 	Names  []string
 	Values map[string]float64
@@ -15,7 +15,7 @@ func (u *Converted) add(name string, v float64) {
 	u.Values[name] = v
 }
 
-// originalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
+// OriginalUnits converts every parameter to the units of a target, by [kernel.Param.Units]:
 //
 //   - Lengthscales and periods take the scale of their column. One that serves
 //     several columns has a value for each of them in original units.
@@ -54,7 +54,7 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	for _, name := range j.Params.Zeros {
 		u.add(name, 0)
 	}
-	for i, e := range j.Params.Elements {
+	for i, e := range j.Params.All {
 		if e.Group == graph.NoiseVariance {
 			u.add(e.Name, values[i]*(s.YScale*s.YScale))
 		}

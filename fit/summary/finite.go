@@ -8,7 +8,7 @@ import (
 	"gpfit/fit/problem"
 )
 
-// checkFinite returns a [*problem.DataError] if a number of a report is not finite. Scores
+// CheckFinite returns a [*problem.DataError] if a number of a report is not finite. Scores
 // are exempt, because they may be undefined.
 func (r *Report) CheckFinite() error {
 	if path := nonFinite(reflect.ValueOf(r), ""); path != "" {

@@ -36,7 +36,7 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// undefinedWarning returns a warning if an NLPD is not finite.
+// UndefinedWarning returns a warning if an NLPD is not finite.
 func UndefinedWarning(nlpd Number, of string) []string {
 	if !problem.NotFinite(float64(nlpd)) {
 		return nil

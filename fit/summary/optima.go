@@ -111,7 +111,7 @@ func (s *SearchReport) Remedy(raced bool) string {
 	return text
 }
 
-// write prints how often the best optimum was found and what that means.
+// Write prints how often the best optimum was found and what that means.
 func (s *SearchReport) Write(b *strings.Builder, raced bool) {
 	if s == nil {
 		return

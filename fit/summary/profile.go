@@ -117,11 +117,11 @@ type ProfilePoint struct {
 	Jitter float64 `json:"jitter,omitempty"`
 	// Prediction is the prediction along the input column, for fits.
 	Prediction *ProfilePrediction `json:"prediction,omitempty"`
-	// moved are the values of the section's axes, z is the objective's vector, and f the
+	// Moved are the values of the section's axes, z is the objective's vector, and f the
 	// objective, +Inf where it is not defined.
 	Moved, Z []float64 `json:"-"`
 	F        float64   `json:"-"`
-	// cut says that the descent ended because its evaluations were used up.
+	// Cut says that the descent ended because its evaluations were used up.
 	Cut bool `json:"-"`
 }
 

@@ -135,7 +135,7 @@ func (a *ProfileAxis) text() string {
 	return fmt.Sprintf("%s from %.6g to %.6g", a.Name, a.Values[0], a.Values[len(a.Values)-1])
 }
 
-// pointName names a point by the values that its section gives it.
+// PointName names a point by the values that its section gives it.
 func PointName(axes []ProfileAxis, p *ProfilePoint) string {
 	var parts []string
 	for _, a := range axes {

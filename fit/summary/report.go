@@ -243,7 +243,7 @@ type TargetReport struct {
 	ParametersOriginalUnits map[string]float64 `json:"parameters_original_units"`
 	MeanCoefficients        []Coefficient      `json:"mean_coefficients,omitempty"`
 	Test                    *TestScores        `json:"test,omitempty"`
-	// names lists, in order, those of ParametersOriginalUnits that differ between
+	// Names lists, in order, those of ParametersOriginalUnits that differ between
 	// targets.
 	Names []string `json:"-"`
 }

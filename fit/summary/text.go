@@ -341,10 +341,10 @@ func (r *Report) writeStdErrors(b *strings.Builder) {
 	}
 }
 
-// mostColumns is the number of columns that the text lists.
+// MostColumns is the number of columns that the text lists.
 const MostColumns = 10
 
-// writeRelevance prints the most relevant columns of several.
+// WriteRelevance prints the most relevant columns of several.
 func (r *Report) WriteRelevance(b *strings.Builder) {
 	if len(r.Relevance) < 2 {
 		return

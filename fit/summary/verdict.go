@@ -44,7 +44,7 @@ func NewCalibration(share float64, n int) Calibration {
 	return ""
 }
 
-// verdict returns the judgement as a sentence about rows, or "" if there is none.
+// Verdict returns the judgement as a sentence about rows, or "" if there is none.
 func Verdict(c Calibration, share float64, rows string) string {
 	if c == "" {
 		return ""

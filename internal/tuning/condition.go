@@ -18,12 +18,12 @@ const (
 	conditionTo = 16_384
 	// conditionRows is how many rows are copied at a time.
 	conditionRows = 64
-	// fewDigits is the number of decimal digits from which on down there is a
+	// FewDigits is the number of decimal digits from which on down there is a
 	// warning.
 	FewDigits = 4
 )
 
-// warnCondition warns if the covariance that has just been formed leaves few digits
+// WarnCondition warns if the covariance that has just been formed leaves few digits
 // of what is computed with it, such as the gradient.
 func (s *Placement) WarnCondition() {
 	factor, ok := s.Workspace.(device.FactorStore)
@@ -40,7 +40,7 @@ func (s *Placement) WarnCondition() {
 	}
 }
 
-// digitsLeft returns how many decimal digits a system with this condition number leaves.
+// DigitsLeft returns how many decimal digits a system with this condition number leaves.
 func DigitsLeft(condition float64) float64 { return -math.Log10(0x1p-53 * condition) }
 
 // factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is
@@ -88,7 +88,7 @@ func largestRow(factor device.FactorStore, n int, rows []float64) ([]float64, er
 	return slices.Clone(rows[m*n : (m+1)*n]), nil
 }
 
-// warnGradient warns if rounding errors leave few digits of derivatives of grad, the
+// WarnGradient warns if rounding errors leave few digits of derivatives of grad, the
 // gradient at the parameters of the last evaluation. Digits count from 1 nat or from
 // the derivative if that is larger. The leave-one-out objective has no estimate.
 func (s *Placement) WarnGradient(grad []float64) {

@@ -14,10 +14,10 @@ const (
 	sideBySideBytes = 1 << 29
 )
 
-// crew counts the sessions that are evaluating on the threads of a host.
+// Crew counts the sessions that are evaluating on the threads of a host.
 type Crew struct{ busy atomic.Int32 }
 
-// crewSize returns how many sessions over a number of rows share a host with a number of
+// CrewSize returns how many sessions over a number of rows share a host with a number of
 // threads.
 func CrewSize(rows, threads int) int {
 	if rows > sideBySide {

@@ -7,7 +7,7 @@ import (
 	"gpfit/mean"
 )
 
-// model collects what predictions need from the session's last evaluation, at z.
+// Model collects what predictions need from the session's last evaluation, at z.
 func (s *Placement) Model(z []float64, status string) *gp.Model {
 	j, from := s.Job, s.Job.Sample
 	theta, estimated, alpha := s.Objective.Theta()
@@ -42,7 +42,7 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 	return m
 }
 
-// coefficients returns a target's β at z, which the session evaluated last, and, if
+// Coefficients returns a target's β at z, which the session evaluated last, and, if
 // least squares found them, their covariance.
 func (s *Placement) Coefficients(target int, z []float64) (beta, covariance []float64) {
 	m := s.Job.Model

@@ -16,13 +16,13 @@ import (
 type Job struct {
 	*problem.Prepared
 	Events problem.Events
-	// parts are the jobs of experts with parameters of their own; nil without.
+	// Parts are the jobs of experts with parameters of their own; nil without.
 	Parts []*Job
-	// residualFrom is the constant of the same name; tests lower it.
+	// ResidualFrom is the constant of the same name; tests lower it.
 	ResidualFrom int
 }
 
-// newJob returns the job of a problem.
+// New returns the job of a problem.
 func New(p *problem.Prepared, events problem.Events) *Job {
 	j := &Job{Prepared: p, Events: events, ResidualFrom: residualFrom}
 	for _, own := range p.Own {
@@ -35,13 +35,13 @@ func New(p *problem.Prepared, events problem.Events) *Job {
 // can. The check costs n² operations, less than a hundredth of the factorisation.
 const residualFrom = 1000
 
-// on returns the job on another sample of the same table. Basis functions and
+// On returns the job on another sample of the same table. Basis functions and
 // parameters remain those from all rows.
 func (j *Job) On(s *problem.Sample) *Job {
 	return j.With(func(p *problem.Prepared) { p.Sample = s })
 }
 
-// with returns the job with a changed copy of its problem.
+// With returns the job with a changed copy of its problem.
 func (j *Job) With(change func(p *problem.Prepared)) *Job {
 	sub, p := *j, *j.Prepared
 	change(&p)
@@ -104,7 +104,7 @@ func (j *Job) plain(rows int) *Job {
 // of a second for each.
 const usualExpert = 2000
 
-// adviseExperts adds local experts to the advice of an error about memory.
+// AdviseExperts adds local experts to the advice of an error about memory.
 func (j *Job) AdviseExperts(err error) error {
 	var memory *device.MemoryError
 	if !errors.As(err, &memory) || memory.What != "" || j.N() < 2*usualExpert {
@@ -116,7 +116,7 @@ func (j *Job) AdviseExperts(err error) error {
 	return fmt.Errorf("%w; or divide the rows among local experts, which is an approximation (option experts kmeans:%d)", err, (j.N()+usualExpert-1)/usualExpert)
 }
 
-// explainStart adds the likely cause and a remedy to a failure at given parameters.
+// ExplainStart adds the likely cause and a remedy to a failure at given parameters.
 func (j *Job) ExplainStart(err error) error {
 	switch {
 	case isCondition(err):
@@ -143,14 +143,14 @@ func isCondition(err error) bool {
 	return errors.As(err, &e)
 }
 
-// settings returns the settings for tuning on devices such as b.
+// Settings returns the settings for tuning on devices such as b.
 func (j *Job) Settings(b device.Backend) hyperopt.Settings {
 	s := j.Options.Settings
 	s.Precision = b.Capabilities().Precision
 	return s
 }
 
-// withBest adds the best parameters found to an error that ends a fit.
+// WithBest adds the best parameters found to an error that ends a fit.
 func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 	if r == nil || r.X == nil {
 		return err
@@ -165,7 +165,7 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 	return out
 }
 
-// explainFit replaces an optimiser's advice on a start that cannot be evaluated if a
+// ExplainFit replaces an optimiser's advice on a start that cannot be evaluated if a
 // larger noise variance is not the remedy.
 func (j *Job) ExplainFit(err error) error {
 	var start *descent.StartError

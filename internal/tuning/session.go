@@ -13,7 +13,7 @@ import (
 	"gpfit/graph"
 )
 
-// session is a job on a device: a workspace and the objective on it, which the
+// Placement is a job on a device: a workspace and the objective on it, which the
 // optimiser evaluates. If its device is lost, or turns out too small, the session
 // moves to the fallback that the options allow and evaluates the same point there, so
 // that the optimiser does not notice.
@@ -27,19 +27,19 @@ type Placement struct {
 	asked    int // values requested, for messages
 	Warnings []string
 	spent    time.Duration // in evaluations
-	// checked says whether a factor was checked since it was set to false, and
+	// Checked says whether a factor was checked since it was set to false, and
 	// checkedResidual is the result.
 	Checked         bool
 	checkedResidual *float64
-	// condition is what warnCondition found, nil if it found nothing.
+	// Condition is what warnCondition found, nil if it found nothing.
 	Condition *float64
-	// crew, if not nil, are the sessions that share the threads of the device.
+	// Crew, if not nil, are the sessions that share the threads of the device.
 	Crew *Crew
 	// onClose, if not nil, is called when the session is closed.
 	onClose func(*Placement)
 }
 
-// open opens the job on b, or on the fallback if b cannot take it.
+// Open opens the job on b, or on the fallback if b cannot take it.
 func (j *Job) Open(ctx context.Context, b device.Backend) (*Placement, error) {
 	s := &Placement{Job: j}
 	err := s.attach(ctx, b)
@@ -157,7 +157,7 @@ func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float
 	return s.retry(ctx, func() (float64, error) { return s.Objective.ValueGradient(ctx, z, grad) })
 }
 
-// leaveOneOut returns the leave-one-out score at z, for any objective.
+// LeaveOneOut returns the leave-one-out score at z, for any objective.
 func (s *Placement) LeaveOneOut(ctx context.Context, z []float64) (float64, error) {
 	return s.retry(ctx, func() (float64, error) {
 		if _, err := s.Objective.Value(ctx, z); err != nil {
@@ -178,7 +178,7 @@ func residualLimit(n int, average float64) float64 {
 	return max(average, min(maxResidual, math.Sqrt(float64(n))*average))
 }
 
-// residual checks the factor of the last evaluation if no factor was checked since
+// Residual checks the factor of the last evaluation if no factor was checked since
 // checked was last false. It returns the residual of the last check, or nil if the device
 // cannot check or the problem is small.
 func (s *Placement) Residual(ctx context.Context) (*float64, error) {
@@ -197,7 +197,7 @@ func (s *Placement) Residual(ctx context.Context) (*float64, error) {
 	return &r, err
 }
 
-// posterior returns the posterior of a model of the session's last evaluation. It calibrates
+// Posterior returns the posterior of a model of the session's last evaluation. It calibrates
 // local experts.
 func (s *Placement) Posterior(ctx context.Context, m *gp.Model) (*gp.Posterior, error) {
 	if err := s.Objective.Restore(ctx); err != nil {

@@ -12,7 +12,7 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// workplace is a job with its devices, on which tuning opens the job, on some or all of
+// Workplace is a job with its devices, on which tuning opens the job, on some or all of
 // its rows. It implements [hyperopt.Problem].
 type Workplace struct {
 	Job      *Job
@@ -126,7 +126,7 @@ func (w *Workplace) retire(s *Placement) {
 	w.Warnings = append(w.Warnings, s.Warnings...)
 }
 
-// first returns a session over all rows.
+// First returns a session over all rows.
 func (w *Workplace) First(ctx context.Context) (*Placement, error) {
 	if len(w.Full) == 0 {
 		if _, err := w.Open(ctx, 0, nil); err != nil {
@@ -136,7 +136,7 @@ func (w *Workplace) First(ctx context.Context) (*Placement, error) {
 	return w.Full[0], nil
 }
 
-// evaluationTime returns the time that all sessions spent in evaluations.
+// EvaluationTime returns the time that all sessions spent in evaluations.
 func (w *Workplace) EvaluationTime() time.Duration {
 	spent := w.spent
 	for _, s := range w.Full {
