@@ -25,7 +25,7 @@ LARGE = ["elevators", "kin40k"]
 def command(gpfit, folder, name, rows, device):
     """Returns the command for a table."""
     data, mask = (os.path.join(folder, name, f) for f in ("data.csv.gz", "test_mask.csv.gz"))
-    args = [gpfit, "compare", data, "--kernel", "rbf(ard)", "--kernel", "matern52(ard)", "--device", device, "--quiet"]
+    args = [gpfit, "compare", data, "--kernels", "rbf(ard)", "--kernels", "matern52(ard)", "--device", device, "--quiet"]
     if name in LARGE:
         args += ["--split-mask", mask]
         if rows:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -11,25 +12,19 @@ import (
 	"gpfit/batch"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/internal/option"
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
 	"gpfit/internal/slurm"
 	"gpfit/internal/spec"
 )
 
-type batchFlags struct {
-	runs.BatchFlags
-	// jobs are options of every job. They override the spec.
-	jobs   flags.Options
-	out    string
-	dryRun bool
-}
-
 func newBatch() *cobra.Command {
-	var f batchFlags
-	cmd := &cobra.Command{
+	// jobs are options of every job. They override the spec.
+	var jobs flags.Options
+	cmd := frame.New("batch", &cobra.Command{
 		Use:   "batch SPEC",
 		Short: "Run many fits: data sets × kernels × splits × seeds",
 		Long: `Run many fits: data sets × kernels × splits × seeds.
@@ -49,24 +44,19 @@ run directory.`,
 		Example: `  gpfit batch examples/batch/co2.yaml
   gpfit batch study.yaml --dry-run
   gpfit batch study.yaml --engine slurm --slurm-partition gpu --slurm-gres gpu:1 --slurm-tasks 4`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runBatch(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.StringVar(&f.out, "out", "", "run `DIRECTORY` (default: the name of SPEC with .run, in the current folder)")
-	s.BoolVar(&f.dryRun, "dry-run", false, "print the jobs with their memory, operations and expected time, with --engine slurm also the script and the command that submits it, and run nothing")
-	flags.InGroup(s, "Run", "out", "dry-run")
-	f.jobs.AddOverrides(s, "batch", "Every job (overrides the spec)")
-	f.BatchFlags.Add(s)
+	}, func(c *frame.Command) error { return runBatch(c, jobs.Given) })
+	jobs.Add(cmd, option.Every)
 	return cmd
 }
 
-func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	if err := f.Check(); err != nil {
+func runBatch(c *frame.Command, jobs map[string]any) error {
+	path := c.Args[0]
+	run, err := runs.New(c)
+	if err != nil {
 		return err
 	}
 	var text []byte
-	s, err := flags.Await(ctx, path, func() (s *spec.Batch, err error) {
+	s, err := flags.Await(c.Ctx, path, func() (s *spec.Batch, err error) {
 		s, text, err = spec.Read(path)
 		return s, err
 	})
@@ -74,53 +64,51 @@ func runBatch(cmd *cobra.Command, path string, f *batchFlags) error {
 		return err
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
-		plan := runs.PlanOptions(msg, programName(), path, text, spec.Stating(f.jobs.Given))
-		plan.Accelerated = f.OnSlurm() && slurm.Accelerated(slurm.Merge(f.Slurm, s.Slurm))
-		m, err := batch.Plan(ctx, s, plan)
+		plan := runs.PlanOptions(c.Msg, programName(), path, text, spec.Stating(jobs))
+		plan.Accelerated = c.Run.OnSlurm && slurm.Accelerated(slurm.Merge(c.Slurm, s.Slurm))
+		m, err := batch.Plan(c.Ctx, s, plan)
 		return m, text, err
 	}
-	if f.out == "" {
-		f.out = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".run"
+	out := cmp.Or(c.Output.Out, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))+".run")
+	if c.Run.Dry {
+		return showPlan(run, out, s.Slurm, build)
 	}
-	if f.dryRun {
-		m, _, err := build()
-		if err != nil {
-			return err
-		}
-		return f.showPlan(cmd, m, s.Slurm)
-	}
-	if f.OnSlurm() {
+	if c.Run.OnSlurm {
 		if err := slurm.Check(); err != nil {
 			return err
 		}
 	}
-	r, lock, err := openNew(f.out, f.Shared, build)
+	r, lock, err := openNew(out, run.Shared(), build)
 	if err != nil {
 		return err
 	}
-	if f.Shared && r.SpecSHA256 != rundir.SHA256(text) {
+	if run.Shared() && r.SpecSHA256 != rundir.SHA256(text) {
 		lock.Release()
-		return batch.ChangedError(f.out, "the spec "+path)
+		return batch.ChangedError(out, "the spec "+path)
 	}
-	if f.OnSlurm() {
+	if c.Run.OnSlurm {
 		lock.Release()
-		return f.Submit(cmd, msg, r, s.Slurm, nil)
+		return run.Submit(r, s.Slurm, nil)
 	}
 	defer lock.Release()
-	return f.Run(cmd, msg, r)
+	return run.Start(r)
 }
 
-// showPlan prints what --dry-run promises.
-func (f *batchFlags) showPlan(cmd *cobra.Command, m *rundir.Manifest, specified spec.Slurm) error {
-	estimates, err := batch.Estimates(cmd.Context(), m.Jobs, gpfit.Drivers(), gpfit.Methods()...)
+// showPlan prints the plan of --dry-run for the run that would be in out.
+func showPlan(run *runs.Runner, out string, specified option.Slurm, build func() (*rundir.Manifest, []byte, error)) error {
+	m, _, err := build()
 	if err != nil {
 		return err
 	}
-	if err := results.WritePlan(cmd.OutOrStdout(), f.JSON, estimates); err != nil {
+	estimates, err := batch.Estimates(run.Ctx, m.Jobs, gpfit.Drivers(), gpfit.Methods()...)
+	if err != nil {
 		return err
 	}
-	if f.OnSlurm() {
-		err = f.ShowSubmission(cmd.OutOrStdout(), f.out, specified, m.Jobs)
+	if err := results.WritePlan(run.Out, run.Output.JSON, estimates); err != nil {
+		return err
+	}
+	if run.Run.OnSlurm {
+		err = run.ShowSubmission(out, specified, m.Jobs)
 	}
 	return errors.Join(err, batch.CheckPlan(m.Jobs))
 }

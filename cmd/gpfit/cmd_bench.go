@@ -1,22 +1,16 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
@@ -24,23 +18,8 @@ import (
 	"gpfit/internal/tuning"
 )
 
-type benchFlags struct {
-	training.Flags
-	data      string
-	sizes     []int
-	d, repeat int
-	plot      flags.Plot
-}
-
-// The largest values of --repeat and --d.
-const (
-	maxRepeat  = 10_000
-	maxColumns = 1 << 20
-)
-
 func newBench() *cobra.Command {
-	var f benchFlags
-	cmd := &cobra.Command{
+	return frame.New("bench", &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the speed of each device and compare it with the device's limit",
 		Long: `Measure how long a device takes for the negative log marginal likelihood (NLML),
@@ -56,117 +35,76 @@ process during the measurements of one n. Predictions give mean and standard
 deviation.`,
 		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
   gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runBench(cmd, &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.IntSliceVar(&f.sizes, "n", []int{1000, 2000, 4000}, "numbers of rows; each measurement takes the first n rows of the table")
-	s.StringVar(&f.data, "data", "", "`FILE` with the table (default: a synthetic table from --d and --seed)")
-	s.IntVar(&f.d, "d", 8, "number of columns of the synthetic table")
-	f.Add(s, "bench")
-	s.Lookup("seed").Usage = "seed of the synthetic table or of option subsample"
-	s.IntVar(&f.repeat, "repeat", 5, "number of timed evaluations of each kind; gpfit shows their median")
-	f.plot.Add(s, "time against n")
-	flags.InGroup(s, "Measurement", "n", "data", "d", "repeat")
-	s.Lookup("device").Usage = "where to compute: auto, or one or more names from 'gpfit devices', separated by commas"
-	s.Lookup("json").Usage = "print one JSON object per line instead of text: the machine, then each n on each device"
-	return cmd
+	}, runBench)
 }
 
-func runBench(cmd *cobra.Command, f *benchFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.check(cmd.Flags()); err != nil {
+func runBench(c *frame.Command) error {
+	if err := c.CheckOutputs([]string{c.Bench.Table}); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(ctx, msg, cmd.InOrStdin())
+	jobs, err := benchJobs(c)
 	if err != nil {
 		return err
 	}
 	for _, w := range jobs[0].Warnings() {
-		msg.Warn(w)
+		c.Msg.Warn(w)
 	}
-	opened, err := f.open(ctx, msg)
+	opened, err := openAll(c)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	out := bench.Printer{W: cmd.OutOrStdout(), JSON: f.Output.JSON}
-	if err := out.Machine(f.machine(jobs[0])); err != nil {
+	out := bench.Printer{W: c.Out, JSON: c.Output.JSON}
+	if err := out.Machine(machine(c, jobs[0])); err != nil {
 		return err
 	}
-	results, err := f.measure(ctx, msg, &out, opened, jobs)
-	msg.Clear()
-	if err != nil || f.plot.Path == "" {
+	results, err := measure(c, &out, opened, jobs)
+	c.Msg.Clear()
+	if err != nil || c.Plot.Path == "" {
 		return err
 	}
-	if err := f.plot.Write(ctx, bench.Plot(results), f.Output.Force); err != nil {
+	if err := c.WritePlot(bench.Plot(results)); err != nil {
 		return err
 	}
-	msg.Note("plot written to %s", f.plot.Path)
+	c.Msg.Note("plot written to %s", c.Plot.Path)
 	return nil
 }
 
-// check finds mistakes in the flags before any work.
-func (f *benchFlags) check(s *pflag.FlagSet) error {
-	switch smallest := slices.Min(append(f.sizes, 2)); {
-	case smallest < 2:
-		return exit.Usagef("--n %d: a model needs at least 2 rows", smallest)
-	case f.Data.Targets != nil:
-		return exit.Usagef("--target %s: a measurement takes one target", strings.Join(f.Data.Targets, ","))
-	case len(f.sizes) == 0:
-		return exit.Usagef("--n: give at least one number of rows")
-	case f.repeat < 1 || f.repeat > maxRepeat:
-		return exit.Usagef("--repeat %d: must be from 1 to %d", f.repeat, maxRepeat)
-	case f.d < 1 || f.d > maxColumns:
-		return exit.Usagef("--d %d: must be from 1 to %d", f.d, maxColumns)
-	case f.data != "" && s.Changed("d"):
-		return exit.Usagef("--d is for a synthetic table: leave it out with --data")
-	case f.data != "" && f.Changed("seed") && f.Data.Subsample == 0:
-		return exit.Usagef("--seed is for a synthetic table: leave it out with --data")
-	}
-	if err := f.plot.Check(); err != nil {
-		return err
-	}
-	return output.Check(f.Output.Force, []output.Destination{{Flag: "plot", Path: f.plot.Path}}, f.data)
-}
-
-// table reads --data or makes the synthetic table.
-func (f *benchFlags) table(ctx context.Context, stdin io.Reader) (problem.Data, error) {
-	n := slices.Max(f.sizes)
-	if f.data == "" {
-		if f.Changed("target", "features", "subsample") {
-			return problem.Data{}, exit.Usagef("--target, --features and --subsample need a table: give --data")
-		}
-		if err := bench.CheckSize(n, f.d); err != nil {
+// measuredTable reads --data or makes the synthetic table.
+func measuredTable(c *frame.Command) (problem.Data, error) {
+	o, n := c.Bench, slices.Max(c.Bench.Rows)
+	if o.Table == "" {
+		if err := bench.CheckSize(n, o.Columns); err != nil {
 			return problem.Data{}, err
 		}
-		return bench.Synthetic(n, f.d, f.Data.Seed), nil
+		return bench.Synthetic(n, o.Columns, c.Data.Seed), nil
 	}
-	data, err := f.ReadTable(ctx, f.data, stdin)
+	data, err := c.Table(o.Table)
 	if err == nil && data.N < n {
-		err = exit.Usagef("--n %d: %s has %d rows", n, f.data, data.N)
+		err = exit.Usagef("--n %d: %s has %d rows", n, o.Table, data.N)
 	}
 	return data, err
 }
 
-// jobs prepares one job for every n.
-func (f *benchFlags) jobs(ctx context.Context, msg *messages.Writer, stdin io.Reader) ([]*tuning.Job, error) {
-	data, err := f.table(ctx, stdin)
+// benchJobs prepares one job for every n.
+func benchJobs(c *frame.Command) ([]*tuning.Job, error) {
+	data, err := measuredTable(c)
 	if err != nil {
 		return nil, err
 	}
-	msg.Columns(data.Encoding)
-	jobs := make([]*tuning.Job, len(f.sizes))
-	for i, n := range f.sizes {
-		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), f.Fit, problem.Events{OnProgress: msg.Progress}); err != nil {
+	c.Msg.Columns(data.Encoding)
+	jobs := make([]*tuning.Job, len(c.Bench.Rows))
+	for i, n := range c.Bench.Rows {
+		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), c.Fit, problem.Events{OnProgress: c.Msg.Progress}); err != nil {
 			return nil, fmt.Errorf("n = %d: %w", n, err)
 		}
 	}
 	return jobs, nil
 }
 
-// open opens the devices of the list, each once.
-func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.OpenDevices, error) {
-	o, err := devices.Open(ctx, msg, f.Compute, device.Workload{}, false)
+// openAll opens the devices of the list, each once.
+func openAll(c *frame.Command) (*gpfit.OpenDevices, error) {
+	o, err := c.OpenDevices(device.Workload{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +112,7 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.Ope
 	for _, b := range o.Backends {
 		if name := b.Info().Name; names[name] {
 			o.Close()
-			return nil, exit.Usagef("--device %s: names %s twice", f.Compute.Device, name)
+			return nil, exit.Usagef("--device %s: names %s twice", c.Compute.Device, name)
 		}
 		names[b.Info().Name] = true
 	}
@@ -182,24 +120,24 @@ func (f *benchFlags) open(ctx context.Context, msg *messages.Writer) (*gpfit.Ope
 }
 
 // measure measures every n on every device and prints each result at once.
-func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*bench.Result, error) {
+func measure(c *frame.Command, out *bench.Printer, opened *gpfit.OpenDevices, jobs []*tuning.Job) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, b := range opened.Backends {
-		limit, err := bench.DgemmRate(ctx, b)
+		limit, err := bench.DgemmRate(c.Ctx, b)
 		if err != nil {
 			return nil, err
 		}
 		if limit.Rate > 0 {
-			msg.Note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
+			c.Msg.Note("%s: dgemm reaches %.1f GFLOP/s, best at n = %d", b.Info().Name, limit.Rate/1e9, limit.N)
 		}
 		for _, job := range jobs {
-			msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, job.N(), job.D(), job.Kernel())
-			devices.NotePlan(msg, job.Plan(b))
-			if err := limit.Again(ctx, b); err != nil {
+			c.Msg.Note("%s: n = %d, d = %d, kernel %s", b.Info().Name, job.N(), job.D(), job.Kernel())
+			c.NotePlan(job.Plan(b))
+			if err := limit.Again(c.Ctx, b); err != nil {
 				return nil, err
 			}
-			r, err := bench.Run(ctx, job, b, limit, f.repeat)
-			msg.Clear()
+			r, err := bench.Run(c.Ctx, job, b, limit, c.Bench.Repeat)
+			c.Msg.Clear()
 			if err != nil {
 				return nil, fmt.Errorf("n = %d on %s: %w", job.N(), b.Info().Name, err)
 			}
@@ -213,13 +151,11 @@ func (f *benchFlags) measure(ctx context.Context, msg *messages.Writer, out *ben
 }
 
 // machine describes the processor, the program and the data of the measurements.
-func (f *benchFlags) machine(job *tuning.Job) *bench.Machine {
-	m := &bench.Machine{
-		CPU: devices.CPU(), Gpfit: thisBuild().Version, Revision: thisBuild().Revision,
-		Data: f.data, Kernel: job.Kernel(), Standardize: string(f.Fit.Standardize), Repeat: f.repeat,
+func machine(c *frame.Command, job *tuning.Job) *bench.Machine {
+	build := thisBuild()
+	synthetic := fmt.Sprintf("synthetic, d = %d, seed %d: %s", c.Bench.Columns, c.Data.Seed, bench.SyntheticText)
+	return &bench.Machine{
+		CPU: devices.CPU(), Gpfit: build.Version, Revision: build.Revision, Data: cmp.Or(c.Bench.Table, synthetic),
+		Kernel: job.Kernel(), Standardize: string(c.Fit.Standardize), Repeat: c.Bench.Repeat,
 	}
-	if m.Data == "" {
-		m.Data = fmt.Sprintf("synthetic, d = %d, seed %d: %s", f.d, f.Data.Seed, bench.SyntheticText)
-	}
-	return m
 }

@@ -11,32 +11,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/devices"
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/compare"
-	"gpfit/device"
 	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
 	"gpfit/internal/comparefigure"
-	"gpfit/internal/plotting"
 )
 
-type compareFlags struct {
-	training.Flags
-	plot      flags.Plot
-	plotSizes string
-}
-
 func newCompare() *cobra.Command {
-	var f compareFlags
-	cmd := &cobra.Command{
+	return frame.New("compare", &cobra.Command{
 		Use:   "compare DATA",
 		Short: "Compare Gaussian processes with simpler regressions on one table",
 		Long: `Fit simpler regressions and Gaussian processes to the same training rows, and score
@@ -51,7 +41,7 @@ divided into folds (--folds), and each fold is predicted by fits to the others.
   polynomial       Bayesian linear regression on products of up to two columns
   gaussians        Bayesian linear regression on 50 bumps
   kernel-ridge     kernel ridge regression with the kernel rbf
-  gp               a Gaussian process, one for each --kernel
+  gp               a Gaussian process, one for each of --kernels
 
 Each method chooses its penalties and widths from the training rows. All methods see
 the table that the Gaussian process sees: columns encoded, those that are constant
@@ -68,53 +58,26 @@ neighbors with --holdout and --blocks. A method that fails gets a line that says
 --sizes fits nested subsets of the training rows, and --plot-sizes draws score and
 time against their sizes. After Ctrl-C gpfit prints and writes what is done (exit
 code 130).`,
-		Example: `  gpfit compare data.csv --kernel 'rbf(ard)' --kernel 'matern52(ard)'
+		Example: `  gpfit compare data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)'
   gpfit compare data.csv --holdout 0.2 --methods ridge,lasso,gp --score nlpd
   gpfit compare data.csv --features year --plot fits.svg
   gpfit compare data.csv --folds 5 --sizes 10,30,100,300 --plot-sizes growth.svg --out scores.csv`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "compare")
-	f.plot.Add(s, "the fits over the only input, to the training rows of a hold-out or to all rows,")
-	s.StringVar(&f.plotSizes, "plot-sizes", "", "also plot score and time against the sizes of --sizes in `FILE`, .svg, .png or .pdf")
-	flags.InGroup(s, "Output", "plot-sizes")
-	return cmd
+	}, runCompare)
 }
 
-// check finds mistakes in the flags before any work, and returns the file of --out, nil if
-// there is none.
-func (f *compareFlags) check(path string) (*output.File, error) {
-	switch {
-	case f.Data.Targets != nil:
-		return nil, exit.Usagef("--target: compare takes one target; run it once for each target")
-	case f.plotSizes != "" && f.Compare.Sizes == nil:
-		return nil, exit.Usagef("--plot-sizes %s: needs --sizes", f.plotSizes)
-	case f.Changed("kernel") && f.Compare.Methods != nil && !slices.Contains(f.Compare.Methods, "gp"):
-		return nil, exit.Usagef("--kernel is for the method gp, which --methods leaves out")
-	}
-	if err := f.plot.Check(); err != nil {
+// tableOfTrials checks that the command can write its files, and returns the file of --out,
+// nil if there is none.
+func tableOfTrials(c *frame.Command) (*output.File, error) {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes)); err != nil || c.Output.Out == "" {
 		return nil, err
 	}
-	if f.plotSizes != "" {
-		if _, err := plotting.Format(f.plotSizes); err != nil {
-			return nil, exit.Usagef("--plot-sizes %v", err)
-		}
-	}
-	err := output.Check(f.Output.Force, []output.Destination{
-		{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot.Path}, {Flag: "plot-sizes", Path: f.plotSizes},
-	}, f.Inputs(path)...)
-	if err != nil || f.Output.Out == "" {
-		return nil, err
-	}
-	return output.Choose(f.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
+	return output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
 }
 
-// options returns the settings of the comparison, which reports its progress on msg.
-func (f *compareFlags) options(msg *messages.Writer) compare.Options {
-	o := f.Compare
-	o.Events = f.Events(msg)
-	o.Events.OnWarning, o.Curves = msg.Say, f.plot.Path != ""
+// compareOptions returns the settings of the comparison, with its progress messages.
+func compareOptions(c *frame.Command) compare.Options {
+	o := c.Compare
+	o.Events, o.Curves = c.Events(), c.Plot.Path != ""
 	var stages bool
 	var step string
 	o.OnStep = func(s compare.Step) {
@@ -126,128 +89,125 @@ func (f *compareFlags) options(msg *messages.Writer) compare.Options {
 			step += "; about " + messages.Roughly(s.Left) + " left"
 		}
 		step += fmt.Sprintf("; %d rows", s.Rows)
-		msg.Step("%s", step)
+		c.Msg.Step("%s", step)
 		if stages = s.Stages != nil; stages {
-			msg.Expect(s.Stages)
+			c.Msg.Expect(s.Stages)
 		}
 	}
 	o.Events.OnIteration = func(it descent.Iteration) {
 		if stages {
-			msg.Iteration(it)
+			c.Msg.Iteration(it)
 		} else {
-			msg.Status("%s; evaluation %d", step, it.Total.Value)
+			c.Msg.Status("%s; evaluation %d", step, it.Total.Value)
 		}
 	}
 	return o
 }
 
-func runCompare(cmd *cobra.Command, path string, f *compareFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	file, err := f.check(path)
+func runCompare(c *frame.Command) error {
+	file, err := tableOfTrials(c)
 	if err != nil {
 		return err
 	}
-	data, err := f.ReadTable(ctx, path, cmd.InOrStdin())
+	data, err := c.Table(c.Args[0])
 	if err != nil {
 		return err
 	}
-	msg.Columns(data.Encoding)
-	if f.plot.Path != "" && data.D != 1 {
-		return exit.Usagef("--plot %s: shows the fits over one input, but the table has %d; choose one with --features", f.plot.Path, data.D)
+	c.Msg.Columns(data.Encoding)
+	if c.Plot.Path != "" && data.D != 1 {
+		return exit.Usagef("--plot %s: shows the fits over one input, but the table has %d; choose one with --features", c.Plot.Path, data.D)
 	}
-	settings := f.options(msg)
-	backends, warning, done, err := f.open(ctx, msg, data, f.Fit)
+	opened, err := openForKernels(c, data)
 	if err != nil {
 		return err
 	}
-	defer done()
-	f.noteCost(msg, data.N)
-	result, err := compare.Run(ctx, data, f.Fit, settings, backends...)
-	msg.Clear()
+	defer opened.Close()
+	noteCost(c, data.N)
+	result, err := compare.Run(c.Ctx, data, c.Fit, compareOptions(c), opened.Backends...)
+	c.Msg.Clear()
 	if result == nil {
 		return err
 	}
-	if warning != "" {
-		result.Warnings = append([]string{warning}, result.Warnings...)
-	}
-	return f.finish(cmd, msg, file, dates(data.Encoding), result, err)
+	result.Warnings = c.Warned(result.Warnings, 0, opened.Warning)
+	return finishCompare(c, file, dates(data.Encoding), result, err)
 }
 
-// noteCost says before a long comparison which method will take most of its time.
-func (f *compareFlags) noteCost(msg *messages.Writer, n int) {
+// compares reports whether a method is among those to compare.
+func compares(c *frame.Command, method string) bool {
+	return c.Compare.Methods == nil || slices.Contains(c.Compare.Methods, method)
+}
+
+// noteCost says before a long comparison of n rows which method will take most of its time.
+func noteCost(c *frame.Command, n int) {
 	const method, long = "kernel-ridge", 5000
-	if n > long && (f.Compare.Methods == nil || slices.Contains(f.Compare.Methods, method)) {
-		msg.Note("%s takes about 30·n³ operations on the CPU, which is long for %d rows: --subsample takes fewer rows, --methods leaves it out", method, n)
+	if n > long && compares(c, method) {
+		c.Msg.Note("%s takes about 30·n³ operations on the CPU, which is long for %d rows: --subsample takes fewer rows, --methods leaves it out", method, n)
 	}
 }
 
-// open opens the devices for the Gaussian process, unless --methods leaves it out.
-func (f *compareFlags) open(ctx context.Context, msg *messages.Writer, data problem.Data, whole problem.Options) (backends []device.Backend, warning string, done func(), err error) {
-	if c := f.Compare; c.Methods != nil && !slices.Contains(c.Methods, "gp") {
-		return nil, "", func() {}, nil
+// openForKernels opens the devices for the Gaussian processes, none if --methods leaves them
+// out.
+func openForKernels(c *frame.Command, data problem.Data) (*gpfit.OpenDevices, error) {
+	if !compares(c, "gp") {
+		return &gpfit.OpenDevices{}, nil
 	}
-	whole.Kernel = f.Compare.Kernels[0]
+	whole := c.Fit
+	whole.Kernel = c.Compare.Kernels[0]
 	whole.Blocks = whole.Blocks && whole.HoldOut > 0
 	job, err := fit.Prepare(data, whole, problem.Events{})
 	if err != nil {
-		return nil, "", nil, err
+		return nil, err
 	}
-	opened, err := devices.OpenFor(ctx, msg, f.Compute, job, false)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return opened.Backends, opened.Warning, opened.Close, nil
+	return c.OpenFor(job, false)
 }
 
-// finish writes files and prints the comparison, and returns how it ended.
-func (f *compareFlags) finish(cmd *cobra.Command, msg *messages.Writer, file *output.File, date func(float64) time.Time, r *compare.Result, runErr error) error {
-	for _, w := range r.Warnings {
-		msg.Warn(w)
-	}
-	messages.AllFlags(r.Warnings)
+// finishCompare writes files and prints the comparison, and returns how it ended.
+func finishCompare(c *frame.Command, file *output.File, date func(float64) time.Time, r *compare.Result, runErr error) error {
 	for i := range r.Methods {
 		r.Methods[i].Error = messages.Flags(r.Methods[i].Error)
 	}
 	for i := range r.Trials {
 		r.Trials[i].Error = messages.Flags(r.Trials[i].Error)
 	}
+	done := *c // writes what is done even after Ctrl-C
+	done.Ctx = context.WithoutCancel(c.Ctx)
 	var errs []error
 	for _, out := range []struct {
 		path, what string
-		write      func(ctx context.Context) error
+		write      func() error
 	}{
-		{f.Output.Out, "scores", func(ctx context.Context) error {
-			return f.Write(ctx, nil, file.Compressed(func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) }))
+		{c.Output.Out, "scores", func() error {
+			return done.Write(file.Compressed(func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) }))
 		}},
-		{f.plot.Path, "plot", func(ctx context.Context) error {
+		{c.Plot.Path, "plot", func() error {
 			fits, err := figure.Fits(r, date)
 			if err != nil {
 				return err
 			}
-			return f.plot.Write(ctx, fits, f.Output.Force)
+			return done.WritePlot(fits)
 		}},
-		{f.plotSizes, "plot", func(ctx context.Context) error {
+		{c.Plot.Sizes, "plot", func() error {
 			growth, err := figure.Growth(r)
 			if err != nil {
 				return err
 			}
-			return growth.Write(ctx, f.plotSizes, f.Output.Force)
+			return growth.Write(done.Ctx, c.Plot.Sizes, c.Output.Force)
 		}},
 	} {
 		if out.path == "" {
 			continue
 		}
-		err := out.write(context.WithoutCancel(cmd.Context()))
+		err := out.write()
 		switch {
 		case errors.Is(err, figure.ErrNothing):
-			msg.Warn(fmt.Sprintf("%s is not written: the comparison was interrupted before there was something to draw", out.path))
+			c.Msg.Warn(fmt.Sprintf("%s is not written: the comparison was interrupted before there was something to draw", out.path))
 		case err != nil:
 			errs = append(errs, &output.WriteError{Err: err})
 		default:
-			msg.Note("%s written to %s", out.what, out.path)
+			c.Msg.Note("%s written to %s", out.what, out.path)
 		}
 	}
-	errs = append(errs, output.Report(cmd.OutOrStdout(), f.Output.JSON, r))
+	errs = append(errs, c.Report(r))
 	return errors.Join(append(errs, runErr)...)
 }
 

@@ -9,46 +9,27 @@ import (
 
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/device"
 )
 
-type devicesFlags struct {
-	device                string
-	calibrate, test, json bool
-	sizes                 []int
-}
-
 func newDevices() *cobra.Command {
-	var f devicesFlags
-	cmd := &cobra.Command{
+	return frame.New("devices", &cobra.Command{
 		Use:   "devices",
 		Short: "Show the devices and methods, and which device gpfit would choose and why",
 		Long: "Show the devices that gpfit finds, the methods that --method names, and which device it would choose and why. A device that it finds may still not work: " +
 			"--test opens the device and compares its likelihoods, gradients and predictions: a GPU's with the CPU's, and the CPU's with those of plain formulas, the device gonum.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDevices(cmd, &f) },
-	}
-	cmd.Flags().StringVar(&f.device, "device", device.Auto, "the device to choose: auto, or a name")
-	cmd.Flags().BoolVar(&f.calibrate, "calibrate", false, "measure again from which number of rows on a GPU is faster than the CPU, and remember it")
-	cmd.Flags().BoolVar(&f.test, "test", false, "open the device, or the CPU and all GPUs, and compare the results of a GPU with the CPU's, and the CPU's with those of device gonum; the exit code is 12 if a device does not open or computes wrong results")
-	cmd.Flags().IntSliceVar(&f.sizes, "n", devices.CheckSizes, "numbers of points for --test, as far as memory and time permit")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
-	return cmd
+	}, runDevices)
 }
 
-func runDevices(cmd *cobra.Command, f *devicesFlags) error {
-	for _, n := range f.sizes {
-		if n < 1 {
-			return exit.Usagef("--n %d: must be positive", n)
-		}
+func runDevices(c *frame.Command) error {
+	o, w := c.Compute, c.Out
+	choice, err := devices.Choose(c.Ctx, o.Device)
+	if c.Output.JSON {
+		return printDevices(c, choice, err)
 	}
-	choice, err := devices.Choose(cmd.Context(), f.device)
-	if f.json {
-		return f.printJSON(cmd, choice, err)
-	}
-	w := cmd.OutOrStdout()
-	if f.calibrate {
-		text, err := devices.Calibrate(cmd.Context(), f.device)
+	if o.Calibrate {
+		text, err := devices.Calibrate(c.Ctx, o.Device)
 		if err != nil {
 			return err
 		}
@@ -76,15 +57,15 @@ func runDevices(cmd *cobra.Command, f *devicesFlags) error {
 	if err == nil {
 		fmt.Fprintf(w, "\n--device %s %s %s: %s\n", choice.Asked, takes, choice.Device, choice.Reason)
 	}
-	if !f.test || err != nil {
+	if !o.Test || err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	return devices.CheckAll(cmd.Context(), f.device, f.sizes, func(c devices.Check) { fmt.Fprintln(w, c) })
+	return devices.CheckAll(c.Ctx, o.Device, o.Sizes, func(check devices.Check) { fmt.Fprintln(w, check) })
 }
 
-// printJSON prints what was found and chosen, and the outcome of --test.
-func (f *devicesFlags) printJSON(cmd *cobra.Command, choice device.Choice, err error) error {
+// printDevices prints the devices, the choice and the outcome of --test as JSON.
+func printDevices(c *frame.Command, choice device.Choice, err error) error {
 	type finding struct {
 		Name   string `json:"name"`
 		Found  bool   `json:"found"`
@@ -106,10 +87,10 @@ func (f *devicesFlags) printJSON(cmd *cobra.Command, choice device.Choice, err e
 	object := map[string]any{
 		"type": "devices", "schema_version": 1, "devices": found, "methods": methods, "chosen": choice.Device, "reason": choice.Reason,
 	}
-	if f.test && err == nil {
+	if c.Compute.Test && err == nil {
 		checks := []devices.Check{}
-		err = devices.CheckAll(cmd.Context(), f.device, f.sizes, func(c devices.Check) { checks = append(checks, c.Finite()) })
+		err = devices.CheckAll(c.Ctx, c.Compute.Device, c.Compute.Sizes, func(check devices.Check) { checks = append(checks, check.Finite()) })
 		object["tests"] = checks
 	}
-	return errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(object))
+	return errors.Join(err, json.NewEncoder(c.Out).Encode(object))
 }

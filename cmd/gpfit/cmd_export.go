@@ -5,20 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
 )
 
-type exportFlags struct {
-	flags.Options
-	format string
-}
-
 func newExport() *cobra.Command {
-	var f exportFlags
-	cmd := &cobra.Command{
+	return frame.New("export", &cobra.Command{
 		Use:   "export MODEL",
 		Short: "Write a model for other programs",
 		Long: `Write everything that a prediction needs, with the covariance function as a tree, in
@@ -31,29 +24,15 @@ examples/to_sklearn.py builds the equivalent scikit-learn model.
 MLflow gets models, checkpoints and batches from Python: pygpfit.mlflow.log.`,
 		Example: `  gpfit export co2.gpfit --out co2.npz
   gpfit export co2.gpfit | jq .kernel`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runExport(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.StringVar(&f.format, "format", "", "form of the result: json or npz (default: by the name of --out, or json)")
-	flags.Completions(s, "format", "json", "npz")
-	flags.InGroup(s, "Output", "format")
-	f.Add(s, "export")
-	return cmd
+	}, runExport)
 }
 
-func runExport(cmd *cobra.Command, path string, f *exportFlags) error {
-	switch f.format {
-	case "", "json", "npz":
-	case "mlflow":
-		return exit.Usagef("--format mlflow: pygpfit.mlflow.log, a function in Python, logs models, checkpoints and batches to MLflow")
-	default:
-		return exit.Usagef("--format %q: must be json or npz", f.format)
-	}
-	file, err := output.Choose(f.Output.Out, f.format, false, output.JSON, output.NPZ)
+func runExport(c *frame.Command) error {
+	file, err := output.Choose(c.Output.Out, c.Output.Format, false, output.JSON, output.NPZ)
 	if err != nil {
 		return err
 	}
-	m, err := f.LoadModel(path)
+	m, err := c.LoadModel(c.Args[0])
 	if err != nil {
 		return err
 	}
@@ -61,5 +40,5 @@ func runExport(cmd *cobra.Command, path string, f *exportFlags) error {
 	if file.Format == output.NPZ {
 		export = gp.ExportNPZ
 	}
-	return f.Write(cmd.Context(), cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return export(m, w) }))
+	return c.Write(file.Compressed(func(w io.Writer) error { return export(m, w) }))
 }

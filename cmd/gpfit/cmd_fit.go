@@ -10,27 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/cmd/gpfit/internal/training"
-	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 )
 
-type fitFlags struct {
-	training.Flags
-	from, draws, page string
-}
-
 func newFit() *cobra.Command {
-	var f fitFlags
-	cmd := &cobra.Command{
+	return frame.New("fit", &cobra.Command{
 		Use:   "fit DATA",
 		Short: "Tune the hyperparameters on a table and write a model",
 		Long: `Tune the hyperparameters on a table and write a model.
@@ -78,37 +68,11 @@ same bits as an uninterrupted fit.`,
   gpfit fit data.csv --target price --ard --restarts 5 --json
   gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
   gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runFit(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "fit")
-	s.StringVar(&f.from, "from", "", "model `FILE` to start from: columns, kernel, mean, noise, ties, priors and start values that the options do not give")
-	s.StringVar(&f.draws, "posterior-out", "", "also write the draws of --posterior to `FILE`, as JSON that ArviZ reads")
-	s.StringVar(&f.page, "report", "", "also write the page of the model to `FILE`.html, as gpfit report does, with the scores of held-out rows if there are any")
-	flags.InGroup(s, "Tuning", "from")
-	flags.InGroup(s, "Output", "report")
-	flags.InGroup(s, "Posterior of the parameters", "posterior-out")
-	return cmd
-}
-
-// startModel loads the model of --from and takes from it what the flags do not give; nil
-// without --from.
-func startModel(from string, take func(*gp.Model) error) (*gp.Model, error) {
-	if from == "" {
-		return nil, nil
-	}
-	m, err := gp.Load(from)
-	if err != nil {
-		return nil, err
-	}
-	return m, take(m)
+	}, runFit)
 }
 
 // tellDraws returns the function that shows how far the chains of a posterior are.
-func (f *fitFlags) tellDraws(msg *messages.Writer) func(chain, iteration int) {
-	if f.Fit.Posterior == "" || f.Fit.Posterior == problem.NoPosterior {
-		return nil
-	}
+func tellDraws(msg *messages.Writer) func(chain, iteration int) {
 	done := map[int]int{}
 	return func(chain, iteration int) {
 		done[chain] = iteration
@@ -131,124 +95,100 @@ func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
 	}
 }
 
-// saveDraws writes the draws of a posterior for --posterior-out.
-func (f *fitFlags) saveDraws(ctx context.Context, o *fit.Outcome) error {
-	if f.draws == "" || o.Report.Posterior == nil {
-		return nil
-	}
-	return output.Write(ctx, nil, f.draws, f.Output.Force, o.Report.Posterior.WriteDraws)
-}
-
-// saveModel writes the model of an outcome. Only if replace is true, it replaces an
-// existing file.
-func saveModel(ctx context.Context, path string, replace bool, o *fit.Outcome, withFactor bool) error {
-	err := atomicfile.Writer(replace)(ctx, path, func(w io.Writer) error { return o.WriteModel(w, withFactor) })
+// saveModel writes the model of an outcome to the file of --out.
+func saveModel(c *frame.Command, o *fit.Outcome) error {
+	err := c.WriteFile(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) })
 	var exists *atomicfile.ExistsError
 	if err == nil || errors.As(err, &exists) && exists.Saved != "" {
 		return err
 	}
-	return fmt.Errorf("%s: cannot write the model: %w", path, err)
+	return fmt.Errorf("%s: cannot write the model: %w", c.Output.Out, err)
 }
 
-func runFit(cmd *cobra.Command, path string, f *fitFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.CheckScores(); err != nil {
-		return err
-	}
-	if f.draws != "" && (f.Fit.Posterior == "" || f.Fit.Posterior == problem.NoPosterior) {
-		return exit.Usagef("--posterior-out writes draws: it needs --posterior laplace or hmc")
-	}
-	if f.Fit.Experts != "" && f.Output.SaveFactor {
-		return exit.Usagef("--save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again")
-	}
-	if f.Fit.ExpertParameters == experts.Separate && f.CrossValidate {
-		return exit.Usagef("--scores cv: predictions of folds need parameters that all local experts share: hold rows out (--holdout), score with loo, or use --expert-parameters shared")
-	}
-	from, err := startModel(f.from, f.TakeModel)
+func runFit(c *frame.Command) error {
+	path := c.Args[0]
+	from, err := c.StartModel()
 	if err != nil {
 		return err
 	}
-	opts, events := f.Fit, f.Events(msg)
-	opts.From = from
-	events.OnDraw, events.OnExpert, events.OnIteration, events.OnWarning = f.tellDraws(msg), tellExperts(msg), msg.Iteration, msg.Say
-	model := output.Destination{Flag: "out", Path: f.Output.Out}
-	if model.Path == "" {
-		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
-		f.Output.Out = model.Path
-	}
-	// A fit that continues replaces the model that it wrote when it was interrupted.
-	f.Output.Force = f.Output.Force || output.Continues(f.Output.Out, opts.Checkpoint)
-	draws := output.Destination{Flag: "posterior-out", Path: f.draws}
-	reported := output.Destination{Flag: "report", Path: f.page}
-	checkpoint := output.Destination{Flag: "checkpoint", Path: opts.Checkpoint, Continued: true}
-	if err := output.Check(f.Output.Force, []output.Destination{model, draws, reported, checkpoint}, append(f.Inputs(path), f.from)...); err != nil {
+	opts, events := c.Fit, c.Events()
+	opts.From, events.OnDraw, events.OnExpert = from, tellDraws(c.Msg), tellExperts(c.Msg)
+	if err := checkFiles(c, path); err != nil {
 		return err
 	}
-	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
+	data, err := c.Table(path)
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
-		msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
+		c.Msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
 	}
-	job, err := f.Open(ctx, msg, data, opts, events, false)
+	job, err := c.OpenJob(data, opts, events, false)
 	if err != nil {
 		return err
 	}
 	defer job.Close()
 	if stages := job.Expected(); stages != nil {
-		msg.Expect(stages)
+		c.Msg.Expect(stages)
 	}
-	outcome, err := fit.Run(ctx, job.Job, job.Backends...)
+	outcome, err := fit.Run(c.Ctx, job.Job, job.Backends...)
 	if outcome == nil {
 		return err
 	}
 	defer outcome.Close()
-	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: f.Texts("out", "force", "json", "quiet")}
-	if f.from != "" {
-		outcome.Record.Options["from"] = f.from
-	}
-	if err == nil && f.CrossValidate {
-		if !f.Output.SaveFactor && f.page == "" {
+	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: c.Texts("out", "force", "json", "quiet", "report", "posterior-out")}
+	if err == nil && c.CrossValidate {
+		if !c.Output.SaveFactor && c.Output.Page == "" {
 			outcome.Close() // the folds need its memory
 		}
-		err = f.Score(ctx, msg, job.Job, job.Backends[0], &outcome.Report)
+		err = c.CrossValidated(job, &outcome.Report)
 	}
-	msg.Clear()
-	return finishFit(cmd, msg, f, job, outcome, err)
+	c.Msg.Clear()
+	return finishFit(c, job, outcome, err)
+}
+
+// checkFiles checks that a fit to the table at path can write its files, and completes the
+// name of the model.
+func checkFiles(c *frame.Command, path string) error {
+	model := frame.Destination("out", c.Output.Out)
+	if model.Path == "" {
+		model.Path, model.Other = output.ModelName(path), output.DistinctName(path)
+		c.Output.Out = model.Path
+	}
+	// A fit that continues replaces the model that it wrote when it was interrupted.
+	c.Output.Force = c.Output.Force || output.Continues(c.Output.Out, c.Fit.Checkpoint)
+	checkpoint := output.Destination{Flag: "checkpoint", Path: c.Fit.Checkpoint, Continued: true}
+	return output.Check(c.Output.Force, []output.Destination{
+		model, frame.Destination("posterior-out", c.Output.Draws), frame.Destination("report", c.Output.Page), checkpoint,
+	}, c.Inputs(path, c.From)...)
 }
 
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
-func finishFit(cmd *cobra.Command, msg *messages.Writer, f *fitFlags, job *training.OpenJob, o *fit.Outcome, fitErr error) error {
-	saveErr := saveModel(cmd.Context(), f.Output.Out, f.Output.Force, o, f.Output.SaveFactor)
+func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
+	saveErr := saveModel(c, o)
 	if saveErr == nil {
-		o.Report.ModelFile = f.Output.Out
+		o.Report.ModelFile = c.Output.Out
+		if p := o.Report.Posterior; p != nil && c.Output.Draws != "" {
+			saveErr = c.WriteFile(c.Output.Draws, p.WriteDraws)
+		}
+		saveErr = errors.Join(saveErr, savePage(c, job.Job, o))
 	}
-	if saveErr == nil {
-		saveErr = errors.Join(f.saveDraws(cmd.Context(), o), f.savePage(cmd.Context(), msg, job.Job, o))
-	}
-	for _, w := range o.Report.Warnings[len(job.Warnings()):] {
-		msg.Warn(w)
-	}
-	if job.Warning != "" { // it was shown before
-		o.Report.Warnings = append([]string{job.Warning}, o.Report.Warnings...)
-	}
-	messages.AllFlags(o.Report.Warnings)
-	err := output.Report(cmd.OutOrStdout(), f.Output.JSON, &o.Report)
+	o.Report.Warnings = c.Warned(o.Report.Warnings, len(job.Warnings()), job.Warning)
+	err := c.Report(&o.Report)
 	switch {
 	case saveErr != nil:
 		return errors.Join(&output.WriteError{Err: saveErr}, fitErr)
 	case errors.Is(fitErr, context.Canceled):
-		text := "interrupted: the best model so far is in " + f.Output.Out
-		if checkpoint := f.Fit.Checkpoint; checkpoint != "" {
+		text := "interrupted: the best model so far is in " + c.Output.Out
+		if checkpoint := c.Fit.Checkpoint; checkpoint != "" {
 			text += "; the same command continues from the checkpoint " + checkpoint
 		}
 		return &problem.CancelledError{Msg: text}
 	case err != nil || fitErr != nil:
 		return errors.Join(err, fitErr)
 	}
-	msg.Note("model written to %s", f.Output.Out)
+	c.Msg.Note("model written to %s", c.Output.Out)
 	if err := o.RemoveCheckpoint(); err != nil {
 		return &output.WriteError{Err: err}
 	}

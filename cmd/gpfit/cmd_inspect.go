@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/gp"
@@ -21,8 +18,7 @@ import (
 )
 
 func newInspect() *cobra.Command {
-	var f flags.Options
-	cmd := &cobra.Command{
+	return frame.New("inspect", &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show what a model is and how it was fitted",
 		Long: `Show what a model file holds: the data, the kernel, the parameters in both units, and
@@ -34,24 +30,19 @@ Of a checkpoint of "gpfit fit --checkpoint" it shows the evaluations so far, the
 value of each descent, and whether a fit is writing it. Reading it changes nothing.`,
 		Example: `  gpfit inspect co2.gpfit
   gpfit inspect co2.gpfit --json | jq .fit.report.test`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			inspect := inspectModel
-			if journal.IsJournal(args[0]) {
-				inspect = inspectCheckpoint
-			}
-			r, err := inspect(args[0])
-			if err != nil {
-				return err
-			}
-			if f.Output.JSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
-			}
-			_, err = io.WriteString(cmd.OutOrStdout(), textform.Printable(r.Text(), math.MaxInt))
-			return err
-		},
+	}, runInspect)
+}
+
+func runInspect(c *frame.Command) error {
+	inspect := inspectModel
+	if journal.IsJournal(c.Args[0]) {
+		inspect = inspectCheckpoint
 	}
-	f.Add(flags.InOrder(cmd), "inspect")
-	return cmd
+	r, err := inspect(c.Args[0])
+	if err != nil {
+		return err
+	}
+	return c.Report(r)
 }
 
 // inspection is what the command shows of a file.

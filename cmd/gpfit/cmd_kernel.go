@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
@@ -26,24 +23,11 @@ func newKernel() *cobra.Command {
 		RunE:  noCommand,
 	}
 	cmd.AddCommand(newKernelShow(), newKernelCheck())
-	for _, sub := range cmd.Commands() {
-		flags.Finish(sub)
-	}
 	return cmd
 }
 
-type kernelCheckFlags struct {
-	flags.Options
-	check   problem.KernelCheckOptions
-	columns int
-	// matrix and table are files of values; tolerance is their relative rounding error.
-	matrix, table string
-	tolerance     float64
-}
-
 func newKernelCheck() *cobra.Command {
-	var f kernelCheckFlags
-	cmd := &cobra.Command{
+	return frame.New("kernel check", &cobra.Command{
 		Use:   "check EXPR [DATA]",
 		Short: "Check on a sample of points whether an expression, or a table of values, is a covariance function",
 		Long: `Check on a sample of points whether a function is a covariance function:
@@ -71,29 +55,8 @@ fails is not a covariance function, and the exit code is 10.
   gpfit kernel check 'formula(exp(-(r/a)^g), a=1, g=1.5)*periodic(dims=0)' data.csv --json
   gpfit kernel check --matrix gram.npy
   gpfit kernel check --table values.csv --tolerance 1e-6`,
-		Args: func(_ *cobra.Command, args []string) error {
-			given := f.matrix != "" || f.table != ""
-			switch {
-			case given && len(args) > 0:
-				return exit.Usagef("%d arguments, expected none: --matrix and --table replace EXPR and DATA", len(args))
-			case given || len(args) == 1 || len(args) == 2:
-				return nil
-			}
-			return flags.WrongArgs(len(args), []string{"EXPR", "[DATA]"})
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runKernelCheck(cmd, args, &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.IntVar(&f.check.Points, "points", 300, "largest number of points; the time grows with its cube")
-	s.IntVar(&f.check.Draws, "draws", 4, "number of random parameter vectors around the start values")
-	s.IntVar(&f.columns, "columns", 3, "number of columns of random points, without DATA")
-	s.StringVar(&f.matrix, "matrix", "", "check the square matrix in `FILE`, the values at all pairs of points")
-	s.StringVar(&f.table, "table", "", "check the values in `FILE`, with columns for x, x' and k(x, x')")
-	s.Float64Var(&f.tolerance, "tolerance", 0, "relative rounding error of the values of --matrix or --table, `SHARE` of the largest (default: rounding in double precision)")
-	flags.InGroup(s, "Points", "points", "draws", "columns", "matrix", "table", "tolerance")
-	f.Add(s, "kernel check")
-	s.Lookup("seed").Usage = "seed of the points, of the parameters around the start values, and of option subsample"
-	return cmd
+		Args: cobra.ArbitraryArgs,
+	}, runKernelCheck)
 }
 
 // formulaHelp describes formulas.
@@ -109,56 +72,55 @@ positive part), and these quantities of two points x and x':
   x, y         their coordinates, for a kernel of one column
   mismatches   the number of columns in which they differ`
 
-func runKernelCheck(cmd *cobra.Command, args []string, f *kernelCheckFlags) error {
-	if err := f.checkFlags(); err != nil {
+func runKernelCheck(c *frame.Command) error {
+	switch n := len(c.Args); {
+	case n == 0 && c.Kernel.Matrix+c.Kernel.Table != "":
+		return runGiven(c)
+	case n > 0 && c.Kernel.Matrix+c.Kernel.Table != "":
+		return exit.Usagef("%d arguments, expected none: --matrix and --table replace EXPR and DATA", n)
+	case n == 0 || n > 2:
+		return flags.WrongArgs(n, []string{"EXPR", "[DATA]"})
+	}
+	if err := kernel.CheckText(c.Args[0]); err != nil { // before the table is read
 		return err
 	}
-	if len(args) == 0 {
-		return f.runGiven(cmd)
-	}
-	if err := kernel.CheckText(args[0]); err != nil { // before the table is read
-		return err
-	}
-	opts := f.Fit
-	opts.Kernel, f.check.Seed = args[0], f.Data.Seed
-	data, err := f.points(cmd.Context(), args[1:], cmd.InOrStdin(), &opts)
+	opts := c.Fit
+	opts.Kernel = c.Args[0]
+	data, err := checkedPoints(c, &opts)
 	if err != nil {
 		return err
 	}
-	messages.New(cmd.ErrOrStderr(), f.Output.JSON).Columns(data.Encoding)
+	if !c.Output.JSON {
+		c.Msg.Columns(data.Encoding)
+	}
 	job, err := fit.Prepare(data, opts, problem.Events{})
 	if err != nil {
 		return err
 	}
-	report, err := job.CheckKernel(f.check)
+	report, err := job.CheckKernel(problem.KernelCheckOptions{Points: c.Kernel.Points, Draws: c.Kernel.Draws, Seed: c.Data.Seed})
 	if err != nil {
 		return err
 	}
-	if err := output.Report(cmd.OutOrStdout(), f.Output.JSON, report); err != nil {
+	if err := c.Report(report); err != nil {
 		return err
 	}
 	if err := report.Err(); err != nil {
-		return disproved(fmt.Sprintf("kernel %s is not a covariance function", args[0]), err)
+		return disproved(fmt.Sprintf("kernel %s is not a covariance function", c.Args[0]), err)
 	}
 	return nil
 }
 
 // runGiven checks values from a file.
-func (f *kernelCheckFlags) runGiven(cmd *cobra.Command) error {
-	report, err := f.checkGiven(cmd.Context(), cmd.InOrStdin())
+func runGiven(c *frame.Command) error {
+	report, err := checkGiven(c)
 	if err != nil {
 		return err
 	}
-	if err := output.Report(cmd.OutOrStdout(), f.Output.JSON, report); err != nil {
+	if err := c.Report(report); err != nil || report.OK {
 		return err
 	}
-	if report.OK {
-		return nil
-	}
-	return disproved(
-		fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
-		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.kernelhood},
-	)
+	return disproved(fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
+		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.kernelhood})
 }
 
 // disproved ends the command after a report that says why the kernel is not a covariance
@@ -167,16 +129,16 @@ func disproved(finding string, verdict error) error {
 	return fmt.Errorf("%s; the report says why%.0w", finding, verdict)
 }
 
-// points reads DATA if it is given, and otherwise draws a table.
-func (f *kernelCheckFlags) points(ctx context.Context, path []string, stdin io.Reader, opts *problem.Options) (problem.Data, error) {
-	if len(path) > 0 {
-		return f.ReadTable(ctx, path[0], stdin)
+// checkedPoints reads DATA if it is given, and otherwise draws a table.
+func checkedPoints(c *frame.Command, opts *problem.Options) (problem.Data, error) {
+	if len(c.Args) > 1 {
+		return c.Table(c.Args[1])
 	}
 	opts.Standardize = gp.StandardizeNone
-	rng := rand.New(rand.NewPCG(f.Data.Seed, 2))
-	data := problem.Data{N: max(2, f.check.Points), D: f.columns, TargetName: "y"}
-	for c := range data.D {
-		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", c))
+	rng := rand.New(rand.NewPCG(c.Data.Seed, 2))
+	data := problem.Data{N: max(2, c.Kernel.Points), D: c.Kernel.Columns, TargetName: "y"}
+	for k := range data.D {
+		data.FeatureNames = append(data.FeatureNames, fmt.Sprintf("x%d", k))
 	}
 	for range data.N {
 		for range data.D {

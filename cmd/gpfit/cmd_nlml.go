@@ -3,23 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/cmd/gpfit/internal/training"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit"
 	"gpfit/graph"
-	"gpfit/internal/atomicfile"
 )
 
-type nlmlFlags struct {
-	training.Flags
-	graph string
-}
-
 func newNLML() *cobra.Command {
-	var f nlmlFlags
-	cmd := &cobra.Command{
+	return frame.New("nlml", &cobra.Command{
 		Use:   "nlml DATA",
 		Short: "Evaluate the negative log marginal likelihood, its terms and its gradient",
 		Long: `Evaluate the negative log marginal likelihood (NLML), its three terms and its
@@ -27,53 +17,38 @@ gradient at the parameters given by --set, or at the start values that a fit
 would take. Nothing is optimised.`,
 		Example: `  gpfit nlml data.csv --set lengthscale=1 --set signal_variance=1 --set noise_variance=0.1
   gpfit nlml data.csv --kernel 'matern52(ard)' --graph objective.dot`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runNLML(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "nlml")
-	s.StringVar(&f.graph, "graph", "", "also write the expression graph and its derivatives to `FILE` for Graphviz (dot -Tsvg FILE)")
-	flags.InGroup(s, "Output", "graph")
-	return cmd
+	}, runNLML)
 }
 
-func runNLML(cmd *cobra.Command, path string, f *nlmlFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.CheckScores(); err != nil {
+func runNLML(c *frame.Command) error {
+	path := c.Args[0]
+	if err := c.CheckOutputs(c.Inputs(path), frame.Destination("graph", c.Output.Graph)); err != nil {
 		return err
 	}
-	if err := output.Check(f.Output.Force, []output.Destination{{Flag: "graph", Path: f.graph}}, f.Inputs(path)...); err != nil {
-		return err
-	}
-	data, err := f.ReadTable(cmd.Context(), path, cmd.InOrStdin())
+	data, err := c.Table(path)
 	if err != nil {
 		return err
 	}
-	job, err := f.Open(ctx, msg, data, f.Fit, f.Events(msg), true)
+	job, err := c.OpenJob(data, c.Fit, c.Events(), true)
 	if err != nil {
 		return err
 	}
 	defer job.Close()
 	var writeGraph func(*graph.Objective) error
-	if f.graph != "" {
-		writeGraph = func(o *graph.Objective) error { return atomicfile.Writer(f.Output.Force)(ctx, f.graph, o.WriteDOT) }
+	if c.Output.Graph != "" {
+		writeGraph = func(o *graph.Objective) error { return c.WriteFile(c.Output.Graph, o.WriteDOT) }
 	}
-	report, err := fit.Evaluate(ctx, job.Job, job.Backends[0], writeGraph)
+	report, err := fit.Evaluate(c.Ctx, job.Job, job.Backends[0], writeGraph)
 	if err == nil {
-		err = f.Score(ctx, msg, job.Job, job.Backends[0], report)
+		err = c.CrossValidated(job, report)
 	}
-	msg.Clear()
+	c.Msg.Clear()
 	if err != nil {
 		return err
 	}
-	if f.graph != "" {
-		msg.Note("expression graph written to %s", f.graph)
+	if c.Output.Graph != "" {
+		c.Msg.Note("expression graph written to %s", c.Output.Graph)
 	}
-	for _, w := range report.Warnings[len(job.Warnings()):] {
-		msg.Warn(w)
-	}
-	if job.Warning != "" {
-		report.Warnings = append(report.Warnings, job.Warning)
-	}
-	messages.AllFlags(report.Warnings)
-	return output.Report(cmd.OutOrStdout(), f.Output.JSON, report)
+	report.Warnings = c.Warned(report.Warnings, len(job.Warnings()), job.Warning)
+	return c.Report(report)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
 	"gpfit/gp"
@@ -27,27 +25,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-type predictFlags struct {
-	flags.Options
-	predict columns.Predict
-	plot    flags.Plot
-	// plotBy is the feature along which to plot the rows, and plotColumns are the columns
-	// whose effects to plot.
-	plotBy      string
-	plotColumns []string
-	format      string
-	score       bool
-	// draws is the largest number of draws of the parameters to average over; 0 means the
-	// parameters of the optimum.
-	draws int
-	// combine replaces the rule of a model with local experts.
-	combine string
-	file    *output.File
-}
-
 func newPredict() *cobra.Command {
-	var f predictFlags
-	cmd := &cobra.Command{
+	return frame.New("predict", &cobra.Command{
 		Use:   "predict MODEL DATA",
 		Short: "Predict mean, standard deviation and interval for every row of a table",
 		Long: `Predict with a model that "gpfit fit" wrote. For every row of DATA the result has, in
@@ -110,163 +89,126 @@ each with a dot and a bar.`,
   gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg --plot-by year
   gpfit predict model.gpfit new.csv --terms --gradient --json
   gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runPredict(cmd, args[0], args[1], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "predict")
-	s.Float64SliceVar(&f.predict.Probabilities, "interval", []float64{0.95}, "probability of the interval for a new observation; several, separated by commas, give several intervals")
-	s.BoolVar(&f.predict.MeanOnly, "mean-only", false, "predict only the mean, in about a hundredth of the time")
-	s.BoolVar(&f.score, "score", false, "also compare the predictions with the targets in DATA")
-	s.BoolVar(&f.predict.Terms, "terms", false, "also predict each term of a sum of kernels")
-	s.BoolVar(&f.predict.Gradient, "gradient", false, "also give the derivatives of the mean by the features")
-	s.BoolVar(&f.predict.GradientStd, "gradient-std", false, "also give the standard deviations of the function's derivatives: 2n² operations per row and feature")
-	addFormat(s, &f.format)
-	s.IntVar(&f.draws, "posterior-draws", defaultPosteriorDraws, "average over at most `N` draws of the parameters, if MODEL has them; 0 predicts with the optimum")
-	s.StringVar(&f.combine, "combine", "", "how the local experts of MODEL predict: rbcm or nearest (default: the rule of the fit)")
-	f.plot.Add(s, "the predictions along one column, or the effect of each column if the rows differ in several,")
-	s.StringVar(&f.plotBy, "plot-by", "", "plot the rows along the feature `NAME`, each with a dot and a bar if they differ in others, too")
-	s.StringSliceVar(&f.plotColumns, "plot-column", nil, "plot the effect of the columns `NAME`, separated by commas, instead of the most relevant ones")
-	flags.CommandLineOnly(s, "posterior-draws", "combine")
-	flags.Completions(s, "combine", "rbcm", "nearest")
-	flags.CommandLineOnly(s, "score") // gpfit select has a flag of this name
-	flags.InGroup(s, "Prediction", "interval", "mean-only", "score", "terms", "gradient", "gradient-std", "posterior-draws", "combine")
-	flags.InGroup(s, "Output", "plot-by", "plot-column")
-	return cmd
+	}, runPredict)
 }
 
-// defaultPosteriorDraws bounds the time of a prediction, which is one factorisation for
-// each draw. With 100 independent draws the mean has a tenth of the standard deviation
-// that the parameters' uncertainty gives it as Monte Carlo error.
-const defaultPosteriorDraws = 100
-
-// mixes reports whether predictions average over draws of the parameters.
-func (f *predictFlags) mixes(m *gp.Model) bool { return f.draws > 0 && m.Draws.Len() > 0 }
-
-// check finds mistakes in the flags before any work.
-func (f *predictFlags) check() (err error) {
-	for i, p := range f.predict.Probabilities {
-		switch {
-		case !(p > 0 && p < 1):
-			return exit.Usagef("--interval %v: must be a probability between 0 and 1, such as 0.9", p)
-		case slices.Contains(f.predict.Probabilities[:i], p):
-			return exit.Usagef("--interval: %v is there twice", p)
+// checkPredict finds mistakes in the options before any work.
+func checkPredict(c *frame.Command) (*output.File, error) {
+	for i, p := range c.Predict.Probabilities {
+		if slices.Contains(c.Predict.Probabilities[:i], p) {
+			return nil, exit.Usagef("--interval: %v is there twice", p)
 		}
 	}
-	f.predict.Sampling = f.Joint
-	if f.draws < 0 {
-		return exit.Usagef("--posterior-draws %d: must not be negative", f.draws)
+	file, err := c.File()
+	if err != nil {
+		return nil, err
 	}
-	if len(f.predict.Probabilities) == 0 {
-		return exit.Usagef("--interval: give at least one probability, such as 0.9")
+	binary := file.Format == output.Parquet || file.Format == output.NPY
+	if to, ok := c.Out.(*os.File); ok && binary && c.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
+		return nil, exit.Usagef("--format %s cannot go to a terminal: give --out FILE", file.Format)
 	}
-	if f.Rows.Missing == "blank" && f.predict.Wanted() {
-		return exit.Usagef("--missing blank: joint draws and covariances have no blank rows; give --missing drop")
+	if file.Format == output.NPY && len(c.Rows.Keep) > 0 {
+		return nil, exit.Usagef("--keep: a NumPy array of numbers cannot hold text; write another format, such as .parquet")
 	}
-	if err := f.checkMeanOnly(); err != nil {
-		return err
-	}
-	if f.file, err = output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...); err != nil {
-		return err
-	}
-	if f.file.Format == output.NPY && len(f.Rows.Keep) > 0 {
-		return exit.Usagef("--keep: a NumPy array of numbers cannot hold text; write another format, such as .parquet")
-	}
-	f.Rows.Observed = f.score
-	return nil
+	return file, nil
 }
 
-// checkMeanOnly returns an error for results that the mean alone does not have.
-func (f *predictFlags) checkMeanOnly() error {
-	if !f.predict.MeanOnly {
+// checkModel returns an error for results that a model does not have, and applies the rule of
+// --combine.
+func checkModel(c *frame.Command, m *gp.Model) error {
+	switch {
+	case c.Combine != "" && m.Experts == nil:
+		return exit.Usagef("--combine %s: the model has no local experts (gpfit fit --experts)", c.Combine)
+	case c.Combine != "":
+		m.Experts.Combine = c.Combine
+	}
+	if mixes(c, m) {
+		return refuse(c, "predictions that average over draws of the parameters do not have it; give --posterior-draws 0 to predict with the parameters of the optimum", "mean-only")
+	}
+	if m.Experts == nil || len(m.Experts.Centres) == 1 {
 		return nil
 	}
-	for flag, given := range map[string]bool{
-		"terms": f.predict.Terms, "gradient": f.predict.Gradient, "gradient-std": f.predict.GradientStd,
-		"draws": f.predict.Draws > 0, "cov": f.predict.Covariance != "", "plot": f.plot.Path != "",
-	} {
-		if given {
-			return exit.Usagef("--mean-only gives the mean alone: leave out --%s", flag)
+	return refuse(c, "the model has local experts, which predict each row alone; leave it out, or fit a model without --experts")
+}
+
+// mixes reports whether predictions average over draws of the parameters.
+func mixes(c *frame.Command, m *gp.Model) bool { return c.PosteriorDraws > 0 && m.Draws.Len() > 0 }
+
+// refuse returns an error with the reason if the options ask for other results than means and
+// deviations of rows, or for one of the others.
+func refuse(c *frame.Command, reason string, others ...string) error {
+	for _, name := range append([]string{"terms", "gradient", "gradient-std", "draws", "cov"}, others...) {
+		if c.Has(name) {
+			return exit.Usagef("--%s: %s", name, reason)
 		}
 	}
 	return nil
 }
 
-// checkTerminal keeps binary formats off a terminal.
-func (f *predictFlags) checkTerminal(stdout io.Writer) error {
-	binary := f.file.Format == output.Parquet || f.file.Format == output.NPY
-	if to, ok := stdout.(*os.File); ok && binary && f.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
-		return exit.Usagef("--format %s cannot go to a terminal: give --out FILE", f.file.Format)
-	}
-	return nil
-}
-
-// outputs returns the files to write. Each of several targets has its own covariance
-// file.
-func (f *predictFlags) outputs(m *gp.Model) []output.Destination {
-	files := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot.Path}}
+// covariances returns the files for covariances. Each of several targets has its own.
+func covariances(c *frame.Command, m *gp.Model) []output.Destination {
 	if len(m.Targets) == 0 {
-		return append(files, output.Destination{Flag: "cov", Path: f.predict.Covariance})
+		return []output.Destination{frame.Destination("cov", c.Predict.Covariance)}
 	}
+	var files []output.Destination
 	for _, t := range m.Targets {
-		files = append(files, output.Destination{Flag: "cov", Path: f.predict.CovarianceFile(t.Name)})
+		files = append(files, frame.Destination("cov", c.Predict.CovarianceFile(t.Name)))
 	}
 	return files
 }
 
-func runPredict(cmd *cobra.Command, modelPath, dataPath string, f *predictFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.check(); err != nil {
-		return err
-	}
-	if err := f.checkTerminal(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	model, err := gp.Load(modelPath)
+func runPredict(c *frame.Command) error {
+	file, err := checkPredict(c)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(f.checkMixture(model), f.takeExperts(model)); err != nil {
-		return err
-	}
-	if err := output.Check(f.Output.Force, f.outputs(model), modelPath, dataPath); err != nil {
-		return err
-	}
-	f.predict.OnNote = msg.Say
-	plot, err := f.openPlot(model)
+	model, err := gp.Load(c.Args[0])
 	if err != nil {
 		return err
 	}
-	in, err := f.OpenRows(ctx, dataPath, cmd.InOrStdin(), model)
+	if err := checkModel(c, model); err != nil {
+		return err
+	}
+	if err := c.CheckOutputs(c.Args, covariances(c, model)...); err != nil {
+		return err
+	}
+	c.Predict.OnNote = c.Msg.Say
+	plot, err := openPlot(c, model)
 	if err != nil {
 		return err
 	}
-	run := &prediction{predictFlags: f, model: model, in: readAhead{table: in, path: dataPath}, picture: plot, msg: msg}
-	defer run.in.close(ctx)
-	if err := run.begin(ctx); err != nil {
+	in, err := c.OpenRows(c.Args[1], model)
+	if err != nil {
 		return err
 	}
-	done, err := run.prepare(ctx)
+	run := &prediction{Command: c, file: file, model: model, in: readAhead{table: in, path: c.Args[1]}, picture: plot}
+	defer run.in.close(c.Ctx)
+	if err := run.begin(); err != nil {
+		return err
+	}
+	done, err := run.prepare()
 	if err != nil {
 		return err
 	}
 	defer done()
-	err = f.Write(ctx, cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return run.write(ctx, w) }))
-	msg.Clear()
+	err = c.Write(file.Compressed(run.write))
+	c.Msg.Clear()
 	for _, w := range run.read.warnings[run.warned:] {
-		msg.Warn(w)
+		c.Msg.Warn(w)
 	}
 	if err == nil && plot != nil {
-		err = run.drawPlot(ctx)
+		err = run.drawPlot()
 	}
 	if err != nil {
 		return err
 	}
-	return run.conclude(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	return run.conclude()
 }
 
 // prediction is a run of the command.
 type prediction struct {
-	*predictFlags
+	*frame.Command
+	file  *output.File
 	model *gp.Model
 	in    readAhead
 	out   writeBehind
@@ -274,9 +216,8 @@ type prediction struct {
 	read    rowsRead
 	warned  int // warnings shown
 	picture *predictPlot
-	msg     *messages.Writer
 	// parts predicts rows.
-	parts func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error)
+	parts func(in rows.Rows) ([]columns.TargetColumns, error)
 	// marginal predicts rows for the plot.
 	marginal predictor
 	scorer   columns.Scorer
@@ -286,19 +227,19 @@ type prediction struct {
 }
 
 // begin reads the first rows, whose errors end the command before the work begins.
-func (r *prediction) begin(ctx context.Context) (err error) {
+func (r *prediction) begin() (err error) {
 	read := r.in.read
-	if r.predict.Wanted() {
+	if r.Predict.Wanted() {
 		read = r.in.readAll
 	}
-	if r.read, err = flags.Await(ctx, r.in.path, read); err != nil {
-		return flags.RowsError(err)
+	if r.read, err = flags.Await(r.Ctx, r.in.path, read); err != nil {
+		return frame.RowsError(err)
 	}
 	if m := r.Rows.Missing; m == "drop" || m == "blank" {
 		return nil // a warning still changes
 	}
 	for _, w := range r.read.warnings {
-		r.msg.Warn(w)
+		r.Msg.Warn(w)
 		r.warned++
 	}
 	return nil
@@ -306,40 +247,32 @@ func (r *prediction) begin(ctx context.Context) (err error) {
 
 // prepare opens the device for the predictions. The caller calls the returned function
 // when they are done.
-func (r *prediction) prepare(ctx context.Context) (func(), error) {
-	if r.predict.MeanOnly {
-		means, done, err := devices.Means(ctx, r.msg, r.Compute, r.model)
-		r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
-			return r.predict.Means(ctx, means, in)
-		}
+func (r *prediction) prepare() (func(), error) {
+	if r.Predict.MeanOnly {
+		means, done, err := r.Means(r.model)
+		r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Means(r.Ctx, means, in) }
 		return done, err
 	}
-	if r.mixes(r.model) {
-		mixture, done, err := devices.Mixture(ctx, r.msg, r.Compute, r.model, r.draws)
+	if mixes(r.Command, r.model) {
+		mixture, done, err := r.Mixture(r.model, r.PosteriorDraws)
 		if err != nil {
 			return nil, err
 		}
-		r.msg.Note("averaging over %d draws of the parameters", mixture.Len())
-		r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
-			return r.predict.Mixed(ctx, mixture, in)
-		}
-		r.marginal = func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error) {
-			return mixture.Predict(ctx, in.X, in.N, in.Noise)
-		}
+		r.Msg.Note("averaging over %d draws of the parameters", mixture.Len())
+		r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Mixed(r.Ctx, mixture, in) }
+		r.marginal = func(in rows.Rows) ([]*gp.Prediction, error) { return mixture.Predict(r.Ctx, in.X, in.N, in.Noise) }
 		return done, nil
 	}
-	posterior, done, err := devices.Condition(ctx, r.msg, r.Compute, r.model)
+	posterior, done, err := r.Condition(r.model)
 	if err != nil {
 		return nil, err
 	}
-	if !r.predict.Wanted() {
+	if !r.Predict.Wanted() {
 		posterior.Workspace().OnProgress(func(p device.Progress) { r.progress(p.Done / p.Total) })
 	}
-	r.parts = func(ctx context.Context, in rows.Rows) ([]columns.TargetColumns, error) {
-		return r.predict.Parts(ctx, posterior, in)
-	}
-	r.marginal = func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error) {
-		return posterior.PredictTargets(ctx, in.X, in.N, in.Noise)
+	r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Parts(r.Ctx, posterior, in) }
+	r.marginal = func(in rows.Rows) ([]*gp.Prediction, error) {
+		return posterior.PredictTargets(r.Ctx, in.X, in.N, in.Noise)
 	}
 	return done, nil
 }
@@ -358,24 +291,24 @@ func (r *prediction) progress(part float64) {
 			text += fmt.Sprintf(", %.3g rows/s, %s left", rows/elapsed.Seconds(), left.Round(time.Second))
 		}
 	}
-	r.msg.Status("%s", text)
+	r.Msg.Status("%s", text)
 }
 
 // write predicts the rows in hand and all further ones, and writes the results of each
 // piece at once. Meanwhile it reads the next piece, and writes the one before.
-func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
-	r.info, r.began = r.predict.Info(), time.Now()
+func (r *prediction) write(w io.Writer) (err error) {
+	r.info, r.began = r.Predict.Info(), time.Now()
 	out, kept := r.file.Sheet(w, r.info), r.in.table.KeptNames()
 	defer func() { err = cmp.Or(r.out.wait(), err) }() // the earlier rows first
 	for r.read.rows.Total > 0 {
 		r.in.start()
 		piece := r.read.rows
-		parts, err := r.parts(ctx, piece)
+		parts, err := r.parts(piece)
 		if err != nil {
 			return r.inTable(err)
 		}
-		if r.score {
-			r.scorer.Add(&r.predict, piece, parts)
+		if r.Rows.Observed {
+			r.scorer.Add(&r.Predict, piece, parts)
 		}
 		if r.picture != nil {
 			r.picture.add(piece, parts)
@@ -388,7 +321,7 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 		r.done += piece.Total
 		r.read.rows.Total = 0
 		r.progress(0)
-		next, err := r.in.await(ctx)
+		next, err := r.in.await(r.Ctx)
 		if err != nil {
 			r.read.warnings = append(r.read.warnings, next.warnings[min(len(r.read.warnings), len(next.warnings)):]...)
 			return err
@@ -399,8 +332,8 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 		return err
 	}
 	r.info["n"] = r.done
-	if r.score {
-		scores := r.scorer.Scores(&r.predict, r.model)
+	if r.Rows.Observed {
+		scores := r.scorer.Scores(&r.Predict, r.model)
 		if scores == nil {
 			return exit.Usagef("--score: no row of the table has a target")
 		}
@@ -410,15 +343,15 @@ func (r *prediction) write(ctx context.Context, w io.Writer) (err error) {
 }
 
 // drawPlot writes the plot.
-func (r *prediction) drawPlot(ctx context.Context) error {
-	figure, err := r.picture.figure(ctx, r.Compute.Threads, r.predict.Probabilities[0], r.marginal)
+func (r *prediction) drawPlot() error {
+	figure, err := r.picture.figure(r.Ctx, r.Compute.Threads, r.Predict.Probabilities[0], r.marginal)
 	if err != nil {
 		return err
 	}
 	if r.picture.effects() && r.picture.chosen == nil {
-		r.msg.Note("the rows differ in several columns: the plot shows the effect of each column; --plot-by NAME shows the rows, and --plot-column NAME one effect")
+		r.Msg.Note("the rows differ in several columns: the plot shows the effect of each column; --plot-by NAME shows the rows, and --plot-column NAME one effect")
 	}
-	return r.predictFlags.plot.Write(ctx, figure, r.Output.Force)
+	return r.WritePlot(figure)
 }
 
 // inTable adds the rows before the piece in hand to the row of an error.
@@ -433,7 +366,8 @@ func (r *prediction) inTable(err error) error {
 
 // conclude prints the summary of a file as JSON, or the scores: on standard output if
 // the predictions are in a file, and otherwise on standard error.
-func (r *prediction) conclude(stdout, stderr io.Writer) error {
+func (r *prediction) conclude() error {
+	stdout := r.Out
 	scores, ok := r.info["scores"].([]columns.Score)
 	switch {
 	case r.Output.JSON:
@@ -441,9 +375,9 @@ func (r *prediction) conclude(stdout, stderr io.Writer) error {
 	case !ok:
 		return nil
 	case r.file.OnStdout():
-		stdout = stderr
+		stdout = r.Cmd.ErrOrStderr()
 	}
-	_, err := io.WriteString(stdout, textform.Printable(scoreText(scores, r.predict.Probabilities), math.MaxInt))
+	_, err := io.WriteString(stdout, textform.Printable(scoreText(scores, r.Predict.Probabilities), math.MaxInt))
 	return err
 }
 

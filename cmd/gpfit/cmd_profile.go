@@ -5,24 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/cmd/gpfit/internal/training"
 	"gpfit/fit"
-	"gpfit/fit/summary"
 )
 
-type profileFlags struct {
-	training.Flags
-	from, format string
-	plot         flags.Plot
-}
-
 func newProfile() *cobra.Command {
-	var f profileFlags
-	cmd := &cobra.Command{
+	return frame.New("profile", &cobra.Command{
 		Use:   "profile DATA",
 		Short: "Show the likelihood along parameters, with its terms and its optima",
 		Long: `Fit a table as 'gpfit fit' does, and show the objective around the optima.
@@ -50,95 +40,57 @@ After Ctrl-C gpfit writes nothing (exit code 130).`,
   gpfit profile data.csv --along noise_variance --range noise_variance=1e-4:1 --others held
   gpfit profile data.csv --show contour --restarts 10 --plot contour.svg --out contour.csv
   gpfit profile data.csv --show fits --along lengthscale --along noise_variance --plot fits.png`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runProfile(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "profile")
-	s.StringVar(&f.from, "from", "", "model `FILE` to start from: columns, kernel, mean, noise, ties, priors and start values that the options do not give")
-	flags.InGroup(s, "Tuning", "from")
-	f.plot.Add(s, "the profile")
-	addFormat(s, &f.format)
-	s.Lookup("format").Usage = "format of --out: csv, jsonl, json, parquet or npy (default: by the name of the file)"
-	return cmd
+	}, runProfile)
 }
 
-// table returns the file of --out, nil without it.
-func (f *profileFlags) table() (*output.File, error) {
-	if f.Output.Out == "" {
-		if f.format != "" {
-			return nil, exit.Usagef("--format %s: needs --out FILE", f.format)
+func runProfile(c *frame.Command) error {
+	path := c.Args[0]
+	var file *output.File
+	if c.Output.Out != "" {
+		var err error
+		if file, err = output.Choose(c.Output.Out, c.Output.Format, false, output.Tables()...); err != nil {
+			return err
 		}
-		return nil, nil
 	}
-	return output.Choose(f.Output.Out, f.format, false, output.Tables()...)
-}
-
-func runProfile(cmd *cobra.Command, path string, f *profileFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.CheckScores(); err != nil {
-		return err
-	}
-	file, err := f.table()
+	from, err := c.StartModel()
 	if err != nil {
 		return err
 	}
-	from, err := startModel(f.from, f.TakeModel)
+	if err := c.CheckOutputs(c.Inputs(path, c.From)); err != nil {
+		return err
+	}
+	data, err := c.Table(path)
 	if err != nil {
 		return err
 	}
-	if err := f.plot.Check(); err != nil {
-		return err
-	}
-	outputs := []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "plot", Path: f.plot.Path}}
-	if err := output.Check(f.Output.Force, outputs, append(f.Inputs(path), f.from)...); err != nil {
-		return err
-	}
-	data, err := f.ReadTable(ctx, path, cmd.InOrStdin())
-	if err != nil {
-		return err
-	}
-	opts, events := f.Fit, f.Events(msg)
+	opts := c.Fit
 	opts.From = from
-	events.OnIteration, events.OnWarning = msg.Iteration, msg.Say
-	job, err := f.Open(ctx, msg, data, opts, events, false)
+	job, err := c.OpenJob(data, opts, c.Events(), false)
 	if err != nil {
 		return err
 	}
 	defer job.Close()
-	msg.Expect(job.Expected())
-	settings := f.Profile
-	settings.OnPoint = func(done, all int) { msg.Count("point", done, all) }
-	profile, err := fit.Profile(ctx, job.Job, settings, job.Backends...)
-	msg.Clear()
+	c.Msg.Expect(job.Expected())
+	settings := c.Profile
+	settings.OnPoint = func(done, all int) { c.Msg.Count("point", done, all) }
+	profile, err := fit.Profile(c.Ctx, job.Job, settings, job.Backends...)
+	c.Msg.Clear()
 	if err != nil {
 		return err
 	}
-	for _, w := range profile.Warnings[len(job.Warnings()):] {
-		msg.Warn(w)
-	}
-	if job.Warning != "" { // it was shown before
-		profile.Warnings = append([]string{job.Warning}, profile.Warnings...)
-	}
-	messages.AllFlags(profile.Warnings)
+	profile.Warnings = c.Warned(profile.Warnings, len(job.Warnings()), job.Warning)
 	messages.AllFlags(profile.Report.Warnings)
-	return f.finish(cmd, msg, file, profile)
-}
-
-// finish prints the profile and writes its files.
-func (f *profileFlags) finish(cmd *cobra.Command, msg *messages.Writer, file *output.File, p *summary.Profile) error {
-	ctx := cmd.Context()
 	if file != nil {
-		err := f.Write(ctx, cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return writeProfile(w, file, p) }))
-		if err != nil {
+		if err := c.Write(file.Compressed(func(w io.Writer) error { return writeProfile(w, file, profile) })); err != nil {
 			return err
 		}
-		msg.Note("table written to %s", f.Output.Out)
+		c.Msg.Note("table written to %s", c.Output.Out)
 	}
-	if f.plot.Path != "" {
-		if err := f.plot.Write(ctx, profileFigure(p), f.Output.Force); err != nil {
+	if c.Plot.Path != "" {
+		if err := c.WritePlot(profileFigure(profile)); err != nil {
 			return err
 		}
-		msg.Note("picture written to %s", f.plot.Path)
+		c.Msg.Note("picture written to %s", c.Plot.Path)
 	}
-	return output.Report(cmd.OutOrStdout(), f.Output.JSON, p)
+	return c.Report(profile)
 }

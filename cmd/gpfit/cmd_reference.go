@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/cmd/gpfit/internal/reference"
 	"gpfit/internal/atomicfile"
@@ -30,6 +31,7 @@ func newReference() *cobra.Command {
 earlier one. FORMAT is markdown or man. Manual pages show the date of SOURCE_DATE_EPOCH, or
 the one of the commit that gpfit was built from.`,
 		Hidden: true,
+		Args:   flags.ExactArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writeReference(cmd.Context(), cmd.Root(), args[0], args[1])
 		},

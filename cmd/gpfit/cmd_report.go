@@ -1,33 +1,24 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/runs"
-	"gpfit/internal/atomicfile"
 	"gpfit/internal/option"
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
 )
 
-type reportFlags struct {
-	flags.Options
-	out string
-}
-
 func newReport() *cobra.Command {
-	var f reportFlags
-	cmd := &cobra.Command{
+	return frame.New("report", &cobra.Command{
 		Use:   "report MODEL|RUN [DATA]",
 		Short: "Write a page about a model, or about the results of a batch",
 		Long: `Write a page about a model, or about the results of a batch. The page is one HTML file
@@ -57,18 +48,12 @@ parameters by name, every job, and the jobs that failed.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if isRun(args[0]) {
-				return f.runBatch(cmd, args)
-			}
-			return f.runModel(cmd, args)
-		},
-	}
-	s := flags.InOrder(cmd)
-	s.StringVar(&f.out, "out", "", "HTML `FILE`, or - for standard output (default: the name of MODEL with .html, in the current folder, or RUN/report.html, which gpfit replaces)")
-	f.Add(s, "report")
-	flags.InGroup(s, "Output", "out")
-	return cmd
+	}, func(c *frame.Command) error {
+		if isRun(c.Args[0]) {
+			return reportBatch(c)
+		}
+		return reportModel(c)
+	})
 }
 
 // isRun reports whether path is a run folder rather than a model. A missing file is the
@@ -82,11 +67,11 @@ func isRun(path string) bool {
 }
 
 // batchOptions are the options that the page of a batch has.
-var batchOptions = []string{"force", "quiet"}
+var batchOptions = []string{"out", "force", "quiet"}
 
 // unused returns an error if an option is given on the command line that has no effect.
-func (f *reportFlags) unused(cmd *cobra.Command, why string, allowed ...string) error {
-	for name := range f.Texts(allowed...) {
+func unused(c *frame.Command, why string, allowed ...string) error {
+	for name := range c.Texts(append(allowed, batchOptions...)...) {
 		if _, variable := os.LookupEnv(option.Variable(name)); !variable {
 			return exit.Usagef("--%s: %s", name, why)
 		}
@@ -94,24 +79,23 @@ func (f *reportFlags) unused(cmd *cobra.Command, why string, allowed ...string) 
 	return nil
 }
 
-func (f *reportFlags) runBatch(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return exit.Usagef("%s: %s is the folder of a batch, whose page takes no DATA; give a model with DATA", args[1], args[0])
+func reportBatch(c *frame.Command) error {
+	if len(c.Args) > 1 {
+		return exit.Usagef("%s: %s is the folder of a batch, whose page takes no DATA; give a model with DATA", c.Args[1], c.Args[0])
 	}
-	if err := f.unused(cmd, "the page of a batch does not have it", batchOptions...); err != nil {
+	if err := unused(c, "the page of a batch does not have it"); err != nil {
 		return err
 	}
-	r, err := rundir.Open(args[0])
+	r, err := rundir.Open(c.Args[0])
 	if err != nil {
 		return err
 	}
-	out, force := f.out, f.Output.Force
-	if out == "" {
+	if c.Output.Out == "" {
 		// Only gpfit writes this page, and it follows from the rest of the run.
-		out, force = r.Path("", "report")+".html", true
+		c.Output.Out, c.Output.Force = r.Path("", "report")+".html", true
 	}
-	if out != "-" {
-		if err := runs.CheckOutput(out, force, r); err != nil {
+	if c.Output.Out != "-" {
+		if err := runs.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
 			return err
 		}
 	}
@@ -119,52 +103,38 @@ func (f *reportFlags) runBatch(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	msg := messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	return writePage(cmd.Context(), cmd.OutOrStdout(), msg, out, force, func(w io.Writer) error { return results.WriteHTML(w, r, rows) })
+	return writePage(c, c.Output.Out, func(w io.Writer) error { return results.WriteHTML(w, r, rows) })
 }
 
-func (f *reportFlags) runModel(cmd *cobra.Command, args []string) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
+func reportModel(c *frame.Command) error {
 	data := ""
-	if len(args) > 1 {
-		data = args[1]
-	} else if err := f.unused(cmd, "it needs DATA", append(slices.Clone(batchOptions), "device", "threads", "fallback")...); err != nil {
+	if len(c.Args) > 1 {
+		data = c.Args[1]
+	} else if err := unused(c, "it needs DATA", "device", "threads", "fallback"); err != nil {
 		return err
 	}
-	out := f.out
-	if out == "" {
-		out = pageName(args[0])
+	c.Output.Out = cmp.Or(c.Output.Out, modelName(c.Args[0])+".html")
+	if c.Output.Out != "-" {
+		if err := c.CheckOutputs(c.Args); err != nil {
+			return err
+		}
 	}
-	var destination output.Destination
-	if out != "-" {
-		destination = output.Destination{Flag: "out", Path: out}
-	}
-	inputs := []string{args[0]}
-	if data != "" && data != "-" {
-		inputs = append(inputs, data)
-	}
-	if err := output.Check(f.Output.Force, []output.Destination{destination}, inputs...); err != nil {
-		return err
-	}
-	p, err := f.modelPage(ctx, cmd.InOrStdin(), msg, args[0], data)
-	msg.Clear()
+	p, err := modelPage(c, c.Args[0], data)
+	c.Msg.Clear()
 	if err != nil {
 		return err
 	}
-	return writePage(ctx, cmd.OutOrStdout(), msg, out, f.Output.Force, p.Write)
+	return writePage(c, c.Output.Out, p.Write)
 }
 
-// pageName returns the name of the page of a model, in the current folder.
-func pageName(model string) string { return modelName(model) + ".html" }
-
 // writePage writes a page to a file, or for "-" to standard output.
-func writePage(ctx context.Context, stdout io.Writer, msg *messages.Writer, out string, force bool, write func(io.Writer) error) error {
+func writePage(c *frame.Command, out string, write func(io.Writer) error) error {
 	if out == "-" {
-		return write(stdout)
+		return write(c.Out)
 	}
-	if err := atomicfile.Writer(force)(ctx, out, write); err != nil {
+	if err := c.WriteFile(out, write); err != nil {
 		return err
 	}
-	msg.Note("page written to %s", out)
+	c.Msg.Note("page written to %s", out)
 	return nil
 }

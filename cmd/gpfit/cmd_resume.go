@@ -8,22 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/batch"
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
 
-type resumeFlags struct {
-	runs.BatchFlags
-	allowChanged bool
-}
-
 func newResume() *cobra.Command {
-	var f resumeFlags
-	cmd := &cobra.Command{
+	return frame.New("resume", &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a batch after Ctrl-C, a crash or a failure",
 		Long: `Continue a batch after Ctrl-C, a crash or a failure.
@@ -34,53 +27,42 @@ that failed because a device or memory was missing, and other failed jobs only
 with --retry-failed. If the spec or a data file has changed, gpfit runs nothing
 (exit code 10). With --allow-changed it repeats the jobs that the change affects
 and adds new jobs of the spec.`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runResume(cmd, args[0], &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.BoolVar(&f.allowChanged, "allow-changed", false, "accept a changed spec or changed data, and repeat the jobs that the change affects")
-	s.BoolVar(&f.RetryFailed, "retry-failed", false, "try all failed jobs again")
-	s.BoolVar(&f.Shared, "worker", false, "share the run with other workers: take jobs that no worker has claimed")
-	flags.InGroup(s, "Run", "allow-changed", "retry-failed", "worker")
-	f.BatchFlags.Add(s)
-	return cmd
+	}, runResume)
 }
 
-func runResume(cmd *cobra.Command, dir string, f *resumeFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Quiet)
-	if err := f.Check(); err != nil {
+func runResume(c *frame.Command) error {
+	run, err := runs.New(c)
+	if err != nil {
 		return err
 	}
 	mode := rundir.Exclusive
-	if f.Shared {
+	if run.Shared() {
 		mode = rundir.Shared
 	}
-	if f.allowChanged && f.Shared {
-		return exit.Usagef("--allow-changed is for one process: resume without --worker and --shard first")
-	}
-	r, lock, err := rundir.OpenLocked(dir, mode)
+	r, lock, err := rundir.OpenLocked(c.Args[0], mode)
 	if err != nil {
 		return err
 	}
 	defer lock.Release()
 	err = batch.Changed(r)
 	if errors.Is(err, batch.ErrChanged) {
-		if !f.allowChanged {
+		if !c.Run.AllowChanged {
 			return fmt.Errorf("%w; with --allow-changed gpfit repeats the jobs that depend on it", err)
 		}
-		err = takeOver(ctx, msg, r)
+		err = takeOver(c.Ctx, c.Msg, r)
 	}
 	if err != nil {
 		return err
 	}
-	if f.OnSlurm() {
-		lock.Release()
-		var further []string
-		if f.RetryFailed {
-			further = append(further, "--retry-failed")
-		}
-		return f.Submit(cmd, msg, r, r.Slurm, further)
+	if !c.Run.OnSlurm {
+		return run.Start(r)
 	}
-	return f.Run(cmd, msg, r)
+	lock.Release()
+	var further []string
+	if c.Run.RetryFailed {
+		further = append(further, "--retry-failed")
+	}
+	return run.Submit(r, r.Slurm, further)
 }
 
 // takeOver resolves the spec again, with the files as they are now, and replaces the

@@ -1,41 +1,26 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
-	"gpfit/internal/option"
 	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
-type sampleFlags struct {
-	flags.Options
-	prior, grid   string
-	set           []string
-	unconditional bool
-	plot          flags.Plot
-	plotColumn    string
-	format        string
-	file          *output.File
-}
-
 func newSample() *cobra.Command {
-	var f sampleFlags
-	cmd := &cobra.Command{
+	return frame.New("sample", &cobra.Command{
 		Use:   "sample [MODEL] [DATA]",
 		Short: "Draw jointly at the rows of a table, from a posterior or a prior",
 		Long: `Draw functions jointly at the rows of DATA:
@@ -62,21 +47,7 @@ draws from its numerical range; it adds nothing to the diagonal.`,
   gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5
   gpfit sample co2.gpfit --plot draws.svg --plot-column year --draws 10 --out draws.csv`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return runSample(cmd, args, &f) },
-	}
-	s := flags.InOrder(cmd)
-	s.StringVar(&f.prior, "prior", "", "covariance function to draw from instead of a MODEL, an `EXPRESSION`")
-	s.StringArrayVar(&f.set, "set", nil, "parameter of --prior, `NAME=VALUE` (may be repeated)")
-	s.BoolVar(&f.unconditional, "unconditional", false, "draw from the model's prior")
-	s.StringVar(&f.grid, "grid", "", "`LO:HI:COUNT`, equally spaced rows of one feature instead of DATA")
-	flags.CommandLineOnly(s, "prior", "set")
-	flags.InGroup(s, "Prior", "prior", "set", "unconditional", "grid")
-	f.Add(s, "sample")
-	f.plot.Add(s, "prior and posterior along one column")
-	s.StringVar(&f.plotColumn, "plot-column", "", "column `NAME` of the plot (default: the most relevant one)")
-	flags.InGroup(s, "Output", "plot-column")
-	addFormat(s, &f.format)
-	return cmd
+	}, runSample)
 }
 
 // sampleRows are the rows to draw at: n rows of all features. The result shows the
@@ -91,225 +62,206 @@ type sampleRows struct {
 	figure *plotting.Figure
 }
 
-func runSample(cmd *cobra.Command, args []string, f *sampleFlags) error {
-	msg := messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	if err := f.check(args); err != nil {
+func runSample(c *frame.Command) error {
+	file, err := checkSample(c)
+	if err != nil {
 		return err
 	}
-	f.Joint.OnNote = msg.Say
-	from := f.fromModel
-	if f.prior != "" {
-		from = f.fromExpression
+	c.Predict.OnNote = c.Msg.Say
+	from := sampleModel
+	if c.Sample.Prior != "" {
+		from = sampleExpression
 	}
-	joint, at, err := from(cmd.Context(), cmd.InOrStdin(), args, msg)
-	msg.Clear()
+	joint, at, err := from(c)
+	c.Msg.Clear()
 	if err != nil {
 		return err
 	}
 	r := columns.TargetColumns{}
-	for _, c := range at.used {
-		r.Add(at.names[c], columns.Of(at.x, at.n, c), "inputs", at.names[c])
+	for _, k := range at.used {
+		r.Add(at.names[k], columns.Of(at.x, at.n, k), "inputs", at.names[k])
 	}
-	if err := f.Joint.Add(cmd.Context(), joint, &r, at.target); err != nil {
+	if err := c.Predict.Add(c.Ctx, joint, &r, at.target); err != nil {
 		return err
 	}
 	info := map[string]any{"type": "sample", "n": at.n}
-	err = f.Write(cmd.Context(), cmd.OutOrStdout(), f.file.Compressed(func(w io.Writer) error { return f.file.Table(w, info, r) }))
-	if err == nil && at.figure != nil {
-		err = f.plot.Write(cmd.Context(), at.figure, f.Output.Force)
-	}
-	if err != nil {
+	if err := c.Write(file.Compressed(func(w io.Writer) error { return file.Table(w, info, r) })); err != nil {
 		return err
 	}
-	return f.file.Summary(cmd.OutOrStdout(), f.Output.JSON, info)
+	if at.figure != nil {
+		if err := c.WritePlot(at.figure); err != nil {
+			return err
+		}
+	}
+	return file.Summary(c.Out, c.Output.JSON, info)
 }
 
-// check checks that the arguments and flags belong together.
-func (f *sampleFlags) check(args []string) error {
+// checkSample checks that the arguments belong to the options, and returns the file of the
+// result.
+func checkSample(c *frame.Command) (*output.File, error) {
 	var want []string
-	if f.prior == "" {
+	if c.Sample.Prior == "" {
 		want = append(want, "MODEL")
 	}
-	if f.grid == "" && (f.plot.Path == "" || f.prior != "" || len(args) > 1) {
+	if c.Sample.Grid == nil && (c.Plot.Path == "" || c.Sample.Prior != "" || len(c.Args) > 1) {
 		want = append(want, "DATA")
 	}
-	if err := f.plot.Check(); err != nil {
-		return err
-	}
 	switch {
-	case f.plot.Path == "" && f.plotColumn != "":
-		return exit.Usagef("--plot-column %s: needs --plot FILE", f.plotColumn)
-	case len(args) != len(want) && want == nil:
-		return exit.Usagef("%d arguments, expected none: --prior and --grid replace MODEL and DATA", len(args))
-	case len(args) != len(want):
-		return flags.WrongArgs(len(args), want)
-	case f.prior != "" && f.unconditional:
-		return exit.Usagef("--unconditional needs a MODEL: leave it out with --prior")
-	case f.prior != "" && f.Target != "":
-		return exit.Usagef("--target needs a MODEL: leave it out with --prior")
-	case f.prior != "" && f.Rows.UnseenZero:
-		return exit.Usagef("--unseen needs a MODEL, which knows the categories of its table: leave it out with --prior")
-	case f.prior == "" && f.set != nil:
-		return exit.Usagef("--set needs --prior: a MODEL has its parameters")
-	case f.TellNoise() && (f.prior != "" || !f.Joint.Observed):
-		return exit.Usagef("--noise-column, --noise-group and --noise-group-default need a MODEL and --observed")
+	case len(c.Args) != len(want) && want == nil:
+		return nil, exit.Usagef("%d arguments, expected none: --prior and --grid replace MODEL and DATA", len(c.Args))
+	case len(c.Args) != len(want):
+		return nil, flags.WrongArgs(len(c.Args), want)
 	}
-	var err error
-	if f.file, err = output.Choose(f.Output.Out, f.format, f.Output.JSON, output.Tables()...); err != nil {
-		return err
+	file, err := c.File()
+	if err != nil {
+		return nil, err
 	}
-	return output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}, {Flag: "cov", Path: f.Joint.Covariance}, {Flag: "plot", Path: f.plot.Path}}, args...)
+	return file, c.CheckOutputs(c.Args, frame.Destination("cov", c.Predict.Covariance))
 }
 
-// fromModel returns the distribution that a model gives.
-func (f *sampleFlags) fromModel(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
-	at, opts := sampleRows{}, gp.JointOptions{Observed: f.Joint.Observed}
-	model, err := gp.Load(args[0])
+// sampleModel returns the distribution that a model gives.
+func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
+	at, opts := sampleRows{}, gp.JointOptions{Observed: c.Predict.Observed}
+	model, err := gp.Load(c.Args[0])
 	if err != nil {
 		return nil, at, err
 	}
 	if model.T() > 1 {
-		at.target = f.Target
+		at.target = c.Target
 	}
-	if model, err = flags.Target(model, f.Target); err != nil {
+	if model, err = c.ModelOfTarget(model); err != nil {
 		return nil, at, err
 	}
-	if model.Experts != nil && len(model.Experts.Centres) > 1 && !f.unconditional {
-		return nil, at, exit.Usagef("%s: the model has local experts, which have no joint distribution of rows: fit a model without --experts, or draw from the prior with --unconditional", args[0])
+	if model.Experts != nil && len(model.Experts.Centres) > 1 && !c.Sample.Unconditional {
+		return nil, at, exit.Usagef("%s: the model has local experts, which have no joint distribution of rows: fit a model without --experts, or draw from the prior with --unconditional", c.Args[0])
 	}
 	if model.Locals != nil {
-		return nil, at, exit.Usagef("%s: each local expert of the model has parameters and so a prior of its own: give one with --kernel and --set", args[0])
+		return nil, at, exit.Usagef("%s: each local expert of the model has parameters and so a prior of its own: give one with --kernel and --set", c.Args[0])
 	}
 	at.names, at.used = model.FeatureNames, model.Columns
-	plot, err := f.openPlot(ctx, model)
+	plot, err := openSamplePlot(c, model)
 	if err != nil {
 		return nil, at, err
 	}
-	switch {
-	case f.grid == "" && len(args) == 1:
-		_, at.x = plot.rows()
-		at.n = len(at.x) / len(at.names)
-		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Joint.Observed {
-			return nil, at, flags.RowsError(err)
-		}
-	case f.grid != "":
-		if len(at.names) != 1 {
-			return nil, at, exit.Usagef("--grid gives one feature, but the model has %d", len(at.names))
-		}
-		if at.x, err = flags.ParseGrid(f.grid); err != nil {
-			return nil, at, err
-		}
-		at.n = len(at.x)
-		if err := model.CheckNoise(at.n, opts.Noise); err != nil && f.Joint.Observed {
-			return nil, at, flags.RowsError(err)
-		}
-	default:
-		of := *model
-		if !f.Joint.Observed {
-			of.Noise = gp.Noise{} // the rows need no noise columns
-		}
-		in, err := f.OpenRows(ctx, args[1], stdin, &of)
-		if err != nil {
-			return nil, at, err
-		}
-		defer in.Close()
-		all, err := flags.Await(ctx, args[1], in.All)
-		if err != nil {
-			return nil, at, flags.RowsError(err)
-		}
-		for _, w := range in.Warnings() {
-			msg.Warn(w)
-		}
-		at.x, at.n, opts.Noise = all.X, all.N, all.Noise
+	if opts.Noise, err = at.read(c, model, plot); err != nil {
+		return nil, at, err
 	}
 	if plot != nil {
-		plot.widen(at.x, at.n)
+		plot.columns[plot.along].Widen(at.x, at.n)
 	}
-	if f.unconditional {
-		if plot != nil {
-			if err := plot.addModel(ctx, nil); err != nil {
-				return nil, at, err
-			}
-			at.figure = plot.figure("Prior of " + model.TargetName)
+	if c.Sample.Unconditional {
+		if err := at.draw(c, plot, nil, "Prior of "+model.TargetName); err != nil {
+			return nil, at, err
 		}
-		j, err := model.Prior(ctx, at.x, at.n, opts)
+		j, err := model.Prior(c.Ctx, at.x, at.n, opts)
 		return j, at, err
 	}
-	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
+	posterior, done, err := c.Condition(model)
 	if err != nil {
 		return nil, at, err
 	}
 	defer done()
-	if plot != nil {
-		if err := plot.addModel(ctx, posterior); err != nil {
-			return nil, at, err
-		}
-		at.figure = plot.figure("Prior and posterior of " + model.TargetName)
+	if err := at.draw(c, plot, posterior, "Prior and posterior of "+model.TargetName); err != nil {
+		return nil, at, err
 	}
-	j, err := posterior.Joint(ctx, at.x, at.n, opts)
+	j, err := posterior.Joint(c.Ctx, at.x, at.n, opts)
 	return j, at, err
 }
 
-// fromExpression returns the distribution that a covariance function gives.
-func (f *sampleFlags) fromExpression(ctx context.Context, stdin io.Reader, args []string, msg *messages.Writer) (*gp.Joint, sampleRows, error) {
-	at := sampleRows{names: []string{"x"}}
-	err := kernel.CheckText(f.prior) // before the table is read
-	if err != nil {
+// read sets the rows of a model, and returns their noise: those of DATA, of --grid or of the
+// plot.
+func (at *sampleRows) read(c *frame.Command, model *gp.Model, plot *samplePlot) (noise gp.RowNoise, err error) {
+	switch {
+	case c.Sample.Grid != nil && len(at.names) != 1:
+		return noise, exit.Usagef("--grid gives one feature, but the model has %d", len(at.names))
+	case c.Sample.Grid != nil:
+		at.x = c.Sample.Grid
+	case len(c.Args) == 1:
+		_, at.x = plot.rows()
+	default:
+		of := *model
+		if !c.Predict.Observed {
+			of.Noise = gp.Noise{} // the rows need no noise columns
+		}
+		all, warnings, err := c.AllRows(c.Args[1], &of)
+		if err != nil {
+			return noise, err
+		}
+		for _, w := range warnings {
+			c.Msg.Warn(w)
+		}
+		at.x, at.n = all.X, all.N
+		return all.Noise, nil
+	}
+	at.n = len(at.x) / len(at.names)
+	if c.Predict.Observed {
+		err = frame.RowsError(model.CheckNoise(at.n, noise))
+	}
+	return noise, err
+}
+
+// draw draws the plot of a model, if there is one.
+func (at *sampleRows) draw(c *frame.Command, plot *samplePlot, posterior *gp.Posterior, title string) error {
+	if plot == nil {
+		return nil
+	}
+	err := plot.addModel(c.Ctx, posterior)
+	at.figure = plot.figure(title)
+	return err
+}
+
+// sampleExpression returns the distribution that a covariance function gives.
+func sampleExpression(c *frame.Command) (*gp.Joint, sampleRows, error) {
+	at := sampleRows{names: []string{"x"}, x: c.Sample.Grid, n: len(c.Sample.Grid)}
+	if err := kernel.CheckText(c.Sample.Prior); err != nil { // before the table is read
 		return nil, at, err
 	}
-	if f.grid != "" {
-		at.x, err = flags.ParseGrid(f.grid)
-		at.n = len(at.x)
-	} else {
-		var data problem.Data
-		data, err = flags.Await(ctx, args[0], func() (problem.Data, error) {
-			return dataset.Read(args[0], stdin, dataset.Options{NoTarget: true, Features: f.Rows.Features, Header: f.Rows.Header, Decimal: f.Rows.Decimal, Formats: flags.Formats()})
-		})
-		msg.Columns(data.Encoding)
+	if c.Sample.Grid == nil {
+		data, err := c.TableAs(c.Args[0], dataset.Options{NoTarget: true, Features: c.Rows.Features, Header: c.Rows.Header, Decimal: c.Rows.Decimal})
+		if err != nil {
+			return nil, at, err
+		}
+		c.Msg.Columns(data.Encoding)
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
 		for _, w := range data.Warnings {
-			msg.Warn(w)
+			c.Msg.Warn(w)
 		}
-	}
-	if err != nil {
-		return nil, at, err
 	}
 	at.used = kernel.Columns(len(at.names))
-	expr, err := kernel.Parser{Columns: at.names}.Parse(f.prior)
+	process, err := newProcess(c.Sample.Prior, at.names, c.Fit.Set)
 	if err != nil {
 		return nil, at, err
 	}
-	process, err := gp.NewProcess(expr, len(at.names))
-	if err != nil {
+	if err := plotPrior(c, process, &at); err != nil {
 		return nil, at, err
 	}
-	for _, text := range f.set {
-		if err := setParameter(process, at.names, text); err != nil {
-			return nil, at, err
-		}
-	}
-	if err := f.plotPrior(ctx, process, &at); err != nil {
-		return nil, at, err
-	}
-	j, err := process.Joint(ctx, at.x, at.n, f.Joint.Observed)
+	j, err := process.Joint(c.Ctx, at.x, at.n, c.Predict.Observed)
 	return j, at, err
 }
 
-// setParameter sets the parameter of process that text, a value of --set, names. It may
-// name one of the columns.
-func setParameter(process *gp.Process, columns []string, text string) error {
-	value, err := option.All().Find("set", "nlml").Read(nil, text)
+// newProcess reads a covariance function of columns and sets its parameters. Their names may
+// contain those of the columns.
+func newProcess(text string, columns []string, set []problem.Assignment) (*gp.Process, error) {
+	if err := kernel.CheckText(text); err != nil {
+		return nil, err
+	}
+	expr, err := kernel.Parser{Columns: columns}.Parse(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a := value.([]problem.Assignment)[0]
-	if !(a.Value >= 0) {
-		return &problem.OptionError{Option: "set", Value: text, Msg: "must be a positive number"}
+	process, err := gp.NewProcess(expr, len(columns))
+	if err != nil {
+		return nil, err
 	}
-	err = process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
-	var unknown *gp.NameError
-	if errors.As(err, &unknown) {
-		return exit.Usagef("--set %v", err)
+	for _, a := range set {
+		err := process.Set(textform.Columns(columns).Indexed(a.Name), a.Value)
+		var unknown *gp.NameError
+		if errors.As(err, &unknown) {
+			return nil, exit.Usagef("--set %v", err)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return err
+	return process, nil
 }

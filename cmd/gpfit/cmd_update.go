@@ -1,19 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
@@ -21,18 +17,11 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/atomicfile"
 	"gpfit/internal/rows"
 )
 
-type updateFlags struct {
-	flags.Options
-	retune bool
-}
-
 func newUpdate() *cobra.Command {
-	var f updateFlags
-	cmd := &cobra.Command{
+	return frame.New("update", &cobra.Command{
 		Use:   "update MODEL DATA",
 		Short: "Add the rows of a table to a model, with or without new parameters",
 		Long: `Add the rows of DATA to the training rows of MODEL and write the result as a new
@@ -56,30 +45,15 @@ predict does. A noise group or a category that MODEL does not have is an error.`
 		Example: `  gpfit fit data.csv --save-factor --out model.gpfit
   gpfit update model.gpfit new.csv --out newer.gpfit
   gpfit update model.gpfit new.csv --retune --json`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runUpdate(cmd, args[0], args[1], &f) },
-	}
-	s := flags.InOrder(cmd)
-	f.Add(s, "update")
-	s.BoolVar(&f.retune, "retune", false, "tune the parameters on all rows, starting from those of MODEL")
-	flags.InGroup(s, "Tuning", "retune")
-	return cmd
+	}, runUpdate)
 }
 
-// updatedName returns the name of the model with new rows.
-func updatedName(model string) string {
-	base := filepath.Base(model)
-	return strings.TrimSuffix(base, filepath.Ext(base)) + "-updated.gpfit"
-}
-
-func runUpdate(cmd *cobra.Command, modelPath, dataPath string, f *updateFlags) error {
-	ctx, msg, began := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet), time.Now()
-	if !f.retune && f.Changed("fix", "bounds", "max-evals") {
-		return exit.Usagef("--fix, --bounds and --max-evals tune parameters: they need --retune")
+func runUpdate(c *frame.Command) error {
+	began, modelPath, dataPath := time.Now(), c.Args[0], c.Args[1]
+	if c.Output.Out == "" {
+		c.Output.Out = modelName(modelPath) + "-updated.gpfit"
 	}
-	if f.Output.Out == "" {
-		f.Output.Out = updatedName(modelPath)
-	}
-	if err := output.Check(f.Output.Force, []output.Destination{{Flag: "out", Path: f.Output.Out}}, modelPath, dataPath); err != nil {
+	if err := c.CheckOutputs(c.Args); err != nil {
 		return err
 	}
 	model, err := gp.Load(modelPath)
@@ -89,44 +63,43 @@ func runUpdate(cmd *cobra.Command, modelPath, dataPath string, f *updateFlags) e
 	if model.Experts != nil {
 		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
 	}
-	if !f.Changed("save-factor") {
-		f.Output.SaveFactor = model.HasFactor()
+	if !c.Changed("save-factor") {
+		c.Output.SaveFactor = model.HasFactor()
 	}
-	add, warnings, err := f.readAddition(ctx, dataPath, cmd.InOrStdin(), model)
+	add, warnings, err := readAddition(c, dataPath, model)
 	if err != nil {
 		return err
 	}
 	for _, w := range warnings {
-		msg.Warn(w)
+		c.Msg.Warn(w)
 	}
-	u := &update{updateFlags: f, msg: msg, model: model, data: dataPath, began: began}
-	if err := u.extend(ctx, add); err != nil {
+	u := &update{Command: c, model: model, began: began}
+	if err := u.extend(add); err != nil {
 		return err
 	}
-	defer u.close()
+	defer func() { u.close() }()
 	u.report.Warnings = append(u.report.Warnings, warnings...)
-	if f.retune {
-		return u.tune(cmd)
+	if c.Retune {
+		return u.tune()
 	}
-	return u.finish(cmd, nil, nil)
+	return u.finish(nil, nil)
 }
 
 // readAddition reads the rows of a table and the warnings about it.
-func (f *updateFlags) readAddition(ctx context.Context, path string, stdin io.Reader, m *gp.Model) (gp.Addition, []string, error) {
-	f.Rows.Observed = true
-	in, err := f.OpenRows(ctx, path, stdin, m)
+func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, []string, error) {
+	c.Rows.Observed = true
+	all, warnings, err := c.AllRows(path, m)
 	if err != nil {
 		return gp.Addition{}, nil, err
 	}
-	defer in.Close()
-	all, err := flags.Await(ctx, path, in.All)
+	keep, err := knownTargets(c, all, path, m)
 	if err != nil {
-		return gp.Addition{}, nil, flags.RowsError(err)
-	}
-	warnings := in.Warnings()
-	if all, err = f.complete(all, path, m, &warnings); err != nil {
 		return gp.Addition{}, nil, err
 	}
+	if dropped := all.N - len(keep); dropped > 0 {
+		warnings = append(warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, all.N))
+	}
+	all = all.Pick(keep)
 	add := gp.Addition{X: all.X, N: all.N, Noise: all.Noise}
 	for _, y := range all.Observed {
 		add.Y = append(add.Y, y...)
@@ -134,39 +107,28 @@ func (f *updateFlags) readAddition(ctx context.Context, path string, stdin io.Re
 	return add, warnings, nil
 }
 
-// complete returns the rows whose targets are all known. Others are an error, or, with
-// --missing drop, a warning.
-func (f *updateFlags) complete(all rows.Rows, path string, m *gp.Model, warnings *[]string) (rows.Rows, error) {
-	var keep []int
+// knownTargets returns the indices of the rows whose targets are all known. Others are an
+// error unless option missing drops them.
+func knownTargets(c *frame.Command, all rows.Rows, path string, m *gp.Model) (keep []int, err error) {
 	for i := range all.N {
-		gap := -1
-		for t := range all.Observed {
-			if v := all.Observed[t][i]; v != v {
-				gap = t
-			}
-		}
+		gap := slices.IndexFunc(all.Observed, func(y []float64) bool { return y[i] != y[i] })
 		switch {
 		case gap < 0:
 			keep = append(keep, i)
-		case f.Rows.Missing != "drop":
-			return all, &problem.DataError{Msg: fmt.Sprintf("%s: row %d (from 1): the target %q is missing; option missing drop leaves such rows out", path, i+1, m.TargetNames()[gap])}
+		case c.Rows.Missing != "drop":
+			return nil, &problem.DataError{Msg: fmt.Sprintf("%s: row %d (from 1): the target %q is missing; option missing drop leaves such rows out", path, i+1, m.TargetNames()[gap])}
 		}
 	}
-	if dropped := all.N - len(keep); dropped > 0 {
-		*warnings = append(*warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, all.N))
-	}
 	if len(keep) == 0 {
-		return all, &problem.DataError{Msg: path + ": there are no rows to add"}
+		return nil, &problem.DataError{Msg: path + ": there are no rows to add"}
 	}
-	return all.Pick(keep), nil
+	return keep, nil
 }
 
 // update is a run of the command.
 type update struct {
-	*updateFlags
-	msg   *messages.Writer
+	*frame.Command
 	model *gp.Model
-	data  string
 	began time.Time
 	// posterior has the new rows.
 	posterior *gp.Posterior
@@ -175,58 +137,47 @@ type update struct {
 }
 
 // extend adds the rows at the model's parameters.
-func (u *update) extend(ctx context.Context, add gp.Addition) error {
+func (u *update) extend(add gp.Addition) error {
 	prog, err := u.model.Program()
 	if err != nil {
 		return err
 	}
-	opened, err := devices.Open(ctx, u.msg, u.Compute, device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns), Program: prog}, true)
+	opened, err := u.OpenDevices(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns), Program: prog}, true)
 	if err != nil {
 		return err
 	}
 	b := opened.Backends[0]
-	devices.NotePlan(u.msg, b.Plan(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns)}))
-	posterior, extension, err := u.model.Extend(ctx, b, add)
-	u.msg.Clear()
+	u.NotePlan(b.Plan(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns)}))
+	posterior, extension, err := u.model.Extend(u.Ctx, b, add)
+	u.Msg.Clear()
 	if err == nil {
 		u.report, err = summary.NewUpdateReport(u.model, posterior.Model(), extension)
 	}
 	if err != nil {
 		opened.Close()
-		return explainUpdate(err)
+		var noise *gp.NoiseError
+		if errors.As(err, &noise) {
+			return exit.Usagef("%v; give --noise-column", err)
+		}
+		return err
 	}
 	u.report.Device, u.posterior = b.Info().Name, posterior
 	u.close = func() {
 		_ = posterior.Close()
 		opened.Close()
 	}
-	if !extension.Extended && !u.retune {
-		u.note()
+	switch {
+	case extension.Extended || u.Retune:
+	case u.model.HasFactor():
+		u.Msg.Note("the device %s cannot extend a factor: it computed all of it", u.report.Device)
+	default:
+		u.Msg.Note("the model has no Cholesky factor: gpfit computed all of it. With --save-factor, later updates begin with it")
 	}
 	return nil
 }
 
-// note says why the factor was not extended.
-func (u *update) note() {
-	if u.model.HasFactor() {
-		u.msg.Note("the device %s cannot extend a factor: it computed all of it", u.report.Device)
-		return
-	}
-	u.msg.Note("the model has no Cholesky factor: gpfit computed all of it. With --save-factor, later updates begin with it")
-}
-
-// explainUpdate adds advice to errors about the new rows.
-func explainUpdate(err error) error {
-	var noise *gp.NoiseError
-	if errors.As(err, &noise) {
-		return exit.Usagef("%v; give --noise-column", err)
-	}
-	return err
-}
-
 // tune fits the parameters to all rows and writes the model.
-func (u *update) tune(cmd *cobra.Command) error {
-	ctx := cmd.Context()
+func (u *update) tune() error {
 	whole := u.posterior.Whole()
 	data, err := problem.TrainingData(whole)
 	if err != nil {
@@ -237,32 +188,30 @@ func (u *update) tune(cmd *cobra.Command) error {
 	u.close = func() {}
 	opts := u.Fit
 	opts.From, opts.DiscardCancelled = whole, true
-	job, err := fit.Prepare(data, opts, problem.Events{
-		OnProgress: u.msg.Progress, OnIteration: u.msg.Iteration, OnWarning: u.msg.Say, Fallback: devices.Reopen(u.Compute),
-	})
+	job, err := fit.Prepare(data, opts, u.Events())
 	if err != nil {
 		return err
 	}
-	u.msg.Objective = job.ObjectiveLabel()
-	opened, err := devices.OpenFor(ctx, u.msg, u.Compute, job, false)
+	u.Msg.Objective = job.ObjectiveLabel()
+	opened, err := u.OpenFor(job, false)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	u.msg.Expect(job.Expected())
-	outcome, err := fit.Run(ctx, job, opened.Backends...)
-	u.msg.Clear()
+	u.Msg.Expect(job.Expected())
+	outcome, err := fit.Run(u.Ctx, job, opened.Backends...)
+	u.Msg.Clear()
 	if err != nil {
 		return err
 	}
 	defer outcome.Close()
 	outcome.Model.HeldOut = whole.HeldOut
 	u.report.Retuned = true
-	return u.finish(cmd, outcome, outcome.Report.Warnings)
+	return u.finish(outcome, outcome.Report.Warnings)
 }
 
 // finish writes the model, of a fit if there was one, and prints the report.
-func (u *update) finish(cmd *cobra.Command, o *fit.Outcome, warnings []string) error {
+func (u *update) finish(o *fit.Outcome, warnings []string) error {
 	u.report.Warnings = append(u.report.Warnings, warnings...)
 	u.report.Seconds = time.Since(u.began).Seconds()
 	record, err := summary.UpdatedRecord(u.model.Record, u.report)
@@ -272,8 +221,6 @@ func (u *update) finish(cmd *cobra.Command, o *fit.Outcome, warnings []string) e
 	posterior := u.posterior
 	if o != nil {
 		posterior, u.report.Fit = o.Posterior(), &o.Report
-	}
-	if o != nil {
 		if record, err = o.UpdatedRecord(record); err != nil {
 			return err
 		}
@@ -284,18 +231,18 @@ func (u *update) finish(cmd *cobra.Command, o *fit.Outcome, warnings []string) e
 	if u.Output.SaveFactor {
 		write = posterior.WriteWithFactor
 	}
-	if err := atomicfile.Writer(u.Output.Force)(cmd.Context(), u.Output.Out, write); err != nil {
+	if err := u.WriteFile(u.Output.Out, write); err != nil {
 		return &output.WriteError{Err: fmt.Errorf("%s: cannot write the model: %w", u.Output.Out, err)}
 	}
 	u.report.ModelFile = u.Output.Out
 	for _, w := range warnings {
-		u.msg.Warn(w)
+		u.Msg.Warn(w)
 	}
 	messages.AllFlags(u.report.Warnings)
 	messages.AllFlags(u.report.Advice)
-	if err := output.Report(cmd.OutOrStdout(), u.Output.JSON, u.report); err != nil {
+	if err := u.Report(u.report); err != nil {
 		return err
 	}
-	u.msg.Note("model written to %s", u.Output.Out)
+	u.Msg.Note("model written to %s", u.Output.Out)
 	return nil
 }

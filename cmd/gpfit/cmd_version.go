@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/module"
+
+	"gpfit/cmd/gpfit/internal/frame"
 )
 
 // version is the release that this source becomes. CHANGELOG.md lists its changes. The
@@ -27,26 +29,24 @@ var released string
 func programName() string { return "gpfit " + thisBuild().Version }
 
 func newVersion() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return frame.New("version", &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Long: `Print the version, the commit that gpfit was built from, Go's version, the platform and
 the build tags. The version ends in -dev unless the source has the tag of a release. The
 commit ends in +changes if the source had changes.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !asJSON {
-				return printVersion(cmd.OutOrStdout())
-			}
-			b := thisBuild()
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{
-				"type": "version", "schema_version": 1, "version": b.Version, "revision": b.Revision, "modified": b.Modified,
-				"time": b.Time, "go": runtime.Version(), "platform": platform(), "tags": b.Tags,
-			})
-		},
+	}, runVersion)
+}
+
+func runVersion(c *frame.Command) error {
+	if !c.Output.JSON {
+		return printVersion(c.Out)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
-	return cmd
+	b := thisBuild()
+	return json.NewEncoder(c.Out).Encode(map[string]any{
+		"type": "version", "schema_version": 1, "version": b.Version, "revision": b.Revision, "modified": b.Modified,
+		"time": b.Time, "go": runtime.Version(), "platform": platform(), "tags": b.Tags,
+	})
 }
 
 // printVersion prints the version in one line.

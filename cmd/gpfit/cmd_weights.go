@@ -6,18 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
-	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 )
 
 func newWeights() *cobra.Command {
-	var f looFlags
-	cmd := &cobra.Command{
+	return frame.New("weights", &cobra.Command{
 		Use:   "weights MODEL",
 		Short: "Print the weights of linear, polynomial and similar terms: posterior mean and deviation",
 		Long: `Print the posterior of the weights w in f(x) = w'φ(x) for every term of a model's
@@ -43,41 +40,37 @@ regression; with poly it is the same on powers of columns. --json also prints th
 covariances.`,
 		Example: `  gpfit fit data.csv --kernel 'rbf + linear(ard)' --out model.gpfit
   gpfit weights model.gpfit`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runWeights(cmd, args[0], &f) },
-	}
-	f.Add(flags.InOrder(cmd), "weights")
-	return cmd
+	}, runWeights)
 }
 
-func runWeights(cmd *cobra.Command, path string, f *looFlags) error {
-	ctx, msg := cmd.Context(), messages.New(cmd.ErrOrStderr(), f.Output.Quiet)
-	file, err := output.Choose(f.Output.Out, "", f.Output.JSON, output.CSV, output.JSON)
+func runWeights(c *frame.Command) error {
+	path := c.Args[0]
+	file, err := output.Choose(c.Output.Out, "", c.Output.JSON, output.CSV, output.JSON)
 	if err != nil {
 		return err
 	}
-	model, err := f.LoadModel(path)
+	model, err := c.LoadModel(path)
 	if err != nil {
 		return err
 	}
-	if weights, err := gp.HasWeights(model); err != nil || !weights {
-		if err == nil {
-			return exit.Usagef("%s: the kernel %s has no term with finitely many features, such as linear or poly, and so no weights", path, model.KernelText())
-		}
+	weights, err := gp.HasWeights(model)
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
-	}
-	if model.Experts != nil && len(model.Experts.Centres) > 1 {
+	case !weights:
+		return exit.Usagef("%s: the kernel %s has no term with finitely many features, such as linear or poly, and so no weights", path, model.KernelText())
+	case model.Experts != nil && len(model.Experts.Centres) > 1:
 		return exit.Usagef("%s: the model has local experts, each with weights of its own: fit a model without --experts", path)
 	}
-	posterior, done, err := devices.Condition(ctx, msg, f.Compute, model)
+	posterior, done, err := c.Condition(model)
 	if err != nil {
 		return err
 	}
 	defer done()
-	weights, err := posterior.Weights(ctx)
-	msg.Clear()
+	w, err := posterior.Weights(c.Ctx)
+	c.Msg.Clear()
 	if err != nil {
 		return err
 	}
-	asJSON := file.Format == output.JSON
-	return f.Write(ctx, cmd.OutOrStdout(), file.Compressed(func(w io.Writer) error { return columns.WriteWeights(w, asJSON, weights) }))
+	return c.Write(file.Compressed(func(out io.Writer) error { return columns.WriteWeights(out, file.Format == output.JSON, w) }))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/compare"
 )
@@ -20,10 +21,10 @@ func TestCostOfComparison(t *testing.T) {
 		methods []string
 		long    bool
 	}{{5000, nil, false}, {5001, nil, true}, {5001, []string{"kernel-ridge"}, true}, {5001, []string{"ridge"}, false}} {
-		var f compareFlags
 		var text strings.Builder
-		f.Compare.Methods = c.methods
-		f.noteCost(messages.New(&text, false), c.n)
+		call := &frame.Command{Msg: messages.New(&text, false)}
+		call.Compare.Methods = c.methods
+		noteCost(call, c.n)
 		if got := strings.Contains(text.String(), "kernel-ridge takes about 30·n³ operations"); got != c.long {
 			t.Errorf("%d rows, methods %v: %q", c.n, c.methods, text.String())
 		}

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/fit/problem"
 	"gpfit/internal/dataset"
 	"gpfit/internal/textform"
@@ -69,12 +66,12 @@ type givenValues struct {
 }
 
 // checkGiven checks the values of --matrix or --table.
-func (f *kernelCheckFlags) checkGiven(ctx context.Context, stdin io.Reader) (*givenReport, error) {
-	path, read := f.matrix, f.readMatrix
-	if f.table != "" {
-		path, read = f.table, f.readPairs
+func checkGiven(c *frame.Command) (*givenReport, error) {
+	path, read, tolerance := c.Kernel.Matrix, readMatrix, c.Kernel.Tolerance
+	if c.Kernel.Table != "" {
+		path, read = c.Kernel.Table, readPairs
 	}
-	given, err := read(ctx, path, stdin)
+	given, err := read(c, path)
 	if err != nil {
 		return nil, err
 	}
@@ -83,17 +80,17 @@ func (f *kernelCheckFlags) checkGiven(ctx context.Context, stdin io.Reader) (*gi
 	if err != nil {
 		return nil, err
 	}
-	if f.tolerance > 0 {
+	if tolerance > 0 {
 		// AsymmetryTolerance is relative to the largest covariance, and Tolerance to the largest
 		// eigenvalue.
-		h.AsymmetryTolerance *= f.tolerance / kernel.AsymmetryTolerance
-		h.Tolerance = f.tolerance * math.Abs(h.Largest)
+		h.AsymmetryTolerance *= tolerance / kernel.AsymmetryTolerance
+		h.Tolerance = tolerance * math.Abs(h.Largest)
 	}
 	r := &givenReport{
 		Type: "kernel_values", SchemaVersion: 1, File: path, Points: n, OK: h.OK(), Asymmetry: h.Asymmetry, AsymmetryTolerance: h.AsymmetryTolerance,
 		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: given.unpaired, kernelhood: h,
 	}
-	r.Verdict = givenVerdict(h, given.names, f.tolerance > 0)
+	r.Verdict = givenVerdict(h, given.names, tolerance > 0)
 	return r, nil
 }
 
@@ -127,17 +124,16 @@ func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 	return verdict
 }
 
-// given reads a table of numbers.
-func (f *kernelCheckFlags) given(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (problem.Data, error) {
-	o.Header, o.Decimal, o.Features, o.Formats = f.Data.Header, f.Data.Decimal, f.Data.Features, flags.Formats()
-	o.Columns = f.Data.Columns
+// readGiven reads a table of numbers.
+func readGiven(c *frame.Command, path string, o dataset.Options) (problem.Data, error) {
+	o.Header, o.Decimal, o.Features, o.Columns = c.Data.Header, c.Data.Decimal, c.Data.Features, c.Data.Columns
 	o.Columns.Codes = true
-	return flags.Await(ctx, path, func() (problem.Data, error) { return dataset.Read(path, stdin, o) })
+	return c.TableAs(path, o)
 }
 
 // readMatrix reads a square matrix.
-func (f *kernelCheckFlags) readMatrix(ctx context.Context, path string, stdin io.Reader) (*givenValues, error) {
-	data, err := f.given(ctx, path, stdin, dataset.Options{NoTarget: true})
+func readMatrix(c *frame.Command, path string) (*givenValues, error) {
+	data, err := readGiven(c, path, dataset.Options{NoTarget: true})
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +159,8 @@ func labelsOf(data problem.Data) [][]string {
 }
 
 // readPairs reads a table of k(x, x'): the columns of x, those of x', and the values.
-func (f *kernelCheckFlags) readPairs(ctx context.Context, path string, stdin io.Reader) (*givenValues, error) {
-	data, err := f.given(ctx, path, stdin, dataset.Options{Target: f.Data.Target})
+func readPairs(c *frame.Command, path string) (*givenValues, error) {
+	data, err := readGiven(c, path, dataset.Options{Target: c.Data.Target})
 	if err != nil {
 		return nil, err
 	}
@@ -255,22 +251,4 @@ func (p *pairs) pair(i, j int) (row int, both, ok bool) {
 		row = other
 	}
 	return row, ok && ok2, ok || ok2
-}
-
-// checkFlags checks which flags belong together.
-func (f *kernelCheckFlags) checkFlags() error {
-	given := f.matrix != "" || f.table != ""
-	switch {
-	case f.matrix != "" && f.table != "":
-		return exit.Usagef("--matrix and --table: give one of them")
-	case f.tolerance < 0 || f.tolerance >= 1 || math.IsNaN(f.tolerance):
-		return exit.Usagef("--tolerance %v: must be a number from 0 to 1, such as 1e-6 for six digits", f.tolerance)
-	case f.tolerance > 0 && !given:
-		return exit.Usagef("--tolerance needs --matrix or --table: gpfit knows the rounding of its own values")
-	case f.matrix != "" && f.Changed("target"):
-		return exit.Usagef("--target: a matrix has no targets; leave it out with --matrix")
-	case f.check.Points < 1 || f.check.Draws < 0 || f.columns < 1:
-		return exit.Usagef("--points and --columns must be positive, and --draws not negative")
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/gp"
+	"gpfit/internal/option"
 	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -93,7 +94,7 @@ func (k *kernelShow) measure(reach []float64) error {
 		return err
 	}
 	k.lo = -k.hi
-	k.Distance = spaced(0, k.hi, curvePoints)
+	k.Distance = option.Spaced(0, k.hi, curvePoints)
 	k.Covariance, err = k.between(0, k.Distance)
 	return err
 }
@@ -101,7 +102,7 @@ func (k *kernelShow) measure(reach []float64) error {
 // doubt notes whether k is not a covariance function on the points of the plot, and reports
 // that.
 func (k *kernelShow) doubt() (bool, error) {
-	x := spaced(k.lo, k.hi, curvePoints)
+	x := option.Spaced(k.lo, k.hi, curvePoints)
 	all, err := k.process.Matrix(k.rows(x), len(x))
 	if err != nil {
 		return false, err
@@ -112,16 +113,6 @@ func (k *kernelShow) doubt() (bool, error) {
 	}
 	k.Notes = append(k.Notes, fmt.Sprintf("k is %s: there are no functions to draw", h))
 	return true, nil
-}
-
-// spaced returns n equally spaced numbers.
-func spaced(lo, hi float64, n int) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		share := float64(i) / float64(n-1)
-		out[i] = lo*(1-share) + hi*share
-	}
-	return out
 }
 
 // sameValue is the difference, relative to the variance, up to which values at equal distances
@@ -198,7 +189,7 @@ func round(v float64) float64 {
 
 // grid computes k at all pairs of points.
 func (k *kernelShow) grid() error {
-	k.X = spaced(k.lo, k.hi, gridPoints)
+	k.X = option.Spaced(k.lo, k.hi, gridPoints)
 	all, err := k.process.Matrix(k.rows(k.X), gridPoints)
 	if err != nil {
 		return err
@@ -225,7 +216,7 @@ func (k *kernelShow) slices() (at []int) {
 
 // draw returns functions drawn at the points, one after the other.
 func (k *kernelShow) draw(ctx context.Context, count int, seed uint64) ([]float64, error) {
-	x := spaced(k.lo, k.hi, curvePoints)
+	x := option.Spaced(k.lo, k.hi, curvePoints)
 	j, err := k.process.Joint(ctx, k.rows(x), len(x), false)
 	if err != nil {
 		return nil, err
@@ -248,7 +239,7 @@ func (k *kernelShow) figure(draws []float64) *plotting.Figure {
 		f.Charts = append(f.Charts, k.heat(), k.sliceChart())
 	}
 	if len(draws) > 0 {
-		x := spaced(k.lo, k.hi, curvePoints)
+		x := option.Spaced(k.lo, k.hi, curvePoints)
 		functions := plotting.Chart{Title: "draws", X: plotting.Axis{Label: "x"}, Y: plotting.Axis{Label: "f(x)"}}
 		for i := range len(draws) / len(x) {
 			functions.Layers = append(functions.Layers, &plotting.Line{X: x, Y: draws[i*len(x) : (i+1)*len(x)], Color: i, Thin: true})

@@ -26,6 +26,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/option"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -71,6 +72,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+	var o flags.Options
 	root := &cobra.Command{
 		Use:   "gpfit",
 		Short: "Tune the hyperparameters of exact Gaussian-process regression",
@@ -81,9 +83,14 @@ Flags have environment variables: GPFIT_MAX_EVALS sets --max-evals. Only --targe
 --prior, --set and --out of commands that read a MODEL have none. A flag on the
 command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
 		SilenceErrors: true, SilenceUsage: true,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              noCommand,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Read(cmd.Flags()) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.Version && len(args) == 0 {
+				return printVersion(cmd.OutOrStdout())
+			}
+			return noCommand(cmd, args)
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Read(cmd) },
 	}
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -92,23 +99,15 @@ command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
 	root.SetHelpFunc(flags.Help)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { flags.Help(cmd, nil); return nil })
 	root.SetHelpCommand(newHelp())
-	root.Flags().BoolP("version", "V", false, "print the version")
-	flags.CommandLineOnly(root.Flags(), "version")
+	o.Add(root, option.Program)
 	root.AddCommand(newFit(), newSelect(), newCompare(), newNLML(), newProfile(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion(), newReference())
-	for _, cmd := range root.Commands() {
-		flags.Finish(cmd)
-	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
-// noCommand handles "gpfit", which prints the help, "gpfit --version", and "gpfit typo",
-// an error.
+// noCommand handles "gpfit", which prints the help, and "gpfit typo", an error.
 func noCommand(cmd *cobra.Command, args []string) error {
-	if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted && len(args) == 0 {
-		return printVersion(cmd.OutOrStdout())
-	}
 	if len(args) == 0 {
 		return cmd.Help()
 	}

@@ -2,14 +2,13 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/internal/option"
@@ -39,7 +38,9 @@ func TestOptions(t *testing.T) {
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	helps := map[string]string{}
-	all := commands(newRoot(nil, nil, nil))
+	root := newRoot(nil, nil, io.Discard)
+	all := commands(root)
+	all[option.Program] = root
 	for name, cmd := range all {
 		var help bytes.Buffer
 		cmd.Root().SetOut(&help)
@@ -51,6 +52,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("docs/options.md lacks %s", o.Name)
 		}
 		for _, place := range o.Places {
+			place = strings.TrimSuffix(place, ", every job")
 			if place == option.Spec {
 				if keys[o.Key()] == nil || !strings.Contains(string(spec.Schema), `"`+o.Key()+`": {`) {
 					t.Errorf("a spec lacks %s", o.Key())
@@ -76,7 +78,7 @@ func checkFlag(t *testing.T, o option.Option, place string, cmd *cobra.Command, 
 	if o.Kind.Flag != (f.NoOptDefVal != "") {
 		t.Errorf("gpfit %s --%s: takes a value: %v", place, o.Name, f.NoOptDefVal)
 	}
-	if heading := strings.Index(help, "\n"+string(o.Group)+":\n"); place != "batch" && (heading < 0 || !strings.Contains(help[heading:], "\n      --"+o.Name)) {
+	if heading := strings.Index(help, "\n"+string(o.Group)+":\n"); place != "batch" && (heading < 0 || !strings.Contains(help[heading:], "--"+o.Name)) {
 		t.Errorf("gpfit help %s: --%s is not below %s", place, o.Name, o.Group)
 	}
 	if o.Variable() == "" {
@@ -84,35 +86,16 @@ func checkFlag(t *testing.T, o option.Option, place string, cmd *cobra.Command, 
 	}
 	const text = "from the environment"
 	t.Setenv(o.Variable(), text)
-	_ = flags.Read(cmd.Flags()) // most options refuse the text
+	_ = flags.Read(cmd) // most options refuse the text
 	if got := f.Value.String(); got != text {
 		t.Errorf("gpfit %s: %s=%q gives --%s %q", place, o.Variable(), text, o.Name, got)
 	}
 	os.Unsetenv(o.Variable())
 }
 
-// TestOwnFlags checks that a flag of only one command does not have the name of an option
-// of the table, except the listed ones, which mean something else.
-func TestOwnFlags(t *testing.T) {
-	table := option.All()
-	others := map[string][]string{
-		"select":       {"kernel"},
-		"sample":       {"set", "prior"},
-		"kernel check": {"draws", "points"},
-		"kernel show":  {"along", "draws", "range", "seed", "set"},
-		"batch":        {"memory", "out", "json", "quiet"},
-		"resume":       {"memory", "json", "quiet"},
-		"predict":      {"combine", "posterior-draws", "score"},
-		"show":         {"out"},
-		"report":       {"out"},
-		"devices":      {"device", "json"},
-		"version":      {"json"},
-	}
-	for name, cmd := range commands(newRoot(nil, nil, nil)) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if known := table.Find(f.Name, name) != nil; table.Has(f.Name) && known == slices.Contains(others[name], f.Name) {
-				t.Errorf("gpfit %s --%s: in the table for this command: %v", name, f.Name, known)
-			}
-		})
+// TestFlagsOutsideTable checks that every flag comes from the table of options.
+func TestFlagsOutsideTable(t *testing.T) {
+	if outside := flags.OutsideTable(newRoot(nil, nil, nil)); outside != nil {
+		t.Errorf("%d flags are not in the table of internal/option: %s", len(outside), strings.Join(outside, ", "))
 	}
 }

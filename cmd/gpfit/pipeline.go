@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/internal/rows"
 )
 
@@ -61,7 +62,7 @@ func (a *readAhead) await(ctx context.Context) (rowsRead, error) {
 	if ctx.Err() == nil {
 		a.next = nil
 	}
-	return r, flags.RowsError(err)
+	return r, frame.RowsError(err)
 }
 
 // close waits for the read under way and closes the table. It does not wait for

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/effect"
@@ -47,34 +48,23 @@ type predictPlot struct {
 // plottedTarget holds the predictions of a target.
 type plottedTarget struct{ mean, lower, upper []float64 }
 
-// openPlot checks the flags of the plot against the model. Without --plot it returns
-// nil.
-func (f *predictFlags) openPlot(m *gp.Model) (*predictPlot, error) {
-	if err := f.plot.Check(); err != nil {
-		return nil, err
-	}
-	switch {
-	case f.plot.Path == "" && f.plotBy != "":
-		return nil, exit.Usagef("--plot-by %s: needs --plot FILE", f.plotBy)
-	case f.plot.Path == "" && len(f.plotColumns) > 0:
-		return nil, exit.Usagef("--plot-column %s: needs --plot FILE", strings.Join(f.plotColumns, ","))
-	case f.plot.Path == "":
+// openPlot prepares the plot of the options for a model. Without --plot it returns nil.
+func openPlot(c *frame.Command, m *gp.Model) (*predictPlot, error) {
+	if c.Plot.Path == "" {
 		return nil, nil
-	case f.plotBy != "" && len(f.plotColumns) > 0:
-		return nil, exit.Usagef("--plot-by shows the rows of DATA, and --plot-column the effect of columns: give one of them")
 	}
-	p := &predictPlot{model: m, feature: m.Columns[0], level: columns.Level(f.predict.Probabilities[0]), targets: make([]plottedTarget, m.T())}
+	p := &predictPlot{model: m, feature: m.Columns[0], level: columns.Level(c.Predict.Probabilities[0]), targets: make([]plottedTarget, m.T())}
 	var err error
 	if p.columns, err = effect.Columns(m); err != nil {
 		return nil, err
 	}
-	if p.chosen, err = chooseColumns(m, p.columns, f.plotColumns); err != nil {
+	if p.chosen, err = chooseColumns(m, p.columns, c.Plot.Columns); err != nil {
 		return nil, err
 	}
-	if f.plotBy != "" {
+	if by := c.Plot.By; by != "" {
 		p.by = true
-		if p.feature = slices.Index(m.FeatureNames, f.plotBy); p.feature < 0 {
-			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", f.plotBy, suggest.DidYouMean(f.plotBy, m.FeatureNames))
+		if p.feature = slices.Index(m.FeatureNames, by); p.feature < 0 {
+			return nil, exit.Usagef("--plot-by %s: the model has no such feature%s", by, suggest.DidYouMean(by, m.FeatureNames))
 		}
 	}
 	return p, nil
@@ -211,7 +201,7 @@ func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plot
 }
 
 // predictor predicts rows, with an element of the result for each target.
-type predictor func(ctx context.Context, in rows.Rows) ([]*gp.Prediction, error)
+type predictor func(in rows.Rows) ([]*gp.Prediction, error)
 
 // effectFigure returns the effect plot: a chart for each target and chosen column.
 func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {
@@ -230,7 +220,7 @@ func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability
 	for i, k := range chosen {
 		c := &p.columns[k]
 		values := c.Values(effectPoints)
-		of, err := predict(ctx, effect.Along(p.model, p.columns, k, values))
+		of, err := predict(effect.Along(p.model, p.columns, k, values))
 		if err != nil {
 			return nil, fmt.Errorf("effect of column %s: %w", c.Name, err)
 		}

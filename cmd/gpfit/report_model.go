@@ -3,17 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
-	"gpfit/cmd/gpfit/internal/devices"
-	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/option"
 	"gpfit/internal/page"
 	"gpfit/internal/report"
 	"gpfit/internal/rows"
@@ -22,7 +21,7 @@ import (
 
 // modelPage collects the page of the model at path, with the scores of the rows of data if
 // that is not "".
-func (f *reportFlags) modelPage(ctx context.Context, stdin io.Reader, msg *messages.Writer, path, data string) (*page.Page, error) {
+func modelPage(c *frame.Command, path, data string) (*page.Page, error) {
 	m, err := gp.Load(path)
 	if err != nil {
 		return nil, err
@@ -31,29 +30,29 @@ func (f *reportFlags) modelPage(ctx context.Context, stdin io.Reader, msg *messa
 	if err != nil {
 		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
 	}
-	subject := report.Subject{Name: modelName(path), Record: record, Threads: f.Compute.Threads}
+	subject := report.Subject{Name: modelName(path), Record: record, Threads: c.Compute.Threads}
 	if data != "" {
-		if subject.Rows, err = f.readRows(ctx, stdin, msg, m, data); err != nil {
+		if subject.Rows, err = readScored(c, m, data); err != nil {
 			return nil, err
 		}
 	}
 	if subject.Rows != nil && m.Draws.Len() > 0 {
-		if err := f.predictMixed(ctx, msg, m, subject.Rows); err != nil {
+		if err := predictMixed(c, m, subject.Rows); err != nil {
 			return nil, err
 		}
 	}
-	posterior, done, err := devices.Condition(ctx, msg, f.Compute, m)
+	posterior, done, err := c.Condition(m)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	subject.Posterior = posterior
 	if r := subject.Rows; r != nil && r.Predictions == nil {
-		if r.Predictions, err = posterior.PredictTargets(ctx, r.Rows.X, r.Rows.N, r.Rows.Noise); err != nil {
+		if r.Predictions, err = posterior.PredictTargets(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise); err != nil {
 			return nil, err
 		}
 	}
-	return pageOf(ctx, subject)
+	return pageOf(c.Ctx, subject)
 }
 
 // modelName returns the name of a model file without folder and extension.
@@ -77,36 +76,31 @@ func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
 }
 
 // predictMixed predicts rows with draws of the parameters.
-func (f *reportFlags) predictMixed(ctx context.Context, msg *messages.Writer, m *gp.Model, r *report.Scored) error {
-	mixture, done, err := devices.Mixture(ctx, msg, f.Compute, m, defaultPosteriorDraws)
+func predictMixed(c *frame.Command, m *gp.Model, r *report.Scored) error {
+	mixture, done, err := c.Mixture(m, option.DefaultPosteriorDraws)
 	if err != nil {
 		return err
 	}
 	defer done()
 	r.Notes = append(r.Notes, fmt.Sprintf("Predictions average over %d draws of the parameters.", mixture.Len()))
-	r.Predictions, err = mixture.Predict(ctx, r.Rows.X, r.Rows.N, r.Rows.Noise)
+	r.Predictions, err = mixture.Predict(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise)
 	return err
 }
 
-// readRows reads the rows to score. It returns nil if all of them are training rows.
-func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messages.Writer, m *gp.Model, path string) (*report.Scored, error) {
-	f.Rows.Observed = true
-	drop := f.Rows.Missing == "drop"
+// readScored reads the rows to score. It returns nil if all of them are training rows.
+func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, error) {
+	c.Rows.Observed = true
+	drop := c.Rows.Missing == "drop"
 	if drop {
-		f.Rows.Missing = "blank" // rows then keep their numbers
+		c.Rows.Missing = "blank" // rows then keep their numbers
 	}
-	in, err := f.OpenRows(ctx, path, stdin, m)
+	all, warnings, err := c.AllRows(path, m)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	all, err := flags.Await(ctx, path, in.All)
-	if err != nil {
-		return nil, flags.RowsError(err)
-	}
 	if !drop {
-		for _, w := range in.Warnings() {
-			msg.Warn(w)
+		for _, w := range warnings {
+			c.Msg.Warn(w)
 		}
 	}
 	if all.N == 0 {
@@ -118,10 +112,10 @@ func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messag
 	}
 	scored := report.NewScored(m, name, all)
 	for _, text := range scored.Notes {
-		msg.Say(text)
+		c.Msg.Say(text)
 	}
 	if scored.Rows.N == 0 {
-		msg.Note("the fit used all rows of %s: the scores are leave-one-out", path)
+		c.Msg.Note("the fit used all rows of %s: the scores are leave-one-out", path)
 		return nil, nil
 	}
 	return scored, nil
@@ -130,32 +124,32 @@ func (f *reportFlags) readRows(ctx context.Context, stdin io.Reader, msg *messag
 // savePage writes the page of a fitted model for --report. Its scores are those of the
 // held-out rows, if there are any. An interrupted fit has no page, because leave-one-out can
 // take as long as several evaluations.
-func (f *fitFlags) savePage(ctx context.Context, msg *messages.Writer, job *tuning.Job, o *fit.Outcome) error {
-	if f.page == "" {
+func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
+	if c.Output.Page == "" {
 		return nil
 	}
-	if ctx.Err() != nil {
-		msg.Note("interrupted: no page was written; 'gpfit report %s' writes it", f.Output.Out)
+	if c.Ctx.Err() != nil {
+		c.Msg.Note("interrupted: no page was written; 'gpfit report %s' writes it", c.Output.Out)
 		return nil
 	}
 	record, err := summary.ReadRecord(o.Model.Record)
 	if err != nil {
 		return err
 	}
-	subject := report.Subject{Name: modelName(f.Output.Out), Posterior: o.Posterior(), Record: record, Threads: f.Compute.Threads}
+	subject := report.Subject{Name: modelName(c.Output.Out), Posterior: o.Posterior(), Record: record, Threads: c.Compute.Threads}
 	if x, noise, observed, numbers := fit.HeldOut(job.Prepared); len(numbers) > 0 {
 		n := len(numbers)
 		subject.Rows = &report.Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
-		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(ctx, x, n, noise); err != nil {
+		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(c.Ctx, x, n, noise); err != nil {
 			return err
 		}
 		if o.Model.Draws.Len() > 0 {
 			subject.Rows.Notes = []string{"These predictions use the parameters of the optimum. gpfit predict averages over draws of the parameters."}
 		}
 	}
-	p, err := pageOf(ctx, subject)
+	p, err := pageOf(c.Ctx, subject)
 	if err != nil {
 		return err
 	}
-	return writePage(ctx, nil, msg, f.page, f.Output.Force, p.Write)
+	return writePage(c, c.Output.Page, p.Write)
 }

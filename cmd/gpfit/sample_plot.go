@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/effect"
@@ -34,43 +35,34 @@ type samplePlot struct {
 	charts  []plotting.Chart
 }
 
-// openPlot prepares the plot for a model, or for the inputs that a prior has. Without --plot
-// it returns nil.
-func (f *sampleFlags) openPlot(ctx context.Context, m *gp.Model) (*samplePlot, error) {
-	if f.plot.Path == "" {
+// openSamplePlot prepares the plot for a model, or for the inputs that a prior has. Without
+// --plot it returns nil.
+func openSamplePlot(c *frame.Command, m *gp.Model) (*samplePlot, error) {
+	if c.Plot.Path == "" {
 		return nil, nil
 	}
-	p := &samplePlot{model: m, draws: plottedDraws, seed: f.Joint.Seed}
-	if f.Changed("draws") {
-		p.draws = f.Joint.Draws
+	p := &samplePlot{model: m, draws: plottedDraws, seed: c.Predict.Seed}
+	if c.Changed("draws") {
+		p.draws = c.Predict.Draws
 	}
 	var err error
 	if p.columns, err = effect.Columns(m); err != nil {
 		return nil, err
 	}
-	if p.along, err = f.plottedColumn(ctx, m, p.columns); err != nil {
+	var order []int
+	switch {
+	case len(c.Plot.Columns) > 0:
+		order, err = chooseColumns(m, p.columns, c.Plot.Columns)
+	case len(p.columns) > 1 && c.Sample.Prior == "":
+		order, err = effect.ByRelevance(c.Ctx, m, p.columns, c.Compute.Threads, 1)
+	}
+	if err != nil {
 		return nil, err
 	}
+	if order != nil {
+		p.along = order[0]
+	}
 	return p, nil
-}
-
-// plottedColumn returns the index of the column of --plot-column, or of the most relevant one.
-func (f *sampleFlags) plottedColumn(ctx context.Context, m *gp.Model, all []effect.Variable) (int, error) {
-	switch {
-	case f.plotColumn != "":
-		chosen, err := chooseColumns(m, all, []string{f.plotColumn})
-		if err != nil {
-			return 0, err
-		}
-		return chosen[0], nil
-	case len(all) == 1 || f.prior != "":
-		return 0, nil
-	}
-	order, err := effect.ByRelevance(ctx, m, all, f.Compute.Threads, 1)
-	if err != nil {
-		return 0, err
-	}
-	return order[0], nil
 }
 
 // rows returns the values along the column and the rows of all features there.
@@ -78,9 +70,6 @@ func (p *samplePlot) rows() (values, x []float64) {
 	values = p.columns[p.along].Values(samplePoints)
 	return values, effect.Along(p.model, p.columns, p.along, values).X
 }
-
-// widen makes the column's range contain n rows of all features.
-func (p *samplePlot) widen(x []float64, n int) { p.columns[p.along].Widen(x, n) }
 
 // add adds a chart of a distribution at the rows, with the data if they are on its line.
 func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
@@ -168,20 +157,22 @@ func (p *samplePlot) figure(what string) *plotting.Figure {
 }
 
 // plotPrior draws the plot of a covariance function for the n rows x.
-func (f *sampleFlags) plotPrior(ctx context.Context, process *gp.Process, at *sampleRows) error {
-	if f.plot.Path == "" {
+func plotPrior(c *frame.Command, process *gp.Process, at *sampleRows) error {
+	if c.Plot.Path == "" {
 		return nil
 	}
 	inputs := &gp.Model{FeatureNames: at.names, Columns: at.used, X: at.x, Y: make([]float64, at.n)}
-	if f.plotColumn != "" && !slices.Contains(at.names, f.plotColumn) {
-		return exit.Usagef("--plot-column %s: there is no such column%s", f.plotColumn, suggest.DidYouMean(f.plotColumn, at.names))
+	for _, name := range c.Plot.Columns {
+		if !slices.Contains(at.names, name) {
+			return exit.Usagef("--plot-column %s: there is no such column%s", name, suggest.DidYouMean(name, at.names))
+		}
 	}
-	p, err := f.openPlot(ctx, inputs)
+	p, err := openSamplePlot(c, inputs)
 	if err != nil {
 		return err
 	}
 	_, x := p.rows()
-	j, err := process.Joint(ctx, x, len(x)/len(at.names), false)
+	j, err := process.Joint(c.Ctx, x, len(x)/len(at.names), false)
 	if err != nil {
 		return err
 	}
@@ -189,6 +180,6 @@ func (f *sampleFlags) plotPrior(ctx context.Context, process *gp.Process, at *sa
 		return err
 	}
 	p.charts[0].Y.Label = "f"
-	at.figure = p.figure("Prior of " + f.prior)
+	at.figure = p.figure("Prior of " + c.Sample.Prior)
 	return nil
 }

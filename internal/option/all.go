@@ -11,5 +11,6 @@ func All() Options { return slices.Clone(all()) }
 
 // all makes the table once: every command of the program takes its options from it.
 var all = sync.OnceValue(func() Options {
-	return slices.Concat(profileOptions(), dataOptions(), columnOptions(), modelOptions(), noiseOptions(), parameterOptions(), scoreOptions(), tuningOptions(), expertOptions(), posteriorOptions(), jointOptions(), outputOptions(), deviceOptions())
+	return slices.Concat(programOptions(), runOptions(), kernelOptions(), predictOptions(), profileOptions(), dataOptions(), columnOptions(), modelOptions(), noiseOptions(),
+		parameterOptions(), scoreOptions(), tuningOptions(), expertOptions(), posteriorOptions(), jointOptions(), outputOptions(), plotOptions(), deviceOptions())
 })

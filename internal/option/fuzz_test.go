@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,5 +100,24 @@ func FuzzParseBytes(f *testing.F) {
 		if err != nil || json.Unmarshal(kept, &again) != nil || again != b {
 			t.Fatalf("%q is %d, read back %d, %v", text, b, again, err)
 		}
+	})
+}
+
+// FuzzParseGrid checks that a grid is finite, sorted and bounded.
+func FuzzParseGrid(f *testing.F) {
+	for _, text := range []string{"-1:1:5", "0:1:3", "-1e3:1e-3:100", "0:inf:3", "nan:1:2", "0:1:-3", "1:0:3", ":::", "0:1:99999999999999999999", "-1e308:1e308:3", "0:5e-324:3"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzguard.Run(t, func() {
+			grid, err := ParseGrid(text)
+			switch {
+			case err != nil || text == "":
+			case len(grid) < 2 || !slices.IsSorted(grid) || grid[0] >= grid[len(grid)-1]:
+				t.Fatalf("%q: %d numbers from %v to %v", text, len(grid), grid[0], grid[len(grid)-1])
+			case text == "-1:1:5" && !slices.Equal(grid, []float64{-1, -0.5, 0, 0.5, 1}):
+				t.Fatal(grid)
+			}
+		})
 	})
 }

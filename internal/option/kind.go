@@ -45,6 +45,7 @@ var (
 	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: readTruth}                      // bool
 	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
 	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: commas, read: readWholes}                      // []int
+	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: commas, read: readNumbers}                           // []float64
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
@@ -53,7 +54,7 @@ var (
 
 // readChoice reads a word; an empty text stands for the default.
 func readChoice(o *Option, e Item) (any, error) {
-	if e.Value == "" && o.Default != "" {
+	if e.Value == "" {
 		return o.Default, nil
 	}
 	return e.Value, o.checkWord(e.Value)
@@ -100,10 +101,18 @@ func readNumber(o *Option, e Item) (any, error) {
 	return v, nil
 }
 
+func readNumbers(o *Option, e Item) (any, error) {
+	v, err := readNumber(o, Item{Value: strings.TrimSpace(e.Value)})
+	if err != nil {
+		return nil, err
+	}
+	return []float64{v.(float64)}, nil
+}
+
 func readBytes(o *Option, e Item) (any, error) {
 	n, err := ParseBytes(e.Value)
 	if err != nil {
-		return nil, o.wrong(e.Value, "%v", err)
+		return nil, o.wrong(e.Value, "must be an amount of memory such as 4GiB or 500MB")
 	}
 	return n, nil
 }

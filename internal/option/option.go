@@ -13,15 +13,28 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Spec is the place of options that a batch spec takes. The other places are names of
-// commands, such as "fit" and "kernel check".
-const Spec = "spec"
+// The places of options that are not names of commands, such as "fit" and "kernel check".
+const (
+	// Spec is the place of options that a batch spec takes, and Every of options by which
+	// gpfit batch overrides the spec.
+	Spec  = "spec"
+	Every = "batch, every job"
+	// Program is the place of options that stand without a command.
+	Program = "gpfit"
+)
 
 // Group is the heading of an option in help texts.
 type Group string
 
 // The groups, in the order in which help texts show them.
 const (
+	Running    Group = "Run"
+	EachJob    Group = "Every job (overrides the spec)"
+	Cluster    Group = "Cluster"
+	Measuring  Group = "Measurement"
+	Points     Group = "Points"
+	Prior      Group = "Prior"
+	Predicting Group = "Prediction"
 	Kernels    Group = "Kernels"
 	Profile    Group = "Profile"
 	Data       Group = "Data"
@@ -36,20 +49,24 @@ const (
 	OutputFile Group = "Output"
 	Device     Group = "Device"
 	Jobs       Group = "Jobs"
+	General    Group = "Flags"
 )
 
 // Groups returns all groups, in order.
 func Groups() []Group {
-	return []Group{Kernels, Profile, Data, Model, Noise, Parameters, Tuning, Scores, Experts, Posterior, Draws, OutputFile, Device, Jobs}
+	return []Group{Running, EachJob, Cluster, Measuring, Points, Prior, Predicting, Kernels, Profile, Data, Model, Noise, Parameters,
+		Tuning, Scores, Experts, Posterior, Draws, OutputFile, Device, Jobs, General}
 }
 
 // Option is one entry of the table.
 type Option struct {
 	// Name is the name, with hyphens: the flag is --Name, the variable is
 	// GPFIT_NAME, and the key of a spec is the name with underscores.
-	Name  string
-	Kind  ValueKind
-	Group Group
+	Name string
+	// Short is the letter of a short flag, and Former an earlier name, which still works.
+	Short, Former string
+	Kind          ValueKind
+	Group         Group
 	// Default is the default as a text; "" if there is none. Unset describes the
 	// default in words, if they say more.
 	Default, Unset string
@@ -75,6 +92,8 @@ type Option struct {
 	Stated bool
 	// Single is the reason why a batch spec takes one name and no comma-separated list.
 	Single string
+	// Rules say which other options this one needs or excludes.
+	Rules []Constraint
 	// check finds mistakes in a value that kind, words and range allow. It may be nil.
 	check func(value any) error
 	// Assign stores a value of the kind's Go type in its field.
@@ -160,6 +179,10 @@ func (o *Option) ReadItem(before any, e Item) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	text := e.Value
+	if o.Kind.Named {
+		text = e.text()
+	}
 	if o.check != nil {
 		err := o.check(value)
 		var form *textform.Error
@@ -167,7 +190,7 @@ func (o *Option) ReadItem(before any, e Item) (any, error) {
 			return nil, err // it shows the text, with a mark
 		}
 		if err != nil {
-			return nil, o.wrong(e.Value, "%v", err)
+			return nil, o.wrong(text, "%v", err)
 		}
 	}
 	return o.Kind.add(before, value), nil
@@ -190,6 +213,8 @@ func (o *Option) checkRange(n int) error {
 		return nil
 	case n < 0 && o.Least == 0 && !o.Bounded():
 		return o.wrong(fmt.Sprint(n), "must not be negative")
+	case n < o.Least && !o.Bounded():
+		return o.wrong(fmt.Sprint(n), "must be at least %d", o.Least)
 	default:
 		return o.wrong(fmt.Sprint(n), "must be from %d to %d", o.Least, last)
 	}

@@ -1,6 +1,7 @@
 package option
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,17 +16,19 @@ import (
 
 func dataOptions() Options {
 	return Options{
-		{Name: "target", Kind: Column, Group: Data, Places: choices, Placeholder: "NAME", Unset: "the last column",
+		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
 			Help:   "column of the target, by name or index",
 			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
-		{Name: "target", Kind: Column, Group: Data, Places: in(fits, "bench", "kernel check", Spec), Placeholder: "NAME", Unset: "the last column",
+		{Name: "target", Kind: Column, Group: Data, Places: in(fits, "kernel check", Spec), Placeholder: "NAME", Unset: "the last column",
+			Rules:  []Constraint{{Excludes: []string{"matrix"}, Text: "option target: a matrix has no targets; leave it out with option matrix"}},
 			Help:   "column of the targets, by name or index; several targets, separated by commas, share kernel and noise",
 			Single: "a job has one target; list the table once for each target",
 			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
 		{Name: "target", Kind: Text, Group: Data, Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
+			Rules:  []Constraint{{Excludes: []string{"prior"}, Text: "option target needs a MODEL: leave it out with option prior"}},
 			Help:   "name of the target, if the model has several",
 			Assign: into(func(v *Values) *string { return &v.Target })},
-		{Name: "features", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns",
+		{Name: "features", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
 			Help:   "columns of the inputs: names, indices or ranges of indices such as 0-3",
 			Assign: into(func(v *Values) *[]string { return &v.Data.Features })},
 		{Name: "features", Kind: Columns, Group: Data, Places: in(rowTables, "report"), Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
@@ -48,6 +51,7 @@ func dataOptions() Options {
 			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number",
 			Assign: func(v *Values, value any) { v.Data.DropMissing = value == "drop" }},
 		{Name: "missing", Kind: Choice, Group: Data, Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
+			Rules:  []Constraint{{If: "blank", Excludes: []string{"draws", "cov"}, Text: "option missing blank: joint draws and covariances have no blank rows; give option missing drop"}},
 			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error; drop the rows; or keep them, with blank predictions",
 			Assign: into(func(v *Values) *string { return &v.Rows.Missing })},
 		{Name: "missing", Kind: Choice, Group: Data, Places: []string{"update", "report"}, Default: "error", Words: []string{"error", "drop"},
@@ -56,23 +60,30 @@ func dataOptions() Options {
 		{Name: "keep", Kind: Columns, Group: Data, Places: []string{"predict"}, Placeholder: "NAMES",
 			Help:   "columns to write before the predictions, as text, such as keys that identify the rows",
 			Assign: into(func(v *Values) *[]string { return &v.Rows.Keep })},
-		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N",
+		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
 			Help:   "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows",
 			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
 		{Name: "seed", Kind: Seed, Group: Data, Places: in(choices, "fit", "profile"), Default: "1",
 			Help:   "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
 			Assign: assignSeed},
-		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"nlml", "bench", "kernel check"}, Default: "1",
+		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"nlml"}, Default: "1",
 			Help:   "seed of the rows that option subsample draws",
+			Assign: assignSeed},
+		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"bench"}, Default: "1",
+			Rules:  []Constraint{{Needs: []string{"data=", "subsample"}, Text: "option seed is for a synthetic table: leave it out with option data"}},
+			Help:   "seed of the synthetic table or of option subsample",
+			Assign: assignSeed},
+		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"kernel check"}, Default: "1",
+			Help:   "seed of the points, of the parameters around the start values, and of option subsample",
 			Assign: assignSeed},
 		{Name: "holdout", Kind: Number, Group: Data, Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
 			Help:   "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
 			check:  func(value any) error { return problem.CheckHoldOut(value.(float64)) },
 			Assign: into(func(v *Values) *float64 { return &v.Fit.HoldOut })},
-		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME",
+		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME", Rules: heldOut,
 			Help:   "column of labels: rows with the same label stay together in hold-outs and folds",
 			Assign: into(func(v *Values) *string { return &v.Data.Group })},
-		{Name: "blocks", Kind: Truth, Group: Data, Places: in(models, Spec),
+		{Name: "blocks", Kind: Truth, Group: Data, Places: in(models, Spec), Rules: heldOut,
 			Help:   "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds",
 			Assign: into(func(v *Values) *bool { return &v.Fit.Blocks })},
 		{Name: "split-mask", Kind: File, Group: Data, Places: in(choices, "fit", "profile"), Placeholder: "FILE[:COLUMN]",
@@ -80,6 +91,24 @@ func dataOptions() Options {
 			check:  func(value any) error { return second(splitMask(value.(string))) },
 			Assign: func(v *Values, value any) { v.Data.Mask, v.Data.MaskColumn, _ = splitMask(value.(string)) }},
 	}
+}
+
+// Rules that several options have.
+var (
+	benchTable = []Constraint{{Needs: []string{"data"}, Text: "option target, option features and option subsample need a table: give option data"}}
+	heldOut    = []Constraint{{Places: fits, Needs: []string{"holdout", "scores=cv", "objective=cv", "objective=cv-rmse"},
+		Text: "option group and option blocks say which rows are held out: they need option holdout, option scores cv or option objective cv or cv-rmse"}}
+	retuned    = []Constraint{{Needs: []string{"retune"}, Text: "option fix, option bounds and option max-evals tune parameters: they need option retune"}}
+	modelNoise = []Constraint{{Places: []string{"sample"}, Needs: []string{"observed"}, Excludes: []string{"prior"},
+		Text: "option noise-column, option noise-group and option noise-group-default need a MODEL and option observed"}}
+)
+
+// oneTarget refuses several targets.
+func oneTarget(value any) error {
+	if strings.Contains(value.(string), ",") {
+		return errors.New("takes one target; run the command once for each target")
+	}
+	return nil
 }
 
 func assignSeed(v *Values, value any) {
@@ -109,6 +138,7 @@ func columnOptions() Options {
 			check:  func(value any) error { _, err := feature.ParseDate(value.(string)); return err },
 			Assign: into(func(v *Values) *string { return &v.Data.Columns.Origin })},
 		{Name: "unseen", Kind: Choice, Group: Data, Places: in(rowTables, "report"), Default: "error", Words: []string{"error", "zero"},
+			Rules:  []Constraint{{If: "zero", Excludes: []string{"prior"}, Text: "option unseen needs a MODEL, which knows the categories of its table: leave it out with option prior"}},
 			Help:   "what to do with a category that the training table did not have: report an error, or set its indicators to 0 (its code to -1)",
 			Assign: func(v *Values, value any) { v.Rows.UnseenZero = value == "zero" }},
 	}
@@ -142,11 +172,12 @@ func modelOptions() Options {
 		{Name: "kernel", Kind: Text, Group: Model, Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
 			check: checkKernel, Assign: into(func(v *Values) *string { return &v.Fit.Kernel })},
-		{Name: "kernel", Kind: Texts, Group: Model, Places: compares, Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
+		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Model, Places: compares, Default: "rbf",
+			Rules: []Constraint{{Needs: []string{"methods=gp", "methods="}, Text: "option kernels is for the method gp, which option methods leaves out"}}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:   "kernel of the Gaussian process; give the option once for each kernel, which are then methods of their own",
 			check:  func(value any) error { return checkKernel(value.([]string)[0]) },
 			Assign: into(func(v *Values) *[]string { return &v.Compare.Kernels })},
-		{Name: "kernels", Kind: Texts, Group: Kernels, Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
+		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Kernels, Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:   "kernel to compare; give the option once for each kernel",
 			check:  func(value any) error { return checkKernel(value.([]string)[0]) },
 			Assign: into(func(v *Values) *[]string { return &v.Select.Kernels })},
@@ -179,16 +210,16 @@ func noiseOptions() Options {
 		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
 			Help:   "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance",
 			Assign: into(func(v *Values) *string { return &v.Data.NoiseColumn })},
-		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it",
+		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it", Rules: modelNoise,
 			Help:   "column of known noise variances, in squared units of the target",
 			Assign: into(func(v *Values) *string { return &v.Rows.NoiseColumn })},
 		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME",
 			Help:   "column of labels: the rows of each label have their own noise variance, noise_variance[LABEL]",
 			Assign: into(func(v *Values) *string { return &v.Data.NoiseGroup })},
-		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unset: "the model's column, if DATA has it",
+		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unset: "the model's column, if DATA has it", Rules: modelNoise,
 			Help:   "column of noise groups",
 			Assign: into(func(v *Values) *string { return &v.Rows.NoiseGroup })},
-		{Name: "noise-group-default", Kind: Text, Group: Noise, Places: in(rowTables, "report"), Placeholder: "LABEL",
+		{Name: "noise-group-default", Kind: Text, Group: Noise, Places: in(rowTables, "report"), Placeholder: "LABEL", Rules: modelNoise,
 			Help:   "noise group of rows whose own group the model does not know",
 			Assign: into(func(v *Values) *string { return &v.Rows.DefaultGroup })},
 	}
@@ -203,10 +234,10 @@ func parameterOptions() Options {
 		{Name: "set", Kind: Starts, Group: Parameters, Places: in(tables, Spec), Unit: "scaled units",
 			Help:   "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column",
 			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Set })},
-		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]",
+		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]", Rules: retuned,
 			Help:   "parameter to keep fixed at a value, or at its start value if none is given",
 			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Fix })},
-		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units",
+		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Rules: retuned,
 			Help:   "lower and upper bound of a parameter",
 			Assign: into(func(v *Values) *[]problem.Interval { return &v.Fit.Bounds })},
 		{Name: "prior", Kind: Densities, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",

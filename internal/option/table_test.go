@@ -16,11 +16,19 @@ var samples = map[string][]string{
 	"kernel": {"matern32"}, "kernels": {"matern32"}, "mean": {"linear"}, "split-mask": {"mask.csv:1"}, "cov": {"c.npy"},
 	"along": {"a"}, "range": {"a=1:2"}, "set": {"a=1"}, "fix": {"a=1"}, "bounds": {"a=1:2"}, "prior": {"a=gamma(2, 3)"}, "tie": {"a=b"},
 	"target": {"a", "a,b"}, "scores": {"loo", "cv"}, "memory": {"1GiB"}, "noise-floor": {"0.5", "0.5:original"}, "date-origin": {"2000-01-01"},
-	"experts": {"kmeans:3"},
+	"experts": {"kmeans:3"}, "grid": {"0:1:3"}, "interval": {"0.5"}, "tolerance": {"0.1"}, "plot": {"p.svg"}, "plot-sizes": {"p.svg"}, "size": {"16x11"},
 }
 
 func samplesOf(o *Option) []string {
 	switch {
+	case o.Name == "range" && !o.Kind.Named:
+		return []string{"0:1"}
+	case o.Name == "format":
+		return []string{"json"}
+	case o.Name == "target" && o.check != nil:
+		return []string{"a"}
+	case o.Name == "along" && o.Kind.Name == Whole.Name:
+		return []string{"7"}
 	case samples[o.Name] != nil:
 		return samples[o.Name]
 	case o.Words != nil:
@@ -36,7 +44,6 @@ var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
 	"Data.Encoding":                  "of the model that the fit starts from",
 	"Data.Formats":                   "the formats that a program links",
-	"Rows.Observed":                  "gpfit predict --score decides",
 	"Rows.Formats":                   "the formats that a program links",
 	"Fit.Kernels":                    "kernels in Go",
 	"Fit.DiscardCancelled":           "a batch decides",
@@ -55,7 +62,8 @@ var unbound = map[string]string{
 	"Compare.Curves":                 "gpfit compare --plot decides",
 	"Compare.OnStep":                 "callback",
 	"Profile.OnPoint":                "callback",
-	"Joint.OnNote":                   "callback",
+	"Predict.Sampling.OnNote":        "callback",
+	"Slurm.Wait":                     "of a batch spec",
 }
 
 // leaves calls visit for every exported field that is not a struct.
@@ -143,11 +151,14 @@ func TestSpelling(t *testing.T) {
 			field := path[strings.LastIndexByte(path, '.')+1:]
 			same := strings.EqualFold(strings.ReplaceAll(table[i].Name, "-", ""), field)
 			if strings.HasPrefix(path, "Fit.") && !same && spelled[path] != table[i].Name {
-				t.Errorf("option %s sets %s: give it the field's name, or list it here and in the doc comment of fit.Options", table[i].Name, path)
+				t.Errorf("option %s sets %s: give it the field's name, or list it here and in the doc comment of problem.Options", table[i].Name, path)
 			}
 		}
 	}
 }
+
+// withoutSbatch removes the flags of another program.
+var withoutSbatch = strings.NewReplacer("sbatch --", "", "such as --exclude", "")
 
 // TestTable checks that names are unique in each place, that defaults can be read, and
 // that help has the form of a clause.
@@ -163,10 +174,12 @@ func TestTable(t *testing.T) {
 			}
 		}
 		switch {
-		case o.Help == "" || strings.HasSuffix(o.Help, ".") || strings.Contains(o.Help, "--") || o.Help[:1] != strings.ToLower(o.Help[:1]):
+		case o.Help == "" || strings.HasSuffix(o.Help, ".") || strings.Contains(withoutSbatch.Replace(o.Help), "--") || o.Help[:1] != strings.ToLower(o.Help[:1]):
 			t.Errorf("%s: help %q", o.Name, o.Help)
 		case !slices.Contains(Groups(), o.Group) || len(o.Places) == 0 || o.Assign == nil:
 			t.Errorf("%s has no group, place or field", o.Name)
+		case slices.ContainsFunc(o.Rules, func(r Constraint) bool { return strings.Contains(r.Text, "--") }):
+			t.Errorf("%s: a rule names a flag", o.Name)
 		case o.In(Spec) && o.Kind.Go == "":
 			t.Errorf("%s: a spec takes no %s", o.Name, o.Kind.Name)
 		}
@@ -200,5 +213,56 @@ func TestRange(t *testing.T) {
 	}
 	if v, err := table.Find("features", "fit").Read(nil, `a,"b,c",0-3`); err != nil || fmt.Sprint(v) != "[a b,c 0-3]" {
 		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// TestRules checks the conditions of rules, their words, and that each rule names options of
+// the commands that have it.
+func TestRules(t *testing.T) {
+	table := All()
+	for _, c := range []struct {
+		place string
+		given map[string]string
+		want  string
+	}{
+		{"fit", map[string]string{"refit": "true"}, "option refit needs option scores cv"},
+		{"fit", map[string]string{"refit": "false"}, ""},
+		{"fit", map[string]string{"refit": "true", "scores": "loo,cv"}, ""},
+		{"nlml", map[string]string{"folds": "3"}, "option folds needs option scores cv or option objective cv or cv-rmse"},
+		{"select", map[string]string{"folds": "3"}, ""},
+		{"fit", map[string]string{"blocks": "true", "holdout": "0.2"}, ""},
+		{"fit", map[string]string{"group": "a"}, "option group and option blocks say which rows are held out: they need option holdout, option scores cv or option objective cv or cv-rmse"},
+		{"kernel check", map[string]string{"matrix": "a", "table": "b"}, "option matrix and option table: give one of them"},
+		{"predict", map[string]string{"mean-only": "true", "cov": "c.npy"}, "option mean-only gives the mean alone: leave out option cov"},
+		{"predict", map[string]string{"plot-title": "a"}, "option plot-title needs option plot FILE"},
+		{"compare", map[string]string{"kernels": "rbf", "methods": "mean"}, "option kernels is for the method gp, which option methods leaves out"},
+		{"compare", map[string]string{"kernels": "rbf"}, ""},
+		{"bench", map[string]string{"seed": "2", "data": "a"}, "option seed is for a synthetic table: leave it out with option data"},
+		{"bench", map[string]string{"seed": "2", "data": "a", "subsample": "9"}, ""},
+		{"batch", map[string]string{"shard": "0/2", "engine": "slurm"}, "option engine slurm distributes the jobs itself: leave out option shard"},
+	} {
+		options, given := table.For(c.place), map[string]any{}
+		values := options.Defaults()
+		for name, text := range c.given {
+			value, err := options.Find(name, c.place).Read(nil, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given[name], values[name] = value, value
+		}
+		if err := options.Check(c.place, values, given); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s %v: %v, want %q", c.place, c.given, err, c.want)
+		}
+	}
+	for i := range table {
+		for _, r := range table[i].Rules {
+			for _, condition := range slices.Concat(r.Needs, r.Excludes) {
+				name, word, _ := strings.Cut(condition, "=")
+				if o := table.named(name); o == nil || !slices.ContainsFunc(table[i].Places, func(p string) bool { return table.Find(name, p) != nil }) ||
+					word != "" && !slices.ContainsFunc(table, func(o Option) bool { return o.Name == name && slices.Contains(o.Words, word) }) {
+					t.Errorf("option %s: the condition %s is never true", table[i].Name, condition)
+				}
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gpfit/compare"
 	"gpfit/device"
@@ -18,11 +19,14 @@ import (
 
 func scoreOptions() Options {
 	selects := []string{"select"}
+	search := []Constraint{{Needs: []string{"greedy"}, Text: "option max-terms and option budget need option greedy"}}
 	return Options{
 		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
 			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
 			Assign: word(func(v *Values) *problem.Criterion { return &v.Fit.Objective })},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
+			Rules: []Constraint{{If: "cv", Excludes: []string{"expert-parameters=separate"},
+				Text: "option scores cv: predictions of folds need parameters that all local experts share: hold rows out (option holdout), score with loo, or use option expert-parameters shared"}},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
 			Assign: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
@@ -38,7 +42,8 @@ func scoreOptions() Options {
 			Help:   "number of folds: each is predicted by fits to the others, unless rows are held out",
 			Assign: into(func(v *Values) *int { return &v.Compare.Folds })},
 		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
-			Help: "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
+			Rules: []Constraint{{Places: fits, Needs: []string{"scores=cv", "objective=cv", "objective=cv-rmse"}}},
+			Help:  "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
 			Assign: func(v *Values, value any) {
 				v.CrossValidation.Folds = value.(int)
 				v.Fit.Folds = v.CrossValidation.Folds
@@ -49,7 +54,7 @@ func scoreOptions() Options {
 				v.CrossValidation.Seed = value.(uint64)
 				v.Fit.FoldSeed = v.CrossValidation.Seed
 			}},
-		{Name: "refit", Kind: Truth, Group: Scores, Places: in(scored, "select"),
+		{Name: "refit", Kind: Truth, Group: Scores, Places: in(scored, "select"), Rules: []Constraint{{Needs: []string{"scores=cv"}}},
 			Help:   "tune the parameters again for each fold",
 			Assign: into(func(v *Values) *bool { return &v.CrossValidation.Refit })},
 		{Name: "score", Kind: Choice, Group: Scores, Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
@@ -61,10 +66,10 @@ func scoreOptions() Options {
 		{Name: "greedy", Kind: Truth, Group: Kernels, Places: selects,
 			Help:   "search over sums and products of the kernels",
 			Assign: into(func(v *Values) *bool { return &v.Select.Greedy })},
-		{Name: "max-terms", Kind: Whole, Group: Kernels, Places: selects, Unset: fmt.Sprint(fit.DefaultMaxTerms),
+		{Name: "max-terms", Kind: Whole, Group: Kernels, Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultMaxTerms),
 			Help:   "largest number of leaves in a kernel of the search",
 			Assign: into(func(v *Values) *int { return &v.Select.MaxTerms })},
-		{Name: "budget", Kind: Whole, Group: Kernels, Places: selects, Unset: fmt.Sprint(fit.DefaultBudget),
+		{Name: "budget", Kind: Whole, Group: Kernels, Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultBudget),
 			Help:   "largest number of kernels that the search fits",
 			Assign: into(func(v *Values) *int { return &v.Select.Budget })},
 		{Name: "std-errors", Kind: Truth, Group: Scores, Places: []string{"fit", Spec},
@@ -74,7 +79,7 @@ func scoreOptions() Options {
 }
 
 func tuningOptions() Options {
-	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, "batch"), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
+	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
 		Help:   "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows",
 		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
 	alone := restarts
@@ -87,10 +92,10 @@ func tuningOptions() Options {
 			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
 			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
 		alone, restarts,
-		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: in(choices, "fit", "profile", "update", "batch", Spec), Unset: "1000",
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: in(choices, "fit", "profile", "update", Every, Spec), Unset: "1000", Rules: retuned,
 			Help:   "largest number of evaluations in each descent",
 			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
-		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", "batch", Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
+		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", Every, Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
 			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes",
 			Assign: func(v *Values, value any) {
 				if v.Fit.Settings.ToleranceNats = value.(float64); value.(float64) == 0 {
@@ -124,6 +129,10 @@ func posteriorOptions() Options {
 		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "1000", NoVariable: true,
 			Help:   "draws of each chain",
 			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
+		{Name: "posterior-out", Kind: File, Group: Posterior, Places: places, Placeholder: "FILE",
+			Rules:  []Constraint{{Needs: []string{"posterior=laplace", "posterior=hmc"}, Text: "option posterior-out writes draws: it needs option posterior laplace or hmc"}},
+			Help:   "also write the draws of option posterior to a file, as JSON that ArviZ reads",
+			Assign: into(func(v *Values) *string { return &v.Output.Draws })},
 	}
 }
 
@@ -157,33 +166,61 @@ const maxChains = 1000
 func jointOptions() Options {
 	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Places: []string{"predict"}, Default: "0",
 		Help:   "number of joint draws at the rows, in columns draw0, draw1, …",
-		Assign: into(func(v *Values) *int { return &v.Joint.Draws })}
+		Assign: into(func(v *Values) *int { return &v.Predict.Draws })}
 	sampled := draws
 	sampled.Places, sampled.Default = []string{"sample"}, "1"
 	return Options{
 		draws, sampled,
 		{Name: "seed", Kind: Seed, Group: Draws, Places: predictions, Default: "1",
 			Help:   "seed of the draws: the same seed gives the same draws",
-			Assign: into(func(v *Values) *uint64 { return &v.Joint.Seed })},
-		{Name: "cov", Kind: File, Group: Draws, Places: predictions, Placeholder: "FILE", check: checkCovariance,
+			Assign: into(func(v *Values) *uint64 { return &v.Predict.Seed })},
+		{Name: "cov", Kind: File, Group: Draws, Places: predictions, Placeholder: "FILE", check: checkEnding(columns.CovarianceExtensions...),
 			Help:   "file for the covariance of the rows: .npy, .npz (with the mean) or .csv",
-			Assign: into(func(v *Values) *string { return &v.Joint.Covariance })},
+			Assign: into(func(v *Values) *string { return &v.Predict.Covariance })},
 		{Name: "observed", Kind: Truth, Group: Draws, Places: predictions,
 			Help:   "draw new observations, with noise, instead of the function, and give their covariance",
-			Assign: into(func(v *Values) *bool { return &v.Joint.Observed })},
+			Assign: into(func(v *Values) *bool { return &v.Predict.Observed })},
 	}
 }
 
-func checkCovariance(value any) error {
-	name := value.(string)
-	if name == "" || slices.Contains(columns.CovarianceExtensions, filepath.Ext(name)) {
-		return nil
+// checkEnding returns a check of a file's name, which may be empty.
+func checkEnding(endings ...string) func(any) error {
+	return func(value any) error {
+		name := value.(string)
+		if name == "" || slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
+			return nil
+		}
+		return errors.New("the name must end in " + OrList(endings))
 	}
-	return errors.New("the name must end in " + OrList(columns.CovarianceExtensions))
+}
+
+// tableFormats are the formats of a table of results.
+var tableFormats = []string{"csv", "jsonl", "json", "parquet", "npy"}
+
+// checkExport checks the form of an export.
+func checkExport(value any) error {
+	switch value {
+	case "", "json", "npz":
+		return nil
+	case "mlflow":
+		return errors.New("pygpfit.mlflow.log, a function in Python, logs models, checkpoints and batches to MLflow")
+	}
+	return errors.New("must be json or npz")
 }
 
 func outputOptions() Options {
-	all := slices.Concat(models, rowTables, []string{"loo", "weights", "bench"})
+	all := slices.Concat(models, rowTables, []string{"loo", "weights"})
+	format := func(help, unset string, places []string, rules []Constraint, words ...string) Option {
+		return Option{Name: "format", Kind: Choice, Group: OutputFile, Places: places, Unset: unset, Words: words, Rules: rules, Help: help,
+			Assign: into(func(v *Values) *string { return &v.Output.Format })}
+	}
+	result := format("format of the result", "by the name of option out, or csv", in(predictions, "loo"), nil, tableFormats...)
+	points := format("format of option out", "by the name of the file", []string{"profile"}, []Constraint{{Needs: []string{"out"}}}, tableFormats...)
+	result.NoVariable, points.NoVariable = true, true // other commands have one of this name
+	export := format("form of the result", "by the name of option out, or json", []string{"export"}, nil)
+	export.Kind, export.Placeholder, export.Examples, export.check = Text, "json|npz", []string{"json", "npz"}, checkExport
+	show := format("form of the result", "", []string{"show"}, nil, "table", "json", "csv", "parquet")
+	show.Default = "table"
 	out := into(func(v *Values) *string { return &v.Output.Out })
 	return Options{
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
@@ -198,7 +235,14 @@ func outputOptions() Options {
 			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
 			Help: "file for the result", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"show"}, Placeholder: "FILE", Unset: "standard output",
+			Help: "file for the result, which is written whole or not at all", Assign: out},
+		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"report"}, Placeholder: "FILE",
+			Unset: "the name of MODEL with .html, in the current folder, or RUN/report.html, which gpfit replaces",
+			Help:  "file for the page, in HTML, or - for standard output", Assign: out},
+		result, points, export, show,
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
+			Rules:  []Constraint{{Excludes: []string{"experts"}, Text: "option save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again"}},
 			Help:   "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once",
 			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"update"}, Unset: "whether MODEL has it",
@@ -208,31 +252,47 @@ func outputOptions() Options {
 			Help: "replace output files that exist",
 			Assign: func(v *Values, value any) {
 				v.Output.Force = value.(bool)
-				v.Joint.Replace = v.Output.Force
+				v.Predict.Replace = v.Output.Force
 			}},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "kernel show", "inspect"),
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "kernel show", "inspect", "devices", "version"),
 			Help:   "print one JSON object instead of text",
 			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
-		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: in(all, "report"),
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: []string{"batch", "resume"},
+			Help:   "print JSON lines instead of text",
+			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
+		{Name: "json", Kind: Truth, Group: OutputFile, Places: []string{"bench"},
+			Help:   "print one JSON object per line instead of text: the machine, then each n on each device",
+			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
+		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: in(all, "bench", "report", "batch", "resume"),
 			Help:   "print only warnings and errors on standard error, no progress and no notes",
 			Assign: into(func(v *Values) *bool { return &v.Output.Quiet })},
+		{Name: "graph", Kind: File, Group: OutputFile, Places: []string{"nlml"}, Placeholder: "FILE",
+			Help:   "also write the expression graph and its derivatives to a file for Graphviz (dot -Tsvg FILE)",
+			Assign: into(func(v *Values) *string { return &v.Output.Graph })},
+		{Name: "report", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE",
+			Help:   "also write the page of the model to FILE.html, as gpfit report does, with the scores of held-out rows if there are any",
+			Assign: into(func(v *Values) *string { return &v.Output.Page })},
 	}
 }
 
 func deviceOptions() Options {
-	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", "bench", "batch", Spec})
-	return Options{
-		{Name: "device", Kind: Text, Group: Device, Places: all, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"},
-			Help:   "where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them",
+	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", Every, Spec})
+	chosen := func(help string, places ...string) Option {
+		return Option{Name: "device", Kind: Text, Group: Device, Places: places, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"}, Help: help,
 			Single: "a job has one device; a kind without a number means any of its devices",
-			Assign: into(func(v *Values) *string { return &v.Compute.Device })},
-		{Name: "method", Kind: Text, Group: Device, Places: all, Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), experts.Name},
+			Assign: into(func(v *Values) *string { return &v.Compute.Device })}
+	}
+	return Options{
+		chosen("where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them", all...),
+		chosen("where to compute: auto, or one or more names from 'gpfit devices', separated by commas", "bench"),
+		chosen("the device to choose: auto, or a name", "devices"),
+		{Name: "method", Kind: Text, Group: Device, Places: in(all, "bench"), Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), experts.Name},
 			Help:   "how to compute: chosen, the exact method with the fewest operations; dense, a Cholesky factorisation of the n×n matrix; or experts, the method of local experts. 'gpfit devices' lists the methods",
 			Assign: into(func(v *Values) *string { return &v.Compute.Method })},
-		{Name: "fallback", Kind: Text, Group: Device, Places: all, Placeholder: "NAME",
+		{Name: "fallback", Kind: Text, Group: Device, Places: in(all, "bench"), Placeholder: "NAME",
 			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
 			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
-		{Name: "threads", Kind: Whole, Group: Device, Places: all, Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
+		{Name: "threads", Kind: Whole, Group: Device, Places: in(all, "bench"), Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
 			Help:   "number of CPU threads; results do not depend on it",
 			Assign: into(func(v *Values) *int { return &v.Compute.Threads })},
 		{Name: "memory", Kind: Memory, Group: Jobs, Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",

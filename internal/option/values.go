@@ -2,6 +2,7 @@ package option
 
 import (
 	"gpfit/compare"
+	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
@@ -26,12 +27,69 @@ type Values struct {
 	Compare compare.Options
 	// Profile describes the curves, the contour or the fits of a profile.
 	Profile fit.ProfileOptions
-	// Joint requests joint draws and covariances.
-	Joint columns.Sampling
-	// Target is the target of a model that has several.
-	Target  string
-	Compute Compute
-	Output  Output
+	// Predict selects predictions, joint draws and covariances. PosteriorDraws is the largest
+	// number of draws of the parameters to average over, and Combine replaces the rule by
+	// which the local experts of a model predict.
+	Predict        columns.Predict
+	PosteriorDraws int
+	Combine        experts.Rule
+	// Target is the target of a model that has several, and From the file of a model that a
+	// fit starts from. Retune tunes the parameters of an updated model.
+	Target, From string
+	Retune       bool
+	Kernel       covarianceValues
+	Sample       sampleValues
+	Bench        benchValues
+	Compute      Compute
+	Run          runValues
+	Slurm        Slurm
+	Output       Output
+	Plot         plotValues
+	// Version prints the version.
+	Version bool
+}
+
+// covarianceValues describe what to show or check of a covariance function.
+type covarianceValues struct {
+	// Points and Columns are the numbers of points and of their columns, and Along is the
+	// index of the column that changes.
+	Points, Columns, Along int
+	// Range is the range of that column, lower and upper end; nil for one that suits.
+	Range []float64
+	// Draws and Seed describe what is random.
+	Draws int
+	Seed  uint64
+	// Matrix and Table are files of values, whose relative rounding error is Tolerance.
+	Matrix, Table string
+	Tolerance     float64
+}
+
+// sampleValues describe a distribution to draw from.
+type sampleValues struct {
+	// Prior is a covariance function in place of a model, whose prior Unconditional selects.
+	Prior         string
+	Unconditional bool
+	// Grid are the values of one feature.
+	Grid []float64
+}
+
+// benchValues describe measurements.
+type benchValues struct {
+	// Rows are the numbers of rows of Table, or of a synthetic table with so many Columns.
+	Rows    []int
+	Table   string
+	Columns int
+	// Repeat is the number of evaluations.
+	Repeat int
+}
+
+// plotValues describe a picture.
+type plotValues struct {
+	// Path and Sizes are the files, and Title and Size replace those that suit.
+	Path, Sizes, Title, Size string
+	// By is the feature along which to show rows, and Columns are those to show.
+	By      string
+	Columns []string
 }
 
 // Compute describes where to compute.
@@ -49,6 +107,48 @@ type Compute struct {
 	// limit. Retries is how often a batch retries a job.
 	Memory  int64
 	Retries int
+	// Calibrate measures again from which size on an accelerator is faster. Test compares
+	// devices at so many Sizes of problems.
+	Calibrate, Test bool
+	Sizes           []int
+}
+
+// runValues describe how to run the jobs of a batch.
+type runValues struct {
+	// Cores and Memory bound the jobs that run side by side, and JobsPerDevice those that
+	// share an accelerator.
+	Cores, JobsPerDevice int
+	Memory               int64
+	// Shard is the share of this process, a text such as 0/4. Worker shares the jobs with
+	// other processes, and Wait waits for theirs.
+	Shard        string
+	Worker, Wait bool
+	// OnSlurm submits the jobs. Dry only shows them.
+	OnSlurm, Dry bool
+	// AllowChanged accepts changed inputs, and RetryFailed repeats failed jobs.
+	AllowChanged, RetryFailed bool
+}
+
+// Slurm holds options of sbatch, from a batch spec or from the flags --slurm-…, which
+// override those of the spec.
+type Slurm struct {
+	Partition string `yaml:"partition,omitempty" json:"partition,omitempty"`
+	Gres      string `yaml:"gres,omitempty" json:"gres,omitempty"`
+	Time      string `yaml:"time,omitempty" json:"time,omitempty"`
+	// Tasks is the number of tasks of the job array; the default is one task per job,
+	// but no more than 8.
+	Tasks int `yaml:"tasks,omitempty" json:"tasks,omitempty"`
+	// CPUs is the number of CPUs per task; the default is the largest number of threads
+	// of a job.
+	CPUs    int    `yaml:"cpus,omitempty" json:"cpus,omitempty"`
+	Memory  string `yaml:"memory,omitempty" json:"memory,omitempty"`
+	Account string `yaml:"account,omitempty" json:"account,omitempty"`
+	QOS     string `yaml:"qos,omitempty" json:"qos,omitempty"`
+	// Wait makes every task wait until the whole run is done, and continue the jobs of
+	// tasks that die.
+	Wait bool `yaml:"wait,omitempty" json:"wait,omitempty"`
+	// Options are other options of sbatch, such as "--exclude=node7".
+	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
 }
 
 // Output describes where results go, and what gpfit prints.
@@ -58,6 +158,10 @@ type Output struct {
 	Force bool
 	// SaveFactor stores the Cholesky factor in the model.
 	SaveFactor bool
+	// Format is the format of the result, "" for what suits the file.
+	Format string
+	// Draws, Page and Graph are further files of a fit or an evaluation.
+	Draws, Page, Graph string
 	// JSON prints JSON instead of text. Quiet leaves out notes and progress.
 	JSON, Quiet bool
 }

@@ -86,7 +86,7 @@ var sizeForm = regexp.MustCompile(`^([0-9.]+)\s*[x×X]\s*([0-9.]+)\s*(cm|mm|in|p
 // ParseSize reads a size such as 16x11, in centimetres, or with a unit as in 6x4in,
 // 160x110mm and 800x600px (96 pixels to the inch, as in a browser).
 func ParseSize(text string) (Size, error) {
-	bad := fmt.Errorf("%q: must be WIDTHxHEIGHT in centimetres, such as 16x11, or with a unit (cm, mm, in, px), such as 800x600px", text)
+	bad := errors.New("must be WIDTHxHEIGHT in centimetres, such as 16x11, or with a unit (cm, mm, in, px), such as 800x600px")
 	m := sizeForm.FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return Size{}, bad
@@ -99,7 +99,7 @@ func ParseSize(text string) (Size, error) {
 	}
 	s := Size{width * unit, height * unit}
 	if min(s.Width, s.Height) < smallestSide || max(s.Width, s.Height) > largestSide {
-		return Size{}, fmt.Errorf("%q: sides must be from %d to %d cm", text, smallestSide, largestSide)
+		return Size{}, fmt.Errorf("sides must be from %d to %d cm", smallestSide, largestSide)
 	}
 	return s, nil
 }
@@ -113,7 +113,7 @@ func Format(path string) (string, error) {
 	case ".svg", ".png", ".pdf":
 		return ext[1:], nil
 	}
-	return "", fmt.Errorf("%s: the name of a plot must end in .svg, .png or .pdf", path)
+	return "", errors.New("the name of a plot must end in .svg, .png or .pdf")
 }
 
 func newCanvas(format string, s Size) vg.CanvasWriterTo {

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/option"
 	"gpfit/internal/spec"
 )
 
@@ -45,7 +46,7 @@ type Manifest struct {
 	SpecSHA256 string `json:"spec_sha256"`
 	// Extra holds options of the command line, which override the spec's.
 	Extra  spec.Options `json:"extra,omitzero"`
-	Slurm  spec.Slurm   `json:"slurm,omitzero"`
+	Slurm  option.Slurm   `json:"slurm,omitzero"`
 	Inputs []Input      `json:"inputs"`
 	Jobs   []PlannedJob `json:"jobs"`
 }

@@ -20,7 +20,7 @@ import (
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
+	"gpfit/internal/option"
 )
 
 // defaultTasks is the number of tasks if neither the user nor the spec sets it.
@@ -28,7 +28,7 @@ const defaultTasks = 8
 
 // Array describes a job array.
 type Array struct {
-	spec.Slurm
+	option.Slurm
 	// Program is the path of gpfit on the nodes. Run is the path of the run directory.
 	Program, Run string
 	// Resume holds additional flags of gpfit resume.
@@ -37,7 +37,7 @@ type Array struct {
 
 // Merge returns s with its unset fields taken from the spec. It puts the spec's
 // Options before the Options of s.
-func Merge(s, from spec.Slurm) spec.Slurm {
+func Merge(s, from option.Slurm) option.Slurm {
 	or := func(v *string, other string) {
 		if *v == "" {
 			*v = other
@@ -156,7 +156,7 @@ func Check() error {
 }
 
 // Accelerated reports whether the options ask for GPUs.
-func Accelerated(s spec.Slurm) bool {
+func Accelerated(s option.Slurm) bool {
 	return strings.Contains(s.Gres, "gpu") || slices.ContainsFunc(s.Options, func(o string) bool {
 		return strings.HasPrefix(o, "--gpus") || strings.HasPrefix(o, "-G") || strings.HasPrefix(o, "--gres") && strings.Contains(o, "gpu")
 	})

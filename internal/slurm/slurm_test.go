@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
+	"gpfit/internal/option"
 )
 
 func jobs(threads ...int) []rundir.PlannedJob {
@@ -26,7 +26,7 @@ func jobs(threads ...int) []rundir.PlannedJob {
 
 func TestScript(t *testing.T) {
 	s := Array{Program: "/opt/it's/gpfit", Run: "/work/a b.run", Resume: []string{"--retry-failed"}}
-	s.Slurm = Merge(spec.Slurm{Partition: "gpu", Wait: true}, spec.Slurm{Partition: "main", Gres: "gpu:1", Time: "1:00", Options: []string{"--exclude=n7"}})
+	s.Slurm = Merge(option.Slurm{Partition: "gpu", Wait: true}, option.Slurm{Partition: "main", Gres: "gpu:1", Time: "1:00", Options: []string{"--exclude=n7"}})
 	text, err := Script(s, jobs(1, 3, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +41,13 @@ func TestScript(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
-	if text, err = Script(Array{Run: "/r", Slurm: spec.Slurm{Tasks: 4, CPUs: 2}}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-3\n") || strings.Contains(string(text), "--mem") {
+	if text, err = Script(Array{Run: "/r", Slurm: option.Slurm{Tasks: 4, CPUs: 2}}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-3\n") || strings.Contains(string(text), "--mem") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	if text, err = Script(Array{Run: "/r"}, jobs(make([]int, 20)...)); err != nil || !strings.Contains(string(text), "--array=0-7\n") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	if _, err := Script(Array{Run: "/r", Slurm: spec.Slurm{Options: []string{"a\nrm -rf /"}}}, jobs(1)); err == nil {
+	if _, err := Script(Array{Run: "/r", Slurm: option.Slurm{Options: []string{"a\nrm -rf /"}}}, jobs(1)); err == nil {
 		t.Error("a line break got into the script")
 	}
 }

@@ -84,7 +84,7 @@ var typeMismatch = regexp.MustCompile(`cannot unmarshal (\S+) into Go (struct fi
 // goWord names a Go type in words, with its article.
 func goWord(t string) string {
 	switch {
-	case strings.HasPrefix(t, "map") || strings.Contains(t, "spec."):
+	case strings.HasPrefix(t, "map") || strings.Contains(t, "spec.") || strings.Contains(t, "option."):
 		return "a mapping"
 	case strings.HasPrefix(t, "[]"):
 		return "a list"

@@ -12,6 +12,8 @@ package spec
 import (
 	_ "embed"
 	"fmt"
+
+	"gpfit/internal/option"
 )
 
 // Schema is the JSON Schema of a spec file, draft 2020-12.
@@ -37,7 +39,7 @@ type Batch struct {
 	// Exclude leaves out the jobs that one of its entries matches.
 	Exclude []Match `yaml:"exclude,omitempty" json:"exclude,omitempty"`
 	// Slurm configures the batch on a Slurm cluster.
-	Slurm Slurm `yaml:"slurm,omitempty" json:"slurm,omitzero"`
+	Slurm option.Slurm `yaml:"slurm,omitempty" json:"slurm,omitzero"`
 
 	// source is the file's name, and places are the places of its nodes.
 	source string
@@ -83,27 +85,6 @@ type Match struct {
 type Override struct {
 	Match   Match `yaml:"match" json:"match"`
 	Options `yaml:",inline"`
-}
-
-// Slurm holds options of sbatch. The flags --slurm-… override them.
-type Slurm struct {
-	Partition string `yaml:"partition,omitempty" json:"partition,omitempty"`
-	Gres      string `yaml:"gres,omitempty" json:"gres,omitempty"`
-	Time      string `yaml:"time,omitempty" json:"time,omitempty"`
-	// Tasks is the number of tasks of the job array; the default is one task per job,
-	// but no more than 8.
-	Tasks int `yaml:"tasks,omitempty" json:"tasks,omitempty"`
-	// CPUs is the number of CPUs per task; the default is the largest number of threads
-	// of a job.
-	CPUs    int    `yaml:"cpus,omitempty" json:"cpus,omitempty"`
-	Memory  string `yaml:"memory,omitempty" json:"memory,omitempty"`
-	Account string `yaml:"account,omitempty" json:"account,omitempty"`
-	QOS     string `yaml:"qos,omitempty" json:"qos,omitempty"`
-	// Wait makes every task wait until the whole run is done, and continue the jobs of
-	// tasks that die.
-	Wait bool `yaml:"wait,omitempty" json:"wait,omitempty"`
-	// Options are other options of sbatch, such as "--exclude=node7".
-	Options []string `yaml:"options,omitempty" json:"options,omitempty"`
 }
 
 // Splits names columns of a mask file, by index or name, or all columns.

@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gpfit/internal/option"
 )
 
 const full = `
@@ -303,7 +305,7 @@ func TestSchemaAgrees(t *testing.T) {
 		{"kernel", append(properties(defs["kernel"]), options...), reflect.TypeFor[NamedKernel]()},
 		{"override", append(properties(defs["override"]), options...), reflect.TypeFor[Override]()},
 		{"match", properties(defs["match"]), reflect.TypeFor[Match]()},
-		{"slurm", properties(defs["slurm"]), reflect.TypeFor[Slurm]()},
+		{"slurm", properties(defs["slurm"]), reflect.TypeFor[option.Slurm]()},
 	} {
 		known := slices.Sorted(maps.Keys(Fields(c.t)))
 		slices.Sort(c.keys)

@@ -128,8 +128,7 @@ This page is generated from the table of options in internal/option. An option N
 flag --NAME of the commands in the column "where", the environment variable GPFIT_NAME
 (in capitals, with underscores; a dash marks options without a variable), and the key of
 a batch spec in the column "key". Go programs set the fields of fit.Options and its
-neighbors; errors of the library name options as this page does. "gpfit help COMMAND"
-also lists the flags that only one command has.
+neighbors; errors of the library name options as this page does.
 `
 
 // page returns the reference page.
@@ -151,7 +150,16 @@ func page(table option.Options) []byte {
 }
 
 func where(o *option.Option) string {
-	commands := slices.DeleteFunc(slices.Clone(o.Places), func(p string) bool { return p == option.Spec })
+	var commands []string
+	for _, p := range o.Places {
+		switch p {
+		case option.Spec:
+		case option.Every:
+			commands = append(commands, "batch")
+		default:
+			commands = append(commands, p)
+		}
+	}
 	return orDash(strings.Join(commands, ", "))
 }
 

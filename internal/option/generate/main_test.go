@@ -12,7 +12,7 @@ import (
 
 const (
 	root = "../../.."
-	base = root + "/batch/spec/schema.base.json"
+	base = root + "/internal/spec/schema.base.json"
 )
 
 // TestGenerated checks that the generated files are up to date.

@@ -12,7 +12,7 @@ import (
 
 // pythonOwn are the options of fit that the estimator of the Python package does not take:
 // it writes the table and reads the result itself, and random_state is its seed.
-var pythonOwn = []string{"target", "header", "seed", "split-mask", "out", "force", "json", "quiet"}
+var pythonOwn = []string{"target", "header", "seed", "split-mask", "out", "force", "json", "quiet", "from", "report", "posterior-out"}
 
 // pythonTable returns the Python module with the table of options, by command.
 func pythonTable(table option.Options) []byte {
@@ -22,9 +22,13 @@ func pythonTable(table option.Options) []byte {
 
 OPTIONS = {
 `)
-	for _, place := range []string{"fit", "nlml", "select", "predict", "sample", "loo", "export", "batch"} {
+	for _, place := range []string{"fit", "nlml", "select", "predict", "sample", "loo", "export", "batch", "resume"} {
 		fmt.Fprintf(&b, "    %q: {\n", place)
-		for _, o := range table.For(place) {
+		options := table.For(place)
+		if place == "batch" {
+			options = append(table.For(option.Every), options...)
+		}
+		for _, o := range options {
 			fmt.Fprintf(&b, "        %q: (%q, %s),\n", o.Key(), o.Kind.Name, pythonDefault(&o))
 		}
 		b.WriteString("    },\n")

@@ -45,9 +45,6 @@ const (
 // checkPatience is the longest expected time that a check may take.
 const checkPatience = 2 * time.Minute
 
-// CheckSizes are the default numbers of points of checks.
-var CheckSizes = []int{500, 2000, 5000, 10000}
-
 // String returns the check as a line of a table.
 func (c Check) String() string {
 	at := c.Device

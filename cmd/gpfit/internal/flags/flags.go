@@ -1,7 +1,5 @@
-// Package flags declares the flags of commands. [Options] declares flags from the table
-// of options; other functions declare flags that only one command has. The package reads
-// flags from the command line and from environment variables, completes them in the
-// shell, and shows them in help.
+// Package flags turns the table of options into the flags of commands, with their
+// variables, help and completion. Start at [Options.Add].
 package flags
 
 import (
@@ -16,137 +14,209 @@ import (
 	"github.com/spf13/pflag"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/internal/option"
 	"gpfit/internal/suggest"
 )
 
-// InOrder returns the flag set of a command. Help shows its flags in the order of
-// their declarations.
-func InOrder(cmd *cobra.Command) *pflag.FlagSet {
-	cmd.Flags().SortFlags = false
-	return cmd.Flags()
+// Options are the options of a place of the table, as flags of a command.
+type Options struct {
+	// Values are the options as the library takes them, defaults included. Read fills
+	// them in.
+	option.Values
+	// Given holds the values that the command line or a variable gives, by name.
+	Given map[string]any
+	place string
+	table option.Options
+	flags map[string]*tableFlag
 }
 
-// choice is the value of a flag that takes one of a few words. An empty text means the
-// first word.
-type choice struct {
-	value *string
-	words []string
+// Add declares the options of the table for a place, such as the command "fit".
+func (o *Options) Add(cmd *cobra.Command, place string) {
+	o.addTable(cmd, place, option.All().For(place))
 }
 
-func (c *choice) String() string { return *c.value }
-func (c *choice) Type() string   { return "string" }
-
-func (c *choice) Set(text string) error {
-	*c.value = cmp.Or(text, c.words[0])
-	return nil
-}
-
-// Choice declares a flag that takes one of words. The first word is the default.
-func Choice(s *pflag.FlagSet, p *string, name, usage string, words ...string) {
-	*p = words[0]
-	s.Var(&choice{p, words}, name, usage)
-}
-
-// The keys of flag annotations.
-const (
-	noVariable = "gpfit_no_variable"
-	completion = "gpfit_completion"
-	group      = "gpfit_group"
-)
-
-// InGroup lists flags under a heading of the help.
-func InGroup(s *pflag.FlagSet, heading string, names ...string) {
-	for _, name := range names {
-		_ = s.SetAnnotation(name, group, []string{heading}) // fails for an unknown flag only
-	}
-}
-
-// Completions makes the shell offer words for a flag, which takes others, too.
-func Completions(s *pflag.FlagSet, name string, words ...string) {
-	_ = s.SetAnnotation(name, completion, words) // fails for an unknown flag only
-}
-
-// CommandLineOnly marks flags that have no environment variable. They share a name
-// with a flag of fit but mean something else, so a variable that is set for fits would
-// change or break other commands.
-func CommandLineOnly(s *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		_ = s.SetAnnotation(name, noVariable, nil) // fails for an unknown flag only
-	}
-}
-
-// Finish completes the declaration of a command: the shell completes its flags, and the
-// command takes as many arguments as its usage names.
-func Finish(cmd *cobra.Command) {
-	if cmd.Args == nil {
-		cmd.Args = exactArgs
-	}
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if table, ok := f.Value.(*tableFlag); ok {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, table.complete) // fails for an unknown flag only
-			return
+func (o *Options) addTable(cmd *cobra.Command, place string, table option.Options) {
+	s := cmd.Flags()
+	s.SortFlags = false
+	o.place, o.table, o.flags = place, table, map[string]*tableFlag{}
+	for i := range o.table {
+		opt := &o.table[i]
+		v := &tableFlag{option: opt, all: o}
+		o.flags[opt.Name] = v
+		f := s.VarPF(v, opt.Name, opt.Short, opt.Help)
+		if opt.Kind.Flag {
+			f.NoOptDefVal = "true"
 		}
-		words := f.Annotations[completion]
-		if c, ok := f.Value.(*choice); ok {
-			words = c.words
+		_ = cmd.RegisterFlagCompletionFunc(opt.Name, v.complete) // fails for an unknown flag only
+		if opt.Former != "" {
+			s.VarPF(v, opt.Former, "", "").Hidden = true
 		}
-		if words != nil {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+// OutsideTable returns the flags of a command and of those below it that are no options of
+// the table, such as "fit --x". Each command has --help.
+func OutsideTable(cmd *cobra.Command) []string {
+	var all []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, ok := f.Value.(*tableFlag); !ok && f.Name != "help" {
+			all = append(all, cmd.CommandPath()+" --"+f.Name)
 		}
 	})
+	for _, c := range cmd.Commands() {
+		if c.Name() != "completion" { // cobra's
+			all = append(all, OutsideTable(c)...)
+		}
+	}
+	return all
 }
 
-// Read sets flags that are not on the command line from their environment variables,
-// GPFIT_NAME. It checks flags that take one of a few words and fills in [Options].
-func Read(flags *pflag.FlagSet) error {
+// Read reads the flags of a command, and the variables of those that are not on the command
+// line. It warns of flags with former names.
+func Read(cmd *cobra.Command) error {
+	var all []*Options
 	var first error
-	var options *Options
-	flags.VisitAll(func(f *pflag.Flag) {
-		err := cmp.Or(fromEnvironment(flags, f), checkChoice(f))
-		first = cmp.Or(first, err)
-		if table, ok := f.Value.(*tableFlag); ok {
-			options = table.all
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		v, ok := f.Value.(*tableFlag)
+		switch {
+		case !ok:
+			return
+		case f.Hidden && f.Changed:
+			messages.New(cmd.ErrOrStderr(), false).Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
+		case !f.Hidden:
+			first = cmp.Or(first, v.fromEnvironment(cmd.Flags()))
+		}
+		if !slices.Contains(all, v.all) {
+			all = append(all, v.all)
 		}
 	})
-	if first != nil || options == nil {
-		return first
+	for _, o := range all {
+		if first == nil {
+			first = o.read()
+		}
+		if first == nil {
+			first = o.check()
+		}
 	}
-	return options.read(flags)
+	return first
 }
 
-func fromEnvironment(flags *pflag.FlagSet, f *pflag.Flag) error {
-	variable := option.Variable(f.Name)
-	value, ok := os.LookupEnv(variable)
-	if !ok || !hasVariable(f) || f.Changed {
-		return nil
+// read fills in Values and Given.
+func (o *Options) read() error {
+	o.Given = map[string]any{}
+	for i := range o.table {
+		opt := &o.table[i]
+		f := o.flags[opt.Name]
+		var value any
+		for _, text := range f.texts {
+			var err error
+			if value, err = opt.Read(value, text); err != nil {
+				return f.explain(text, err)
+			}
+		}
+		if value != nil {
+			o.Given[opt.Name] = value
+		}
 	}
-	if table, ok := f.Value.(*tableFlag); ok {
-		table.variable = variable
+	o.table.Assign(&o.Values, o.values())
+	return nil
+}
+
+// values returns the values that are given, and the defaults of the others.
+func (o *Options) values() map[string]any {
+	all := o.table.Defaults()
+	for name, value := range o.Given {
+		all[name] = value
 	}
-	if err := flags.Set(f.Name, value); err != nil {
-		return exit.Usagef("environment variable %s=%q: %v", variable, value, err)
+	return all
+}
+
+// check returns a usage error if options do not belong together.
+func (o *Options) check() error {
+	if err := o.table.Check(o.place, o.values(), o.Given); err != nil {
+		return &exit.UsageError{Err: err}
 	}
 	return nil
 }
 
-// hasVariable reports whether an environment variable sets the flag, too.
-func hasVariable(f *pflag.Flag) bool {
-	_, without := f.Annotations[noVariable]
-	return !without && f.Name != "help"
+// Changed reports whether the command line or a variable gives one of the options.
+func (o *Options) Changed(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, ok := o.Given[name]; return ok })
 }
 
-func checkChoice(f *pflag.Flag) error {
-	c, ok := f.Value.(*choice)
-	word := f.Value.String()
-	if !ok || slices.Contains(c.words, word) {
+// Has reports whether an option is given with another value than false, 0 or an empty one.
+func (o *Options) Has(name string) bool { return option.Holds(name, nil, o.Given) }
+
+// Texts returns the options that the command line or a variable gives, as texts by name,
+// without some.
+func (o *Options) Texts(without ...string) map[string]string {
+	out := map[string]string{}
+	for name, f := range o.flags {
+		if o.Changed(name) && !slices.Contains(without, name) {
+			out[name] = strings.Join(f.texts, ", ")
+		}
+	}
+	return out
+}
+
+// tableFlag is the flag of an option. It collects texts; Options reads them once all
+// are known.
+type tableFlag struct {
+	option *option.Option
+	all    *Options
+	texts  []string
+	// variable is the environment variable that the text comes from, "" for the
+	// command line.
+	variable string
+}
+
+// Type implements [pflag.Value].
+func (f *tableFlag) Type() string { return f.option.Kind.Name }
+
+// IsBoolFlag says that the flag needs no value.
+func (f *tableFlag) IsBoolFlag() bool { return f.option.Kind.Flag }
+
+// String implements [pflag.Value].
+func (f *tableFlag) String() string {
+	switch {
+	case f == nil || f.option == nil: // pflag calls String on a zero value
+		return ""
+	case len(f.texts) == 0:
+		return f.option.Default
+	}
+	return strings.Join(f.texts, ",")
+}
+
+// Set implements [pflag.Value].
+func (f *tableFlag) Set(text string) error {
+	if !f.option.Kind.Repeats {
+		f.texts = nil
+	}
+	f.texts = append(f.texts, text)
+	return nil
+}
+
+// fromEnvironment sets the flag to the value of its variable, unless it is given.
+func (f *tableFlag) fromEnvironment(s *pflag.FlagSet) error {
+	variable := f.option.Variable()
+	value, ok := os.LookupEnv(variable)
+	if !ok || variable == "" || len(f.texts) > 0 {
 		return nil
 	}
-	return exit.Usagef("--%s %q: must be %s", f.Name, word, option.OrList(c.words))
+	f.variable = variable
+	return s.Set(f.option.Name, value)
 }
 
-// Error turns an error of pflag into a usage error. For an unknown flag it suggests a
-// similar one.
+// explain adds the name of the variable to an error in a variable's text.
+func (f *tableFlag) explain(text string, err error) error {
+	if f.variable == "" {
+		return err
+	}
+	return exit.Usagef("environment variable %s=%q: %w", f.variable, text, err)
+}
+
+// Error adds the nearest flag to the error for an unknown one.
 func Error(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -157,14 +227,15 @@ func Error(cmd *cobra.Command, err error) error {
 	return &exit.UsageError{Err: err}
 }
 
-func exactArgs(cmd *cobra.Command, args []string) error {
+// ExactArgs checks that a command has the arguments that its usage names.
+func ExactArgs(cmd *cobra.Command, args []string) error {
 	if want := strings.Fields(cmd.Use)[1:]; len(args) != len(want) {
 		return WrongArgs(len(args), want)
 	}
 	return nil
 }
 
-// WrongArgs returns the usage error for n arguments where the command expects want.
+// WrongArgs returns the error for n arguments in place of those wanted.
 func WrongArgs(n int, want []string) error {
 	text := strings.Join(want, " ")
 	if len(want) == 0 {

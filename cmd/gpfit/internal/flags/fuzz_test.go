@@ -1,39 +1,16 @@
 package flags
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/fuzzguard"
 )
-
-// FuzzParseGrid checks that a grid ascends to its end, unless ParseGrid returns an error.
-func FuzzParseGrid(f *testing.F) {
-	for _, text := range []string{"0:1:3", "-1e3:1e-3:100", "0:inf:3", "nan:1:2", "0:1:-3", "1:0:3", ":::", "0:1:99999999999999999999", "-1e308:1e308:3", "0:5e-324:3"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		fuzzguard.Run(t, func() {
-			grid, err := ParseGrid(text)
-			if err != nil {
-				var usage *exit.UsageError
-				if !errors.As(err, &usage) {
-					t.Fatalf("%q: %v", text, err)
-				}
-				return
-			}
-			if len(grid) < 2 || !slices.IsSorted(grid) || grid[0] >= grid[len(grid)-1] {
-				t.Fatalf("%q: %d numbers from %v to %v", text, len(grid), grid[0], grid[len(grid)-1])
-			}
-		})
-	})
-}
 
 // FuzzLine checks that a whole command line of fit's flags is accepted or refused as a
 // mistake, and that an accepted word is one that the help lists.
@@ -52,13 +29,12 @@ func FuzzLine(f *testing.F) {
 
 func checkLine(t *testing.T, args []string) {
 	var o Options
-	set := pflag.NewFlagSet("fit", pflag.ContinueOnError)
-	set.Usage = func() {}
-	o.Add(set, "fit")
-	if set.Parse(args) != nil {
+	cmd := &cobra.Command{Use: "fit"}
+	o.Add(cmd, "fit")
+	if cmd.ParseFlags(args) != nil {
 		return
 	}
-	if err := Read(set); err != nil {
+	if err := Read(cmd); err != nil {
 		if exit.Code(t.Context(), err) != exit.Usage {
 			t.Fatalf("%q: %v, exit code %d", args, err, exit.Code(t.Context(), err))
 		}

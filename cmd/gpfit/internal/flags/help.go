@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -102,66 +103,44 @@ func (f HelpFlag) head() string {
 	return strings.TrimRight(head+" "+f.Placeholder, " ")
 }
 
-// general is the heading of flags without one.
-const general = "Flags"
-
-// HelpGroups returns the flags of a command by heading: first the headings of the command,
-// then the groups of the table in its order, and the general flags last.
+// HelpGroups returns the flags of a command by their headings, in the order of the table and
+// then of its groups.
 func HelpGroups(cmd *cobra.Command) []HelpGroup {
-	var all []HelpGroup
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
+	all := make([]HelpGroup, 0, len(option.Groups()))
+	for _, group := range option.Groups() {
+		g := HelpGroup{Heading: string(group)}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			v, ok := f.Value.(*tableFlag)
+			switch {
+			case f.Hidden:
+			case ok && v.group() == group:
+				g.Flags = append(g.Flags, v.help())
+			case !ok && group == option.General: // cobra's
+				g.Flags = append(g.Flags, HelpFlag{Name: f.Name, Shorthand: f.Shorthand, Text: messages.Flags(f.Usage)})
+			}
+		})
+		if g.Flags != nil {
+			all = append(all, g)
 		}
-		heading := general
-		if a := f.Annotations[group]; a != nil {
-			heading = a[0]
-		}
-		i := slices.IndexFunc(all, func(g HelpGroup) bool { return g.Heading == heading })
-		if i < 0 {
-			i = len(all)
-			all = append(all, HelpGroup{Heading: heading})
-		}
-		all[i].Flags = append(all[i].Flags, helpFlag(f))
-	})
-	rank := func(g HelpGroup) int {
-		if g.Heading == general {
-			return len(option.Groups())
-		}
-		return slices.Index(option.Groups(), option.Group(g.Heading))
 	}
-	slices.SortStableFunc(all, func(a, b HelpGroup) int { return rank(a) - rank(b) })
 	return all
 }
 
-// plainPlaceholders are the placeholders of flags that name none, by pflag's name of
-// their type.
-var plainPlaceholders = map[string]string{"int": "N", "float": "N", "string": "TEXT", "stringArray": "TEXT", "ints": "N,N,…", "float64Slice": "N,N,…"}
+// overrides reports whether the options override others, so that their defaults do not count.
+func (o *Options) overrides() bool { return o.place == option.Every }
 
-func helpFlag(f *pflag.Flag) HelpFlag {
-	help := HelpFlag{Name: f.Name, Shorthand: f.Shorthand, Placeholder: placeholder(f), Text: flagHelp(f)}
-	if hasVariable(f) {
-		help.Variable = option.Variable(f.Name)
+func (f *tableFlag) group() option.Group {
+	if f.all.overrides() {
+		return option.EachJob
 	}
-	return help
+	return f.option.Group
 }
 
-// placeholder returns the text that represents the value of a flag.
-func placeholder(f *pflag.Flag) string {
-	placeholder, _ := pflag.UnquoteUsage(f)
-	switch v := f.Value.(type) {
-	case *tableFlag:
-		placeholder = v.placeholder()
-	case *choice:
-		placeholder = strings.Join(v.words, "|")
-	}
-	if plain, ok := plainPlaceholders[placeholder]; ok {
-		placeholder = plain
-	}
-	return placeholder
+func (f *tableFlag) help() HelpFlag {
+	return HelpFlag{Name: f.option.Name, Shorthand: f.option.Short, Placeholder: f.placeholder(), Text: f.text(), Variable: f.option.Variable()}
 }
 
-// placeholder returns the text that represents the value in the help.
+// placeholder returns the representation of the value, "" for true or false.
 func (f *tableFlag) placeholder() string {
 	switch o := f.option; {
 	case o.Kind.Flag:
@@ -172,21 +151,15 @@ func (f *tableFlag) placeholder() string {
 		return o.Kind.Name
 	case o.Words != nil:
 		return strings.Join(o.Words, "|")
+	case o.Kind.Repeats:
+		return "N,N,…"
 	}
 	return "N"
 }
 
-// flagHelp returns the description of a flag, with its unit, range and default.
-func flagHelp(f *pflag.Flag) string {
-	_, usage := pflag.UnquoteUsage(f)
-	t, ok := f.Value.(*tableFlag)
-	if !ok {
-		if d := f.DefValue; !slices.Contains([]string{"", "0", "false", "[]"}, d) {
-			usage += fmt.Sprintf(" (default: %s)", plainDefault(f))
-		}
-		return messages.Flags(usage)
-	}
-	o := t.option
+// text returns the description with unit, range and default.
+func (f *tableFlag) text() string {
+	o := f.option
 	var notes []string
 	if o.Unit != "" && o.Unset == "" && !o.Kind.Columns {
 		notes = append(notes, o.Unit)
@@ -194,30 +167,16 @@ func flagHelp(f *pflag.Flag) string {
 	if o.Bounded() {
 		notes = append(notes, fmt.Sprintf("at most %d", o.Most))
 	}
-	if o.Kind.Named || o.Kind.Repeats && o.Placeholder == "EXPRESSION" {
+	if o.Kind.Named || o.Kind.Name == option.Texts.Name {
 		notes = append(notes, "may be repeated")
 	}
-	if d := o.Default; t.override || o.Unset == "" && slices.Contains([]string{"", "0", "false"}, d) {
-		d = ""
-	} else if o.Unset != "" {
-		notes = append(notes, "default: "+o.Unset)
-	} else {
+	if d := cmp.Or(o.Unset, o.Default); !f.all.overrides() && !slices.Contains([]string{"", "0", "false"}, d) {
 		notes = append(notes, "default: "+d)
 	}
-	if notes != nil {
-		usage += " (" + strings.Join(notes, "; ") + ")"
+	if notes == nil {
+		return messages.Flags(o.Help)
 	}
-	return messages.Flags(usage)
-}
-
-// plainDefault returns the default of a flag that is not in the table, without the brackets
-// and the zeros that pflag adds.
-func plainDefault(f *pflag.Flag) string {
-	text := strings.Trim(f.DefValue, "[]")
-	if f.Value.Type() == "float64Slice" {
-		text = strings.TrimRight(text, "0")
-	}
-	return text
+	return messages.Flags(o.Help + " (" + strings.Join(notes, "; ") + ")")
 }
 
 // hang writes a text beside its head, from a column on. If the head is too long, the

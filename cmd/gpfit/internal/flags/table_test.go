@@ -21,8 +21,7 @@ func TestNewOption(t *testing.T) {
 	})
 	command := func() (*cobra.Command, *Options) {
 		cmd, o := &cobra.Command{Use: "fit DATA", Run: func(*cobra.Command, []string) {}}, &Options{}
-		o.addTable(InOrder(cmd), table)
-		Finish(cmd)
+		o.addTable(cmd, "fit", table)
 		return cmd, o
 	}
 	for _, c := range []struct {
@@ -44,7 +43,7 @@ func TestNewOption(t *testing.T) {
 		}
 		err := cmd.ParseFlags(c.args)
 		if err == nil {
-			err = Read(cmd.Flags())
+			err = Read(cmd)
 		}
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {

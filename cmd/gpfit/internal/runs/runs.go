@@ -7,20 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"gpfit"
 	"gpfit/batch"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
@@ -31,74 +28,32 @@ import (
 	"gpfit/internal/spec"
 )
 
-// BatchFlags are the flags of commands that run a batch.
-type BatchFlags struct {
-	batch.Options
-	Slurm                 spec.Slurm
-	JSON, Quiet           bool
-	memory, shard, engine string
+// Runner is a command that runs the jobs of a batch.
+type Runner struct {
+	*frame.Command
+	run batch.Options
 }
 
-// Add declares the flags.
-func (f *BatchFlags) Add(s *pflag.FlagSet) {
-	s.IntVar(&f.Cores, "cores", 0, "number of CPU cores, and largest number of jobs that run side by side (default: all cores)")
-	s.StringVar(&f.memory, "memory", "", "the most host memory that running jobs may plan for, such as `16GiB` (default: 90 % of the free memory)")
-	s.IntVar(&f.JobsPerDevice, "gpu-jobs", 1, "number of jobs that may share a GPU, if its memory allows")
-	s.StringVar(&f.shard, "shard", "", "run only shard `i/N` of the jobs, i from 0; auto or auto/N takes i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX")
-	s.BoolVar(&f.Wait, "wait", false, "wait for the jobs of other processes of the run, and continue these jobs if the processes die")
-	flags.Choice(s, &f.engine, "engine", "where the jobs run: on this machine, or on Slurm as a job array", "local", "slurm")
-	s.StringVar(&f.Slurm.Partition, "slurm-partition", "", "sbatch --partition")
-	s.StringVar(&f.Slurm.Gres, "slurm-gres", "", "sbatch --gres, such as gpu:1")
-	s.StringVar(&f.Slurm.Time, "slurm-time", "", "sbatch --time")
-	s.StringVar(&f.Slurm.Memory, "slurm-mem", "", "sbatch --mem")
-	s.StringVar(&f.Slurm.Account, "slurm-account", "", "sbatch --account")
-	s.StringVar(&f.Slurm.QOS, "slurm-qos", "", "sbatch --qos")
-	s.IntVar(&f.Slurm.Tasks, "slurm-tasks", 0, "number of tasks of the job array (default: one task per job, at most 8)")
-	s.IntVar(&f.Slurm.CPUs, "slurm-cpus", 0, "CPUs per task (default: the largest number of threads of a job)")
-	s.StringArrayVar(&f.Slurm.Options, "slurm-option", nil, "another option for sbatch, such as --exclude=node7 (may be repeated)")
-	s.BoolVar(&f.JSON, "json", false, "print JSON lines instead of text")
-	s.BoolVar(&f.Quiet, "quiet", false, "print only warnings and errors on standard error, no progress and no notes")
-	flags.InGroup(s, "Run", "cores", "memory", "gpu-jobs", "shard", "wait")
-	flags.InGroup(s, "Cluster", "engine", "slurm-partition", "slurm-gres", "slurm-time", "slurm-mem", "slurm-account", "slurm-qos", "slurm-tasks", "slurm-cpus", "slurm-option")
-	flags.InGroup(s, "Output", "json", "quiet")
+// Shared reports whether processes share the run.
+func (o *Runner) Shared() bool { return o.run.Shared }
+
+// New checks the options of a command and completes them.
+func New(c *frame.Command) (*Runner, error) {
+	r := c.Run
+	o := &Runner{c, batch.Options{
+		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Cores: r.Cores, Memory: r.Memory, JobsPerDevice: r.JobsPerDevice,
+		Shared: r.Worker || r.Shard != "", Wait: r.Wait, RetryFailed: r.RetryFailed,
+		OnNote: c.Msg.Say, OnProgress: func(p batch.RunProgress) { c.Msg.Status("%s", p) },
+	}}
+	if r.Shard == "" {
+		return o, nil
+	}
+	var err error
+	if o.run.Shard, err = batch.ParseShard(r.Shard, os.LookupEnv); err != nil {
+		return nil, exit.Usagef("--%v", err)
+	}
+	return o, nil
 }
-
-// maxWorkers bounds the numbers of cores, jobs and tasks; a larger one is a mistake.
-const maxWorkers = 100_000
-
-// Check finds mistakes in the flags and completes the options.
-func (f *BatchFlags) Check() error {
-	f.Drivers, f.Methods, f.Formats = gpfit.Drivers(), gpfit.Methods(), flags.Formats()
-	for _, n := range []struct {
-		flag         string
-		value, least int
-	}{{"cores", f.Cores, 0}, {"gpu-jobs", f.JobsPerDevice, 1}, {"slurm-tasks", f.Slurm.Tasks, 0}, {"slurm-cpus", f.Slurm.CPUs, 0}} {
-		if n.value < n.least || n.value > maxWorkers {
-			return exit.Usagef("--%s %d: must be from %d to %d", n.flag, n.value, n.least, maxWorkers)
-		}
-	}
-	if f.memory != "" {
-		b, err := option.ParseBytes(f.memory)
-		if err != nil {
-			return exit.Usagef("--memory: %v", err)
-		}
-		f.Memory = b
-	}
-	if f.shard != "" {
-		var err error
-		if f.Shard, err = batch.ParseShard(f.shard, os.LookupEnv); err != nil {
-			return exit.Usagef("--%v", err)
-		}
-		f.Shared = true
-	}
-	if f.OnSlurm() && f.shard != "" {
-		return exit.Usagef("--engine slurm distributes the jobs itself: leave out --shard")
-	}
-	return nil
-}
-
-// OnSlurm reports whether Slurm runs the jobs.
-func (f *BatchFlags) OnSlurm() bool { return f.engine == "slurm" }
 
 // PlanOptions returns the options for the plan of the spec at path, which reads text.
 // extra overrides the spec's options.
@@ -128,19 +83,19 @@ func CheckOutput(out string, force bool, r *rundir.Run) error {
 
 // array returns the job array for the run in dir, with flags for "gpfit resume". specified
 // are the options of the spec.
-func (f *BatchFlags) array(dir string, specified spec.Slurm, flags []string) (slurm.Array, error) {
+func (o *Runner) array(dir string, specified option.Slurm, flags []string) (slurm.Array, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return slurm.Array{}, err
 	}
 	run, err := filepath.Abs(dir)
-	return slurm.Array{Slurm: slurm.Merge(f.Slurm, specified), Program: program, Run: run, Resume: flags}, err
+	return slurm.Array{Slurm: slurm.Merge(o.Slurm, specified), Program: program, Run: run, Resume: flags}, err
 }
 
 // ShowSubmission prints the script for the jobs of a run that would be in dir, and the command
 // that would submit it: as text, or as a JSON line of the type "slurm_array".
-func (f *BatchFlags) ShowSubmission(w io.Writer, dir string, specified spec.Slurm, jobs []rundir.PlannedJob) error {
-	a, err := f.array(dir, specified, nil)
+func (o *Runner) ShowSubmission(dir string, specified option.Slurm, jobs []rundir.PlannedJob) error {
+	a, err := o.array(dir, specified, nil)
 	if err != nil {
 		return err
 	}
@@ -149,46 +104,44 @@ func (f *BatchFlags) ShowSubmission(w io.Writer, dir string, specified spec.Slur
 		return err
 	}
 	command := slurm.Command(a.Run)
-	if f.JSON {
-		return json.NewEncoder(w).Encode(map[string]any{
+	if o.Output.JSON {
+		return json.NewEncoder(o.Out).Encode(map[string]any{
 			"type": "slurm_array", "schema_version": results.SchemaVersion, "command": command, "script": string(script),
 		})
 	}
-	_, err = fmt.Fprintf(w, "\n%s would submit this script:\n\n%s", strings.Join(command, " "), script)
+	_, err = fmt.Fprintf(o.Out, "\n%s would submit this script:\n\n%s", strings.Join(command, " "), script)
 	return err
 }
 
 // Submit submits the run to Slurm, with flags for "gpfit resume". specified are the
 // options of the spec.
-func (f *BatchFlags) Submit(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run, specified spec.Slurm, flags []string) error {
-	a, err := f.array(r.Dir, specified, flags)
+func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) error {
+	a, err := o.array(r.Dir, specified, flags)
 	if err != nil {
 		return err
 	}
-	sub, err := slurm.Submit(cmd.Context(), a, r.Jobs)
+	sub, err := slurm.Submit(o.Ctx, a, r.Jobs)
 	if err != nil {
 		return fmt.Errorf("%w\nthe run is planned: 'gpfit resume %s --engine slurm' submits it", err, r.Dir)
 	}
-	msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", len(r.Jobs), sub.ID, r.Dir)
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), sub.ID)
+	o.Msg.Note("submitted %d jobs as Slurm job %s; 'gpfit show %s' shows their progress", len(r.Jobs), sub.ID, r.Dir)
+	_, err = fmt.Fprintln(o.Out, sub.ID)
 	return err
 }
 
-// Run runs the unfinished jobs and prints the results.
-func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run) error {
-	f.OnNote = msg.Say
-	f.OnProgress = func(p batch.RunProgress) { msg.Status("%s", p) }
-	sum, runErr := batch.Run(cmd.Context(), r, f.Options)
-	msg.Clear()
+// Start runs the unfinished jobs and prints the results.
+func (o *Runner) Start(r *rundir.Run) error {
+	sum, runErr := batch.Run(o.Ctx, r, o.run)
+	o.Msg.Clear()
 	if sum.Total == 0 && runErr != nil {
 		return runErr
 	}
 	if sum.Here > 0 {
-		msg.Note("ran %d jobs in %s; evaluations took %.1f %% of the time of %d cores", sum.Here, sum.Wall.Round(time.Millisecond),
+		o.Msg.Note("ran %d jobs in %s; evaluations took %.1f %% of the time of %d cores", sum.Here, sum.Wall.Round(time.Millisecond),
 			100*sum.Utilization(), sum.Workers)
 	}
 	if sum.Elsewhere > 0 {
-		msg.Note("other processes have %d jobs", sum.Elsewhere)
+		o.Msg.Note("other processes have %d jobs", sum.Elsewhere)
 	}
 	if errors.Is(runErr, context.Canceled) {
 		// By the cause, which is not part of the text, the program finds its exit code.
@@ -199,8 +152,8 @@ func (f *BatchFlags) Run(cmd *cobra.Command, msg *messages.Writer, r *rundir.Run
 		return errors.Join(runErr, err)
 	}
 	format := "table"
-	if f.JSON {
+	if o.Output.JSON {
 		format = "json"
 	}
-	return errors.Join(runErr, results.Write(cmd.OutOrStdout(), format, r, rows))
+	return errors.Join(runErr, results.Write(o.Out, format, r, rows))
 }

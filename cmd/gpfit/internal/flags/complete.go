@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"encoding/csv"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +13,78 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/internal/option"
+	"gpfit/table"
 )
+
+// complete returns the shell's completions of the flag: its words, or the names of the
+// columns or of the parameters of the table that the command reads.
+func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	o, words := f.option, f.option.Examples
+	if namesParameters(o) {
+		return f.completeParameter(cmd, args, begun)
+	}
+	switch {
+	case o.Kind.Columns:
+		words = columnNames(cmd, args)
+	case o.Words != nil && !o.Kind.Repeats:
+		words = o.Words
+	case o.Kind.Flag:
+		words = []string{"true", "false"}
+	case words == nil:
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	if !o.Kind.Columns {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	// Commas separate several columns.
+	before := begun[:strings.LastIndexByte(begun, ',')+1]
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = before + quoted(w)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// quoted returns name as an item of a comma-separated list.
+func quoted(name string) string {
+	if !strings.ContainsAny(name, ",\"\n") {
+		return name
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write([]string{name}) // a strings.Builder takes everything
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// columnNames returns the column names of the table that a command reads: the argument
+// DATA, or the value of --data. It returns nil if that is not a table yet.
+func columnNames(cmd *cobra.Command, args []string) []string {
+	path := dataPath(cmd, args)
+	if info, err := os.Stat(path); path == "" || path == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil // completion must not consume an input that can be read only once
+	}
+	// NoTarget needs no second column. Only the beginning of the file is read.
+	in, err := table.Open(path, table.Options{NoTarget: true, Formats: Formats()})
+	if err != nil {
+		return nil
+	}
+	defer in.Close()
+	return in.Names()
+}
+
+// dataPath returns the argument DATA or the value of --data, "" if there is none yet.
+func dataPath(cmd *cobra.Command, args []string) string {
+	if f := cmd.Flags().Lookup("data"); f != nil {
+		return f.Value.String()
+	}
+	if i := slices.IndexFunc(strings.Fields(cmd.Use)[1:], isData); i >= 0 && len(args) > 0 {
+		return args[min(i, len(args)-1)]
+	}
+	return ""
+}
+
+func isData(argument string) bool { return strings.Trim(argument, "[]") == "DATA" }
 
 // completedBytes is the size up to which completion reads a whole table, in a fraction of a
 // second.
@@ -61,7 +133,7 @@ func (o *Options) parameterNames(cmd *cobra.Command, args []string) []string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > completedBytes {
 		return nil
 	}
-	if err := o.read(cmd.Flags()); err != nil {
+	if err := o.read(); err != nil {
 		return nil
 	}
 	data, err := o.ReadTable(context.Background(), path, strings.NewReader(""))

@@ -1,0 +1,128 @@
+package frame
+
+import (
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"gpfit"
+	"gpfit/device"
+	"gpfit/gp"
+	"gpfit/internal/tuning"
+)
+
+// devices turns the options into the library's.
+func (c *Command) devices() gpfit.Devices {
+	return gpfit.Devices{Name: c.Compute.Device, Method: c.Compute.Method, Fallback: c.Compute.Fallback, Threads: c.Compute.Threads}
+}
+
+// OpenDevices opens the devices of the options, or only the first if one is true, and prints
+// which and why. The job has the workload w, as far as it is known.
+func (c *Command) OpenDevices(w device.Workload, one bool) (*gpfit.OpenDevices, error) {
+	if c.Compute.Threads > 0 {
+		runtime.GOMAXPROCS(c.Compute.Threads)
+	}
+	o, err := c.devices().Open(c.Ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if o.Warning != "" {
+		c.Msg.Warn(o.Warning)
+	}
+	for _, b := range o.Backends {
+		info := b.Info()
+		description, _, _ := strings.Cut(info.Description, ", "+runtime.GOOS+"/")
+		c.Msg.Note("device %s: %s (%s)", info.Name, description, why(o.Choice))
+	}
+	if one {
+		o.KeepFirst()
+	}
+	return o, nil
+}
+
+// why returns the reason of a choice in a few words. If there is no GPU, the drivers' long
+// stories are left to gpfit devices.
+func why(c device.Choice) string {
+	usable := func(f device.Finding) bool { return f.Usable && !f.Host }
+	if c.Asked == device.Auto && !slices.ContainsFunc(c.Findings, usable) {
+		return "no GPU found; 'gpfit devices' says why"
+	}
+	return c.Reason
+}
+
+// OpenFor opens devices for a fit, or only the first if one is true, and prints what the fit
+// needs. It returns an error if a device has too little memory and there is no fallback.
+func (c *Command) OpenFor(job *tuning.Job, one bool) (*gpfit.OpenDevices, error) {
+	o, err := c.OpenDevices(device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()}, one)
+	if err != nil {
+		return nil, err
+	}
+	c.NotePlan(job.Plan(o.Backends[0]))
+	if err := o.CheckMemory(job); err != nil && c.Compute.Fallback == "" {
+		o.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// Condition conditions a model on its data, on a device. The caller calls the returned
+// function when it is done with the posterior.
+func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
+	return prepared(c, m, func(b device.Backend) (*gp.Posterior, error) {
+		c.NotePlan(m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
+		p, err := m.Condition(c.Ctx, b)
+		if err == nil {
+			p.Workspace().OnProgress(c.Msg.Progress)
+		}
+		return p, err
+	})
+}
+
+// Mixture prepares a model to predict with at most limit draws of its parameters, on a
+// device. The caller calls the returned function when it is done with them.
+func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
+	return prepared(c, m, func(b device.Backend) (*gp.Mixture, error) {
+		c.NotePlan(m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
+		return m.Mixture(c.Ctx, b, limit)
+	})
+}
+
+// Means prepares a model to predict means alone, on a device. The caller calls the
+// returned function when it is done with them.
+func (c *Command) Means(m *gp.Model) (*gp.Means, func(), error) {
+	return prepared(c, m, func(b device.Backend) (*gp.Means, error) { return m.Means(c.Ctx, b) })
+}
+
+// prepared opens a device for a model and calls on with it. The caller calls the returned
+// function when it is done with the result; it closes result and device.
+func prepared[P io.Closer](c *Command, m *gp.Model, on func(device.Backend) (P, error)) (result P, done func(), err error) {
+	prog, err := m.Program()
+	if err == nil {
+		err = c.devices().CheckModel(m)
+	}
+	if err != nil {
+		return result, nil, err
+	}
+	o, err := c.OpenDevices(device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}, true)
+	if err != nil {
+		return result, nil, err
+	}
+	if result, err = on(o.Backends[0]); err != nil {
+		o.Close()
+		return result, nil, err
+	}
+	return result, func() {
+		_ = result.Close()
+		o.Close()
+	}, nil
+}
+
+// NotePlan prints the memory and time that a large job needs.
+func (c *Command) NotePlan(plan device.Plan) {
+	const large = 4000
+	if plan.N >= large {
+		c.Msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes()+plan.DeviceBytes()), plan.GradientTime().Round(100*time.Millisecond))
+	}
+}
