@@ -11,7 +11,7 @@ import (
 // Supported reports whether this build can use CUDA at all.
 const Supported = true
 
-// These are indices into dlopenAPI.fn.
+// These are indices into functions.
 const (
 	fnInit = iota
 	fnDriverGetVersion
@@ -93,10 +93,21 @@ const (
 	errorLogBufferSize = 6
 )
 
+// functions are the addresses of symbols.
+type functions [fnCount]uintptr
+
 // dlopenAPI calls libcuda through addresses found at run time.
 type dlopenAPI struct {
-	fn [fnCount]uintptr
+	dlopenSystem
+	dlopenWork
 }
+
+// dlopenSystem asks for the driver, devices and contexts, dlopenWork for all that needs a
+// context.
+type (
+	dlopenSystem struct{ fn *functions }
+	dlopenWork   struct{ fn *functions }
+)
 
 // call passes only integers and addresses, which is all that the functions of the
 // driver API in use here take. The directive keeps the memory behind the addresses
@@ -108,13 +119,13 @@ func call(fn uintptr, args ...uintptr) Code {
 	return Code(int32(r))
 }
 
-func (a *dlopenAPI) name() string { return "dlopen" }
+func (a dlopenSystem) name() string { return "dlopen" }
 
-func (a *dlopenAPI) errorText(c Code) (name, text string) {
+func (a dlopenSystem) errorText(c Code) (name, text string) {
 	return a.errorString(fnGetErrorName, c), a.errorString(fnGetErrorString, c)
 }
 
-func (a *dlopenAPI) errorString(fn int, c Code) string {
+func (a dlopenSystem) errorString(fn int, c Code) string {
 	var p *byte
 	if call(a.fn[fn], uintptr(c), uintptr(unsafe.Pointer(&p))) != Success || p == nil {
 		return ""
@@ -132,57 +143,57 @@ func textLength(p *byte, limit int) int {
 	return n
 }
 
-func (a *dlopenAPI) init() Code { return call(a.fn[fnInit], 0) }
+func (a dlopenSystem) init() Code { return call(a.fn[fnInit], 0) }
 
-func (a *dlopenAPI) driverVersion() (int, Code) {
+func (a dlopenSystem) driverVersion() (int, Code) {
 	var v int32
 	c := call(a.fn[fnDriverGetVersion], uintptr(unsafe.Pointer(&v)))
 	return int(v), c
 }
 
-func (a *dlopenAPI) deviceCount() (int, Code) {
+func (a dlopenSystem) deviceCount() (int, Code) {
 	var n int32
 	c := call(a.fn[fnDeviceGetCount], uintptr(unsafe.Pointer(&n)))
 	return int(n), c
 }
 
-func (a *dlopenAPI) device(index int) (int32, Code) {
+func (a dlopenSystem) device(index int) (int32, Code) {
 	var dev int32
 	c := call(a.fn[fnDeviceGet], uintptr(unsafe.Pointer(&dev)), uintptr(index))
 	return dev, c
 }
 
-func (a *dlopenAPI) deviceName(dev int32) (string, Code) {
+func (a dlopenSystem) deviceName(dev int32) (string, Code) {
 	b := make([]byte, 256)
 	c := call(a.fn[fnDeviceGetName], uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(dev))
 	return gostring(b), c
 }
 
-func (a *dlopenAPI) deviceMemory(dev int32) (int64, Code) {
+func (a dlopenSystem) deviceMemory(dev int32) (int64, Code) {
 	var n int64
 	c := call(a.fn[fnDeviceTotalMem], uintptr(unsafe.Pointer(&n)), uintptr(dev))
 	return n, c
 }
 
-func (a *dlopenAPI) deviceAttribute(dev int32, attribute int) (int, Code) {
+func (a dlopenSystem) deviceAttribute(dev int32, attribute int) (int, Code) {
 	var v int32
 	c := call(a.fn[fnDeviceGetAttribute], uintptr(unsafe.Pointer(&v)), uintptr(attribute), uintptr(dev))
 	return int(v), c
 }
 
-func (a *dlopenAPI) contextRetain(dev int32) (uintptr, Code) {
+func (a dlopenSystem) contextRetain(dev int32) (uintptr, Code) {
 	var ctx uintptr
 	c := call(a.fn[fnPrimaryCtxRetain], uintptr(unsafe.Pointer(&ctx)), uintptr(dev))
 	return ctx, c
 }
 
-func (a *dlopenAPI) contextRelease(dev int32) Code {
+func (a dlopenSystem) contextRelease(dev int32) Code {
 	return call(a.fn[fnPrimaryCtxRelease], uintptr(dev))
 }
 
-func (a *dlopenAPI) contextCurrent(ctx uintptr) Code { return call(a.fn[fnCtxSetCurrent], ctx) }
+func (a dlopenSystem) contextCurrent(ctx uintptr) Code { return call(a.fn[fnCtxSetCurrent], ctx) }
 
-func (a *dlopenAPI) contextSync() Code { return call(a.fn[fnCtxSynchronize]) }
+func (a dlopenSystem) contextSync() Code { return call(a.fn[fnCtxSynchronize]) }
 
 // cstring appends a zero byte to s.
 func cstring(s string) []byte { return append([]byte(s), 0) }

@@ -29,16 +29,17 @@ func open() (api, string, *UnavailableError) {
 	if fail != nil {
 		return nil, path, fail
 	}
-	a := &dlopenAPI{}
+	var fn functions
 	var missing []string
 	for i, name := range symbols {
 		address, err := purego.Dlsym(handle, name)
 		if err != nil {
 			missing = append(missing, name)
 		}
-		a.fn[i] = address
+		fn[i] = address
 	}
-	if version := a.fn[fnDriverGetVersion]; version != 0 && len(missing) > 0 {
+	a := &dlopenAPI{dlopenSystem{&fn}, dlopenWork{&fn}}
+	if version := fn[fnDriverGetVersion]; version != 0 && len(missing) > 0 {
 		if v, c := a.driverVersion(); c == Success && v < MinDriver {
 			return nil, path, tooOld(v)
 		}
