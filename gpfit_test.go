@@ -19,6 +19,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -33,10 +34,7 @@ func waves(n int) (x [][]float64, y []float64) {
 
 func mustFit(t *testing.T, x [][]float64, y []float64, o gpfit.Options) *gpfit.Model {
 	t.Helper()
-	m, err := gpfit.Fit(t.Context(), x, y, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gpfit.Fit(t.Context(), x, y, o))(t)
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -48,23 +46,11 @@ func TestFitPredict(t *testing.T) {
 	o := gpfit.Options{Kernel: "matern52(ard)", Mean: "linear", Settings: hyperopt.Settings{Restarts: 1}}
 	m := mustFit(t, x, y, o)
 	at := [][]float64{{1, 0.2}, {9.5, -0.7}}
-	p, err := m.Predict(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := fit.Prepare(problem.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := gpfit.Devices{Name: "cpu"}.Open(t.Context(), device.Workload{N: 60, Program: job.Program()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Predict(t.Context(), at))(t)
+	job := must.Get(fit.Prepare(problem.Data{X: slices.Concat(x...), Y: y, N: 60, D: 2}, o, problem.Events{}))(t)
+	opened := must.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), device.Workload{N: 60, Program: job.Program()}))(t)
 	defer opened.Close()
-	outcome, err := fit.Run(t.Context(), job, opened.Backends...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	outcome := must.Get(fit.Run(t.Context(), job, opened.Backends...))(t)
 	defer outcome.Close()
 	want, err := outcome.Posterior().Predict(t.Context(), slices.Concat(at...), 2)
 	if err != nil || !slices.Equal(p.Mean, want.Mean) || !slices.Equal(p.Std, want.Std) {
@@ -75,13 +61,8 @@ func TestFitPredict(t *testing.T) {
 	}
 	for name, save := range map[string]func(string) error{"plain": m.Save, "factor": m.SaveWithFactor} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := save(path); err != nil {
-			t.Fatal(err)
-		}
-		again, err := gpfit.Load(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, save(path))
+		again := must.Get(gpfit.Load(t.Context(), path))(t)
 		defer again.Close()
 		got, err := again.Predict(t.Context(), at)
 		if err != nil || !slices.Equal(got.Mean, p.Mean) || !slices.Equal(got.Std, p.Std) {
@@ -134,9 +115,7 @@ func TestErrors(t *testing.T) {
 	if p, err := m.Predict(t.Context(), nil); err != nil || len(p.Mean) != 0 {
 		t.Errorf("no rows: %v, %v", p, err)
 	}
-	if err := errors.Join(m.Close(), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Close(), m.Close()))
 	if _, err := m.Predict(t.Context(), x[:1]); !errors.Is(err, gpfit.ErrClosed) {
 		t.Errorf("%v after Close", err)
 	}
@@ -152,19 +131,11 @@ func TestFallback(t *testing.T) {
 	for i := range y { // a fit that passes through the targets has a warning of its own
 		y[i] += 0.3 * math.Cos(float64(7*i*i))
 	}
-	m, err := d.Fit(t.Context(), x, y, gpfit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(d.Fit(t.Context(), x, y, gpfit.Options{}))(t)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "m")
-	if err := m.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	again, err := d.Load(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(path))
+	again := must.Get(d.Load(t.Context(), path))(t)
 	defer again.Close()
 	for _, m := range []*gpfit.Model{m, again} {
 		if w := m.Warnings(); m.Device() != "cpu" || len(w) != 1 || !strings.Contains(w[0], "abacus is not available: using the fallback cpu") {
@@ -194,16 +165,12 @@ func TestCancel(t *testing.T) {
 	if m == nil || !errors.As(err, &cancelled) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v, %v", m, err)
 	}
-	if err := errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(m.Save(filepath.Join(dir, "m")), m.Close()))
 	m = mustFit(t, x, y, o)
 	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
 		t.Errorf("the checkpoint: %v", err)
 	}
-	if err := m.Save(filepath.Join(dir, "m")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(filepath.Join(dir, "m")))
 	if _, err := os.Stat(o.Checkpoint); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the checkpoint after saving: %v", err)
 	}
@@ -223,10 +190,7 @@ func TestSample(t *testing.T) {
 	if err != nil || len(draws) != 4000 || len(draws[0]) != 2 {
 		t.Fatalf("%d draws, %v", len(draws), err)
 	}
-	p, err := m.Predict(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Predict(t.Context(), at))(t)
 	for i := range at {
 		mean, square := 0.0, 0.0
 		for _, d := range draws {
@@ -273,10 +237,7 @@ func TestSeveralTargets(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{})
-	want, err := m.Predict(t.Context(), x[:5])
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(m.Predict(t.Context(), x[:5]))(t)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {

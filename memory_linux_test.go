@@ -11,6 +11,7 @@ import (
 
 	"gpfit"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // memoryRows is the number of rows of TestMemory: one matrix of 72 MB.
@@ -50,10 +51,7 @@ func fitAndPredict(t *testing.T) {
 	x, y := waves(memoryRows)
 	before := peakMemory(t)
 	settings := hyperopt.Settings{MaxEvaluations: 2}
-	m, err := gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Settings: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Settings: settings}))(t)
 	defer m.Close()
 	if _, err := m.Predict(context.Background(), x[:100]); err != nil {
 		t.Fatal(err)
@@ -63,10 +61,7 @@ func fitAndPredict(t *testing.T) {
 
 // peakMemory returns the largest resident set of this process so far, in bytes.
 func peakMemory(t *testing.T) float64 {
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("/proc/self/status"))(t)
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var kilobytes float64

@@ -18,6 +18,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
@@ -32,9 +33,7 @@ func writeTable(t testing.TB, path string, n int) {
 		u, v := rng.NormFloat64(), rng.NormFloat64()
 		fmt.Fprintf(&b, "%g,%g,%g\n", u, v, math.Sin(u)+v+0.1*rng.NormFloat64())
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
 }
 
 // create makes a run of a spec in a new folder. The folder has tables of 40 rows,
@@ -46,9 +45,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
 	files := map[string]string{"bad.csv": "u,v,y\n1,2,x\n", "groups.csv": "site,u,y\na,1,2\na,2,3\nb,3,5\nb,4,4\nb,5,6\nc,6,7\nc,7,5\nc,8,4\nc,9,3\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "s.yaml": text}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
 		s, text, err := spec.Read(filepath.Join(dir, "s.yaml"))
@@ -69,10 +66,7 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	t.Helper()
 	for _, j := range r.Jobs {
 		if j.ID == id {
-			s, err := r.Status(j)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(r.Status(j))(t)
 			return s
 		}
 	}
@@ -260,10 +254,7 @@ func TestMemory(t *testing.T) {
 // TestCores checks that jobs never take more cores than the machine has, and that a
 // job with more threads than cores runs alone.
 func TestCores(t *testing.T) {
-	p, err := newPool(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newPool(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40}))(t)
 	job := func(threads int) *demand {
 		j := rundir.PlannedJob{N: 10, D: 1}
 		name := "cpu"
@@ -356,19 +347,13 @@ func TestPlan(t *testing.T) {
 	dir := t.TempDir()
 	writeTable(t, filepath.Join(dir, "a.csv"), 40)
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
-	s, err := spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n")))(t)
 	crossover := &device.Crossover{Path: filepath.Join(dir, "crossover.json"), Measure: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }}
 	found := device.Find(t.Context(), drivers).Findings
 	if _, err := crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover}))(t)
 	for i, want := range []string{"cpu", "cuda"} {
 		if o := m.Jobs[i].Options; *o.Device != want || *o.Threads != 1 {
 			t.Errorf("%s: %s, %d threads", m.Jobs[i].ID, *o.Device, *o.Threads)
@@ -390,10 +375,7 @@ func TestPlan(t *testing.T) {
 	}
 	// With Accelerated, "auto" stands for an accelerator if a driver has one.
 	for want, drivers := range map[string][]device.Driver{"cuda": drivers, "cpu": {cpu.Driver{}}} {
-		m, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Accelerated: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Accelerated: true}))(t)
 		for _, j := range m.Jobs {
 			if *j.Options.Device != want {
 				t.Errorf("%s with Accelerated: %s, want %s", j.ID, *j.Options.Device, want)
@@ -421,10 +403,7 @@ seeds: [5]
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Expand(".", spec.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := must.Get(s.Expand(".", spec.Options{}))(t)
 	want := problem.Options{
 		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", RequirePSD: true, MaxJitter: 0.1,
 		Set:    []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}, {Name: "lengthscale[0]", Value: 2, Given: true}},
@@ -433,10 +412,7 @@ seeds: [5]
 		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: problem.MeanFree,
 		Objective: problem.LOO, LeaveOneOut: true, StdErrors: true,
 	}
-	density, err := graph.ParsePrior("lognormal(0, 1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	density := must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
 	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
 	values, err := jobs[0].Values()

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -25,18 +26,12 @@ func BenchmarkStages(b *testing.B) {
 
 // BenchmarkDgemmRate reports the rate of matrix products.
 func BenchmarkDgemmRate(b *testing.B) {
-	dev, err := Open(device.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	dev := must.Get(Open(device.Options{}))(b)
 	for _, n := range []int{500, 1000, 2000, 4000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			best := 0.0
 			for range b.N {
-				rate, err := dev.DgemmRate(b.Context(), n)
-				if err != nil {
-					b.Fatal(err)
-				}
+				rate := must.Get(dev.DgemmRate(b.Context(), n))(b)
 				best = max(best, rate)
 			}
 			b.ReportMetric(best/1e9, "GFLOP/s")
@@ -51,15 +46,9 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	for i := range rows {
 		rows[i] = rng.NormFloat64()
 	}
-	dev, err := Open(device.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	dev := must.Get(Open(device.Options{}))(b)
 	ctx := context.Background()
-	ws, err := dev.NewWorkspace(ctx, kernel.NewPoints(rows, n, d))
-	if err != nil {
-		b.Fatal(err)
-	}
+	ws := must.Get(dev.NewWorkspace(ctx, kernel.NewPoints(rows, n, d)))(b)
 	w := ws.(*Workspace)
 	defer w.Close()
 	theta := make([]float64, prog.NumParams)
@@ -72,13 +61,9 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 		b.Run(fmt.Sprintf("%s/n=%d/d=%d/%s", text, n, d, name), func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				if err := prepare(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, prepare())
 				b.StartTimer()
-				if err := work(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, work())
 			}
 			if share > 0 {
 				b.ReportMetric(share*cube(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")

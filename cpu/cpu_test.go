@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/must"
 )
 
 // TestConformance runs the suite with three threads, and with one and two if GPFIT_LONG is
@@ -21,10 +22,7 @@ func TestConformance(t *testing.T) {
 	for _, threads := range counts {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
 			devicetest.RunInPlace(t, func(*testing.T) device.DenseDevice {
-				dev, err := Open(device.Options{Threads: threads})
-				if err != nil {
-					t.Fatal(err)
-				}
+				dev := must.Get(Open(device.Options{Threads: threads}))(t)
 				return dev
 			})
 		})
@@ -32,10 +30,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestDgemmRate(t *testing.T) {
-	dev, err := Open(device.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dev := must.Get(Open(device.Options{Threads: 1}))(t)
 	if rate, err := dev.DgemmRate(context.Background(), 64); err != nil || rate < 1e6 || rate > 1e13 {
 		t.Errorf("rate %v, error %v", rate, err)
 	}

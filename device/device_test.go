@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -149,9 +150,7 @@ func TestCrossover(t *testing.T) {
 	if n, _ := c.Of(context.Background(), other, cpu, nil, nil); n != 1536 {
 		t.Errorf("crossover of another device %d", n)
 	}
-	if err := os.WriteFile(c.Path, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Path, []byte("{"), 0o644))
 	if n, err := c.Of(context.Background(), gpu, cpu, nil, nil); n != 2048 || err != nil {
 		t.Errorf("crossover %d with a damaged cache, error %v", n, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -70,10 +71,7 @@ func TestBoundWarnings(t *testing.T) {
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: the data do not need this term"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
-		j, err := Prepare(idle(30, c.columns), problem.Options{Kernel: c.kernel}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		j := must.Get(Prepare(idle(30, c.columns), problem.Options{Kernel: c.kernel}, problem.Events{}))(t)
 		var at []descent.Bound
 		for _, name := range c.at {
 			at = append(at, atUpper(j, name)...)

@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -100,9 +101,7 @@ func TestTornCheckpoint(t *testing.T) {
 			if garbage != "" && cut < 200 {
 				continue // the head itself
 			}
-			if err := os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600))
 			out, err := Run(context.Background(), task, backend)
 			if err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
@@ -145,9 +144,7 @@ func TestForeignCheckpoint(t *testing.T) {
 		"version": {d, func(*problem.Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
 		"none":    {d, func(*problem.Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
 	} {
-		if err := os.WriteFile(o.Checkpoint, c.text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(o.Checkpoint, c.text, 0o600))
 		changed := o
 		c.change(&changed)
 		_, err := Run(context.Background(), mustPrepare(t, c.data, changed), backend)
@@ -161,13 +158,8 @@ func TestForeignCheckpoint(t *testing.T) {
 		}
 	}
 	// Events do not change the job.
-	if err := os.WriteFile(o.Checkpoint, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := Run(context.Background(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(o.Checkpoint, text, 0o600))
+	out := must.Get(Run(context.Background(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
 	// No other fit can open a checkpoint in use.
 	if _, err := Run(context.Background(), mustPrepare(t, d, o), backend); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a checkpoint in use: %v", err)
@@ -206,10 +198,7 @@ func TestCancelledCheckpoint(t *testing.T) {
 	if out, err := Run(ctx, mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}), backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v, %v", out, err)
 	}
-	out, err := Run(context.Background(), mustPrepare(t, d, o), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(context.Background(), mustPrepare(t, d, o), backend))(t)
 	defer out.Close()
 	if !bytes.Equal(bits(t, out), want) {
 		t.Error("other bits after cancellations")

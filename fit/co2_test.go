@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 	"gpfit/table"
 )
@@ -20,10 +21,7 @@ const bookKernel = "rbf(lengthscale=67, signal_variance=4356)" +
 
 func co2Task(t *testing.T) *tuning.Job {
 	t.Helper()
-	in, err := table.Read(filepath.Join("..", "examples", "co2.csv"), table.Options{Features: []string{"year"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(table.Read(filepath.Join("..", "examples", "co2.csv"), table.Options{Features: []string{"year"}}))(t)
 	mean := 0.0
 	for _, y := range in.Y {
 		mean += y / float64(in.N)
@@ -57,10 +55,7 @@ func TestBookCO2(t *testing.T) {
 		"k4.signal_variance": -4.099142964854012, "k4.lengthscale": 8.008907026943724, "noise_variance": -9.855358582156706,
 	}
 	task := co2Task(t)
-	r, err := Evaluate(context.Background(), task, backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	if d := math.Abs(r.NLML-sklearnAtBook) / sklearnAtBook; d > 1e-8 {
 		t.Errorf("NLML at the book's parameters %.12f, scikit-learn %.12f: %.1e apart", r.NLML, sklearnAtBook, d)
 	}
@@ -77,10 +72,7 @@ func TestBookCO2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the optimum takes some seconds")
 	}
-	out, err := Run(context.Background(), co2Task(t), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(context.Background(), co2Task(t), backend))(t)
 	defer out.Close()
 	if out.Report.NLML > sklearnOptimum {
 		t.Errorf("NLML at the optimum %.6f, scikit-learn reaches %.6f", out.Report.NLML, sklearnOptimum)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 )
 
 // TestConditionWarning checks that a report states the number of remaining digits if
@@ -17,14 +18,8 @@ func TestConditionWarning(t *testing.T) {
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
-		job, err := Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := Evaluate(t.Context(), job, backend, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := must.Get(Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}))(t)
+		r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
 			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
 		}
@@ -49,14 +44,8 @@ func TestGradientWarning(t *testing.T) {
 		{"linear", 1e-9, ""},
 	} {
 		for _, objective := range []problem.Criterion{problem.NLML, problem.LOO} {
-			job, err := Prepare(data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, problem.Events{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := Evaluate(t.Context(), job, backend, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := must.Get(Prepare(data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, problem.Events{}))(t)
+			r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 			const words = "rounding leaves few digits of the gradient"
 			got := strings.Join(r.Warnings, "\n")
 			if want := c.want != "" && objective == problem.NLML; strings.Contains(got, words) != want || want && !strings.Contains(got, c.want) {

@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
@@ -48,15 +49,9 @@ func TestSideBySide(t *testing.T) {
 	} {
 		var want []byte
 		for _, threads := range []int{1, 2, 8} {
-			host, err := cpu.New(device.Options{Threads: threads})
-			if err != nil {
-				t.Fatal(err)
-			}
+			host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
 			c := counting{host, new(atomic.Int32), new(atomic.Int32)}
-			out, err := Run(t.Context(), mustPrepare(t, synthetic(230), o), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(Run(t.Context(), mustPrepare(t, synthetic(230), o), c))(t)
 			if out.Report.Device != "cpu" {
 				t.Errorf("%s: device %s", name, out.Report.Device)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -69,10 +70,7 @@ func TestCrossValidate(t *testing.T) {
 	d.Test[3], d.Test[40] = true, true
 	task := mustPrepare(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
-	got, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
 	nlpd, squares := 0.0, 0.0
 	seen := map[int]bool{}
 	for k, held := range problem.FoldRows(59, 7, 5) {
@@ -109,10 +107,7 @@ func TestCrossValidateRefit(t *testing.T) {
 	task := mustPrepare(t, d, problem.Options{})
 	start := task.Params.Start()
 	var folds []int
-	got, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
 	if !slices.Equal(task.Params.Start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
 		t.Errorf("start values %v, before %v; folds %v", task.Params.Start(), start, folds)
 	}
@@ -189,18 +184,12 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range task.FreeNames() {
 		at[name] = 0.1 + 0.2*float64(i)
 	}
-	got, err := CrossValidate(context.Background(), task, backend, at, cv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(CrossValidate(context.Background(), task, backend, at, cv))(t)
 	nlpd, standardized, squares := 0.0, 0.0, 0.0
 	for i, name := range d.TargetNames {
 		one := d
 		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
-		want, err := CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv))(t)
 		p := got.Targets[i]
 		for _, v := range [][2]float64{{float64(p.NLPD), float64(want.NLPD)}, {float64(p.NLPDStandardized), float64(want.NLPDStandardized)}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {float64(p.NLPDStdError), float64(want.NLPDStdError)}} {
 			if !near(v[0], v[1], 1e-9) {

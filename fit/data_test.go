@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // nameless is a table of three columns, the second one constant, without names.
@@ -33,25 +34,14 @@ func TestNamesByDefault(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	row := gp.RowNoise{Group: []string{"b"}}
-	want, err := o.posterior.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(o.posterior.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row))(t)
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	if err := o.SaveModel(path, false); err != nil {
-		t.Fatal(err)
-	}
-	m, err := gp.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.SaveModel(path, false))
+	m := must.Get(gp.Load(path))(t)
 	if !slices.Equal(m.FeatureNames, []string{"x0", "x1", "x2"}) || m.TargetName != "y" || m.Noise.GroupColumn != "noise_group" {
 		t.Errorf("features %q, target %q, noise groups %q", m.FeatureNames, m.TargetName, m.Noise.GroupColumn)
 	}
-	p, err := m.Condition(t.Context(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	got, err := p.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row)
 	if err != nil || got.Mean[0] != want.Mean[0] || got.Std[0] != want.Std[0] {
 		t.Errorf("%v ± %v after loading, want %v ± %v (%v)", got.Mean, got.Std, want.Mean, want.Std, err)

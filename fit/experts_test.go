@@ -15,6 +15,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // islands are rows in groups that are so far apart that their covariance is 0 in float64.
@@ -32,15 +33,9 @@ func islands(groups, each int) problem.Data {
 // predictAt predicts rows between and around the training rows.
 func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
 	t.Helper()
-	p, err := m.Condition(t.Context(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	out, err := p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
 	return out
 }
 
@@ -108,10 +103,7 @@ func TestIslands(t *testing.T) {
 			part.X, part.Y, part.N = append(part.X, d.X[2*i:2*i+2]...), append(part.Y, d.Y[i]), part.N+1
 		}
 		task := mustPrepare(t, part, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: set})
-		out, err := Run(t.Context(), task, backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Run(t.Context(), task, backend))(t)
 		defer out.Close()
 		nlml += out.Report.NLML
 		alone := predictAt(t, out.Model, rows[2*k:2*k+2])
@@ -135,18 +127,13 @@ func TestExpertsFile(t *testing.T) {
 			t.Errorf("%s: %.3f of the held-out rows are in their 95 %% interval", rule, c)
 		}
 		path := filepath.Join(t.TempDir(), "m.gpfit")
-		if err := out.SaveModel(path, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.SaveModel(path, false))
 		m, info, err := gp.Inspect(path)
 		if err != nil || info.SchemaVersion != 5 || m.Experts.Combine != rule || len(m.Experts.Scores) != 2 || !(m.Experts.Temperature > 0) {
 			t.Fatalf("%v, version %d, experts %+v", err, info.SchemaVersion, m.Experts)
 		}
 		rows := d.X[:50*d.D]
-		want, err := out.Posterior().Predict(t.Context(), rows, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(out.Posterior().Predict(t.Context(), rows, 50))(t)
 		got := predictAt(t, m, rows)
 		sameNumbers(t, "mean", got.Mean, want.Mean)
 		sameNumbers(t, "std", got.Std, want.Std)
@@ -191,10 +178,7 @@ func TestExpertsTuning(t *testing.T) {
 	if _, err := Run(t.Context(), task, failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
 		t.Fatalf("the fit did not fail: %v", err)
 	}
-	out, err := Run(context.Background(), task, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(context.Background(), task, backend))(t)
 	defer out.Close()
 	if out.Report.NLML != want.Report.NLML || out.Report.Evaluations != want.Report.Evaluations {
 		t.Errorf("continued: NLML %v with %+v, undisturbed %v with %+v", out.Report.NLML, out.Report.Evaluations, want.Report.NLML, want.Report.Evaluations)
@@ -221,17 +205,11 @@ func TestExpertsGradient(t *testing.T) {
 	d := synthetic(60)
 	for _, text := range []string{"linear(ard)", "poly(2)", "rbf(ard) + linear", "matern52*periodic"} {
 		o := problem.Options{Kernel: text, Mean: "linear", Experts: "kmeans:3"}
-		at, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
 		value := func(name string, by float64) float64 {
 			o := o
 			o.Set = []problem.Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
-			r, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
 			return r.NLML
 		}
 		for name, g := range at.GradientLog {

@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -111,10 +112,7 @@ func TestNoFailover(t *testing.T) {
 		"none":   nil,
 		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
 	} {
-		task, err := Prepare(synthetic(40), problem.Options{}, problem.Events{Fallback: fallback})
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := must.Get(Prepare(synthetic(40), problem.Options{}, problem.Events{Fallback: fallback}))(t)
 		k := 3
 		var got *device.LostError
 		out, err := Run(context.Background(), task, failing{backend, &k, lost})
@@ -130,14 +128,8 @@ func TestSeveralDevices(t *testing.T) {
 	d := synthetic(60)
 	o := problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
 	want := mustFit(t, d, o).Report
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := Run(context.Background(), task, backend, backend, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	out := must.Get(Run(context.Background(), task, backend, backend, backend))(t)
 	defer out.Close()
 	r := out.Report
 	// The final evaluation of the best point may cost one value more or less.

@@ -15,6 +15,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // synthetic makes n rows of three features in awkward units, the second
@@ -32,14 +33,8 @@ func synthetic(n int) problem.Data {
 
 func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := Run(context.Background(), task, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	out := must.Get(Run(context.Background(), task, backend))(t)
 	t.Cleanup(out.Close)
 	return out
 }
@@ -51,10 +46,7 @@ func TestFit(t *testing.T) {
 		d.Test[i] = true
 	}
 	var iterations []descent.Iteration
-	out, err := Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
 	defer out.Close()
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || !strings.HasSuffix(r.Status, "-converged") || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
@@ -97,15 +89,9 @@ func TestFit(t *testing.T) {
 // checkScores recomputes the scores from the model's predictions.
 func checkScores(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
-	p, err := out.Model.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	pred, err := p.Predict(context.Background(), d.X, d.N)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pred := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
 	var se, nlpd, n float64
 	for i, y := range d.Y {
 		if d.Test[i] {
@@ -131,14 +117,8 @@ func TestUnits(t *testing.T) {
 	for name, v := range scaled.ParametersOriginalUnits {
 		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
-	task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := Evaluate(context.Background(), task, backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, problem.Events{}))(t)
+	raw := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	// Moving the means into the intercept costs a few digits.
 	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-8*math.Abs(raw.NLML) {
 		t.Errorf("NLML in original units %v, at the reported parameters on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)
@@ -299,10 +279,7 @@ func TestBadData(t *testing.T) {
 	}
 	d := ok
 	d.Y = make([]float64, 20)
-	task, err := Prepare(d, problem.Options{}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
 	var de *problem.DataError
 	if _, err := Run(context.Background(), task, backend); !errors.As(err, &de) {
 		t.Errorf("constant target: error %v, want a DataError", err)
@@ -342,14 +319,8 @@ func TestBadOptions(t *testing.T) {
 
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
-	task, err := Prepare(synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Evaluate(context.Background(), task, backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, problem.Events{}))(t)
+	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	want := map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4}
 	for name, v := range want {
 		if math.Abs(r.Parameters[name]-v) > 1e-14 {

@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -20,9 +21,7 @@ func firstRowsOf(d problem.Data, n int) problem.Data {
 // modelOf returns the model of a fit with its record, as a file has it.
 func modelOf(t *testing.T, o *Outcome) *gp.Model {
 	t.Helper()
-	if err := o.record(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.record())
 	return o.Model
 }
 

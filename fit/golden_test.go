@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/refdata"
 	"gpfit/table"
 )
@@ -44,20 +45,13 @@ var goldenSets = []string{"yacht", "energy", "concrete", "airfoil"}
 
 func readGolden(t *testing.T) map[string]golden {
 	t.Helper()
-	text, err := os.ReadFile(refdata.Path(t, "golden", "uci.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(refdata.Path(t, "golden", "uci.json")))(t)
 	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &raw))
 	out := map[string]golden{}
 	for _, name := range goldenSets {
 		var g golden
-		if err := json.Unmarshal(raw[name], &g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(raw[name], &g))
 		out[name] = g
 	}
 	return out
@@ -65,10 +59,7 @@ func readGolden(t *testing.T) map[string]golden {
 
 func readSet(t *testing.T, name string) problem.Data {
 	t.Helper()
-	tab, err := table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tab := must.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)
 	return problem.Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
@@ -147,14 +138,8 @@ func TestGoldenNLML(t *testing.T) {
 			for name, v := range c.set {
 				opts.Set = append(opts.Set, problem.Assignment{Name: name, Value: v, Given: true})
 			}
-			task, err := Prepare(cut, opts, problem.Events{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := Evaluate(context.Background(), task, backend, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			task := must.Get(Prepare(cut, opts, problem.Events{}))(t)
+			r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 			if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) {
 				t.Errorf("%s %s: NLML %v, want %v", name, key, r.NLML, want.NLML)
 			}
@@ -181,10 +166,7 @@ func TestGoldenNLML(t *testing.T) {
 // TestSnelson: values on which gprx, scikit-learn, GPyTorch and GPy agree.
 func TestSnelson(t *testing.T) {
 	read := func(file string) []float64 {
-		tab, err := table.Read(refdata.Path(t, "data", "snelson", file), table.Options{NoTarget: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tab := must.Get(table.Read(refdata.Path(t, "data", "snelson", file), table.Options{NoTarget: true}))(t)
 		return tab.X
 	}
 	x, y := read("train_inputs.dat"), read("train_outputs.dat")
@@ -213,10 +195,7 @@ func TestSnelson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := Run(context.Background(), task, backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Run(context.Background(), task, backend))(t)
 		out.Close()
 		p := out.Report.Parameters
 		if math.Abs(out.Report.NLML-c.best) > 1e-7*c.best {

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // heldRows returns the rows that a job holds out.
@@ -79,9 +80,7 @@ func TestHoldOutScores(t *testing.T) {
 		t.Errorf("a mask is not a drawn hold-out: %+v", want.Report.HeldOut)
 	}
 	path := t.TempDir() + "/m.gpfit"
-	if err := out.SaveModel(path, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.SaveModel(path, false))
 	m, err := gp.Load(path)
 	if err != nil || !reflect.DeepEqual(m.HeldOut, out.Report.HeldOut) || m.HeldOut.Seed != 7 || m.HeldOut.Of != 0.25 {
 		t.Errorf("held out %+v, in the model %+v, %v", out.Report.HeldOut, m.HeldOut, err)
@@ -134,10 +133,7 @@ func TestFolds(t *testing.T) {
 	}
 	job := mustPrepare(t, d, problem.Options{})
 	for seed := range uint64(5) {
-		folds, err := job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		folds := must.Get(job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false))(t)
 		var all []int
 		sizes := []int{}
 		for _, f := range folds {

@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -38,14 +39,8 @@ func centred(n int) problem.Data {
 
 func evaluate(t *testing.T, d problem.Data, o problem.Options) *summary.Report {
 	t.Helper()
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Evaluate(context.Background(), task, backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	return r
 }
 
@@ -94,10 +89,7 @@ func TestStarts(t *testing.T) {
 		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			task, err := Prepare(d, problem.Options{Kernel: text, Standardize: how}, problem.Events{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			task := must.Get(Prepare(d, problem.Options{Kernel: text, Standardize: how}, problem.Events{}))(t)
 			theta := make([]float64, task.Program().NumParams)
 			for i := range theta {
 				p := task.Params.Free[i]
@@ -112,10 +104,7 @@ func TestStarts(t *testing.T) {
 			}
 		}
 	}
-	task, err := Prepare(d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, problem.Events{}))(t)
 	column := task.Sample.Points.Column(0)
 	width := slices.Max(column) - slices.Min(column)
 	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
@@ -171,20 +160,12 @@ func TestCustomKernel(t *testing.T) {
 		t.Errorf("its lengthscale changes by %v with the units, the column by %v", got, scaling.XScale[0])
 	}
 	path := filepath.Join(t.TempDir(), "model.npz")
-	if err := out.Model.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Model.Save(path))
 	if _, err := gp.Load(path); err == nil || !strings.Contains(err.Error(), "sech") {
 		t.Errorf("read without the kernel: %v", err)
 	}
-	m, err := gp.Load(path, own...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gp.Load(path, own...))(t)
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	if _, err := p.Predict(context.Background(), d.X[:30], 10); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // named is synthetic data whose columns have the given names; the second is constant.
@@ -30,10 +31,7 @@ func TestNames(t *testing.T) {
 		Ties:   []problem.Tie{{Name: "k2.lengthscale", Source: `k1.lengthscale["3"]`}}}
 	out := mustFit(t, d, o)
 	r := &out.Report
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	if strings.Contains(r.Text(), "lengthscale[0]") || strings.Contains(r.Text(), "lengthscale[2]") {
 		t.Errorf("the text has an index:\n%s", r.Text())
 	}
@@ -90,15 +88,9 @@ func TestNamesMeanIndices(t *testing.T) {
 		t.Errorf("the model's kernel is %s", a.Model.Kernel)
 	}
 	// Start values of the search for kernels go from leaf to leaf by name.
-	s, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	d.FeatureNames = nil
-	plain, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	for i, c := range s.Candidates {
 		if p := plain.Candidates[i]; *c.NLML != *p.NLML || c.Kernel != strings.ReplaceAll(p.Kernel, "dims=0", "dims=a.b") {
 			t.Errorf("candidate %d is %s with NLML %v; without names %s with %v", i, c.Kernel, *c.NLML, p.Kernel, *p.NLML)
@@ -155,22 +147,11 @@ func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
 	out := mustFit(t, d, problem.Options{Kernel: "rbf(dims=b)"})
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	if err := out.SaveModel(path, false); err != nil {
-		t.Fatal(err)
-	}
-	m, err := gp.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := m.Condition(t.Context(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.SaveModel(path, false))
+	m := must.Get(gp.Load(path))(t)
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred, err := p.Predict(t.Context(), []float64{1, 0, 290, 99, 0, 290, 1, 0, 291}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pred := must.Get(p.Predict(t.Context(), []float64{1, 0, 290, 99, 0, 290, 1, 0, 291}, 3))(t)
 	if pred.Mean[0] != pred.Mean[1] || pred.Mean[0] == pred.Mean[2] {
 		t.Errorf("means %v: only b matters", pred.Mean)
 	}

@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -51,15 +52,9 @@ func TestNoiseGroups(t *testing.T) {
 		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, float64(r.Test.NLPD), one.NLML, float64(one.Test.NLPD))
 	}
 	// The scores once more, from the model and the held-out rows' labels.
-	p, err := out.Model.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	pred, err := p.PredictNoise(context.Background(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pred := must.Get(p.PredictNoise(context.Background(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup}))(t)
 	nlpd := 0.0
 	for i, y := range d.Y {
 		if d.Test[i] {
@@ -142,10 +137,7 @@ func TestInterpolation(t *testing.T) {
 	if _, ok := out.Report.Parameters["noise_variance"]; ok || len(out.Report.GradientLog) != 3 {
 		t.Errorf("parameters %v", out.Report.Parameters)
 	}
-	p, err := out.Model.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	pred, err := p.Predict(context.Background(), d.X, d.N)
 	if err != nil {
@@ -163,10 +155,7 @@ func TestInterpolation(t *testing.T) {
 		"fit":      func(task *tuning.Job) error { _, err := Run(context.Background(), task, backend); return err },
 		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(context.Background(), task, backend, nil); return err },
 	} {
-		task, err := Prepare(d, problem.Options{Kernel: "matern32", NoNoise: true}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := must.Get(Prepare(d, problem.Options{Kernel: "matern32", NoNoise: true}, problem.Events{}))(t)
 		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out option noise none") || strings.Contains(err.Error(), "raise") {
 			t.Errorf("%s: error %v", what, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/must"
 )
 
 // TestScoresWithoutVariance checks a held-out row that repeats a training row and is
@@ -48,10 +49,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
 	o := problem.Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
-	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
 	if _, err := json.Marshal(summary.Scores{CrossValidation: cv}); err != nil {
 		t.Error(err)
 	}

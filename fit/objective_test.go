@@ -12,6 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // TestLOO checks that a fit by leave-one-out has a lower negative leave-one-out
@@ -31,10 +32,7 @@ func TestLOO(t *testing.T) {
 			t.Errorf("status %s", loo.Status)
 		}
 		task := mustPrepare(t, d, o)
-		cv, err := CrossValidate(context.Background(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cv := must.Get(CrossValidate(context.Background(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60}))(t)
 		// The noise of a fitted model is small: condition about 1e4.
 		if math.Abs(float64(cv.NLPD)-float64(b.NLPD)) > 1e-9*math.Abs(float64(b.NLPD)) || math.Abs(float64(cv.NLPDStandardized)-float64(b.NLPDStandardized)) > 1e-9*math.Abs(float64(b.NLPDStandardized)) {
 			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, float64(cv.NLPD), float64(b.NLPD))
@@ -119,10 +117,7 @@ func TestCrossValidateNoise(t *testing.T) {
 	}
 	o := problem.Options{Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
-	cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
 	if want := float64(r.Scores.LeaveOneOut.NLPD); math.Abs(float64(cv.NLPD)-want) > 1e-9*math.Abs(want) {
 		t.Errorf("NLPD %v by folds of one row, %v by the formula", float64(cv.NLPD), want)
 	}

@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -95,10 +96,7 @@ func TestUndrawn(t *testing.T) {
 
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
-	j, err := Prepare(twoOptima(20), problem.Options{}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Prepare(twoOptima(20), problem.Options{}, problem.Events{}))(t)
 	scale := j.Sample.TargetScale(0)
 	constant := func(v float64) [][]float64 { return [][]float64{slices.Repeat([]float64{v * scale}, 20)} }
 	score := func(rmse, nlpd float64) *summary.LeaveOneOutScore {
@@ -130,10 +128,7 @@ func TestNearOptima(t *testing.T) {
 func TestBetterThanDegenerate(t *testing.T) {
 	d := white(120)
 	o := problem.Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
-	j, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Prepare(d, o, problem.Events{}))(t)
 	optima := []hyperopt.Optimum{{Z: j.Params.Start()}, {Z: j.Params.Start()}, {Z: j.Params.Start()}}
 	noise := slices.IndexFunc(j.Params.Free, func(p *problem.Parameter) bool { return p.Name == "noise_variance" })
 	optima[2].Z[noise] = 0
@@ -158,10 +153,7 @@ func TestBetterThanDegenerate(t *testing.T) {
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
-	j, err := Prepare(twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Prepare(twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, problem.Events{}))(t)
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
 	defer w.Close()
 	result, err := hyperopt.Tune(context.Background(), w, j.Settings(w.Backends[0]), nil)

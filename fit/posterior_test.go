@@ -12,6 +12,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 )
 
 // TestPosteriorDensity compares the gradient of the log density over u with central
@@ -46,10 +47,7 @@ func TestPosteriorDensity(t *testing.T) {
 		value := func(i int, h float64) float64 {
 			at := slices.Clone(u)
 			at[i] += h
-			v, err := f.Value(context.Background(), at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(f.Value(context.Background(), at))(t)
 			return v
 		}
 		if _, err := f.Value(context.Background(), u); err != nil {

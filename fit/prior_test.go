@@ -8,15 +8,13 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
 func density(t *testing.T, text string) graph.Prior {
 	t.Helper()
-	p, err := graph.ParsePrior(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(graph.ParsePrior(text))(t)
 	return p
 }
 
@@ -27,10 +25,7 @@ func mustPrepare(t *testing.T, d problem.Data, o problem.Options) *tuning.Job {
 // watched is mustPrepare with events.
 func watched(t *testing.T, d problem.Data, o problem.Options, e problem.Events) *tuning.Job {
 	t.Helper()
-	task, err := Prepare(d, o, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, o, e))(t)
 	return task
 }
 

@@ -18,28 +18,21 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
 // waveAndSlope reads examples/two_optima.csv, whose likelihood has two optima.
 func waveAndSlope(t *testing.T) problem.Data {
 	t.Helper()
-	f, err := os.Open("../examples/two_optima.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../examples/two_optima.csv"))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	d := problem.Data{N: len(rows) - 1, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for _, row := range rows[1:] {
 		x, err1 := strconv.ParseFloat(row[0], 64)
 		y, err2 := strconv.ParseFloat(row[1], 64)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err1, err2))
 		d.X, d.Y = append(d.X, x), append(d.Y, y)
 	}
 	return d
@@ -47,10 +40,7 @@ func waveAndSlope(t *testing.T) problem.Data {
 
 func mustProfile(t *testing.T, j *tuning.Job, o ProfileOptions) *summary.Profile {
 	t.Helper()
-	p, err := Profile(t.Context(), j, o, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Profile(t.Context(), j, o, backend))(t)
 	return p
 }
 
@@ -63,10 +53,7 @@ const profileTolerance = 1e-12
 // TestProfileValues compares the points of profiles with evaluations of the same job at
 // their parameters, and their terms with their sum.
 func TestProfileValues(t *testing.T) {
-	prior, err := graph.ParsePrior("lognormal(0, 1)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	prior := must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
 	for name, c := range map[string]struct {
 		data    problem.Data
 		options problem.Options
@@ -101,10 +88,7 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 	}
-	r, err := Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
 	size := math.Abs(r.NLML) + math.Abs(r.DataFit) + math.Abs(r.Complexity)
 	for name, pair := range map[string][2]float64{
 		"objective": {float64(point.Objective), r.Objective}, "NLML": {float64(point.NLML), r.NLML}, "data fit": {float64(point.DataFit), r.DataFit},
@@ -219,10 +203,7 @@ func TestProfileFits(t *testing.T) {
 			o.Fix = append(o.Fix, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 		posterior := mustFit(t, d, o).Posterior()
-		want, err := posterior.Predict(t.Context(), point.Prediction.Inputs, len(point.Prediction.Inputs))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(posterior.Predict(t.Context(), point.Prediction.Inputs, len(point.Prediction.Inputs)))(t)
 		for k := range want.Mean {
 			for _, pair := range [][2]float64{{want.Mean[k], point.Prediction.Mean[k]}, {want.Lower95[k], point.Prediction.Lower95[k]}, {want.Upper95[k], point.Prediction.Upper95[k]}} {
 				if math.Abs(pair[0]-pair[1]) > 1e-10 {
@@ -237,15 +218,9 @@ func TestProfileFits(t *testing.T) {
 func TestProfileSideBySide(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 5} {
-		p, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, threaded(t, threads))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, threaded(t, threads)))(t)
 		p.Seconds, p.Report.Seconds, p.Report.EvaluationSeconds, p.Report.Path = 0, 0, 0, nil
-		text, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(p))(t)
 		if want == "" {
 			want = string(text)
 		}
@@ -379,9 +354,6 @@ func TestProfileCancelled(t *testing.T) {
 // threaded returns a host that computes on a number of threads.
 func threaded(t *testing.T, threads int) device.Backend {
 	t.Helper()
-	host, err := cpu.New(device.Options{Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
 	return host
 }

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -36,10 +37,7 @@ func TestResidual(t *testing.T) {
 		residual float64
 		words    string // of the error
 	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
-		task, err := Prepare(synthetic(30), problem.Options{}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{}))(t)
 		task.ResidualFrom = c.from
 		r, err := Evaluate(context.Background(), task, checking{backend, c.residual}, nil)
 		if c.words != "" {
@@ -107,10 +105,7 @@ func TestWrongGradient(t *testing.T) {
 			t.Fatal(err)
 		}
 		left = k
-		out, err := Run(context.Background(), task, slipping{backend, &left})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Run(context.Background(), task, slipping{backend, &left}))(t)
 		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
 			t.Errorf("gradient %d: NLML %v on %s, want %v; %q", k, r.NLML, r.Device, want.NLML, r.Warnings)
 		}
@@ -121,15 +116,9 @@ func TestWrongGradient(t *testing.T) {
 // TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-	task, err := Prepare(synthetic(30), problem.Options{}, problem.Events{Fallback: fallback})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{Fallback: fallback}))(t)
 	task.ResidualFrom = 30
-	out, err := Run(context.Background(), task, checking{backend, 0.1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(context.Background(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
 	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "gpfit continued on cpu from evaluation 1") {
 		t.Errorf("warnings %q", all)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 )
 
 // trend is a line with a smooth wiggle of small amplitude and noise.
@@ -26,10 +27,7 @@ func trend(n int) problem.Data {
 
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
-	r, err := Select(context.Background(), d, o, problem.Events{}, s, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Select(context.Background(), d, o, problem.Events{}, s, backend))(t)
 	return r
 }
 
@@ -57,19 +55,10 @@ func TestSelect(t *testing.T) {
 		if score != ByBIC {
 			continue
 		}
-		task, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := Run(context.Background(), task, backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := must.Get(Prepare(d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, problem.Events{}))(t)
+		out := must.Get(Run(context.Background(), task, backend))(t)
 		out.Close()
-		cv, err := CrossValidate(context.Background(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cv := must.Get(CrossValidate(context.Background(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
 		// Three parameters of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
@@ -136,14 +125,8 @@ func TestWarmStart(t *testing.T) {
 	e := mustParse(t, "linear + rbf")
 	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
 	for _, n := range neighbours(e, bases(t, "matern32"), 3) {
-		task, err := r.prepare(candidateExpr{expr: n, values: values})
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := Evaluate(context.Background(), task, backend, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := must.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
+		report := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 		starts = append(starts, report.Parameters)
 		if n.String() == "linear + matern32 + rbf" {
 			want := map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3, "noise_variance": 0.01}

@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 )
 
 // TestManyFits checks that many concurrent fits in one process, each on a separate
@@ -98,10 +99,7 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job, err := Prepare(synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(Prepare(synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, problem.Events{}))(t)
 	begin, done := time.Now(), 0
 	round := func() {
 		err := Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) })

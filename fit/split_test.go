@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/must"
 )
 
 // splitData is a table whose columns tell the rows apart.
@@ -35,10 +36,7 @@ func TestDataRows(t *testing.T) {
 }
 
 func TestScaledRows(t *testing.T) {
-	r, err := splitData().Scaled(gp.StandardizeXY)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(splitData().Scaled(gp.StandardizeXY))(t)
 	// Column b is constant. The training rows are 0, 1, 2, 3 and 5, with mean 2.2.
 	if r.N != 5 || r.D != 1 || !slices.Equal(r.Columns, []int{0}) || len(r.Warnings) != 1 {
 		t.Fatalf("%d rows of %v, warnings %q", r.N, r.Columns, r.Warnings)
@@ -63,14 +61,8 @@ func TestScaledRows(t *testing.T) {
 func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil
-	folds, err := d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := Prepare(d, problem.Options{}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	folds := must.Get(d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false))(t)
+	job := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
 	want, err := job.Sample.Divide(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil || !slices.EqualFunc(folds, want, slices.Equal[[]int]) {
 		t.Errorf("the folds are %v, those of a job %v (%v)", folds, want, err)

@@ -14,6 +14,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/must"
 )
 
 // TestKrigingTargets compares two targets with NumPy's results for each alone.
@@ -153,27 +154,16 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	predict := func(m *gp.Model) []*gp.Prediction {
-		p, err := m.Condition(context.Background(), backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(m.Condition(context.Background(), backend))(t)
 		defer p.Close()
-		preds, err := p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		preds := must.Get(p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{}))(t)
 		return preds
 	}
 	want := predict(out.Model)
 	for _, factor := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "m.gpfit")
-		if err := out.SaveModel(path, factor); err != nil {
-			t.Fatal(err)
-		}
-		again, err := gp.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.SaveModel(path, factor))
+		again := must.Get(gp.Load(path))(t)
 		if diff := cmp.Diff(out.Model, again, cmpopts.IgnoreUnexported(gp.Model{})); diff != "" {
 			t.Errorf("saved and loaded models differ:\n%s", diff)
 		}
@@ -194,10 +184,7 @@ func TestWithRows(t *testing.T) {
 	}
 	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
 	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, o, problem.Events{}))(t)
 	for i := range task.Params.Free {
 		o.Set = append(o.Set, problem.Assignment{Name: task.Params.Free[i].Name, Value: task.Params.Free[i].Start, Given: true})
 	}
@@ -211,10 +198,7 @@ func TestWithRows(t *testing.T) {
 		part.X = append(part.X, d.X[3*i:3*i+3]...)
 		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
 	}
-	sub, err := Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sub := must.Get(Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
 	want := evaluate(t, part, o)
 	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
 		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
@@ -246,10 +230,7 @@ func TestTargetErrors(t *testing.T) {
 	for i := range 50 {
 		d.Y[50+i] = 7
 	}
-	task, err := Prepare(d, problem.Options{}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
 	if _, err := Run(context.Background(), task, backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
 		t.Errorf("error %v, want one about volt", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest/textbook"
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 )
 
 // TestTextbook fits by another method on another device. The likelihood, the optimum
@@ -22,14 +23,8 @@ func TestTextbook(t *testing.T) {
 		t.Fatalf("choice %+v, error %v", choice, err)
 	}
 	want, wantStart := mustFit(t, d, o), evaluate(t, d, o)
-	start, err := Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Run(ctx, mustPrepare(t, d, o), backends...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := must.Get(Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil))(t)
+	got := must.Get(Run(ctx, mustPrepare(t, d, o), backends...))(t)
 	defer got.Close()
 	for what, pair := range map[string][2]float64{
 		"NLML at the start": {start.NLML, wantStart.NLML}, "NLML": {got.Report.NLML, want.Report.NLML},

@@ -19,6 +19,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
 
@@ -145,10 +146,7 @@ func TestSubsets(t *testing.T) {
 	for i := range rows {
 		rows[i] = i
 	}
-	all, err := Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
 	whole, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
@@ -296,10 +294,7 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out, err := Run(context.Background(), mustPrepare(t, d, o), backend, backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(Run(context.Background(), mustPrepare(t, d, o), backend, backend))(t)
 		out.Report.Device = "cpu"
 		if !bytes.Equal(first, bits(t, out)) {
 			t.Errorf("%+v: the same fit on two devices has other bits", o.Settings)
@@ -327,22 +322,14 @@ func bits(t *testing.T, out *Outcome) []byte {
 	path := filepath.Join(t.TempDir(), "m.gpfit")
 	saved := *out.Model
 	saved.Record = nil // it has seconds
-	if err := saved.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	model, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, saved.Save(path))
+	model := must.Get(os.ReadFile(path))(t)
 	r := out.Report
 	r.Seconds, r.EvaluationSeconds = 0, 0
 	r.Path = slices.Clone(r.Path)
 	for i := range r.Path {
 		r.Path[i].Seconds = 0
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(r))(t)
 	return fmt.Appendf(model, "%s", text)
 }

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/must"
 )
 
 // TestTrainingData checks that a fit of the rows of a model, from the model, is the fit
@@ -72,10 +73,7 @@ func TestUpdateReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		r, err := summary.NewUpdateReport(m, p.Model(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(summary.NewUpdateReport(m, p.Model(), e))(t)
 		if r.Tuned != 150 || r.N != 150+last-first {
 			t.Errorf("report %+v", r)
 		}

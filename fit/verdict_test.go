@@ -7,6 +7,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/must"
 )
 
 // TestCalibration compares the verdicts with the sums of binomial probabilities.
@@ -63,10 +64,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("noise variance %v: %.3f of %d rows covered, %q, %q", noise, r.Test.Coverage95, r.Test.N, r.Test.Calibration, r.Test.Verdict)
 		}
 		job := mustPrepare(t, d, o)
-		cv, err := CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cv := must.Get(CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4}))(t)
 		if cv.Calibration != want || (cv.Verdict == "") != (want == "") {
 			t.Errorf("noise variance %v: %.3f covered in cross-validation, %q", noise, cv.Coverage95, cv.Calibration)
 		}

@@ -16,6 +16,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/must"
 )
 
 // quadratics returns a table without noise in its inputs, whose target is a quadratic form.
@@ -52,9 +53,7 @@ func primal(t *testing.T, d problem.Data, variance, noise float64) (nlml float64
 	var b, w, f mat.VecDense
 	b.MulVec(phi.T(), y)
 	b.ScaleVec(1/noise, &b)
-	if err := factor.SolveVecTo(&w, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, factor.SolveVecTo(&w, &b))
 	f.MulVec(phi, &w)
 	fit := (mat.Dot(y, y)/noise - mat.Dot(&b, &w)) / 2
 	size := (factor.LogDet() + 3*math.Log(variance) + float64(d.N)*math.Log(2*math.Pi*noise)) / 2
@@ -83,27 +82,14 @@ func TestZeroOffset(t *testing.T) {
 			t.Errorf("%s: NLML %v, by regression on features %v", r.Kernel, r.NLML, want)
 		}
 		var file bytes.Buffer
-		if err := modelOf(t, out).Write(&file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, modelOf(t, out).Write(&file))
 		path := filepath.Join(t.TempDir(), "zero.gpfit")
-		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := gp.Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := m.Condition(context.Background(), backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
+		m := must.Get(gp.Load(path))(t)
+		again := must.Get(m.Condition(context.Background(), backend))(t)
 		t.Cleanup(func() { again.Close() })
 		for _, p := range []*gp.Posterior{out.Posterior(), again} {
-			got, err := p.Predict(context.Background(), d.X, d.N)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
 			for i, v := range got.Mean {
 				if math.Abs(v-mean[i]) > tol*(1+math.Abs(mean[i])) {
 					t.Errorf("%s, row %d: %v, by regression on features %v", o.Kernel, i, v, mean[i])

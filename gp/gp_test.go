@@ -18,6 +18,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/mean"
 )
 
@@ -44,18 +45,13 @@ func newModel(t testing.TB, n int) *Model {
 	}
 	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, 2)
 	m.Alpha = make([]float64, n)
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	scaled := m.Scaling.Inputs(m.X)
 	for i, y := range m.Scaling.Targets(m.Y) {
 		m.Alpha[i] = y - 0.3 + 0.2*scaled[2*i] - 0.1*scaled[2*i+1]
 	}
-	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
 	return m
 }
 
@@ -70,15 +66,9 @@ func newRows(m int) []float64 {
 
 func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	t.Helper()
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	out, err := p.Predict(context.Background(), rows, len(rows)/3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(p.Predict(context.Background(), rows, len(rows)/3))(t)
 	return out
 }
 
@@ -117,23 +107,15 @@ func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
 	m.Mean = Mean{}
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
-	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
 	var rows []float64
 	for i := range 30 {
 		rows = append(rows, m.X[2*i], -1, m.X[2*i+1])
 	}
-	got, err := p.Predict(context.Background(), rows, 30)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(p.Predict(context.Background(), rows, 30))(t)
 	for i, y := range m.Y {
 		if math.Abs(got.Mean[i]-y) > 1e-4 || got.StdLatent[i] > 1e-3*m.Scaling.YScale {
 			t.Errorf("row %d: %v ± %v, data %v", i, got.Mean[i], got.StdLatent[i], y)
@@ -150,13 +132,8 @@ func TestSaveLoad(t *testing.T) {
 	rows := newRows(40)
 	want := predict(t, m, rows)
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	if err := m.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(path))
+	again := must.Get(Load(path))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
@@ -169,24 +146,16 @@ func TestSaveLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if err := p.SaveWithFactor(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.SaveWithFactor(path))
 	if again, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
-	q, err := again.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(again.Condition(context.Background(), backend))(t)
 	defer q.Close()
 	if f := q.Workspace().Work().Flops; f != 0 {
 		t.Errorf("%v operations though the factor is in the file", f)
 	}
-	got, err := q.Predict(context.Background(), rows, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(q.Predict(context.Background(), rows, 40))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("predictions with a stored factor differ:\n%s", diff)
 	}
@@ -197,13 +166,8 @@ func TestSaveLoad(t *testing.T) {
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.gpfit")
-	if err := newModel(t, 5).Save(path); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, newModel(t, 5).Save(path))
+	whole := must.Get(os.ReadFile(path))(t)
 	refused := func(what string, text []byte) {
 		t.Helper()
 		_, err := loadFrom(bytes.NewReader(text), int64(len(text)), "bad.gpfit", nil)
@@ -241,9 +205,7 @@ func TestNewerVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(writeModel(newModel(t, 5), f, nil, SchemaVersion+1), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(writeModel(newModel(t, 5), f, nil, SchemaVersion+1), f.Close()))
 	_, err = Load(path)
 	var fe *FileError
 	if !errors.As(err, &fe) || !strings.Contains(fe.Msg, "newer gpfit") {
@@ -253,10 +215,7 @@ func TestNewerVersion(t *testing.T) {
 
 // TestVersion1 reads a file written by the first release.
 func TestVersion1(t *testing.T) {
-	m, err := Load("testdata/v1.gpfit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Load("testdata/v1.gpfit"))(t)
 	if diff := equalModels(m, newModel(t, 12)); diff != "" {
 		// The weights depend on the CPU that wrote the file; the rest is exact.
 		fresh := newModel(t, 12)
@@ -319,10 +278,7 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("a model with a bad %s was saved", what)
 		}
 	}
-	p, err := newModel(t, 5).Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newModel(t, 5).Condition(context.Background(), backend))(t)
 	defer p.Close()
 	if _, err := p.Predict(context.Background(), make([]float64, 4), 2); err == nil {
 		t.Error("rows of two features accepted for three")

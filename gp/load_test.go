@@ -9,19 +9,16 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // writeUnchecked writes a model, even an invalid one, with a valid checksum.
 func writeUnchecked(t *testing.T, m *Model) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(writeModel(m, f, nil, SchemaVersion), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
+	must.Do(t, errors.Join(writeModel(m, f, nil, SchemaVersion), f.Close()))
 	return path
 }
 
@@ -85,20 +82,12 @@ func TestLoadClaims(t *testing.T) {
 // rewriteArchive changes the entries of a model file and gives it a valid checksum.
 func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.File, []byte) (string, uint16, []byte)) string {
 	t.Helper()
-	in, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(zip.OpenReader(path))(t)
 	defer in.Close()
-	out, err := os.Create(path + ".new")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.Create(path + ".new"))(t)
 	sum := newChecksumWriter(out)
 	w := zip.NewWriter(sum)
-	if err := w.SetComment(emptyComment); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.SetComment(emptyComment))
 	for _, f := range in.File {
 		text := make([]byte, f.UncompressedSize64)
 		r, err := f.Open()
@@ -109,16 +98,11 @@ func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.Fi
 			t.Fatal(err)
 		}
 		name, method, text := rewrite(w, f, text)
-		entry, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		entry := must.Get(w.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
 		if _, err := entry.Write(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), sum.finish(), out.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Close(), sum.finish(), out.Close()))
 	return path + ".new"
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/must"
 )
 
 // leastSquaresModel returns the model of newModel with the best coefficients on its
@@ -15,22 +17,15 @@ func leastSquaresModel(t testing.TB, n int) *Model {
 	t.Helper()
 	m := newModel(t, n)
 	m.Mean.LeastSquares = true
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	if err := p.leastSquares(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.leastSquares(context.Background()))
 	m.Alpha = m.Scaling.Targets(m.Y)
 	m.Mean.Coefficients = p.gls.Coefficients(m.Alpha)
 	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
 		m.Alpha[i] -= v
 	}
-	if err := p.ws.Solve(context.Background(), m.Alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.ws.Solve(context.Background(), m.Alpha, 1))
 	return m
 }
 
@@ -49,9 +44,7 @@ func TestUniversalKriging(t *testing.T) {
 	var hs, M, minv mat.Dense
 	hs.Mul(H.T(), &ref.inv)
 	M.Mul(&hs, H)
-	if err := minv.Inverse(&M); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, minv.Inverse(&M))
 	var hy, beta, fitted, resid mat.VecDense
 	hy.MulVec(&hs, y)
 	beta.MulVec(&minv, &hy)
@@ -64,19 +57,10 @@ func TestUniversalKriging(t *testing.T) {
 		return &out
 	}
 	rows := newRows(points)
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	got, err := p.Predict(context.Background(), rows, points)
-	if err != nil {
-		t.Fatal(err)
-	}
-	joint, err := p.Joint(context.Background(), rows, points, JointOptions{Observed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(p.Predict(context.Background(), rows, points))(t)
+	joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true}))(t)
 	scale := m.Scaling.YScale * m.Scaling.YScale
 	larger := 0
 	for i := range points {
@@ -164,10 +148,7 @@ func TestUpgradeMean(t *testing.T) {
 		`{"columns": [0, 2], "mean_constant": 0.25, "mean_linear": [2, -1]}`:      0.25 + 2*3 - 5,
 		`{"columns": [0, 2], "mean_constant": 0, "mean_linear": [2, -1], "n": 7}`: 2*3 - 5,
 	} {
-		mean, err := upgradeMean([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean := must.Get(upgradeMean([]byte(text)))(t)
 		m := &Model{Columns: []int{0, 2}, Mean: mean}
 		if got := meanValues(m, []float64{3, 5}, 1)[0]; got != want || mean.validate(2) != nil {
 			t.Errorf("%s: m(3, 5) = %v, want %v", text, got, want)

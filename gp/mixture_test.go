@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/must"
 )
 
 // withDraws returns the model with draws around its parameters.
@@ -48,10 +50,7 @@ func TestMixture(t *testing.T) {
 				noise.Known = append(noise.Known, 0.4)
 			}
 		}
-		x, err := m.Mixture(ctx, backend, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(m.Mixture(ctx, backend, 0))(t)
 		got, err := x.Predict(ctx, rows, 9, noise)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -62,14 +61,8 @@ func TestMixture(t *testing.T) {
 			if m.Noise.Column != "" && math.Abs((one.TrainNoise[3]-one.NoiseVariance)-(m.TrainNoise[3]-m.NoiseVariance)) > 1e-15 {
 				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
 			}
-			p, err := one.Condition(ctx, backend)
-			if err != nil {
-				t.Fatal(err)
-			}
-			part, err := p.PredictTargets(ctx, rows, 9, noise)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(one.Condition(ctx, backend))(t)
+			part := must.Get(p.PredictTargets(ctx, rows, 9, noise))(t)
 			p.Close()
 			parts = append(parts, part)
 		}
@@ -101,10 +94,7 @@ func TestMixture(t *testing.T) {
 func TestMixtureLimit(t *testing.T) {
 	m := withDraws(newModel(t, 20), 10)
 	for limit, want := range map[int][]int{0: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {5}, 2: {2, 7}, 5: {1, 3, 5, 7, 9}, 99: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		x, err := m.Mixture(context.Background(), backend, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(m.Mixture(context.Background(), backend, limit))(t)
 		if d := cmp.Diff(want, x.use); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
@@ -120,9 +110,7 @@ func TestMixtureLimit(t *testing.T) {
 func TestDrawsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gpfit")
 	m := withDraws(newModel(t, 12), 4)
-	if err := m.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(path))
 	got, info, err := Inspect(path)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/must"
 )
 
 // noisyModel returns a model with different noise on every row: two groups, and a
@@ -22,18 +24,13 @@ func noisyModel(t testing.TB, n int) *Model {
 	for i := range n {
 		m.TrainNoise = append(m.TrainNoise, m.Noise.Variances[i%2]+0.05*float64(i%3))
 	}
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
 	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
 		m.Alpha[i] -= v
 	}
-	if err := p.ws.Solve(context.Background(), m.Alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.ws.Solve(context.Background(), m.Alpha, 1))
 	return m
 }
 
@@ -49,14 +46,9 @@ func TestRowNoise(t *testing.T) {
 		}
 		sigma.Set(i, i, sigma.At(i, i)+square*m.TrainNoise[i])
 	}
-	if err := ref.inv.Inverse(sigma); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ref.inv.Inverse(sigma))
 	rows := newRows(points)
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	known := []float64{0, 1, 2, 3, 4, 5}
 	group := []string{"a", "b", "b", "a", "c", "a"}
@@ -69,14 +61,8 @@ func TestRowNoise(t *testing.T) {
 		"known":       {RowNoise{Known: known, DefaultGroup: "a"}, func(i int) float64 { return 0.02*square + known[i] }},
 		"known group": {RowNoise{Known: known, Group: group, DefaultGroup: "a"}, func(i int) float64 { return square*[]float64{0.02, 0.3, 0.3, 0.02, 0.02, 0.02}[i] + known[i] }},
 	} {
-		got, err := p.PredictNoise(context.Background(), rows, points, c.row)
-		if err != nil {
-			t.Fatal(err)
-		}
-		joint, err := p.Joint(context.Background(), rows, points, JointOptions{Observed: true, Noise: c.row})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(p.PredictNoise(context.Background(), rows, points, c.row))(t)
+		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
 		for i := range points {
 			x := []float64{rows[3*i], rows[3*i+2]}
 			mean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
@@ -119,13 +105,8 @@ func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9
 	path := filepath.Join(t.TempDir(), "m.gpfit")
-	if err := m.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Save(path))
+	again := must.Get(Load(path))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -35,10 +36,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 		if m.Experts != nil {
 			continue // see Posterior.Relevance
 		}
-		got, err := Relevance(context.Background(), m, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(Relevance(context.Background(), m, 0))(t)
 		for q, want := range relevanceByPredictions(t, m) {
 			if math.Abs(got[q]-want) > 1e-9*(1+want) {
 				t.Errorf("%s: relevance of column %d is %v, by predictions %v", what, q, got[q], want)
@@ -64,10 +62,7 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 			changed[c] = row(pair[1])[c]
 			rows = append(append(rows, row(pair[0])...), changed...)
 		}
-		parts, err := condition(t, m).PredictTargets(context.Background(), rows, 2*len(pairs), RowNoise{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Get(condition(t, m).PredictTargets(context.Background(), rows, 2*len(pairs), RowNoise{}))(t)
 		for k, part := range parts {
 			sum := 0.0
 			for i := range pairs {
@@ -110,10 +105,7 @@ func TestRelevancePairs(t *testing.T) {
 // their number does not change a bit.
 func TestRelevanceThreads(t *testing.T) {
 	m := exampleModel(t, "rbf", false)
-	prog, err := m.Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := must.Get(m.Program())(t)
 	var running, most atomic.Int64
 	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
 		now := running.Add(1)
@@ -124,10 +116,7 @@ func TestRelevanceThreads(t *testing.T) {
 	}); err != nil || most.Load() > 2 {
 		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
 	}
-	want, err := Relevance(context.Background(), m, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(Relevance(context.Background(), m, 1))(t)
 	got, err := Relevance(context.Background(), m, 3)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/feature"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -40,10 +41,7 @@ func encodedModel(t testing.TB) (*Model, [][]string) {
 			fmt.Sprintf("%d,%d", i%7, i), []string{"yes", "no", "TRUE"}[i%3], e.Columns[2].Categories[rng.IntN(2)], e.Columns[3].Categories[rng.IntN(3)],
 			fmt.Sprintf("20%02d-0%d-11 0%d:30:00", rng.IntN(99), 1+i%9, i%7), fmt.Sprintf("%02d:%02d", rng.IntN(24), i),
 		}
-		x, err := e.Row(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(e.Row(row))(t)
 		cells, m.X, m.Y = append(cells, row), append(m.X, x...), append(m.Y, rng.NormFloat64())
 	}
 	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, len(names))
@@ -56,10 +54,7 @@ func encodedModel(t testing.TB) (*Model, [][]string) {
 // columns of other kinds keep the second.
 func TestVersion3(t *testing.T) {
 	fresh, _ := encodedModel(t)
-	m, err := Load("testdata/v3_encoding.gpfit")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Load("testdata/v3_encoding.gpfit"))(t)
 	// The weights depend on the CPU that wrote the file; the rest is exact.
 	if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
 		t.Error(diff)
@@ -84,10 +79,7 @@ func TestVersion3(t *testing.T) {
 func TestReadEncoding(t *testing.T) {
 	interpreter := python(t, "numpy")
 	m, cells := encodedModel(t)
-	want, err := condition(t, m).Predict(context.Background(), m.X, m.N())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(condition(t, m).Predict(context.Background(), m.X, m.N()))(t)
 	text := "t,k,n,b,c,d\n"
 	for _, row := range cells {
 		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
@@ -95,13 +87,8 @@ func TestReadEncoding(t *testing.T) {
 	dir := t.TempDir()
 	e := exchange{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
 	var export strings.Builder
-	if err := errors.Join(ExportJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	tables, err := runPython(t, interpreter, "read_model", e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(ExportJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
+	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
 	compareTable(t, "encoding", tables[0], want.Mean, want.Std, want.StdLatent)
 	if math.Abs(want.Mean[0]) == 0 {
 		t.Error("the mean is 0")

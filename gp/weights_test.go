@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/must"
 )
 
 // bayesianRegression returns the posterior of weights with the prior variances,
@@ -19,9 +21,7 @@ func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64
 	for i, v := range prior {
 		a.Set(i, i, a.At(i, i)+1/v)
 	}
-	if err := inv.Inverse(&a); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, inv.Inverse(&a))
 	var b, w mat.VecDense
 	b.MulVec(x.T(), mat.NewVecDense(len(y), y))
 	b.ScaleVec(1/noise, &b)
@@ -108,9 +108,7 @@ func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDe
 		stacked.Set(n+i, i, math.Sqrt(lambda))
 	}
 	var want mat.VecDense
-	if err := want.SolveVec(stacked, target); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, want.SolveVec(stacked, target))
 	for i := range k {
 		if math.Abs(w.AtVec(i)-want.AtVec(i)) > 1e-12 {
 			t.Errorf("weight %d is %v, by ridge regression %v", i, w.AtVec(i), want.AtVec(i))

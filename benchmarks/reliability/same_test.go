@@ -18,6 +18,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
@@ -48,14 +49,8 @@ type numbers struct {
 func evaluateCalm(t *testing.T, b device.Backend, seed uint64) numbers {
 	t.Helper()
 	data, opts := calm(seed)
-	job, err := fit.Prepare(data, opts, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := fit.Evaluate(context.Background(), job, b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(data, opts, problem.Events{}))(t)
+	r := must.Get(fit.Evaluate(context.Background(), job, b, nil))(t)
 	return numbers{r.NLML, r.GradientLog}
 }
 
@@ -113,9 +108,7 @@ func TestVariants(t *testing.T) {
 			t.Logf("this processor has no %s", variant)
 			continue
 		}
-		if err := json.Unmarshal(again(t, "GPFIT_CPU="+variant), &of[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(again(t, "GPFIT_CPU="+variant), &of[i]))
 		nlml, gradient := 0.0, 0.0
 		for seed := range of[i] {
 			a, b := difference(of[0][seed], of[i][seed])
@@ -159,14 +152,8 @@ func TestSameBits(t *testing.T) {
 func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 	t.Helper()
 	data, opts := calm(seed)
-	job, err := fit.Prepare(data, opts, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := fit.Run(context.Background(), job, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(data, opts, problem.Events{}))(t)
+	out := must.Get(fit.Run(context.Background(), job, b))(t)
 	defer out.Close()
 	out.Report.Seconds, out.Report.EvaluationSeconds = 0, 0
 	for i := range out.Report.Path {
@@ -209,14 +196,8 @@ func TestGPULinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, data, o := problem200(35)
-	job, err := fit.Prepare(data, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := fit.Evaluate(context.Background(), job, found[0], nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
+	r := must.Get(fit.Evaluate(context.Background(), job, found[0], nil))(t)
 	const want = 0.34953072347210745 // Test200Bits, seed 35
 	if got := r.GradientLog["signal_variance"]; !(math.Abs(got-want) <= 1e-5) {
 		t.Errorf("derivative by signal_variance %v, in 200 bits %v", got, want)

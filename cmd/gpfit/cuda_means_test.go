@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/must"
 )
 
 // TestGPUMeans compares an emulated GPU with the CPU: means by least squares, noise that
@@ -24,9 +25,7 @@ func TestGPUMeans(t *testing.T) {
 		x, z := 3*rng.NormFloat64(), rng.NormFloat64()
 		text += fmt.Sprintf("%g,%g,%g,lab%d,%g,%g\n", x, z, 0.01*float64(1+i%3), i%2, math.Sin(x)+z+0.3*rng.NormFloat64(), 2*x-math.Cos(z))
 	}
-	if err := os.WriteFile(data, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(text), 0o644))
 	for _, args := range [][]string{
 		{"--target", "a", "--mean", "poly(2) + bumps(3, dims=0)", "--noise-column", "v", "--noise-group", "lab"},
 		{"--target", "a", "--kernel", "matern12", "--noise", "none", "--mean", "constant"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/must"
 )
 
 // TestGPUProfile compares profiles on an emulated GPU with those on the CPU.
@@ -19,9 +20,7 @@ func TestGPUProfile(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
-		if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.NewDecoder(strings.NewReader(stdout)).Decode(&p))
 		if p.Report.Device != device {
 			t.Errorf("the device is %s, not %s", p.Report.Device, device)
 		}

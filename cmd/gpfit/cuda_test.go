@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/fit/summary"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // gpu runs the program on an emulated GPU.
@@ -54,9 +55,7 @@ func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r s
 	if code != 0 {
 		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &r))
 	return r, stderr
 }
 
@@ -67,14 +66,9 @@ func TestGPU(t *testing.T) {
 	g := newGPU(t)
 	data, model := "../../examples/co2.csv", filepath.Join(t.TempDir(), "m.gpfit")
 	few := filepath.Join(t.TempDir(), "few.csv")
-	text, err := os.ReadFile(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(data))(t)
 	lines := strings.SplitAfter(string(text), "\n")
-	if err := os.WriteFile(few, []byte(strings.Join(lines[:85], "")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(few, []byte(strings.Join(lines[:85], "")), 0o644))
 
 	if code, stdout, _ := g.run(t, nil, "devices"); code != 0 || !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "--device auto tries cuda:0") {
 		t.Errorf("devices: exit code %d\n%s", code, stdout)
@@ -172,21 +166,14 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 		Devices []struct{ Name, Detail string }
 	}
 	_, stdout, _ := g.run(t, nil, "devices", "--json")
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &r))
 	detail := map[string]string{}
 	for _, d := range r.Devices {
 		detail[d.Name] = d.Detail
 	}
-	text, err := json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n}))(t)
 	dir := filepath.Join(g.cache, "gpfit")
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "crossover.json"), text, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "crossover.json"), text, 0o644)))
 }
 
 // TestGPUFolds checks that the objective of cross-validation has the same value and

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // gonumNames are the names of numbers that differ from run to run.
@@ -47,14 +49,9 @@ func TestGonum(t *testing.T) {
 		return stdout
 	}
 	few := filepath.Join(dir, "few.csv")
-	table, err := os.ReadFile("../../examples/co2.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(os.ReadFile("../../examples/co2.csv"))(t)
 	lines := strings.SplitAfter(string(table), "\n")
-	if err := os.WriteFile(few, []byte(strings.Join(lines[:121], "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(few, []byte(strings.Join(lines[:121], "")), 0o600))
 	model := filepath.Join(dir, "m.gpfit")
 	call("fit", few, "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
 	out := " --force --json --out " + filepath.Join(dir, "o.gpfit")
@@ -69,15 +66,15 @@ func TestGonum(t *testing.T) {
 		"loo " + model + " --format jsonl",
 		"update " + model + " " + few + out,
 	} {
-		on := func(device string) string { return call(append(strings.Fields(command), "--quiet", "--device", device)...) }
+		on := func(device string) string {
+			return call(append(strings.Fields(command), "--quiet", "--device", device)...)
+		}
 		sameOnGonum(t, command, on("cpu"), on("gonum"))
 	}
 	batch := func(device string) string {
 		spec, run := filepath.Join(dir, "s.yaml"), filepath.Join(dir, device+".run")
 		text := fmt.Sprintf("data:\n  - {name: t, path: few.csv}\nkernels: [rbf, matern52]\nseeds: [1]\ndefaults: {device: %s}\n", device)
-		if err := os.WriteFile(spec, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(spec, []byte(text), 0o600))
 		call("batch", spec, "--out", run, "--quiet")
 		return call("show", run, "--format", "json")
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // close1e9 is the relative tolerance for another method's numbers: rounding, and the point
@@ -123,7 +125,5 @@ func sameFigures(t *testing.T, at string, got, want any) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }

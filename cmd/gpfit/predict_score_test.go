@@ -15,6 +15,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/columns"
+	"gpfit/internal/must"
 )
 
 // TestScoreWithDraws compares the scores of predictions with draws of the parameters, and
@@ -40,9 +41,7 @@ func TestScoreWithDraws(t *testing.T) {
 		}
 		table += fmt.Sprintf("%v,%v,%d\n", x[i], y[i], held)
 	}
-	if err := os.WriteFile(data, []byte(table), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(table), 0o600))
 	var report summary.Report
 	call(&report, "fit", data, "--features", "x", "--target", "y", "--split-mask", data+":held", "--kernel", "rbf", "--posterior", "laplace", "--posterior-draws", "30", "--out", model) // 4·30 draws
 
@@ -88,9 +87,7 @@ func TestScoreWithDraws(t *testing.T) {
 	}
 	rest := filepath.Join(dir, "rest.csv")
 	lines := strings.SplitAfter(table, "\n")
-	if err := os.WriteFile(rest, []byte(lines[0]+strings.Join(lines[1+trained:], "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(rest, []byte(lines[0]+strings.Join(lines[1+trained:], "")), 0o600))
 	call(&optimum, "predict", model, rest, "--posterior-draws", "0", "--score")
 	if s := optimum.Scores[0]; *s.NLPD != float64(report.Test.NLPD) || s.RMSE != report.Test.RMSE {
 		t.Errorf("NLPD %v and RMSE %v, in the report of the fit %v and %v", *s.NLPD, s.RMSE, float64(report.Test.NLPD), report.Test.RMSE)
@@ -101,14 +98,8 @@ func TestScoreWithDraws(t *testing.T) {
 // alone.
 func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 	t.Helper()
-	m, err := gp.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gp.Load(path))(t)
+	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
 	density, all := make([]float64, len(y)), *m.Draws
 	for k := range all.Theta {
@@ -118,14 +109,8 @@ func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 			one.Coefficients = all.Coefficients[k : k+1]
 		}
 		m.Draws = &one
-		mixture, err := m.Mixture(context.Background(), b, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := mixture.Predict(context.Background(), x, len(y), gp.RowNoise{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mixture := must.Get(m.Mixture(context.Background(), b, 0))(t)
+		p := must.Get(mixture.Predict(context.Background(), x, len(y), gp.RowNoise{}))(t)
 		for i := range y {
 			z := (y[i] - p[0].Mean[i]) / p[0].Std[i]
 			density[i] += math.Exp(-z*z/2) / (p[0].Std[i] * math.Sqrt(2*math.Pi)) / float64(len(all.Theta))

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/must"
 )
 
 // otherCommands are the programs other than gpfit in the shell blocks of pages for users, and
@@ -42,10 +44,7 @@ func TestDocumentedCommands(t *testing.T) {
 	slots, commands := make(chan bool, 2), 0
 	var all strings.Builder
 	for _, page := range userPages(t) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		lines := documentedCommands(t, page, string(text))
 		commands += len(lines)
 		fmt.Fprintln(&all, lines)
@@ -137,10 +136,7 @@ func runInExamples(t *testing.T, commands []string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{"examples", "docs"} {
-		path, err := filepath.Abs(filepath.Join("../..", folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(filepath.Abs(filepath.Join("../..", folder)))(t)
 		if err := os.Symlink(path, filepath.Join(dir, folder)); err != nil {
 			t.Skipf("SKIPPED: no symbolic links here: %v", err)
 		}
@@ -177,10 +173,7 @@ func checkShownOutputs(t *testing.T, page string, outputs []string) {
 // texts count.
 func checkPictures(t *testing.T, dir string) {
 	t.Helper()
-	drawn, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := must.Get(filepath.Glob(filepath.Join(dir, "*.svg")))(t)
 	for _, path := range drawn {
 		shown, err := os.ReadFile(filepath.Join("../../docs/pictures", filepath.Base(path)))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -189,10 +182,7 @@ func checkPictures(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		if diff := gocmp.Diff(pictureShapes(string(shown)), pictureShapes(string(text))); diff != "" {
 			t.Errorf("%s differs from docs/pictures (-shown +drawn):\n%s", filepath.Base(path), diff)
 		}
@@ -250,10 +240,7 @@ func shellWords(command string) []string {
 // GPFIT_PYTHON, or python3, has it.
 func TestSameNumberAsSklearn(t *testing.T) {
 	const page = "../../docs/from-sklearn-and-gpytorch.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	t.Chdir("../..")
 	command := strings.TrimPrefix(documentedCommands(t, page, string(text))[0], "gpfit ")
 	var result struct{ NLML float64 }

@@ -12,6 +12,7 @@ import (
 	"gpfit/device/devicetest"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -42,10 +43,7 @@ func mustOpen(t *testing.T) device.DenseDevice {
 	if realDevice != "" {
 		name = realDevice
 	}
-	b, err := openDevice(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(openDevice(name))(t)
 	return b
 }
 
@@ -95,29 +93,20 @@ func TestResidual(t *testing.T) {
 	}
 	prog := kerneltest.Program(t, "matern32(ard)", 2)
 	ctx := context.Background()
-	ws, err := b.NewWorkspace(ctx, kernel.NewPoints(rows, n, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, kernel.NewPoints(rows, n, 2)))(t)
 	defer ws.Close()
 	w := ws.(*Workspace)
 	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
 		t.Errorf("before Factor: error %v", err)
 	}
-	if err := errors.Join(w.Fill(ctx, prog, []float64{1, 2, 1}, []float64{0.01}), w.Factor(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(w.Fill(ctx, prog, []float64{1, 2, 1}, []float64{0.01}), w.Factor(ctx)))
 	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) || r == 0 {
 		t.Errorf("residual %v, error %v", r, err)
 	}
 	l := make([]float64, n)
-	if err := w.ReadFactor(200, 201, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.ReadFactor(200, 201, l))
 	l[100] += 0.1
-	if err := w.WriteFactor(200, 201, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteFactor(200, 201, l))
 	w.stage = stageFactored
 	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
 		t.Errorf("residual %v of a wrong factor, error %v", r, err)

@@ -12,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -118,10 +119,7 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 // mustRun fails unless the results equal want, to the bit, if want is not nil.
 func (j *job) mustRun(t testing.TB, b device.DenseDevice, want []float64) []float64 {
 	t.Helper()
-	got, err := j.run(context.Background(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(j.run(context.Background(), b))(t)
 	if want != nil {
 		j.same(t, got, want)
 	}
@@ -141,10 +139,7 @@ func (j *job) same(t testing.TB, got, want []float64) {
 func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)
-	b, err := open(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(open(index))(t)
 	b.sizes = smallSteps
 	return b
 }

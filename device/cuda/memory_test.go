@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -165,10 +166,7 @@ func TestPlanRefused(t *testing.T) {
 		}
 	}
 	emulator.SetMemory(0, emulator.Used(0)+need)
-	ws, err := b.NewWorkspace(context.Background(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(context.Background(), x))(t)
 	if err := ws.Close(); err != nil {
 		t.Error(err)
 	}
@@ -182,18 +180,13 @@ func TestPlanHolds(t *testing.T) {
 	for _, n := range []int{1, 50, 130} {
 		j := newJob(t, n)
 		before := emulator.Used(0)
-		ws, err := b.NewWorkspace(context.Background(), j.x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
 		if _, err := j.runIn(context.Background(), ws); err != nil {
 			t.Fatal(err)
 		}
 		// These are more test points than one block of cross-covariances holds.
 		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
-		if err := ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers))
 		used, work, plan := emulator.Used(0)-before, ws.Work(), b.Plan(n, 2)
 		// The first job also allocates the workspace of cuSOLVER.
 		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes()+reserve/8 {

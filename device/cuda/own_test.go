@@ -10,6 +10,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -25,10 +26,7 @@ func TestOwnKernel(t *testing.T) {
 	}
 	gpu := mustOpen(t)
 	defer gpu.Close()
-	host, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(cpu.New(device.Options{}))(t)
 	defer host.Close()
 	const n = 60
 	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
@@ -43,10 +41,7 @@ func TestOwnKernel(t *testing.T) {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
 			opts := problem.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
-			job, err := fit.Prepare(d, opts, problem.Events{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
 			out, err := fit.Run(context.Background(), job, b)
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)

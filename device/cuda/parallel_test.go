@@ -8,6 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // TestWorkspacesAtOnce runs workspaces of different sizes from several goroutines, on
@@ -60,10 +61,7 @@ func TestTwoDevices(t *testing.T) {
 	j := newJob(t, 130)
 	var backends []device.DenseDevice
 	for i := range 2 {
-		b, err := openDevice(fmt.Sprintf("cuda:%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(openDevice(fmt.Sprintf("cuda:%d", i)))(t)
 		defer mustClose(t, b)
 		b.(*Device).sizes = smallSteps
 		backends = append(backends, b)

@@ -12,6 +12,7 @@ import (
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/ptx"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -23,17 +24,12 @@ func TestNoRoomLater(t *testing.T) {
 	b := openBare(t, 0)
 	defer mustClose(t, b)
 	ctx := context.Background()
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
 	alpha, grad, diag := append([]float64(nil), j.y...), make([]float64, len(j.theta)), make([]float64, 300)
 	factor := func() {
 		t.Helper()
-		if err := errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(ws.Fill(ctx, j.prog, j.theta, j.noise), ws.Factor(ctx)))
 	}
 	middle := func() error {
 		return ws.ContractDiagonal(ctx, testAdjoint(alpha, j.y), j.y, j.prog, j.theta, grad, diag)
@@ -41,9 +37,7 @@ func TestNoRoomLater(t *testing.T) {
 	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
 	factor()
 	// There is enough memory for a plain contraction.
-	if err := ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag))
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	plan := b.Plan(300, 2)
 	for what, c := range map[string]struct {
@@ -92,10 +86,7 @@ func TestUnsupportedKernel(t *testing.T) {
 	if err := b.Supports(j.prog); err != nil {
 		t.Error(err)
 	}
-	ws, err := b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns)))(t)
 	defer ws.Close()
 	calls := emulator.Calls("cuMemAlloc_v2")
 	theta := slices.Repeat([]float64{1}, prog.NumParams)

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // TestNotPositiveDefinite expects the order of the failing minor, in any block of the
@@ -20,15 +21,9 @@ func TestNotPositiveDefinite(t *testing.T) {
 	b := openBare(t, 0)
 	defer mustClose(t, b)
 	ctx := context.Background()
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
-	want, err := j.runIn(ctx, ws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(j.runIn(ctx, ws))(t)
 	block := int(smallSteps.factor)
 	for _, row := range []int{0, 1, block - 1, block, block + 1, 2*block - 1, 2 * block, 3 * block, n - 1} {
 		noise := make([]float64, n)
@@ -37,9 +32,7 @@ func TestNotPositiveDefinite(t *testing.T) {
 		}
 		for _, bad := range []float64{-10, math.NaN()} {
 			noise[row] = bad
-			if err := ws.Fill(ctx, j.prog, j.theta, noise); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, ws.Fill(ctx, j.prog, j.theta, noise))
 			err := ws.Factor(ctx)
 			var npd *device.NotPDError
 			var notFinite *device.NonFiniteError
@@ -54,10 +47,7 @@ func TestNotPositiveDefinite(t *testing.T) {
 			}
 		}
 	}
-	got, err := j.runIn(ctx, ws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(j.runIn(ctx, ws))(t)
 	j.same(t, got, want)
 }
 
@@ -81,17 +71,11 @@ func TestCancelAnywhere(t *testing.T) {
 	j := newJob(t, 130)
 	b := openBare(t, 0)
 	defer mustClose(t, b)
-	ws, err := b.NewWorkspace(context.Background(), j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
 	defer ws.Close()
 	const many = 1 << 20
 	polls := many
-	want, err := j.runIn(limited{context.Background(), &polls}, ws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(j.runIn(limited{context.Background(), &polls}, ws))(t)
 	polls = many - polls
 	seen := map[string]int{}
 	step := 4
@@ -117,10 +101,7 @@ func TestCancelAnywhere(t *testing.T) {
 			t.Fatalf("LogDet after it: %v", err)
 		}
 		if k%(9*step) == 0 {
-			got, err := j.runIn(context.Background(), ws)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(j.runIn(context.Background(), ws))(t)
 			j.same(t, got, want)
 		}
 	}
@@ -147,10 +128,7 @@ func TestProgress(t *testing.T) {
 	j := newJob(t, 300)
 	b := openBare(t, 0)
 	defer mustClose(t, b)
-	ws, err := b.NewWorkspace(context.Background(), j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
 	defer ws.Close()
 	last := map[string]device.Progress{}
 	ws.OnProgress(func(p device.Progress) {
@@ -184,19 +162,14 @@ func TestResidualOfLastFill(t *testing.T) {
 	j, other := newJob(t, 90), newJob(t, 90)
 	b := openBare(t, 0)
 	defer mustClose(t, b)
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
 	defer ws.Close()
 	w := ws.(*Workspace)
 	l, mean := make([]float64, 90*90), make([]float64, j.xs.N)
 	for i := range 90 {
 		l[i*91] = 1
 	}
-	if err := ws.WriteFactor(0, 90, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.WriteFactor(0, 90, l))
 	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
 		t.Errorf("of a factor that was read: error %v", err)
 	}
@@ -205,15 +178,11 @@ func TestResidualOfLastFill(t *testing.T) {
 	}
 	predict := func() {
 		t.Helper()
-		if err := ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ws.Predict(ctx, other.prog, other.theta, other.y, other.xs, mean, nil))
 	}
 	fill := func(noise float64) {
 		t.Helper()
-		if err := ws.Fill(ctx, j.prog, j.theta, []float64{noise}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ws.Fill(ctx, j.prog, j.theta, []float64{noise}))
 		predict()
 	}
 	fill(-10)
@@ -221,9 +190,7 @@ func TestResidualOfLastFill(t *testing.T) {
 		t.Errorf("error %v, want a NotPDError", err)
 	}
 	fill(0.1)
-	if err := ws.Factor(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ws.Factor(ctx))
 	predict()
 	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) {
 		t.Errorf("residual %v, error %v", r, err)

@@ -8,16 +8,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 // mustNew prepares a problem.
 func mustNew(t *testing.T, d Data, o Options) *Prepared {
 	t.Helper()
-	p, err := New(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(New(d, o))(t)
 	return p
 }
 
@@ -222,9 +220,7 @@ func TestWavePowers(t *testing.T) {
 			design.SetRow(i, []float64{cos, sin})
 		}
 		var b, r mat.VecDense
-		if err := b.SolveVec(design, target); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.SolveVec(design, target))
 		r.MulVec(design, &b)
 		r.SubVec(target, &r)
 		// Angles of up to 70,000 turn by 300 a step, and each rounding error counts 32 times.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/must"
 )
 
 // nearlyDependent returns columns of which some are nearly sums of others, and targets.
@@ -28,10 +30,7 @@ func nearlyDependent() (*mat.Dense, []float64) {
 // TestNearlyDependentColumns fits a path where passes over the columns alone take more than
 // the largest number of them.
 func TestNearlyDependentColumns(t *testing.T) {
-	path, err := Lasso{}.Path(nearlyDependent())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(Lasso{}.Path(nearlyDependent()))(t)
 	if len(path.Lambdas) != pathPoints || path.Sweeps > 2*pathPoints*slowSweeps {
 		t.Errorf("%d penalties in %d passes", len(path.Lambdas), path.Sweeps)
 	}

@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // sameModel is the bound on differences between models that are the same by theory: the
@@ -48,10 +49,7 @@ func learn(t rapid.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Mo
 
 func predict(t rapid.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 	t.Helper()
-	p, err := m.Predict(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Predict(x))(t)
 	return p
 }
 
@@ -86,15 +84,9 @@ func rows(x *mat.Dense) [][]float64 {
 // process fits a Gaussian process with fixed parameters and predicts.
 func process(t *testing.T, x *mat.Dense, y []float64, at *mat.Dense, opts gpfit.Options) *gpfit.Prediction {
 	t.Helper()
-	m, err := gpfit.Fit(context.Background(), rows(x), y, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gpfit.Fit(context.Background(), rows(x), y, opts))(t)
 	defer m.Close()
-	p, err := m.Predict(context.Background(), rows(at))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Predict(context.Background(), rows(at)))(t)
 	return p
 }
 
@@ -146,15 +138,9 @@ func TestKernelRidgeProcess(t *testing.T) {
 	for _, kernel := range []string{"rbf(lengthscale=2, signal_variance=1.5)", "matern32(ard, lengthscale=[1, 2, 3], signal_variance=2) + linear(signal_variance=0.3)", "poly(2, offset=0.7, signal_variance=0.2)"} {
 		opts := gpfit.Options{Kernel: kernel, Standardize: gp.StandardizeX, Fix: fixed("noise_variance", noise)}
 		opts.Settings.MaxEvaluations = 5
-		m, err := gpfit.Fit(context.Background(), rows(x), y, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(gpfit.Fit(context.Background(), rows(x), y, opts))(t)
 		defer m.Close()
-		want, err := m.Predict(context.Background(), rows(at))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(m.Predict(context.Background(), rows(at)))(t)
 		got := learn(t, baseline.KernelRidge{Design: baseline.Design{NoIntercept: true}, Kernel: kernel, Theta: m.Posterior().Model().Theta, Lambdas: []float64{noise}}, x, y)
 		near(t, kernel, predict(t, got, at).Mean, want.Mean, sameModel)
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // drawn returns a random table: any shape with d below and above n, correlated columns,
@@ -157,10 +158,7 @@ func TestLeaveOneOut(t *testing.T) {
 func TestLassoPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := drawn(t, 2)
-		path, err := baseline.Lasso{}.Path(x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(baseline.Lasso{}.Path(x, y))(t)
 		for i, v := range path.Violations {
 			if v > 1e-10*path.Lambdas[0] {
 				t.Fatalf("λ = %v violates its conditions by %v", path.Lambdas[i], v)

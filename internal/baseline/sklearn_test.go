@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // reference is testdata/sklearn.json, which make_sklearn.py beside it writes.
@@ -42,14 +43,9 @@ type reference struct {
 
 func sklearn(t *testing.T) reference {
 	t.Helper()
-	text, err := os.ReadFile("testdata/sklearn.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/sklearn.json"))(t)
 	var r reference
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -165,10 +161,7 @@ func TestLassoSklearn(t *testing.T) {
 		case "wide":
 			x, y = standardized(dense(r.Wide), dense(r.Wide)), r.WideY
 		}
-		path, err := m.Path(x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := must.Get(m.Path(x, y))(t)
 		near(t, want.Table+": penalties", path.Lambdas, want.Lambdas, 1e-12)
 		for i, weights := range want.Weights {
 			near(t, want.Table+": weights", path.Weights[i], weights, pathAsSklearn)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // curve returns n points of a bent curve with noise.
@@ -87,9 +88,7 @@ func normalEquations(t *testing.T, columns [][]float64, penalty, y []float64) []
 		b.SetVec(i, mat.Dot(mat.NewVecDense(len(u), u), mat.NewVecDense(len(y), y)))
 	}
 	var out mat.VecDense
-	if err := out.SolveVec(a, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.SolveVec(a, b))
 	return out.RawVector().Data
 }
 

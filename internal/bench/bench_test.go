@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 	"gpfit/internal/plotting"
 )
 
@@ -38,10 +39,7 @@ func TestSynthetic(t *testing.T) {
 // factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	job, err := fit.Prepare(Synthetic(n, 2, 1), problem.Options{}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{}, problem.Events{}))(t)
 	b, err := cpu.New(device.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -93,10 +91,7 @@ type bare struct{ device.Backend }
 func (bare) Capabilities() device.Capabilities { return device.Capabilities{} }
 
 func TestDgemmRate(t *testing.T) {
-	b, err := cpu.New(device.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(cpu.New(device.Options{Threads: 1}))(t)
 	limit, err := DgemmRate(t.Context(), b)
 	if err != nil || limit.Rate < 1e6 || limit.N < 256 {
 		t.Errorf("limit %+v, error %v", limit, err)

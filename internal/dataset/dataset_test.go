@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 	"gpfit/table"
 )
 
@@ -22,9 +23,7 @@ const text = `x,v,lab,held,a,b
 // TestRead checks which parts of a table are read into which fields.
 func TestRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	x := []string{"x"}
 	for name, c := range map[string]struct {
 		options Options

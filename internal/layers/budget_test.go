@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gpfit/internal/must"
 )
 
 // strict says that packages have budgets, and that budgets must not be far above the code.
@@ -14,14 +16,8 @@ const strict = false
 
 // TestBudgets compares the budgets with the code.
 func TestBudgets(t *testing.T) {
-	m, err := Measure(root, loadModule(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ReadBudgets(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Measure(root, loadModule(t)))(t)
+	b := must.Get(ReadBudgets(root))(t)
 	if strict {
 		for _, what := range b.Check(m) {
 			t.Error(what)
@@ -37,10 +33,7 @@ func TestBudgets(t *testing.T) {
 
 // TestRaisedBudgets checks that budgets above those of the commit before have a new reason.
 func TestRaisedBudgets(t *testing.T) {
-	now, err := ReadBudgets(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := must.Get(ReadBudgets(root))(t)
 	show := exec.Command("git", "show", "HEAD~1:"+BudgetPath)
 	show.Dir = root
 	text, err := show.Output()
@@ -61,12 +54,8 @@ func writeModule(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -111,14 +100,8 @@ const C, d = 1, 2
 		"testdata/none.md": "text\n",
 	})
 	t.Setenv("GOFLAGS", "")
-	pkgs, err := Load(dir, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := Measure(dir, pkgs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := must.Get(Load(dir, "./..."))(t)
+	m := must.Get(Measure(dir, pkgs))(t)
 	// a has the names T, M, N, I, Q, Err, Error, C, B, V and G, and its files use one another.
 	want := []Package{
 		{"a", 27, 11, 4, 3, 1, "T"},
@@ -157,10 +140,7 @@ func TestCheck(t *testing.T) {
 		{"error types", "warning types", "module: it has no budget: run\nwarning types: there is no such"},
 		{"a | 1000", "b | 1000", "a: it has no budget: run\nb: there is no such"},
 	} {
-		b, err := ParseBudgets(strings.Replace(fine, c.old, c.new, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(ParseBudgets(strings.Replace(fine, c.old, c.new, 1)))(t)
 		got := b.Check(m)
 		want := strings.Split(c.want, "\n")
 		if c.want == "" {
@@ -210,19 +190,10 @@ func TestLowered(t *testing.T) {
 		[]Package{{Name: "a", Lines: 910, Exported: 21, Files: 5, Methods: 3}, {Name: "new", Lines: 3}},
 		[]Sum{{sumLines, 960}, {sumErrors, 2}, {sumUp, 0}},
 	}
-	b, err := ParseBudgets("lines of Go | 9999 |\nerror types | 3 | kinds\nfiles gone | 1 |\n" + Frames + " | 20 |\na | 1000 | 20 | 5 | 25 | 0 | why\nb | 0 | 0 | 0 | 0 | 0 |\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(ParseBudgets("lines of Go | 9999 |\nerror types | 3 | kinds\nfiles gone | 1 |\n" + Frames + " | 20 |\na | 1000 | 20 | 5 | 25 | 0 | why\nb | 0 | 0 | 0 | 0 | 0 |\n"))(t)
 	lowered, above := b.Lowered(m)
-	back, err := ParseBudgets(lowered.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := ParseBudgets("lines of Go | 1000 |\nerror types | 2 | kinds\nreferences up | 0 |\n" + Frames + " | 20 |\na | 950 | 20 | 5 | 3 | 0 | why\nnew | 50 | 0 | 0 | 0 | 0 |\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := must.Get(ParseBudgets(lowered.String()))(t)
+	want := must.Get(ParseBudgets("lines of Go | 1000 |\nerror types | 2 | kinds\nreferences up | 0 |\n" + Frames + " | 20 |\na | 950 | 20 | 5 | 3 | 0 | why\nnew | 50 | 0 | 0 | 0 | 0 |\n"))(t)
 	if back.String() != want.String() {
 		t.Errorf("%s, want %s", back, want)
 	}

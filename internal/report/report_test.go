@@ -19,6 +19,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/page"
 	"gpfit/internal/rows"
 	"gpfit/internal/tuning"
@@ -41,22 +42,11 @@ func table(n int) problem.Data {
 // outcome fits a table on the CPU.
 func outcome(t *testing.T, d problem.Data, o problem.Options) (*tuning.Job, *fit.Outcome) {
 	t.Helper()
-	job, err := fit.Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := fit.Run(t.Context(), job, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(d, o, problem.Events{}))(t)
+	b := must.Get(cpu.New(device.Options{}))(t)
+	out := must.Get(fit.Run(t.Context(), job, b))(t)
 	out.Record = summary.ModelRecord{Program: "gpfit test", Data: "/home/me/t.csv", Options: map[string]string{"split-mask": "/home/me/mask.csv:1"}}
-	if err := out.WriteModel(io.Discard, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.WriteModel(io.Discard, false))
 	t.Cleanup(func() {
 		out.Close()
 		_ = b.Close()
@@ -67,24 +57,16 @@ func outcome(t *testing.T, d problem.Data, o problem.Options) (*tuning.Job, *fit
 // subjectOf returns the subject of a page about an outcome.
 func subjectOf(t *testing.T, o *fit.Outcome) Subject {
 	t.Helper()
-	record, err := summary.ReadRecord(o.Model.Record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := must.Get(summary.ReadRecord(o.Model.Record))(t)
 	return Subject{Name: "model", Posterior: o.Posterior(), Record: record}
 }
 
 // written returns the page of a subject as HTML.
 func written(t *testing.T, about Subject) (*page.Page, string) {
 	t.Helper()
-	p, err := Page(t.Context(), about)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Page(t.Context(), about))(t)
 	var b strings.Builder
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Write(&b))
 	return p, b.String()
 }
 
@@ -128,10 +110,7 @@ func TestLeaveOneOut(t *testing.T) {
 	_, o := outcome(t, table(60), problem.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
 	p, html := written(t, subjectOf(t, o))
 	selfContained(t, html)
-	left, err := o.Posterior().LeaveOneOut(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
 	s := left.Summary()
 	for _, want := range []string{
 		fmt.Sprintf("The model explains %.1f %% of the variance of y &amp; z in 60 training rows left out in turn, with an RMSE of %.3g", 100*s.Q2, s.RMSE),
@@ -187,10 +166,7 @@ func TestHeldOut(t *testing.T) {
 // draws of the parameters, and prints the log density of the mixture.
 func TestMixture(t *testing.T) {
 	_, o := outcome(t, table(8), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
-	b, err := cpu.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
 	mixture, err := o.Model.Mixture(t.Context(), b, 0)
 	if err != nil {
@@ -390,10 +366,7 @@ func TestRemarks(t *testing.T) {
 	for i, y := range good.Y {
 		wrong[i] = y + 3*math.Cos(40*float64(i))
 	}
-	predictions, err := o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	predictions := must.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
 	about.Rows = &Scored{Of: "rows of new.csv", Rows: rows.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
 	if text = remarks(p); !strings.Contains(text, "the intervals are too narrow. Compare kernels by cross-validation") || !strings.Contains(html, "too narrow (overconfident)") {
@@ -463,12 +436,8 @@ func TestBinomialRange(t *testing.T) {
 func TestEffects(t *testing.T) {
 	_, o := outcome(t, encoded(), problem.Options{Kernel: "rbf(ard)"})
 	s := &subject{Subject: subjectOf(t, o), model: o.Model}
-	if err := s.rank(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.vary(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.rank(t.Context()))
+	must.Do(t, s.vary(t.Context()))
 	found := false
 	for _, e := range s.effects {
 		if e.along.Name != "colour" {
@@ -476,10 +445,7 @@ func TestEffects(t *testing.T) {
 		}
 		found = true
 		// Date in the middle, green, and false, which is as common as true.
-		p, err := o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1))(t)
 		if math.Abs(e.Mean[1]-p.Mean[0]) > 1e-12 || math.Abs(e.StdLatent[1]-p.StdLatent[0]) > 1e-12 || len(e.Mean) != 3 {
 			t.Errorf("effect %v, prediction %v", e.Mean, p.Mean)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
 
@@ -94,9 +95,7 @@ func checkNames(t *testing.T, text string) {
 	all, r := named(text)
 	plainRows, plainRun := named("plain")
 	var b, plain bytes.Buffer
-	if err := errors.Join(WriteHTML(&b, r, all), WriteHTML(&plain, plainRun, plainRows)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(WriteHTML(&b, r, all), WriteHTML(&plain, plainRun, plainRows)))
 	got, want := elements(t, b.String()), elements(t, plain.String())
 	// A plot draws a name as glyphs, one for each letter.
 	for _, drawn := range []string{"path", "text", "tspan", "g", "use"} {
@@ -107,24 +106,18 @@ func checkNames(t *testing.T, text string) {
 		t.Fatalf("%q: elements %v, with plain names %v", text, got, want)
 	}
 	b.Reset()
-	if err := WriteJSON(&b, r, all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteJSON(&b, r, all))
 	var first struct{ Job, Error string }
 	if err := json.NewDecoder(&b).Decode(&first); err != nil || first.Job != text || first.Error != text {
 		t.Fatalf("%q: JSON gives %+v, %v", text, first, err)
 	}
 	b.Reset()
-	if err := WriteCSV(&b, all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteCSV(&b, all))
 	lines, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(lines) != len(all)+1 || lines[1][0] != strings.ReplaceAll(text, "\r\n", "\n") {
 		t.Fatalf("%q: CSV gives %q, %v", text, lines, err)
 	}
-	if err := errors.Join(WriteTable(io.Discard, r, all), WriteParquet(io.Discard, all)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(WriteTable(io.Discard, r, all), WriteParquet(io.Discard, all)))
 }
 
 // FuzzCollect checks that Collect either refuses arbitrary records as damaged or returns
@@ -135,9 +128,7 @@ func FuzzCollect(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	dir := f.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "jobs"), 0o700); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
 	r := &rundir.Run{Dir: dir}
 	for _, id := range []string{"a.k", "a.l"} {
 		j := rundir.PlannedJob{Fingerprint: "f"}
@@ -146,9 +137,7 @@ func FuzzCollect(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, j := range r.Jobs {
-			if err := os.WriteFile(r.Path("jobs", j.ID), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(r.Path("jobs", j.ID), text, 0o600))
 		}
 		fuzzguard.Run(t, func() { checkCollect(t, r) })
 	})

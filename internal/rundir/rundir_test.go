@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/must"
 	"gpfit/internal/spec"
 )
 
@@ -18,17 +19,10 @@ func newRun(t *testing.T) (*Run, *Lock) {
 	t.Helper()
 	dir := t.TempDir()
 	input := filepath.Join(dir, "a.csv")
-	if err := os.WriteFile(input, []byte("x,y\n1,2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(input, []byte("x,y\n1,2\n"), 0o644))
 	specPath := filepath.Join(dir, "s.yaml")
-	if err := os.WriteFile(specPath, []byte("data"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	in, err := HashInput(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(specPath, []byte("data"), 0o644))
+	in := must.Get(HashInput(input))(t)
 	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
 		return &Manifest{
 			SpecPath: specPath, SpecSHA256: SHA256([]byte("data")), Inputs: []Input{in},
@@ -49,9 +43,7 @@ func appendAll(t *testing.T, c *Claim, types ...string) {
 		if typ == Done {
 			e.Report = &summary.Report{NLML: 0.1}
 		}
-		if err := c.Append(e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Append(e))
 	}
 }
 
@@ -99,29 +91,19 @@ func TestClaim(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
-	c, err := r.Claim(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	path := r.Path("jobs", j.ID)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	host, _ := os.Hostname()
 	elsewhere := strings.Replace(string(text), `"host":"`+host+`"`, `"host":"node7"`, 1)
-	if err := os.WriteFile(path, []byte(elsewhere), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(elsewhere), 0o644))
 	if s, _ := r.Status(j); s.State != StateRunning {
 		t.Errorf("with its lock: %s", s.State)
 	}
 	c.Release()
 	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
-	if err := os.Chtimes(path, changed, changed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, changed, changed))
 	s, err := r.Status(j)
 	if err != nil || s.State != StateUnknown || !strings.Contains(s.About, "on node7 began it at 20") || !strings.HasSuffix(s.About, "changed last at 2026-03-01 12:00:00") {
 		t.Errorf("%s, %s, %v", s.State, s.About, err)
@@ -142,10 +124,7 @@ func TestUnknown(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
-	c, err := r.Claim(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	c.Release()
 	path := r.Path("jobs", j.ID)
@@ -153,15 +132,11 @@ func TestRecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644))
 	left := filepath.Join(r.Dir, "models", "."+j.ID+".gpfit.tmp123")
 	other := filepath.Join(r.Dir, "models", ".a.rbf.seed-10.gpfit.tmp123")
 	for _, f := range []string{left, other, r.Path("checkpoints", j.ID)} {
-		if err := os.WriteFile(f, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(f, nil, 0o644))
 	}
 	if s, err := r.Status(j); err != nil || s.State != StateDied {
 		t.Errorf("%v, %v", s.State, err)
@@ -187,9 +162,7 @@ func TestRecovery(t *testing.T) {
 	if _, err := os.Stat(r.Path("checkpoints", j.ID)); err == nil {
 		t.Error("the checkpoint of another job is left")
 	}
-	if err := os.WriteFile(path, []byte("{}\nnonsense\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{}\nnonsense\n"), 0o644))
 	if _, err := r.Claim(j); err == nil || !strings.Contains(err.Error(), "line 2 is damaged") {
 		t.Errorf("%v", err)
 	}
@@ -208,21 +181,13 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(r.Inputs[0].Path, later, later); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(r.Inputs[0].Path, later, later))
 	check(0)
-	if err := os.WriteFile(r.SpecPath, []byte("other"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(r.SpecPath, []byte("other"), 0o644))
 	check(1)
-	if err := os.WriteFile(r.Inputs[0].Path, []byte("x,y\n1,3\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(r.Inputs[0].Path, []byte("x,y\n1,3\n"), 0o644))
 	check(2)
-	if err := os.Remove(r.SpecPath); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(r.SpecPath))
 	check(1)
 }
 
@@ -242,9 +207,7 @@ func TestOpen(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type":"gpfit run","schema_version":99}`: "newer gpfit", `{"type":"other"}`: "damaged", `{`: "damaged",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		if _, _, err := OpenLocked(r.Dir, Exclusive); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -253,9 +216,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	full := t.TempDir()
-	if err := os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o644))
 	if _, _, err := Create(full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("%v", err)
 	}
@@ -273,18 +234,13 @@ func TestOpen(t *testing.T) {
 func TestHashInput(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	put("a.csv", "1")
 	put("b.csv", "2")
 	sum := func(path string) string {
 		t.Helper()
-		in, err := HashInput(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(HashInput(path))(t)
 		return in.SHA256
 	}
 	// printf 1 | sha256sum

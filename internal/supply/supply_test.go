@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"gpfit/internal/must"
 )
 
 // TestBill checks the bill of materials in the file GPFIT_BILL against the schema of CycloneDX
@@ -53,36 +55,22 @@ func cycloneDX(t *testing.T) *jsonschema.Schema {
 	c.AssertFormat()
 	const at = "http://cyclonedx.org/schema/"
 	for _, name := range []string{"bom-1.5.schema.json", "spdx.schema.json", "jsf-0.82.schema.json"} {
-		text, err := os.ReadFile(filepath.Join("testdata/cyclonedx", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(at+name, parsed(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("testdata/cyclonedx", name)))(t)
+		must.Do(t, c.AddResource(at+name, parsed(t, text)))
 	}
-	schema, err := c.Compile(at + "bom-1.5.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(c.Compile(at + "bom-1.5.schema.json"))(t)
 	return schema
 }
 
 func parsed(t *testing.T, text []byte) any {
 	t.Helper()
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 	return v
 }
 
 // TestReleaseVersion checks the versions of commits with and without tags.
 func TestReleaseVersion(t *testing.T) {
-	script, err := filepath.Abs("../../.ci/release-version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(filepath.Abs("../../.ci/release-version"))(t)
 	dir := t.TempDir()
 	call := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(name, args...)
@@ -109,12 +97,8 @@ func TestReleaseVersion(t *testing.T) {
 		{``, "", "release: cmd/gpfit/cmd_version.go has no version"},
 	} {
 		file := filepath.Join(dir, "cmd/gpfit/cmd_version.go")
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte("package main\n\n"+c.source+"\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(file), 0o777))
+		must.Do(t, os.WriteFile(file, []byte("package main\n\n"+c.source+"\n"), 0o666))
 		git("add", ".")
 		git("commit", "--quiet", "--allow-empty", "--message", "a")
 		for _, tag := range strings.Fields(c.tags) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // Shell scripts that replace the other programs that run.py calls.
@@ -39,18 +40,13 @@ func runScript(t *testing.T, env []string, args ...string) (code int, text, reco
 	if err != nil {
 		t.Skip("SKIPPED, no python3")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	programs, out := t.TempDir(), t.TempDir()
 	for name, script := range map[string]string{
 		"gpfit": fakeGpfit, "cuda.test": fakeSuite,
 		"measure": "#!/bin/sh\n" + programVariable + "=1 exec '" + self + "' \"$@\"\n",
 	} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755))
 	}
 	cmd := exec.Command(python, append([]string{"-B", "../run.py", "--scale", "0.003", "--programs", programs, "--out", out}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
@@ -60,10 +56,7 @@ func runScript(t *testing.T, env []string, args ...string) (code int, text, reco
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "*.jsonl"))
 	if len(files) == 1 {
-		b, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile(files[0]))(t)
 		records = string(b)
 	}
 	return cmd.ProcessState.ExitCode(), string(printed), records

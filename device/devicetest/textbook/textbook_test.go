@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
@@ -85,10 +86,7 @@ func TestInexactMethod(t *testing.T) {
 	if c := b.Capabilities(); c.Exact || c.Method != "roundabout" || len(c.Devices) != 1 {
 		t.Errorf("capabilities %+v", c)
 	}
-	w, err := b.NewWorkspace(ctx, kernel.NewPoints([]float64{1, 2, 3}, 3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(b.NewWorkspace(ctx, kernel.NewPoints([]float64{1, 2, 3}, 3, 1)))(t)
 	_, factor := device.Capability[device.FactorStore](w, "a factor")
 	_, diagonal := device.Capability[device.InverseDiagonal](w, "a diagonal")
 	_, blocks := device.Capability[device.BlockInverse](w, "blocks")
