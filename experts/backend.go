@@ -1,12 +1,10 @@
 package experts
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"gpfit/device"
-	"gpfit/kernel"
 )
 
 // On returns a backend that computes with the experts of p, each on b. Its workspaces hold
@@ -83,52 +81,4 @@ func addNeeds(all, more []device.Need) []device.Need {
 		}
 	}
 	return all
-}
-
-// NewWorkspace implements [device.Backend].
-func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	w := &workspace{backend: b, x: x, threads: b.Info().Threads}
-	of := b.partition.Assign(x)
-	rows := make([][]int, len(b.partition.Centres))
-	for i, k := range of {
-		rows[k] = append(rows[k], i)
-	}
-	counts := make([]int, len(rows))
-	for k := range rows {
-		counts[k] = len(rows[k])
-	}
-	if err := b.plan(device.Workload{N: x.N, D: x.D}, counts).Check(b.Info()); err != nil {
-		return nil, err
-	}
-	for k := range rows {
-		if len(rows[k]) == 0 {
-			continue
-		}
-		e := &expert{index: k, rows: rows[k], centre: b.partition.Centres[k]}
-		e.x = x.Pick(e.rows)
-		var err error
-		if e.ws, err = b.Backend.NewWorkspace(ctx, e.x); err != nil {
-			_ = w.Close()
-			return nil, err
-		}
-		w.experts = append(w.experts, e)
-	}
-	return w, nil
-}
-
-// Assign returns the expert of each point: the one whose centre is nearest.
-func (p *Partition) Assign(x *kernel.Points) []int {
-	of, row := make([]int, x.N), make([]float64, x.D)
-	for i := range of {
-		of[i], _ = nearest(point(row, x, i), p.Centres)
-	}
-	return of
-}
-
-// point copies point i to row.
-func point(row []float64, x *kernel.Points, i int) []float64 {
-	for c := range row {
-		row[c] = x.X[c*x.N+i]
-	}
-	return row
 }

@@ -21,18 +21,6 @@ type Training struct {
 	Noise, Residual, Alpha []float64
 }
 
-// RuleScore says how well a rule predicts training rows that it leaves out, in scaled units.
-type RuleScore struct {
-	Combine Rule `json:"combine"`
-	// Rows is the number of rows, drawn at random.
-	Rows int `json:"rows"`
-	// RMSE is the root mean squared error, NLPD the mean negative log predictive density and
-	// Coverage95 the share of targets in their 95 % interval.
-	RMSE       float64 `json:"rmse"`
-	NLPD       float64 `json:"nlpd"`
-	Coverage95 float64 `json:"coverage95"`
-}
-
 // calibrationRows is the number of training rows for [Calibrate]. The standard error of the
 // logarithm of the temperature is then about 0.05.
 const calibrationRows = 1000

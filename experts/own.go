@@ -51,18 +51,6 @@ type Opinion struct {
 	PriorMean, PriorVariance, Mean, Variance []float64
 }
 
-// Trust says how predictions of points that belong to an expert use the others, which other
-// parameters may mislead there: an expert that was tuned where the function is smooth is too
-// sure of itself where it is rough.
-type Trust struct {
-	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in
-	// [RBCM].
-	Weight float64 `json:"weight"`
-	// Temperature belongs to the committee and is at least 1: where noise hides the function, the
-	// rows do not show that the function is surer than the experts say.
-	Temperature float64 `json:"temperature"`
-}
-
 // Combined returns the mean, m×T column-major, and the variance of the function at m points by
 // the rule [RBCM] for experts with parameters of their own. A point belongs to the expert
 // h = own[i], whose Trust has the weight w and the temperature T. Each expert counts by what

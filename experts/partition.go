@@ -2,6 +2,7 @@ package experts
 
 import (
 	"fmt"
+	"gpfit/kernel"
 	"math"
 	"slices"
 	"strconv"
@@ -190,4 +191,45 @@ func (p *Partition) Check(n, d int) error {
 		}
 	}
 	return p.Combine.Check()
+}
+
+// Trust says how predictions of points that belong to an expert use the others, which other
+// parameters may mislead there: an expert that was tuned where the function is smooth is too
+// sure of itself where it is rough.
+type Trust struct {
+	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in
+	// [RBCM].
+	Weight float64 `json:"weight"`
+	// Temperature belongs to the committee and is at least 1: where noise hides the function, the
+	// rows do not show that the function is surer than the experts say.
+	Temperature float64 `json:"temperature"`
+}
+
+// RuleScore says how well a rule predicts training rows that it leaves out, in scaled units.
+type RuleScore struct {
+	Combine Rule `json:"combine"`
+	// Rows is the number of rows, drawn at random.
+	Rows int `json:"rows"`
+	// RMSE is the root mean squared error, NLPD the mean negative log predictive density and
+	// Coverage95 the share of targets in their 95 % interval.
+	RMSE       float64 `json:"rmse"`
+	NLPD       float64 `json:"nlpd"`
+	Coverage95 float64 `json:"coverage95"`
+}
+
+// Assign returns the expert of each point: the one whose centre is nearest.
+func (p *Partition) Assign(x *kernel.Points) []int {
+	of, row := make([]int, x.N), make([]float64, x.D)
+	for i := range of {
+		of[i], _ = nearest(point(row, x, i), p.Centres)
+	}
+	return of
+}
+
+// point copies point i to row.
+func point(row []float64, x *kernel.Points, i int) []float64 {
+	for c := range row {
+		row[c] = x.X[c*x.N+i]
+	}
+	return row
 }

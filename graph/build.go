@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
 	"gorgonia.org/gorgonia"
@@ -12,93 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/pair"
-	"gpfit/kernel"
-	"gpfit/mean"
 )
-
-// NoiseVariance is the name of the noise variance or, with groups, of the vector of
-// the parameters noise_variance[LABEL].
-const NoiseVariance = "noise_variance"
-
-// Spec describes the objective to build.
-type Spec struct {
-	// Program is the covariance function, X the points, n×d, and Y the targets: n
-	// numbers, or n×T column-major for T targets that share all parameters. The
-	// objective is the sum over the targets.
-	Program *kernel.Program
-	X       *kernel.Points
-	Y       []float64
-	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
-	Mean mean.Basis
-	// MeanFree makes the coefficients β parameters of the objective, with their
-	// names in package mean and without logarithms. Otherwise β maximises the
-	// likelihood at the other parameters, with one vector per target.
-	MeanFree bool
-	// Noise describes the noise on the diagonal; the zero value is one variance for
-	// all points.
-	Noise NoiseModel
-	// LeaveOneOut makes the objective the negative leave-one-out log predictive
-	// density (looOp) instead of the negative log marginal likelihood. A value then
-	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
-	// LeaveOneOut, takes the squared error of the predictions in place of their density.
-	LeaveOneOut, SquaredError bool
-	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in
-	// [device.Blocks]: the objective then scores predictions of the rows of each fold from
-	// all rows outside it. It needs memory for a matrix of each fold's rows on the host
-	// ([device.Workload]). Threads is the number of threads that work on these
-	// matrices, 0 for all.
-	Folds   []int
-	Threads int
-	// Derive replaces parameters by functions of others. The key is a parameter's
-	// name ("lengthscale" for all of an ARD vector, or the name of one element),
-	// and the function returns its natural value as a node of the same shape. A
-	// derived parameter is not a variable of the objective.
-	Derive map[string]func(Nodes) (*gorgonia.Node, error)
-	// Prior, if not nil, returns a scalar node that Build adds to the cost: the
-	// negative log prior density, for example from [NegLogPrior].
-	Prior func(Nodes) (*gorgonia.Node, error)
-	// MaxJitter is the largest variance that may be added to the diagonal if Σ is
-	// not positive definite; 0 allows none. Terms.Jitter reports the variance
-	// added.
-	MaxJitter float64
-	// Labels are for drawings ([Objective.WriteDOT]).
-	Labels Labels
-	// Device names the device of the workspace in errors.
-	Device string
-}
-
-// Nodes gives derivations and priors access to the free parameters by name.
-type Nodes struct {
-	// Log holds the variables of the optimiser: logarithms of parameters, and
-	// coefficients of the mean without logarithm. Natural holds the parameters in
-	// natural units.
-	Log, Natural map[string]*gorgonia.Node
-	// The derivations and priors of this package use these.
-	graph     *gorgonia.ExprGraph
-	vars      []*variable
-	inputName func(string) string
-}
-
-// variable is a free parameter: an input node and the storage of its numbers.
-type variable struct {
-	name     string
-	elements []string
-	isLog    bool
-	node     *gorgonia.Node
-	natural  *gorgonia.Node
-	offset   int
-	// vector backs a vector node, number a scalar node.
-	vector []float64
-	number *gorgonia.F64
-}
-
-func (v *variable) set(z []float64) {
-	if v.vector != nil {
-		copy(v.vector, z[v.offset:])
-	} else {
-		*v.number = gorgonia.F64(z[v.offset])
-	}
-}
 
 // maxSalts bounds the attempts to build a graph without hash collisions. A
 // collision among a hundred nodes has odds of about 1 in a million.
@@ -155,16 +68,6 @@ func hashesCollide(g *gorgonia.ExprGraph) bool {
 	return false
 }
 
-type builder struct {
-	spec   Spec
-	graph  *gorgonia.ExprGraph
-	solver *solver
-	vars   []*variable
-	nodes  Nodes
-	prior  *gorgonia.Node
-	offset int
-}
-
 func (b *builder) build() (*Objective, error) {
 	b.nodes = Nodes{Log: map[string]*gorgonia.Node{}, Natural: map[string]*gorgonia.Node{}, graph: b.graph, inputName: b.inputName}
 	for _, p := range b.spec.Program.Params {
@@ -189,33 +92,6 @@ func (b *builder) build() (*Objective, error) {
 		return nil, err
 	}
 	return newObjective(b, cost)
-}
-
-// inputName makes names unique per salt, because Gorgonia distinguishes nodes by
-// name.
-func (b *builder) inputName(name string) string {
-	if b.solver.salt == 0 {
-		return name
-	}
-	return name + " #" + strconv.FormatUint(b.solver.salt, 10)
-}
-
-// variable adds a free parameter with the given elements as an input node.
-func (b *builder) variable(name, inputName string, elements []string, isLog bool) *gorgonia.Node {
-	v := &variable{name: name, elements: elements, isLog: isLog, offset: b.offset}
-	b.offset += len(elements)
-	if len(elements) == 1 {
-		v.number = gorgonia.NewF64(0)
-		v.node = gorgonia.NewScalar(b.graph, tensor.Float64, gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(v.number))
-	} else {
-		v.vector = make([]float64, len(elements))
-		value := tensor.New(tensor.WithShape(len(elements)), tensor.WithBacking(v.vector))
-		v.node = gorgonia.NewVector(b.graph, tensor.Float64, gorgonia.WithShape(len(elements)), gorgonia.WithName(b.inputName(inputName)), gorgonia.WithValue(value))
-	}
-	v.natural = v.node
-	b.vars = append(b.vars, v)
-	b.nodes.Log[name] = v.node
-	return v.node
 }
 
 // positive adds a positive parameter, or those of its elements that are not derived
@@ -320,4 +196,24 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 	}
 	b.prior = prior
 	return gorgonia.Add(cost, prior)
+}
+
+func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
+	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, labels: b.spec.Labels}
+	var wrt gorgonia.Nodes
+	for _, v := range b.vars {
+		wrt = append(wrt, v.node)
+	}
+	if len(wrt) == 0 {
+		return nil, fmt.Errorf("graph: every parameter is derived from others, so none is free")
+	}
+	var err error
+	if o.grads, err = gorgonia.Grad(cost, wrt...); err != nil {
+		return nil, fmt.Errorf("graph: differentiation: %w", err)
+	}
+	if o.value, err = newMachine(b.graph, gorgonia.Nodes{cost}); err != nil {
+		return nil, err
+	}
+	o.gradient, err = newMachine(b.graph, append(gorgonia.Nodes{cost}, o.grads...))
+	return o, err
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -100,3 +101,13 @@ func operandMark(symbol string, operand int) string {
 	}
 	return ""
 }
+
+func shortNumbers(x []float64) string {
+	words := make([]string, len(x))
+	for i, v := range x {
+		words[i] = shortNumber(v)
+	}
+	return strings.Join(words, "  ")
+}
+
+func shortNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }

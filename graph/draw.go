@@ -10,7 +10,6 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/internal/pair"
-	"gpfit/kernel"
 )
 
 // WriteDOT writes a Graphviz drawing of the objective and its derivatives: the
@@ -21,36 +20,6 @@ func (o *Objective) WriteDOT(w io.Writer) error {
 	d.pair(o)
 	d.objective(o)
 	return d.writeTo(w)
-}
-
-// Labels say what drawings call a model; the zero value calls columns by their indices.
-type Labels struct {
-	// Kernel is the kernel's text. Column returns the label of a column of the points.
-	// Parameter returns the label of a parameter, or of an element of one.
-	Kernel    string
-	Column    func(index int) string
-	Parameter func(name string) string
-}
-
-func (l Labels) kernel(prog *kernel.Program) string {
-	if l.Kernel == "" {
-		return prog.Text
-	}
-	return l.Kernel
-}
-
-func (l Labels) column(index int) string {
-	if l.Column == nil {
-		return strconv.Itoa(index)
-	}
-	return l.Column(index)
-}
-
-func (l Labels) parameter(name string) string {
-	if l.Parameter == nil {
-		return name
-	}
-	return l.Parameter(name)
 }
 
 // objective draws the graph of nodes over all points.
@@ -200,13 +169,3 @@ func (p *picture) numbers(n *gorgonia.Node) string {
 	}
 	return shortNumbers(x)
 }
-
-func shortNumbers(x []float64) string {
-	words := make([]string, len(x))
-	for i, v := range x {
-		words[i] = shortNumber(v)
-	}
-	return strings.Join(words, "  ")
-}
-
-func shortNumber(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }

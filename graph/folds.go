@@ -11,28 +11,6 @@ import (
 	"gpfit/internal/spd"
 )
 
-// foldOut is the state of looOp for the solver's alpha if it leaves out folds of rows
-// instead of single rows. With V = (Q_II)⁻¹ for the rows I of a fold, their predictions
-// from all other rows at the same parameters have the errors a_I = Vα_I and the
-// covariance V, of which v is the diagonal (Sundararajan & Keerthi, Neural Computation 13
-// (2001), 1103; Ginsbourger & Schärer, arXiv 2101.03108). The criteria are those of
-// single rows in a_i and v_i.
-//
-// From dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the derivatives p and W
-// that looOp's formulas need in place of p and diag(w):
-//
-//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
-type foldOut struct {
-	errorScores
-	// v has n elements. a, e and p are n×T, h has n elements, and w is as in leftOut.
-	v, a, e, p, h, w []float64
-	// b is Qp, nil until it is needed.
-	b []float64
-	// scale is the factor of W in the solver's blocks, which hold V before; then it
-	// is 0.
-	scale float64
-}
-
 // checkFolds returns an error unless folds are nil or the ends of at least two folds of n
 // rows.
 func checkFolds(folds []int, n int) error {
@@ -235,14 +213,4 @@ func (s *solver) multiplyMiddle(b *device.Blocks, x []float64) []float64 {
 		return nil
 	})
 	return out
-}
-
-// FoldScores returns, after an evaluation of an objective with folds, the negative log
-// predictive density of all rows and targets, each row predicted from the other folds,
-// and the mean squared error of each target. Without folds it returns 0 and nil.
-func (o *Objective) FoldScores() (density float64, squares []float64) {
-	if o.solver.held == nil {
-		return 0, nil
-	}
-	return o.solver.held.density, slices.Clone(o.solver.held.squares)
 }

@@ -10,28 +10,6 @@ import (
 	"gpfit/kernel"
 )
 
-// identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
-// using numbers that are already computed. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ
-// of K, with Σα_t = r_t (residuals r for any coefficients of the mean), and weights
-// w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
-//
-//	Σ_p w_p ⟨A, ∂K/∂log θ_p⟩ = ⟨A, K⟩ = ⟨A, Σ⟩ − Σ_i A_ii σ_i²
-//	                         = a·n − b Σ_t α_t·r_t − Σ_i A_ii σ_i²,
-//
-// where σ_i² is the total added to the diagonal element i. A wrong inverse or a
-// wrong contraction violates the identity.
-type identity struct {
-	// weights is nil if no such weights are known; x are the points.
-	weights []float64
-	x       *kernel.Points
-	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
-	// which α_t was computed.
-	spread float64
-	// slack is the difference of the two sides in the last check, in units of the
-	// bound, for tests.
-	slack float64
-}
-
 // identityFactor times the unit roundoff times |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread
 // is the largest difference that counts as rounding. The first term bounds Σ_ij
 // |Σ⁻¹_ij Σ_ij|, which is at most n times the condition number; the second bounds
@@ -119,12 +97,4 @@ func (s *solver) setSpread(solutions []float64) {
 		}
 		s.identity.spread += norm * floats.Norm(s.alpha[t*n:(t+1)*n], 2)
 	}
-}
-
-// ResidualLimit returns the largest value of [device.ResidualChecker] that rounding
-// can explain after the last evaluation: 16 times the unit roundoff times the bound
-// tr(Σ)/min σ² on the condition number, or +∞ without noise.
-func (o *Objective) ResidualLimit() float64 {
-	s := o.solver
-	return 16 * unitRoundoff * s.trace() / s.leastNoise()
 }

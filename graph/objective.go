@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,26 +24,6 @@ type Objective struct {
 	gradient *machine // cost and gradient
 	last     *machine // machine of the last successful evaluation
 	labels   Labels
-}
-
-func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, labels: b.spec.Labels}
-	var wrt gorgonia.Nodes
-	for _, v := range b.vars {
-		wrt = append(wrt, v.node)
-	}
-	if len(wrt) == 0 {
-		return nil, fmt.Errorf("graph: every parameter is derived from others, so none is free")
-	}
-	var err error
-	if o.grads, err = gorgonia.Grad(cost, wrt...); err != nil {
-		return nil, fmt.Errorf("graph: differentiation: %w", err)
-	}
-	if o.value, err = newMachine(b.graph, gorgonia.Nodes{cost}); err != nil {
-		return nil, err
-	}
-	o.gradient, err = newMachine(b.graph, append(gorgonia.Nodes{cost}, o.grads...))
-	return o, err
 }
 
 // Names returns the name of every element of z.
@@ -153,4 +134,57 @@ func (o *Objective) Mean() (beta, covariance []float64) {
 		return nil, nil
 	}
 	return slices.Clone(s.beta), s.gls.Covariance()
+}
+
+// Restore makes the workspace hold Σ of the last successful evaluation, for callers that use
+// the workspace themselves. It costs nothing unless a contraction has used Σ up.
+func (o *Objective) Restore(ctx context.Context) error {
+	o.solver.ctx = ctx
+	defer func() { o.solver.ctx = context.Background() }()
+	return o.solver.restore()
+}
+
+// LeaveOneOut returns the negative leave-one-out log predictive density, −Σ log
+// p(y_i | the others), at the parameters of the last successful evaluation, for any
+// objective. It costs 2n³/3 operations. Errors are [*device.UnsupportedError],
+// [*LeverageError] and the errors of [device.Workspace].
+func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
+	s := o.solver
+	if !s.solved {
+		return 0, errors.New("graph: leave-one-out needs an evaluation first")
+	}
+	s.ctx = ctx
+	defer func() { s.ctx = context.Background() }()
+	l, err := s.leaveOneOut()
+	if err != nil {
+		return 0, err
+	}
+	return l.density, nil
+}
+
+// LeftOutSquares returns the mean squared error of each target's leave-one-out
+// predictions after the last LeaveOneOut, or nil before.
+func (o *Objective) LeftOutSquares() []float64 {
+	if o.solver.left == nil {
+		return nil
+	}
+	return slices.Clone(o.solver.left.squares)
+}
+
+// FoldScores returns, after an evaluation of an objective with folds, the negative log
+// predictive density of all rows and targets, each row predicted from the other folds,
+// and the mean squared error of each target. Without folds it returns 0 and nil.
+func (o *Objective) FoldScores() (density float64, squares []float64) {
+	if o.solver.held == nil {
+		return 0, nil
+	}
+	return o.solver.held.density, slices.Clone(o.solver.held.squares)
+}
+
+// ResidualLimit returns the largest value of [device.ResidualChecker] that rounding
+// can explain after the last evaluation: 16 times the unit roundoff times the bound
+// tr(Σ)/min σ² on the condition number, or +∞ without noise.
+func (o *Objective) ResidualLimit() float64 {
+	s := o.solver
+	return 16 * unitRoundoff * s.trace() / s.leastNoise()
 }

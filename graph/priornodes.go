@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // NegLogPrior returns a function for [Spec].Prior that builds the sum of −log p
@@ -120,14 +119,4 @@ func (s *priorSum) variable(v *variable, forms []form) {
 		}
 		return gorgonia.Square(u)
 	})
-}
-
-// input adds a scalar or vector of numbers that are not parameters.
-func (n Nodes) input(name string, values []float64) *gorgonia.Node {
-	named := gorgonia.WithName(n.inputName(name))
-	if len(values) == 1 {
-		return gorgonia.NewScalar(n.graph, tensor.Float64, named, gorgonia.WithValue(gorgonia.NewF64(values[0])))
-	}
-	return gorgonia.NewVector(n.graph, tensor.Float64, gorgonia.WithShape(len(values)), named,
-		gorgonia.WithValue(tensor.New(tensor.WithShape(len(values)), tensor.WithBacking(values))))
 }

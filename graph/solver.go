@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,129 +9,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/spd"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
-
-// Terms are the parts of the objective.
-type Terms struct {
-	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
-	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
-	DataFit, Complexity, Constant float64
-	// DataFits are the targets' parts of DataFit; the other two terms are the same
-	// for each target.
-	DataFits []float64
-	// NegLogPrior is the sum of the priors' terms, 0 without priors.
-	NegLogPrior float64
-	// LeaveOneOut is the criterion of leave-one-out or of cross-validation if that is the
-	// objective.
-	LeaveOneOut float64
-	// Jitter is the variance that had to be added to the diagonal for the
-	// factorisation; 0 unless the user allowed some.
-	Jitter float64
-	// LogDetStdErr is the standard error of log|Σ| in Complexity, or 0 if the
-	// workspace's method is exact.
-	LogDetStdErr float64
-}
-
-// NLML returns the negative log marginal likelihood, without priors.
-func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
-
-// solver drives one workspace for the ops of one graph. It records what the
-// workspace holds and does no work twice for the same parameters: a gradient after
-// a value reuses the factor.
-type solver struct {
-	ws     device.Workspace
-	prog   *kernel.Program
-	ladder choleskyJitter
-	salt   uint64
-	// targets is the number of columns of the residual. h (n×q) holds the basis
-	// functions of a mean whose coefficients are found by generalised least
-	// squares; nil means none.
-	targets int
-	h       []float64
-
-	ctx context.Context
-
-	// stamp counts the matrices formed. formed means that the workspace holds the
-	// matrix of (theta, noise). estimated are the parameters within noise.
-	stamp                   uint64
-	formed                  bool
-	theta, noise, estimated []float64
-	jitter                  float64
-	logDet, logDetStdErr    float64
-
-	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation,
-	// where r is residual − Hβ̂ with the mean's coefficients beta (q×targets). gls
-	// has their covariance.
-	solved          bool
-	residual, alpha []float64
-	beta            []float64
-	solvedH         []float64 // Σ⁻¹H
-	left            *leftOut  // leave-one-out, nil until needed
-	squaredError    bool      // the criterion of left and held
-	// folds are the ends of the folds that looOp leaves out, nil for single rows; held
-	// is its state, nil until needed. blocks, and engine with that many threads and space
-	// for a fold, serve it.
-	folds   []int
-	held    *foldOut
-	blocks  *device.Blocks
-	engine  *spd.Engine
-	fold    *spd.Symmetric
-	threads int
-	gls     *mean.GLS
-	terms   Terms
-
-	// contracted means that grad and diag belong to (alpha, inv, outer).
-	contracted      bool
-	inv, outer, loo float64
-	grad, diag      []float64
-	identity        identity
-	// evaluator computes the diagonal of K in variance; both are nil until needed.
-	evaluator *kernel.Evaluator
-	variance  []float64
-	// groups are the rows that addOuter takes together; nil until needed.
-	groups []rowGroup
-	// device is the name for errors.
-	device string
-}
-
-func newSolver(ws device.Workspace, spec Spec) *solver {
-	n := ws.N()
-	s := &solver{
-		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
-		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		squaredError: spec.SquaredError, threads: spec.Threads,
-		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
-	}
-	if spec.LeaveOneOut {
-		s.folds = spec.Folds
-	}
-	if !spec.MeanFree {
-		s.h = spec.Mean.Evaluate(spec.X)
-	}
-	return s
-}
-
-// rowGroup is a block of the covariance; nil rows stand for all.
-type rowGroup struct {
-	rows []int
-	x    *kernel.Points
-}
-
-// rowGroups returns the blocks of a workspace's covariance.
-func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
-	blocks, ok := ws.(device.BlockDiagonal)
-	if !ok {
-		return []rowGroup{{nil, x}}
-	}
-	var out []rowGroup
-	for _, rows := range blocks.Blocks() {
-		out = append(out, rowGroup{rows, x.Pick(rows)})
-	}
-	return out
-}
 
 // nlml forms the covariance in the workspace, if it is not there yet, and returns
 // the value for the residual r.
@@ -232,45 +111,6 @@ func (s *solver) form(c *covarianceHandle) (err error) {
 	}
 	s.formed = true
 	return nil
-}
-
-// Restore makes the workspace hold Σ of the last successful evaluation, for callers that use
-// the workspace themselves. It costs nothing unless a contraction has used Σ up.
-func (o *Objective) Restore(ctx context.Context) error {
-	o.solver.ctx = ctx
-	defer func() { o.solver.ctx = context.Background() }()
-	return o.solver.restore()
-}
-
-// restore forms Σ again if a contraction has used it up. What was solved stays valid.
-func (s *solver) restore() error {
-	if s.formed {
-		return nil
-	}
-	noise := slices.Clone(s.noise)
-	floats.AddConst(s.jitter, noise)
-	if err := s.ws.Form(s.ctx, s.prog, s.theta, noise); err != nil {
-		s.solved = false
-		return err
-	}
-	s.formed = true
-	return nil
-}
-
-// choleskyJitter is the largest variance that the user allows after a failed
-// Cholesky factorisation as an addition to the diagonal; 0 allows none.
-type choleskyJitter float64
-
-// climb calls form without jitter. While the matrix is not positive definite, it
-// repeats the call with jitter from 1e-10, ten times more each time, up to the
-// limit. It returns the jitter of the last call.
-func (limit choleskyJitter) climb(form func(jitter float64) error) (jitter float64, err error) {
-	err = form(0)
-	for next := 1e-10; device.IsNotPD(err) && next <= float64(limit); next *= 10 {
-		jitter = next
-		err = form(jitter)
-	}
-	return jitter, err
 }
 
 // contract evaluates ⟨adjoint, ∂K/∂log θ⟩ into s.grad and the adjoint's

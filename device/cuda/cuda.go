@@ -81,11 +81,6 @@ func (t typical) Plan(n, d int) device.Plan {
 
 var _ device.Planner = Driver{}
 
-func describe(d driver.DeviceInfo, version int) string {
-	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s",
-		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))
-}
-
 // Open opens a GPU by its name, such as "cuda:1", loads the math libraries and the
 // kernels, and runs the self-test. Errors are [*device.UnavailableError].
 func (Driver) Open(ctx context.Context, name string, _ device.Options) (device.Device, error) {

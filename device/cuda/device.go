@@ -2,11 +2,13 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"gpfit/device"
+	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
@@ -187,4 +189,9 @@ func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Den
 func (d *Device) Close() (err error) {
 	d.closing.Do(func() { err = d.gpu.translate(d.gpu.close(), device.Plan{}) })
 	return err
+}
+
+func describe(d driver.DeviceInfo, version int) string {
+	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s",
+		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))
 }

@@ -13,24 +13,6 @@ import (
 	"gpfit/device"
 )
 
-// Tests of workspaces with optional capabilities.
-
-// capability returns capability T of w. If w lacks it, capability checks the error
-// and skips the test.
-func capability[T any](t *testing.T, w device.Workspace) T {
-	t.Helper()
-	c, err := device.Capability[T](w, "what is tested here")
-	if err == nil {
-		return c
-	}
-	var unsupported *device.UnsupportedError
-	if !errors.As(err, &unsupported) || unsupported.Method != w.Method() {
-		t.Fatalf("error %v, want an UnsupportedError of %q", err, w.Method())
-	}
-	t.Skip(err)
-	return c
-}
-
 func (s suite) testInverseDiagonal(t *testing.T) {
 	ctx := context.Background()
 	for _, n := range []int{1, 64, 129, 300} {

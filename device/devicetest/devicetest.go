@@ -114,83 +114,6 @@ type suite struct {
 	tol Tolerances
 }
 
-// Run runs the tests of every method on the backend that open returns. It tests optional
-// capabilities if the workspaces have them, and skips what [device.Backend.Supports]
-// excludes.
-func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
-	b := open(t)
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	suite{b, tol}.run(t, []test{
-		{"Capabilities", suite.testCapabilities},
-		{"Evaluate", suite.testEvaluate},
-		{"Kernels", suite.testKernels},
-		{"VectorNoise", suite.testVectorNoise},
-		{"Adjoint", suite.testAdjoint},
-		{"AdjointSizes", suite.testAdjointSizes},
-		{"Predict", suite.testPredict},
-		{"SeveralSides", suite.testSeveralSides},
-		{"BadInput", suite.testBadInput},
-		{"Cancel", suite.testCancel},
-		{"Stages", suite.testStages},
-		{"Concurrent", suite.testConcurrent},
-		{"Progress", suite.testProgress},
-		{"InverseDiagonal", suite.testInverseDiagonal},
-		{"ContractDiagonal", suite.testContractDiagonal},
-		{"LeaveOneOut", suite.testLeaveOneOut},
-		{"InverseBlocks", suite.testInverseBlocks},
-		{"ContractBlocks", suite.testContractBlocks},
-		{"BlockSizes", suite.testBlockSizes},
-		{"PredictCovariance", suite.testPredictCovariance},
-		{"Factor", suite.testFactor},
-		{"ExtendFactor", suite.testExtendFactor},
-		{"Residual", suite.testResidual},
-	})
-}
-
-// RunDense runs [Run] for the exact method on the device that open returns, and the
-// tests of such a device.
-func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
-	b := device.Dense{}.On(open(t))
-	Run(t, func(*testing.T) device.Backend { return b }, exact)
-	suite{b, exact}.run(t, []test{
-		{"CentralDifferences", suite.testCentralDifferences},
-		{"AdjointKeepsFactor", suite.testAdjointKeepsFactor},
-		{"FactorBits", suite.testFactorBits},
-		{"Reuse", suite.testReuse},
-		{"NotPD", suite.testNotPD},
-		{"NotPDAfterPredict", suite.testNotPDAfterPredict},
-		{"Steps", suite.testSteps},
-		{"ConcurrentBits", suite.testConcurrentBits},
-		{"Refuse", suite.testRefuse},
-	})
-}
-
-// RunInPlace runs [RunDense] and the tests of a device that works in one n×n matrix.
-func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
-	RunDense(t, open)
-	suite{device.Dense{}.On(open(t)), exact}.run(t, []test{
-		{"AdjointWork", suite.testAdjointWork},
-		{"BlockWork", suite.testBlockWork},
-		{"Work", suite.testWork},
-	})
-}
-
-// test is one test of the suite.
-type test struct {
-	name string
-	run  func(suite, *testing.T)
-}
-
-func (s suite) run(t *testing.T, tests []test) {
-	for _, one := range tests {
-		t.Run(one.name, func(t *testing.T) { one.run(s, t) })
-	}
-}
-
 func (s suite) workspace(t testing.TB, x *kernel.Points) device.Workspace {
 	t.Helper()
 	w, err := s.b.NewWorkspace(context.Background(), x)
@@ -303,4 +226,36 @@ func (s suite) compareOutcome(t testing.TB, got, want outcome) {
 // workload describes the evaluations of the problem.
 func (p *problem) workload() device.Workload {
 	return device.Workload{N: p.x.N, D: p.x.D, Points: p.x, Program: p.prog, NoiseByRow: len(p.noise) > 1}
+}
+
+// Tests of workspaces with optional capabilities.
+
+// capability returns capability T of w. If w lacks it, capability checks the error
+// and skips the test.
+func capability[T any](t *testing.T, w device.Workspace) T {
+	t.Helper()
+	c, err := device.Capability[T](w, "what is tested here")
+	if err == nil {
+		return c
+	}
+	var unsupported *device.UnsupportedError
+	if !errors.As(err, &unsupported) || unsupported.Method != w.Method() {
+		t.Fatalf("error %v, want an UnsupportedError of %q", err, w.Method())
+	}
+	t.Skip(err)
+	return c
+}
+
+// singular returns a problem with points so far apart that K is the identity,
+// except that point bad repeats the first, which makes the leading minor of its
+// order exactly zero.
+func (s suite) singular(t testing.TB, n, bad int) *problem {
+	t.Helper()
+	p := s.newProblem(t, "rbf", n, 1, 6)
+	for i := range n {
+		p.x.X[i] = float64(1000 * i)
+	}
+	p.x.X[bad] = 0
+	p.theta, p.noise = []float64{1, 1}, []float64{0}
+	return p
 }

@@ -222,20 +222,6 @@ func (s suite) testConcurrentBits(t *testing.T) {
 	}
 }
 
-// singular returns a problem with points so far apart that K is the identity,
-// except that point bad repeats the first, which makes the leading minor of its
-// order exactly zero.
-func (s suite) singular(t testing.TB, n, bad int) *problem {
-	t.Helper()
-	p := s.newProblem(t, "rbf", n, 1, 6)
-	for i := range n {
-		p.x.X[i] = float64(1000 * i)
-	}
-	p.x.X[bad] = 0
-	p.theta, p.noise = []float64{1, 1}, []float64{0}
-	return p
-}
-
 func (s suite) testNotPD(t *testing.T) {
 	const n = 300
 	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {

@@ -1,0 +1,130 @@
+package graph
+
+import (
+	"gpfit/kernel"
+	"gpfit/mean"
+	"strconv"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Spec describes the objective to build.
+type Spec struct {
+	// Program is the covariance function, X the points, n×d, and Y the targets: n
+	// numbers, or n×T column-major for T targets that share all parameters. The
+	// objective is the sum over the targets.
+	Program *kernel.Program
+	X       *kernel.Points
+	Y       []float64
+	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
+	Mean mean.Basis
+	// MeanFree makes the coefficients β parameters of the objective, with their
+	// names in package mean and without logarithms. Otherwise β maximises the
+	// likelihood at the other parameters, with one vector per target.
+	MeanFree bool
+	// Noise describes the noise on the diagonal; the zero value is one variance for
+	// all points.
+	Noise NoiseModel
+	// LeaveOneOut makes the objective the negative leave-one-out log predictive
+	// density (looOp) instead of the negative log marginal likelihood. A value then
+	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
+	// LeaveOneOut, takes the squared error of the predictions in place of their density.
+	LeaveOneOut, SquaredError bool
+	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in
+	// [device.Blocks]: the objective then scores predictions of the rows of each fold from
+	// all rows outside it. It needs memory for a matrix of each fold's rows on the host
+	// ([device.Workload]). Threads is the number of threads that work on these
+	// matrices, 0 for all.
+	Folds   []int
+	Threads int
+	// Derive replaces parameters by functions of others. The key is a parameter's
+	// name ("lengthscale" for all of an ARD vector, or the name of one element),
+	// and the function returns its natural value as a node of the same shape. A
+	// derived parameter is not a variable of the objective.
+	Derive map[string]func(Nodes) (*gorgonia.Node, error)
+	// Prior, if not nil, returns a scalar node that Build adds to the cost: the
+	// negative log prior density, for example from [NegLogPrior].
+	Prior func(Nodes) (*gorgonia.Node, error)
+	// MaxJitter is the largest variance that may be added to the diagonal if Σ is
+	// not positive definite; 0 allows none. Terms.Jitter reports the variance
+	// added.
+	MaxJitter float64
+	// Labels are for drawings ([Objective.WriteDOT]).
+	Labels Labels
+	// Device names the device of the workspace in errors.
+	Device string
+}
+
+// Nodes gives derivations and priors access to the free parameters by name.
+type Nodes struct {
+	// Log holds the variables of the optimiser: logarithms of parameters, and
+	// coefficients of the mean without logarithm. Natural holds the parameters in
+	// natural units.
+	Log, Natural map[string]*gorgonia.Node
+	// The derivations and priors of this package use these.
+	graph     *gorgonia.ExprGraph
+	vars      []*variable
+	inputName func(string) string
+}
+
+// variable is a free parameter: an input node and the storage of its numbers.
+type variable struct {
+	name     string
+	elements []string
+	isLog    bool
+	node     *gorgonia.Node
+	natural  *gorgonia.Node
+	offset   int
+	// vector backs a vector node, number a scalar node.
+	vector []float64
+	number *gorgonia.F64
+}
+
+func (v *variable) set(z []float64) {
+	if v.vector != nil {
+		copy(v.vector, z[v.offset:])
+	} else {
+		*v.number = gorgonia.F64(z[v.offset])
+	}
+}
+
+// Labels say what drawings call a model; the zero value calls columns by their indices.
+type Labels struct {
+	// Kernel is the kernel's text. Column returns the label of a column of the points.
+	// Parameter returns the label of a parameter, or of an element of one.
+	Kernel    string
+	Column    func(index int) string
+	Parameter func(name string) string
+}
+
+func (l Labels) kernel(prog *kernel.Program) string {
+	if l.Kernel == "" {
+		return prog.Text
+	}
+	return l.Kernel
+}
+
+func (l Labels) column(index int) string {
+	if l.Column == nil {
+		return strconv.Itoa(index)
+	}
+	return l.Column(index)
+}
+
+func (l Labels) parameter(name string) string {
+	if l.Parameter == nil {
+		return name
+	}
+	return l.Parameter(name)
+}
+
+// input adds a scalar or vector of numbers that are not parameters.
+func (n Nodes) input(name string, values []float64) *gorgonia.Node {
+	named := gorgonia.WithName(n.inputName(name))
+	if len(values) == 1 {
+		return gorgonia.NewScalar(n.graph, tensor.Float64, named, gorgonia.WithValue(gorgonia.NewF64(values[0])))
+	}
+	return gorgonia.NewVector(n.graph, tensor.Float64, gorgonia.WithShape(len(values)), named,
+		gorgonia.WithValue(tensor.New(tensor.WithShape(len(values)), tensor.WithBacking(values))))
+}

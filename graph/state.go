@@ -1,0 +1,329 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"gpfit/device"
+	"gpfit/internal/spd"
+	"gpfit/kernel"
+	"gpfit/mean"
+	"slices"
+
+	"github.com/chewxy/hm"
+	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Terms are the parts of the objective.
+type Terms struct {
+	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
+	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
+	DataFit, Complexity, Constant float64
+	// DataFits are the targets' parts of DataFit; the other two terms are the same
+	// for each target.
+	DataFits []float64
+	// NegLogPrior is the sum of the priors' terms, 0 without priors.
+	NegLogPrior float64
+	// LeaveOneOut is the criterion of leave-one-out or of cross-validation if that is the
+	// objective.
+	LeaveOneOut float64
+	// Jitter is the variance that had to be added to the diagonal for the
+	// factorisation; 0 unless the user allowed some.
+	Jitter float64
+	// LogDetStdErr is the standard error of log|Σ| in Complexity, or 0 if the
+	// workspace's method is exact.
+	LogDetStdErr float64
+}
+
+// NLML returns the negative log marginal likelihood, without priors.
+func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
+
+// solver drives one workspace for the ops of one graph. It records what the
+// workspace holds and does no work twice for the same parameters: a gradient after
+// a value reuses the factor.
+type solver struct {
+	ws     device.Workspace
+	prog   *kernel.Program
+	ladder choleskyJitter
+	salt   uint64
+	// targets is the number of columns of the residual. h (n×q) holds the basis
+	// functions of a mean whose coefficients are found by generalised least
+	// squares; nil means none.
+	targets int
+	h       []float64
+
+	ctx context.Context
+
+	// stamp counts the matrices formed. formed means that the workspace holds the
+	// matrix of (theta, noise). estimated are the parameters within noise.
+	stamp                   uint64
+	formed                  bool
+	theta, noise, estimated []float64
+	jitter                  float64
+	logDet, logDetStdErr    float64
+
+	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation,
+	// where r is residual − Hβ̂ with the mean's coefficients beta (q×targets). gls
+	// has their covariance.
+	solved          bool
+	residual, alpha []float64
+	beta            []float64
+	solvedH         []float64 // Σ⁻¹H
+	left            *leftOut  // leave-one-out, nil until needed
+	squaredError    bool      // the criterion of left and held
+	// folds are the ends of the folds that looOp leaves out, nil for single rows; held
+	// is its state, nil until needed. blocks, and engine with that many threads and space
+	// for a fold, serve it.
+	folds   []int
+	held    *foldOut
+	blocks  *device.Blocks
+	engine  *spd.Engine
+	fold    *spd.Symmetric
+	threads int
+	gls     *mean.GLS
+	terms   Terms
+
+	// contracted means that grad and diag belong to (alpha, inv, outer).
+	contracted      bool
+	inv, outer, loo float64
+	grad, diag      []float64
+	identity        identity
+	// evaluator computes the diagonal of K in variance; both are nil until needed.
+	evaluator *kernel.Evaluator
+	variance  []float64
+	// groups are the rows that addOuter takes together; nil until needed.
+	groups []rowGroup
+	// device is the name for errors.
+	device string
+}
+
+func newSolver(ws device.Workspace, spec Spec) *solver {
+	n := ws.N()
+	s := &solver{
+		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
+		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
+		squaredError: spec.SquaredError, threads: spec.Threads,
+		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
+	}
+	if spec.LeaveOneOut {
+		s.folds = spec.Folds
+	}
+	if !spec.MeanFree {
+		s.h = spec.Mean.Evaluate(spec.X)
+	}
+	return s
+}
+
+// rowGroup is a block of the covariance; nil rows stand for all.
+type rowGroup struct {
+	rows []int
+	x    *kernel.Points
+}
+
+// rowGroups returns the blocks of a workspace's covariance.
+func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
+	blocks, ok := ws.(device.BlockDiagonal)
+	if !ok {
+		return []rowGroup{{nil, x}}
+	}
+	var out []rowGroup
+	for _, rows := range blocks.Blocks() {
+		out = append(out, rowGroup{rows, x.Pick(rows)})
+	}
+	return out
+}
+
+// restore forms Σ again if a contraction has used it up. What was solved stays valid.
+func (s *solver) restore() error {
+	if s.formed {
+		return nil
+	}
+	noise := slices.Clone(s.noise)
+	floats.AddConst(s.jitter, noise)
+	if err := s.ws.Form(s.ctx, s.prog, s.theta, noise); err != nil {
+		s.solved = false
+		return err
+	}
+	s.formed = true
+	return nil
+}
+
+// errorScores are the criteria of looOp.
+type errorScores struct {
+	rows int
+	// density is the negative log predictive density.
+	density float64
+	// squares are the mean squared errors M of the targets, standardised is s.
+	squares      []float64
+	standardised float64
+	// squaredError says which criterion is the objective.
+	squaredError bool
+}
+
+func newErrorScores(rows, targets int, squaredError bool) errorScores {
+	return errorScores{rows: rows, squares: make([]float64, targets), squaredError: squaredError}
+}
+
+// leftOut is the state of looOp for the solver's alpha.
+type leftOut struct {
+	errorScores
+	// q is diag(Q), and a (n×T) is α over q, the errors of the predictions. w (n×q,
+	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted
+	// coefficients.
+	q, a, w []float64
+	// b is Qp, nil until it is needed.
+	b []float64
+}
+
+// foldOut is the state of looOp for the solver's alpha if it leaves out folds of rows
+// instead of single rows. With V = (Q_II)⁻¹ for the rows I of a fold, their predictions
+// from all other rows at the same parameters have the errors a_I = Vα_I and the
+// covariance V, of which v is the diagonal (Sundararajan & Keerthi, Neural Computation 13
+// (2001), 1103; Ginsbourger & Schärer, arXiv 2101.03108). The criteria are those of
+// single rows in a_i and v_i.
+//
+// From dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the derivatives p and W
+// that looOp's formulas need in place of p and diag(w):
+//
+//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
+type foldOut struct {
+	errorScores
+	// v has n elements. a, e and p are n×T, h has n elements, and w is as in leftOut.
+	v, a, e, p, h, w []float64
+	// b is Qp, nil until it is needed.
+	b []float64
+	// scale is the factor of W in the solver's blocks, which hold V before; then it
+	// is 0.
+	scale float64
+}
+
+// identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
+// using numbers that are already computed. For the adjoint A = aΣ⁻¹ − b Σ_t α_tα_tᵀ
+// of K, with Σα_t = r_t (residuals r for any coefficients of the mean), and weights
+// w of the kernel's log-parameters with Σ_p w_p ∂K/∂log θ_p = K,
+//
+//	Σ_p w_p ⟨A, ∂K/∂log θ_p⟩ = ⟨A, K⟩ = ⟨A, Σ⟩ − Σ_i A_ii σ_i²
+//	                         = a·n − b Σ_t α_t·r_t − Σ_i A_ii σ_i²,
+//
+// where σ_i² is the total added to the diagonal element i. A wrong inverse or a
+// wrong contraction violates the identity.
+type identity struct {
+	// weights is nil if no such weights are known; x are the points.
+	weights []float64
+	x       *kernel.Points
+	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
+	// which α_t was computed.
+	spread float64
+	// slack is the difference of the two sides in the last check, in units of the
+	// bound, for tests.
+	slack float64
+}
+
+// matrixType is the type of every handle's node.
+func matrixType() gorgonia.TensorType { return gorgonia.TensorType{Dims: 2, Of: tensor.Float64} }
+
+// handle is the value of a matrix node: a description of the matrix instead of its
+// elements. It satisfies gorgonia.Value but cannot be copied as data.
+type handle struct {
+	solver     *solver
+	rows, cols int
+}
+
+func (h *handle) Shape() tensor.Shape { return tensor.Shape{h.rows, h.cols} }
+func (h *handle) Size() int           { return h.rows * h.cols }
+func (h *handle) Data() any           { return nil }
+func (h *handle) Dtype() tensor.Dtype { return tensor.Float64 }
+func (h *handle) Uintptr() uintptr    { return 0 }
+func (h *handle) MemSize() uintptr    { return 0 }
+
+// Type returns the matrix type for Gorgonia's type inference.
+func (h *handle) Type() hm.Type { return matrixType() }
+
+// Format prints the shape.
+func (h *handle) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "matrix %d×%d", h.rows, h.cols) }
+
+// Clone always fails, because nothing may copy an n×n matrix.
+func (h *handle) Clone() (any, error) {
+	return nil, errors.New("graph: a matrix handle cannot be cloned")
+}
+
+// pointsHandle is the matrix X of inputs.
+type pointsHandle struct{ handle }
+
+// kernelHandle is K(θ).
+type kernelHandle struct {
+	handle
+	theta []float64
+}
+
+// covarianceHandle is Σ = K(θ) + diag(noise), with noise of length 1 or n.
+// estimated are the estimated variances in noise, one per group.
+type covarianceHandle struct {
+	handle
+	theta, noise, estimated []float64
+}
+
+// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation
+// with the given stamp.
+type adjointHandle struct {
+	handle
+	inv, outer float64
+	// loo, if not 0, replaces this by loo times the adjoint under looOp.
+	loo   float64
+	stamp uint64
+}
+
+var (
+	_ gorgonia.Value = (*pointsHandle)(nil)
+	_ gorgonia.Value = (*kernelHandle)(nil)
+	_ gorgonia.Value = (*covarianceHandle)(nil)
+	_ gorgonia.Value = (*adjointHandle)(nil)
+)
+
+// numbers returns the elements of a scalar or vector value. The slice may share
+// memory with the value.
+func numbers(v gorgonia.Value) ([]float64, error) {
+	switch d := v.Data().(type) {
+	case float64:
+		return []float64{d}, nil
+	case []float64:
+		return d, nil
+	}
+	return nil, fmt.Errorf("graph: a value of type %T does not consist of float64 numbers", v)
+}
+
+func scalar(v gorgonia.Value) (float64, error) {
+	d, err := numbers(v)
+	if err != nil || len(d) != 1 {
+		return 0, fmt.Errorf("graph: expected one number, found %v", v)
+	}
+	return d[0], nil
+}
+
+// asInput returns an input of an op as type T, with a clear error instead of a
+// failed type assertion.
+func asInput[T gorgonia.Value](v gorgonia.Value) (T, error) {
+	h, ok := v.(T)
+	if !ok {
+		return h, fmt.Errorf("graph: op received a %T but needs a %T", v, h)
+	}
+	return h, nil
+}
+
+// choleskyJitter is the largest variance that the user allows after a failed
+// Cholesky factorisation as an addition to the diagonal; 0 allows none.
+type choleskyJitter float64
+
+// climb calls form without jitter. While the matrix is not positive definite, it
+// repeats the call with jitter from 1e-10, ten times more each time, up to the
+// limit. It returns the jitter of the last call.
+func (limit choleskyJitter) climb(form func(jitter float64) error) (jitter float64, err error) {
+	err = form(0)
+	for next := 1e-10; device.IsNotPD(err) && next <= float64(limit); next *= 10 {
+		jitter = next
+		err = form(jitter)
+	}
+	return jitter, err
+}
