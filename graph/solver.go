@@ -79,7 +79,7 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
 	if err != nil {
-		// H has full rank, so the cause is Σ: optimisers treat it as a covariance that is
+		// H has full rank, so the cause is Σ: optimisers treat it as a covariance
 		// not positive definite, and a line search steps back. The text is that of err.
 		return fmt.Errorf("%w%.0w", err, &device.NotPDError{Minor: n, N: n})
 	}

@@ -38,7 +38,7 @@ MASKS = [(re.compile(pattern, re.MULTILINE), replacement) for pattern, replaceme
     (rf"^gpfit: \[{DURATION}\] (?:start 0, iteration 0:|\d+ rows, start 0, iteration 0:).* %\n", ""),
     (rf"^gpfit: \[{DURATION}\] ((?:\d+ rows, )?start 0, iteration 0:.*)", r"gpfit: [time] \1"),
     (rf"^gpfit: \[{DURATION}\].*\n", ""),
-    (rf" in {DURATION}, [\d.]+ % of the time of", " in TIME of the time of"),
+    (rf" in {DURATION}[,;] (?:evaluations took )?[\d.]+ % of the time of", " in TIME of the time of"),
     (r"^seconds +[\d.]+$", "seconds TIME"),
     (rf"(?:{DURATION}|-) one after another", "TIME one after another"),
     (r"\btime=\S+", "time=TIME"), (r"\bseconds=\S+", "seconds=TIME"), (r"\bhost=\S+", "host=HOST"), (r"\bpid=\d+", "pid=PID"),
