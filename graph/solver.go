@@ -79,8 +79,8 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
 	if err != nil {
-		// H has full rank, so the cause is Σ: optimisers treat it as a covariance
-		// not positive definite, and a line search steps back. The text is that of err.
+		// H has full rank, so the cause is Σ. For optimisers it has no factor here, and a line
+		// search steps back. The error has err's text.
 		return fmt.Errorf("%w%.0w", err, &device.NotPDError{Minor: n, N: n})
 	}
 	s.gls, s.solvedH, s.beta = gls, solved, s.beta[:0]
