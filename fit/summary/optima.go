@@ -2,92 +2,68 @@ package summary
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"gpfit/fit/problem"
 )
 
 // mostOptima is the number of optima whose parameters the text lists.
 const mostOptima = 4
 
+// The columns of the table of optima. Scores are in original units; several targets share only
+// the leave-one-out NLPD.
+var (
+	optimumColumns = []entry{
+		{path: rowName, label: "optimum", format: "%7s"}, {path: "optima.*.objective", format: "  %10.4f"}, {path: "optima.*.starts", label: "starts", format: "  %6d"},
+		{path: "optima.*.value", label: "values", format: "  %6d"}, {path: "optima.*.gradient", label: "gradients", format: "  %9d"},
+	}
+	leftOutColumns = []entry{{path: "optima.*.loo.nlpd", label: "LOO NLPD", format: "  %10.4f", none: "-"}, {path: "optima.*.loo.rmse", label: "LOO RMSE", format: "  %10.5g", none: "-"}}
+	heldOutColumns = []entry{{path: "optima.*.test.nlpd", label: "held-out NLPD", format: "  %13.4f", none: "-"}, {path: "optima.*.test.rmse", label: "held-out RMSE", format: "  %13.5g", none: "-"}}
+)
+
 // writeOptima prints the optima that starts reached, their parameters, and what the starts
 // say about others.
-func (r *Report) writeOptima(b *strings.Builder) {
+func (r *Report) writeOptima(w *writer) {
 	if len(r.Optima) == 0 {
 		return
 	}
-	held := r.Optima[0].Test != nil
-	fmt.Fprintf(b, "\noptimum  %10s  starts  values  gradients  %10s  %10s", problem.ObjectiveLabel(r.ObjectiveName), "LOO NLPD", "LOO RMSE")
-	if held {
-		fmt.Fprintf(b, "  %13s  %13s", "held-out NLPD", "held-out RMSE")
+	scores := leftOutColumns
+	if r.Optima[0].Test != nil {
+		scores = append(scores[:2:2], heldOutColumns...)
 	}
-	b.WriteByte('\n')
+	w.WriteByte('\n')
+	w.head(append(labelled(optimumColumns, 1, r.objectiveLabel()), scores...))
 	for i, o := range r.Optima {
-		fmt.Fprintf(b, "%7d  %10.4f  %6d  %6d  %9d", i, o.Objective, o.Starts, o.Value, o.Gradient)
+		w.row(optimumColumns, strconv.Itoa(i))
 		switch {
 		case o.Rows > 0:
-			fmt.Fprintf(b, "  (dropped on %d rows)", o.Rows)
+			fmt.Fprintf(w, "  (dropped on %d rows)", o.Rows)
 		case o.Dropped:
-			b.WriteString("  (stopped early)")
+			w.WriteString("  (stopped early)")
 		default:
-			o.writeScores(b, held)
+			w.row(scores, strconv.Itoa(i))
 		}
-		b.WriteByte('\n')
+		w.WriteByte('\n')
 	}
-	r.writeOptimaParameters(b)
-	r.Search.Write(b, len(r.Starts) == 0)
-}
-
-// writeScores prints the scores of an optimum in original units; several targets share
-// only the leave-one-out NLPD.
-func (o *OptimumReport) writeScores(b *strings.Builder, held bool) {
-	loo, rmse := "-", "-"
-	if l := o.LeaveOneOut; l != nil {
-		loo = fmt.Sprintf("%.4f", l.NLPD)
-		if l.RMSE != 0 {
-			rmse = fmt.Sprintf("%.5g", l.RMSE)
-		}
-	}
-	fmt.Fprintf(b, "  %10s  %10s", loo, rmse)
-	switch {
-	case held && o.Test != nil:
-		fmt.Fprintf(b, "  %13.4f  %13.5g", o.Test.NLPD, o.Test.RMSE)
-	case held:
-		fmt.Fprintf(b, "  %13s  %13s", "-", "-")
-	}
+	r.writeOptimaParameters(w)
+	r.Search.Write(&w.Builder, len(r.Starts) == 0)
 }
 
 // writeOptimaParameters prints the parameters of the best optima side by side.
-func (r *Report) writeOptimaParameters(b *strings.Builder) {
-	var shown []int
+func (r *Report) writeOptimaParameters(w *writer) {
+	columns := []entry{{path: rowName, label: "parameter, scaled", format: "%-*s"}}
 	for i, o := range r.Optima {
-		if !o.Dropped && len(shown) < mostOptima {
-			shown = append(shown, i)
+		if !o.Dropped && len(columns) <= mostOptima {
+			columns = append(columns, entry{path: fmt.Sprintf("optima.%d.parameters.*", i), label: fmt.Sprintf("optimum %d", i), format: "  %14.6g"})
 		}
 	}
-	if len(shown) < 2 {
+	if len(columns) < 3 {
 		return
 	}
-	width := 20
-	for _, name := range r.Names {
-		width = max(width, utf8.RuneCountInString(name))
-	}
-	fmt.Fprintf(b, "\n%-*s", width, "parameter, scaled")
-	for _, i := range shown {
-		fmt.Fprintf(b, "  %14s", fmt.Sprintf("optimum %d", i))
-	}
-	b.WriteByte('\n')
-	for _, name := range r.Names {
-		if _, ok := r.Optima[0].Parameters[name]; !ok {
-			continue // tied
-		}
-		fmt.Fprintf(b, "%-*s", width, name)
-		for _, i := range shown {
-			fmt.Fprintf(b, "  %14.6g", r.Optima[i].Parameters[name])
-		}
-		b.WriteByte('\n')
-	}
+	// The others are tied.
+	free := slices.DeleteFunc(slices.Clone(r.Names), func(name string) bool { _, ok := r.Optima[0].Parameters[name]; return !ok })
+	w.WriteByte('\n')
+	w.fit(20, r.Names...).table(columns, columns, free)
 }
 
 // Undrawn says why the starts give no estimate.

@@ -7,8 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // WriteDraws writes the draws of a posterior as JSON that ArviZ reads (from_json): a group
@@ -57,37 +55,32 @@ func (r *PosteriorReport) WriteDraws(w io.Writer) error {
 	return json.NewEncoder(w).Encode(out)
 }
 
+// posteriorColumns are the columns of the summary of the draws.
+var posteriorColumns = []entry{
+	{path: rowName, label: "scaled", format: "%-*s "},
+	{path: "posterior.parameters.*.mean", label: "mean", format: " %11.5g"}, {path: "posterior.parameters.*.sd", label: "sd", format: " %11.5g"},
+	{path: "posterior.parameters.*.q2_5", label: "2.5 %", format: " %11.5g"}, {path: "posterior.parameters.*.median", label: "median", format: " %11.5g"},
+	{path: "posterior.parameters.*.q97_5", label: "97.5 %", format: " %11.5g"}, {path: "posterior.parameters.*.r_hat", label: "R-hat", format: "  %6.3f", none: "-"},
+	{path: "posterior.parameters.*.ess_bulk", label: "ESS bulk", format: "  %8.0f", none: "-"}, {path: "posterior.parameters.*.ess_tail", label: "ESS tail", format: "  %8.0f", none: "-"},
+}
+
 // writePosterior prints the summary of the draws.
-func (r *Report) writePosterior(b *strings.Builder) {
+func (r *Report) writePosterior(w *writer) {
 	p := r.Posterior
 	if p == nil {
 		return
 	}
 	if p.Stats != nil || p.Warmup > 0 {
-		fmt.Fprintf(b, "\nposterior of the parameters: hmc (NUTS), %d chains of %d draws after %d, %d gradients, %d divergences\n", p.Chains, p.Draws, p.Warmup, p.Gradients, p.Divergences)
+		fmt.Fprintf(w, "\nposterior of the parameters: hmc (NUTS), %d chains of %d draws after %d, %d gradients, %d divergences\n", p.Chains, p.Draws, p.Warmup, p.Gradients, p.Divergences)
 	} else {
-		fmt.Fprintf(b, "\nposterior of the parameters: laplace, %d draws of the normal distribution around the mode\n", p.Draws)
+		fmt.Fprintf(w, "\nposterior of the parameters: laplace, %d draws of the normal distribution around the mode\n", p.Draws)
 	}
 	names := p.Names
 	if names == nil { // of a record
 		names = slices.Sorted(maps.Keys(p.Parameters))
 	}
-	width := 20
-	for _, name := range names {
-		width = max(width, len([]rune(name)))
-	}
-	number := func(v *float64, format string) string {
-		if v == nil {
-			return "-"
-		}
-		return strconv.FormatFloat(*v, format[0], int(format[1]-'0'), 64)
-	}
-	fmt.Fprintf(b, "%-*s  %11s %11s %11s %11s %11s  %6s  %8s  %8s\n", width, "scaled", "mean", "sd", "2.5 %", "median", "97.5 %", "R-hat", "ESS bulk", "ESS tail")
-	for _, name := range names {
-		s := p.Parameters[name]
-		fmt.Fprintf(b, "%-*s  %11.5g %11.5g %11.5g %11.5g %11.5g  %6s  %8s  %8s\n", width, name, s.Mean, s.SD, s.Lower, s.Median, s.Upper, number(s.RHat, "f3"), number(s.ESSBulk, "f0"), number(s.ESSTail, "f0"))
-	}
+	w.fit(20, names...).table(posteriorColumns, posteriorColumns, names)
 	for _, name := range slices.Sorted(maps.Keys(p.DefaultPriors)) {
-		fmt.Fprintf(b, "default prior of %s: %s\n", name, p.DefaultPriors[name])
+		fmt.Fprintf(w, "default prior of %s: %s\n", name, p.DefaultPriors[name])
 	}
 }

@@ -11,116 +11,172 @@ import (
 	"gpfit/internal/textform"
 )
 
+// A line is a line of text: its label, and its entries.
+type line struct {
+	label   string
+	entries []entry
+}
+
+// The lines above the parameters, up to the descriptions of the columns and below it, and the
+// lines below the parameters.
+var (
+	dataLines = []line{
+		{"kernel", []entry{{path: "kernel", format: "%s"}}},
+		{"mean", []entry{{path: "mean_fit", format: "%.0s"}, {path: "mean", format: "%s"}}},
+		{"training data", []entry{{path: "n", format: "%d rows, "}, {path: "d", format: "%d columns, "}, {path: "device", format: "on %s"}, {path: "method", format: ", method %s"}}},
+		{"local experts", []entry{
+			{path: "experts.experts", format: "%d of "}, {path: "experts.smallest", format: "%d to "}, {path: "experts.largest", format: "%d rows "},
+			{path: "experts.median", format: "(median %d), "}, {path: "experts.combine", format: "combined by %s"},
+		}},
+	}
+	likelihoodLines = []line{
+		{"NLML", []entry{{path: "nlml", format: "%14.6f"}, {path: "data_fit", format: "   = data fit %.6f"}, {path: "complexity", format: " + complexity %.6f"}, {path: "constant", format: " + constant %.6f"}}},
+		{"NLML, original units", []entry{{path: "nlml_original_units", format: "%14.6f"}}},
+	}
+	residualLine = line{"residual of the factor", []entry{{path: "residual", format: "%14.2g"}}}
+	secondsLine  = line{"seconds", []entry{{path: "seconds", format: "%.2f"}}}
+	statusEnd    = []entry{{path: "gradient_norm", format: ", largest gradient component %.2g"}, {path: "relative_change", format: ", last relative change %.2g"}}
+)
+
+// The columns of tables.
+var (
+	ruleColumns = []entry{
+		{path: "experts.rules.*.combine", format: "  %-20s "}, {path: "experts.rules.*.rmse", format: "RMSE %.4f, "}, {path: "experts.rules.*.nlpd", format: "NLPD %.4f, "},
+		{path: "experts.rules.*.coverage95", format: "%.1f %% in the 95 %% interval "}, {path: "experts.rules.*.rows", format: "(%d rows left out, standardized)"},
+	}
+	meanColumns = []entry{
+		{path: "mean_coefficients.*.name", label: "mean coefficient", format: "%-*s"}, {path: "mean_coefficients.*.value", label: "scaled", format: "  %14.6g"},
+		{path: "mean_coefficients.*.standard_error", label: "std. error", format: "  %14.3g"},
+		{path: "mean_coefficients.*.original_units", label: "original units", format: "  %14.6g"},
+		{path: "mean_coefficients.*.standard_error_original_units", label: "std. error", format: "  %14.3g"},
+	}
+	bumpColumns     = []entry{{path: "mean_coefficients.*.centre_original_units", format: "  at %.5g"}, {path: "mean_coefficients.*.width_original_units", format: ", width %.4g"}}
+	stdErrorColumns = []entry{
+		{path: rowName, label: "standard errors", format: "%-*s"}, {path: "std_errors.log.*", label: "of the log", format: "  %14.4g", none: nothing},
+		{path: "std_errors.parameters.*", label: "scaled", format: "  %14.4g"},
+	}
+	intervalColumns = []entry{{path: "std_errors.interval95.*.0", format: "  %14.6g … "}, {path: "std_errors.interval95.*.1", format: "%14.6g"}}
+	stageColumns    = []entry{
+		{path: "path.*.rows", label: "rows", format: "%6d"}, {path: "path.*.step", label: "step", format: "  %-8s"}, {path: "path.*.starts", label: "starts", format: " %6d", none: "0"},
+		{path: "path.*.objective", format: "  %12.4f"}, {path: "path.*.value", label: "values", format: "  %6d"},
+		{path: "path.*.gradient", label: "gradients", format: "  %9d"}, {path: "path.*.seconds", label: "seconds", format: "  %7.2f"},
+	}
+	startColumns = []entry{{path: rowName, label: "start", format: "%5s"}, {path: "starts.*.objective", format: "  %10.4f", none: "-"}, {path: "starts.*.status", label: "status", format: "  %s"}}
+)
+
+// scoreRows are the scores of predictions, side by side in original units and standardised.
+var scoreRows = []struct {
+	label   string
+	entries []entry
+}{
+	{"RMSE", []entry{{path: "rmse", format: " %14.6g"}, {path: "rmse_standardized", format: " %13.4f"}}},
+	{"NLPD", []entry{{path: "nlpd", format: " %14.6g"}, {path: "nlpd_standardized", format: " %13.4f"}, {path: "nlpd_std_error", format: "   ± %.2g"}}},
+	{"in the 95 % interval", []entry{{path: "coverage95", format: " %13.1f %%"}}},
+}
+
 // Text returns the report as text for people.
 func (r *Report) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-22s %s\n", "kernel", r.Kernel)
-	if r.MeanFit != "" {
-		fmt.Fprintf(&b, "%-22s %s\n", "mean", r.Mean)
+	w := newWriter(r)
+	w.lines(dataLines)
+	if r.Experts != nil {
+		w.table(nil, ruleColumns, counting(len(r.Experts.Rules)))
 	}
-	fmt.Fprintf(&b, "%-22s %d rows, %d columns, on %s", "training data", r.N, r.D, r.Device)
-	if r.Method != "" {
-		fmt.Fprintf(&b, ", method %s", r.Method)
-	}
-	b.WriteByte('\n')
-	b.WriteString(r.Experts.text())
-	b.WriteString(EncodingText(r.Encoding))
-	fmt.Fprintf(&b, "\n%-22s %14.6f   = data fit %.6f + complexity %.6f + constant %.6f\n", "NLML", r.NLML, r.DataFit, r.Complexity, r.Constant)
-	fmt.Fprintf(&b, "%-22s %14.6f\n", "NLML, original units", r.NLMLOriginalUnits)
-	r.writeObjective(&b)
-	if r.Residual != nil {
-		fmt.Fprintf(&b, "%-22s %14.2g\n", "residual of the factor", *r.Residual)
-	}
-	r.writeParameters(&b)
-	b.WriteString(r.Experts.spread(r.Names))
-	r.writeStdErrors(&b)
-	r.writePosterior(&b)
-	r.WriteRelevance(&b)
-	r.writeMean(&b)
-	r.writeTargets(&b)
-	r.writeScores(&b)
-	fmt.Fprintf(&b, "\n%-22s %s%s", "status", r.Status, r.estimate())
-	if r.GradientNorm != nil {
-		fmt.Fprintf(&b, ", largest gradient component %.2g", *r.GradientNorm)
-	}
-	if r.RelativeChange != nil {
-		fmt.Fprintf(&b, ", last relative change %.2g", *r.RelativeChange)
-	}
-	fmt.Fprintf(&b, "\n%-22s %d values, %d gradients", "evaluations", r.Evaluations.Value, r.Evaluations.Gradient)
+	w.WriteString(EncodingText(r.Encoding))
+	w.WriteByte('\n')
+	w.lines(likelihoodLines)
+	r.writeObjective(w)
+	w.line(residualLine)
+	r.writeParameters(w)
+	w.WriteString(r.Experts.spread(r.Names))
+	r.writeStdErrors(w)
+	r.writePosterior(w)
+	r.WriteRelevance(&w.Builder)
+	r.writeMean(w)
+	r.writeTargets(w)
+	r.writeScores(w)
+	fmt.Fprintf(w, "\n%-22s %s%s", "status", r.Status, r.estimate())
+	w.row(statusEnd[:1], "")
+	w.row(statusEnd[1:], "")
+	fmt.Fprintf(w, "\n%-22s %d values, %d gradients", "evaluations", r.Evaluations.Value, r.Evaluations.Gradient)
 	if len(r.Starts) > 1 {
-		fmt.Fprintf(&b, ", %d starts", len(r.Starts))
+		fmt.Fprintf(w, ", %d starts", len(r.Starts))
 	}
-	fmt.Fprintf(&b, "\n%-22s %.2f\n", "seconds", r.Seconds)
+	w.WriteByte('\n')
+	w.line(secondsLine)
 	if len(r.Starts) > 1 {
-		fmt.Fprintf(&b, "\nstart  %10s  status\n", r.objectiveLabel())
+		w.WriteByte('\n')
+		w.head(labelled(startColumns, 1, r.objectiveLabel()))
 		for i, s := range r.Starts {
-			value, mark := "-", ""
-			if s.Objective != nil {
-				value = fmt.Sprintf("%.4f", *s.Objective)
-			}
+			w.row(startColumns, fmt.Sprint(i))
 			if s.Best {
-				mark = "  (best)"
+				w.WriteString("  (best)")
 			}
-			fmt.Fprintf(&b, "%5d  %10s  %s%s\n", i, value, s.Status, mark)
+			w.WriteByte('\n')
 		}
 	}
-	r.writeOptima(&b)
+	r.writeOptima(w)
 	if len(r.Path) > 0 {
-		fmt.Fprintf(&b, "\n  rows  step     starts  %12s  values  gradients  seconds\n", problem.ObjectiveLabel(r.ObjectiveName))
-		for _, s := range r.Path {
-			fmt.Fprintf(&b, "%6d  %-8s %6d  %12.4f  %6d  %9d  %7.2f\n", s.Rows, s.Step, s.Starts, s.Objective, s.Value, s.Gradient, s.Seconds)
-		}
+		w.WriteByte('\n')
+		w.table(labelled(stageColumns, 3, r.objectiveLabel()), stageColumns, counting(len(r.Path)))
 	}
-	r.Coarse.write(&b)
+	r.Coarse.write(&w.Builder)
 	if r.Test != nil {
-		fmt.Fprintf(&b, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
+		fmt.Fprintf(w, "\nheld-out rows (%d)     original units  standardized", r.Test.N)
 		if h := r.HeldOut; h != nil {
-			fmt.Fprintf(&b, "   (%s)", drawn(h.Seed, h.Group, h.Blocks))
+			fmt.Fprintf(w, "   (%s)", drawn(h.Seed, h.Group, h.Blocks))
 		}
-		b.WriteByte('\n')
-		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  RMSE", r.Test.RMSE, r.Test.RMSEStandardized)
-		fmt.Fprintf(&b, "%-20s %14.6g %13.4f\n", "  NLPD", r.Test.NLPD, r.Test.NLPDStandardized)
-		fmt.Fprintf(&b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*r.Test.Coverage95)
-		writeVerdict(&b, "", r.Test.Verdict)
+		w.WriteByte('\n')
+		w.scores("  ", r.Test)
+		writeVerdict(w, "", r.Test.Verdict)
 	}
-	return b.String()
+	return w.String()
+}
+
+// scores writes the rows of scores, indented.
+func (w *writer) scores(indent string, scores any) {
+	of := newWriter(scores)
+	for _, s := range scoreRows {
+		if _, ok := of.at(s.entries[0].path, ""); ok {
+			fmt.Fprintf(of, "%-20s", indent+s.label)
+			of.row(s.entries, "")
+			of.WriteByte('\n')
+		}
+	}
+	w.WriteString(of.String())
 }
 
 // writeParameters prints a line for every parameter, with its gradient if it was
 // evaluated.
-func (r *Report) writeParameters(b *strings.Builder) {
-	width := 20
-	for _, name := range r.Names {
-		width = max(width, utf8.RuneCountInString(name))
-	}
+func (r *Report) writeParameters(w *writer) {
+	width := w.fit(20, r.Names...).width
 	for _, part := range r.NamesOriginal {
 		if _, own := r.Parameters[part]; !own { // with an indent of two
 			width = max(width, 2+utf8.RuneCountInString(part))
 		}
 	}
-	fmt.Fprintf(b, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
+	fmt.Fprintf(w, "\n%-*s  %14s  %14s", width, "parameter", "scaled", "original units")
 	if r.GradientLog != nil {
-		fmt.Fprintf(b, "  %14s", "∂"+r.objectiveLabel()+"/∂log")
+		fmt.Fprintf(w, "  %14s", "∂"+r.objectiveLabel()+"/∂log")
 	}
-	b.WriteByte('\n')
+	w.WriteByte('\n')
 	shown := map[string]bool{}
 	for _, name := range r.Names {
 		shown[name] = true
-		fmt.Fprintf(b, "%-*s  %14.6g", width, name, r.Parameters[name])
-		fmt.Fprintf(b, "  %14s", r.originalText(name))
+		fmt.Fprintf(w, "%-*s  %14.6g", width, name, r.Parameters[name])
+		fmt.Fprintf(w, "  %14s", r.originalText(name))
 		if source, ok := r.Tied[name]; ok {
-			fmt.Fprintf(b, "  tied to %s", source)
+			fmt.Fprintf(w, "  tied to %s", source)
 		} else if slices.Contains(r.Constants, name) {
-			b.WriteString("  constant")
+			w.WriteString("  constant")
 		} else if g, ok := r.GradientLog[name]; ok {
-			fmt.Fprintf(b, "  %14.3g", g)
+			fmt.Fprintf(w, "  %14.3g", g)
 		}
-		b.WriteByte('\n')
+		w.WriteByte('\n')
 		for _, part := range r.NamesOriginal {
 			if strings.HasPrefix(part, name+"[") && !shown[part] {
 				if _, own := r.Parameters[part]; !own {
 					shown[part] = true
-					fmt.Fprintf(b, "%-*s  %14s  %14.6g\n", width, "  "+part, "", r.ParametersOriginalUnits[part])
+					fmt.Fprintf(w, "%-*s  %14s  %14.6g\n", width, "  "+part, "", r.ParametersOriginalUnits[part])
 				}
 			}
 		}
@@ -144,101 +200,95 @@ func (r *Report) originalText(name string) string {
 
 // writeMean prints the coefficients of the mean that least squares found. Others are
 // among the parameters.
-func (r *Report) writeMean(b *strings.Builder) {
+func (r *Report) writeMean(w *writer) {
 	if r.MeanFit != problem.MeanGLS || len(r.MeanCoefficients) == 0 {
 		return
 	}
-	width := 20
+	w.fit(20)
 	for _, c := range r.MeanCoefficients {
-		width = max(width, utf8.RuneCountInString(c.Name))
+		w.width = max(w.width, utf8.RuneCountInString(c.Name))
 	}
-	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %14s  %14s\n", width, "mean coefficient", "scaled", "std. error", "original units", "std. error")
-	for _, c := range r.MeanCoefficients {
-		fmt.Fprintf(b, "%-*s  %14.6g  %14.3g  %14.6g  %14.3g", width, c.Name, c.Value, *c.StandardError, c.OriginalUnits, *c.StandardErrorOriginalUnits)
-		if c.Centre != nil {
-			fmt.Fprintf(b, "  at %.5g, width %.4g", *c.Centre, *c.Width)
-		}
-		b.WriteByte('\n')
+	w.WriteByte('\n')
+	w.head(meanColumns)
+	for _, i := range counting(len(r.MeanCoefficients)) {
+		w.row(meanColumns, i)
+		w.row(bumpColumns, i)
+		w.WriteByte('\n')
 	}
 }
 
 func (r *Report) objectiveLabel() string { return problem.ObjectiveLabel(r.ObjectiveName) }
 
-// isLOO reports whether the objective was leave-one-out.
-func (r *Report) isLOO() bool { return strings.HasPrefix(r.ObjectiveName, string(problem.LOO)) }
-
-// isLOORMSE reports whether the objective was the error of leave-one-out.
-func (r *Report) isLOORMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(problem.LOORMSE)) }
-
-// isCV reports whether the objective was cross-validation.
-func (r *Report) isCV() bool { return strings.HasPrefix(r.ObjectiveName, string(problem.CV)) }
-
-// isCVRMSE reports whether the objective was the error of cross-validation.
-func (r *Report) isCVRMSE() bool { return strings.HasPrefix(r.ObjectiveName, string(problem.CVRMSE)) }
+// minimises reports whether the objective was a criterion, with priors or without.
+func (r *Report) minimises(criteria ...problem.Criterion) bool {
+	return slices.Contains(criteria, problem.Criterion(strings.TrimSuffix(r.ObjectiveName, problem.WithPrior)))
+}
 
 // estimate returns a note for the status line if the parameters are not maximum
 // likelihood estimates.
 func (r *Report) estimate() string {
+	how, priors := "", r.NegLogPrior != nil
 	switch {
 	case r.Type != "fit":
 		return ""
-	case r.isLOO() && r.NegLogPrior != nil:
-		return " (leave-one-out with priors)"
-	case r.isLOO():
-		return " (leave-one-out)"
-	case r.isCV() && r.NegLogPrior != nil:
-		return " (cross-validation with priors)"
-	case r.isCV():
-		return " (cross-validation)"
-	case r.NegLogPrior != nil:
+	case r.minimises(problem.LOO, problem.LOORMSE):
+		how = "leave-one-out"
+	case r.minimises(problem.CV, problem.CVRMSE):
+		how = "cross-validation"
+	case priors:
 		return " (MAP)"
+	default:
+		return ""
 	}
-	return ""
+	if priors {
+		how += " with priors"
+	}
+	return " (" + how + ")"
 }
 
 // writeObjective prints the objective if it is not the NLML alone, the leave-one-out
 // score and the priors.
-func (r *Report) writeObjective(b *strings.Builder) {
+func (r *Report) writeObjective(w *writer) {
 	if l := r.Scores.LeaveOneOut; l != nil {
-		r.writePredictive(b, "LOO", l, "")
+		r.writePredictive(w, "LOO", l, "")
 	}
 	if f := r.Scores.Objective; f != nil {
-		r.writePredictive(b, "CV", &f.LeaveOneOutScore, fmt.Sprintf(", %d folds, %s", f.Folds, drawn(f.Seed, f.Group, f.Blocks)))
+		r.writePredictive(w, "CV", &f.LeaveOneOutScore, fmt.Sprintf(", %d folds, %s", f.Folds, drawn(f.Seed, f.Group, f.Blocks)))
 	}
 	base := problem.ObjectiveLabel(strings.TrimSuffix(r.ObjectiveName, problem.WithPrior))
-	if r.isLOORMSE() || r.isCVRMSE() {
+	if r.minimises(problem.LOORMSE, problem.CVRMSE) {
 		value := r.Objective
 		if r.NegLogPrior != nil {
 			value -= *r.NegLogPrior
 		}
-		fmt.Fprintf(b, "%-22s %14.6f   of the scaled problem\n", base, value)
+		fmt.Fprintf(w, "%-22s %14.6f   of the scaled problem\n", base, value)
 	}
 	if r.NegLogPrior == nil {
 		return
 	}
-	fmt.Fprintf(b, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
-	b.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")
+	fmt.Fprintf(w, "%-22s %14.6f   = %s + negative log prior %.6f\n", "objective", r.Objective, base, *r.NegLogPrior)
+	w.WriteString("\npriors are densities over the parameters of the scaled problem, without a Jacobian; a fit finds the mode (MAP)\n")
 	width := 20
 	for name := range r.Priors {
 		width = max(width, utf8.RuneCountInString(name))
 	}
 	for _, name := range r.Names {
 		if p, ok := r.Priors[name]; ok {
-			fmt.Fprintf(b, "%-*s  %s\n", width, name, p)
+			fmt.Fprintf(w, "%-*s  %s\n", width, name, p)
 		}
 	}
 }
 
 // writePredictive prints scores of predictions; of says of which rows.
-func (r *Report) writePredictive(b *strings.Builder, name string, l *LeaveOneOutScore, of string) {
-	fmt.Fprintf(b, "%-22s %14.6f   per row: %.6f in original units%s\n", name, l.Sum, l.NLPD, of)
+func (r *Report) writePredictive(w *writer, name string, l *LeaveOneOutScore, of string) {
+	fmt.Fprintf(w, "%-22s %14.6f   per row: %.6f in original units%s\n", name, l.Sum, l.NLPD, of)
 	if len(r.Targets) == 0 {
-		fmt.Fprintf(b, "%-22s %14.6g   in original units\n", name+", RMSE", l.RMSE)
+		fmt.Fprintf(w, "%-22s %14.6g   in original units\n", name+", RMSE", l.RMSE)
 	}
 }
 
 // writeScores prints the predictive scores side by side.
-func (r *Report) writeScores(b *strings.Builder) {
+func (r *Report) writeScores(w *writer) {
 	cv := r.Scores.CrossValidation
 	if cv == nil {
 		return
@@ -247,30 +297,30 @@ func (r *Report) writeScores(b *strings.Builder) {
 	if cv.Refit {
 		what = "refitted in each fold"
 	}
-	fmt.Fprintf(b, "\n%-22s original units  standardized   (%s, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), drawn(cv.Seed, cv.Group, cv.Blocks), what)
+	fmt.Fprintf(w, "\n%-22s original units  standardized   (%s, %s)\n", fmt.Sprintf("%d-fold validation", len(cv.Folds)), drawn(cv.Seed, cv.Group, cv.Blocks), what)
 	for _, p := range cv.Targets {
-		fmt.Fprintf(b, "  target %q\n", p.Name)
-		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
-		fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "    NLPD", p.NLPD, p.NLPDStandardized, p.NLPDStdError)
-		fmt.Fprintf(b, "%-20s %13.1f %%\n", "    95 % interval", 100*p.Coverage95)
+		fmt.Fprintf(w, "  target %q\n", p.Name)
+		fmt.Fprintf(w, "%-20s %14.6g %13.4f\n", "    RMSE", p.RMSE, p.RMSEStandardized)
+		fmt.Fprintf(w, "%-20s %14.6g %13.4f   ± %.2g\n", "    NLPD", p.NLPD, p.NLPDStandardized, p.NLPDStdError)
+		fmt.Fprintf(w, "%-20s %13.1f %%\n", "    95 % interval", 100*p.Coverage95)
 	}
 	if cv.Targets != nil {
-		b.WriteString("  all targets\n")
+		w.WriteString("  all targets\n")
 	} else {
-		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
+		fmt.Fprintf(w, "%-20s %14.6g %13.4f\n", "  RMSE", cv.RMSE, cv.RMSEStandardized)
 	}
-	fmt.Fprintf(b, "%-20s %14.6g %13.4f   ± %.2g\n", "  NLPD", cv.NLPD, cv.NLPDStandardized, cv.NLPDStdError)
+	fmt.Fprintf(w, "%-20s %14.6g %13.4f   ± %.2g\n", "  NLPD", cv.NLPD, cv.NLPDStandardized, cv.NLPDStdError)
 	if l := r.Scores.LeaveOneOut; l != nil {
-		fmt.Fprintf(b, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)
+		fmt.Fprintf(w, "%-20s %14.6g %13.4f\n", "  NLPD, leave-one-out", l.NLPD, l.NLPDStandardized)
 	}
-	fmt.Fprintf(b, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*cv.Coverage95)
-	writeVerdict(b, "", cv.Verdict)
+	fmt.Fprintf(w, "%-20s %13.1f %%\n", "  in the 95 % interval", 100*cv.Coverage95)
+	writeVerdict(w, "", cv.Verdict)
 }
 
 // writeVerdict prints a verdict on the scores above it, if there is one.
-func writeVerdict(b *strings.Builder, indent, verdict string) {
+func writeVerdict(w *writer, indent, verdict string) {
 	if verdict != "" {
-		fmt.Fprintf(b, "%s%s\n", indent, verdict)
+		fmt.Fprintf(w, "%s%s\n", indent, verdict)
 	}
 }
 
@@ -286,7 +336,7 @@ func drawn(seed uint64, group string, blocks bool) string {
 }
 
 // writeTargets prints the parts of several targets.
-func (r *Report) writeTargets(b *strings.Builder) {
+func (r *Report) writeTargets(w *writer) {
 	width := 20
 	for _, p := range r.Targets {
 		for _, name := range p.Names {
@@ -297,47 +347,41 @@ func (r *Report) writeTargets(b *strings.Builder) {
 		}
 	}
 	for _, p := range r.Targets {
-		fmt.Fprintf(b, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
+		fmt.Fprintf(w, "\ntarget %q: NLML %.6f, in original units %.6f, data fit %.6f\n", p.Name, p.NLML, p.NLMLOriginalUnits, p.DataFit)
 		for _, name := range p.Names {
-			fmt.Fprintf(b, "  %-*s %14.6g in original units\n", width, name, p.ParametersOriginalUnits[name])
+			fmt.Fprintf(w, "  %-*s %14.6g in original units\n", width, name, p.ParametersOriginalUnits[name])
 		}
 		for _, c := range p.MeanCoefficients {
-			fmt.Fprintf(b, "  %-*s %14.6g, std. error %.3g, in original units\n", width, c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
+			fmt.Fprintf(w, "  %-*s %14.6g, std. error %.3g, in original units\n", width, c.Name, c.OriginalUnits, *c.StandardErrorOriginalUnits)
 		}
 		if s := p.Test; s != nil {
-			fmt.Fprintf(b, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",
+			fmt.Fprintf(w, "  held-out rows (%d): RMSE %.6g (standardized %.4f), NLPD %.6g (%.4f), %.1f %% in the 95 %% interval\n",
 				s.N, s.RMSE, s.RMSEStandardized, s.NLPD, s.NLPDStandardized, 100*s.Coverage95)
-			writeVerdict(b, "  ", s.Verdict)
+			writeVerdict(w, "  ", s.Verdict)
 		}
 	}
 }
 
 // writeStdErrors prints standard errors and intervals, or why there are none.
-func (r *Report) writeStdErrors(b *strings.Builder) {
+func (r *Report) writeStdErrors(w *writer) {
 	e := r.StdErrors
 	if e == nil {
 		return
 	}
 	if e.Failure != "" {
-		fmt.Fprintf(b, "\nno standard errors: %s\n", e.Failure)
+		fmt.Fprintf(w, "\nno standard errors: %s\n", e.Failure)
 		return
 	}
-	width := 20
+	w.WriteByte('\n')
+	w.fit(20, r.Names...).head(append(stdErrorColumns[:3:3], entry{label: "95 % interval, scaled", format: "  %31s"}))
 	for _, name := range r.Names {
-		width = max(width, utf8.RuneCountInString(name))
-	}
-	fmt.Fprintf(b, "\n%-*s  %14s  %14s  %31s\n", width, "standard errors", "of the log", "scaled", "95 % interval, scaled")
-	for _, name := range r.Names {
-		se, ok := e.Scaled[name]
-		if !ok {
-			fmt.Fprintf(b, "%-*s  %14s\n", width, name, "left out")
+		if _, ok := e.Scaled[name]; !ok {
+			fmt.Fprintf(w, "%-*s  %14s\n", w.width, name, "left out")
 			continue
 		}
-		log := ""
-		if v, ok := e.Log[name]; ok {
-			log = fmt.Sprintf("%.4g", v)
-		}
-		fmt.Fprintf(b, "%-*s  %14s  %14.4g  %14.6g … %14.6g\n", width, name, log, se, e.Interval95[name][0], e.Interval95[name][1])
+		w.row(stdErrorColumns, name)
+		w.row(intervalColumns, name)
+		w.WriteByte('\n')
 	}
 }
 
@@ -345,7 +389,7 @@ func (r *Report) writeStdErrors(b *strings.Builder) {
 const MostColumns = 10
 
 // WriteRelevance prints the most relevant columns of several.
-func (r *Report) WriteRelevance(b *strings.Builder) {
+func (r *Report) WriteRelevance(w *strings.Builder) {
 	if len(r.Relevance) < 2 {
 		return
 	}
@@ -354,29 +398,17 @@ func (r *Report) WriteRelevance(b *strings.Builder) {
 	for _, c := range shown {
 		width = max(width, utf8.RuneCountInString(c.Name()))
 	}
-	fmt.Fprintf(b, "\n%-*s  %14s  %s\n", width, "column", "relevance", "lengthscale in units of the column")
+	fmt.Fprintf(w, "\n%-*s  %14s  %s\n", width, "column", "relevance", "lengthscale in units of the column")
 	for _, c := range shown {
 		words := make([]string, len(c.Lengthscales))
 		for i, v := range c.Lengthscales {
 			words[i] = fmt.Sprintf("%.6g", v)
 		}
-		fmt.Fprintf(b, "%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %14.2f  %s", width, c.Name(), c.Relevance, strings.Join(words, ", ")), " "))
+		fmt.Fprintf(w, "%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %14.2f  %s", width, c.Name(), c.Relevance, strings.Join(words, ", ")), " "))
 	}
 	if rest := r.Relevance[len(shown):]; len(rest) > 0 {
-		fmt.Fprintf(b, "and %d more, each with a relevance of at most %.2f\n", len(rest), rest[0].Relevance)
+		fmt.Fprintf(w, "and %d more, each with a relevance of at most %.2f\n", len(rest), rest[0].Relevance)
 	}
-}
-
-// text returns the line about the experts.
-func (e *ExpertsReport) text() string {
-	if e == nil {
-		return ""
-	}
-	out := fmt.Sprintf("%-22s %d of %d to %d rows (median %d), combined by %s\n", "local experts", e.Experts, e.Smallest, e.Largest, e.Median, e.Combine)
-	for _, s := range e.Rules {
-		out += fmt.Sprintf("  %-20s RMSE %.4f, NLPD %.4f, %.1f %% in the 95 %% interval (%d rows left out, standardized)\n", s.Combine, s.RMSE, s.NLPD, 100*s.Coverage95, s.Rows)
-	}
-	return out
 }
 
 // EncodingText returns lines for people that say how the columns of a table were read;
@@ -418,12 +450,12 @@ func (e *ExpertsReport) spread(names []string) string {
 }
 
 // write prints how the end compares with the one of the descent from the start values.
-func (c *CoarseReport) write(b *strings.Builder) {
+func (c *CoarseReport) write(w *strings.Builder) {
 	switch {
 	case c == nil:
 	case c.Objective == nil || c.PlainObjective == nil:
-		b.WriteString("subsets of the rows led here: a descent from the start values over all rows may end lower (coarse check compares)\n")
+		w.WriteString("subsets of the rows led here: a descent from the start values over all rows may end lower (coarse check compares)\n")
 	default:
-		fmt.Fprintf(b, "coarse to fine ended at %.4f, the descent from the start values over all rows at %.4f\n", *c.Objective, *c.PlainObjective)
+		fmt.Fprintf(w, "coarse to fine ended at %.4f, the descent from the start values over all rows at %.4f\n", *c.Objective, *c.PlainObjective)
 	}
 }
