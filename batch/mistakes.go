@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gpfit/internal/spec"
+	"gpfit/internal/textform"
 )
 
 // mistakes are the mistakes of a spec that make jobs impossible, one for each place.
@@ -83,6 +84,5 @@ func kernelList(names []string) string {
 	if len(names) == 1 {
 		return "the kernel " + names[0]
 	}
-	last := len(names) - 1
-	return "the kernels " + strings.Join(names[:last], ", ") + " and " + names[last]
+	return "the kernels " + textform.And(names)
 }

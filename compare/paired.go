@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/pick"
 )
 
 // Difference is the score of a method minus the best method's, on the same rows.
@@ -103,7 +104,7 @@ func (d *Difference) count(p pairing, of, best losses) {
 		}
 	}
 	for _, rows := range units {
-		a, b := of.score(pick(of.values, rows)), best.score(pick(best.values, rows))
+		a, b := of.score(pick.Values(of.values, rows)), best.score(pick.Values(best.values, rows))
 		switch {
 		case a < b:
 			d.Better++
@@ -127,14 +128,6 @@ func (p pairing) byFold() [][]int {
 	return out
 }
 
-func pick(v []float64, rows []int) []float64 {
-	out := make([]float64, len(rows))
-	for k, i := range rows {
-		out[k] = v[i]
-	}
-	return out
-}
-
 // stdError returns the standard error of a difference of scores from the differences u of
 // the influences of the rows, and its degrees of freedom, 0 if it is undefined.
 //
@@ -151,7 +144,7 @@ func (p pairing) stdError(u []float64) (se, freedom float64) {
 		var means []float64
 		folds := p.byFold()
 		for _, rows := range folds {
-			means = append(means, mean(pick(u, rows))*float64(len(rows))*float64(len(folds))/n)
+			means = append(means, mean(pick.Values(u, rows))*float64(len(rows))*float64(len(folds))/n)
 		}
 		k := float64(len(means))
 		return math.Sqrt((1/k + 1/float64(p.folds-1)) * variance(means)), k - 1

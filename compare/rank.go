@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/pick"
 )
 
 // Ranked is a method with its scores over all folds together, in original units and in units
@@ -119,7 +120,7 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 func (r *runner) scale() float64 {
 	y := r.data.Y
 	if r.split.Folds == 0 {
-		y = pick(y, r.folds[0].train)
+		y = pick.Values(y, r.folds[0].train)
 	}
 	m, sum := mean(y), 0.0
 	for _, v := range y {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"gpfit/fit/summary"
+	"gpfit/internal/textform"
 )
 
 // Result is a comparison.
@@ -84,16 +85,7 @@ func (r *Result) verdict() string {
 	case len(worse) == 0:
 		return fmt.Sprintf("%s has the best score, but no other method is clearly worse", best.Method)
 	}
-	return fmt.Sprintf("%s has the best score; %s %s not clearly worse", best.Method, list(near), map[bool]string{true: "is", false: "are"}[len(near) == 1])
-}
-
-// list joins names as in "a, b and c".
-func list(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return fmt.Sprintf("%s has the best score; %s %s not clearly worse", best.Method, textform.And(near), map[bool]string{true: "is", false: "are"}[len(near) == 1])
 }
 
 // Text returns the comparison as tables for people.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 )
@@ -83,7 +84,7 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 	err := w.each(ctx, square, func(k int, e *expert) error {
 		o := opinion{make([]float64, m*targets), make([]float64, m)}
 		others[k] = o
-		return e.ws.Predict(ctx, t.Program, t.Theta, pick(t.Alpha, e.rows, n), xs, o.means, o.reductions)
+		return e.ws.Predict(ctx, t.Program, t.Theta, pick.Rows(t.Alpha, e.rows, n, 1), xs, o.means, o.reductions)
 	})
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func calibrationSample(n, count int, seed uint64) []int {
 // and prior the variances of the rows before any data.
 func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, others []opinion) *leftOut {
 	n, m, targets := w.x.N, len(rows), len(t.Alpha)/w.x.N
-	out := &leftOut{rows: m, targets: targets, residual: pick(t.Residual, rows, n), noise: make([]float64, m), means: make([]float64, m*targets)}
+	out := &leftOut{rows: m, targets: targets, residual: pick.Rows(t.Residual, rows, n, 1), noise: make([]float64, m), means: make([]float64, m*targets)}
 	out.own = opinion{make([]float64, m*targets), make([]float64, m)}
 	expertOf := make(map[int]int, n)
 	for k, e := range w.experts {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"gpfit/internal/pick"
 )
 
 // Clustering is a result of [KMeans].
@@ -89,11 +91,7 @@ func (p *points) row(i int) []float64 { return p.rows[i*p.d : (i+1)*p.d] }
 
 // pick returns some of the rows.
 func (p *points) pick(which []int) *points {
-	out := &points{n: len(which), d: p.d, rows: make([]float64, 0, len(which)*p.d)}
-	for _, i := range which {
-		out.rows = append(out.rows, p.row(i)...)
-	}
-	return out
+	return &points{n: len(which), d: p.d, rows: pick.Rows(p.rows, which, p.n, p.d)}
 }
 
 // sample draws rows without replacement.

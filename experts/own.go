@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 )
 
 // Parameters says whether experts have the same parameters.
@@ -129,7 +130,7 @@ func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float
 		for q, o := range all {
 			opinions[q] = o.pick(rows, len(own))
 		}
-		out.Trust[k] = trustOf(k, opinions, pick(observed, rows, len(own)), pick(noise, rows, len(own)))
+		out.Trust[k] = trustOf(k, opinions, pick.Rows(observed, rows, len(own), 1), pick.Rows(noise, rows, len(own), 1))
 	}
 	left := newLeftOut(own, all, observed, noise, out.Trust)
 	out.Scores = []RuleScore{left.score(Nearest), left.score(RBCM)}
@@ -172,5 +173,5 @@ func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Tru
 
 // pick returns the opinion at some of m points.
 func (o Opinion) pick(rows []int, m int) Opinion {
-	return Opinion{pick(o.PriorMean, rows, m), pick(o.PriorVariance, rows, m), pick(o.Mean, rows, m), pick(o.Variance, rows, m)}
+	return Opinion{pick.Rows(o.PriorMean, rows, m, 1), pick.Rows(o.PriorVariance, rows, m, 1), pick.Rows(o.Mean, rows, m, 1), pick.Rows(o.Variance, rows, m, 1)}
 }

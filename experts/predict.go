@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -48,7 +49,7 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if len(asked[k]) == 0 {
 			return nil
 		}
-		m, own := len(asked[k]), pick(alpha, e.rows, w.x.N)
+		m, own := len(asked[k]), pick.Rows(alpha, e.rows, w.x.N, 1)
 		means := make([]float64, len(own)/len(e.rows)*m)
 		var reductions []float64
 		if reduction != nil {
@@ -57,9 +58,9 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if err := e.ws.Predict(ctx, prog, theta, own, xs.Pick(asked[k]), means, reductions); err != nil {
 			return err
 		}
-		put(mean, means, asked[k], xs.N)
+		pick.Put(mean, means, asked[k], xs.N)
 		if reduction != nil {
-			put(reduction, reductions, asked[k], xs.N)
+			pick.Put(reduction, reductions, asked[k], xs.N)
 		}
 		return nil
 	})
@@ -76,7 +77,7 @@ func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, 
 	means, reductions := make([][]float64, len(w.experts)), make([][]float64, len(w.experts))
 	err := w.each(ctx, square, func(k int, e *expert) error {
 		means[k], reductions[k] = make([]float64, m*targets), make([]float64, m)
-		return e.ws.Predict(ctx, prog, theta, pick(alpha, e.rows, w.x.N), piece, means[k], reductions[k])
+		return e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), piece, means[k], reductions[k])
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -139,7 +140,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	err := w.each(ctx, cube, func(_ int, e *expert) error {
 		own := noise
 		if len(noise) > 1 {
-			own = pick(noise, e.rows, w.x.N)
+			own = pick.Rows(noise, e.rows, w.x.N, 1)
 		}
 		return e.ws.Form(ctx, prog, theta, own)
 	})
@@ -173,11 +174,11 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 		return fmt.Errorf("experts: %d numbers for %d columns of %d points", len(b), m, w.x.N)
 	}
 	return w.each(ctx, square, func(_ int, e *expert) error {
-		own := pick(b, e.rows, w.x.N)
+		own := pick.Rows(b, e.rows, w.x.N, 1)
 		if err := e.ws.Solve(ctx, own, m); err != nil {
 			return err
 		}
-		put(b, own, e.rows, w.x.N)
+		pick.Put(b, own, e.rows, w.x.N)
 		return nil
 	})
 }
@@ -202,7 +203,7 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 		if err != nil {
 			return err
 		}
-		return inverse.ContractDiagonal(ctx, own, pick(middle, e.rows, w.x.N), prog, theta, grad, diag)
+		return inverse.ContractDiagonal(ctx, own, pick.Rows(middle, e.rows, w.x.N, 1), prog, theta, grad, diag)
 	})
 }
 
@@ -213,11 +214,11 @@ func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag
 	err := w.each(ctx, cube, func(k int, e *expert) error {
 		parts[k] = make([]float64, len(grad))
 		ownDiagonal := make([]float64, len(e.rows))
-		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick(adj.Vectors, e.rows, w.x.N)}
+		own := device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: pick.Rows(adj.Vectors, e.rows, w.x.N, 1)}
 		if err := one(e, own, parts[k], ownDiagonal); err != nil {
 			return err
 		}
-		put(diag, ownDiagonal, e.rows, w.x.N)
+		pick.Put(diag, ownDiagonal, e.rows, w.x.N)
 		return nil
 	})
 	if err != nil {
@@ -246,7 +247,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		if err := inverse.InverseDiagonal(ctx, own); err != nil {
 			return err
 		}
-		put(dst, own, e.rows, w.x.N)
+		pick.Put(dst, own, e.rows, w.x.N)
 		return nil
 	})
 }
@@ -291,30 +292,6 @@ func (w *workspace) Close() (err error) {
 		}
 	}
 	return err
-}
-
-// pick returns the given rows of the columns of n numbers in v; nil for nil.
-func pick(v []float64, rows []int, n int) []float64 {
-	if v == nil {
-		return nil
-	}
-	out := make([]float64, 0, len(v)/n*len(rows))
-	for first := 0; first < len(v); first += n {
-		for _, i := range rows {
-			out = append(out, v[first+i])
-		}
-	}
-	return out
-}
-
-// put sets the given rows of the columns of n numbers in v.
-func put(v, own []float64, rows []int, n int) {
-	for first := 0; first < len(v); first += n {
-		for _, i := range rows {
-			v[first+i] = own[0]
-			own = own[1:]
-		}
-	}
 }
 
 // tracker adds up the progress of experts.

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -73,7 +74,7 @@ func alone(t *testing.T, d problem.Data, out *Outcome, o problem.Options) []*Out
 	var all []*Outcome
 	for _, rows := range out.Model.ExpertRows() {
 		part := d
-		part.N, part.X, part.Y = len(rows), problem.Pick(d.X, rows, d.N, d.D), problem.Pick(d.Y, rows, d.N, 1)
+		part.N, part.X, part.Y = len(rows), pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
 		all = append(all, mustFit(t, part, o))
 	}
 	return all

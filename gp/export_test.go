@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gpfit/experts"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -275,7 +276,7 @@ func separate(t testing.TB, m *Model) *Model {
 	for k, rows := range out.ExpertRows() {
 		one := out.LocalModel(k, rows)
 		weigh(t, one)
-		putRows(out.Alpha, one.Alpha, rows, out.N())
+		pick.Put(out.Alpha, one.Alpha, rows, out.N())
 	}
 	return &out
 }

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -53,28 +54,8 @@ func (m *Model) LocalModel(k int, rows []int) *Model {
 	for _, i := range rows {
 		one.X, one.Rows = append(one.X, m.X[i*d:(i+1)*d]...), append(one.Rows, float64(m.Row(i)))
 	}
-	one.Y, one.Alpha, one.TrainNoise = pickRows(m.Y, rows, n), pickRows(m.Alpha, rows, n), pickRows(m.TrainNoise, rows, n)
+	one.Y, one.Alpha, one.TrainNoise = pick.Rows(m.Y, rows, n, 1), pick.Rows(m.Alpha, rows, n, 1), pick.Rows(m.TrainNoise, rows, n, 1)
 	return &one
-}
-
-// pickRows returns the given rows of the columns of n numbers in v; nil for nil.
-func pickRows(v []float64, rows []int, n int) []float64 {
-	var out []float64
-	for first := 0; first < len(v); first += n {
-		for _, i := range rows {
-			out = append(out, v[first+i])
-		}
-	}
-	return out
-}
-
-// putRows sets the given rows of the columns of n numbers in v.
-func putRows(v, own []float64, rows []int, n int) {
-	for first := 0; first < len(v); first += n {
-		for _, i := range rows {
-			v[first+i], own = own[0], own[1:]
-		}
-	}
 }
 
 // validateLocals checks the parameters of local experts.

@@ -6,6 +6,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/experts"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -64,20 +65,20 @@ func (p *Posterior) predictPiece(ctx context.Context, scaled []float64, own []in
 	means, latent = make([]float64, m*count), make([]float64, m)
 	err = experts.Each(ctx, p.ws, func(k int, _ device.Workspace) error {
 		e, mine := p.locals.each[k], placesOf(k, own)
-		rows := pickMatrix(scaled, mine, d)
+		rows := pick.Rows(scaled, mine, m, d)
 		trend, err := e.trend(ctx, rows)
 		if err != nil {
 			return err
 		}
-		putRows(trends, trend, mine, m)
+		pick.Put(trends, trend, mine, m)
 		if !nearest {
 			all[k], err = e.opinion(ctx, scaled, count)
 			return err
 		}
 		one, err := e.opinion(ctx, rows, count)
 		if err == nil {
-			putRows(means, one.Mean, mine, m)
-			putRows(latent, one.Variance, mine, m)
+			pick.Put(means, one.Mean, mine, m)
+			pick.Put(latent, one.Variance, mine, m)
 		}
 		return err
 	})
@@ -101,15 +102,6 @@ func placesOf(k int, own []int) (places []int) {
 		}
 	}
 	return places
-}
-
-// pickMatrix returns rows of a row-major matrix of d columns.
-func pickMatrix(v []float64, rows []int, d int) []float64 {
-	out := make([]float64, 0, len(rows)*d)
-	for _, i := range rows {
-		out = append(out, v[i*d:(i+1)*d]...)
-	}
-	return out
 }
 
 // opinion returns what a local expert says of the function at scaled rows, at the
@@ -186,7 +178,7 @@ func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, er
 			return nil, err
 		}
 		for to, from := range map[*[]float64][]float64{&out.Mean: one.Mean, &out.Std: one.Std, &out.Residual: one.Residual, &out.Standardized: one.Standardized, &out.LogDensity: one.LogDensity} {
-			putRows(*to, from, l.rows[k], n)
+			pick.Put(*to, from, l.rows[k], n)
 		}
 	}
 	return out, nil
@@ -197,7 +189,7 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 	m, part := p.whole, p.whole.Experts
 	n, d := m.N(), len(m.Columns)
 	rows := part.CalibrationRows(n)
-	scaled := m.Scaling.Inputs(pickMatrix(m.X, rows, d))
+	scaled := m.Scaling.Inputs(pick.Rows(m.X, rows, n, d))
 	own := part.Assign(kernel.NewPoints(scaled, len(rows), d))
 	all, noise := make([]experts.Opinion, len(p.locals.each)), make([]float64, n)
 	err := experts.Each(ctx, p.ws, func(k int, _ device.Workspace) (err error) {
@@ -206,7 +198,7 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 			return err
 		}
 		mean, variance, own, err := e.leftOut(ctx)
-		putRows(noise, own, trained, n)
+		pick.Put(noise, own, trained, n)
 		for j, i := range rows {
 			at, found := slices.BinarySearch(trained, i)
 			if !found || err != nil {
@@ -224,9 +216,9 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 	}
 	var observed []float64
 	for t := range m.T() {
-		observed = append(observed, pickRows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n)...)
+		observed = append(observed, pick.Rows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n, 1)...)
 	}
-	return part.Calibrated(own, all, observed, pickRows(noise, rows, n)), nil
+	return part.Calibrated(own, all, observed, pick.Rows(noise, rows, n, 1)), nil
 }
 
 // leftOut returns the predictions of the training rows of a local expert from its others, in

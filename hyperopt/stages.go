@@ -76,7 +76,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	if err != nil {
 		return from, err
 	}
-	defer closeAll(objectives)
+	defer closeSessions(objectives)
 	settings, stream := t.looseDescents(len(rows)), strconv.Itoa(len(rows))
 	settings.Race, settings.Reach = t.raced(), hopeless
 	result, err := t.minimize(ctx, objectives, stream, from, settings)

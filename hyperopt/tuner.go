@@ -126,7 +126,7 @@ func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Session, er
 		o, err := t.problem.Open(ctx, w, rows)
 		if err != nil {
 			if rows != nil {
-				closeAll(out)
+				closeSessions(out)
 			}
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (t *tuner) open(ctx context.Context, rows []int, starts int) ([]Session, er
 	return out, nil
 }
 
-func closeAll(objectives []Session) {
+func closeSessions(objectives []Session) {
 	for _, o := range objectives {
 		o.Close()
 	}

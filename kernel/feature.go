@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"gpfit/internal/code"
+	"gpfit/internal/pick"
 )
 
 // FeatureKind is the formula of a [Feature].
@@ -110,14 +111,7 @@ func NewPoints(rows []float64, n, d int) *Points {
 
 // Pick returns some of the points.
 func (p *Points) Pick(rows []int) *Points {
-	out := &Points{N: len(rows), D: p.D, X: make([]float64, 0, len(rows)*p.D)}
-	for c := range p.D {
-		column := p.Column(c)
-		for _, i := range rows {
-			out.X = append(out.X, column[i])
-		}
-	}
-	return out
+	return &Points{N: len(rows), D: p.D, X: pick.Rows(p.X, rows, p.N, 1)}
 }
 
 // Column returns column c, of length N, without copying it.

@@ -3,6 +3,8 @@ package problem
 import (
 	"math/rand/v2"
 	"slices"
+
+	"gpfit/internal/pick"
 )
 
 // DefaultFolds is the number of folds of a cross-validation.
@@ -44,7 +46,7 @@ func (s *Sample) Divide(cv CrossValidation, blocks bool) ([][]int, error) {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return s.Rows[a] - s.Rows[b] })
-	folds, err := divideRows(n, Pick(data.Group, Pick(s.Rows, order, n, 1), data.N, 1), data.GroupColumn, cv, blocks)
+	folds, err := divideRows(n, pick.Rows(data.Group, pick.Rows(s.Rows, order, n, 1), data.N, 1), data.GroupColumn, cv, blocks)
 	for _, f := range folds {
 		for i, at := range f {
 			f[i] = order[at]
@@ -107,7 +109,7 @@ func foldBlocks(n, folds int) [][]int {
 // foldGroups deals groups of rows to the folds, as fit.CrossValidate says.
 func foldGroups(groups [][]int, folds int, seed uint64) [][]int {
 	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(groups))
-	groups = Pick(groups, order, len(groups), 1)
+	groups = pick.Rows(groups, order, len(groups), 1)
 	slices.SortStableFunc(groups, func(a, b []int) int { return len(b) - len(a) })
 	parts := make([][]int, folds)
 	for _, g := range groups {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"gpfit/gp"
+	"gpfit/internal/pick"
 )
 
 // holdOut marks the rows that the options hold out, and describes them for the model.
@@ -40,7 +41,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		units, held.Seed = units[len(units)-count:], 0
 	} else {
 		order := rand.New(rand.NewPCG(o.Settings.Seed, holdOutStream)).Perm(len(units))[:count]
-		units = Pick(units, order, len(units), 1)
+		units = pick.Rows(units, order, len(units), 1)
 	}
 	d.Test = make([]bool, d.N)
 	for _, row := range slices.Concat(units...) {

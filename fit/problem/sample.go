@@ -8,6 +8,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -244,12 +245,12 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	sub, n := *s, s.N()
 	if s.Fold != nil {
 		rows = slices.Sorted(slices.Values(rows))
-		sub.Fold = Pick(s.Fold, rows, n, 1)
+		sub.Fold = pick.Rows(s.Fold, rows, n, 1)
 	}
-	sub.Rows = Pick(s.Rows, rows, n, 1)
-	sub.X = Pick(s.X, rows, n, s.D())
-	sub.Y, sub.Targets = Pick(s.Y, rows, n, 1), Pick(s.Targets, rows, n, 1)
-	sub.Noise.Known, sub.Noise.Group = Pick(s.Noise.Known, rows, n, 1), Pick(s.Noise.Group, rows, n, 1)
+	sub.Rows = pick.Rows(s.Rows, rows, n, 1)
+	sub.X = pick.Rows(s.X, rows, n, s.D())
+	sub.Y, sub.Targets = pick.Rows(s.Y, rows, n, 1), pick.Rows(s.Targets, rows, n, 1)
+	sub.Noise.Known, sub.Noise.Group = pick.Rows(s.Noise.Known, rows, n, 1), pick.Rows(s.Noise.Group, rows, n, 1)
 	sub.Points = kernel.NewPoints(s.Scalings[0].Inputs(sub.X), len(rows), s.D())
 	return &sub
 }
@@ -264,22 +265,10 @@ func (s *Sample) Without(held []int) *Sample {
 		}
 	}
 	sub, d := s.WithRows(rest), s.Data
-	rows := Pick(s.Rows, held, s.N(), 1)
-	sub.TestX, sub.TestY = Pick(d.X, rows, d.N, d.D), Pick(d.Y, rows, d.N, 1)
-	sub.TestNoise = gp.RowNoise{Known: Pick(d.NoiseVariance, rows, d.N, 1), Group: Pick(d.NoiseGroup, rows, d.N, 1)}
+	rows := pick.Rows(s.Rows, held, s.N(), 1)
+	sub.TestX, sub.TestY = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
+	sub.TestNoise = gp.RowNoise{Known: pick.Rows(d.NoiseVariance, rows, d.N, 1), Group: pick.Rows(d.NoiseGroup, rows, d.N, 1)}
 	return sub
-}
-
-// Pick returns the given rows of the n×d row-major matrices in v, one matrix after
-// the other, or nil if v is nil.
-func Pick[T any](v []T, rows []int, n, d int) []T {
-	var out []T
-	for first := 0; first < len(v); first += n * d {
-		for _, i := range rows {
-			out = append(out, v[first+i*d:first+(i+1)*d]...)
-		}
-	}
-	return out
 }
 
 // RowNumbers returns the numbers of the training rows in their table, or nil if they
@@ -300,7 +289,7 @@ func (s *Sample) RowNumbers() []float64 {
 
 // FirstRows returns the first m training rows with all features, in original units.
 func (s *Sample) FirstRows(m int) []float64 {
-	return Pick(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
+	return pick.Rows(s.Data.X, s.Rows[:m], s.Data.N, s.Data.D)
 }
 
 // Squares of values beyond these limits come close to the limits of double precision.

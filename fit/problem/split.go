@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gpfit/gp"
+	"gpfit/internal/pick"
 )
 
 // WithHoldOut returns the data with the rows marked that HoldOut of o holds out, as a fit
@@ -39,9 +40,9 @@ func (d Data) Rows(rows []int) Data {
 			numbers[i] = i
 		}
 	}
-	d.X, d.Y, d.Row = Pick(d.X, rows, n, d.D), Pick(d.Y, rows, n, 1), Pick(numbers, rows, n, 1)
-	d.NoiseVariance, d.NoiseGroup = Pick(d.NoiseVariance, rows, n, 1), Pick(d.NoiseGroup, rows, n, 1)
-	d.Group, d.Test = Pick(d.Group, rows, n, 1), Pick(d.Test, rows, n, 1)
+	d.X, d.Y, d.Row = pick.Rows(d.X, rows, n, d.D), pick.Rows(d.Y, rows, n, 1), pick.Rows(numbers, rows, n, 1)
+	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, rows, n, 1), pick.Rows(d.NoiseGroup, rows, n, 1)
+	d.Group, d.Test = pick.Rows(d.Group, rows, n, 1), pick.Rows(d.Test, rows, n, 1)
 	d.N = len(rows)
 	return d
 }

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/pick"
 )
 
 // The promise of the quadratic model alone is no reason to stop. Its curvatures are
@@ -60,7 +62,7 @@ func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) 
 	if !ok {
 		return false, nil
 	}
-	g, h := pick(index, q.at.G), newRestriction(b.matrix)
+	g, h := pick.Values(q.at.G, index), newRestriction(b.matrix)
 	v := b.mixed(g)
 	for range min(len(index), gainProducts) {
 		hv, ok, err := q.product(index, v, tolerance)
@@ -242,13 +244,4 @@ func (r *restriction) gain(g []float64) float64 {
 		best = max(best, gainAlong(slope, r.values[k]))
 	}
 	return best
-}
-
-// pick returns the elements of g with the given indices.
-func pick(index []int, g []float64) []float64 {
-	out := make([]float64, len(index))
-	for a, i := range index {
-		out[a] = g[i]
-	}
-	return out
 }

@@ -13,6 +13,7 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/pick"
 	"gpfit/table"
 )
 
@@ -202,27 +203,15 @@ func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, t.N))
 	}
 	for q := range t.Targets {
-		d.Y = append(d.Y, pick(t.Targets[q], keep, 1)...)
+		d.Y = append(d.Y, pick.Rows(t.Targets[q], keep, t.N, 1)...)
 	}
 	if len(keep) < t.N && d.Row == nil {
 		d.Row = keep
 	} else {
-		d.Row = pick(d.Row, keep, 1)
+		d.Row = pick.Rows(d.Row, keep, t.N, 1)
 	}
-	d.X, d.N = pick(d.X, keep, d.D), len(keep)
-	d.Test, d.Group = pick(d.Test, keep, 1), pick(d.Group, keep, 1)
-	d.NoiseVariance, d.NoiseGroup = pick(d.NoiseVariance, keep, 1), pick(d.NoiseGroup, keep, 1)
+	d.X, d.N = pick.Rows(d.X, keep, t.N, d.D), len(keep)
+	d.Test, d.Group = pick.Rows(d.Test, keep, t.N, 1), pick.Rows(d.Group, keep, t.N, 1)
+	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, keep, t.N, 1), pick.Rows(d.NoiseGroup, keep, t.N, 1)
 	return nil
-}
-
-// pick returns the given rows of a row-major matrix of d columns, or nil if v is nil.
-func pick[T any](v []T, rows []int, d int) []T {
-	if v == nil {
-		return nil
-	}
-	out := make([]T, 0, len(rows)*d)
-	for _, i := range rows {
-		out = append(out, v[i*d:(i+1)*d]...)
-	}
-	return out
 }

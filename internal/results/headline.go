@@ -2,11 +2,11 @@ package results
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"gpfit/fit/summary"
 	"gpfit/internal/rundir"
+	"gpfit/internal/textform"
 )
 
 // clearTail is the largest p-value of the sign test with which the page calls a difference
@@ -59,7 +59,7 @@ func bestKernel(rows []Row, m Measure) string {
 	if len(order) > 1 {
 		var parts []string
 		for _, k := range order {
-			parts = append(parts, fmt.Sprintf("%s is on %s", k, listed(winners[k])))
+			parts = append(parts, fmt.Sprintf("%s is on %s", k, textform.And(winners[k])))
 		}
 		return fmt.Sprintf("No kernel is best on %s: by %s, %s.", tables(sets)+remark, m.short(), strings.Join(parts, ", "))
 	}
@@ -192,13 +192,4 @@ func tables(n int) string {
 		return words[n]
 	}
 	return fmt.Sprintf("all %d tables", n)
-}
-
-// listed joins names: "a, b and c".
-func listed(names []string) string {
-	last := len(names) - 1
-	if last < 1 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(slices.Clone(names[:last]), ", ") + " and " + names[last]
 }

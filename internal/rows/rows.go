@@ -14,6 +14,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/pick"
 	"gpfit/table"
 )
 
@@ -236,7 +237,7 @@ func (r *ModelRows) Next() (Rows, error) {
 	}
 	whole := r.wholeRows(t)
 	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
-		Known: at(t.Extra[r.options.NoiseColumn], whole), Group: at(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
+		Known: pick.Values(t.Extra[r.options.NoiseColumn], whole), Group: pick.Values(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
 	}}
 	if len(t.Keep) > 0 {
 		out.Keep = t.Keep
@@ -250,7 +251,7 @@ func (r *ModelRows) Next() (Rows, error) {
 		}
 	}
 	for _, values := range t.Targets {
-		out.Observed = append(out.Observed, at(values, whole))
+		out.Observed = append(out.Observed, pick.Values(values, whole))
 	}
 	if err := r.model.CheckNoise(out.N, out.Noise); err != nil {
 		var ne *gp.NoiseError
@@ -272,18 +273,6 @@ func (r *ModelRows) wholeRows(t *table.Table) []int {
 		}
 	}
 	return r.whole
-}
-
-// at returns the elements of all with the indices which; nil for nil.
-func at[E any](all []E, which []int) []E {
-	if all == nil || len(which) == len(all) {
-		return all
-	}
-	out := make([]E, len(which))
-	for i, row := range which {
-		out[i] = all[row]
-	}
-	return out
 }
 
 // pieceNumbers bounds the size of a piece with many columns, in numbers.
@@ -321,13 +310,13 @@ func (r Rows) Pick(which []int) Rows {
 		all = len(r.X) / r.N
 	}
 	out := Rows{N: len(which), Total: len(which), Noise: gp.RowNoise{
-		Known: at(r.Noise.Known, which), Group: at(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup,
+		Known: pick.Values(r.Noise.Known, which), Group: pick.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup,
 	}}
 	for _, i := range which {
 		out.X = append(out.X, r.X[i*all:(i+1)*all]...)
 	}
 	for _, y := range r.Observed {
-		out.Observed = append(out.Observed, at(y, which))
+		out.Observed = append(out.Observed, pick.Values(y, which))
 	}
 	return out
 }

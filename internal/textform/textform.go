@@ -269,3 +269,12 @@ func List[T int | float64](values []T) string {
 	}
 	return "[" + strings.Join(Words(values), ", ") + "]"
 }
+
+// And joins names: "a, b and c".
+func And(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}

@@ -1,0 +1,34 @@
+// Package pick takes rows out of matrices that are slices, and puts rows back.
+package pick
+
+// Rows returns the given rows of the n×d row-major matrices in v, one matrix after the other; nil
+// for no rows or no matrix. With d = 1 these are the columns of n numbers of a matrix that is stored by column.
+func Rows[T any](v []T, rows []int, n, d int) []T {
+	if len(v) == 0 || len(rows) == 0 {
+		return nil
+	}
+	out := make([]T, 0, len(v)/n*len(rows))
+	for first := 0; first < len(v); first += n * d {
+		for _, i := range rows {
+			if d == 1 {
+				out = append(out, v[first+i])
+				continue
+			}
+			out = append(out, v[first+i*d:first+(i+1)*d]...)
+		}
+	}
+	return out
+}
+
+// Values returns the given elements of v; nil for nil.
+func Values[T any](v []T, which []int) []T { return Rows(v, which, len(v), 1) }
+
+// Put sets the given rows of the columns of n numbers in v to own.
+func Put(v, own []float64, rows []int, n int) {
+	for first := 0; first < len(v); first += n {
+		for k, i := range rows {
+			v[first+i] = own[k]
+		}
+		own = own[len(rows):]
+	}
+}
