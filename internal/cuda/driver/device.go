@@ -151,6 +151,26 @@ func (d *Device) undo(fn func() error) error {
 	})
 }
 
+// create calls a function of the driver that makes something.
+func (d *Device) create(op string, handle *uintptr, call func() (uintptr, Code)) error {
+	return d.do(func() error {
+		h, c := call()
+		*handle = h
+		return d.check(op, c)
+	})
+}
+
+// release calls a function of the driver that frees what has the handle, unless it is freed
+// already.
+func (d *Device) release(op string, handle *uintptr, call func(uintptr) Code) error {
+	if *handle == 0 {
+		return nil
+	}
+	err := d.undo(func() error { return d.check(op, call(*handle)) })
+	*handle = 0
+	return err
+}
+
 // check converts a code to an error and remembers sticky errors.
 func (d *Device) check(op string, c Code) error { return d.checkf(op, c, "") }
 

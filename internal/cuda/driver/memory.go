@@ -61,7 +61,8 @@ func CopyToDevice[T Element](s *Stream, dst Ptr, src []T) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return s.upload(dst, unsafe.Pointer(&src[0]), int64(len(src))*int64(unsafe.Sizeof(src[0])))
+	host, n := unsafe.Pointer(&src[0]), int64(len(src))*int64(unsafe.Sizeof(src[0]))
+	return s.transfer("cuMemcpyHtoDAsync", host, n, func() Code { return s.dev.api.copyHtoD(dst, host, n, s.handle) })
 }
 
 // CopyToHost copies from src to dst in the order of the stream and waits for it
@@ -70,28 +71,18 @@ func CopyToHost[T Element](s *Stream, dst []T, src Ptr) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	return s.download(unsafe.Pointer(&dst[0]), src, int64(len(dst))*int64(unsafe.Sizeof(dst[0])))
+	host, n := unsafe.Pointer(&dst[0]), int64(len(dst))*int64(unsafe.Sizeof(dst[0]))
+	return s.transfer("cuMemcpyDtoHAsync", host, n, func() Code { return s.dev.api.copyDtoH(host, src, n, s.handle) })
 }
 
-func (s *Stream) upload(dst Ptr, src unsafe.Pointer, n int64) error {
-	d := s.dev
-	defer runtime.KeepAlive(src)
-	return d.do(func() error {
-		if err := d.checkf("cuMemcpyHtoDAsync", d.api.copyHtoD(dst, src, n, s.handle), "%d bytes", n); err != nil {
+// transfer queues a copy of n bytes from or to the host and waits for it.
+func (s *Stream) transfer(op string, host unsafe.Pointer, n int64, queue func() Code) error {
+	defer runtime.KeepAlive(host)
+	return s.dev.do(func() error {
+		if err := s.dev.checkf(op, queue(), "%d bytes", n); err != nil {
 			return err
 		}
-		return d.check("cuStreamSynchronize", d.api.streamSync(s.handle))
-	})
-}
-
-func (s *Stream) download(dst unsafe.Pointer, src Ptr, n int64) error {
-	d := s.dev
-	defer runtime.KeepAlive(dst)
-	return d.do(func() error {
-		if err := d.checkf("cuMemcpyDtoHAsync", d.api.copyDtoH(dst, src, n, s.handle), "%d bytes", n); err != nil {
-			return err
-		}
-		return d.check("cuStreamSynchronize", d.api.streamSync(s.handle))
+		return s.Synchronize()
 	})
 }
 

@@ -29,12 +29,10 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 // Unload unloads the module (cuModuleUnload), which invalidates its functions. Calling
 // it twice is allowed.
 func (m *Module) Unload() error {
-	if m == nil || m.handle == 0 {
+	if m == nil {
 		return nil
 	}
-	err := m.dev.undo(func() error { return m.dev.check("cuModuleUnload", m.dev.api.moduleUnload(m.handle)) })
-	m.handle = 0
-	return err
+	return m.dev.release("cuModuleUnload", &m.handle, m.dev.api.moduleUnload)
 }
 
 // Function looks up a kernel by its name in the PTX (cuModuleGetFunction). The error

@@ -14,12 +14,7 @@ type Stream struct {
 // some library functions use the default stream.
 func (d *Device) NewStream() (*Stream, error) {
 	s := &Stream{dev: d}
-	err := d.do(func() error {
-		var c Code
-		s.handle, c = d.api.streamCreate()
-		return d.check("cuStreamCreate", c)
-	})
-	if err != nil {
+	if err := d.create("cuStreamCreate", &s.handle, d.api.streamCreate); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -40,12 +35,10 @@ func (s *Stream) Synchronize() error {
 // Destroy destroys the stream after its work is done (cuStreamDestroy). Calling it
 // twice is allowed.
 func (s *Stream) Destroy() error {
-	if s == nil || s.handle == 0 {
+	if s == nil {
 		return nil
 	}
-	err := s.dev.undo(func() error { return s.dev.check("cuStreamDestroy", s.dev.api.streamDestroy(s.handle)) })
-	s.handle = 0
-	return err
+	return s.dev.release("cuStreamDestroy", &s.handle, s.dev.api.streamDestroy)
 }
 
 // Event marks a point in a stream.
@@ -57,12 +50,7 @@ type Event struct {
 // NewEvent creates an event that records times (cuEventCreate).
 func (d *Device) NewEvent() (*Event, error) {
 	e := &Event{dev: d}
-	err := d.do(func() error {
-		var c Code
-		e.handle, c = d.api.eventCreate()
-		return d.check("cuEventCreate", c)
-	})
-	if err != nil {
+	if err := d.create("cuEventCreate", &e.handle, d.api.eventCreate); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -91,10 +79,8 @@ func (e *Event) Since(start *Event) (elapsed time.Duration, err error) {
 
 // Destroy destroys the event (cuEventDestroy). Calling it twice is allowed.
 func (e *Event) Destroy() error {
-	if e == nil || e.handle == 0 {
+	if e == nil {
 		return nil
 	}
-	err := e.dev.undo(func() error { return e.dev.check("cuEventDestroy", e.dev.api.eventDestroy(e.handle)) })
-	e.handle = 0
-	return err
+	return e.dev.release("cuEventDestroy", &e.handle, e.dev.api.eventDestroy)
 }
