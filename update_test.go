@@ -23,10 +23,7 @@ func TestUpdate(t *testing.T) {
 	}
 	before := must.Get(Fit(ctx, x[:50], y[:50], Options{Standardize: gp.StandardizeNone}))(t)
 	defer before.Close()
-	after, report, err := before.Update(ctx, x[50:], y[50:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	after, report := must.Get2(before.Update(ctx, x[50:], y[50:]))(t)
 	defer after.Close()
 	if report.N != 60 || report.Added != 10 || report.Tuned != 50 || !report.Extended || len(report.NewRows) != 1 {
 		t.Errorf("report %+v", report)

@@ -29,13 +29,10 @@ func co2Task(t *testing.T) *tuning.Job {
 	for i := range in.Y {
 		in.Y[i] -= mean
 	}
-	task, err := Prepare(
+	task := must.Get(Prepare(
 		problem.Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
 		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, problem.Events{},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	return task
 }
 

@@ -68,13 +68,10 @@ func TestFailover(t *testing.T) {
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
 			closed, told := 0, 0
-			task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
+			task := must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
 				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
 				OnWarning: func(string) { told++ },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			var lost *device.LostError
 			if k == 0 && errors.As(cause, &lost) {
 				continue // a device is not lost before it was had

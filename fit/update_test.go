@@ -68,10 +68,7 @@ func TestUpdateReport(t *testing.T) {
 		for i := first; i < last; i++ {
 			add.Y = append(add.Y, all.Y[i]+shift(i))
 		}
-		p, e, err := m.Extend(context.Background(), backend, add)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, e := must.Get2(m.Extend(context.Background(), backend, add))(t)
 		defer p.Close()
 		r := must.Get(summary.NewUpdateReport(m, p.Model(), e))(t)
 		if r.Tuned != 150 || r.N != 150+last-first {

@@ -27,10 +27,7 @@ func TestCustomKernel(t *testing.T) {
 	weigh(t, m)
 	rows := newRows(4)
 	p := condition(t, m)
-	terms, sum, err := p.Terms(context.Background(), rows, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terms, sum := must.Get2(p.Terms(context.Background(), rows, 4))(t)
 	whole := predict(t, m, rows)
 	for i := range sum {
 		for _, term := range terms {

@@ -20,19 +20,13 @@ func BenchmarkExtend(b *testing.B) {
 	defer before.Close()
 	b.Run("extended", func(b *testing.B) {
 		for b.Loop() {
-			p, _, err := before.Extend(context.Background(), backend, add)
-			if err != nil {
-				b.Fatal(err)
-			}
+			p, _ := must.Get2(before.Extend(context.Background(), backend, add))(b)
 			p.Close()
 		}
 	})
 	b.Run("afresh", func(b *testing.B) {
 		for b.Loop() {
-			p, _, err := m.Extend(context.Background(), backend, add)
-			if err != nil {
-				b.Fatal(err)
-			}
+			p, _ := must.Get2(m.Extend(context.Background(), backend, add))(b)
 			p.Close()
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/must"
 )
 
 // TestTerms compares each term with an explicit inverse.
@@ -14,10 +16,7 @@ func TestTerms(t *testing.T) {
 	m := newModel(t, n)
 	rows := newRows(points)
 	ref := newReference(t, m)
-	terms, meanFunction, err := condition(t, m).Terms(context.Background(), rows, points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terms, meanFunction := must.Get2(condition(t, m).Terms(context.Background(), rows, points))(t)
 	if len(terms) != 2 || terms[0].Path != "k1" || terms[1].Path != "k2" || terms[0].Text != "rbf(ard)" || terms[1].Text != "matern32" {
 		t.Fatalf("terms %+v", terms)
 	}
@@ -51,10 +50,7 @@ func TestTermsLeastSquares(t *testing.T) {
 	m := leastSquaresModel(t, n)
 	s := m.Scaling
 	rows := newRows(points)
-	terms, meanFunction, err := condition(t, m).Terms(context.Background(), rows, points)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terms, meanFunction := must.Get2(condition(t, m).Terms(context.Background(), rows, points))(t)
 	ref := newReference(t, m)
 	const vague = 1e4
 	plain := ref.k
@@ -99,10 +95,7 @@ func TestTermPaths(t *testing.T) {
 		"(rbf + constant) + (linear + rq)": {"k1.k1", "k1.k2", "k2.k1", "k2.k2"},
 	} {
 		m := exampleModel(t, text, false)
-		terms, _, err := condition(t, m).Terms(context.Background(), newRows(1), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		terms, _ := must.Get2(condition(t, m).Terms(context.Background(), newRows(1), 1))(t)
 		if len(terms) != len(want) {
 			t.Fatalf("%s: %d terms, want %d", text, len(terms), len(want))
 		}

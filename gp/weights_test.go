@@ -131,10 +131,7 @@ func TestWeightsBeside(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", what, weights, err)
 		}
 		rows := newRows(5)
-		terms, _, err := p.Terms(context.Background(), rows, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		terms, _ := must.Get2(p.Terms(context.Background(), rows, 5))(t)
 		s := m.Scaling
 		for _, w := range weights {
 			term, columns := terms[1], []int{0}

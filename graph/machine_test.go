@@ -27,13 +27,10 @@ func TestAgainstTapeMachine(t *testing.T) {
 	defer ws.Close()
 	line := must.Get(mean.Parse("linear", nil))(t)
 	basis := must.Get(line.Basis(x, nil))(t)
-	o, err := Build(ws, Spec{
+	o := must.Get(Build(ws, Spec{
 		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: basis, MeanFree: true,
 		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	z := make([]float64, len(o.Names()))
 	for i := range z {
 		z[i] = 0.1 * float64(i)

@@ -166,10 +166,7 @@ func fitCalm(t *testing.T, b device.Backend, seed uint64) map[string]any {
 // repeats its own results bit by bit.
 func TestGPU(t *testing.T) {
 	emulator.Need(t)
-	found, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found, _ := must.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
 	host := backend(t, 1)
 	nlml, gradient, count := 0.0, 0.0, size(t, 1, 5)
 	for seed := range uint64(count) {
@@ -191,10 +188,7 @@ func TestGPU(t *testing.T) {
 // of Σ with 200 bits, on the emulated GPU.
 func TestGPULinear(t *testing.T) {
 	emulator.Need(t)
-	found, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found, _ := must.Get2(device.Dispatch(context.Background(), device.Request{Device: "cuda:0"}, []device.Driver{cuda.Driver{}}))(t)
 	_, data, o := problem200(35)
 	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
 	r := must.Get(fit.Evaluate(context.Background(), job, found[0], nil))(t)

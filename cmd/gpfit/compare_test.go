@@ -11,6 +11,7 @@ import (
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/compare"
+	"gpfit/internal/must"
 )
 
 // TestCostOfComparison checks that gpfit says before a comparison of many rows which method
@@ -40,16 +41,11 @@ func TestInterruptedComparison(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	var r compare.Result
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &r))
 	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp rbf" || r.Methods[2].Status != compare.Unfinished {
 		t.Errorf("%q, methods %+v", r.Stopped, r.Methods)
 	}
-	text, err := os.ReadFile(scores)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(scores))(t)
 	if lines := strings.Split(strings.TrimSpace(string(text)), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "ridge,done,,1,") {
 		t.Errorf("the scores are %q", lines)
 	}

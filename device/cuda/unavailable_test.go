@@ -8,6 +8,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
 )
 
 // TestUnavailable opens cuda:0 on machines where it is not available. Both the probe
@@ -91,10 +92,7 @@ func TestSecondDevice(t *testing.T) {
 	if emulator.Rerun(t, emulator.Config{Devices: 2, Compute: "75,86"}) {
 		return
 	}
-	all, choice, err := device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all, choice := must.Get2(device.Dispatch(context.Background(), device.Request{}, []device.Driver{Driver{}}))(t)
 	b := all[0]
 	defer mustClose(t, b)
 	if b.Info().Name != "cuda:1" || !strings.Contains(choice.Reason, "7.5") {
@@ -168,10 +166,7 @@ func TestFallback(t *testing.T) {
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
 	for _, req := range []device.Request{{Device: "auto"}, {Device: "cuda:0", Fallback: "cpu"}} {
 		emulator.Inject(t, "gpfit_invert", 1, emulator.Silent)
-		all, choice, err := device.Dispatch(context.Background(), req, drivers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all, choice := must.Get2(device.Dispatch(context.Background(), req, drivers))(t)
 		if choice.Device != "cpu" || !strings.Contains(choice.Reason, "self-test: the device computes") {
 			t.Errorf("%s: %+v", req.Device, choice)
 		}

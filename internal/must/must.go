@@ -27,3 +27,14 @@ func Get[T any](v T, err error) func(Test) T {
 		return v
 	}
 }
+
+// Get2 is [Get] for calls with two results and an error.
+func Get2[T, U any](v T, w U, err error) func(Test) (T, U) {
+	return func(t Test) (T, U) {
+		if h, ok := t.(interface{ Helper() }); ok {
+			h.Helper()
+		}
+		Do(t, err)
+		return v, w
+	}
+}

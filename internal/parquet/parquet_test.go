@@ -82,12 +82,9 @@ func TestErrors(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
-	got, err := read(formats+"types.parquet", table.Options{
+	got := must.Get(read(formats+"types.parquet", table.Options{
 		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
 		t.Errorf("got %+v", got)
 	}

@@ -46,7 +46,7 @@ type Manifest struct {
 	SpecSHA256 string `json:"spec_sha256"`
 	// Extra holds options of the command line, which override the spec's.
 	Extra  spec.Options `json:"extra,omitzero"`
-	Slurm  option.Slurm   `json:"slurm,omitzero"`
+	Slurm  option.Slurm `json:"slurm,omitzero"`
 	Inputs []Input      `json:"inputs"`
 	Jobs   []PlannedJob `json:"jobs"`
 }

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
-	"gpfit/internal/rundir"
 	"gpfit/internal/option"
+	"gpfit/internal/rundir"
 )
 
 // defaultTasks is the number of tasks if neither the user nor the spec sets it.

@@ -10,8 +10,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"gpfit/internal/rundir"
+	"gpfit/internal/must"
 	"gpfit/internal/option"
+	"gpfit/internal/rundir"
 )
 
 func jobs(threads ...int) []rundir.PlannedJob {
@@ -65,9 +66,7 @@ func TestSubmit(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	put := func(text string) {
-		if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
 	put("echo invalid partition >&2; exit 1")
 	if _, err := Submit(context.Background(), s, jobs(1)); err == nil || !strings.Contains(err.Error(), "invalid partition") {
@@ -85,10 +84,7 @@ func TestSubmit(t *testing.T) {
 // TestKubernetes checks that the example is an Indexed Job with one shard for each
 // completion.
 func TestKubernetes(t *testing.T) {
-	text, err := os.ReadFile("../../examples/batch/kubernetes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../examples/batch/kubernetes.yaml"))(t)
 	var job struct {
 		Kind string
 		Spec struct {
@@ -102,9 +98,7 @@ func TestKubernetes(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(text, &job); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &job))
 	args := job.Spec.Template.Spec.Containers[0].Args
 	i := slices.Index(args, "--shard")
 	if job.Kind != "Job" || job.Spec.CompletionMode != "Indexed" || job.Spec.Completions != 8 || args[i+1] != "auto/8" || job.Spec.Template.Spec.RestartPolicy != "OnFailure" {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"gpfit/internal/must"
 	"gpfit/internal/option"
 )
 
@@ -54,17 +55,12 @@ slurm: {partition: gpu, tasks: 3, options: ["--exclude=a"]}
 
 func writeMask(t *testing.T) string {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "mask.csv"), []byte("forecast,random\n0,1\n1,0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "mask.csv"), []byte("forecast,random\n0,1\n1,0\n"), 0o644))
 	return dir
 }
 
 func TestExpand(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(full))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Parse("s.yaml", []byte(full)))(t)
 	dir := writeMask(t)
 	jobs, err := s.Expand(dir, Options{})
 	if err != nil {
@@ -110,14 +106,8 @@ func TestExpand(t *testing.T) {
 // TestFingerprint checks that the fingerprint changes with everything that a result
 // depends on, and with nothing else.
 func TestFingerprint(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(full))
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs, err := s.Expand(writeMask(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Parse("s.yaml", []byte(full)))(t)
+	jobs := must.Get(s.Expand(writeMask(t), Options{}))(t)
 	j := jobs[len(jobs)-1]
 	hashes := map[string]string{j.Path: "a", j.SplitMask: "b"}
 	base := j.Fingerprint(hashes)
@@ -148,14 +138,8 @@ func TestFingerprint(t *testing.T) {
 // TestFingerprintStays checks the fingerprints of release 0.1.0, on which the jobs of its
 // run directories depend.
 func TestFingerprintStays(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(full))
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs, err := s.Expand(writeMask(t), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Parse("s.yaml", []byte(full)))(t)
+	jobs := must.Get(s.Expand(writeMask(t), Options{}))(t)
 	for i, want := range map[int]string{0: "d01a7a744e2bb883", 1: "02d2bb85833a389b", 2: "875a31c804f8e6d6"} {
 		j := jobs[i]
 		if got := j.Fingerprint(map[string]string{j.Path: "a"}); got != want {
@@ -255,30 +239,16 @@ func TestMerge(t *testing.T) {
 }
 
 func compileSchema(t testing.TB) *jsonschema.Schema {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(Schema)))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("schema.json", doc))
+	schema := must.Get(c.Compile("schema.json"))(t)
 	return schema
 }
 
 func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
-	asJSON, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
-	if err != nil {
-		t.Fatal(err)
-	}
+	asJSON := must.Get(yaml.YAMLToJSON(text))(t)
+	v := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(asJSON)))(t)
 	return schema.Validate(v)
 }
 
@@ -286,9 +256,7 @@ func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {
 // and accept the same texts.
 func TestSchemaAgrees(t *testing.T) {
 	var raw map[string]any
-	if err := json.Unmarshal(Schema, &raw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(Schema, &raw))
 	defs := raw["$defs"].(map[string]any)
 	properties := func(v any) []string {
 		return slices.Collect(maps.Keys(v.(map[string]any)["properties"].(map[string]any)))
@@ -343,10 +311,7 @@ func TestExamples(t *testing.T) {
 	}
 	schema, specs := compileSchema(t), 0
 	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		if strings.Contains(string(text), "apiVersion:") {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
 
@@ -81,10 +82,7 @@ func TestBigExp(t *testing.T) {
 		{-745, "2.8223507304719370763534400820597826208244e-324"},
 		{0.0625, "1.0644944589178594295633905946428896731008"},
 	} {
-		want, _, err := big.ParseFloat(c.want, 10, bigPrec, big.ToNearestEven)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want, _ := must.Get2(big.ParseFloat(c.want, 10, bigPrec, big.ToNearestEven))(t)
 		diff := new(big.Float).Sub(bigExp(c.x), want)
 		if diff.Quo(diff, want); diff.Abs(diff).Cmp(big.NewFloat(1e-36)) > 0 {
 			t.Errorf("bigExp(%v) = %.40g, want %s", c.x, bigExp(c.x), c.want)

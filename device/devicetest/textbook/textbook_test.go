@@ -75,10 +75,7 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
-		backends, _, err := device.Dispatch(ctx, device.Request{Method: m.Name()}, []device.Driver{Driver{}}, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Method: m.Name()}, []device.Driver{Driver{}}, m))(t)
 		return backends[0]
 	}
 	devicetest.Run(t, open, rounding)

@@ -19,10 +19,7 @@ import (
 // with one.
 func corners(t *testing.T) [][]float64 {
 	t.Helper()
-	rows, x, err := read("../data", "wide.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, x := must.Get2(read("../data", "wide.csv"))(t)
 	var all [][]float64
 	for _, columns := range []int{2, 6} {
 		weights := must.Get(penalised(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Primal))(t)
@@ -34,10 +31,7 @@ func corners(t *testing.T) [][]float64 {
 // TestShortest checks the weights without penalty against the singular value decomposition:
 // six columns meet all targets, and ridge regression takes the same solution.
 func TestShortest(t *testing.T) {
-	rows, x, err := read("../data", "wide.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, x := must.Get2(read("../data", "wide.csv"))(t)
 	all := corners(t)
 	for i, columns := range []int{2, 6} {
 		part := x.Slice(0, rows.N, 0, columns)
