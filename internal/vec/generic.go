@@ -44,7 +44,12 @@ func rootDecayGo(k, s []float64, c float64, p *[3]float64) {
 	}
 }
 
-func rootDecaySlopeGo(k, slope, s []float64, c float64, p, q *[3]float64) {
+// rootSlopeGo is rootPoleGo for q[0] = 0.
+func rootSlopeGo(k, slope, s []float64, c float64, p, q *[3]float64) {
+	rootPoleGo(k, slope, s, c, p, q)
+}
+
+func rootPoleGo(k, slope, s []float64, c float64, p, q *[3]float64) {
 	for j, v := range s {
 		t := math.Sqrt(c * v)
 		if t > rootMax {

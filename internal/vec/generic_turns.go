@@ -67,18 +67,14 @@ func sinSquaresSlopeGo(dst, sine, x, f, y []float64, stride int, index []int) {
 	}
 }
 
-func sinSumsGo(squares, sines, x, f, w, y []float64, stride int, index []int) {
-	for q, c := range index {
-		xq, fq, col := x[q], f[q], y[c*stride:][:len(w)]
-		square, sine := 0.0, 0.0
-		for j, v := range col {
-			u := (xq - v) * fq
-			s, t := turn(u)
-			square += w[j] * (s * s)
-			sine += w[j] * (2 * u * s * t)
-		}
-		squares[q], sines[q] = square, sine
+func sinSumsGo(x, f float64, w, y []float64) (square, sine float64) {
+	for j, v := range y {
+		u := (x - v) * f
+		s, t := turn(u)
+		square += w[j] * (s * s)
+		sine += w[j] * (u * s * t)
 	}
+	return square, sine
 }
 
 // log1pOf returns log(1 + t) for t ≥ 0, NaN or infinity.

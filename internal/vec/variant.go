@@ -2,6 +2,10 @@ package vec
 
 import "gpfit/internal/variant"
 
+//go:generate go run -C internal/gen . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
+//go:generate go run -C internal/gen . -isa avx2 -out ../../vec_avx2_amd64.s -stubs ../../vec_avx2_amd64.go -pkg vec
+//go:generate go run ./internal/dispatch
+
 const (
 	generic = variant.Generic
 	avx2    = variant.AVX2

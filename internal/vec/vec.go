@@ -51,7 +51,11 @@ func RootDecay(k, s []float64, c float64, p [3]float64) {
 // without its first term where t = 0. slope must not be s.
 func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 	if k, slope = first(k, len(s)), first(slope, len(s)); len(k) > 0 {
-		rootDecaySlope(k, slope, s, c, &p, &q)
+		if q[0] == 0 {
+			rootSlope(k, slope, s, c, &p, &q)
+		} else {
+			rootPole(k, slope, s, c, &p, &q)
+		}
 	}
 }
 
@@ -200,7 +204,10 @@ func SinSums(squares, sines, x, f, w, y []float64, stride int, index []int) {
 		return
 	}
 	checkColumns(y, stride, index, n)
-	sinSums(squares, sines, x, f, w, y, stride, index)
+	for q, c := range index {
+		squares[q], sines[q] = sinSums(x[q], f[q], w, y[c*stride:][:n])
+		sines[q] *= 2
+	}
 }
 
 // columnArguments checks the arguments of functions of a point and columns. ok
