@@ -49,7 +49,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	dev := must.Get(Open(device.Options{}))(b)
 	ctx := context.Background()
 	ws := must.Get(dev.NewWorkspace(ctx, kernel.NewPoints(rows, n, d)))(b)
-	w := ws.(*Workspace)
+	w := ws.(*workspace)
 	defer w.Close()
 	theta := make([]float64, prog.NumParams)
 	for i := range theta {

@@ -1,7 +1,7 @@
 // Package cpu evaluates covariances, likelihoods, gradients and predictions on the
 // host, as a device of package device.
 //
-// A [Workspace] holds one matrix of package internal/spd, which does the n³ work: the covariance
+// A workspace holds one matrix of package internal/spd, which does the n³ work: the covariance
 // matrix, then its Cholesky factor L, and Σ⁻¹ beside it when a gradient is requested. Start
 // with workspace.go; factor.go forms and factors Σ, contract.go computes gradients,
 // predict.go predictions.
@@ -45,12 +45,8 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 
 // Device is the CPU as a [device.DenseDevice].
 type Device struct {
-	engine   *spd.Engine
+	engines  engines
 	flopRate func() float64
-	// spare holds engines that workspaces with fewer threads have given back, so that
-	// workspaces can compute side by side.
-	mu    sync.Mutex
-	spare []*spd.Engine
 }
 
 // New returns the exact method on the CPU, for callers that do not choose among
@@ -70,31 +66,9 @@ func Open(opts device.Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev := &Device{engine: engine}
+	dev := &Device{engines: engines{all: engine}}
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
-}
-
-// borrow returns an engine for one workspace.
-func (dev *Device) borrow() *spd.Engine {
-	dev.mu.Lock()
-	defer dev.mu.Unlock()
-	if last := len(dev.spare) - 1; last >= 0 {
-		e := dev.spare[last]
-		dev.spare = dev.spare[:last]
-		return e
-	}
-	return spd.NewEngine(dev.engine.Variant(), 1)
-}
-
-// giveBack takes an engine back, which may be nil.
-func (dev *Device) giveBack(e *spd.Engine) {
-	if e == nil {
-		return
-	}
-	dev.mu.Lock()
-	defer dev.mu.Unlock()
-	dev.spare = append(dev.spare, e)
 }
 
 func description(threads int) string {
@@ -106,14 +80,14 @@ var processor = sync.OnceValue(processorName)
 
 // Info returns a description of the CPU.
 func (dev *Device) Info() device.Info {
-	return device.Info{Name: name, Description: description(dev.engine.Threads()), Host: true, Threads: dev.engine.Threads(), MemoryFree: hostmem.Free()}
+	return device.Info{Name: name, Description: description(dev.engines.all.Threads()), Host: true, Threads: dev.engines.all.Threads(), MemoryFree: hostmem.Free()}
 }
 
 // Plan returns memory and work for n points of d columns: one n×n matrix, the working
 // space of the routines, and vectors.
 func (dev *Device) Plan(n, d int) device.Plan {
-	engine, threads := dev.engine, int64(dev.engine.Threads())
-	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.engine.Threads())
+	engine, threads := dev.engines.all, int64(dev.engines.all.Threads())
+	numbers := engine.Numbers(n) + engine.WorkNumbers(n) + predictNumbers(engine, n, dev.engines.all.Threads())
 	numbers += threads*int64(engine.Lanes()+1)*tileStride + int64(n)*(2*int64(d)+4*threads+16)
 	plan := device.MatrixPlan(n, d, "", 8*numbers)
 	plan.Middle, plan.MiddleFlops = []device.Need{{Bytes: 8 * middleElements(engine, n), What: middleTerm}}, cube(n)
@@ -138,7 +112,7 @@ const productRows = 288
 // product of up to 288 rows with all rows of a symmetric matrix. It allocates this
 // matrix and polls ctx during the products.
 func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
-	m, row := dev.engine.New(n), make([]float64, n*dev.engine.Lanes())
+	m, row := dev.engines.all.New(n), make([]float64, n*dev.engines.all.Lanes())
 	for i := range row {
 		row[i] = 1 / float64(i+1)
 	}
@@ -175,8 +149,15 @@ func (dev *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.D
 	if err := dev.Plan(x.N, x.D).Check(dev.Info()); err != nil {
 		return nil, err
 	}
-	return newWorkspace(dev, x), nil
+	return newWorkspace(&dev.engines, x), nil
 }
 
 // Close does nothing, because the device holds no resources.
 func (dev *Device) Close() error { return nil }
+
+var _ device.MeanPredictor = (*Device)(nil)
+
+// PredictMeans implements [device.MeanPredictor].
+func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
+	return predictMeans(ctx, dev.engines.all, x, prog, theta, alpha, xs, mean)
+}

@@ -10,37 +10,8 @@ import (
 	"gpfit/kernel"
 )
 
-const (
-	// tileCols bounds the length of the rows passed to an evaluator, so that its
-	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
-	tileCols = 512
-	// tileStride is the distance of the parts of rows of a panel in memory. A power of two
-	// would put them into the same sets of the cache.
-	tileStride = tileCols + 8
-	// tileRows is the number of rows in one task, a multiple of the rows of a panel.
-	tileRows = 16
-	// serialBelow is the size below which one thread is faster than several.
-	serialBelow = 192
-)
-
-// parallelFor calls f for every task, as [spd.Engine.For] does, on one thread if there are
-// few points.
-func (w *Workspace) parallelFor(ctx context.Context, tasks int, f func(worker, task int)) error {
-	threads := w.engine.Threads()
-	if w.n < serialBelow {
-		threads = 1
-	}
-	return w.engine.For(ctx, threads, tasks, f)
-}
-
-// tile returns a worker's space for parts of the rows of a panel, tileStride apart.
-func (w *Workspace) tile(worker int) []float64 {
-	size := w.matrix.Lanes() * tileStride
-	return w.tiles[worker*size : (worker+1)*size]
-}
-
 // Form forms and factors Σ.
-func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	if err := w.Fill(ctx, prog, theta, noise); err != nil {
 		return err
 	}
@@ -48,7 +19,7 @@ func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 }
 
 // Fill forms Σ in the lower triangle.
-func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+func (w *workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	if w.matrix == nil {
 		return device.ErrStage
 	}
@@ -64,12 +35,12 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 }
 
 // fillFrom forms the rows of Σ from row first on, the first of a panel.
-func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
+func (w *workspace) fillFrom(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
 	evaluators, err := w.bind(prog, theta)
 	if err != nil {
 		return err
 	}
-	w.empty()
+	w.stage = stageEmpty
 	w.filled = prog
 	w.theta, w.noise = append(w.theta[:0], theta...), append(w.noise[:0], noise...)
 	lanes := w.matrix.Lanes()
@@ -77,13 +48,13 @@ func (w *Workspace) fillFrom(ctx context.Context, first int, prog *kernel.Progra
 	return w.parallelFor(ctx, tasks, func(worker, task int) {
 		i0 := first + (tasks-1-task)*tileRows // long rows first
 		for i := i0; i < min(i0+tileRows, w.n); i += lanes {
-			w.fillPanel(evaluators[worker], i, w.tile(worker))
+			fillPanel(w, evaluators[worker], i, w.tiles.of(worker))
 		}
 	})
 }
 
 // fillPanel writes the rows of Σ in the panel that begins with row i, up to the diagonal.
-func (w *Workspace) fillPanel(e *kernel.Evaluator, i int, tile []float64) {
+func fillPanel(w *workspace, e *kernel.Evaluator, i int, tile []float64) {
 	end := i + w.matrix.Lanes()
 	for j0 := 0; j0 < end; j0 += tileCols {
 		j1 := min(j0+tileCols, end)
@@ -101,18 +72,18 @@ func (w *Workspace) fillPanel(e *kernel.Evaluator, i int, tile []float64) {
 }
 
 // Factor overwrites Σ by L.
-func (w *Workspace) Factor(ctx context.Context) error {
+func (w *workspace) Factor(ctx context.Context) error {
 	if w.stage != stageFilled {
 		return device.ErrStage
 	}
-	w.empty()
-	w.begin("factor", cube(w.n)/3)
-	return w.factorFrom(ctx, 0)
+	w.stage = stageEmpty
+	w.Begin("factor", cube(w.n)/3)
+	return factorFrom(ctx, w, 0)
 }
 
 // factorFrom computes the rows of L from row first on, the first of a panel.
-func (w *Workspace) factorFrom(ctx context.Context, first int) error {
-	minor, err := w.matrix.Factor(ctx, first, w.worked)
+func factorFrom(ctx context.Context, w *workspace, first int) error {
+	minor, err := w.matrix.Factor(ctx, first, w.Worked)
 	if err != nil {
 		return err
 	}
@@ -124,7 +95,7 @@ func (w *Workspace) factorFrom(ctx context.Context, first int) error {
 }
 
 // LogDet returns 2 Σ log L_ii.
-func (w *Workspace) LogDet() (value, stdErr float64, err error) {
+func (w *workspace) LogDet() (value, stdErr float64, err error) {
 	if w.stage < stageFactored {
 		return 0, 0, device.ErrStage
 	}
@@ -136,7 +107,7 @@ func (w *Workspace) LogDet() (value, stdErr float64, err error) {
 }
 
 // ReadFactor copies rows of L.
-func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
+func (w *workspace) ReadFactor(r0, r1 int, dst []float64) error {
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -149,11 +120,11 @@ func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
 }
 
 // WriteFactor sets rows of L.
-func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
+func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 	if w.matrix == nil {
 		return device.ErrStage
 	}
-	w.empty()
+	w.stage = stageEmpty
 	if r0 == 0 {
 		w.written = 0
 	}
@@ -174,8 +145,8 @@ func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 }
 
 // Solve overwrites b by Σ⁻¹b.
-func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
-	defer w.emptyIfStopped(&err)
+func (w *workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
+	defer emptyIfStopped(&w.stage, &err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -185,4 +156,29 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) (err error) {
 	return w.matrix.SolveEquations(ctx, b, m)
 }
 
-func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
+// ExtendFactor implements [device.FactorExtender].
+func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error {
+	switch {
+	case w.matrix == nil || w.written != known:
+		return device.ErrStage
+	case known < 0 || known > w.n:
+		return fmt.Errorf("cpu: %d known rows of a factor of %d", known, w.n)
+	case len(noise) != 1 && len(noise) != w.n:
+		return fmt.Errorf("cpu: %d noise variances for %d points", len(noise), w.n)
+	}
+	w.written = 0
+	if known == w.n {
+		if _, err := w.bind(prog, theta); err != nil {
+			return err
+		}
+		w.stage = stageFactored
+		return nil
+	}
+	// The rows that share a panel with new ones are computed again.
+	first := known - known%w.matrix.Lanes()
+	if err := w.fillFrom(ctx, first, prog, theta, noise); err != nil {
+		return err
+	}
+	w.Begin("factor", (cube(w.n)-cube(first))/3)
+	return factorFrom(ctx, w, first)
+}

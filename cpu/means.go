@@ -5,16 +5,15 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/internal/spd"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
-var _ device.MeanPredictor = (*Device)(nil)
-
-// PredictMeans implements [device.MeanPredictor]. Each thread computes the covariances
+// predictMeans computes what [device.MeanPredictor] says. Each thread computes the covariances
 // of one point in a row of n numbers, which stays in its cache, and multiplies it by
-// the weights, in the order of [Workspace.Predict].
-func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
+// the weights, in the order of Predict with variances.
+func predictMeans(ctx context.Context, engine *spd.Engine, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error {
 	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
@@ -25,13 +24,13 @@ func (dev *Device) PredictMeans(ctx context.Context, x *kernel.Points, prog *ker
 		return err
 	}
 	tasks := (xs.N + tileRows - 1) / tileRows
-	threads := max(1, min(dev.engine.Threads(), tasks))
+	threads := max(1, min(engine.Threads(), tasks))
 	evaluators, rows := make([]*kernel.Evaluator, threads), make([][]float64, threads)
 	for i := range evaluators {
 		evaluators[i], rows[i] = kernel.NewEvaluator(prog), make([]float64, x.N)
 		evaluators[i].Bind(theta)
 	}
-	return dev.engine.For(ctx, threads, tasks, func(worker, task int) {
+	return engine.For(ctx, threads, tasks, func(worker, task int) {
 		for j := task * tileRows; j < min((task+1)*tileRows, xs.N); j++ {
 			crossRow(evaluators[worker], rows[worker], xs, j, x)
 			weigh(rows[worker], alpha, mean, j, xs.N)

@@ -37,42 +37,42 @@ func middleFlops(n int) float64 {
 }
 
 // makeMiddle allocates two panels of rows, for rows of Σ⁻¹ and of the middle term.
-func (w *Workspace) makeMiddle() error {
+func (c *contraction) makeMiddle() error {
+	w := c.w
 	if w.middle[0] != nil {
 		return nil
 	}
-	need, free := 8*middleElements(w.dev.engine, w.n), hostmem.Free()
+	need, free := 8*middleElements(w.engine, w.n), hostmem.Free()
 	if free > 0 && need > free {
-		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: middleTerm}
+		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: middleTerm}
 	}
 	rows := min(w.n, middleRows(w.n))
 	w.middle = [2]*spd.RowBlock{w.matrix.NewRowBlock(rows), w.matrix.NewRowBlock(rows)}
 	return nil
 }
 
-// contractMiddle contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, panel by panel
-// of rows.
-func (w *Workspace) contractMiddle(ctx context.Context, c *contraction) error {
-	c.middle = make([]float64, len(w.tiles))
+// withMiddle contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, panel by panel of rows.
+func (c *contraction) withMiddle(ctx context.Context) error {
+	w := c.w
+	c.middle = newTiles(w.matrix, w.engines.all.Threads())
 	left, term := w.middle[0], w.middle[1]
 	for i0 := 0; i0 < w.n; i0 += middleRows(w.n) {
 		i1 := min(i0+middleRows(w.n), w.n)
-		if err := w.multiplyMiddle(ctx, c, left, term, i0, i1); err != nil {
+		if err := c.multiplyMiddle(ctx, left, term, i0, i1); err != nil {
 			return err
 		}
-		if err := term.MultiplyInverse(ctx, left, w.worked); err != nil {
+		if err := term.MultiplyInverse(ctx, left, w.Worked); err != nil {
 			return err
 		}
-		if err := w.contractRows(ctx, c, i0, i1, term); err != nil {
+		if err := c.rows(ctx, i0, i1, term); err != nil {
 			return err
 		}
 	}
-	c.collect()
 	return nil
 }
 
 // multiplyMiddle sets left to rows i0 … i1−1 of Σ⁻¹·C. It uses space as working space.
-func (w *Workspace) multiplyMiddle(ctx context.Context, c *contraction, left, space *spd.RowBlock, i0, i1 int) error {
+func (c *contraction) multiplyMiddle(ctx context.Context, left, space *spd.RowBlock, i0, i1 int) error {
 	if c.blocks == nil {
 		return left.ScaledInverse(ctx, i0, i1, c.weights)
 	}
@@ -83,7 +83,7 @@ func (w *Workspace) multiplyMiddle(ctx context.Context, c *contraction, left, sp
 		if err := left.MultiplyBlock(ctx, space, first, m, elements); err != nil {
 			return err
 		}
-		w.worked(2 * float64(i1-i0) * float64(m) * float64(m))
+		c.w.Worked(2 * float64(i1-i0) * float64(m) * float64(m))
 		return nil
 	})
 }

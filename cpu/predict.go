@@ -12,10 +12,10 @@ import (
 
 // Predict computes the means alone as [Device.PredictMeans] does. With variances, a
 // [reducer] does the work.
-func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
-	defer w.emptyIfStopped(&err)
+func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) (err error) {
+	defer emptyIfStopped(&w.stage, &err)
 	if reduction == nil {
-		return w.dev.PredictMeans(ctx, w.x, prog, theta, alpha, xs, mean)
+		return predictMeans(ctx, w.engines.all, w.x, prog, theta, alpha, xs, mean)
 	}
 	if w.stage < stageFactored {
 		return device.ErrStage
@@ -30,21 +30,21 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	r := newReducer(w, evaluators)
 	r.xs, r.alpha, r.mean, r.reduction = xs, alpha, mean, reduction
 	perPoint := float64(w.n) * float64(w.n)
-	w.begin("predict", perPoint*float64(xs.N))
+	w.Begin("predict", perPoint*float64(xs.N))
 	for j0 := 0; j0 < xs.N; j0 += r.points {
 		j1 := min(j0+r.points, xs.N)
 		if err := r.reduce(ctx, j0, j1); err != nil {
 			return err
 		}
-		w.worked(perPoint * float64(j1-j0))
+		w.Worked(perPoint * float64(j1-j0))
 	}
 	return nil
 }
 
 // PredictCovariance solves L·V = K*ᵀ in groups of vectors, a vector for each point, and
 // writes VᵀV.
-func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
-	defer w.emptyIfStopped(&err)
+func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
+	defer emptyIfStopped(&w.stage, &err)
 	if w.stage < stageFactored {
 		return device.ErrStage
 	}
@@ -60,14 +60,14 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	groups := (m + width - 1) / width
 	need, free := 8*int64(groups)*int64(width)*int64(w.n), hostmem.Free()
 	if free > 0 && need > free {
-		return &device.MemoryError{Plan: w.dev.Plan(w.n, w.x.D), Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
 	}
-	w.begin("predict", float64(w.n)*float64(m)*float64(w.n+m))
+	w.Begin("predict", float64(w.n)*float64(m)*float64(w.n+m))
 	vs := make([]*spd.Vectors, groups)
-	w.allocateVectors(w.engine.Threads(), 0)
+	w.space.grow(w.matrix, w.engine.Threads(), 0)
 	err = w.parallelFor(ctx, groups, func(worker, g int) {
 		v := w.matrix.NewVectors()
-		v.Load(min(width, m-g*width), w.scratch[worker], func(i int, row []float64) {
+		v.Load(min(width, m-g*width), w.space.scratch[worker], func(i int, row []float64) {
 			crossRow(evaluators[worker], row, xs, g*width+i, w.x)
 		})
 		w.matrix.Solve([]*spd.Vectors{v})
@@ -76,7 +76,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if err != nil {
 		return err
 	}
-	w.worked(float64(w.n) * float64(w.n) * float64(m))
+	w.Worked(float64(w.n) * float64(w.n) * float64(m))
 	if err := w.parallelFor(ctx, groups, func(_, g int) {
 		for h := range g + 1 {
 			vs[h].Products(vs[g], reduction[g*width*m+h*width:], m)
@@ -84,7 +84,7 @@ func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	}); err != nil {
 		return err
 	}
-	w.worked(float64(w.n) * float64(m) * float64(m))
+	w.Worked(float64(w.n) * float64(m) * float64(m))
 	for i := range m {
 		for j := range i {
 			reduction[j*m+i] = reduction[i*m+j]

@@ -35,7 +35,7 @@ func TestPredictBits(t *testing.T) {
 		var want []float64
 		for _, threads := range []int{1, 3} {
 			dev := must.Get(Open(device.Options{Threads: threads}))(t)
-			w := newWorkspace(dev, x)
+			w := newWorkspace(&dev.engines, x)
 			must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
 			predict := func(xs *kernel.Points) []float64 {
 				out := make([]float64, 2*xs.N)
@@ -71,7 +71,7 @@ func TestPredictAfterForm(t *testing.T) {
 	dev := must.Get(Open(device.Options{Threads: 2}))(t)
 	prog := kerneltest.Program(t, "rbf", 1)
 	x := kernel.NewPoints([]float64{0, 1, 2, 4}, 4, 1)
-	ctx, w := context.Background(), newWorkspace(dev, x)
+	ctx, w := context.Background(), newWorkspace(&dev.engines, x)
 	reduction := func(noise float64) float64 {
 		must.Do(t, w.Form(ctx, prog, []float64{1, 1}, []float64{noise}))
 		mean, out := make([]float64, 1), make([]float64, 1)

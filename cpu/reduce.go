@@ -11,7 +11,7 @@ import (
 // with L·v = k*. In one task a thread computes the covariances k* of some points, the
 // means from them, v and |v|², in its cache.
 type reducer struct {
-	w               *Workspace
+	w               *workspace
 	evaluators      []*kernel.Evaluator
 	xs              *kernel.Points
 	alpha           []float64
@@ -43,7 +43,7 @@ func predictNumbers(e *spd.Engine, n, threads int) int64 {
 	return int64(threads) * padded * int64(vectorsPerThread(e, n, threads)*e.Width()+e.Lanes())
 }
 
-func newReducer(w *Workspace, evaluators []*kernel.Evaluator) *reducer {
+func newReducer(w *workspace, evaluators []*kernel.Evaluator) *reducer {
 	r := &reducer{w: w, evaluators: evaluators}
 	n, round := w.n, w.matrix.Width()*w.engine.Threads()
 	r.points = max(1, int(reduceFlops/(float64(n)*float64(n)))/round) * round
@@ -59,9 +59,9 @@ func (r *reducer) reduce(ctx context.Context, j0, j1 int) error {
 	}
 	groups := (j1 - j0 + width - 1) / width
 	each := min(vectorsPerThread(w.matrix.Engine, w.n, w.engine.Threads()), max(1, groups/(tasksPerThread*threads)))
-	w.allocateVectors(threads, threads*each)
+	w.space.grow(w.matrix, threads, threads*each)
 	return w.engine.For(ctx, threads, (groups+each-1)/each, func(worker, task int) {
-		vs := w.vectors[worker*each : worker*each+min(each, groups-task*each)]
+		vs := w.space.vectors[worker*each : worker*each+min(each, groups-task*each)]
 		for i, v := range vs {
 			r.load(v, worker, j0+(task*each+i)*width, j1)
 		}
@@ -77,28 +77,8 @@ func (r *reducer) reduce(ctx context.Context, j0, j1 int) error {
 // their means.
 func (r *reducer) load(v *spd.Vectors, worker, j, last int) {
 	w := r.w
-	v.Load(min(w.matrix.Width(), last-j), w.scratch[worker], func(i int, row []float64) {
+	v.Load(min(w.matrix.Width(), last-j), w.space.scratch[worker], func(i int, row []float64) {
 		crossRow(r.evaluators[worker], row, r.xs, j+i, w.x)
 		weigh(row, r.alpha, r.mean, j+i, r.xs.N)
 	})
-}
-
-// allocateVectors makes sure that there are so many groups of vectors, and working space
-// for each thread.
-func (w *Workspace) allocateVectors(threads, groups int) {
-	for len(w.vectors) < groups {
-		w.vectors = append(w.vectors, w.matrix.NewVectors())
-	}
-	for len(w.scratch) < threads {
-		w.scratch = append(w.scratch, make([]float64, w.matrix.Lanes()*w.n))
-	}
-}
-
-// predictElements returns the working space that predictions hold, in numbers.
-func (w *Workspace) predictElements() int64 {
-	held := int64(len(w.scratch) * w.matrix.Lanes() * w.n)
-	for _, v := range w.vectors {
-		held += int64(v.Numbers())
-	}
-	return held
 }

@@ -18,7 +18,7 @@ type evaluated struct {
 }
 
 // evaluate runs all calls on a workspace over n points.
-func evaluate(t *testing.T, w *Workspace, prog *kernel.Program) evaluated {
+func evaluate(t *testing.T, w *workspace, prog *kernel.Program) evaluated {
 	t.Helper()
 	n := w.N()
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -68,11 +68,11 @@ func program(t *testing.T) *kernel.Program {
 	return prog
 }
 
-func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *Workspace {
+func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 	t.Helper()
 	w := must.Get(dev.NewWorkspace(t.Context(), x))(t)
 	t.Cleanup(func() { _ = w.Close() })
-	return w.(*Workspace)
+	return w.(*workspace)
 }
 
 // TestThreadsBits checks that no bit of any result depends on the number of threads, of
@@ -126,7 +126,7 @@ func TestSideBySide(t *testing.T) {
 		}
 		group.Wait()
 	}
-	if len(dev.spare) == 0 || len(dev.spare) > 3 {
-		t.Errorf("%d spare engines", len(dev.spare))
+	if len(dev.engines.spare) == 0 || len(dev.engines.spare) > 3 {
+		t.Errorf("%d spare engines", len(dev.engines.spare))
 	}
 }

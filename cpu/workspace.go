@@ -10,6 +10,19 @@ import (
 	"gpfit/kernel"
 )
 
+const (
+	// tileCols bounds the length of the rows passed to an evaluator, so that its
+	// scratch space (8 rows of 4 KiB) stays in the first-level cache.
+	tileCols = 512
+	// tileStride is the distance of the parts of rows of a panel in memory. A power of two
+	// would put them into the same sets of the cache.
+	tileStride = tileCols + 8
+	// tileRows is the number of rows in one task, a multiple of the rows of a panel.
+	tileRows = 16
+	// serialBelow is the size below which one thread is faster than several.
+	serialBelow = 192
+)
+
 type stage uint8
 
 const (
@@ -19,11 +32,11 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.DenseWorkspace].
-type Workspace struct {
-	dev *Device
-	// engine has the threads of calls. own, if not nil, has fewer threads than the device's
-	// engine.
+// workspace implements [device.DenseWorkspace].
+type workspace struct {
+	device.Meter
+	engines *engines
+	// engine has the threads of calls. own, if not nil, has fewer threads than the device.
 	engine, own *spd.Engine
 	x           *kernel.Points
 	n           int
@@ -31,52 +44,85 @@ type Workspace struct {
 	stage       stage
 	// written counts the rows of L that WriteFactor has set since Fill, in order.
 	written int
-	// vectors and scratch are the working space of predictions (reduce.go), kept between
-	// calls.
-	vectors []*spd.Vectors
-	scratch [][]float64
-	// tiles holds parts of the rows of a panel for each thread, and adjoint a part of a row
-	// of an adjoint.
-	tiles, adjoint []float64
-	// middle holds two panels of rows (middle.go). The first contraction of a
-	// middle term allocates them.
+	space   vectorSpace
+	tiles   tiles
+	// adjoint holds a part of a row of an adjoint for each thread.
+	adjoint []float64
+	// middle holds two panels of rows. The first contraction of a middle term allocates them.
 	middle [2]*spd.RowBlock
 	// filled, theta and noise are the arguments of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
 	evaluators   []*kernel.Evaluator
 	evaluated    *kernel.Program
-	onProgress   func(device.Progress)
-	progress     device.Progress
-	flops        float64
 }
 
 var (
-	_ device.DenseWorkspace = (*Workspace)(nil)
-	_ device.ThreadLimiter  = (*Workspace)(nil)
+	_ device.DenseWorkspace = (*workspace)(nil)
+	_ device.ThreadLimiter  = (*workspace)(nil)
 )
 
-func newWorkspace(dev *Device, x *kernel.Points) *Workspace {
-	matrix := dev.engine.New(x.N)
-	return &Workspace{
-		dev: dev, engine: dev.engine, x: x, n: x.N, matrix: matrix,
-		tiles:   make([]float64, dev.engine.Threads()*matrix.Lanes()*tileStride),
-		adjoint: make([]float64, dev.engine.Threads()*tileCols),
+func newWorkspace(e *engines, x *kernel.Points) *workspace {
+	matrix, threads := e.all.New(x.N), e.all.Threads()
+	return &workspace{
+		engines: e, engine: e.all, x: x, n: x.N, matrix: matrix,
+		tiles: newTiles(matrix, threads), adjoint: make([]float64, threads*tileCols),
 	}
 }
 
+// tiles holds parts of the rows of a panel for each thread, tileStride apart.
+type tiles struct {
+	numbers []float64
+	size    int // of a thread
+}
+
+func newTiles(m *spd.Symmetric, threads int) tiles {
+	size := m.Lanes() * tileStride
+	return tiles{make([]float64, threads*size), size}
+}
+
+func (t tiles) of(worker int) []float64 { return t.numbers[worker*t.size:][:t.size] }
+
+// vectorSpace is the working space of predictions, kept between calls: groups of vectors, and
+// numbers for each thread.
+type vectorSpace struct {
+	vectors []*spd.Vectors
+	scratch [][]float64
+}
+
+// grow makes sure that there are so many groups of vectors, and working space for each thread.
+func (s *vectorSpace) grow(m *spd.Symmetric, threads, groups int) {
+	for len(s.vectors) < groups {
+		s.vectors = append(s.vectors, m.NewVectors())
+	}
+	for len(s.scratch) < threads {
+		s.scratch = append(s.scratch, make([]float64, m.Lanes()*m.N()))
+	}
+}
+
+// size returns the size of the space, in numbers.
+func (s *vectorSpace) size() (numbers int64) {
+	for _, v := range s.vectors {
+		numbers += int64(v.Numbers())
+	}
+	for _, v := range s.scratch {
+		numbers += int64(len(v))
+	}
+	return numbers
+}
+
 // Method returns "exact".
-func (w *Workspace) Method() string { return device.Dense{}.Name() }
+func (w *workspace) Method() string { return device.Dense{}.Name() }
 
 // N returns the number of points.
-func (w *Workspace) N() int { return w.n }
+func (w *workspace) N() int { return w.n }
 
 // LimitThreads makes later calls use at most n of the device's threads.
-func (w *Workspace) LimitThreads(n int) {
-	w.engine = w.dev.engine
+func (w *workspace) LimitThreads(n int) {
+	w.engine = w.engines.all
 	if n = max(n, 1); n < w.engine.Threads() {
 		if w.own == nil {
-			w.own = w.dev.borrow()
+			w.own = w.engines.borrow()
 		}
 		w.own.SetThreads(n)
 		w.engine = w.own
@@ -86,58 +132,40 @@ func (w *Workspace) LimitThreads(n int) {
 	}
 }
 
-// OnProgress sets the progress function.
-func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
-
-// begin starts a stage with the given number of operations for progress reports.
-func (w *Workspace) begin(stage string, flops float64) {
-	w.progress = device.Progress{Stage: stage, Total: flops}
-}
-
-// worked counts operations and reports progress.
-func (w *Workspace) worked(flops float64) {
-	w.flops += flops
-	w.progress.Done = min(w.progress.Done+flops, w.progress.Total)
-	if w.onProgress != nil {
-		w.onProgress(w.progress)
-	}
-}
-
-// emptyIfStopped resets the workspace to its state before Fill if err is a context
+// emptyIfStopped resets a workspace to its state before Fill if err is a context
 // error. Calls that poll a context defer it.
-func (w *Workspace) emptyIfStopped(err *error) {
+func emptyIfStopped(s *stage, err *error) {
 	if errors.Is(*err, context.Canceled) || errors.Is(*err, context.DeadlineExceeded) {
-		w.empty()
+		*s = stageEmpty
 	}
 }
-
-// empty returns to the state before Fill.
-func (w *Workspace) empty() { w.stage = stageEmpty }
 
 // Work returns the counters.
-func (w *Workspace) Work() device.Work {
+func (w *workspace) Work() device.Work {
 	matrix, held := int64(0), int64(0)
 	if w.matrix != nil {
-		matrix = w.dev.engine.Numbers(w.n)
-		held = matrix + w.predictElements()
-		if w.middle[0] != nil {
-			held += middleElements(w.dev.engine, w.n)
+		matrix = w.engine.Numbers(w.n)
+		held = matrix + w.space.size()
+		for _, rows := range w.middle {
+			if rows != nil {
+				held += int64(rows.Numbers())
+			}
 		}
 	}
-	return device.Work{Flops: w.flops, MatrixBytes: 8 * matrix, Bytes: 8 * held}
+	return device.Work{Flops: w.Flops, MatrixBytes: 8 * matrix, Bytes: 8 * held}
 }
 
 // Close frees the matrix.
-func (w *Workspace) Close() error {
-	w.dev.giveBack(w.own)
-	w.own, w.engine = nil, w.dev.engine
+func (w *workspace) Close() error {
+	w.engines.giveBack(w.own)
+	w.own, w.engine = nil, w.engines.all
 	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
-	w.vectors, w.scratch, w.middle = nil, nil, [2]*spd.RowBlock{}
+	w.space, w.middle = vectorSpace{}, [2]*spd.RowBlock{}
 	return nil
 }
 
 // bind returns one evaluator per thread, bound to theta.
-func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
+func (w *workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
 	if prog.D != w.x.D {
 		return nil, fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, w.x.D)
 	}
@@ -145,7 +173,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 		return nil, err
 	}
 	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.dev.engine.Threads())
+		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.engines.all.Threads())
 		for i := range w.evaluators {
 			w.evaluators[i] = kernel.NewEvaluator(prog)
 		}
@@ -155,3 +183,18 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evalu
 	}
 	return w.evaluators, nil
 }
+
+// parallelFor calls f for every task, as [spd.Engine.For] does, on one thread if there are
+// few points.
+func (w *workspace) parallelFor(ctx context.Context, tasks int, f func(worker, task int)) error {
+	threads := w.engine.Threads()
+	if w.n < serialBelow {
+		threads = 1
+	}
+	return w.engine.For(ctx, threads, tasks, f)
+}
+
+func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
+
+// bands returns the number of bands of tileRows rows in n rows.
+func bands(n int) int { return (n + tileRows - 1) / tileRows }

@@ -14,6 +14,9 @@ func (m *Symmetric) NewRowBlock(rows int) *RowBlock {
 	return &RowBlock{m: m, x: aligned(int(m.RowsNumbers(m.n, rows)))}
 }
 
+// Numbers returns the size of the space.
+func (r *RowBlock) Numbers() int { return len(r.x) }
+
 // RowsNumbers returns the size of rows of a matrix of order n, in numbers. The
 // lanes after the last column are for tiles that overlap the end.
 func (e *Engine) RowsNumbers(n, rows int) int64 {
