@@ -59,7 +59,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return device.ErrStage
 		}
 		w.stage = stageEmpty
-		w.begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
+		w.Begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
 		if err := w.cholesky(ctx); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (w *Workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 // place. more is the number of operations that follow in the same call.
 func (w *Workspace) invert(ctx context.Context, more float64) error {
 	if w.stage == stageInverted {
-		w.begin("gradient", more)
+		w.Begin("gradient", more)
 		return ctx.Err()
 	}
 	width := w.sizes.panelWidth(w.n)
@@ -35,7 +35,7 @@ func (w *Workspace) invert(ctx context.Context, more float64) error {
 	if err := w.memory.need(&w.panel, width*leadingDim(w.n)); err != nil {
 		return err
 	}
-	w.begin("gradient", upperFlops(w.n, w.sizes.leaf, width)+panelFlops(w.n, width)+more)
+	w.Begin("gradient", upperFlops(w.n, w.sizes.leaf, width)+panelFlops(w.n, width)+more)
 	for _, step := range []func(context.Context) error{w.invertBlocks, w.invertUpper, w.squareUpper} {
 		if err := step(ctx); err != nil {
 			return err

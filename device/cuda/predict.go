@@ -56,7 +56,7 @@ func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.
 		return err
 	}
 	block := w.columns(w.cross)
-	w.begin("predict", float64(w.n)*float64(w.n)*float64(m))
+	w.Begin("predict", float64(w.n)*float64(w.n)*float64(m))
 	for r0 := int64(0); r0 < m; r0 += step {
 		r1 := min(r0+step, m)
 		cols := r1 - r0
@@ -132,7 +132,7 @@ func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *ke
 	v := w.columns(all)
 	square := kernels.Matrix{A: v.At(0, m).A, LD: leadingDim(m)}
 	perColumn := float64(w.n) * float64(w.n)
-	w.begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
+	w.Begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
 	for r0 := int64(0); r0 < m; r0 += step {
 		cols := min(step, m-r0)
 		if err := w.crossCovariances(points.at, xs, r0, r0+cols, v.At(0, r0)); err != nil {

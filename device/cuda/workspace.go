@@ -24,6 +24,7 @@ const (
 // device. The lower triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a
 // gradient has been computed.
 type Workspace struct {
+	device.Meter
 	gpu    *gpu
 	sizes  sizes
 	plan   device.Plan
@@ -52,10 +53,7 @@ type Workspace struct {
 	folds   buffer // the blocks of a block-diagonal middle term
 	cross   buffer // a block of cross-covariances
 
-	filled     filled
-	onProgress func(device.Progress)
-	progress   device.Progress
-	flops      float64
+	filled filled
 }
 
 var _ device.DenseWorkspace = (*Workspace)(nil)
@@ -99,12 +97,9 @@ func (w *Workspace) Method() string { return device.Dense{}.Name() }
 // N returns the number of points.
 func (w *Workspace) N() int { return int(w.n) }
 
-// OnProgress sets the function that receives progress reports.
-func (w *Workspace) OnProgress(f func(device.Progress)) { w.onProgress = f }
-
 // Work returns the counters.
 func (w *Workspace) Work() device.Work {
-	return device.Work{Flops: w.flops, MatrixBytes: w.sigma.bytes, Bytes: w.memory.bytes}
+	return device.Work{Flops: w.Flops, MatrixBytes: w.sigma.bytes, Bytes: w.memory.bytes}
 }
 
 // Close frees the device's memory.
@@ -132,11 +127,6 @@ func (w *Workspace) do(needs stage, f func() error) error {
 	return w.gpu.translate(err, w.plan)
 }
 
-// begin starts a stage of flops operations for progress reports.
-func (w *Workspace) begin(stage string, flops float64) {
-	w.progress = device.Progress{Stage: stage, Total: flops}
-}
-
 // worked counts operations submitted to the device. For large matrices it waits for
 // them, so that progress is accurate and a cancelled context is noticed.
 func (w *Workspace) worked(ctx context.Context, flops float64) error {
@@ -146,11 +136,7 @@ func (w *Workspace) worked(ctx context.Context, flops float64) error {
 			return err
 		}
 	}
-	w.flops += flops
-	w.progress.Done += flops
-	if w.onProgress != nil {
-		w.onProgress(w.progress)
-	}
+	w.Worked(flops)
 	return ctx.Err()
 }
 

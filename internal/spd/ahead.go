@@ -43,3 +43,13 @@ func (h *ahead) next(k int, a *float64) *float64 {
 	}
 	return a
 }
+
+// product is productAhead without prefetching.
+func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
+	ks.productAhead(nv, k, a, b, bs, c, cs, mode, a)
+}
+
+// solve is solveAhead without prefetching.
+func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
+	ks.solveAhead(nv, k, a, b, bs, t, x, xs, fresh, a)
+}

@@ -37,15 +37,7 @@ func BenchmarkFactorInverse(b *testing.B) {
 		run("factor", func() { copy(m.a, sigma) }, factor)
 		copy(m.a, sigma)
 		factor()
-		v := inversion{Symmetric: m, block: blockRows(m.order)}
-		v.scratch = m.workers(v.block * chunk)
-		run("invert", func() {}, func() {
-			m.run.begin(ctx, 0, nil)
-			for j := range m.blocksOf(v.block) {
-				m.run.add(j, j)
-			}
-			_ = m.finish(&m.run, m.order, v.task)
-		})
+		run("invert", func() {}, func() { _ = m.invertTriangle(ctx, nil) })
 		u := append([]float64(nil), m.a...)
 		run("square", func() { copy(m.a, u) }, func() { _ = m.square(ctx, nil) })
 	}

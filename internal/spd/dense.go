@@ -17,14 +17,14 @@ func (m *Symmetric) LoadInverse(a []float64) {
 }
 
 // Inverse writes both halves of Σ⁻¹ to a dense matrix.
-func (m *Symmetric) Inverse(dst []float64) {
+func (m *panels) Inverse(dst []float64) {
 	for i := 0; i < m.n; i += m.lanes {
 		m.spread(dst, i, m.panel(i, i))
 	}
 }
 
 // spread writes the panel of row i, from column i on, to a dense symmetric matrix.
-func (m *Symmetric) spread(dst []float64, i int, panel []float64) {
+func (m *panels) spread(dst []float64, i int, panel []float64) {
 	n, rows := m.n, min(m.lanes, m.n-i)
 	for j := i; j < n; j++ {
 		column := panel[(j-i)*m.lanes:][:min(rows, j+1-i)]

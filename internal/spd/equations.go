@@ -10,12 +10,8 @@ const (
 	unknowns = 96
 )
 
-// SolveEquations replaces the right-hand sides b by Σ⁻¹·b. There are count of them, of N
-// numbers each, one after the other. If ctx ends, it returns the error of ctx.
-func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) error {
-	if count == 1 {
-		return m.solveVector(ctx, b[:m.n])
-	}
+// solvePanels replaces b by Σ⁻¹·b, as SolveEquations does.
+func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) error {
 	l := m.lanes
 	panels := (count + l - 1) / l
 	if len(m.sides) < panels*l*m.order {
@@ -100,7 +96,7 @@ func (s *substitution) each(f func(p, nv int)) {
 }
 
 // unknownsOf returns the unknowns of a block.
-func (m *Symmetric) unknownsOf(block int) (i0, i1 int) {
+func (m *panels) unknownsOf(block int) (i0, i1 int) {
 	return block * unknowns, min((block+1)*unknowns, m.order)
 }
 

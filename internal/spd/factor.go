@@ -31,7 +31,7 @@ type factorisation struct {
 }
 
 // blocksOf returns the number of blocks of so many rows.
-func (m *Symmetric) blocksOf(size int) int { return (m.order + size - 1) / size }
+func (m *panels) blocksOf(size int) int { return (m.order + size - 1) / size }
 
 // addTasks adds the blocks column after column. The next block on the diagonal comes before
 // the last ones of a column, so that no thread has to wait for it, but after as many others

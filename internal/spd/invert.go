@@ -2,20 +2,15 @@ package spd
 
 import "context"
 
-// Invert computes Σ⁻¹ in the upper triangle, after Factor. L stays. report is as for Factor.
-// If ctx ends, Invert returns its error, and the upper triangle has no meaning.
-func (m *Symmetric) Invert(ctx context.Context, report func(flops float64)) error {
+// invertTriangle computes U in the upper triangle.
+func (m *Symmetric) invertTriangle(ctx context.Context, report func(flops float64)) error {
 	v := inversion{Symmetric: m, block: blockRows(m.order)}
 	v.scratch = m.workers(v.block * chunk)
-	r := &m.run
-	r.begin(ctx, 0, report)
+	m.run.begin(ctx, 0, report)
 	for j := range m.blocksOf(v.block) {
-		r.add(j, j)
+		m.run.add(j, j)
 	}
-	if err := m.finish(r, m.order, v.task); err != nil {
-		return err
-	}
-	return m.square(ctx, report)
+	return m.finish(&m.run, m.order, v.task)
 }
 
 // workers returns working space of so many numbers for each thread. It is kept.

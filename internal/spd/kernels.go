@@ -31,12 +31,8 @@ const (
 	subtract               // C −= B·Aᵀ
 )
 
-// product is productAhead without prefetching.
-func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
-	ks.productAhead(nv, k, a, b, bs, c, cs, mode, a)
-}
+// goLanes are the rows of a panel of the other variants.
+const goLanes = 4
 
-// solve is solveAhead without prefetching.
-func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
-	ks.solveAhead(nv, k, a, b, bs, t, x, xs, fresh, a)
-}
+// roundUp returns the next multiple of unit.
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }

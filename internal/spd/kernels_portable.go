@@ -10,8 +10,6 @@ import (
 // processor hold. A sum is written so that the compiler can fuse its multiplication and
 // addition in one way only, or not at all.
 
-const goLanes = 4
-
 // A goTile holds the tile of one panel: goLanes columns of goLanes rows.
 type goTile [goLanes * goLanes]float64
 

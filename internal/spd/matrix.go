@@ -7,7 +7,16 @@ import "unsafe"
 // [Symmetric.Invert]. Its methods must not be called concurrently, except where they say so.
 type Symmetric struct {
 	*Engine
+	panels
+	run     run
+	scratch [][]float64 // of each thread
+	sides   []float64   // see SolveEquations
+}
+
+// panels are the rows of a matrix in memory.
+type panels struct {
 	n     int
+	lanes int
 	order int // n, in whole panels
 	// ld is the number of columns of a panel in memory.
 	ld int
@@ -15,9 +24,6 @@ type Symmetric struct {
 	// tiles holds the diagonal tiles of L with the reciprocals of the diagonal, and
 	// diagonal its diagonal.
 	tiles, diagonal []float64
-	run             run
-	scratch         [][]float64 // of each thread
-	sides           []float64   // see SolveEquations
 }
 
 // New returns a matrix of order n > 0. Its elements are not those of a positive definite
@@ -25,7 +31,7 @@ type Symmetric struct {
 func (e *Engine) New(n int) *Symmetric {
 	order := roundUp(n, e.lanes)
 	ld := leadingDim(order)
-	m := &Symmetric{Engine: e, n: n, order: order, ld: ld}
+	m := &Symmetric{Engine: e, panels: panels{n: n, lanes: e.lanes, order: order, ld: ld}}
 	numbers := aligned(order*ld + order*e.lanes + order)
 	adviseHugePages(numbers)
 	m.a, numbers = numbers[:order*ld], numbers[order*ld:]
@@ -51,8 +57,6 @@ func leadingDim(order int) int {
 	return order
 }
 
-func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
-
 // aligned returns n zeros that begin at a multiple of 64 bytes, the length of a cache line
 // and of the widest vector.
 func aligned(n int) []float64 {
@@ -62,22 +66,22 @@ func aligned(n int) []float64 {
 }
 
 // N returns the order of the matrix.
-func (m *Symmetric) N() int { return m.n }
+func (m *panels) N() int { return m.n }
 
 // panel returns the panel of row i, a multiple of the lanes, from column j on.
-func (m *Symmetric) panel(i, j int) []float64 { return m.a[i*m.ld+j*m.lanes:] }
+func (m *panels) panel(i, j int) []float64 { return m.a[i*m.ld+j*m.lanes:] }
 
 // p returns the address of element (i, j), for i a multiple of the lanes.
-func (m *Symmetric) p(i, j int) *float64 { return &m.a[i*m.ld+j*m.lanes] }
+func (m *panels) p(i, j int) *float64 { return &m.a[i*m.ld+j*m.lanes] }
 
 // stride returns the distance of panels in memory.
-func (m *Symmetric) stride() int { return m.lanes * m.ld }
+func (m *panels) stride() int { return m.lanes * m.ld }
 
 // tile returns the diagonal tile of L at row i, a multiple of the lanes.
-func (m *Symmetric) tile(i int) *float64 { return &m.tiles[i*m.lanes] }
+func (m *panels) tile(i int) *float64 { return &m.tiles[i*m.lanes] }
 
 // index returns the position of an element.
-func (m *Symmetric) index(i, j int) int {
+func (m *panels) index(i, j int) int {
 	r := i % m.lanes
 	return (i-r)*m.ld + j*m.lanes + r
 }
@@ -122,7 +126,7 @@ func (m *Symmetric) InverseRows(i0, j0, j1 int, rows []float64, stride int) {
 }
 
 // InverseElement returns an element of Σ⁻¹.
-func (m *Symmetric) InverseElement(i, j int) float64 {
+func (m *panels) InverseElement(i, j int) float64 {
 	if i > j {
 		i, j = j, i
 	}
@@ -130,10 +134,10 @@ func (m *Symmetric) InverseElement(i, j int) float64 {
 }
 
 // FactorDiagonal returns the diagonal of L, to be read only.
-func (m *Symmetric) FactorDiagonal() []float64 { return m.diagonal[:m.n] }
+func (m *panels) FactorDiagonal() []float64 { return m.diagonal[:m.n] }
 
 // FactorRow copies row i of L to dst, of i+1 numbers.
-func (m *Symmetric) FactorRow(i int, dst []float64) {
+func (m *panels) FactorRow(i int, dst []float64) {
 	l := m.lanes
 	r := i % l
 	begin := i - r
@@ -148,7 +152,7 @@ func (m *Symmetric) FactorRow(i int, dst []float64) {
 }
 
 // SetFactorRow sets row i of L.
-func (m *Symmetric) SetFactorRow(i int, src []float64) {
+func (m *panels) SetFactorRow(i int, src []float64) {
 	l := m.lanes
 	r := i % l
 	begin := i - r
@@ -166,13 +170,13 @@ func (m *Symmetric) SetFactorRow(i int, src []float64) {
 }
 
 // setDiagonal sets an element of L's diagonal.
-func (m *Symmetric) setDiagonal(i int, v float64) {
+func (m *panels) setDiagonal(i int, v float64) {
 	m.diagonal[i] = v
 	m.tiles[(i-i%m.lanes)*m.lanes+i%m.lanes*(m.lanes+1)] = 1 / v
 }
 
 // padFactor sets the rows of L that fill the last panel.
-func (m *Symmetric) padFactor() {
+func (m *panels) padFactor() {
 	for i := m.n; i < m.order; i++ {
 		for j := range i - i%m.lanes {
 			m.a[m.index(i, j)] = 0

@@ -2,6 +2,15 @@ package spd
 
 import "context"
 
+// SolveEquations replaces the right-hand sides b by Σ⁻¹·b. There are count of them, of N
+// numbers each, one after the other. If ctx ends, it returns the error of ctx.
+func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) error {
+	if count == 1 {
+		return m.solveVector(ctx, b[:m.n])
+	}
+	return m.solvePanels(ctx, b, count)
+}
+
 // solveVector replaces b by Σ⁻¹·b. It reads L at the speed of the memory.
 func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
 	if len(m.sides) < m.order {

@@ -2,6 +2,15 @@ package spd
 
 import "context"
 
+// Invert computes Σ⁻¹ in the upper triangle, after Factor. L stays. report is as for Factor.
+// If ctx ends, Invert returns its error, and the upper triangle has no meaning.
+func (m *Symmetric) Invert(ctx context.Context, report func(flops float64)) error {
+	if err := m.invertTriangle(ctx, report); err != nil {
+		return err
+	}
+	return m.square(ctx, report)
+}
+
 // square replaces U in the upper triangle by U·Uᵀ.
 func (m *Symmetric) square(ctx context.Context, report func(flops float64)) error {
 	s := squaring{Symmetric: m, block: blockRows(m.order)}

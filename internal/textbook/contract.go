@@ -90,7 +90,7 @@ func (w *workspace) contract(ctx context.Context, c contraction, invalid error) 
 	if invalid != nil {
 		return fmt.Errorf("textbook: %w", invalid)
 	}
-	e, err := w.evaluator(c.prog, c.theta)
+	e, err := evaluator(w.x, c.prog, c.theta)
 	if err != nil {
 		return err
 	}

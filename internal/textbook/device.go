@@ -80,5 +80,5 @@ func (d gonum) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Dense
 	if err := d.Plan(x.N, x.D).Check(d.Info()); err != nil {
 		return nil, err
 	}
-	return &workspace{x: x, n: x.N}, nil
+	return &workspace{matrices: matrices{n: x.N}, x: x}, nil
 }

@@ -28,21 +28,24 @@ const (
 	inverted
 )
 
+// matrices are of order n, stored by rows: l holds Σ, and then L, in the lower triangle, and
+// inverse holds Σ⁻¹.
+type matrices struct {
+	n          int
+	l, inverse []float64
+}
+
 // workspace implements [device.DenseWorkspace].
 type workspace struct {
+	device.Meter
+	matrices
 	x     *kernel.Points // nil after Close
-	n     int
 	stage stage
-	// l holds Σ, and then L, in the lower triangle, and inverse holds Σ⁻¹.
-	l, inverse []float64
 	// known counts the rows of L that WriteFactor has set, in order.
 	known int
 	// prog, theta and noise are the arguments of the last Fill.
 	prog         *kernel.Program
 	theta, noise []float64
-	report       func(device.Progress)
-	progress     device.Progress
-	flops        float64
 }
 
 var (
@@ -56,18 +59,15 @@ func (w *workspace) Method() string { return device.Dense{}.Name() }
 // N returns the number of points.
 func (w *workspace) N() int { return w.n }
 
-// OnProgress sets the progress function.
-func (w *workspace) OnProgress(f func(device.Progress)) { w.report = f }
-
 // Work returns the counters.
 func (w *workspace) Work() device.Work {
 	matrices := 8 * int64(len(w.l)+len(w.inverse))
-	return device.Work{Flops: w.flops, MatrixBytes: matrices, Bytes: matrices}
+	return device.Work{Flops: w.Flops, MatrixBytes: matrices, Bytes: matrices}
 }
 
 // Close frees the matrices.
 func (w *workspace) Close() error {
-	*w = workspace{n: w.n}
+	*w = workspace{matrices: matrices{n: w.n}}
 	return nil
 }
 
@@ -76,17 +76,13 @@ func (w *workspace) begin(ctx context.Context, stage string, flops float64) erro
 	if w.stage < factored {
 		return device.ErrStage
 	}
-	w.progress = device.Progress{Stage: stage, Total: flops}
+	w.Begin(stage, flops)
 	return w.poll(ctx)
 }
 
 // step counts the operations of a step, reports them and polls ctx.
 func (w *workspace) step(ctx context.Context, flops float64) error {
-	w.flops += flops
-	w.progress.Done = min(w.progress.Done+flops, w.progress.Total)
-	if w.report != nil {
-		w.report(w.progress)
-	}
+	w.Worked(flops)
 	return w.poll(ctx)
 }
 
@@ -98,9 +94,9 @@ func (w *workspace) poll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (w *workspace) evaluator(prog *kernel.Program, theta []float64) (*kernel.Evaluator, error) {
-	if prog.D != w.x.D {
-		return nil, fmt.Errorf("textbook: kernel for %d columns on points of %d", prog.D, w.x.D)
+func evaluator(x *kernel.Points, prog *kernel.Program, theta []float64) (*kernel.Evaluator, error) {
+	if prog.D != x.D {
+		return nil, fmt.Errorf("textbook: kernel for %d columns on points of %d", prog.D, x.D)
 	}
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, err
@@ -111,17 +107,17 @@ func (w *workspace) evaluator(prog *kernel.Program, theta []float64) (*kernel.Ev
 }
 
 // general returns rows [i0, i1) and columns [j0, j1) of a matrix of n columns.
-func (w *workspace) general(a []float64, i0, i1, j0, j1 int) blas64.General {
+func (w *matrices) general(a []float64, i0, i1, j0, j1 int) blas64.General {
 	return blas64.General{Rows: i1 - i0, Cols: j1 - j0, Stride: w.n, Data: a[i0*w.n+j0:]}
 }
 
 // lower returns rows and columns [i0, i1) of L.
-func (w *workspace) lower(i0, i1 int) blas64.Triangular {
+func (w *matrices) lower(i0, i1 int) blas64.Triangular {
 	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: i1 - i0, Stride: w.n, Data: w.l[i0*w.n+i0:]}
 }
 
 // symmetric returns the lower triangle of rows and columns [i0, i1) of Σ.
-func (w *workspace) symmetric(i0, i1 int) blas64.Symmetric {
+func (w *matrices) symmetric(i0, i1 int) blas64.Symmetric {
 	return blas64.Symmetric{Uplo: blas.Lower, N: i1 - i0, Stride: w.n, Data: w.l[i0*w.n+i0:]}
 }
 
@@ -146,7 +142,7 @@ func (w *workspace) fill(ctx context.Context, first int, prog *kernel.Program, t
 	if len(noise) != 1 && len(noise) != w.n {
 		return fmt.Errorf("textbook: %d noise variances for %d points", len(noise), w.n)
 	}
-	e, err := w.evaluator(prog, theta)
+	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
 		return err
 	}
@@ -165,7 +161,7 @@ func (w *workspace) fill(ctx context.Context, first int, prog *kernel.Program, t
 	return nil
 }
 
-func (w *workspace) allocate() {
+func (w *matrices) allocate() {
 	if w.l == nil {
 		w.l = make([]float64, w.n*w.n)
 	}
@@ -176,14 +172,14 @@ func (w *workspace) Factor(ctx context.Context) error {
 	if w.stage != filled {
 		return device.ErrStage
 	}
-	return w.factor(ctx, 0)
+	return factorFrom(ctx, w, 0)
 }
 
-// factor computes the rows of L from first on, block by block (Golub & Van Loan, Matrix
+// factorFrom computes the rows of L from first on, block by block (Golub & Van Loan, Matrix
 // Computations, 4th ed., §4.2.6).
-func (w *workspace) factor(ctx context.Context, first int) error {
+func factorFrom(ctx context.Context, w *workspace, first int) error {
 	w.stage = empty
-	w.progress = device.Progress{Stage: "factor", Total: (cube(w.n) - cube(first)) / 3}
+	w.Begin("factor", (cube(w.n)-cube(first))/3)
 	for k := 0; k < w.n; {
 		end := min(k+blockRows, w.n)
 		if k < first { // the columns that are there
@@ -209,7 +205,7 @@ func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
 // factorBlock factors rows and columns [k, end). It returns the order of the smallest leading
 // minor without a factor, or 0.
-func (w *workspace) factorBlock(k, end int) int {
+func (w *matrices) factorBlock(k, end int) int {
 	block := blas64.Symmetric{Uplo: blas.Lower, N: end - k, Stride: end - k, Data: make([]float64, (end-k)*(end-k))}
 	factor := func(order int) bool {
 		part := block
@@ -335,5 +331,5 @@ func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, thet
 	if err := w.fill(ctx, known, prog, theta, noise); err != nil {
 		return err
 	}
-	return w.factor(ctx, known)
+	return factorFrom(ctx, w, known)
 }

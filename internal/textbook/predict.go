@@ -20,32 +20,27 @@ func (gonum) PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Pr
 	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
 		return fmt.Errorf("textbook: %w", err)
 	}
-	w := &workspace{x: x, n: x.N}
-	e, err := w.evaluator(prog, theta)
+	e, err := evaluator(x, prog, theta)
 	if err != nil {
 		return err
 	}
-	row := make([]float64, w.n)
+	row := make([]float64, x.N)
 	for j := range xs.N {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w.covariances(e, xs, j, row)
-		w.weigh(row, alpha, mean, j, xs.N)
+		e.Row(row, xs, j, x, 0, x.N)
+		weigh(row, alpha, mean, j, xs.N)
 	}
 	return nil
 }
 
-// covariances writes k(x*_j, x_i) for all points x_i.
-func (w *workspace) covariances(e *kernel.Evaluator, xs *kernel.Points, j int, row []float64) {
-	e.Row(row, xs, j, w.x, 0, w.n)
-}
-
 // weigh writes the products of a row of covariances, of point j of points, with the columns
 // of alpha.
-func (w *workspace) weigh(row, alpha, mean []float64, j, points int) {
-	for q := range len(alpha) / w.n {
-		mean[q*points+j] = floats.Dot(row, alpha[q*w.n:(q+1)*w.n])
+func weigh(row, alpha, mean []float64, j, points int) {
+	n := len(row)
+	for q := range len(alpha) / n {
+		mean[q*points+j] = floats.Dot(row, alpha[q*n:(q+1)*n])
 	}
 }
 
@@ -63,7 +58,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
 		return fmt.Errorf("textbook: %w", err)
 	}
-	e, err := w.evaluator(prog, theta)
+	e, err := evaluator(w.x, prog, theta)
 	if err != nil {
 		return err
 	}
@@ -76,8 +71,8 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		j1 := min(j0+blockRows, xs.N)
 		for j := j0; j < j1; j++ {
 			row := v[(j-j0)*w.n : (j-j0+1)*w.n]
-			w.covariances(e, xs, j, row)
-			w.weigh(row, alpha, mean, j, xs.N)
+			e.Row(row, xs, j, w.x, 0, w.n)
+			weigh(row, alpha, mean, j, xs.N)
 		}
 		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.n), w.general(v, 0, j1-j0, 0, w.n))
 		for j := j0; j < j1; j++ {
@@ -100,7 +95,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if xs.D != w.x.D || len(reduction) != m*m {
 		return fmt.Errorf("textbook: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
 	}
-	e, err := w.evaluator(prog, theta)
+	e, err := evaluator(w.x, prog, theta)
 	if err != nil || m == 0 {
 		return err
 	}
@@ -113,7 +108,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	}
 	v := make([]float64, m*w.n)
 	for j := range m {
-		w.covariances(e, xs, j, v[j*w.n:(j+1)*w.n])
+		e.Row(v[j*w.n:(j+1)*w.n], xs, j, w.x, 0, w.n)
 	}
 	rows := w.general(v, 0, m, 0, w.n)
 	blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.n), rows)
