@@ -135,18 +135,3 @@ func parseClock(text string) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
-
-// Recognize returns the kind of a text by its form: boolean, date, time of day, or
-// category.
-func Recognize(text string) ColumnKind {
-	if _, ok := ParseBoolean(text); ok {
-		return Boolean
-	}
-	if _, err := ParseDate(text); err == nil {
-		return Date
-	}
-	if _, ok := parseClock(text); ok {
-		return Clock
-	}
-	return Category
-}

@@ -100,17 +100,6 @@ func (e *Encoder) Value(cell string) (float64, error) {
 	return v, nil
 }
 
-// ParseBoolean returns 1 for true and yes and 0 for false and no, in any case.
-func ParseBoolean(cell string) (v float64, ok bool) {
-	switch strings.ToLower(cell) {
-	case "true", "yes":
-		return 1, true
-	case "false", "no":
-		return 0, true
-	}
-	return 0, false
-}
-
 // Sort sorts the labels of a category column: numbers by value, before other texts.
 func Sort(labels []string) {
 	slices.SortFunc(labels, func(a, b string) int {
@@ -127,4 +116,31 @@ func Sort(labels []string) {
 		}
 		return cmp.Compare(a, b)
 	})
+}
+
+// Row returns the features of one row, whose cells are texts in the order of the columns.
+// Numbers have a decimal point, or the sign of the encoding. Errors name the column; see
+// [Encoder.Value].
+func (e *Encoding) Row(cells []string) ([]float64, error) {
+	if len(cells) != len(e.Columns) {
+		return nil, fmt.Errorf("%d cells for %d columns", len(cells), len(e.Columns))
+	}
+	var row []float64
+	for i := range e.Columns {
+		c := &e.Columns[i]
+		cell := cells[i]
+		if c.Kind == Number && e.Decimal != "" {
+			cell = strings.Replace(cell, e.Decimal, ".", 1)
+		}
+		encoder, err := c.Encoder()
+		if err != nil {
+			return nil, err
+		}
+		v, err := encoder.Value(cell)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", c.Name, err)
+		}
+		row = c.Append(row, v)
+	}
+	return row, nil
 }

@@ -206,29 +206,28 @@ func (e *Encoding) Check(features []string) error {
 	return nil
 }
 
-// Row returns the features of one row, whose cells are texts in the order of the columns.
-// Numbers have a decimal point, or the sign of the encoding. Errors name the column; see
-// [Encoder.Value].
-func (e *Encoding) Row(cells []string) ([]float64, error) {
-	if len(cells) != len(e.Columns) {
-		return nil, fmt.Errorf("%d cells for %d columns", len(cells), len(e.Columns))
+// Recognize returns the kind of a text by its form: boolean, date, time of day, or
+// category.
+func Recognize(text string) ColumnKind {
+	if _, ok := ParseBoolean(text); ok {
+		return Boolean
 	}
-	var row []float64
-	for i := range e.Columns {
-		c := &e.Columns[i]
-		cell := cells[i]
-		if c.Kind == Number && e.Decimal != "" {
-			cell = strings.Replace(cell, e.Decimal, ".", 1)
-		}
-		encoder, err := c.Encoder()
-		if err != nil {
-			return nil, err
-		}
-		v, err := encoder.Value(cell)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", c.Name, err)
-		}
-		row = c.Append(row, v)
+	if _, err := ParseDate(text); err == nil {
+		return Date
 	}
-	return row, nil
+	if _, ok := parseClock(text); ok {
+		return Clock
+	}
+	return Category
+}
+
+// ParseBoolean returns 1 for true and yes and 0 for false and no, in any case.
+func ParseBoolean(cell string) (v float64, ok bool) {
+	switch strings.ToLower(cell) {
+	case "true", "yes":
+		return 1, true
+	case "false", "no":
+		return 0, true
+	}
+	return 0, false
 }

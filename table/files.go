@@ -118,13 +118,6 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 	return in, "text", err
 }
 
-// parquetMagic and arrowMagic begin every file of these formats. Packages internal/parquet
-// and internal/arrow read them.
-const (
-	parquetMagic = "PAR1"
-	arrowMagic   = "ARROW1"
-)
-
 // files is a table of several files in sequence. source is the current one.
 type files struct {
 	source

@@ -222,17 +222,17 @@ func (l *learnedCells) identifies(categories, rows int) string {
 	return ""
 }
 
-// finish replaces what the rows of t gave for each feature column by its features, and
-// sets t.Encoding.
-func (r *Reader) finish(t *Table) error {
+// encode replaces what the rows of t gave for each of the columns, which are the given features
+// of the table, by their features, and sets t.Encoding.
+func (in *head) encode(t *Table, columns []cells, features []int, decimal rune) error {
 	encoding := &feature.Encoding{}
-	if r.opts.Decimal == ',' {
+	if decimal == ',' {
 		encoding.Decimal = ","
 	}
-	for i, in := range r.cells {
-		as, msg := in.(*learnedCells).finish(t.X, i, t.D)
+	for i, reader := range columns {
+		as, msg := reader.(*learnedCells).finish(t.X, i, t.D)
 		if msg != "" {
-			return r.src.begun().headError(r.sel.features[i], msg)
+			return in.headError(features[i], msg)
 		}
 		encoding.Columns = append(encoding.Columns, as)
 	}
@@ -240,18 +240,18 @@ func (r *Reader) finish(t *Table) error {
 		return nil
 	}
 	t.Encoding = encoding
-	return r.expand(t)
+	return in.expand(t, features)
 }
 
 // expand makes indicator columns of the codes of categories.
-func (r *Reader) expand(t *Table) error {
+func (in *head) expand(t *Table, features []int) error {
 	names := t.Encoding.Features()
 	from := map[string]string{}
 	for i := range t.Encoding.Columns {
 		c := &t.Encoding.Columns[i]
 		for _, name := range c.Features() {
 			if other, twice := from[name]; twice && other != c.Name {
-				return r.src.begun().headError(r.sel.features[i], fmt.Sprintf("two features would be called %s, of the columns %s and %s: rename a column", quote(name), quote(other), quote(c.Name)))
+				return in.headError(features[i], fmt.Sprintf("two features would be called %s, of the columns %s and %s: rename a column", quote(name), quote(other), quote(c.Name)))
 			}
 			from[name] = c.Name
 		}
@@ -299,3 +299,6 @@ func (in *head) askedKinds(rules *feature.Rules, features []int) (map[int]featur
 	}
 	return asked, nil
 }
+
+// little is the number of bytes that a table may take without a check of the memory.
+const little = 16 << 20

@@ -434,7 +434,7 @@ func (r *Reader) readAll() (*Table, error) {
 	if !r.learns() {
 		return t, nil
 	}
-	if err := r.finish(t); err != nil {
+	if err := r.src.begun().encode(t, r.cells, r.sel.features, r.opts.Decimal); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -444,9 +444,6 @@ func (r *Reader) readAll() (*Table, error) {
 func (r *Reader) tooMany(most int) error {
 	return &Error{TooLarge: true, Source: r.src.begun().source, Msg: fmt.Sprintf("the table has more than %d rows: no device holds the matrix of an exact fit, which has a row and a column for each of them; take a random subsample (--subsample), or divide the rows among local experts (gpfit fit --experts kmeans:K)", most)}
 }
-
-// little is the number of bytes that a table may take without a check of the memory.
-const little = 16 << 20
 
 // grow makes room in t for further rows, if there is memory, and returns the number
 // of rows that t then has room for.

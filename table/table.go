@@ -31,7 +31,11 @@
 // front to back.
 package table
 
-import "gpfit/feature"
+import (
+	"os"
+
+	"gpfit/feature"
+)
 
 // HeaderMode says whether the first row of a file names the columns.
 type HeaderMode int
@@ -169,4 +173,52 @@ type Table struct {
 	// Warnings holds, in words, what a user should know about this reading, such as a
 	// header that looks like data, or a target with gaps that a prediction ignores.
 	Warnings []string
+}
+
+// Format is a file format besides text and NumPy that [Read] recognises by its first
+// bytes. Package internal/parquet has one. Formats do not register themselves; a program
+// passes the ones it needs in [Options].
+type Format struct {
+	// Name is the name of the format in messages.
+	Name string
+	// Magic is the beginning of every file of the format, at most eight bytes.
+	Magic string
+	// Open reads the part of f before the rows. The rows then own f; after an error,
+	// the caller still does. Errors in the content are of type [*Error].
+	Open func(f *os.File, path string) (FormatRows, error)
+}
+
+// FormatRows is an open file of a [Format], read row by row. Columns count from 0.
+// Errors in the content are of type [*Error].
+type FormatRows interface {
+	Columns() []FormatColumn
+	// Use selects, before the first row, the columns to read as numbers and the
+	// columns to read as labels. It returns an error if a column cannot be read so.
+	Use(numbers, labels []int) error
+	// Next moves to the next row. It returns io.EOF after the last one.
+	Next() error
+	// Number returns the value in column c. ok reports whether it is a finite number.
+	Number(c int) (value float64, ok bool)
+	// Label returns the value in column c as text, empty if it is missing.
+	Label(c int) string
+	// Missing reports whether the value in column c is missing, as opposed to wrong.
+	Missing(c int) bool
+	// Problem describes the error in the value in column c, which is not a finite
+	// number or is a missing label.
+	Problem(c int) string
+	// Progress returns the share of the file that has been read, 0 if unknown.
+	Progress() float64
+	// Warnings returns what a user should know about the file.
+	Warnings() []string
+	Close() error
+}
+
+// FormatColumn is a column of a [FormatRows].
+type FormatColumn struct {
+	Name string
+	// Aside says that the column is used only if it is selected.
+	Aside bool
+	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
+	// kind Category. Labels of dates and times of day are in the forms of package feature.
+	Kind feature.ColumnKind
 }

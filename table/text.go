@@ -86,3 +86,10 @@ func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, erro
 	}
 	return s, nil
 }
+
+// parquetMagic and arrowMagic begin every file of these formats. Packages internal/parquet
+// and internal/arrow read them.
+const (
+	parquetMagic = "PAR1"
+	arrowMagic   = "ARROW1"
+)

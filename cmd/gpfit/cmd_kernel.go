@@ -15,17 +15,6 @@ import (
 	"gpfit/kernel"
 )
 
-func newKernel() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "kernel",
-		Short: "Show and check covariance functions",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  noCommand,
-	}
-	cmd.AddCommand(newKernelShow(), newKernelCheck())
-	return cmd
-}
-
 func newKernelCheck() *cobra.Command {
 	return frame.New("kernel check", &cobra.Command{
 		Use:   "check EXPR [DATA]",

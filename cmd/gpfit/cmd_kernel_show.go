@@ -69,3 +69,14 @@ func runKernelShow(c *frame.Command) error {
 	}
 	return c.Report(show)
 }
+
+func newKernel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kernel",
+		Short: "Show and check covariance functions",
+		Args:  cobra.ArbitraryArgs,
+		RunE:  noCommand,
+	}
+	cmd.AddCommand(newKernelShow(), newKernelCheck())
+	return cmd
+}

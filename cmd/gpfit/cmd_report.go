@@ -126,15 +126,3 @@ func reportModel(c *frame.Command) error {
 	}
 	return writePage(c, c.Output.Out, p.Write)
 }
-
-// writePage writes a page to a file, or for "-" to standard output.
-func writePage(c *frame.Command, out string, write func(io.Writer) error) error {
-	if out == "-" {
-		return write(c.Out)
-	}
-	if err := c.WriteFile(out, write); err != nil {
-		return err
-	}
-	c.Msg.Note("page written to %s", out)
-	return nil
-}

@@ -14,7 +14,6 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
-	"gpfit/internal/plotting"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
@@ -48,18 +47,6 @@ draws from its numerical range; it adds nothing to the diagonal.`,
   gpfit sample co2.gpfit --plot draws.svg --plot-column year --draws 10 --out draws.csv`,
 		Args: cobra.ArbitraryArgs,
 	}, runSample)
-}
-
-// sampleRows are the rows to draw at: n rows of all features. The result shows the
-// features of the indices used.
-type sampleRows struct {
-	// target is the target to draw, if the model has several.
-	target string
-	names  []string
-	used   []int
-	x      []float64
-	n      int
-	figure *plotting.Figure
 }
 
 func runSample(c *frame.Command) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -152,4 +153,16 @@ func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
 		return err
 	}
 	return writePage(c, c.Output.Page, p.Write)
+}
+
+// writePage writes a page to a file, or for "-" to standard output.
+func writePage(c *frame.Command, out string, write func(io.Writer) error) error {
+	if out == "-" {
+		return write(c.Out)
+	}
+	if err := c.WriteFile(out, write); err != nil {
+		return err
+	}
+	c.Msg.Note("page written to %s", out)
+	return nil
 }

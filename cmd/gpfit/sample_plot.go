@@ -183,3 +183,15 @@ func plotPrior(c *frame.Command, process *gp.Process, at *sampleRows) error {
 	at.figure = p.figure("Prior of " + c.Sample.Prior)
 	return nil
 }
+
+// sampleRows are the rows to draw at: n rows of all features. The result shows the
+// features of the indices used.
+type sampleRows struct {
+	// target is the target to draw, if the model has several.
+	target string
+	names  []string
+	used   []int
+	x      []float64
+	n      int
+	figure *plotting.Figure
+}

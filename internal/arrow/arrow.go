@@ -24,8 +24,6 @@ import (
 // Format returns the Arrow format for [table.Options].
 func Format() table.Format { return table.Format{Name: "Arrow", Magic: magic, Open: open} }
 
-const magic = "ARROW1"
-
 // rows is an Arrow file, read batch by batch.
 type rows struct {
 	path    string
@@ -41,13 +39,6 @@ type rows struct {
 	row     int // the current row of the batch
 	values  []value
 	at      []int // for each column its place in values, or −1
-}
-
-// value is the value of a column in the current row.
-type value struct {
-	null   bool
-	number float64 // NaN if the value is not a number
-	label  string
 }
 
 // open opens an Arrow file.

@@ -232,3 +232,5 @@ func (a *allocator) claim(size int) {
 		panic(fmt.Errorf("a batch needs %d MiB of memory, but %d MiB are free: write smaller batches", size>>20, free>>20))
 	}
 }
+
+const magic = "ARROW1"

@@ -144,3 +144,10 @@ func decimalOf(a arrow.Array, i int) float64 {
 	}
 	return v
 }
+
+// value is the value of a column in the current row.
+type value struct {
+	null   bool
+	number float64 // NaN if the value is not a number
+	label  string
+}
