@@ -13,7 +13,7 @@
 //
 // Other results:
 //
-//   - [Posterior.Joint] and [Model.Prior] return joint distributions of all rows,
+//   - [Posterior.Joint] and [Prior] return joint distributions of all rows,
 //     from which [Joint.Sampler] draws;
 //   - [Posterior.Terms] predicts each term of a sum of kernels, [Posterior.Weights]
 //     returns the weights of linear terms, and [Posterior.MeanGradient] the

@@ -100,11 +100,11 @@ func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read 
 	}
 	p := &Posterior{whole: grown, prog: prog, ws: ws}
 	e := &Extension{}
-	if e.Extended, err = p.formFrom(ctx, m.N(), read); err == nil {
+	if e.Extended, err = formFrom(ctx, p, m.N(), read); err == nil {
 		err = e.score(ws, m, grown, expected)
 	}
 	if err == nil {
-		err = p.settle(ctx)
+		err = settle(ctx, p)
 	}
 	if err == nil {
 		err = grown.validate()
@@ -198,7 +198,7 @@ func innovations(ctx context.Context, m *Model, b device.Backend, add Addition) 
 // formFrom forms the workspace from the first known rows of the factor, which read
 // writes, and reports whether it used them. It computes all of the factor if read is nil
 // or the workspace cannot extend one.
-func (p *Posterior) formFrom(ctx context.Context, known int, read func(device.FactorStore) error) (bool, error) {
+func formFrom(ctx context.Context, p *Posterior, known int, read func(device.FactorStore) error) (bool, error) {
 	m := p.whole
 	extender, ok := p.ws.(device.FactorExtender)
 	if read == nil || !ok {
@@ -282,7 +282,7 @@ func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64
 
 // settle finds the weights, the coefficients of a mean by least squares and the NLML
 // for the factor in the workspace.
-func (p *Posterior) settle(ctx context.Context) error {
+func settle(ctx context.Context, p *Posterior) error {
 	m := p.whole
 	n, h := m.N(), []float64(nil)
 	if len(m.Mean.Basis) > 0 {

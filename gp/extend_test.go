@@ -50,7 +50,7 @@ func settled(t *testing.T, m *Model) *Model {
 	defer p.Close()
 	one := *m
 	p.whole = &one
-	if err := p.settle(context.Background()); err != nil {
+	if err := settle(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
 	return &one

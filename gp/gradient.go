@@ -29,7 +29,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 		return nil, err
 	}
 	grad := make([]float64, m*d)
-	if err := p.kernelGradient(ctx, kernel.NewPoints(scaled, m, d), grad); err != nil {
+	if err := kernelGradient(ctx, p, kernel.NewPoints(scaled, m, d), grad); err != nil {
 		return nil, err
 	}
 	meanSlopes(mod, scaled, grad)
@@ -80,7 +80,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	step := max(1, solveColumns/d)
 	for i := 0; i < m; i += step {
 		end := min(i+step, m)
-		if err := p.reduceSlopes(ctx, scaled[i*d:end*d], variance[i*d:end*d]); err != nil {
+		if err := reduceSlopes(ctx, p, scaled[i*d:end*d], variance[i*d:end*d]); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 
 // reduceSlopes subtracts the information of the data from the prior variances of
 // the derivatives at scaled points, with a row of all columns for each point.
-func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64) error {
+func reduceSlopes(ctx context.Context, p *Posterior, scaled, variance []float64) error {
 	mod, columns := p.model, len(variance)
 	n, d, x := mod.N(), len(mod.Columns), trainingPoints(p.model)
 	xs := kernel.NewPoints(scaled, columns/d, d)
@@ -121,12 +121,12 @@ func (p *Posterior) reduceSlopes(ctx context.Context, scaled, variance []float64
 	for k := range variance {
 		variance[k] -= floats.Dot(slopes[k*n:(k+1)*n], solved[k*n:(k+1)*n])
 	}
-	return p.addMeanSlopes(ctx, scaled, slopes, variance)
+	return addMeanSlopes(ctx, p, scaled, slopes, variance)
 }
 
 // addMeanSlopes adds RᵀM⁻¹R of the derivatives, the analogue of
 // [Posterior.meanUncertainty] for derivatives: R = ∂h − HᵀΣ⁻¹k_c.
-func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance []float64) error {
+func addMeanSlopes(ctx context.Context, p *Posterior, scaled, slopes, variance []float64) error {
 	mod := p.model
 	n, d, q := mod.N(), len(mod.Columns), len(mod.Mean.Basis)
 	if !mod.Mean.LeastSquares || q == 0 {
@@ -153,7 +153,7 @@ func (p *Posterior) addMeanSlopes(ctx context.Context, scaled, slopes, variance 
 
 // kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row
 // of grad.
-func (p *Posterior) kernelGradient(ctx context.Context, xs *kernel.Points, grad []float64) error {
+func kernelGradient(ctx context.Context, p *Posterior, xs *kernel.Points, grad []float64) error {
 	mod := p.model
 	n, d, x := mod.N(), xs.D, trainingPoints(mod)
 	return eachRow(ctx, xs.N, p.prog, mod.Theta, func(e *kernel.Evaluator, _ []float64, i int) {

@@ -83,7 +83,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err != nil {
 		return nil, err
 	}
-	uncertainty, err := p.meanUncertainty(ctx, p.prog, mod.Theta, xs, true)
+	uncertainty, err := meanUncertainty(ctx, p, p.prog, mod.Theta, xs, true)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 
 // Prior returns the prior distribution at n rows: the mean function and K**, plus
 // σ²I for observations.
-func (m *Model) Prior(ctx context.Context, rows []float64, n int, opts JointOptions) (*Joint, error) {
+func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptions) (*Joint, error) {
 	scaled, err := scaledRows(m, rows, n)
 	if err != nil {
 		return nil, err

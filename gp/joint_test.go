@@ -35,7 +35,7 @@ func TestJoint(t *testing.T) {
 	marginal := predict(t, m, rows)
 	for _, observed := range []bool{false, true} {
 		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: observed}))(t)
-		prior := must.Get(m.Prior(context.Background(), rows, points, JointOptions{Observed: observed}))(t)
+		prior := must.Get(Prior(context.Background(), m, rows, points, JointOptions{Observed: observed}))(t)
 		for i := range points {
 			a := used(rows, i)
 			std := marginal.StdLatent[i]

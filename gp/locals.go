@@ -97,7 +97,7 @@ func (m *Model) conditionLocals(ctx context.Context, ws device.Workspace, prog *
 	err := experts.Each(ctx, ws, func(k int, own device.Workspace) error {
 		one := m.LocalModel(k, in.rows[k])
 		in.each[k] = &Posterior{whole: one, model: one.Target(0), prog: prog, ws: own}
-		return one.form(ctx, own, prog)
+		return formWorkspace(ctx, one, own, prog)
 	})
 	return in, err
 }

@@ -46,7 +46,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	if err := inverse.InverseDiagonal(ctx, kappa); err != nil {
 		return nil, err
 	}
-	if err := p.projectMean(ctx, kappa); err != nil {
+	if err := projectMean(ctx, p, kappa); err != nil {
 		return nil, err
 	}
 	out := &LeaveOneOut{
@@ -72,7 +72,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 
 // projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa if least squares
 // found the mean's coefficients.
-func (p *Posterior) projectMean(ctx context.Context, kappa []float64) error {
+func projectMean(ctx context.Context, p *Posterior, kappa []float64) error {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
 	if !p.model.Mean.LeastSquares || q == 0 {
 		return nil

@@ -70,7 +70,7 @@ func (p *Means) Predict(ctx context.Context, rows []float64, m int) ([][]float64
 			return err
 		}
 		// This method needs its matrix even for means.
-		if err := p.model.form(ctx, p.ws, p.prog); err != nil {
+		if err := formWorkspace(ctx, p.model, p.ws, p.prog); err != nil {
 			return err
 		}
 		return p.ws.Predict(ctx, p.prog, p.model.Theta, p.model.Alpha, xs, means, nil)

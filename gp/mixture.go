@@ -50,14 +50,14 @@ type Mixture struct {
 	use   []int
 }
 
-// Mixture prepares predictions with at most limit draws of the model, spread evenly; 0
+// NewMixture prepares predictions with at most limit draws of the model, spread evenly; 0
 // takes all of them. A prediction takes one factorisation for each draw. The caller closes
 // the mixture. Errors are those of [Model.Condition].
-func (m *Model) Mixture(ctx context.Context, b device.Backend, limit int) (*Mixture, error) {
+func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mixture, error) {
 	if m.Draws.Len() == 0 {
 		return nil, fmt.Errorf("gp: the model has no draws of its parameters")
 	}
-	prog, ws, err := m.workspace(ctx, b)
+	prog, ws, err := newWorkspace(ctx, m, b)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowN
 		if err := p.ws.Form(ctx, p.prog, p.whole.Theta, noiseDiagonal(p.whole)); err != nil {
 			return nil, fmt.Errorf("draw %d: %w", k, err)
 		}
-		if err := p.settle(ctx); err != nil {
+		if err := settle(ctx, p); err != nil {
 			return nil, fmt.Errorf("draw %d: %w", k, err)
 		}
 		p.model = p.whole.Target(0)

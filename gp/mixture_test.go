@@ -50,7 +50,7 @@ func TestMixture(t *testing.T) {
 				noise.Known = append(noise.Known, 0.4)
 			}
 		}
-		x := must.Get(m.Mixture(ctx, backend, 0))(t)
+		x := must.Get(NewMixture(ctx, m, backend, 0))(t)
 		got, err := x.Predict(ctx, rows, 9, noise)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -94,13 +94,13 @@ func TestMixture(t *testing.T) {
 func TestMixtureLimit(t *testing.T) {
 	m := withDraws(newModel(t, 20), 10)
 	for limit, want := range map[int][]int{0: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {5}, 2: {2, 7}, 5: {1, 3, 5, 7, 9}, 99: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		x := must.Get(m.Mixture(context.Background(), backend, limit))(t)
+		x := must.Get(NewMixture(context.Background(), m, backend, limit))(t)
 		if d := cmp.Diff(want, x.use); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
 		x.Close()
 	}
-	if _, err := newModel(t, 20).Mixture(context.Background(), backend, 0); err == nil {
+	if _, err := NewMixture(context.Background(), newModel(t, 20), backend, 0); err == nil {
 		t.Error("a mixture without draws")
 	}
 }

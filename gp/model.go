@@ -47,7 +47,7 @@ type Model struct {
 	Status string `json:"status"`
 	// HeldOut describes the rows that the fit drew and held out, or is nil.
 	HeldOut *HeldOut `json:"held_out,omitempty"`
-	// Draws are draws of the parameters from their posterior; nil without. [Model.Mixture]
+	// Draws are draws of the parameters from their posterior; nil without. [NewMixture]
 	// predicts with them, and everything else with Theta.
 	Draws *Draws `json:"draws,omitempty"`
 	// Experts divides the training rows among local experts; nil without. The covariance of

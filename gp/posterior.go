@@ -34,7 +34,7 @@ type Posterior struct {
 // model's file, if the file has one and the method uses one, and computes it
 // otherwise (n³/3 operations).
 func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, error) {
-	prog, ws, err := m.workspace(ctx, b)
+	prog, ws, err := newWorkspace(ctx, m, b)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, er
 	if m.Locals != nil {
 		p.locals, err = m.conditionLocals(ctx, ws, prog)
 	} else {
-		err = m.form(ctx, ws, prog)
+		err = formWorkspace(ctx, m, ws, prog)
 	}
 	if err != nil {
 		ws.Close()
@@ -60,8 +60,8 @@ func supported(m *Model, b device.Backend) (*kernel.Program, error) {
 	return prog, b.Supports(device.Workload{N: m.N(), D: len(m.Columns), Program: prog})
 }
 
-// workspace returns the model's program, and a workspace for its training rows.
-func (m *Model) workspace(ctx context.Context, b device.Backend) (*kernel.Program, device.Workspace, error) {
+// newWorkspace returns the model's program, and a workspace for its training rows.
+func newWorkspace(ctx context.Context, m *Model, b device.Backend) (*kernel.Program, device.Workspace, error) {
 	prog, err := supported(m, b)
 	if err != nil {
 		return nil, nil, err
@@ -70,8 +70,8 @@ func (m *Model) workspace(ctx context.Context, b device.Backend) (*kernel.Progra
 	return prog, ws, err
 }
 
-// form prepares a workspace for predictions.
-func (m *Model) form(ctx context.Context, ws device.Workspace, prog *kernel.Program) error {
+// formWorkspace prepares a workspace for predictions.
+func formWorkspace(ctx context.Context, m *Model, ws device.Workspace, prog *kernel.Program) error {
 	if factor, ok := ws.(device.FactorStore); ok && m.factorPath != "" {
 		return readFactor(m.factorPath, m.N(), factor)
 	}
@@ -148,7 +148,7 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 // intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
 // [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
-	out, err := p.predict(ctx, rows, m, row, []*Model{p.model})
+	out, err := predictWith(ctx, p, rows, m, row, []*Model{p.model})
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +161,11 @@ func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, r
 	for t := range targets {
 		targets[t] = p.whole.Target(t)
 	}
-	return p.predict(ctx, rows, m, row, targets)
+	return predictWith(ctx, p, rows, m, row, targets)
 }
 
-// predict predicts targets of the model: all of them, or p.model alone.
-func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
+// predictWith predicts targets of the model: all of them, or p.model alone.
+func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
 	scaled, err := scaledRows(p.model, rows, m)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 			err = p.locals.noises(noise, own, row)
 		}
 	} else {
-		means, latent, err = p.predictFunction(ctx, scaled, m, targets)
+		means, latent, err = predictFunction(ctx, p, scaled, m, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (p *Posterior) predict(ctx context.Context, rows []float64, m int, row RowN
 
 // predictFunction returns the mean of each target and the variance of the function at m
 // scaled rows. The targets differ only in means and units.
-func (p *Posterior) predictFunction(ctx context.Context, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
+func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
 	var alpha []float64
 	for _, mod := range targets {
 		alpha = append(alpha, mod.Alpha...)
@@ -210,7 +210,7 @@ func (p *Posterior) predictFunction(ctx context.Context, scaled []float64, m int
 	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, sums, reduction); err != nil {
 		return nil, nil, err
 	}
-	if latent, err = p.priorVariance(ctx, p.prog, p.model.Theta, xs, true); err != nil {
+	if latent, err = priorVariance(ctx, p, p.prog, p.model.Theta, xs, true); err != nil {
 		return nil, nil, err
 	}
 	for i, v := range reduction {
@@ -241,12 +241,12 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 
 // priorVariance returns the variances at xs before the data reduces them: k(x*, x*)
 // for prog, plus the variance due to the mean's coefficients (see meanUncertainty).
-func (p *Posterior) priorVariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
+func priorVariance(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	variance := make([]float64, xs.N)
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
 	e.Diagonal(variance, xs, 0, xs.N)
-	w, err := p.meanUncertainty(ctx, prog, theta, xs, withMean)
+	w, err := meanUncertainty(ctx, p, prog, theta, xs, withMean)
 	q := len(p.model.Mean.Basis)
 	for i := range w {
 		variance[i/q] += w[i] * w[i]
@@ -291,7 +291,7 @@ func (p *Posterior) Target(t int) *Posterior {
 // for a vague prior on β (universal kriging). K* is the covariance of prog, which
 // is the model's kernel or one of its terms; without withMean, H* is omitted. The
 // cost is 2nqm flops and the kernel at m×n pairs.
-func (p *Posterior) meanUncertainty(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
+func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	mod := p.model
 	q := len(mod.Mean.Basis)
 	if !mod.Mean.LeastSquares || q == 0 {

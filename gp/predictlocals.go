@@ -146,7 +146,7 @@ func (p *Posterior) trend(ctx context.Context, scaled []float64) ([]float64, err
 	if m == 0 {
 		return out, nil
 	}
-	w, err := p.meanUncertainty(ctx, p.prog, p.model.Theta, kernel.NewPoints(scaled, m, len(p.model.Columns)), true)
+	w, err := meanUncertainty(ctx, p, p.prog, p.model.Theta, kernel.NewPoints(scaled, m, len(p.model.Columns)), true)
 	for i, v := range w {
 		out[i/len(p.model.Mean.Basis)] += v * v
 	}
@@ -232,7 +232,7 @@ func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float
 		err = inverse.InverseDiagonal(ctx, variance)
 	}
 	if err == nil {
-		err = p.projectMean(ctx, variance)
+		err = projectMean(ctx, p, variance)
 	}
 	diagonal := noiseDiagonal(p.whole)
 	for t := range p.whole.T() {

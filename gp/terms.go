@@ -49,7 +49,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 		if err := p.ws.Predict(ctx, part.Program, theta, mod.Alpha, xs, t.Mean, reduction); err != nil {
 			return nil, nil, err
 		}
-		variance, err := p.priorVariance(ctx, part.Program, theta, xs, false)
+		variance, err := priorVariance(ctx, p, part.Program, theta, xs, false)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -139,7 +139,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 		if f == nil {
 			continue
 		}
-		w, err := p.weights(ctx, f)
+		w, err := weightsOf(ctx, p, f)
 		if err != nil {
 			return nil, err
 		}
@@ -232,8 +232,8 @@ func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []f
 	return f.Dims, variance, true
 }
 
-// weights computes the posterior of the weights of features.
-func (p *Posterior) weights(ctx context.Context, f *features) (Weights, error) {
+// weightsOf computes the posterior of the weights of features.
+func weightsOf(ctx context.Context, p *Posterior, f *features) (Weights, error) {
 	mod := p.model
 	n, k := mod.N(), len(f.variance)
 	x, variance, size := f.values, f.variance, mod.Scaling.YScale
@@ -246,7 +246,7 @@ func (p *Posterior) weights(ctx context.Context, f *features) (Weights, error) {
 	rows := func(a []float64) blas64.General { return blas64.General{Rows: k, Cols: n, Stride: n, Data: a} }
 	cov := blas64.General{Rows: k, Cols: k, Stride: k, Data: w.Cov}
 	blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows(x), rows(solved), 0, cov)
-	extra, err := p.weightUncertainty(ctx, x, k)
+	extra, err := weightUncertainty(ctx, p, x, k)
 	if err != nil {
 		return w, err
 	}
@@ -274,7 +274,7 @@ func (p *Posterior) weights(ctx context.Context, f *features) (Weights, error) {
 
 // weightUncertainty returns XᵀΣ⁻¹HM⁻¹HᵀΣ⁻¹X, k×k, the covariance due to the
 // uncertainty of the mean's coefficients; nil if least squares did not find them.
-func (p *Posterior) weightUncertainty(ctx context.Context, x []float64, k int) ([]float64, error) {
+func weightUncertainty(ctx context.Context, p *Posterior, x []float64, k int) ([]float64, error) {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
 	if !p.model.Mean.LeastSquares || q == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 
 // alternatives descends from the best alternative to the best end, unless that is much
 // worse, and adds its outcome to the result and its start to found.
-func (t *tuner) alternatives(ctx context.Context, objectives []Session, found []candidate) ([]candidate, error) {
+func alternatives(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
 	if !t.racing() || !t.result.Status.Converged() {
 		return found, nil
 	}
@@ -38,7 +38,7 @@ func (t *tuner) alternatives(ctx context.Context, objectives []Session, found []
 	if !(best.f <= t.result.F+worthwhile) {
 		return found, nil
 	}
-	result, found, err := t.another(ctx, objectives, "alternative", found, best)
+	result, found, err := another(ctx, t, objectives, "alternative", found, best)
 	if result != nil {
 		values.Add(result.Evaluations)
 		t.record(Stage{Step: "alternatives", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: values}, began)

@@ -16,7 +16,7 @@ import (
 
 // another descends over all rows from one more start and adds its outcome to the result and
 // the start to found. The result is nil if the descent did not run.
-func (t *tuner) another(ctx context.Context, objectives []Session, stream string, found []candidate, from candidate) (*descent.Result, []candidate, error) {
+func another(ctx context.Context, t *tuner, objectives []Session, stream string, found []candidate, from candidate) (*descent.Result, []candidate, error) {
 	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.descents())
 	if result == nil {
 		return nil, found, err
@@ -36,10 +36,10 @@ func (t *tuner) another(ctx context.Context, objectives []Session, stream string
 	return result, append(slices.Clone(found), from), err
 }
 
-// subsets reports whether descents on fewer rows chose where those over all rows began, so
+// throughSubsets reports whether descents on fewer rows chose where those over all rows began, so
 // that none of these is the descent from the start values: it did not begin, or a race
 // stopped it.
-func (t *tuner) subsets() bool {
+func throughSubsets(t *tuner) bool {
 	switch {
 	case t.anew:
 		return false
@@ -49,14 +49,14 @@ func (t *tuner) subsets() bool {
 	return slices.ContainsFunc(t.result.Path, func(s Stage) bool { return s.Rows < t.rows })
 }
 
-// plain makes the descent from the start values over all rows, if the settings ask for the
+// plainDescent makes the descent from the start values over all rows, if the settings ask for the
 // comparison and it was not made before.
-func (t *tuner) plain(ctx context.Context, objectives []Session, found []candidate) ([]candidate, error) {
-	if t.result.Subsets = t.subsets(); !t.result.Subsets || t.Coarse != CoarseCheck || t.result.Status == descent.StatusCancelled {
+func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	if t.result.Subsets = throughSubsets(t); !t.result.Subsets || t.Coarse != CoarseCheck || t.result.Status == descent.StatusCancelled {
 		return found, nil
 	}
 	began, coarse := time.Now(), t.result.F
-	result, found, err := t.another(ctx, objectives, "plain", found, candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1})
+	result, found, err := another(ctx, t, objectives, "plain", found, candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1})
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin))
@@ -80,14 +80,14 @@ func (t *tuner) note(p descent.Point) {
 	}
 }
 
-// lower descends from the lowest value over all rows outside of the descents, if they ended
+// lowerDescent descends from the lowest value over all rows outside of the descents, if they ended
 // above it. more is false if they did not.
-func (t *tuner) lower(ctx context.Context, objectives []Session, found []candidate) (_ []candidate, more bool, err error) {
+func lowerDescent(ctx context.Context, t *tuner, objectives []Session, found []candidate) (_ []candidate, more bool, err error) {
 	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
 		return found, false, nil
 	}
 	began := time.Now()
-	result, found, err := t.another(ctx, objectives, "lower", found, t.lowest)
+	result, found, err := another(ctx, t, objectives, "lower", found, t.lowest)
 	if result != nil {
 		t.record(Stage{Step: "lower", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
 	}

@@ -40,13 +40,13 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 	for w := range workers {
 		workers[w] = w
 	}
-	err := t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+	err := sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full = from[k], math.Inf(1)
-		return t.descendHalf(ctx, worker, &done[k], k)
+		return descendHalf(ctx, t, worker, &done[k], k)
 	})
-	best := t.recordHalves(done, began)
+	best := recordHalves(t, done, began)
 	if err == nil {
-		err = t.compare(ctx, done, from)
+		err = compareHalves(ctx, t, done, from)
 	}
 	if err != nil {
 		if best >= 0 {
@@ -54,12 +54,12 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 		}
 		return from, err
 	}
-	return t.finalists(done, from), nil
+	return finalists(t, done, from), nil
 }
 
 // sideBySide calls do for each start on the next free worker. The first error ends the
 // others.
-func (t *tuner) sideBySide(ctx context.Context, workers []int, done []half, do func(ctx context.Context, worker, k int) error) error {
+func sideBySide(ctx context.Context, t *tuner, workers []int, done []half, do func(ctx context.Context, worker, k int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	descent.SideBySide(len(done), workers, func(worker, k int) bool {
@@ -81,7 +81,7 @@ func (t *tuner) sideBySide(ctx context.Context, workers []int, done []half, do f
 }
 
 // descendHalf runs the descent of start k.
-func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int) error {
+func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) error {
 	rows := t.order(halfStream + uint64(k)).first((t.rows + 1) / 2)
 	h.rows = len(rows)
 	o, err := t.problem.Open(ctx, worker, rows)
@@ -119,7 +119,7 @@ func (t *tuner) descendHalf(ctx context.Context, worker int, h *half, k int) err
 
 // recordHalves adds the descents on halves to the path and returns the index of the one
 // with the lowest value, or −1.
-func (t *tuner) recordHalves(done []half, began time.Time) int {
+func recordHalves(t *tuner, done []half, began time.Time) int {
 	var descents descent.Evaluations
 	best := -1
 	for k, h := range done {
@@ -137,10 +137,10 @@ func (t *tuner) recordHalves(done []half, began time.Time) int {
 	return best
 }
 
-// compare evaluates over all rows where the half of each start led it. If its value on
+// compareHalves evaluates over all rows where the half of each start led it. If its value on
 // the half suggests that the start itself is about as good as the best of these, compare
 // evaluates the start, too, and keeps the better.
-func (t *tuner) compare(ctx context.Context, done []half, from []candidate) error {
+func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate) error {
 	began := time.Now()
 	objectives, err := t.openFull(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *tuner) compare(ctx context.Context, done []half, from []candidate) erro
 	oracle := func(worker, k int, what string) *descent.Oracle {
 		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
 	}
-	err = t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+	err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
 		ev := oracle(worker, k, "end")
 		f, err := ev.Value(ctx, done[k].Z)
 		if done[k].values = ev.Counts(); err == nil {
@@ -166,7 +166,7 @@ func (t *tuner) compare(ctx context.Context, done []half, from []candidate) erro
 		level = min(level, h.full)
 	}
 	if err == nil {
-		err = t.sideBySide(ctx, workers, done, func(ctx context.Context, worker, k int) error {
+		err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
 			h := &done[k]
 			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
 				return nil
@@ -182,11 +182,11 @@ func (t *tuner) compare(ctx context.Context, done []half, from []candidate) erro
 			return err
 		})
 	}
-	return t.recordValues(done, began, err)
+	return recordValues(t, done, began, err)
 }
 
 // recordValues adds the values over all rows to the path.
-func (t *tuner) recordValues(done []half, began time.Time, err error) error {
+func recordValues(t *tuner, done []half, began time.Time, err error) error {
 	var values descent.Evaluations
 	best := 0
 	for k, h := range done {
@@ -208,7 +208,7 @@ func (t *tuner) recordValues(done []half, began time.Time, err error) error {
 
 // finalists returns the starts that race over all rows: the given one and the best of
 // the others that are not in the basin of a better one.
-func (t *tuner) finalists(done []half, from []candidate) []candidate {
+func finalists(t *tuner, done []half, from []candidate) []candidate {
 	var sorted []candidate
 	for _, h := range done {
 		if h.f = h.full; !math.IsInf(h.f, 1) {

@@ -8,8 +8,8 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// between returns an oracle for points between the ends of a stage.
-func (t *tuner) between(stream string, o Session) *descent.Oracle {
+// pointsBetween returns an oracle for points between the ends of a stage.
+func pointsBetween(t *tuner, stream string, o Session) *descent.Oracle {
 	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
 }
 
@@ -17,7 +17,7 @@ func (t *tuner) between(stream string, o Session) *descent.Oracle {
 // optimum. It returns separately those that the race has dropped. from are the
 // candidates from which the descents began, and between evaluates the objective of
 // the stage.
-func (t *tuner) distinct(ctx context.Context, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
+func distinct(ctx context.Context, t *tuner, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
 		ends[k] = candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F, left: s.Status == descent.StatusDropped}
@@ -42,7 +42,7 @@ next:
 			continue
 		}
 		for i, o := range out {
-			one, err := t.same(ctx, o, c, between)
+			one, err := sameOptimum(ctx, t, o, c, between)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -63,12 +63,12 @@ func (c *candidate) join(o candidate) {
 	c.spent.Add(o.spent)
 }
 
-// same reports whether two ends of a stage, of which a is the better, are the same
+// sameOptimum reports whether two ends of a stage, of which a is the better, are the same
 // optimum: close in value, and either close according to the quadratic model of one
 // or without a ridge between them. It does not compare elements beyond the
 // problem's limits, because loose descents stop at random points along such a
 // valley.
-func (t *tuner) same(ctx context.Context, a, b candidate, between *descent.Oracle) (bool, error) {
+func sameOptimum(ctx context.Context, t *tuner, a, b candidate, between *descent.Oracle) (bool, error) {
 	if b.f-a.f > sameValue {
 		return false, nil
 	}

@@ -54,7 +54,7 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 			found[k].Metric = found[k].Metric.Scaled(float64(next) / float64(m))
 		}
 	}
-	found = t.shortlist(found, sizes[len(sizes)-1])
+	found = shortlist(t, found, sizes[len(sizes)-1])
 	rows := order.first(t.hessianSize(hessianShare))
 	began := time.Now()
 	metric, counts, err := t.hessianOn(ctx, 0, "hessian", rows, found[0].Z)
@@ -94,8 +94,8 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 		return from, err
 	}
 	t.record(Stage{Step: "descent", Rows: len(rows), Starts: len(result.Starts), Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
-	between := t.between(stream, objectives[0])
-	found, dropped, err := t.distinct(ctx, result, from, between)
+	between := pointsBetween(t, stream, objectives[0])
+	found, dropped, err := distinct(ctx, t, result, from, between)
 	t.result.Total.Add(between.Counts())
 	if err != nil {
 		return from, err
@@ -111,7 +111,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 // shortlist returns the candidates that continue over all rows: the best ends of
 // the last stage, which had the given number of rows, at most as many as the
 // requested starts.
-func (t *tuner) shortlist(found []candidate, rows int) []candidate {
+func shortlist(t *tuner, found []candidate, rows int) []candidate {
 	keep := min(len(found), 1+t.Restarts)
 	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
 		keep--

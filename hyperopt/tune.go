@@ -107,19 +107,19 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
 		return err
 	}
-	if found, err = t.alternatives(ctx, objectives, found); err != nil {
+	if found, err = alternatives(ctx, t, objectives, found); err != nil {
 		return err
 	}
-	if found, err = t.plain(ctx, objectives, found); err != nil {
+	if found, err = plainDescent(ctx, t, objectives, found); err != nil {
 		return err
 	}
-	between := t.between("descent", objectives[0])
-	optima, dropped, err := t.distinct(ctx, &t.result.Result, found, between)
+	between := pointsBetween(t, "descent", objectives[0])
+	optima, dropped, err := distinct(ctx, t, &t.result.Result, found, between)
 	if err == nil {
 		var more bool
 		t.note(between.Best())
-		if found, more, err = t.lower(ctx, objectives, found); more && err == nil {
-			optima, dropped, err = t.distinct(ctx, &t.result.Result, found, between)
+		if found, more, err = lowerDescent(ctx, t, objectives, found); more && err == nil {
+			optima, dropped, err = distinct(ctx, t, &t.result.Result, found, between)
 		}
 	}
 	t.result.FullSize.Add(between.Counts())

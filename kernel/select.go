@@ -58,14 +58,14 @@ func (s *selection) result(v code.ID) {
 	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(core, value, coef) {
 		return
 	}
-	if s.list.At(core).Op == code.Sum && s.one(coef) {
+	if s.list.At(core).Op == code.Sum && isOne(s, coef) {
 		s.linear(given, s.list.At(core))
 		return
 	}
 	s.emit(step{do: doScale, dst: given, a: s.row(core), p: coef})
 }
 
-func (s *selection) one(v code.ID) bool {
+func isOne(s *selection, v code.ID) bool {
 	return v == code.None || s.list.At(v).Op == code.Number && s.list.At(v).Number == 1
 }
 
@@ -194,7 +194,7 @@ func (s *selection) linear(dst int, v *code.Value) int {
 }
 
 // product computes a Product, from a smaller computed one if possible.
-func (s *selection) product(v *code.Value) int { return s.multiply(s.factorRows(v)) }
+func (s *selection) product(v *code.Value) int { return multiplyRows(s, s.factorRows(v)) }
 
 // factorRows returns rows whose product is a Product.
 func (s *selection) factorRows(v *code.Value) []int {
@@ -211,7 +211,7 @@ func (s *selection) factorRows(v *code.Value) []int {
 	return rows
 }
 
-func (s *selection) multiply(rows []int) int {
+func multiplyRows(s *selection, rows []int) int {
 	out := rows[0]
 	for _, r := range rows[1:] {
 		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
@@ -423,7 +423,7 @@ func (s *selection) sum(v code.ID) {
 	rows := s.factorRows(value)
 	t.do, t.a = doDot, rows[0]
 	if len(rows) > 1 {
-		t.do, t.b = doTripleDot, s.multiply(rows[1:])
+		t.do, t.b = doTripleDot, multiplyRows(s, rows[1:])
 	}
 	s.emit(t)
 }

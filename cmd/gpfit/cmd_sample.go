@@ -140,7 +140,7 @@ func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
 		if err := at.draw(c, plot, nil, "Prior of "+model.TargetName); err != nil {
 			return nil, at, err
 		}
-		j, err := model.Prior(c.Ctx, at.x, at.n, opts)
+		j, err := gp.Prior(c.Ctx, model, at.x, at.n, opts)
 		return j, at, err
 	}
 	posterior, done, err := c.Condition(model)

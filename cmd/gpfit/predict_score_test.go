@@ -109,7 +109,7 @@ func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 			one.Coefficients = all.Coefficients[k : k+1]
 		}
 		m.Draws = &one
-		mixture := must.Get(m.Mixture(context.Background(), b, 0))(t)
+		mixture := must.Get(gp.NewMixture(context.Background(), m, b, 0))(t)
 		p := must.Get(mixture.Predict(context.Background(), x, len(y), gp.RowNoise{}))(t)
 		for i := range y {
 			z := (y[i] - p[0].Mean[i]) / p[0].Std[i]

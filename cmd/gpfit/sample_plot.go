@@ -126,7 +126,7 @@ func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error
 func (p *samplePlot) addModel(ctx context.Context, posterior *gp.Posterior) error {
 	_, x := p.rows()
 	n := len(x) / len(p.model.FeatureNames)
-	prior, err := p.model.Prior(ctx, x, n, gp.JointOptions{})
+	prior, err := gp.Prior(ctx, p.model, x, n, gp.JointOptions{})
 	if err != nil {
 		return err
 	}

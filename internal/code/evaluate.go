@@ -10,7 +10,7 @@ import (
 func (l *List) Uniforms(out, theta []float64, need []bool) {
 	for id := range l.Values {
 		if need[id] && l.Values[id].Uniform {
-			out[id] = l.compute(&l.Values[id], out, theta, nil)
+			out[id] = compute(l, &l.Values[id], out, theta, nil)
 		}
 	}
 }
@@ -21,7 +21,7 @@ func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
 	values, need := make([]float64, len(l.Values)), l.Needed(roots...)
 	for id := range l.Values {
 		if need[id] {
-			values[id] = l.compute(&l.Values[id], values, theta, features)
+			values[id] = compute(l, &l.Values[id], values, theta, features)
 		}
 	}
 	out := make([]float64, len(roots))
@@ -33,7 +33,7 @@ func (l *List) Evaluate(theta, features []float64, roots ...ID) []float64 {
 	return out
 }
 
-func (l *List) compute(v *Value, values, theta, features []float64) float64 {
+func compute(l *List, v *Value, values, theta, features []float64) float64 {
 	switch v.Op {
 	case Number:
 		return v.Number

@@ -132,7 +132,7 @@ func (l *List) put(v Value) ID {
 	if l.known == nil {
 		l.known = map[string]ID{}
 	}
-	v.Sign = l.sign(v)
+	v.Sign = signOfValue(l, v)
 	id := ID(len(l.Values))
 	l.Values = append(l.Values, v)
 	l.known[key] = id
@@ -162,7 +162,7 @@ func (v *Value) key() string {
 	return string(b)
 }
 
-func (l *List) sign(v Value) Sign {
+func signOfValue(l *List, v Value) Sign {
 	arg := Unknown
 	if len(v.Args) > 0 {
 		arg = l.At(v.Args[0]).Sign
@@ -175,9 +175,9 @@ func (l *List) sign(v Value) Sign {
 	case Feature:
 		return v.Sign
 	case Sum:
-		return l.signOfSum(v)
+		return signOfSum(l, v)
 	case Product:
-		return l.signOfProduct(v)
+		return signOfProduct(l, v)
 	case Sqrt, RootInverse, Log1p, Abs, Positive, Step, Power:
 		return AtLeast0
 	case Tanh, Arcsine:
@@ -198,7 +198,7 @@ func signOf(x float64) Sign {
 	return Unknown
 }
 
-func (l *List) signOfSum(v Value) Sign {
+func signOfSum(l *List, v Value) Sign {
 	var terms []Sign
 	for i, a := range v.Args {
 		terms = append(terms, l.At(a).Sign.times(l.At(v.Coef[i]).Sign))
@@ -221,7 +221,7 @@ func (l *List) signOfSum(v Value) Sign {
 	return Unknown
 }
 
-func (l *List) signOfProduct(v Value) Sign {
+func signOfProduct(l *List, v Value) Sign {
 	sign := Above0
 	if v.Uniform {
 		sign = signOf(v.Number)

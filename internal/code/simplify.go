@@ -51,36 +51,36 @@ type linear struct {
 }
 
 // Add returns a + b.
-func (l *List) Add(a, b ID) ID { return l.combine(a, b, 1) }
+func (l *List) Add(a, b ID) ID { return combine(l, a, b, 1) }
 
 // Sub returns a − b.
-func (l *List) Sub(a, b ID) ID { return l.combine(a, b, -1) }
+func (l *List) Sub(a, b ID) ID { return combine(l, a, b, -1) }
 
 // Neg returns −a.
 func (l *List) Neg(a ID) ID { return l.Mul(l.Num(-1), a) }
 
-func (l *List) combine(a, b ID, sign float64) ID {
+func combine(l *List, a, b ID, sign float64) ID {
 	if l.At(a).Uniform && l.At(b).Uniform {
-		return l.addUniform(a, b, sign)
+		return addUniform(l, a, b, sign)
 	}
 	sum := linear{coefs: map[ID]ID{}, offset: l.Num(0)}
-	l.collect(&sum, a, 1)
-	l.collect(&sum, b, sign)
+	collect(l, &sum, a, 1)
+	collect(l, &sum, b, sign)
 	return l.ofLinear(sum)
 }
 
 // collect adds sign·a to a sum. A sum of several terms with a factor stays whole;
 // otherwise the factor would hide that two sums are equal.
-func (l *List) collect(sum *linear, a ID, sign float64) {
+func collect(l *List, sum *linear, a ID, sign float64) {
 	v := *l.At(a)
 	if v.Uniform {
-		sum.offset = l.addUniform(sum.offset, a, sign)
+		sum.offset = addUniform(l, sum.offset, a, sign)
 		return
 	}
 	term := func(coef, core ID) {
 		coef = l.Mul(l.Num(sign), coef)
 		if before, ok := sum.coefs[core]; ok {
-			coef = l.addUniform(before, coef, 1)
+			coef = addUniform(l, before, coef, 1)
 		} else {
 			sum.cores = append(sum.cores, core)
 		}
@@ -94,7 +94,7 @@ func (l *List) collect(sum *linear, a ID, sign float64) {
 		term(v.Coef[i], core)
 	}
 	if v.Offset != None {
-		sum.offset = l.addUniform(sum.offset, v.Offset, sign)
+		sum.offset = addUniform(l, sum.offset, v.Offset, sign)
 	}
 }
 
@@ -122,7 +122,7 @@ func (l *List) ofLinear(sum linear) ID {
 
 // addUniform returns a + sign·b of uniform values, a sum of monomials with numeric
 // coefficients.
-func (l *List) addUniform(a, b ID, sign float64) ID {
+func addUniform(l *List, a, b ID, sign float64) ID {
 	v, offset := Value{Op: Sum, Offset: None}, 0.0
 	add := func(term ID, factor float64) {
 		m := l.monomialOf(term)
@@ -250,15 +250,15 @@ func (l *List) times(a, b ID, power int) ID {
 	switch {
 	case coreB == None || power == 0:
 	case coreA == None:
-		core = l.product(monomial{1, map[ID]int{}}.times(l.monomialOf(coreB), power))
+		core = productOf(l, monomial{1, map[ID]int{}}.times(l.monomialOf(coreB), power))
 	default:
-		core = l.product(l.monomialOf(coreA).times(l.monomialOf(coreB), power))
+		core = productOf(l, l.monomialOf(coreA).times(l.monomialOf(coreB), power))
 	}
-	return l.scaled(coef, core)
+	return scaled(l, coef, core)
 }
 
 // scaled returns coef·core, where core may itself have a factor or be None.
-func (l *List) scaled(coef, core ID) ID {
+func scaled(l *List, coef, core ID) ID {
 	if core == None {
 		return coef
 	}
@@ -270,10 +270,10 @@ func (l *List) scaled(coef, core ID) ID {
 	return l.ofLinear(linear{cores: []ID{core}, coefs: map[ID]ID{core: coef}, offset: l.Num(0)})
 }
 
-// product returns a product of nonuniform values. It merges exponentials into one
+// productOf returns a product of nonuniform values. It merges exponentials into one
 // and pairs roots.
-func (l *List) product(m monomial) ID {
-	l.pairRoots(m)
+func productOf(l *List, m monomial) ID {
+	pairRoots(l, m)
 	exponent, found := l.Num(0), false
 	for _, b := range sortedKeys(m.powers) {
 		if v := *l.At(b); v.Op == Exp && m.powers[b] != 0 {
@@ -284,16 +284,16 @@ func (l *List) product(m monomial) ID {
 	if !found {
 		return l.ofMonomial(m)
 	}
-	e := l.unary(Exp, l.joinLogs(exponent, m))
+	e := l.unary(Exp, joinLogs(l, exponent, m))
 	if l.At(e).Uniform {
-		return l.scaled(e, l.ofMonomial(m))
+		return scaled(l, e, l.ofMonomial(m))
 	}
 	m.powers[e]++
 	return l.ofMonomial(m)
 }
 
 // joinLogs moves factors (1 + a)^p into an exponent that contains log(1 + a).
-func (l *List) joinLogs(exponent ID, m monomial) ID {
+func joinLogs(l *List, exponent ID, m monomial) ID {
 	if l.At(exponent).Op != Sum {
 		return exponent
 	}
@@ -308,7 +308,7 @@ func (l *List) joinLogs(exponent ID, m monomial) ID {
 }
 
 // pairRoots simplifies products of roots: √a·√a to a, a/√a to √a and √a/√a to 1.
-func (l *List) pairRoots(m monomial) {
+func pairRoots(l *List, m monomial) {
 	for _, b := range sortedKeys(m.powers) {
 		v := *l.At(b)
 		if v.Op != RootInverse && v.Op != Sqrt {
@@ -355,9 +355,9 @@ func sortedKeys(m map[ID]int) []ID {
 func (l *List) Apply(op Op, a ID) ID {
 	switch sign := l.At(a).Sign; {
 	case op == Sqrt:
-		return l.root(Sqrt, a, 1)
+		return rootOf(l, Sqrt, a, 1)
 	case op == RootInverse:
-		return l.root(RootInverse, a, -1)
+		return rootOf(l, RootInverse, a, -1)
 	case (op == Abs || op == Positive) && sign.NotNegative():
 		return a
 	case op == Abs && sign.NotPositive():
@@ -374,18 +374,18 @@ func (l *List) unary(op Op, a ID) ID {
 	return l.put(v)
 }
 
-// root moves a nonnegative uniform factor out of the root.
-func (l *List) root(op Op, a ID, power int) ID {
+// rootOf moves a nonnegative uniform factor out of the root.
+func rootOf(l *List, op Op, a ID, power int) ID {
 	coef, core := l.split(a)
 	sign := l.At(coef).Sign
 	if core == None || !sign.NotNegative() || op == RootInverse && sign != Above0 {
 		return l.unary(op, a)
 	}
-	return l.times(l.unary(op, core), l.uniformRoot(coef), power)
+	return l.times(l.unary(op, core), uniformRoot(l, coef), power)
 }
 
 // uniformRoot takes squares out of the root of a product.
-func (l *List) uniformRoot(a ID) ID {
+func uniformRoot(l *List, a ID) ID {
 	m := l.monomialOf(a)
 	if m.number < 0 { // and so is the rest
 		return l.unary(Sqrt, a)

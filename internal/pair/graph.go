@@ -23,16 +23,21 @@ var Building sync.Mutex
 type Node = gorgonia.Node
 
 // Graph is a covariance function of a pair of points under construction. Its
-// methods make nodes and keep the first error, which [Graph.Err] returns. They also
-// accept nodes made by Gorgonia's own functions.
+// methods make nodes and keep the first error, which Err returns. They also accept nodes
+// made by Gorgonia's own functions.
 type Graph struct {
-	graph *gorgonia.ExprGraph
-	// inputs identifies features, parameters and constants; known finds them.
-	inputs map[*Node]input
-	known  map[input]*Node
+	inputs
 	// derived is the differentiated expression, or nil.
 	derived *Expression
-	err     error
+}
+
+// inputs are the nodes that a graph begins with.
+type inputs struct {
+	graph *gorgonia.ExprGraph
+	// of identifies features, parameters and constants; known finds them.
+	of    map[*Node]input
+	known map[input]*Node
+	err   error
 }
 
 // input is what an input node stands for.
@@ -45,14 +50,14 @@ type input struct {
 
 // NewGraph returns an empty graph.
 func NewGraph() *Graph {
-	return &Graph{graph: gorgonia.NewGraph(), inputs: map[*Node]input{}, known: map[input]*Node{}}
+	return &Graph{inputs: inputs{graph: gorgonia.NewGraph(), of: map[*Node]input{}, known: map[input]*Node{}}}
 }
 
 // Err returns the first error of a method.
-func (g *Graph) Err() error { return g.err }
+func (g *inputs) Err() error { return g.err }
 
 // Fail keeps an error.
-func (g *Graph) Fail(format string, args ...any) {
+func (g *inputs) Fail(format string, args ...any) {
 	if g.err == nil {
 		g.err = fmt.Errorf(format, args...)
 	}
@@ -60,22 +65,22 @@ func (g *Graph) Fail(format string, args ...any) {
 
 // Feature returns the input node of the feature with the given index. name is for
 // drawings, and sign is what is known about its values.
-func (g *Graph) Feature(index int, name string, sign code.Sign) *Node {
+func (g *inputs) Feature(index int, name string, sign code.Sign) *Node {
 	return g.input(name, input{op: code.Feature, index: index, sign: sign})
 }
 
 // Parameter returns the input node of θ[index].
-func (g *Graph) Parameter(index int, name string) *Node {
+func (g *inputs) Parameter(index int, name string) *Node {
 	return g.input(name, input{op: code.Parameter, index: index})
 }
 
 // Number returns a constant as an input node, because Gorgonia merges its own
 // constants if they print alike.
-func (g *Graph) Number(x float64) *Node {
+func (g *inputs) Number(x float64) *Node {
 	return g.input(strconv.FormatFloat(x, 'g', -1, 64), input{op: code.Number, value: x})
 }
 
-func (g *Graph) input(name string, in input) *Node {
+func (g *inputs) input(name string, in input) *Node {
 	if n := g.known[in]; n != nil {
 		return n
 	}
@@ -83,12 +88,12 @@ func (g *Graph) input(name string, in input) *Node {
 		name = fmt.Sprintf("%s#%d.%d", name, in.op, in.index) // make the name unique
 	}
 	n := gorgonia.NewScalar(g.graph, tensor.Float64, gorgonia.WithName(name), gorgonia.WithValue(in.value))
-	g.inputs[n], g.known[in] = in, n
+	g.of[n], g.known[in] = in, n
 	return n
 }
 
 // keep returns a result of a Gorgonia call and keeps its error.
-func (g *Graph) keep(n *Node, err error) *Node {
+func (g *inputs) keep(n *Node, err error) *Node {
 	if err != nil {
 		g.Fail("kernel: %w", err)
 		return g.Number(0)
@@ -96,7 +101,7 @@ func (g *Graph) keep(n *Node, err error) *Node {
 	return n
 }
 
-func (g *Graph) fold(f func(a, b *Node) (*Node, error), nodes []*Node) *Node {
+func fold(g *Graph, f func(a, b *Node) (*Node, error), nodes []*Node) *Node {
 	out := nodes[0]
 	for _, n := range nodes[1:] {
 		out = g.keep(f(out, n))
@@ -105,10 +110,10 @@ func (g *Graph) fold(f func(a, b *Node) (*Node, error), nodes []*Node) *Node {
 }
 
 // Add returns the sum of one or more nodes.
-func (g *Graph) Add(nodes ...*Node) *Node { return g.fold(gorgonia.Add, nodes) }
+func (g *Graph) Add(nodes ...*Node) *Node { return fold(g, gorgonia.Add, nodes) }
 
 // Mul returns the product of one or more nodes.
-func (g *Graph) Mul(nodes ...*Node) *Node { return g.fold(gorgonia.Mul, nodes) }
+func (g *Graph) Mul(nodes ...*Node) *Node { return fold(g, gorgonia.Mul, nodes) }
 
 // Sub returns a − b.
 func (g *Graph) Sub(a, b *Node) *Node { return g.keep(gorgonia.Sub(a, b)) }
@@ -144,7 +149,7 @@ func (g *Graph) Sigmoid(a *Node) *Node {
 
 // Sqrt returns √a. Its derivative at a = 0 is 0, so that by the chain rule every
 // distance has the mean of both one-sided derivatives there.
-func (g *Graph) Sqrt(a *Node) *Node { return g.apply(function{op: code.Sqrt}, a) }
+func (g *Graph) Sqrt(a *Node) *Node { return applied(g, function{op: code.Sqrt}, a) }
 
 // Sin returns sin a, a in radians.
 func (g *Graph) Sin(a *Node) *Node { return g.SineOfTurns(g.Mul(g.Number(1/twoPi), a)) }
@@ -153,42 +158,42 @@ func (g *Graph) Sin(a *Node) *Node { return g.SineOfTurns(g.Mul(g.Number(1/twoPi
 func (g *Graph) Cos(a *Node) *Node { return g.CosineOfTurns(g.Mul(g.Number(1/twoPi), a)) }
 
 // SineOfTurns returns sin 2πa, accurate for every size of a.
-func (g *Graph) SineOfTurns(a *Node) *Node { return g.apply(function{op: code.Sine}, a) }
+func (g *Graph) SineOfTurns(a *Node) *Node { return applied(g, function{op: code.Sine}, a) }
 
 // CosineOfTurns returns cos 2πa.
-func (g *Graph) CosineOfTurns(a *Node) *Node { return g.apply(function{op: code.Cosine}, a) }
+func (g *Graph) CosineOfTurns(a *Node) *Node { return applied(g, function{op: code.Cosine}, a) }
 
 // Arcsine returns arcsin a for |a| < 1.
-func (g *Graph) Arcsine(a *Node) *Node { return g.apply(function{op: code.Arcsine}, a) }
+func (g *Graph) Arcsine(a *Node) *Node { return applied(g, function{op: code.Arcsine}, a) }
 
 // Abs returns |a|; its derivative at 0 is 0.
-func (g *Graph) Abs(a *Node) *Node { return g.apply(function{op: code.Abs}, a) }
+func (g *Graph) Abs(a *Node) *Node { return applied(g, function{op: code.Abs}, a) }
 
 // Positive returns max(a, 0); its derivative at 0 is 0.
-func (g *Graph) Positive(a *Node) *Node { return g.apply(function{op: code.Positive}, a) }
+func (g *Graph) Positive(a *Node) *Node { return applied(g, function{op: code.Positive}, a) }
 
 // PowInt returns a^power by multiplications.
 func (g *Graph) PowInt(a *Node, power int) *Node {
-	return g.apply(function{op: code.Product, power: power}, a)
+	return applied(g, function{op: code.Product, power: power}, a)
 }
 
 // Pow returns a^b for a ≥ 0 and an exponent b that does not depend on features.
-func (g *Graph) Pow(a, b *Node) *Node { return g.apply(function{op: code.Power}, a, b) }
+func (g *Graph) Pow(a, b *Node) *Node { return applied(g, function{op: code.Power}, a, b) }
 
 // Decay returns (Σ_k poly[k]·t^k)·e^−t with t = √a: a covariance function of the
 // Matérn class if a is a multiple of the squared distance.
 func (g *Graph) Decay(a *Node, poly ...float64) *Node {
-	return g.apply(function{op: code.Decay, poly: append([]float64{0}, poly...)}, a)
+	return applied(g, function{op: code.Decay, poly: append([]float64{0}, poly...)}, a)
 }
 
-func (g *Graph) apply(f function, nodes ...*Node) *Node {
+func applied(g *Graph, f function, nodes ...*Node) *Node {
 	f.graph = g
 	return g.keep(gorgonia.ApplyOp(f, nodes...))
 }
 
 // reached returns the features and parameters that an expression depends on, and
 // all its nodes, with operands first.
-func (g *Graph) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
+func reached(g *Graph, roots ...*Node) (wrt, all gorgonia.Nodes) {
 	seen := map[*Node]bool{}
 	var visit func(n *Node)
 	visit = func(n *Node) {
@@ -196,10 +201,10 @@ func (g *Graph) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
 			return
 		}
 		seen[n] = true
-		if in, ok := g.inputs[n]; ok && in.op != code.Number {
+		if in, ok := g.of[n]; ok && in.op != code.Number {
 			wrt = append(wrt, n)
 		}
-		for _, c := range g.operands(n) {
+		for _, c := range operands(g, n) {
 			visit(c)
 		}
 		all = append(all, n)
@@ -210,7 +215,7 @@ func (g *Graph) reached(roots ...*Node) (wrt, all gorgonia.Nodes) {
 	return wrt, all
 }
 
-func (g *Graph) operands(n *Node) []*Node {
+func operands(g *Graph, n *Node) []*Node {
 	var out []*Node
 	for it := g.graph.From(n.ID()); it != nil && it.Next(); {
 		if c, ok := it.Node().(*Node); ok {
@@ -237,11 +242,11 @@ type Expression struct {
 func (g *Graph) Differentiated() *Expression { return g.derived }
 
 // differentiate takes the derivatives by all inputs.
-func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression, error) {
+func differentiate(g *Graph, root *Node, features, parameters int) (*Expression, error) {
 	if g.derived != nil {
 		return nil, errors.New("kernel: a graph can be differentiated only once")
 	}
-	wrt, _ := g.reached(root)
+	wrt, _ := reached(g, root)
 	e := &Expression{Value: root, ByFeature: make([]*Node, features), ByParameter: make([]*Node, parameters), Inputs: wrt, graph: g}
 	g.derived = e
 	if len(wrt) == 0 {
@@ -252,7 +257,7 @@ func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression
 		return nil, fmt.Errorf("kernel: differentiating: %w", errors.Join(g.err, err))
 	}
 	for i, n := range wrt {
-		if in := g.inputs[n]; in.op == code.Feature {
+		if in := g.of[n]; in.op == code.Feature {
 			e.ByFeature[in.index] = nodes[i]
 		} else {
 			e.ByParameter[in.index] = nodes[i]
@@ -264,31 +269,31 @@ func (g *Graph) differentiate(root *Node, features, parameters int) (*Expression
 // Nodes returns the nodes of the value and the nodes that only derivatives need. In
 // both lists, operands precede the nodes that use them.
 func (e *Expression) Nodes() (value, derivatives []*Node) {
-	_, value = e.graph.reached(e.Value)
+	_, value = reached(e.graph, e.Value)
 	roots := append(append([]*Node{e.Value}, e.ByFeature...), e.ByParameter...)
-	_, all := e.graph.reached(roots...)
+	_, all := reached(e.graph, roots...)
 	return value, all[len(value):]
 }
 
 // Operands returns the nodes that n is computed from.
-func (e *Expression) Operands(n *Node) []*Node { return e.graph.operands(n) }
+func (e *Expression) Operands(n *Node) []*Node { return operands(e.graph, n) }
 
 // Feature returns the index of the feature that n stands for, if it is a feature.
 func (e *Expression) Feature(n *Node) (index int, ok bool) {
-	in, ok := e.graph.inputs[n]
+	in, ok := e.graph.of[n]
 	return in.index, ok && in.op == code.Feature
 }
 
 // Parameter returns the index in θ of the parameter that n stands for, if it is
 // one.
 func (e *Expression) Parameter(n *Node) (index int, ok bool) {
-	in, ok := e.graph.inputs[n]
+	in, ok := e.graph.of[n]
 	return in.index, ok && in.op == code.Parameter
 }
 
 // Number returns the value of n if it is a constant.
 func (e *Expression) Number(n *Node) (float64, bool) {
-	if in, ok := e.graph.inputs[n]; ok {
+	if in, ok := e.graph.of[n]; ok {
 		return in.value, in.op == code.Number
 	}
 	return Constant(n)
@@ -416,7 +421,7 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 	var d *Node
 	switch f.op {
 	case code.Sqrt:
-		d = g.Scale(0.5, g.apply(function{op: code.RootInverse}, a))
+		d = g.Scale(0.5, applied(g, function{op: code.RootInverse}, a))
 	case code.RootInverse:
 		d = g.Scale(-0.5, g.PowInt(output, 3))
 	case code.Sine:
@@ -424,11 +429,11 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 	case code.Cosine:
 		d = g.Scale(-twoPi, g.SineOfTurns(a))
 	case code.Arcsine:
-		d = g.apply(function{op: code.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
+		d = applied(g, function{op: code.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
 	case code.Abs:
-		d = g.Sub(g.apply(function{op: code.Step}, a), g.apply(function{op: code.Step}, g.Neg(a)))
+		d = g.Sub(applied(g, function{op: code.Step}, a), applied(g, function{op: code.Step}, g.Neg(a)))
 	case code.Positive:
-		d = g.apply(function{op: code.Step}, a)
+		d = applied(g, function{op: code.Step}, a)
 	case code.Step:
 		d = g.Number(0)
 	case code.LogOrZero:
@@ -439,7 +444,7 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 		return f.powerDiff(inputs, output, adjoint)
 	case code.Decay:
 		if f.poly[0] == 0 {
-			d = g.apply(function{op: code.Decay, poly: decaySlope(f.poly)}, a)
+			d = applied(g, function{op: code.Decay, poly: decaySlope(f.poly)}, a)
 		}
 	}
 	if d == nil {
@@ -456,8 +461,8 @@ var errNotTwice = errors.New("the function has no second derivative at distance 
 // derivatives.
 func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
 	g, a, b := f.graph, inputs[0], inputs[1]
-	inverse := g.Square(g.apply(function{op: code.RootInverse}, a))
+	inverse := g.Square(applied(g, function{op: code.RootInverse}, a))
 	byBase := g.Mul(b, output, inverse)
-	byExponent := g.Mul(output, g.apply(function{op: code.LogOrZero}, a))
+	byExponent := g.Mul(output, applied(g, function{op: code.LogOrZero}, a))
 	return gorgonia.Nodes{g.Mul(adjoint, byBase), g.Mul(adjoint, byExponent)}, g.err
 }

@@ -22,7 +22,7 @@ func (t *translation) value(root *Node) code.ID {
 	if v, ok := t.known[root]; ok {
 		return v
 	}
-	_, all := t.graph.reached(root)
+	_, all := reached(t.graph, root)
 	for _, n := range all {
 		if _, ok := t.known[n]; !ok {
 			t.known[n] = t.node(n)
@@ -42,7 +42,7 @@ func (t *translation) derivative(n *Node) code.ID {
 
 func (t *translation) node(n *Node) code.ID {
 	l := t.list
-	if in, ok := t.graph.inputs[n]; ok {
+	if in, ok := t.graph.of[n]; ok {
 		switch in.op {
 		case code.Feature:
 			return l.Feat(in.index, in.sign)
@@ -52,7 +52,7 @@ func (t *translation) node(n *Node) code.ID {
 		return l.Num(in.value)
 	}
 	var args []code.ID
-	for _, c := range t.graph.operands(n) {
+	for _, c := range operands(t.graph, n) {
 		args = append(args, t.known[c])
 	}
 	if f, ok := n.Op().(function); ok {
@@ -145,13 +145,13 @@ func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) 
 	if !derivatives {
 		return f, t.err
 	}
-	e, err := g.differentiate(root, features, parameters)
+	e, err := differentiate(g, root, features, parameters)
 	if err != nil {
 		return nil, err
 	}
 	f.ByFeature, f.ByParameter = none(features), none(parameters)
 	for _, n := range e.Inputs {
-		in := g.inputs[n]
+		in := g.of[n]
 		if in.op == code.Feature {
 			f.ByFeature[in.index] = t.derivative(e.ByFeature[in.index])
 		} else if d := t.derivative(e.ByParameter[in.index]); d != code.None {
@@ -222,13 +222,13 @@ func Raise(list *code.List, root code.ID) (*Graph, *Node) {
 	need, nodes := list.Needed(root), make([]*Node, len(list.Values))
 	for id := range list.Values {
 		if need[id] {
-			nodes[id] = g.raise(&list.Values[id], nodes)
+			nodes[id] = raised(g, &list.Values[id], nodes)
 		}
 	}
 	return g, nodes[root]
 }
 
-func (g *Graph) raise(v *code.Value, nodes []*Node) *Node {
+func raised(g *Graph, v *code.Value, nodes []*Node) *Node {
 	switch v.Op {
 	case code.Number:
 		return g.Number(v.Number)
@@ -268,5 +268,5 @@ func (g *Graph) raise(v *code.Value, nodes []*Node) *Node {
 	case code.Power:
 		return g.Pow(a, nodes[v.Coef[0]])
 	}
-	return g.apply(function{op: v.Op, poly: v.Poly}, a)
+	return applied(g, function{op: v.Op, poly: v.Poly}, a)
 }

@@ -168,7 +168,7 @@ func TestMixture(t *testing.T) {
 	_, o := outcome(t, table(8), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
 	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
-	mixture, err := o.Model.Mixture(t.Context(), b, 0)
+	mixture, err := gp.NewMixture(t.Context(), o.Model, b, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

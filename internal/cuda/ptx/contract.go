@@ -26,8 +26,8 @@ type contraction struct {
 	groups             int
 }
 
-// contract writes the entry Contract.
-func (b *body) contract() {
+// writeContract writes the entry Contract.
+func writeContract(b *body) {
 	c := contraction{body: b, n: b.param("n"), groups: b.k.Rows() / group}
 	x := b.pointer("x")
 	c.s, c.lds, c.middle, c.ldm = b.pointer("s"), b.param("lds"), b.param("middle"), b.param("ldm")

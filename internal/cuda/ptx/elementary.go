@@ -13,7 +13,7 @@ var expPolynomial = []float64{
 // (Cody & Waite, Software Manual for the Elementary Functions, 1980, ch. 6). whole is
 // m, in 32 bits. The bias 3·2⁵¹ leaves round(x/ln 2) in the low word. The bias and the
 // parts of ln 2 come from fdlibm.
-func (w *writer) reduced(x vec) (whole, r vec) {
+func reduced(w *writer, x vec) (whole, r vec) {
 	const bias = 0x1.8p52
 	shifted := w.fma(x, 0x1.71547652b82fep+0, bias)
 	m := w.sub(shifted, bias)
@@ -23,7 +23,7 @@ func (w *writer) reduced(x vec) (whole, r vec) {
 
 // power2 returns 2^m for integers −1022 ≤ m ≤ 1023; its result for other m must not be
 // used.
-func (w *writer) power2(m vec) vec {
+func power2(w *writer, m vec) vec {
 	high := w.each("shl.b32", w.each("add.s32", m, "1023"), "20")
 	out := make(vec, len(m))
 	for p := range m {
@@ -40,9 +40,9 @@ const leastExp = -708
 // expRaw returns eˣ for −708 ≤ x ≤ 709, within 1 ulp and exactly 1 at 0, NaN for NaN,
 // and any number for other x.
 func (w *writer) expRaw(x vec) vec {
-	m, r := w.reduced(x)
+	m, r := reduced(w, x)
 	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
-	return w.mul(p, w.power2(m))
+	return w.mul(p, power2(w, m))
 }
 
 // expNegative returns eˣ for x ≤ 0, and 0 below −708.
@@ -56,13 +56,13 @@ func (w *writer) expNegative(x vec) vec {
 func (w *writer) exp(x, c vec) vec {
 	x = w.choose(710.0, x, w.is("gt", x, 710.0))
 	x = w.choose(-750.0, x, w.is("lt", x, -750.0))
-	m, r := w.reduced(x)
+	m, r := reduced(w, x)
 	if c != nil {
 		r = w.add(r, c)
 	}
 	p := w.polynomial(r, append(expPolynomial[:len(expPolynomial):len(expPolynomial)], 1, 1)...)
 	half := w.each("shr.s32", m, "1")
-	return w.mul(w.mul(p, w.power2(half)), w.power2(w.each("sub.s32", m, half)))
+	return w.mul(w.mul(p, power2(w, half)), power2(w, w.each("sub.s32", m, half)))
 }
 
 // logParts returns the parts of log x = high + (f − low) for 0 < x < ∞; its result for
@@ -70,7 +70,7 @@ func (w *writer) exp(x, c vec) vec {
 //
 // It uses x = 2ᵐ(1+f), √½ < 1+f ≤ √2, s = f/(2+f), log(1+f) = f − (f²/2 − s(f²/2 +
 // R(s²))): __ieee754_log of fdlibm (Sun Microsystems, 1993), coefficients Lg1 … Lg7.
-func (w *writer) logParts(x vec) (high, f, low vec) {
+func logParts(w *writer, x vec) (high, f, low vec) {
 	subnormal := w.is("lt", x, 0x1p-1022)
 	x = w.choose(w.mul(x, 0x1p54), x, subnormal)
 	bits := w.each("mov.b64", x)
@@ -96,7 +96,7 @@ func (w *writer) logParts(x vec) (high, f, low vec) {
 
 // log returns log x within 1 ulp, −∞ for 0, and NaN for x < 0.
 func (w *writer) log(x vec) vec {
-	high, f, low := w.logParts(x)
+	high, f, low := logParts(w, x)
 	out := w.sub(high, w.sub(low, f))
 	out = w.choose(math.Inf(-1), out, w.is("eq", x, 0.0))
 	// Arguments that are not below ∞, which are ∞ and NaN, are their own result.
@@ -106,20 +106,20 @@ func (w *writer) log(x vec) vec {
 
 // logOnePlus returns log(1 + t) for t ≥ 0 within 2 ulp: the logarithm of the rounded
 // sum, plus the rounding error of the sum divided by the sum.
-func (w *writer) logOnePlus(t vec) vec {
+func logOnePlus(w *writer, t vec) vec {
 	u := w.add(t, 1.0)
-	high, f, low := w.logParts(u)
+	high, f, low := logParts(w, u)
 	back := w.sub(u, t)
 	lost := w.add(w.sub(t, w.sub(u, back)), w.sub(1.0, back))
 	out := w.add(w.sub(high, w.sub(low, f)), w.each("div.rn.f64", lost, u))
 	return w.choose(out, u, w.is("lt", u, math.Inf(1)))
 }
 
-// power returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the
+// powerOf returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the
 // logarithm and the product in two parts each, so that |b·log a| does not multiply the
 // error.
-func (w *writer) power(a vec, b string) vec {
-	high, f, low := w.logParts(a)
+func powerOf(w *writer, a vec, b string) vec {
+	high, f, low := logParts(w, a)
 	sum := w.add(high, f)
 	lost := w.sub(f, w.sub(sum, high)) // |high| ≥ |f|, or high is 0
 	l := w.sub(sum, low)
@@ -158,22 +158,22 @@ func (w *writer) turn(u vec, cosine bool) (sin, cos vec) {
 	return sin, cos
 }
 
-// tanh returns tanh a within 4 ulp. With E = e^(−2|a|) − 1, which keeps its digits near
+// tanhOf returns tanh a within 4 ulp. With E = e^(−2|a|) − 1, which keeps its digits near
 // 0, it is −E/(2 + E) with the sign of a.
-func (w *writer) tanh(a vec) vec {
+func tanhOf(w *writer, a vec) vec {
 	x := w.mul(w.each("abs.f64", a), -2.0)
 	x = w.choose(float64(leastExp), x, w.is("lt", x, float64(leastExp)))
-	m, r := w.reduced(x)
+	m, r := reduced(w, x)
 	q := w.fma(w.mul(r, r), w.polynomial(r, expPolynomial...), r)
-	scale := w.power2(m)
+	scale := power2(w, m)
 	e := w.fma(q, scale, w.sub(scale, 1.0))
 	t := w.each("div.rn.f64", e, w.add(e, 2.0)) // tanh(−|a|)
 	return w.choose(t, w.neg(t), w.is("lt", a, 0.0))
 }
 
-// arcsine returns arcsin a within 3 ulp, NaN outside [−1, 1]. For |a| ≥ ½ it is π/2 − 2
+// arcsineOf returns arcsin a within 3 ulp, NaN outside [−1, 1]. For |a| ≥ ½ it is π/2 − 2
 // arcsin √((1 − |a|)/2): __ieee754_asin of fdlibm, coefficients pS0 … qS4.
-func (w *writer) arcsine(a vec) vec {
+func arcsineOf(w *writer, a vec) vec {
 	size := w.each("abs.f64", a)
 	small := w.is("lt", size, 0.5)
 	z := w.choose(w.mul(a, a), w.fma(size, -0.5, 0.5), small)

@@ -23,7 +23,7 @@ func (k *Kernel) Text(e *Entry, target string) []byte {
 
 func (k *Kernel) body(e *Entry, pairs int) *body {
 	b := newBody(k, pairs)
-	map[*Entry]func(){&Fill: b.fill, &Cross: b.cross, &Multiply: b.multiply, &Contract: b.contract}[e]()
+	map[*Entry]func(*body){&Fill: writeFill, &Cross: writeCross, &Multiply: writeMultiply, &Contract: writeContract}[e](b)
 	return b
 }
 
@@ -65,8 +65,8 @@ func (k *Kernel) scratch() int {
 	return most
 }
 
-// fill writes the entry Fill.
-func (b *body) fill() {
+// writeFill writes the entry Fill.
+func writeFill(b *body) {
 	x, n, j0 := b.pointer("x"), b.param("n"), b.param("j0")
 	a, lda, j1 := b.pointer("a"), b.param("lda"), b.param("j1")
 	noise, noises := b.pointer("noise"), b.param("noises")
@@ -97,8 +97,8 @@ func (b *body) covariance() vec {
 	return b.value(b.k.value)
 }
 
-// cross writes the entry Cross.
-func (b *body) cross() {
+// writeCross writes the entry Cross.
+func writeCross(b *body) {
 	x, n, xs, m := b.pointer("x"), b.param("n"), b.pointer("xs"), b.param("m")
 	r0, r1, out, ldo := b.param("r0"), b.param("r1"), b.pointer("out"), b.param("ldo")
 	ib, jb := b.split(b.do("mov.u32", "%ctaid.x"), b.tiles(n, tileRows), "0", r0)
@@ -115,8 +115,8 @@ func (b *body) cross() {
 // vectors is the number of columns of v that one regeneration of Σ serves.
 const vectors = 4
 
-// multiply writes the entry Multiply.
-func (b *body) multiply() {
+// writeMultiply writes the entry Multiply.
+func writeMultiply(b *body) {
 	x, n, m := b.pointer("x"), b.param("n"), b.param("m")
 	v, ldv := b.pointer("v"), b.param("ldv")
 	block := b.wide(b.do("mov.u32", "%ctaid.x"))
@@ -132,14 +132,14 @@ func (b *body) multiply() {
 		b.loop(".s64", "0", n, fmt.Sprint(tileCols), true, func(jb string) {
 			b.barrier()
 			b.stage(tile{x, n, ib, x, n, jb})
-			b.passes(func() { b.multiplyPairs(sums[:], b.covariance(), v, ldv, n, q0, m) })
+			b.passes(func() { multiplyPairs(b, sums[:], b.covariance(), v, ldv, n, q0, m) })
 		})
-		b.multiplyEnd(sums[:], v, ldv, n, q0, m)
+		multiplyEnd(b, sums[:], v, ldv, n, q0, m)
 	})
 }
 
 // multiplyPairs adds the contributions of the pairs of a pass to the rows' sums.
-func (b *body) multiplyPairs(sums []vec, k vec, v, ldv, n, q0, m string) {
+func multiplyPairs(b *body, sums []vec, k vec, v, ldv, n, q0, m string) {
 	for q := range sums {
 		column := b.do("add.s64", q0, fmt.Sprint(q))
 		there := b.do("setp.lt.s64", column, m)
@@ -156,7 +156,7 @@ func (b *body) multiplyPairs(sums []vec, k vec, v, ldv, n, q0, m string) {
 
 // multiplyEnd sums the threads of a row and adds the diagonal: thread t completes
 // vector t / 64 of row t mod 64.
-func (b *body) multiplyEnd(sums []vec, v, ldv, n, q0, m string) {
+func multiplyEnd(b *body, sums []vec, v, ldv, n, q0, m string) {
 	const parts = Threads / 32
 	red := b.do("mov.u64", "red")
 	b.barrier()

@@ -80,14 +80,14 @@ func (b *body) stage(t tile) {
 	if !b.k.resident() || len(b.k.columns) == 0 {
 		return
 	}
-	b.stageSide(t.xa, t.na, t.ib, tileRows, 0)
-	b.stageSide(t.xb, t.nb, t.jb, tileCols, 8*tileRows)
+	stageSide(b, t.xa, t.na, t.ib, tileRows, 0)
+	stageSide(b, t.xb, t.nb, t.jb, tileCols, 8*tileRows)
 	b.barrier()
 }
 
 // stageSide copies the coordinates of size points. Thread t copies point t mod size,
 // and the threads divide the columns among them.
-func (b *body) stageSide(x, n, first string, size, offset int) {
+func stageSide(b *body, x, n, first string, size, offset int) {
 	r, step := b.do("and.b32", b.t, fmt.Sprint(size-1)), Threads/size
 	q0 := b.do("div.u32", b.t, fmt.Sprint(size))
 	point := b.do("min.s64", b.do("add.s64", first, b.wide(r)), b.do("sub.s64", n, "1"))
@@ -109,20 +109,20 @@ func (b *body) stageSide(x, n, first string, size, offset int) {
 func (b *body) passes(body func()) {
 	count := tileRows * tileCols / Threads / b.pairs()
 	if count == 1 {
-		b.pass("0", "0", body)
+		writePass(b, "0", "0", body)
 		return
 	}
 	b.loop(".s32", "0", fmt.Sprint(count), "1", false, func(i string) {
 		if b.rows == 1 {
-			b.pass(b.do("shl.b32", b.do("shr.u32", i, "2"), "5"), b.do("shl.b32", b.do("and.b32", i, "3"), "3"), body)
+			writePass(b, b.do("shl.b32", b.do("shr.u32", i, "2"), "5"), b.do("shl.b32", b.do("and.b32", i, "3"), "3"), body)
 			return
 		}
-		b.pass("0", b.do("mul.lo.u32", i, fmt.Sprint(8*b.cols)), body)
+		writePass(b, "0", b.do("mul.lo.u32", i, fmt.Sprint(8*b.cols)), body)
 	})
 }
 
-// pass begins a pass whose pairs are shifted by the given rows and columns.
-func (b *body) pass(rowShift, colShift string, body func()) {
+// writePass begins a pass whose pairs are shifted by the given rows and columns.
+func writePass(b *body, rowShift, colShift string, body func()) {
 	b.features, b.values, b.roots, b.live = map[int]vec{}, map[code.ID]vec{}, map[code.ID]*decayed{}, lifetimes{}
 	row, col := b.wide(b.do("add.u32", b.tx, rowShift)), b.wide(b.do("add.u32", b.ty, colShift))
 	b.rowIndex, b.colIndex = nil, nil
@@ -191,7 +191,7 @@ func (b *body) field(c column, field int) string {
 func (b *body) coordinates(c column) (rows, cols vec) {
 	var r, l []string
 	if !b.k.resident() {
-		r, l = b.read(b.rowAt, c.place, b.tile.na), b.read(b.colAt, c.place, b.tile.nb)
+		r, l = readPoints(b, b.rowAt, c.place, b.tile.na), readPoints(b, b.colAt, c.place, b.tile.nb)
 	} else {
 		rowAt, colAt := b.rowAt[0], b.colAt[0]
 		if c.place != "" {
@@ -207,8 +207,8 @@ func (b *body) coordinates(c column) (rows, cols vec) {
 	return b.ofRows(r), b.ofCols(l)
 }
 
-// read reads a column's coordinates from device memory.
-func (b *body) read(points []string, column, n string) []string {
+// readPoints reads a column's coordinates from device memory.
+func readPoints(b *body, points []string, column, n string) []string {
 	var out []string
 	offset := b.do("mul.lo.s64", b.do("shl.b64", column, "3"), n)
 	for _, p := range points {

@@ -15,8 +15,8 @@ func (b *body) uniform(v code.ID) string {
 	return b.do("ld.global.nc.f64", at(b.uniforms, 8*b.k.slot[v]))
 }
 
-// one returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
-func (b *body) one(v code.ID) (sign float64) {
+// signOfOne returns 1 or −1 for a value that is the constant 1 or −1, and 0 otherwise.
+func signOfOne(b *body, v code.ID) (sign float64) {
 	if value := b.k.list.At(v); value.Op == code.Number && value.Number*value.Number == 1 {
 		return value.Number
 	}
@@ -30,7 +30,7 @@ func (b *body) value(v code.ID) vec {
 		return out
 	}
 	value := b.k.list.At(v)
-	out := b.compute(v, value)
+	out := compute(b, v, value)
 	b.values[v] = out
 	if value.Op != code.Feature && !value.Uniform {
 		b.live.born(v)
@@ -38,7 +38,7 @@ func (b *body) value(v code.ID) vec {
 	return out
 }
 
-func (b *body) compute(v code.ID, value *code.Value) vec {
+func compute(b *body, v code.ID, value *code.Value) vec {
 	switch {
 	case value.Uniform:
 		return repeat(b.do("mov.f64", b.uniform(v)), b.pairs())
@@ -46,22 +46,22 @@ func (b *body) compute(v code.ID, value *code.Value) vec {
 		b.live.used(value.Index)
 		return b.features[value.Index]
 	case value.Op == code.Sum:
-		return b.sum(value)
+		return sumOf(b, value)
 	case value.Op == code.Product:
-		return b.product(v, value)
+		return productOf(b, v, value)
 	case value.Op == code.RootInverse:
-		root := b.root(value.Args[0])
+		root := rootOf(b, value.Args[0])
 		zero := b.is("eq", root, 0.0)
 		return b.choose(0.0, b.each("rcp.rn.f64", root), zero)
 	case value.Op == code.Sqrt:
-		return b.root(value.Args[0])
+		return rootOf(b, value.Args[0])
 	case value.Op == code.Decay:
-		return b.decay(value)
+		return decayWith(b, value)
 	}
-	return b.function(v, value, b.value(value.Args[0]))
+	return functionOf(b, v, value, b.value(value.Args[0]))
 }
 
-func (b *body) function(v code.ID, value *code.Value, a vec) vec {
+func functionOf(b *body, v code.ID, value *code.Value, a vec) vec {
 	switch value.Op {
 	case code.Exp:
 		if b.k.list.At(value.Args[0]).Sign.NotPositive() {
@@ -73,13 +73,13 @@ func (b *body) function(v code.ID, value *code.Value, a vec) vec {
 	case code.LogOrZero:
 		return b.choose(0.0, b.log(a), b.is("eq", a, 0.0))
 	case code.Log1p:
-		return b.logOnePlus(a)
+		return logOnePlus(&b.writer, a)
 	case code.Sine, code.Cosine:
-		return b.wave(v, value, a)
+		return waveOf(b, v, value, a)
 	case code.Tanh:
-		return b.tanh(a)
+		return tanhOf(&b.writer, a)
 	case code.Arcsine:
-		return b.arcsine(a)
+		return arcsineOf(&b.writer, a)
 	case code.Abs:
 		return b.each("abs.f64", a)
 	case code.Positive:
@@ -88,20 +88,20 @@ func (b *body) function(v code.ID, value *code.Value, a vec) vec {
 		step := b.choose(1.0, 0.0, b.is("gt", a, 0.0))
 		return b.choose(a, step, b.is("nan", a, a))
 	case code.Power:
-		return b.power(a, b.uniform(value.Coef[0]))
+		return powerOf(&b.writer, a, b.uniform(value.Coef[0]))
 	}
 	panic(fmt.Sprintf("kernels: unknown operation %d", value.Op))
 }
 
-// sum returns Σ coef·a + offset.
-func (b *body) sum(v *code.Value) vec {
+// sumOf returns Σ coef·a + offset.
+func sumOf(b *body, v *code.Value) vec {
 	var out vec
 	var start any // nil, or the first term
 	if v.Offset != code.None {
 		start = b.uniform(v.Offset)
 	}
 	for i, arg := range v.Args {
-		a, sign := b.value(arg), b.one(v.Coef[i])
+		a, sign := b.value(arg), signOfOne(b, v.Coef[i])
 		switch {
 		case sign == 1 && start == nil:
 			out = a
@@ -121,20 +121,20 @@ func (b *body) sum(v *code.Value) vec {
 	return out
 }
 
-// product returns Π a^power. It begins with a known product of some of the factors, if
+// productOf returns Π a^power. It begins with a known product of some of the factors, if
 // any, and divides once.
-func (b *body) product(id code.ID, v *code.Value) vec {
+func productOf(b *body, id code.ID, v *code.Value) vec {
 	left := map[code.ID]int{}
 	for i, a := range v.Args {
 		left[a] = v.Powers[i]
 	}
-	above, below := b.known(id, left), vec(nil)
+	above, below := knownProduct(b, id, left), vec(nil)
 	for _, a := range v.Args {
 		switch p := left[a]; {
 		case p > 0:
-			above = b.multiplied(above, b.integerPower(b.value(a), p))
+			above = multiplied(b, above, integerPower(b, b.value(a), p))
 		case p < 0:
-			below = b.multiplied(below, b.integerPower(b.value(a), -p))
+			below = multiplied(b, below, integerPower(b, b.value(a), -p))
 		}
 	}
 	switch {
@@ -146,8 +146,8 @@ func (b *body) product(id code.ID, v *code.Value) vec {
 	return b.each("div.rn.f64", above, below)
 }
 
-// known returns a computed product of some of the factors and removes them from left.
-func (b *body) known(id code.ID, left map[code.ID]int) vec {
+// knownProduct returns a computed product of some of the factors and removes them from left.
+func knownProduct(b *body, id code.ID, left map[code.ID]int) vec {
 	best, most := code.None, 1
 	for v := range b.k.list.Values[:id] {
 		value := b.k.list.At(code.ID(v))
@@ -171,7 +171,7 @@ func (b *body) known(id code.ID, left map[code.ID]int) vec {
 }
 
 // multiplied multiplies by a the product so far, which may be nil.
-func (b *body) multiplied(before, a vec) vec {
+func multiplied(b *body, before, a vec) vec {
 	if before == nil {
 		return a
 	}
@@ -179,7 +179,7 @@ func (b *body) multiplied(before, a vec) vec {
 }
 
 // integerPower multiplies, from the highest bit of p ≥ 1 down.
-func (b *body) integerPower(a vec, p int) vec {
+func integerPower(b *body, a vec, p int) vec {
 	out, bit := a, 1
 	for bit <= p/2 {
 		bit *= 2
@@ -192,10 +192,10 @@ func (b *body) integerPower(a vec, p int) vec {
 	return out
 }
 
-// root returns √a, which a Decay may share.
-func (b *body) root(a code.ID) vec { return b.decayOf(a).root }
+// rootOf returns √a, which a Decay may share.
+func rootOf(b *body, a code.ID) vec { return decayOf(b, a).root }
 
-func (b *body) decayOf(a code.ID) *decayed {
+func decayOf(b *body, a code.ID) *decayed {
 	if b.roots[a] == nil {
 		b.roots[a] = &decayed{root: b.each("sqrt.rn.f64", b.value(a))}
 		b.live.born([2]code.ID{a, 0})
@@ -204,22 +204,22 @@ func (b *body) decayOf(a code.ID) *decayed {
 	return b.roots[a]
 }
 
-// decay returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
+// decayWith returns (Σ_k poly_k t^(k−1))·e^−t with t = √a. If e^−t counts as 0, so does the
 // product.
-func (b *body) decay(v *code.Value) vec {
+func decayWith(b *body, v *code.Value) vec {
 	a := v.Args[0]
-	d := b.decayOf(a)
+	d := decayOf(b, a)
 	if d.exp == nil {
 		d.small = b.is("gt", d.root, float64(-leastExp))
 		d.exp = b.expRaw(b.neg(d.root))
 		b.live.born([2]code.ID{a, 1})
 	}
 	b.live.used([2]code.ID{a, 1})
-	return b.choose(0.0, b.decayPolynomial(d, v.Poly), d.small)
+	return b.choose(0.0, decayPolynomial(b, d, v.Poly), d.small)
 }
 
 // decayPolynomial returns Decay without the cutoff.
-func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
+func decayPolynomial(b *body, d *decayed, poly []float64) vec {
 	var sum vec // over k ≥ 1
 	switch len(poly) {
 	case 0, 1:
@@ -252,9 +252,9 @@ func (b *body) decayPolynomial(d *decayed, poly []float64) vec {
 	return b.add(sum, term)
 }
 
-// wave returns sin 2πa or cos 2πa, and computes both if the list contains both for one
+// waveOf returns sin 2πa or cos 2πa, and computes both if the list contains both for one
 // argument.
-func (b *body) wave(v code.ID, value *code.Value, a vec) vec {
+func waveOf(b *body, v code.ID, value *code.Value, a vec) vec {
 	partner := code.None
 	for id := range b.k.list.Values {
 		o := &b.k.list.Values[id]

@@ -85,7 +85,7 @@ func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
 func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 	return prepared(c, m, func(b device.Backend) (*gp.Mixture, error) {
 		c.NotePlan(m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
-		return m.Mixture(c.Ctx, b, limit)
+		return gp.NewMixture(c.Ctx, m, b, limit)
 	})
 }
 
