@@ -47,7 +47,8 @@ type Problem interface {
 	Open(ctx context.Context, worker int, rows []int) (Session, error)
 }
 
-// Watcher is a [Problem] that is told of each iteration. Calls never overlap.
+// Watcher is a [Problem] whose method Iterated Tune calls after each iteration. Calls never
+// overlap.
 type Watcher interface{ Iterated(descent.Iteration) }
 
 // Session is an objective that was opened on a worker.

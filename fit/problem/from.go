@@ -119,18 +119,30 @@ func (o Options) fromFit(r fitted) (Options, error) {
 	return o, nil
 }
 
+// named lists the names that options give values, bounds or priors.
+func (o Options) named() []string {
+	var names []string
+	for _, a := range slices.Concat(o.Set, o.Fix) {
+		names = append(names, a.Name)
+	}
+	for _, b := range o.Bounds {
+		names = append(names, b.Name)
+	}
+	for _, p := range o.Priors {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // namesNoise reports whether an option names the noise variance.
 func (o Options) namesNoise() bool {
-	is := func(name string) bool { return strings.HasPrefix(name, graph.NoiseVariance) }
-	return slices.ContainsFunc(slices.Concat(o.Set, o.Fix), func(a Assignment) bool { return is(a.Name) }) ||
-		slices.ContainsFunc(o.Bounds, func(b Interval) bool { return is(b.Name) }) ||
-		slices.ContainsFunc(o.Priors, func(p ParameterPrior) bool { return is(p.Name) })
+	return slices.ContainsFunc(o.named(), func(name string) bool { return strings.HasPrefix(name, graph.NoiseVariance) })
 }
 
 // startFrom takes the start values of the parameters that a model has, too. Its values
 // are converted from its scaling to the one of the sample. A value that serves several
 // columns takes the geometric mean of their scales.
-func (p *ParameterList) startFrom(s *Sample, m *Model, from *gp.Model) error {
+func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Model) error {
 	if from == nil {
 		return nil
 	}
@@ -145,7 +157,7 @@ func (p *ParameterList) startFrom(s *Sample, m *Model, from *gp.Model) error {
 		if !ok {
 			v, ok = values[q.Group]
 		}
-		ratio, known := s.rescaled(m.program, q.Indexed, from)
+		ratio, known := s.rescaled(prog, q.Indexed, from)
 		if !ok || !known || q.Log && !(v > 0) {
 			missing = append(missing, q.Name)
 			continue

@@ -45,7 +45,7 @@ func newModel(s *Sample, o Options) (*Model, error) {
 		}
 		return nil, err
 	}
-	return m, m.addMean(s, o)
+	return m, m.addMean(s, o.Mean, o.MeanFit, o.named())
 }
 
 // fixZeros makes the offsets that the options fix at 0 constants of the kernel.
@@ -59,9 +59,9 @@ func (m *Model) fixZeros(fix []Assignment) {
 
 // addMean evaluates the mean function at the points and checks that its coefficients
 // are determined.
-func (m *Model) addMean(s *Sample, o Options) error {
+func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) error {
 	var err error
-	if m.Mean, err = mean.Parse(o.Mean, s.Names()); err != nil {
+	if m.Mean, err = mean.Parse(text, s.Names()); err != nil {
 		return err
 	}
 	if m.Basis, err = m.Mean.Basis(s.Points, s.Columns); err == nil {
@@ -70,11 +70,11 @@ func (m *Model) addMean(s *Sample, o Options) error {
 	if err != nil {
 		return OptionErrorf("mean", m.Mean.Text(s.Names()), "%v", s.withNames(err))
 	}
-	named := m.namedCoefficient(s, o)
-	if s.Data.TargetNames != nil && (named != "" || o.MeanFit == MeanFree) {
+	named := m.namedCoefficient(s, names)
+	if s.Data.TargetNames != nil && (named != "" || how == MeanFree) {
 		return OptionErrorf("", "", "with several targets, gpfit finds the coefficients of the mean by least squares for each target: they cannot be set, fixed, bounded or free")
 	}
-	switch o.MeanFit {
+	switch how {
 	case MeanAuto:
 		m.MeanFree = named != ""
 	case MeanFree:
@@ -84,7 +84,7 @@ func (m *Model) addMean(s *Sample, o Options) error {
 			return OptionErrorf("", "", "%s is a coefficient of the mean, which option mean-fit gls finds by least squares: leave out one of the two", named)
 		}
 	default:
-		return OptionErrorf("mean-fit", strconv.Quote(string(o.MeanFit)), "must be gls or free")
+		return OptionErrorf("mean-fit", strconv.Quote(string(how)), "must be gls or free")
 	}
 	return nil
 }
@@ -104,25 +104,16 @@ func (s *Sample) withNames(err error) error {
 	return &named
 }
 
-// namedCoefficient returns the first coefficient of the mean, or group of them, that
-// an option names; "" if there is none.
-func (m *Model) namedCoefficient(s *Sample, o Options) string {
-	var names []string
-	for _, a := range slices.Concat(o.Set, o.Fix) {
-		names = append(names, a.Name)
+// namedCoefficient returns the first of the names that is a coefficient of the mean, or a
+// group of them; "" if there is none.
+func (m *Model) namedCoefficient(s *Sample, names []string) string {
+	k := slices.IndexFunc(names, func(name string) bool {
+		return slices.ContainsFunc(m.Basis, func(f mean.Function) bool { return f.Group == name || f.Name() == s.indexed(name) })
+	})
+	if k < 0 {
+		return ""
 	}
-	for _, b := range o.Bounds {
-		names = append(names, b.Name)
-	}
-	for _, p := range o.Priors {
-		names = append(names, p.Name)
-	}
-	for _, name := range names {
-		if slices.ContainsFunc(m.Basis, func(f mean.Function) bool { return f.Group == name || f.Name() == s.indexed(name) }) {
-			return name
-		}
-	}
-	return ""
+	return names[k]
 }
 
 // DeterminedBy reports whether a sample's rows determine the coefficients of a mean

@@ -29,18 +29,18 @@ func CheckNoiseFloor(text string) error {
 }
 
 // floorNoise raises the lower bounds of the estimated noise variances.
-func (p *ParameterList) floorNoise(s *Sample, o Options) error {
-	if o.NoiseFloor == "" {
+func (p *ParameterList) floorNoise(s *Sample, text string) error {
+	if text == "" {
 		return nil
 	}
 	wrong := func(format string, args ...any) error {
-		return OptionErrorf("noise-floor", o.NoiseFloor, format, args...)
+		return OptionErrorf("noise-floor", text, format, args...)
 	}
-	floor, original, err := parseNoiseFloor(o.NoiseFloor)
+	floor, original, err := parseNoiseFloor(text)
 	switch {
 	case err != nil:
 		return wrong("%v", err)
-	case o.NoNoise:
+	case s.Noise.None:
 		return wrong("cannot be combined with option noise none, which estimates no variance")
 	case original && s.T() > 1:
 		return wrong("several targets share one noise variance, in scaled units: give the number without %s", originalUnits)

@@ -150,9 +150,9 @@ func Listed(names []string) string {
 }
 
 // assign takes start values and what is fixed.
-func (p *ParameterList) assign(o Options) error {
-	for i, a := range slices.Concat(o.Set, o.Fix) {
-		option, fix := "set", i >= len(o.Set)
+func (p *ParameterList) assign(set, fixed []Assignment) error {
+	for i, a := range slices.Concat(set, fixed) {
+		option, fix := "set", i >= len(set)
 		if fix {
 			option = "fix"
 		}
@@ -185,8 +185,8 @@ func (p *ParameterList) assign(o Options) error {
 
 // bound sets bounds. A given start value widens default bounds. A default start value
 // outside given bounds moves to the nearest one.
-func (p *ParameterList) bound(o Options) error {
-	for _, b := range o.Bounds {
+func (p *ParameterList) bound(bounds []Interval) error {
+	for _, b := range bounds {
 		found, err := p.MustFind("bounds", b.Name)
 		if err != nil {
 			return err

@@ -9,11 +9,11 @@ import (
 
 // addPriors assigns the priors to parameters. A uniform prior is also a bound: a
 // default start value outside it moves to its middle.
-func (p *ParameterList) addPriors(o Options) error {
+func (p *ParameterList) addPriors(priors []ParameterPrior) error {
 	p.Priors = map[string]graph.Prior{}
 	given := map[string]bool{}
 	for _, whole := range []bool{true, false} {
-		for _, d := range o.Priors {
+		for _, d := range priors {
 			found, err := p.MustFind("prior", d.Name)
 			if err != nil {
 				return err

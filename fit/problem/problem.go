@@ -21,7 +21,7 @@ type Prepared struct {
 	Sample  *Sample
 	Model   *Model
 	Params  *ParameterList
-	// heldOut describes the rows that Options.HoldOut holds out, or is nil.
+	// Held describes the rows that Options.HoldOut holds out, or is nil.
 	Held *gp.HeldOut
 	// Experts divides the rows among local experts; nil without.
 	Experts *experts.Partition
@@ -84,10 +84,15 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 		return nil, err
 	}
 	p := &ParameterList{All: all, Free: all, Zeros: m.program.Zeros, indexed: s.indexed}
-	from := func(o Options) error { return p.startFrom(s, m, o.From) }
-	floor := func(o Options) error { return p.floorNoise(s, o) }
-	for _, step := range []func(Options) error{p.tie, from, p.assign, p.bound, floor, p.addPriors} {
-		if err := step(o); err != nil {
+	for _, step := range []func() error{
+		func() error { return p.tie(o.Ties, o.Fix) },
+		func() error { return p.startFrom(s, m.program, o.From) },
+		func() error { return p.assign(o.Set, o.Fix) },
+		func() error { return p.bound(o.Bounds) },
+		func() error { return p.floorNoise(s, o.NoiseFloor) },
+		func() error { return p.addPriors(o.Priors) },
+	} {
+		if err := step(); err != nil {
 			return nil, err
 		}
 	}

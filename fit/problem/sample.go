@@ -63,7 +63,7 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
 	return s, s.addNoise(noNoise)
 }
 
-// N, d and t count training rows, columns in use and targets.
+// N returns the number of training rows, D of columns in use, T of targets.
 func (s *Sample) N() int { return len(s.Rows) }
 func (s *Sample) D() int { return len(s.Columns) }
 func (s *Sample) T() int { return max(1, len(s.Data.TargetNames)) }

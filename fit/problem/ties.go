@@ -11,13 +11,13 @@ import (
 )
 
 // tie resolves the options' ties: it removes tied parameters from p.Free.
-func (p *ParameterList) tie(o Options) error {
+func (p *ParameterList) tie(ties []Tie, fix []Assignment) error {
 	source := make([]int, len(p.Free)) // −1 for a free parameter
 	for i := range source {
 		source[i] = -1
 	}
-	for _, tie := range o.Ties {
-		to, from, err := p.tiedPairs(tie, o.Fix)
+	for _, tie := range ties {
+		to, from, err := p.tiedPairs(tie, fix)
 		if err != nil {
 			return err
 		}
