@@ -198,7 +198,7 @@ var badRuns = []badCase{
 	{args: "batch spec.yaml --out done", code: exit.Usage, want: []string{"continue with 'gpfit resume done'"}},
 	{args: "batch spec.yaml --out t.csv", code: exit.Failure, want: []string{"t.csv"}},
 	{args: "batch spec.yaml --shard 4/4 --out new.run", code: exit.Usage, want: []string{"is not in the range"}},
-	{args: "batch spec.yaml --memory x --out new.run", code: exit.Usage, want: []string{"not an amount of memory"}},
+	{args: "batch spec.yaml --memory x --out new.run", code: exit.Usage, want: []string{"must be an amount of memory"}},
 	{args: "batch bad.yaml --dry-run", code: exit.SomeFailed, want: []string{"will fail", "1 of 1 jobs will fail"}, files: map[string]string{"bad.yaml": "data: [mask.csv]\nkernels: [rbf]\n"}},
 	{args: "batch bad.yaml --out new.run", code: exit.Data, want: []string{"none.csv", "no such file"}, files: map[string]string{"bad.yaml": "data: [none.csv]\nkernels: [rbf]\n"}},
 	{args: "resume nothing", code: exit.Data, want: []string{"nothing: is not a run directory"}},

@@ -20,8 +20,8 @@ const close1e9 = 1e-9
 // TestMethod fits, predicts and runs a batch with a method that another build of the program
 // has, and compares the numbers with those of the method dense.
 func TestMethod(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: it builds the program with the tag textbook")
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("SKIPPED: it builds the program with the tag textbook; GPFIT_LONG=1 runs it")
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "gpfit-textbook")
