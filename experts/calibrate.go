@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 )
@@ -60,15 +59,13 @@ type leftOut struct {
 	rows, targets int
 	residual      []float64 // rows×targets, column-major
 	noise         []float64
-	own           opinion
+	// ownMeans and ownReductions are the predictions of each row's own expert: means,
+	// rows×targets, and reductions of the prior variance.
+	ownMeans, ownReductions []float64
 	// committee and means are the predictions of the committee.
 	committee []committee
 	means     []float64
 }
-
-// opinion is the prediction of one expert: means, rows×targets, and reductions of the prior
-// variance.
-type opinion struct{ means, reductions []float64 }
 
 // leaveOut predicts a sample of the training rows without them.
 func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*leftOut, error) {
@@ -78,67 +75,34 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 		return nil, err
 	}
 	rows := calibrationSample(n, calibrationRows, seed)
-	xs := w.x.Pick(rows)
-	m, targets := xs.N, len(t.Alpha)/n
-	others := make([]opinion, len(w.experts))
-	err := w.each(ctx, square, func(k int, e *expert) error {
-		o := opinion{make([]float64, m*targets), make([]float64, m)}
-		others[k] = o
-		return e.ws.Predict(ctx, t.Program, t.Theta, pick.Rows(t.Alpha, e.rows, n, 1), xs, o.means, o.reductions)
-	})
+	m, targets := len(rows), len(t.Alpha)/n
+	all, err := w.opinions(ctx, t.Program, t.Theta, t.Alpha, w.x.Pick(rows))
 	if err != nil {
 		return nil, err
 	}
-	prior := make([]float64, m)
-	evaluator := kernel.NewEvaluator(t.Program)
-	evaluator.Bind(t.Theta)
-	evaluator.Diagonal(prior, xs, 0, m)
-	return w.leftOut(t, rows, kappa, prior, others), nil
+	own, noise := make([]int, m), make([]float64, m)
+	for k, e := range w.experts {
+		for j, i := range rows {
+			if _, found := slices.BinarySearch(e.rows, i); !found {
+				continue
+			}
+			own[j], noise[j] = k, t.Noise[min(i, len(t.Noise)-1)]
+			// The own expert's variance without the row is 1/κ − σ².
+			prior := all[k].PriorVariance[j]
+			left := min(max(1/kappa[i]-noise[j], leastShare*prior), prior)
+			all[k].Variance[j] = prior - (prior - left) // rounded like the others
+			for q := range targets {
+				all[k].Mean[q*m+j] = t.Residual[q*n+i] - t.Alpha[q*n+i]/kappa[i]
+			}
+		}
+	}
+	return newLeftOut(own, all, pick(t.Residual, rows, n), noise, nil), nil
 }
 
 // calibrationSample returns up to count of n rows with which to calibrate experts, ascending.
 func calibrationSample(n, count int, seed uint64) []int {
 	rows := rand.New(rand.NewPCG(seed, 0x63616c6962)).Perm(n)
 	return slices.Sorted(slices.Values(rows[:min(n, count)]))
-}
-
-// leftOut combines the predictions of the rows by all experts. kappa is the diagonal of Σ⁻¹
-// and prior the variances of the rows before any data.
-func (w *workspace) leftOut(t Training, rows []int, kappa, prior []float64, others []opinion) *leftOut {
-	n, m, targets := w.x.N, len(rows), len(t.Alpha)/w.x.N
-	out := &leftOut{rows: m, targets: targets, residual: pick.Rows(t.Residual, rows, n, 1), noise: make([]float64, m), means: make([]float64, m*targets)}
-	out.own = opinion{make([]float64, m*targets), make([]float64, m)}
-	expertOf := make(map[int]int, n)
-	for k, e := range w.experts {
-		for _, i := range e.rows {
-			expertOf[i] = k
-		}
-	}
-	for j, i := range rows {
-		out.noise[j] = t.Noise[min(i, len(t.Noise)-1)]
-		// The own expert's variance without the row is 1/κ − σ².
-		left := min(max(1/kappa[i]-out.noise[j], leastShare*prior[j]), prior[j])
-		out.own.reductions[j] = prior[j] - left
-		for q := range targets {
-			out.own.means[q*m+j] = t.Residual[q*n+i] - t.Alpha[q*n+i]/kappa[i]
-		}
-		c := committee{prior: prior[j], temperature: 1}
-		sums := make([]float64, targets)
-		for k, o := range others {
-			if k == expertOf[i] {
-				o = out.own
-			}
-			factor, _ := c.add(prior[j], prior[j]-o.reductions[j], 0, 1)
-			for q := range sums {
-				sums[q] += factor * o.means[q*m+j]
-			}
-		}
-		for q := range sums {
-			out.means[q*m+j] = c.mean(sums[q])
-		}
-		out.committee = append(out.committee, c)
-	}
-	return out
 }
 
 // heat sets the temperature of all committees.
@@ -152,7 +116,7 @@ func (l *leftOut) heat(temperature float64) {
 func (l *leftOut) score(rule Rule) RuleScore {
 	var sum score.Tally
 	for j := range l.rows {
-		variance, means := max(l.committee[j].prior-l.own.reductions[j], leastShare*l.committee[j].prior), l.own.means
+		variance, means := max(l.committee[j].prior-l.ownReductions[j], leastShare*l.committee[j].prior), l.ownMeans
 		if rule == RBCM {
 			variance, means = l.committee[j].variance(), l.means
 		}

@@ -161,11 +161,11 @@ func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Tru
 	m := len(own)
 	left := &leftOut{rows: m, targets: len(observed) / m, residual: observed, noise: noise}
 	left.means, left.committee = combine(own, all, trust)
-	left.own = opinion{make([]float64, len(observed)), make([]float64, m)}
+	left.ownMeans, left.ownReductions = make([]float64, len(observed)), make([]float64, m)
 	for i, home := range own {
-		left.own.reductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
+		left.ownReductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
 		for at := i; at < len(observed); at += m {
-			left.own.means[at] = all[home].Mean[at]
+			left.ownMeans[at] = all[home].Mean[at]
 		}
 	}
 	return left

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -49,7 +48,7 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if len(asked[k]) == 0 {
 			return nil
 		}
-		m, own := len(asked[k]), pick.Rows(alpha, e.rows, w.x.N, 1)
+		m, own := len(asked[k]), pick(alpha, e.rows, w.x.N)
 		means := make([]float64, len(own)/len(e.rows)*m)
 		var reductions []float64
 		if reduction != nil {
@@ -58,9 +57,9 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if err := e.ws.Predict(ctx, prog, theta, own, xs.Pick(asked[k]), means, reductions); err != nil {
 			return err
 		}
-		pick.Put(mean, means, asked[k], xs.N)
+		put(mean, means, asked[k], xs.N)
 		if reduction != nil {
-			pick.Put(reduction, reductions, asked[k], xs.N)
+			put(reduction, reductions, asked[k], xs.N)
 		}
 		return nil
 	})
@@ -73,35 +72,40 @@ func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, 
 	for i := range which {
 		which[i] = first + i
 	}
-	piece := xs.Pick(which)
-	means, reductions := make([][]float64, len(w.experts)), make([][]float64, len(w.experts))
-	err := w.each(ctx, square, func(k int, e *expert) error {
-		means[k], reductions[k] = make([]float64, m*targets), make([]float64, m)
-		return e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), piece, means[k], reductions[k])
-	})
+	all, err := w.opinions(ctx, prog, theta, alpha, xs.Pick(which))
 	if err != nil {
 		return err
 	}
-	prior := make([]float64, m)
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
-	e.Diagonal(prior, piece, 0, m)
-	sums := make([]float64, targets)
+	means, sums := combine(make([]int, m), all, nil)
 	for i := range m {
-		c := committee{prior: prior[i], temperature: w.backend.partition.temperature()}
-		clear(sums)
-		for k := range w.experts {
-			factor, _ := c.add(prior[i], prior[i]-reductions[k][i], 0, 1)
-			for t := range sums {
-				sums[t] += factor * means[k][t*m+i]
-			}
-		}
-		for t := range sums {
-			mean[t*xs.N+first+i] = c.mean(sums[t])
+		sums[i].temperature = w.backend.partition.temperature()
+		for t := range targets {
+			mean[t*xs.N+first+i] = means[t*m+i]
 		}
 		if reduction != nil {
-			reduction[first+i] = prior[i] - c.variance()
+			reduction[first+i] = sums[i].prior - sums[i].variance()
 		}
 	}
 	return nil
+}
+
+// opinions returns what the experts say at the points xs, with the weights alpha. They share
+// the variances before their rows, and the means there, which are 0.
+func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points) ([]Opinion, error) {
+	m := xs.N
+	prior, nothing := make([]float64, m), make([]float64, len(alpha)/w.x.N*m)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	e.Diagonal(prior, xs, 0, m)
+	all := make([]Opinion, len(w.experts))
+	err := w.each(ctx, square, func(k int, e *expert) error {
+		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
+		all[k] = o
+		err := e.ws.Predict(ctx, prog, theta, pick(alpha, e.rows, w.x.N), xs, o.Mean, o.Variance)
+		for i, reduction := range o.Variance {
+			o.Variance[i] = prior[i] - reduction
+		}
+		return err
+	})
+	return all, err
 }
