@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 )
@@ -96,7 +97,7 @@ func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*lef
 			}
 		}
 	}
-	return newLeftOut(own, all, pick(t.Residual, rows, n), noise, nil), nil
+	return newLeftOut(own, all, pick.Rows(t.Residual, rows, n, 1), noise, nil), nil
 }
 
 // calibrationSample returns up to count of n rows with which to calibrate experts, ascending.

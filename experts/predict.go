@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -48,7 +49,7 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if len(asked[k]) == 0 {
 			return nil
 		}
-		m, own := len(asked[k]), pick(alpha, e.rows, w.x.N)
+		m, own := len(asked[k]), pick.Rows(alpha, e.rows, w.x.N, 1)
 		means := make([]float64, len(own)/len(e.rows)*m)
 		var reductions []float64
 		if reduction != nil {
@@ -57,9 +58,9 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		if err := e.ws.Predict(ctx, prog, theta, own, xs.Pick(asked[k]), means, reductions); err != nil {
 			return err
 		}
-		put(mean, means, asked[k], xs.N)
+		pick.Put(mean, means, asked[k], xs.N)
 		if reduction != nil {
-			put(reduction, reductions, asked[k], xs.N)
+			pick.Put(reduction, reductions, asked[k], xs.N)
 		}
 		return nil
 	})
@@ -101,7 +102,7 @@ func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, a
 	err := w.each(ctx, square, func(k int, e *expert) error {
 		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
 		all[k] = o
-		err := e.ws.Predict(ctx, prog, theta, pick(alpha, e.rows, w.x.N), xs, o.Mean, o.Variance)
+		err := e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
 		for i, reduction := range o.Variance {
 			o.Variance[i] = prior[i] - reduction
 		}

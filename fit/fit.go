@@ -35,7 +35,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 	var out *Outcome
 	var err error
 	if j.Parts != nil {
-		out, err = fitParts(ctx, j, w, log)
+		out, err = tuneParts(ctx, j, w, log)
 	} else {
 		out, err = tune(ctx, j, w, log)
 	}

@@ -1,4 +1,4 @@
-package fit
+package separate
 
 import (
 	"cmp"
@@ -8,26 +8,18 @@ import (
 
 	"gpfit/experts"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/tuning"
 )
 
-// tuned is the result of a part.
-type tuned struct {
-	report summary.Report
-	model  *gp.Model
-	err    error
-}
-
-// partsReport returns the report of all parts: sums of their objectives and evaluations, and
+// report returns the report of all parts: sums of their objectives and evaluations, and
 // medians of their parameters.
-func partsReport(j *tuning.Job, all []tuned) summary.Report {
+func report(j *tuning.Job, all []tuned, about *summary.ExpertsReport) summary.Report {
 	first, seed := all[0].report, j.Options.Settings.Seed
 	r := summary.Report{
 		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
-		Encoding: first.Encoding, Experts: expertsReport(j.Prepared), ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
+		Encoding: first.Encoding, Experts: about, ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
 		Names: first.Names, NamesOriginal: first.NamesOriginal, Columns: first.Columns, HeldOut: j.Held, Seed: &seed,
-		Status: partsStatus(all), Warnings: append([]string{}, j.Warnings()...),
+		Status: status(all), Warnings: append([]string{}, j.Warnings()...),
 	}
 	r.Experts.Parameters = j.Options.ExpertParameters
 	for _, part := range all {
@@ -58,8 +50,12 @@ func partsReport(j *tuning.Job, all []tuned) summary.Report {
 
 // addPart adds what a part adds to sums, and its entry in the list of experts.
 func addPart(r *summary.Report, p *summary.Report) {
-	r.NLML, r.NLMLOriginalUnits, r.Objective = r.NLML+p.NLML, r.NLMLOriginalUnits+p.NLMLOriginalUnits, r.Objective+p.Objective
-	r.DataFit, r.Complexity, r.Constant = r.DataFit+p.DataFit, r.Complexity+p.Complexity, r.Constant+p.Constant
+	for sum, more := range map[*float64]float64{
+		&r.NLML: p.NLML, &r.NLMLOriginalUnits: p.NLMLOriginalUnits, &r.Objective: p.Objective, &r.DataFit: p.DataFit, &r.Complexity: p.Complexity,
+		&r.Constant: p.Constant, &r.EvaluationSeconds: p.EvaluationSeconds,
+	} {
+		*sum += more
+	}
 	if p.NegLogPrior != nil {
 		sum := *p.NegLogPrior
 		if r.NegLogPrior != nil {
@@ -69,7 +65,6 @@ func addPart(r *summary.Report, p *summary.Report) {
 	}
 	r.Jitter, r.Residual, r.GradientNorm = max(r.Jitter, p.Jitter), larger(r.Residual, p.Residual), larger(r.GradientNorm, p.GradientNorm)
 	r.Iterations += p.Iterations
-	r.EvaluationSeconds += p.EvaluationSeconds
 	e, more := &r.Evaluations, p.Evaluations
 	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
 	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
@@ -132,8 +127,8 @@ func medians(j *tuning.Job, n int, of func(k, i int) float64) []float64 {
 	return out
 }
 
-// partsStatus returns the status of the first part that did not converge, or of the first.
-func partsStatus(all []tuned) string {
+// status returns the status of the first part that did not converge, or of the first.
+func status(all []tuned) string {
 	for _, part := range all {
 		if !strings.Contains(part.model.Status, "converged") {
 			return part.model.Status
