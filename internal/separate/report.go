@@ -8,6 +8,7 @@ import (
 
 	"gpfit/experts"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/tuning"
 )
 
@@ -135,4 +136,11 @@ func status(all []tuned) string {
 		}
 	}
 	return all[0].model.Status
+}
+
+// tuned is the result of a part.
+type tuned struct {
+	report summary.Report
+	model  *gp.Model
+	err    error
 }

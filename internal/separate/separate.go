@@ -26,13 +26,6 @@ import (
 // without any evaluation.
 type Tuner func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error)
 
-// tuned is the result of a part.
-type tuned struct {
-	report summary.Report
-	model  *gp.Model
-	err    error
-}
-
 // Tune tunes all parts of j, some at the same time, and returns the model of all and its
 // report: sums of objectives and evaluations, and medians of parameters. about describes the
 // experts. The number of workers changes no bit. With the error of a cancelled context Tune
