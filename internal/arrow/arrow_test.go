@@ -19,12 +19,7 @@ import (
 // formats is the folder of files that pandas and PyArrow wrote, by make.py there.
 const formats = "../../table/testdata/formats/"
 
-var formatList = []table.Format{Format()}
-
-func read(path string, o table.Options) (*table.Table, error) {
-	o.Formats = formatList
-	return table.Read(path, o)
-}
+var read = tabletest.Reader(Format())
 
 // TestFiles reads the Arrow files of real.csv and whole.csv, of every type, compression
 // and version. Every bit must be the same.
@@ -135,4 +130,4 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func FuzzArrow(f *testing.F) { tabletest.Fuzz(f, formats+"*.arrow", magic, formatList...) }
+func FuzzArrow(f *testing.F) { tabletest.Fuzz(f, formats+"*.arrow", magic, Format()) }

@@ -6,4 +6,4 @@ import (
 	"gpfit/internal/tabletest"
 )
 
-func FuzzParquet(f *testing.F) { tabletest.Fuzz(f, formats+"*.parquet", magic, formatList...) }
+func FuzzParquet(f *testing.F) { tabletest.Fuzz(f, formats+"*.parquet", magic, Format()) }

@@ -31,14 +31,25 @@ var expansion = map[format.CompressionCodec]int64{
 	format.Uncompressed: 1, format.Snappy: 32, format.Gzip: 1032, format.Lz4Raw: 256,
 }
 
-// checkSchema checks that no length in the footer exceeds the footer.
-func checkSchema(r io.ReaderAt, size int64) error {
-	var length [4]byte
-	if _, err := r.ReadAt(length[:], size-8); err != nil {
+// checkFooter checks that the footer is no longer than the file, and that no length in it exceeds
+// the footer, before the library allocates memory for them.
+func checkFooter(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < 12 {
+		return errors.New("it is cut short")
+	}
+	if _, err := r.ReadAt(end[:], size-8); err != nil {
 		return err
 	}
-	text := make([]byte, binary.LittleEndian.Uint32(length[:]))
-	if _, err := r.ReadAt(text, size-8-int64(len(text))); err != nil {
+	if string(end[4:]) != magic {
+		return errors.New("it is cut short: it does not end as Parquet files do")
+	}
+	length := int64(binary.LittleEndian.Uint32(end[:4]))
+	if length > size-12 {
+		return errors.New("its footer is longer than the file")
+	}
+	text := make([]byte, length)
+	if _, err := r.ReadAt(text, size-8-length); err != nil {
 		return err
 	}
 	t := thriftWalk{text: text}

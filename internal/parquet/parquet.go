@@ -8,7 +8,6 @@
 package parquet
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -84,9 +83,6 @@ func (in *rows) open() error {
 	if err := checkFooter(in.file, info.Size()); err != nil {
 		return err
 	}
-	if err := checkSchema(in.file, info.Size()); err != nil {
-		return err
-	}
 	pf, err := parquet.OpenFile(in.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return err
@@ -114,25 +110,6 @@ func (in *rows) open() error {
 	}
 	if len(in.columns) == 0 {
 		return &table.Error{Source: in.path, Msg: "the Parquet file has no columns"}
-	}
-	return nil
-}
-
-// checkFooter checks that the footer is no longer than the file, before memory is
-// allocated for it.
-func checkFooter(r io.ReaderAt, size int64) error {
-	var end [8]byte
-	if size < 12 {
-		return errors.New("it is cut short")
-	}
-	if _, err := r.ReadAt(end[:], size-8); err != nil {
-		return err
-	}
-	if string(end[4:]) != magic {
-		return errors.New("it is cut short: it does not end as Parquet files do")
-	}
-	if int64(binary.LittleEndian.Uint32(end[:4])) > size-12 {
-		return errors.New("its footer is longer than the file")
 	}
 	return nil
 }

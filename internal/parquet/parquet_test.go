@@ -21,12 +21,7 @@ import (
 // formats is the folder of files that pandas and PyArrow wrote, by make.py there.
 const formats = "../../table/testdata/formats/"
 
-var formatList = []table.Format{Format()}
-
-func read(path string, o table.Options) (*table.Table, error) {
-	o.Formats = formatList
-	return table.Read(path, o)
-}
+var read = tabletest.Reader(Format())
 
 // TestFiles reads the Parquet files of real.csv and whole.csv. Every bit must be the
 // same, and several of the files make one table.

@@ -45,3 +45,11 @@ func Same(t *testing.T, truth string, paths []string, read func(path string, o t
 	}
 	return want
 }
+
+// Reader returns a function that reads tables of a format.
+func Reader(format table.Format) func(path string, o table.Options) (*table.Table, error) {
+	return func(path string, o table.Options) (*table.Table, error) {
+		o.Formats = []table.Format{format}
+		return table.Read(path, o)
+	}
+}
