@@ -1,11 +1,17 @@
 package batch
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/internal/must"
+	"gpfit/internal/spec"
 )
 
 // TestEstimates checks the estimates on the host and for GPUs that this machine does not
@@ -36,5 +42,66 @@ kernels:
 	}
 	if loo.FlopsGradient != 2*gpu.FlopsGradient || loo.DeviceBytes() <= gpu.DeviceBytes() || loo.Seconds < 3.9*gpu.Seconds {
 		t.Errorf("leave-one-out %+v", loo)
+	}
+}
+
+// TestMistakes checks that jobs which no data can cure fail at planning, once for each
+// place in the spec.
+func TestMistakes(t *testing.T) {
+	const good = "x,w,y\n1,4,2\n2,1,3\n3,3,5\n4,5,4\n5,2,6\n6,6,7\n"
+	for name, c := range map[string]struct {
+		spec string
+		want []string // places and messages, in order
+	}{
+		"split": {"data: [{path: a.csv, split_mask: m.csv, splits: [0, 7]}]\nkernels: [rbf]\n",
+			[]string{`s.yaml:1:53: m.csv has no column "7"; there are one, two, or 0 to 1`}},
+		"splits of all data": {"data: [{path: a.csv, split_mask: m.csv}]\nkernels: [rbf]\nsplits: [three]\n",
+			[]string{`s.yaml:3:10: m.csv has no column "three"`}},
+		"target": {"data: [{path: a.csv, target: z}]\nkernels: [rbf, matern32]\nseeds: [1, 2]\n",
+			[]string{`s.yaml:1:22: job a.rbf.seed-1 cannot work: `, `no column named "z"`, "this concerns 4 jobs; no job has run"}},
+		"feature": {"defaults: {features: [x, v]}\ndata: [a.csv]\nkernels: [rbf]\n", []string{`s.yaml:1:26: `, `no column named "v"`}},
+		"group":   {"defaults: {holdout: 2}\ndata: [{path: a.csv, group: 9}]\nkernels: [rbf]\n", []string{`s.yaml:2:22: `, `column 9 is out of range`}},
+		"option": {"data: [a.csv]\nkernels:\n  - {kernel: rbf, set: {lenghtscale: 1}}\n",
+			[]string{`s.yaml:3:`, `set lenghtscale: there is no such parameter (did you mean "lengthscale"?)`}},
+		"option of some kernels": {"defaults: {set: {period: 1}}\ndata: [a.csv]\nkernels: [rbf, periodic, matern32, {name: two, kernel: periodic}]\n",
+			[]string{`s.yaml:1:`, `job a.rbf.seed-1 cannot work: set period: there is no such parameter`,
+				"it suits the kernels periodic and two, but not the kernels rbf and matern32", "overrides with match: {kernel: [periodic, two]}", "this concerns 2 jobs; no job has run"}},
+		"option of no kernel": {"defaults: {set: {perod: 1}}\ndata: [a.csv]\nkernels: [rbf, periodic]\n",
+			[]string{`s.yaml:1:`, "there is no such parameter", "this concerns 2 jobs"}},
+		"override": {"data: [a.csv]\nkernels: [rbf]\noverrides:\n  - {match: {data: [a]}, holdout: 6}\n",
+			[]string{`s.yaml:4:26: `, `holdout 6: holds out all of the 6 rows`}},
+		"kernel":     {"data: [a.csv]\nkernels: ['rbf(dims=5)']\n", []string{`s.yaml:2:`, "dims"}},
+		"two places": {"data: [{path: a.csv, target: z}]\nkernels: [rbf]\noverrides:\n  - {match: {seed: [2]}, target: q}\nseeds: [1, 2]\n", []string{`s.yaml:1:22: `, `s.yaml:4:26: `}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"} {
+				must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
+			}
+			s, err := spec.Parse("s.yaml", []byte(c.spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			warned := 0
+			_, err = Plan(t.Context(), s, PlanOptions{
+				SpecPath: filepath.Join(dir, "s.yaml"), SpecText: []byte(c.spec), Drivers: []device.Driver{cpu.Driver{}},
+				OnWarning: func(string) { warned++ },
+			})
+			var place *spec.Error
+			if !errors.As(err, &place) || warned > 0 {
+				t.Fatalf("%v, %d warnings", err, warned)
+			}
+			text := err.Error()
+			for _, want := range c.want {
+				before, after, ok := strings.Cut(text, want)
+				if !ok {
+					t.Fatalf("no %q in %q of\n%v", want, before, err)
+				}
+				text = after
+			}
+			if n := strings.Count(err.Error(), "s.yaml:"); name != "two places" && n != 1 {
+				t.Errorf("%d places:\n%v", n, err)
+			}
+		})
 	}
 }

@@ -7,7 +7,7 @@
 //
 //	Minimize   runs starts in sequence or in parallel        (minimize.go, run.go)
 //	race       runs them in turns, merges and drops some     (race.go)
-//	Method     the algorithm of one start                    (lbfgs.go, adam.go, neldermead.go)
+//	Method     the algorithm of one start                    (lbfgs.go, methods.go)
 //	Descent    the state of a start, its criteria            (descent.go)
 //	Oracle     all calls of the function                     (oracle.go)
 //	space      parameters and their bounds                   (space.go)
