@@ -8,6 +8,7 @@ package asm
 import (
 	"flag"
 	"log"
+	"strings"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
@@ -71,6 +72,13 @@ func Leaf(name, signature string, doc ...string) {
 	build.TEXT(name, build.NOSPLIT, signature)
 	build.Doc(doc...)
 	build.Pragma("noescape")
+}
+
+// Params loads the named arguments, all integers or pointers, into general registers.
+func Params(names string, regs ...reg.Register) {
+	for i, name := range strings.Fields(names) {
+		build.Load(build.Param(name), regs[i])
+	}
 }
 
 // Ret ends a function that uses vector registers.

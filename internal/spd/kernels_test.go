@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/guard"
 	"gpfit/internal/variant"
 )
 
@@ -23,9 +24,19 @@ type placement struct {
 	begin         func(t *testing.T) (alloc func(n int) []float64, release func())
 }
 
-var placements = append([]placement{{"", guardNumbers, guardNumbers, func(*testing.T) (func(int) []float64, func()) {
+var placements = []placement{{"", guardNumbers, guardNumbers, func(*testing.T) (func(int) []float64, func()) {
 	return func(n int) []float64 { return make([]float64, n) }, func() {}
-}}}, guarded...)
+}}}
+
+func init() {
+	for _, atEnd := range guard.Ends {
+		p := placement{"at the beginning of a page", 0, guardNumbers, func(t *testing.T) (func(int) []float64, func()) { return guard.Numbers(t, atEnd) }}
+		if atEnd {
+			p.name, p.before, p.after = "at the end of a page", guardNumbers, 0
+		}
+		placements = append(placements, p)
+	}
+}
 
 // A place makes operands for one call of a micro-kernel.
 type place struct {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/guard"
 	"gpfit/internal/variant"
 )
 
@@ -69,7 +70,13 @@ func lengths(t *testing.T, f func(d data, n int)) {
 // A placement allocates rows and, at the end, checks their surroundings.
 type placement func(t *testing.T) (row func(n int) []float64, check func())
 
-var placements = append([]placement{canaries}, guarded...)
+var placements = []placement{canaries}
+
+func init() {
+	for _, atEnd := range guard.Ends {
+		placements = append(placements, func(t *testing.T) (func(int) []float64, func()) { return guard.Numbers(t, atEnd) })
+	}
+}
 
 // canaries places rows between numbers, each at another alignment.
 func canaries(t *testing.T) (func(n int) []float64, func()) {

@@ -21,10 +21,7 @@ func (t *isa) cholesky() {
 		"reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the",
 		"number of columns done, less than all if a pivot is not positive.")
 	k, a, b, d, diag, n := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI
-	Load(Param("k"), k)
-	Load(Param("x"), a)
-	Load(Param("d"), d)
-	Load(Param("diag"), diag)
+	Params("k x d diag", k, a, d, diag)
 	MOVQ(a, b)
 	t.clear(1)
 	t.tileLoop(1, k, a, b, nil, nil, nil)

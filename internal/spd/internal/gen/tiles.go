@@ -102,9 +102,7 @@ func (t *isa) tileProduct(nv int) {
 		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.",
 		"It prefetches k/2 cache lines from next on.")
 	k, a, b, bs, bs2, c, cs, cs2, mode, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
-	Load(Param("k"), k)
-	Load(Param("a"), a)
-	Load(Param("b"), b)
+	Params("k a b", k, a, b)
 	loadStride("bs", bs, bs2)
 	Load(Param("c"), c)
 	loadStride("cs", cs, cs2)
@@ -161,12 +159,9 @@ func (t *isa) tileSolve(nv int) {
 		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It",
 		"prefetches k/2 cache lines from next on.")
 	k, a, b, bs, bs2, tt, x, xs, xs2, fresh, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
-	Load(Param("k"), k)
-	Load(Param("a"), a)
-	Load(Param("b"), b)
+	Params("k a b", k, a, b)
 	loadStride("bs", bs, bs2)
-	Load(Param("t"), tt)
-	Load(Param("x"), x)
+	Params("t x", tt, x)
 	loadStride("xs", xs, xs2)
 	Load(Param("next"), next)
 	for v := range nv {
@@ -218,9 +213,7 @@ func (t *isa) squares() {
 	Leaf(name, "func(n int, x, sums *float64)",
 		fmt.Sprintf("%s writes to sums the sums of squares of the %d rows of a panel of 4·n columns; n > 0.", name, t.Lanes))
 	n, x, sums := reg.RAX, reg.RSI, reg.RDI
-	Load(Param("n"), n)
-	Load(Param("x"), x)
-	Load(Param("sums"), sums)
+	Params("n x sums", n, x, sums)
 	// Four accumulators hide the latency of the additions.
 	acc := t.Vec[1:5]
 	for _, sum := range acc {
@@ -249,10 +242,7 @@ func (t *isa) panelVector() {
 		name+fmt.Sprintf(" subtracts the product of 4·k columns of the panel p and the vector x from the %d", t.Lanes),
 		"numbers at y; k > 0.")
 	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
-	Load(Param("k"), k)
-	Load(Param("p"), p)
-	Load(Param("x"), x)
-	Load(Param("y"), y)
+	Params("k p x y", k, p, x, y)
 	const unroll = 4
 	for u := range unroll {
 		t.Zero(t.Vec[u])
@@ -284,10 +274,7 @@ func (t *isa) panelTransposedVector() {
 		name+fmt.Sprintf(" subtracts the products of the columns of the panel p with the %d numbers at x", t.Lanes),
 		fmt.Sprintf("from the %d·k numbers at y; k > 0.", t.Lanes))
 	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
-	Load(Param("k"), k)
-	Load(Param("p"), p)
-	Load(Param("x"), x)
-	Load(Param("y"), y)
+	Params("k p x y", k, p, x, y)
 	v := t.Vec
 	factor, n := v[t.Lanes], t.Lanes
 	VMOVUPD(Mem(x, 0), factor)

@@ -19,13 +19,7 @@ func (t *isa) transpose() {
 		"and dstep.")
 	n, src, ss, sstep, dst, ds, dstep := reg.RAX, reg.RSI, reg.RCX, reg.RBX, reg.RDI, reg.RDX, reg.R8
 	ss3, ds3, p, q := reg.R9, reg.R10, reg.R11, reg.R12
-	Load(Param("n"), n)
-	Load(Param("src"), src)
-	Load(Param("ss"), ss)
-	Load(Param("sstep"), sstep)
-	Load(Param("dst"), dst)
-	Load(Param("ds"), ds)
-	Load(Param("dstep"), dstep)
+	Params("n src ss sstep dst ds dstep", n, src, ss, sstep, dst, ds, dstep)
 	for _, r := range []reg.Register{ss, sstep, ds, dstep} {
 		SHLQ(operand.Imm(3), r)
 	}

@@ -30,7 +30,7 @@ func (t *isa) columnSums(mode columnMode) {
 		"weights if w is nil. d ≥ 1.")
 	dst, n, x, w, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
-	params([]string{"dst", "n", "x", "w", "y", "stride", "index", "d"}, dst, n, x, w, y, stride, index, d)
+	Params("dst n x w y stride index d", dst, n, x, w, y, stride, index, d)
 	SHLQ(operand.Imm(3), stride)
 	const unroll = 8
 	acc, xq, wq, diff := t.allocs(unroll), t.alloc(), t.alloc(), t.allocs(3)
@@ -49,65 +49,58 @@ func (t *isa) columnSums(mode columnMode) {
 		if mode == unequal && !weights {
 			VMOVUPD(one, wq)
 		}
-		XORL(q.As32(), q.As32())
-		Align(32)
-		Label(label)
-		MOVQ(Indexed(index, q, 8, 0), col)
-		IMULQ(stride, col)
-		ADDQ(y, col)
-		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
-		if weights {
-			VBROADCASTSD(Indexed(w, q, 8, 0), wq)
-		}
-		for v := range vectors {
-			e := diff[v%len(diff)]
-			if mode == unequal {
-				var m operand.Op = t.at(col, i, v)
-				if t.masked {
+		columnLoop(label, index, stride, y, d, col, q, func() {
+			VBROADCASTSD(Indexed(x, q, 8, 0), xq)
+			if weights {
+				VBROADCASTSD(Indexed(w, q, 8, 0), wq)
+			}
+			for v := range vectors {
+				e := diff[v%len(diff)]
+				if mode == unequal {
+					var m operand.Op = t.at(col, i, v)
+					if t.masked {
+						t.load(t.at(col, i, v), e)
+						m = e
+					}
+					t.addUnequal(m, xq, wq, acc[v], e, v)
+					continue
+				}
+				if mode == products {
 					t.load(t.at(col, i, v), e)
-					m = e
+					if weights {
+						VMULPD(xq, e, e)
+						VFMADD231PD(wq, e, acc[v])
+					} else {
+						VFMADD231PD(xq, e, acc[v])
+					}
+					continue
 				}
-				t.addUnequal(m, xq, wq, acc[v], e, v)
-				continue
-			}
-			if mode == products {
-				t.load(t.at(col, i, v), e)
-				if weights {
-					VMULPD(xq, e, e)
+				switch {
+				case t.masked:
+					t.load(t.at(col, i, v), e)
+					t.sub(e, xq, e)
+				default:
+					VSUBPD(t.at(col, i, v), xq, e)
+				}
+				switch {
+				case mode == plain && weights:
 					VFMADD231PD(wq, e, acc[v])
-				} else {
-					VFMADD231PD(xq, e, acc[v])
+				case mode == plain:
+					VADDPD(e, acc[v], acc[v])
+				case !weights:
+					VFMADD231PD(e, e, acc[v])
+				case t.Wide():
+					s := scaled[v%len(scaled)]
+					VMULPD(wq, e, s)
+					VFMADD231PD(s, e, acc[v])
+				default:
+					// e·(w·e) needs a second register; use the one of the other parity.
+					s := diff[(v+1)%len(diff)]
+					VMULPD(wq, e, s)
+					VFMADD231PD(s, e, acc[v])
 				}
-				continue
 			}
-			switch {
-			case t.masked:
-				t.load(t.at(col, i, v), e)
-				t.sub(e, xq, e)
-			default:
-				VSUBPD(t.at(col, i, v), xq, e)
-			}
-			switch {
-			case mode == plain && weights:
-				VFMADD231PD(wq, e, acc[v])
-			case mode == plain:
-				VADDPD(e, acc[v], acc[v])
-			case !weights:
-				VFMADD231PD(e, e, acc[v])
-			case t.Wide():
-				s := scaled[v%len(scaled)]
-				VMULPD(wq, e, s)
-				VFMADD231PD(s, e, acc[v])
-			default:
-				// e·(w·e) needs a second register; use the one of the other parity.
-				s := diff[(v+1)%len(diff)]
-				VMULPD(wq, e, s)
-				VFMADD231PD(s, e, acc[v])
-			}
-		}
-		INCQ(q)
-		CMPQ(q, d)
-		JLT(Ref(label))
+		})
 		for v := range vectors {
 			t.store(acc[v], t.at(dst, i, v))
 		}
@@ -162,7 +155,7 @@ func (t *isa) weightedSums(mode columnMode, columns int) {
 		fmt.Sprintf("%s sets sums[q] = Σ_j w[j]·%s over j < n, for", name, term),
 		fmt.Sprintf("q < %d.", columns))
 	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
-	params([]string{"sums", "x", "w", "n", "y", "stride", "index"}, sums, x, w, n, y, stride, index)
+	Params("sums x w n y stride index", sums, x, w, n, y, stride, index)
 	SHLQ(operand.Imm(3), stride)
 	// R15 is for the mask. The registers of x and sums are reused once x is read;
 	// the stride becomes the last pointer.

@@ -13,7 +13,7 @@ func (t *isa) elementwise() {
 	const unroll = 4
 	name := "mul" + t.Suffix
 	t.function(name, "func(dst, a, b *float64, n int)", name+" sets dst[j] = a[j]·b[j] for j < n.")
-	params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
+	Params("dst a b n", dst, a, b, n)
 	x, y := t.allocs(unroll), t.allocs(unroll)
 	t.loop("", n, i, unroll, func(vectors int) {
 		for v := range vectors {
@@ -29,7 +29,7 @@ func (t *isa) elementwise() {
 
 	name = "scale" + t.Suffix
 	t.function(name, "func(dst, a *float64, n int, c float64)", name+" sets dst[j] = c·a[j] for j < n.")
-	params([]string{"dst", "a", "n"}, dst, a, n)
+	Params("dst a n", dst, a, n)
 	c := t.scalar("c")
 	x = t.allocs(unroll)
 	t.loop("", n, i, unroll, func(vectors int) {
@@ -43,7 +43,7 @@ func (t *isa) elementwise() {
 
 	name = "affine" + t.Suffix
 	t.function(name, "func(dst, a *float64, n int, c, o float64)", name+" sets dst[j] = c·a[j] + o for j < n.")
-	params([]string{"dst", "a", "n"}, dst, a, n)
+	Params("dst a n", dst, a, n)
 	c, x = t.scalar("c"), t.allocs(unroll)
 	o := t.scalar("o")
 	t.loop("", n, i, unroll, func(vectors int) {
@@ -57,7 +57,7 @@ func (t *isa) elementwise() {
 
 	name = "combine" + t.Suffix
 	t.function(name, "func(dst, a, b *float64, n int, p, q float64)", name+" sets dst[j] = p·a[j] + q·b[j] for j < n.")
-	params([]string{"dst", "a", "b", "n"}, dst, a, b, n)
+	Params("dst a b n", dst, a, b, n)
 	p, q := t.scalar("p"), t.scalar("q")
 	x, y = t.allocs(unroll), t.allocs(unroll)
 	t.loop("", n, i, unroll, func(vectors int) {

@@ -178,7 +178,7 @@ func (t *isa) expScaled() {
 	t.function(name, "func(dst, src *float64, n int, a, b float64)",
 		name+" sets dst[j] = b·exp(a·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	params([]string{"dst", "src", "n"}, dst, src, n)
+	Params("dst src n", dst, src, n)
 	a, b := t.scalar("a"), t.scalar("b")
 	e, low, high := t.newExponential(), t.constant(cMin), t.constant(cMax)
 	const unroll = 2
@@ -227,9 +227,9 @@ func (t *isa) rootDecay(mode rootMode) {
 	t.function(name, signature, doc...)
 	k, slope, s, n, i, p, q := reg.RDI, reg.RBX, reg.RSI, reg.RCX, reg.RAX, reg.RDX, reg.R8
 	if mode == valueOnly {
-		params([]string{"k", "s", "n", "p"}, k, s, n, p)
+		Params("k s n p", k, s, n, p)
 	} else {
-		params([]string{"k", "slope", "s", "n", "p", "q"}, k, slope, s, n, p, q)
+		Params("k slope s n p q", k, slope, s, n, p, q)
 	}
 	c := t.scalar("c")
 	coefficients := func(p reg.Register) []reg.Register {

@@ -22,7 +22,7 @@ func (t *isa) functions() {
 			arguments = ", " + arguments + " float64"
 		}
 		t.function(name, "func(dst, src *float64, n int"+arguments+")", name+" sets dst[j] = "+doc)
-		params([]string{"dst", "src", "n"}, dst, src, n)
+		Params("dst src n", dst, src, n)
 		compute := prepare()
 		const unroll = 4
 		x, y := t.allocs(unroll), t.allocs(unroll)
@@ -109,7 +109,7 @@ func (t *isa) polynomial() {
 	t.function(name, "func(dst, src *float64, n int, coef *float64, d int)",
 		name+" sets dst[j] = Σ_{k<d} coef[k]·src[j]^k for j < n. d ≥ 1.")
 	dst, src, n, coef, d, i, k := reg.RDI, reg.RSI, reg.RCX, reg.RDX, reg.R8, reg.RAX, reg.R9
-	params([]string{"dst", "src", "n", "coef", "d"}, dst, src, n, coef, d)
+	Params("dst src n coef d", dst, src, n, coef, d)
 	DECQ(d)
 	unroll := 6
 	if t.Wide() {

@@ -28,13 +28,13 @@ func (t *isa) expDistances(weighted bool) {
 	t.function(name, signature, doc...)
 	dst, n, x, w, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col, by := reg.RAX, reg.R11, reg.R12, reg.R13
-	params([]string{"dst", "n", "x", "w", "y", "stride", "index", "d"}, dst, n, x, w, y, stride, index, d)
+	Params("dst n x w y stride index d", dst, n, x, w, y, stride, index, d)
 	SHLQ(Imm(3), stride)
 	const unroll, pair = 4, 2
 	var sums []reg.Register
 	var b reg.Register
 	if weighted {
-		params([]string{"by"}, by)
+		Params("by", by)
 		sums = t.allocs(unroll) // first, because total needs registers below 16
 		for _, s := range sums {
 			t.Zero(s)
@@ -55,29 +55,22 @@ func (t *isa) expDistances(weighted bool) {
 		for _, r := range regs[:vectors] {
 			t.Zero(r.x)
 		}
-		XORL(q.As32(), q.As32())
-		Align(32)
-		Label(label)
-		MOVQ(Indexed(index, q, 8, 0), col)
-		IMULQ(stride, col)
-		ADDQ(y, col)
-		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
-		if weights {
-			VBROADCASTSD(Indexed(w, q, 8, 0), wq)
-		}
-		for v, r := range regs[:vectors] {
-			t.load(t.at(col, i, v), r.k)
-			t.sub(r.k, xq, r.k)
+		columnLoop(label, index, stride, y, d, col, q, func() {
+			VBROADCASTSD(Indexed(x, q, 8, 0), xq)
 			if weights {
-				VMULPD(wq, r.k, r.y)
-				VFMADD231PD(r.y, r.k, r.x)
-			} else {
-				VFMADD231PD(r.k, r.k, r.x)
+				VBROADCASTSD(Indexed(w, q, 8, 0), wq)
 			}
-		}
-		INCQ(q)
-		CMPQ(q, d)
-		JLT(Ref(label))
+			for v, r := range regs[:vectors] {
+				t.load(t.at(col, i, v), r.k)
+				t.sub(r.k, xq, r.k)
+				if weights {
+					VMULPD(wq, r.k, r.y)
+					VFMADD231PD(r.y, r.k, r.x)
+				} else {
+					VFMADD231PD(r.k, r.k, r.x)
+				}
+			}
+		})
 	}
 	// The sum has the order of dot: a block of four vectors has four sums, and all others
 	// add to the first.

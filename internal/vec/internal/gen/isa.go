@@ -56,12 +56,19 @@ func (t *isa) allocs(n int) []reg.Register {
 	return r
 }
 
-// params loads the named arguments, all integers or pointers, into the given
-// general registers.
-func params(names []string, regs ...reg.Register) {
-	for i, name := range names {
-		Load(Param(name), regs[i])
-	}
+// columnLoop generates the loop over the d columns with the numbers at index. q counts them, and
+// col is the address of the column that the body uses.
+func columnLoop(label string, index, stride, y, d, col reg.Register, q reg.GPPhysical, body func()) {
+	XORL(q.As32(), q.As32())
+	Align(32)
+	Label(label)
+	MOVQ(Indexed(index, q, 8, 0), col)
+	IMULQ(stride, col)
+	ADDQ(y, col)
+	body()
+	INCQ(q)
+	CMPQ(q, d)
+	JLT(Ref(label))
 }
 
 // scalar broadcasts a float64 argument to a new register.

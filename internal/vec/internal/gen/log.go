@@ -84,7 +84,7 @@ func (t *isa) log1p() {
 	name := "log1p" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(1 + c·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	params([]string{"dst", "src", "n"}, dst, src, n)
+	Params("dst src n", dst, src, n)
 	c, l := t.scalar("c"), t.newLogarithm()
 	rest, x, r := t.alloc(), t.alloc(), t.logRegs()
 	u, lost, e, s := r.u, r.lost, r.e, r.s
@@ -116,7 +116,7 @@ func (t *isa) log() {
 	name := "log" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(c·src[j]) for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	params([]string{"dst", "src", "n"}, dst, src, n)
+	Params("dst src n", dst, src, n)
 	c, l := t.scalar("c"), t.newLogarithm()
 	normal, factor, power := t.constant(cNormal), t.constant(cFactor), t.constant(cPower)
 	minusInf, nan := t.constant(cMinusInf), t.constant(cNaN)

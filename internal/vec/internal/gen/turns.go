@@ -70,16 +70,16 @@ func (t *isa) turnRegs(n int) []turnRegs {
 func (t *isa) cosine(withSine bool) {
 	name, signature := "cosine"+t.Suffix, "func(dst, src *float64, n int, c, b float64)"
 	doc := []string{name + " sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n."}
-	args := []string{"dst", "src", "n"}
+	args := "dst src n"
 	dst, src, n, i, sine := reg.RDI, reg.RSI, reg.RCX, reg.RAX, reg.RDX
 	regs := []reg.Register{dst, src, n}
 	if withSine {
 		name, signature = "cosineSine"+t.Suffix, "func(dst, sine, src *float64, n int, c, b float64)"
 		doc = []string{name + " sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for", "j < n."}
-		args, regs = []string{"dst", "sine", "src", "n"}, []reg.Register{dst, sine, src, n}
+		args, regs = "dst sine src n", []reg.Register{dst, sine, src, n}
 	}
 	t.function(name, signature, doc...)
-	params(args, regs...)
+	Params(args, regs...)
 	c, b, twice := t.scalar("c"), t.scalar("b"), t.alloc()
 	VADDPD(b, b, twice)
 	w := t.newTurns(withSine)
@@ -112,7 +112,7 @@ func (t *isa) sine() {
 	t.function(name, "func(dst, src *float64, n int, c, b float64)",
 		name+" sets dst[j] = b·sin(2πu) with u = c·src[j] for j < n.")
 	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	params([]string{"dst", "src", "n"}, dst, src, n)
+	Params("dst src n", dst, src, n)
 	c, twice := t.scalar("c"), t.scalar("b")
 	VADDPD(twice, twice, twice)
 	w := t.newTurns(true)
@@ -141,7 +141,7 @@ func (t *isa) sinSquares() {
 		"without weights if w is nil. d ≥ 1.")
 	dst, n, x, w, f, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
-	params([]string{"dst", "n", "x", "w", "f", "y", "stride", "index", "d"}, dst, n, x, w, f, y, stride, index, d)
+	Params("dst n x w f y stride index d", dst, n, x, w, f, y, stride, index, d)
 	SHLQ(operand.Imm(3), stride)
 	unroll := 2
 	if t.Wide() {
@@ -153,34 +153,27 @@ func (t *isa) sinSquares() {
 		for v := range vectors {
 			t.Zero(acc[v])
 		}
-		XORL(q.As32(), q.As32())
-		Align(32)
-		Label(label)
-		MOVQ(Indexed(index, q, 8, 0), col)
-		IMULQ(stride, col)
-		ADDQ(y, col)
-		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
-		VBROADCASTSD(Indexed(f, q, 8, 0), fq)
-		if weights {
-			VBROADCASTSD(Indexed(w, q, 8, 0), wq)
-		}
-		for v, r := range rows[:vectors] {
-			t.load(t.at(col, i, v), r.r)
-			t.sub(r.r, xq, r.r)
-			VMULPD(fq, r.r, r.r)
-		}
-		turn.emit(rows[:vectors])
-		for v, r := range rows[:vectors] {
+		columnLoop(label, index, stride, y, d, col, q, func() {
+			VBROADCASTSD(Indexed(x, q, 8, 0), xq)
+			VBROADCASTSD(Indexed(f, q, 8, 0), fq)
 			if weights {
-				VMULPD(r.s, r.s, r.s)
-				VFMADD231PD(wq, r.s, acc[v])
-			} else {
-				VFMADD231PD(r.s, r.s, acc[v])
+				VBROADCASTSD(Indexed(w, q, 8, 0), wq)
 			}
-		}
-		INCQ(q)
-		CMPQ(q, d)
-		JLT(Ref(label))
+			for v, r := range rows[:vectors] {
+				t.load(t.at(col, i, v), r.r)
+				t.sub(r.r, xq, r.r)
+				VMULPD(fq, r.r, r.r)
+			}
+			turn.emit(rows[:vectors])
+			for v, r := range rows[:vectors] {
+				if weights {
+					VMULPD(r.s, r.s, r.s)
+					VFMADD231PD(wq, r.s, acc[v])
+				} else {
+					VFMADD231PD(r.s, r.s, acc[v])
+				}
+			}
+		})
 		for v := range vectors {
 			t.store(acc[v], t.at(dst, i, v))
 		}
@@ -197,7 +190,7 @@ func (t *isa) sinSquaresSlope() {
 		"u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.")
 	dst, sine, n, x, f, y, stride, index, d := reg.RDI, reg.RBX, reg.RCX, reg.RSI, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
-	params([]string{"dst", "sine", "n", "x", "f", "y", "stride", "index", "d"}, dst, sine, n, x, f, y, stride, index, d)
+	Params("dst sine n x f y stride index d", dst, sine, n, x, f, y, stride, index, d)
 	SHLQ(operand.Imm(3), stride)
 	const unroll = 2
 	square, slope, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)
@@ -212,29 +205,22 @@ func (t *isa) sinSquaresSlope() {
 		if t.masked {
 			l += "tail"
 		}
-		XORL(q.As32(), q.As32())
-		Align(32)
-		Label(l)
-		MOVQ(Indexed(index, q, 8, 0), col)
-		IMULQ(stride, col)
-		ADDQ(y, col)
-		VBROADCASTSD(Indexed(x, q, 8, 0), xq)
-		VBROADCASTSD(Indexed(f, q, 8, 0), fq)
-		for v, r := range rows[:vectors] {
-			t.load(t.at(col, i, v), r.r)
-			t.sub(r.r, xq, r.r)
-			VMULPD(fq, r.r, u[v])
-			VMOVAPD(u[v], r.r)
-		}
-		turn.emit(rows[:vectors])
-		for v, r := range rows[:vectors] {
-			VFMADD231PD(r.s, r.s, square[v])
-			VMULPD(r.r, r.s, r.s)
-			VFMADD231PD(r.s, u[v], slope[v])
-		}
-		INCQ(q)
-		CMPQ(q, d)
-		JLT(Ref(l))
+		columnLoop(l, index, stride, y, d, col, q, func() {
+			VBROADCASTSD(Indexed(x, q, 8, 0), xq)
+			VBROADCASTSD(Indexed(f, q, 8, 0), fq)
+			for v, r := range rows[:vectors] {
+				t.load(t.at(col, i, v), r.r)
+				t.sub(r.r, xq, r.r)
+				VMULPD(fq, r.r, u[v])
+				VMOVAPD(u[v], r.r)
+			}
+			turn.emit(rows[:vectors])
+			for v, r := range rows[:vectors] {
+				VFMADD231PD(r.s, r.s, square[v])
+				VMULPD(r.r, r.s, r.s)
+				VFMADD231PD(r.s, u[v], slope[v])
+			}
+		})
 		for v := range vectors {
 			t.store(square[v], t.at(dst, i, v))
 			VADDPD(slope[v], slope[v], slope[v])
@@ -251,7 +237,7 @@ func (t *isa) sinSums() {
 		name+" returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),",
 		"over j < n.")
 	w, y, n, i := reg.RSI, reg.RDX, reg.RCX, reg.RAX
-	params([]string{"w", "y", "n"}, w, y, n)
+	Params("w y n", w, y, n)
 	const unroll = 2
 	// The registers for total must be below 16.
 	square, sine, u := t.allocs(unroll), t.allocs(unroll), t.allocs(unroll)

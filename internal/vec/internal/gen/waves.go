@@ -19,7 +19,7 @@ func (t *isa) turnWaves() {
 		name+" turns row i of eight waves by the angle with cosine turnCos[i] and sine",
 		"turnSin[i], for i < n. n ≥ 1.")
 	cos, sin, turnCos, turnSin, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
-	params([]string{"cos", "sin", "turnCos", "turnSin", "n"}, cos, sin, turnCos, turnSin, n)
+	Params("cos sin turnCos turnSin n", cos, sin, turnCos, turnSin, n)
 	tc, ts, c, s, ct, st := t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc(), t.alloc()
 	Label("row")
 	VBROADCASTSD(Mem(turnCos, 0), tc)
@@ -52,7 +52,7 @@ func (t *isa) waveSums() {
 		name+" sets sums to the sums over i < n of cos·y[i], sin·y[i], cos², sin² and cos·sin",
 		"for each of eight waves, whose row i is at 8·i. n ≥ 1.")
 	sums, cos, sin, y, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
-	params([]string{"sums", "cos", "sin", "y", "n"}, sums, cos, sin, y, n)
+	Params("sums cos sin y n", sums, cos, sin, y, n)
 	vectors := waveLanes / t.Lanes
 	acc := make([][]reg.Register, vectors)
 	for v := range acc {

@@ -1,4 +1,6 @@
-package vec
+// Package guard allocates memory between inaccessible pages, for tests of routines in
+// assembly.
+package guard
 
 import (
 	"syscall"
@@ -8,16 +10,14 @@ import (
 	"gpfit/internal/must"
 )
 
-// guarded places rows at the end and at the beginning of memory between
-// inaccessible pages.
-var guarded = []placement{
-	func(t *testing.T) (func(int) []float64, func()) { return guard(t, true) },
-	func(t *testing.T) (func(int) []float64, func()) { return guard(t, false) },
-}
+// Ends say whether [Numbers] places numbers at the end of a page, and where.
+var Ends = []bool{true, false}
 
-func guard(t *testing.T, atEnd bool) (row func(n int) []float64, check func()) {
+// Numbers returns a function that allocates n numbers at the end of a page, or at the beginning,
+// next to an inaccessible one, and a function that frees them all.
+func Numbers(t testing.TB, atEnd bool) (allocate func(n int) []float64, free func()) {
 	var maps [][]byte
-	row = func(n int) []float64 {
+	allocate = func(n int) []float64 {
 		if n == 0 {
 			return nil
 		}
@@ -34,7 +34,7 @@ func guard(t *testing.T, atEnd bool) (row func(n int) []float64, check func()) {
 		}
 		return unsafe.Slice((*float64)(unsafe.Pointer(&m[at])), n)
 	}
-	return row, func() {
+	return allocate, func() {
 		for _, m := range maps {
 			must.Do(t, syscall.Munmap(m))
 		}

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package vec
-
-var guarded []placement
