@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gpfit/fit/problem"
 )
 
 // mostOptima is the number of optima whose parameters the text lists.
@@ -32,7 +34,7 @@ func (r *Report) writeOptima(w *writer) {
 		scores = append(scores[:2:2], heldOutColumns...)
 	}
 	w.WriteByte('\n')
-	w.head(append(labelled(optimumColumns, 1, r.objectiveLabel()), scores...))
+	w.head(append(labelled(optimumColumns, 1, problem.ObjectiveLabel(r.ObjectiveName)), scores...))
 	for i, o := range r.Optima {
 		w.row(optimumColumns, strconv.Itoa(i))
 		switch {

@@ -178,3 +178,9 @@ func counting(n int) []string {
 	}
 	return names
 }
+
+// A line is a line of text: its label, and its entries.
+type line struct {
+	label   string
+	entries []entry
+}

@@ -11,12 +11,6 @@ import (
 	"gpfit/internal/textform"
 )
 
-// A line is a line of text: its label, and its entries.
-type line struct {
-	label   string
-	entries []entry
-}
-
 // The lines above the parameters, up to the descriptions of the columns and below it, and the
 // lines below the parameters.
 var (
