@@ -67,12 +67,18 @@ type ThreadLimiter interface {
 	LimitThreads(n int)
 }
 
-// Consuming is the property of a [Workspace] whose Contract uses up the results of Form:
-// the workspace is then in its state before Form. Callers that need Σ afterwards form it
+// Consuming is the property of a [Workspace] whose contractions may use up the results of
+// Form: the workspace is then in its state before Form. Callers that need Σ afterwards form it
 // again.
 type Consuming interface {
-	// Consumes does nothing. It marks the workspace.
-	Consumes()
+	// Consumes reports whether they do.
+	Consumes() bool
+}
+
+// Consumes reports whether contractions of w use up the results of Form.
+func Consumes(w Workspace) bool {
+	c, ok := w.(Consuming)
+	return ok && c.Consumes()
 }
 
 // InverseDiagonal is the capability of a [Workspace] to compute what leave-one-out needs:

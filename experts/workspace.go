@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -23,7 +24,7 @@ type expert struct {
 	ws     device.Workspace
 }
 
-// workspace implements [device.Workspace], [device.InverseDiagonal],
+// workspace implements [device.Workspace], [device.InverseDiagonal], [device.Consuming],
 // [device.ResidualChecker], [device.ThreadLimiter] and [device.BlockDiagonal] on the
 // workspaces of the experts that have points.
 type workspace struct {
@@ -47,6 +48,11 @@ func (w *workspace) LimitThreads(n int) {
 	if n > 0 {
 		w.threads = min(n, w.threads)
 	}
+}
+
+// Consumes implements [device.Consuming].
+func (w *workspace) Consumes() bool {
+	return slices.ContainsFunc(w.experts, func(e *expert) bool { return device.Consumes(e.ws) })
 }
 
 // OnProgress implements [device.Workspace].

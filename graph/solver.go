@@ -134,9 +134,7 @@ func (s *solver) contract(a *adjointHandle) error {
 		s.formed, s.solved = false, false
 		return err
 	}
-	if _, consumed := s.ws.(device.Consuming); consumed {
-		s.formed = false
-	}
+	s.formed = !device.Consumes(s.ws)
 	if a.loo == 0 && s.prog.Bilinear() {
 		s.addOuter(-a.outer)
 	}

@@ -151,7 +151,7 @@ func must(t testing.TB, err error) {
 // restore forms Σ again if a contraction has used it up.
 func restore(t testing.TB, w device.Workspace, p *problem) {
 	t.Helper()
-	if _, consumed := w.(device.Consuming); consumed {
+	if device.Consumes(w) {
 		mustForm(t, w, p)
 	}
 }

@@ -63,6 +63,7 @@ type roundAboutWorkspace struct {
 }
 
 func (w roundAboutWorkspace) Method() string { return w.m.Name() }
+func (roundAboutWorkspace) Consumes() bool   { return true }
 
 func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 	value, _, err = w.Workspace.LogDet()
