@@ -77,8 +77,8 @@ type node struct {
 	// Formula is the text of a leaf that is a formula.
 	Formula string `json:"formula,omitempty"`
 	// Features and Operations compute a leaf whose family not every program knows.
-	Features   []pairFeature `json:"features,omitempty"`
-	Operations []operation   `json:"operations,omitempty"`
+	Features   []pairFeature   `json:"features,omitempty"`
+	Operations []pairOperation `json:"operations,omitempty"`
 	// Children are the terms of a sum or the factors of a product.
 	Children []*node `json:"children,omitempty"`
 }

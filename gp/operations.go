@@ -8,9 +8,9 @@ import (
 	"gpfit/kernel"
 )
 
-// operation computes a value of a pair of points from earlier ones. Op is the name
+// pairOperation computes a value of a pair of points from earlier ones. Op is the name
 // of its function; examples/EXPORT.md lists them.
-type operation struct {
+type pairOperation struct {
 	Op string `json:"op"`
 	// Of holds the indices in the list of the operations whose values it uses.
 	Of []int `json:"of,omitempty"`
@@ -51,7 +51,7 @@ var operationNames = map[code.Op]string{
 
 // compiled returns the features and operations of the value of a leaf on columns with
 // labels, at its parameters.
-func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFeature, []operation, error) {
+func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFeature, []pairOperation, error) {
 	prog, err := kernel.Compile(l, labels)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +68,7 @@ func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFe
 		}
 	}
 	if prog.List.At(prog.Value).Uniform {
-		w.out = append(w.out, operation{Op: "number", Number: &w.uniforms[prog.Value]})
+		w.out = append(w.out, pairOperation{Op: "number", Number: &w.uniforms[prog.Value]})
 	}
 	var features []pairFeature
 	for _, f := range prog.Features {
@@ -101,11 +101,11 @@ type operationWriter struct {
 	theta, uniforms []float64
 	// places maps an operation to its index in out.
 	places map[code.ID]int
-	out    []operation
+	out    []pairOperation
 }
 
 func (w *operationWriter) add(id code.ID, v *code.Value) error {
-	o := operation{Op: operationNames[v.Op]}
+	o := pairOperation{Op: operationNames[v.Op]}
 	for _, a := range v.Args {
 		o.Of = append(o.Of, w.places[a])
 	}

@@ -201,18 +201,18 @@ func factorsOf(key string) (factors []int) {
 }
 
 // ordered lists monomials by degree, then by atoms.
-func (f *finder) ordered(terms polynomial) []monomial {
-	var out []monomial
+func (f *finder) ordered(terms polynomial) []orderedTerm {
+	var out []orderedTerm
 	for key := range terms {
-		out = append(out, monomial{key, factorsOf(key)})
+		out = append(out, orderedTerm{key, factorsOf(key)})
 	}
-	slices.SortFunc(out, func(a, b monomial) int {
+	slices.SortFunc(out, func(a, b orderedTerm) int {
 		return cmp.Or(cmp.Compare(len(a.factors), len(b.factors)), slices.Compare(a.factors, b.factors))
 	})
 	return out
 }
 
-type monomial struct {
+type orderedTerm struct {
 	key     string
 	factors []int
 }

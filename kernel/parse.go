@@ -57,7 +57,7 @@ func CheckText(text string) error {
 }
 
 func (p Parser) parse(text textform.Scanner) (Expr, error) {
-	q := &parser{Scanner: text, families: families}
+	q := &textParser{Scanner: text, families: families}
 	for _, f := range p.Families {
 		if err := f.check(q.family); err != nil {
 			return nil, err
@@ -74,13 +74,13 @@ func (p Parser) parse(text textform.Scanner) (Expr, error) {
 	return e, nil
 }
 
-type parser struct {
+type textParser struct {
 	textform.Scanner
 	families []*Family
 	leaves   int
 }
 
-func (p *parser) family(name string) *Family {
+func (p *textParser) family(name string) *Family {
 	for _, f := range p.families {
 		if f.Name == name {
 			return f
@@ -89,7 +89,7 @@ func (p *parser) family(name string) *Family {
 	return nil
 }
 
-func (p *parser) familyNames() []string {
+func (p *textParser) familyNames() []string {
 	names := make([]string, len(p.families))
 	for i, f := range p.families {
 		names[i] = f.Name
@@ -97,7 +97,7 @@ func (p *parser) familyNames() []string {
 	return append(names, formulaName)
 }
 
-func (p *parser) sum(depth int) (Expr, error) {
+func (p *textParser) sum(depth int) (Expr, error) {
 	var terms Sum
 	err := p.Each('+', func() error {
 		t, err := p.product(depth)
@@ -110,7 +110,7 @@ func (p *parser) sum(depth int) (Expr, error) {
 	return terms, err
 }
 
-func (p *parser) product(depth int) (Expr, error) {
+func (p *textParser) product(depth int) (Expr, error) {
 	var factors Product
 	err := p.Each('*', func() error {
 		f, err := p.factor(depth)
@@ -123,7 +123,7 @@ func (p *parser) product(depth int) (Expr, error) {
 	return factors, err
 }
 
-func (p *parser) factor(depth int) (Expr, error) {
+func (p *textParser) factor(depth int) (Expr, error) {
 	if depth > maxDepth {
 		return nil, p.Fail(p.Pos, "more than %d nested parentheses", maxDepth)
 	}
@@ -152,7 +152,7 @@ func (p *parser) factor(depth int) (Expr, error) {
 	return leaf, err
 }
 
-func (p *parser) argument(leaf *Leaf) (err error) {
+func (p *textParser) argument(leaf *Leaf) (err error) {
 	name, start := p.Word()
 	number := leaf.Family.number()
 	switch {
@@ -191,7 +191,7 @@ func (p *parser) argument(leaf *Leaf) (err error) {
 }
 
 // number reads the number of a leaf, with or without its name.
-func (p *parser) number(leaf *Leaf, n *number, start int, name string) error {
+func (p *textParser) number(leaf *Leaf, n *number, start int, name string) error {
 	if leaf.Degree != 0 {
 		return p.Fail(start, "the %s is given twice", n.name)
 	}
@@ -211,7 +211,7 @@ func (p *parser) number(leaf *Leaf, n *number, start int, name string) error {
 }
 
 // startValues reads the start values of a parameter, positive numbers. zero allows 0, too.
-func (p *parser) startValues(zero bool) ([]float64, error) {
+func (p *textParser) startValues(zero bool) ([]float64, error) {
 	if err := p.Expect('='); err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (p *parser) startValues(zero bool) ([]float64, error) {
 }
 
 // formula reads the arguments of formula(…) and returns a leaf.
-func (p *parser) formula(start int) (Expr, error) {
+func (p *textParser) formula(start int) (Expr, error) {
 	if !p.Accept('(') {
 		return nil, p.Fail(start, "a formula needs parentheses: formula(exp(-r/a), a=1)")
 	}
@@ -259,7 +259,7 @@ func (p *parser) formula(start int) (Expr, error) {
 
 // checkStarts returns an error about the first name of a formula that is neither
 // known nor given a start value.
-func (p *parser) checkStarts(f *formula, leaf *Leaf) (err error) {
+func (p *textParser) checkStarts(f *formula, leaf *Leaf) (err error) {
 	known := append(variableNames(), piName)
 	f.visit(func(g *formula) {
 		if err == nil && g.isParameter() && leaf.Start[g.name] == nil {
