@@ -68,7 +68,7 @@ func fitFrames(t *testing.T) []string {
 func framesOfGradient(stack string) []string {
 	var frames []string
 	for line := range strings.Lines(stack) {
-		if !strings.HasPrefix(line, "gpfit/") || frames == nil && !strings.Contains(line, "Workspace).Contract(") {
+		if !strings.HasPrefix(line, "gpfit/") || frames == nil && !strings.Contains(line, "orkspace).Contract(") {
 			continue
 		}
 		frames = append(frames, line[:strings.LastIndex(line, "(")])
