@@ -23,7 +23,7 @@ import (
 
 func newBatch() *cobra.Command {
 	// jobs are options of every job. They override the spec.
-	var jobs flags.Options
+	var jobs flags.Set
 	cmd := frame.New("batch", &cobra.Command{
 		Use:   "batch SPEC",
 		Short: "Run many fits: data sets × kernels × splits × seeds",

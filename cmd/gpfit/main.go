@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
-	var o flags.Options
+	var o flags.Set
 	root := &cobra.Command{
 		Use:   "gpfit",
 		Short: "Tune the hyperparameters of exact Gaussian-process regression",

@@ -24,7 +24,7 @@ func TestGenerated(t *testing.T) {
 	for path, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, path))
 		if err != nil || string(got) != string(want) {
-			t.Errorf("%s is not what the table says: run go generate ./internal/option (%v)", path, err)
+			t.Errorf("%s is not what the table says: run go generate ./cmd/gpfit (%v)", path, err)
 		}
 	}
 }

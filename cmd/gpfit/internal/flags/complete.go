@@ -128,7 +128,7 @@ func (f *tableFlag) completeParameter(cmd *cobra.Command, args []string, begun s
 // parameterNames returns the names of the parameters that a command's table and kernels
 // have, of whole vectors first. It returns nil if there is no such job yet, or if the table
 // is large.
-func (o *Options) parameterNames(cmd *cobra.Command, args []string) []string {
+func (o *Set) parameterNames(cmd *cobra.Command, args []string) []string {
 	path := dataPath(cmd, args)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > completedBytes {
 		return nil

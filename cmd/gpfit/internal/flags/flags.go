@@ -1,5 +1,5 @@
 // Package flags turns the table of options into the flags of commands, with their
-// variables, help and completion. Start at [Options.Add].
+// variables, help and completion. Start at [Set.Add].
 package flags
 
 import (
@@ -19,24 +19,24 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// Options are the options of a place of the table, as flags of a command.
-type Options struct {
+// Set holds the options of a place of the table, as flags of a command.
+type Set struct {
 	// Values are the options as the library takes them, defaults included. Read fills
 	// them in.
 	option.Values
 	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
 	place string
-	table option.Options
+	table option.Table
 	flags map[string]*tableFlag
 }
 
 // Add declares the options of the table for a place, such as the command "fit".
-func (o *Options) Add(cmd *cobra.Command, place string) {
+func (o *Set) Add(cmd *cobra.Command, place string) {
 	o.addTable(cmd, place, option.All().For(place))
 }
 
-func (o *Options) addTable(cmd *cobra.Command, place string, table option.Options) {
+func (o *Set) addTable(cmd *cobra.Command, place string, table option.Table) {
 	s := cmd.Flags()
 	s.SortFlags = false
 	o.place, o.table, o.flags = place, table, map[string]*tableFlag{}
@@ -55,27 +55,10 @@ func (o *Options) addTable(cmd *cobra.Command, place string, table option.Option
 	}
 }
 
-// OutsideTable returns the flags of a command and of those below it that are no options of
-// the table, such as "fit --x". Each command has --help.
-func OutsideTable(cmd *cobra.Command) []string {
-	var all []string
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if _, ok := f.Value.(*tableFlag); !ok && f.Name != "help" {
-			all = append(all, cmd.CommandPath()+" --"+f.Name)
-		}
-	})
-	for _, c := range cmd.Commands() {
-		if c.Name() != "completion" { // cobra's
-			all = append(all, OutsideTable(c)...)
-		}
-	}
-	return all
-}
-
 // Read reads the flags of a command, and the variables of those that are not on the command
 // line. It warns of flags with former names.
 func Read(cmd *cobra.Command) error {
-	var all []*Options
+	var all []*Set
 	var first error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		v, ok := f.Value.(*tableFlag)
@@ -103,7 +86,7 @@ func Read(cmd *cobra.Command) error {
 }
 
 // read fills in Values and Given.
-func (o *Options) read() error {
+func (o *Set) read() error {
 	o.Given = map[string]any{}
 	for i := range o.table {
 		opt := &o.table[i]
@@ -124,7 +107,7 @@ func (o *Options) read() error {
 }
 
 // values returns the values that are given, and the defaults of the others.
-func (o *Options) values() map[string]any {
+func (o *Set) values() map[string]any {
 	all := o.table.Defaults()
 	for name, value := range o.Given {
 		all[name] = value
@@ -133,7 +116,7 @@ func (o *Options) values() map[string]any {
 }
 
 // check returns a usage error if options do not belong together.
-func (o *Options) check() error {
+func (o *Set) check() error {
 	if err := o.table.Check(o.place, o.values(), o.Given); err != nil {
 		return &exit.UsageError{Err: err}
 	}
@@ -141,16 +124,16 @@ func (o *Options) check() error {
 }
 
 // Changed reports whether the command line or a variable gives one of the options.
-func (o *Options) Changed(names ...string) bool {
+func (o *Set) Changed(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := o.Given[name]; return ok })
 }
 
 // Has reports whether an option is given with another value than false, 0 or an empty one.
-func (o *Options) Has(name string) bool { return option.Holds(name, nil, o.Given) }
+func (o *Set) Has(name string) bool { return option.Holds(name, nil, o.Given) }
 
 // Texts returns the options that the command line or a variable gives, as texts by name,
 // without some.
-func (o *Options) Texts(without ...string) map[string]string {
+func (o *Set) Texts(without ...string) map[string]string {
 	out := map[string]string{}
 	for name, f := range o.flags {
 		if o.Changed(name) && !slices.Contains(without, name) {
@@ -160,11 +143,11 @@ func (o *Options) Texts(without ...string) map[string]string {
 	return out
 }
 
-// tableFlag is the flag of an option. It collects texts; Options reads them once all
+// tableFlag is the flag of an option. It collects texts; Set reads them once all
 // are known.
 type tableFlag struct {
 	option *option.Option
-	all    *Options
+	all    *Set
 	texts  []string
 	// variable is the environment variable that the text comes from, "" for the
 	// command line.

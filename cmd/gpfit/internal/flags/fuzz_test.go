@@ -28,7 +28,7 @@ func FuzzLine(f *testing.F) {
 }
 
 func checkLine(t *testing.T, args []string) {
-	var o Options
+	var o Set
 	cmd := &cobra.Command{Use: "fit"}
 	o.Add(cmd, "fit")
 	if cmd.ParseFlags(args) != nil {

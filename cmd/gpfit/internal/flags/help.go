@@ -127,7 +127,7 @@ func HelpGroups(cmd *cobra.Command) []HelpGroup {
 }
 
 // overrides reports whether the options override others, so that their defaults do not count.
-func (o *Options) overrides() bool { return o.place == option.Every }
+func (o *Set) overrides() bool { return o.place == option.Every }
 
 func (f *tableFlag) group() option.Group {
 	if f.all.overrides() {

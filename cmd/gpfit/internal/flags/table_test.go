@@ -19,8 +19,8 @@ func TestNewOption(t *testing.T) {
 		Examples: []string{"3", "5"},
 		Assign:   func(_ *option.Values, value any) { turns = value.(int) },
 	})
-	command := func() (*cobra.Command, *Options) {
-		cmd, o := &cobra.Command{Use: "fit DATA", Run: func(*cobra.Command, []string) {}}, &Options{}
+	command := func() (*cobra.Command, *Set) {
+		cmd, o := &cobra.Command{Use: "fit DATA", Run: func(*cobra.Command, []string) {}}, &Set{}
 		o.addTable(cmd, "fit", table)
 		return cmd, o
 	}

@@ -16,7 +16,7 @@ import (
 func Formats() []table.Format { return []table.Format{parquet.Format(), arrow.Format()} }
 
 // ReadTable reads a training table. If ctx is done first, it returns ctx's error.
-func (o *Options) ReadTable(ctx context.Context, path string, stdin io.Reader) (problem.Data, error) {
+func (o *Set) ReadTable(ctx context.Context, path string, stdin io.Reader) (problem.Data, error) {
 	return ReadTable(ctx, path, stdin, o.Data)
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Command is a run of a command.
 type Command struct {
-	flags.Options
+	flags.Set
 	// Ctx ends when the user interrupts the command.
 	Ctx  context.Context
 	Args []string
