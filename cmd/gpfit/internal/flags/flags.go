@@ -27,7 +27,7 @@ type Set struct {
 	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
 	place string
-	table option.Table
+	table option.List
 	flags map[string]*tableFlag
 }
 
@@ -36,7 +36,7 @@ func (o *Set) Add(cmd *cobra.Command, place string) {
 	o.addTable(cmd, place, option.All().For(place))
 }
 
-func (o *Set) addTable(cmd *cobra.Command, place string, table option.Table) {
+func (o *Set) addTable(cmd *cobra.Command, place string, table option.List) {
 	s := cmd.Flags()
 	s.SortFlags = false
 	o.place, o.table, o.flags = place, table, map[string]*tableFlag{}
