@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +16,10 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/dataset"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
+	"gpfit/table"
 )
 
 func newKernelCheck() *cobra.Command {
@@ -136,4 +143,242 @@ func checkedPoints(c *frame.Command, opts *problem.Options) (problem.Data, error
 		data.Y = append(data.Y, rng.NormFloat64())
 	}
 	return data, nil
+}
+
+// givenReport is the verdict on values of a kernel that a file holds. The tags name its fields
+// in JSON.
+type givenReport struct {
+	Type          string `json:"type"`
+	SchemaVersion int    `json:"schema_version"`
+	File          string `json:"file"`
+	Points        int    `json:"points"`
+	// OK is true if the values are those of a kernel on these points, up to rounding.
+	OK      bool   `json:"ok"`
+	Verdict string `json:"verdict"`
+	// Asymmetry is the largest |k(x, x′) − k(x′, x)|; rounding explains AsymmetryTolerance.
+	Asymmetry          float64 `json:"asymmetry"`
+	AsymmetryTolerance float64 `json:"asymmetry_tolerance"`
+	SmallestEigenvalue float64 `json:"smallest_eigenvalue"`
+	LargestEigenvalue  float64 `json:"largest_eigenvalue"`
+	// Tolerance is how far below 0 rounding explains an eigenvalue.
+	Tolerance float64 `json:"tolerance"`
+	// Unpaired is the number of pairs of which the table has k(x, x′) alone: their symmetry is
+	// taken for granted.
+	Unpaired   int `json:"unpaired"`
+	kernelhood kernel.Kernelhood
+}
+
+// Text returns the report as text for people.
+func (r *givenReport) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-20s %s\n%-20s %d\n", "values", r.File, "points", r.Points)
+	if r.kernelhood.NonFinite {
+		fmt.Fprintf(&b, "\n%s\n", r.Verdict)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%-20s %-12.3g rounding explains up to %.2g\n", "asymmetry", r.Asymmetry, r.AsymmetryTolerance)
+	fmt.Fprintf(&b, "%-20s %-12.3g rounding explains down to %.2g\n", "smallest eigenvalue", r.SmallestEigenvalue, -r.Tolerance)
+	fmt.Fprintf(&b, "%-20s %.3g\n", "largest eigenvalue", r.LargestEigenvalue)
+	if r.Unpaired > 0 {
+		fmt.Fprintf(&b, "\nFor %d pairs the table has k(x, x') and not k(x', x): their symmetry is taken for granted.\n", r.Unpaired)
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Verdict)
+	return b.String()
+}
+
+// givenValues are the values at all pairs of n points, row-major.
+type givenValues struct {
+	n int
+	k []float64
+	// names are those of the points, nil if they have none.
+	names    []string
+	unpaired int
+}
+
+// checkGiven checks the values of --matrix or --table.
+func checkGiven(c *frame.Command) (*givenReport, error) {
+	path, read, tolerance := c.Kernel.Matrix, readMatrix, c.Kernel.Tolerance
+	if c.Kernel.Table != "" {
+		path, read = c.Kernel.Table, readPairs
+	}
+	given, err := read(c, path)
+	if err != nil {
+		return nil, err
+	}
+	n := given.n
+	h, err := kernel.CheckMatrix(n, given.k)
+	if err != nil {
+		return nil, err
+	}
+	if tolerance > 0 {
+		// AsymmetryTolerance is relative to the largest covariance, and Tolerance to the largest
+		// eigenvalue.
+		h.AsymmetryTolerance *= tolerance / kernel.AsymmetryTolerance
+		h.Tolerance = tolerance * math.Abs(h.Largest)
+	}
+	r := &givenReport{
+		Type: "kernel_values", SchemaVersion: 1, File: path, Points: n, OK: h.OK(), Asymmetry: h.Asymmetry, AsymmetryTolerance: h.AsymmetryTolerance,
+		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: given.unpaired, kernelhood: h,
+	}
+	r.Verdict = givenVerdict(h, given.names, tolerance > 0)
+	return r, nil
+}
+
+// roundedDigits is the size of a negative eigenvalue, relative to the largest, that values
+// rounded to a few digits may have.
+const roundedDigits = 1e-4
+
+// givenVerdict says in words whether the values are those of a kernel. names are those of the
+// points, nil for the rows of a matrix. told says that the user gave the rounding error.
+func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
+	name := func(i int) string {
+		if names != nil {
+			return "(" + names[i] + ")"
+		}
+		return fmt.Sprintf("row %d", i+1)
+	}
+	var verdict string
+	switch {
+	case h.NonFinite:
+		return fmt.Sprintf("No kernel: the value for %s and %s is not a finite number.", name(h.I), name(h.J))
+	case h.OK():
+		return fmt.Sprintf("A kernel on these %d points: the matrix is symmetric, and no eigenvalue is below 0 by more than rounding explains.", h.N)
+	case h.Asymmetry > h.AsymmetryTolerance:
+		verdict = fmt.Sprintf("No kernel: the values for %s and %s differ by %.3g between the two orders.", name(h.I), name(h.J), h.Asymmetry)
+	default:
+		verdict = fmt.Sprintf("No kernel: on these %d points the matrix has the eigenvalue %.3g, and rounding explains no eigenvalue below %.2g.", h.N, h.Smallest, -h.Tolerance)
+	}
+	if !told && h.Smallest > -roundedDigits*math.Abs(h.Largest) && h.Asymmetry <= roundedDigits*math.Abs(h.Largest) {
+		verdict += " If the values are rounded to a few digits, --tolerance allows for it: 1e-6 stands for six digits."
+	}
+	return verdict
+}
+
+// readGiven reads a table of numbers.
+func readGiven(c *frame.Command, path string, o dataset.Options) (problem.Data, error) {
+	o.Header, o.Decimal, o.Features, o.Columns = c.Data.Header, c.Data.Decimal, c.Data.Features, c.Data.Columns
+	o.Columns.Codes = true
+	return c.TableAs(path, o)
+}
+
+// readMatrix reads a square matrix.
+func readMatrix(c *frame.Command, path string) (*givenValues, error) {
+	data, err := readGiven(c, path, dataset.Options{NoTarget: true})
+	if err != nil {
+		return nil, err
+	}
+	if labels := labelsOf(data); slices.ContainsFunc(labels, func(l []string) bool { return l != nil }) {
+		c := slices.IndexFunc(labels, func(l []string) bool { return l != nil })
+		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("column %s has texts, and a matrix has numbers; --features chooses the columns", textform.Printable(data.FeatureNames[c], 40))}
+	}
+	if data.N != data.D {
+		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("%d rows and %d columns, but the matrix of the values of a kernel is square; --features chooses the columns, and --header says whether the first row has names", data.N, data.D)}
+	}
+	return &givenValues{n: data.N, k: data.X}, nil
+}
+
+// labelsOf returns the labels of each column of categories, nil for others.
+func labelsOf(data problem.Data) [][]string {
+	labels := make([][]string, data.D)
+	if data.Encoding != nil {
+		for c := range data.Encoding.Columns {
+			labels[c] = data.Encoding.Columns[c].Categories
+		}
+	}
+	return labels
+}
+
+// readPairs reads a table of k(x, x'): the columns of x, those of x', and the values.
+func readPairs(c *frame.Command, path string) (*givenValues, error) {
+	data, err := readGiven(c, path, dataset.Options{Target: c.Data.Target})
+	if err != nil {
+		return nil, err
+	}
+	if data.D%2 != 0 {
+		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("%d columns beside the values %s, but x and x' have as many columns each", data.D, textform.Printable(data.TargetName, 40))}
+	}
+	p := pairs{index: map[string]int{}, row: map[[2]int]int{}, values: data.Y}
+	labels := labelsOf(data)
+	for i := range data.N {
+		row := data.X[i*data.D : (i+1)*data.D]
+		at := [2]int{p.point(row[:data.D/2], labels[:data.D/2]), p.point(row[data.D/2:], labels[data.D/2:])}
+		if before, ok := p.row[at]; ok && p.values[before] != p.values[i] {
+			return nil, &table.Error{Source: path, Msg: fmt.Sprintf("data rows %d and %d (from 1) have the same points and the values %v and %v", before+1, i+1, p.values[before], p.values[i])}
+		}
+		p.row[at] = i
+	}
+	return p.matrix(path)
+}
+
+// pairs holds the values at pairs of points.
+type pairs struct {
+	// index numbers the points by their names; row has the row of each pair.
+	index  map[string]int
+	names  []string
+	row    map[[2]int]int
+	values []float64
+}
+
+// point returns the number of a point, which has a label or a number in each column.
+func (p *pairs) point(x []float64, labels [][]string) int {
+	words := make([]string, len(x))
+	for c, v := range x {
+		words[c] = strconv.FormatFloat(v+0, 'g', -1, 64) // −0 is 0
+		if labels[c] != nil {
+			words[c] = strconv.Quote(labels[c][int(v)])
+		}
+	}
+	name := strings.Join(words, ", ")
+	i, ok := p.index[name]
+	if !ok {
+		i = len(p.names)
+		p.index[name], p.names = i, append(p.names, name)
+	}
+	return i
+}
+
+// matrix returns the matrix of all pairs. Where the table has only one of k(x, x') and k(x', x),
+// it stands for both.
+func (p *pairs) matrix(path string) (*givenValues, error) {
+	n := len(p.names)
+	if lacking := n*(n+1)/2 > len(p.row); lacking { // before n² numbers are allocated
+		return nil, p.lacks(path)
+	}
+	k, unpaired := make([]float64, n*n), 0
+	for i := range n {
+		for j := range n {
+			row, both, ok := p.pair(i, j)
+			if !ok {
+				return nil, p.lacks(path)
+			}
+			if !both && i < j {
+				unpaired++
+			}
+			k[i*n+j] = p.values[row]
+		}
+	}
+	return &givenValues{n, k, p.names, unpaired}, nil
+}
+
+// lacks returns the error for the first pair that the table does not have.
+func (p *pairs) lacks(path string) error {
+	n := len(p.names)
+	for i := range n {
+		for j := range i + 1 {
+			if _, _, ok := p.pair(i, j); !ok {
+				return &table.Error{Source: path, Msg: fmt.Sprintf("no value for x = (%s) and x' = (%s): the table needs all pairs of its %d points", p.names[j], p.names[i], n)}
+			}
+		}
+	}
+	return nil
+}
+
+// pair returns the row of k(i, j), or else of k(j, i), and whether the table has both.
+func (p *pairs) pair(i, j int) (row int, both, ok bool) {
+	row, ok = p.row[[2]int{i, j}]
+	other, ok2 := p.row[[2]int{j, i}]
+	if !ok {
+		row = other
+	}
+	return row, ok && ok2, ok || ok2
 }

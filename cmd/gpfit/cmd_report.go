@@ -2,8 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,10 +14,19 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/option"
+	"gpfit/internal/page"
+	"gpfit/internal/report"
 	"gpfit/internal/results"
+	"gpfit/internal/rows"
 	"gpfit/internal/rundir"
+	"gpfit/internal/tuning"
 )
 
 func newReport() *cobra.Command {
@@ -125,4 +137,151 @@ func reportModel(c *frame.Command) error {
 		return err
 	}
 	return writePage(c, c.Output.Out, p.Write)
+}
+
+// modelPage collects the page of the model at path, with the scores of the rows of data if
+// that is not "".
+func modelPage(c *frame.Command, path, data string) (*page.Page, error) {
+	m, err := gp.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	record, err := summary.ReadRecord(m.Record)
+	if err != nil {
+		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+	}
+	subject := report.Subject{Name: modelName(path), Record: record, Threads: c.Compute.Threads}
+	if data != "" {
+		if subject.Rows, err = readScored(c, m, data); err != nil {
+			return nil, err
+		}
+	}
+	if subject.Rows != nil && m.Draws.Len() > 0 {
+		if err := predictMixed(c, m, subject.Rows); err != nil {
+			return nil, err
+		}
+	}
+	posterior, done, err := c.Condition(m)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	subject.Posterior = posterior
+	if r := subject.Rows; r != nil && r.Predictions == nil {
+		if r.Predictions, err = posterior.PredictTargets(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise); err != nil {
+			return nil, err
+		}
+	}
+	return pageOf(c.Ctx, subject)
+}
+
+// modelName returns the name of a model file without folder and extension.
+func modelName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// pageOf collects a page, and writes its advice in the words of the command line.
+func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
+	p, err := report.Page(ctx, about)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range p.Sections {
+		for i, point := range s.Points {
+			s.Points[i] = page.Remark{Text: messages.Flags(point.Text), Advice: messages.Flags(point.Advice)}
+		}
+	}
+	return p, nil
+}
+
+// predictMixed predicts rows with draws of the parameters.
+func predictMixed(c *frame.Command, m *gp.Model, r *report.Scored) error {
+	mixture, done, err := c.Mixture(m, option.DefaultPosteriorDraws)
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.Notes = append(r.Notes, fmt.Sprintf("Predictions average over %d draws of the parameters.", mixture.Len()))
+	r.Predictions, err = mixture.Predict(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise)
+	return err
+}
+
+// readScored reads the rows to score. It returns nil if all of them are training rows.
+func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, error) {
+	c.Rows.Observed = true
+	drop := c.Rows.Missing == "drop"
+	if drop {
+		c.Rows.Missing = "blank" // rows then keep their numbers
+	}
+	all, warnings, err := c.AllRows(path, m)
+	if err != nil {
+		return nil, err
+	}
+	if !drop {
+		for _, w := range warnings {
+			c.Msg.Warn(w)
+		}
+	}
+	if all.N == 0 {
+		return nil, &problem.DataError{Msg: path + ": there are no rows to score"}
+	}
+	name := filepath.Base(path)
+	if path == "-" {
+		name = "standard input"
+	}
+	scored := report.NewScored(m, name, all)
+	for _, text := range scored.Notes {
+		c.Msg.Say(text)
+	}
+	if scored.Rows.N == 0 {
+		c.Msg.Note("the fit used all rows of %s: the scores are leave-one-out", path)
+		return nil, nil
+	}
+	return scored, nil
+}
+
+// savePage writes the page of a fitted model for --report. Its scores are those of the
+// held-out rows, if there are any. An interrupted fit has no page, because leave-one-out can
+// take as long as several evaluations.
+func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
+	if c.Output.Page == "" {
+		return nil
+	}
+	if c.Ctx.Err() != nil {
+		c.Msg.Note("interrupted: no page was written; 'gpfit report %s' writes it", c.Output.Out)
+		return nil
+	}
+	record, err := summary.ReadRecord(o.Model.Record)
+	if err != nil {
+		return err
+	}
+	subject := report.Subject{Name: modelName(c.Output.Out), Posterior: o.Posterior(), Record: record, Threads: c.Compute.Threads}
+	if x, noise, observed, numbers := fit.HeldOut(job.Prepared); len(numbers) > 0 {
+		n := len(numbers)
+		subject.Rows = &report.Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
+		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(c.Ctx, x, n, noise); err != nil {
+			return err
+		}
+		if o.Model.Draws.Len() > 0 {
+			subject.Rows.Notes = []string{"These predictions use the parameters of the optimum. gpfit predict averages over draws of the parameters."}
+		}
+	}
+	p, err := pageOf(c.Ctx, subject)
+	if err != nil {
+		return err
+	}
+	return writePage(c, c.Output.Page, p.Write)
+}
+
+// writePage writes a page to a file, or for "-" to standard output.
+func writePage(c *frame.Command, out string, write func(io.Writer) error) error {
+	if out == "-" {
+		return write(c.Out)
+	}
+	if err := c.WriteFile(out, write); err != nil {
+		return err
+	}
+	c.Msg.Note("page written to %s", out)
+	return nil
 }

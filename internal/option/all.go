@@ -7,10 +7,10 @@ import (
 
 // All returns the table. Help texts list the options of a group in its order. Run
 // directories do the same, and the fingerprints of jobs depend on the order.
-func All() List { return slices.Clone(all()) }
+func All() Entries { return slices.Clone(all()) }
 
 // all makes the table once: every command of the program takes its options from it.
-var all = sync.OnceValue(func() List {
+var all = sync.OnceValue(func() Entries {
 	return slices.Concat(programOptions(), runOptions(), kernelOptions(), predictOptions(), profileOptions(), dataOptions(), columnOptions(), modelOptions(), noiseOptions(),
 		parameterOptions(), scoreOptions(), tuningOptions(), expertOptions(), posteriorOptions(), jointOptions(), outputOptions(), plotOptions(), deviceOptions())
 })

@@ -240,12 +240,12 @@ func OrList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// List is a list of options.
-type List []Option
+// Entries is a list of options.
+type Entries []Option
 
 // For returns the options that a place takes.
-func (t List) For(place string) List {
-	var out List
+func (t Entries) For(place string) Entries {
+	var out Entries
 	for _, o := range t {
 		if o.In(place) {
 			out = append(out, o)
@@ -255,7 +255,7 @@ func (t List) For(place string) List {
 }
 
 // Find returns the option called name that a place takes, or nil if there is none.
-func (t List) Find(name, place string) *Option {
+func (t Entries) Find(name, place string) *Option {
 	i := slices.IndexFunc(t, func(o Option) bool { return o.Name == name && o.In(place) })
 	if i < 0 {
 		return nil
@@ -264,13 +264,13 @@ func (t List) Find(name, place string) *Option {
 }
 
 // Has reports whether an option has the name, in any place.
-func (t List) Has(name string) bool {
+func (t Entries) Has(name string) bool {
 	return slices.ContainsFunc(t, func(o Option) bool { return o.Name == name })
 }
 
 // Assign stores the given values, which have the names of their options, in their
 // fields.
-func (t List) Assign(v *Values, given map[string]any) {
+func (t Entries) Assign(v *Values, given map[string]any) {
 	for i := range t {
 		if value, ok := given[t[i].Name]; ok {
 			t[i].Assign(v, value)
@@ -280,7 +280,7 @@ func (t List) Assign(v *Values, given map[string]any) {
 
 // Defaults returns the default values by name, of the options that have one. It panics
 // if it cannot read a default, which is a mistake in the table.
-func (t List) Defaults() map[string]any {
+func (t Entries) Defaults() map[string]any {
 	out := map[string]any{}
 	for i := range t {
 		o := &t[i]

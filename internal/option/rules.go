@@ -27,7 +27,7 @@ type Constraint struct {
 
 // Check returns an error for the first rule that the options given to a place break. values
 // also holds the defaults.
-func (t List) Check(place string, values, given map[string]any) error {
+func (t Entries) Check(place string, values, given map[string]any) error {
 	for i := range t {
 		for _, r := range t[i].Rules {
 			if r.Places != nil && !slices.Contains(r.Places, place) || !Holds(t[i].condition(r.If), values, given) {
@@ -84,7 +84,7 @@ func Holds(condition string, values, given map[string]any) bool {
 }
 
 // list writes conditions as "option a, option b c or d".
-func (t List) list(conditions []string) string {
+func (t Entries) list(conditions []string) string {
 	var words []string
 	last := ""
 	for _, c := range conditions {
@@ -106,7 +106,7 @@ func (t List) list(conditions []string) string {
 }
 
 // named returns the option called name, or nil if there is none.
-func (t List) named(name string) *Option {
+func (t Entries) named(name string) *Option {
 	i := slices.IndexFunc(t, func(o Option) bool { return o.Name == name })
 	if i < 0 {
 		return nil

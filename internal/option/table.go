@@ -14,8 +14,8 @@ import (
 	"gpfit/table"
 )
 
-func dataOptions() List {
-	return List{
+func dataOptions() Entries {
+	return Entries{
 		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
 			Help:   "column of the target, by name or index",
 			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
@@ -116,8 +116,8 @@ func assignSeed(v *Values, value any) {
 	v.Fit.Settings.Seed = v.Data.Seed
 }
 
-func columnOptions() List {
-	return List{
+func columnOptions() Entries {
+	return Entries{
 		{Name: "categories", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of texts",
 			Help:   "columns to read as categories, whatever they contain",
 			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Categories })},
@@ -166,9 +166,9 @@ func splitMask(text string) (path, column string, err error) {
 
 func second(_, _ string, err error) error { return err }
 
-func modelOptions() List {
+func modelOptions() Entries {
 	checkKernel := func(value any) error { return kernel.CheckText(value.(string)) }
-	return List{
+	return Entries{
 		{Name: "kernel", Kind: Text, Group: Model, Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
 			check: checkKernel, Assign: into(func(v *Values) *string { return &v.Fit.Kernel })},
@@ -198,8 +198,8 @@ func modelOptions() List {
 	}
 }
 
-func noiseOptions() List {
-	return List{
+func noiseOptions() Entries {
+	return Entries{
 		{Name: "noise", Kind: Choice, Group: Noise, Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
 			Help:   "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances",
 			Assign: func(v *Values, value any) { v.Fit.NoNoise = value == "none" }},
@@ -225,8 +225,8 @@ func noiseOptions() List {
 	}
 }
 
-func parameterOptions() List {
-	return List{
+func parameterOptions() Entries {
+	return Entries{
 		{Name: "standardize", Kind: Choice, Group: Model, Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
 			Words:  words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
 			Help:   "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none",

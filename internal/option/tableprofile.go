@@ -8,9 +8,9 @@ import (
 	"gpfit/fit/summary"
 )
 
-func profileOptions() List {
+func profileOptions() Entries {
 	places := []string{"profile"}
-	return List{
+	return Entries{
 		{Name: "show", Kind: Choice, Group: Profile, Places: places, Default: string(summary.ProfileCurves), Words: words(summary.ProfileShows()...),
 			Help:   "what to show: curves, the objective along each parameter; contour, over two parameters; or fits, the predictions for each pair of values of two parameters",
 			Assign: word(func(v *Values) *summary.ProfileShow { return &v.Profile.Show })},

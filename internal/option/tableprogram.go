@@ -11,9 +11,9 @@ import (
 )
 
 // programOptions are the options of single commands that come before the others in help texts.
-func programOptions() List {
+func programOptions() Entries {
 	bench, devices := []string{"bench"}, []string{"devices"}
-	return List{
+	return Entries{
 		{Name: "version", Short: "V", Kind: Truth, Group: General, Places: []string{Program}, NoVariable: true,
 			Help:   "print the version",
 			Assign: into(func(v *Values) *bool { return &v.Version })},
@@ -51,7 +51,7 @@ func programOptions() List {
 
 // kernelOptions are the options of gpfit kernel, and those of gpfit sample that replace MODEL
 // and DATA.
-func kernelOptions() List {
+func kernelOptions() Entries {
 	check, show, sample := []string{"kernel check"}, []string{"kernel show"}, []string{"sample"}
 	start := func(places []string, group Group, help string, rules ...Constraint) Option {
 		return Option{Name: "set", Kind: Starts, Group: group, Places: places, NoVariable: true, Rules: rules, Help: help,
@@ -63,7 +63,7 @@ func kernelOptions() List {
 			},
 			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Set })}
 	}
-	return List{
+	return Entries{
 		{Name: "points", Kind: Whole, Group: Points, Places: check, Default: "300", Least: 1,
 			Help:   "largest number of points; the time grows with its cube",
 			Assign: into(func(v *Values) *int { return &v.Kernel.Points })},
@@ -180,7 +180,7 @@ func Spaced(lo, hi float64, n int) []float64 {
 }
 
 // predictOptions are the options of gpfit predict.
-func predictOptions() List {
+func predictOptions() Entries {
 	places := []string{"predict"}
 	flag := func(name, help string, at func(*Values) *bool) Option {
 		return Option{Name: name, Kind: Truth, Group: Predicting, Places: places, Help: help, Assign: into(at)}
@@ -189,7 +189,7 @@ func predictOptions() List {
 	mean.Rules = []Constraint{{Excludes: []string{"terms", "gradient", "gradient-std", "draws", "cov", "plot"}, Text: "option mean-only gives the mean alone: leave out option %s"}}
 	score := flag("score", "also compare the predictions with the targets in DATA", func(v *Values) *bool { return &v.Rows.Observed })
 	score.NoVariable = true
-	return List{
+	return Entries{
 		{Name: "interval", Kind: Numbers, Group: Predicting, Places: places, Default: "0.95",
 			Help: "probability of the interval for a new observation; several, separated by commas, give several intervals",
 			check: func(value any) error {
@@ -218,8 +218,8 @@ func predictOptions() List {
 const DefaultPosteriorDraws = 100
 
 // plotOptions are the options of pictures.
-func plotOptions() List {
-	var all List
+func plotOptions() Entries {
+	var all Entries
 	for _, p := range []struct{ place, what string }{
 		{"predict", "the predictions along one column, or the effect of each column if the rows differ in several,"},
 		{"sample", "prior and posterior along one column"},

@@ -1,10 +1,10 @@
 package option
 
 // runOptions are the options of commands that run the jobs of a batch.
-func runOptions() List {
+func runOptions() Entries {
 	batch, resume := []string{"batch"}, []string{"resume"}
 	both := in(batch, "resume")
-	return List{
+	return Entries{
 		{Name: "out", Kind: File, Group: Running, Places: batch, Placeholder: "DIRECTORY", Unset: "the name of SPEC with .run, in the current folder",
 			Help: "run directory", Assign: into(func(v *Values) *string { return &v.Output.Out })},
 		{Name: "dry-run", Kind: Truth, Group: Running, Places: batch,

@@ -17,10 +17,10 @@ import (
 	"gpfit/internal/columns"
 )
 
-func scoreOptions() List {
+func scoreOptions() Entries {
 	selects := []string{"select"}
 	search := []Constraint{{Needs: []string{"greedy"}, Text: "option max-terms and option budget need option greedy"}}
-	return List{
+	return Entries{
 		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
 			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
 			Assign: word(func(v *Values) *problem.Criterion { return &v.Fit.Objective })},
@@ -78,13 +78,13 @@ func scoreOptions() List {
 	}
 }
 
-func tuningOptions() List {
+func tuningOptions() Entries {
 	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
 		Help:   "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows",
 		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
 	alone := restarts
 	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
-	return List{
+	return Entries{
 		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
 			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
 			Assign: into(func(v *Values) *bool { return &v.Fit.RequirePSD })},
@@ -114,9 +114,9 @@ func tuningOptions() List {
 	}
 }
 
-func posteriorOptions() List {
+func posteriorOptions() Entries {
 	places := []string{"fit"}
-	return List{
+	return Entries{
 		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(problem.NoPosterior), Words: words(problem.PosteriorMethods()...),
 			Help:   "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws",
 			Assign: word(func(v *Values) *problem.PosteriorMethod { return &v.Fit.Posterior })},
@@ -136,8 +136,8 @@ func posteriorOptions() List {
 	}
 }
 
-func expertOptions() List {
-	return List{
+func expertOptions() Entries {
+	return Entries{
 		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
 			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
@@ -163,13 +163,13 @@ const maxSize = 1 << 40
 // maxChains is the largest number of chains.
 const maxChains = 1000
 
-func jointOptions() List {
+func jointOptions() Entries {
 	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Places: []string{"predict"}, Default: "0",
 		Help:   "number of joint draws at the rows, in columns draw0, draw1, …",
 		Assign: into(func(v *Values) *int { return &v.Predict.Draws })}
 	sampled := draws
 	sampled.Places, sampled.Default = []string{"sample"}, "1"
-	return List{
+	return Entries{
 		draws, sampled,
 		{Name: "seed", Kind: Seed, Group: Draws, Places: predictions, Default: "1",
 			Help:   "seed of the draws: the same seed gives the same draws",
@@ -208,7 +208,7 @@ func checkExport(value any) error {
 	return errors.New("must be json or npz")
 }
 
-func outputOptions() List {
+func outputOptions() Entries {
 	all := slices.Concat(models, rowTables, []string{"loo", "weights"})
 	format := func(help, unset string, places []string, rules []Constraint, words ...string) Option {
 		return Option{Name: "format", Kind: Choice, Group: OutputFile, Places: places, Unset: unset, Words: words, Rules: rules, Help: help,
@@ -222,7 +222,7 @@ func outputOptions() List {
 	show := format("form of the result", "", []string{"show"}, nil, "table", "json", "csv", "parquet")
 	show.Default = "table"
 	out := into(func(v *Values) *string { return &v.Output.Out })
-	return List{
+	return Entries{
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
 			Help: "file for the model", Assign: out},
 		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
@@ -275,14 +275,14 @@ func outputOptions() List {
 	}
 }
 
-func deviceOptions() List {
+func deviceOptions() Entries {
 	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", Every, Spec})
 	chosen := func(help string, places ...string) Option {
 		return Option{Name: "device", Kind: Text, Group: Device, Places: places, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"}, Help: help,
 			Single: "a job has one device; a kind without a number means any of its devices",
 			Assign: into(func(v *Values) *string { return &v.Compute.Device })}
 	}
-	return List{
+	return Entries{
 		chosen("where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them", all...),
 		chosen("where to compute: auto, or one or more names from 'gpfit devices', separated by commas", "bench"),
 		chosen("the device to choose: auto, or a name", "devices"),

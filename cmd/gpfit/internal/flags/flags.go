@@ -27,7 +27,7 @@ type Set struct {
 	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
 	place string
-	table option.List
+	table option.Entries
 	flags map[string]*tableFlag
 }
 
@@ -36,7 +36,7 @@ func (o *Set) Add(cmd *cobra.Command, place string) {
 	o.addTable(cmd, place, option.All().For(place))
 }
 
-func (o *Set) addTable(cmd *cobra.Command, place string, table option.List) {
+func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 	s := cmd.Flags()
 	s.SortFlags = false
 	o.place, o.table, o.flags = place, table, map[string]*tableFlag{}
