@@ -112,9 +112,10 @@ func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) (err er
 	return b.Each(func(first, m int, elements []float64) error {
 		return w.parallelFor(ctx, bands(m), func(_, task int) {
 			for i := task * tileRows; i < min((task+1)*tileRows, m); i++ {
-				for j := i; j < m; j++ {
-					v := w.matrix.InverseElement(first+i, first+j)
-					elements[i*m+j], elements[j*m+i] = v, v
+				row := elements[i*m+i : (i+1)*m]
+				w.matrix.InverseRow(first+i, first+i, row)
+				for j, v := range row {
+					elements[(i+j)*m+i] = v
 				}
 			}
 		})

@@ -39,10 +39,13 @@ func (m *panels) spread(dst []float64, i int, panel []float64) {
 const weighRows = 144
 
 // WeighInverse writes both halves of Σ⁻¹·diag(c)·Σ⁻¹ to a dense matrix. It takes n³
-// operations and working space for 288 rows. If ctx ends, it returns the error of ctx.
+// operations and working space for 288 rows, which m keeps. If ctx ends, it returns the error of ctx.
 func (m *Symmetric) WeighInverse(ctx context.Context, c, dst []float64) error {
 	rows := min(m.n, weighRows)
-	left, product := m.NewRowBlock(rows), m.NewRowBlock(rows)
+	if m.weighed[0] == nil {
+		m.weighed = [2]*RowBlock{m.NewRowBlock(rows), m.NewRowBlock(rows)}
+	}
+	left, product := m.weighed[0], m.weighed[1]
 	for i0 := 0; i0 < m.n; i0 += rows {
 		if err := left.ScaledInverse(ctx, i0, min(i0+rows, m.n), c); err != nil {
 			return err

@@ -51,6 +51,11 @@ func TestDense(t *testing.T) {
 						}
 					}
 				}
+				row := make([]float64, n-n/3)
+				m.InverseRow(n/3, n/3, row)
+				if !slices.Equal(row, inverse[n/3*(n+1):][:len(row)]) {
+					t.Errorf("row %d is %v", n/3, row)
+				}
 				checkWeighed(t, e, inverse, c)
 			})
 		}

@@ -9,8 +9,9 @@ type Symmetric struct {
 	*Engine
 	panels
 	run     run
-	scratch [][]float64 // of each thread
-	sides   []float64   // see SolveEquations
+	scratch [][]float64  // of each thread
+	weighed [2]*RowBlock // see WeighInverse
+	sides   []float64    // see SolveEquations
 }
 
 // panels are the rows of a matrix in memory.
@@ -131,6 +132,14 @@ func (m *panels) InverseElement(i, j int) float64 {
 		i, j = j, i
 	}
 	return m.a[m.index(i, j)]
+}
+
+// InverseRow copies row i of Σ⁻¹ from column j ≥ i on to dst.
+func (m *panels) InverseRow(i, j int, dst []float64) {
+	row := m.a[m.index(i, j):]
+	for k := range dst {
+		dst[k] = row[k*m.lanes]
+	}
 }
 
 // FactorDiagonal returns the diagonal of L, to be read only.
