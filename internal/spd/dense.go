@@ -42,10 +42,12 @@ const weighRows = 144
 // operations and working space for 288 rows, which m keeps. If ctx ends, it returns the error of ctx.
 func (m *Symmetric) WeighInverse(ctx context.Context, c, dst []float64) error {
 	rows := min(m.n, weighRows)
-	if m.weighed[0] == nil {
-		m.weighed = [2]*RowBlock{m.NewRowBlock(rows), m.NewRowBlock(rows)}
+	for i := range m.weighed {
+		if m.weighed[i] == nil {
+			m.weighed[i] = m.NewRowBlock(rows).x
+		}
 	}
-	left, product := m.weighed[0], m.weighed[1]
+	left, product := &RowBlock{m: m, x: m.weighed[0]}, &RowBlock{m: m, x: m.weighed[1]}
 	for i0 := 0; i0 < m.n; i0 += rows {
 		if err := left.ScaledInverse(ctx, i0, min(i0+rows, m.n), c); err != nil {
 			return err

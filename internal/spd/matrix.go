@@ -10,7 +10,7 @@ type Symmetric struct {
 	panels
 	run     run
 	scratch [][]float64  // of each thread
-	weighed [2]*RowBlock // see WeighInverse
+	weighed [2][]float64 // see WeighInverse
 	sides   []float64    // see SolveEquations
 }
 
