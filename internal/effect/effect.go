@@ -185,6 +185,15 @@ func Along(m *gp.Model, columns []Variable, c int, values []float64) rows.Rows {
 	return out
 }
 
+// Relevance returns the largest relevance of the column's features, by the number of the feature.
+func (c *Variable) Relevance(byFeature map[int]float64) float64 {
+	most := 0.0
+	for f := c.first; f < c.first+c.coding.Width(); f++ {
+		most = max(most, byFeature[f])
+	}
+	return most
+}
+
 // ByRelevance returns the indices of columns in descending order of their relevance to the
 // predictions (see [gp.Relevance]), of at most n of them.
 func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, n int) ([]int, error) {
@@ -192,19 +201,17 @@ func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, 
 	if err != nil {
 		return nil, err
 	}
-	most := make([]float64, len(columns))
+	byFeature := map[int]float64{}
 	for at, f := range m.Columns {
-		for k := range columns {
-			if c := &columns[k]; f >= c.first && f < c.first+c.coding.Width() {
-				most[k] = max(most[k], scores[at])
-			}
-		}
+		byFeature[f] = scores[at]
 	}
 	order := make([]int, len(columns))
 	for k := range order {
 		order[k] = k
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(most[b], most[a]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
+	})
 	return order[:min(n, len(order))], nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 )
 
 var (
@@ -132,6 +133,11 @@ func (g Grid) Head(i int) Head {
 		return g.Heads[i]
 	}
 	return Head{}
+}
+
+// Filled returns the grids that have rows.
+func Filled(grids ...Grid) []Grid {
+	return slices.DeleteFunc(grids, func(g Grid) bool { return len(g.Rows) == 0 })
 }
 
 // Element returns the svg element for the page.

@@ -1,16 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
-	"gpfit/feature"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/effect"
 	"gpfit/internal/page"
-	"gpfit/internal/rows"
 	"gpfit/kernel"
 )
 
@@ -21,22 +21,6 @@ const (
 	// mostEffects is the number of columns with a picture, shared by several targets.
 	mostEffects = 12
 )
-
-// axis is a column of the table with the values along which it varies, and rows of features
-// with these values and typical ones of the other columns.
-type axis struct {
-	effect.Variable
-	relevance float64
-	values    []float64
-	rows      rows.Rows
-}
-
-// curve is a prediction of a target along a column.
-type curve struct {
-	target string
-	along  *axis
-	*gp.Prediction
-}
 
 // vary finds the effects of the most relevant columns.
 func (s *subject) vary(ctx context.Context) error {
@@ -71,9 +55,12 @@ func (s *subject) findAxes() error {
 	if err != nil {
 		return err
 	}
-	relevance := s.columnRelevance()
+	byFeature := map[int]float64{}
+	for _, r := range s.relevance {
+		byFeature[r.Index] = r.Relevance
+	}
 	for k := range columns {
-		a := axis{Variable: columns[k], relevance: relevance[columns[k].Name], values: columns[k].Values(effectPoints)}
+		a := axis{Variable: columns[k], relevance: columns[k].Relevance(byFeature), values: columns[k].Values(effectPoints)}
 		if a.Categories != nil {
 			a.values = a.values[:min(len(a.values), mostLabels)]
 		}
@@ -84,29 +71,8 @@ func (s *subject) findAxes() error {
 		}
 		s.axes = append(s.axes, a)
 	}
-	slices.SortStableFunc(s.axes, func(a, b axis) int { return compare(b.relevance, a.relevance) })
+	slices.SortStableFunc(s.axes, func(a, b axis) int { return cmp.Compare(b.relevance, a.relevance) })
 	return nil
-}
-
-// columnRelevance returns the relevance of the columns of the table by name. A column is as
-// relevant as the most relevant of its features.
-func (s *subject) columnRelevance() map[string]float64 {
-	encoding := s.model.Encoding
-	if encoding == nil {
-		encoding = feature.Numbers(s.model.FeatureNames)
-	}
-	byFeature := map[int]float64{}
-	for _, r := range s.relevance {
-		byFeature[r.Index] = r.Relevance
-	}
-	out, first := map[string]float64{}, 0
-	for _, c := range encoding.Columns {
-		for f := first; f < first+c.Width(); f++ {
-			out[c.Name] = max(out[c.Name], byFeature[f])
-		}
-		first += c.Width()
-	}
-	return out
 }
 
 // effectsSection shows the effect of each column.
@@ -128,15 +94,6 @@ func (s *subject) effectsSection() (page.Section, error) {
 
 // mostTermRows is the number of training rows over which the size of a term is averaged.
 const mostTermRows = 512
-
-// term is a term of a sum of kernels, for one target.
-type term struct {
-	curve      // its Prediction is nil for the mean function
-	path, text string
-	// size is the standard deviation of the term's mean over training rows, in units of
-	// the target, and share the same in units of the target's standard deviation.
-	size, share float64
-}
 
 // split finds the terms of an additive kernel.
 func (s *subject) split(ctx context.Context) error {
@@ -236,4 +193,26 @@ func (s *subject) termsSection() (page.Section, error) {
 	section.Grids = []page.Grid{grid}
 	section.Notes = []string{"The kernel is a sum, so the function is a sum of terms. The terms add up to the prediction, but their deviations do not, because the data determine some terms only together. Each picture shows a term along the column that changes it most, the others in the middle."}
 	return section, nil
+}
+
+// rank finds the relevance of the columns. The record has it, unless rows were added since.
+func (s *subject) rank(ctx context.Context) error {
+	if r := s.Record.Report.Relevance; len(r) > 0 && len(s.Record.Updates) == 0 {
+		s.relevance = r
+		return nil
+	}
+	relevance := func() ([]float64, error) { return gp.Relevance(ctx, s.model, s.Threads) }
+	if s.local() {
+		relevance = func() ([]float64, error) { return s.Posterior.Relevance(ctx) }
+	}
+	values, err := relevance()
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		at := s.model.Columns[i]
+		s.relevance = append(s.relevance, summary.ColumnRelevance{Column: s.model.FeatureNames[at], Index: at, Relevance: v})
+	}
+	slices.SortStableFunc(s.relevance, func(a, b summary.ColumnRelevance) int { return cmp.Compare(b.Relevance, a.Relevance) })
+	return nil
 }

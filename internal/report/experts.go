@@ -10,12 +10,6 @@ import (
 	"gpfit/internal/page"
 )
 
-// local reports whether the model has several local experts. A single one is the exact
-// process, whose page is complete.
-func (s *subject) local() bool {
-	return s.model.Experts != nil && len(s.model.Experts.Centres) > 1
-}
-
 // expertsSection shows how local experts divide the rows, and says what they lack.
 func (s *subject) expertsSection() (page.Section, error) {
 	section := page.Section{Title: "Local experts"}
@@ -33,7 +27,7 @@ func (s *subject) expertsSection() (page.Section, error) {
 	if s.Rows != nil {
 		section.Notes = append(section.Notes, "The scores of this page are those of "+s.Rows.Of+", so the table of experts has none. A page without DATA has leave-one-out scores of each expert.")
 	}
-	section.Grids = some(s.expertsGrid(), s.expertParameters(), ruleScores(p))
+	section.Grids = page.Filled(s.expertsGrid(), s.expertParameters(), ruleScores(p))
 	return section, nil
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -105,7 +106,7 @@ func (s *subject) findFar(c *scores, add func(text, advice string)) {
 		return
 	}
 	slices.SortStableFunc(far, func(a, b int) int {
-		return compare(math.Abs(c.Standardized[b]), math.Abs(c.Standardized[a]))
+		return cmp.Compare(math.Abs(c.Standardized[b]), math.Abs(c.Standardized[a]))
 	})
 	var parts []string
 	for _, i := range far[:min(len(far), mostFar)] {

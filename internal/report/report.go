@@ -6,44 +6,10 @@ package report
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/page"
 )
-
-// Subject is what a page is about.
-type Subject struct {
-	// Name is the name of the model, for the title.
-	Name string
-	// Posterior is the model on its data.
-	Posterior *gp.Posterior
-	// Record says how the model was fitted; nil if that is unknown.
-	Record *summary.ModelRecord
-	// Rows are rows to score, with their predictions for each target. Without them, the
-	// scores are those of leave-one-out.
-	Rows *Scored
-	// Threads is the number of threads for work on the host, 0 for all.
-	Threads int
-}
-
-// subject is a Subject with everything that several sections need.
-type subject struct {
-	Subject
-	model *gp.Model
-	// scores has an element for each target; it is empty, and unscored says why, if there
-	// are none.
-	scores   []scores
-	unscored string
-	// axes are the columns of the table in use, most relevant first.
-	axes    []axis
-	effects []curve
-	terms   []term
-	// relevance lists the columns in use, most relevant first.
-	relevance []summary.ColumnRelevance
-}
 
 // Page collects the page of a model. Errors are those of predictions; a model without
 // leave-one-out scores still has a page, which says why.
@@ -85,59 +51,4 @@ func (s *subject) about() string {
 		text += ", by " + s.Record.Program
 	}
 	return text + "."
-}
-
-// table returns the name of the training table without its folder.
-func (s *subject) table() string {
-	if s.Record.Data == "" || s.Record.Data == "-" {
-		return "its table"
-	}
-	return baseName(s.Record.Data)
-}
-
-// baseName returns the last part of a path of any system.
-func baseName(path string) string {
-	path = strings.TrimRight(path, `/\`)
-	return path[strings.LastIndexAny(path, `/\`)+1:]
-}
-
-// targets returns the names of the targets.
-func (s *subject) targets() []string { return s.model.TargetNames() }
-
-// named returns text with the name of a target in front if there are several.
-func (s *subject) named(target, text string) string {
-	if len(s.targets()) < 2 {
-		return text
-	}
-	return target + ": " + text
-}
-
-// rank finds the relevance of the columns. The record has it, unless rows were added since.
-func (s *subject) rank(ctx context.Context) error {
-	if r := s.Record.Report.Relevance; len(r) > 0 && len(s.Record.Updates) == 0 {
-		s.relevance = r
-		return nil
-	}
-	relevance := func() ([]float64, error) { return gp.Relevance(ctx, s.model, s.Threads) }
-	if s.local() {
-		relevance = func() ([]float64, error) { return s.Posterior.Relevance(ctx) }
-	}
-	values, err := relevance()
-	if err != nil {
-		return err
-	}
-	for i, v := range values {
-		at := s.model.Columns[i]
-		s.relevance = append(s.relevance, summary.ColumnRelevance{Column: s.model.FeatureNames[at], Index: at, Relevance: v})
-	}
-	slices.SortStableFunc(s.relevance, func(a, b summary.ColumnRelevance) int { return compare(b.Relevance, a.Relevance) })
-	return nil
-}
-
-// counted returns a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

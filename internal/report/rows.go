@@ -7,20 +7,6 @@ import (
 	"gpfit/internal/rows"
 )
 
-// Scored holds rows that the model did not train on, and what it predicts for them.
-type Scored struct {
-	// Of says what the rows are, such as "held-out rows".
-	Of   string
-	Rows rows.Rows
-	// Numbers are the numbers of the rows in their table, from 0; nil if they are all of its
-	// rows.
-	Numbers []int
-	// Predictions has an element for each target.
-	Predictions []*gp.Prediction
-	// Notes say how the rows were chosen and predicted.
-	Notes []string
-}
-
 // NewScored returns the rows of a table that m did not train on. If the table is the one
 // of the fit, these are its other rows, and a note says so; it has none if m trained on
 // all of them. Blank rows are left out.

@@ -1,34 +1,18 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/page"
 	"gpfit/internal/score"
 )
-
-// scores are predictions of rows of one target beside what was observed, with their
-// summary.
-type scores struct {
-	target string
-	gp.LeaveOneOut
-	summary gp.LeaveOneOutSummary
-	// calibration judges the share of rows within their 95 % interval.
-	calibration summary.Calibration
-	// density returns the predictive density of a row, and row its number in its table, from 0.
-	density func(i int) score.Predictive
-	row     func(i int) int
-}
 
 const (
 	// Few rows hardly show whether intervals have the right width.
@@ -36,8 +20,6 @@ const (
 	// roundingError is the largest relative difference of a prediction that counts as none.
 	roundingError = 1e-12
 )
-
-func compare(a, b float64) int { return cmp.Compare(a, b) }
 
 // score finds the scores: of the given rows, or of each training row from the others.
 func (s *subject) score(ctx context.Context) error {
@@ -104,14 +86,6 @@ func (s *Scored) residuals(t int, out *scores) {
 		}
 		return s.Numbers[at[i]]
 	}
-}
-
-// of says which rows the scores are about.
-func (s *subject) of() string {
-	if s.Rows != nil {
-		return s.Rows.Of
-	}
-	return "training rows left out in turn"
 }
 
 // spread returns the standard deviation of the observations.
@@ -253,36 +227,4 @@ func (s *subject) recorded() page.Grid {
 		grid.Add(fmt.Sprintf("objective of %d folds", f.Folds), names[0], fmt.Sprint(r.N), number(f.RMSE), number(f.NLPD), "-")
 	}
 	return grid
-}
-
-// number and short return a number with five and with three digits.
-func number(v float64) string { return digits(v, 5) }
-func short(v float64) string  { return digits(v, 3) }
-
-// plain writes three digits for a sentence: without an exponent, if the number is not extreme.
-func plain(v float64) string {
-	if size := math.Abs(v); size >= 999.5 && size < 1e9 {
-		unit := math.Pow(10, math.Floor(math.Log10(size))-2)
-		return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
-	}
-	return short(v)
-}
-
-func digits(v float64, n int) string {
-	switch {
-	case math.IsInf(v, 1):
-		return "∞"
-	case math.IsInf(v, -1):
-		return "−∞"
-	case math.IsNaN(v):
-		return "-"
-	}
-	return fmt.Sprintf("%.*g", n, v)
-}
-
-func percent(share float64) string {
-	if math.IsNaN(share) || math.IsInf(share, 0) {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100*share)
 }

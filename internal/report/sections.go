@@ -9,7 +9,6 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
-	"gpfit/internal/textform"
 )
 
 // columns shows how relevant each column is.
@@ -68,34 +67,6 @@ func (s *subject) parameters() (page.Section, error) {
 		section.Notes = append(section.Notes, "Rows were added after the fit. The units of the table and everything about the fit on this page belong to the fit before.")
 	}
 	return section, nil
-}
-
-// parameterNames returns the names of the parameters in the order of the model, and those
-// that have a value in units of the table alone.
-func (s *subject) parameterNames(values map[string]float64) []string {
-	m := s.model
-	columns, seen := textform.Columns(m.FeatureNames), map[string]bool{}
-	var out []string
-	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	original := slices.Sorted(maps.Keys(s.Record.Report.ParametersOriginalUnits))
-	for _, name := range m.ParameterNames {
-		name = columns.Display(name)
-		add(name)
-		for _, part := range original {
-			if strings.HasPrefix(part, name+"[") {
-				add(part)
-			}
-		}
-	}
-	for _, name := range append(slices.Sorted(maps.Keys(values)), original...) {
-		add(name)
-	}
-	return out
 }
 
 // remark says what restricts a parameter.
@@ -159,7 +130,7 @@ func (s *subject) convergence() (page.Section, error) {
 	if r.Coarse != nil && !r.Coarse.Compared {
 		section.Notes = append(section.Notes, "Subsets of the rows led here. A descent from the start values over all rows may end lower; coarse check compares the two.")
 	}
-	section.Grids = some(optima(r), optimaParameters(r), s.expertFits())
+	section.Grids = page.Filled(optima(r), optimaParameters(r), s.expertFits())
 	return section, nil
 }
 
@@ -182,11 +153,6 @@ func searchText(q *summary.SearchReport, raced bool) []string {
 		chance += fmt.Sprintf("; about %.2g are expected in all", *q.Expected)
 	}
 	return []string{text, chance + " (Boender and Rinnooy Kan 1987)."}
-}
-
-// some returns the grids that have lines.
-func some(grids ...page.Grid) []page.Grid {
-	return slices.DeleteFunc(grids, func(g page.Grid) bool { return len(g.Rows) == 0 })
 }
 
 // optima lists the optima with their scores.
@@ -273,7 +239,7 @@ func (s *subject) time() (page.Section, error) {
 		line.Cells[6].Bar = rest / r.Seconds
 		grid.Rows = append(grid.Rows, line)
 	}
-	section.Grids = some(grid)
+	section.Grids = page.Filled(grid)
 	return section, nil
 }
 
@@ -322,7 +288,7 @@ func (s *subject) source() (page.Section, error) {
 				columns.Add(c.Name, c.Text())
 			}
 		}
-		section.Grids = append(section.Grids, some(columns)...)
+		section.Grids = append(section.Grids, page.Filled(columns)...)
 	}
 	return section, nil
 }

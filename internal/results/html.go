@@ -63,12 +63,7 @@ func failures(rows []Row, known []string) page.Section {
 			grid.Rows[len(grid.Rows)-1].Bad = true
 		}
 	}
-	return page.Section{Title: "Failed", Grids: some(grid)}
-}
-
-// some returns the grids that have lines.
-func some(grids ...page.Grid) []page.Grid {
-	return slices.DeleteFunc(grids, func(g page.Grid) bool { return len(g.Rows) == 0 })
+	return page.Section{Title: "Failed", Grids: page.Filled(grid)}
 }
 
 // dataSet shows the scores of the kernels on a data set.
@@ -155,7 +150,7 @@ func pairs(all []PairedComparison) page.Section {
 		grid.Add(p.Metric, data, p.A, p.B, fmt.Sprint(p.Pairs), fmt.Sprintf("%.4f", p.MeanDifference), fmt.Sprintf("%.4f", p.StdErr),
 			fmt.Sprint(p.WinsA), fmt.Sprint(p.WinsB), fmt.Sprint(p.Ties), fmt.Sprintf("%.2g", p.SignP))
 	}
-	if section.Grids = some(grid); section.Grids == nil {
+	if section.Grids = page.Filled(grid); section.Grids == nil {
 		section.Notes = nil
 	}
 	return section
@@ -191,7 +186,7 @@ func calibration(rows []Row) page.Section {
 		grid.Add(k.data, k.kernel, fmt.Sprint(len(shares)), percent(&average), percent(&low), percent(&high),
 			fmt.Sprint(counts[string(summary.Overconfident)]), fmt.Sprint(counts[string(summary.Underconfident)]))
 	}
-	section.Grids = some(grid)
+	section.Grids = page.Filled(grid)
 	verdicts := 0
 	for _, r := range rows {
 		if r.Verdict == "" {
@@ -229,7 +224,7 @@ func parameters(rows []Row) page.Section {
 				grid.Add(kernel, name, fmt.Sprint(len(v)), fmt.Sprintf("%.5g", slices.Min(v)), fmt.Sprintf("%.5g", mean(v)), fmt.Sprintf("%.5g", slices.Max(v)))
 			}
 		}
-		section.Grids = append(section.Grids, some(grid)...)
+		section.Grids = append(section.Grids, page.Filled(grid)...)
 	}
 	return section
 }
@@ -243,7 +238,7 @@ func jobs(rows []Row) page.Section {
 			percent(r.Coverage95), whole(r.Values), whole(r.Gradients), number(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Calibration, r.Status, r.mostRelevant())
 		grid.Rows[len(grid.Rows)-1].Bad = r.State == string(rundir.StateFailed)
 	}
-	return page.Section{Title: "Jobs", Grids: some(grid)}
+	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}
 }
 
 // inputs lists the files that the jobs read.
@@ -252,5 +247,5 @@ func inputs(r *rundir.Run) page.Section {
 	for _, in := range r.Inputs {
 		grid.Add(filepath.Base(in.Path), fmt.Sprint(in.Bytes), in.SHA256)
 	}
-	return page.Section{Title: "Inputs", Grids: some(grid)}
+	return page.Section{Title: "Inputs", Grids: page.Filled(grid)}
 }

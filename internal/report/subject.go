@@ -1,0 +1,208 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/fit/summary"
+	"gpfit/gp"
+	"gpfit/internal/effect"
+	"gpfit/internal/rows"
+	"gpfit/internal/score"
+	"gpfit/internal/textform"
+)
+
+// Subject is what a page is about.
+type Subject struct {
+	// Name is the name of the model, for the title.
+	Name string
+	// Posterior is the model on its data.
+	Posterior *gp.Posterior
+	// Record says how the model was fitted; nil if that is unknown.
+	Record *summary.ModelRecord
+	// Rows are rows to score, with their predictions for each target. Without them, the
+	// scores are those of leave-one-out.
+	Rows *Scored
+	// Threads is the number of threads for work on the host, 0 for all.
+	Threads int
+}
+
+// subject is a Subject with everything that several sections need.
+type subject struct {
+	Subject
+	model *gp.Model
+	// scores has an element for each target; it is empty, and unscored says why, if there
+	// are none.
+	scores   []scores
+	unscored string
+	// axes are the columns of the table in use, most relevant first.
+	axes    []axis
+	effects []curve
+	terms   []term
+	// relevance lists the columns in use, most relevant first.
+	relevance []summary.ColumnRelevance
+}
+
+// Scored holds rows that the model did not train on, and what it predicts for them.
+type Scored struct {
+	// Of says what the rows are, such as "held-out rows".
+	Of   string
+	Rows rows.Rows
+	// Numbers are the numbers of the rows in their table, from 0; nil if they are all of its
+	// rows.
+	Numbers []int
+	// Predictions has an element for each target.
+	Predictions []*gp.Prediction
+	// Notes say how the rows were chosen and predicted.
+	Notes []string
+}
+
+// scores are predictions of rows of one target beside what was observed, with their
+// summary.
+type scores struct {
+	target string
+	gp.LeaveOneOut
+	summary gp.LeaveOneOutSummary
+	// calibration judges the share of rows within their 95 % interval.
+	calibration summary.Calibration
+	// density returns the predictive density of a row, and row its number in its table, from 0.
+	density func(i int) score.Predictive
+	row     func(i int) int
+}
+
+// axis is a column of the table with the values along which it varies, and rows of features
+// with these values and typical ones of the other columns.
+type axis struct {
+	effect.Variable
+	relevance float64
+	values    []float64
+	rows      rows.Rows
+}
+
+// curve is a prediction of a target along a column.
+type curve struct {
+	target string
+	along  *axis
+	*gp.Prediction
+}
+
+// term is a term of a sum of kernels, for one target.
+type term struct {
+	curve      // its Prediction is nil for the mean function
+	path, text string
+	// size is the standard deviation of the term's mean over training rows, in units of
+	// the target, and share the same in units of the target's standard deviation.
+	size, share float64
+}
+
+// targets returns the names of the targets.
+func (s *subject) targets() []string { return s.model.TargetNames() }
+
+// named returns text with the name of a target in front if there are several.
+func (s *subject) named(target, text string) string {
+	if len(s.targets()) < 2 {
+		return text
+	}
+	return target + ": " + text
+}
+
+// table returns the name of the training table without its folder.
+func (s *subject) table() string {
+	if s.Record.Data == "" || s.Record.Data == "-" {
+		return "its table"
+	}
+	return baseName(s.Record.Data)
+}
+
+// baseName returns the last part of a path of any system.
+func baseName(path string) string {
+	path = strings.TrimRight(path, `/\`)
+	return path[strings.LastIndexAny(path, `/\`)+1:]
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// of says which rows the scores are about.
+func (s *subject) of() string {
+	if s.Rows != nil {
+		return s.Rows.Of
+	}
+	return "training rows left out in turn"
+}
+
+// number and short return a number with five and with three digits.
+func number(v float64) string { return digits(v, 5) }
+
+func short(v float64) string { return digits(v, 3) }
+
+// plain writes three digits for a sentence: without an exponent, if the number is not extreme.
+func plain(v float64) string {
+	if size := math.Abs(v); size >= 999.5 && size < 1e9 {
+		unit := math.Pow(10, math.Floor(math.Log10(size))-2)
+		return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
+	}
+	return short(v)
+}
+
+func digits(v float64, n int) string {
+	switch {
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	case math.IsNaN(v):
+		return "-"
+	}
+	return fmt.Sprintf("%.*g", n, v)
+}
+
+func percent(share float64) string {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}
+
+// parameterNames returns the names of the parameters in the order of the model, and those
+// that have a value in units of the table alone.
+func (s *subject) parameterNames(values map[string]float64) []string {
+	m := s.model
+	columns, seen := textform.Columns(m.FeatureNames), map[string]bool{}
+	var out []string
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	original := slices.Sorted(maps.Keys(s.Record.Report.ParametersOriginalUnits))
+	for _, name := range m.ParameterNames {
+		name = columns.Display(name)
+		add(name)
+		for _, part := range original {
+			if strings.HasPrefix(part, name+"[") {
+				add(part)
+			}
+		}
+	}
+	for _, name := range append(slices.Sorted(maps.Keys(values)), original...) {
+		add(name)
+	}
+	return out
+}
+
+// local reports whether the model has several local experts. A single one is the exact
+// process, whose page is complete.
+func (s *subject) local() bool {
+	return s.model.Experts != nil && len(s.model.Experts.Centres) > 1
+}
