@@ -128,8 +128,3 @@ func Changed(r *rundir.Run) error {
 func isData(err error) bool {
 	return as[*table.Error](err) || as[*problem.DataError](err)
 }
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
-}

@@ -93,7 +93,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		}
 		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
 			// Only this job fails, when it runs.
-			o.OnWarning(j.ID + ": will fail: " + firstLine(size.err))
+			o.OnWarning(j.ID + ": will fail: " + textform.FirstLine(size.err.Error()))
 		}
 		if value(j.Options.Threads) == 0 {
 			threads := min(max(1, (job.N+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
+	"gpfit/internal/textform"
 )
 
 // The loop reports progress at every progressInterval, and checks the jobs of
@@ -260,7 +261,7 @@ func (s *scheduler) admit(t *task) bool {
 func (s *scheduler) refuse(t *task, cause error) {
 	kind := kindOf(cause)
 	if s.o.Shared && retryable(kind) {
-		s.note(fmt.Sprintf("%s cannot run on this machine: %s", t.job.ID, firstLine(cause)))
+		s.note(fmt.Sprintf("%s cannot run on this machine: %s", t.job.ID, textform.FirstLine(cause.Error())))
 		s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
 		return
 	}
@@ -282,7 +283,7 @@ func (s *scheduler) refuse(t *task, cause error) {
 
 func (s *scheduler) fail(t *task, kind string, cause error) {
 	s.failures[t.job.ID] = Failure{t.job.ID, kind, cause.Error()}
-	s.note(fmt.Sprintf("%s failed (%s): %s", t.job.ID, kind, firstLine(cause)))
+	s.note(fmt.Sprintf("%s failed (%s): %s", t.job.ID, kind, textform.FirstLine(cause.Error())))
 	s.load.release(t.job.JobSpec)
 }
 
@@ -321,7 +322,7 @@ func (s *scheduler) finish(out outcome) {
 // The job then avoids that accelerator, if it can use another one, and runs alone
 // if memory did not suffice.
 func (s *scheduler) again(t *task, out outcome) {
-	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, firstLine(out.err)))
+	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, textform.FirstLine(out.err.Error())))
 	if a := t.at.accelerator; a != nil {
 		t.avoid[a.name] = true
 		a.lost = a.lost || out.kind == KindDevice

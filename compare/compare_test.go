@@ -20,6 +20,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/textform"
 )
 
 var backend, _ = cpu.New(device.Options{})
@@ -30,7 +31,7 @@ const tol = 1e-12
 func near(t *testing.T, what string, got *float64, want float64) {
 	t.Helper()
 	if got == nil || !(math.Abs(*got-want) <= tol*max(1, math.Abs(want))) {
-		t.Errorf("%s: got %v, want %.17g", what, number(got, "%.17g"), want)
+		t.Errorf("%s: got %v, want %.17g", what, textform.Optional(got, "%.17g"), want)
 	}
 }
 

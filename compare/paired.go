@@ -10,6 +10,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/pick"
+	"gpfit/internal/score"
 )
 
 // Difference is the score of a method minus the best method's, on the same rows.
@@ -51,15 +52,15 @@ type losses struct {
 
 func (l losses) score(values []float64) float64 {
 	if l.root {
-		return math.Sqrt(mean(values))
+		return math.Sqrt(score.Mean(values))
 	}
-	return mean(values)
+	return score.Mean(values)
 }
 
 // influences returns, for each row, by how much the score changes with the row's share of
 // all rows (the influence function of the score; for a root by the delta method).
 func (l losses) influences() []float64 {
-	m, scale := mean(l.values), 1.0
+	m, scale := score.Mean(l.values), 1.0
 	if l.root {
 		scale = 0
 		if m > 0 {
@@ -144,16 +145,16 @@ func (p pairing) stdError(u []float64) (se, freedom float64) {
 		var means []float64
 		folds := p.byFold()
 		for _, rows := range folds {
-			means = append(means, mean(pick.Values(u, rows))*float64(len(rows))*float64(len(folds))/n)
+			means = append(means, score.Mean(pick.Values(u, rows))*float64(len(rows))*float64(len(folds))/n)
 		}
 		k := float64(len(means))
-		return math.Sqrt((1/k + 1/float64(p.folds-1)) * variance(means)), k - 1
+		return math.Sqrt((1/k + 1/float64(p.folds-1)) * score.Variance(means)), k - 1
 	case p.group != nil:
 		return clusterError(u, p.group)
 	case p.blocks:
 		return clusterError(u, batches(len(u)))
 	}
-	return math.Sqrt(variance(u) / n), n - 1
+	return math.Sqrt(score.Variance(u) / n), n - 1
 }
 
 // clusterError returns the standard error of the mean of u, whose rows with the same label
@@ -182,13 +183,4 @@ func batches(n int) []int {
 		out[i] = i * count / n
 	}
 	return out
-}
-
-// variance returns the variance of v with its mean estimated, NaN for one value.
-func variance(v []float64) float64 {
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return sum / float64(len(v)-1)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"gpfit/internal/score"
 )
 
 // TestFoldError compares the standard error over folds with numbers worked out by hand: the
@@ -44,13 +46,13 @@ func TestRootError(t *testing.T) {
 	}
 	p := pairing{}
 	d := p.difference(losses{values: a, root: true}, losses{values: b, root: true})
-	near(t, "difference", &d.Value, math.Sqrt(mean(a))-math.Sqrt(mean(b)))
+	near(t, "difference", &d.Value, math.Sqrt(score.Mean(a))-math.Sqrt(score.Mean(b)))
 	var left []float64
 	for i := range n {
-		without := func(v []float64) float64 { return math.Sqrt((mean(v)*n - v[i]) / (n - 1)) }
+		without := func(v []float64) float64 { return math.Sqrt((score.Mean(v)*n - v[i]) / (n - 1)) }
 		left = append(left, without(a)-without(b))
 	}
-	jackknife := math.Sqrt(variance(left) * (n - 1) * (n - 1) / n)
+	jackknife := math.Sqrt(score.Variance(left) * (n - 1) * (n - 1) / n)
 	if ratio := *d.StdError / jackknife; math.Abs(ratio-1) > 0.01 {
 		t.Errorf("the standard error is %v of the jackknife's", ratio)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/pick"
+	"gpfit/internal/score"
 )
 
 // Ranked is a method with its scores over all folds together, in original units and in units
@@ -122,7 +123,7 @@ func (r *runner) scale() float64 {
 	if r.split.Folds == 0 {
 		y = pick.Values(y, r.folds[0].train)
 	}
-	m, sum := mean(y), 0.0
+	m, sum := score.Mean(y), 0.0
 	for _, v := range y {
 		sum += (v - m) * (v - m)
 	}

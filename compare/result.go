@@ -112,11 +112,11 @@ func (r *Result) writeRanks(b *strings.Builder) {
 		if e.Status != Done {
 			t.row("-", e.Method, e.Status, "", "", "", "", "")
 			if e.Status == Failed {
-				failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, firstLine(e.Error)))
+				failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)))
 			}
 			continue
 		}
-		t.row(strconv.Itoa(e.Rank), e.Method, number(e.RMSE, "%.5g"), number(e.RMSEStandardized, "%.4f"), e.difference(), number(e.NLPD, "%.4f"), percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
+		t.row(strconv.Itoa(e.Rank), e.Method, textform.Optional(e.RMSE, "%.5g"), textform.Optional(e.RMSEStandardized, "%.4f"), e.difference(), textform.Optional(e.NLPD, "%.4f"), textform.Percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
 	}
 	t.write(b)
 	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
@@ -169,7 +169,7 @@ func (r *Result) writeSizes(b *strings.Builder) {
 		title string
 		of    func(*Ranked) string
 	}{
-		{strings.ToUpper(string(r.RankBy)), func(e *Ranked) string { return number(r.Score(e), "%.4g") }},
+		{strings.ToUpper(string(r.RankBy)), func(e *Ranked) string { return textform.Optional(r.Score(e), "%.4g") }},
 		{"seconds", func(e *Ranked) string { return fmt.Sprintf("%.2f", e.Seconds()) }},
 	}
 	for _, kind := range tables {
@@ -192,7 +192,7 @@ func (r *Result) writeFewRows(b *strings.Builder) {
 	seen := map[string]bool{}
 	for _, g := range r.Sizes {
 		for _, e := range g.Methods {
-			if line := fmt.Sprintf("  %s: %s\n", e.Method, firstLine(e.Error)); e.Status == Failed && g.Train < r.Split.Train && !seen[line] {
+			if line := fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)); e.Status == Failed && g.Train < r.Split.Train && !seen[line] {
 				if len(seen) == 0 {
 					b.WriteString("\nfailed on few rows\n")
 				}
@@ -246,23 +246,4 @@ func (g *grid) write(b *strings.Builder) {
 		fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
 	}
 	t.Flush()
-}
-
-func number(v *float64, format string) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf(format, *v)
-}
-
-func percent(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100**v)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

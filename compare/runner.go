@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/score"
 	"gpfit/kernel"
 )
 
@@ -310,9 +311,9 @@ func (r *runner) left(first, k, m int) time.Duration {
 // it assumes that the time grows with the square of the number of rows.
 func (r *runner) each(i, size int) (seconds float64, ok bool) {
 	if known := r.spent[spending{i, size}]; known != nil {
-		return mean(known), true
+		return score.Mean(known), true
 	}
 	known := r.spent[spending{i, 0}]
 	share := float64(size) / float64(r.split.Train)
-	return mean(known) * share * share, known != nil
+	return score.Mean(known) * share * share, known != nil
 }

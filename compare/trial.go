@@ -98,15 +98,6 @@ func (s *rowScores) scores() (rmse, nlpd, coverage *float64) {
 	return summary.Finite(sum.RMSE()), nlpd, coverage
 }
 
-// mean returns the mean of v, NaN of nothing.
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
-}
-
 // try fits a method to the training rows of data and scores it on the others. The error is
 // ctx's; a failure of the method is in the trial.
 func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows) (Trial, error) {

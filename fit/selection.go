@@ -8,6 +8,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/textform"
 )
 
 // SelectionScore is the score by which kernels are compared; less is better.
@@ -144,7 +145,7 @@ func (r *Selection) Text() string {
 			mark = "*"
 		}
 		if c.NLML == nil {
-			fmt.Fprintf(&b, "%s  %-*s  %10d  %s: %s\n", mark, width, c.Kernel, c.Parameters, c.Status, firstLine(c.Error))
+			fmt.Fprintf(&b, "%s  %-*s  %10d  %s: %s\n", mark, width, c.Kernel, c.Parameters, c.Status, textform.FirstLine(c.Error))
 			continue
 		}
 		loo, cv := "-", "-"
@@ -163,9 +164,4 @@ func (r *Selection) Text() string {
 	b.WriteString("\n")
 	b.WriteString(r.Report.Text())
 	return b.String()
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -13,6 +13,7 @@ import (
 	"gpfit/internal/page"
 	"gpfit/internal/plotting"
 	"gpfit/internal/rundir"
+	"gpfit/internal/score"
 	"gpfit/internal/textform"
 )
 
@@ -80,15 +81,7 @@ func dataSet(name string, rows []Row, metrics []Measure, all []Standing) (page.S
 	}
 	grid.Heads = append(grid.Heads, page.Numbers("±", "in the 95 % interval", "seconds")...)
 	for _, s := range standings {
-		cells := []string{fmt.Sprint(s.Rank), s.Kernel, fmt.Sprint(s.Jobs)}
-		for _, m := range metrics {
-			text := "-"
-			if v, ok := s.Means[m.Name]; ok {
-				text = fmt.Sprintf("%.4f", v)
-			}
-			cells = append(cells, text)
-		}
-		grid.Add(append(cells, fmt.Sprintf("%.4f", s.StdErr), percent(s.Coverage95), fmt.Sprintf("%.2f", s.Seconds))...)
+		grid.Add(s.cells(metrics)...)
 		grid.Rows[len(grid.Rows)-1].Best = s.Rank == 1
 	}
 	section.Grids = []page.Grid{grid}
@@ -121,7 +114,7 @@ func dots(name string, rows []Row, standings []Standing, m Measure) (page.Pictur
 		}
 		chart.Layers = append(chart.Layers, jobs)
 		if len(jobs.X) > 0 {
-			chart.Layers = append(chart.Layers, &plotting.Points{X: []float64{mean(jobs.X)}, Y: []float64{float64(i)}, Color: jobs.Color, Shape: plotting.Upright})
+			chart.Layers = append(chart.Layers, &plotting.Points{X: []float64{score.Mean(jobs.X)}, Y: []float64{float64(i)}, Color: jobs.Color, Shape: plotting.Upright})
 		}
 	}
 	return picture(m.Title, fmt.Sprintf("%s of each job on %s, by kernel; less is better", m.Title, name), chart)
@@ -143,12 +136,7 @@ func pairs(all []PairedComparison) page.Section {
 		"Each pair is two jobs with the same data, split and seed. The table shows the mean of a − b, its standard error, and how often each kernel was better. Less is better, so a negative difference favours a. The sign test assumes independent pairs, but splits of one table are not quite independent."}}
 	grid := page.Grid{Heads: append(page.Words("metric", "data", "a", "b"), page.Numbers("pairs", "a − b", "±", "a better", "b better", "ties", "sign test p")...)}
 	for _, p := range all {
-		data := p.Data
-		if data == "" {
-			data = "(all)"
-		}
-		grid.Add(p.Metric, data, p.A, p.B, fmt.Sprint(p.Pairs), fmt.Sprintf("%.4f", p.MeanDifference), fmt.Sprintf("%.4f", p.StdErr),
-			fmt.Sprint(p.WinsA), fmt.Sprint(p.WinsB), fmt.Sprint(p.Ties), fmt.Sprintf("%.2g", p.SignP))
+		grid.Add(append([]string{p.Metric}, p.cells()...)...)
 	}
 	if section.Grids = page.Filled(grid); section.Grids == nil {
 		section.Notes = nil
@@ -182,8 +170,8 @@ func calibration(rows []Row) page.Section {
 			shares = append(shares, *r.Coverage95)
 			counts[r.Calibration]++
 		}
-		average, low, high := mean(shares), slices.Min(shares), slices.Max(shares)
-		grid.Add(k.data, k.kernel, fmt.Sprint(len(shares)), percent(&average), percent(&low), percent(&high),
+		average, low, high := score.Mean(shares), slices.Min(shares), slices.Max(shares)
+		grid.Add(k.data, k.kernel, fmt.Sprint(len(shares)), textform.Percent(&average), textform.Percent(&low), textform.Percent(&high),
 			fmt.Sprint(counts[string(summary.Overconfident)]), fmt.Sprint(counts[string(summary.Underconfident)]))
 	}
 	section.Grids = page.Filled(grid)
@@ -221,7 +209,7 @@ func parameters(rows []Row) page.Section {
 			}
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				v := values[name]
-				grid.Add(kernel, name, fmt.Sprint(len(v)), fmt.Sprintf("%.5g", slices.Min(v)), fmt.Sprintf("%.5g", mean(v)), fmt.Sprintf("%.5g", slices.Max(v)))
+				grid.Add(kernel, name, fmt.Sprint(len(v)), fmt.Sprintf("%.5g", slices.Min(v)), fmt.Sprintf("%.5g", score.Mean(v)), fmt.Sprintf("%.5g", slices.Max(v)))
 			}
 		}
 		section.Grids = append(section.Grids, page.Filled(grid)...)
@@ -234,8 +222,8 @@ func jobs(rows []Row) page.Section {
 	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state"), page.Numbers("n", "d"), page.Words("device"),
 		page.Numbers("NLML", "RMSE", "NLPD", "in 95 %", "values", "gradients", "seconds", "warnings"), page.Words("verdict", "status", "most relevant columns"))}
 	for _, r := range rows {
-		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"),
-			percent(r.Coverage95), whole(r.Values), whole(r.Gradients), number(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Calibration, r.Status, r.mostRelevant())
+		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"),
+			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Calibration, r.Status, r.mostRelevant())
 		grid.Rows[len(grid.Rows)-1].Bad = r.State == string(rundir.StateFailed)
 	}
 	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}

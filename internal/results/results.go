@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/rundir"
+	"gpfit/internal/score"
 )
 
 // Row is a job with its result. Pointers are nil if a job has no such result. The
@@ -240,12 +240,12 @@ func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, boo
 		return s, false
 	}
 	for name, v := range values {
-		s.Means[name] = mean(v)
+		s.Means[name] = score.Mean(v)
 	}
 	first = values[metrics[0].Name]
-	s.StdErr, s.Seconds = standardError(first), mean(seconds)
+	s.StdErr, s.Seconds = score.StdError(first), score.Mean(seconds)
 	if len(coverage) > 0 {
-		c := mean(coverage)
+		c := score.Mean(coverage)
 		s.Coverage95 = &c
 	}
 	return s, true
@@ -326,7 +326,7 @@ func (p *PairedComparison) fill(diff []float64) bool {
 			p.Ties++
 		}
 	}
-	p.Pairs, p.MeanDifference, p.StdErr = len(diff), mean(diff), standardError(diff)
+	p.Pairs, p.MeanDifference, p.StdErr = len(diff), score.Mean(diff), score.StdError(diff)
 	p.SignP = signTest(p.WinsA, p.WinsB)
 	return len(diff) > 0
 }
@@ -350,25 +350,4 @@ func names(rows []Row, of func(Row) string) []string {
 		}
 	}
 	return out
-}
-
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
-}
-
-// standardError returns the standard error of the mean of v, 0 for fewer than two values.
-func standardError(v []float64) float64 {
-	if len(v) < 2 {
-		return 0
-	}
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	n := float64(len(v))
-	return math.Sqrt(sum / (n - 1) / n)
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -155,8 +156,21 @@ func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
 		writeRanks(&b, metrics, Rank(rows, metrics))
 		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])
 	}
-	writeFailures(&b, rows)
-	writeLost(&b, r, rows)
+	inState := func(state rundir.State, text func(*Row) string) func(*Row) string {
+		return func(row *Row) string {
+			if row.State != string(state) {
+				return ""
+			}
+			return text(row)
+		}
+	}
+	writeNotes(&b, "failed", rows, len(rows), inState(rundir.StateFailed, func(row *Row) string {
+		return fmt.Sprintf("%s (%s): %s", row.Job, row.Kind, textform.FirstLine(row.Error))
+	}))
+	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} { // what is known of jobs whose processes died or may have died
+		title := fmt.Sprintf("%s; 'gpfit resume %s' continues jobs whose process has died", state, r.Dir)
+		writeNotes(&b, title, rows, len(rows), inState(state, func(row *Row) string { return row.Job + ": " + row.Error }))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -190,18 +204,26 @@ func writeJobs(b *strings.Builder, rows []Row) {
 	fmt.Fprintln(t, "job\tstate\tn\td\tdevice\tNLML\tRMSE\tNLPD\tin 95 %\tevaluations\tseconds\t")
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.Job, r.State, r.N, r.D, r.Device,
-			number(r.NLML, "%.4f"), number(r.RMSE, "%.5g"), number(r.NLPD, "%.4f"), percent(r.Coverage95), whole(r.Values), number(r.Seconds, "%.2f"))
+			textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"), textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Seconds, "%.2f"))
 	}
 	t.Flush()
-	writeNotes(b, "most relevant columns", rows, (*Row).mostRelevant)
-	writeNotes(b, "verdicts", rows, func(r *Row) string { return r.Verdict })
+	writeNotes(b, "most relevant columns", rows, mostNotes, func(r *Row) string { return r.note(r.mostRelevant()) })
+	writeNotes(b, "verdicts", rows, mostNotes, func(r *Row) string { return r.note(r.Verdict) })
+}
+
+// note returns a text with the job in front, "" without a text.
+func (row *Row) note(text string) string {
+	if text == "" {
+		return ""
+	}
+	return row.Job + ": " + text
 }
 
 // mostNotes is the number of jobs of which a list says something.
 const mostNotes = 20
 
-// writeNotes lists what of says about each job, if anything.
-func writeNotes(b *strings.Builder, title string, rows []Row, of func(*Row) string) {
+// writeNotes lists the texts of jobs that have one, at most a number of them.
+func writeNotes(b *strings.Builder, title string, rows []Row, most int, of func(*Row) string) {
 	count := 0
 	for i := range rows {
 		text := of(&rows[i])
@@ -211,12 +233,12 @@ func writeNotes(b *strings.Builder, title string, rows []Row, of func(*Row) stri
 		if count++; count == 1 {
 			fmt.Fprintf(b, "\n%s\n", title)
 		}
-		if count <= mostNotes {
-			fmt.Fprintf(b, "  %s: %s\n", rows[i].Job, text)
+		if count <= most {
+			fmt.Fprintf(b, "  %s\n", text)
 		}
 	}
-	if count > mostNotes {
-		fmt.Fprintf(b, "  and %d more\n", count-mostNotes)
+	if count > most {
+		fmt.Fprintf(b, "  and %d more\n", count-most)
 	}
 }
 
@@ -229,17 +251,28 @@ func writeRanks(b *strings.Builder, metrics []Measure, ranks []Standing) {
 	}
 	fmt.Fprintln(t, "± (first)\tin 95 %\tseconds\t")
 	for _, s := range ranks {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t", s.Data, s.Rank, s.Kernel, s.Jobs)
-		for _, m := range metrics {
-			if v, ok := s.Means[m.Name]; ok {
-				fmt.Fprintf(t, "%.4f\t", v)
-			} else {
-				fmt.Fprint(t, "-\t")
-			}
-		}
-		fmt.Fprintf(t, "%.4f\t%s\t%.2f\t\n", s.StdErr, percent(s.Coverage95), s.Seconds)
+		fmt.Fprintf(t, "%s\t%s\t\n", s.Data, strings.Join(s.cells(metrics), "\t"))
 	}
 	t.Flush()
+}
+
+// cells are the cells of a standing in a table, without its data set.
+func (s *Standing) cells(metrics []Measure) []string {
+	cells := []string{strconv.Itoa(s.Rank), s.Kernel, strconv.Itoa(s.Jobs)}
+	for _, m := range metrics {
+		text := "-"
+		if v, ok := s.Means[m.Name]; ok {
+			text = fmt.Sprintf("%.4f", v)
+		}
+		cells = append(cells, text)
+	}
+	return append(cells, fmt.Sprintf("%.4f", s.StdErr), textform.Percent(s.Coverage95), fmt.Sprintf("%.2f", s.Seconds))
+}
+
+// cells are the cells of a comparison in a table, without its metric.
+func (p *PairedComparison) cells() []string {
+	cells := []string{cmp.Or(p.Data, "(all)"), p.A, p.B, strconv.Itoa(p.Pairs), fmt.Sprintf("%.4f", p.MeanDifference), fmt.Sprintf("%.4f", p.StdErr)}
+	return append(append(cells, textform.Words([]int{p.WinsA, p.WinsB, p.Ties})...), fmt.Sprintf("%.2g", p.SignP))
 }
 
 func writePairs(b *strings.Builder, pairs []PairedComparison, m Measure) {
@@ -250,64 +283,7 @@ func writePairs(b *strings.Builder, pairs []PairedComparison, m Measure) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "data\ta\tb\tpairs\ta − b\t±\ta wins\tb wins\tties\tsign test p\t")
 	for _, p := range pairs {
-		data := p.Data
-		if data == "" {
-			data = "(all)"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.4f\t%.4f\t%d\t%d\t%d\t%.2g\t\n", data, p.A, p.B, p.Pairs, p.MeanDifference, p.StdErr, p.WinsA, p.WinsB, p.Ties, p.SignP)
+		fmt.Fprintln(t, strings.Join(p.cells(), "\t")+"\t")
 	}
 	t.Flush()
-}
-
-func writeFailures(b *strings.Builder, rows []Row) {
-	first := true
-	for _, r := range rows {
-		if r.State != string(rundir.StateFailed) {
-			continue
-		}
-		if first {
-			b.WriteString("\nfailed\n")
-			first = false
-		}
-		text, _, _ := strings.Cut(r.Error, "\n")
-		fmt.Fprintf(b, "  %s (%s): %s\n", r.Job, r.Kind, text)
-	}
-}
-
-// writeLost tells what is known of jobs whose processes died or may have died.
-func writeLost(b *strings.Builder, r *rundir.Run, rows []Row) {
-	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} {
-		first := true
-		for _, row := range rows {
-			if row.State != string(state) {
-				continue
-			}
-			if first {
-				fmt.Fprintf(b, "\n%s; 'gpfit resume %s' continues jobs whose process has died\n", state, r.Dir)
-				first = false
-			}
-			fmt.Fprintf(b, "  %s: %s\n", row.Job, row.Error)
-		}
-	}
-}
-
-func number(v *float64, format string) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf(format, *v)
-}
-
-func percent(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f %%", 100**v)
-}
-
-func whole(v *int) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.Itoa(*v)
 }

@@ -44,3 +44,29 @@ func (s *Tally) NLPD() float64 { return s.nlpd / float64(s.N) }
 
 // Coverage returns the share of observations in interval k.
 func (s *Tally) Coverage(k int) float64 { return float64(s.inside[k]) / float64(s.N) }
+
+// Mean returns the mean of values, NaN of none.
+func Mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Variance returns the variance of values with their mean estimated, NaN of one value.
+func Variance(values []float64) float64 {
+	mean, sum := Mean(values), 0.0
+	for _, v := range values {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum / float64(len(values)-1)
+}
+
+// StdError returns the standard error of the mean of values, 0 of fewer than two.
+func StdError(values []float64) float64 {
+	if len(values) < 2 {
+		return 0
+	}
+	return math.Sqrt(Variance(values) / float64(len(values)))
+}
