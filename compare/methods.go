@@ -82,15 +82,15 @@ func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
 type entrant interface {
 	name() string
 	// fit learns from the training rows of data, which scaled holds, too.
-	fit(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (fitted, error)
+	fit(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
 }
 
-// fitted predicts for rows with all features, in original units.
-type fitted interface {
-	predict(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error)
-	warnings() []string
-	parameters() map[string]float64
-	close()
+// fitted is a fitted method. predict predicts m rows with all features, in original units.
+type fitted struct {
+	predict    func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error)
+	warnings   []string
+	parameters map[string]float64
+	close      func()
 }
 
 // prediction holds means and standard deviations of new targets in original units. std is
@@ -103,7 +103,7 @@ type regression struct{ NamedMethod }
 func (r regression) name() string { return r.Name }
 
 // fit does not wait for a method that ctx ends, because methods know no contexts.
-func (r regression) fit(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (fitted, error) {
+func (r regression) fit(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
 	if _, ok := r.Method.(baseline.KernelRidge); ok {
 		if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
 			return nil, err
@@ -114,7 +114,12 @@ func (r regression) fit(ctx context.Context, _ problem.Data, scaled *problem.Sca
 	if err != nil {
 		return nil, err
 	}
-	return &regressed{model, scaled}, nil
+	return &fitted{
+		predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
+			return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
+		},
+		parameters: chosen(model), close: func() {},
+	}, nil
 }
 
 // checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more
@@ -126,22 +131,17 @@ func checkMatrices(n int, free int64) error {
 	return nil
 }
 
-// regressed is a fitted baseline.
-type regressed struct {
-	model  baseline.Model
-	scaled *problem.ScaledRows
-}
-
-func (r *regressed) predict(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
-	x := mat.NewDense(m, r.scaled.D, r.scaled.Inputs(rows))
-	p, err := await(ctx, func() (baseline.Prediction, error) { return r.model.Predict(x) })
+// predictWith predicts scaled rows by a model, in original units.
+func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (prediction, error) {
+	p, err := await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
 	if err != nil {
 		return prediction{}, err
 	}
+	m, _ := x.Dims()
 	if len(p.Mean) != m || p.Variance != nil && len(p.Variance) != m {
 		return prediction{}, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
 	}
-	out, scaling := prediction{mean: make([]float64, m)}, r.scaled.Scaling
+	out, scaling := prediction{mean: make([]float64, m)}, scaled.Scaling
 	for i, v := range p.Mean {
 		out.mean[i] = scaling.YMean + v*scaling.YScale
 	}
@@ -151,11 +151,8 @@ func (r *regressed) predict(ctx context.Context, rows []float64, m int, _ gp.Row
 	return out, nil
 }
 
-func (r *regressed) warnings() []string { return nil }
-
-// parameters returns what the methods of package baseline choose.
-func (r *regressed) parameters() map[string]float64 {
-	model := r.model
+// chosen returns what the methods of package baseline choose.
+func chosen(model baseline.Model) map[string]float64 {
 	if m, ok := model.(*baseline.BasisModel); ok {
 		model = m.Model
 	}
@@ -173,8 +170,6 @@ func (r *regressed) parameters() map[string]float64 {
 	}
 	return nil
 }
-
-func (r *regressed) close() {}
 
 // await returns the result of work, or ctx's error if ctx is done first. The work then goes
 // on until it ends, and its result is lost.

@@ -40,7 +40,7 @@ func (p *process) stages(data problem.Data) []hyperopt.Expectation {
 	return job.Expected()
 }
 
-func (p *process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (fitted, error) {
+func (p *process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (*fitted, error) {
 	job, err := p.prepare(data)
 	if err != nil {
 		return nil, err
@@ -52,21 +52,12 @@ func (p *process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledR
 		}
 		return nil, err
 	}
-	return &processed{outcome}, nil
-}
-
-// processed is a fitted Gaussian process.
-type processed struct{ outcome *fit.Outcome }
-
-func (p *processed) predict(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error) {
-	parts, err := p.outcome.Posterior().PredictTargets(ctx, rows, m, noise)
-	if err != nil {
-		return prediction{}, err
+	predict := func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error) {
+		parts, err := outcome.Posterior().PredictTargets(ctx, rows, m, noise)
+		if err != nil {
+			return prediction{}, err
+		}
+		return prediction{parts[0].Mean, parts[0].Std}, nil
 	}
-	return prediction{parts[0].Mean, parts[0].Std}, nil
+	return &fitted{predict, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
 }
-
-func (p *processed) warnings() []string             { return p.outcome.Report.Warnings }
-func (p *processed) parameters() map[string]float64 { return p.outcome.Report.Parameters }
-
-func (p *processed) close() { p.outcome.Close() }

@@ -117,7 +117,7 @@ func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.Scal
 		return failed(err)
 	}
 	defer model.close()
-	t.warnings, t.Parameters = model.warnings(), model.parameters()
+	t.warnings, t.Parameters = model.warnings, model.parameters
 	began = time.Now()
 	p, err := model.predict(ctx, x, len(y), noise)
 	t.PredictSeconds = time.Since(began).Seconds()
