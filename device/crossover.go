@@ -26,11 +26,11 @@ const (
 // size.
 const NeverPays = math.MaxInt
 
-// MeasureCrossover returns the smallest n, in a series of doublings, from which the
+// measureCrossover returns the smallest n, in a series of doublings, from which the
 // accelerator computes one value and gradient faster than the host (rbf on 8
 // columns, the best of three runs), or [NeverPays]. The measurement takes from a
 // fraction of a second to a few seconds.
-func MeasureCrossover(ctx context.Context, accelerator, host Backend) (int, error) {
+func measureCrossover(ctx context.Context, accelerator, host Backend) (int, error) {
 	for n := crossoverFirst; n <= crossoverLast; n *= 2 {
 		fast, err := evaluationTime(ctx, accelerator, n)
 		if err != nil {
@@ -94,14 +94,14 @@ func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error
 type Crossover struct {
 	// Path is the file, "" for none.
 	Path string
-	// Measure is usually [MeasureCrossover].
+	// Measure is usually a series of doublings of n.
 	Measure func(ctx context.Context, accelerator, host Backend) (int, error)
 }
 
 // NewCrossover returns the crossovers of this machine, measured by
-// [MeasureCrossover].
+// a series of doublings of n.
 func NewCrossover() *Crossover {
-	c := &Crossover{Measure: MeasureCrossover}
+	c := &Crossover{Measure: measureCrossover}
 	if dir, err := os.UserCacheDir(); err == nil {
 		c.Path = filepath.Join(dir, "gpfit", "crossover.json")
 	}

@@ -27,10 +27,9 @@ type Method interface {
 	// machine, given the host's free memory in bytes; 0 means no limit. Readers of tables
 	// stop there.
 	MaxRows(hostFree int64) int
-	// Backends returns the backends of the method on opened devices: one for each
-	// device, or one for several if the method distributes a matrix. Closing the backends
-	// closes the devices. Backends allocates nothing, so that several methods can have
-	// backends on the same devices, to compare their plans. Errors are
+	// Backends returns the backends of the method on opened devices, which they close: one
+	// for each device, or one for several if the method distributes a matrix. It allocates
+	// nothing, so that the plans of several methods can be compared. Errors are
 	// [*UnavailableError] for a device that the method cannot use.
 	Backends(devices []Device) ([]Backend, error)
 }
@@ -55,9 +54,8 @@ type Backend interface {
 	Close() error
 }
 
-// Workload describes the evaluations of a job. A method plans with as much of it as it
-// needs: the dense method with N and D, a method that uses the structure of the points or
-// of the covariance function with these, too.
+// Workload describes the evaluations of a job. A method plans with the part that it needs:
+// [Dense] with N and D, others with the structure of the points or the program, too.
 type Workload struct {
 	// N and D are the numbers of points and columns; 0 means unknown.
 	N, D int

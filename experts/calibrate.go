@@ -38,7 +38,7 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 	}
 	p := *w.backend.partition
 	if len(w.experts) > 1 {
-		left, err := w.leaveOut(ctx, t, p.Seed)
+		left, err := leaveOut(ctx, w, t, p.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ type leftOut struct {
 }
 
 // leaveOut predicts a sample of the training rows without them.
-func (w *workspace) leaveOut(ctx context.Context, t Training, seed uint64) (*leftOut, error) {
+func leaveOut(ctx context.Context, w *workspace, t Training, seed uint64) (*leftOut, error) {
 	n := w.x.N
 	kappa := make([]float64, n)
 	if err := w.InverseDiagonal(ctx, kappa); err != nil {
@@ -161,4 +161,82 @@ func (l *leftOut) temperature() float64 {
 		}
 	}
 	return math.Exp((low + high) / 2)
+}
+
+// Opinion is what an expert with parameters of its own says about the function, without
+// noise, at m points in scaled units: means, m×T column-major, and m variances, before and
+// after its rows.
+type Opinion struct {
+	PriorMean, PriorVariance, Mean, Variance []float64
+}
+
+// combine returns the means at the points, and the committees. Without trust, experts trust
+// each other fully.
+func combine(own []int, all []Opinion, trust []Trust) (mean []float64, sums []committee) {
+	m := len(own)
+	mean = make([]float64, len(all[0].Mean))
+	for i, home := range own {
+		by := Trust{1, 1}
+		if trust != nil {
+			by = trust[home]
+		}
+		c := committee{prior: all[home].PriorVariance[i], temperature: by.Temperature}
+		for k, o := range all {
+			least := 0.0
+			if k == home {
+				least = 1 - by.Weight
+			}
+			factor, before := c.add(o.PriorVariance[i], o.Variance[i], least, by.Weight)
+			for at := i; at < len(mean); at += m {
+				base := all[home].PriorMean[at]
+				mean[at] += factor*(o.Mean[at]-base) - before*(o.PriorMean[at]-base)
+			}
+		}
+		for at := i; at < len(mean); at += m {
+			mean[at] = all[home].PriorMean[at] + c.mean(mean[at])
+		}
+		sums = append(sums, c)
+	}
+	return mean, sums
+}
+
+// newLeftOut combines opinions at rows that belong to the experts own.
+func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Trust) *leftOut {
+	m := len(own)
+	left := &leftOut{rows: m, targets: len(observed) / m, residual: observed, noise: noise}
+	left.means, left.committee = combine(own, all, trust)
+	left.ownMeans, left.ownReductions = make([]float64, len(observed)), make([]float64, m)
+	for i, home := range own {
+		left.ownReductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
+		for at := i; at < len(observed); at += m {
+			left.ownMeans[at] = all[home].Mean[at]
+		}
+	}
+	return left
+}
+
+// pick returns the opinion at some of m points.
+func (o Opinion) pick(rows []int, m int) Opinion {
+	return Opinion{pick.Rows(o.PriorMean, rows, m, 1), pick.Rows(o.PriorVariance, rows, m, 1), pick.Rows(o.Mean, rows, m, 1), pick.Rows(o.Variance, rows, m, 1)}
+}
+
+// opinions returns what the experts say at the points xs, with the weights alpha. They share
+// the variances before their rows, and the means there, which are 0.
+func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points) ([]Opinion, error) {
+	m := xs.N
+	prior, nothing := make([]float64, m), make([]float64, len(alpha)/w.x.N*m)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	e.Diagonal(prior, xs, 0, m)
+	all := make([]Opinion, len(w.experts))
+	err := w.each(ctx, square, func(k int, e *expert) error {
+		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
+		all[k] = o
+		err := e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
+		for i, reduction := range o.Variance {
+			o.Variance[i] = prior[i] - reduction
+		}
+		return err
+	})
+	return all, err
 }

@@ -45,13 +45,6 @@ func Each(ctx context.Context, ws device.Workspace, do func(k int, own device.Wo
 	return w.each(ctx, cube, func(_ int, e *expert) error { return do(e.index, e.ws) })
 }
 
-// Opinion is what an expert with parameters of its own says about the function, without
-// noise, at m points in scaled units: means, m×T column-major, and m variances, before and
-// after its rows.
-type Opinion struct {
-	PriorMean, PriorVariance, Mean, Variance []float64
-}
-
 // Combined returns the mean, m×T column-major, and the variance of the function at m points by
 // the rule [RBCM] for experts with parameters of their own. A point belongs to the expert
 // h = own[i], whose Trust has the weight w and the temperature T. Each expert counts by what
@@ -71,36 +64,6 @@ func (p *Partition) Combined(own []int, all []Opinion) (mean, variance []float64
 		variance = append(variance, sums[i].variance())
 	}
 	return mean, variance
-}
-
-// combine returns the means at the points, and the committees. Without trust, experts trust
-// each other fully.
-func combine(own []int, all []Opinion, trust []Trust) (mean []float64, sums []committee) {
-	m := len(own)
-	mean = make([]float64, len(all[0].Mean))
-	for i, home := range own {
-		by := Trust{1, 1}
-		if trust != nil {
-			by = trust[home]
-		}
-		c := committee{prior: all[home].PriorVariance[i], temperature: by.Temperature}
-		for k, o := range all {
-			least := 0.0
-			if k == home {
-				least = 1 - by.Weight
-			}
-			factor, before := c.add(o.PriorVariance[i], o.Variance[i], least, by.Weight)
-			for at := i; at < len(mean); at += m {
-				base := all[home].PriorMean[at]
-				mean[at] += factor*(o.Mean[at]-base) - before*(o.PriorMean[at]-base)
-			}
-		}
-		for at := i; at < len(mean); at += m {
-			mean[at] = all[home].PriorMean[at] + c.mean(mean[at])
-		}
-		sums = append(sums, c)
-	}
-	return mean, sums
 }
 
 // trustRows is the number of training rows for each expert with which to find its Trust, on
@@ -154,24 +117,4 @@ func trustOf(k int, all []Opinion, observed, noise []float64) Trust {
 		}
 	}
 	return best
-}
-
-// newLeftOut combines opinions at rows that belong to the experts own.
-func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Trust) *leftOut {
-	m := len(own)
-	left := &leftOut{rows: m, targets: len(observed) / m, residual: observed, noise: noise}
-	left.means, left.committee = combine(own, all, trust)
-	left.ownMeans, left.ownReductions = make([]float64, len(observed)), make([]float64, m)
-	for i, home := range own {
-		left.ownReductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
-		for at := i; at < len(observed); at += m {
-			left.ownMeans[at] = all[home].Mean[at]
-		}
-	}
-	return left
-}
-
-// pick returns the opinion at some of m points.
-func (o Opinion) pick(rows []int, m int) Opinion {
-	return Opinion{pick.Rows(o.PriorMean, rows, m, 1), pick.Rows(o.PriorVariance, rows, m, 1), pick.Rows(o.Mean, rows, m, 1), pick.Rows(o.Variance, rows, m, 1)}
 }

@@ -89,24 +89,3 @@ func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, 
 	}
 	return nil
 }
-
-// opinions returns what the experts say at the points xs, with the weights alpha. They share
-// the variances before their rows, and the means there, which are 0.
-func (w *workspace) opinions(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points) ([]Opinion, error) {
-	m := xs.N
-	prior, nothing := make([]float64, m), make([]float64, len(alpha)/w.x.N*m)
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
-	e.Diagonal(prior, xs, 0, m)
-	all := make([]Opinion, len(w.experts))
-	err := w.each(ctx, square, func(k int, e *expert) error {
-		o := Opinion{PriorMean: nothing, PriorVariance: prior, Mean: make([]float64, len(nothing)), Variance: make([]float64, m)}
-		all[k] = o
-		err := e.ws.Predict(ctx, prog, theta, pick.Rows(alpha, e.rows, w.x.N, 1), xs, o.Mean, o.Variance)
-		for i, reduction := range o.Variance {
-			o.Variance[i] = prior[i] - reduction
-		}
-		return err
-	})
-	return all, err
-}

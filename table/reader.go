@@ -151,9 +151,6 @@ func (r *Reader) chooseCells() error {
 // learns reports whether the reader finds out how to read the features.
 func (r *Reader) learns() bool { return r.opts.Columns != nil && r.opts.Encoding == nil }
 
-// Columns returns the number of feature columns, D of the tables that Next returns.
-func (r *Reader) Columns() int { return len(r.sel.features) }
-
 // Progress returns the share of the input that has been read, 0 if it is unknown.
 func (r *Reader) Progress() float64 { return r.src.progress() }
 

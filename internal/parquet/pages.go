@@ -12,6 +12,9 @@ import (
 	"gpfit/internal/hostmem"
 )
 
+// magic starts and ends a file.
+const magic = "PAR1"
+
 // Limits of a page. Writers make pages of a megabyte. The library allocates as much
 // memory as a page claims before it checks the data.
 const (

@@ -26,11 +26,8 @@ import (
 // Format returns the Parquet format for [table.Options].
 func Format() table.Format { return table.Format{Name: "Parquet", Magic: magic, Open: open} }
 
-const (
-	magic = "PAR1"
-	// block is the number of rows that are decoded at a time.
-	block = 1 << 10
-)
+// block is the number of rows that are decoded at a time.
+const block = 1 << 10
 
 // rows is a Parquet file of plain columns, read in blocks.
 type rows struct {

@@ -90,28 +90,15 @@ type capabilities interface {
 	device.BlockInverse
 }
 
-// workspace has these capabilities and no others. Its contractions use up what Form has made.
+// workspace has these capabilities and no others. Contract uses up what Form has made.
 type workspace struct{ capabilities }
 
 func (workspace) Method() string { return Method{}.Name() }
 func (workspace) Consumes() bool { return true }
 
 func (w workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.consume(w.capabilities.Contract(ctx, adj, prog, theta, grad, diag))
-}
-
-func (w workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.consume(w.capabilities.ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag))
-}
-
-func (w workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, middle *device.Blocks, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.consume(w.capabilities.ContractBlocks(ctx, adj, middle, prog, theta, grad, diag))
-}
-
-// consume brings the workspace to its state before Form after a contraction, as a call with a
-// context that is done does.
-func (w workspace) consume(err error) error {
-	if err == nil {
+	err := w.capabilities.Contract(ctx, adj, prog, theta, grad, diag)
+	if err == nil { // a call with a context that is done brings it to its state before Form
 		done, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = w.InverseDiagonal(done, make([]float64, w.N()))
