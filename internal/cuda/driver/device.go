@@ -152,9 +152,9 @@ func (d *Device) undo(fn func() error) error {
 }
 
 // create calls a function of the driver that makes something.
-func (d *Device) create(op string, handle *uintptr, call func() (uintptr, Code)) error {
+func (d *Device) create(op string, handle *uintptr, do func() (uintptr, Code)) error {
 	return d.do(func() error {
-		h, c := call()
+		h, c := do()
 		*handle = h
 		return d.check(op, c)
 	})
@@ -162,11 +162,11 @@ func (d *Device) create(op string, handle *uintptr, call func() (uintptr, Code))
 
 // release calls a function of the driver that frees what has the handle, unless it is freed
 // already.
-func (d *Device) release(op string, handle *uintptr, call func(uintptr) Code) error {
+func (d *Device) release(op string, handle *uintptr, do func(uintptr) Code) error {
 	if *handle == 0 {
 		return nil
 	}
-	err := d.undo(func() error { return d.check(op, call(*handle)) })
+	err := d.undo(func() error { return d.check(op, do(*handle)) })
 	*handle = 0
 	return err
 }
