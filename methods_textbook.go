@@ -4,7 +4,7 @@ package gpfit
 
 import (
 	"gpfit/device"
-	"gpfit/device/devicetest/textbook"
+	"gpfit/internal/testmethod"
 )
 
-var testMethods = []device.Method{textbook.Method{}}
+var testMethods = []device.Method{testmethod.Method{}}

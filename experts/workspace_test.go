@@ -12,10 +12,10 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/device/devicetest/textbook"
 	"gpfit/experts"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/internal/testmethod"
 	"gpfit/kernel"
 )
 
@@ -24,12 +24,6 @@ var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
 
 // close1e10 is the relative tolerance for the same formula in another order of its sums.
 const close1e10 = 1e-10
-
-func plain(t *testing.T) device.Backend {
-	t.Helper()
-	b := must.Get(textbook.Method{}.Backends([]device.Device{textbook.Device{}}))(t)
-	return b[0]
-}
 
 // TestOneExpert checks that one expert is a method like any other.
 func TestOneExpert(t *testing.T) {
@@ -128,7 +122,7 @@ func (tab *table) sigma() *mat.SymDense {
 
 func (tab *table) open(t *testing.T) device.Workspace {
 	t.Helper()
-	w := must.Get(tab.partition.On(plain(t)).NewWorkspace(t.Context(), tab.x))(t)
+	w := must.Get(tab.partition.On(testmethod.New()).NewWorkspace(t.Context(), tab.x))(t)
 	t.Cleanup(func() { w.Close() })
 	must.Do(t, w.Form(t.Context(), tab.prog, tab.theta, tab.noise))
 	return w

@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/devicetest/textbook"
 	"gpfit/fit/problem"
 	"gpfit/internal/must"
+	"gpfit/internal/testmethod"
+	"gpfit/internal/textbook"
 )
 
 // TestTextbook fits by another method on another device. The likelihood, the optimum
@@ -18,8 +19,8 @@ import (
 func TestTextbook(t *testing.T) {
 	ctx, d := context.Background(), synthetic(60)
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
-	backends, choice, err := device.Dispatch(ctx, device.Request{}, []device.Driver{textbook.Driver{}}, textbook.Method{})
-	if err != nil || choice.Device != "textbook" {
+	backends, choice, err := device.Dispatch(ctx, device.Request{Device: textbook.Name}, []device.Driver{textbook.Driver()}, testmethod.Method{})
+	if err != nil || choice.Device != textbook.Name {
 		t.Fatalf("choice %+v, error %v", choice, err)
 	}
 	want, wantStart := mustFit(t, d, o), evaluate(t, d, o)
@@ -34,7 +35,7 @@ func TestTextbook(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])
 		}
 	}
-	if got.Report.Device != "textbook" {
+	if got.Report.Device != textbook.Name {
 		t.Errorf("device %s", got.Report.Device)
 	}
 	if err := got.SaveModel(t.TempDir()+"/m", false); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/device/devicetest/textbook"
 	"gpfit/internal/must"
+	"gpfit/internal/testmethod"
 )
 
 // TestOtherMethod checks that a method without a factor can use a model file that
@@ -20,8 +20,7 @@ func TestOtherMethod(t *testing.T) {
 	defer p.Close()
 	must.Do(t, p.SaveWithFactor(path))
 	loaded := must.Get(Load(path))(t)
-	backends := must.Get(textbook.Method{}.Backends([]device.Device{textbook.Device{}}))(t)
-	other := must.Get(loaded.Condition(ctx, backends[0]))(t)
+	other := must.Get(loaded.Condition(ctx, testmethod.New()))(t)
 	defer other.Close()
 	want := predict(t, m, rows)
 	got := must.Get(other.Predict(ctx, rows, 20))(t)

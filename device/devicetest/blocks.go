@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/must"
 )
 
 // divisions returns ends of blocks of n rows: single rows, one block, and blocks of
@@ -23,7 +24,7 @@ func divisions(n int) [][]int {
 	return [][]int{single, {n}, uneven}
 }
 
-func (s suite) testInverseBlocks(t *testing.T) {
+func testInverseBlocks(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
 		p, _ := s.noisyProblem(t, n)
@@ -31,9 +32,7 @@ func (s suite) testInverseBlocks(t *testing.T) {
 		c, r := capability[device.BlockInverse](t, w), newReference(t, p)
 		for _, ends := range divisions(n) {
 			got := device.NewBlocks(ends)
-			if err := c.InverseBlocks(ctx, got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.InverseBlocks(ctx, got))
 			var want []float64
 			first := 0
 			for _, end := range ends {
@@ -52,7 +51,7 @@ func (s suite) testInverseBlocks(t *testing.T) {
 
 // testContractBlocks contracts middle terms of symmetric blocks, alone and with the other
 // parts of an adjoint, among other contractions.
-func (s suite) testContractBlocks(t *testing.T) {
+func testContractBlocks(t *testing.T, s suite) {
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
 		w, r := s.formed(t, p), newReference(t, p)
@@ -84,7 +83,7 @@ func symmetricBlocks(rng *rand.Rand, ends []int) *device.Blocks {
 	return b
 }
 
-func (s suite) testBlockSizes(t *testing.T) {
+func testBlockSizes(t *testing.T, s suite) {
 	const n = 20
 	p := s.newProblem(t, "rbf", n, 1, 21)
 	c, ctx := capability[device.BlockInverse](t, s.formed(t, p)), context.Background()

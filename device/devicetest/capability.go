@@ -11,9 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/internal/must"
 )
 
-func (s suite) testInverseDiagonal(t *testing.T) {
+func testInverseDiagonal(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 64, 129, 300} {
 		p := s.newProblem(t, "matern52(ard)", n, 2, 22)
@@ -24,22 +25,14 @@ func (s suite) testInverseDiagonal(t *testing.T) {
 			want[i] = r.inverse.At(i, i)
 		}
 		for range 2 { // first without and then with the inverse
-			if err := c.InverseDiagonal(ctx, got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.InverseDiagonal(ctx, got))
 			compare(t, "diagonal of the inverse", got, want, s.tol.Vector)
 		}
 		// Test the stages that may follow.
 		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
 		restore(t, w, p)
-		alpha := append([]float64(nil), p.r...)
-		if err := w.Solve(ctx, alpha, 1); err != nil {
-			t.Fatal(err)
-		}
-		compare(t, "α after InverseDiagonal", alpha, r.solve(t, p.r), s.tol.Vector)
-		if _, _, err := w.LogDet(); err != nil {
-			t.Fatal(err)
-		}
+		compare(t, "α after InverseDiagonal", solve(t, w, p), r.solve(t, p.r), s.tol.Vector)
+		must.Get2(w.LogDet())(t)
 		if err := c.InverseDiagonal(ctx, make([]float64, n+1)); err == nil {
 			t.Error("a diagonal of the wrong length accepted")
 		}
@@ -48,7 +41,7 @@ func (s suite) testInverseDiagonal(t *testing.T) {
 
 // testContractDiagonal contracts diagonal middle terms, alone and with the other parts of an
 // adjoint, with and without a contraction before.
-func (s suite) testContractDiagonal(t *testing.T) {
+func testContractDiagonal(t *testing.T, s suite) {
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
 		w := s.formed(t, p)
@@ -76,15 +69,9 @@ func (s suite) testContractDiagonal(t *testing.T) {
 //	Σ_i ½ log κ_i − ½ α_i²/κ_i,  κ = diag Σ⁻¹.
 func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, alpha, kappa []float64) {
 	t.Helper()
-	ctx, n := context.Background(), p.x.N
 	mustForm(t, w, p)
-	alpha, kappa = append([]float64(nil), p.r...), make([]float64, n)
-	if err := w.Solve(ctx, alpha, 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := capability[device.InverseDiagonal](t, w).InverseDiagonal(ctx, kappa); err != nil {
-		t.Fatal(err)
-	}
+	alpha, kappa = solve(t, w, p), make([]float64, p.x.N)
+	must.Do(t, capability[device.InverseDiagonal](t, w).InverseDiagonal(context.Background(), kappa))
 	for i, k := range kappa {
 		value += 0.5*math.Log(k) - 0.5*alpha[i]*alpha[i]/k
 	}
@@ -95,7 +82,7 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 // is −½ Σ⁻¹·diag((1 + α_i²/κ_i)/κ_i)·Σ⁻¹ + ½(αuᵀ + uαᵀ), u = Σ⁻¹(α/κ) (eq. 5.13).
 // For an exact method, it is compared with central differences of the method's
 // values.
-func (s suite) testLeaveOneOut(t *testing.T) {
+func testLeaveOneOut(t *testing.T, s suite) {
 	if !s.b.Capabilities().Exact {
 		t.Skip("values with an error cannot be differenced")
 	}
@@ -110,9 +97,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 			middle[i] = -0.5 * (1 + alpha[i]*alpha[i]/k) / k
 			u[i] = alpha[i] / k
 		}
-		if err := w.Solve(ctx, u, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Solve(ctx, u, 1))
 		// ½(αuᵀ + uαᵀ) = ¼(α+u)(α+u)ᵀ − ¼(α−u)(α−u)ᵀ.
 		vectors := make([]float64, 2*n)
 		for i := range n {
@@ -120,9 +105,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 		}
 		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors}
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		if err := w.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag))
 		trace := 0.0
 		for _, v := range diag {
 			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I
@@ -145,7 +128,7 @@ func (s suite) testLeaveOneOut(t *testing.T) {
 	}
 }
 
-func (s suite) testPredictCovariance(t *testing.T) {
+func testPredictCovariance(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
 		p := s.newProblem(t, "rbf(ard) + matern12", n, 2, 24)
@@ -153,9 +136,7 @@ func (s suite) testPredictCovariance(t *testing.T) {
 		for _, m := range []int{0, 1, 2, 33, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
 			got := make([]float64, m*m)
-			if err := c.PredictCovariance(ctx, p.prog, p.theta, xs, got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.PredictCovariance(ctx, p.prog, p.theta, xs, got))
 			if m == 0 {
 				continue
 			}
@@ -171,18 +152,15 @@ func (s suite) testPredictCovariance(t *testing.T) {
 	}
 }
 
-// testFactor reads a factor after a gradient and writes it to another workspace.
-func (s suite) testFactor(t *testing.T) {
+// testFactor reads a factor after a gradient and writes it to another workspace, which then
+// gives the same bits.
+func testFactor(t *testing.T, s suite) {
 	const n = 130
 	p := s.newProblem(t, "matern52", n, 2, 4)
 	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
-	c := capability[device.FactorStore](t, w)
-	mustEvaluate(t, w, p)
-	l := make([]float64, n*n)
-	if err := c.ReadFactor(0, n, l); err != nil {
-		t.Fatal(err)
-	}
-	r := newReference(t, p)
+	capability[device.FactorStore](t, w)
+	before, r := mustEvaluate(t, w, p), newReference(t, p)
+	l := readFactor(t, w)
 	for i := range n {
 		for j := range i + 1 {
 			sum := 0.0
@@ -200,11 +178,9 @@ func (s suite) testFactor(t *testing.T) {
 		}
 	}
 	writeFactor(t, other, n, l)
-	alpha := append([]float64(nil), p.r...)
-	if err := other.Solve(context.Background(), alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	alpha := solve(t, other, p)
 	compare(t, "α from a restored factor", alpha, r.solve(t, p.r), s.tol.Vector)
+	compare(t, "α from a restored factor, to the bit", alpha, before.alpha, 0)
 	l[3*n+3] = math.NaN()
 	if err := capability[device.FactorStore](t, other).WriteFactor(0, n, l); err == nil {
 		t.Error("a factor with NaN was accepted")
@@ -213,36 +189,22 @@ func (s suite) testFactor(t *testing.T) {
 
 // testExtendFactor extends factors of fewer points, whose rows are those of a fresh
 // factor.
-func (s suite) testExtendFactor(t *testing.T) {
+func testExtendFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {
 		p := s.newProblem(t, "matern52(ard)", size.n, 2, 9)
 		fresh, w := s.formed(t, p), s.workspace(t, p.x)
 		c := capability[device.FactorExtender](t, w)
-		l, got := make([]float64, size.n*size.n), make([]float64, size.n*size.n)
-		if err := capability[device.FactorStore](t, fresh).ReadFactor(0, size.n, l); err != nil {
-			t.Fatal(err)
-		}
+		l := readFactor(t, fresh)
 		if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known+1); !errors.Is(err, device.ErrStage) {
 			t.Errorf("extended rows that are not there: %v", err)
 		}
 		for r0 := 0; r0 < size.known; r0 += 50 {
-			if err := c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]))
 		}
-		if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.ReadFactor(0, size.n, got); err != nil {
-			t.Fatal(err)
-		}
-		compare(t, "extended factor", got, l, s.tol.Vector)
-		alpha := append([]float64(nil), p.r...)
-		if err := w.Solve(ctx, alpha, 1); err != nil {
-			t.Fatal(err)
-		}
-		compare(t, "α from an extended factor", alpha, newReference(t, p).solve(t, p.r), s.tol.Vector)
+		must.Do(t, c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known))
+		compare(t, "extended factor", readFactor(t, w), l, s.tol.Vector)
+		compare(t, "α from an extended factor", solve(t, w, p), newReference(t, p).solve(t, p.r), s.tol.Vector)
 	}
 	p := s.singular(t, 90, 70)
 	w := s.workspace(t, p.x)
@@ -252,18 +214,24 @@ func (s suite) testExtendFactor(t *testing.T) {
 	}
 }
 
+// readFactor returns L.
+func readFactor(t *testing.T, w device.Workspace) []float64 {
+	t.Helper()
+	l := make([]float64, w.N()*w.N())
+	must.Do(t, capability[device.FactorStore](t, w).ReadFactor(0, w.N(), l))
+	return l
+}
+
 // writeFactor writes L to a workspace, a few rows at a time.
 func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 	t.Helper()
 	c := capability[device.FactorStore](t, w)
 	for r0 := 0; r0 < n; r0 += 50 {
-		if err := c.WriteFactor(r0, min(r0+50, n), l[r0*n:]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.WriteFactor(r0, min(r0+50, n), l[r0*n:]))
 	}
 }
 
-func (s suite) testResidual(t *testing.T) {
+func testResidual(t *testing.T, s suite) {
 	p := s.newProblem(t, "matern32(ard)", 300, 2, 27)
 	r, err := capability[device.ResidualChecker](t, s.formed(t, p)).Residual(context.Background())
 	if err != nil || !(r >= 0 && r <= s.tol.Vector) {

@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -206,10 +207,7 @@ type covariance func(theta []complex128, x, y []float64) complex128
 // which terms have a signal variance.
 func newCovariance(t testing.TB, text string, d int, names []string) covariance {
 	t.Helper()
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(kernel.Parse(text))(t)
 	b := builder{t: t, places: map[string]int{}, d: d}
 	for i, name := range names {
 		b.places[name] = i

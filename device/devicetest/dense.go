@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -25,7 +27,7 @@ func (s suite) denseWorkspace(t testing.TB, x *kernel.Points) device.DenseWorksp
 
 // testCentralDifferences compares the gradient with fourth-order differences of the
 // device's values ½rᵀα + ½log|Σ|.
-func (s suite) testCentralDifferences(t *testing.T) {
+func testCentralDifferences(t *testing.T, s suite) {
 	for i, text := range kernels() {
 		p := s.newProblem(t, text, 70, 2, uint64(i)+50)
 		p.noise[0] = 0.1
@@ -48,7 +50,7 @@ func (s suite) testCentralDifferences(t *testing.T) {
 		size := math.Abs(value(p.theta))
 		for j, got := range grad {
 			at := func(step float64) float64 {
-				moved := append([]float64(nil), p.theta...)
+				moved := slices.Clone(p.theta)
 				moved[j] *= math.Exp(step)
 				return value(moved)
 			}
@@ -62,60 +64,60 @@ func (s suite) testCentralDifferences(t *testing.T) {
 
 // testAdjointKeepsFactor checks that the factor keeps its bits after adjoints of
 // every shape.
-func (s suite) testAdjointKeepsFactor(t *testing.T) {
+func testAdjointKeepsFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
 		w := s.denseWorkspace(t, p.x)
 		mustForm(t, w, p)
-		before, after := make([]float64, n*n), make([]float64, n*n)
-		if err := w.ReadFactor(0, n, before); err != nil {
-			t.Fatal(err)
-		}
+		before := readFactor(t, w)
 		for _, adj := range contractions(rng, n) {
-			must(t, w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
-			must(t, w.ContractDiagonal(ctx, adj, normals(rng, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
+			supported(t, w.Contract(ctx, adj, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
+			supported(t, w.ContractDiagonal(ctx, adj, normals(rng, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n)))
 		}
-		if err := w.ReadFactor(0, n, after); err != nil {
-			t.Fatal(err)
+		compare(t, "factor after contractions", readFactor(t, w), before, 0)
+	}
+}
+
+// repeatContract contracts twice, with the same bits, and checks the end of the progress and the
+// operations without those of other.
+func repeatContract(t *testing.T, w device.Workspace, p *problem, other float64, contract func(grad, diag []float64) error) {
+	t.Helper()
+	n := float64(p.x.N)
+	before, last := w.Work().Flops, device.Progress{}
+	w.OnProgress(func(pr device.Progress) { last = pr })
+	var first []float64
+	for k := range 2 {
+		grad, diag := make([]float64, len(p.theta)), make([]float64, p.x.N)
+		must.Do(t, contract(grad, diag))
+		if k == 1 {
+			compare(t, "contraction, second time", append(grad, diag...), first, 0)
+			continue
 		}
-		compare(t, "factor after contractions", after, before, 0)
+		first = append(grad, diag...)
+		// n³, plus n³/3 if Σ⁻¹ is formed in panels, plus O(n²·256).
+		if ratio := (w.Work().Flops - before - other) / (n * n * n); ratio < 0.95 || ratio > 4.0/3+3*256.0/n {
+			t.Errorf("%.2f n³ operations for a middle term", ratio)
+		}
+		if last.Stage != "gradient" || math.Abs(last.Done/last.Total-1) > 0.05 {
+			t.Errorf("last progress %+v, want the end of the gradient", last)
+		}
 	}
 }
 
 // testAdjointWork checks operations, progress, memory and repeatability of a
 // contraction with a middle term.
-func (s suite) testAdjointWork(t *testing.T) {
+func testAdjointWork(t *testing.T, s suite) {
 	const n = 600
 	p := s.newProblem(t, "rbf", n, 3, 23)
 	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	rng, ctx := rand.New(rand.NewPCG(23, 1)), context.Background()
 	middle, adj := normals(rng, n), device.Adjoint{Inv: 1, Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
-	if err := w.InverseDiagonal(ctx, make([]float64, n)); err != nil {
-		t.Fatal(err)
-	}
-	before, last := w.Work().Flops, device.Progress{}
-	w.OnProgress(func(pr device.Progress) { last = pr })
-	var first []float64
-	for k := range 2 {
-		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		if err := w.ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag); err != nil {
-			t.Fatal(err)
-		}
-		if k == 0 {
-			first = append(grad, diag...)
-			// n³, plus n³/3 if Σ⁻¹ is formed in panels, plus O(n²·256).
-			if ratio := (w.Work().Flops - before) / (n * n * n); ratio < 0.95 || ratio > 4.0/3+3*256.0/n {
-				t.Errorf("%.2f n³ operations for a middle term", ratio)
-			}
-			if last.Stage != "gradient" || math.Abs(last.Done/last.Total-1) > 0.05 {
-				t.Errorf("last progress %+v, want the end of the gradient", last)
-			}
-		} else {
-			compare(t, "contraction, second time", append(grad, diag...), first, 0)
-		}
-	}
+	must.Do(t, w.InverseDiagonal(ctx, make([]float64, n)))
+	repeatContract(t, w, p, 0, func(grad, diag []float64) error {
+		return w.ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag)
+	})
 	plan, full, work := s.b.Plan(device.Workload{N: n, D: 3}), s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), w.Work()
 	more := full.HostBytes() + full.DeviceBytes() - plan.HostBytes() - plan.DeviceBytes()
 	if full.HostBytes()+full.DeviceBytes() < work.Bytes || more <= 0 || full.FlopsGradient != 2*n*n*n {
@@ -128,45 +130,18 @@ func (s suite) testAdjointWork(t *testing.T) {
 
 // testBlockWork checks operations, memory and repeatability of a contraction with a
 // middle term of blocks, and that the factor keeps its bits.
-func (s suite) testBlockWork(t *testing.T) {
+func testBlockWork(t *testing.T, s suite) {
 	const n = 600
 	ctx, p, rng := context.Background(), s.newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
 	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
-	before, after := make([]float64, n*n), make([]float64, n*n)
-	if err := w.ReadFactor(0, n, before); err != nil {
-		t.Fatal(err)
-	}
-	ends := []int{100, 250, 400, n}
+	before, ends := readFactor(t, w), []int{100, 250, 400, n}
 	middle := symmetricBlocks(rng, ends)
-	if err := w.InverseBlocks(ctx, device.NewBlocks(ends)); err != nil {
-		t.Fatal(err)
-	}
-	flops, last := w.Work().Flops, device.Progress{}
-	w.OnProgress(func(pr device.Progress) { last = pr })
-	var first []float64
-	for k := range 2 {
-		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		if err := w.ContractBlocks(ctx, device.Adjoint{Inv: 1}, middle, p.prog, p.theta, grad, diag); err != nil {
-			t.Fatal(err)
-		}
-		if k == 1 {
-			compare(t, "contraction of blocks, second time", append(grad, diag...), first, 0)
-			continue
-		}
-		first = append(grad, diag...)
-		// As in testAdjointWork, and the product with the blocks.
-		if ratio := (w.Work().Flops - flops - middle.Flops(n)) / (n * n * n); ratio < 0.95 || ratio > 4.0/3+3*256.0/n {
-			t.Errorf("%.2f n³ operations for a middle term of blocks, without the product", ratio)
-		}
-		if last.Stage != "gradient" || math.Abs(last.Done/last.Total-1) > 0.05 {
-			t.Errorf("last progress %+v, want the end of the gradient", last)
-		}
-	}
-	if err := w.ReadFactor(0, n, after); err != nil {
-		t.Fatal(err)
-	}
-	compare(t, "factor after contractions of blocks", after, before, 0)
+	must.Do(t, w.InverseBlocks(ctx, device.NewBlocks(ends)))
+	repeatContract(t, w, p, middle.Flops(n), func(grad, diag []float64) error {
+		return w.ContractBlocks(ctx, device.Adjoint{Inv: 1}, middle, p.prog, p.theta, grad, diag)
+	})
+	compare(t, "factor after contractions of blocks", readFactor(t, w), before, 0)
 	plan, full := s.b.Plan(device.Workload{N: n, D: 3, Diagonal: true}), s.b.Plan(device.Workload{N: n, D: 3, Blocks: ends})
 	host := int64(8 * (len(middle.Elements) + 200*(200+2*144+96)))
 	if work := w.Work(); full.HostBytes()+full.DeviceBytes()-host < work.Bytes || full.HostBytes()-plan.HostBytes() != host {
@@ -174,28 +149,9 @@ func (s suite) testBlockWork(t *testing.T) {
 	}
 }
 
-// testFactorBits checks that a restored factor gives the same bits as the original
-// one.
-func (s suite) testFactorBits(t *testing.T) {
-	const n = 130
-	p := s.newProblem(t, "matern52", n, 2, 4)
-	w, other := s.denseWorkspace(t, p.x), s.denseWorkspace(t, p.x)
-	before := mustEvaluate(t, w, p)
-	l := make([]float64, n*n)
-	if err := w.ReadFactor(0, n, l); err != nil {
-		t.Fatal(err)
-	}
-	writeFactor(t, other, n, l)
-	alpha := append([]float64(nil), p.r...)
-	if err := other.Solve(context.Background(), alpha, 1); err != nil {
-		t.Fatal(err)
-	}
-	compare(t, "α from a restored factor", alpha, before.alpha, 0)
-}
-
 // testReuse solves several problems in one workspace, each twice. The bits must not
 // depend on earlier problems.
-func (s suite) testReuse(t *testing.T) {
+func testReuse(t *testing.T, s suite) {
 	p := s.newProblem(t, "rbf(ard)", 200, 3, 5)
 	q := s.newProblem(t, "matern12", 200, 3, 5)
 	w := s.workspace(t, p.x)
@@ -207,13 +163,11 @@ func (s suite) testReuse(t *testing.T) {
 	compare(t, "log|Σ|, second time", []float64{second.logDet}, []float64{first.logDet}, 0)
 	// A second contraction reuses the inverse.
 	grad, diag := make([]float64, len(p.theta)), make([]float64, 200)
-	if err := w.Contract(context.Background(), likelihoodAdjoint(second.alpha), p.prog, p.theta, grad, diag); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Contract(context.Background(), likelihoodAdjoint(second.alpha), p.prog, p.theta, grad, diag))
 	compare(t, "gradient, contracted again", grad, first.grad, 0)
 }
 
-func (s suite) testConcurrentBits(t *testing.T) {
+func testConcurrentBits(t *testing.T, s suite) {
 	p := s.newProblem(t, "matern32(ard)", 150, 3, 10)
 	want := mustEvaluate(t, s.workspace(t, p.x), p)
 	for _, got := range s.evaluateAtOnce(t, p) {
@@ -222,7 +176,7 @@ func (s suite) testConcurrentBits(t *testing.T) {
 	}
 }
 
-func (s suite) testNotPD(t *testing.T) {
+func testNotPD(t *testing.T, s suite) {
 	const n = 300
 	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {
 		p := s.singular(t, n, bad)
@@ -242,17 +196,13 @@ func (s suite) testNotPD(t *testing.T) {
 
 // testNotPDAfterPredict checks that a prediction with another program between Fill
 // and Factor does not change the explanation of a failure.
-func (s suite) testNotPDAfterPredict(t *testing.T) {
+func testNotPDAfterPredict(t *testing.T, s suite) {
 	const n, bad = 80, 70
 	p := s.singular(t, n, bad)
 	other := s.newProblem(t, "rbf(ard) + matern32", n, 1, 7)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
-	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
+	must.Do(t, w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil))
 	var npd *device.NotPDError
 	if err := w.Factor(ctx); !errors.As(err, &npd) || npd.Minor != bad+1 {
 		t.Errorf("error %v, want a NotPDError of order %d", err, bad+1)
@@ -260,28 +210,16 @@ func (s suite) testNotPDAfterPredict(t *testing.T) {
 }
 
 // testSteps runs Form as its two steps.
-func (s suite) testSteps(t *testing.T) {
+func testSteps(t *testing.T, s suite) {
 	p := s.newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
 	calls := stagedCalls(w, p)
-	calls["Factor"] = func(ctx context.Context) error { return w.Factor(ctx) }
-	check := func(when string) {
-		t.Helper()
-		for name, call := range calls {
-			if err := call(ctx); !errors.Is(err, device.ErrStage) {
-				t.Errorf("%s %s: error %v, want ErrStage", name, when, err)
-			}
-		}
-	}
-	check("before Fill")
-	if err := w.Fill(ctx, p.prog, p.theta, p.noise); err != nil {
-		t.Fatal(err)
-	}
+	calls["Factor"] = w.Factor
+	checkStage(t, calls, "before Fill")
+	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
 	delete(calls, "Factor")
-	check("before Factor")
-	if err := w.Factor(ctx); err != nil {
-		t.Fatal(err)
-	}
+	checkStage(t, calls, "before Factor")
+	must.Do(t, w.Factor(ctx))
 	steps, _, _ := w.LogDet()
 	mustForm(t, w, p)
 	whole, _, _ := w.LogDet()
@@ -290,11 +228,11 @@ func (s suite) testSteps(t *testing.T) {
 	}
 	calls["Fill"] = func(ctx context.Context) error { return w.Fill(ctx, p.prog, p.theta, p.noise) }
 	w.Close()
-	check("after Close")
+	checkStage(t, calls, "after Close")
 }
 
 // testWork checks that a gradient costs n³ operations and one n×n buffer.
-func (s suite) testWork(t *testing.T) {
+func testWork(t *testing.T, s suite) {
 	const n = 600
 	p := s.newProblem(t, "rbf", n, 3, 11)
 	w := s.workspace(t, p.x)
@@ -317,7 +255,7 @@ func (s suite) testWork(t *testing.T) {
 }
 
 // testRefuse requests more memory than any machine has.
-func (s suite) testRefuse(t *testing.T) {
+func testRefuse(t *testing.T, s suite) {
 	if s.b.Info().MemoryFree == 0 {
 		t.Skip("free memory is not known on this system")
 	}

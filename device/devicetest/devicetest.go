@@ -14,10 +14,12 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -79,21 +81,16 @@ type problem struct {
 func (s suite) newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
 	prog := kerneltest.Program(t, text, d)
-	rng := rand.New(rand.NewPCG(seed, uint64(n)))
-	p := &problem{x: s.tol.points(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
+	rng, points := rand.New(rand.NewPCG(seed, uint64(n))), randomPoints
+	if s.tol.Points != nil {
+		points = s.tol.Points
+	}
+	p := &problem{x: points(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
 	for range prog.NumParams {
 		p.theta = append(p.theta, math.Exp(0.3*rng.NormFloat64()))
 	}
 	p.r = normals(rng, n)
 	return p
-}
-
-// points draws points.
-func (tol Tolerances) points(rng *rand.Rand, n, d int) *kernel.Points {
-	if tol.Points != nil {
-		return tol.Points(rng, n, d)
-	}
-	return randomPoints(rng, n, d)
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *kernel.Points {
@@ -117,7 +114,7 @@ type suite struct {
 func (s suite) workspace(t testing.TB, x *kernel.Points) device.Workspace {
 	t.Helper()
 	w, err := s.b.NewWorkspace(context.Background(), x)
-	must(t, err)
+	supported(t, err)
 	t.Cleanup(func() { w.Close() })
 	return w
 }
@@ -132,11 +129,11 @@ func (s suite) formed(t testing.TB, p *problem) device.Workspace {
 
 func mustForm(t testing.TB, w device.Workspace, p *problem) {
 	t.Helper()
-	must(t, w.Form(context.Background(), p.prog, p.theta, p.noise))
+	supported(t, w.Form(context.Background(), p.prog, p.theta, p.noise))
 }
 
-// must fails the test for an error, or skips it if the method excludes what it needs.
-func must(t testing.TB, err error) {
+// supported fails the test for an error, or skips it if the method excludes what it needs.
+func supported(t testing.TB, err error) {
 	t.Helper()
 	var kernel *device.UnsupportedKernelError
 	var other *device.UnsupportedError
@@ -175,7 +172,7 @@ func evaluate(ctx context.Context, w device.Workspace, p *problem) (o outcome, e
 	if err = w.Form(ctx, p.prog, p.theta, p.noise); err != nil {
 		return
 	}
-	o.alpha = append([]float64(nil), p.r...)
+	o.alpha = slices.Clone(p.r)
 	if err = w.Solve(ctx, o.alpha, 1); err != nil {
 		return
 	}
@@ -187,10 +184,18 @@ func evaluate(ctx context.Context, w device.Workspace, p *problem) (o outcome, e
 	return
 }
 
+// solve returns Σ⁻¹r.
+func solve(t testing.TB, w device.Workspace, p *problem) []float64 {
+	t.Helper()
+	alpha := slices.Clone(p.r)
+	must.Do(t, w.Solve(context.Background(), alpha, 1))
+	return alpha
+}
+
 func mustEvaluate(t testing.TB, w device.Workspace, p *problem) outcome {
 	t.Helper()
 	o, err := evaluate(context.Background(), w, p)
-	must(t, err)
+	supported(t, err)
 	return o
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Tests of the failures of every method.
 
-func (s suite) testBadInput(t *testing.T) {
+func testBadInput(t *testing.T, s suite) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		p := s.newProblem(t, "rbf", 70, 3, 7)
 		p.x.Column(2)[66] = v
@@ -23,23 +23,21 @@ func (s suite) testBadInput(t *testing.T) {
 	}
 	p := s.newProblem(t, "rbf", 70, 3, 7)
 	w := s.workspace(t, p.x)
-	p.noise[0] = math.NaN()
-	var nf *device.NonFiniteError
-	if _, err := evaluate(context.Background(), w, p); !errors.As(err, &nf) {
-		t.Errorf("NaN noise: error %v, want a NonFiniteError", err)
-	}
-	p.noise[0], p.theta[0] = 0.1, -1
-	if _, err := evaluate(context.Background(), w, p); err == nil {
-		t.Error("negative lengthscale accepted")
-	}
-	p.theta[0] = 1
-	p.noise = []float64{1, 2}
-	if _, err := evaluate(context.Background(), w, p); err == nil {
-		t.Error("two noise variances for 70 points accepted")
+	for what, bad := range map[string]problem{
+		"a noise of NaN":                    {noise: []float64{math.NaN()}, theta: p.theta},
+		"a negative lengthscale":            {noise: []float64{0.1}, theta: []float64{-1, p.theta[1]}},
+		"two noise variances for 70 points": {noise: []float64{1, 2}, theta: p.theta},
+	} {
+		bad.prog, bad.r = p.prog, p.r
+		_, err := evaluate(context.Background(), w, &bad)
+		var nf *device.NonFiniteError
+		if err == nil || math.IsNaN(bad.noise[0]) && !errors.As(err, &nf) {
+			t.Errorf("%s: error %v", what, err)
+		}
 	}
 }
 
-func (s suite) testCancel(t *testing.T) {
+func testCancel(t *testing.T, s suite) {
 	p := s.newProblem(t, "rbf(ard)", 300, 3, 8)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -134,19 +132,11 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 }
 
 // testStages tests calls before Form and after Close.
-func (s suite) testStages(t *testing.T) {
+func testStages(t *testing.T, s suite) {
 	p := s.newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.workspace(t, p.x), context.Background()
 	calls := stagedCalls(w, p)
-	check := func(when string) {
-		t.Helper()
-		for name, call := range calls {
-			if err := call(ctx); !errors.Is(err, device.ErrStage) {
-				t.Errorf("%s %s: error %v, want ErrStage", name, when, err)
-			}
-		}
-	}
-	check("before Form")
+	checkStage(t, calls, "before Form")
 	mustForm(t, w, p)
 	for name, call := range laterCalls(w, p) {
 		restore(t, w, p)
@@ -159,7 +149,17 @@ func (s suite) testStages(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
-	check("after Close")
+	checkStage(t, calls, "after Close")
+}
+
+// checkStage checks that calls come too early, or too late.
+func checkStage(t *testing.T, calls map[string]func(context.Context) error, when string) {
+	t.Helper()
+	for name, call := range calls {
+		if err := call(context.Background()); !errors.Is(err, device.ErrStage) {
+			t.Errorf("%s %s: error %v, want ErrStage", name, when, err)
+		}
+	}
 }
 
 // stagedCalls returns all calls that require an earlier Form.

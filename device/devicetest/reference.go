@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
@@ -64,9 +65,7 @@ func newMatrices(t testing.TB, p *problem) *matrices {
 	if !m.chol.Factorize(m.sigma) {
 		t.Fatal("reference: not positive definite")
 	}
-	if err := m.chol.InverseTo(&m.inverse); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.chol.InverseTo(&m.inverse))
 	return m
 }
 
@@ -83,9 +82,7 @@ func row(x *kernel.Points, i int) []float64 {
 func (r *reference) solve(t testing.TB, b []float64) []float64 {
 	t.Helper()
 	var out mat.VecDense
-	if err := r.chol.SolveVecTo(&out, mat.NewVecDense(len(b), b)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.chol.SolveVecTo(&out, mat.NewVecDense(len(b), b)))
 	return out.RawVector().Data
 }
 
@@ -154,9 +151,7 @@ func (r *reference) predict(t testing.TB, xs *kernel.Points) (mean []float64, re
 	t.Helper()
 	cross := r.cross(xs)
 	var solved, product mat.Dense
-	if err := r.chol.SolveTo(&solved, cross); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.chol.SolveTo(&solved, cross))
 	product.Mul(cross.T(), &solved)
 	var means mat.VecDense
 	means.MulVec(cross.T(), mat.NewVecDense(r.p.x.N, r.solve(t, r.p.r)))

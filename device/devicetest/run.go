@@ -16,29 +16,29 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 		}
 	})
 	suite{b, tol}.run(t, []test{
-		{"Capabilities", suite.testCapabilities},
-		{"Evaluate", suite.testEvaluate},
-		{"Kernels", suite.testKernels},
-		{"VectorNoise", suite.testVectorNoise},
-		{"Adjoint", suite.testAdjoint},
-		{"AdjointSizes", suite.testAdjointSizes},
-		{"Predict", suite.testPredict},
-		{"SeveralSides", suite.testSeveralSides},
-		{"BadInput", suite.testBadInput},
-		{"Cancel", suite.testCancel},
-		{"Stages", suite.testStages},
-		{"Concurrent", suite.testConcurrent},
-		{"Progress", suite.testProgress},
-		{"InverseDiagonal", suite.testInverseDiagonal},
-		{"ContractDiagonal", suite.testContractDiagonal},
-		{"LeaveOneOut", suite.testLeaveOneOut},
-		{"InverseBlocks", suite.testInverseBlocks},
-		{"ContractBlocks", suite.testContractBlocks},
-		{"BlockSizes", suite.testBlockSizes},
-		{"PredictCovariance", suite.testPredictCovariance},
-		{"Factor", suite.testFactor},
-		{"ExtendFactor", suite.testExtendFactor},
-		{"Residual", suite.testResidual},
+		{"Capabilities", testCapabilities},
+		{"Evaluate", testEvaluate},
+		{"Kernels", testKernels},
+		{"VectorNoise", testVectorNoise},
+		{"Adjoint", testAdjoint},
+		{"AdjointSizes", testAdjointSizes},
+		{"Predict", testPredict},
+		{"SeveralSides", testSeveralSides},
+		{"BadInput", testBadInput},
+		{"Cancel", testCancel},
+		{"Stages", testStages},
+		{"Concurrent", testConcurrent},
+		{"Progress", testProgress},
+		{"InverseDiagonal", testInverseDiagonal},
+		{"ContractDiagonal", testContractDiagonal},
+		{"LeaveOneOut", testLeaveOneOut},
+		{"InverseBlocks", testInverseBlocks},
+		{"ContractBlocks", testContractBlocks},
+		{"BlockSizes", testBlockSizes},
+		{"PredictCovariance", testPredictCovariance},
+		{"Factor", testFactor},
+		{"ExtendFactor", testExtendFactor},
+		{"Residual", testResidual},
 	})
 }
 
@@ -48,15 +48,14 @@ func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	b := device.Dense{}.On(open(t))
 	Run(t, func(*testing.T) device.Backend { return b }, exact)
 	suite{b, exact}.run(t, []test{
-		{"CentralDifferences", suite.testCentralDifferences},
-		{"AdjointKeepsFactor", suite.testAdjointKeepsFactor},
-		{"FactorBits", suite.testFactorBits},
-		{"Reuse", suite.testReuse},
-		{"NotPD", suite.testNotPD},
-		{"NotPDAfterPredict", suite.testNotPDAfterPredict},
-		{"Steps", suite.testSteps},
-		{"ConcurrentBits", suite.testConcurrentBits},
-		{"Refuse", suite.testRefuse},
+		{"CentralDifferences", testCentralDifferences},
+		{"AdjointKeepsFactor", testAdjointKeepsFactor},
+		{"Reuse", testReuse},
+		{"NotPD", testNotPD},
+		{"NotPDAfterPredict", testNotPDAfterPredict},
+		{"Steps", testSteps},
+		{"ConcurrentBits", testConcurrentBits},
+		{"Refuse", testRefuse},
 	})
 }
 
@@ -64,20 +63,20 @@ func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	RunDense(t, open)
 	suite{device.Dense{}.On(open(t)), exact}.run(t, []test{
-		{"AdjointWork", suite.testAdjointWork},
-		{"BlockWork", suite.testBlockWork},
-		{"Work", suite.testWork},
+		{"AdjointWork", testAdjointWork},
+		{"BlockWork", testBlockWork},
+		{"Work", testWork},
 	})
 }
 
 // test is one test of the suite.
 type test struct {
 	name string
-	run  func(suite, *testing.T)
+	run  func(*testing.T, suite)
 }
 
 func (s suite) run(t *testing.T, tests []test) {
 	for _, one := range tests {
-		t.Run(one.name, func(t *testing.T) { one.run(s, t) })
+		t.Run(one.name, func(t *testing.T) { one.run(t, s) })
 	}
 }

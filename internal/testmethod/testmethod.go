@@ -1,7 +1,7 @@
-// Package textbook implements a method and its device for tests: the formulas of
-// internal/textbook under another name and without a factor that can be read or written, or
-// joint covariances. It passes devicetest.Run, and only tests use it.
-package textbook
+// Package testmethod implements a method for tests: the formulas of internal/textbook under
+// the name textbook, without a factor that can be read or written and without joint
+// covariances. It passes devicetest.Run, and only tests use it.
+package testmethod
 
 import (
 	"context"
@@ -10,33 +10,6 @@ import (
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
-
-// Driver provides the device "textbook".
-type Driver struct{}
-
-// Kind returns "textbook".
-func (Driver) Kind() string { return "textbook" }
-
-// Probe reports the device.
-func (Driver) Probe(context.Context) []device.Finding {
-	return []device.Finding{{Name: "textbook", Host: true, Usable: true, Detail: "gonum"}}
-}
-
-// Open returns a [Device].
-func (Driver) Open(context.Context, string, device.Options) (device.Device, error) {
-	return Device{}, nil
-}
-
-// Device is the host under another name. It does not report free memory.
-type Device struct{}
-
-// Info returns a description of the device.
-func (Device) Info() device.Info {
-	return device.Info{Name: "textbook", Description: "gonum", Host: true, Threads: 1}
-}
-
-// Close does nothing.
-func (Device) Close() error { return nil }
 
 // Method implements [device.Method]. It accepts any device and uses none.
 type Method struct{}
@@ -59,6 +32,12 @@ func (Method) Backends(devices []device.Device) (out []device.Backend, err error
 		out = append(out, backend{textbook.New(), d})
 	}
 	return out, nil
+}
+
+// New returns the method on the device gonum.
+func New() device.Backend {
+	b := textbook.New()
+	return backend{b, b.Capabilities().Devices[0]}
 }
 
 type backend struct {

@@ -1,4 +1,4 @@
-package textbook
+package testmethod
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
 
 func TestConformance(t *testing.T) {
-	devicetest.Run(t, func(*testing.T) device.Backend { return backend{textbook.New(), Device{}} }, rounding)
+	devicetest.Run(t, func(*testing.T) device.Backend { return New() }, rounding)
 }
 
 // roundAbout is a method that is not exact and has no optional capability. Its
@@ -76,7 +76,7 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {
-		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Method: m.Name()}, []device.Driver{Driver{}}, m))(t)
+		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.Name()}, []device.Driver{textbook.Driver()}, m))(t)
 		return backends[0]
 	}
 	devicetest.Run(t, open, rounding)
