@@ -218,6 +218,10 @@ def differences(name, a, b, folders_a, folders_b):
     """Yields all differences of two contents of a file, as pairs of key and detail."""
     if a == b:
         return
+    if a[:5] == b[:5] == b"%PDF-":
+        a, b = (re.sub(rb"Date \(D:\d{14}\)", b"Date (TIME)", x) for x in (a, b))
+        if a == b:
+            return
     if a[:4] == b[:4] == b"PK\x03\x04":
         yield from archive_differences(a, b, folders_a, folders_b)
         return
