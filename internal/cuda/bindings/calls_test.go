@@ -17,9 +17,9 @@ type site struct {
 	args     []ast.Expr
 }
 
-// sites finds the calls of each bound function by address or by Handle.run. An index
-// that is a parameter stands for every constant that callers of the enclosing function
-// pass.
+// sites finds the calls of each bound function, by the methods call and run, which take it
+// as their first argument. A parameter there stands for everything that callers of the
+// enclosing function pass.
 func (s *source) sites() (map[string][]site, error) {
 	found := map[string][]site{}
 	for _, f := range s.Syntax {
@@ -28,11 +28,14 @@ func (s *source) sites() (map[string][]site, error) {
 			if !ok || call.Ellipsis.IsValid() { // run passes its own arguments on
 				continue
 			}
-			index := s.index(call)
-			if index == nil {
+			obj := s.callee(call)
+			if obj == nil || obj.Pkg() != s.Types || (obj.Name() != "call" && obj.Name() != "run") {
 				continue
 			}
-			names, err := s.names(f, call, index)
+			if sig, ok := obj.Type().(*types.Signature); !ok || sig.Recv() == nil || !sig.Variadic() {
+				continue
+			}
+			names, err := s.names(f, call, call.Args[0])
 			if err != nil {
 				return nil, err
 			}
@@ -42,25 +45,6 @@ func (s *source) sites() (map[string][]site, error) {
 		}
 	}
 	return found, nil
-}
-
-// index returns the expression that selects the called function, nil for other calls.
-func (s *source) index(call *ast.CallExpr) ast.Expr {
-	obj := s.callee(call)
-	if obj == nil || obj.Pkg() != s.Types {
-		return nil
-	}
-	switch obj.Name() {
-	case "call":
-		if at, ok := call.Args[0].(*ast.IndexExpr); ok {
-			return at.Index
-		}
-	case "run":
-		if sig := obj.Type().(*types.Signature); sig.Recv() != nil && sig.Variadic() {
-			return call.Args[0]
-		}
-	}
-	return nil
 }
 
 func (s *source) callee(call *ast.CallExpr) types.Object {
@@ -79,7 +63,7 @@ func (s *source) names(f *ast.File, call ast.Node, index ast.Expr) ([]string, er
 	if !ok {
 		return nil, fmt.Errorf("%s: the index of the function is not a name", s.position(call))
 	}
-	if name := s.symbols[id.Name]; name != "" && s.value(index) != nil {
+	if name := s.symbols[id.Name]; name != "" && s.TypesInfo.Uses[id].Parent() == s.Types.Scope() {
 		return []string{name}, nil
 	}
 	function, at := s.parameter(f, call, s.TypesInfo.Uses[id])

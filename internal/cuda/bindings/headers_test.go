@@ -161,7 +161,7 @@ func equal(name string, value int64) string {
 // codeAsserts returns assertions about the error codes that driver names.
 func codeAsserts(s *source) []string {
 	var lines []string
-	for key, value := range elements(s.variable("codes")) {
+	for key, value := range elements(s.variables()["codes"]) {
 		lines = append(lines, equal(s.text(value.(*ast.CompositeLit).Elts[0]), s.number(key)))
 	}
 	return lines
@@ -171,7 +171,7 @@ func codeAsserts(s *source) []string {
 func statusAsserts(s *source) []string {
 	var lines []string
 	for variable, prefix := range map[string]string{"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_"} {
-		for key, value := range elements(s.variable(variable)) {
+		for key, value := range elements(s.variables()[variable]) {
 			lines = append(lines, equal(prefix+s.text(value), s.number(key)))
 		}
 	}

@@ -29,7 +29,7 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cublasDgemmStridedBatched_64", "int64_t ldc, long long int strideC", "long long int strideC, int64_t ldc", "b"},
 	{"mathlib", "cusolverDnXpotrf", "size_t workspaceInBytesOnHost", "int workspaceInBytesOnHost", "b"},
 	{"mathlib", "cusolverDnXpotrf", "cudaDataType dataTypeA", "cublasOperation_t dataTypeA", "b"},
-	{"mathlib", "cublasSetMathMode", "cublasMath_t mode", "cublasOperation_t mode", "b"},
+	{"mathlib", "cublasSetMathMode", "cublasMath_t mode", "cublasOperation_t mode", "h"},
 	{"mathlib", "cublasGetMathMode", "cublasMath_t *mode", "cublasMath_t mode", "b"},
 	{"mathlib", "cublasGetProperty", "int *value", "double *value", "b"},
 }

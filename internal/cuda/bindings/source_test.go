@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -22,7 +21,7 @@ import (
 // source is a package that binds functions, parsed and type-checked.
 type source struct {
 	*packages.Package
-	// symbols maps the constant that is a function's index to its exported name.
+	// symbols maps the variable that is a function's index to its exported name.
 	symbols map[string]string
 }
 
@@ -46,34 +45,24 @@ func readSource(t *testing.T, name string) *source {
 	}
 	all := must.Get(loadSources())(t)
 	s := all[name]
-	for key, value := range elements(s.variable("symbols")) {
-		s.symbols[key.(*ast.Ident).Name] = s.text(value)
+	for variable, value := range s.variables() {
+		if call, ok := value.(*ast.CallExpr); ok && s.TypesInfo.Types[value].Type.String() == s.PkgPath+".function" {
+			s.symbols[variable] = s.text(call.Args[0])
+		}
 	}
 	if len(s.symbols) == 0 {
-		t.Fatalf("package %s has no table of symbols", name)
+		t.Fatalf("package %s binds no functions", name)
 	}
 	return s
 }
 
-// variable returns the initial value of a package-level variable.
-func (s *source) variable(name string) ast.Expr {
-	for _, f := range s.Syntax {
-		for _, d := range f.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.VAR {
-				continue
-			}
-			for _, spec := range g.Specs {
-				v := spec.(*ast.ValueSpec)
-				for i, n := range v.Names {
-					if n.Name == name && i < len(v.Values) {
-						return v.Values[i]
-					}
-				}
-			}
-		}
+// variables returns the initial values of package-level variables.
+func (s *source) variables() map[string]ast.Expr {
+	out := map[string]ast.Expr{}
+	for _, init := range s.TypesInfo.InitOrder {
+		out[init.Lhs[0].Name()] = init.Rhs
 	}
-	return nil
+	return out
 }
 
 // elements returns the keys and values of a composite literal.
@@ -110,12 +99,12 @@ func (s *source) position(n ast.Node) string {
 }
 
 // integers returns the constants of the package, including constants within functions,
-// except indices of functions, our own enumerations and defaults of variables.
+// except our own enumerations and defaults of variables.
 func (s *source) integers() map[string]int64 {
 	out := map[string]int64{}
 	for _, obj := range s.TypesInfo.Defs {
 		c, ok := obj.(*types.Const)
-		if !ok || c.Val().Kind() != constant.Int || s.symbols[c.Name()] != "" || c.Name() == "fnCount" {
+		if !ok || c.Val().Kind() != constant.Int {
 			continue
 		}
 		named, isNamed := c.Type().(*types.Named)

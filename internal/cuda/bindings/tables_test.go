@@ -77,8 +77,6 @@ var goEnums = map[string]string{
 	"FunctionAttribute": "CUfunction_attribute",
 	"Transpose":         "cublasOperation_t",
 	"Side":              "cublasSideMode_t",
-	"mathMode":          "cublasMath_t",
-	"solverMode":        "cusolverMathMode_t",
 	"Emulation":         "cublasEmulationStrategy_t",
 }
 

@@ -1,83 +1,118 @@
 package driver
 
-import "unsafe"
+import (
+	"slices"
+	"strings"
+	"unsafe"
 
-// api is the raw driver API, with one method per CUDA function, called on the thread of
-// the device. Handles have the values of C pointers. Host memory is passed by address
-// and used during the call only.
-type api interface {
-	// name returns the name of the implementation.
-	name() string
-	errorText(c Code) (name, text string) // cuGetErrorName, cuGetErrorString
-
-	driverVersion() (int, Code)                           // cuDriverGetVersion
-	deviceCount() (int, Code)                             // cuDeviceGetCount
-	device(index int) (int32, Code)                       // cuDeviceGet
-	deviceName(dev int32) (string, Code)                  // cuDeviceGetName
-	deviceMemory(dev int32) (int64, Code)                 // cuDeviceTotalMem
-	deviceAttribute(dev int32, attribute int) (int, Code) // cuDeviceGetAttribute
-
-	contextRetain(dev int32) (uintptr, Code) // cuDevicePrimaryCtxRetain
-	contextRelease(dev int32) Code           // cuDevicePrimaryCtxRelease
-	contextCurrent(ctx uintptr) Code         // cuCtxSetCurrent
-	contextSync() Code                       // cuCtxSynchronize
-
-	memInfo() (free, total int64, c Code)                          // cuMemGetInfo
-	memAlloc(bytes int64) (Ptr, Code)                              // cuMemAlloc
-	memFree(p Ptr) Code                                            // cuMemFree
-	copyHtoD(dst Ptr, src unsafe.Pointer, n int64, s uintptr) Code // cuMemcpyHtoDAsync
-	copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code // cuMemcpyDtoHAsync
-	copy2D(c *memcpy2D, s uintptr) Code                            // cuMemcpy2DAsync
-	memset(p Ptr, value byte, n int64, s uintptr) Code             // cuMemsetD8Async
-
-	streamCreate() (uintptr, Code)        // cuStreamCreate
-	streamDestroy(s uintptr) Code         // cuStreamDestroy
-	streamSync(s uintptr) Code            // cuStreamSynchronize
-	eventCreate() (uintptr, Code)         // cuEventCreate
-	eventDestroy(e uintptr) Code          // cuEventDestroy
-	eventRecord(e, s uintptr) Code        // cuEventRecord
-	eventSync(e uintptr) Code             // cuEventSynchronize
-	eventMs(a, b uintptr) (float64, Code) // cuEventElapsedTime
-
-	// moduleLoad takes an image that ends in a zero byte; log is the compiler's log.
-	moduleLoad(image []byte) (m uintptr, log string, c Code)                   // cuModuleLoadData(Ex)
-	moduleUnload(m uintptr) Code                                               // cuModuleUnload
-	moduleFunction(m uintptr, name string) (uintptr, Code)                     // cuModuleGetFunction
-	functionAttribute(f uintptr, attribute int) (int, Code)                    // cuFuncGetAttribute
-	launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code // cuLaunchKernel
-}
-
-// memcpy2D is CUDA_MEMCPY2D of cuda.h, restricted to linear memory.
-type memcpy2D struct {
-	_, _          uintptr // srcXInBytes, srcY
-	srcType       uint32
-	srcHost       unsafe.Pointer
-	srcDevice     Ptr
-	_             uintptr // srcArray
-	srcPitch      uintptr
-	_, _          uintptr // dstXInBytes, dstY
-	dstType       uint32
-	dstHost       unsafe.Pointer
-	dstDevice     Ptr
-	_             uintptr // dstArray
-	dstPitch      uintptr
-	width, height uintptr
-}
-
-// These are values of CUmemorytype.
-const (
-	memoryHost   = 1
-	memoryDevice = 2
+	"gpfit/internal/cuda/native"
 )
 
-// These are values of CUdevice_attribute.
-const (
-	attrClock             = 13
-	attrMultiprocessors   = 16
-	attrComputeMode       = 20
-	attrMemoryClock       = 36
-	attrMemoryBus         = 37
-	attrComputeMajor      = 75
-	attrComputeMinor      = 76
-	computeModeProhibited = 2
+// function is the index of a function of the driver API in symbols.
+type function int
+
+// symbols are the exported names of the functions in use.
+var symbols []string
+
+func bind(symbol string) function {
+	symbols = append(symbols, symbol)
+	return function(len(symbols) - 1)
+}
+
+// These are the functions in use. If cuda.h maps a name to a version, it is that version;
+// every driver since CUDA 11.4 exports all of them.
+var (
+	initialize         = bind("cuInit")
+	driverGetVersion   = bind("cuDriverGetVersion")
+	getErrorName       = bind("cuGetErrorName")
+	getErrorString     = bind("cuGetErrorString")
+	deviceGetCount     = bind("cuDeviceGetCount")
+	deviceGet          = bind("cuDeviceGet")
+	deviceGetName      = bind("cuDeviceGetName")
+	deviceTotalMem     = bind("cuDeviceTotalMem_v2")
+	deviceGetAttribute = bind("cuDeviceGetAttribute")
+	primaryCtxRetain   = bind("cuDevicePrimaryCtxRetain")
+	primaryCtxRelease  = bind("cuDevicePrimaryCtxRelease_v2")
+	ctxSetCurrent      = bind("cuCtxSetCurrent")
+	ctxSynchronize     = bind("cuCtxSynchronize")
+	memGetInfo         = bind("cuMemGetInfo_v2")
+	memAlloc           = bind("cuMemAlloc_v2")
+	memFree            = bind("cuMemFree_v2")
+	memcpyHtoD         = bind("cuMemcpyHtoDAsync_v2")
+	memcpyDtoH         = bind("cuMemcpyDtoHAsync_v2")
+	memcpy2DAsync      = bind("cuMemcpy2DAsync_v2")
+	memsetD8           = bind("cuMemsetD8Async")
+	streamCreate       = bind("cuStreamCreate")
+	streamDestroy      = bind("cuStreamDestroy_v2")
+	streamSynchronize  = bind("cuStreamSynchronize")
+	eventCreate        = bind("cuEventCreate")
+	eventDestroy       = bind("cuEventDestroy_v2")
+	eventRecord        = bind("cuEventRecord")
+	eventSynchronize   = bind("cuEventSynchronize")
+	eventElapsedTime   = bind("cuEventElapsedTime")
+	moduleLoadData     = bind("cuModuleLoadDataEx")
+	moduleUnload       = bind("cuModuleUnload")
+	moduleGetFunction  = bind("cuModuleGetFunction")
+	funcGetAttribute   = bind("cuFuncGetAttribute")
+	launchKernel       = bind("cuLaunchKernel")
 )
+
+// String returns the name of the function in C, which has no version.
+func (f function) String() string {
+	name, _, _ := strings.Cut(symbols[f], "_")
+	return name
+}
+
+// api is the driver API: the address of each function and, with the tag cu, the Go
+// functions that are called instead. Calls run on the thread of the device. Handles have
+// the values of C pointers. C uses memory that it gets the address of during the call only.
+type api struct {
+	// name is the name of the implementation, "dlopen" or "gorgonia.org/cu".
+	name      string
+	addresses []uintptr
+	replaced  map[function]func(args []uintptr) Code
+}
+
+//go:uintptrescapes
+func (a *api) call(f function, args ...uintptr) Code {
+	if replaced := a.replaced[f]; replaced != nil {
+		return replaced(slices.Clone(args)) // args itself stays on the stack
+	}
+	return Code(int32(native.Call(a.addresses[f], args...)))
+}
+
+// describe makes an Error. It asks the driver for names that are not in codes.
+func (a *api) describe(f function, c Code, detail string) *Error {
+	e := &Error{Op: f.String(), Code: c, Detail: detail}
+	if known, ok := codes[c]; ok {
+		e.Name, e.Text = known[0], known[1]
+	} else {
+		e.Name, e.Text = a.errorText(getErrorName, c), a.errorText(getErrorString, c)
+	}
+	if e.Name == "" {
+		e.Name = "unknown to this driver"
+	}
+	if e.Text == "" {
+		e.Text = "error"
+	}
+	return e
+}
+
+func (a *api) errorText(f function, c Code) string {
+	var p *byte
+	if a.call(f, uintptr(c), uintptr(unsafe.Pointer(&p))) != Success || p == nil {
+		return ""
+	}
+	const longest = 256
+	n := 0
+	for n < longest && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
+	}
+	return string(unsafe.Slice(p, n))
+}
+
+// text returns the text before the first zero byte.
+func text(b []byte) string {
+	s, _, _ := strings.Cut(string(b), "\x00")
+	return s
+}

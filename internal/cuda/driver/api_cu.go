@@ -10,19 +10,21 @@ import "C"
 
 import (
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	"gpfit/internal/cuda/native"
 )
 
-// cuAPI calls the driver through gorgonia.org/cu. It inherits from dlopenAPI the calls
-// that the package lacks: copies of blocks, the compiler's log and the text of errors.
-type cuAPI struct{ dlopenAPI }
-
-// wrap binds the symbols that cu is linked to (forward.c) to the open library.
-func wrap(a *dlopenAPI, library uintptr) api {
+// replace makes the calls go through gorgonia.org/cu, except those that the package lacks:
+// copies of blocks, the compiler's log and the text of errors. It binds the symbols that cu
+// is linked to (forward.c) to the open library.
+func (a *api) replace(library uintptr) {
 	C.gpfit_cu_bind(*(*unsafe.Pointer)(unsafe.Pointer(&library)))
-	return &cuAPI{*a}
+	a.name, a.replaced = "gorgonia.org/cu", replacements
+	a.replaced[moduleLoadData] = a.loadModule
 }
 
 // code returns the number of an error of cu, whose type is not exported.
@@ -36,149 +38,121 @@ func code(err error) Code {
 	return CodeUnknown
 }
 
-// handleOf converts a pointer to one of cu's structs of a single C pointer.
-func handleOf[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](h uintptr) T {
-	var t T
-	*(*uintptr)(unsafe.Pointer(&t)) = h
-	return t
+// as converts an argument to what it stands for: a pointer, or one of cu's structs of a
+// single C pointer.
+func as[T any](arg uintptr) T { return *(*T)(unsafe.Pointer(&arg)) }
+
+// store writes a result, which may be such a struct, to the address in an argument.
+func store[T any](to uintptr, value T, err error) Code {
+	*as[*T](to) = value
+	return code(err)
 }
 
-// pointerOf is the inverse of handleOf.
-func pointerOf[T cu.CUContext | cu.Stream | cu.Event | cu.Module | cu.Function](t T) uintptr {
-	return *(*uintptr)(unsafe.Pointer(&t))
+var replacements = map[function]func(a []uintptr) Code{
+	driverGetVersion: func(a []uintptr) Code {
+		v := cu.Version()
+		if v < 0 {
+			return CodeUnknown
+		}
+		return store(a[0], int32(v), nil)
+	},
+	deviceGetCount: func(a []uintptr) Code {
+		n, err := cu.NumDevices()
+		return store(a[0], int32(n), err)
+	},
+	deviceGet: func(a []uintptr) Code {
+		d, err := cu.GetDevice(int(a[1]))
+		return store(a[0], int32(d), err)
+	},
+	deviceGetName: func(a []uintptr) Code {
+		name, err := cu.Device(a[2]).Name()
+		copy(unsafe.Slice(as[*byte](a[0]), a[1]-1), name)
+		return code(err)
+	},
+	deviceTotalMem: func(a []uintptr) Code {
+		n, err := cu.Device(a[1]).TotalMem()
+		return store(a[0], n, err)
+	},
+	deviceGetAttribute: func(a []uintptr) Code {
+		v, err := cu.Device(a[2]).Attribute(cu.DeviceAttribute(a[1]))
+		return store(a[0], int32(v), err)
+	},
+	primaryCtxRetain: func(a []uintptr) Code {
+		ctx, err := cu.Device(a[1]).RetainPrimaryCtx()
+		return store(a[0], ctx, err)
+	},
+	primaryCtxRelease: func(a []uintptr) Code { return code(cu.Device(a[0]).ReleasePrimaryCtx()) },
+	ctxSetCurrent:     func(a []uintptr) Code { return code(cu.SetCurrentContext(as[cu.CUContext](a[0]))) },
+	ctxSynchronize:    func([]uintptr) Code { return code(cu.Synchronize()) },
+	memGetInfo: func(a []uintptr) Code {
+		free, total, err := cu.MemInfo()
+		store(a[0], free, nil)
+		return store(a[1], total, err)
+	},
+	memAlloc: func(a []uintptr) Code {
+		p, err := cu.MemAlloc(int64(a[1]))
+		return store(a[0], Ptr(p), err)
+	},
+	memFree: func(a []uintptr) Code { return code(cu.MemFree(cu.DevicePtr(a[0]))) },
+	memcpyHtoD: func(a []uintptr) Code {
+		return code(cu.MemcpyHtoDAsync(cu.DevicePtr(a[0]), as[unsafe.Pointer](a[1]), int64(a[2]), as[cu.Stream](a[3])))
+	},
+	memcpyDtoH: func(a []uintptr) Code {
+		return code(cu.MemcpyDtoHAsync(as[unsafe.Pointer](a[0]), cu.DevicePtr(a[1]), int64(a[2]), as[cu.Stream](a[3])))
+	},
+	memsetD8: func(a []uintptr) Code {
+		return code(cu.MemsetD8Async(cu.DevicePtr(a[0]), byte(a[1]), int64(a[2]), as[cu.Stream](a[3])))
+	},
+	streamCreate: func(a []uintptr) Code {
+		s, err := cu.MakeStream(0)
+		return store(a[0], s, err)
+	},
+	streamDestroy: func(a []uintptr) Code {
+		stream := as[cu.Stream](a[0])
+		return code(stream.Destroy())
+	},
+	streamSynchronize: func(a []uintptr) Code { return code(as[cu.Stream](a[0]).Synchronize()) },
+	eventCreate: func(a []uintptr) Code {
+		e, err := cu.MakeEvent(0)
+		return store(a[0], e, err)
+	},
+	eventDestroy: func(a []uintptr) Code {
+		event := as[cu.Event](a[0])
+		return code(cu.DestroyEvent(&event))
+	},
+	eventRecord:      func(a []uintptr) Code { return code(as[cu.Event](a[0]).Record(as[cu.Stream](a[1]))) },
+	eventSynchronize: func(a []uintptr) Code { return code(as[cu.Event](a[0]).Synchronize()) },
+	eventElapsedTime: func(a []uintptr) Code {
+		ms, err := as[cu.Event](a[1]).Elapsed(as[cu.Event](a[2]))
+		return store(a[0], float32(ms), err)
+	},
+	moduleUnload: func(a []uintptr) Code { return code(as[cu.Module](a[0]).Unload()) },
+	moduleGetFunction: func(a []uintptr) Code {
+		f, err := as[cu.Module](a[1]).Function(cstring(a[2]))
+		return store(a[0], f, err)
+	},
+	funcGetAttribute: func(a []uintptr) Code {
+		v, err := as[cu.Function](a[2]).Attribute(cu.FunctionAttribute(a[1]))
+		return store(a[0], int32(v), err)
+	},
+	launchKernel: func(a []uintptr) Code {
+		addresses := as[*[maxParams]unsafe.Pointer](a[9])[:]
+		if end := slices.Index(addresses, nil); end >= 0 {
+			addresses = addresses[:end]
+		}
+		return code(as[cu.Function](a[0]).Launch(int(a[1]), 1, 1, int(a[4]), 1, 1, 0, as[cu.Stream](a[8]), addresses))
+	},
 }
 
-func (*cuAPI) name() string { return "gorgonia.org/cu" }
-
-func (*cuAPI) driverVersion() (int, Code) {
-	if v := cu.Version(); v >= 0 {
-		return v, Success
-	}
-	return 0, CodeUnknown
-}
-
-func (*cuAPI) deviceCount() (int, Code) {
-	n, err := cu.NumDevices()
-	return n, code(err)
-}
-
-func (*cuAPI) device(index int) (int32, Code) {
-	d, err := cu.GetDevice(index)
-	return int32(d), code(err)
-}
-
-func (*cuAPI) deviceName(dev int32) (string, Code) {
-	s, err := cu.Device(dev).Name()
-	return s, code(err)
-}
-
-func (*cuAPI) deviceMemory(dev int32) (int64, Code) {
-	n, err := cu.Device(dev).TotalMem()
-	return n, code(err)
-}
-
-func (*cuAPI) deviceAttribute(dev int32, attribute int) (int, Code) {
-	v, err := cu.Device(dev).Attribute(cu.DeviceAttribute(attribute))
-	return v, code(err)
-}
-
-func (*cuAPI) contextRetain(dev int32) (uintptr, Code) {
-	ctx, err := cu.Device(dev).RetainPrimaryCtx()
-	return pointerOf(ctx), code(err)
-}
-
-func (*cuAPI) contextRelease(dev int32) Code { return code(cu.Device(dev).ReleasePrimaryCtx()) }
-
-func (*cuAPI) contextCurrent(ctx uintptr) Code {
-	return code(cu.SetCurrentContext(handleOf[cu.CUContext](ctx)))
-}
-
-func (*cuAPI) contextSync() Code { return code(cu.Synchronize()) }
-
-func (*cuAPI) memInfo() (free, total int64, c Code) {
-	free, total, err := cu.MemInfo()
-	return free, total, code(err)
-}
-
-func (*cuAPI) memAlloc(bytes int64) (Ptr, Code) {
-	p, err := cu.MemAlloc(bytes)
-	return Ptr(p), code(err)
-}
-
-func (*cuAPI) memFree(p Ptr) Code { return code(cu.MemFree(cu.DevicePtr(p))) }
-
-func (*cuAPI) copyHtoD(dst Ptr, src unsafe.Pointer, n int64, s uintptr) Code {
-	return code(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, n, handleOf[cu.Stream](s)))
-}
-
-func (*cuAPI) copyDtoH(dst unsafe.Pointer, src Ptr, n int64, s uintptr) Code {
-	return code(cu.MemcpyDtoHAsync(dst, cu.DevicePtr(src), n, handleOf[cu.Stream](s)))
-}
-
-func (*cuAPI) memset(p Ptr, value byte, n int64, s uintptr) Code {
-	return code(cu.MemsetD8Async(cu.DevicePtr(p), value, n, handleOf[cu.Stream](s)))
-}
-
-func (*cuAPI) streamCreate() (uintptr, Code) {
-	s, err := cu.MakeStream(0)
-	return pointerOf(s), code(err)
-}
-
-func (*cuAPI) streamDestroy(s uintptr) Code {
-	stream := handleOf[cu.Stream](s)
-	return code(stream.Destroy())
-}
-
-func (*cuAPI) streamSync(s uintptr) Code { return code(handleOf[cu.Stream](s).Synchronize()) }
-
-func (*cuAPI) eventCreate() (uintptr, Code) {
-	e, err := cu.MakeEvent(0)
-	return pointerOf(e), code(err)
-}
-
-func (*cuAPI) eventDestroy(e uintptr) Code {
-	event := handleOf[cu.Event](e)
-	return code(cu.DestroyEvent(&event))
-}
-
-func (*cuAPI) eventRecord(e, s uintptr) Code {
-	return code(handleOf[cu.Event](e).Record(handleOf[cu.Stream](s)))
-}
-
-func (*cuAPI) eventSync(e uintptr) Code { return code(handleOf[cu.Event](e).Synchronize()) }
-
-func (*cuAPI) eventMs(a, b uintptr) (float64, Code) {
-	ms, err := handleOf[cu.Event](a).Elapsed(handleOf[cu.Event](b))
-	return ms, code(err)
-}
-
-// moduleLoad uses the default implementation if the image is refused, to get the
-// compiler's log.
-func (a *cuAPI) moduleLoad(image []byte) (m uintptr, log string, c Code) {
-	module, err := cu.LoadData(string(image[:len(image)-1]))
-	c = code(err)
+// loadModule makes the default call if the image is refused, to get the compiler's log.
+func (a *api) loadModule(args []uintptr) Code {
+	module, err := cu.LoadData(cstring(args[1]))
+	c := code(err)
 	if (&Error{Code: c}).InvalidModule() {
-		return a.dlopenAPI.moduleLoad(image)
+		return Code(int32(native.Call(a.addresses[moduleLoadData], args...)))
 	}
-	return pointerOf(module), "", c
+	return store(args[0], module, err)
 }
 
-func (*cuAPI) moduleUnload(m uintptr) Code { return code(handleOf[cu.Module](m).Unload()) }
-
-func (*cuAPI) moduleFunction(m uintptr, name string) (uintptr, Code) {
-	f, err := handleOf[cu.Module](m).Function(name)
-	return pointerOf(f), code(err)
-}
-
-func (*cuAPI) functionAttribute(f uintptr, attribute int) (int, Code) {
-	v, err := handleOf[cu.Function](f).Attribute(cu.FunctionAttribute(attribute))
-	return v, code(err)
-}
-
-func (*cuAPI) launch(f uintptr, blocks, threads uint32, s uintptr, params []uint64) Code {
-	addresses := make([]unsafe.Pointer, len(params))
-	for i := range params {
-		addresses[i] = unsafe.Pointer(&params[i])
-	}
-	return code(handleOf[cu.Function](f).Launch(int(blocks), 1, 1, int(threads), 1, 1, 0, handleOf[cu.Stream](s), addresses))
-}
+// cstring copies a text that ends in a zero byte.
+func cstring(at uintptr) string { return C.GoString(as[*C.char](at)) }

@@ -3,48 +3,8 @@ package driver
 import (
 	"fmt"
 	"strings"
-	"sync"
+	"unsafe"
 )
-
-// gpfit needs a driver for CUDA 12.0 (the 64-bit entry points of cuBLAS) and an Ampere
-// card or later (its kernels are compiled for sm_80).
-const (
-	MinDriver  = 12000
-	MinCompute = 80 // compute capability, ten times the major plus the minor
-)
-
-// LibraryVariable is the environment variable that names a libcuda to open instead of
-// the system's. Tests set it to the emulated one.
-const LibraryVariable = "GPFIT_CUDA_DRIVER"
-
-// Status classifies the reason that no device is usable.
-type Status int
-
-// The statuses are listed in the order in which they are checked.
-const (
-	OK             Status = iota
-	Unsupported           // this build or platform has no GPU code
-	NoLibrary             // libcuda does not exist
-	BadLibrary            // the library is not a driver: it is a stub, or lacks functions
-	InitFailed            // cuInit failed
-	DriverTooOld          // older than MinDriver
-	NoDevices             // there is a driver but no GPU
-	NoUsableDevice        // every GPU is too old or not accessible to this process
-)
-
-// UnavailableError reports why CUDA, or one device, cannot be used.
-type UnavailableError struct {
-	Status Status
-	// Reason is a sentence for the user.
-	Reason string
-	// Err is the error of the system or of CUDA, if any.
-	Err error
-}
-
-func (e *UnavailableError) Error() string { return "cuda: " + e.Reason }
-
-// Unwrap returns Err.
-func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // DeviceInfo describes one GPU.
 type DeviceInfo struct {
@@ -84,37 +44,17 @@ type Detection struct {
 	Devices []DeviceInfo
 }
 
-// loaded is the driver of the process. There can be only one, because libcuda is never
-// closed.
-type loaded struct {
-	api     api
-	path    string
-	version int
-	fail    *UnavailableError
-}
-
-var load = sync.OnceValue(func() loaded {
-	a, path, fail := open()
-	if fail != nil {
-		return loaded{path: path, fail: fail}
-	}
-	v, c := a.driverVersion()
-	switch {
-	case c != Success:
-		fail = &UnavailableError{Status: InitFailed, Reason: "the driver does not report its version", Err: describe(a, "cuDriverGetVersion", c, "")}
-	case v < MinDriver:
-		fail = tooOld(v)
-	}
-	return loaded{api: a, path: path, version: v, fail: fail}
-})
-
-func tooOld(v int) *UnavailableError {
-	return &UnavailableError{Status: DriverTooOld, Reason: fmt.Sprintf(
-		"the NVIDIA driver supports CUDA %s, but gpfit needs %s or later (driver 525 or later)", Version(v), Version(MinDriver))}
-}
-
-// Version formats a CUDA version number, such as 12040, as "12.4".
-func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+// These are values of CUdevice_attribute.
+const (
+	attrClock             = 13
+	attrMultiprocessors   = 16
+	attrComputeMode       = 20
+	attrMemoryClock       = 36
+	attrMemoryBus         = 37
+	attrComputeMajor      = 75
+	attrComputeMinor      = 76
+	computeModeProhibited = 2
+)
 
 // Detect looks for the driver and its devices. It is quick, creates no context and
 // never fails; the result describes what is wrong. The first call opens the driver and
@@ -123,20 +63,20 @@ func Detect() Detection {
 	l := load()
 	d := Detection{Library: l.path, DriverVersion: l.version}
 	if l.api != nil {
-		d.Implementation = l.api.name()
+		d.Implementation = l.api.name
 	}
 	if l.fail != nil {
 		d.Status, d.Reason = l.fail.Status, l.fail.Reason
 		return d
 	}
-	n, c := l.api.deviceCount()
-	if c != Success || n == 0 {
-		d.Status, d.Reason = NoDevices, "there is an NVIDIA driver but no GPU (or CUDA_VISIBLE_DEVICES hides it)"
+	n := l.api.devices()
+	if n == 0 {
+		d.Status, d.Reason = NoDevices, noDevice
 		return d
 	}
 	var reasons []string
 	for i := range n {
-		info := inspect(l.api, i)
+		info := l.api.inspect(i)
 		d.Devices = append(d.Devices, info)
 		if info.Unusable != "" {
 			reasons = append(reasons, fmt.Sprintf("cuda:%d: %s", i, info.Unusable))
@@ -148,23 +88,34 @@ func Detect() Detection {
 	return d
 }
 
+// devices returns the number of GPUs, 0 if the driver does not know it.
+func (a *api) devices() int {
+	var n int32
+	if a.call(deviceGetCount, uintptr(unsafe.Pointer(&n))) != Success {
+		return 0
+	}
+	return int(n)
+}
+
 // inspect queries the properties of a device.
-func inspect(a api, index int) DeviceInfo {
+func (a *api) inspect(index int) DeviceInfo {
 	info := DeviceInfo{Index: index}
-	dev, c := a.device(index)
-	if c != Success {
-		info.Unusable = describe(a, "cuDeviceGet", c, "").Error()
+	var dev int32
+	if c := a.call(deviceGet, uintptr(unsafe.Pointer(&dev)), uintptr(index)); c != Success {
+		info.Unusable = a.describe(deviceGet, c, "").Error()
 		return info
 	}
 	attribute := func(which int) int {
-		v, c := a.deviceAttribute(dev, which)
-		if c != Success {
+		var v int32
+		if a.call(deviceGetAttribute, uintptr(unsafe.Pointer(&v)), uintptr(which), uintptr(dev)) != Success {
 			return 0
 		}
-		return v
+		return int(v)
 	}
-	info.Name, _ = a.deviceName(dev)
-	info.TotalMemory, _ = a.deviceMemory(dev)
+	name := make([]byte, 256)
+	a.call(deviceGetName, uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(dev))
+	a.call(deviceTotalMem, uintptr(unsafe.Pointer(&info.TotalMemory)), uintptr(dev))
+	info.Name = text(name)
 	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
 	info.Multiprocessors = attribute(attrMultiprocessors)
 	info.ClockHz = 1e3 * float64(attribute(attrClock))

@@ -5,12 +5,15 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
+
+	"gpfit/internal/cuda/native"
 )
 
 // Device is an open GPU: its primary context on a dedicated thread. It is safe for
 // concurrent use; calls run one after the other.
 type Device struct {
-	api    api
+	api    *api
 	info   DeviceInfo
 	handle int32
 	tasks  chan task
@@ -39,11 +42,11 @@ func Open(index int) (*Device, error) {
 	if l.fail != nil {
 		return nil, l.fail
 	}
-	n, c := l.api.deviceCount()
-	if c != Success || index < 0 || index >= n {
+	n := l.api.devices()
+	if index < 0 || index >= n {
 		return nil, &UnavailableError{Status: NoDevices, Reason: fmt.Sprintf("there is no device %d: the driver lists %d", index, n)}
 	}
-	d := &Device{api: l.api, info: inspect(l.api, index), tasks: make(chan task), closed: make(chan struct{})}
+	d := &Device{api: l.api, info: l.api.inspect(index), tasks: make(chan task), closed: make(chan struct{})}
 	if d.info.Unusable != "" {
 		return nil, &UnavailableError{Status: NoUsableDevice, Reason: d.info.Unusable}
 	}
@@ -61,7 +64,7 @@ func Open(index int) (*Device, error) {
 func (d *Device) serve(started chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	d.thread = threadID()
+	d.thread = native.Thread()
 	close(started)
 	for {
 		select {
@@ -84,17 +87,15 @@ func run(fn func() error) (o outcome) {
 }
 
 func (d *Device) retain() error {
-	dev, c := d.api.device(d.info.Index)
-	if err := d.check("cuDeviceGet", c); err != nil {
+	if err := d.run(deviceGet, uintptr(unsafe.Pointer(&d.handle)), uintptr(d.info.Index)); err != nil {
 		return err
 	}
-	ctx, c := d.api.contextRetain(dev)
-	if err := d.check("cuDevicePrimaryCtxRetain", c); err != nil {
+	var ctx uintptr
+	if err := d.run(primaryCtxRetain, uintptr(unsafe.Pointer(&ctx)), uintptr(d.handle)); err != nil {
 		return err
 	}
-	d.handle = dev
-	if err := d.check("cuCtxSetCurrent", d.api.contextCurrent(ctx)); err != nil {
-		d.api.contextRelease(dev)
+	if err := d.run(ctxSetCurrent, ctx); err != nil {
+		d.api.call(primaryCtxRelease, uintptr(d.handle))
 		return err
 	}
 	return nil
@@ -109,7 +110,7 @@ func (d *Device) retain() error {
 func (d *Device) Do(fn func() error) error {
 	// A locked thread runs no other goroutine, so code on it runs within a task. After
 	// Close the thread may serve other goroutines.
-	if threadID() == d.thread {
+	if native.Thread() == d.thread {
 		select {
 		case <-d.closed:
 			return ErrClosed
@@ -151,38 +152,35 @@ func (d *Device) undo(fn func() error) error {
 	})
 }
 
-// create calls a function of the driver that makes something.
-func (d *Device) create(op string, handle *uintptr, do func() (uintptr, Code)) error {
-	return d.do(func() error {
-		h, c := do()
-		*handle = h
-		return d.check(op, c)
-	})
+// run calls a function on the thread of the device, and checks its code.
+//
+//go:uintptrescapes
+func (d *Device) run(f function, args ...uintptr) error {
+	return d.check(f, d.api.call(f, args...), "")
 }
 
-// release calls a function of the driver that frees what has the handle, unless it is freed
-// already.
-func (d *Device) release(op string, handle *uintptr, do func(uintptr) Code) error {
+// create calls a function that writes a handle and takes flags, which are 0.
+func (d *Device) create(f function, handle *uintptr) error {
+	return d.do(func() error { return d.run(f, uintptr(unsafe.Pointer(handle)), 0) })
+}
+
+// release calls a function that frees what has the handle, unless it is freed already.
+func (d *Device) release(f function, handle *uintptr) error {
 	if *handle == 0 {
 		return nil
 	}
-	err := d.undo(func() error { return d.check(op, do(*handle)) })
+	err := d.undo(func() error { return d.run(f, *handle) })
 	*handle = 0
 	return err
 }
 
-// check converts a code to an error and remembers sticky errors.
-func (d *Device) check(op string, c Code) error { return d.checkf(op, c, "") }
-
-func (d *Device) checkf(op string, c Code, format string, args ...any) error {
+// check converts a code to an error, with the details in the format, and remembers sticky
+// errors.
+func (d *Device) check(f function, c Code, format string, args ...any) error {
 	if c == Success {
 		return nil
 	}
-	detail := ""
-	if format != "" {
-		detail = fmt.Sprintf(format, args...)
-	}
-	err := describe(d.api, op, c, detail)
+	err := d.api.describe(f, c, fmt.Sprintf(format, args...))
 	if c.Sticky() {
 		d.dead.CompareAndSwap(nil, err)
 	}
@@ -207,9 +205,7 @@ func (d *Device) DriverVersion() int { return load().version }
 // MemInfo returns the free and the total memory in bytes (cuMemGetInfo).
 func (d *Device) MemInfo() (free, total int64, err error) {
 	err = d.do(func() error {
-		var c Code
-		free, total, c = d.api.memInfo()
-		return d.check("cuMemGetInfo", c)
+		return d.run(memGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
 	})
 	return free, total, err
 }
@@ -217,7 +213,7 @@ func (d *Device) MemInfo() (free, total int64, err error) {
 // Synchronize waits for all work of the context (cuCtxSynchronize) and returns
 // its error.
 func (d *Device) Synchronize() error {
-	return d.do(func() error { return d.check("cuCtxSynchronize", d.api.contextSync()) })
+	return d.do(func() error { return d.run(ctxSynchronize) })
 }
 
 // Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread. The last
@@ -225,8 +221,9 @@ func (d *Device) Synchronize() error {
 // allowed.
 func (d *Device) Close() error {
 	err := d.undo(func() error {
-		d.api.contextCurrent(0)
-		return d.check("cuDevicePrimaryCtxRelease", d.api.contextRelease(d.handle))
+		var none uintptr
+		d.api.call(ctxSetCurrent, none)
+		return d.run(primaryCtxRelease, uintptr(d.handle))
 	})
 	d.stop()
 	if err == ErrClosed {

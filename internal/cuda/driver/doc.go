@@ -2,18 +2,15 @@
 // memory, streams, events, modules and launches. Start with [Detect], which lists the
 // devices and explains why one cannot be used, and [Open].
 //
-// Two implementations of the raw calls exist behind one set of types:
+// By default the package opens libcuda at run time, without cgo (package native). The
+// same binary uses a GPU if there is a driver and starts everywhere else, unlike a program
+// linked to libcuda.so.1. The table in api.go lists the functions in use.
 //
-//   - By default the package opens libcuda at run time, without cgo
-//     (github.com/ebitengine/purego). The same binary uses a GPU if there is a
-//     driver and starts everywhere else, unlike a program linked to
-//     libcuda.so.1.
-//   - Under the build tag cu the calls use gorgonia.org/cu, which requires cgo.
-//     Its init function calls cuInit and exits on any error. forward.c defines
-//     the symbols that it links to, so that it starts without libcuda and its
-//     cuInit always succeeds; [Detect] or [Open] makes the real call. What cu
-//     lacks (copies of blocks, the text of errors) uses the default
-//     implementation.
+// Under the build tag cu the calls use gorgonia.org/cu, which requires cgo. Its init
+// function calls cuInit and exits on any error. forward.c defines the symbols that it links
+// to, so that it starts without libcuda and its cuInit always succeeds; [Detect] or [Open]
+// makes the real call. What cu lacks (copies of blocks, the text of errors) uses the
+// default implementation.
 //
 // With the tag nogpu, and on any platform other than Linux on amd64 and arm64, the
 // package finds no device.

@@ -133,19 +133,31 @@ func IsSticky(err error) bool {
 // ErrClosed is the error of calls on a device after Close.
 var ErrClosed = errors.New("cuda: the device is closed")
 
-// describe makes an Error. It asks the driver for names that are not in codes.
-func describe(a api, op string, c Code, detail string) *Error {
-	e := &Error{Op: op, Code: c, Detail: detail}
-	if known, ok := codes[c]; ok {
-		e.Name, e.Text = known[0], known[1]
-	} else if a != nil {
-		e.Name, e.Text = a.errorText(c)
-	}
-	if e.Name == "" {
-		e.Name = "unknown to this driver"
-	}
-	if e.Text == "" {
-		e.Text = "error"
-	}
-	return e
+// Status classifies the reason that no device is usable.
+type Status int
+
+// The statuses are listed in the order in which they are checked.
+const (
+	OK             Status = iota
+	Unsupported           // this build or platform has no GPU code
+	NoLibrary             // libcuda does not exist
+	BadLibrary            // the library is not a driver: it is a stub, or lacks functions
+	InitFailed            // cuInit failed
+	DriverTooOld          // older than MinDriver
+	NoDevices             // there is a driver but no GPU
+	NoUsableDevice        // every GPU is too old or not accessible to this process
+)
+
+// UnavailableError reports why CUDA, or one device, cannot be used.
+type UnavailableError struct {
+	Status Status
+	// Reason is a sentence for the user.
+	Reason string
+	// Err is the error of the system or of CUDA, if any.
+	Err error
 }
+
+func (e *UnavailableError) Error() string { return "cuda: " + e.Reason }
+
+// Unwrap returns Err.
+func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -22,6 +22,29 @@ type Matrix struct {
 // At returns the block of m that begins at (i, j).
 func (m Matrix) At(i, j int64) Matrix { return Matrix{m.A.Offset(8 * (i + j*m.LD)), m.LD} }
 
+// memcpy2D is CUDA_MEMCPY2D of cuda.h, restricted to linear memory.
+type memcpy2D struct {
+	_, _          uintptr // srcXInBytes, srcY
+	srcType       uint32
+	srcHost       unsafe.Pointer
+	srcDevice     Ptr
+	_             uintptr // srcArray
+	srcPitch      uintptr
+	_, _          uintptr // dstXInBytes, dstY
+	dstType       uint32
+	dstHost       unsafe.Pointer
+	dstDevice     Ptr
+	_             uintptr // dstArray
+	dstPitch      uintptr
+	width, height uintptr
+}
+
+// These are values of CUmemorytype.
+const (
+	memoryHost   = 1
+	memoryDevice = 2
+)
+
 // Element is the type of the elements of arrays on the device.
 type Element interface{ float64 | int64 | int32 }
 
@@ -32,13 +55,12 @@ func (d *Device) Alloc(bytes int64) (p Ptr, err error) {
 		return 0, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
 	}
 	err = d.do(func() error {
-		var c Code
-		p, c = d.api.memAlloc(bytes)
+		c := d.api.call(memAlloc, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
 		if c == CodeOutOfMemory {
-			free, total, _ := d.api.memInfo()
-			return d.checkf("cuMemAlloc", c, "%d bytes requested, %d of %d free", bytes, free, total)
+			free, total, _ := d.MemInfo()
+			return d.check(memAlloc, c, "%d bytes requested, %d of %d free", bytes, free, total)
 		}
-		return d.checkf("cuMemAlloc", c, "%d bytes", bytes)
+		return d.check(memAlloc, c, "%d bytes", bytes)
 	})
 	if err != nil {
 		return 0, err
@@ -52,7 +74,7 @@ func (d *Device) Free(p Ptr) error {
 	if p == 0 {
 		return nil
 	}
-	return d.undo(func() error { return d.check("cuMemFree", d.api.memFree(p)) })
+	return d.undo(func() error { return d.run(memFree, uintptr(p)) })
 }
 
 // CopyToDevice copies src to dst in the order of the stream and waits for it
@@ -62,7 +84,9 @@ func CopyToDevice[T Element](s *Stream, dst Ptr, src []T) error {
 		return nil
 	}
 	host, n := unsafe.Pointer(&src[0]), int64(len(src))*int64(unsafe.Sizeof(src[0]))
-	return s.transfer("cuMemcpyHtoDAsync", host, n, func() Code { return s.dev.api.copyHtoD(dst, host, n, s.handle) })
+	return s.transfer(memcpyHtoD, func() Code {
+		return s.dev.api.call(memcpyHtoD, uintptr(dst), uintptr(host), uintptr(n), s.handle)
+	}, "%d bytes", n)
 }
 
 // CopyToHost copies from src to dst in the order of the stream and waits for it
@@ -72,14 +96,17 @@ func CopyToHost[T Element](s *Stream, dst []T, src Ptr) error {
 		return nil
 	}
 	host, n := unsafe.Pointer(&dst[0]), int64(len(dst))*int64(unsafe.Sizeof(dst[0]))
-	return s.transfer("cuMemcpyDtoHAsync", host, n, func() Code { return s.dev.api.copyDtoH(host, src, n, s.handle) })
+	return s.transfer(memcpyDtoH, func() Code {
+		return s.dev.api.call(memcpyDtoH, uintptr(host), uintptr(src), uintptr(n), s.handle)
+	}, "%d bytes", n)
 }
 
-// transfer queues a copy of n bytes from or to the host and waits for it.
-func (s *Stream) transfer(op string, host unsafe.Pointer, n int64, queue func() Code) error {
-	defer runtime.KeepAlive(host)
+// transfer queues a copy and waits for it, while the host's memory is alive because the
+// function that queues it refers to it.
+func (s *Stream) transfer(f function, queue func() Code, format string, args ...any) error {
+	defer runtime.KeepAlive(queue)
 	return s.dev.do(func() error {
-		if err := s.dev.checkf(op, queue(), "%d bytes", n); err != nil {
+		if err := s.dev.check(f, queue(), format, args...); err != nil {
 			return err
 		}
 		return s.Synchronize()
@@ -89,7 +116,7 @@ func (s *Stream) transfer(op string, host unsafe.Pointer, n int64, queue func() 
 // Memset sets n bytes, in the order of the stream (cuMemsetD8Async).
 func (s *Stream) Memset(dst Ptr, value byte, n int64) error {
 	return s.dev.do(func() error {
-		return s.dev.checkf("cuMemsetD8Async", s.dev.api.memset(dst, value, n, s.handle), "%d bytes", n)
+		return s.dev.check(memsetD8, s.dev.api.call(memsetD8, uintptr(dst), uintptr(value), uintptr(n), s.handle), "%d bytes", n)
 	})
 }
 
@@ -121,10 +148,7 @@ func (s *Stream) copyBlock(p *memcpy2D, at *unsafe.Pointer, host []float64, ld, 
 	pin.Pin(&host[0])
 	*at = unsafe.Pointer(&host[0])
 	p.width, p.height = uintptr(8*rows), uintptr(cols)
-	return s.dev.do(func() error {
-		if err := s.dev.checkf("cuMemcpy2DAsync", s.dev.api.copy2D(p, s.handle), "%d×%d elements", rows, cols); err != nil {
-			return err
-		}
-		return s.Synchronize()
-	})
+	return s.transfer(memcpy2DAsync, func() Code {
+		return s.dev.api.call(memcpy2DAsync, uintptr(unsafe.Pointer(p)), s.handle)
+	}, "%d×%d elements", rows, cols)
 }

@@ -1,6 +1,10 @@
 package driver
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+)
 
 // Module is code loaded onto a device.
 type Module struct {
@@ -14,11 +18,18 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, fmt.Errorf("cuda: the module is empty")
 	}
+	image = append(image[:len(image):len(image)], 0) // PTX ends in a zero byte
 	m := &Module{dev: d}
 	err := d.do(func() error {
-		h, log, c := d.api.moduleLoad(append(image[:len(image):len(image)], 0)) // PTX ends in a zero byte
-		m.handle = h
-		return d.checkf("cuModuleLoadDataEx", c, "%s", log)
+		log := make([]byte, 8<<10)
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		pin.Pin(&log[0])
+		options := [2]int32{errorLogBuffer, errorLogBufferSize}
+		values := [2]uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
+		c := d.api.call(moduleLoadData, uintptr(unsafe.Pointer(&m.handle)), uintptr(unsafe.Pointer(&image[0])),
+			uintptr(len(options)), uintptr(unsafe.Pointer(&options)), uintptr(unsafe.Pointer(&values)))
+		return d.check(moduleLoadData, c, "%s", text(log))
 	})
 	if err != nil {
 		return nil, err
@@ -26,13 +37,19 @@ func (d *Device) LoadModule(image []byte) (*Module, error) {
 	return m, nil
 }
 
+// These are values of CUjit_option.
+const (
+	errorLogBuffer     = 5
+	errorLogBufferSize = 6
+)
+
 // Unload unloads the module (cuModuleUnload), which invalidates its functions. Calling
 // it twice is allowed.
 func (m *Module) Unload() error {
 	if m == nil {
 		return nil
 	}
-	return m.dev.release("cuModuleUnload", &m.handle, m.dev.api.moduleUnload)
+	return m.dev.release(moduleUnload, &m.handle)
 }
 
 // Function looks up a kernel by its name in the PTX (cuModuleGetFunction). The error
@@ -40,9 +57,9 @@ func (m *Module) Unload() error {
 func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{dev: m.dev, name: name}
 	err := m.dev.do(func() error {
-		var c Code
-		f.handle, c = m.dev.api.moduleFunction(m.handle, name)
-		return m.dev.checkf("cuModuleGetFunction", c, "kernel %q", name)
+		b := append([]byte(name), 0)
+		c := m.dev.api.call(moduleGetFunction, uintptr(unsafe.Pointer(&f.handle)), m.handle, uintptr(unsafe.Pointer(&b[0])))
+		return m.dev.check(moduleGetFunction, c, "kernel %q", name)
 	})
 	if err != nil {
 		return nil, err
@@ -71,12 +88,12 @@ const (
 
 // Attribute reads an attribute (cuFuncGetAttribute).
 func (f *Function) Attribute(a FunctionAttribute) (value int, err error) {
+	var v int32
 	err = f.dev.do(func() error {
-		var c Code
-		value, c = f.dev.api.functionAttribute(f.handle, int(a))
-		return f.dev.checkf("cuFuncGetAttribute", c, "kernel %q", f.name)
+		c := f.dev.api.call(funcGetAttribute, uintptr(unsafe.Pointer(&v)), uintptr(a), f.handle)
+		return f.dev.check(funcGetAttribute, c, "kernel %q", f.name)
 	})
-	return value, err
+	return int(v), err
 }
 
 // maxParams limits the parameters of a kernel.
@@ -90,10 +107,15 @@ func (f *Function) Launch(s *Stream, blocks, threads uint32, params ...uint64) e
 		return fmt.Errorf("cuda: kernel %q has %d parameters; at most %d are possible", f.name, len(params), maxParams)
 	}
 	return f.dev.do(func() error {
-		c := f.dev.api.launch(f.handle, blocks, threads, s.handle, params)
+		var addresses [maxParams]*uint64
+		for i := range params {
+			addresses[i] = &params[i]
+		}
+		c := f.dev.api.call(launchKernel, f.handle, uintptr(blocks), 1, 1, uintptr(threads), 1, 1, 0, s.handle,
+			uintptr(unsafe.Pointer(&addresses)), 0)
 		if c == Success {
 			return nil
 		}
-		return f.dev.checkf("cuLaunchKernel", c, "kernel %q, %d blocks of %d threads", f.name, blocks, threads)
+		return f.dev.check(launchKernel, c, "kernel %q, %d blocks of %d threads", f.name, blocks, threads)
 	})
 }

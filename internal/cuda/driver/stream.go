@@ -1,6 +1,9 @@
 package driver
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // Stream is a queue of work on a device. Copies and launches of one stream run
 // in order.
@@ -14,7 +17,7 @@ type Stream struct {
 // some library functions use the default stream.
 func (d *Device) NewStream() (*Stream, error) {
 	s := &Stream{dev: d}
-	if err := d.create("cuStreamCreate", &s.handle, d.api.streamCreate); err != nil {
+	if err := d.create(streamCreate, &s.handle); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -29,7 +32,7 @@ func (s *Stream) Handle() uintptr { return s.handle }
 // Synchronize waits for the work of the stream (cuStreamSynchronize) and
 // returns its error.
 func (s *Stream) Synchronize() error {
-	return s.dev.do(func() error { return s.dev.check("cuStreamSynchronize", s.dev.api.streamSync(s.handle)) })
+	return s.dev.do(func() error { return s.dev.run(streamSynchronize, s.handle) })
 }
 
 // Destroy destroys the stream after its work is done (cuStreamDestroy). Calling it
@@ -38,7 +41,7 @@ func (s *Stream) Destroy() error {
 	if s == nil {
 		return nil
 	}
-	return s.dev.release("cuStreamDestroy", &s.handle, s.dev.api.streamDestroy)
+	return s.dev.release(streamDestroy, &s.handle)
 }
 
 // Event marks a point in a stream.
@@ -50,7 +53,7 @@ type Event struct {
 // NewEvent creates an event that records times (cuEventCreate).
 func (d *Device) NewEvent() (*Event, error) {
 	e := &Event{dev: d}
-	if err := d.create("cuEventCreate", &e.handle, d.api.eventCreate); err != nil {
+	if err := d.create(eventCreate, &e.handle); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -58,23 +61,22 @@ func (d *Device) NewEvent() (*Event, error) {
 
 // Record places the event after the work that is now in the stream (cuEventRecord).
 func (e *Event) Record(s *Stream) error {
-	return e.dev.do(func() error { return e.dev.check("cuEventRecord", e.dev.api.eventRecord(e.handle, s.handle)) })
+	return e.dev.do(func() error { return e.dev.run(eventRecord, e.handle, s.handle) })
 }
 
 // Synchronize waits for the event (cuEventSynchronize).
 func (e *Event) Synchronize() error {
-	return e.dev.do(func() error { return e.dev.check("cuEventSynchronize", e.dev.api.eventSync(e.handle)) })
+	return e.dev.do(func() error { return e.dev.run(eventSynchronize, e.handle) })
 }
 
 // Since returns the time from an earlier event to this one (cuEventElapsedTime, with a
 // resolution of about half a microsecond). Both events must have passed.
 func (e *Event) Since(start *Event) (elapsed time.Duration, err error) {
+	var ms float32
 	err = e.dev.do(func() error {
-		ms, c := e.dev.api.eventMs(start.handle, e.handle)
-		elapsed = time.Duration(ms * float64(time.Millisecond))
-		return e.dev.check("cuEventElapsedTime", c)
+		return e.dev.run(eventElapsedTime, uintptr(unsafe.Pointer(&ms)), start.handle, e.handle)
 	})
-	return elapsed, err
+	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
 // Destroy destroys the event (cuEventDestroy). Calling it twice is allowed.
@@ -82,5 +84,5 @@ func (e *Event) Destroy() error {
 	if e == nil {
 		return nil
 	}
-	return e.dev.release("cuEventDestroy", &e.handle, e.dev.api.eventDestroy)
+	return e.dev.release(eventDestroy, &e.handle)
 }

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -16,8 +15,12 @@ import (
 	"sync"
 	"time"
 
+	"gpfit/internal/cuda/native"
 	"gpfit/internal/filelock"
 )
+
+// activeVariable holds the folder of the build in a process on the emulated device.
+const activeVariable = "GPFIT_EMU_ACTIVE"
 
 //go:embed csrc
 var sources embed.FS
@@ -31,8 +34,8 @@ type Paths struct {
 }
 
 var build = sync.OnceValues(func() (*Paths, error) {
-	if err := supported(); err != nil {
-		return nil, err
+	if !native.Supported {
+		return nil, errors.New("this build has no GPU code, or is not for Linux on amd64 or arm64")
 	}
 	if root := os.Getenv(activeVariable); root != "" {
 		return paths(root), nil // built by the process that started this one
@@ -133,20 +136,16 @@ func first(names ...string) string {
 	return ""
 }
 
-// files returns all sources, keyed by their names without folders.
+// files returns all sources, keyed by their names.
 func files() (map[string][]byte, error) {
 	all := map[string][]byte{}
-	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	entries, err := sources.ReadDir("csrc")
+	for _, e := range entries {
+		if err == nil {
+			all[e.Name()], err = sources.ReadFile("csrc/" + e.Name())
 		}
-		all[filepath.Base(path)], err = sources.ReadFile(path)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	return all, nil
+	return all, err
 }
 
 // fingerprint identifies a build by its sources, the steps in this file and the
@@ -271,24 +270,33 @@ type library struct {
 }
 
 // plan builds each library of CUDA 12 and CUDA 13 once; layouts copies them.
-var plan = []library{
-	{path: "driver/libcuda.so.1", sources: append([]string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_library.c"}, objects...)},
+var plan = slices.Concat(
+	[]library{{path: "driver/libcuda.so.1", sources: append([]string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_library.c"}, objects...)}},
+	toolkitPlan(12, 11), toolkitPlan(13, 12),
+	[]library{{path: "lacking12/libcublas.so.12", sources: []string{"empty.c"}, needs: []string{"12/libcublasLt.so.12"}}},
+)
 
-	{path: "12/libnvJitLink.so.12", sources: []string{"empty.c"}},
-	{path: "12/libcublasLt.so.12", sources: []string{"empty.c"}},
-	{path: "12/libcublas.so.12", sources: []string{"cublas.c", "blas.c"}, defines: "-DMAJOR=12", needs: []string{"12/libcublasLt.so.12"}},
-	{path: "12/libcusparse.so.12", sources: []string{"empty.c"}, needs: []string{"12/libnvJitLink.so.12"}},
-	{path: "12/libcusolver.so.11", sources: []string{"cusolver.c", "blas.c"}, defines: "-DMAJOR=11",
-		needs: []string{"12/libcublas.so.12", "12/libcublasLt.so.12", "12/libcusparse.so.12", "12/libnvJitLink.so.12"}},
+// toolkitFiles returns the paths of the libraries of a CUDA version, given the version of
+// its cuSOLVER, in the order in which they are built.
+func toolkitFiles(cuda, solver int) (files []string) {
+	for _, l := range []struct {
+		name    string
+		version int
+	}{{"nvJitLink", cuda}, {"cublasLt", cuda}, {"cublas", cuda}, {"cusparse", 12}, {"cusolver", solver}} {
+		files = append(files, fmt.Sprintf("%d/lib%s.so.%d", cuda, l.name, l.version))
+	}
+	return files
+}
 
-	{path: "13/libnvJitLink.so.13", sources: []string{"empty.c"}},
-	{path: "13/libcublasLt.so.13", sources: []string{"empty.c"}},
-	{path: "13/libcublas.so.13", sources: []string{"cublas.c", "blas.c"}, defines: "-DMAJOR=13", needs: []string{"13/libcublasLt.so.13"}},
-	{path: "13/libcusparse.so.12", sources: []string{"empty.c"}, needs: []string{"13/libnvJitLink.so.13"}},
-	{path: "13/libcusolver.so.12", sources: []string{"cusolver.c", "blas.c"}, defines: "-DMAJOR=12",
-		needs: []string{"13/libcublas.so.13", "13/libcublasLt.so.13", "13/libcusparse.so.12", "13/libnvJitLink.so.13"}},
-
-	{path: "lacking12/libcublas.so.12", sources: []string{"empty.c"}, needs: []string{"12/libcublasLt.so.12"}},
+func toolkitPlan(cuda, solver int) []library {
+	f, empty := toolkitFiles(cuda, solver), []string{"empty.c"}
+	return []library{
+		{path: f[0], sources: empty},
+		{path: f[1], sources: empty},
+		{path: f[2], sources: []string{"cublas.c", "blas.c"}, defines: fmt.Sprintf("-DMAJOR=%d", cuda), needs: f[1:2]},
+		{path: f[3], sources: empty, needs: f[:1]},
+		{path: f[4], sources: []string{"cusolver.c", "blas.c"}, defines: fmt.Sprintf("-DMAJOR=%d", solver), needs: []string{f[2], f[1], f[3], f[0]}},
+	}
 }
 
 func (l library) link(cc, root, src string) error {
@@ -314,33 +322,27 @@ func (l library) link(cc, root, src string) error {
 
 // layouts arranges the libraries in the folders of toolkits and wheels.
 func layouts(root string) error {
-	all12 := []string{"12/libnvJitLink.so.12", "12/libcublasLt.so.12", "12/libcublas.so.12", "12/libcusparse.so.12", "12/libcusolver.so.11"}
-	all13 := []string{"13/libnvJitLink.so.13", "13/libcublasLt.so.13", "13/libcublas.so.13", "13/libcusparse.so.12", "13/libcusolver.so.12"}
-	wheels := map[string]string{"libnvJitLink": "nvjitlink", "libcublasLt": "cublas", "libcublas": "cublas", "libcusparse": "cusparse", "libcusolver": "cusolver"}
-	put := func(folder string, files ...string) error {
+	old, newer := toolkitFiles(12, 11), toolkitFiles(13, 12)
+	folders := map[string][]string{
+		"cuda12/lib64":             old,
+		"cuda13/lib64":             newer,
+		"wheels13/nvidia/cu13/lib": newer,
+		"mixed/lib64":              append(slices.Clone(old[:4]), newer[4], newer[0]),
+		"mixedsparse/lib64":        {old[0], old[1], old[2], newer[3], old[4]},
+		"incomplete/lib64":         old[:4],
+		"lacking/lib64":            {old[0], old[1], "lacking12/libcublas.so.12", old[3], old[4]},
+
+		"wheels12/nvidia/nvjitlink/lib": old[:1],
+		"wheels12/nvidia/cublas/lib":    old[1:3],
+		"wheels12/nvidia/cusparse/lib":  old[3:4],
+		"wheels12/nvidia/cusolver/lib":  old[4:],
+	}
+	var errs []error
+	for folder, files := range folders {
+		errs = append(errs, os.MkdirAll(filepath.Join(root, folder), 0o755))
 		for _, f := range files {
-			to := filepath.Join(root, folder, filepath.Base(f))
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				return err
-			}
-			if err := os.Link(filepath.Join(root, f), to); err != nil {
-				return err
-			}
+			errs = append(errs, os.Link(filepath.Join(root, f), filepath.Join(root, folder, filepath.Base(f))))
 		}
-		return nil
 	}
-	steps := []error{
-		put("cuda12/lib64", all12...),
-		put("cuda13/lib64", all13...),
-		put("wheels13/nvidia/cu13/lib", all13...),
-		put("mixed/lib64", append(append([]string{}, all12[:4]...), all13[4], all13[0])...),
-		put("mixedsparse/lib64", all12[0], all12[1], all12[2], all13[3], all12[4]),
-		put("incomplete/lib64", all12[:4]...),
-		put("lacking/lib64", all12[0], all12[1], "lacking12/libcublas.so.12", all12[3], all12[4]),
-	}
-	for _, f := range all12 {
-		stem, _, _ := strings.Cut(filepath.Base(f), ".")
-		steps = append(steps, put("wheels12/nvidia/"+wheels[stem]+"/lib", f))
-	}
-	return errors.Join(steps...)
+	return errors.Join(errs...)
 }

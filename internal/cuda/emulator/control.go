@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64) && !nogpu
-
 package emulator
 
 import (
@@ -9,25 +7,17 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
+	"gpfit/internal/cuda/native"
 )
-
-// buildable reports whether this build can load the emulated device.
-const buildable = true
 
 // control calls a function of the emulated libcuda, the library that the driver package
 // loads.
 func control(name string, args ...uintptr) int64 {
-	h, err := purego.Dlopen(os.Getenv("GPFIT_CUDA_DRIVER"), purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	library, err := native.Open(os.Getenv("GPFIT_CUDA_DRIVER"))
 	if err != nil {
 		panic("emulator: this process does not run on the emulated device: " + err.Error())
 	}
-	fn, err := purego.Dlsym(h, name)
-	if err != nil {
-		panic("emulator: " + err.Error())
-	}
-	r, _, _ := purego.SyscallN(fn, args...)
-	return int64(r)
+	return int64(native.Call(native.Symbol(library, name), args...))
 }
 
 func withName(name, entry string, args ...uintptr) int64 {
@@ -107,6 +97,19 @@ func Spoil(t testing.TB, entry string, from int, how Spoiling) {
 	Need(t)
 	t.Cleanup(Reset)
 	withName("gpfit_emu_spoil", entry, uintptr(from), uintptr(how))
+}
+
+// Call is a call of a routine of the math libraries.
+type Call struct {
+	// Routine is the BLAS or LAPACK name without its precision, such as "gemm".
+	Routine string
+	// M and N are the rows and columns of the result, K the number of terms in its
+	// sums.
+	M, N, K int64
+	// Offset is where each of the matrices A, B and C begins, in bytes from the
+	// beginning of its allocation, and LD its leading dimension. B is C if the result
+	// is in place; all three are the same if there is only one matrix.
+	Offset, LD [3]int64
 }
 
 // Record returns the calls of the math libraries by f.

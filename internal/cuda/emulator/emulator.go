@@ -45,13 +45,12 @@
 package emulator
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,32 +123,20 @@ const (
 	BlockTransposed
 )
 
-// Call is a call of a routine of the math libraries.
-type Call struct {
-	// Routine is the BLAS or LAPACK name without its precision, such as "gemm".
-	Routine string
-	// M and N are the rows and columns of the result, K the number of terms in its
-	// sums.
-	M, N, K int64
-	// Offset is where each of the matrices A, B and C begins, in bytes from the
-	// beginning of its allocation, and LD its leading dimension. B is C if the result
-	// is in place; all three are the same if there is only one matrix.
-	Offset, LD [3]int64
-}
-
 // Silent is the [Fault] of a device that computes wrong results: the call does nothing
 // and reports success.
 const Silent = -1
 
-// Toolkit is a layout of folders with the math libraries.
+// Toolkit is a layout of folders with the math libraries: the folder of the build, cuda12
+// if empty, that GPFIT_CUDA_LIB names.
 type Toolkit string
 
 // The first three layouts and CUDA13 are complete. The others must be refused.
 const (
-	CUDA12   Toolkit = ""         // toolkit of CUDA 12: lib64
-	CUDA13   Toolkit = "cuda13"   // toolkit of CUDA 13: lib64
-	Wheels12 Toolkit = "wheels12" // Python wheels, a folder per library
-	Wheels13 Toolkit = "wheels13" // Python wheels, nvidia/cu13/lib
+	CUDA12   Toolkit = ""                // toolkit of CUDA 12: lib64
+	CUDA13   Toolkit = "cuda13"          // toolkit of CUDA 13: lib64
+	Wheels12 Toolkit = "wheels12/nvidia" // Python wheels, a folder per library
+	Wheels13 Toolkit = "wheels13/nvidia" // Python wheels, nvidia/cu13/lib
 	// Mixed has cuBLAS of CUDA 12 and cuSOLVER of CUDA 13.
 	Mixed Toolkit = "mixed"
 	// MixedSparse is CUDA 12 except for libcusparse.so.12, whose name is the same in
@@ -164,19 +151,7 @@ const (
 	NoToolkit Toolkit = "none"
 )
 
-// Library returns the folder to name in GPFIT_CUDA_LIB for the layout.
-func (p *Paths) Library(t Toolkit) string {
-	switch t {
-	case CUDA12:
-		return filepath.Join(p.Root, "cuda12")
-	case Wheels12, Wheels13:
-		return filepath.Join(p.Root, string(t), "nvidia")
-	}
-	return filepath.Join(p.Root, string(t))
-}
-
 const (
-	activeVariable   = "GPFIT_EMU_ACTIVE" // the folder of the build
 	rerunVariable    = "GPFIT_EMU_RERUN"
 	requiredVariable = "GPFIT_EMU_REQUIRED"
 	longVariable     = "GPFIT_EMU_LONG"
@@ -200,21 +175,13 @@ func Main(m *testing.M, cfg Config) int {
 	}
 	p, err := build()
 	if err == nil {
-		err = syscall.Exec(executable(), os.Args, p.env(cfg))
+		err = syscall.Exec(os.Args[0], os.Args, p.env(cfg))
 	}
 	fmt.Fprintf(os.Stderr, "EMULATED GPU NOT AVAILABLE: %v\n", err)
 	if os.Getenv(requiredVariable) == "1" {
 		return 1
 	}
 	return m.Run()
-}
-
-func executable() string {
-	path, err := os.Executable()
-	if err != nil {
-		return os.Args[0]
-	}
-	return path
 }
 
 // Need skips the test if there is no emulated device.
@@ -261,7 +228,7 @@ func Rerun(t *testing.T, cfg Config) bool {
 	for i, part := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
 	}
-	cmd := exec.Command(executable(), "-test.run="+strings.Join(parts, "/"), "-test.v", "-test.count=1", "-test.timeout=2m")
+	cmd := exec.Command(os.Args[0], "-test.run="+strings.Join(parts, "/"), "-test.v", "-test.count=1", "-test.timeout=2m")
 	cmd.Env = append(env, "GORACE=atexit_sleep_ms=0") // the default is one second
 	out, err := cmd.CombinedOutput()
 	switch {
@@ -289,50 +256,32 @@ next:
 		}
 		env = append(env, v)
 	}
-	set := func(name, value string) {
-		if value != "" && value != "0" {
-			env = append(env, name+"="+value)
-		}
-	}
-	set(activeVariable, p.Root)
-	switch {
-	case cfg.Devices < 0:
-		env = append(env, "GPFIT_EMU_DEVICES=0")
-	default:
-		set("GPFIT_EMU_DEVICES", strconv.Itoa(cfg.Devices))
-	}
-	set("GPFIT_EMU_MEMORY", strconv.FormatInt(cfg.Memory, 10))
-	set("GPFIT_EMU_DRIVER", strconv.Itoa(cfg.DriverVersion))
-	set("GPFIT_EMU_COMPUTE", cfg.Compute)
-	set("GPFIT_EMU_MODE", cfg.ComputeMode)
-	set("GPFIT_EMU_INIT", strconv.Itoa(cfg.InitCode))
-	var faults []string
+	var faults, spoiled []string
 	for _, f := range cfg.Faults {
 		faults = append(faults, fmt.Sprintf("%s:%d:%d", f.Entry, f.K, f.Code))
 	}
-	set("GPFIT_EMU_FAULTS", strings.Join(faults, ","))
-	var spoiled []string
 	for _, f := range cfg.Spoiled {
 		spoiled = append(spoiled, fmt.Sprintf("%s:%d:%d", f.Entry, f.From, f.How))
 	}
-	set("GPFIT_EMU_SPOIL", strings.Join(spoiled, ","))
-	driver := p.Driver
+	driver, library := p.Driver, filepath.Join(p.Root, cmp.Or(string(cfg.Toolkit), "cuda12"))
 	if cfg.NoDriver {
 		driver = filepath.Join(p.Root, "missing", "libcuda.so.1")
 	}
-	set("GPFIT_CUDA_DRIVER", driver)
-	if cfg.Toolkit != NoToolkit {
-		set("GPFIT_CUDA_LIB", p.Library(cfg.Toolkit))
+	if cfg.Toolkit == NoToolkit {
+		library = ""
+	}
+	for _, v := range []struct {
+		name  string
+		value any
+	}{
+		{activeVariable, p.Root}, {"GPFIT_EMU_DEVICES", cfg.Devices}, {"GPFIT_EMU_MEMORY", cfg.Memory},
+		{"GPFIT_EMU_DRIVER", cfg.DriverVersion}, {"GPFIT_EMU_COMPUTE", cfg.Compute}, {"GPFIT_EMU_MODE", cfg.ComputeMode},
+		{"GPFIT_EMU_INIT", cfg.InitCode}, {"GPFIT_EMU_FAULTS", strings.Join(faults, ",")},
+		{"GPFIT_EMU_SPOIL", strings.Join(spoiled, ",")}, {"GPFIT_CUDA_DRIVER", driver}, {"GPFIT_CUDA_LIB", library},
+	} {
+		if text := fmt.Sprint(v.value); text != "" && text != "0" {
+			env = append(env, v.name+"="+text)
+		}
 	}
 	return append(env, cfg.Env...)
-}
-
-func supported() error {
-	if !buildable && runtime.GOOS == "linux" {
-		return fmt.Errorf("this build has no GPU code")
-	}
-	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
-		return fmt.Errorf("it needs Linux on amd64 or arm64, not %s/%s", runtime.GOOS, runtime.GOARCH)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package mathlib
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,6 +63,29 @@ func Find(driverVersion int) (Toolkit, error) {
 		return Toolkit{}, fail.err()
 	}
 	return kits[0], nil
+}
+
+// failures are the reasons why no usable toolkit was found or loaded.
+type failures struct {
+	// problems lists the toolkits found, each with the reason why it cannot be used.
+	problems []string
+	// looked lists the places without a toolkit.
+	looked []string
+}
+
+func (e *failures) err() error {
+	var b strings.Builder
+	b.WriteString("cuBLAS and cuSOLVER cannot be used: ")
+	if len(e.problems) > 0 {
+		b.WriteString(strings.Join(e.problems, "; "))
+	} else {
+		b.WriteString("no CUDA 12 or 13 toolkit was found")
+	}
+	if len(e.looked) > 0 {
+		fmt.Fprintf(&b, " (nothing in %s)", strings.Join(e.looked, ", "))
+	}
+	fmt.Fprintf(&b, ". Install the CUDA toolkit, or the wheels nvidia-cublas-cu12 and nvidia-cusolver-cu12 with pip (the CUDA 13 wheels also need the system's libstdc++.so.6), or set %s to the folder", LibraryVariable)
+	return errors.New(b.String())
 }
 
 // search returns the usable toolkits, best first, and a report of the rest.

@@ -2,6 +2,7 @@ package mathlib
 
 import (
 	"errors"
+	"fmt"
 	"unsafe"
 
 	"gpfit/internal/cuda/driver"
@@ -38,29 +39,18 @@ const infoBytes = 256
 func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	h := &Handle{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
 	err := h.dev.Do(func() (err error) {
-		if err = h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))); err != nil {
-			return err
-		}
-		if err = h.run(solverCreate, uintptr(unsafe.Pointer(&h.solver))); err != nil {
-			return err
-		}
-		if err = h.run(solverCreateParams, uintptr(unsafe.Pointer(&h.params))); err != nil {
-			return err
-		}
-		if l.fn[solverSetDeterministic] != 0 {
-			const deterministicResults = 1
-			if err = h.run(solverSetDeterministic, h.solver, deterministicResults); err != nil {
+		for _, step := range []func() error{
+			func() error { return h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))) },
+			func() error { return h.run(solverCreate, uintptr(unsafe.Pointer(&h.solver))) },
+			func() error { return h.run(solverCreateParams, uintptr(unsafe.Pointer(&h.params))) },
+			h.setDeterministic,
+			func() error { return h.setMathMode(emulation) },
+			func() error { return h.run(blasSetStream, h.blas, s.Handle()) },
+			func() error { return h.run(solverSetStream, h.solver, s.Handle()) },
+		} {
+			if err := step(); err != nil {
 				return err
 			}
-		}
-		if err = h.setMathMode(emulation); err != nil {
-			return err
-		}
-		if err = h.run(blasSetStream, h.blas, s.Handle()); err != nil {
-			return err
-		}
-		if err = h.run(solverSetStream, h.solver, s.Handle()); err != nil {
-			return err
 		}
 		h.info, err = h.dev.Alloc(infoBytes)
 		return err
@@ -72,15 +62,68 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	return h, nil
 }
 
+func (h *Handle) setDeterministic() error {
+	if !h.lib.has(solverSetDeterministic) {
+		return nil
+	}
+	const deterministicResults = 1
+	return h.run(solverSetDeterministic, h.solver, deterministicResults)
+}
+
+// setMathMode sets the math modes. Libraries before CUDA 13 cannot emulate float64 and
+// ignore a request. It must run on the thread of the device.
+func (h *Handle) setMathMode(want Emulation) error {
+	strategies := h.lib.Toolkit.Major >= 13 && h.lib.has(blasSetStrategy)
+	if !strategies {
+		want = Native
+	}
+	blas, solver := int32(defaultMath), int32(solverDefaultMath)
+	if want != Native {
+		blas, solver = emulatedMath, solverEmulatedMath
+	}
+	if err := h.setMode(blasSetMathMode, blasGetMathMode, h.blas, "cuBLAS reports math mode %d after gpfit set mode %d", blas); err != nil {
+		return err
+	}
+	if strategies {
+		if err := h.setMode(blasSetStrategy, blasGetStrategy, h.blas, "cuBLAS reports emulation strategy %d after gpfit set %d", int32(want)); err != nil {
+			return err
+		}
+		h.emulation = want
+	}
+	if !h.lib.has(solverSetMathMode) {
+		return nil
+	}
+	return h.setMode(solverSetMathMode, solverGetMathMode, h.solver, "cuSOLVER reports math mode %d after gpfit set mode %d", solver)
+}
+
+// setMode sets a mode of a library and reads it back, so that it does not depend on a
+// changed default or on another part of the process. report formats the error.
+func (h *Handle) setMode(set, get function, handle uintptr, report string, want int32) error {
+	if err := h.run(set, handle, uintptr(want)); err != nil {
+		return err
+	}
+	var got int32
+	if err := h.run(get, handle, uintptr(unsafe.Pointer(&got))); err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf(report, got, want)
+	}
+	return nil
+}
+
+// Emulation returns the setting of the libraries.
+func (h *Handle) Emulation() Emulation { return h.emulation }
+
 // run calls a function; it must be on the thread of the device.
 //
 //go:uintptrescapes
-func (h *Handle) run(fn int, args ...uintptr) error {
+func (h *Handle) run(f function, args ...uintptr) error {
 	if err := h.dev.Err(); err != nil {
 		return err
 	}
-	if status := call(h.lib.fn[fn], args...); status != 0 {
-		return failure(h.dev, symbols[fn], status)
+	if status := h.lib.call(f, args...); status != 0 {
+		return failure(h.dev, symbols[f], status)
 	}
 	return nil
 }
@@ -91,9 +134,9 @@ func (h *Handle) run(fn int, args ...uintptr) error {
 func (h *Handle) Close() error {
 	return h.dev.Do(func() error {
 		var first error
-		destroy := func(fn int, handle *uintptr) {
+		destroy := func(f function, handle *uintptr) {
 			if *handle != 0 && h.dev.Err() == nil {
-				if err := h.run(fn, *handle); err != nil && first == nil && !driver.IsSticky(err) {
+				if err := h.run(f, *handle); err != nil && first == nil && !driver.IsSticky(err) {
 					first = err
 				}
 			}

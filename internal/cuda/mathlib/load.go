@@ -4,72 +4,60 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"unsafe"
 
 	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/native"
 )
 
-// These are indices into Library.fn.
-const (
-	blasCreate = iota
-	blasDestroy
-	blasSetStream
-	blasGetProperty
-	blasSetMathMode
-	blasGetMathMode
-	blasSetStrategy // since CUDA 12.9
-	blasGetStrategy
-	blasGemm
-	blasSymm
-	blasTrsm
-	blasGemmBatched
-	solverCreate
-	solverDestroy
-	solverSetStream
-	solverCreateParams
-	solverDestroyParams
-	solverGetProperty
-	solverPotrfSize
-	solverPotrf
-	solverSetDeterministic // since CUDA 12.2
-	solverSetMathMode      // since CUDA 13
-	solverGetMathMode
-	fnCount
+// function is the index of a function in symbols and in Library.addresses.
+type function int
+
+// symbols are the exported names of the functions in use; handles also work without the
+// optional ones, which came after CUDA 12.0.
+var (
+	symbols  []string
+	optional = map[string]bool{}
 )
 
-// symbols are the exported names. The 64-bit entry points of cuBLAS exist since
-// CUDA 12.0.
-var symbols = [fnCount]string{
-	blasCreate:             "cublasCreate_v2",
-	blasDestroy:            "cublasDestroy_v2",
-	blasSetStream:          "cublasSetStream_v2",
-	blasGetProperty:        "cublasGetProperty",
-	blasSetMathMode:        "cublasSetMathMode",
-	blasGetMathMode:        "cublasGetMathMode",
-	blasSetStrategy:        "cublasSetEmulationStrategy",
-	blasGetStrategy:        "cublasGetEmulationStrategy",
-	blasGemm:               "cublasDgemm_v2_64",
-	blasSymm:               "cublasDsymm_v2_64",
-	blasTrsm:               "cublasDtrsm_v2_64",
-	blasGemmBatched:        "cublasDgemmStridedBatched_64",
-	solverCreate:           "cusolverDnCreate",
-	solverDestroy:          "cusolverDnDestroy",
-	solverSetStream:        "cusolverDnSetStream",
-	solverCreateParams:     "cusolverDnCreateParams",
-	solverDestroyParams:    "cusolverDnDestroyParams",
-	solverGetProperty:      "cusolverGetProperty",
-	solverPotrfSize:        "cusolverDnXpotrf_bufferSize",
-	solverPotrf:            "cusolverDnXpotrf",
-	solverSetDeterministic: "cusolverDnSetDeterministicMode",
-	solverSetMathMode:      "cusolverDnSetMathMode",
-	solverGetMathMode:      "cusolverDnGetMathMode",
+func bind(symbol string) function {
+	symbols = append(symbols, symbol)
+	return function(len(symbols) - 1)
 }
 
-// optional functions came after CUDA 12.0; handles also work without them.
-var optional = []int{blasSetStrategy, blasGetStrategy, solverSetDeterministic, solverSetMathMode, solverGetMathMode}
+func bindOptional(symbol string) function {
+	optional[symbol] = true
+	return bind(symbol)
+}
+
+// These are the functions in use. The 64-bit entry points of cuBLAS exist since CUDA 12.0.
+var (
+	blasCreate             = bind("cublasCreate_v2")
+	blasDestroy            = bind("cublasDestroy_v2")
+	blasSetStream          = bind("cublasSetStream_v2")
+	blasGetProperty        = bind("cublasGetProperty")
+	blasSetMathMode        = bind("cublasSetMathMode")
+	blasGetMathMode        = bind("cublasGetMathMode")
+	blasSetStrategy        = bindOptional("cublasSetEmulationStrategy") // since CUDA 12.9
+	blasGetStrategy        = bindOptional("cublasGetEmulationStrategy")
+	blasGemm               = bind("cublasDgemm_v2_64")
+	blasSymm               = bind("cublasDsymm_v2_64")
+	blasTrsm               = bind("cublasDtrsm_v2_64")
+	blasGemmBatched        = bind("cublasDgemmStridedBatched_64")
+	solverCreate           = bind("cusolverDnCreate")
+	solverDestroy          = bind("cusolverDnDestroy")
+	solverSetStream        = bind("cusolverDnSetStream")
+	solverCreateParams     = bind("cusolverDnCreateParams")
+	solverDestroyParams    = bind("cusolverDnDestroyParams")
+	solverGetProperty      = bind("cusolverGetProperty")
+	solverPotrfSize        = bind("cusolverDnXpotrf_bufferSize")
+	solverPotrf            = bind("cusolverDnXpotrf")
+	solverSetDeterministic = bindOptional("cusolverDnSetDeterministicMode") // since CUDA 12.2
+	solverSetMathMode      = bindOptional("cusolverDnSetMathMode")          // since CUDA 13
+	solverGetMathMode      = bindOptional("cusolverDnGetMathMode")
+)
 
 // Library is cuBLAS and cuSOLVER, loaded.
 type Library struct {
@@ -78,40 +66,32 @@ type Library struct {
 	// BLAS and Solver are their versions, such as "12.4.5".
 	BLAS, Solver string
 
-	fn [fnCount]uintptr
+	addresses []uintptr
 }
 
-type loadResult struct {
-	lib *Library
-	err error
-}
+// Load finds and loads the libraries once per process, because a second set could not
+// be loaded beside the first. Without a driver the error
+// is a [*driver.UnavailableError].
+func Load() (*Library, error) { return load() }
 
-var load = sync.OnceValue(func() loadResult {
+var load = sync.OnceValues(func() (*Library, error) {
 	d := driver.Detect()
 	if d.Status != driver.OK {
-		return loadResult{err: &driver.UnavailableError{Status: d.Status, Reason: d.Reason}}
+		return nil, &driver.UnavailableError{Status: d.Status, Reason: d.Reason}
 	}
 	kits, fail := search(places(os.Getenv), d.DriverVersion)
 	for _, kit := range kits {
 		lib, final, err := open(kit)
 		if err == nil {
-			return loadResult{lib: lib}
+			return lib, nil
 		}
 		fail.problems = append(fail.problems, fmt.Sprintf("%s: %v", kit.Place, err))
 		if final {
 			break
 		}
 	}
-	return loadResult{err: fail.err()}
+	return nil, fail.err()
 })
-
-// Load finds and loads the libraries once per process, because a second set could not
-// be loaded beside the first. Without a driver the error
-// is a [*driver.UnavailableError].
-func Load() (*Library, error) {
-	r := load()
-	return r.lib, r.err
-}
 
 // open loads a toolkit. A failure is final after the first library is loaded, because
 // libraries of another toolkit would be bound to it.
@@ -119,7 +99,7 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 	lib = &Library{Toolkit: kit}
 	handles := map[string]uintptr{}
 	for _, path := range kit.Files {
-		h, err := openLibrary(path)
+		h, err := native.Open(path)
 		if err != nil {
 			return nil, len(handles) > 0, fmt.Errorf("cannot load %s: %w", path, err)
 		}
@@ -127,13 +107,14 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 		handles[stem] = h
 	}
 	var missing []string
-	for i, name := range symbols {
+	for _, name := range symbols {
 		library := handles["libcublas"]
-		if i >= solverCreate {
+		if strings.HasPrefix(name, "cusolver") {
 			library = handles["libcusolver"]
 		}
-		lib.fn[i] = symbol(library, name)
-		if lib.fn[i] == 0 && !slices.Contains(optional, i) {
+		address := native.Symbol(library, name)
+		lib.addresses = append(lib.addresses, address)
+		if address == 0 && !optional[name] {
 			missing = append(missing, name)
 		}
 	}
@@ -149,11 +130,20 @@ func open(kit Toolkit) (lib *Library, final bool, err error) {
 	return lib, false, nil
 }
 
-// version returns the major, minor and patch level as a string, and the major level.
-func (l *Library) version(fn int) (string, int) {
+// has reports whether the libraries have an optional function.
+func (l *Library) has(f function) bool { return l.addresses[f] != 0 }
+
+//go:uintptrescapes
+func (l *Library) call(f function, args ...uintptr) int {
+	return int(int32(native.Call(l.addresses[f], args...)))
+}
+
+// version returns the major, minor and patch level as a string, and the major level, from a
+// function that takes these levels as 0, 1 and 2.
+func (l *Library) version(f function) (string, int) {
 	var v [3]int32
 	for i := range v {
-		if call(l.fn[fn], uintptr(i), uintptr(unsafe.Pointer(&v[i]))) != 0 {
+		if l.call(f, uintptr(i), uintptr(unsafe.Pointer(&v[i]))) != 0 {
 			return "unknown", 0
 		}
 	}

@@ -78,6 +78,8 @@ static int list_item(const char *name, int i, int otherwise) {
 
 __attribute__((constructor)) static void configure(void) {
 	emu_ndevices = (int)env_number("GPFIT_EMU_DEVICES", 1);
+	if (emu_ndevices < 0)
+		emu_ndevices = 0;
 	if (emu_ndevices > MAX_DEVICES)
 		emu_ndevices = MAX_DEVICES;
 	driver_version = (int)env_number("GPFIT_EMU_DRIVER", 12040);

@@ -1,0 +1,43 @@
+//go:build linux && (amd64 || arm64) && !nogpu
+
+// Package native opens shared libraries and calls their functions by address, without
+// cgo. [Supported] reports whether this build can; if not, no library can be opened.
+package native
+
+import (
+	"runtime"
+	"syscall"
+
+	"github.com/ebitengine/purego"
+)
+
+// Supported reports whether this build can use CUDA at all.
+const Supported = true
+
+// Open opens a library for good.
+func Open(path string) (library uintptr, err error) {
+	runtime.LockOSThread() // dlopen keeps its error message per thread
+	defer runtime.UnlockOSThread()
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+}
+
+// Symbol returns the address of a function, 0 if the library lacks it.
+func Symbol(library uintptr, name string) uintptr {
+	address, err := purego.Dlsym(library, name)
+	if err != nil {
+		return 0
+	}
+	return address
+}
+
+// Call passes only integers and addresses, which is all that the functions in use here
+// take. The directive keeps the memory behind the addresses alive and in place.
+//
+//go:uintptrescapes
+func Call(function uintptr, args ...uintptr) uintptr {
+	result, _, _ := purego.SyscallN(function, args...)
+	return result
+}
+
+// Thread returns the number of the thread of the caller.
+func Thread() int { return syscall.Gettid() }
