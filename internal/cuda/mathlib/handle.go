@@ -43,8 +43,7 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 			func() error { return h.run(blasCreate, uintptr(unsafe.Pointer(&h.blas))) },
 			func() error { return h.run(solverCreate, uintptr(unsafe.Pointer(&h.solver))) },
 			func() error { return h.run(solverCreateParams, uintptr(unsafe.Pointer(&h.params))) },
-			h.setDeterministic,
-			func() error { return h.setMathMode(emulation) },
+			func() error { return h.setModes(emulation) },
 			func() error { return h.run(blasSetStream, h.blas, s.Handle()) },
 			func() error { return h.run(solverSetStream, h.solver, s.Handle()) },
 		} {
@@ -62,17 +61,16 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	return h, nil
 }
 
-func (h *Handle) setDeterministic() error {
-	if !h.lib.has(solverSetDeterministic) {
-		return nil
+// setModes asks cuSOLVER for reproducible results and sets the math modes. Libraries before
+// CUDA 13 cannot emulate float64 and ignore a request. It must run on the thread of the
+// device.
+func (h *Handle) setModes(want Emulation) error {
+	if h.lib.has(solverSetDeterministic) {
+		const deterministicResults = 1
+		if err := h.run(solverSetDeterministic, h.solver, deterministicResults); err != nil {
+			return err
+		}
 	}
-	const deterministicResults = 1
-	return h.run(solverSetDeterministic, h.solver, deterministicResults)
-}
-
-// setMathMode sets the math modes. Libraries before CUDA 13 cannot emulate float64 and
-// ignore a request. It must run on the thread of the device.
-func (h *Handle) setMathMode(want Emulation) error {
 	strategies := h.lib.Toolkit.Major >= 13 && h.lib.has(blasSetStrategy)
 	if !strategies {
 		want = Native
