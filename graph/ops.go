@@ -1,62 +1,292 @@
 package graph
 
 import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"runtime/debug"
+	"slices"
+
 	"github.com/chewxy/hm"
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
-// kernelOp is the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or vector
-// for every parameter of the program. The solver forms the matrix when it evaluates
-// the likelihood.
-//
-// Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (kernelGradOp),
-// from which pickOp extracts each parameter's part.
-type kernelOp struct{ baseOp }
+// op is an op of this package. Its name, its solver and its arguments identify it;
+// Gorgonia must never merge two nodes whose ops differ in any of them.
+type op struct {
+	solver *solver
+	name   string
+	// args distinguishes ops with the same name.
+	args string
+	// inputs are the types of the children, shape is the shape of the result.
+	inputs []hm.Type
+	shape  tensor.Shape
+	do     func(inputs []gorgonia.Value) (gorgonia.Value, error)
+	// varies marks the inputs by which diff differentiates; nil in ops that appear only in
+	// derivatives, which have no derivatives themselves.
+	varies []bool
+	diff   func(inputs gorgonia.Nodes, output, adjoint *gorgonia.Node) (gorgonia.Nodes, error)
+}
 
-func (o *kernelOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	return o.guard(func() (gorgonia.Value, error) {
-		k := &kernelHandle{handle: o.handle()}
-		for _, v := range inputs[1:] {
-			part, err := numbers(v)
+var _ gorgonia.SDOp = (*op)(nil)
+
+func (o *op) Arity() int { return len(o.inputs) }
+
+// Type returns a new type, because Gorgonia returns it to a pool after use.
+func (o *op) Type() hm.Type {
+	output := hm.Type(tensor.Float64)
+	if d := o.shape.Dims(); d > 0 {
+		output = gorgonia.TensorType{Dims: d, Of: tensor.Float64}
+	}
+	return hm.NewFnType(append(slices.Clone(o.inputs), output)...)
+}
+
+func (o *op) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
+func (o *op) ReturnsPtr() bool                                      { return false }
+
+// CallsExtern returns false for every device; true would make the compiler allocate
+// matrices on the host.
+func (o *op) CallsExtern() bool    { return false }
+func (o *op) OverwritesInput() int { return -1 }
+
+func (o *op) WriteHash(h hash.Hash) {
+	fmt.Fprintf(h, "gpfit %s %q solver %p salt %d", o.name, o.args, o.solver, o.solver.salt)
+}
+
+func (o *op) Hashcode() uint32 {
+	h := fnv.New32a()
+	o.WriteHash(h)
+	return h.Sum32()
+}
+
+func (o *op) String() string {
+	if o.args == "" {
+		return o.name
+	}
+	return o.name + "(" + o.args + ")"
+}
+
+// Do computes the value unless the solver's context is done. It turns a panic into an
+// error, because a panic in one of Gorgonia's own machines would end the process.
+func (o *op) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("graph: panic in op %s: %v\n%s", o, p, debug.Stack())
+		}
+	}()
+	if err := o.solver.ctx.Err(); err != nil {
+		return nil, err
+	}
+	return o.do(inputs)
+}
+
+func (o *op) DiffWRT(inputs int) []bool {
+	if o.varies == nil {
+		return make([]bool, inputs)
+	}
+	return slices.Clone(o.varies)
+}
+
+func (o *op) SymDiff(inputs gorgonia.Nodes, output, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+	if o.diff == nil {
+		return nil, fmt.Errorf("graph: %s has no derivative", o.name)
+	}
+	return o.diff(inputs, output, adjoint)
+}
+
+func vectorType() hm.Type { return gorgonia.TensorType{Dims: 1, Of: tensor.Float64} }
+
+// numberType returns the type of a scalar or, for more than one element, of a
+// vector.
+func numberType(size int) hm.Type {
+	if size == 1 {
+		return tensor.Float64
+	}
+	return vectorType()
+}
+
+func numberShape(size int) tensor.Shape {
+	if size == 1 {
+		return tensor.ScalarShape()
+	}
+	return tensor.Shape{size}
+}
+
+// numberValue returns a scalar or, for more than one element, a vector.
+func numberValue(x []float64) gorgonia.Value {
+	if len(x) == 1 {
+		return gorgonia.NewF64(x[0])
+	}
+	return vectorValue(x)
+}
+
+func vectorValue(x []float64) gorgonia.Value {
+	return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x))
+}
+
+// Names of ops that drawings look for.
+const (
+	kernelName     = "Kernel"
+	kernelGradName = "KernelGrad"
+	pickName       = "Pick"
+)
+
+// newKernelOp returns the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or
+// vector for every parameter of the program. The solver forms the matrix when it
+// evaluates the likelihood.
+//
+// Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (newKernelGradOp),
+// from which newPickOp extracts each parameter's part.
+func newKernelOp(s *solver) *op {
+	inputs, varies := []hm.Type{matrixType()}, []bool{false}
+	for _, p := range s.prog.Params {
+		inputs, varies = append(inputs, numberType(p.Size)), append(varies, true)
+	}
+	return &op{
+		solver: s, name: kernelName, args: s.prog.Text, inputs: inputs, shape: square(s), varies: varies,
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			var theta kernelMatrix
+			for _, v := range inputs[1:] {
+				part, err := numbers(v)
+				if err != nil {
+					return nil, err
+				}
+				theta = append(theta, part...)
+			}
+			return handleOf(s, theta), nil
+		},
+		diff: func(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+			grad, err := gorgonia.ApplyOp(newKernelGradOp(s), adjoint)
 			if err != nil {
 				return nil, err
 			}
-			k.theta = append(k.theta, part...)
-		}
-		return k, nil
-	})
-}
-
-// DiffWRT returns true for the parameters and false for X.
-func (o *kernelOp) DiffWRT(inputs int) []bool {
-	wrt := make([]bool, inputs)
-	for i := 1; i < inputs; i++ {
-		wrt[i] = true
+			out := gorgonia.Nodes{nil}
+			for i, p := range s.prog.Params {
+				pick, err := gorgonia.ApplyOp(newPickOp(s, p.Name, p.Offset, p.Size), grad, inputs[1+i])
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, pick)
+			}
+			return out, nil
+		},
 	}
-	return wrt
 }
 
-func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
-	grad, err := gorgonia.ApplyOp(newKernelGradOp(o.solver), adjoint)
+// newKernelGradOp returns the vector ⟨G, ∂K/∂log θ⟩ for all elements of θ, where G is
+// the adjoint of K.
+func newKernelGradOp(s *solver) *op {
+	return &op{
+		solver: s, name: kernelGradName, inputs: []hm.Type{matrixType()}, shape: tensor.Shape{s.prog.NumParams},
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			if err := contractInput(s, inputs[0]); err != nil {
+				return nil, err
+			}
+			return vectorValue(slices.Clone(s.grad)), nil
+		},
+	}
+}
+
+// contractInput makes the solver compute and keep the contraction of an adjoint.
+func contractInput(s *solver, v gorgonia.Value) error {
+	a, err := contentOf[adjoint](v)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := gorgonia.Nodes{nil}
-	for i, p := range o.solver.prog.Params {
-		pick, err := gorgonia.ApplyOp(newPickOp(o.solver, p.Name, p.Offset, p.Size), grad, inputs[1+i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, pick)
-	}
-	return out, nil
+	return s.contract(a)
 }
 
-// nlmlOp is f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
-// targets. The derivatives for the adjoint g of f are (Rasmussen & Williams 2006,
-// eq. 5.9, negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r (adjointOp),
-// and r receives gα (residualGradOp).
+// newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to
+// the derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the vector
+// and the parameter.
+func newPickOp(s *solver, name string, offset, size int) *op {
+	return &op{
+		solver: s, name: pickName, args: name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			grad, err := numbers(inputs[0])
+			if err != nil {
+				return nil, err
+			}
+			theta, err := numbers(inputs[1])
+			if err != nil {
+				return nil, err
+			}
+			out := make([]float64, size)
+			for i := range out {
+				out[i] = grad[offset+i] / theta[i]
+			}
+			return numberValue(out), nil
+		},
+	}
+}
+
+// newAddNoiseOp returns Σ = K + diag(noise). Inputs: K and the estimated variances, if
+// any. Derivative: for the adjoint G of Σ, K receives G itself and the variance of a
+// group receives Σ_i G_ii over its points (newTraceOp).
+func newAddNoiseOp(s *solver, noise NoiseModel) *op {
+	inputs, varies := []hm.Type{matrixType()}, []bool{true}
+	if size := len(noise.names()); size > 0 {
+		inputs, varies = append(inputs, numberType(size)), append(varies, true)
+	}
+	return &op{
+		solver: s, name: "AddNoise", inputs: inputs, shape: square(s), varies: varies,
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			theta, err := contentOf[kernelMatrix](inputs[0])
+			if err != nil {
+				return nil, err
+			}
+			c := covariance{theta: theta}
+			if len(inputs) > 1 {
+				estimated, err := numbers(inputs[1])
+				if err != nil {
+					return nil, err
+				}
+				c.estimated = slices.Clone(estimated)
+			}
+			c.noise = noise.diagonal(c.estimated, s.ws.N())
+			return handleOf(s, c), nil
+		},
+		diff: func(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+			if len(inputs) == 1 {
+				return gorgonia.Nodes{adjoint}, nil
+			}
+			trace, err := gorgonia.ApplyOp(newTraceOp(s, noise), adjoint)
+			return gorgonia.Nodes{adjoint, trace}, err
+		},
+	}
+}
+
+// newTraceOp sums the diagonal of the adjoint G of Σ over the points of each group;
+// without groups the sum is tr G.
+func newTraceOp(s *solver, noise NoiseModel) *op {
+	size := len(noise.names())
+	return &op{
+		solver: s, name: "Trace", inputs: []hm.Type{matrixType()}, shape: numberShape(size),
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			if err := contractInput(s, inputs[0]); err != nil {
+				return nil, err
+			}
+			sums := make([]float64, size)
+			for i, v := range s.diag {
+				if noise.Group != nil {
+					sums[noise.Group[i]] += v
+				} else {
+					sums[0] += v
+				}
+			}
+			return numberValue(sums), nil
+		},
+	}
+}
+
+// newNLMLOp returns f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
+// targets, or looOp if that is the solver's objective. residualFixed means that r is
+// data, free of parameters.
+//
+// The derivatives for the adjoint g of f are (Rasmussen & Williams 2006, eq. 5.9,
+// negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r, and r receives gα.
 //
 // If the solver finds the mean's coefficients by generalised least squares, r is
 // the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
@@ -66,55 +296,85 @@ func (o *kernelOp) SymDiff(inputs gorgonia.Nodes, _, adjoint *gorgonia.Node) (go
 //
 // At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y ∂φ/∂β is zero, so the derivative equals the one at fixed
 // β̂ (envelope theorem). The formula is the same, with α = Σ⁻¹(y − Hβ̂).
-type nlmlOp struct {
-	baseOp
-	// residualFixed means that r is data, free of parameters.
-	residualFixed bool
-}
-
-func (o *nlmlOp) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
-	return o.guard(func() (gorgonia.Value, error) {
-		f, err := o.likelihood(inputs)
-		if err != nil {
-			return nil, err
-		}
-		return gorgonia.NewF64(f), nil
-	})
-}
-
-func (o *nlmlOp) DiffWRT(int) []bool { return []bool{true, !o.residualFixed} }
-
-func (o *nlmlOp) SymDiff(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
-	// Passing output as an input makes the derivatives run after the factorisation.
-	adjoint, err := gorgonia.ApplyOp(newAdjointOp(o.solver), output, g)
-	if err != nil || o.residualFixed {
-		return gorgonia.Nodes{adjoint, nil}, err
-	}
-	residual, err := gorgonia.ApplyOp(newResidualGradOp(o.solver), output, g)
-	return gorgonia.Nodes{adjoint, residual}, err
-}
-
-var (
-	_ gorgonia.SDOp = (*kernelOp)(nil)
-	_ gorgonia.SDOp = (*nlmlOp)(nil)
-)
-
-func newKernelOp(s *solver) *kernelOp {
-	n := s.ws.N()
-	inputs := []hm.Type{matrixType()}
-	for _, p := range s.prog.Params {
-		inputs = append(inputs, numberType(p.Size))
-	}
-	return &kernelOp{baseOp{solver: s, name: "Kernel", args: s.prog.Text, inputs: inputs, output: matrixType(), shape: tensor.Shape{n, n}}}
-}
-
-func newNLMLOp(s *solver, residualFixed bool) *nlmlOp {
+func newNLMLOp(s *solver, residualFixed bool) *op {
 	args := "y - mean"
 	if residualFixed {
 		args = "y"
 	}
-	return &nlmlOp{
-		baseOp:        baseOp{solver: s, name: "NLML", args: args, inputs: []hm.Type{matrixType(), vectorType()}, output: tensor.Float64, shape: tensor.ScalarShape()},
-		residualFixed: residualFixed,
+	return &op{
+		solver: s, name: objectiveName(s), args: args, inputs: []hm.Type{matrixType(), vectorType()}, shape: tensor.ScalarShape(),
+		varies: []bool{true, !residualFixed},
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			c, err := contentOf[covariance](inputs[0])
+			if err != nil {
+				return nil, err
+			}
+			r, err := numbers(inputs[1])
+			if err != nil {
+				return nil, err
+			}
+			f, err := s.nlml(c, r)
+			if err != nil {
+				return nil, err
+			}
+			if s.leavesOut {
+				l, err := s.predicted()
+				if err != nil {
+					return nil, err
+				}
+				f = l.objective()
+			}
+			return gorgonia.NewF64(f), nil
+		},
+		// Passing output as an input makes the derivatives run after the factorisation.
+		diff: func(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
+			adjoint, err := gorgonia.ApplyOp(newAdjointOp(s), output, g)
+			if err != nil || residualFixed {
+				return gorgonia.Nodes{adjoint, nil}, err
+			}
+			residual, err := gorgonia.ApplyOp(newResidualGradOp(s), output, g)
+			return gorgonia.Nodes{adjoint, residual}, err
+		},
+	}
+}
+
+// newAdjointOp returns the adjoint of Σ under newNLMLOp, as a handle. Inputs: the value
+// f, which makes the op run after the factorisation, and g.
+func newAdjointOp(s *solver) *op {
+	return &op{
+		solver: s, name: derivativeName(s, "Adjoint"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: square(s),
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			g, err := scalar(inputs[1])
+			if err != nil {
+				return nil, err
+			}
+			a := adjoint{stamp: s.stamp}
+			if s.leavesOut {
+				a.loo = g
+			} else {
+				a.inv, a.outer = float64(s.targets)*g/2, g/2
+			}
+			return handleOf(s, a), nil
+		},
+	}
+}
+
+// newResidualGradOp returns the adjoint of r under newNLMLOp, gα, or gb under looOp.
+func newResidualGradOp(s *solver) *op {
+	return &op{
+		solver: s, name: derivativeName(s, "ResidualGrad"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: tensor.Shape{s.ws.N()},
+		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
+			g, err := scalar(inputs[1])
+			if err != nil {
+				return nil, err
+			}
+			slope := s.alpha
+			if s.leavesOut {
+				if slope, err = s.predictiveSlope(); err != nil {
+					return nil, err
+				}
+			}
+			return vectorValue(floats.ScaleTo(make([]float64, len(slope)), g, slope)), nil
+		},
 	}
 }

@@ -1,57 +1,331 @@
 package graph
 
 import (
-	"gpfit/device"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/internal/spd"
 )
 
-// predictive returns looOp's value at the parameters of the last nlml.
-func (s *solver) predictive() (float64, error) {
-	if s.folds != nil {
-		f, err := s.foldsOut()
-		if err != nil {
-			return 0, err
-		}
-		return f.objective(), nil
-	}
-	l, err := s.leaveOneOut()
-	if err != nil {
-		return 0, err
-	}
-	return l.objective(), nil
+// LeverageError reports a point, or a fold of them, that has no prediction because the
+// other points do not determine the mean's coefficients.
+type LeverageError struct {
+	// Index is the number of the point, or of the fold, from 0.
+	Index int
+	Fold  bool
 }
 
-// predictiveSlope returns b = Qp, n×T.
-func (s *solver) predictiveSlope() (b []float64, err error) {
-	if f := s.held; s.folds != nil {
-		if f.b == nil {
-			f.b, err = s.multiplyQ(f.w, f.p)
-		}
-		return f.b, err
+func (e *LeverageError) Error() string {
+	without, criterion, or := "point", "leave-one-out", ""
+	if e.Fold {
+		without, criterion, or = "fold", "cross-validation", " or more folds"
 	}
-	l := s.left
-	if l.b == nil {
-		l.b, err = s.multiplyQ(l.w, l.slope())
-	}
-	return l.b, err
+	return fmt.Sprintf("graph: without %s %d (counted from 0) the data do not determine the coefficients of the mean: %s needs a simpler mean function%s", without, e.Index, criterion, or)
 }
 
-// multiplyQ returns Qp for the n×T matrix p, with Q = Σ⁻¹ − wwᵀ.
-func (s *solver) multiplyQ(w, p []float64) ([]float64, error) {
+// predicted returns the predictions of looOp at the parameters of the last nlml.
+func (s *solver) predicted() (*predictions, error) {
+	if s.folds.ends == nil {
+		return s.leaveOneOut()
+	}
+	return s.foldsOut()
+}
+
+// objective returns the value of looOp.
+func (l *predictions) objective() float64 {
+	if !l.squaredError {
+		return l.density
+	}
+	rows := len(l.a) / len(l.squares)
+	n, all := float64(rows), float64(rows*len(l.squares))
+	f := all / 2 * (l.standardised - 1 - math.Log(l.standardised))
+	for _, m := range l.squares {
+		f += n / 2 * (math.Log(2*math.Pi*m) + 1)
+	}
+	return f
+}
+
+// leaveOneOut returns the predictions of single rows. It costs 2n³/3 operations; a
+// contraction that follows reuses half of them.
+func (s *solver) leaveOneOut() (*predictions, error) {
+	if s.left != nil {
+		return s.left, nil
+	}
 	n := s.ws.N()
-	b := slices.Clone(p)
+	l := newPredictions(s)
+	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
+	q := l.v
+	if err := inverse.InverseDiagonal(s.ctx, q); err != nil {
+		s.formed, s.solved = false, false
+		return nil, err
+	}
+	kappa := slices.Clone(q)
+	for j := 0; j < len(l.w); j += n {
+		for i, v := range l.w[j : j+n] {
+			q[i] -= v * v
+		}
+	}
+	for i, v := range q {
+		// Cancellation can turn a zero difference into ε·κ.
+		if !(v > 1e-12*kappa[i]) {
+			return nil, &LeverageError{Index: i}
+		}
+	}
+	for k, alpha := range s.alpha {
+		l.a[k] = alpha / q[k%n]
+		l.density += -math.Log(q[k%n])/2 + alpha*l.a[k]/2 + math.Log(2*math.Pi)/2
+		l.squares[k/n] += l.a[k] * l.a[k] / float64(n)
+		l.standardised += alpha * l.a[k] / float64(len(s.alpha))
+	}
+	l.slopes(s.alpha)
+	s.left = l
+	return l, nil
+}
+
+// slopes computes p and, in h, −∂f/∂q of the predictions of single rows.
+func (l *predictions) slopes(alpha []float64) {
+	n := len(l.v)
+	for k, a := range l.a {
+		q := l.v[k%n]
+		if l.squaredError {
+			l.p[k] = a/(q*l.squares[k/n]) + (1-1/l.standardised)*a
+			l.h[k%n] += a * a * (1/(q*l.squares[k/n]) + (1-1/l.standardised)/2)
+		} else {
+			l.p[k] = a
+			l.h[k%n] += (1 + alpha[k]*a) / 2 / q
+		}
+	}
+}
+
+// newPredictions returns predictions with the whitened mean.
+func newPredictions(s *solver) *predictions {
+	n, all := s.ws.N(), len(s.alpha)
+	l := &predictions{squaredError: s.squaredError, squares: make([]float64, s.targets)}
+	l.v, l.h, l.a, l.p = make([]float64, n), make([]float64, n), make([]float64, all), make([]float64, all)
+	if len(s.h) > 0 {
+		l.w = whitened(s)
+	}
+	return l
+}
+
+// whitened returns W (n×q, column-major) with WWᵀ = Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹.
+func whitened(s *solver) []float64 {
+	n := s.ws.N()
+	q := len(s.h) / n
+	rows := transposed(s.solvedH, q, n)
+	s.gls.Whiten(rows)
+	return transposed(rows, n, q)
+}
+
+// transposed returns the transpose of a row-major n×m matrix.
+func transposed(x []float64, n, m int) []float64 {
+	out := make([]float64, len(x))
+	for i := range n {
+		for j := range m {
+			out[j*n+i] = x[i*m+j]
+		}
+	}
+	return out
+}
+
+// foldsOut returns the predictions of folds.
+func (s *solver) foldsOut() (*predictions, error) {
+	if s.held != nil {
+		return s.held, nil
+	}
+	inverse, err := device.Capability[device.BlockInverse](s.ws, "blocks of the inverse, which K-fold cross-validation needs")
+	if err != nil {
+		return nil, err
+	}
+	f := &s.folds
+	if f.blocks == nil {
+		f.blocks = device.NewBlocks(f.ends)
+		if f.engine, err = spd.Open(f.threads); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
+	if err := inverse.InverseBlocks(s.ctx, f.blocks); err != nil {
+		s.formed, s.solved = false, false
+		return nil, err
+	}
+	l := newPredictions(s)
+	n, fold := s.ws.N(), 0
+	if err := f.blocks.Each(func(first, m int, v []float64) error {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.invertFold(l.w, fold, first, m, v); err != nil {
+			return err
+		}
+		for t := 0; t < len(s.alpha); t += n {
+			multiplyBlock(m, v, s.alpha[t+first:], l.a[t+first:])
+		}
+		for i := range m {
+			l.v[first+i] = v[i*m+i]
+		}
+		fold++
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	l.p = multiplyBlocks(f.blocks, l.scoreFolds())
+	s.held = l
+	return l, nil
+}
+
+// space returns room for the computations with a fold of m rows.
+func (f *folding) space(m int) *spd.Symmetric {
+	if f.matrix == nil || f.matrix.N() != m {
+		f.matrix = f.engine.New(m)
+	}
+	return f.matrix
+}
+
+// invertFold replaces the block of Σ⁻¹ for the rows of a fold by V, both halves.
+func (s *solver) invertFold(w []float64, fold, first, m int, v []float64) error {
+	n := s.ws.N()
+	kappa := make([]float64, m)
+	for i := range m {
+		kappa[i] = v[i*m+i]
+		for j := 0; j < len(w); j += n {
+			floats.AddScaled(v[i*m:(i+1)*m], -w[j+first+i], w[j+first:j+first+m])
+		}
+	}
+	q := s.folds.space(m)
+	q.Load(v)
+	minor, err := q.Factor(s.ctx, 0, nil)
+	if err != nil {
+		return err
+	}
+	if minor > 0 {
+		if len(w) > 0 {
+			return &LeverageError{Index: fold, Fold: true}
+		}
+		return &device.NotPDError{Minor: first + minor, N: n}
+	}
+	for i, pivot := range q.FactorDiagonal() {
+		// As in leaveOneOut.
+		if len(w) > 0 && !(pivot*pivot > 1e-12*kappa[i]) {
+			return &LeverageError{Index: fold, Fold: true}
+		}
+	}
+	if err := q.Invert(s.ctx, nil); err != nil {
+		return err
+	}
+	q.Inverse(v)
+	return nil
+}
+
+// multiplyBlock writes the product of the m×m matrix v with the first numbers of x to y.
+func multiplyBlock(m int, v, x, y []float64) {
+	for i := range m {
+		y[i] = floats.Dot(v[i*m:(i+1)*m], x[:m])
+	}
+}
+
+// multiplyBlocks returns the product of a block-diagonal matrix with the n×q matrix x.
+func multiplyBlocks(b *device.Blocks, x []float64) []float64 {
+	out, n := make([]float64, len(x)), b.Ends[len(b.Ends)-1]
+	_ = b.Each(func(first, m int, elements []float64) error {
+		for j := first; j < len(x); j += n {
+			multiplyBlock(m, elements, x[j:], out[j:])
+		}
+		return nil
+	})
+	return out
+}
+
+// scoreFolds computes the criteria and h, and returns e.
+func (l *predictions) scoreFolds() (e []float64) {
+	n := len(l.v)
+	for k, a := range l.a {
+		v := l.v[k%n]
+		l.density += math.Log(v)/2 + a*a/(2*v) + math.Log(2*math.Pi)/2
+		l.squares[k/n] += a * a / float64(n)
+		l.standardised += a * a / v / float64(len(l.a))
+	}
+	e = make([]float64, len(l.a))
+	for k, a := range l.a {
+		i := k % n
+		v := l.v[i]
+		if l.squaredError {
+			excess := 1 - 1/l.standardised
+			e[k] = a/l.squares[k/n] + excess*a/v
+			l.h[i] -= excess * a * a / (2 * v * v)
+		} else {
+			e[k] = a / v
+			l.h[i] += (1 - a*a/v) / (2 * v)
+		}
+	}
+	return e
+}
+
+// foldMiddle returns g times the middle term W, which takes the place of V.
+func (s *solver) foldMiddle(g float64) (*device.Blocks, error) {
+	l, blocks := s.held, s.folds.blocks
+	if l.scale != 0 {
+		floats.Scale(g/l.scale, blocks.Elements)
+		l.scale = g
+		return blocks, nil
+	}
+	n := s.ws.N()
+	if err := blocks.Each(func(first, m int, v []float64) error {
+		q, h := s.folds.space(m), slices.Clone(l.h[first:first+m])
+		floats.Scale(g, h)
+		q.LoadInverse(v)
+		if err := q.WeighInverse(s.ctx, h, v); err != nil {
+			return err
+		}
+		for t := first; t < len(l.a); t += n {
+			a, p := l.a[t:t+m], l.p[t:t+m]
+			for i := range m {
+				floats.AddScaled(v[i*m:(i+1)*m], g/2*p[i], a)
+				floats.AddScaled(v[i*m:(i+1)*m], g/2*a[i], p)
+			}
+		}
+		return nil
+	}); err != nil {
+		s.held = nil
+		return nil, err
+	}
+	l.scale = g
+	return blocks, nil
+}
+
+// predictiveSlope returns b = Qp, n×T, with Q = Σ⁻¹ − wwᵀ.
+func (s *solver) predictiveSlope() ([]float64, error) {
+	l, err := s.predicted()
+	if err != nil {
+		return nil, err
+	}
+	if l.b != nil {
+		return l.b, nil
+	}
+	n, b := s.ws.N(), slices.Clone(l.p)
 	if err := s.ws.Solve(s.ctx, b, s.targets); err != nil {
 		s.formed, s.solved = false, false
 		return nil, err
 	}
 	for t := 0; t < len(b); t += n {
-		for j := 0; j < len(w); j += n {
-			floats.AddScaled(b[t:t+n], -floats.Dot(w[j:j+n], p[t:t+n]), w[j:j+n])
+		for j := 0; j < len(l.w); j += n {
+			w := l.w[j : j+n]
+			floats.AddScaled(b[t:t+n], -floats.Dot(w, l.p[t:t+n]), w)
 		}
 	}
+	l.b = b
 	return b, nil
 }
 
@@ -66,20 +340,18 @@ func (s *solver) contractPredictive(g float64) error {
 	for t := 0; t < len(b); t += n {
 		addPair(&adj, -g/2, s.alpha[t:t+n], b[t:t+n])
 	}
-	if s.folds != nil {
-		w := s.held.w
+	if s.folds.ends != nil {
 		middle, err := s.foldMiddle(g)
 		if err != nil {
 			return err
 		}
-		if err := s.addWhitened(&adj, w, s.multiplyMiddle(middle, w)); err != nil {
+		if err := s.addWhitened(&adj, s.held.w, multiplyBlocks(middle, s.held.w)); err != nil {
 			return err
 		}
 		inverse := s.ws.(device.BlockInverse) // foldsOut has used it
 		return inverse.ContractBlocks(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
 	}
-	middle := s.left.weights(s.alpha)
-	floats.Scale(g, middle)
+	middle := floats.ScaleTo(make([]float64, n), g, s.left.h)
 	product := slices.Clone(s.left.w)
 	for j := 0; j < len(product); j += n {
 		floats.Mul(product[j:j+n], middle)

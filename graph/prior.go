@@ -1,8 +1,15 @@
 package graph
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+
+	"gorgonia.org/gorgonia"
+
+	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 )
 
 // Prior is a probability density of one parameter, not of its logarithm, in the
@@ -155,4 +162,233 @@ func (p Prior) LogDensity(x float64) float64 {
 	}
 	d := max(0, math.Abs(x-f.centre)-f.radius)
 	return -(sum + f.qb*d*d/2)
+}
+
+// NegLogPrior returns a function for [Spec].Prior that builds the sum of −log p
+// from built-in nodes. The keys of priors are names of elements ("lengthscale[0]").
+// They must be free parameters, because a derived parameter has no separate
+// density.
+func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
+	return func(nodes Nodes) (*gorgonia.Node, error) {
+		sum := &priorSum{nodes: nodes}
+		used := 0
+		for _, v := range nodes.vars {
+			forms := make([]form, len(v.elements))
+			for i, element := range v.elements {
+				p, ok := priors[element]
+				if !ok {
+					continue
+				}
+				if !p.Suits(v.isLog) {
+					return nil, fmt.Errorf("%s is not a prior for %s", p, element)
+				}
+				used++
+				forms[i] = p.family().form(p.Args)
+				sum.constant += forms[i].constant
+			}
+			sum.variable(v, forms)
+		}
+		if used != len(priors) {
+			return nil, fmt.Errorf("%d priors, but only %d are for free parameters", len(priors), used)
+		}
+		sum.add(nodes.input("prior constant", []float64{sum.constant}), nil)
+		return sum.total, sum.err
+	}
+}
+
+// priorSum builds the sum of −log p and keeps the first error.
+type priorSum struct {
+	nodes    Nodes
+	constant float64
+	total    *gorgonia.Node
+	err      error
+}
+
+func (s *priorSum) add(term *gorgonia.Node, err error) {
+	switch {
+	case s.err != nil:
+	case err != nil:
+		s.err = err
+	case s.total == nil:
+		s.total = term
+	default:
+		s.total, s.err = gorgonia.Add(s.total, term)
+	}
+}
+
+// variable adds the terms of one variable, without terms that no element has.
+// Coefficients are inputs, because Gorgonia merges constants that print alike.
+func (s *priorSum) variable(v *variable, forms []form) {
+	input := func(what string, of func(form) float64) *gorgonia.Node {
+		values := make([]float64, len(forms))
+		for i, f := range forms {
+			values[i] = of(f)
+		}
+		return s.nodes.input("prior "+v.name+" "+what, values)
+	}
+	// weighted adds Σ cᵢ f(node)ᵢ for the coefficients c, as a product of scalars
+	// or an inner product of vectors.
+	weighted := func(what string, of func(form) float64, f func() (*gorgonia.Node, error)) {
+		any := false
+		for _, g := range forms {
+			any = any || of(g) != 0
+		}
+		if !any || s.err != nil {
+			return
+		}
+		node, err := f()
+		if err == nil {
+			node, err = gorgonia.Mul(input(what, of), node)
+		}
+		s.add(node, err)
+	}
+	z, x := v.node, v.natural
+	squareFrom := func(n *gorgonia.Node, what string, of func(form) float64) func() (*gorgonia.Node, error) {
+		return func() (*gorgonia.Node, error) {
+			d, err := gorgonia.Sub(n, input(what, of))
+			if err != nil {
+				return nil, err
+			}
+			return gorgonia.Square(d)
+		}
+	}
+	weighted("lz", func(f form) float64 { return f.lz }, func() (*gorgonia.Node, error) { return z, nil })
+	weighted("qz", func(f form) float64 { return f.qz / 2 }, squareFrom(z, "cz", func(f form) float64 { return f.cz }))
+	weighted("lx", func(f form) float64 { return f.lx }, func() (*gorgonia.Node, error) { return x, nil })
+	weighted("qx", func(f form) float64 { return f.qx / 2 }, squareFrom(x, "cx", func(f form) float64 { return f.cx }))
+	// d = ½(u + |u|) with u = |x − centre| − radius; the node is 4d².
+	weighted("qb", func(f form) float64 { return f.qb / 8 }, func() (*gorgonia.Node, error) {
+		u, err := gorgonia.Sub(x, input("centre", func(f form) float64 { return f.centre }))
+		if err == nil {
+			u, err = gorgonia.Abs(u)
+		}
+		if err == nil {
+			u, err = gorgonia.Sub(u, input("radius", func(f form) float64 { return f.radius }))
+		}
+		if err != nil {
+			return nil, err
+		}
+		abs, err := gorgonia.Abs(u)
+		if err == nil {
+			u, err = gorgonia.Add(u, abs)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return gorgonia.Square(u)
+	})
+}
+
+// PriorError reports the text of a prior that cannot be read.
+type PriorError = textform.Error
+
+// String returns the text form, which [ParsePrior] reads back.
+func (p Prior) String() string { return textform.Call(p.Family, textform.Words(p.Args)) }
+
+// usage returns the family with the names of its arguments.
+func (f *priorFamily) usage() string {
+	words := make([]string, len(f.args))
+	for i, a := range f.args {
+		words[i] = a.name
+		if !math.IsNaN(a.fallback) {
+			words[i] += fmt.Sprint("=", a.fallback)
+		}
+	}
+	return textform.Call(f.name, words)
+}
+
+// ParsePrior reads a prior, FAMILY(NUMBER, …) or FAMILY(NAME=NUMBER, …), for
+// example "gamma(2, 0.5)" or "gamma(shape=2, rate=0.5)". Errors are
+// [*PriorError].
+func ParsePrior(text string) (Prior, error) {
+	p := &priorParser{textform.Scanner{What: "prior", Text: text}}
+	name, _, err := p.OneOf("density", PriorFamilies())
+	if err != nil {
+		return Prior{}, err
+	}
+	f := Prior{Family: name}.family()
+	if !p.Accept('(') {
+		return Prior{}, p.Fail(p.Pos, "expected '(': %s", f.usage())
+	}
+	out := Prior{Family: name, Args: make([]float64, len(f.args))}
+	starts := make([]int, len(f.args))
+	for i, a := range f.args {
+		out.Args[i], starts[i] = a.fallback, -1
+	}
+	if !p.Accept(')') {
+		given, named := 0, false
+		err := p.List(')', func() error {
+			given++
+			return p.argument(f, given-1, &named, out.Args, starts)
+		})
+		if err != nil {
+			return Prior{}, err
+		}
+	}
+	closing := p.Pos - 1
+	if !p.AtEnd() {
+		return Prior{}, p.Expected("the end")
+	}
+	for i, a := range f.args {
+		if math.IsNaN(out.Args[i]) {
+			return Prior{}, p.Fail(closing, "%s is missing: %s", a.name, f.usage())
+		}
+	}
+	if err := p.check(f, out.Args, starts); err != nil {
+		return Prior{}, err
+	}
+	return out, nil
+}
+
+type priorParser struct{ textform.Scanner }
+
+// argument reads the i-th NUMBER or NAME=NUMBER.
+func (p *priorParser) argument(f *priorFamily, i int, named *bool, args []float64, starts []int) error {
+	text, start := p.Value()
+	switch {
+	case p.Accept('='):
+		*named = true
+		names := make([]string, len(f.args))
+		for k, a := range f.args {
+			names[k] = a.name
+		}
+		if i = slices.Index(names, text); i < 0 {
+			return p.Fail(start, "%s has no argument %q%s: %s", f.name, text, suggest.DidYouMean(text, names), f.usage())
+		}
+		text, start = p.Value()
+	case *named:
+		return p.Fail(start, "a number without a name follows one with a name: %s", f.usage())
+	case i >= len(f.args):
+		return p.Fail(start, "too many arguments: %s", f.usage())
+	}
+	a := f.args[i]
+	if starts[i] >= 0 {
+		return p.Fail(start, "%s is given twice", a.name)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		return p.Fail(start, "expected a number for %s: %s", a.name, f.usage())
+	case err != nil || v-v != 0:
+		return p.Fail(start, "%s needs a finite number, not %q", a.name, text)
+	case a.positive && !(v > 0):
+		return p.Fail(start, "%s must be positive", a.name)
+	}
+	args[i], starts[i] = v, start
+	return nil
+}
+
+// check compares the arguments and rejects those whose density overflows or
+// underflows.
+func (p *priorParser) check(f *priorFamily, args []float64, starts []int) error {
+	if f.args[0].name == "lo" && !(args[0] < args[1]) {
+		return p.Fail(starts[1], "hi must be above lo")
+	}
+	g := f.form(args)
+	for _, v := range []float64{g.constant, g.lz, g.qz, g.cz, g.lx, g.qx, g.cx, g.qb, g.centre, g.radius} {
+		if v-v != 0 {
+			return p.Fail(0, "these numbers are too large or too small to compute with")
+		}
+	}
+	return nil
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"gpfit/device"
-	"gpfit/internal/spd"
-	"gpfit/kernel"
-	"gpfit/mean"
 	"slices"
 
 	"github.com/chewxy/hm"
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"gpfit/device"
+	"gpfit/internal/spd"
+	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // Terms are the parts of the objective.
@@ -48,13 +49,16 @@ type solver struct {
 	prog   *kernel.Program
 	ladder choleskyJitter
 	salt   uint64
+	// device is the name for errors.
+	device string
+	ctx    context.Context
 	// targets is the number of columns of the residual. h (n×q) holds the basis
 	// functions of a mean whose coefficients are found by generalised least
 	// squares; nil means none.
 	targets int
 	h       []float64
-
-	ctx context.Context
+	// leavesOut says that the objective is looOp, squaredError which of its criteria.
+	leavesOut, squaredError bool
 
 	// stamp counts the matrices formed. formed means that the workspace holds the
 	// matrix of (theta, noise). estimated are the parameters within noise.
@@ -71,19 +75,11 @@ type solver struct {
 	residual, alpha []float64
 	beta            []float64
 	solvedH         []float64 // Σ⁻¹H
-	left            *leftOut  // leave-one-out, nil until needed
-	squaredError    bool      // the criterion of left and held
-	// folds are the ends of the folds that looOp leaves out, nil for single rows; held
-	// is its state, nil until needed. blocks, and engine with that many threads and space
-	// for a fold, serve it.
-	folds   []int
-	held    *foldOut
-	blocks  *device.Blocks
-	engine  *spd.Engine
-	fold    *spd.Symmetric
-	threads int
-	gls     *mean.GLS
-	terms   Terms
+	gls             *mean.GLS
+	terms           Terms
+	// left are the predictions of single rows, held those of folds; nil until needed.
+	left, held *predictions
+	folds      folding
 
 	// contracted means that grad and diag belong to (alpha, inv, outer).
 	contracted      bool
@@ -95,8 +91,6 @@ type solver struct {
 	variance  []float64
 	// groups are the rows that addOuter takes together; nil until needed.
 	groups []rowGroup
-	// device is the name for errors.
-	device string
 }
 
 func newSolver(ws device.Workspace, spec Spec) *solver {
@@ -104,16 +98,54 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		squaredError: spec.SquaredError, threads: spec.Threads,
+		leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
 		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
 	}
 	if spec.LeaveOneOut {
-		s.folds = spec.Folds
+		s.folds.ends = spec.Folds
 	}
 	if !spec.MeanFree {
 		s.h = spec.Mean.Evaluate(spec.X)
 	}
 	return s
+}
+
+// objectiveName returns the name of the op of the objective.
+func objectiveName(s *solver) string {
+	if !s.leavesOut {
+		return "NLML"
+	}
+	name := "LOO"
+	if s.folds.ends != nil {
+		name = "CV"
+	}
+	if s.squaredError {
+		name += "-RMSE"
+	}
+	return name
+}
+
+// derivativeName returns the name of an op in the derivative of the objective.
+func derivativeName(s *solver, what string) string {
+	if s.leavesOut {
+		return "LOO" + what
+	}
+	return what
+}
+
+// restore forms Σ again if a contraction has used it up. What was solved stays valid.
+func (s *solver) restore() error {
+	if s.formed {
+		return nil
+	}
+	noise := slices.Clone(s.noise)
+	floats.AddConst(s.jitter, noise)
+	if err := s.ws.Form(s.ctx, s.prog, s.theta, noise); err != nil {
+		s.solved = false
+		return err
+	}
+	s.formed = true
+	return nil
 }
 
 // rowGroup is a block of the covariance; nil rows stand for all.
@@ -135,24 +167,43 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 	return out
 }
 
-// restore forms Σ again if a contraction has used it up. What was solved stays valid.
-func (s *solver) restore() error {
-	if s.formed {
-		return nil
-	}
-	noise := slices.Clone(s.noise)
-	floats.AddConst(s.jitter, noise)
-	if err := s.ws.Form(s.ctx, s.prog, s.theta, noise); err != nil {
-		s.solved = false
-		return err
-	}
-	s.formed = true
-	return nil
-}
-
-// errorScores are the criteria of looOp.
-type errorScores struct {
-	rows int
+// predictions are the state of a leave-one-out criterion for the solver's alpha. In
+// comments the criterion is looOp: each target is predicted from all others at the same
+// parameters, with the error a_i = α_i/q_i and the variance v_i = 1/q_i, where α = Qr,
+// q = diag(Q) and Q = Σ⁻¹ (Rasmussen & Williams 2006, eq. 5.10 to 5.12). One criterion
+// is the negative log predictive density, summed over the T targets:
+//
+//	f = Σ_t Σ_i −½ log q_i + α_ti²/(2q_i) + ½ log 2π.
+//
+// The other is the squared error, with M_t = 1/n Σ_i a_ti²:
+//
+//	f = Σ_t ½n(log(2πM_t) + 1) + ½nT(s − 1 − log s),  s = 1/(nT) Σ_t Σ_i α_ti²/q_i.
+//
+// Its first part is the negative log density of the errors under one common variance.
+// The errors do not change if all variances of Σ are multiplied by a number; the second
+// part, which is 0 at s = 1 and positive elsewhere, chooses that number: at the optimum
+// the mean squared standardised error is 1 (Sundararajan & Keerthi, Neural Computation
+// 13 (2001), 1103; Bachoc, Computational Statistics & Data Analysis 66 (2013), 55).
+//
+// If the solver finds the mean's coefficients by generalised least squares, they are
+// refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical
+// Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y − Hβ̂).
+//
+// The derivatives for the adjoint g of f follow from dQ = −Q dΣ Q, which holds with
+// and without coefficients (eq. 5.13):
+//
+//	Σ receives g(Q·diag(h)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
+//	b = Qp,  p_ti = ∂f/∂α_ti,  h_i = −∂f/∂q_i.
+//
+// If the solver has folds of rows, all rows of a fold are predicted from the rows of the
+// other folds. With V = (Q_II)⁻¹ for the rows I of a fold, their errors are a_I = Vα_I and
+// their covariance is V, of which v is the diagonal (Sundararajan & Keerthi; Ginsbourger &
+// Schärer, arXiv 2101.03108). The criteria are the same functions of a and v. From
+// dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the p and the W that the formulas
+// need in place of diag(h):
+//
+//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
+type predictions struct {
 	// density is the negative log predictive density.
 	density float64
 	// squares are the mean squared errors M of the targets, standardised is s.
@@ -160,43 +211,24 @@ type errorScores struct {
 	standardised float64
 	// squaredError says which criterion is the objective.
 	squaredError bool
-}
-
-func newErrorScores(rows, targets int, squaredError bool) errorScores {
-	return errorScores{rows: rows, squares: make([]float64, targets), squaredError: squaredError}
-}
-
-// leftOut is the state of looOp for the solver's alpha.
-type leftOut struct {
-	errorScores
-	// q is diag(Q), and a (n×T) is α over q, the errors of the predictions. w (n×q,
-	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted
-	// coefficients.
-	q, a, w []float64
+	// a and p are n×T. v and h have n elements; of single rows, v holds q instead. w (n×q,
+	// column-major) whitens the mean, Q = Σ⁻¹ − wwᵀ; it is nil without fitted coefficients.
+	a, p, v, h, w []float64
 	// b is Qp, nil until it is needed.
 	b []float64
-}
-
-// foldOut is the state of looOp for the solver's alpha if it leaves out folds of rows
-// instead of single rows. With V = (Q_II)⁻¹ for the rows I of a fold, their predictions
-// from all other rows at the same parameters have the errors a_I = Vα_I and the
-// covariance V, of which v is the diagonal (Sundararajan & Keerthi, Neural Computation 13
-// (2001), 1103; Ginsbourger & Schärer, arXiv 2101.03108). The criteria are those of
-// single rows in a_i and v_i.
-//
-// From dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the derivatives p and W
-// that looOp's formulas need in place of p and diag(w):
-//
-//	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
-type foldOut struct {
-	errorScores
-	// v has n elements. a, e and p are n×T, h has n elements, and w is as in leftOut.
-	v, a, e, p, h, w []float64
-	// b is Qp, nil until it is needed.
-	b []float64
-	// scale is the factor of W in the solver's blocks, which hold V before; then it
-	// is 0.
+	// scale is the factor of W in the blocks of folding, which hold V before; then it is 0.
 	scale float64
+}
+
+// folding holds what the predictions of folds need.
+type folding struct {
+	// ends are the ends of the folds, nil for single rows.
+	ends []int
+	// engine, which has that many threads, and the other fields are nil until needed.
+	threads int
+	engine  *spd.Engine
+	blocks  *device.Blocks
+	matrix  *spd.Symmetric
 }
 
 // identity checks every gradient of the marginal likelihood against tr(Σ⁻¹Σ) = n,
@@ -227,9 +259,18 @@ func matrixType() gorgonia.TensorType { return gorgonia.TensorType{Dims: 2, Of: 
 // handle is the value of a matrix node: a description of the matrix instead of its
 // elements. It satisfies gorgonia.Value but cannot be copied as data.
 type handle struct {
-	solver     *solver
 	rows, cols int
+	// content is a kernelMatrix, a covariance or an adjoint; nil for X.
+	content any
 }
+
+var _ gorgonia.Value = (*handle)(nil)
+
+// square returns the shape of the n×n matrices.
+func square(s *solver) tensor.Shape { return tensor.Shape{s.ws.N(), s.ws.N()} }
+
+// handleOf returns the handle of an n×n matrix.
+func handleOf(s *solver, content any) *handle { return &handle{s.ws.N(), s.ws.N(), content} }
 
 func (h *handle) Shape() tensor.Shape { return tensor.Shape{h.rows, h.cols} }
 func (h *handle) Size() int           { return h.rows * h.cols }
@@ -249,38 +290,34 @@ func (h *handle) Clone() (any, error) {
 	return nil, errors.New("graph: a matrix handle cannot be cloned")
 }
 
-// pointsHandle is the matrix X of inputs.
-type pointsHandle struct{ handle }
+// kernelMatrix is K(θ).
+type kernelMatrix []float64
 
-// kernelHandle is K(θ).
-type kernelHandle struct {
-	handle
-	theta []float64
-}
-
-// covarianceHandle is Σ = K(θ) + diag(noise), with noise of length 1 or n.
+// covariance is Σ = K(θ) + diag(noise), with noise of length 1 or n.
 // estimated are the estimated variances in noise, one per group.
-type covarianceHandle struct {
-	handle
-	theta, noise, estimated []float64
-}
+type covariance struct{ theta, noise, estimated []float64 }
 
-// adjointHandle is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation
+// adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation
 // with the given stamp.
-type adjointHandle struct {
-	handle
+type adjoint struct {
 	inv, outer float64
 	// loo, if not 0, replaces this by loo times the adjoint under looOp.
 	loo   float64
 	stamp uint64
 }
 
-var (
-	_ gorgonia.Value = (*pointsHandle)(nil)
-	_ gorgonia.Value = (*kernelHandle)(nil)
-	_ gorgonia.Value = (*covarianceHandle)(nil)
-	_ gorgonia.Value = (*adjointHandle)(nil)
-)
+// contentOf returns the content of an op's input.
+func contentOf[T any](v gorgonia.Value) (T, error) {
+	var c T
+	h, ok := v.(*handle)
+	if ok {
+		c, ok = h.content.(T)
+	}
+	if !ok {
+		return c, fmt.Errorf("graph: op received a %T but needs a handle of a %T", v, c)
+	}
+	return c, nil
+}
 
 // numbers returns the elements of a scalar or vector value. The slice may share
 // memory with the value.
@@ -300,16 +337,6 @@ func scalar(v gorgonia.Value) (float64, error) {
 		return 0, fmt.Errorf("graph: expected one number, found %v", v)
 	}
 	return d[0], nil
-}
-
-// asInput returns an input of an op as type T, with a clear error instead of a
-// failed type assertion.
-func asInput[T gorgonia.Value](v gorgonia.Value) (T, error) {
-	h, ok := v.(T)
-	if !ok {
-		return h, fmt.Errorf("graph: op received a %T but needs a %T", v, h)
-	}
-	return h, nil
 }
 
 // choleskyJitter is the largest variance that the user allows after a failed
