@@ -18,7 +18,10 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/internal/testmethod"
+	"gpfit/kernel"
 	"gpfit/mean"
 )
 
@@ -282,5 +285,139 @@ func TestInvalid(t *testing.T) {
 	defer p.Close()
 	if _, err := p.Predict(context.Background(), make([]float64, 4), 2); err == nil {
 		t.Error("rows of two features accepted for three")
+	}
+}
+
+// TestCoverage draws many small problems from known processes, predicts one row of
+// each from the others, and counts how often intervals hold it. The problems are
+// independent, so the counts are binomial. The limit is four standard errors, which
+// a new seed exceeds by chance once in 16,000.
+func TestCoverage(t *testing.T) {
+	const problems, n = 3000, 12
+	rng := rand.New(rand.NewPCG(2006, 19))
+	levels := []float64{0.5, 0.9, 0.95}
+	counts := make([]int, len(levels))
+	kernels := []struct {
+		text  string
+		theta []float64
+	}{{"rbf", []float64{0.8, 1.5}}, {"matern32(ard)", []float64{1, 3, 0.7}}, {"matern52 + matern12", []float64{2, 1, 0.5, 0.3}}}
+	for range problems {
+		k := kernels[rng.IntN(len(kernels))]
+		noise := math.Exp(-4 * rng.Float64())
+		x := make([]float64, 2*(n+1))
+		for i := range x {
+			x[i] = 2 * rng.NormFloat64()
+		}
+		prog := kerneltest.Program(t, k.text, 2)
+		variances := make([]float64, n+1)
+		for i := range variances {
+			variances[i] = noise
+		}
+		prior := must.Get(NewPrior(context.Background(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
+		sampler := must.Get(prior.Sampler())(t)
+		y := mustDraw(t, sampler, 1, rng.Uint64())
+		// Use other units, to check the scaling.
+		m := &Model{
+			Kernel: k.text, Columns: []int{0, 1}, FeatureNames: []string{"a", "b"}, Theta: k.theta, NoiseVariance: noise,
+			Scaling: Scaling{XMean: []float64{0, 0}, XScale: []float64{1, 1}, YMean: 7, YScale: 3}, X: x[:2*n],
+		}
+		for _, v := range y {
+			m.Y = append(m.Y, 7+3*v)
+		}
+		last := m.Y[n]
+		m.Y = m.Y[:n]
+		m.Alpha = m.Scaling.Targets(m.Y)
+		p, err := m.Condition(context.Background(), backend)
+		if err == nil {
+			err = p.Workspace().Solve(context.Background(), m.Alpha, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := must.Get(p.Predict(context.Background(), x[2*n:], 1))(t)
+		p.Close()
+		for i, level := range levels {
+			if lower, upper := got.Interval(level); lower[0] <= last && last <= upper[0] {
+				counts[i]++
+			}
+		}
+	}
+	for i, level := range levels {
+		share, limit := float64(counts[i])/problems, 4*math.Sqrt(level*(1-level)/problems)
+		t.Logf("%2.0f %% intervals hold %.2f %% of targets", 100*level, 100*share)
+		if math.Abs(share-level) > limit {
+			t.Errorf("%.0f %% intervals hold %.2f %% of targets, limit ±%.2f %%", 100*level, 100*share, 100*limit)
+		}
+	}
+}
+
+// tent is a custom kernel, Π exp(−|Δ_c|/w).
+var tent = &kernel.Family{
+	Name: "tent", Parameters: []kernel.Parameter{{Name: "width"}},
+	Function: func(p *kernel.Pair) *kernel.Node {
+		return p.Exp(p.Neg(p.Div(p.Abs(p.Difference("")), p.Parameter("width"))))
+	},
+}
+
+// TestCustomKernel checks that custom kernels predict term by term and have
+// gradients.
+func TestCustomKernel(t *testing.T) {
+	m := newModel(t, 20)
+	m.Kernel, m.Kernels = "tent(dims=0) + rbf", []*kernel.Family{tent}
+	prog := must.Get(m.Program())(t)
+	m.ParameterNames, m.Theta = prog.Names(), []float64{1.5, 0.8, 1.1, 0.6}
+	weigh(t, m)
+	rows := newRows(4)
+	p := condition(t, m)
+	terms, sum := must.Get2(p.Terms(context.Background(), rows, 4))(t)
+	whole := predict(t, m, rows)
+	for i := range sum {
+		for _, term := range terms {
+			sum[i] += term.Mean[i]
+		}
+		if math.Abs(sum[i]-whole.Mean[i]) > 1e-12*math.Abs(sum[i]) {
+			t.Errorf("row %d: terms add up to %v, want %v", i, sum[i], whole.Mean[i])
+		}
+	}
+	grad := must.Get(p.MeanGradient(context.Background(), rows, 4))(t)
+	step := 1e-5 * m.Scaling.XScale[1]
+	up, down := append([]float64(nil), rows...), append([]float64(nil), rows...)
+	for i := range 4 {
+		up[3*i+2] += step
+		down[3*i+2] -= step
+	}
+	hi, lo := predict(t, m, up), predict(t, m, down)
+	for i := range 4 {
+		if want := (hi.Mean[i] - lo.Mean[i]) / (2 * step); math.Abs(grad[3*i+2]-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("row %d: derivative %v, central difference %v", i, grad[3*i+2], want)
+		}
+	}
+}
+
+// TestOtherMethod checks that a method without a factor can use a model file that
+// has one, with the same predictions, and returns errors for missing capabilities.
+func TestOtherMethod(t *testing.T) {
+	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
+	m := newModel(t, 40)
+	p := must.Get(m.Condition(ctx, backend))(t)
+	defer p.Close()
+	must.Do(t, p.SaveWithFactor(path))
+	loaded := must.Get(Load(path))(t)
+	other := must.Get(loaded.Condition(ctx, testmethod.New()))(t)
+	defer other.Close()
+	want := predict(t, m, rows)
+	got := must.Get(other.Predict(ctx, rows, 20))(t)
+	for i := range want.Mean {
+		// The condition number is near 1e4, as in TestPredict.
+		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-9*math.Abs(want.Mean[i]) || math.Abs(got.Std[i]-want.Std[i]) > 1e-8*want.Std[i] {
+			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[i], want.Std[i])
+		}
+	}
+	_, joint := other.Joint(ctx, rows, 20, JointOptions{})
+	for what, err := range map[string]error{"joint": joint, "factor": other.SaveWithFactor(path)} {
+		var unsupported *device.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.Method != "textbook" {
+			t.Errorf("%s: error %v, want an UnsupportedError", what, err)
+		}
 	}
 }

@@ -2,15 +2,29 @@ package gp
 
 import (
 	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gpfit/feature"
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
+	"gpfit/kernel"
+	"gpfit/mean"
 )
 
 // writeUnchecked writes a model, even an invalid one, with a valid checksum.
@@ -105,4 +119,263 @@ func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.Fi
 	}
 	must.Do(t, errors.Join(w.Close(), sum.finish(), out.Close()))
 	return path + ".new"
+}
+
+// version2Models use all additions of version 2: several targets, noise groups,
+// known noise, and a mean with bumps and powers by least squares. The file of each
+// is testdata/NAME.gpfit.
+func version2Models(t testing.TB) map[string]*Model {
+	known := noisyModel(t, 12)
+	known.Mean.Text, known.Mean.LeastSquares = "linear + bumps(1, dims=0)", true
+	known.Mean.Basis = append(mean.Basis{{Group: mean.Bump, Centre: 0.5, Width: 1.25}}, known.Mean.Basis...)
+	known.Mean.Coefficients = append([]float64{0.75}, known.Mean.Coefficients...)
+
+	several := newModel(t, 12)
+	several.NoiseVariance = 0
+	several.Noise = Noise{GroupColumn: "lab", Labels: []string{"a", "b"}, Variances: []float64{0.02, 0.3}}
+	several.Mean.Text, several.Mean.LeastSquares = "poly(2, dims=0)", true
+	several.Mean.Basis = mean.Basis{{Group: mean.Linear, Index: 1}, {Group: mean.Power, Index: 2}, {Group: mean.Constant}}
+	for i := range 12 {
+		several.TrainNoise = append(several.TrainNoise, several.Noise.Variances[i%2])
+		several.Y = append(several.Y, float64(i*i))
+	}
+	several.Alpha = append(several.Alpha, several.Alpha...)
+	several.Targets = []Target{
+		{Name: "y", YMean: several.Scaling.YMean, YScale: several.Scaling.YScale, Coefficients: several.Mean.Coefficients, NLML: 7},
+		{Name: "z", YMean: 40, YScale: 45, Coefficients: []float64{1, 2, 3}, NLML: 5.5},
+	}
+	return map[string]*Model{"v2_known": known, "v2_targets": several}
+}
+
+// TestVersion2 reads files in the second schema version.
+func TestVersion2(t *testing.T) {
+	for name, fresh := range version2Models(t) {
+		m := must.Get(Load("testdata/" + name + ".gpfit"))(t)
+		// The weights depend on the CPU that wrote the file; the rest is exact.
+		if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
+			t.Error(diff)
+		}
+		for i := range m.Alpha {
+			if math.Abs(m.Alpha[i]-fresh.Alpha[i]) > 1e-9*(1+math.Abs(m.Alpha[i])) {
+				t.Fatalf("α[%d] = %v, want %v", i, m.Alpha[i], fresh.Alpha[i])
+			}
+		}
+		for _, m := range []*Model{m, fresh} {
+			p := must.Get(m.Condition(context.Background(), backend))(t)
+			defer p.Close()
+			preds, err := p.PredictTargets(context.Background(), newRows(3), 3, RowNoise{DefaultGroup: "b"})
+			if err != nil || len(preds) != m.T() || !(preds[0].StdLatent[0] > 0) {
+				t.Errorf("%s: predictions %v, %v", name, preds, err)
+			}
+		}
+	}
+}
+
+func TestInvalidTargets(t *testing.T) {
+	for what, change := range map[string]func(*Model){
+		"coefficients": func(m *Model) { m.Targets[1].Coefficients = nil },
+		"scale":        func(m *Model) { m.Targets[0].YScale = 0 },
+		"data":         func(m *Model) { m.Y = m.Y[1:] },
+		"known":        func(m *Model) { m.Noise.Column = "v" },
+		"weights":      func(m *Model) { m.Alpha = m.Alpha[:12] },
+	} {
+		m := version2Models(t)["v2_targets"]
+		change(m)
+		if m.validate() == nil {
+			t.Errorf("a model with bad %s passes", what)
+		}
+	}
+}
+
+// encodedModel returns a model whose features come from columns of every kind, and the
+// cells of its training rows.
+func encodedModel(t testing.TB) (*Model, [][]string) {
+	t.Helper()
+	e := &feature.Encoding{Decimal: ",", Columns: []feature.Coding{
+		{Name: "n", Kind: feature.Number}, {Name: "b", Kind: feature.Boolean},
+		{Name: "k", Kind: feature.Category, Categories: []string{"x, y", "é"}},
+		{Name: "c", Kind: feature.Category, Categories: []string{"low", "mid", "high"}, Codes: true},
+		{Name: "d", Kind: feature.Date, Unit: feature.Years, Origin: "2000-01-01"}, {Name: "t", Kind: feature.Clock, Unit: feature.Hours},
+	}}
+	names := e.Features()
+	m := &Model{
+		Kernel: "rbf", Columns: kernel.Columns(len(names)), FeatureNames: names, TargetName: "y", Encoding: e,
+		ParameterNames: []string{"lengthscale", "signal_variance"}, Theta: []float64{1.5, 1.2}, NoiseVariance: 0.1, Status: "converged",
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var cells [][]string
+	for i := range 20 {
+		row := []string{
+			fmt.Sprintf("%d,%d", i%7, i), []string{"yes", "no", "TRUE"}[i%3], e.Columns[2].Categories[rng.IntN(2)], e.Columns[3].Categories[rng.IntN(3)],
+			fmt.Sprintf("20%02d-0%d-11 0%d:30:00", rng.IntN(99), 1+i%9, i%7), fmt.Sprintf("%02d:%02d", rng.IntN(24), i),
+		}
+		x := must.Get(e.Row(row))(t)
+		cells, m.X, m.Y = append(cells, row), append(m.X, x...), append(m.Y, rng.NormFloat64())
+	}
+	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, len(names))
+	m.Alpha = make([]float64, len(m.Y))
+	weigh(t, m)
+	return m, cells
+}
+
+// TestVersion3 reads a file in the third schema version, and checks that models without
+// columns of other kinds keep the second.
+func TestVersion3(t *testing.T) {
+	fresh, _ := encodedModel(t)
+	m := must.Get(Load("testdata/v3_encoding.gpfit"))(t)
+	// The weights depend on the CPU that wrote the file; the rest is exact.
+	if diff := cmp.Diff(fresh, m, cmpopts.IgnoreUnexported(Model{}), cmpopts.IgnoreFields(Model{}, "Alpha")); diff != "" {
+		t.Error(diff)
+	}
+	if versionOf(fresh) != 3 || versionOf(newModel(t, 5)) != 2 {
+		t.Error("versions", versionOf(fresh), versionOf(newModel(t, 5)))
+	}
+	for what, change := range map[string]func(*Model){
+		"kind":     func(m *Model) { m.Encoding.Columns[0].Kind = "colour" },
+		"names":    func(m *Model) { m.FeatureNames[0] = "m" },
+		"decimals": func(m *Model) { m.Encoding.Decimal = "'" },
+	} {
+		bad, _ := encodedModel(t)
+		change(bad)
+		if bad.validate() == nil {
+			t.Errorf("a model with bad %s passes", what)
+		}
+	}
+}
+
+// TestReadEncoding checks that examples/read_model.py reads tables as gpfit does.
+func TestReadEncoding(t *testing.T) {
+	interpreter := python(t, "numpy")
+	m, cells := encodedModel(t)
+	want := must.Get(condition(t, m).Predict(context.Background(), m.X, m.N()))(t)
+	text := "t,k,n,b,c,d\n"
+	for _, row := range cells {
+		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
+	}
+	dir := t.TempDir()
+	e := exchange{what: "encoding", model: filepath.Join(dir, "m.json"), points: filepath.Join(dir, "new.csv")}
+	var export strings.Builder
+	must.Do(t, errors.Join(ExportJSON(m, &export), os.WriteFile(e.model, []byte(export.String()), 0o600), os.WriteFile(e.points, []byte(text), 0o600)))
+	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
+	compareTable(t, "encoding", tables[0], want.Mean, want.Std, want.StdLatent)
+	if math.Abs(want.Mean[0]) == 0 {
+		t.Error("the mean is 0")
+	}
+}
+
+// parts are the entries of a model file; empty ones are omitted.
+var parts = []string{"model.json", "X.npy", "y.npy", "alpha.npy", "noise.npy", "rows.npy", "factor.npy"}
+
+// FuzzLoad checks that a file with any entries and a correct checksum is either
+// rejected with a [*FileError], or is a model that predicts and, written again,
+// reads back unchanged.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.gpfit")
+	if err != nil || len(files) < 3 {
+		f.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, path := range files {
+		e := entries(f, path)
+		f.Add(e[0], e[1], e[2], e[3], e[4], e[5], e[6])
+		e = entries(f, path)
+		f.Add(e[0], e[1], e[2], e[3], e[4], []byte(nil), e[1])
+	}
+	path := filepath.Join(f.TempDir(), "m.gpfit")
+	f.Fuzz(func(t *testing.T, header, x, y, alpha, noise, rows, factor []byte) {
+		if len(x)+len(factor) > 1<<16 {
+			return // posteriors of so many rows take their time
+		}
+		must.Do(t, os.WriteFile(path, archive(t, [][]byte{header, x, y, alpha, noise, rows, factor}), 0o600))
+		fuzzguard.Run(t, func() { checkLoad(t, path) })
+	})
+}
+
+// entries returns the entries of a model file.
+func entries(t testing.TB, path string) [][]byte {
+	z := must.Get(zip.OpenReader(path))(t)
+	defer z.Close()
+	out := make([][]byte, len(parts))
+	for i, name := range parts {
+		if e, err := z.Open(name); err == nil {
+			if out[i], err = io.ReadAll(e); err != nil {
+				t.Fatal(err)
+			}
+			e.Close()
+		}
+	}
+	return out
+}
+
+// archive builds a model file with its checksum.
+func archive(t testing.TB, entries [][]byte) []byte {
+	var text bytes.Buffer
+	z := zip.NewWriter(&text)
+	err := z.SetComment(commentPrefix + strings.Repeat("0", 2*sha256.Size))
+	for i, entry := range entries {
+		if len(entry) == 0 {
+			continue
+		}
+		w, createErr := z.CreateHeader(&zip.FileHeader{Name: parts[i], Method: zip.Store})
+		if createErr != nil {
+			t.Fatal(createErr)
+		}
+		_, writeErr := w.Write(entry)
+		err = errors.Join(err, writeErr)
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	body := text.Bytes()[:text.Len()-2*sha256.Size]
+	sum := sha256.Sum256(body)
+	return append(body, hex.EncodeToString(sum[:])...)
+}
+
+func checkLoad(t *testing.T, path string) {
+	m, err := Load(path)
+	if err != nil {
+		if !errors.As(err, new(*FileError)) {
+			t.Fatalf("error %#v", err)
+		}
+		return
+	}
+	again := path + ".again"
+	if err := m.Save(again); err != nil {
+		t.Fatalf("a model that was read cannot be saved: %v", err)
+	}
+	same, err := Load(again)
+	if err != nil {
+		t.Fatalf("what was saved cannot be read: %v", err)
+	}
+	if diff := cmp.Diff(m, same, cmpopts.IgnoreUnexported(Model{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("saved and read again: %s", diff)
+	}
+	checkPredictions(t, m)
+}
+
+// checkPredictions checks that a posterior, if there is one, predicts and that
+// deviations are not negative.
+func checkPredictions(t *testing.T, m *Model) {
+	ctx := context.Background()
+	if m.N() > 200 || len(m.FeatureNames) > 100 || m.T() > 100 || len(m.Kernel) > 500 {
+		return
+	}
+	p, err := m.Condition(ctx, backend)
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	rows := make([]float64, 2*len(m.FeatureNames))
+	label := ""
+	if len(m.Noise.Labels) > 0 {
+		label = m.Noise.Labels[0]
+	}
+	preds, err := p.PredictTargets(ctx, rows, 2, RowNoise{DefaultGroup: label})
+	if err != nil {
+		return
+	}
+	for _, pred := range preds {
+		if len(pred.Mean) != 2 || pred.Std[0] < 0 || pred.StdLatent[0] < 0 || math.Float64bits(pred.Mean[0]) != math.Float64bits(pred.Mean[1]) && pred.Mean[0] == pred.Mean[0] {
+			t.Fatalf("predictions %+v", pred)
+		}
+	}
 }

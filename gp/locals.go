@@ -1,8 +1,6 @@
 package gp
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"gpfit/device"
@@ -10,20 +8,6 @@ import (
 	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
-
-// Local holds the parameters of a local expert that has its own, in the scaled units of the
-// model. The fields are those of [Model] with the same names, for the rows of the expert.
-type Local struct {
-	Theta         []float64 `json:"theta"`
-	NoiseVariance float64   `json:"noise_variance"`
-	// NoiseVariances are those of the noise groups; nil without.
-	NoiseVariances []float64 `json:"noise_variances,omitempty"`
-	Jitter         float64   `json:"jitter"`
-	// Coefficients are those of the mean function, for each target; nil without.
-	Coefficients [][]float64 `json:"coefficients,omitempty"`
-	NLML         float64     `json:"nlml"`
-	Status       string      `json:"status"`
-}
 
 // NewLocal returns the parameters of a model of one expert's rows.
 func NewLocal(m *Model) Local {
@@ -58,58 +42,41 @@ func (m *Model) LocalModel(k int, rows []int) *Model {
 	return &one
 }
 
-// validateLocals checks the parameters of local experts.
-func (m *Model) validateLocals() error {
-	if m.Locals == nil {
+// Backend returns the backend on which the model is conditioned: b, or if the model has
+// local experts, a backend that computes with them on b.
+func (m *Model) Backend(b device.Backend) device.Backend {
+	if m.Experts == nil {
+		return b
+	}
+	return m.Experts.On(b)
+}
+
+// LargestMatrix returns the number of rows of the largest matrix with which predictions
+// compute: all training rows, or those of the largest local expert.
+func (m *Model) LargestMatrix() int {
+	if m.Experts == nil {
+		return m.N()
+	}
+	return m.Experts.Largest()
+}
+
+// ExpertRows returns the training rows of each local expert, ascending; nil without experts.
+func (m *Model) ExpertRows() [][]int {
+	if m.Experts == nil {
 		return nil
 	}
-	if m.Experts == nil || len(m.Experts.Centres) != len(m.Locals) || m.Draws != nil {
-		return fmt.Errorf("parameters of %d local experts that the model does not have", len(m.Locals))
-	}
-	for k, rows := range m.ExpertRows() {
-		own := m.Locals[k]
-		if len(rows) == 0 || len(own.NoiseVariances) != len(m.Noise.Labels) || len(m.Mean.Basis) > 0 && len(own.Coefficients) != m.T() {
-			return fmt.Errorf("local expert %d with %d rows, %d noise variances and coefficients of %d targets", k, len(rows), len(own.NoiseVariances), len(own.Coefficients))
-		}
-		one := m.LocalModel(k, rows)
-		for t := range one.T() {
-			if c := one.Target(t).Mean.Coefficients; len(c) != len(m.Mean.Basis) || firstNonFinite(c) >= 0 {
-				return fmt.Errorf("local expert %d with %d coefficients of %d basis functions", k, len(c), len(m.Mean.Basis))
-			}
-		}
-		if err := one.validate(); err != nil {
-			return fmt.Errorf("local expert %d: %w", k, err)
-		}
-	}
-	return nil
-}
-
-// locals are the posteriors of local experts with parameters of their own, and their
-// training rows.
-type locals struct {
-	each []*Posterior
-	rows [][]int
-}
-
-// conditionLocals forms the posteriors of the local experts on a workspace of all rows.
-func (m *Model) conditionLocals(ctx context.Context, ws device.Workspace, prog *kernel.Program) (*locals, error) {
-	in := &locals{make([]*Posterior, len(m.Locals)), m.ExpertRows()}
-	err := experts.Each(ctx, ws, func(k int, own device.Workspace) error {
-		one := m.LocalModel(k, in.rows[k])
-		in.each[k] = &Posterior{whole: one, model: one.Target(0), prog: prog, ws: own}
-		return formWorkspace(ctx, one, own, prog)
-	})
-	return in, err
-}
-
-// target returns the posteriors of target t alone.
-func (l *locals) target(t int) *locals {
-	if l == nil {
-		return nil
-	}
-	out := &locals{rows: l.rows}
-	for _, p := range l.each {
-		out.each = append(out.each, p.Target(t))
+	out := make([][]int, len(m.Experts.Centres))
+	for i, k := range m.Experts.Assign(kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))) {
+		out[k] = append(out[k], i)
 	}
 	return out
+}
+
+// oneProcess returns a [*device.UnsupportedError] if the model has several local experts,
+// for results that need the covariance of rows of different experts.
+func (m *Model) oneProcess(what string) error {
+	if m.Experts == nil || len(m.Experts.Centres) == 1 {
+		return nil
+	}
+	return &device.UnsupportedError{Method: experts.Name, What: what}
 }

@@ -4,9 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/internal/pick"
 	"gpfit/internal/score"
+	"gpfit/kernel"
 )
 
 // LeaveOneOut holds, for each training row, the prediction of its target from
@@ -135,4 +141,115 @@ func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 	out.Coverage50, out.Coverage90, out.Coverage95 = sum.Coverage(0), sum.Coverage(1), sum.Coverage(2)
 	out.MeanStandardized, out.RMSStandardized = out.MeanStandardized/n, math.Sqrt(out.RMSStandardized/n)
 	return out
+}
+
+// leaveOneOut returns the leave-one-out predictions of the experts, each from the rows of its
+// own.
+func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, error) {
+	n := len(y)
+	out := &LeaveOneOut{Target: y, Mean: make([]float64, n), Std: make([]float64, n), Residual: make([]float64, n), Standardized: make([]float64, n), LogDensity: make([]float64, n)}
+	for k, e := range l.each {
+		one, err := e.LeaveOneOut(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for to, from := range map[*[]float64][]float64{&out.Mean: one.Mean, &out.Std: one.Std, &out.Residual: one.Residual, &out.Standardized: one.Standardized, &out.LogDensity: one.LogDensity} {
+			pick.Put(*to, from, l.rows[k], n)
+		}
+	}
+	return out, nil
+}
+
+// CalibrateExperts finds the temperature of the committee of a model with local experts, and
+// stores it with the scores of the rules in the model. It changes nothing of other models.
+// See [experts.Calibrate].
+func (p *Posterior) CalibrateExperts(ctx context.Context) error {
+	m := p.whole
+	if m.Experts == nil {
+		return nil
+	}
+	if p.locals != nil {
+		return p.calibrated(p.calibrateLocals(ctx))
+	}
+	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: noiseDiagonal(m), Alpha: m.Alpha}
+	inputs := m.Scaling.Inputs(m.X)
+	for t := range m.T() {
+		one := m.Target(t)
+		residual := one.Scaling.Targets(one.Y)
+		floats.Sub(residual, meanValues(one, inputs, m.N()))
+		in.Residual = slices.Concat(in.Residual, residual)
+	}
+	return p.calibrated(experts.Calibrate(ctx, p.ws, in))
+}
+
+// calibrated stores a calibrated partition in the model.
+func (p *Posterior) calibrated(part *experts.Partition, err error) error {
+	if err == nil {
+		p.whole.Experts, p.model.Experts = part, part
+	}
+	return err
+}
+
+// calibrateLocals is CalibrateExperts for experts with parameters of their own.
+func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, error) {
+	m, part := p.whole, p.whole.Experts
+	n, d := m.N(), len(m.Columns)
+	rows := part.CalibrationRows(n)
+	scaled := m.Scaling.Inputs(pick.Rows(m.X, rows, n, d))
+	own := part.Assign(kernel.NewPoints(scaled, len(rows), d))
+	all, noise := make([]experts.Opinion, len(p.locals.each)), make([]float64, n)
+	err := experts.Each(ctx, p.ws, func(k int, _ device.Workspace) (err error) {
+		e, trained := p.locals.each[k], p.locals.rows[k]
+		if all[k], err = e.opinion(ctx, scaled, m.T()); err != nil {
+			return err
+		}
+		mean, variance, own, err := e.leftOut(ctx)
+		pick.Put(noise, own, trained, n)
+		for j, i := range rows {
+			at, found := slices.BinarySearch(trained, i)
+			if !found || err != nil {
+				continue
+			}
+			all[k].Variance[j] = min(variance[at], all[k].PriorVariance[j])
+			for t := range m.T() {
+				all[k].Mean[t*len(rows)+j] = mean[t*len(trained)+at]
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var observed []float64
+	for t := range m.T() {
+		observed = append(observed, pick.Rows(m.Target(t).Scaling.Targets(m.Target(t).Y), rows, n, 1)...)
+	}
+	return part.Calibrated(own, all, observed, pick.Rows(noise, rows, n, 1)), nil
+}
+
+// leftOut returns the predictions of the training rows of a local expert from its others, in
+// scaled units: the means of all targets, the variances of the function, which rounding may
+// make negative, and those of the noise. See [LeaveOneOut].
+func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float64, err error) {
+	n := p.whole.N()
+	variance, noise = make([]float64, n), make([]float64, n)
+	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
+	if err == nil {
+		err = inverse.InverseDiagonal(ctx, variance)
+	}
+	if err == nil {
+		err = projectMean(ctx, p, variance)
+	}
+	diagonal := noiseDiagonal(p.whole)
+	for t := range p.whole.T() {
+		one := p.whole.Target(t)
+		for i, y := range one.Scaling.Targets(one.Y) {
+			means = append(means, y-one.Alpha[i]/variance[i])
+		}
+	}
+	for i, kappa := range variance {
+		noise[i] = diagonal[min(i, len(diagonal)-1)]
+		variance[i] = 1/kappa - noise[i]
+	}
+	return means, variance, noise, err
 }

@@ -2,10 +2,14 @@ package gp
 
 import (
 	"context"
+	"errors"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/must"
@@ -157,4 +161,192 @@ func TestUpgradeMean(t *testing.T) {
 	if _, err := upgradeMean([]byte(`{"columns": [0], "mean_linear": [1, 2]}`)); err == nil {
 		t.Error("two slopes for one column accepted")
 	}
+}
+
+// noisyModel returns a model with different noise on every row: two groups, and a
+// known variance of (i mod 3)/20 for row i.
+func noisyModel(t testing.TB, n int) *Model {
+	t.Helper()
+	m := newModel(t, n)
+	m.NoiseVariance = 0
+	m.Noise = Noise{Column: "variance", GroupColumn: "lab", Labels: []string{"a", "b"}, Variances: []float64{0.02, 0.3}}
+	for i := range n {
+		m.TrainNoise = append(m.TrainNoise, m.Noise.Variances[i%2]+0.05*float64(i%3))
+	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
+	defer p.Close()
+	m.Alpha = m.Scaling.Targets(m.Y)
+	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
+		m.Alpha[i] -= v
+	}
+	must.Do(t, p.ws.Solve(context.Background(), m.Alpha, 1))
+	return m
+}
+
+func TestRowNoise(t *testing.T) {
+	const n, points = 40, 6
+	m := noisyModel(t, n)
+	ref := newReference(t, m)
+	square := m.Scaling.YScale * m.Scaling.YScale
+	sigma := mat.NewDense(n, n, nil)
+	for i, a := range ref.x {
+		for j, b := range ref.x {
+			sigma.Set(i, j, ref.k(a, b))
+		}
+		sigma.Set(i, i, sigma.At(i, i)+square*m.TrainNoise[i])
+	}
+	must.Do(t, ref.inv.Inverse(sigma))
+	rows := newRows(points)
+	p := must.Get(m.Condition(context.Background(), backend))(t)
+	defer p.Close()
+	known := []float64{0, 1, 2, 3, 4, 5}
+	group := []string{"a", "b", "b", "a", "c", "a"}
+	for what, c := range map[string]struct {
+		row  RowNoise
+		want func(i int) float64
+	}{
+		"default":     {RowNoise{DefaultGroup: "b"}, func(int) float64 { return 0.3 * square }},
+		"group":       {RowNoise{Group: group, DefaultGroup: "b"}, func(i int) float64 { return square * []float64{0.02, 0.3, 0.3, 0.02, 0.3, 0.02}[i] }},
+		"known":       {RowNoise{Known: known, DefaultGroup: "a"}, func(i int) float64 { return 0.02*square + known[i] }},
+		"known group": {RowNoise{Known: known, Group: group, DefaultGroup: "a"}, func(i int) float64 { return square*[]float64{0.02, 0.3, 0.3, 0.02, 0.02, 0.02}[i] + known[i] }},
+	} {
+		got := must.Get(p.PredictNoise(context.Background(), rows, points, c.row))(t)
+		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
+		for i := range points {
+			x := []float64{rows[3*i], rows[3*i+2]}
+			mean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
+			std := math.Sqrt(latent + c.want(i))
+			if math.Abs(got.Mean[i]-mean) > 1e-9*math.Abs(mean) || math.Abs(got.Std[i]-std) > 1e-8*std || math.Abs(got.StdLatent[i]-math.Sqrt(latent)) > 1e-8*std {
+				t.Errorf("%s, row %d: %v ± %v, want %v ± %v", what, i, got.Mean[i], got.Std[i], mean, std)
+			}
+			if v := joint.Cov[i*points+i]; math.Abs(v-std*std) > 1e-8*std*std {
+				t.Errorf("%s, row %d: joint variance %v, want %v", what, i, v, std*std)
+			}
+		}
+	}
+	for what, c := range map[string]struct {
+		row  RowNoise
+		word string
+	}{
+		"no group":      {RowNoise{}, `each group of the column "lab", but the rows have no groups; the model's groups are a, b`},
+		"unknown group": {RowNoise{Group: group}, `row 5 (from 1): the model has no noise group "c"`},
+		"bad default":   {RowNoise{DefaultGroup: "z"}, `noise group "z"`},
+		"short":         {RowNoise{Known: known[1:], DefaultGroup: "a"}, "5 known variances"},
+		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1): the noise variance is -1"},
+		"NaN":           {RowNoise{Known: []float64{0, 0, math.NaN(), 0, 0, 0}, DefaultGroup: "a"}, "row 3"},
+	} {
+		if _, err := p.PredictNoise(context.Background(), rows, points, c.row); err == nil || !strings.Contains(err.Error(), c.word) {
+			t.Errorf("%s: error %v, want %q", what, err, c.word)
+		}
+	}
+	var ne *NoiseError
+	if _, err := p.Predict(context.Background(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
+		t.Errorf("error %v, want a NoiseError", err)
+	}
+	if _, err := noisesOf(newModel(t, 5), 6, RowNoise{Known: known}); err == nil {
+		t.Error("known variances accepted by a model without")
+	}
+}
+
+// TestSaveNoise checks that the rows' variances are in the file and in the
+// covariance that Condition forms.
+func TestSaveNoise(t *testing.T) {
+	m := noisyModel(t, 30)
+	m.Jitter = 1e-9
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	must.Do(t, m.Save(path))
+	again := must.Get(Load(path))(t)
+	if diff := equalModels(m, again); diff != "" {
+		t.Errorf("saved and loaded models differ:\n%s", diff)
+	}
+	want, err1 := conditionAndPredict(m)
+	got, err2 := conditionAndPredict(again)
+	if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
+		t.Errorf("predictions differ: %v %v\n%s", err1, err2, diff)
+	}
+}
+
+func conditionAndPredict(m *Model) (*Prediction, error) {
+	p, err := m.Condition(context.Background(), backend)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.PredictNoise(context.Background(), newRows(5), 5, RowNoise{DefaultGroup: "a"})
+}
+
+// reference computes posteriors of newModel's models with an explicit inverse, in
+// original units throughout. It uses no code of the package.
+type reference struct {
+	// k returns the sum of the terms.
+	k     func(a, b []float64) float64
+	terms [2]func(a, b []float64) float64
+	mean  func(a []float64) float64
+	noise float64
+	x     [][]float64
+	inv   mat.Dense
+	resid *mat.VecDense
+}
+
+func newReference(t testing.TB, m *Model) *reference {
+	t.Helper()
+	s := m.Scaling
+	r := &reference{
+		noise: m.NoiseVariance * s.YScale * s.YScale,
+		terms: [2]func(a, b []float64) float64{
+			func(a, b []float64) float64 {
+				u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
+				return s.YScale * s.YScale * 1.2 * math.Exp(-(u*u/(0.7*0.7)+v*v/(1.4*1.4))/2)
+			},
+			func(a, b []float64) float64 {
+				u, v := (a[0]-b[0])/s.XScale[0], (a[1]-b[1])/s.XScale[1]
+				r := math.Sqrt(3) * math.Sqrt(u*u+v*v) / 3
+				return s.YScale * s.YScale * 0.5 * (1 + r) * math.Exp(-r)
+			},
+		},
+		mean: func(a []float64) float64 {
+			return s.YMean + s.YScale*(0.3-0.2*(a[0]-s.XMean[0])/s.XScale[0]+0.1*(a[1]-s.XMean[1])/s.XScale[1])
+		},
+	}
+	r.k = func(a, b []float64) float64 { return r.terms[0](a, b) + r.terms[1](a, b) }
+	var y []float64
+	for i := range m.N() {
+		r.x = append(r.x, m.X[2*i:2*i+2])
+		y = append(y, m.Y[i])
+	}
+	r.condition(t, y)
+	return r
+}
+
+// condition sets the data: r.x with targets y.
+func (r *reference) condition(t testing.TB, y []float64) {
+	t.Helper()
+	n := len(r.x)
+	sigma := mat.NewDense(n, n, nil)
+	r.resid = mat.NewVecDense(n, nil)
+	for i, xi := range r.x {
+		for j, xj := range r.x {
+			sigma.Set(i, j, r.k(xi, xj))
+		}
+		sigma.Set(i, i, sigma.At(i, i)+r.noise)
+		r.resid.SetVec(i, y[i]-r.mean(xi))
+	}
+	must.Do(t, r.inv.Inverse(sigma))
+}
+
+func (r *reference) cross(x []float64) *mat.VecDense {
+	v := mat.NewVecDense(len(r.x), nil)
+	for i, xi := range r.x {
+		v.SetVec(i, r.k(x, xi))
+	}
+	return v
+}
+
+func (r *reference) posteriorMean(x []float64) float64 {
+	return r.mean(x) + mat.Inner(r.cross(x), &r.inv, r.resid)
+}
+
+// posteriorCov returns the covariance of the function at a and b.
+func (r *reference) posteriorCov(a, b []float64) float64 {
+	return r.k(a, b) - mat.Inner(r.cross(a), &r.inv, r.cross(b))
 }

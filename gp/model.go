@@ -3,6 +3,7 @@ package gp
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -216,6 +217,20 @@ type Target struct {
 	NLML float64 `json:"nlml"`
 }
 
+// Local holds the parameters of a local expert that has its own, in the scaled units of the
+// model. The fields are those of [Model] with the same names, for the rows of the expert.
+type Local struct {
+	Theta         []float64 `json:"theta"`
+	NoiseVariance float64   `json:"noise_variance"`
+	// NoiseVariances are those of the noise groups; nil without.
+	NoiseVariances []float64 `json:"noise_variances,omitempty"`
+	Jitter         float64   `json:"jitter"`
+	// Coefficients are those of the mean function, for each target; nil without.
+	Coefficients [][]float64 `json:"coefficients,omitempty"`
+	NLML         float64     `json:"nlml"`
+	Status       string      `json:"status"`
+}
+
 // Draws are draws of a model's parameters from their posterior, in scaled units. Each
 // field has one element for each draw.
 type Draws struct {
@@ -274,6 +289,15 @@ func (m *Model) Target(t int) *Model {
 	return &one
 }
 
+// targetsOf returns the models of all targets.
+func targetsOf(m *Model) []*Model {
+	out := make([]*Model, m.T())
+	for t := range out {
+		out[t] = m.Target(t)
+	}
+	return out
+}
+
 // TargetNames returns the names of the targets.
 func (m *Model) TargetNames() []string {
 	if len(m.Targets) == 0 {
@@ -324,4 +348,135 @@ func noiseDiagonal(m *Model) []float64 {
 		out[i] += m.Jitter
 	}
 	return out
+}
+
+// Standardize selects whether inputs, targets or both are first scaled to mean 0
+// and (population) standard deviation 1.
+type Standardize string
+
+// The choices for --standardize.
+const (
+	StandardizeXY   Standardize = "xy"
+	StandardizeX    Standardize = "x"
+	StandardizeY    Standardize = "y"
+	StandardizeNone Standardize = "none"
+)
+
+// ParseStandardize parses a choice; empty text means the default, xy.
+func ParseStandardize(text string) (Standardize, error) {
+	switch s := Standardize(text); s {
+	case "":
+		return StandardizeXY, nil
+	case StandardizeXY, StandardizeX, StandardizeY, StandardizeNone:
+		return s, nil
+	}
+	return "", fmt.Errorf("standardize: %q is not one of xy, x, y, none", text)
+}
+
+// Scaling maps original to scaled units: scaled = (original − mean)/scale, per
+// column of X and for y.
+type Scaling struct {
+	XMean  []float64 `json:"x_mean"`
+	XScale []float64 `json:"x_scale"`
+	YMean  float64   `json:"y_mean"`
+	YScale float64   `json:"y_scale"`
+}
+
+// NewScaling computes the scaling of n rows of d columns. A constant column or
+// target has scale 1.
+func NewScaling(how Standardize, x, y []float64, d int) Scaling {
+	s := Scaling{XMean: make([]float64, d), XScale: make([]float64, d), YScale: 1}
+	for c := range d {
+		s.XScale[c] = 1
+		if how == StandardizeXY || how == StandardizeX {
+			s.XMean[c], s.XScale[c] = moments(x, c, d)
+		}
+	}
+	if how == StandardizeXY || how == StandardizeY {
+		s.YMean, s.YScale = moments(y, 0, 1)
+	}
+	return s
+}
+
+// Standardize returns what the scaling scales.
+func (s Scaling) Standardize() Standardize {
+	inputs := slices.ContainsFunc(s.XMean, func(v float64) bool { return v != 0 }) || slices.ContainsFunc(s.XScale, func(v float64) bool { return v != 1 })
+	targets := s.YMean != 0 || s.YScale != 1
+	switch {
+	case inputs && targets:
+		return StandardizeXY
+	case inputs:
+		return StandardizeX
+	case targets:
+		return StandardizeY
+	}
+	return StandardizeNone
+}
+
+// moments returns the mean and the population standard deviation of every stride-th
+// element, starting at first, in two passes.
+func moments(v []float64, first, stride int) (mean, std float64) {
+	mean, std, sum := powerMoments(v, first, stride, 0)
+	if math.IsInf(sum, 0) || math.IsNaN(sum) || sum < underflow {
+		largest := 0.0
+		for i := first; i < len(v); i += stride {
+			largest = max(largest, math.Abs(v[i]))
+		}
+		mean, std = 0, 0
+		if largest != 0 && !math.IsInf(largest, 0) && !math.IsNaN(largest) {
+			_, exponent := math.Frexp(largest)
+			mean, std, _ = powerMoments(v, first, stride, exponent)
+		}
+	}
+	// The deviation of a constant column is at most rounding errors.
+	if !(std > 1e-14*math.Abs(mean)) {
+		std = 1
+	}
+	return mean, std
+}
+
+// underflow is the bound below which a sum of squares may have lost some to
+// underflow.
+const underflow = 1e-280
+
+// powerMoments returns the moments, computed from the numbers divided by 2^exponent, and
+// the sum of squares of these.
+func powerMoments(v []float64, first, stride, exponent int) (mean, std, sum float64) {
+	n := 0
+	for i := first; i < len(v); i += stride {
+		mean += math.Ldexp(v[i], -exponent)
+		n++
+	}
+	mean /= float64(n)
+	for i := first; i < len(v); i += stride {
+		diff := math.Ldexp(v[i], -exponent) - mean
+		sum += diff * diff
+	}
+	return math.Ldexp(mean, exponent), math.Ldexp(math.Sqrt(sum/float64(n)), exponent), sum
+}
+
+// Inputs scales row-major rows of len(XMean) columns to a new slice.
+func (s Scaling) Inputs(rows []float64) []float64 {
+	d := len(s.XMean)
+	out := make([]float64, len(rows))
+	for i, v := range rows {
+		out[i] = (v - s.XMean[i%d]) / s.XScale[i%d]
+	}
+	return out
+}
+
+// Targets scales y to a new slice.
+func (s Scaling) Targets(y []float64) []float64 {
+	out := make([]float64, len(y))
+	for i, v := range y {
+		out[i] = (v - s.YMean) / s.YScale
+	}
+	return out
+}
+
+// toOriginal converts values of the target from scaled to original units in place.
+func (s Scaling) toOriginal(y []float64) {
+	for i, v := range y {
+		y[i] = v*s.YScale + s.YMean
+	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"gpfit/device"
-	"gpfit/internal/score"
+	"gpfit/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -122,165 +119,41 @@ func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	return writeValid(p.whole, w, factor)
 }
 
-// Prediction holds, for each row, numbers in original units.
-type Prediction struct {
-	// Mean is the posterior mean.
-	Mean []float64
-	// Std is the standard deviation of a new observation, including noise;
-	// StdLatent is the standard deviation of the function without noise.
-	Std, StdLatent []float64
-	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
-	Lower95, Upper95 []float64
-	// Parts are the components of a mixture, of equal weight; nil for a normal
-	// distribution.
-	Parts []*Prediction
-}
-
-// Predict evaluates the posterior at m rows of features, row-major with one column
-// for every name in FeatureNames, in original units: Rasmussen & Williams (2006),
-// eq. 2.25 and 2.26, or 2.41 and 2.42 if least squares found the mean's
-// coefficients. For rows with known noise, see [Posterior.PredictNoise].
-func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
-	return p.PredictNoise(ctx, rows, m, RowNoise{})
-}
-
-// PredictNoise is like Predict for rows with known noise, which affects Std and the
-// intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
-// [*device.MemoryError].
-func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
-	out, err := predictWith(ctx, p, rows, m, row, []*Model{p.model})
-	if err != nil {
-		return nil, err
-	}
-	return out[0], nil
-}
-
-// PredictTargets is like [Posterior.PredictNoise] for all targets, in one pass.
-func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, row RowNoise) ([]*Prediction, error) {
-	targets := make([]*Model, p.whole.T())
-	for t := range targets {
-		targets[t] = p.whole.Target(t)
-	}
-	return predictWith(ctx, p, rows, m, row, targets)
-}
-
-// predictWith predicts targets of the model: all of them, or p.model alone.
-func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
-	scaled, err := scaledRows(p.model, rows, m)
-	if err != nil {
-		return nil, err
-	}
-	noise, err := noisesOf(p.model, m, row)
-	if err != nil {
-		return nil, err
-	}
-	var means [][]float64
-	var latent []float64
-	if p.locals != nil {
-		var own []int
-		if means, latent, own, err = p.predictLocals(ctx, scaled, m, len(targets)); err == nil {
-			err = p.locals.noises(noise, own, row)
-		}
-	} else {
-		means, latent, err = predictFunction(ctx, p, scaled, m, targets)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []*Prediction
-	for t, mod := range targets {
-		p := newPrediction(mod.Scaling, means[t], latent, noise)
-		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// predictFunction returns the mean of each target and the variance of the function at m
-// scaled rows. The targets differ only in means and units.
-func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, err error) {
-	var alpha []float64
-	for _, mod := range targets {
-		alpha = append(alpha, mod.Alpha...)
-	}
-	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
-	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
-	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alpha, xs, sums, reduction); err != nil {
-		return nil, nil, err
-	}
-	if latent, err = priorVariance(ctx, p, p.prog, p.model.Theta, xs, true); err != nil {
-		return nil, nil, err
-	}
-	for i, v := range reduction {
-		// Rounding can make the difference slightly negative.
-		latent[i] = max(latent[i]-v, 0)
-	}
-	for t, mod := range targets {
-		mean := meanValues(mod, scaled, m)
-		floats.Add(mean, sums[t*m:(t+1)*m])
-		means = append(means, mean)
-	}
-	return means, latent, nil
-}
-
-// newPrediction converts means and variances to original units.
-func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
-	m := len(mean)
-	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
-	for i := range m {
-		out.Mean[i] = mean[i]*s.YScale + s.YMean
-		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
-		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
-		out.Lower95[i] = out.Mean[i] - score.Z95*out.Std[i]
-		out.Upper95[i] = out.Mean[i] + score.Z95*out.Std[i]
-	}
-	return out
-}
-
-// priorVariance returns the variances at xs before the data reduces them: k(x*, x*)
-// for prog, plus the variance due to the mean's coefficients (see meanUncertainty).
-func priorVariance(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
-	variance := make([]float64, xs.N)
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
-	e.Diagonal(variance, xs, 0, xs.N)
-	w, err := meanUncertainty(ctx, p, prog, theta, xs, withMean)
-	q := len(p.model.Mean.Basis)
-	for i := range w {
-		variance[i/q] += w[i] * w[i]
-	}
-	return variance, err
-}
-
-// Density returns the predictive density of a new observation at row i.
-func (p *Prediction) Density(i int) score.Predictive {
-	if p.Parts == nil {
-		return score.Predictive{{Mean: p.Mean[i], Std: p.Std[i]}}
-	}
-	d := make(score.Predictive, len(p.Parts))
-	for k, part := range p.Parts {
-		d[k] = score.Normal{Mean: part.Mean[i], Std: part.Std[i]}
-	}
-	return d
-}
-
-// Interval returns the bounds of the central interval that holds a new
-// observation with the given probability (between 0 and 1).
-func (p *Prediction) Interval(probability float64) (lower, upper []float64) {
-	lower, upper = make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
-	for i := range p.Mean {
-		lower[i], upper[i] = p.Density(i).Interval(probability)
-	}
-	return lower, upper
-}
-
 // Target returns the posterior of the target t alone, on the same workspace.
 func (p *Posterior) Target(t int) *Posterior {
 	one := *p
 	one.model, one.locals = p.whole.Target(t), p.locals.target(t)
 	return &one
+}
+
+// locals are the posteriors of local experts with parameters of their own, and their
+// training rows.
+type locals struct {
+	each []*Posterior
+	rows [][]int
+}
+
+// conditionLocals forms the posteriors of the local experts on a workspace of all rows.
+func (m *Model) conditionLocals(ctx context.Context, ws device.Workspace, prog *kernel.Program) (*locals, error) {
+	in := &locals{make([]*Posterior, len(m.Locals)), m.ExpertRows()}
+	err := experts.Each(ctx, ws, func(k int, own device.Workspace) error {
+		one := m.LocalModel(k, in.rows[k])
+		in.each[k] = &Posterior{whole: one, model: one.Target(0), prog: prog, ws: own}
+		return formWorkspace(ctx, one, own, prog)
+	})
+	return in, err
+}
+
+// target returns the posteriors of target t alone.
+func (l *locals) target(t int) *locals {
+	if l == nil {
+		return nil
+	}
+	out := &locals{rows: l.rows}
+	for _, p := range l.each {
+		out.each = append(out.each, p.Target(t))
+	}
+	return out
 }
 
 // meanUncertainty returns the part of the posterior covariance at the scaled points

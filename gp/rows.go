@@ -126,6 +126,14 @@ func meanSlopes(m *Model, scaled, grad []float64) {
 	}
 }
 
+// diagonalOf returns the prior variances at points.
+func diagonalOf(prog *kernel.Program, theta []float64, xs *kernel.Points) []float64 {
+	e, out := kernel.NewEvaluator(prog), make([]float64, xs.N)
+	e.Bind(theta)
+	e.Diagonal(out, xs, 0, xs.N)
+	return out
+}
+
 // eachRow calls f for every row in parallel, with an evaluator of the kernel and scratch
 // space for a piece of a row.
 func eachRow(ctx context.Context, rows int, prog *kernel.Program, theta []float64, f func(e *kernel.Evaluator, piece []float64, i int)) error {

@@ -2,12 +2,16 @@ package gp
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/must"
+	"gpfit/kernel"
 )
 
 // TestTerms compares each term with an explicit inverse.
@@ -103,6 +107,317 @@ func TestTermPaths(t *testing.T) {
 			if term.Path != want[i] {
 				t.Errorf("%s: term %d is %s, want %s", text, i, term.Path, want[i])
 			}
+		}
+	}
+}
+
+// TestMeanGradient compares with central differences of predicted means, in
+// original units, for every kernel and kind of mean.
+func TestMeanGradient(t *testing.T) {
+	models := exportModels(t)
+	for i, text := range append([]string{"cosine(dims=0)*rbf + rbf", "cosine(ard)*matern52"}, exportKernels...) {
+		models[text] = exampleModel(t, text, i%2 == 1)
+	}
+	const points = 7
+	rows := newRows(points)
+	for what, m := range models {
+		if m.Experts != nil {
+			continue // these have no derivatives
+		}
+		p := condition(t, m)
+		grad := must.Get(p.MeanGradient(context.Background(), rows, points))(t)
+		for c := range 3 {
+			if c == 1 { // the unused feature
+				for i := range points {
+					if grad[3*i+c] != 0 {
+						t.Errorf("%s: derivative %v by the unused feature", what, grad[3*i+c])
+					}
+				}
+				continue
+			}
+			scale := m.Scaling.XScale[c/2]
+			step := 1e-4 * scale
+			at := func(steps float64) []float64 {
+				moved := slices.Clone(rows)
+				for i := range points {
+					moved[3*i+c] += steps * step
+				}
+				return predict(t, m, moved).Mean
+			}
+			up, up2, down, down2 := at(1), at(2), at(-1), at(-2)
+			for i := range points {
+				// Four points: periodic kernels have large third derivatives.
+				want := (8*(up[i]-down[i]) - (up2[i] - down2[i])) / (12 * step)
+				// Means near 100 have noise of 1e-13, over a step of 1e-4.
+				if math.Abs(grad[3*i+c]-want) > 1e-6*(m.Scaling.YScale/scale+math.Abs(want)) {
+					t.Errorf("%s: row %d, feature %d: derivative %v, central difference %v", what, i, c, grad[3*i+c], want)
+				}
+			}
+		}
+	}
+}
+
+// TestGradientStd compares with the variance of a difference of the function's values
+// at two rows, which comes from the joint covariance.
+func TestGradientStd(t *testing.T) {
+	models := exportModels(t)
+	for i, text := range []string{"cosine(dims=0)*rbf + rbf", "matern32*linear + periodic", "rq + poly(2)"} {
+		models[text] = exampleModel(t, text, i%2 == 1)
+	}
+	ctx := context.Background()
+	for what, m := range models {
+		if m.Experts != nil {
+			continue // these have no derivatives
+		}
+		p := condition(t, m)
+		row := newRows(1)
+		got, err := p.GradientStd(ctx, row, 1)
+		if strings.Contains(m.Kernel, "matern12") {
+			if !errors.As(err, new(*kernel.CompileError)) {
+				t.Errorf("%s: error %v, want a CompileError", what, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for c := range 3 {
+			if c == 1 { // the unused feature
+				if got[c] != 0 {
+					t.Errorf("%s: deviation %v of the derivative by the unused feature", what, got[c])
+				}
+				continue
+			}
+			// The error is the square root of 1e-14 over a step of 2e-3, plus a
+			// truncation error of step², or of step for kernels of finite
+			// smoothness.
+			step := 1e-3 * m.Scaling.XScale[c/2]
+			pair := slices.Concat(row, row)
+			pair[c] -= step
+			pair[3+c] += step
+			j := must.Get(p.Joint(ctx, pair, 2, JointOptions{}))(t)
+			want := math.Sqrt(max(j.Cov[0]-2*j.Cov[1]+j.Cov[3], 0)) / (2 * step)
+			if unit := m.Scaling.YScale / m.Scaling.XScale[c/2]; math.Abs(got[c]-want) > 3e-3*want+1e-4*unit {
+				t.Errorf("%s, feature %d: deviation of the derivative %v, from a difference %v", what, c, got[c], want)
+			}
+		}
+	}
+}
+
+func TestMeanGradientCancelled(t *testing.T) {
+	p := condition(t, newModel(t, 20))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.MeanGradient(ctx, newRows(5), 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want a cancelled context's", err)
+	}
+}
+
+// bayesianRegression returns the posterior of weights with the prior variances,
+// noise and rows x of targets y (Rasmussen & Williams 2006, eq. 2.7 and 2.8).
+func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64, noise float64) (mean *mat.VecDense, cov *mat.Dense) {
+	t.Helper()
+	var a, inv mat.Dense
+	a.Mul(x.T(), x)
+	a.Scale(1/noise, &a)
+	for i, v := range prior {
+		a.Set(i, i, a.At(i, i)+1/v)
+	}
+	must.Do(t, inv.Inverse(&a))
+	var b, w mat.VecDense
+	b.MulVec(x.T(), mat.NewVecDense(len(y), y))
+	b.ScaleVec(1/noise, &b)
+	w.MulVec(&inv, &b)
+	return &w, &inv
+}
+
+// TestWeights checks that a Gaussian process with a linear kernel is Bayesian
+// linear regression, and that its mean is ridge regression.
+func TestWeights(t *testing.T) {
+	const n = 40
+	for text, variance := range map[string][]float64{
+		"linear":         {0.8, 0.8},                       // signal variance
+		"linear(ard)":    {1 / (0.8 * 0.8), 1 / .95 / .95}, // squared inverse lengthscales
+		"linear(dims=2)": {0.8},
+	} {
+		m := exampleModel(t, text, false)
+		m.Jitter = 0
+		weigh(t, m)
+		got, err := condition(t, m).Weights(context.Background())
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: %d terms, %v", text, len(got), err)
+		}
+		w, s, k := got[0], m.Scaling, len(variance)
+		columns := []int{0, 1}[2-k:]
+		x := mat.NewDense(n, k, nil)
+		scaled := m.Scaling.Inputs(m.X)
+		for i := range n {
+			for q, c := range columns {
+				x.Set(i, q, scaled[2*i+c])
+			}
+		}
+		y := s.Targets(m.Y)
+		mean, cov := bayesianRegression(t, x, y, variance, m.NoiseVariance)
+		for i, c := range columns {
+			unit := s.YScale / s.XScale[c]
+			if math.Abs(w.Mean[i]-mean.AtVec(i)*unit) > 1e-11*unit || math.Abs(w.PriorVariance[i]-variance[i]*unit*unit) > 1e-14*unit*unit {
+				t.Errorf("%s: weight %d is %v, prior variance %v; want %v, %v", text, i, w.Mean[i], w.PriorVariance[i], mean.AtVec(i)*unit, variance[i]*unit*unit)
+			}
+			if want := m.FeatureNames[m.Columns[c]]; w.Names[i] != want {
+				t.Errorf("%s: weight %d is of %q, want %q", text, i, w.Names[i], want)
+			}
+			for j, e := range columns {
+				want := cov.At(i, j) * unit * s.YScale / s.XScale[e]
+				// T − TXᵀΣ⁻¹XT cancels to σ²/n of T.
+				if math.Abs(w.Cov[i*k+j]-want) > 1e-12*unit*s.YScale/s.XScale[e] {
+					t.Errorf("%s: covariance of weights %d, %d is %v, want %v", text, i, j, w.Cov[i*k+j], want)
+				}
+			}
+		}
+		if text == "linear" {
+			ridge(t, x, y, m.NoiseVariance/0.8, mean)
+		}
+		// f = wᵀ(x − x̄), in original units.
+		rows := newRows(5)
+		p := predict(t, m, rows)
+		for i := range 5 {
+			f, variance := s.YMean, 0.0
+			for a, c := range columns {
+				da := rows[3*i+m.Columns[c]] - s.XMean[c]
+				f += w.Mean[a] * da
+				for b, e := range columns {
+					variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
+				}
+			}
+			if math.Abs(p.Mean[i]-f) > 1e-11*math.Abs(f) || math.Abs(p.StdLatent[i]-math.Sqrt(variance)) > 1e-9*s.YScale {
+				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), p.Mean[i], p.StdLatent[i])
+			}
+		}
+	}
+}
+
+// ridge checks that w minimises ‖y − Xw‖² + λ‖w‖², by its normal equations as a
+// least-squares problem with rows √λ·I below X.
+func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDense) {
+	t.Helper()
+	n, k := x.Dims()
+	stacked, target := mat.NewDense(n+k, k, nil), mat.NewVecDense(n+k, nil)
+	stacked.Slice(0, n, 0, k).(*mat.Dense).Copy(x)
+	for i, v := range y {
+		target.SetVec(i, v)
+	}
+	for i := range k {
+		stacked.Set(n+i, i, math.Sqrt(lambda))
+	}
+	var want mat.VecDense
+	must.Do(t, want.SolveVec(stacked, target))
+	for i := range k {
+		if math.Abs(w.AtVec(i)-want.AtVec(i)) > 1e-12 {
+			t.Errorf("weight %d is %v, by ridge regression %v", i, w.AtVec(i), want.AtVec(i))
+		}
+	}
+}
+
+// TestWeightsBeside checks that the posterior of a linear term's weights agrees
+// with the prediction of the term, next to other terms and with a mean by least
+// squares.
+func TestWeightsBeside(t *testing.T) {
+	m := exampleModel(t, "rbf + linear(dims=0) + linear(ard)*rbf + linear(ard)", false)
+	universal := exampleModel(t, m.Kernel, true)
+	universal.Mean.LeastSquares = true
+	refitLeastSquares(t, universal)
+	for what, m := range map[string]*Model{"zero mean": m, "least squares": universal} {
+		p := condition(t, m)
+		weights, err := p.Weights(context.Background())
+		if err != nil || len(weights) != 2 || weights[0].Path != "k2" || weights[1].Path != "k4" {
+			t.Fatalf("%s: %+v, %v", what, weights, err)
+		}
+		rows := newRows(5)
+		terms, _ := must.Get2(p.Terms(context.Background(), rows, 5))(t)
+		s := m.Scaling
+		for _, w := range weights {
+			term, columns := terms[1], []int{0}
+			if w.Path == "k4" {
+				term, columns = terms[3], []int{0, 1}
+			}
+			for i := range 5 {
+				f, variance, k := 0.0, 0.0, len(columns)
+				for a, c := range columns {
+					da := rows[3*i+m.Columns[c]] - s.XMean[c]
+					f += w.Mean[a] * da
+					for b, e := range columns {
+						variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
+					}
+				}
+				if math.Abs(f-term.Mean[i]) > 1e-10*s.YScale || math.Abs(math.Sqrt(variance)-term.Std[i]) > 1e-9*s.YScale {
+					t.Errorf("%s, %s, row %d: %v ± %v by weights, %v ± %v by the term", what, w.Path, i, f, math.Sqrt(variance), term.Mean[i], term.Std[i])
+				}
+			}
+		}
+	}
+}
+
+// TestWeightsOfFeatures checks terms with other features than columns: that prior
+// variances and posterior are Bayesian linear regression on the features, and that the
+// weights make up the prediction of the term, in original units.
+func TestWeightsOfFeatures(t *testing.T) {
+	for text, want := range map[string]struct {
+		names string
+		phi   func(a, b float64) []float64 // of centred columns in original units
+	}{
+		"poly(2)":                    {"1 f0 f2 f0^2 f0*f2 f2^2", func(a, b float64) []float64 { return []float64{1, a, b, a * a, a * b, b * b} }},
+		"poly(2, offset=0)":          {"f0^2 f0*f2 f2^2", func(a, b float64) []float64 { return []float64{a * a, a * b, b * b} }},
+		"constant":                   {"1", func(a, b float64) []float64 { return []float64{1} }},
+		"linear(dims=0)*linear(ard)": {"f0^2 f0*f2", func(a, b float64) []float64 { return []float64{a * a, a * b} }},
+	} {
+		m := exampleModel(t, text, false)
+		for i, c := range m.Columns {
+			m.FeatureNames[c] = []string{"f0", "f2"}[i]
+		}
+		m.Jitter = 0
+		weigh(t, m)
+		p := condition(t, m)
+		got, err := p.Weights(context.Background())
+		if err != nil || len(got) != 1 || strings.Join(got[0].Names, " ") != want.names {
+			t.Fatalf("%s: %+v, %v", text, got, err)
+		}
+		w, s, n, k := got[0], m.Scaling, m.N(), len(got[0].Mean)
+		x, prior := mat.NewDense(n, k, nil), make([]float64, k)
+		for i := range n {
+			x.SetRow(i, want.phi(m.X[2*i]-s.XMean[0], m.X[2*i+1]-s.XMean[1]))
+		}
+		copy(prior, w.PriorVariance)
+		y := make([]float64, n)
+		for i := range y {
+			y[i] = m.Y[i] - s.YMean
+		}
+		mean, cov := bayesianRegression(t, x, y, prior, m.NoiseVariance*s.YScale*s.YScale)
+		for i := range k {
+			// Differences are in units of the weights' deviations, which the
+			// equations lose digits of.
+			if math.Abs(w.Mean[i]-mean.AtVec(i)) > 1e-8*math.Sqrt(prior[i]) || math.Abs(w.Cov[i*k+i]-cov.At(i, i)) > 1e-8*prior[i] {
+				t.Errorf("%s, weight %s: %v, variance %v; by regression %v, %v", text, w.Names[i], w.Mean[i], w.Cov[i*k+i], mean.AtVec(i), cov.At(i, i))
+			}
+		}
+		rows := newRows(5)
+		pred := predict(t, m, rows)
+		for i := range 5 {
+			f, variance := s.YMean, 0.0
+			phi := want.phi(rows[3*i+m.Columns[0]]-s.XMean[0], rows[3*i+m.Columns[1]]-s.XMean[1])
+			for a, u := range phi {
+				f += w.Mean[a] * u
+				for b, v := range phi {
+					variance += w.Cov[a*k+b] * u * v
+				}
+			}
+			if math.Abs(pred.Mean[i]-f) > 1e-9*math.Abs(f) || math.Abs(pred.StdLatent[i]-math.Sqrt(variance)) > 1e-7*s.YScale {
+				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), pred.Mean[i], pred.StdLatent[i])
+			}
+		}
+	}
+	for text, want := range map[string]bool{"rbf": false, "rbf + constant": true, "cosine": true, "rbf*linear": false} {
+		if got, err := HasWeights(exampleModel(t, text, false)); err != nil || got != want {
+			t.Errorf("%s has weights: %v, %v", text, got, err)
 		}
 	}
 }

@@ -122,6 +122,32 @@ func (m *Model) validate() error {
 	return nil
 }
 
+// validateLocals checks the parameters of local experts.
+func (m *Model) validateLocals() error {
+	if m.Locals == nil {
+		return nil
+	}
+	if m.Experts == nil || len(m.Experts.Centres) != len(m.Locals) || m.Draws != nil {
+		return fmt.Errorf("parameters of %d local experts that the model does not have", len(m.Locals))
+	}
+	for k, rows := range m.ExpertRows() {
+		own := m.Locals[k]
+		if len(rows) == 0 || len(own.NoiseVariances) != len(m.Noise.Labels) || len(m.Mean.Basis) > 0 && len(own.Coefficients) != m.T() {
+			return fmt.Errorf("local expert %d with %d rows, %d noise variances and coefficients of %d targets", k, len(rows), len(own.NoiseVariances), len(own.Coefficients))
+		}
+		one := m.LocalModel(k, rows)
+		for t := range one.T() {
+			if c := one.Target(t).Mean.Coefficients; len(c) != len(m.Mean.Basis) || firstNonFinite(c) >= 0 {
+				return fmt.Errorf("local expert %d with %d coefficients of %d basis functions", k, len(c), len(m.Mean.Basis))
+			}
+		}
+		if err := one.validate(); err != nil {
+			return fmt.Errorf("local expert %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
 func (z *Noise) validate() error {
 	if len(z.Labels) != len(z.Variances) || (z.GroupColumn == "") != (len(z.Labels) == 0) {
 		return fmt.Errorf("%d noise variances for %d groups of %q", len(z.Variances), len(z.Labels), z.GroupColumn)

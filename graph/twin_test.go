@@ -1,9 +1,16 @@
 package graph_test
 
 import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
 	"math"
+	"strconv"
 	"testing"
 
+	"github.com/chewxy/hm"
+	"gonum.org/v1/gonum/mat"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
@@ -153,4 +160,228 @@ func (w *twin) must(n *gorgonia.Node, err error) *gorgonia.Node {
 		w.t.Fatal(err)
 	}
 	return n
+}
+
+// matrix adds a matrix of data.
+func (w *twin) matrix(at func(i, j int) float64) *gorgonia.Node {
+	x := make([]float64, w.n*w.n)
+	for i := range x {
+		x[i] = at(i/w.n, i%w.n)
+	}
+	w.numbers++
+	return gorgonia.NewMatrix(w.graph, tensor.Float64, gorgonia.WithShape(w.n, w.n), gorgonia.WithName(fmt.Sprint("matrix ", w.numbers)),
+		gorgonia.WithValue(tensor.New(tensor.WithShape(w.n, w.n), tensor.WithBacking(x))))
+}
+
+func (w *twin) filled(x float64) *gorgonia.Node {
+	return w.matrix(func(int, int) float64 { return x })
+}
+
+func (w *twin) identity() *gorgonia.Node {
+	return w.matrix(func(i, j int) float64 {
+		if i == j {
+			return 1
+		}
+		return 0
+	})
+}
+
+// number adds an input, because Gorgonia merges constants that print alike.
+func (w *twin) number(x float64) *gorgonia.Node {
+	w.numbers++
+	return gorgonia.NewScalar(w.graph, tensor.Float64, gorgonia.WithName(fmt.Sprint("number ", w.numbers)), gorgonia.WithValue(x))
+}
+
+func (w *twin) add(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Add(a, b)) }
+func (w *twin) sub(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Sub(a, b)) }
+
+// mul returns the product of a number and a matrix or number.
+func (w *twin) mul(a, b *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Mul(a, b)) }
+
+func (w *twin) hadamard(a, b *gorgonia.Node) *gorgonia.Node {
+	return w.must(gorgonia.HadamardProd(a, b))
+}
+func (w *twin) square(a *gorgonia.Node) *gorgonia.Node  { return w.must(gorgonia.Square(a)) }
+func (w *twin) inverse(a *gorgonia.Node) *gorgonia.Node { return w.must(gorgonia.Inverse(a)) }
+func (w *twin) exp(a *gorgonia.Node) *gorgonia.Node     { return w.must(gorgonia.Exp(a)) }
+
+// parameter returns the parameter of a column or of all columns, or nil.
+func (w *twin) parameter(name string, column int) *gorgonia.Node {
+	if n := w.natural[name+"["+strconv.Itoa(column)+"]"]; n != nil {
+		return n
+	}
+	return w.natural[name]
+}
+
+// sum adds a term for each column.
+func (w *twin) sum(term func(c int) *gorgonia.Node) *gorgonia.Node {
+	out := term(0)
+	for c := 1; c < len(w.differences); c++ {
+		out = w.add(out, term(c))
+	}
+	return out
+}
+
+// scaled is a kernel with its signal variance.
+func (w *twin) scaled(prefix string, k *gorgonia.Node) *gorgonia.Node {
+	return w.mul(w.natural[prefix+"signal_variance"], k)
+}
+
+// squares returns Σ Δ_c²/ρ_c².
+func (w *twin) squares(prefix string) *gorgonia.Node {
+	return w.sum(func(c int) *gorgonia.Node {
+		return w.mul(w.inverse(w.square(w.parameter(prefix+"lengthscale", c))), w.square(w.differences[c]))
+	})
+}
+
+func (w *twin) rbf(prefix string) *gorgonia.Node {
+	return w.exp(w.mul(w.number(-0.5), w.squares(prefix)))
+}
+
+// matern returns (Σ_k poly_k t^k)·exp(−t), t = √(factor·r²). The root has no
+// derivative on the diagonal, where r is always 0; there it takes the root of 1 and
+// subtracts 1.
+func (w *twin) matern(prefix string, factor float64, poly ...float64) *gorgonia.Node {
+	unit := w.identity()
+	t := w.sub(w.must(gorgonia.Sqrt(w.add(w.mul(w.number(factor), w.squares(prefix)), unit))), unit)
+	sum, power := w.filled(poly[0]), t
+	for _, c := range poly[1:] {
+		sum, power = w.add(sum, w.mul(w.number(c), power)), w.hadamard(power, t)
+	}
+	return w.hadamard(sum, w.exp(w.must(gorgonia.Neg(t))))
+}
+
+// rq is exp(−α log(1 + r²/(2α))).
+func (w *twin) rq(prefix string) *gorgonia.Node {
+	a := w.natural[prefix+"alpha"]
+	base := w.add(w.filled(1), w.mul(w.inverse(w.mul(w.number(2), a)), w.squares(prefix)))
+	return w.exp(w.must(gorgonia.Neg(w.mul(a, w.must(gorgonia.Log(base))))))
+}
+
+func (w *twin) periodic(prefix string) *gorgonia.Node {
+	return w.exp(w.mul(w.number(-2), w.sum(func(c int) *gorgonia.Node {
+		phase := w.mul(w.inverse(w.parameter(prefix+"period", c)), w.mul(w.number(math.Pi), w.differences[c]))
+		return w.mul(w.inverse(w.square(w.parameter(prefix+"lengthscale", c))), w.square(w.must(gorgonia.Sin(phase))))
+	})))
+}
+
+func (w *twin) cosine(prefix string) *gorgonia.Node {
+	return w.must(gorgonia.Cos(w.sum(func(c int) *gorgonia.Node {
+		return w.mul(w.inverse(w.parameter(prefix+"period", c)), w.mul(w.number(2*math.Pi), w.differences[c]))
+	})))
+}
+
+// inner returns Σ x_c x'_c/ρ_c², without ρ if there is none.
+func (w *twin) inner(prefix string) *gorgonia.Node {
+	return w.sum(func(c int) *gorgonia.Node {
+		if rho := w.parameter(prefix+"lengthscale", c); rho != nil {
+			return w.mul(w.inverse(w.square(rho)), w.products[c])
+		}
+		return w.products[c]
+	})
+}
+
+// affine is offset + inner.
+func (w *twin) affine(prefix string) *gorgonia.Node {
+	return w.add(w.mul(w.natural[prefix+"offset"], w.filled(1)), w.inner(prefix))
+}
+
+// denseOp is an op on a symmetric positive definite n×n tensor.
+type denseOp struct {
+	name   string
+	scalar bool
+	do     func(*mat.Cholesky, []float64) (gorgonia.Value, error)
+	// diff returns the adjoint of the operand from the op's result and the adjoint
+	// of the result.
+	diff func(operand, result, adjoint *gorgonia.Node) (*gorgonia.Node, error)
+}
+
+// denseInverse is Σ⁻¹. From ∂(X⁻¹) = −X⁻¹(∂X)X⁻¹ (Petersen & Pedersen, The Matrix
+// Cookbook, 2012, eq. 40) it follows that if X⁻¹ has the adjoint G, X has the
+// adjoint −X⁻ᵀGX⁻ᵀ; here X is symmetric.
+var denseInverse = &denseOp{
+	name: "inverse",
+	do: func(c *mat.Cholesky, out []float64) (gorgonia.Value, error) {
+		n := c.SymmetricDim()
+		var inverse mat.SymDense
+		if err := c.InverseTo(&inverse); err != nil {
+			return nil, err
+		}
+		mat.NewDense(n, n, out).Copy(&inverse)
+		return tensor.New(tensor.WithShape(n, n), tensor.WithBacking(out)), nil
+	},
+	diff: func(_, result, adjoint *gorgonia.Node) (*gorgonia.Node, error) {
+		right, err := gorgonia.Mul(adjoint, result)
+		if err == nil {
+			right, err = gorgonia.Mul(result, right)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return gorgonia.Neg(right)
+	},
+}
+
+// denseLogDet is log|Σ|. From ∂ log|X| = tr(X⁻¹∂X) (eq. 43) it follows that X has
+// the adjoint gX⁻ᵀ.
+var denseLogDet *denseOp
+
+func init() { // its derivative refers to the other op
+	denseLogDet = &denseOp{
+		name: "log det", scalar: true,
+		do: func(c *mat.Cholesky, _ []float64) (gorgonia.Value, error) { return gorgonia.NewF64(c.LogDet()), nil },
+		diff: func(operand, _, adjoint *gorgonia.Node) (*gorgonia.Node, error) {
+			inverse, err := gorgonia.ApplyOp(denseInverse, operand)
+			if err != nil {
+				return nil, err
+			}
+			return gorgonia.Mul(adjoint, inverse)
+		},
+	}
+}
+
+func (o *denseOp) Arity() int { return 1 }
+
+func (o *denseOp) Type() hm.Type {
+	matrix := gorgonia.TensorType{Dims: 2, Of: tensor.Float64}
+	if o.scalar {
+		return hm.NewFnType(matrix, tensor.Float64)
+	}
+	return hm.NewFnType(matrix, matrix)
+}
+
+func (o *denseOp) InferShape(in ...gorgonia.DimSizer) (tensor.Shape, error) {
+	if o.scalar {
+		return tensor.ScalarShape(), nil
+	}
+	return in[0].(tensor.Shape).Clone(), nil
+}
+
+func (o *denseOp) Do(in ...gorgonia.Value) (gorgonia.Value, error) {
+	x := append([]float64(nil), in[0].Data().([]float64)...)
+	n := in[0].Shape()[0]
+	var c mat.Cholesky
+	if !c.Factorize(mat.NewSymDense(n, x)) {
+		return nil, errors.New("not positive definite")
+	}
+	return o.do(&c, make([]float64, n*n))
+}
+
+func (o *denseOp) ReturnsPtr() bool      { return false }
+func (o *denseOp) CallsExtern() bool     { return false }
+func (o *denseOp) OverwritesInput() int  { return -1 }
+func (o *denseOp) String() string        { return o.name }
+func (o *denseOp) WriteHash(h hash.Hash) { fmt.Fprint(h, "dense ", o.name) }
+
+func (o *denseOp) Hashcode() uint32 {
+	h := fnv.New32a()
+	o.WriteHash(h)
+	return h.Sum32()
+}
+
+func (o *denseOp) DiffWRT(int) []bool { return []bool{true} }
+
+func (o *denseOp) SymDiff(in gorgonia.Nodes, out, adjoint *gorgonia.Node) (gorgonia.Nodes, error) {
+	d, err := o.diff(in[0], out, adjoint)
+	return gorgonia.Nodes{d}, err
 }

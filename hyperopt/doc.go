@@ -6,7 +6,7 @@
 // steps:
 //
 //	first starts   the given start, suggestions, a filling sequence    (starts.go)
-//	halves         few rows: a few steps on halves, then values         (halves.go)
+//	halves         few rows: a few steps on halves, then values         (stages.go)
 //	stages         many rows: growing random subsets                   (stages.go)
 //	subsets        random rows, of which groups stay together          (starts.go)
 //	all rows       the remaining starts race                           (tune.go)

@@ -3,6 +3,7 @@ package hyperopt
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -205,5 +206,202 @@ func TestAlternatives(t *testing.T) {
 		if int64(r.FullSize.Value) != p.full.Load() {
 			t.Errorf("%s: %+v evaluations over all rows, the objective counts %d", c.name, r.FullSize, p.full.Load())
 		}
+	}
+}
+
+// TestCoverage checks counts and the closed forms for small numbers.
+func TestCoverage(t *testing.T) {
+	for _, c := range []struct {
+		optima         []Optimum
+		want           Coverage
+		share, number  float64
+		shareOK, numOK bool
+	}{
+		{nil, Coverage{}, 0, 0, false, false},
+		{[]Optimum{{Starts: 1}}, Coverage{Starts: 1, Best: 1}, 0, 0, false, false},
+		{[]Optimum{{Starts: 6, Drawn: 5}}, Coverage{6, 6, 0, 5, 1}, 0.1, 2, true, true},
+		{[]Optimum{{Starts: 3, Drawn: 2}, {Starts: 2, Drawn: 2}, {Starts: 9, Drawn: 9, Dropped: true}}, Coverage{5, 3, 9, 4, 2}, 0.5, 0, true, false},
+		{[]Optimum{{Starts: 1}, {Starts: 4, Drawn: 4}}, Coverage{5, 1, 0, 4, 1}, 1. / 6, 3, true, true},
+		{[]Optimum{{Starts: 2, Drawn: 1}, {Starts: 1, Drawn: 1}}, Coverage{3, 2, 0, 2, 2}, 0, 0, false, false},
+	} {
+		got := NewCoverage(c.optima)
+		share, ok := got.Unseen()
+		number, known := got.Optima()
+		if got != c.want || ok != c.shareOK || known != c.numOK || math.Abs(share-c.share) > 1e-15 || math.Abs(number-c.number) > 1e-12 {
+			t.Errorf("%+v: %+v, %v %v, %v %v", c.optima, got, share, ok, number, known)
+		}
+	}
+}
+
+// TestLeastRestarts checks that the number of restarts that is said to give an estimate does,
+// and one fewer does not.
+func TestLeastRestarts(t *testing.T) {
+	suggested := [][]float64{{-1, -3, 0.25}, {1, -2.5, 0.25}, {2, -1, 0.25}, {-3, 3, 0.25}}
+	run := func(restarts int) (Coverage, *Result) {
+		r := must.Get(Tune(t.Context(), &table{n: 300, starts: suggested}, Settings{Restarts: restarts, Coarse: CoarseOff, Seed: 5}, nil))(t)
+		return NewCoverage(r.Optima), r
+	}
+	first, r := run(2)
+	if first.Drawn != 0 || r.Suggested != len(suggested) || first.LeastRestarts(r.Suggested) != len(suggested)+3 {
+		t.Fatalf("%+v, %d suggested, %d restarts", first, r.Suggested, first.LeastRestarts(r.Suggested))
+	}
+	// The first random starts may find two optima, which asks for one more.
+	few, _ := run(first.LeastRestarts(r.Suggested) - 1)
+	need := few.LeastRestarts(r.Suggested)
+	for restarts, want := range map[int]bool{need - 1: false, need: true} {
+		if c, _ := run(restarts); c.Drawn != restarts-len(suggested) {
+			t.Errorf("%d restarts: %+v", restarts, c)
+		} else if _, ok := c.Unseen(); ok != want {
+			t.Errorf("%d restarts: %+v, estimate %v, want %v", restarts, c, ok, want)
+		}
+	}
+}
+
+// TestUnseenShare checks the estimate by its definition: if the number of optima is
+// unknown (all of 1 … 60 alike, an approximation of the improper prior) and their shares
+// are uniform on the simplex, the average unseen share among draws with the same n and w
+// is the estimate.
+func TestUnseenShare(t *testing.T) {
+	const n, trials = 10, 300_000
+	rng := rand.New(rand.NewPCG(2, 3))
+	sums, counts := [n + 1]float64{}, [n + 1]int{}
+	for range trials {
+		shares := make([]float64, 1+rng.IntN(60))
+		total := 0.0
+		for i := range shares {
+			shares[i] = rng.ExpFloat64()
+			total += shares[i]
+		}
+		seen := make([]bool, len(shares))
+		for range n {
+			u := rng.Float64() * total
+			i := 0
+			for ; i < len(shares)-1 && u > shares[i]; i++ {
+				u -= shares[i]
+			}
+			seen[i] = true
+		}
+		w, unseen := 0, 0.0
+		for i, s := range seen {
+			if s {
+				w++
+			} else {
+				unseen += shares[i] / total
+			}
+		}
+		sums[w] += unseen
+		counts[w]++
+	}
+	for w := 1; w <= 4; w++ { // beyond, the cut at 60 optima matters
+		want, ok := Coverage{Drawn: n, Distinct: w}.Unseen()
+		got := sums[w] / float64(counts[w])
+		if !ok || counts[w] < 1000 || math.Abs(got-want) > 0.03*want+0.002 {
+			t.Errorf("%d optima of %d starts: unseen share %.4f in %d trials, estimate %.4f", w, n, got, counts[w], want)
+		}
+	}
+}
+
+// TestSpent checks that joining adds what starts took.
+func TestSpent(t *testing.T) {
+	a := candidate{starts: 1, drawn: 1, spent: descent.Evaluations{Value: 3, Gradient: 2}}
+	a.join(candidate{starts: 2, spent: descent.Evaluations{Value: 5, Gradient: 1, Infeasible: 1}})
+	if a.starts != 3 || a.drawn != 1 || a.spent != (descent.Evaluations{Value: 8, Gradient: 3, Infeasible: 1}) {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestStarts checks that starts are reproducible and within the bounds, that more of them
+// only add to the first, that suggested ones come first, and that fixed parameters stay.
+func TestStarts(t *testing.T) {
+	inf := math.Inf(1)
+	p := []descent.Parameter{
+		{Name: "l[0]", Group: "l", Lower: -9, Upper: 9}, {Name: "l[1]", Group: "l", Start: 1, Lower: -9, Upper: 9},
+		{Name: "noise", Group: "noise", Start: -2, Lower: -3, Upper: 9}, {Name: "fixed", Group: "fixed", Start: 5, Lower: -inf, Upper: inf, Fixed: true},
+		{Name: "size", Group: "size", Lower: -inf, Upper: inf},
+	}
+	suggested := [][]float64{{-4, -3, -3, 5, 0}, {2, 3, 1, 5, 0}}
+	a, fewer, other := starts(p, suggested, 3, 200), starts(p, suggested, 3, 20), starts(p, suggested, 4, 200)
+	if !slices.Equal(a[0], []float64{0, 1, -2, 5, 0}) || !slices.Equal(a[2], suggested[1]) {
+		t.Fatalf("first %v", a[:3])
+	}
+	if len(a) != 200 || len(starts(p, suggested, 3, 2)) != 2 {
+		t.Fatalf("%d starts", len(a))
+	}
+	below, short := 0, 0
+	for k, z := range a[3:] {
+		if k+3 < len(fewer) && !slices.Equal(z, fewer[k+3]) {
+			t.Errorf("start %d is %v of 200 and %v of 20", k+3, z, fewer[k+3])
+		}
+		if slices.Equal(z, other[k+3]) {
+			t.Errorf("start %d is the same for two seeds: %v", k+3, z)
+		}
+		if z[3] != 5 || z[2] < -3 || z[2] > 1 || math.Abs(z[0]) > 9 {
+			t.Errorf("start %d: %v", k+3, z)
+		}
+		if z[2] < -1 {
+			below++
+		}
+		if z[0] < -1 && z[1] < 0 {
+			short++
+		}
+	}
+	// The noise is uniform over [−3, 1]: half of 197 within the discrepancy of the
+	// sequence. The lengthscales share a shift: more than a quarter are short together.
+	if below < 90 || below > 107 || short < 60 {
+		t.Errorf("of 197 starts %d have little noise and %d short lengthscales", below, short)
+	}
+}
+
+// TestKronecker checks that the first n points are evenly spread in every dimension: each
+// tenth has its share.
+func TestKronecker(t *testing.T) {
+	for _, d := range []int{1, 2, 7, 20} {
+		points := kronecker(d, 5, 1000)
+		for j := range d {
+			var counts [10]int
+			for _, u := range points {
+				counts[int(10*u[j])]++
+			}
+			for k, c := range counts {
+				// A half above or below 100 would be seven standard deviations of
+				// independent draws.
+				if c < 67 || c > 133 {
+					t.Errorf("dimension %d of %d: %d of 1000 points in tenth %d", j, d, c, k)
+				}
+			}
+		}
+	}
+}
+
+// TestOrder checks that subsets are nested, ascending, and hold whole groups.
+func TestOrder(t *testing.T) {
+	labels := []int{0, 1, 0, 2, 3, 3, 3, 4, 5, 1}
+	u := &tuner{rows: len(labels), groups: grouped(labels)}
+	for stream := range uint64(20) {
+		o := u.order(stream)
+		var last []int
+		for m := 1; m <= len(labels); m++ {
+			rows := o.first(m)
+			if len(rows) < m || len(rows) > m+2 || !slices.IsSorted(rows) {
+				t.Fatalf("%d rows: %v", m, rows)
+			}
+			for _, r := range last {
+				if !slices.Contains(rows, r) {
+					t.Errorf("%v does not contain %v", rows, last)
+				}
+			}
+			for r, g := range labels {
+				for s, h := range labels {
+					if g == h && slices.Contains(rows, r) != slices.Contains(rows, s) {
+						t.Errorf("%v has only one of rows %d and %d", rows, r, s)
+					}
+				}
+			}
+			last = rows
+		}
+	}
+	u.groups = nil
+	if rows := u.order(1).first(4); len(rows) != 4 {
+		t.Errorf("%v without groups", rows)
 	}
 }

@@ -1,8 +1,11 @@
 package hyperopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -121,4 +124,226 @@ func shortlist(t *tuner, found []candidate, rows int) []candidate {
 		t.dropped = append(t.dropped, c)
 	}
 	return found[:keep:keep]
+}
+
+// With few rows, many starts take a few steps each, every one on a random half of the
+// rows of its own: on the same half, all starts may converge to an optimum that is not
+// the best. The halves only prepare. A value over all rows decides which starts race
+// over all rows, and it also compares where a start began with where its half led it, so
+// that a half cannot undo a good start.
+
+// half is the outcome of a start on its half of the rows.
+type half struct {
+	candidate
+	result *descent.Result // nil if the start could not begin
+	rows   int
+	first  float64 // the value on the half where the start began
+	// full is the value over all rows, +Inf before it is known; values counts such
+	// values.
+	full   float64
+	values descent.Evaluations
+	err    error
+}
+
+// halves prepares each candidate on half of the rows and returns those that race over
+// all rows, best first. The given start is always one of them, unchanged.
+func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
+	began := time.Now()
+	done := make([]half, len(from))
+	workers := make([]int, t.problem.Workers((t.rows+1)/2))
+	for w := range workers {
+		workers[w] = w
+	}
+	err := sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+		done[k].candidate, done[k].full = from[k], math.Inf(1)
+		return descendHalf(ctx, t, worker, &done[k], k)
+	})
+	best := recordHalves(t, done, began)
+	if err == nil {
+		err = compareHalves(ctx, t, done, from)
+	}
+	if err != nil {
+		if best >= 0 {
+			return []candidate{done[best].candidate}, err // the best so far
+		}
+		return from, err
+	}
+	return finalists(t, done, from), nil
+}
+
+// sideBySide calls do for each start on the next free worker. The first error ends the
+// others.
+func sideBySide(ctx context.Context, t *tuner, workers []int, done []half, do func(ctx context.Context, worker, k int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	descent.SideBySide(len(done), workers, func(worker, k int) bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		if done[k].err = do(ctx, worker, k); done[k].err != nil {
+			cancel()
+		}
+		return true
+	})
+	var err error
+	for _, h := range done {
+		if h.err != nil && (err == nil || errors.Is(err, context.Canceled)) {
+			err = h.err
+		}
+	}
+	return err
+}
+
+// descendHalf runs the descent of start k.
+func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) error {
+	rows := t.order(halfStream + uint64(k)).first((t.rows + 1) / 2)
+	h.rows = len(rows)
+	o, err := t.problem.Open(ctx, worker, rows)
+	if errors.Is(err, ErrUndetermined) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	settings := t.looseDescents(len(rows))
+	if settings.MaxEvaluations == 0 || settings.MaxEvaluations > halfEvaluations {
+		settings.MaxEvaluations = halfEvaluations
+	}
+	callback := settings.Callback
+	settings.Callback = func(it descent.Iteration) {
+		if it.Iteration == 0 {
+			h.first = it.F
+		}
+		if it.Start = k; callback != nil {
+			callback(it)
+		}
+	}
+	result, err := t.minimize(ctx, []Session{o}, fmt.Sprintf("half-%d", k), []candidate{h.candidate}, settings)
+	var begin *descent.StartError
+	if errors.As(err, &begin) {
+		return nil // not defined there on these rows: it continues unchanged
+	}
+	if result != nil && result.X != nil {
+		h.result, h.f, h.spent = result, result.F, result.Evaluations
+		h.Start = descent.Start{Z: t.withinReach(result.X), Metric: result.Metric.Scaled(float64(t.rows) / float64(len(rows)))}
+	}
+	return err
+}
+
+// recordHalves adds the descents on halves to the path and returns the index of the one
+// with the lowest value, or −1.
+func recordHalves(t *tuner, done []half, began time.Time) int {
+	var descents descent.Evaluations
+	best := -1
+	for k, h := range done {
+		if h.result != nil {
+			descents.Add(h.result.Evaluations)
+			if best < 0 || h.f < done[best].f {
+				best = k
+			}
+		}
+	}
+	t.result.Total.Add(descents)
+	if best >= 0 {
+		t.record(Stage{Step: "halves", Rows: done[best].rows, Starts: len(done), Z: done[best].result.X, F: done[best].f, Evaluations: descents}, began)
+	}
+	return best
+}
+
+// compareHalves evaluates over all rows where the half of each start led it. If its value on
+// the half suggests that the start itself is about as good as the best of these, compare
+// evaluates the start, too, and keeps the better.
+func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate) error {
+	began := time.Now()
+	objectives, err := t.openFull(ctx)
+	if err != nil {
+		return err
+	}
+	workers := make([]int, len(objectives))
+	for w := range workers {
+		workers[w] = w
+	}
+	oracle := func(worker, k int, what string) *descent.Oracle {
+		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
+	}
+	err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+		ev := oracle(worker, k, "end")
+		f, err := ev.Value(ctx, done[k].Z)
+		if done[k].values = ev.Counts(); err == nil {
+			done[k].full = f
+		}
+		return err
+	})
+	level := math.Inf(1)
+	for _, h := range done {
+		level = min(level, h.full)
+	}
+	if err == nil {
+		err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+			h := &done[k]
+			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
+				return nil
+			}
+			ev := oracle(worker, k, "start")
+			f, err := ev.Value(ctx, from[k].Z)
+			h.values.Add(ev.Counts())
+			if err == nil && f <= h.full {
+				spent := h.spent
+				h.candidate, h.full = from[k], f
+				h.spent = spent
+			}
+			return err
+		})
+	}
+	return recordValues(t, done, began, err)
+}
+
+// recordValues adds the values over all rows to the path.
+func recordValues(t *tuner, done []half, began time.Time, err error) error {
+	var values descent.Evaluations
+	best := 0
+	for k, h := range done {
+		values.Add(h.values)
+		if h.full < done[best].full {
+			best = k
+		}
+	}
+	t.result.FullSize.Add(values)
+	switch known := !math.IsInf(done[best].full, 1); {
+	case err != nil && known:
+		t.result.X, t.result.F = done[best].Z, done[best].full // the best so far
+	case err == nil && known:
+		t.note(descent.Point{Z: done[best].Z, F: done[best].full})
+		t.record(Stage{Step: "values", Rows: t.rows, Starts: len(done), Z: done[best].Z, F: done[best].full, Evaluations: values}, began)
+	}
+	return err
+}
+
+// finalists returns the starts that race over all rows: the given one and the best of
+// the others that are not in the basin of a better one.
+func finalists(t *tuner, done []half, from []candidate) []candidate {
+	var sorted []candidate
+	for _, h := range done {
+		if h.f = h.full; !math.IsInf(h.f, 1) {
+			sorted = append(sorted, h.candidate)
+		}
+	}
+	slices.SortStableFunc(sorted, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
+	out := []candidate{from[0]}
+	out[0].Metric, out[0].spent = t.Metric, done[0].spent
+	for _, c := range sorted {
+		if len(out) > max(1, t.Restarts) {
+			break
+		}
+		near := func(o candidate) bool {
+			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
+		}
+		if i := slices.IndexFunc(out, near); i >= 0 {
+			out[i].join(c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }

@@ -159,6 +159,13 @@ func (t *tuner) record(s Stage, began time.Time) {
 	t.result.Path = append(t.result.Path, s)
 }
 
+// note keeps the lowest value over all rows outside of the descents.
+func (t *tuner) note(p descent.Point) {
+	if p.Z != nil && (t.lowest.Z == nil || p.F < t.lowest.f) {
+		t.lowest = candidate{Start: descent.Start{Z: p.Z}, f: p.F, starts: 1}
+	}
+}
+
 // withinReach cuts z to the problem's limits.
 func (t *tuner) withinReach(z []float64) []float64 {
 	limits := t.problem.Limits(z)

@@ -1,9 +1,18 @@
 package kernel
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
+
+	"gorgonia.org/gorgonia"
+	"pgregory.net/rapid"
+
+	"gpfit/internal/code"
+	"gpfit/internal/must"
+	"gpfit/internal/pair"
 )
 
 var evaluatorCases = []string{
@@ -118,4 +127,294 @@ func eval(prog *Program, theta, x, y []float64) float64 {
 	out := []float64{math.NaN()}
 	e.Row(out, NewPoints(x, 1, prog.D), 0, NewPoints(y, 1, prog.D), 0, 1)
 	return out[0]
+}
+
+// distanceFamilies are matern12 and matern32 written in terms of the distance.
+var distanceFamilies = []*Family{
+	{
+		Name: "kinked", Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node { return p.Exp(p.Neg(p.Distance("lengthscale"))) },
+	},
+	{
+		Name: "smooth", Parameters: []Parameter{lengthscale},
+		Function: func(p *Pair) *Node {
+			t := p.Scale(math.Sqrt(3), p.Distance("lengthscale"))
+			return p.Mul(p.Add(p.Number(1), t), p.Exp(p.Neg(t)))
+		},
+	},
+}
+
+// TestSlopes compares prior variances of derivatives with second differences of
+// the covariance.
+func TestSlopes(t *testing.T) {
+	const d, h = 3, 3e-4
+	rng := rand.New(rand.NewPCG(31, 1))
+	for _, text := range []string{
+		"rbf", "rbf(ard)", "matern52(ard)", "rq", "periodic", "periodic(ard)", "linear(ard)", "poly(3)", "cosine(ard)", "constant",
+		"matern52*linear", "rbf*cosine + poly(2, ard)*periodic", "linear*linear*rq(ard)",
+	} {
+		p := mustCompile(t, text, d)
+		theta, x := randomTheta(rng, p), randomPoints(rng, 1, d).X
+		got := slopeVariance(t, p, theta, x)
+		for c := range d {
+			at := func(u, v float64) float64 {
+				a, b := append([]float64(nil), x...), append([]float64(nil), x...)
+				a[c] += u
+				b[c] += v
+				return eval(p, theta, a, b)
+			}
+			mixed := func(h float64) float64 { return (at(h, h) - at(h, -h) - at(-h, h) + at(-h, -h)) / (4 * h * h) }
+			// Four terms of size k have errors of 1e-16 over h²; the truncation
+			// error is h⁴.
+			want := (4*mixed(h) - mixed(2*h)) / 3
+			if math.Abs(got[c]-want) > 1e-6*(math.Abs(want)+math.Abs(at(0, 0))*10) {
+				t.Errorf("%s, column %d: variance of the derivative %v, second difference %v", text, c, got[c], want)
+			}
+		}
+	}
+}
+
+func slopeVariance(t *testing.T, p *Program, theta, x []float64) []float64 {
+	t.Helper()
+	s := must.Get(NewSlopes(p, theta))(t)
+	out := make([]float64, p.D)
+	if err := s.Variance(out, x); err != nil {
+		t.Fatalf("%s: %v", p.Text, err)
+	}
+	return out
+}
+
+// TestSlopesOfDistances checks that a function written in terms of the distance has
+// the limit of its derivative, and that a function with a kink there is rejected.
+func TestSlopesOfDistances(t *testing.T) {
+	rng := rand.New(rand.NewPCG(32, 1))
+	for _, other := range []string{"", "*rbf", " + periodic"} {
+		want := mustCompile(t, "matern32(ard)"+other, 2)
+		expr := must.Get(Parser{Families: distanceFamilies}.Parse("smooth(ard)" + other))(t)
+		p := must.Get(Compile(expr, Columns(2)))(t)
+		theta, x := randomTheta(rng, p), randomPoints(rng, 1, 2).X
+		got, exact := slopeVariance(t, p, theta, x), slopeVariance(t, want, theta, x)
+		for c := range got {
+			if math.Abs(got[c]-exact[c]) > 1e-8*math.Abs(exact[c]) {
+				t.Errorf("%s: variance %v, for matern32 %v", p.Text, got[c], exact[c])
+			}
+		}
+	}
+	for _, text := range []string{"matern12", "matern12*linear", "kinked", "rbf + kinked"} {
+		expr := must.Get(Parser{Families: distanceFamilies}.Parse(text))(t)
+		p := must.Get(Compile(expr, Columns(2)))(t)
+		s, err := NewSlopes(p, randomTheta(rng, p))
+		if err == nil {
+			err = s.Variance(make([]float64, 2), []float64{0.3, 0.4})
+		}
+		if !errors.As(err, new(*CompileError)) {
+			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
+// TestRowSlopes checks that the weighted sum of the slopes is the gradient of a
+// row.
+func TestRowSlopes(t *testing.T) {
+	const n, d = 40, 3
+	rng := rand.New(rand.NewPCG(33, 1))
+	x := randomPoints(rng, n, d)
+	for _, text := range evaluatorCases {
+		p := mustCompile(t, text, d)
+		e := NewEvaluator(p)
+		e.Bind(randomTheta(rng, p))
+		adj, want, slopes := randomPoints(rng, n, 1).X, make([]float64, d), make([]float64, n*d)
+		e.RowInputGradient(want, adj, x, 3, x, 0, n)
+		e.RowSlopes(slopes, x, 3, x, 0, n)
+		for c := range want {
+			got, size := 0.0, 0.0
+			for j, a := range adj {
+				got += a * slopes[c*n+j]
+				size += math.Abs(a * slopes[c*n+j])
+			}
+			if math.Abs(got-want[c]) > relTol*size {
+				t.Errorf("%s, column %d: slopes add up to %v, gradient %v", text, c, got, want[c])
+			}
+		}
+	}
+}
+
+// TestOperations checks that every operation on rows agrees with its definition in
+// value and derivatives, even where it is limited or singular.
+func TestOperations(t *testing.T) {
+	one := Parameter{Name: "a"}
+	for name, f := range map[string]func(p *Pair, s, a *Node) *Node{
+		"decay of degree 5": func(p *Pair, s, a *Node) *Node { return p.Decay(p.Mul(a, s), 1, 1, 0.4, 0.1, 0.01, 0.001) },
+		"decay with a kink": func(p *Pair, s, a *Node) *Node { return p.Decay(p.Mul(a, s), 1, 0.5, 0.2, 0.1) },
+		"decay of degree 0": func(p *Pair, s, a *Node) *Node { return p.Decay(p.Mul(a, s), 2) },
+		"log":               func(p *Pair, s, a *Node) *Node { return p.Log(p.Add(a, s)) },
+		"sqrt":              func(p *Pair, s, a *Node) *Node { return p.Mul(a, p.Sqrt(s)) },
+		"tanh":              func(p *Pair, s, a *Node) *Node { return p.Tanh(p.Mul(a, s)) },
+		"sigmoid":           func(p *Pair, s, a *Node) *Node { return p.Sigmoid(p.Sub(s, a)) },
+		"arcsine":           func(p *Pair, s, a *Node) *Node { return p.Arcsine(p.Div(s, p.Add(p.Number(2), p.Add(a, s)))) },
+		"abs":               func(p *Pair, s, a *Node) *Node { return p.Abs(p.Sub(s, a)) },
+		"positive":          func(p *Pair, s, a *Node) *Node { return p.PowInt(p.Positive(p.Sub(a, s)), 3) },
+		"power":             func(p *Pair, s, a *Node) *Node { return p.Exp(p.Neg(p.Pow(s, a))) },
+		"inverse":           func(p *Pair, s, a *Node) *Node { return p.Div(p.Number(1), p.Add(a, p.Square(s))) },
+		"inverse cube":      func(p *Pair, s, a *Node) *Node { return p.PowInt(p.Add(p.Number(1), p.Mul(a, s)), -3) },
+		"sine and cosine":   func(p *Pair, s, a *Node) *Node { return p.Mul(p.Sin(p.Mul(a, s)), p.Cos(p.Mul(a, s)), p.Sin(s)) },
+		"number":            func(p *Pair, s, a *Node) *Node { return p.Mul(a, a) },
+		"sum with offset":   func(p *Pair, s, a *Node) *Node { return p.Exp(p.Neg(p.Add(a, s, p.Sqrt(s), p.Mul(s, s)))) },
+	} {
+		family := &Family{Name: "own", Parameters: []Parameter{one, lengthscale}, Function: func(p *Pair) *Node {
+			return f(p, p.SquaredDistance("lengthscale"), p.Parameter("a"))
+		}}
+		for _, text := range []string{"own", "own(ard)"} {
+			checkOperations(t, name, text, family)
+		}
+	}
+}
+
+func checkOperations(t *testing.T, name, text string, family *Family) {
+	t.Helper()
+	expr := must.Get(Parser{Families: []*Family{family}}.Parse(text))(t)
+	const d, n = 2, 40
+	p := must.Get(Compile(expr, Columns(d)))(t)
+	rng := rand.New(rand.NewPCG(5, 1))
+	x := randomPoints(rng, n, d)
+	theta, row, e := []float64{0.9, 1.2, 1.5, 1.1}[:p.NumParams], make([]float64, n), NewEvaluator(p)
+	e.Bind(theta)
+	e.Row(row, x, 0, x, 0, n)
+	g, adj := p.Gradient(), make([]float64, n)
+	for j := range n {
+		s := 0.0
+		for q := range d {
+			f := &p.Features[0]
+			term := x.X[q*n] - x.X[q*n+j]
+			if f.Param >= 0 {
+				term /= theta[f.Param+q]
+			}
+			s += term * term
+		}
+		want := p.List.Evaluate(theta, []float64{s}, p.Value)[0]
+		if math.Abs(row[j]-want) > 1e-13*(1+math.Abs(want)) {
+			t.Errorf("%s, %s: k at %v is %v, want %v", name, text, s, row[j], want)
+		}
+		// With a single pair, the sums are the values.
+		clear(adj)
+		adj[j] = 1
+		e.RowGradient(make([]float64, p.NumParams), adj, x, 0, x, 0, n)
+		for i, v := range g.Sums {
+			if v == code.None {
+				continue
+			}
+			want := g.List.Evaluate(theta, []float64{s}, v)[0]
+			if got := e.gradient.sums[i]; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
+				t.Errorf("%s, %s: sum %d at %v is %v, want %v", name, text, i, s, got, want)
+			}
+		}
+	}
+}
+
+// tolTape bounds the difference between a compiled kernel and its graph on
+// Gorgonia's machine, relative to the sum of the magnitudes of value and
+// derivative.
+const tolTape = 1e-13
+
+// tape is a program's graph for Gorgonia's machine, and its operations.
+type tape struct {
+	prog  *Program
+	f     *pair.Function
+	nodes *pair.Expression
+}
+
+func newTape(t interface{ Fatal(...any) }, prog *Program) tape {
+	f, err := prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams)
+	if err != nil {
+		t.Fatal(prog.Text, err)
+	}
+	return tape{prog, f, prog.graph.Differentiated()}
+}
+
+// check compares the two at given features and parameters.
+func (c tape) check(t interface {
+	Fatal(...any)
+	Errorf(string, ...any)
+}, features, theta []float64) {
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	for _, n := range c.nodes.Inputs {
+		x := 0.0
+		if i, ok := c.nodes.Feature(n); ok {
+			x = features[i]
+		} else if i, ok := c.nodes.Parameter(n); ok {
+			x = theta[i]
+		}
+		must.Do(t, gorgonia.Let(n, x))
+	}
+	vm := gorgonia.NewTapeMachine(c.nodes.Value.Graph())
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(c.prog.Text, err)
+	}
+	number := func(n *Node) float64 {
+		if n == nil {
+			return 0
+		}
+		return n.Value().Data().(float64)
+	}
+	value := number(c.nodes.Value)
+	compare := func(what string, want float64, id code.ID) {
+		got := c.f.List.Evaluate(theta, features, id)[0]
+		if !(math.Abs(got-want) <= tolTape*(math.Abs(value)+math.Abs(want))) {
+			t.Errorf("%s at features %v, parameters %v: %s %v, by Gorgonia's machine %v", c.prog.Text, features, theta, what, got, want)
+		}
+	}
+	compare("k", value, c.f.Value)
+	for i, n := range c.nodes.ByFeature {
+		compare("∂k/∂ "+c.prog.FeatureName(i, strconv.Itoa), number(n), c.f.ByFeature[i])
+	}
+	for i, n := range c.nodes.ByParameter {
+		compare("∂k/∂ log "+c.prog.Names()[i], theta[i]*number(n), c.f.ByParameter[i])
+	}
+}
+
+// randomFeatures draws one value of each feature with its sign, and inner products
+// smaller than the norms.
+func randomFeatures(rng *rand.Rand, p *Program) []float64 {
+	out := make([]float64, len(p.Features))
+	for i := range out {
+		out[i] = rng.NormFloat64()
+		if p.Features[i].Kind.sign().NotNegative() {
+			out[i] *= out[i]
+		}
+		switch p.Features[i].Kind {
+		case InnerProduct:
+			out[i] = math.Tanh(out[i])
+		case FirstNorm, SecondNorm:
+			out[i]++
+		}
+	}
+	return out
+}
+
+// TestAgainstTapeMachine checks that Gorgonia's own machine computes the same from
+// the graph as the translated and simplified list of operations.
+func TestAgainstTapeMachine(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	texts := []string{"rbf(ard) + matern32*periodic(dims=0) + linear", "(rbf + matern12(dims=1))*rq", "poly(5)*cosine + constant", "matern52*matern52(ard)*matern32"}
+	for _, name := range Families() {
+		texts = append(texts, name, name+"(ard)")
+	}
+	for _, text := range texts {
+		c := newTape(t, mustCompile(t, text, 3))
+		for range 5 {
+			c.check(t, randomFeatures(rng, c.prog), randomTheta(rng, c.prog))
+		}
+		c.check(t, make([]float64, len(c.prog.Features)), randomTheta(rng, c.prog))
+	}
+}
+
+// TestRandomAgainstTapeMachine does the same with random sums and products.
+func TestRandomAgainstTapeMachine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
+		c := newTape(t, compile(t, expressions(3, 2).Draw(t, "expr"), Columns(3)))
+		c.check(t, randomFeatures(rng, c.prog), randomTheta(rng, c.prog))
+	})
 }

@@ -1,11 +1,16 @@
 package kernel
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
 	"gpfit/internal/must"
@@ -338,4 +343,112 @@ func TestDiagonalOfRows(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCompileErrorPosition checks that compilation errors point to the faulty part
+// in sums, products and parentheses, and to the second of two equal leaves.
+func TestCompileErrorPosition(t *testing.T) {
+	for text, want := range map[string]string{
+		"rbf(dims=7)":            "rbf(dims=7)",
+		"rbf + matern32(dims=7)": "matern32(dims=7)",
+		"rbf + (rbf + linear*(rbf(dims=0) + rq(dims=9)))":     "rq(dims=9)",
+		"(rbf + linear)*periodic(dims=[0, 5])*rbf":            "periodic(dims=[0, 5])",
+		"rbf + rbf(ard, lengthscale=[1, 2, 3])":               "rbf(ard, lengthscale=[1, 2, 3])",
+		"linear + linear(lengthscale=2)*rbf":                  "linear(lengthscale=2)*rbf",
+		"rbf + linear(ard)*rbf(signal_variance=2)":            "linear(ard)*rbf(signal_variance=2)",
+		"rbf + rbf(signal_variance=2)*rbf(signal_variance=2)": "rbf(signal_variance=2)",
+	} {
+		e, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Compile(e, Columns(2))
+		var ce *CompileError
+		if !errors.As(err, &ce) || !strings.HasPrefix(ce.Text[ce.Pos:], want) {
+			t.Errorf("%s: error %v, want a mark below %s", text, err, want)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != 3 || len(lines[2]) != len("  ")+ce.Pos+1 {
+			t.Errorf("%s: %q", text, lines)
+		}
+	}
+}
+
+// TestIdentifiable checks that no parameter is redundant: the Jacobian of the
+// covariances of random points by the log-parameters has full rank, except that
+// several linear(ard) in one product have one lengthscale too many.
+func TestIdentifiable(t *testing.T) {
+	for text, spare := range map[string]int{
+		"rbf*linear": 0, "rbf*linear(ard)": 0, "poly(2, ard)": 0, "poly(3)": 0, "poly(2)*linear": 0, "poly(2, ard)*rq": 0,
+		"(rbf + rq)*(cosine + constant)": 0, "linear(ard)*(rbf + constant)": 0, "(periodic + constant)*linear(ard)": 0,
+		"rbf*constant*constant": 0, "constant*(linear(ard) + periodic)": 0, "(rbf + constant)*(linear(ard) + constant)": 0,
+		"linear(ard)*(linear(ard) + rbf)": 0, "rbf*(linear + matern12*(cosine + constant))": 0, "(rbf + constant)*(rq*(cosine + constant) + constant)": 0,
+		"linear(ard)*linear(ard)": 1,
+	} {
+		p := mustCompile(t, text, 2)
+		rng := rand.New(rand.NewPCG(71, 1))
+		const n = 14
+		x, theta := randomPoints(rng, n, 2), randomTheta(rng, p)
+		e := NewEvaluator(p)
+		e.Bind(theta)
+		jacobian := mat.NewDense(n*n, p.NumParams, nil)
+		for i := range n {
+			for j := range n {
+				e.RowGradient(jacobian.RawRowView(i*n+j), []float64{1}, x, i, x, j, j+1)
+			}
+		}
+		var svd mat.SVD
+		if !svd.Factorize(jacobian, mat.SVDNone) {
+			t.Fatal("no singular values")
+		}
+		rank, values := 0, svd.Values(nil)
+		for _, v := range values {
+			if v > 1e-9*values[0] {
+				rank++
+			}
+		}
+		if rank != p.NumParams-spare {
+			t.Errorf("%s: %d parameters %v, rank %d, singular values %v", text, p.NumParams, p.Names(), rank, values)
+		}
+	}
+}
+
+// TestReference compares values and derivatives with 50-digit arithmetic
+// (testdata/reference.py). Errors are relative to the value or, where terms cancel,
+// to the signal variance.
+func TestReference(t *testing.T) {
+	text := must.Get(os.ReadFile("testdata/reference.json"))(t)
+	var pairs []struct {
+		Kernel      string
+		X, Y, Theta []float64
+		Value       string
+		Gradient    []string
+	}
+	must.Do(t, json.Unmarshal(text, &pairs))
+	number := func(text string) float64 {
+		v := must.Get(strconv.ParseFloat(text, 64))(t)
+		return v
+	}
+	worst := 0.0
+	for _, c := range pairs {
+		p := mustCompile(t, c.Kernel, len(c.X))
+		e, grad := NewEvaluator(p), make([]float64, p.NumParams)
+		e.Bind(c.Theta)
+		e.RowGradient(grad, []float64{1}, NewPoints(c.X, 1, p.D), 0, NewPoints(c.Y, 1, p.D), 0, 1)
+		size := 1 + math.Abs(number(c.Value))
+		check := func(what string, got, want float64) {
+			// The parameters already have errors of a few units in the last place.
+			if err := math.Abs(got-want) / (size + math.Abs(want)); err > 1e-14 {
+				t.Errorf("%s at %v, %v, θ = %v: %s %v, want %v", c.Kernel, c.X, c.Y, c.Theta, what, got, want)
+			} else {
+				worst = max(worst, err)
+			}
+		}
+		check("k", eval(p, c.Theta, c.X, c.Y), number(c.Value))
+		for i, name := range p.Names() {
+			check("∂k/∂log "+name, grad[i], number(c.Gradient[i]))
+		}
+	}
+	t.Logf("%d pairs, largest error %.1e", len(pairs), worst)
 }

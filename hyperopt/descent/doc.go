@@ -5,8 +5,8 @@
 // zero value is the documented default, and returns a [Result]. A run consists of
 // these layers:
 //
-//	Minimize   runs starts in sequence or in parallel        (minimize.go, run.go)
-//	race       runs them in turns, merges and drops some     (race.go)
+//	Minimize   runs starts in sequence or in parallel        (minimize.go)
+//	race       runs them in turns, merges and drops some     (minimize.go)
 //	Method     the algorithm of one start                    (lbfgs.go, methods.go)
 //	Descent    the state of a start, its criteria            (descent.go)
 //	Oracle     all calls of the function                     (oracle.go)

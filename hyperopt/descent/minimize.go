@@ -1,11 +1,17 @@
 package descent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gpfit/internal/journal"
 )
 
 // Minimize minimises from every start of the problem.
@@ -105,4 +111,239 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		r.Warnings = append(slices.Clip(r.Warnings), err.Error())
 	}
 	return nil
+}
+
+// run is a checked problem with checked settings.
+type run struct {
+	space      *space
+	starts     []Start
+	objectives []Func
+	settings   Options
+	log        func(start int) *journal.Sequence
+	board      *board
+}
+
+func newRun(p Search, s Options) (*run, error) {
+	s, err := s.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if s.Method == nil {
+		s.Method = LBFGS{}
+	}
+	if len(p.Objectives) == 0 {
+		return nil, fmt.Errorf("hyperopt: no objective is given")
+	}
+	space, err := newSpace(p.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	space.limits = p.Limits
+	starts, err := space.begin(p.Starts)
+	if err != nil {
+		return nil, err
+	}
+	log := p.Log
+	if log == nil {
+		log = func(int) *journal.Sequence { return nil }
+	}
+	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: newBoard(s, len(starts))}, nil
+}
+
+// descent prepares start k, which calls notify after each iteration.
+func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
+	ev := NewOracle(obj, r.log(k))
+	ev.max = r.settings.MaxEvaluations
+	return newDescent(r.space, r.settings, k, r.starts[k], ev, notify)
+}
+
+// SideBySide calls do in parallel for 0 … n−1, in order, each with the next free
+// worker, until a call returns false.
+func SideBySide[W any](n int, workers []W, do func(worker W, k int) bool) {
+	var next atomic.Int64
+	work := func(w W) {
+		for {
+			k := int(next.Add(1)) - 1
+			if k >= n || !do(w, k) {
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for _, w := range workers[1:min(len(workers), max(1, n))] {
+		wg.Go(func() { work(w) })
+	}
+	work(workers[0])
+	wg.Wait()
+}
+
+// fatal reports whether the error of a start ends the run.
+func (r *StartResult) fatal() bool {
+	var begin *StartError
+	return r.Err != nil && !errors.As(r.Err, &begin)
+}
+
+// board collects the progress of all starts for the callback.
+type board struct {
+	mu       sync.Mutex
+	callback func(Iteration)
+	counts   []Evaluations
+	best     float64
+}
+
+func newBoard(s Options, n int) *board {
+	return &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
+}
+
+// finish records the final counts of a start.
+func (b *board) finish(k int, r StartResult) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts[k] = r.Evaluations
+}
+
+// notify reports an iteration to the callback. Calls never overlap.
+func (b *board) notify(k int, d *Descent) {
+	if b.callback == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counts[k] = d.ev.counts
+	b.best = math.Min(b.best, d.ev.best.F)
+	it := Iteration{
+		Start: k, Iteration: d.iter, F: d.at.F, GradientNorm: d.space.norm(d.at.Z, d.at.G),
+		Evaluations: d.ev.counts, Best: b.best, Z: slices.Clone(d.at.Z),
+	}
+	for _, c := range b.counts {
+		it.Total.Add(c)
+	}
+	b.callback(it)
+}
+
+// racer is a start that halts after every iteration.
+type racer struct {
+	*Descent
+	warm   int
+	begun  bool // its first point is evaluated
+	turn   func() (struct{}, bool)
+	result StartResult
+	over   bool
+	// promise is the decrease that the quadratic model promised at the latest
+	// point, before the one at the previous point.
+	promise, before float64
+	// left is the status with which it left the race; into is the start it merged
+	// with.
+	left Status
+	into int
+}
+
+// race runs the starts in turns, one iteration at a time, on the free objectives,
+// and stops hopeless ones early; see Options.Race. Its decisions depend on the
+// points of all starts after a round, not on the objectives or their speed.
+func (r *run) race(ctx context.Context) []StartResult {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	field := make([]*racer, len(r.starts))
+	for k := range field {
+		field[k] = r.racer(ctx, k)
+	}
+	running := slices.Clone(field)
+	for len(running) > 0 {
+		if ctx.Err() != nil {
+			// The others end at their next evaluation. Those that have not begun
+			// never do.
+			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
+		}
+		SideBySide(len(running), r.objectives, func(obj Func, k int) bool {
+			one := running[k]
+			// Another start may have used the objective since its last turn.
+			one.ev.move(obj)
+			_, more := one.turn()
+			if one.over = !more; one.over && one.result.fatal() {
+				cancel()
+			}
+			return true
+		})
+		running = slices.DeleteFunc(running, func(r *racer) bool { return r.over })
+		judge(field, r.settings.Reach)
+	}
+	results := make([]StartResult, len(field))
+	for k, one := range field {
+		results[k] = one.result
+	}
+	return results
+}
+
+func (r *run) racer(ctx context.Context, k int) *racer {
+	one := &racer{Descent: r.descent(k, nil, nil), warm: raceWarm, promise: math.Inf(1), before: math.Inf(1)}
+	if r.starts[k].Metric != nil {
+		one.warm = raceWarmMetric
+	}
+	// The coroutine always runs to its end; see leave.
+	one.turn, _ = iter.Pull(func(yield func(struct{}) bool) {
+		one.notify = func(d *Descent) {
+			one.begun = true
+			one.before, one.promise = one.promise, d.Promise()
+			r.board.notify(k, d)
+			yield(struct{}{})
+		}
+		one.result = one.run(ctx)
+		one.result.MergedInto = one.into
+		r.board.finish(k, one.result)
+	})
+	return one
+}
+
+// point returns the current point of r; z is nil if it has none.
+func (r *racer) point() (z []float64, f float64, metric Metric) {
+	switch {
+	case r.over:
+		return r.result.X, r.result.F, r.result.Metric
+	case !r.begun:
+		return nil, math.Inf(1), nil
+	}
+	return r.at.Z, r.at.F, r.model.b
+}
+
+// judge stops the starts that cannot become the best or that converge to the
+// optimum of a better start. They end at their next evaluation.
+func judge(field []*racer, reach float64) {
+	var order []*racer
+	for _, r := range field {
+		if z, _, _ := r.point(); z != nil && r.left == StatusNone {
+			order = append(order, r)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *racer) int {
+		_, fa, _ := a.point()
+		_, fb, _ := b.point()
+		return cmp.Compare(fa, fb)
+	})
+	for i, r := range order {
+		if i == 0 || r.over || r.iter < r.warm {
+			continue
+		}
+		_, best, _ := order[0].point()
+		if o := slices.IndexFunc(order[:i], r.joins); o >= 0 {
+			r.into = order[o].index
+			r.leave(StatusMerged)
+		} else if gap := r.at.F - best; gap+raceGain > reach+raceHope*math.Max(r.promise, r.before) {
+			r.leave(StatusDropped)
+		}
+	}
+}
+
+// joins reports whether r is in the basin of o, a better start that still counts.
+func (r *racer) joins(o *racer) bool {
+	z, f, metric := r.point()
+	other, level, model := o.point()
+	if o.left != StatusNone || f-level > raceLevel {
+		return false
+	}
+	return math.Min(metric.Nats(z, other), model.Nats(z, other)) <= raceNear
+}
+
+func (r *racer) leave(s Status) {
+	r.left, r.ev.halt = s, s
 }

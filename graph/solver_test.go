@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -130,4 +133,97 @@ func slack(t *testing.T, f *fixture, what string, noise, size float64) float64 {
 		return 0
 	}
 	return f.obj.IdentitySlack()
+}
+
+// inexact is the core of a workspace with an error of log|Σ| of known size.
+type inexact struct {
+	device.Workspace
+}
+
+func (inexact) Method() string { return "inexact" }
+
+func (w inexact) LogDet() (value, stdErr float64, err error) {
+	value, _, err = w.Workspace.LogDet()
+	return value + 0.3, 0.2, err
+}
+
+// TestInexactMethod checks that the terms include the standard error of log|Σ|, and
+// that leave-one-out, which the method cannot provide, is an error.
+func TestInexactMethod(t *testing.T) {
+	ctx, f := context.Background(), newFixture(t, "rbf(ard)", 40, 2, nil)
+	z := f.z(1)
+	want := f.value(t, z)
+	if e := f.obj.Terms().LogDetStdErr; e != 0 {
+		t.Errorf("standard error %v of an exact method", e)
+	}
+	obj := must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
+	got, err := obj.Value(ctx, z)
+	if err != nil || math.Abs(got-want-0.15) > 1e-10*math.Abs(want) {
+		t.Errorf("value %v, exactly %v, error %v", got, want, err)
+	}
+	if terms := obj.Terms(); terms.LogDetStdErr != 0.2 {
+		t.Errorf("terms %+v", terms)
+	}
+	_, scored := obj.LeaveOneOut(ctx)
+	f.spec.LeaveOneOut = true
+	if obj, err = graph.Build(inexact{f.ws}, f.spec); err != nil {
+		t.Fatal(err)
+	}
+	_, minimised := obj.ValueGradient(ctx, z, make([]float64, len(z)))
+	for what, err := range map[string]error{"score": scored, "objective": minimised} {
+		var unsupported *device.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.Method != "inexact" {
+			t.Errorf("%s: error %v, want an UnsupportedError", what, err)
+		}
+	}
+}
+
+// rankOne returns the derivative of the negative log marginal likelihood by log s for
+// K = s·xxᵀ at s = 1, summed over targets:
+//
+//	½T·‖x‖²/λ − ½ Σ_t (xᵀy_t)²/λ²,  λ = ‖x‖² + σ².
+func rankOne(x, y []float64, noise float64) float64 {
+	square := floats.Dot(x, x)
+	lambda, sum := square+noise, 0.0
+	for t := 0; t < len(y); t += len(x) {
+		product := floats.Dot(x, y[t:t+len(x)])
+		sum += square/lambda - product*product/(lambda*lambda)
+	}
+	return sum / 2
+}
+
+// TestGradientRounding compares derivatives by the signal variance of kernels of rank
+// one, and their estimated errors, with the closed form. The first kernel is bilinear
+// and keeps its digits, the second loses them.
+func TestGradientRounding(t *testing.T) {
+	for _, name := range []string{"plain", "targets"} {
+		for text, power := range map[string]float64{"linear": 1, "linear*linear": 2} {
+			f := newFixture(t, text, 80, 1, identityModels[name])
+			x := make([]float64, f.spec.X.N)
+			for i, v := range f.spec.X.X {
+				x[i] = math.Pow(v, power)
+			}
+			closest := 0.0
+			for exponent := 0; exponent <= 13; exponent++ {
+				noise := math.Pow(10, -float64(exponent))
+				z := make([]float64, len(f.obj.Names()))
+				for i, name := range f.obj.Names() {
+					if name == graph.NoiseVariance {
+						z[i] = math.Log(noise)
+					}
+				}
+				_, grad := f.gradient(t, z)
+				want, estimate := rankOne(x, f.spec.Y, noise), f.obj.GradientRounding()[0]
+				off := math.Abs(grad[0] - want)
+				if !(off <= estimate+1e-12) || power == 1 && off > 1e-13/noise {
+					t.Errorf("%s, %s, noise %g: derivative %g instead of %g, estimated error %.2g", text, name, noise, grad[0], want, estimate)
+				}
+				closest = max(closest, off/estimate)
+			}
+			if closest < 0.02 {
+				t.Errorf("%s, %s: the estimate is at least %.2g times the error", text, name, 1/closest)
+			}
+			t.Logf("%s, %s: errors up to %.2g of the estimate", text, name, closest)
+		}
+	}
 }

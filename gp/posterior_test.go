@@ -1,0 +1,344 @@
+package gp
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// TestLeaveOneOut leaves every row out in turn and predicts it from an explicit
+// inverse of the rest.
+func TestLeaveOneOut(t *testing.T) {
+	const n = 60
+	m := newModel(t, n)
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	var squares, nlpd, total, mean float64
+	for _, y := range m.Y {
+		mean += y / n
+	}
+	inside := map[float64]int{}
+	for i := range n {
+		ref := newReference(t, m)
+		x, y := ref.x[i], m.Y[i]
+		ref.x = slices.Delete(slices.Clone(ref.x), i, i+1)
+		ref.inv.Reset()
+		ref.condition(t, slices.Delete(slices.Clone(m.Y), i, i+1))
+		mu, std := ref.posteriorMean(x), math.Sqrt(ref.posteriorCov(x, x)+ref.noise)
+		density := math.Log(math.Exp(-(y-mu)*(y-mu)/(2*std*std)) / (std * math.Sqrt(2*math.Pi)))
+		for what, pair := range map[string][2]float64{
+			"mean": {got.Mean[i], mu}, "std": {got.Std[i], std}, "target": {got.Target[i], y}, "residual": {got.Residual[i], y - mu},
+			"standardised residual": {got.Standardized[i], (y - mu) / std}, "log density": {got.LogDensity[i], density},
+		} {
+			// Residuals are differences of numbers near 100.
+			if math.Abs(pair[0]-pair[1]) > 1e-10*max(1, math.Abs(pair[1])) {
+				t.Errorf("row %d: %s %v, want %v", i, what, pair[0], pair[1])
+			}
+		}
+		squares += (y - mu) * (y - mu)
+		total += (y - mean) * (y - mean)
+		nlpd -= density / n
+		for p, z := range map[float64]float64{0.5: 0.6744897501960817, 0.9: 1.6448536269514722, 0.95: 1.959963984540054} {
+			if math.Abs(y-mu) <= z*std {
+				inside[p]++
+			}
+		}
+	}
+	s := got.Summary()
+	for what, pair := range map[string][2]float64{
+		"RMSE": {s.RMSE, math.Sqrt(squares / n)}, "NLPD": {s.NLPD, nlpd}, "Q²": {s.Q2, 1 - squares/total},
+		"50 %": {s.Coverage50, float64(inside[0.5]) / n}, "90 %": {s.Coverage90, float64(inside[0.9]) / n}, "95 %": {s.Coverage95, float64(inside[0.95]) / n},
+	} {
+		if math.Abs(pair[0]-pair[1]) > 1e-10 {
+			t.Errorf("%s %v, want %v", what, pair[0], pair[1])
+		}
+	}
+	if s.N != n || s.Coverage50 == s.Coverage95 {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+// TestLeaveOneOutJitter checks that jitter is part of Σ but not of an observation.
+func TestLeaveOneOutJitter(t *testing.T) {
+	m := newModel(t, 20)
+	m.NoiseVariance = 0.03
+	m.Jitter = 0.02
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	m.NoiseVariance, m.Jitter = 0.05, 0
+	whole := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	for i := range got.Std {
+		want := math.Sqrt(whole.Std[i]*whole.Std[i] - 0.02*m.Scaling.YScale*m.Scaling.YScale)
+		if math.Abs(got.Std[i]-want) > 1e-12*want || got.Mean[i] != whole.Mean[i] {
+			t.Errorf("row %d: %v ± %v, want ± %v", i, got.Mean[i], got.Std[i], want)
+		}
+	}
+}
+
+// TestLeaveOneOutLeastSquares leaves rows out and refits the mean's coefficients
+// without them.
+func TestLeaveOneOutLeastSquares(t *testing.T) {
+	const n = 40
+	m := leastSquaresModel(t, n)
+	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	for i := 0; i < n; i += 3 {
+		rest := *m
+		rest.X = slices.Delete(slices.Clone(m.X), 2*i, 2*i+2)
+		rest.Y = slices.Delete(slices.Clone(m.Y), i, i+1)
+		refitLeastSquares(t, &rest)
+		p := condition(t, &rest)
+		want := must.Get(p.Predict(context.Background(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
+		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
+			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
+		}
+	}
+}
+
+// refitLeastSquares finds coefficients and weights of m on its rows.
+func refitLeastSquares(t *testing.T, m *Model) {
+	t.Helper()
+	m.Alpha = make([]float64, m.N())
+	p := condition(t, m)
+	must.Do(t, p.leastSquares(context.Background()))
+	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
+	weigh(t, m)
+}
+
+// withDraws returns the model with draws around its parameters.
+func withDraws(m *Model, count int) *Model {
+	one := *m
+	d := &Draws{Method: "hmc"}
+	for k := range count {
+		scale := math.Exp(0.3 * float64(k-count/2))
+		theta := append([]float64(nil), m.Theta...)
+		for i := range theta {
+			theta[i] *= scale
+		}
+		d.Theta = append(d.Theta, theta)
+		if len(m.Noise.Labels) > 0 {
+			var noise []float64
+			for _, v := range m.Noise.Variances {
+				noise = append(noise, v*scale)
+			}
+			d.Noise = append(d.Noise, noise)
+			continue
+		}
+		d.Noise = append(d.Noise, []float64{m.NoiseVariance / scale})
+	}
+	one.Draws = d
+	return &one
+}
+
+// TestMixture compares with the average of the models of the draws, each conditioned
+// alone, and quantiles with the distribution function of the mixture.
+func TestMixture(t *testing.T) {
+	ctx := context.Background()
+	rows := newRows(9)
+	for name, m := range variants(t, 50) {
+		m = withDraws(m, 3)
+		var noise RowNoise
+		if m.Noise.Column != "" {
+			for range 9 {
+				noise.Known = append(noise.Known, 0.4)
+			}
+		}
+		x := must.Get(NewMixture(ctx, m, backend, 0))(t)
+		got, err := x.Predict(ctx, rows, 9, noise)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var parts [][]*Prediction
+		for k := range 3 {
+			one := settled(t, drawnModel(m, k))
+			if m.Noise.Column != "" && math.Abs((one.TrainNoise[3]-one.NoiseVariance)-(m.TrainNoise[3]-m.NoiseVariance)) > 1e-15 {
+				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
+			}
+			p := must.Get(one.Condition(ctx, backend))(t)
+			part := must.Get(p.PredictTargets(ctx, rows, 9, noise))(t)
+			p.Close()
+			parts = append(parts, part)
+		}
+		for target, g := range got {
+			lower, upper := g.Interval(0.8)
+			for i := range 9 {
+				mean, square, latent, below, above := 0.0, 0.0, 0.0, 0.0, 0.0
+				for k := range parts {
+					q := parts[k][target]
+					mean += q.Mean[i] / 3
+					square += (q.Std[i]*q.Std[i] + q.Mean[i]*q.Mean[i]) / 3
+					latent += (q.StdLatent[i]*q.StdLatent[i] + q.Mean[i]*q.Mean[i]) / 3
+					below += 0.5 * math.Erfc((q.Mean[i]-lower[i])/(q.Std[i]*math.Sqrt2)) / 3
+					above += 0.5 * math.Erfc((upper[i]-q.Mean[i])/(q.Std[i]*math.Sqrt2)) / 3
+				}
+				if math.Abs(g.Mean[i]-mean) > 1e-8*math.Abs(mean) || math.Abs(g.Std[i]-math.Sqrt(square-mean*mean)) > 1e-5*g.Std[i] || math.Abs(g.StdLatent[i]-math.Sqrt(latent-mean*mean)) > 1e-5*g.Std[i] {
+					t.Errorf("%s, row %d: %v ± %v, want %v ± %v", name, i, g.Mean[i], g.Std[i], mean, math.Sqrt(square-mean*mean))
+				}
+				if math.Abs(below-0.1) > 1e-9 || math.Abs(above-0.1) > 1e-9 {
+					t.Errorf("%s, row %d: %v below and %v above the interval", name, i, below, above)
+				}
+			}
+		}
+		x.Close()
+	}
+}
+
+// TestMixtureLimit checks which draws a limit takes.
+func TestMixtureLimit(t *testing.T) {
+	m := withDraws(newModel(t, 20), 10)
+	for limit, want := range map[int][]int{0: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {5}, 2: {2, 7}, 5: {1, 3, 5, 7, 9}, 99: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
+		x := must.Get(NewMixture(context.Background(), m, backend, limit))(t)
+		if d := cmp.Diff(want, x.use); d != "" {
+			t.Errorf("limit %d: %s", limit, d)
+		}
+		x.Close()
+	}
+	if _, err := NewMixture(context.Background(), newModel(t, 20), backend, 0); err == nil {
+		t.Error("a mixture without draws")
+	}
+}
+
+// TestDrawsFile checks that a model with draws is read back, as version 4, and that draws
+// that no model can have are refused.
+func TestDrawsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	m := withDraws(newModel(t, 12), 4)
+	must.Do(t, m.Save(path))
+	got, info, err := Inspect(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(m.Draws, got.Draws); d != "" || info.SchemaVersion != 4 {
+		t.Errorf("version %d\n%s", info.SchemaVersion, d)
+	}
+	for name, spoil := range map[string]func(d *Draws){
+		"a short draw":      func(d *Draws) { d.Theta[2] = d.Theta[2][:1] },
+		"a negative number": func(d *Draws) { d.Theta[1] = []float64{1, 1, -1, 1, 1} },
+		"no noise":          func(d *Draws) { d.Noise = nil },
+		"a coefficient":     func(d *Draws) { d.Coefficients = [][]float64{{1}} },
+	} {
+		bad := withDraws(newModel(t, 12), 4)
+		spoil(bad.Draws)
+		if err := bad.Save(path); err == nil || !strings.Contains(err.Error(), "draw") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRelevanceByPredictions compares with predictions of rows whose columns were
+// exchanged one at a time, by the device.
+func TestRelevanceByPredictions(t *testing.T) {
+	models := exportModels(t)
+	models["plain"] = newModel(t, 30)
+	for _, text := range []string{"matern12(ard)", "linear", "periodic(dims=2)*rbf", "formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "tent(dims=0) + rbf"} {
+		models[text] = exampleModel(t, text, text == "linear")
+	}
+	two := newModel(t, 30)
+	two.Y = append(two.Y, two.Y...)
+	for i := range 30 {
+		two.Y[30+i] = math.Cos(two.X[2*i])
+	}
+	second := NewScaling(StandardizeXY, two.X, two.Y[30:], 2)
+	two.Alpha = append(two.Alpha, two.Alpha...)
+	two.Targets = []Target{
+		{Name: "y", YMean: two.Scaling.YMean, YScale: two.Scaling.YScale, Coefficients: two.Mean.Coefficients},
+		{Name: "z", YMean: second.YMean, YScale: second.YScale, Coefficients: []float64{0.1, 0.2, -0.5}},
+	}
+	models["two targets"] = two
+	for what, m := range models {
+		if m.Experts != nil {
+			continue // see Posterior.Relevance
+		}
+		got := must.Get(Relevance(context.Background(), m, 0))(t)
+		for q, want := range relevanceByPredictions(t, m) {
+			if math.Abs(got[q]-want) > 1e-9*(1+want) {
+				t.Errorf("%s: relevance of column %d is %v, by predictions %v", what, q, got[q], want)
+			}
+		}
+	}
+}
+
+func relevanceByPredictions(t *testing.T, m *Model) []float64 {
+	all, d, pairs := len(m.FeatureNames), len(m.Columns), relevancePairs(m)
+	row := func(i int) []float64 {
+		full := make([]float64, all)
+		for q, c := range m.Columns {
+			full[c] = m.X[i*d+q]
+		}
+		return full
+	}
+	out := make([]float64, d)
+	for q, c := range m.Columns {
+		var rows []float64
+		for _, pair := range pairs {
+			changed := slices.Clone(row(pair[0]))
+			changed[c] = row(pair[1])[c]
+			rows = append(append(rows, row(pair[0])...), changed...)
+		}
+		parts := must.Get(condition(t, m).PredictTargets(context.Background(), rows, 2*len(pairs), RowNoise{}))(t)
+		for k, part := range parts {
+			sum := 0.0
+			for i := range pairs {
+				e := part.Mean[2*i] - part.Mean[2*i+1]
+				sum += e * e
+			}
+			spread, y := 0.0, m.Target(k).Y
+			for _, pair := range pairs {
+				spread += (y[pair[0]] - y[pair[1]]) * (y[pair[0]] - y[pair[1]])
+			}
+			out[q] += sum / spread / float64(len(parts))
+		}
+		out[q] = math.Sqrt(out[q])
+	}
+	return out
+}
+
+// TestRelevancePairs checks that pairs differ, cover all rows of small tables evenly, and
+// are fewer for tables with many columns.
+func TestRelevancePairs(t *testing.T) {
+	m := &Model{Columns: make([]int, 3), Y: make([]float64, 10)}
+	pairs := relevancePairs(m)
+	uses := make([]int, 10)
+	for _, p := range pairs {
+		uses[p[0]]++
+		if p[0] == p[1] {
+			t.Errorf("pair %v", p)
+		}
+	}
+	if len(pairs) != relevanceRows || slices.Max(uses)-slices.Min(uses) > 1 {
+		t.Errorf("%d pairs, rows used %v times", len(pairs), uses)
+	}
+	wide := &Model{Columns: make([]int, 5000), Y: make([]float64, 1000)}
+	if n := len(relevancePairs(wide)); n != leastRelevanceRows {
+		t.Errorf("%d pairs of 5,000 columns", n)
+	}
+}
+
+// TestRelevanceThreads checks that rows run on no more threads than allowed, and that
+// their number does not change a bit.
+func TestRelevanceThreads(t *testing.T) {
+	m := exampleModel(t, "rbf", false)
+	prog := must.Get(m.Program())(t)
+	var running, most atomic.Int64
+	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
+		now := running.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+	}); err != nil || most.Load() > 2 {
+		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
+	}
+	want := must.Get(Relevance(context.Background(), m, 1))(t)
+	got, err := Relevance(context.Background(), m, 3)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
+	}
+}

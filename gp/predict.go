@@ -1,0 +1,339 @@
+package gp
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/device"
+	"gpfit/experts"
+	"gpfit/internal/pick"
+	"gpfit/internal/score"
+	"gpfit/kernel"
+)
+
+// Prediction holds, for each row, numbers in original units.
+type Prediction struct {
+	// Mean is the posterior mean.
+	Mean []float64
+	// Std is the standard deviation of a new observation, including noise;
+	// StdLatent is the standard deviation of the function without noise.
+	Std, StdLatent []float64
+	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
+	Lower95, Upper95 []float64
+	// Parts are the components of a mixture, of equal weight; nil for a normal
+	// distribution.
+	Parts []*Prediction
+}
+
+// Predict evaluates the posterior at m rows of features, row-major with one column
+// for every name in FeatureNames, in original units: Rasmussen & Williams (2006),
+// eq. 2.25 and 2.26, or 2.41 and 2.42 if least squares found the mean's
+// coefficients. For rows with known noise, see [Posterior.PredictNoise].
+func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Prediction, error) {
+	return p.PredictNoise(ctx, rows, m, RowNoise{})
+}
+
+// PredictNoise is like Predict for rows with known noise, which affects Std and the
+// intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
+// [*device.MemoryError].
+func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
+	out, err := predictWith(ctx, p, rows, m, row, []*Model{p.model})
+	if err != nil {
+		return nil, err
+	}
+	return out[0], nil
+}
+
+// PredictTargets is like [Posterior.PredictNoise] for all targets, in one pass.
+func (p *Posterior) PredictTargets(ctx context.Context, rows []float64, m int, row RowNoise) ([]*Prediction, error) {
+	return predictWith(ctx, p, rows, m, row, targetsOf(p.whole))
+}
+
+// predictWith predicts targets of the model: all of them, or p.model alone.
+func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row RowNoise, targets []*Model) ([]*Prediction, error) {
+	scaled, err := scaledRows(p.model, rows, m)
+	if err != nil {
+		return nil, err
+	}
+	noise, err := noisesOf(p.model, m, row)
+	if err != nil {
+		return nil, err
+	}
+	means, latent, own, err := predictFunction(ctx, p, scaled, m, targets)
+	if err == nil && own != nil {
+		err = p.locals.noises(noise, own, row)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []*Prediction
+	for t, mod := range targets {
+		p := newPrediction(mod.Scaling, means[t], latent, noise)
+		if err := checkResult("prediction", m, p.Mean, p.Std, p.StdLatent, p.Lower95, p.Upper95); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// predictFunction returns the mean of each target and the variance of the function at m
+// scaled rows, and the local expert of each row if experts have parameters of their own. The
+// targets differ only in means and units.
+func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, own []int, err error) {
+	if p.locals != nil {
+		return p.predictLocals(ctx, scaled, m, len(targets))
+	}
+	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
+	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
+	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alphaOf(targets), xs, sums, reduction); err != nil {
+		return nil, nil, nil, err
+	}
+	if latent, err = priorVariance(ctx, p, p.prog, p.model.Theta, xs, true); err != nil {
+		return nil, nil, nil, err
+	}
+	for i, v := range reduction {
+		// Rounding can make the difference slightly negative.
+		latent[i] = max(latent[i]-v, 0)
+	}
+	return withMeans(targets, scaled, sums), latent, nil, nil
+}
+
+// PredictMeans is [Posterior.PredictTargets] without variances, in about a hundredth of
+// the time: it returns the means of each target. See [Means] for a model whose factor
+// is not needed at all.
+func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
+	return meansAt(p.whole, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) {
+		return p.scaledMeans(ctx, scaled, xs)
+	})
+}
+
+// scaledMeans returns the mean of each target at scaled rows, in scaled units.
+func (p *Posterior) scaledMeans(ctx context.Context, scaled []float64, xs *kernel.Points) ([][]float64, error) {
+	targets := targetsOf(p.whole)
+	if p.locals != nil {
+		means, _, _, err := p.predictLocals(ctx, scaled, xs.N, len(targets))
+		return means, err
+	}
+	sums := make([]float64, xs.N*len(targets))
+	if err := p.ws.Predict(ctx, p.prog, p.whole.Theta, p.whole.Alpha, xs, sums, nil); err != nil {
+		return nil, err
+	}
+	return withMeans(targets, scaled, sums), nil
+}
+
+// meansAt scales n rows for means, and converts the means of all targets to original units.
+func meansAt(m *Model, rows []float64, n int, means func(scaled []float64, xs *kernel.Points) ([][]float64, error)) ([][]float64, error) {
+	scaled, err := scaledRows(m, rows, n)
+	if err != nil {
+		return nil, err
+	}
+	out, err := means(scaled, kernel.NewPoints(scaled, n, len(m.Columns)))
+	if err != nil {
+		return nil, err
+	}
+	for t, mean := range out {
+		m.Target(t).Scaling.toOriginal(mean)
+		if err := checkResult("prediction", n, mean); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// withMeans adds the values of the mean functions at scaled rows to sums, one target after
+// the other.
+func withMeans(targets []*Model, scaled, sums []float64) (means [][]float64) {
+	m := len(sums) / len(targets)
+	for t, mod := range targets {
+		mean := meanValues(mod, scaled, m)
+		floats.Add(mean, sums[t*m:(t+1)*m])
+		means = append(means, mean)
+	}
+	return means
+}
+
+// alphaOf returns the weights of targets, one after the other.
+func alphaOf(targets []*Model) (alpha []float64) {
+	for _, mod := range targets {
+		alpha = append(alpha, mod.Alpha...)
+	}
+	return alpha
+}
+
+// newPrediction converts means and variances to original units.
+func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
+	m := len(mean)
+	out := &Prediction{Mean: mean, Std: make([]float64, m), StdLatent: make([]float64, m), Lower95: make([]float64, m), Upper95: make([]float64, m)}
+	for i := range m {
+		out.Mean[i] = mean[i]*s.YScale + s.YMean
+		out.StdLatent[i] = math.Sqrt(latent[i]) * s.YScale
+		out.Std[i] = math.Sqrt(latent[i]+noise[i]) * s.YScale
+		out.Lower95[i] = out.Mean[i] - score.Z95*out.Std[i]
+		out.Upper95[i] = out.Mean[i] + score.Z95*out.Std[i]
+	}
+	return out
+}
+
+// priorVariance returns the variances at xs before the data reduces them: k(x*, x*)
+// for prog, plus the variance due to the mean's coefficients (see meanUncertainty).
+func priorVariance(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
+	variance := diagonalOf(prog, theta, xs)
+	w, err := meanUncertainty(ctx, p, prog, theta, xs, withMean)
+	q := len(p.model.Mean.Basis)
+	for i := range w {
+		variance[i/q] += w[i] * w[i]
+	}
+	return variance, err
+}
+
+// Density returns the predictive density of a new observation at row i.
+func (p *Prediction) Density(i int) score.Predictive {
+	if p.Parts == nil {
+		return score.Predictive{{Mean: p.Mean[i], Std: p.Std[i]}}
+	}
+	d := make(score.Predictive, len(p.Parts))
+	for k, part := range p.Parts {
+		d[k] = score.Normal{Mean: part.Mean[i], Std: part.Std[i]}
+	}
+	return d
+}
+
+// Interval returns the bounds of the central interval that holds a new
+// observation with the given probability (between 0 and 1).
+func (p *Prediction) Interval(probability float64) (lower, upper []float64) {
+	lower, upper = make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
+	for i := range p.Mean {
+		lower[i], upper[i] = p.Density(i).Interval(probability)
+	}
+	return lower, upper
+}
+
+// localPiece is the number of points for which the predictions of all experts are kept.
+const localPiece = 2048
+
+// predictLocals returns the mean of each target and the variance of the function at m scaled
+// rows, and the expert of each row, whose centre is nearest. count is the number of targets:
+// all, or 1 for p.model alone. The variance includes the uncertainty of the coefficients of
+// the mean function of the row's expert.
+func (p *Posterior) predictLocals(ctx context.Context, scaled []float64, m, count int) (means [][]float64, latent []float64, own []int, err error) {
+	d := len(p.model.Columns)
+	own = p.whole.Experts.Assign(kernel.NewPoints(scaled, m, d))
+	means = make([][]float64, count)
+	for first := 0; first < m; first += localPiece {
+		last := min(first+localPiece, m)
+		mean, variance, err := p.predictPiece(ctx, scaled[first*d:last*d], own[first:last], count)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		for t := range means {
+			means[t] = append(means[t], mean[t*(last-first):(t+1)*(last-first)]...)
+		}
+		latent = append(latent, variance...)
+	}
+	return means, latent, own, nil
+}
+
+// predictPiece is predictLocals for few rows, with the means one target after the other.
+func (p *Posterior) predictPiece(ctx context.Context, scaled []float64, own []int, count int) (means, latent []float64, err error) {
+	m, d, nearest := len(own), len(p.model.Columns), p.whole.Experts.Combine == experts.Nearest
+	all, trends := make([]experts.Opinion, len(p.locals.each)), make([]float64, m)
+	means, latent = make([]float64, m*count), make([]float64, m)
+	err = experts.Each(ctx, p.ws, func(k int, _ device.Workspace) error {
+		e, mine := p.locals.each[k], placesOf(k, own)
+		rows := pick.Rows(scaled, mine, m, d)
+		trend, err := e.trend(ctx, rows)
+		if err != nil {
+			return err
+		}
+		pick.Put(trends, trend, mine, m)
+		if !nearest {
+			all[k], err = e.opinion(ctx, scaled, count)
+			return err
+		}
+		one, err := e.opinion(ctx, rows, count)
+		if err == nil {
+			pick.Put(means, one.Mean, mine, m)
+			pick.Put(latent, one.Variance, mine, m)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !nearest {
+		means, latent = p.whole.Experts.Combined(own, all)
+	}
+	for i := range latent {
+		latent[i] += trends[i]
+	}
+	return means, latent, nil
+}
+
+// placesOf returns the indices of the rows that belong to expert k.
+func placesOf(k int, own []int) (places []int) {
+	for i, home := range own {
+		if home == k {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// opinion returns what a local expert says of the function at scaled rows, at the
+// coefficients of its mean function, for all targets, or for p.model alone if count is 1.
+func (p *Posterior) opinion(ctx context.Context, scaled []float64, count int) (experts.Opinion, error) {
+	m, targets := len(scaled)/len(p.model.Columns), []*Model{p.model}
+	if count > 1 {
+		targets = targetsOf(p.whole)
+	}
+	o := experts.Opinion{Mean: make([]float64, m*count), Variance: make([]float64, m)}
+	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
+	o.PriorVariance = diagonalOf(p.prog, p.model.Theta, xs)
+	if m == 0 {
+		return o, nil
+	}
+	if err := p.ws.Predict(ctx, p.prog, p.model.Theta, alphaOf(targets), xs, o.Mean, o.Variance); err != nil {
+		return o, err
+	}
+	for i, reduction := range o.Variance {
+		// Rounding can make the difference slightly negative.
+		o.Variance[i] = max(o.PriorVariance[i]-reduction, 0)
+	}
+	for _, mod := range targets {
+		o.PriorMean = append(o.PriorMean, meanValues(mod, scaled, m)...)
+	}
+	floats.Add(o.Mean, o.PriorMean)
+	return o, nil
+}
+
+// trend returns the variances at scaled rows that the coefficients of the mean function of a
+// local expert add.
+func (p *Posterior) trend(ctx context.Context, scaled []float64) ([]float64, error) {
+	m := len(scaled) / len(p.model.Columns)
+	out := make([]float64, m)
+	if m == 0 {
+		return out, nil
+	}
+	w, err := meanUncertainty(ctx, p, p.prog, p.model.Theta, kernel.NewPoints(scaled, m, len(p.model.Columns)), true)
+	for i, v := range w {
+		out[i/len(p.model.Mean.Basis)] += v * v
+	}
+	return out, err
+}
+
+// noises replaces the noise variances of rows by those of the rows' experts.
+func (l *locals) noises(noise []float64, own []int, row RowNoise) error {
+	for k, e := range l.each {
+		values, err := noisesOf(e.model, len(noise), row)
+		if err != nil {
+			return err
+		}
+		for _, i := range placesOf(k, own) {
+			noise[i] = values[i]
+		}
+	}
+	return nil
+}
