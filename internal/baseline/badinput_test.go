@@ -21,7 +21,7 @@ var all = map[string]baseline.Method{
 var given = map[string]baseline.Method{
 	"ridge": baseline.Ridge{Lambdas: []float64{0.1}}, "least squares": baseline.Ridge{Lambdas: []float64{0}}, "bayes": baseline.BayesianLinear{Noise: 1, PriorScale: 1},
 	"lasso": baseline.Lasso{Lambdas: []float64{0.1}}, "spline": baseline.Spline{Lambdas: []float64{1}}, "spline without penalty": baseline.Spline{Lambdas: []float64{0}},
-	"kernel ridge": baseline.KernelRidge{Lambdas: []float64{0.1}}, "polynomial": baseline.Basis{Method: baseline.Ridge{Lambdas: []float64{0.1}}},
+	"polynomial": baseline.Basis{Method: baseline.Ridge{Lambdas: []float64{0.1}}},
 }
 
 func TestNotFinite(t *testing.T) {
@@ -81,10 +81,6 @@ func TestMistakes(t *testing.T) {
 		{baseline.Lasso{Folds: -1}, "Folds is -1"},
 		{baseline.Spline{Knots: [][]float64{{1}}}, "1 lists for 2 columns"},
 		{baseline.Spline{Knots: [][]float64{{1}, {math.NaN()}}}, "Knots[1]"},
-		{baseline.KernelRidge{Kernel: "rbg"}, "rbf"},
-		{baseline.KernelRidge{Theta: []float64{1}}, "1 parameters for a kernel with 2"},
-		{baseline.KernelRidge{Widths: []float64{0}}, "Widths[0] is 0"},
-		{baseline.KernelRidge{Kernel: "linear", Lambdas: []float64{0}}, "not positive definite"},
 		{baseline.Basis{Expansion: baseline.Polynomial{Degree: -1}}, "Degree is -1"},
 		{baseline.Basis{Expansion: baseline.Gaussians{Count: -1}}, "Count is -1"},
 	} {

@@ -3,6 +3,7 @@ package baseline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -86,26 +87,17 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // allFinite reports whether the results of a fit are numbers.
 func allFinite(values ...float64) bool {
-	for _, v := range values {
-		if !finite(v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(v float64) bool { return !finite(v) })
 }
 
 // errRange is the error of a fit whose results are not finite.
 var errRange = fmt.Errorf("baseline: the numbers are too large or too small to compute with; change the units of the columns or the target")
 
-// checkChoices checks the numbers that a penalty or width is chosen from.
-func checkChoices(name string, choices []float64, zero bool) error {
-	for i, v := range choices {
-		if !finite(v) || v < 0 || v == 0 && !zero {
-			want := "a positive finite number"
-			if zero {
-				want = "a finite number, 0 or more"
-			}
-			return fmt.Errorf("baseline: %s[%d] is %v; give %s", name, i, v, want)
+// checkPenalties checks the numbers that a penalty is chosen from.
+func checkPenalties(lambdas []float64) error {
+	for i, v := range lambdas {
+		if !finite(v) || v < 0 {
+			return fmt.Errorf("baseline: Lambdas[%d] is %v; give a finite number, 0 or more", i, v)
 		}
 	}
 	return nil

@@ -52,10 +52,11 @@ func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &BayesianModel{additive: additive{scale: newScaling(x, m.Design)}}
-	if out.reduced, err = newReduced(m.ones(n), out.scale.apply(x), y); err != nil {
+	scale, r, err := m.reduce(x, y)
+	if err != nil {
 		return nil, err
 	}
+	out := &BayesianModel{additive: additive{scale: scale, reduced: r}}
 	return out, out.fit(m, form)
 }
 

@@ -2,8 +2,10 @@ package baseline
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -32,8 +34,8 @@ func newCoordinates(x *mat.Dense, y []float64) *coordinates {
 
 // refresh computes the gradient from the residual, which removes the rounding of updates.
 func (c *coordinates) refresh() {
-	residual := append([]float64(nil), c.y...)
-	add(residual, -1, multiplyTransposed(c.z, c.weights))
+	residual := slices.Clone(c.y)
+	floats.AddScaled(residual, -1, multiplyTransposed(c.z, c.weights))
 	c.gradient = multiply(c.z, residual)
 	blas64.Scal(1/float64(len(c.y)), blas64.Vector{N: len(c.gradient), Inc: 1, Data: c.gradient})
 }
@@ -74,7 +76,7 @@ func (c *coordinates) update(j int, lambda float64) float64 {
 		products = multiply(c.z, c.z.RawRowView(j))
 		c.products[j] = products
 	}
-	add(c.gradient, (old-w)/float64(len(c.y)), products)
+	floats.AddScaled(c.gradient, (old-w)/float64(len(c.y)), products)
 	return math.Abs(w-old) * c.size[j]
 }
 

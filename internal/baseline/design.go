@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
@@ -100,9 +101,13 @@ func (d Design) ones(n int) *mat.Dense {
 	if d.NoIntercept {
 		return nil
 	}
-	out := mat.NewDense(n, 1, nil)
-	for i := range n {
-		out.Set(i, 0, 1)
-	}
-	return out
+	return mat.NewDense(n, 1, slices.Repeat([]float64{1}, n))
+}
+
+// reduce returns the scaling of the columns, and the problem without the intercept.
+func (d Design) reduce(x mat.Matrix, y []float64) (scaling, *reduced, error) {
+	n, _ := x.Dims()
+	scale := newScaling(x, d)
+	r, err := newReduced(d.ones(n), scale.apply(x), y)
+	return scale, r, err
 }

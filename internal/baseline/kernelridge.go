@@ -1,13 +1,14 @@
 package baseline
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
+	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
 
 	"gpfit/internal/spd"
 	"gpfit/kernel"
@@ -18,117 +19,245 @@ import (
 //
 //	Σ (y_i − f(x_i))² + λ‖f − b‖²
 //
-// in the space of the kernel, with α = (K + λI)⁻¹(y − b) (ESL, eq. 5.53; RW, section
-// 6.2.2). It is the mean of a Gaussian process with noise variance λ. b is the mean of the
-// targets. Columns are scaled as [Design] says. The cost is O(n³) flops and n² numbers of
-// memory for every penalty and width that is tried, about 50 unless they are given.
-// Leave-one-out chooses (RW, eq. 5.12).
-type KernelRidge struct {
-	// Design says whether b is the mean of the targets or 0 (NoIntercept, which does
-	// not keep the columns from being centred) and whether columns are scaled.
-	Design
-	// Kernel is the text of the kernel, such as "matern52(ard)"; "" is rbf.
-	Kernel string
-	// Theta are all parameters of the kernel in the order of [kernel.Program]. Nil
-	// takes those in the text; others are 1, and lengthscales a width times the median
-	// distance of rows.
+// in the space of the kernel rbf with variance 1, with α = (K + λI)⁻¹(y − b) (ESL, eq. 5.53;
+// RW, section 6.2.2). It is the mean of a Gaussian process with noise variance λ. b is the
+// mean of the targets. Columns are centred and divided by their standard deviation, and the
+// lengthscale is a width times the median distance of rows. Leave-one-out chooses penalty
+// and width (RW, eq. 5.12). The cost is O(n³) flops and n² numbers of memory for each of
+// about 50 pairs that are tried.
+type KernelRidge struct{}
+
+// KernelModel is a fitted kernel ridge regression.
+type KernelModel struct {
+	// Lambda is the penalty, and Width the multiple of the median distance.
+	Lambda, Width float64
+	// Theta are lengthscale and variance of the kernel, for scaled columns.
 	Theta []float64
-	// Lambdas and Widths are the values to choose from; one is used as it is. Nil
-	// searches for the best one. Widths matter only if the kernel has lengthscales
-	// that neither Theta nor the text gives.
-	Lambdas, Widths []float64
+	// Alpha are the coefficients of the rows, and Intercept is b.
+	Alpha     []float64
+	Intercept float64
+	// Error is the leave-one-out mean squared error, with b and the scaling of all
+	// rows.
+	Error float64
+
+	program *kernel.Program
+	points  *kernel.Points
+	scale   scaling
 }
 
 // Fit fits a [*KernelModel].
-func (m KernelRidge) Fit(x mat.Matrix, y []float64) (Model, error) {
-	if err := errors.Join(checkChoices("Lambdas", m.Lambdas, true), checkChoices("Widths", m.Widths, false)); err != nil {
-		return nil, err
-	}
+func (KernelRidge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkTable(x, y); err != nil {
 		return nil, err
 	}
-	problem, err := m.problem(x, y)
+	p, err := newKernelProblem(x, y)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.search(problem); err != nil {
-		return nil, err
+	for _, width := range []float64{0.25, 0.5, 1, 2, 4} {
+		for _, lambda := range []float64{1e-6, 1e-4, 1e-2, 1} {
+			if _, err := p.try(lambda, width); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return problem.model(), nil
+	return &p.best, p.refine()
 }
 
-// problem prepares the rows, the targets and the kernel.
-func (m KernelRidge) problem(x mat.Matrix, y []float64) (*kernelProblem, error) {
+// Predict returns means, b + Σ α_i k(x_i, x).
+func (m *KernelModel) Predict(x mat.Matrix) (Prediction, error) {
+	if err := checkWidth(x, m.program.D); err != nil {
+		return Prediction{}, err
+	}
+	rows := points(m.scale.apply(x))
+	ev := kernel.NewEvaluator(m.program)
+	ev.Bind(m.Theta)
+	out, row := make([]float64, rows.N), make([]float64, m.points.N)
+	for i := range out {
+		ev.Row(row, rows, i, m.points, 0, m.points.N)
+		out[i] = m.Intercept + floats.Dot(row, m.Alpha)
+	}
+	return Prediction{Mean: out}, nil
+}
+
+func points(x *mat.Dense) *kernel.Points {
+	n, d := x.Dims()
+	return kernel.NewPoints(x.RawMatrix().Data, n, d)
+}
+
+// kernelProblem is the data of a kernel ridge regression and the best solution so far.
+type kernelProblem struct {
+	// matrix holds the factor of K + λI, then its inverse.
+	matrix *spd.Symmetric
+	// y are the targets less their mean, and size is their mean square, 1 if that is 0.
+	y    []float64
+	size float64
+	// theta are the parameters for width 1.
+	theta []float64
+	// covariance is K for the width formed, with any diagonal, and diagonal its own.
+	covariance, diagonal []float64
+	formed               float64
+	// best has the smallest value of the score.
+	best  KernelModel
+	value float64
+}
+
+func newKernelProblem(x mat.Matrix, y []float64) (*kernelProblem, error) {
 	engine, err := spd.Open(0)
 	if err != nil {
 		return nil, err
 	}
-	expr, err := kernel.Parse(cmp.Or(m.Kernel, "rbf"))
+	expr, err := kernel.Parse("rbf")
 	if err != nil {
 		return nil, err
 	}
-	_, d := x.Dims()
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	n, d := x.Dims()
+	program, err := kernel.Compile(expr, kernel.Columns(d))
 	if err != nil {
 		return nil, err
 	}
-	p := &kernelProblem{matrix: engine.New(len(y)), program: prog, y: append([]float64(nil), y...), value: math.Inf(1)}
-	p.scale = newScaling(x, Design{Unscaled: m.Unscaled})
-	if m.Unscaled { // neither shifted
-		p.scale = identity(x)
+	scale := newScaling(x, Design{})
+	p := &kernelProblem{
+		matrix: engine.New(n), y: slices.Clone(y), value: math.Inf(1), covariance: make([]float64, n*n), diagonal: make([]float64, n),
+		best: KernelModel{Intercept: mean(y), program: program, points: points(scale.apply(x)), scale: scale},
 	}
-	p.points = points(p.scale.apply(x))
-	if !m.NoIntercept {
-		p.level = mean(y)
-		for i := range p.y {
-			p.y[i] -= p.level
-		}
-	}
-	if p.size = squares(p.y) / float64(len(y)); p.size == 0 {
+	floats.AddConst(-p.best.Intercept, p.y)
+	if p.size = squares(p.y) / float64(n); p.size == 0 {
 		p.size = 1
 	}
-	p.theta, p.lengthscales = startTheta(prog, p.points)
-	if m.Theta != nil {
-		if err := prog.CheckTheta(m.Theta); err != nil {
-			return nil, err
-		}
-		p.theta, p.lengthscales = append([]float64(nil), m.Theta...), nil
-	}
+	p.theta = p.at(medianDistance(p.best.points))
 	return p, nil
 }
 
-// identity is the scaling that leaves columns as they are.
-func identity(x mat.Matrix) scaling {
-	_, d := x.Dims()
-	return scaling{make([]float64, d), slices.Repeat([]float64{1}, d), make([]bool, d)}
-}
-
-// search tries penalties and widths and keeps the best.
-func (m KernelRidge) search(p *kernelProblem) error {
-	unit := p.meanVariance()
-	if !(unit > 0) || !finite(unit) {
-		return fmt.Errorf("baseline: the kernel %s is %v on average at distance 0 on these rows; it needs positive finite variances", p.program.Text, unit)
-	}
-	var axes []axis
-	lambdas, widths := m.Lambdas, m.Widths
-	if lambdas == nil {
-		lambdas = scaled(unit, coarsePenalties)
-		axes = append(axes, axis{smallestPenalty * unit, unit / smallestPenalty, func(c *candidate) *float64 { return &c.lambda }})
-	}
-	if widths == nil {
-		widths = coarseWidths
-		axes = append(axes, axis{1 / widest, widest, func(c *candidate) *float64 { return &c.width }})
-	}
-	if p.lengthscales == nil {
-		widths = []float64{1}
-		axes = slices.DeleteFunc(axes, func(a axis) bool { return a.low == 1/widest })
-	}
-	for _, width := range widths {
-		for _, lambda := range lambdas {
-			if _, err := p.try(candidate{lambda, width}); err != nil {
-				return err
+// at returns the parameters for a width, or for width 1 those of a lengthscale.
+func (p *kernelProblem) at(width float64) []float64 {
+	theta := slices.Repeat([]float64{1}, p.best.program.NumParams)
+	for _, q := range p.best.program.Params {
+		if q.Kind == kernel.Lengthscale {
+			theta[q.Offset] = width
+			if p.theta != nil {
+				theta[q.Offset] *= p.theta[q.Offset]
 			}
 		}
 	}
-	return p.refine(axes)
+	return theta
+}
+
+// try solves for a penalty and a width, returns the score, which is +∞ if K + λI is not
+// positive definite, and keeps the solution if it is the best so far.
+func (p *kernelProblem) try(lambda, width float64) (float64, error) {
+	n := len(p.y)
+	p.form(width)
+	for i, v := range p.diagonal {
+		p.covariance[i*n+i] = v + lambda
+	}
+	p.matrix.Load(p.covariance)
+	ctx := context.Background() // whose only error is its end
+	if minor, _ := p.matrix.Factor(ctx, 0, nil); minor > 0 {
+		return math.Inf(1), nil
+	}
+	alpha := slices.Clone(p.y)
+	_ = p.matrix.SolveEquations(ctx, alpha, 1)
+	if !allFinite(alpha...) {
+		return 0, errRange
+	}
+	_ = p.matrix.Invert(ctx, nil)
+	loo := 0.0
+	for i, a := range alpha { // RW, eq. 5.12
+		e := a / p.matrix.InverseElement(i, i)
+		loo += e * e / float64(n)
+	}
+	value := float64(n) / 2 * math.Log(loo/p.size) // does not depend on the unit of the targets
+	if math.IsNaN(value) {
+		return 0, errRange
+	}
+	if m := &p.best; m.Alpha == nil || value < p.value {
+		p.value = value
+		m.Lambda, m.Width, m.Theta, m.Alpha, m.Error = lambda, width, p.at(width), alpha, loo
+	}
+	return value, nil
+}
+
+// form computes the lower triangle of K.
+func (p *kernelProblem) form(width float64) {
+	if p.formed == width {
+		return
+	}
+	n, x := len(p.y), p.best.points
+	ev := kernel.NewEvaluator(p.best.program)
+	ev.Bind(p.at(width))
+	for i := range n {
+		ev.Row(p.covariance[i*n:], x, i, x, 0, i+1)
+		p.diagonal[i] = p.covariance[i*n+i]
+	}
+	p.formed = width
+}
+
+const (
+	// smallestPenalty is a penalty at which rounding does not decide the solution yet, and
+	// its inverse the largest penalty.
+	smallestPenalty = 1e-10
+	// widest and its inverse are the bounds of a width.
+	widest = 1e3
+	// The simplex begins with sides of the factor e^simplexSide and ends after
+	// simplexTries tries, or when simplexStable of its steps did not change the score by
+	// more than simplexChange. The score is a log likelihood, or n/2 times the log of an
+	// error, so that a change below 1 means little.
+	simplexSide   = 0.7
+	simplexTries  = 40
+	simplexStable = 8
+	simplexChange = 1e-3
+)
+
+// refine improves the best penalty and width by the simplex of Nelder and Mead (1965) on
+// their logarithms, which follows the valleys in which a larger width goes with a smaller
+// penalty.
+func (p *kernelProblem) refine() error {
+	if p.best.Alpha == nil {
+		return errRange
+	}
+	if math.IsInf(p.value, 0) { // all targets are equal
+		return nil
+	}
+	var failed error
+	score := func(at []float64) float64 {
+		lambda := min(max(math.Exp(at[0]), smallestPenalty), 1/smallestPenalty)
+		value, err := p.try(lambda, min(max(math.Exp(at[1]), 1/widest), widest))
+		if err != nil {
+			failed = err
+		}
+		return value
+	}
+	// The result is the best try, whatever made the simplex end.
+	_, err := optimize.Minimize(optimize.Problem{Func: score}, []float64{math.Log(p.best.Lambda), math.Log(p.best.Width)}, &optimize.Settings{
+		FuncEvaluations: simplexTries,
+		Converger:       &optimize.FunctionConverge{Absolute: simplexChange, Iterations: simplexStable},
+	}, &optimize.NelderMead{SimplexSize: simplexSide})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// medianDistance returns the median distance of pairs of rows, from pairs that depend on
+// the number of rows alone; 1 if all rows are equal.
+func medianDistance(x *kernel.Points) float64 {
+	const pairs = 4000
+	rng := rand.New(rand.NewPCG(1, 1))
+	var distances []float64
+	for range pairs {
+		i, j := rng.IntN(x.N), rng.IntN(x.N)
+		sum := 0.0
+		for c := range x.D {
+			sum = math.Hypot(sum, x.Column(c)[i]-x.Column(c)[j])
+		}
+		if sum > 0 {
+			distances = append(distances, sum)
+		}
+	}
+	if distances == nil {
+		return 1
+	}
+	slices.Sort(distances)
+	return distances[len(distances)/2]
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -41,7 +42,7 @@ type LassoModel struct {
 }
 
 func (m Lasso) check(x mat.Matrix, y []float64) error {
-	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
+	if err := checkPenalties(m.Lambdas); err != nil {
 		return err
 	}
 	if m.Folds < 0 {
@@ -95,7 +96,7 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 			if err != nil {
 				return err
 			}
-			add(p.Mean, -1, targets)
+			floats.AddScaled(p.Mean, -1, targets)
 			out.Errors[i] += share * (squares(p.Mean) / float64(len(targets)))
 		}
 	}
@@ -148,9 +149,7 @@ func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
 }
 
 func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error) {
-	n, _ := x.Dims()
-	scale := newScaling(x, m.Design)
-	r, err := newReduced(m.ones(n), scale.apply(x), y)
+	scale, r, err := m.reduce(x, y)
 	if err != nil {
 		return nil, err
 	}

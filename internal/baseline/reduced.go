@@ -1,6 +1,8 @@
 package baseline
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -26,7 +28,7 @@ type reduced struct {
 
 // newReduced regresses z and y on the columns of b, which may be nil. It changes z.
 func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
-	r := &reduced{z: z, y: append([]float64(nil), y...)}
+	r := &reduced{z: z, y: slices.Clone(y)}
 	if b == nil {
 		return r, nil
 	}
@@ -47,8 +49,8 @@ func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
 	r.yq, r.zq = make([]float64, k), &mat.Dense{}
 	for range 2 { // the second time removes what rounding left
 		part := multiplyTransposed(r.q, r.y)
-		add(r.yq, 1, part)
-		add(r.y, -1, multiply(r.q, part))
+		floats.AddScaled(r.yq, 1, part)
+		floats.AddScaled(r.y, -1, multiply(r.q, part))
 		var zq, project mat.Dense
 		zq.Mul(r.q.T(), z)
 		project.Mul(r.q, &zq)
@@ -74,8 +76,8 @@ func (r *reduced) row(b, z []float64) (g, rest []float64) {
 		return nil, z
 	}
 	g = multiplyTransposed(r.coordinates, b)
-	rest = append([]float64(nil), z...)
-	add(rest, -1, multiplyTransposed(r.zq, g))
+	rest = slices.Clone(z)
+	floats.AddScaled(rest, -1, multiplyTransposed(r.zq, g))
 	return g, rest
 }
 
@@ -135,17 +137,10 @@ func multiplyTransposed(a *mat.Dense, v []float64) []float64 {
 	return out.RawVector().Data
 }
 
-// add adds factor·v to to.
-func add(to []float64, factor float64, v []float64) { floats.AddScaled(to, factor, v) }
-
-func dot(a, b []float64) float64 { return floats.Dot(a, b) }
-
 func squares(v []float64) float64 { return floats.Dot(v, v) }
 
 func scaled(factor float64, v []float64) []float64 {
-	out := make([]float64, len(v))
-	add(out, factor, v)
-	return out
+	return floats.ScaleTo(make([]float64, len(v)), factor, v)
 }
 
 // level returns the mean of the targets where Z is 0, for B that is an intercept or
@@ -155,5 +150,5 @@ func (r *reduced) level(weights []float64) float64 {
 		return 0
 	}
 	g, z := r.row([]float64{1}, make([]float64, len(weights)))
-	return dot(g, r.yq) + dot(z, weights)
+	return floats.Dot(g, r.yq) + floats.Dot(z, weights)
 }

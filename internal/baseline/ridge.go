@@ -1,6 +1,9 @@
 package baseline
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
 
 // Ridge is ridge regression: weights w and intercept b that minimise
 //
@@ -34,7 +37,7 @@ type LinearModel struct {
 
 // Fit fits a [*LinearModel].
 func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
-	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
+	if err := checkPenalties(m.Lambdas); err != nil {
 		return nil, err
 	}
 	if err := checkTable(x, y); err != nil {
@@ -45,8 +48,7 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale := newScaling(x, m.Design)
-	r, err := newReduced(m.ones(n), scale.apply(x), y)
+	scale, r, err := m.reduce(x, y)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +78,7 @@ func (m *LinearModel) Predict(x mat.Matrix) (Prediction, error) {
 	row := make([]float64, len(m.Weights))
 	for i := range out {
 		mat.Row(row, i, x)
-		out[i] = m.Intercept + dot(m.Weights, row)
+		out[i] = m.Intercept + floats.Dot(m.Weights, row)
 	}
 	return Prediction{Mean: out}, nil
 }

@@ -29,11 +29,6 @@ type reference struct {
 		Noise, Prior, Evidence float64
 		Weights, Mean, Std     []float64
 	}
-	KernelRidge []struct {
-		Kernel      string
-		Lambda      float64
-		Mean, Alpha []float64
-	} `json:"kernel_ridge"`
 	Lasso []struct {
 		Table   string
 		Lambdas []float64
@@ -136,15 +131,6 @@ func TestBayesianLinearSklearn(t *testing.T) {
 		}
 		near(t, "deviations", p.Variance, r.Bayes.Std, tolerance)
 		near(t, "evidence", []float64{m.LogEvidence}, []float64{r.Bayes.Evidence}, sameAsSklearn)
-	}
-}
-
-func TestKernelRidgeSklearn(t *testing.T) {
-	r := sklearn(t)
-	for _, want := range r.KernelRidge {
-		m := learn(t, baseline.KernelRidge{Kernel: want.Kernel, Lambdas: []float64{want.Lambda}}, dense(r.X), centred(r.Y)).(*baseline.KernelModel)
-		near(t, want.Kernel, m.Alpha, want.Alpha, sameAsSklearn)
-		near(t, want.Kernel, predict(t, m, dense(r.New)).Mean, want.Mean, sameAsSklearn)
 	}
 }
 

@@ -3,9 +3,11 @@ package baseline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -83,7 +85,7 @@ func primal(r *reduced, lambda float64) (*solution, error) {
 	qr.RTo(&upper)
 	tri := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: d, Stride: upper.RawMatrix().Stride, Data: upper.RawMatrix().Data}
 	return &solution{weights: w.RawVector().Data, spread: func(z []float64) float64 {
-		u := blas64.Vector{N: d, Inc: 1, Data: append([]float64(nil), z...)}
+		u := blas64.Vector{N: d, Inc: 1, Data: slices.Clone(z)}
 		blas64.Trsv(blas.Trans, tri, u)
 		return squares(u.Data)
 	}}, nil
@@ -129,7 +131,7 @@ func bySpectrum(r *reduced, lambda float64) (*solution, error) {
 		var outside []float64
 		if lambda > 0 && s.rank < len(z) {
 			outside = append(outside, z...)
-			add(outside, -1, multiply(s.v, in))
+			floats.AddScaled(outside, -1, multiply(s.v, in))
 			outside = scaled(1/math.Sqrt(lambda), outside)
 		}
 		for j := range s.rank {
@@ -156,7 +158,7 @@ func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 	}
 	for i := range n {
 		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
-		out.Mean[i] = dot(g, m.reduced.yq) + dot(rest, m.solution.weights)
+		out.Mean[i] = floats.Dot(g, m.reduced.yq) + floats.Dot(rest, m.solution.weights)
 		if out.Variance != nil {
 			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread(rest))
 		}

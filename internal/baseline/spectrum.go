@@ -3,6 +3,9 @@ package baseline
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // spectrum holds the singular value decomposition Z = USVᵀ of reduced least squares, up to
@@ -19,13 +22,13 @@ func newSpectrum(r *reduced) (*spectrum, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spectrum{decomposition: d, of: r, rest: append([]float64(nil), r.y...)}
+	s := &spectrum{decomposition: d, of: r, rest: slices.Clone(r.y)}
 	s.uy = make([]float64, len(d.s))
 	for range 2 { // the second time removes what rounding left
 		part := multiplyTransposed(d.u, s.rest)
 		clear(part[d.rank:])
-		add(s.uy, 1, part)
-		add(s.rest, -1, multiply(d.u, part))
+		floats.AddScaled(s.uy, 1, part)
+		floats.AddScaled(s.rest, -1, multiply(d.u, part))
 	}
 	return s, nil
 }
@@ -54,7 +57,7 @@ func (s *spectrum) shrink(j int, lambda float64) float64 {
 // It is +∞ if a row determines its own prediction.
 func (s *spectrum) leaveOneOut(lambda float64) float64 {
 	free := s.of.leverage()
-	residual := append([]float64(nil), s.rest...)
+	residual := slices.Clone(s.rest)
 	for i := range residual {
 		u := s.u.RawRowView(i)[:s.rank]
 		for j, v := range u {

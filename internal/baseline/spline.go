@@ -76,7 +76,7 @@ func (m Spline) Fit(x mat.Matrix, y []float64) (Model, error) {
 }
 
 func (m Spline) check(x mat.Matrix) error {
-	if err := checkChoices("Lambdas", m.Lambdas, true); err != nil {
+	if err := checkPenalties(m.Lambdas); err != nil {
 		return err
 	}
 	if _, d := x.Dims(); m.Knots != nil && len(m.Knots) != d {

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import scipy
 import sklearn
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import BayesianRidge, Ridge, RidgeCV, lasso_path
 
 rng = np.random.default_rng(14)
@@ -56,17 +55,6 @@ out["bayes"] = {
     "std": std.tolist(),
     "evidence": float(bayes.scores_[-1]),
 }
-
-# Kernel ridge; sklearn's gamma of rbf is 1/(2 ρ²).
-out["kernel_ridge"] = []
-for kernel, options, text in [
-    ("rbf", {"gamma": 1 / (2 * 1.7**2)}, "rbf(lengthscale=1.7)"),
-    ("polynomial", {"degree": 3, "gamma": 0.5, "coef0": 0.5 * 0.8}, "poly(3, signal_variance=0.125, offset=0.8)"),
-    ("linear", {}, "linear(signal_variance=1)"),
-]:
-    kr = KernelRidge(alpha=0.37, kernel=kernel, **options).fit(centred, centred_y)
-    mean = kr.predict((new - x.mean(0)) / x.std(0))
-    out["kernel_ridge"].append({"kernel": text, "lambda": 0.37, "mean": mean.tolist(), "alpha": kr.dual_coef_.tolist()})
 
 # The lasso's path: columns as they are, and scaled; and with more columns than rows.
 out["lasso"] = []
