@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"gpfit/internal/hostmem"
@@ -56,7 +58,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 		return err
 	}
 	t := thriftWalk{text: text}
-	if t.structure(nil, nil); t.failed() {
+	if t.structure(0); t.failed() {
 		return errors.New("its footer is invalid")
 	}
 	return nil
@@ -146,12 +148,7 @@ type pageClaims struct {
 	data                             int64 // where its bytes begin
 	compressed, uncompressed, values int64
 	levels                           int64 // uncompressed bytes of a page of version 2
-	seen                             uint8 // a bit for each of the fields 1 to 3
 }
-
-// required holds the bits of the fields that every header has: the type and both
-// sizes.
-const required = 1<<1 | 1<<2 | 1<<3
 
 // readPage reads the page header at an offset.
 func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
@@ -162,37 +159,30 @@ func readPage(r io.ReaderAt, at, end int64) (pageClaims, error) {
 		if n == 0 || err != nil && err != io.EOF {
 			return pageClaims{}, err
 		}
-		var p pageClaims
 		t := thriftWalk{text: text[:n]}
-		t.structure(nil, p.take)
-		switch {
-		case !t.failed() && p.seen&required == required:
-			p.data = at + int64(t.at)
-			return p, nil
-		case !t.failed() || t.bad || n < len(text) || window >= min(most, end-at):
+		t.structure(0)
+		if t.short && n == len(text) && window < min(most, end-at) {
+			continue
+		}
+		var h format.PageHeader
+		if t.failed() || thrift.Unmarshal(new(thrift.CompactProtocol), text[:t.at], &h) != nil {
 			return pageClaims{}, errors.New("the header of a page cannot be read")
 		}
+		v2 := h.DataPageHeaderV2.V
+		return pageClaims{
+			data: at + int64(t.at), compressed: int64(h.CompressedPageSize), uncompressed: int64(h.UncompressedPageSize),
+			values: mostUnlessNegative(h.DataPageHeader.V.NumValues, h.DictionaryPageHeader.V.NumValues, v2.NumValues),
+			levels: int64(v2.DefinitionLevelsByteLength) + int64(v2.RepetitionLevelsByteLength),
+		}, nil
 	}
 }
 
-// take records a number of the header, identified by the fields that lead to it
-// (parquet.thrift).
-func (p *pageClaims) take(path []int64, v int64) {
-	if len(path) == 1 && path[0] >= 1 && path[0] <= 3 {
-		p.seen |= 1 << path[0]
+// mostUnlessNegative returns the largest number, or a negative one.
+func mostUnlessNegative(counts ...int32) int64 {
+	if least := slices.Min(counts); least < 0 {
+		return int64(least)
 	}
-	switch {
-	case len(path) == 1 && path[0] == 2:
-		p.uncompressed = v
-	case len(path) == 1 && path[0] == 3:
-		p.compressed = v
-	case len(path) == 2 && path[1] == 1 && (path[0] == 5 || path[0] == 7 || path[0] == 8):
-		if p.values >= 0 && (v < 0 || v > p.values) { // a negative one stays
-			p.values = v
-		}
-	case len(path) == 2 && path[0] == 8 && (path[1] == 5 || path[1] == 6):
-		p.levels += v
-	}
+	return int64(slices.Max(counts))
 }
 
 // lz4Length returns the unpacked length of a raw LZ4 block, or −1 if the block is

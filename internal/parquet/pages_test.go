@@ -131,7 +131,7 @@ func TestThriftClaims(t *testing.T) {
 		{bytes.Repeat([]byte{0x1c}, 100), false, true},
 	} {
 		r := thriftWalk{text: c.text}
-		if r.structure(nil, nil); r.short != c.short || r.bad != c.bad {
+		if r.structure(0); r.short != c.short || r.bad != c.bad {
 			t.Errorf("%x: short %v, bad %v", c.text, r.short, r.bad)
 		}
 	}

@@ -284,25 +284,25 @@ func (in *rows) Number(c int) (float64, bool) {
 // beyond 2⁵³, as parsing them from text would.
 func (in *rows) float(c int) float64 {
 	v := in.value(c)
-	unsigned := in.used[in.at[c]].unsigned
-	switch {
-	case v.IsNull():
-		return math.NaN()
-	case v.Kind() == parquet.Boolean && v.Boolean():
-		return 1
-	case v.Kind() == parquet.Boolean:
+	switch unsigned := in.used[in.at[c]].unsigned; v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			return 1
+		}
 		return 0
-	case v.Kind() == parquet.Int32 && unsigned:
-		return float64(v.Uint32())
-	case v.Kind() == parquet.Int32:
+	case parquet.Int32:
+		if unsigned {
+			return float64(v.Uint32())
+		}
 		return float64(v.Int32())
-	case v.Kind() == parquet.Int64 && unsigned:
-		return float64(v.Uint64())
-	case v.Kind() == parquet.Int64:
+	case parquet.Int64:
+		if unsigned {
+			return float64(v.Uint64())
+		}
 		return float64(v.Int64())
-	case v.Kind() == parquet.Float:
+	case parquet.Float:
 		return float64(v.Float())
-	case v.Kind() == parquet.Double:
+	case parquet.Double:
 		return v.Double()
 	}
 	return math.NaN()
@@ -324,10 +324,38 @@ func (in *rows) Label(c int) string {
 	return strconv.FormatFloat(in.float(c), 'g', -1, 64)
 }
 
+// Text implements [table.Texter]: integers in full, dates and times as ISO 8601 writes
+// them, and strings as they are.
+func (in *rows) Text(c int) string {
+	v := in.value(c)
+	if v.IsNull() {
+		return ""
+	}
+	u := &in.used[in.at[c]]
+	switch kind := v.Kind(); {
+	case u.label != nil:
+		if t := in.leaves[c].Type().LogicalType(); t != nil {
+			if at, ok := t.Value.(*format.TimestampType); ok && at.IsAdjustedToUTC {
+				return u.label(v) + "Z"
+			}
+		}
+		return u.label(v)
+	case kind == parquet.Int32 && u.unsigned:
+		return strconv.FormatUint(uint64(v.Uint32()), 10)
+	case kind == parquet.Int64 && u.unsigned:
+		return strconv.FormatUint(v.Uint64(), 10)
+	case kind == parquet.Double:
+		return table.NumberText(v.Double())
+	case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray:
+		return in.Label(c)
+	}
+	return v.String()
+}
+
 // Missing implements [table.FormatRows].
 func (in *rows) Missing(c int) bool {
 	v := in.value(c)
-	return v.IsNull() || v.Kind() == parquet.Float && v.Float() != v.Float() || v.Kind() == parquet.Double && v.Double() != v.Double()
+	return v.IsNull() || (v.Kind() == parquet.Float || v.Kind() == parquet.Double) && math.IsNaN(in.float(c))
 }
 
 // Problem implements [table.FormatRows].

@@ -54,35 +54,25 @@ func (r *thriftWalk) uvarint() uint64 {
 	return v
 }
 
-func (r *thriftWalk) varint() int64 {
-	u := r.uvarint()
-	return int64(u>>1) ^ -int64(u&1)
-}
-
-// structure walks a structure. It calls number, unless nil, with each integer field
-// and the path of field numbers that leads to it, including its own.
-func (r *thriftWalk) structure(path []int64, number func(path []int64, v int64)) {
-	if len(path) > thriftDepth {
+// structure walks a structure within depth others.
+func (r *thriftWalk) structure(depth int) {
+	if depth > thriftDepth {
 		r.bad = true
 	}
-	id := int64(0)
 	for !r.failed() {
 		head := r.next()
-		kind := head & 15
-		if r.failed() || kind == thriftStop {
+		if r.failed() || head&15 == thriftStop {
 			return
 		}
-		if delta := int64(head >> 4); delta > 0 {
-			id += delta
-		} else {
-			id = r.varint()
+		if head>>4 == 0 {
+			r.uvarint() // the number of the field
 		}
-		r.value(kind, append(path[:len(path):len(path)], id), false, number)
+		r.value(head&15, depth+1, false)
 	}
 }
 
 // value walks a value. A boolean takes a byte in a list and none as a field.
-func (r *thriftWalk) value(kind byte, path []int64, inList bool, number func(path []int64, v int64)) {
+func (r *thriftWalk) value(kind byte, depth int, inList bool) {
 	switch {
 	case kind == thriftTrue || kind == thriftFalse:
 		if inList {
@@ -91,9 +81,7 @@ func (r *thriftWalk) value(kind byte, path []int64, inList bool, number func(pat
 	case kind == thriftByte:
 		r.skip(1)
 	case kind >= thriftInt16 && kind <= thriftInt64:
-		if v := r.varint(); !r.failed() && number != nil {
-			number(path, v)
-		}
+		r.uvarint()
 	case kind == thriftDouble:
 		r.skip(8)
 	case kind == thriftUUID:
@@ -101,51 +89,33 @@ func (r *thriftWalk) value(kind byte, path []int64, inList bool, number func(pat
 	case kind == thriftBinary:
 		r.skip(r.uvarint())
 	case kind == thriftList || kind == thriftSet:
-		r.list(path)
+		head := r.next()
+		size := uint64(head >> 4)
+		if size == 15 {
+			size = r.uvarint()
+		}
+		r.values(size, depth, head&15)
 	case kind == thriftMap:
-		r.pairs(path)
+		if size := r.uvarint(); size > 0 {
+			kinds := r.next()
+			r.values(size, depth, kinds>>4, kinds&15)
+		}
 	case kind == thriftStruct:
-		r.structure(path, number)
+		r.structure(depth)
 	default:
 		r.bad = true
 	}
 }
 
-func (r *thriftWalk) list(path []int64) {
-	head := r.next()
-	size := uint64(head >> 4)
-	if size == 15 {
-		size = r.uvarint()
-	}
-	if r.claims(size) {
-		return
-	}
-	for range size {
-		if r.value(head&15, append(path[:len(path):len(path)], 0), true, nil); r.failed() {
-			return
-		}
-	}
-}
-
-func (r *thriftWalk) pairs(path []int64) {
-	size := r.uvarint()
-	if size == 0 || r.claims(2*size) {
-		return
-	}
-	kinds := r.next()
-	for range size {
-		r.value(kinds>>4, path, true, nil)
-		if r.value(kinds&15, append(path[:len(path):len(path)], 0), true, nil); r.failed() {
-			return
-		}
-	}
-}
-
-// claims reports whether too few bytes are left for size values of at least one byte
-// each.
-func (r *thriftWalk) claims(size uint64) bool {
-	if size > uint64(len(r.text)-r.at) {
+// values walks the values of a list, or keys and values of a map, size of each kind. There
+// must be a byte for each.
+func (r *thriftWalk) values(size uint64, depth int, kinds ...byte) {
+	if size > uint64(len(r.text)-r.at)/uint64(len(kinds)) {
 		r.short = true
 	}
-	return r.failed()
+	for i := uint64(0); i < size && !r.failed(); i++ {
+		for _, kind := range kinds {
+			r.value(kind, depth+1, true)
+		}
+	}
 }
