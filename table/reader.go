@@ -87,6 +87,9 @@ func newTextReader(r io.Reader, source string, opts Options) (*Reader, error) {
 // newReader chooses the columns. On an error it closes src.
 func newReader(src source, opts Options) (*Reader, error) {
 	r := &Reader{src: src, opts: opts}
+	if opts.Amend != nil {
+		opts.Amend(r.Names(), &r.opts)
+	}
 	if err := r.choose(); err != nil {
 		src.close()
 		return nil, err
@@ -153,6 +156,9 @@ func (r *Reader) learns() bool { return r.opts.Columns != nil && r.opts.Encoding
 
 // Progress returns the share of the input that has been read, 0 if it is unknown.
 func (r *Reader) Progress() float64 { return r.src.progress() }
+
+// Names returns the names of all columns of the table.
+func (r *Reader) Names() []string { return slices.Clone(r.src.begun().names) }
 
 // KeptNames returns the names of the columns of Options.Keep.
 func (r *Reader) KeptNames() []string {

@@ -113,6 +113,9 @@ type Options struct {
 	Seed uint64
 	// Formats are file formats besides text and NumPy's.
 	Formats []Format
+	// Amend, unless nil, changes the selected columns of o for a table whose columns have
+	// the given names.
+	Amend func(names []string, o *Options)
 	// Decimal is the decimal sign of text, ',' or '.'; 0 is a point.
 	Decimal rune
 	// Columns says how [Read] reads feature columns that are not numbers; nil means that

@@ -5,7 +5,6 @@
 package rows
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -139,12 +138,14 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 			columns.Features = append(columns.Features, from.encoding.Columns[c].Name)
 		}
 	}
-	if m.Noise.Column != "" || m.Noise.GroupColumn != "" {
-		if stdin, err = o.findNoise(path, stdin, m, &columns); err != nil {
-			return nil, err
+	columns.Amend = func(names []string, columns *table.Options) { o.findNoise(m, names, columns) }
+	open := table.Open
+	if path == "-" {
+		open = func(path string, columns table.Options) (*table.Reader, error) {
+			return table.NewReader(stdin, path, columns)
 		}
 	}
-	in, err := open(path, stdin, columns)
+	in, err := open(path, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -180,44 +181,21 @@ func (o *Options) missing() (table.MissingMode, error) {
 	return 0, &MismatchError{"missing", fmt.Sprintf("%q must be error, drop or blank", o.Missing)}
 }
 
-func open(path string, stdin io.Reader, o table.Options) (*table.Reader, error) {
-	if path == "-" {
-		return table.NewReader(stdin, "-", o)
-	}
-	return table.Open(path, o)
-}
-
-// findNoise looks for the model's noise columns in the table, unless the options
-// name others, and adds them to the columns to read. It returns a reader of the
-// same input, because it has to read standard input into memory.
-func (o *Options) findNoise(path string, stdin io.Reader, m *gp.Model, columns *table.Options) (io.Reader, error) {
-	first := stdin
-	if path == "-" {
-		text, err := io.ReadAll(stdin)
-		if err != nil {
-			return nil, err
+// findNoise looks for the model's noise columns among the names of the table's columns,
+// unless the options name others, and adds them to the columns to read.
+func (o *Options) findNoise(m *gp.Model, names []string, columns *table.Options) {
+	for _, c := range []struct {
+		given *string
+		name  string
+		into  *[]string
+	}{{&o.NoiseColumn, m.Noise.Column, &columns.Extra}, {&o.NoiseGroup, m.Noise.GroupColumn, &columns.ExtraText}} {
+		if *c.given == "" && slices.Contains(names, c.name) {
+			*c.given = c.name
 		}
-		first, stdin = bytes.NewReader(text), bytes.NewReader(text)
+		if *c.given != "" {
+			*c.into = []string{*c.given}
+		}
 	}
-	in, err := open(path, first, *columns)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	names := in.Names()
-	if o.NoiseColumn == "" && slices.Contains(names, m.Noise.Column) {
-		o.NoiseColumn = m.Noise.Column
-	}
-	if o.NoiseGroup == "" && slices.Contains(names, m.Noise.GroupColumn) {
-		o.NoiseGroup = m.Noise.GroupColumn
-	}
-	if o.NoiseColumn != "" {
-		columns.Extra = []string{o.NoiseColumn}
-	}
-	if o.NoiseGroup != "" {
-		columns.ExtraText = []string{o.NoiseGroup}
-	}
-	return stdin, nil
 }
 
 // Next returns the next rows, at most [Piece], and none after the last: Total is 0

@@ -1,6 +1,0 @@
-package table
-
-import "slices"
-
-// Names returns the names of all columns of the table.
-func (r *Reader) Names() []string { return slices.Clone(r.src.begun().names) }
