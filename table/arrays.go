@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -18,8 +19,7 @@ type arrays struct {
 	parts   []*array
 	columns []arrayColumn
 	rows    int
-	row     int // the current one, from 0; −1 before the first
-	begin   int // the first row of the block
+	begin   int // the first row of the block, from 0
 	length  int // its rows
 	files   []io.Closer
 }
@@ -30,34 +30,35 @@ type arrayColumn struct {
 	j  int
 }
 
-// openNPY opens a file that holds one array. On an error it closes f.
+// openNPY opens a file that holds one array.
 func openNPY(f *os.File, path string) (source, error) {
-	fail := func(err error) (source, error) {
-		f.Close()
+	a, err := arrayFile(f)
+	if err != nil {
 		return nil, &Error{Source: path, Msg: err.Error(), Err: err}
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return fail(err)
-	}
-	a, err := openArray(f, info.Size())
-	if err != nil {
-		return fail(err)
-	}
-	begin, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fail(err)
-	}
-	a.at = io.NewSectionReader(f, begin, info.Size()-begin)
 	in := newArrays(path, []*array{a})
 	in.files = append(in.files, f)
 	return in, nil
 }
 
+func arrayFile(f *os.File) (*array, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	a, err := openArray(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	begin, err := f.Seek(0, io.SeekCurrent)
+	a.at = io.NewSectionReader(f, begin, info.Size()-begin)
+	return a, err
+}
+
 // newArrays joins the columns of parts side by side, with the names x0, x1, …. There
 // must be at least one part, and all must have the same number of rows.
 func newArrays(path string, parts []*array) *arrays {
-	in := &arrays{head: head{source: path}, parts: parts, rows: parts[0].rows, row: -1}
+	in := &arrays{head: head{source: path, empty: "the array has no rows"}, parts: parts, rows: parts[0].rows}
 	for _, a := range parts {
 		for j := range a.cols {
 			in.names = append(in.names, fmt.Sprintf("x%d", len(in.columns)))
@@ -66,8 +67,6 @@ func newArrays(path string, parts []*array) *arrays {
 	}
 	return in
 }
-
-func (in *arrays) begun() *head { return &in.head }
 
 func (in *arrays) use(numbers, labels []int) error {
 	for _, list := range [][]int{numbers, labels} {
@@ -99,9 +98,7 @@ func (in *arrays) use(numbers, labels []int) error {
 }
 
 func (in *arrays) next() error {
-	in.row++
-	if in.row >= in.rows {
-		in.row = in.rows
+	if in.at == in.rows {
 		for _, a := range in.parts {
 			if err := a.atEnd(); err != nil {
 				return in.damaged(a, err)
@@ -109,11 +106,13 @@ func (in *arrays) next() error {
 		}
 		return io.EOF
 	}
-	if in.row < in.begin+in.length {
+	in.at++
+	if in.at <= in.begin+in.length {
 		return nil
 	}
 	// A block has about 256 KiB if its elements are read once.
-	in.begin, in.length = in.row, min(max(1, 1<<15/len(in.columns)), in.rows-in.row)
+	in.begin = in.at - 1
+	in.length = min(max(1, 1<<15/len(in.columns)), in.rows-in.begin)
 	for _, a := range in.parts {
 		if err := a.load(in.begin, in.length); err != nil {
 			return in.damaged(a, err)
@@ -137,7 +136,7 @@ func (a *array) prefix() string {
 
 func (in *arrays) value(c int) float64 {
 	col := in.columns[c]
-	return col.of.value(in.row-in.begin, col.j)
+	return col.of.value(in.at-1-in.begin, col.j)
 }
 
 func (in *arrays) kind(int) feature.ColumnKind { return feature.Number }
@@ -156,32 +155,23 @@ func (in *arrays) label(c int) string {
 
 func (in *arrays) missing(c int) bool { return math.IsNaN(in.value(c)) }
 
-func (in *arrays) place() int { return in.row + 1 }
-
-func (in *arrays) errorAt(c int, msg string) *Error {
-	e := in.headError(c, msg)
-	e.Row = in.row + 1
-	return e
+func (in *arrays) text(c int) string {
+	if in.missing(c) {
+		return ""
+	}
+	return NumberText(in.value(c))
 }
 
 func (in *arrays) badCell(c int) *Error {
 	return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.value(c)))
 }
 
-func (in *arrays) noRows() *Error {
-	return &Error{Source: in.source, Msg: "the array has no rows"}
-}
-
-func (in *arrays) progress() float64 { return float64(in.row+1) / float64(in.rows) }
-
-func (in *arrays) warnings() []string { return nil }
+func (in *arrays) progress() float64 { return float64(in.at) / float64(in.rows) }
 
 func (in *arrays) close() error {
-	var first error
+	var err error
 	for _, f := range in.files {
-		if err := f.Close(); err != nil && first == nil {
-			first = err
-		}
+		err = cmp.Or(err, f.Close())
 	}
-	return first
+	return err
 }

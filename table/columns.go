@@ -16,7 +16,28 @@ type head struct {
 	named  bool     // the file names its columns
 	first  int      // the line of the first row, header or data; 0 if the format has no lines
 	aside  []bool   // columns that are used only if selected; nil if there are none
+	at     int      // the line or, in formats without lines, the row of the current row
+	empty  string   // the error for a table without rows
+	warn   []string
 }
+
+func (in *head) begun() *head { return in }
+
+func (in *head) place() int { return in.at }
+
+func (in *head) errorAt(c int, msg string) *Error {
+	e := in.headError(c, msg)
+	if in.first == 0 {
+		e.Row = in.at
+	} else {
+		e.Line = in.at
+	}
+	return e
+}
+
+func (in *head) noRows() *Error { return in.selectionError(in.empty) }
+
+func (in *head) warnings() []string { return in.warn }
 
 // selection holds the uses of the columns of a table.
 type selection struct {
@@ -240,7 +261,7 @@ func (in *head) byIndex(role, spec string, i int) (int, error) {
 // headError returns an error in the name or use of column c.
 func (in *head) headError(c int, msg string) *Error {
 	e := &Error{Source: in.source, Line: in.first, Column: c + 1, Msg: msg}
-	if in.named {
+	if in.named && c < len(in.names) {
 		e.ColumnName = in.names[c]
 	}
 	return e

@@ -77,13 +77,17 @@ func Files(path string) ([]string, error) {
 	return names, nil
 }
 
-// ownFormats are the binary formats of this package, recognised by their first bytes.
-var ownFormats = []struct {
+// opener opens the files of a format, which it recognises by their first bytes.
+type opener struct {
 	name, magic string
 	open        func(f *os.File, path string) (source, error)
-}{
-	{"NumPy", npyMagic, openNPY},
-	{"NumPy archive", "PK\x03\x04", openNPZ},
+}
+
+// lacking is the opener for a format that Options.Formats lacks.
+func lacking(article, name, magic string) opener {
+	return opener{name, magic, func(_ *os.File, path string) (source, error) {
+		return nil, &Error{Source: path, Msg: "this is " + article + " " + name + " file, and Options.Formats has no reader for it"}
+	}}
 }
 
 // openOne opens one file in the format that its first bytes identify.
@@ -92,35 +96,29 @@ func openOne(path string, opts Options) (in source, format string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	chosen := opener{"text", "", func(f *os.File, path string) (source, error) { return openRows(f, f, path, opts) }}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		begin := make([]byte, 8)
 		n, _ := f.ReadAt(begin, 0)
+		var formats []opener
 		for _, format := range opts.Formats {
-			if bytes.HasPrefix(begin[:n], []byte(format.Magic)) {
-				in, err := openFormatted(f, path, format)
-				return in, format.Name, err
-			}
+			formats = append(formats, format.opener())
 		}
-		for _, format := range ownFormats {
-			if bytes.HasPrefix(begin[:n], []byte(format.magic)) {
-				in, err := format.open(f, path)
-				return in, format.name, err
-			}
-		}
-		for _, format := range []struct{ name, magic string }{{"a Parquet", parquetMagic}, {"an Arrow", arrowMagic}} {
-			if bytes.HasPrefix(begin[:n], []byte(format.magic)) {
-				f.Close()
-				return nil, "", &Error{Source: path, Msg: "this is " + format.name + " file, and Options.Formats has no reader for it"}
-			}
-		}
+		formats = append(formats,
+			opener{"NumPy", npyMagic, openNPY}, opener{"NumPy archive", zipMagic, openNPZ},
+			lacking("a", "Parquet", parquetMagic), lacking("an", "Arrow", arrowMagic), chosen)
+		i := slices.IndexFunc(formats, func(o opener) bool { return bytes.HasPrefix(begin[:n], []byte(o.magic)) })
+		chosen = formats[i]
 	}
-	in, err = openText(f, path, opts)
-	return in, "text", err
+	if in, err = chosen.open(f, path); err != nil {
+		f.Close()
+	}
+	return in, chosen.name, err
 }
 
-// files is a table of several files in sequence. source is the current one.
+// files is a table of several files in sequence.
 type files struct {
-	source
+	source  // the current one
 	first   *head
 	names   []string
 	sizes   []int64

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 
 	"gpfit/feature"
 )
@@ -13,44 +14,39 @@ import (
 // pandasIndex matches the names under which pandas stores an index.
 var pandasIndex = regexp.MustCompile(`^__index_level_\d+__$`)
 
-// PandasIndex reports whether a column holds the index of a table of pandas, which is
-// aside, with the warning that says so.
-func PandasIndex(name string) (aside bool, warning string) {
-	return pandasIndex.MatchString(name), "column " + quote(name) + " is the index of a pandas table; it is an input only if you name it"
-}
-
 // formatted is the source for FormatRows of another package. It numbers the rows.
 type formatted struct {
 	head
-	rows   FormatRows
-	format string
-	row    int
-	kinds  []feature.ColumnKind
+	rows  FormatRows
+	kinds []feature.ColumnKind
 }
 
-// openFormatted opens a file of a caller's format. On an error it closes f.
-func openFormatted(f *os.File, path string, format Format) (source, error) {
-	rows, err := format.Open(f, path)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	in := &formatted{head: head{source: path, named: true}, rows: rows, format: format.Name}
-	for _, c := range rows.Columns() {
-		in.names, in.aside = append(in.names, c.Name), append(in.aside, c.Aside)
-		in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
-	}
-	return in, nil
+// opener opens a file of the format.
+func (format Format) opener() opener {
+	return opener{format.Name, format.Magic, func(f *os.File, path string) (source, error) {
+		rows, err := format.Open(f, path)
+		if err != nil {
+			return nil, err
+		}
+		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows}
+		for _, c := range rows.Columns() {
+			name := strings.ToValidUTF8(c.Name, "\uFFFD")
+			in.names, in.aside = append(in.names, name), append(in.aside, pandasIndex.MatchString(name))
+			in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
+			if pandasIndex.MatchString(name) {
+				in.warn = append(in.warn, "column "+quote(name)+" is the index of a pandas table; it is an input only if you name it")
+			}
+		}
+		return in, nil
+	}}
 }
-
-func (in *formatted) begun() *head { return &in.head }
 
 func (in *formatted) use(numbers, labels []int) error { return in.rows.Use(numbers, labels) }
 
 func (in *formatted) next() error {
 	err := in.rows.Next()
 	if err == nil {
-		in.row++
+		in.at++
 	}
 	return err
 }
@@ -63,23 +59,16 @@ func (in *formatted) label(c int) string { return in.rows.Label(c) }
 
 func (in *formatted) missing(c int) bool { return in.rows.Missing(c) }
 
-func (in *formatted) place() int { return in.row }
-
-func (in *formatted) errorAt(c int, msg string) *Error {
-	e := in.headError(c, msg)
-	e.Row = in.row
-	return e
+func (in *formatted) text(c int) string {
+	if t, ok := in.rows.(Texter); ok {
+		return t.Text(c)
+	}
+	return in.rows.Label(c)
 }
 
 func (in *formatted) badCell(c int) *Error { return in.errorAt(c, in.rows.Problem(c)) }
 
-func (in *formatted) noRows() *Error {
-	return &Error{Source: in.source, Msg: fmt.Sprintf("the %s file has no rows", in.format)}
-}
-
 func (in *formatted) progress() float64 { return in.rows.Progress() }
-
-func (in *formatted) warnings() []string { return in.rows.Warnings() }
 
 func (in *formatted) close() error { return in.rows.Close() }
 

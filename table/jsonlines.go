@@ -44,12 +44,12 @@ func startsWith(text []byte, first byte, second string) bool {
 
 // openJSONLines reads the first row and finds the columns.
 func openJSONLines(s *scanner, opts Options) (source, error) {
-	in := &jsonRows{head: head{source: s.source, named: true}, scan: s, columns: map[string]int{}}
+	in := &jsonRows{head: head{source: s.source, named: true, empty: "no rows"}, scan: s, columns: map[string]int{}}
 	err := in.read(true)
 	if err != nil {
 		return nil, err
 	}
-	in.first, in.pending = s.start, true
+	in.first, in.pending = in.at, true
 	begin, _ := s.in.Peek(bufferSize) // its error returns with the line that it concerns
 	for {
 		line, rest, complete := bytes.Cut(begin, []byte{'\n'})
@@ -60,7 +60,7 @@ func openJSONLines(s *scanner, opts Options) (source, error) {
 		begin = rest
 	}
 	if len(in.names) == 0 {
-		return nil, &Error{Source: s.source, Line: s.start, Msg: "the objects have no keys"}
+		return nil, &Error{Source: s.source, Line: in.at, Msg: "the objects have no keys"}
 	}
 	in.values = append(in.values, make([]json.RawMessage, len(in.names)-len(in.values))...)
 	in.strict = len(opts.Features) == 0
@@ -125,7 +125,7 @@ func (in *jsonRows) read(first bool) error {
 		}
 		line = trim(line)
 	}
-	in.scan.start = in.scan.line
+	in.at = in.scan.line
 	clear(in.values)
 	err := in.object(line, func(key string, value json.RawMessage) error {
 		c, known := in.columns[key]
@@ -151,8 +151,6 @@ func (in *jsonRows) read(first bool) error {
 	}
 	return nil
 }
-
-func (in *jsonRows) begun() *head { return &in.head }
 
 func (in *jsonRows) use(numbers, labels []int) error {
 	in.used = make([]bool, len(in.names))
@@ -215,14 +213,10 @@ func (in *jsonRows) label(c int) string {
 	}
 }
 
+func (in *jsonRows) text(c int) string { return in.label(c) }
+
 func (in *jsonRows) missing(c int) bool {
 	return in.values[c] == nil || in.values[c][0] == 'n'
-}
-
-func (in *jsonRows) place() int { return in.scan.start }
-
-func (in *jsonRows) errorAt(c int, msg string) *Error {
-	return &Error{Source: in.source, Line: in.scan.start, Column: c + 1, ColumnName: in.names[c], Msg: msg}
 }
 
 func (in *jsonRows) badCell(c int) *Error {
@@ -235,12 +229,6 @@ func (in *jsonRows) badCell(c int) *Error {
 	return in.errorAt(c, whyNotNumber([]byte(in.label(c))))
 }
 
-func (in *jsonRows) noRows() *Error {
-	return &Error{Source: in.source, Line: in.first, Msg: "no rows"}
-}
-
 func (in *jsonRows) progress() float64 { return in.scan.progress() }
-
-func (in *jsonRows) warnings() []string { return nil }
 
 func (in *jsonRows) close() error { return in.scan.close() }

@@ -8,22 +8,12 @@ import (
 	"strings"
 )
 
-// openNPZ opens an archive of NumPy arrays. On an error it closes f. The table is the
+// openNPZ opens an archive of NumPy arrays. The table is the
 // only array; or X with y as its last column, and other arrays of one dimension and
 // as many rows as columns that are used if selected; or the arrays of one dimension
 // as its columns.
 func openNPZ(f *os.File, path string) (source, error) {
-	in, err := openArchive(f, path)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	in.files = append(in.files, f)
-	return in, nil
-}
-
-func openArchive(f *os.File, path string) (*arrays, error) {
-	fail := func(format string, args ...any) (*arrays, error) {
+	fail := func(format string, args ...any) (source, error) {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf(format, args...)}
 	}
 	info, err := f.Stat()
@@ -52,17 +42,14 @@ func openArchive(f *os.File, path string) (*arrays, error) {
 		all, byName[name] = append(all, a), a
 		closers = append(closers, closer)
 	}
-	closeAll := func() {
+	in, err := arrange(path, all, byName, unread)
+	if err != nil {
 		for _, c := range closers {
 			c.Close()
 		}
-	}
-	in, err := arrange(path, all, byName, unread)
-	if err != nil {
-		closeAll()
 		return nil, err
 	}
-	in.files = closers
+	in.files = append(closers, f)
 	return in, nil
 }
 

@@ -141,3 +141,12 @@ func whyNotNumber(b []byte) string {
 	}
 	return "not a number: " + quote(s)
 }
+
+// NumberText returns the shortest decimal that reads back to the same bits, without an
+// exponent if the number is whole and has at most 15 digits.
+func NumberText(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}

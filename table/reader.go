@@ -346,7 +346,7 @@ func (r *Reader) take(t *Table) bool {
 		t.ExtraText[name] = append(t.ExtraText[name][:t.N], s)
 	}
 	for i, c := range r.sel.keep {
-		t.Keep[i] = append(t.Keep[i][:t.N], textOf(r.src, c))
+		t.Keep[i] = append(t.Keep[i][:t.N], r.src.text(c))
 	}
 	return ok
 }

@@ -19,16 +19,6 @@ type rows struct {
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
 	decimal rune     // the decimal sign if it is not a point, else 0
-	warn    []string
-}
-
-// openText opens a file as text. On an error it closes f.
-func openText(f *os.File, path string, opts Options) (source, error) {
-	in, err := openRows(f, f, path, opts)
-	if err != nil {
-		f.Close()
-	}
-	return in, err
 }
 
 // openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
@@ -60,7 +50,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start}}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}}
 	if opts.Decimal == ',' {
 		in.decimal = ','
 	}
@@ -115,7 +105,7 @@ func (in *rows) guessHeader(dates bool) bool {
 // returns io.EOF after the last row.
 func (in *rows) next() error {
 	if in.pending {
-		in.pending, in.cells = false, in.scan.cells
+		in.pending, in.cells, in.at = false, in.scan.cells, in.scan.start
 		return nil
 	}
 	if err := in.scan.next(); err != nil {
@@ -125,7 +115,7 @@ func (in *rows) next() error {
 		}
 		return err
 	}
-	in.cells = in.scan.cells
+	in.cells, in.at = in.scan.cells, in.scan.start
 	found, expected := len(in.scan.cells), len(in.names)
 	if found == expected {
 		return nil
@@ -138,9 +128,6 @@ func (in *rows) next() error {
 	}
 	return e
 }
-
-// begun returns what the first row determines.
-func (in *rows) begun() *head { return &in.head }
 
 // use does nothing: text has all cells of a row at hand.
 func (in *rows) use(_, _ []int) error { return nil }
@@ -180,20 +167,17 @@ func (in *rows) label(c int) string { return strings.ToValidUTF8(string(in.cells
 
 func (in *rows) missing(c int) bool { return isMissing(in.cells[c]) }
 
-func (in *rows) place() int { return in.scan.start }
-
-func (in *rows) warnings() []string { return in.warn }
+func (in *rows) text(c int) string { return in.label(c) }
 
 func (in *rows) progress() float64 { return in.scan.progress() }
 
 func (in *rows) close() error { return in.scan.close() }
 
-// errorAt returns an error in column c, from 0, of the current row.
+// errorAt returns an error in column c, from 0, of the current row, whose cells may begin on
+// several lines.
 func (in *rows) errorAt(c int, msg string) *Error {
-	e := &Error{Source: in.scan.source, Line: in.scan.lineOf(c), Column: c + 1, Msg: msg}
-	if in.named && c < len(in.names) {
-		e.ColumnName = in.names[c]
-	}
+	e := in.headError(c, msg)
+	e.Line = in.scan.lineOf(c)
 	return e
 }
 
@@ -201,9 +185,4 @@ func (in *rows) errorAt(c int, msg string) *Error {
 // empty label.
 func (in *rows) badCell(c int) *Error {
 	return in.errorAt(c, in.whyNotNumber(in.cells[c]))
-}
-
-// noRows returns the error for a file that ends after the header.
-func (in *rows) noRows() *Error {
-	return &Error{Source: in.source, Line: in.first, Msg: "no data rows, only a header"}
 }

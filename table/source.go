@@ -18,6 +18,10 @@ type source interface {
 	number(c int) (float64, bool)
 	// label returns the value in column c as text, "" if it is missing.
 	label(c int) string
+	// text returns the value in column c as it stands in the file, or in its usual
+	// decimal form, for Options.Keep; "" if it is missing. Labels of numbers have a form
+	// that old models refer to.
+	text(c int) string
 	// missing reports whether the value in column c is missing, as opposed to
 	// wrong.
 	missing(c int) bool

@@ -211,16 +211,18 @@ type FormatRows interface {
 	Problem(c int) string
 	// Progress returns the share of the file that has been read, 0 if unknown.
 	Progress() float64
-	// Warnings returns what a user should know about the file.
-	Warnings() []string
 	Close() error
 }
 
+// Texter is the ability of [FormatRows] to return the value in column c as text for
+// Options.Keep, if that differs from Label: numbers in full, for example.
+type Texter interface{ Text(c int) string }
+
 // FormatColumn is a column of a [FormatRows].
 type FormatColumn struct {
+	// Name is the name of the column. A column with the name of an index of pandas is used
+	// only if it is selected.
 	Name string
-	// Aside says that the column is used only if it is selected.
-	Aside bool
 	// Kind is the kind of the values by their type; empty means numbers. Texts are of the
 	// kind Category. Labels of dates and times of day are in the forms of package feature.
 	Kind feature.ColumnKind

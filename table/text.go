@@ -37,7 +37,7 @@ func openFile(path string) (*os.File, error) {
 
 // foreign holds the first bytes of files that are not text, with the error for each.
 var foreign = []struct{ magic, msg string }{
-	{"PK\x03\x04", "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
+	{zipMagic, "this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{"\x28\xb5\x2f\xfd", "this is zstd-compressed; only gzip is read directly"},
 	{"\xfd7zXZ\x00", "this is xz-compressed; only gzip is read directly"},
 	{parquetMagic, "this is a Parquet file, not text; give such a file by name and uncompressed"},
@@ -87,9 +87,10 @@ func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, erro
 	return s, nil
 }
 
-// parquetMagic and arrowMagic begin every file of these formats. Packages internal/parquet
-// and internal/arrow read them.
+// The beginnings of every file of these formats. Packages internal/parquet and
+// internal/arrow read the last two.
 const (
+	zipMagic     = "PK\x03\x04"
 	parquetMagic = "PAR1"
 	arrowMagic   = "ARROW1"
 )

@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -32,7 +31,6 @@ type rows struct {
 	memory  *allocator
 	footer  *footer
 	in      *ipc.FileReader
-	warn    []string
 	used    []int // the columns in use
 	batch   arrow.RecordBatch
 	next    int // the next batch
@@ -66,11 +64,7 @@ func (in *rows) open() error {
 		return err
 	}
 	for _, field := range in.in.Schema().Fields() {
-		aside, warning := table.PandasIndex(field.Name)
-		if aside {
-			in.warn = append(in.warn, warning)
-		}
-		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(field.Name, "\uFFFD"), Aside: aside, Kind: kindOf(field.Type)})
+		in.columns = append(in.columns, table.FormatColumn{Name: field.Name, Kind: kindOf(field.Type)})
 		in.at = append(in.at, -1)
 	}
 	if len(in.columns) == 0 {
@@ -190,9 +184,6 @@ func (in *rows) Progress() float64 {
 	part := float64(in.row+1) / float64(in.batch.NumRows())
 	return (float64(in.next-1) + part) / float64(in.in.NumRecords())
 }
-
-// Warnings implements [table.FormatRows].
-func (in *rows) Warnings() []string { return in.warn }
 
 // Close implements [table.FormatRows].
 func (in *rows) Close() error {

@@ -40,7 +40,6 @@ type rows struct {
 	leaves  []*parquet.Column // the columns; nil for one that contains columns
 	used    []column
 	at      []int // for each column its place in used, or −1
-	warn    []string
 	total   int64 // rows
 	row     int64 // the current one, from 0; −1 before the first
 	begin   int64 // the first row of the block
@@ -97,11 +96,7 @@ func (in *rows) open() error {
 		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
-		isIndex, warning := table.PandasIndex(c.Name())
-		if isIndex {
-			in.warn = append(in.warn, warning)
-		}
-		in.columns = append(in.columns, table.FormatColumn{Name: strings.ToValidUTF8(c.Name(), "\uFFFD"), Aside: isIndex, Kind: kindOf(c)})
+		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
 		in.at = append(in.at, -1)
 	}
@@ -371,9 +366,6 @@ func (in *rows) Problem(c int) string {
 
 // Progress implements [table.FormatRows].
 func (in *rows) Progress() float64 { return float64(in.row+1) / float64(max(in.total, 1)) }
-
-// Warnings implements [table.FormatRows].
-func (in *rows) Warnings() []string { return in.warn }
 
 // Close implements [table.FormatRows].
 func (in *rows) Close() error {
