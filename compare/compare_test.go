@@ -20,6 +20,7 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 	"gpfit/internal/textform"
 )
 
@@ -89,10 +90,7 @@ func TestScores(t *testing.T) {
 		X: []float64{0, 1, 2, 3, 4, 5}, Y: []float64{1, 2, 3, 4, 7, 1}, N: 6, D: 1,
 		Test: []bool{false, false, false, true, true, true},
 	}
-	r, err := Run(t.Context(), data, asIs, only(NamedMethod{"line", fixed{a: 1, variance: 4}}, NamedMethod{"far", fixed{a: 1, b: 2, variance: 4}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), data, asIs, only(NamedMethod{"line", fixed{a: 1, variance: 4}}, NamedMethod{"far", fixed{a: 1, b: 2, variance: 4}})))(t)
 	line, far := r.Methods[0], r.Methods[1]
 	if line.Method != "line" || far.Method != "far" || line.Rank != 1 || far.Rank != 2 {
 		t.Fatalf("the order is %s %d, %s %d", line.Method, line.Rank, far.Method, far.Rank)
@@ -117,19 +115,10 @@ func TestScores(t *testing.T) {
 func TestProcess(t *testing.T) {
 	data := waves(60)
 	o := problem.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
-	job, err := fit.Prepare(data, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := fit.Run(t.Context(), job, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
+	out := must.Get(fit.Run(t.Context(), job, backend))(t)
 	defer out.Close()
-	r, err := Run(t.Context(), data, o, Options{}, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), data, o, Options{}, backend))(t)
 	i := slices.IndexFunc(r.Methods, func(e Ranked) bool { return e.Method == "gp matern52(ard)" })
 	if i < 0 || len(r.Methods) != len(Methods()) {
 		t.Fatalf("the methods are %v", r.Methods)
@@ -176,10 +165,7 @@ func TestRanking(t *testing.T) {
 		ByNLPD: "honest off sharp plain fails",
 	} {
 		o.RankBy = by
-		r, err := Run(t.Context(), data, asIs, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Run(t.Context(), data, asIs, o))(t)
 		var got []string
 		for i, e := range r.Methods {
 			got = append(got, e.Method)
@@ -214,10 +200,7 @@ func TestRanking(t *testing.T) {
 func TestSizes(t *testing.T) {
 	data := waves(50)
 	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
-	r, err := newRunner(data, held, o, []device.Backend{backend})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(newRunner(data, held, o, []device.Backend{backend}))(t)
 	if !slices.Equal(r.sizes, []int{5, 10, 20}) {
 		t.Errorf("the sizes are %v", r.sizes)
 	}
@@ -250,10 +233,7 @@ func TestSizes(t *testing.T) {
 	}
 	var steps []Step
 	o.Methods, o.OnStep = []string{"mean", "ridge"}, func(s Step) { steps = append(steps, s) }
-	result, err := Run(t.Context(), data, held, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := must.Get(Run(t.Context(), data, held, o))(t)
 	var rows []int
 	for _, g := range result.Sizes {
 		rows = append(rows, g.Train)
@@ -275,10 +255,7 @@ func TestFolds(t *testing.T) {
 	for i := range data.N {
 		data.Group = append(data.Group, fmt.Sprint(i%7))
 	}
-	r, err := Run(t.Context(), data, problem.Options{}, Options{Methods: []string{"mean", "ridge"}, Folds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), data, problem.Options{}, Options{Methods: []string{"mean", "ridge"}, Folds: 3}))(t)
 	if r.Split.Folds != 3 || r.Split.Group != "group" || *r.Methods[1].Difference.StdError <= 0 {
 		t.Errorf("split %v, difference %+v", r.Split, r.Methods[1].Difference)
 	}
@@ -412,10 +389,7 @@ func TestMistakes(t *testing.T) {
 func TestBadPredictions(t *testing.T) {
 	data := waves(20)
 	o := only(NamedMethod{"good", fixed{a: 1}}, NamedMethod{"nan", fixed{a: math.NaN()}}, NamedMethod{"huge", fixed{b: 1e200}}, NamedMethod{"short", short{}})
-	r, err := Run(t.Context(), data, asIs, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), data, asIs, o))(t)
 	for _, e := range r.Methods[1:] {
 		if e.Status != Failed || e.Error == "" {
 			t.Errorf("%s: %s %q", e.Method, e.Status, e.Error)

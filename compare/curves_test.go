@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/must"
 	"gpfit/internal/score"
 )
 
@@ -18,10 +19,7 @@ func TestCurves(t *testing.T) {
 	o.Curves = true
 	opts := asIs
 	opts.HoldOut = 0.2
-	r, err := Run(t.Context(), data, opts, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), data, opts, o))(t)
 	c := r.Curves
 	if len(c.Curves) != 2 || len(c.TrainX) != 16 || len(c.TestY) != 4 {
 		t.Fatalf("%d curves, %d and %d rows", len(c.Curves), len(c.TrainX), len(c.TestY))
@@ -40,9 +38,7 @@ func TestCurves(t *testing.T) {
 	}
 	// With folds the fits are to all rows.
 	o.Folds = 4
-	if r, err = Run(t.Context(), data, asIs, o); err != nil {
-		t.Fatal(err)
-	}
+	r = must.Get(Run(t.Context(), data, asIs, o))(t)
 	if len(r.Curves.TrainX) != 20 || r.Curves.TestX != nil {
 		t.Errorf("%d rows to train on, %d held out", len(r.Curves.TrainX), len(r.Curves.TestX))
 	}

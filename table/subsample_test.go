@@ -109,10 +109,7 @@ func TestSubsampleWhole(t *testing.T) {
 		}
 	}
 	got := must.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: size, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
-	plain, err := ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(ReadFrom(strings.NewReader(others.String()), "T", Options{Subsample: size, Seed: 3, Extra: extra, ExtraText: texts}))(t)
 	var drawn []float64
 	kept := 0
 	for i, row := range got.Row {
@@ -133,7 +130,8 @@ func TestSubsampleWhole(t *testing.T) {
 		t.Errorf("warnings %q", w)
 	}
 	// Few rows outside: nothing is drawn.
-	if got, err = ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: 320, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}); err != nil || got.N != n || got.Row != nil || len(got.Warnings) > 0 {
-		t.Errorf("%d rows, %v, %q, %v", got.N, got.Row, got.Warnings, err)
+	got = must.Get(ReadFrom(strings.NewReader(counting(n, 0)), "T", Options{Subsample: 320, Seed: 3, Whole: whole, Extra: extra, ExtraText: texts}))(t)
+	if got.N != n || got.Row != nil || len(got.Warnings) > 0 {
+		t.Errorf("%d rows, %v, %q", got.N, got.Row, got.Warnings)
 	}
 }

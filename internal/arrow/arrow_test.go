@@ -75,10 +75,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	whole, err := os.ReadFile(formats + "real_none.arrow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(formats + "real_none.arrow"))(t)
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -103,7 +100,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
-	_, err = table.Read(types, table.Options{})
+	_, err := table.Read(types, table.Options{})
 	if err == nil || !strings.Contains(err.Error(), "Options.Formats has no reader") {
 		t.Error(err)
 	}

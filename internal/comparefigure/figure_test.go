@@ -44,18 +44,15 @@ func TestFits(t *testing.T) {
 	if line, ok := layers[3].(*plotting.Line); !ok || line.Name != "m0" {
 		t.Errorf("the first fit is %+v", layers[3])
 	}
-	svg, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := must.Get(f.SVG())(t)
 	for _, text := range []string{"m2", "held-out rows", "day", "load"} {
 		if !strings.Contains(svg, ">"+text+"<") {
 			t.Errorf("the figure lacks %q", text)
 		}
 	}
 	date := func(x float64) time.Time { return time.Date(2024, 1, 1+int(x), 0, 0, 0, 0, time.UTC) }
-	if f, err = Fits(result(colors+1), date); err != nil || len(f.Charts) != colors+1 || f.Charts[1].Title != "m1" || f.Charts[1].X.Date == nil {
-		t.Errorf("%d charts, %v", len(f.Charts), err)
+	if f = must.Get(Fits(result(colors+1), date))(t); len(f.Charts) != colors+1 || f.Charts[1].Title != "m1" || f.Charts[1].X.Date == nil {
+		t.Errorf("%d charts", len(f.Charts))
 	}
 	if line, ok := f.Charts[6].Layers[2].(*plotting.Line); !ok || line.Name != "fit" { // below other charts' names
 		t.Errorf("the fit of the last chart is %+v", f.Charts[6].Layers[2])

@@ -206,29 +206,54 @@ func TestInline(t *testing.T) {
 	if strings.Contains(strings.ToLower(text), "#ffffff") {
 		t.Error("the picture has a background")
 	}
-	d := xml.NewDecoder(strings.NewReader(text))
+	if label := attributes(t, text)["svg aria-label"]; label != f.Alt {
+		t.Errorf("aria-label %q", label)
+	}
+	if again := must.Get(f.SVG())(t); again != text {
+		t.Error("a second drawing differs")
+	}
+}
+
+// TestSVGImages checks that the images of a grid fill their rectangles, in files and pages:
+// without the attribute a browser keeps the aspect ratio of the pixels.
+func TestSVGImages(t *testing.T) {
+	f := profile()
+	inline := must.Get(f.SVG())(t)
+	path := filepath.Join(t.TempDir(), "f.svg")
+	must.Do(t, f.Write(t.Context(), path, true))
+	file := must.Get(os.ReadFile(path))(t)
+	for _, text := range []string{inline, string(file)} {
+		attributes(t, text)
+		all := strings.Count(text, "<image ")
+		if filling := strings.Count(text, `<image preserveAspectRatio="none" `); all == 0 || filling != all {
+			t.Errorf("%d of %d images fill their rectangles", filling, all)
+		}
+		if !strings.Contains(text, "data:image/png;base64,iVBOR") || !strings.Contains(text, "Arial") {
+			t.Errorf("a grid of %d bytes has no PNG, or no font of the system", len(text))
+		}
+	}
+}
+
+// attributes returns the attributes of the last element of each name, as "svg width". No
+// element may have one twice, which is no XML: [xml.Decoder] accepts it, browsers do not.
+func attributes(t *testing.T, text string) map[string]string {
+	t.Helper()
+	d, all := xml.NewDecoder(strings.NewReader(text)), map[string]string{}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
-			break
+			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "svg" {
-			for _, a := range e.Attr {
-				if a.Name.Local == "aria-label" && a.Value != f.Alt {
-					t.Errorf("aria-label %q", a.Value)
-				}
+		must.Do(t, err)
+		element, _ := token.(xml.StartElement)
+		names := map[xml.Name]bool{}
+		for _, a := range element.Attr {
+			if names[a.Name] {
+				t.Errorf("%s has the attribute %s twice", element.Name.Local, a.Name.Local)
 			}
+			names[a.Name] = true
+			all[element.Name.Local+" "+a.Name.Local] = a.Value
 		}
-	}
-	if heat, err := profile().SVG(); err != nil || !strings.Contains(heat, `<image preserveAspectRatio="none" `) || !strings.Contains(heat, "data:image/png;base64,iVBOR") || !strings.Contains(heat, "Arial") {
-		t.Errorf("a grid of %d bytes has no PNG, or no font of the system: %v", len(heat), err)
-	}
-	again, err := f.SVG()
-	if err != nil || again != text {
-		t.Error("a second drawing differs")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/internal/fuzzguard"
+	"gpfit/internal/must"
 	"gpfit/table"
 )
 
@@ -24,10 +25,7 @@ func Fuzz(f *testing.F, pattern, magic string, formats ...table.Format) {
 		f.Fatalf("%d files, %v", len(paths), err)
 	}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(path))(f)
 		f.Add(data)
 	}
 	path := filepath.Join(f.TempDir(), "table")
@@ -35,9 +33,7 @@ func Fuzz(f *testing.F, pattern, magic string, formats ...table.Format) {
 		if !strings.HasPrefix(string(data), magic) {
 			return
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, data, 0o600))
 		for _, rules := range []*feature.Rules{nil, {}} {
 			var got *table.Table
 			var err error
@@ -64,9 +60,7 @@ func check(t *testing.T, path string, got *table.Table, err error) {
 			}
 		}
 		if got.Encoding != nil {
-			if err := got.Encoding.Check(got.FeatureNames); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, got.Encoding.Check(got.FeatureNames))
 		}
 	case !errors.As(err, &e) || got != nil || e.Msg == "" || e.Source != path:
 		t.Fatalf("table %v, error %#v", got, err)

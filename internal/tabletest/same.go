@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/table"
 )
 
@@ -14,14 +15,8 @@ import (
 func Same(t *testing.T, truth string, paths []string, read func(path string, o table.Options) (*table.Table, error)) *table.Table {
 	t.Helper()
 	few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
-	want, err := table.Read(truth, table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantFew, err := table.Read(truth, few)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(table.Read(truth, table.Options{}))(t)
+	wantFew := must.Get(table.Read(truth, few))(t)
 	for _, path := range paths {
 		got, err := read(path, table.Options{})
 		if err != nil {
