@@ -228,7 +228,7 @@ func (in *head) column(role, spec string) (int, error) {
 	if !in.named {
 		msg += "; there is no header"
 	}
-	return 0, in.noColumn(spec, msg+"; columns: "+in.columnList())
+	return 0, in.noColumn(spec, msg+"; columns: "+columnList(in.names))
 }
 
 // byName finds the column of that name. Two such columns are an error.
@@ -279,17 +279,16 @@ func (in *head) noColumn(spec, msg string) *Error {
 	return e
 }
 
-// columnList lists the names of the first twenty columns of the file and counts the
-// rest.
-func (in *head) columnList() string {
+// columnList lists the names of the first twenty columns and counts the rest.
+func columnList(names []string) string {
 	const most = 20
-	shown := in.names[:min(most, len(in.names))]
+	shown := names[:min(most, len(names))]
 	quoted := make([]string, len(shown))
 	for i, name := range shown {
 		quoted[i] = quote(name)
 	}
 	list := strings.Join(quoted, ", ")
-	if more := len(in.names) - len(shown); more > 0 {
+	if more := len(names) - len(shown); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list

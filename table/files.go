@@ -77,12 +77,6 @@ func Files(path string) ([]string, error) {
 	return names, nil
 }
 
-// opener opens the files of a format, which it recognises by their first bytes.
-type opener struct {
-	name, magic string
-	open        func(f *os.File, path string) (source, error)
-}
-
 // lacking is the opener for a format that Options.Formats lacks.
 func lacking(article, name, magic string) opener {
 	return opener{name, magic, func(_ *os.File, path string) (source, error) {

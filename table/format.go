@@ -21,7 +21,13 @@ type formatted struct {
 	kinds []feature.ColumnKind
 }
 
-// opener opens a file of the format.
+// opener opens the files of a format, which it recognises by their first bytes.
+type opener struct {
+	name, magic string
+	open        func(f *os.File, path string) (source, error)
+}
+
+// opener is the opener of a format of another package.
 func (format Format) opener() opener {
 	return opener{format.Name, format.Magic, func(f *os.File, path string) (source, error) {
 		rows, err := format.Open(f, path)

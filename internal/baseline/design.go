@@ -103,11 +103,3 @@ func (d Design) ones(n int) *mat.Dense {
 	}
 	return mat.NewDense(n, 1, slices.Repeat([]float64{1}, n))
 }
-
-// reduce returns the scaling of the columns, and the problem without the intercept.
-func (d Design) reduce(x mat.Matrix, y []float64) (scaling, *reduced, error) {
-	n, _ := x.Dims()
-	scale := newScaling(x, d)
-	r, err := newReduced(d.ones(n), scale.apply(x), y)
-	return scale, r, err
-}

@@ -26,6 +26,14 @@ type reduced struct {
 	yq []float64
 }
 
+// reduce returns the scaling of the columns, and the problem without the intercept.
+func (d Design) reduce(x mat.Matrix, y []float64) (scaling, *reduced, error) {
+	n, _ := x.Dims()
+	scale := newScaling(x, d)
+	r, err := newReduced(d.ones(n), scale.apply(x), y)
+	return scale, r, err
+}
+
 // newReduced regresses z and y on the columns of b, which may be nil. It changes z.
 func newReduced(b, z *mat.Dense, y []float64) (*reduced, error) {
 	r := &reduced{z: z, y: slices.Clone(y)}
