@@ -77,9 +77,12 @@ func TestUndrawn(t *testing.T) {
 		{summary.SearchReport{Starts: 3, Best: 2, Drawn: 2, Distinct: 2, LeastRestarts: 27}, true, "\n2 starts drawn at random that found 2 optima are too few: no estimate of the chance\nof a better optimum follows; it takes restarts 27 or more, and coarse off, so that each start runs to its end\n"},
 		{summary.SearchReport{Starts: 3, Best: 2}, false, "it takes more restarts\n"},
 	} {
-		var b strings.Builder
-		if c.s.Write(&b, c.raced); !strings.HasSuffix(b.String(), c.want) {
-			t.Errorf("%+v: %q, want %q", c.s, b.String(), c.want)
+		r := summary.Report{Optima: make([]summary.OptimumReport, 1), Search: &c.s}
+		if !c.raced {
+			r.Starts = make([]summary.StartReport, 1)
+		}
+		if text := r.Text(); !strings.HasSuffix(text, c.want) {
+			t.Errorf("%+v: %q, want %q", c.s, text, c.want)
 		}
 	}
 	// A fit with few restarts says how many more it takes, and that many are enough.

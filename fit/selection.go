@@ -1,10 +1,9 @@
 package fit
 
 import (
-	"fmt"
+	_ "embed"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -131,37 +130,10 @@ type Candidate struct {
 	Seconds        float64             `json:"seconds"`
 }
 
+//go:embed selection.tmpl
+var selectionTemplate string
+
+var selectionText = textform.Template(selectionTemplate, nil)
+
 // Text returns the comparison as a table, followed by the best kernel's report.
-func (r *Selection) Text() string {
-	var b strings.Builder
-	width := len("kernel")
-	for _, c := range r.Candidates {
-		width = max(width, len([]rune(c.Kernel)))
-	}
-	fmt.Fprintf(&b, "   %-*s  %10s  %12s  %12s  %12s  %17s  %s\n", width, "kernel", "parameters", "NLML", "BIC", "LOO", "CV NLPD", "status")
-	for i, c := range r.Candidates {
-		mark := " "
-		if i == r.Best {
-			mark = "*"
-		}
-		if c.NLML == nil {
-			fmt.Fprintf(&b, "%s  %-*s  %10d  %s: %s\n", mark, width, c.Kernel, c.Parameters, c.Status, textform.FirstLine(c.Error))
-			continue
-		}
-		loo, cv := "-", "-"
-		if c.LOO != nil {
-			loo = fmt.Sprintf("%.4f", *c.LOO)
-		}
-		if c.CVStandardized != nil && c.CVStdError != nil {
-			cv = fmt.Sprintf("%8.4f ± %-6.2g", *c.CVStandardized, *c.CVStdError)
-		}
-		fmt.Fprintf(&b, "%s  %-*s  %10d  %12.4f  %12.4f  %12s  %17s  %s\n", mark, width, c.Kernel, c.Parameters, *c.NLML, *c.BIC, loo, cv, c.Status)
-	}
-	fmt.Fprintf(&b, "\n* best by %s; NLML, BIC and LOO refer to the scaled problem, CV NLPD is per row in units of the targets' standard deviation\n", r.Score)
-	if r.Stopped != "" {
-		fmt.Fprintf(&b, "the search ended: %s\n", r.Stopped)
-	}
-	b.WriteString("\n")
-	b.WriteString(r.Report.Text())
-	return b.String()
-}
+func (r *Selection) Text() string { return selectionText(r) }

@@ -3,10 +3,7 @@ package summary
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 )
 
 // WriteDraws writes the draws of a posterior as JSON that ArviZ reads (from_json): a group
@@ -53,34 +50,4 @@ func (r *PosteriorReport) WriteDraws(w io.Writer) error {
 		out["sample_stats"] = stats
 	}
 	return json.NewEncoder(w).Encode(out)
-}
-
-// posteriorColumns are the columns of the summary of the draws.
-var posteriorColumns = []entry{
-	{path: rowName, label: "scaled", format: "%-*s "},
-	{path: "posterior.parameters.*.mean", label: "mean", format: " %11.5g"}, {path: "posterior.parameters.*.sd", label: "sd", format: " %11.5g"},
-	{path: "posterior.parameters.*.q2_5", label: "2.5 %", format: " %11.5g"}, {path: "posterior.parameters.*.median", label: "median", format: " %11.5g"},
-	{path: "posterior.parameters.*.q97_5", label: "97.5 %", format: " %11.5g"}, {path: "posterior.parameters.*.r_hat", label: "R-hat", format: "  %6.3f", none: "-"},
-	{path: "posterior.parameters.*.ess_bulk", label: "ESS bulk", format: "  %8.0f", none: "-"}, {path: "posterior.parameters.*.ess_tail", label: "ESS tail", format: "  %8.0f", none: "-"},
-}
-
-// writePosterior prints the summary of the draws.
-func (r *Report) writePosterior(w *writer) {
-	p := r.Posterior
-	if p == nil {
-		return
-	}
-	if p.Stats != nil || p.Warmup > 0 {
-		fmt.Fprintf(w, "\nposterior of the parameters: hmc (NUTS), %d chains of %d draws after %d, %d gradients, %d divergences\n", p.Chains, p.Draws, p.Warmup, p.Gradients, p.Divergences)
-	} else {
-		fmt.Fprintf(w, "\nposterior of the parameters: laplace, %d draws of the normal distribution around the mode\n", p.Draws)
-	}
-	names := p.Names
-	if names == nil { // of a record
-		names = slices.Sorted(maps.Keys(p.Parameters))
-	}
-	w.fit(20, names...).table(posteriorColumns, posteriorColumns, names)
-	for _, name := range slices.Sorted(maps.Keys(p.DefaultPriors)) {
-		fmt.Fprintf(w, "default prior of %s: %s\n", name, p.DefaultPriors[name])
-	}
 }
