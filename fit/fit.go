@@ -34,7 +34,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 	}
 	var out *Outcome
 	var err error
-	if j.Parts != nil {
+	if j.Separate() {
 		out, err = tuneParts(ctx, j, w, log)
 	} else {
 		out, err = tune(ctx, j, w, log)
@@ -45,7 +45,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 		return nil, err
 	}
 	out.close, out.journal = finish, log
-	if j.Parts != nil {
+	if j.Separate() {
 		out.close = func() {
 			_ = out.posterior.Close()
 			finish()

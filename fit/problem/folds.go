@@ -41,10 +41,7 @@ func (o Options) CriterionFolds() CrossValidation {
 // not depend on the order of the rows in the sample.
 func (s *Sample) Divide(cv CrossValidation, blocks bool) ([][]int, error) {
 	n, data := s.N(), s.Data
-	order := make([]int, n) // positions in the sample, in the order of the table
-	for i := range order {
-		order[i] = i
-	}
+	order := pick.All(n) // positions in the sample, in the order of the table
 	slices.SortFunc(order, func(a, b int) int { return s.Rows[a] - s.Rows[b] })
 	folds, err := divideRows(n, pick.Rows(data.Group, pick.Rows(s.Rows, order, n, 1), data.N, 1), data.GroupColumn, cv, blocks)
 	for _, f := range folds {

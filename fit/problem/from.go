@@ -215,28 +215,11 @@ func (s *Sample) rescaled(prog *kernel.Program, indexed string, from *gp.Model) 
 		for _, c := range dims {
 			logs += math.Log(inputs(c)) / float64(len(dims))
 		}
-		return scalePower(targets, p.Units.Target) * scalePower(math.Exp(logs), p.Units.Input), true
+		return math.Pow(targets, p.Units.Target) * math.Pow(math.Exp(logs), p.Units.Input), true
 	}
 	// A coefficient of the mean mixes scales and shifts.
 	same := own.YMean == from.Scaling.YMean && slices.Equal(own.XMean, from.Scaling.XMean) && slices.Equal(own.XScale, from.Scaling.XScale)
 	return 1, same && targets == 1
-}
-
-// scalePower returns x^p. It is exact for the powers in use.
-func scalePower(x, p float64) float64 {
-	switch p {
-	case 0:
-		return 1
-	case 1:
-		return x
-	case 2:
-		return x * x
-	case -1:
-		return 1 / x
-	case -2:
-		return 1 / (x * x)
-	}
-	return math.Pow(x, p)
 }
 
 // metricFrom returns the Hessian that the report of a model has, for the parameters of

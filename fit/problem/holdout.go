@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,9 @@ import (
 // holdOut marks the rows that the options hold out, and describes them for the model.
 // With Data.Group it draws whole groups, and HoldOut counts groups.
 func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
+	if err := CheckHoldOut(o.HoldOut); err != nil {
+		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
+	}
 	if o.Blocks && d.Group != nil {
 		return d, nil, OptionErrorf("blocks", "", "cannot be combined with option group: rows stay together either by their order or by a column")
 	}
@@ -56,6 +60,14 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		}
 	}
 	return d, held, nil
+}
+
+// CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.
+func CheckHoldOut(h float64) error {
+	if !(h >= 0) || h > 1<<53 || h >= 1 && h != math.Trunc(h) {
+		return errors.New("must be a share of the rows, less than 1, or a whole number of rows")
+	}
+	return nil
 }
 
 // holdOutStream separates the random numbers of hold-outs from others of the same seed.

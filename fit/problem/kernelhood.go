@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -66,7 +67,9 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 	for i, name := range names {
 		names[i] = s.Display(name)
 	}
-	x := drawnRows(s.Points, o.Points, rng)
+	rows := rng.Perm(s.N())[:min(cmp.Or(o.Points, checkPoints), s.N())]
+	slices.Sort(rows)
+	x := s.Points.Pick(rows)
 	r := &KernelReport{
 		Type: "kernel_check", SchemaVersion: 1, Kernel: kernel.Text(m.expr, s.Names()), Points: x.N, D: x.D, OK: true, names: names, Warnings: append([]string{}, s.warnings...),
 		Verdict: fmt.Sprintf("the kernel is consistent with a covariance function: the matrix of these %d rows is symmetric and positive semidefinite at the start values", x.N),
@@ -158,23 +161,6 @@ func (p *ParameterList) kernelStart(prog *kernel.Program) []float64 {
 		theta[i] = p.Free[p.All[i].Index].Start
 	}
 	return theta
-}
-
-// drawnRows returns at most limit points, drawn at random; 0 means checkPoints.
-func drawnRows(x *kernel.Points, limit int, rng *rand.Rand) *kernel.Points {
-	if limit == 0 {
-		limit = checkPoints
-	}
-	rows := rng.Perm(x.N)[:min(limit, x.N)]
-	slices.Sort(rows)
-	out := &kernel.Points{N: len(rows), D: x.D}
-	for c := range x.D {
-		column := x.Column(c)
-		for _, i := range rows {
-			out.X = append(out.X, column[i])
-		}
-	}
-	return out
 }
 
 // checkUnproved checks a kernel that contains a formula or a user-defined family. A

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,38 +198,10 @@ func PosteriorMethods() []PosteriorMethod {
 	return []PosteriorMethod{NoPosterior, Laplace, HMC}
 }
 
-func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, defaultChains) }
-func (o Options) Warmup() int { return cmp.Or(o.PosteriorWarmup, defaultWarmup) }
-func (o Options) Draws() int  { return cmp.Or(o.PosteriorDraws, defaultDraws) }
-
-// Defaults of the draws of a posterior.
-const (
-	defaultChains = 4
-	defaultWarmup = 500
-	defaultDraws  = 1000
-)
-
-// checkPosterior returns the options with an empty word for no draws.
-func (o Options) checkPosterior() (Options, error) {
-	if o.Posterior == NoPosterior {
-		o.Posterior = ""
-	}
-	switch {
-	case o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior):
-		return o, OptionErrorf("posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc")
-	case o.Posterior != "" && o.Objective.LeavesOut():
-		return o, OptionErrorf("posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml")
-	}
-	for name, v := range map[string]int{"posterior-chains": o.PosteriorChains, "posterior-warmup": o.PosteriorWarmup, "posterior-draws": o.PosteriorDraws} {
-		if v < 0 {
-			return o, OptionErrorf(name, strconv.Itoa(v), "must not be negative")
-		}
-		if v > 0 && o.Posterior == "" {
-			return o, OptionErrorf(name, strconv.Itoa(v), "needs option posterior")
-		}
-	}
-	return o, nil
-}
+// Chains, Warmup and Draws are the numbers of HMC, or their defaults.
+func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, 4) }
+func (o Options) Warmup() int { return cmp.Or(o.PosteriorWarmup, 500) }
+func (o Options) Draws() int  { return cmp.Or(o.PosteriorDraws, 1000) }
 
 // Criterion is the quantity that a fit minimises, apart from priors.
 type Criterion string
@@ -282,94 +253,56 @@ func (c Criterion) Workload(n, d int, folds []int) device.Workload {
 	return w
 }
 
+// mistake says what is wrong with the value of an option, if it is wrong.
+type mistake struct {
+	wrong              bool
+	option, value, msg string
+}
+
+// firstOf returns an [*OptionError] for the first mistake.
+func firstOf(all []mistake) error {
+	for _, m := range all {
+		if m.wrong {
+			return OptionErrorf(m.option, m.value, "%s", m.msg)
+		}
+	}
+	return nil
+}
+
 // checked returns the options with the objective filled in, and what to scale.
 func (o Options) checked() (Options, gp.Standardize, error) {
 	how, err := gp.ParseStandardize(string(o.Standardize))
 	if err != nil {
 		return o, how, OptionErrorf("standardize", "", "%v", err)
 	}
-	if o.Objective == "" {
-		o.Objective = NLML
+	o.Objective = cmp.Or(o.Objective, NLML)
+	if o.Posterior == NoPosterior {
+		o.Posterior = ""
 	}
-	if !slices.Contains(Criteria(), o.Objective) {
-		return o, how, OptionErrorf("objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse")
+	number, s := strconv.Itoa, o.Settings
+	mistakes := []mistake{
+		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse"},
+		{o.Folds < 0 || o.Folds == 1, "folds", number(o.Folds), "must be at least 2, or 0 for the default"},
+		{o.StdErrors && o.Objective.Predictive(), "std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml"},
+		{s.Coarse != "" && !slices.Contains(hyperopt.Coarses(), s.Coarse), "coarse", string(s.Coarse), "must be auto, on, off or check"},
+		{s.Restarts < 0 || s.Restarts > hyperopt.MaxRestarts, "restarts", number(s.Restarts), fmt.Sprintf("must be from 0 to %d", hyperopt.MaxRestarts)},
+		{NotFinite(s.ToleranceNats), "tolerance-nats", strconv.FormatFloat(s.ToleranceNats, 'g', -1, 64), "must be a finite number"},
+		{s.MaxEvaluations < 0, "max-evals", number(s.MaxEvaluations), "must not be negative"},
+		{o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc"},
+		{o.Posterior != "" && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
 	}
-	if o.Folds < 0 || o.Folds == 1 {
-		return o, how, OptionErrorf("folds", strconv.Itoa(o.Folds), "must be at least 2, or 0 for the default")
+	for _, v := range []struct {
+		name  string
+		value int
+	}{{"posterior-chains", o.PosteriorChains}, {"posterior-draws", o.PosteriorDraws}, {"posterior-warmup", o.PosteriorWarmup}} {
+		mistakes = append(mistakes, mistake{v.value < 0, v.name, number(v.value), "must not be negative"},
+			mistake{v.value > 0 && o.Posterior == "", v.name, number(v.value), "needs option posterior"})
 	}
+	err = firstOf(append(mistakes, o.expertMistakes()...))
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
 		o.Folds, o.FoldSeed = 0, 0
 	}
-	if o.StdErrors && o.Objective.Predictive() {
-		return o, how, OptionErrorf("std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml")
-	}
-	if c := o.Settings.Coarse; c != "" && !slices.Contains(hyperopt.Coarses(), c) {
-		return o, how, OptionErrorf("coarse", string(c), "must be auto, on, off or check")
-	}
-	if r := o.Settings.Restarts; r < 0 || r > hyperopt.MaxRestarts {
-		return o, how, OptionErrorf("restarts", strconv.Itoa(r), "must be from 0 to %d", hyperopt.MaxRestarts)
-	}
-	if v := o.Settings.ToleranceNats; v-v != 0 {
-		return o, how, OptionErrorf("tolerance-nats", strconv.FormatFloat(v, 'g', -1, 64), "must be a finite number")
-	}
-	if n := o.Settings.MaxEvaluations; n < 0 {
-		return o, how, OptionErrorf("max-evals", strconv.Itoa(n), "must not be negative")
-	}
-	if o, err = o.checkPosterior(); err != nil {
-		return o, how, err
-	}
-	if err := o.checkExperts(); err != nil {
-		return o, how, err
-	}
-	return o, how, o.checkHoldOut()
-}
-
-// CheckHoldOut returns an error for a value of Options.HoldOut that no table can have.
-func CheckHoldOut(h float64) error {
-	if !(h >= 0) || h > 1<<53 || h >= 1 && h != math.Trunc(h) {
-		return errors.New("must be a share of the rows, less than 1, or a whole number of rows")
-	}
-	return nil
-}
-
-func (o Options) checkHoldOut() error {
-	if err := CheckHoldOut(o.HoldOut); err != nil {
-		return OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "%v", err)
-	}
-	return nil
-}
-
-// checkExperts checks the options of local experts.
-func (o Options) checkExperts() error {
-	if o.Experts == "" {
-		switch {
-		case o.Combine != "":
-			return OptionErrorf("combine", string(o.Combine), "needs option experts")
-		case o.ExpertRows != 0:
-			return OptionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "needs option experts")
-		case o.ExpertParameters != "":
-			return OptionErrorf("expert-parameters", string(o.ExpertParameters), "needs option experts")
-		}
-		return nil
-	}
-	if _, err := experts.ParseMethod(o.Experts); err != nil {
-		return OptionErrorf("experts", strconv.Quote(o.Experts), "%v", err)
-	}
-	if err := o.Combine.Check(); o.Combine != "" && err != nil {
-		return OptionErrorf("combine", "", "%v", err)
-	}
-	if err := o.ExpertParameters.Check(); o.ExpertParameters != "" && err != nil {
-		return OptionErrorf("expert-parameters", "", "%v", err)
-	}
-	switch {
-	case o.ExpertParameters == experts.Separate && o.Posterior != "":
-		return OptionErrorf("posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared")
-	case o.ExpertRows < 0:
-		return OptionErrorf("expert-rows", strconv.Itoa(o.ExpertRows), "must not be negative")
-	case o.Objective.LeavesFoldsOut():
-		return OptionErrorf("objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo")
-	}
-	return nil
+	return o, how, err
 }
 
 // DataError reports a table that gpfit cannot fit. The command line maps it to exit

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,8 +24,6 @@ type Prepared struct {
 	Held *gp.HeldOut
 	// Experts divides the rows among local experts; nil without.
 	Experts *experts.Partition
-	// Own are the problems of experts with parameters of their own; nil without.
-	Own []*Prepared
 }
 
 // New checks data and options and returns the problem.
@@ -67,13 +64,8 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := opts.separate(s, m, division)
-	if err != nil {
-		return nil, err
-	}
-	// The parameters have all that the job needs of the model.
-	opts.Settings.Metric, opts.From = p.metricFrom(opts.From, s.N()), nil
-	return &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Own: own, Model: m, Params: p}, nil
+	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
+	return &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p}, nil
 }
 
 // newParameters chooses start values and bounds from the data, then applies the
@@ -139,20 +131,23 @@ func (j *Prepared) FreeNames() []string {
 // NumFitted returns the number of parameters that a fit finds, including the
 // coefficients of a mean by least squares.
 func (j *Prepared) NumFitted() int {
+	n := j.NumFree()
+	if !j.Model.MeanFree {
+		n += len(j.Model.Basis)
+	}
+	if j.Separate() {
+		n *= len(j.Experts.Centres)
+	}
+	return n
+}
+
+// NumFree returns the number of parameters that the optimiser varies.
+func (j *Prepared) NumFree() int {
 	n := 0
-	for _, part := range j.Own {
-		n += part.NumFitted()
-	}
-	if n > 0 {
-		return n
-	}
 	for _, p := range j.Params.Free {
 		if !p.Fixed {
 			n++
 		}
-	}
-	if !j.Model.MeanFree {
-		n += len(j.Model.Basis)
 	}
 	return n
 }
@@ -202,67 +197,13 @@ func (j *Prepared) ID() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)
 	opts := j.Options
-	opts.Checkpoint, opts.DiscardCancelled = "", false
+	// The parameters have all that the job needs of the model From.
+	opts.Checkpoint, opts.DiscardCancelled, opts.From = "", false, nil
 	for _, v := range []any{opts, j.Sample.Data, j.Kernel(), j.Params.hashed()} {
 		hashValue(w, v)
 	}
 	w.Flush()
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
-// those of the largest local expert.
-func (j *Prepared) LargestMatrix() int {
-	if j.Experts == nil {
-		return j.N()
-	}
-	return j.Experts.Largest()
-}
-
-// separate returns the parts of a job with the given experts; nil if they share their
-// parameters, or if there is one expert.
-func (o Options) separate(s *Sample, m *Model, p *experts.Partition) ([]*Prepared, error) {
-	if o.ExpertParameters != experts.Separate || len(p.Centres) == 1 {
-		return nil, nil
-	}
-	rows := make([][]int, len(p.Centres))
-	for i, k := range p.Assign(s.Points) {
-		rows[k] = append(rows[k], i)
-	}
-	var parts []*Prepared
-	for k, own := range rows {
-		part, err := o.part(s.WithRows(own), m)
-		if err != nil {
-			return nil, fmt.Errorf("local expert %d (%d rows): %w", k, len(own), err)
-		}
-		parts = append(parts, part)
-	}
-	return parts, nil
-}
-
-// part returns the job of an expert with the rows of s.
-func (o Options) part(s *Sample, m *Model) (*Prepared, error) {
-	s.warnings, s.TestX, s.TestY, s.TestNoise = nil, nil, nil, gp.RowNoise{}
-	if !m.DeterminedBy(s) {
-		return nil, OptionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
-	}
-	p, err := newParameters(s, m, o)
-	if err != nil {
-		return nil, err
-	}
-	o.Settings.Metric, o.From = p.metricFrom(o.From, s.N()), nil
-	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters = "", "", 0, ""
-	o.Checkpoint = ""
-	return &Prepared{Options: o, Sample: s, Model: m, Params: p}, nil
-}
-
-// SharedParameters returns an error if experts have parameters of their own, for results that
-// need one set of parameters.
-func (j *Prepared) SharedParameters(what string) error {
-	if j.Own == nil {
-		return nil
-	}
-	return OptionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
 }
 
 // CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot

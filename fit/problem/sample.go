@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gpfit/gp"
@@ -31,7 +32,6 @@ type Sample struct {
 	Noise     graph.NoiseModel
 	TestNoise gp.RowNoise
 	warnings  []string
-	median    *medianCache
 	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
 	Fold []int
@@ -43,23 +43,18 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Data: data, warnings: slices.Clone(data.Warnings), median: &medianCache{}}
-	if err := s.split(); err != nil {
-		return nil, err
+	s := &Sample{Data: data, warnings: slices.Clone(data.Warnings)}
+	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.chooseColumns(); err != nil {
-		return nil, err
-	}
-	if err := s.checkRange(); err != nil {
-		return nil, err
-	}
-	n := s.N()
 	for i := range s.T() {
-		scaling := gp.NewScaling(how, s.X, s.Y[i*n:(i+1)*n], s.D())
+		scaling := gp.NewScaling(how, s.X, s.target(i), s.D())
 		s.Scalings = append(s.Scalings, scaling)
-		s.Targets = append(s.Targets, scaling.Targets(s.Y[i*n:(i+1)*n])...)
+		s.Targets = append(s.Targets, scaling.Targets(s.target(i))...)
 	}
-	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), n, s.D())
+	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), s.N(), s.D())
 	return s, s.addNoise(noNoise)
 }
 
@@ -76,31 +71,28 @@ func (s *Sample) TargetName(i int) string {
 	return s.Data.TargetNames[i]
 }
 
+// target returns a target of the training rows.
+func (s *Sample) target(i int) []float64 { return s.Y[i*s.N() : (i+1)*s.N()] }
+
 // TargetScale returns the standard deviation of a target's training rows, even if the
 // fit does not scale them.
 func (s *Sample) TargetScale(i int) float64 {
-	n := s.N()
-	return gp.NewScaling(gp.StandardizeY, nil, s.Y[i*n:(i+1)*n], 0).YScale
+	return gp.NewScaling(gp.StandardizeY, nil, s.target(i), 0).YScale
 }
 
 // split separates training rows from held-out rows.
 func (s *Sample) split() error {
 	d := s.Data
+	var held []int
 	for i := range d.N {
 		if d.Test != nil && d.Test[i] {
-			s.TestX = append(s.TestX, d.X[i*d.D:(i+1)*d.D]...)
+			held = append(held, i)
 		} else {
 			s.Rows = append(s.Rows, i)
-			s.X = append(s.X, d.X[i*d.D:(i+1)*d.D]...)
 		}
 	}
-	for i, y := range d.Y {
-		if d.Test != nil && d.Test[i%d.N] {
-			s.TestY = append(s.TestY, y)
-		} else {
-			s.Y = append(s.Y, y)
-		}
-	}
+	s.X, s.Y = pick.Rows(d.X, s.Rows, d.N, d.D), pick.Rows(d.Y, s.Rows, d.N, 1)
+	s.hold(held)
 	switch n := s.N(); {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
@@ -110,52 +102,67 @@ func (s *Sample) split() error {
 	return nil
 }
 
+// hold makes rows of the table the held-out rows.
+func (s *Sample) hold(rows []int) {
+	d := s.Data
+	s.TestX, s.TestY = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
+	s.TestNoise = gp.RowNoise{Known: pick.Rows(d.NoiseVariance, rows, d.N, 1), Group: pick.Rows(d.NoiseGroup, rows, d.N, 1)}
+}
+
 // chooseColumns leaves out columns that are constant over the training rows.
 func (s *Sample) chooseColumns() error {
-	d := s.Data.D
 	var names []string
-	constant := constantColumns(s.X, s.N(), d)
-	for c := range d {
-		if _, ok := slices.BinarySearch(constant, c); ok {
-			names = append(names, fmt.Sprintf("%q", s.Data.FeatureNames[c]))
-			continue
+	for c := range s.Data.D {
+		if constant(s.X, c, s.Data.D) {
+			names = append(names, strconv.Quote(s.Data.FeatureNames[c]))
+		} else {
+			s.Columns = append(s.Columns, c)
 		}
-		s.Columns = append(s.Columns, c)
 	}
 	switch {
 	case len(s.Columns) == 0:
 		return &DataError{"every feature column is constant over the training rows: there is nothing to learn from"}
-	case len(names) == 0:
-		return nil
 	case len(names) == 1:
 		s.warnings = append(s.warnings, fmt.Sprintf("column %s is constant over the training rows and is left out", names[0]))
-	default:
+	case len(names) > 1:
 		s.warnings = append(s.warnings, fmt.Sprintf("columns %s are constant over the training rows and are left out", strings.Join(names, ", ")))
 	}
-	all := s.X
-	s.X = nil
-	for i := range s.N() {
-		for _, c := range s.Columns {
-			s.X = append(s.X, all[i*d+c])
+	s.X = inUse(s.X, s.Data.D, s.Columns)
+	return nil
+}
+
+// constant reports whether every stride-th value of v, from first on, is the same.
+func constant(v []float64, first, stride int) bool {
+	for i := first; i < len(v); i += stride {
+		if v[i] != v[first] {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// inUse returns some columns of rows with d features.
+func inUse(rows []float64, d int, columns []int) []float64 {
+	x := make([]float64, 0, len(rows)/d*len(columns))
+	for row := range slices.Chunk(rows, d) {
+		x = append(x, pick.Values(row, columns)...)
+	}
+	return x
 }
 
 // checkRange returns a [*DataError] for features or targets, including held-out ones,
 // whose squares exceed double precision.
 func (s *Sample) checkRange() error {
-	n, d := s.N(), s.D()
-	scales := gp.NewScaling(gp.StandardizeX, s.X, nil, d)
+	scales := gp.NewScaling(gp.StandardizeX, s.X, nil, s.D())
 	for c, column := range s.Columns {
-		if err := checkColumn(fmt.Sprintf("the column %q", s.Data.FeatureNames[column]), s.X, c, d, scales.XScale[c]); err != nil {
+		if err := checkColumn(fmt.Sprintf("the column %q", s.Data.FeatureNames[column]), s.X, c, s.D(), scales.XScale[c]); err != nil {
 			return err
 		}
 	}
 	held := len(s.TestY) / s.T()
 	for i := range s.T() {
 		what, scale := fmt.Sprintf("the target %q", s.TargetName(i)), s.TargetScale(i)
-		for _, y := range [][]float64{s.Y[i*n : (i+1)*n], s.TestY[i*held : (i+1)*held]} {
+		for _, y := range [][]float64{s.target(i), s.TestY[i*held : (i+1)*held]} {
 			if err := checkColumn(what, y, 0, 1, scale); err != nil {
 				return err
 			}
@@ -166,53 +173,39 @@ func (s *Sample) checkRange() error {
 
 // CheckTargets returns a [*DataError] if a target is constant.
 func (s *Sample) CheckTargets() error {
-	n := s.N()
 	for i := range s.T() {
-		if len(constantColumns(s.Y[i*n:(i+1)*n], n, 1)) > 0 {
+		if constant(s.target(i), 0, 1) {
 			return &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", s.TargetName(i))}
 		}
 	}
 	return nil
 }
 
-// addNoise splits the known noise of the rows, checks it and converts it to scaled
-// units.
+// addNoise checks the known noise of the rows and converts that of the training rows to
+// scaled units.
 func (s *Sample) addNoise(none bool) error {
-	d := s.Data
+	d, square := s.Data, s.Scalings[0].YScale*s.Scalings[0].YScale
 	if none && d.NoiseGroup != nil {
 		return OptionErrorf("noise", "none", "cannot be combined with noise groups, whose variances are estimated")
 	}
 	if d.TargetNames != nil && d.NoiseVariance != nil {
 		return OptionErrorf("noise-column", "", "known noise variances are in squared units of one target: they cannot be combined with several targets, which share one covariance; fit each target separately")
 	}
-	s.Noise.None = none
-	scale := s.Scalings[0].YScale
-	var labels []string
-	for i := range d.N {
-		held := d.Test != nil && d.Test[i]
-		if d.NoiseVariance != nil {
-			v := d.NoiseVariance[i]
-			if !(v >= 0) || math.IsInf(v, 0) {
-				return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %v; it must be a number from 0", i+1, d.NoiseColumn, v)}
-			}
-			if held {
-				s.TestNoise.Known = append(s.TestNoise.Known, v)
-			} else {
-				s.Noise.Known = append(s.Noise.Known, v/(scale*scale))
-				if NotFinite(v / (scale * scale)) {
-					return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %g: that is too large for a target with a standard deviation of %g", i+1, d.NoiseColumn, v, scale)}
-				}
-			}
-		}
-		if d.NoiseGroup != nil {
-			if held {
-				s.TestNoise.Group = append(s.TestNoise.Group, d.NoiseGroup[i])
-			} else {
-				labels = append(labels, d.NoiseGroup[i])
-			}
+	wrong := func(i int, v float64, what string) error {
+		return &DataError{fmt.Sprintf("the noise variance of row %d (from 1), column %q, is %s", i+1, d.NoiseColumn, fmt.Sprintf(what, v))}
+	}
+	for i, v := range d.NoiseVariance {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return wrong(i, v, "%v; it must be a number from 0")
 		}
 	}
-	return s.group(labels)
+	s.Noise.None, s.Noise.Known = none, pick.Rows(d.NoiseVariance, s.Rows, d.N, 1)
+	for k, v := range s.Noise.Known {
+		if s.Noise.Known[k] = v / square; NotFinite(v / square) {
+			return wrong(s.Rows[k], v, fmt.Sprintf("%%g: that is too large for a target with a standard deviation of %g", s.Scalings[0].YScale))
+		}
+	}
+	return s.group(pick.Rows(d.NoiseGroup, s.Rows, d.N, 1))
 }
 
 // group numbers the labels of the training rows in sorted order.
@@ -220,9 +213,7 @@ func (s *Sample) group(labels []string) error {
 	if labels == nil {
 		return nil
 	}
-	sorted := slices.Clone(labels)
-	slices.Sort(sorted)
-	s.Noise.Labels = slices.Compact(sorted)
+	s.Noise.Labels = slices.Compact(slices.Sorted(slices.Values(labels)))
 	if groups := len(s.Noise.Labels); 2*groups > len(labels) {
 		return &DataError{fmt.Sprintf("the column %q has %d noise groups in %d training rows: a variance cannot be estimated from fewer than two rows each", s.Data.NoiseGroupColumn, groups, len(labels))}
 	}
@@ -264,10 +255,8 @@ func (s *Sample) Without(held []int) *Sample {
 			rest = append(rest, i)
 		}
 	}
-	sub, d := s.WithRows(rest), s.Data
-	rows := pick.Rows(s.Rows, held, s.N(), 1)
-	sub.TestX, sub.TestY = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
-	sub.TestNoise = gp.RowNoise{Known: pick.Rows(d.NoiseVariance, rows, d.N, 1), Group: pick.Rows(d.NoiseGroup, rows, d.N, 1)}
+	sub := s.WithRows(rest)
+	sub.hold(pick.Rows(s.Rows, held, s.N(), 1))
 	return sub
 }
 

@@ -1,8 +1,6 @@
 package problem
 
 import (
-	"slices"
-
 	"gpfit/gp"
 	"gpfit/internal/pick"
 )
@@ -10,9 +8,6 @@ import (
 // WithHoldOut returns the data with the rows marked that HoldOut of o holds out, as a fit
 // with these options does. Errors: [*OptionError] and [*DataError].
 func (d Data) WithHoldOut(o Options) (Data, error) {
-	if err := o.checkHoldOut(); err != nil {
-		return d, err
-	}
 	d, _, err := o.holdOut(d)
 	return d, err
 }
@@ -35,10 +30,7 @@ func (d Data) Rows(rows []int) Data {
 	n := d.N
 	numbers := d.Row
 	if numbers == nil {
-		numbers = make([]int, n)
-		for i := range numbers {
-			numbers[i] = i
-		}
+		numbers = pick.All(n)
 	}
 	d.X, d.Y, d.Row = pick.Rows(d.X, rows, n, d.D), pick.Rows(d.Y, rows, n, 1), pick.Rows(numbers, rows, n, 1)
 	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, rows, n, 1), pick.Rows(d.NoiseGroup, rows, n, 1)
@@ -83,11 +75,5 @@ func (d Data) Scaled(how gp.Standardize) (*ScaledRows, error) {
 // Inputs returns the columns in use of other rows, which have all features in original
 // units, scaled.
 func (r *ScaledRows) Inputs(rows []float64) []float64 {
-	x := make([]float64, 0, len(rows)/max(1, r.features)*r.D)
-	for row := range slices.Chunk(rows, r.features) {
-		for _, c := range r.Columns {
-			x = append(x, row[c])
-		}
-	}
-	return r.Scaling.Inputs(x)
+	return r.Scaling.Inputs(inUse(rows, r.features, r.Columns))
 }

@@ -137,7 +137,7 @@ func lengthscaleStarts(s *Sample, prog *kernel.Program) map[string]*leafLevels {
 		if p.Kind != kernel.Lengthscale {
 			continue
 		}
-		mid := s.median.distance(x, p.Dims)
+		mid := medianDistance(x, p.Dims)
 		near := min(2*nearestDistance(x, p.Dims), mid/4)
 		for i, name := range p.ElementNames() {
 			l := &leafLevels{leaves, [...]float64{nearest: near, short: math.Sqrt(near * mid), median: mid, long: longScale * mid, columns: mid}}

@@ -230,4 +230,4 @@ func TestWavePowers(t *testing.T) {
 	}
 }
 
-func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, columnsOf(x))) }
+func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, kernel.Columns(x.D))) }

@@ -2,6 +2,10 @@ package problem
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -70,7 +74,7 @@ func kernelParameters(s *Sample, m *Model) []Parameter {
 		unit := 1.0
 		switch p.Kind {
 		case kernel.Lengthscale:
-			unit = s.median.distance(s.Points, p.Dims)
+			unit = medianDistance(s.Points, p.Dims)
 			q.Start = unit * math.Pow(0.5, float64(lengthscales))
 			lengthscales++
 		case kernel.Period:
@@ -212,12 +216,8 @@ func MeanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float
 func smallestRange(x *kernel.Points, dims []int) float64 {
 	best := math.Inf(1)
 	for _, c := range dims {
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, v := range x.Column(c) {
-			lo, hi = min(lo, v), max(hi, v)
-		}
-		if hi > lo {
-			best = min(best, hi-lo)
+		if size := floats.Max(x.Column(c)) - floats.Min(x.Column(c)); size > 0 {
+			best = min(best, size)
 		}
 	}
 	if math.IsInf(best, 0) {
@@ -238,4 +238,38 @@ func rootMeanNorm(x *kernel.Points, dims []int) float64 {
 		return 1
 	}
 	return math.Sqrt(sum / float64(x.N))
+}
+
+// medianDistance returns the median Euclidean distance of pairs of points over the
+// given columns, from at most 4,000 pairs drawn with a fixed seed. It ignores pairs
+// at distance zero.
+func medianDistance(x *kernel.Points, dims []int) float64 {
+	const pairs = 4000
+	rng := rand.New(rand.NewPCG(1, 1))
+	squares := make([]float64, 0, pairs)
+	for range pairs {
+		if square := squaredDistance(x, dims, rng.IntN(x.N), rng.IntN(x.N)); square > 0 {
+			squares = append(squares, square)
+		}
+	}
+	return rootOfMedian(squares)
+}
+
+// squaredDistance returns the squared Euclidean distance of two points over columns.
+func squaredDistance(x *kernel.Points, dims []int, i, j int) float64 {
+	sum := 0.0
+	for _, c := range dims {
+		column := x.Column(c)
+		sum += (column[i] - column[j]) * (column[i] - column[j])
+	}
+	return sum
+}
+
+// rootOfMedian returns the root of the median, 1 for no values. It sorts them.
+func rootOfMedian(values []float64) float64 {
+	if len(values) == 0 {
+		return 1
+	}
+	slices.Sort(values)
+	return math.Sqrt(values[len(values)/2])
 }

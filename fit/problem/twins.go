@@ -1,10 +1,12 @@
 package problem
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -24,8 +26,8 @@ const largestGroup = 0.05
 
 // Groups returns the groups of near rows, as [hyperopt.Problem] says.
 func (j *Prepared) Groups() []int {
-	s := j.Sample
-	return twins(s.Points, s.median.distance(s.Points, columnsOf(s.Points)))
+	x := j.Sample.Points
+	return twins(x, medianDistance(x, kernel.Columns(x.D)))
 }
 
 // twins returns the number of the group of each row, from 0: rows that lie within a
@@ -33,20 +35,9 @@ func (j *Prepared) Groups() []int {
 // median is the median distance of rows.
 func twins(x *kernel.Points, median float64) []int {
 	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
-	along := projected(x)
-	order := make([]int, x.N)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case along[a] < along[b]:
-			return -1
-		case along[a] > along[b]:
-			return 1
-		}
-		return 0
-	})
+	along, columns := projected(x), kernel.Columns(x.D)
+	order := pick.All(x.N)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(along[a], along[b]) })
 	group, most := slices.Repeat([]int{-1}, x.N), max(2, int(largestGroup*float64(x.N)))
 	groups := 0
 	for a, i := range order {
@@ -59,7 +50,7 @@ func twins(x *kernel.Points, median float64) []int {
 			if along[j]-along[i] > radius || size == most {
 				break
 			}
-			if group[j] < 0 && distance(x, i, j) <= radius {
+			if group[j] < 0 && math.Sqrt(squaredDistance(x, columns, i, j)) <= radius {
 				group[j] = groups
 				size++
 			}
@@ -77,7 +68,7 @@ func twins(x *kernel.Points, median float64) []int {
 func projected(x *kernel.Points) []float64 {
 	rng := rand.New(rand.NewPCG(3, 4))
 	along, norm := make([]float64, x.N), 0.0
-	for _, c := range columnsOf(x) {
+	for c := range x.D {
 		w := rng.NormFloat64()
 		norm += w * w
 		for i, v := range x.Column(c) {
@@ -88,22 +79,4 @@ func projected(x *kernel.Points) []float64 {
 		along[i] /= math.Sqrt(norm)
 	}
 	return along
-}
-
-func columnsOf(x *kernel.Points) []int {
-	out := make([]int, x.D)
-	for c := range out {
-		out[c] = c
-	}
-	return out
-}
-
-// distance returns the Euclidean distance of two points.
-func distance(x *kernel.Points, i, j int) float64 {
-	sum := 0.0
-	for c := range x.D {
-		col := x.Column(c)
-		sum += (col[i] - col[j]) * (col[i] - col[j])
-	}
-	return math.Sqrt(sum)
 }

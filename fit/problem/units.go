@@ -1,6 +1,9 @@
 package problem
 
 import (
+	"fmt"
+	"math"
+
 	"gpfit/graph"
 )
 
@@ -32,9 +35,9 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	u := Converted{Values: map[string]float64{}}
 	s := j.Sample.Scalings[target]
 	for _, p := range j.Program().Params {
-		scale := scalePower(s.YScale, p.Units.Target)
+		scale := math.Pow(s.YScale, p.Units.Target)
 		at := func(i, c int) float64 {
-			return values[p.Offset+i] * scale * scalePower(s.XScale[c], p.Units.Input)
+			return values[p.Offset+i] * scale * math.Pow(s.XScale[c], p.Units.Input)
 		}
 		switch names := p.ElementNames(); {
 		case p.Units.Input == 0:
@@ -61,3 +64,24 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	}
 	return u
 }
+
+// CheckUnits returns a [*DataError] if a parameter in original units is not finite.
+func (j *Prepared) CheckUnits() error {
+	values := j.Params.Values(j.Params.Start())
+	for t, scaling := range j.Sample.Scalings {
+		converted := j.OriginalUnits(t, values)
+		for _, name := range converted.Names {
+			if NotFinite(converted.Values[name]) {
+				return &DataError{fmt.Sprintf("%s in original units exceeds double precision: %s", name, Rescale)}
+			}
+		}
+		for _, v := range j.Model.Basis.Original(scaling.XMean, scaling.XScale) {
+			if NotFinite(v * scaling.YScale) {
+				return &DataError{"the coefficients of the mean in original units exceed double precision: " + Rescale}
+			}
+		}
+	}
+	return nil
+}
+
+const Rescale = "the columns' scales differ by too much; multiply or divide some by a power of ten"

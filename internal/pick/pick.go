@@ -23,6 +23,15 @@ func Rows[T any](v []T, rows []int, n, d int) []T {
 // Values returns the given elements of v; nil for nil.
 func Values[T any](v []T, which []int) []T { return Rows(v, which, len(v), 1) }
 
+// All returns the numbers of n rows, 0 … n−1.
+func All(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
 // Put sets the given rows of the columns of n numbers in v to own.
 func Put(v, own []float64, rows []int, n int) {
 	for first := 0; first < len(v); first += n {

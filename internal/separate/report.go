@@ -1,20 +1,18 @@
 package separate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"gpfit/experts"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/tuning"
 )
 
 // report returns the report of all parts: sums of their objectives and evaluations, and
 // medians of their parameters.
-func report(j *tuning.Job, all []tuned, about *summary.ExpertsReport) summary.Report {
+func report(j *tuning.Job, all []*part, about *summary.ExpertsReport) summary.Report {
 	first, seed := all[0].report, j.Options.Settings.Seed
 	r := summary.Report{
 		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
@@ -23,46 +21,46 @@ func report(j *tuning.Job, all []tuned, about *summary.ExpertsReport) summary.Re
 		Status: status(all), Warnings: append([]string{}, j.Warnings()...),
 	}
 	r.Experts.Parameters = j.Options.ExpertParameters
-	for _, part := range all {
-		addPart(&r, &part.report)
-	}
-	median := func(of func(r *summary.Report) map[string]float64) map[string]float64 {
+	medians := func(of func(r *summary.Report) map[string]float64) map[string]float64 {
 		out := map[string]float64{}
 		for name := range of(&first) {
-			out[name] = medians(j, 1, func(k, _ int) float64 { return of(&all[k].report)[name] })[0]
+			out[name] = median(all, func(p *part) float64 { return of(&p.report)[name] })
 		}
 		return out
 	}
-	r.Parameters = median(func(r *summary.Report) map[string]float64 { return r.Parameters })
-	r.ParametersOriginalUnits = median(func(r *summary.Report) map[string]float64 { return r.ParametersOriginalUnits })
+	r.Parameters = medians(func(r *summary.Report) map[string]float64 { return r.Parameters })
+	r.ParametersOriginalUnits = medians(func(r *summary.Report) map[string]float64 { return r.ParametersOriginalUnits })
 	for t, one := range first.Targets {
-		one.ParametersOriginalUnits = median(func(r *summary.Report) map[string]float64 { return r.Targets[t].ParametersOriginalUnits })
+		one.ParametersOriginalUnits = medians(func(r *summary.Report) map[string]float64 { return r.Targets[t].ParametersOriginalUnits })
 		one.NLML, one.NLMLOriginalUnits, one.DataFit, one.Complexity, one.Constant, one.MeanCoefficients = 0, 0, 0, 0, 0, nil
-		for _, part := range all {
-			p := part.report.Targets[t]
-			one.NLML, one.NLMLOriginalUnits = one.NLML+p.NLML, one.NLMLOriginalUnits+p.NLMLOriginalUnits
-			one.DataFit, one.Complexity, one.Constant = one.DataFit+p.DataFit, one.Complexity+p.Complexity, one.Constant+p.Constant
-		}
 		r.Targets = append(r.Targets, one)
 	}
-	addPartWarnings(&r, all)
+	for _, p := range all {
+		addPart(&r, &p.report)
+	}
+	addWarnings(&r, all)
 	return r
 }
 
 // addPart adds what a part adds to sums, and its entry in the list of experts.
 func addPart(r *summary.Report, p *summary.Report) {
-	for sum, more := range map[*float64]float64{
+	sums := map[*float64]float64{
 		&r.NLML: p.NLML, &r.NLMLOriginalUnits: p.NLMLOriginalUnits, &r.Objective: p.Objective, &r.DataFit: p.DataFit, &r.Complexity: p.Complexity,
 		&r.Constant: p.Constant, &r.EvaluationSeconds: p.EvaluationSeconds,
-	} {
-		*sum += more
+	}
+	for t := range r.Targets {
+		sum, one := &r.Targets[t], p.Targets[t]
+		sums[&sum.NLML], sums[&sum.NLMLOriginalUnits] = one.NLML, one.NLMLOriginalUnits
+		sums[&sum.DataFit], sums[&sum.Complexity], sums[&sum.Constant] = one.DataFit, one.Complexity, one.Constant
 	}
 	if p.NegLogPrior != nil {
-		sum := *p.NegLogPrior
-		if r.NegLogPrior != nil {
-			sum += *r.NegLogPrior
+		if r.NegLogPrior == nil {
+			r.NegLogPrior = new(float64)
 		}
-		r.NegLogPrior = &sum
+		sums[r.NegLogPrior] = *p.NegLogPrior
+	}
+	for sum, more := range sums {
+		*sum += more
 	}
 	r.Jitter, r.Residual, r.GradientNorm = max(r.Jitter, p.Jitter), larger(r.Residual, p.Residual), larger(r.GradientNorm, p.GradientNorm)
 	r.Iterations += p.Iterations
@@ -83,64 +81,26 @@ func larger(a, b *float64) *float64 {
 	return a
 }
 
-// addPartWarnings adds the warnings of the parts, each once, with the experts that have it.
-func addPartWarnings(r *summary.Report, all []tuned) {
+// addWarnings adds the warnings of the parts, each once, with the experts that have it.
+func addWarnings(r *summary.Report, all []*part) {
 	var texts []string
 	of := map[string][]string{}
-	for k, part := range all {
-		for _, text := range part.report.Warnings {
+	for _, p := range all {
+		for _, text := range p.report.Warnings {
 			if slices.Contains(r.Warnings, text) {
 				continue
 			}
 			if of[text] == nil {
 				texts = append(texts, text)
 			}
-			of[text] = append(of[text], fmt.Sprint(k))
+			of[text] = append(of[text], fmt.Sprint(p.index))
 		}
 	}
 	for _, text := range texts {
-		who := "local expert " + of[text][0]
+		who := "local expert "
 		if len(of[text]) > 1 {
-			who = "local experts " + strings.Join(of[text], ", ")
+			who = "local experts "
 		}
-		r.Warnings = append(r.Warnings, who+": "+text)
+		r.Warnings = append(r.Warnings, who+strings.Join(of[text], ", ")+": "+text)
 	}
-}
-
-// medians returns n medians over the parts, weighted by their rows; nil for none. of returns
-// number i of part k.
-func medians(j *tuning.Job, n int, of func(k, i int) float64) []float64 {
-	var out []float64
-	for i := range n {
-		order := make([]int, len(j.Parts))
-		for k := range order {
-			order[k] = k
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(of(a, i), of(b, i)) })
-		below := 0
-		for _, k := range order {
-			if below += j.Parts[k].N(); 2*below >= j.N() {
-				out = append(out, of(k, i))
-				break
-			}
-		}
-	}
-	return out
-}
-
-// status returns the status of the first part that did not converge, or of the first.
-func status(all []tuned) string {
-	for _, part := range all {
-		if !strings.Contains(part.model.Status, "converged") {
-			return part.model.Status
-		}
-	}
-	return all[0].model.Status
-}
-
-// tuned is the result of a part.
-type tuned struct {
-	report summary.Report
-	model  *gp.Model
-	err    error
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,43 +27,73 @@ import (
 // without any evaluation.
 type Tuner func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error)
 
+// part is the job of an expert, and its result.
+type part struct {
+	index  int
+	rows   []int
+	job    *tuning.Job
+	report summary.Report
+	model  *gp.Model
+	err    error
+}
+
+// named adds the expert to an error.
+func (p *part) named(err error) error {
+	return fmt.Errorf("local expert %d (%d rows): %w", p.index, len(p.rows), err)
+}
+
+// partsOf returns the parts of a job.
+func partsOf(j *tuning.Job) ([]*part, error) {
+	all := make([]*part, len(j.Experts.Centres))
+	for k := range all {
+		all[k] = &part{index: k}
+	}
+	for i, k := range j.Experts.Assign(j.Sample.Points) {
+		all[k].rows = append(all[k].rows, i)
+	}
+	for _, p := range all {
+		own, err := j.Part(p.rows)
+		if err != nil {
+			return nil, p.named(err)
+		}
+		p.job = tuning.New(own, problem.Events{Fallback: j.Events.Fallback, OnWarning: j.Events.OnWarning})
+	}
+	return all, nil
+}
+
 // Tune tunes all parts of j, some at the same time, and returns the model of all and its
 // report: sums of objectives and evaluations, and medians of parameters. about describes the
 // experts. The number of workers changes no bit. With the error of a cancelled context Tune
 // returns a model unless the options discard it.
 func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal, about *summary.ExpertsReport, tune Tuner) (summary.Report, *gp.Model, error) {
+	all, err := partsOf(j)
+	if err != nil {
+		return summary.Report{}, nil, err
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	order := make([]int, len(j.Parts)) // largest first, so that the last ones are short
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(j.Parts[b].N(), j.Parts[a].N()) })
-	all, done := make([]tuned, len(j.Parts)), progress(j)
-	workers := make([]int, w.Workers(j.Experts.Largest()))
-	for worker := range workers {
-		workers[worker] = worker
-	}
-	descent.SideBySide(len(order), workers, func(worker, i int) bool {
-		k := order[i]
-		all[k] = one(ctx, j, w, worker, k, log, tune)
-		if all[k].err != nil && !problem.IsCancelled(all[k].err) {
+	// The largest begin, so that the last ones are short.
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b *part) int { return cmp.Compare(len(b.rows), len(a.rows)) })
+	done := progress(j, all)
+	descent.SideBySide(len(order), pick.All(w.Workers(j.Experts.Largest())), func(worker, i int) bool {
+		order[i].run(ctx, w, worker, log, tune)
+		if err := order[i].err; err != nil && !problem.IsCancelled(err) {
 			stop(errPartFailed)
 		}
-		done(j.Parts[k].N())
+		done(order[i])
 		return true
 	})
 	var cancelled error
-	for k, part := range all {
+	for _, p := range all {
+		var unfinished *problem.UnfinishedError // its parameters are those of this expert alone
 		switch {
-		case problem.IsCancelled(part.err):
-			cancelled = part.err
-		case part.err != nil:
-			var unfinished *problem.UnfinishedError // its parameters are those of this expert alone
-			if errors.As(part.err, &unfinished) {
-				part.err = unfinished.Err
-			}
-			return summary.Report{}, nil, fmt.Errorf("local expert %d (%d rows): %w", k, j.Parts[k].N(), part.err)
+		case problem.IsCancelled(p.err):
+			cancelled = p.err
+		case errors.As(p.err, &unfinished):
+			return summary.Report{}, nil, p.named(unfinished.Err)
+		case p.err != nil:
+			return summary.Report{}, nil, p.named(p.err)
 		}
 	}
 	if cancelled != nil && j.Options.DiscardCancelled {
@@ -79,61 +110,57 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 // errPartFailed ends the parts that need not go on because another one has failed.
 var errPartFailed = errors.New("separate: another part failed")
 
-// one tunes part k on a worker. If the fit was interrupted before the first evaluation of
+// run tunes the part on a worker. If the fit was interrupted before the first evaluation of
 // the part, its result has the start values.
-func one(ctx context.Context, j *tuning.Job, w *tuning.Workplace, worker, k int, log *journal.Journal, tune Tuner) tuned {
-	part := j.Parts[k]
+func (p *part) run(ctx context.Context, w *tuning.Workplace, worker int, log *journal.Journal, tune Tuner) {
 	backends := w.Backends[worker%len(w.Backends):][:1]
-	try := func(ctx context.Context, part *tuning.Job, log *journal.Journal) tuned {
-		place := &tuning.Workplace{Job: part, Backends: backends, Crew: w.Crew}
+	try := func(ctx context.Context, job *tuning.Job, log *journal.Journal) {
+		place := &tuning.Workplace{Job: job, Backends: backends, Crew: w.Crew}
 		defer place.Close()
-		r, m, err := tune(ctx, part, place, log)
-		r.EvaluationSeconds = place.EvaluationTime().Seconds()
-		return tuned{r, m, err}
+		p.report, p.model, p.err = tune(ctx, job, place, log)
+		p.report.EvaluationSeconds = place.EvaluationTime().Seconds()
 	}
 	began := time.Now()
-	result := try(ctx, part, log.Part(fmt.Sprintf("expert-%d-", k)))
-	if result.model == nil && problem.IsCancelled(result.err) && !j.Options.DiscardCancelled && context.Cause(ctx) != errPartFailed {
-		start := part.With(func(p *problem.Prepared) {
-			p.Options.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: p.Options.Settings.Seed}
-			p.Options.StdErrors = false
-		})
-		first := try(context.WithoutCancel(ctx), start, nil)
-		if first.err == nil {
-			first.err = result.err
-			first.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
+	try(ctx, p.job, log.Part(fmt.Sprintf("expert-%d-", p.index)))
+	if p.model == nil && problem.IsCancelled(p.err) && !p.job.Options.DiscardCancelled && context.Cause(ctx) != errPartFailed {
+		interrupted := p.err
+		try(context.WithoutCancel(ctx), p.job.With(func(one *problem.Prepared) {
+			one.Options.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: one.Options.Settings.Seed}
+			one.Options.StdErrors = false
+		}), nil)
+		if p.err == nil {
+			p.err = interrupted
+			p.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
 		}
-		result = first
 	}
-	result.report.Seconds = time.Since(began).Seconds()
-	return result
+	p.report.Seconds = time.Since(began).Seconds()
 }
 
-// progress returns a function that tells how many parts are tuned and how much time is left,
-// for each part of n rows that is.
-func progress(j *tuning.Job) func(n int) {
+// progress returns a function that tells, for each part that is tuned, how many are and how
+// much time is left.
+func progress(j *tuning.Job, all []*part) func(*part) {
 	tell, began := j.Events.OnExpert, time.Now()
 	if tell == nil {
-		return func(int) {}
+		return func(*part) {}
 	}
-	work := func(n int) float64 { return float64(n) * float64(n) * float64(n) }
-	parts, done, total := 0, 0.0, 0.0
-	for _, part := range j.Parts {
-		total += work(part.N())
+	work := func(p *part) float64 { n := float64(len(p.rows)); return n * n * n }
+	count, done, total := 0, 0.0, 0.0
+	for _, p := range all {
+		total += work(p)
 	}
-	tell(0, len(j.Parts), 0)
+	tell(0, len(all), 0)
 	var mu sync.Mutex
-	return func(n int) {
+	return func(p *part) {
 		mu.Lock()
 		defer mu.Unlock()
-		parts++
-		done += work(n)
-		tell(parts, len(j.Parts), time.Duration(float64(time.Since(began))*(total-done)/done))
+		count++
+		done += work(p)
+		tell(count, len(all), time.Duration(float64(time.Since(began))*(total-done)/done))
 	}
 }
 
 // model returns the model of all parts.
-func model(j *tuning.Job, all []tuned) *gp.Model {
+func model(j *tuning.Job, all []*part) *gp.Model {
 	m, s := *all[0].model, j.Sample
 	m.X, m.Y, m.Rows, m.HeldOut, m.Experts = s.X, s.Y, s.RowNumbers(), j.Held, j.Experts
 	m.NLML, m.Status, m.Alpha, m.Jitter = 0, status(all), make([]float64, len(s.Y)), 0
@@ -144,25 +171,48 @@ func model(j *tuning.Job, all []tuned) *gp.Model {
 	for t := range m.Targets {
 		m.Targets[t].NLML = 0
 	}
-	rows := m.ExpertRows()
-	for k, part := range all {
-		pick.Put(m.Alpha, part.model.Alpha, rows[k], s.N())
-		pick.Put(m.TrainNoise, part.model.TrainNoise, rows[k], s.N())
-		m.Locals = append(m.Locals, gp.NewLocal(part.model))
-		m.NLML += part.model.NLML
+	for _, p := range all {
+		pick.Put(m.Alpha, p.model.Alpha, p.rows, s.N())
+		pick.Put(m.TrainNoise, p.model.TrainNoise, p.rows, s.N())
+		m.Locals = append(m.Locals, gp.NewLocal(p.model))
+		m.NLML += p.model.NLML
 		for t := range m.Targets {
-			m.Targets[t].NLML += part.model.Targets[t].NLML
+			m.Targets[t].NLML += p.model.Targets[t].NLML
 		}
 	}
 	summarise := func(of func(m *gp.Model) []float64) []float64 {
-		return medians(j, len(of(&m)), func(k, i int) float64 { return of(all[k].model)[i] })
+		var out []float64
+		for i := range of(&m) {
+			out = append(out, median(all, func(p *part) float64 { return of(p.model)[i] }))
+		}
+		return out
 	}
 	m.Theta = summarise(func(m *gp.Model) []float64 { return m.Theta })
-	m.NoiseVariance = summarise(func(m *gp.Model) []float64 { return []float64{m.NoiseVariance} })[0]
+	m.NoiseVariance = median(all, func(p *part) float64 { return p.model.NoiseVariance })
 	m.Noise.Variances = summarise(func(m *gp.Model) []float64 { return m.Noise.Variances })
 	m.Mean.Coefficients = summarise(func(m *gp.Model) []float64 { return m.Mean.Coefficients })
 	for t := range m.Targets {
 		m.Targets[t].Coefficients = summarise(func(m *gp.Model) []float64 { return m.Targets[t].Coefficients })
 	}
 	return &m
+}
+
+// median returns the median of a number over the parts, weighted by their rows.
+func median(all []*part, of func(*part) float64) float64 {
+	sorted, total, below := slices.Clone(all), 0, 0
+	slices.SortStableFunc(sorted, func(a, b *part) int { return cmp.Compare(of(a), of(b)) })
+	for _, p := range all {
+		total += len(p.rows)
+	}
+	k := slices.IndexFunc(sorted, func(p *part) bool {
+		below += len(p.rows)
+		return 2*below >= total
+	})
+	return of(sorted[k])
+}
+
+// status returns the status of the first part that did not converge, or of the first.
+func status(all []*part) string {
+	i := slices.IndexFunc(all, func(p *part) bool { return !strings.Contains(p.model.Status, "converged") })
+	return all[max(i, 0)].model.Status
 }

@@ -16,19 +16,13 @@ import (
 type Job struct {
 	*problem.Prepared
 	Events problem.Events
-	// Parts are the jobs of experts with parameters of their own; nil without.
-	Parts []*Job
 	// ResidualFrom is the constant of the same name; tests lower it.
 	ResidualFrom int
 }
 
 // New returns the job of a problem.
 func New(p *problem.Prepared, events problem.Events) *Job {
-	j := &Job{Prepared: p, Events: events, ResidualFrom: residualFrom}
-	for _, own := range p.Own {
-		j.Parts = append(j.Parts, New(own, problem.Events{Fallback: events.Fallback, OnWarning: events.OnWarning}))
-	}
-	return j
+	return &Job{Prepared: p, Events: events, ResidualFrom: residualFrom}
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
@@ -52,16 +46,10 @@ func (j *Job) With(change func(p *problem.Prepared)) *Job {
 // Expected returns the stages of a fit and about how many values each takes; nil for experts
 // with parameters of their own, which Events.OnExpert follows.
 func (j *Job) Expected() []hyperopt.Expectation {
-	if j.Parts != nil {
+	if j.Separate() {
 		return nil
 	}
-	free := 0
-	for _, p := range j.Params.Free {
-		if !p.Fixed {
-			free++
-		}
-	}
-	return hyperopt.Expected(j.Options.Settings, j.N(), free)
+	return hyperopt.Expected(j.Options.Settings, j.N(), j.NumFree())
 }
 
 // Plan returns the memory plan of an evaluation of the job on b.
