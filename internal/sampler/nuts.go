@@ -3,7 +3,9 @@ package sampler
 import (
 	"context"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -28,22 +30,26 @@ type tree struct {
 	turned      bool
 }
 
+// end returns the end in a direction of time.
+func (t *tree) end(direction float64) *state {
+	if direction < 0 {
+		return t.left
+	}
+	return t.right
+}
+
 // transition moves the walker along one trajectory.
 func (w *walker) transition(ctx context.Context) (trajectory, error) {
 	first := w.begin()
 	b := &builder{walker: w, energy: first.energy()}
-	whole := &tree{left: first, right: first, sum: append([]float64(nil), first.p...), weight: 0, drawn: first}
+	whole := &tree{left: first, right: first, sum: slices.Clone(first.p), weight: 0, drawn: first}
 	var t trajectory
 	for t.depth < w.maxDepth {
 		direction := 1.0
 		if w.rng.Float64() < 0.5 {
 			direction = -1
 		}
-		end := whole.right
-		if direction < 0 {
-			end = whole.left
-		}
-		next, err := b.build(ctx, end, direction, t.depth)
+		next, err := b.build(ctx, whole.end(direction), direction, t.depth)
 		if err != nil {
 			return t, err
 		}
@@ -87,11 +93,7 @@ func (b *builder) build(ctx context.Context, from *state, direction float64, dep
 	if err != nil || first.turned || b.divergent {
 		return first, err
 	}
-	end := first.right
-	if direction < 0 {
-		end = first.left
-	}
-	second, err := b.build(ctx, end, direction, depth-1)
+	second, err := b.build(ctx, first.end(direction), direction, depth-1)
 	if err != nil || second.turned || b.divergent {
 		return second, err
 	}
@@ -117,7 +119,7 @@ func (b *builder) leaf(ctx context.Context, from *state, direction float64) (*tr
 	b.steps++
 	b.accept += math.Min(1, math.Exp(-rise))
 	b.divergent = b.divergent || rise > divergence
-	return &tree{left: s, right: s, sum: append([]float64(nil), s.p...), weight: -rise, drawn: s}, nil
+	return &tree{left: s, right: s, sum: slices.Clone(s.p), weight: -rise, drawn: s}, nil
 }
 
 // join appends next to a tree in a direction of time. The state drawn is the tree's.
@@ -126,29 +128,19 @@ func join(t, next *tree, direction float64) *tree {
 	if direction < 0 {
 		before, after = next, t
 	}
-	out := &tree{left: before.left, right: after.right, weight: logAdd(t.weight, next.weight), drawn: t.drawn, sum: make([]float64, len(t.sum))}
-	for i := range out.sum {
-		out.sum[i] = t.sum[i] + next.sum[i]
-	}
+	out := &tree{left: before.left, right: after.right, weight: logAdd(t.weight, next.weight), drawn: t.drawn, sum: plus(t.sum, next.sum)}
 	// Besides the whole, each half with the next state of the other must not turn, which
 	// trajectories of whole periods could hide.
 	out.turned = turns(out.sum, out.left.p, out.right.p) ||
-		turnsWith(before.sum, after.left.p, out.left.p) || turnsWith(after.sum, before.right.p, out.right.p)
+		turns(plus(before.sum, after.left.p), after.left.p, out.left.p) || turns(plus(after.sum, before.right.p), before.right.p, out.right.p)
 	return out
 }
+
+func plus(a, b []float64) []float64 { return floats.AddTo(make([]float64, len(a)), a, b) }
 
 // turns is the generalised criterion: the sum of the momenta no longer points along the
 // momentum of both ends.
 func turns(sum, left, right []float64) bool { return dot(sum, left) <= 0 || dot(sum, right) <= 0 }
-
-// turnsWith is turns for a half with one more state beside it.
-func turnsWith(sum, beside, end []float64) bool {
-	with := make([]float64, len(sum))
-	for i := range with {
-		with[i] = sum[i] + beside[i]
-	}
-	return turns(with, beside, end)
-}
 
 func logAdd(a, b float64) float64 {
 	if a < b {
@@ -186,12 +178,11 @@ const (
 )
 
 func newAdaptation(w *walker, o Options) *adaptation {
-	a := &adaptation{w: w, target: o.TargetAccept, warmup: o.Warmup}
-	a.first, a.last = int(firstShare*float64(o.Warmup)), o.Warmup-int(lastShare*float64(o.Warmup))
-	a.window = firstWindow
+	a := &adaptation{
+		w: w, target: o.TargetAccept, warmup: o.Warmup, window: firstWindow, covariance: mat.NewSymDense(len(w.q), nil),
+		first: int(firstShare * float64(o.Warmup)), last: o.Warmup - int(lastShare*float64(o.Warmup)),
+	}
 	a.windowEnd = a.nextEnd(a.first)
-	p := len(w.q)
-	a.covariance = mat.NewSymDense(p, nil)
 	a.covariance.SymOuterK(1, w.lower)
 	a.restart()
 	return a
@@ -255,12 +246,7 @@ func (a *adaptation) newMetric(ctx context.Context) error {
 		}
 	}
 	a.seen = nil
-	logp, err := a.w.evaluate(ctx, a.w.q, a.w.g)
-	if err != nil {
-		return err
-	}
-	a.w.logp = logp
-	if err := a.w.findStep(ctx); err != nil {
+	if err := a.w.settle(ctx); err != nil {
 		return err
 	}
 	a.restart()

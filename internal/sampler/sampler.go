@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 )
 
@@ -36,30 +37,20 @@ func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int
 	close(next)
 	var told sync.Mutex
 	var wg sync.WaitGroup
-	var first error
 	for range min(o.Workers, o.Chains) {
 		wg.Go(func() {
 			for c := range next {
 				if ctx.Err() != nil {
 					return
 				}
-				err := one(ctx, c, starts[c], o, open, &chains[c], &told)
-				if err != nil {
-					told.Lock()
-					if first == nil {
-						first = fmt.Errorf("chain %d: %w", c, err)
-					}
-					told.Unlock()
-					cancel(err)
+				if err := one(ctx, c, starts[c], o, open, &chains[c], &told); err != nil {
+					cancel(fmt.Errorf("chain %d: %w", c, err))
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if first == nil {
-		first = ctx.Err()
-	}
-	return chains, first
+	return chains, context.Cause(ctx)
 }
 
 // one runs a chain.
@@ -82,7 +73,7 @@ func one(ctx context.Context, c int, start []float64, o Options, open func(int) 
 		if i < o.Warmup {
 			err = adapt.learn(ctx, i, t.accept)
 		} else {
-			out.Draws = append(out.Draws, append([]float64(nil), w.q...))
+			out.Draws = append(out.Draws, slices.Clone(w.q))
 			out.LogDensity = append(out.LogDensity, w.logp)
 			out.Accept, out.Depth, out.Divergent = append(out.Accept, t.accept), append(out.Depth, t.depth), append(out.Divergent, t.divergent)
 		}

@@ -31,8 +31,12 @@ func Summarize(chains [][]float64) DrawSummary {
 	slices.Sort(all)
 	mean, sd := stat.MeanStdDev(all, nil)
 	quantile := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, all, nil) }
-	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975)}
-	s.RHat, s.ESSBulk, s.ESSTail = RHat(chains), ESSBulk(chains), ESSTail(chains)
+	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975), RHat: math.NaN(), ESSBulk: math.NaN(), ESSTail: math.NaN()}
+	if halves := split(chains); halves != nil {
+		sorted := slices.Sorted(slices.Values(slices.Concat(halves...)))
+		scores := normalised(halves)
+		s.RHat, s.ESSBulk, s.ESSTail = rankRHat(halves, scores, sorted), ess(scores), tailESS(halves, sorted)
+	}
 	return s
 }
 
@@ -61,8 +65,7 @@ func split(chains [][]float64) [][]float64 {
 // their ranks (Blom 1958).
 func normalised(chains [][]float64) [][]float64 {
 	all := slices.Concat(chains...)
-	order := make([]int, len(all))
-	values := slices.Clone(all)
+	order, values := make([]int, len(all)), slices.Clone(all)
 	floats.Argsort(values, order)
 	scores := make([]float64, len(all))
 	for i := 0; i < len(all); {
@@ -85,23 +88,23 @@ func normalised(chains [][]float64) [][]float64 {
 	return out
 }
 
-// RHat returns the rank-normalised split R̂: the larger of those for the bulk and for the
-// distances from the median.
-func RHat(chains [][]float64) float64 {
-	halves := split(chains)
-	if halves == nil {
-		return math.NaN()
-	}
-	all := slices.Concat(halves...)
-	slices.Sort(all)
-	median := stat.Quantile(0.5, stat.LinInterp, all, nil)
-	folded := make([][]float64, len(halves))
-	for c := range halves {
-		for _, v := range halves[c] {
-			folded[c] = append(folded[c], math.Abs(v-median))
+// rankRHat returns the rank-normalised split R̂: the larger of those for the bulk, whose
+// normal scores are given, and for the distances from the median.
+func rankRHat(halves, scores [][]float64, sorted []float64) float64 {
+	median := stat.Quantile(0.5, stat.LinInterp, sorted, nil)
+	folded := each(halves, func(v float64) float64 { return math.Abs(v - median) })
+	return math.Max(rhat(scores), rhat(normalised(folded)))
+}
+
+// each returns f of every draw.
+func each(chains [][]float64, f func(v float64) float64) [][]float64 {
+	out := make([][]float64, len(chains))
+	for c := range chains {
+		for _, v := range chains[c] {
+			out[c] = append(out[c], f(v))
 		}
 	}
-	return math.Max(rhat(normalised(halves)), rhat(normalised(folded)))
+	return out
 }
 
 // rhat is the classic √(V̂/W) of chains that are already split.
@@ -116,37 +119,17 @@ func rhat(chains [][]float64) float64 {
 	return math.Sqrt(((n-1)/n*within + between/n) / within)
 }
 
-// ESSBulk returns the effective sample size of the rank-normalised draws.
-func ESSBulk(chains [][]float64) float64 {
-	halves := split(chains)
-	if halves == nil {
-		return math.NaN()
-	}
-	return ess(normalised(halves))
-}
-
-// ESSTail returns the smaller effective sample size of the 5 % and 95 % quantiles.
-func ESSTail(chains [][]float64) float64 {
-	halves := split(chains)
-	if halves == nil {
-		return math.NaN()
-	}
-	all := slices.Concat(halves...)
-	slices.Sort(all)
+// tailESS returns the smaller effective sample size of the 5 % and 95 % quantiles.
+func tailESS(halves [][]float64, sorted []float64) float64 {
 	least := math.Inf(1)
 	for _, p := range []float64{0.05, 0.95} {
-		q := stat.Quantile(p, stat.LinInterp, all, nil)
-		below := make([][]float64, len(halves))
-		for c := range halves {
-			for _, v := range halves[c] {
-				in := 0.0
-				if v <= q {
-					in = 1
-				}
-				below[c] = append(below[c], in)
+		q := stat.Quantile(p, stat.LinInterp, sorted, nil)
+		least = math.Min(least, ess(each(halves, func(v float64) float64 {
+			if v <= q {
+				return 1
 			}
-		}
-		least = math.Min(least, ess(below))
+			return 0
+		})))
 	}
 	return least
 }

@@ -1,12 +1,15 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -30,25 +33,29 @@ var ErrStart = errors.New("the density is zero at the start")
 
 func newWalker(ctx context.Context, density Density, start []float64, o Options, rng *rand.Rand) (*walker, error) {
 	p := len(start)
-	w := &walker{density: density, rng: rng, maxDepth: o.MaxDepth, q: append([]float64(nil), start...), g: make([]float64, p), raw: make([]float64, p)}
-	covariance := o.Covariance
-	if covariance == nil {
-		covariance = make([]float64, p*p)
-		for i := range p {
-			covariance[i*p+i] = 1
+	w := &walker{density: density, rng: rng, maxDepth: o.MaxDepth, q: slices.Clone(start), g: make([]float64, p), raw: make([]float64, p)}
+	covariance := mat.NewSymDense(p, slices.Clone(o.Covariance))
+	for i := range p {
+		if o.Covariance == nil {
+			covariance.SetSym(i, i, 1)
 		}
 	}
-	if !w.whiten(mat.NewSymDense(p, append([]float64(nil), covariance...))) {
+	if !w.whiten(covariance) {
 		return nil, errors.New("sampler: the covariance is not positive definite")
 	}
-	var err error
-	if w.logp, err = w.evaluate(ctx, w.q, w.g); err != nil {
-		return nil, err
+	err := w.settle(ctx)
+	if err == nil && math.IsInf(w.logp, -1) {
+		err = ErrStart
 	}
-	if math.IsInf(w.logp, -1) {
-		return nil, ErrStart
+	return w, err
+}
+
+// settle evaluates the density at the walker and finds a step size.
+func (w *walker) settle(ctx context.Context) (err error) {
+	if w.logp, err = w.evaluate(ctx, w.q, w.g); err != nil || math.IsInf(w.logp, -1) {
+		return err
 	}
-	return w, w.findStep(ctx)
+	return w.findStep(ctx)
 }
 
 // whiten takes a covariance for the coordinates, unless it is not positive definite.
@@ -88,7 +95,7 @@ type state struct {
 }
 
 func (s *state) copy() *state {
-	return &state{append([]float64(nil), s.q...), append([]float64(nil), s.g...), append([]float64(nil), s.p...), s.logp}
+	return &state{slices.Clone(s.q), slices.Clone(s.g), slices.Clone(s.p), s.logp}
 }
 
 // energy returns minus the log of the joint density of position and momentum.
@@ -104,12 +111,9 @@ func dot(a, b []float64) float64 {
 
 // leap makes a leapfrog step of the size h, of any sign, in place.
 func (w *walker) leap(ctx context.Context, s *state, h float64) (err error) {
-	for i := range s.p {
-		s.p[i] += 0.5 * h * s.g[i]
-	}
+	floats.AddScaled(s.p, 0.5*h, s.g)
 	// q += h·L·p
-	n := len(s.q)
-	for i := range n {
+	for i := range s.q {
 		sum := 0.0
 		for j := range i + 1 {
 			sum += w.lower.At(i, j) * s.p[j]
@@ -119,15 +123,13 @@ func (w *walker) leap(ctx context.Context, s *state, h float64) (err error) {
 	if s.logp, err = w.evaluate(ctx, s.q, s.g); err != nil || math.IsInf(s.logp, -1) {
 		return err
 	}
-	for i := range s.p {
-		s.p[i] += 0.5 * h * s.g[i]
-	}
+	floats.AddScaled(s.p, 0.5*h, s.g)
 	return nil
 }
 
 // begin returns the state of the walker with a fresh momentum.
 func (w *walker) begin() *state {
-	s := &state{append([]float64(nil), w.q...), append([]float64(nil), w.g...), make([]float64, len(w.q)), w.logp}
+	s := &state{slices.Clone(w.q), slices.Clone(w.g), make([]float64, len(w.q)), w.logp}
 	for i := range s.p {
 		s.p[i] = w.rng.NormFloat64()
 	}
@@ -192,19 +194,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	set(&o.Chains, 4)
-	set(&o.Warmup, 500)
-	set(&o.Draws, 1000)
-	set(&o.MaxDepth, 10)
-	set(&o.Workers, 1)
-	if o.TargetAccept == 0 {
-		o.TargetAccept = 0.8
-	}
+	o.Chains, o.Warmup, o.Draws = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000)
+	o.MaxDepth, o.Workers, o.TargetAccept = cmp.Or(o.MaxDepth, 10), cmp.Or(o.Workers, 1), cmp.Or(o.TargetAccept, 0.8)
 	return o
 }
 
