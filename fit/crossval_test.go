@@ -73,7 +73,7 @@ func TestCrossValidate(t *testing.T) {
 	got := must.Get(CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
 	nlpd, squares := 0.0, 0.0
 	seen := map[int]bool{}
-	for k, held := range problem.FoldRows(59, 7, 5) {
+	for k, held := range must.Get(task.Sample.Divide(problem.CrossValidation{Folds: 7, Seed: 5}, false))(t) {
 		a, b := bruteFold(task, held, 0.8, 1.2, 0.05, 0.3)
 		nlpd, squares = nlpd+a, squares+b
 		f := got.Folds[k]
@@ -111,7 +111,7 @@ func TestCrossValidateRefit(t *testing.T) {
 	if !slices.Equal(task.Params.Start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
 		t.Errorf("start values %v, before %v; folds %v", task.Params.Start(), start, folds)
 	}
-	for k, held := range problem.FoldRows(80, 4, 0) {
+	for k, held := range must.Get(task.Sample.Divide(problem.CrossValidation{Folds: 4}, false))(t) {
 		f := got.Folds[k]
 		p := f.Parameters
 		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -26,10 +27,7 @@ type CrossValidation struct {
 }
 
 func (cv CrossValidation) folds(n int) int {
-	if cv.Folds == 0 {
-		return min(DefaultFolds, n)
-	}
-	return cv.Folds
+	return cmp.Or(cv.Folds, min(DefaultFolds, n))
 }
 
 // CriterionFolds describes the folds of the objective.
@@ -55,22 +53,17 @@ func (s *Sample) Divide(cv CrossValidation, blocks bool) ([][]int, error) {
 
 // divideRows divides n rows, whose groups may be nil, into folds.
 func divideRows(n int, groups []string, column string, cv CrossValidation, blocks bool) ([][]int, error) {
-	if groups == nil {
-		k := cv.folds(n)
-		if k < 2 || k > n || n-(n+k-1)/k < 2 {
-			return nil, OptionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
-		}
-		if blocks {
-			return foldBlocks(n, k), nil
-		}
-		return FoldRows(n, k, cv.Seed), nil
-	}
-	units := groupUnits(groups)
+	units := unitsOf(n, groups)
 	k := cv.folds(len(units))
-	if k < 2 || k > len(units) {
+	switch {
+	case groups == nil && (k < 2 || k > n || n-(n+k-1)/k < 2):
+		return nil, OptionErrorf("", "", "%d folds of %d rows: cross-validation needs at least 2 folds, no more folds than rows, and at least 2 rows outside each fold", k, n)
+	case k < 2 || k > len(units):
 		return nil, OptionErrorf("", "", "%d folds of %d groups of rows (column %q): cross-validation needs at least 2 folds and no more folds than groups", k, len(units), column)
+	case groups == nil && blocks:
+		return foldBlocks(n, k), nil
 	}
-	folds := foldGroups(units, k, cv.Seed)
+	folds := foldUnits(units, k, cv.Seed)
 	for _, f := range folds {
 		if n-len(f) < 2 {
 			return nil, OptionErrorf("", "", "a fold of %d of the %d rows: cross-validation needs at least 2 rows outside each fold; the groups of column %q differ too much in size", len(f), n, column)
@@ -79,17 +72,25 @@ func divideRows(n int, groups []string, column string, cv CrossValidation, block
 	return folds, nil
 }
 
-// FoldRows shuffles the rows, deals them to the folds and sorts each fold.
-func FoldRows(n, folds int, seed uint64) [][]int {
-	rows := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n)
-	parts := make([][]int, folds)
-	for i, row := range rows {
-		parts[i%folds] = append(parts[i%folds], row)
+// unitsOf returns the rows that stay together: those of each group, in the order of the
+// groups' first rows, or single rows if groups is nil.
+func unitsOf(n int, groups []string) (units [][]int) {
+	known := map[string]int{}
+	for i := range n {
+		u := i
+		if groups != nil {
+			var ok bool
+			if u, ok = known[groups[i]]; !ok {
+				u = len(units)
+				known[groups[i]] = u
+			}
+		}
+		if u == len(units) {
+			units = append(units, nil)
+		}
+		units[u] = append(units[u], i)
 	}
-	for _, p := range parts {
-		slices.Sort(p)
-	}
-	return parts
+	return units
 }
 
 // foldBlocks divides the rows into blocks of consecutive rows, whose sizes differ by at
@@ -103,20 +104,21 @@ func foldBlocks(n, folds int) [][]int {
 	return parts
 }
 
-// foldGroups deals groups of rows to the folds, as fit.CrossValidate says.
-func foldGroups(groups [][]int, folds int, seed uint64) [][]int {
-	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(groups))
-	groups = pick.Rows(groups, order, len(groups), 1)
-	slices.SortStableFunc(groups, func(a, b []int) int { return len(b) - len(a) })
+// foldUnits shuffles units of rows, deals them to the folds, the largest units first and each
+// to the smallest fold, and sorts each fold.
+func foldUnits(units [][]int, folds int, seed uint64) [][]int {
+	order := rand.New(rand.NewPCG(seed, uint64(folds))).Perm(len(units))
+	units = pick.Values(units, order)
+	slices.SortStableFunc(units, func(a, b []int) int { return len(b) - len(a) })
 	parts := make([][]int, folds)
-	for _, g := range groups {
+	for _, unit := range units {
 		least := 0
 		for k := range parts {
 			if len(parts[k]) < len(parts[least]) {
 				least = k
 			}
 		}
-		parts[least] = append(parts[least], g...)
+		parts[least] = append(parts[least], unit...)
 	}
 	for _, p := range parts {
 		slices.Sort(p)
@@ -153,10 +155,7 @@ func (s *Sample) FoldEnds() (ends []int) {
 // EvenFolds returns the ends of folds of n rows, for a plan of a job that is not prepared
 // yet; 0 folds mean DefaultFolds.
 func EvenFolds(n, folds int) (ends []int) {
-	if folds == 0 {
-		folds = DefaultFolds
-	}
-	folds = max(1, min(folds, n))
+	folds = max(1, min(cmp.Or(folds, DefaultFolds), n))
 	for k := range folds {
 		ends = append(ends, (k+1)*n/folds)
 	}

@@ -29,9 +29,9 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 	if err := d.checkShape(); err != nil {
 		return d, nil, err
 	}
-	units, what := rowUnits(d.N), "rows"
+	units, what := unitsOf(d.N, d.Group), "rows"
 	if d.Group != nil {
-		units, what = groupUnits(d.Group), "groups"
+		what = "groups"
 	}
 	count := int(o.HoldOut)
 	if o.HoldOut < 1 {
@@ -45,7 +45,7 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 		units, held.Seed = units[len(units)-count:], 0
 	} else {
 		order := rand.New(rand.NewPCG(o.Settings.Seed, holdOutStream)).Perm(len(units))[:count]
-		units = pick.Rows(units, order, len(units), 1)
+		units = pick.Values(units, order)
 	}
 	d.Test = make([]bool, d.N)
 	for _, row := range slices.Concat(units...) {
@@ -72,27 +72,3 @@ func CheckHoldOut(h float64) error {
 
 // holdOutStream separates the random numbers of hold-outs from others of the same seed.
 const holdOutStream = 0x686f6c646f7574
-
-// rowUnits returns n units of one row each.
-func rowUnits(n int) [][]int {
-	units := make([][]int, n)
-	for i := range units {
-		units[i] = []int{i}
-	}
-	return units
-}
-
-// groupUnits returns the rows of each label, in the order of the labels' first rows.
-func groupUnits(labels []string) [][]int {
-	var units [][]int
-	known := map[string]int{}
-	for i, label := range labels {
-		u, ok := known[label]
-		if !ok {
-			u = len(units)
-			known[label], units = u, append(units, nil)
-		}
-		units[u] = append(units[u], i)
-	}
-	return units
-}

@@ -43,20 +43,21 @@ type Parameter struct {
 
 // List returns the free parameters for the optimiser.
 func (p *ParameterList) List() []descent.Parameter {
-	out := make([]descent.Parameter, len(p.Free))
-	for i, q := range p.Free {
-		out[i] = q.Parameter
+	return ofEach(p.Free, func(q *Parameter) descent.Parameter { return q.Parameter })
+}
+
+// ofEach returns f of each parameter.
+func ofEach[T any](all []*Parameter, f func(q *Parameter) T) []T {
+	out := make([]T, len(all))
+	for i, q := range all {
+		out[i] = f(q)
 	}
 	return out
 }
 
 // Start returns the objective's vector at the start values.
 func (p *ParameterList) Start() []float64 {
-	z := make([]float64, len(p.Free))
-	for i, q := range p.Free {
-		z[i] = q.Z(q.Start)
-	}
-	return z
+	return ofEach(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })
 }
 
 // At returns the objective's vector at natural values by name; nil stands for the
@@ -81,11 +82,7 @@ func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
 
 // Values returns the natural values of all elements at z.
 func (p *ParameterList) Values(z []float64) []float64 {
-	out := make([]float64, len(p.All))
-	for i, e := range p.All {
-		out[i] = p.Free[e.Index].Natural(z[e.Index])
-	}
-	return out
+	return ofEach(p.All, func(e *Parameter) float64 { return p.Free[e.Index].Natural(z[e.Index]) })
 }
 
 // Named returns natural values of the free parameters at z by name.
@@ -232,19 +229,14 @@ func (p *ParameterList) hashed() any {
 		descent.Parameter
 		given, textStart, bounded bool
 	}
-	out := make([]parameter, len(p.Free))
-	for i, q := range p.Free {
-		out[i] = parameter{q.Parameter, q.Given, q.TextStart, q.Bounded}
-		out[i].Name = q.Indexed
-	}
-	return out
+	return ofEach(p.Free, func(q *Parameter) parameter {
+		out := parameter{q.Parameter, q.Given, q.TextStart, q.Bounded}
+		out.Name = q.Indexed
+		return out
+	})
 }
 
 // IndexedNames returns the indexed names of the free parameters.
 func (p *ParameterList) IndexedNames() []string {
-	names := make([]string, len(p.Free))
-	for i, q := range p.Free {
-		names[i] = q.Indexed
-	}
-	return names
+	return ofEach(p.Free, func(q *Parameter) string { return q.Indexed })
 }

@@ -121,11 +121,7 @@ func (j *Prepared) Warnings() []string { return slices.Concat(j.Sample.warnings,
 // FreeNames returns the names of the free parameters, fixed ones included, in the
 // order of the objective's vector.
 func (j *Prepared) FreeNames() []string {
-	names := make([]string, len(j.Params.Free))
-	for i, p := range j.Params.Free {
-		names[i] = p.Name
-	}
-	return names
+	return ofEach(j.Params.Free, func(q *Parameter) string { return q.Name })
 }
 
 // NumFitted returns the number of parameters that a fit finds, including the

@@ -182,6 +182,9 @@ func noiseParameters(s *Sample, variance float64) []Parameter {
 // meanParameters returns the mean's coefficients if they are parameters. The constant
 // starts at the targets' mean, the others at zero.
 func meanParameters(s *Sample, m *Model) []Parameter {
+	if !m.MeanFree {
+		return nil
+	}
 	var out []Parameter
 	for _, f := range m.Basis {
 		p := Parameter{Parameter: descent.Parameter{Name: f.Name(), Group: f.Group, Lower: math.Inf(-1), Upper: math.Inf(1)}}
@@ -190,9 +193,7 @@ func meanParameters(s *Sample, m *Model) []Parameter {
 				p.Start += v / float64(len(s.Targets))
 			}
 		}
-		if m.MeanFree {
-			out = append(out, p)
-		}
+		out = append(out, p)
 	}
 	return out
 }
