@@ -42,17 +42,12 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 		if err != nil {
 			return nil, err
 		}
-		p.calibrate(left)
+		p.Temperature = left.temperature()
+		left.heat(p.Temperature)
+		p.Scores = left.scores()
 	}
 	w.backend = &backend{w.backend.Backend, &p}
 	return &p, nil
-}
-
-// calibrate sets Temperature and Scores.
-func (p *Partition) calibrate(left *leftOut) {
-	p.Temperature = left.temperature()
-	left.heat(p.Temperature)
-	p.Scores = []RuleScore{left.score(Nearest), left.score(RBCM)}
 }
 
 // leftOut are the predictions of rows that were left out.
@@ -129,6 +124,9 @@ func (l *leftOut) score(rule Rule) RuleScore {
 	}
 	return RuleScore{rule, l.rows, sum.RMSE(), sum.NLPD(), sum.Coverage(0)}
 }
+
+// scores compares the rules.
+func (l *leftOut) scores() []RuleScore { return []RuleScore{l.score(Nearest), l.score(RBCM)} }
 
 // The range of temperatures.
 const (

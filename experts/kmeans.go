@@ -7,32 +7,14 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/internal/pick"
 )
 
-// Clustering is a result of [KMeans].
-type Clustering struct {
-	// Centres are the means of the clusters. There are fewer than requested if there are
-	// fewer different rows.
-	Centres [][]float64
-	// Of is the cluster of each row: the one with the nearest centre.
-	Of []int
-	// Inertia is the sum of the squared distances of the rows from their centres.
-	Inertia float64
-}
-
-// KMeansOptions configures [KMeans].
-type KMeansOptions struct {
-	// K is the number of clusters, at least 1.
-	K int
-	// Restarts is the number of runs, of which the best counts; 0 means 10.
-	Restarts int
-	Seed     uint64
-}
-
 const (
-	// defaultRestarts is the number of runs from different centres.
-	defaultRestarts = 10
+	// runs is the number of runs from different centres, of which the best counts.
+	runs = 10
 	// largeTable is the number of rows from which the runs use a sample of so many rows, or
 	// of sampleOfEach rows for each cluster if that is more, and only the best one goes on
 	// with all rows.
@@ -50,35 +32,34 @@ const (
 	smallChange = 1e-5
 )
 
-// KMeans divides n rows of d columns, row-major, into clusters of small inertia. Each run
-// begins with centres by greedy k-means++ (Arthur and Vassilvitskii 2007), improves them by
-// Lloyd's algorithm, and then moves single rows as long as that lowers the inertia (Hartigan
-// and Wong 1979). Random swaps improve the best run. The result depends on the rows, the options and the seed alone.
-func KMeans(rows []float64, n, d int, o KMeansOptions) *Clustering {
-	runs := o.Restarts
-	if runs < 1 {
-		runs = defaultRestarts
-	}
-	all := &points{rows: rows, n: n, d: d}
-	on, sampled := all, max(largeTable, sampleOfEach*o.K)
-	if n > sampled {
-		on = all.sample(sampled, rand.New(rand.NewPCG(o.Seed, 0x73616d706c65)))
+// kMeans divides points into k clusters of small inertia, the sum of the squared distances of
+// the rows from their centres, which are the means of the clusters; fewer than k if there are
+// fewer different rows. Each run begins with centres by greedy k-means++ (Arthur and
+// Vassilvitskii 2007), improves them by Lloyd's algorithm, and then moves single rows as long
+// as that lowers the inertia (Hartigan and Wong 1979). Random swaps improve the best run. The
+// result depends on the arguments alone.
+func kMeans(all *points, k int, seed uint64) *clusters {
+	on, sampled := all, max(largeTable, sampleOfEach*k)
+	if all.n > sampled {
+		on = all.sample(sampled, rand.New(rand.NewPCG(seed, 0x73616d706c65)))
 	}
 	var best *clusters
 	for run := range runs {
-		c := on.plusPlus(min(o.K, on.n), rand.New(rand.NewPCG(o.Seed, 0x6b6d65616e73<<8+uint64(run))))
+		c := on.plusPlus(min(k, on.n), rand.New(rand.NewPCG(seed, 0x6b6d65616e73<<8+uint64(run))))
 		c.lloyd(0)
 		c.moveSingles()
 		if best == nil || c.inertia < best.inertia {
 			best = c
 		}
 	}
-	best = best.swap(rand.New(rand.NewPCG(o.Seed, 0x73776170)))
+	best = best.swap(rand.New(rand.NewPCG(seed, 0x73776170)))
 	if on != all {
 		best = all.with(best.centres)
 		best.lloyd(smallChange)
 	}
-	return best.result()
+	best.moveCentres()
+	best.assign()
+	return best
 }
 
 // points are the rows to divide.
@@ -163,24 +144,28 @@ func draw(weights []float64, at float64) int {
 	return last
 }
 
-// clusters are the state of a run.
+// clusters are the state of a run. of is the cluster of each row, with the nearest centre.
 type clusters struct {
 	*points
-	centres [][]float64
-	of      []int
-	count   []int
-	apart   []float64 // of each row from its centre, squared
-	inertia float64
+	centres   [][]float64
+	of, count []int
+	apart     []float64 // of each row from its centre, squared
+	inertia   float64
 }
 
 // with returns the clusters of the rows around centres.
 func (p *points) with(centres [][]float64) *clusters {
-	c := &clusters{points: p, of: make([]int, p.n), apart: make([]float64, p.n), count: make([]int, len(centres))}
-	for _, centre := range centres {
-		c.centres = append(c.centres, slices.Clone(centre))
-	}
+	c := &clusters{points: p, of: make([]int, p.n), apart: make([]float64, p.n), count: make([]int, len(centres)), centres: copied(centres)}
 	c.assign()
 	return c
+}
+
+func copied(centres [][]float64) [][]float64 {
+	out := make([][]float64, len(centres))
+	for k, centre := range centres {
+		out[k] = slices.Clone(centre)
+	}
+	return out
 }
 
 // assign gives each row to its nearest centre, the first of several.
@@ -240,12 +225,7 @@ func (c *clusters) moveCentres() {
 	}
 	for k, centre := range c.centres {
 		if c.count[k] == 0 {
-			far := 0
-			for i, v := range c.apart {
-				if v > c.apart[far] {
-					far = i
-				}
-			}
+			far := floats.MaxIdx(c.apart)
 			copy(centre, c.row(far))
 			c.apart[far] = 0
 			continue
@@ -299,7 +279,7 @@ func (c *clusters) swap(rng *rand.Rand) *clusters {
 	best := c
 	pass := float64(c.n) * float64(c.d) * float64(len(c.centres))
 	for range int(min(mostSwaps, swapWork/(pass*(swapPasses+1)))) {
-		trial := best.copied()
+		trial := best.clone()
 		copy(trial.centres[rng.IntN(len(trial.centres))], trial.row(draw(trial.apart, trial.inertia*rng.Float64())))
 		trial.assign()
 		for range swapPasses {
@@ -321,14 +301,10 @@ func (c *clusters) swap(rng *rand.Rand) *clusters {
 	return c
 }
 
-// copied returns clusters that can change without the original.
-func (c *clusters) copied() *clusters {
+// clone returns clusters that can change without the original.
+func (c *clusters) clone() *clusters {
 	out := *c
-	out.of, out.count, out.apart = slices.Clone(c.of), slices.Clone(c.count), slices.Clone(c.apart)
-	out.centres = nil
-	for _, centre := range c.centres {
-		out.centres = append(out.centres, slices.Clone(centre))
-	}
+	out.of, out.count, out.apart, out.centres = slices.Clone(c.of), slices.Clone(c.count), slices.Clone(c.apart), copied(c.centres)
 	return &out
 }
 
@@ -341,11 +317,4 @@ func (c *clusters) move(i, from, to int) {
 		c.centres[from][q] -= (v - c.centres[from][q]) / float64(c.count[from])
 		c.centres[to][q] += (v - c.centres[to][q]) / float64(c.count[to])
 	}
-}
-
-// result returns the clusters around the means of their rows.
-func (c *clusters) result() *Clustering {
-	c.moveCentres()
-	c.assign()
-	return &Clustering{Centres: c.centres, Of: c.of, Inertia: c.inertia}
 }

@@ -58,36 +58,36 @@ func TestInertia(t *testing.T) {
 	for _, table := range want.Tables {
 		t.Run(table.Name, func(t *testing.T) {
 			rows, n, d := inputs(t, table.Name)
-			c := KMeans(rows, n, d, KMeansOptions{K: table.Clusters, Seed: 1})
+			c := kMeans(&points{rows, n, d}, table.Clusters, 1)
 			// The data have five digits; rounding of sums is far below that.
-			if !(c.Inertia <= table.Inertia*(1+1e-9)) {
-				t.Errorf("inertia %.6f, scikit-learn %.6f", c.Inertia, table.Inertia)
+			if !(c.inertia <= table.Inertia*(1+1e-9)) {
+				t.Errorf("inertia %.6f, scikit-learn %.6f", c.inertia, table.Inertia)
 			}
-			checkClustering(t, c, rows, n, d)
+			checkclusters(t, c, rows, n, d)
 			if table.Name != "energy" { // the smallest one
 				return
 			}
-			if again := KMeans(rows, n, d, KMeansOptions{K: table.Clusters, Seed: 1}); again.Inertia != c.Inertia || !slices.Equal(again.Of, c.Of) {
+			if again := kMeans(&points{rows, n, d}, table.Clusters, 1); again.inertia != c.inertia || !slices.Equal(again.of, c.of) {
 				t.Error("the same seed gives another result")
 			}
 		})
 	}
 }
 
-// checkClustering checks that every row is at its nearest centre and that the inertia is
+// checkclusters checks that every row is at its nearest centre and that the inertia is
 // the sum of the distances.
-func checkClustering(t *testing.T, c *Clustering, rows []float64, n, d int) {
+func checkclusters(t *testing.T, c *clusters, rows []float64, n, d int) {
 	t.Helper()
 	sum := 0.0
 	for i := range n {
 		row, own := rows[i*d:(i+1)*d], 0.0
 		least := math.Inf(1)
-		for k, centre := range c.Centres {
+		for k, centre := range c.centres {
 			apart := 0.0
 			for q := range row {
 				apart += math.Pow(row[q]-centre[q], 2)
 			}
-			if least = min(least, apart); k == c.Of[i] {
+			if least = min(least, apart); k == c.of[i] {
 				own = apart
 			}
 		}
@@ -96,8 +96,8 @@ func checkClustering(t *testing.T, c *Clustering, rows []float64, n, d int) {
 		}
 		sum += own
 	}
-	if math.Abs(sum-c.Inertia) > 1e-9*sum {
-		t.Errorf("inertia %v, sum of distances %v", c.Inertia, sum)
+	if math.Abs(sum-c.inertia) > 1e-9*sum {
+		t.Errorf("inertia %v, sum of distances %v", c.inertia, sum)
 	}
 }
 
@@ -126,9 +126,9 @@ func blobs(sizes []int, d int, seed uint64) (rows []float64, of []int) {
 func TestBlobs(t *testing.T) {
 	for _, sizes := range [][]int{{30, 50, 40}, {4000, 5000, 3000}} {
 		rows, of := blobs(sizes, 3, 7)
-		c := KMeans(rows, len(of), 3, KMeansOptions{K: 3, Seed: 5})
+		c := kMeans(&points{rows, len(of), 3}, 3, 5)
 		match := map[int]int{}
-		for i, k := range c.Of {
+		for i, k := range c.of {
 			if _, seen := match[of[i]]; !seen {
 				match[of[i]] = k
 			}
@@ -136,11 +136,11 @@ func TestBlobs(t *testing.T) {
 				t.Fatalf("%v: row %d of blob %d is in cluster %d, others in %d", sizes, i, of[i], k, match[of[i]])
 			}
 		}
-		checkClustering(t, c, rows, len(of), 3)
+		checkclusters(t, c, rows, len(of), 3)
 	}
 	same := []float64{1, 2, 1, 2, 1, 2, 3, 4}
-	if c := KMeans(same, 4, 2, KMeansOptions{K: 3, Seed: 1}); len(c.Centres) != 2 || c.Inertia != 0 {
-		t.Errorf("two different rows: %+v", c)
+	if c := kMeans(&points{same, 4, 2}, 3, 1); len(c.centres) != 2 || c.inertia != 0 {
+		t.Errorf("two different rows: %+v", c.centres)
 	}
 }
 

@@ -3,7 +3,6 @@ package experts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -26,12 +25,7 @@ const (
 func ParameterChoices() []Parameters { return []Parameters{Shared, Separate} }
 
 // Check returns an error for an unknown choice.
-func (p Parameters) Check() error {
-	if slices.Contains(ParameterChoices(), p) {
-		return nil
-	}
-	return fmt.Errorf("%q: must be shared or separate", string(p))
-}
+func (p Parameters) Check() error { return oneOf(p, ParameterChoices()) }
 
 // Each calls do with the index and the workspace of each expert of a workspace of
 // [Partition.On], for experts with parameters of their own. It calls some at the same time,
@@ -95,8 +89,7 @@ func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float
 		}
 		out.Trust[k] = trustOf(k, opinions, pick.Rows(observed, rows, len(own), 1), pick.Rows(noise, rows, len(own), 1))
 	}
-	left := newLeftOut(own, all, observed, noise, out.Trust)
-	out.Scores = []RuleScore{left.score(Nearest), left.score(RBCM)}
+	out.Scores = newLeftOut(own, all, observed, noise, out.Trust).scores()
 	return &out
 }
 

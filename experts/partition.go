@@ -1,12 +1,14 @@
 package experts
 
 import (
+	"cmp"
 	"fmt"
-	"gpfit/kernel"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gpfit/kernel"
 )
 
 // Partition divides points among experts: each point belongs to the nearest centre.
@@ -33,14 +35,6 @@ type Partition struct {
 	// Trust has an element for each expert if they have parameters of their own; it then
 	// takes the place of Temperature. See [Partition.Combined].
 	Trust []Trust `json:"trust,omitempty"`
-}
-
-// temperature returns the temperature of the committee.
-func (p *Partition) temperature() float64 {
-	if p.Temperature > 0 {
-		return p.Temperature
-	}
-	return 1
 }
 
 // PartitionOptions configures [NewPartition].
@@ -84,13 +78,9 @@ func NewPartition(rows []float64, n, d int, o PartitionOptions) *Partition {
 	if o.MaxRows < 1 {
 		o.MaxRows = wide * ((n + k - 1) / k)
 	}
-	if o.Combine == "" {
-		o.Combine = RBCM
-	}
-	p := &Partition{Combine: o.Combine, Clusters: o.Clusters, Seed: o.Seed}
+	p := &Partition{Combine: cmp.Or(o.Combine, RBCM), Clusters: o.Clusters, Seed: o.Seed}
 	all := &points{rows: rows, n: n, d: d}
-	c := all.with(KMeans(rows, n, d, KMeansOptions{K: k, Seed: o.Seed}).Centres)
-	c = p.divide(c, o.MaxRows)
+	c := p.divide(kMeans(all, k, o.Seed), o.MaxRows)
 	c = p.merge(c, o.MaxRows, int(narrow*float64(n)/float64(len(c.centres))))
 	p.Centres, p.Sizes, p.Inertia = c.centres, c.count, c.inertia
 	return p
@@ -112,10 +102,9 @@ func (p *Partition) divide(c *clusters, most int) *clusters {
 					own = append(own, i)
 				}
 			}
-			part, pieces := c.pick(own), (len(own)+most-1)/most
 			// A piece that is a little too large needs one more centre, or the next round
 			// finds it again.
-			found := KMeans(part.rows, part.n, part.d, KMeansOptions{K: pieces + round/2, Seed: p.Seed}).Centres
+			found := kMeans(c.pick(own), (len(own)+most-1)/most+round/2, p.Seed).centres
 			if len(found) > 1 {
 				p.Split++
 			}
@@ -173,10 +162,8 @@ func (p *Partition) Check(n, d int) error {
 		if len(centre) != d {
 			return fmt.Errorf("the centre of expert %d has %d of %d columns", k, len(centre), d)
 		}
-		for _, v := range centre {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("the centre of expert %d is %v", k, centre)
-			}
+		if slices.ContainsFunc(centre, func(v float64) bool { return v-v != 0 }) {
+			return fmt.Errorf("the centre of expert %d is %v", k, centre)
 		}
 	}
 	if !(p.Temperature >= 0) || math.IsInf(p.Temperature, 0) {

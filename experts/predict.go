@@ -1,6 +1,7 @@
 package experts
 
 import (
+	"cmp"
 	"context"
 
 	"gpfit/device"
@@ -79,7 +80,7 @@ func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, 
 	}
 	means, sums := combine(make([]int, m), all, nil)
 	for i := range m {
-		sums[i].temperature = w.backend.partition.temperature()
+		sums[i].temperature = cmp.Or(w.backend.partition.Temperature, 1)
 		for t := range targets {
 			mean[t*xs.N+first+i] = means[t*m+i]
 		}

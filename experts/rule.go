@@ -3,6 +3,7 @@ package experts
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Rule says how the predictions of the experts become one.
@@ -36,12 +37,14 @@ const (
 func Rules() []Rule { return []Rule{RBCM, Nearest} }
 
 // Check returns an error for an unknown rule.
-func (r Rule) Check() error {
-	switch r {
-	case Nearest, RBCM:
+func (r Rule) Check() error { return oneOf(r, Rules()) }
+
+// oneOf returns an error for a word that is neither of two.
+func oneOf[T ~string](word T, words []T) error {
+	if slices.Contains(words, word) {
 		return nil
 	}
-	return fmt.Errorf("%q: must be rbcm or nearest", string(r))
+	return fmt.Errorf("%q: must be %s or %s", string(word), words[0], words[1])
 }
 
 // leastShare bounds variances from below, as a share of the prior variance, because

@@ -19,7 +19,6 @@ import (
 type expert struct {
 	index  int   // of the centre
 	rows   []int // ascending
-	x      *kernel.Points
 	centre []float64
 	ws     device.Workspace
 }
@@ -36,7 +35,6 @@ type workspace struct {
 	// formed is false after a call that failed.
 	formed   bool
 	progress func(device.Progress)
-	told     sync.Mutex
 }
 
 func (w *workspace) Method() string { return Name }
@@ -88,7 +86,7 @@ func (w *workspace) workers() int {
 // an error the workspace is in its state before Form.
 func (w *workspace) each(ctx context.Context, work func(e *expert) float64, do func(k int, e *expert) error) error {
 	workers := w.workers()
-	track := w.track(work)
+	watch := w.watch(work)
 	errs := make([]error, len(w.experts))
 	next := make(chan int, len(w.experts))
 	for k := range w.experts {
@@ -102,9 +100,9 @@ func (w *workspace) each(ctx context.Context, work func(e *expert) float64, do f
 				limiter.LimitThreads(max(1, w.threads/workers))
 			}
 			if errs[k] = ctx.Err(); errs[k] == nil {
-				track.begin(k)
+				end := watch(k)
 				errs[k] = do(k, e)
-				track.end(k)
+				end()
 			}
 		}
 	}
@@ -117,13 +115,9 @@ func (w *workspace) each(ctx context.Context, work func(e *expert) float64, do f
 		}
 		wait.Wait()
 	}
-	for _, err := range errs {
-		if err != nil {
-			w.formed = false
-			return err
-		}
-	}
-	return nil
+	err := cmp.Or(errs...)
+	w.formed = w.formed && err == nil
+	return err
 }
 
 // stage returns [device.ErrStage] before Form.
@@ -293,73 +287,48 @@ func (w *workspace) Work() (sum device.Work) {
 func (w *workspace) Close() (err error) {
 	w.formed = false
 	for _, e := range w.experts {
-		if failure := e.ws.Close(); err == nil {
-			err = failure
-		}
+		err = cmp.Or(err, e.ws.Close())
 	}
 	return err
 }
 
-// tracker adds up the progress of experts.
-type tracker struct {
-	w           *workspace
-	work, share []float64
-	total       float64
-}
-
-// track prepares reports of progress of a call with this work.
-func (w *workspace) track(work func(e *expert) float64) *tracker {
-	t := &tracker{w: w}
+// watch adds up the progress of the experts of a call with this work. It returns a function
+// that passes on the reports of an expert, whose result notes that the expert is done.
+func (w *workspace) watch(work func(e *expert) float64) func(k int) (end func()) {
 	if w.progress == nil {
-		return t
-	}
-	for _, e := range w.experts {
-		t.work = append(t.work, work(e))
-		t.total += work(e)
-	}
-	t.share = make([]float64, len(w.experts))
-	return t
-}
-
-// begin passes on the reports of an expert.
-func (t *tracker) begin(k int) {
-	ws := t.w.experts[k].ws
-	if t.w.progress == nil {
-		ws.OnProgress(nil)
-		return
-	}
-	ws.OnProgress(func(p device.Progress) {
-		t.w.told.Lock()
-		defer t.w.told.Unlock()
-		t.share[k] = min(1, p.Done/max(p.Total, 1))
-		done := 0.0
-		for q, share := range t.share {
-			done += share * t.work[q]
+		return func(k int) func() {
+			w.experts[k].ws.OnProgress(nil)
+			return func() {}
 		}
-		t.w.progress(device.Progress{Stage: p.Stage, Done: done, Total: t.total})
-	})
-}
-
-// end notes that an expert is done.
-func (t *tracker) end(k int) {
-	if t.share != nil {
-		t.w.told.Lock()
-		defer t.w.told.Unlock()
-		t.share[k] = 1
+	}
+	total, done := 0.0, make([]float64, len(w.experts))
+	for _, e := range w.experts {
+		total += work(e)
+	}
+	var told sync.Mutex
+	return func(k int) func() {
+		e := w.experts[k]
+		e.ws.OnProgress(func(p device.Progress) {
+			told.Lock()
+			defer told.Unlock()
+			done[k] = min(1, p.Done/max(p.Total, 1)) * work(e)
+			w.progress(device.Progress{Stage: p.Stage, Done: floats.Sum(done), Total: total})
+		})
+		return func() {
+			told.Lock()
+			defer told.Unlock()
+			done[k] = work(e)
+		}
 	}
 }
 
 // NewWorkspace implements [device.Backend].
 func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	w := &workspace{backend: b, x: x, threads: b.Info().Threads}
-	of := b.partition.Assign(x)
-	rows := make([][]int, len(b.partition.Centres))
-	for i, k := range of {
+	rows, counts := make([][]int, len(b.partition.Centres)), make([]int, len(b.partition.Centres))
+	for i, k := range b.partition.Assign(x) {
 		rows[k] = append(rows[k], i)
-	}
-	counts := make([]int, len(rows))
-	for k := range rows {
-		counts[k] = len(rows[k])
+		counts[k]++
 	}
 	if err := b.plan(device.Workload{N: x.N, D: x.D}, counts).Check(b.Info()); err != nil {
 		return nil, err
@@ -368,14 +337,12 @@ func (b *backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 		if len(rows[k]) == 0 {
 			continue
 		}
-		e := &expert{index: k, rows: rows[k], centre: b.partition.Centres[k]}
-		e.x = x.Pick(e.rows)
-		var err error
-		if e.ws, err = b.Backend.NewWorkspace(ctx, e.x); err != nil {
+		ws, err := b.Backend.NewWorkspace(ctx, x.Pick(rows[k]))
+		if err != nil {
 			_ = w.Close()
 			return nil, err
 		}
-		w.experts = append(w.experts, e)
+		w.experts = append(w.experts, &expert{k, rows[k], b.partition.Centres[k], ws})
 	}
 	return w, nil
 }
