@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,60 +18,55 @@ func (s *Batch) check() error {
 	if len(s.Kernels) == 0 {
 		return s.errorAt("kernels", nil, "kernels: names no kernel")
 	}
-	if err := s.checkOptions("defaults", s.Defaults); err != nil {
-		return err
-	}
-	names := map[string]bool{}
-	for i := range s.Data {
-		if err := s.checkData(i, names); err != nil {
-			return err
-		}
-	}
-	names = map[string]bool{}
-	for i := range s.Kernels {
-		if err := s.checkKernel(i, names); err != nil {
-			return err
-		}
-	}
-	if err := s.checkSplits("splits", s.Splits); err != nil {
-		return err
-	}
-	if masked := func(d DataSet) bool { return d.SplitMask != "" }; s.Splits != nil && !slices.ContainsFunc(s.Data, masked) {
-		return s.errorAt("splits", nil, "splits: no data set has a split_mask, a table with a column for each split")
-	}
-	if i := duplicate(s.Seeds); i >= 0 {
-		return s.errorAt(fmt.Sprintf("seeds[%d]", i), nil, "seed %d appears twice", s.Seeds[i])
-	}
-	for i, o := range s.Overrides {
-		at := fmt.Sprintf("overrides[%d]", i)
-		if err := s.checkOptions(at, o.Options); err != nil {
-			return err
-		}
-		if err := s.checkMatch(at+".match", o.Match); err != nil {
-			return err
-		}
-	}
-	for i, m := range s.Exclude {
-		if err := s.checkMatch(fmt.Sprintf("exclude[%d]", i), m); err != nil {
-			return err
-		}
-	}
-	return s.checkSlurm()
+	return cmp.Or(
+		s.checkOptions("defaults", s.Defaults),
+		firstError(len(s.Data), s.checkData),
+		firstError(len(s.Kernels), s.checkKernel),
+		s.checkSplits("splits", s.Splits),
+		s.checkMasked(),
+		checkTwice(s, "seeds", "seed", s.Seeds),
+		firstError(len(s.Overrides), func(i int) error {
+			at, o := fmt.Sprintf("overrides[%d]", i), s.Overrides[i]
+			return cmp.Or(s.checkOptions(at, o.Options), s.checkMatch(at+".match", o.Match))
+		}),
+		firstError(len(s.Exclude), func(i int) error { return s.checkMatch(fmt.Sprintf("exclude[%d]", i), s.Exclude[i]) }),
+		s.checkSlurm(),
+	)
 }
 
-func duplicate[T comparable](list []T) int {
-	seen := make(map[T]bool, len(list))
-	for i, v := range list {
-		if seen[v] {
-			return i
+// firstError returns the first error of n checks.
+func firstError(n int, check func(i int) error) error {
+	for i := range n {
+		if err := check(i); err != nil {
+			return err
 		}
-		seen[v] = true
 	}
-	return -1
+	return nil
 }
 
-// checkData checks a data set. names holds the names of the data sets before it.
-func (s *Batch) checkData(i int, names map[string]bool) error {
+// checkTwice returns an error for an entry that a list has twice.
+func checkTwice[T comparable](s *Batch, at, what string, list []T) error {
+	return firstError(len(list), func(i int) error {
+		if !slices.Contains(list[:i], list[i]) {
+			return nil
+		}
+		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "%s %v appears twice", what, list[i])
+	})
+}
+
+// checkName checks the name of a data set or kernel, whose earlier ones have others.
+func (s *Batch) checkName(at, what, name string, taken bool) error {
+	switch {
+	case !validName.MatchString(name):
+		return s.errorAt(at+".name", nil, "name %q: must consist of at most 80 letters, digits, _, + and -", name)
+	case taken:
+		return s.errorAt(at, nil, "a second %s named %q: give it another name", what, name)
+	}
+	return nil
+}
+
+// checkData checks a data set and names it.
+func (s *Batch) checkData(i int) error {
 	at, d := fmt.Sprintf("data[%d]", i), &s.Data[i]
 	switch {
 	case d.Path == "":
@@ -80,20 +76,14 @@ func (s *Batch) checkData(i int, names map[string]bool) error {
 	case d.Name == "":
 		d.Name = slug(baseName(d.Path))
 	}
-	if !validName.MatchString(d.Name) {
-		return s.errorAt(at+".name", nil, "name %q: must consist of letters, digits, _, + and -", d.Name)
+	taken := slices.ContainsFunc(s.Data[:i], func(o DataSet) bool { return o.Name == d.Name })
+	if err := s.checkName(at, "data set", d.Name, taken); err != nil {
+		return err
 	}
-	if names[d.Name] {
-		return s.errorAt(at, nil, "a second data set named %q: give it another name", d.Name)
-	}
-	names[d.Name] = true
 	if d.Splits != nil && d.SplitMask == "" {
 		return s.errorAt(at+".splits", nil, "splits need a split_mask")
 	}
-	if err := s.checkSplits(at+".splits", d.Splits); err != nil {
-		return err
-	}
-	return s.checkOptions(at, d.Options)
+	return cmp.Or(s.checkSplits(at+".splits", d.Splits), s.checkOptions(at, d.Options))
 }
 
 func (s *Batch) checkSplits(at string, splits *Splits) error {
@@ -103,14 +93,19 @@ func (s *Batch) checkSplits(at string, splits *Splits) error {
 	if len(splits.Columns) == 0 {
 		return s.errorAt(at, nil, "splits: names no column")
 	}
-	if i := duplicate(splits.Columns); i >= 0 {
-		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "split %s appears twice", splits.Columns[i])
-	}
-	return nil
+	return checkTwice(s, at, "split", splits.Columns)
 }
 
-// checkKernel checks a kernel. names holds the names of the kernels before it.
-func (s *Batch) checkKernel(i int, names map[string]bool) error {
+// checkMasked returns an error for splits of no mask.
+func (s *Batch) checkMasked() error {
+	if s.Splits == nil || slices.ContainsFunc(s.Data, func(d DataSet) bool { return d.SplitMask != "" }) {
+		return nil
+	}
+	return s.errorAt("splits", nil, "splits: no data set has a split_mask, a table with a column for each split")
+}
+
+// checkKernel checks a kernel and names it.
+func (s *Batch) checkKernel(i int) error {
 	at, k := fmt.Sprintf("kernels[%d]", i), &s.Kernels[i]
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
@@ -118,17 +113,9 @@ func (s *Batch) checkKernel(i int, names map[string]bool) error {
 	if err := kernel.CheckText(k.Kernel); err != nil {
 		return s.errorAt(at+".kernel", err, "%v", err)
 	}
-	if k.Name == "" {
-		k.Name = slug(k.Kernel)
-	}
-	if !validName.MatchString(k.Name) {
-		return s.errorAt(at+".name", nil, "name %q: must consist of at most 80 letters, digits, _, + and -", k.Name)
-	}
-	if names[k.Name] {
-		return s.errorAt(at, nil, "a second kernel named %q: give it another name", k.Name)
-	}
-	names[k.Name] = true
-	return s.checkOptions(at, k.Options)
+	k.Name = cmp.Or(k.Name, slug(k.Kernel))
+	taken := slices.ContainsFunc(s.Kernels[:i], func(o NamedKernel) bool { return o.Name == k.Name })
+	return cmp.Or(s.checkName(at, "kernel", k.Name, taken), s.checkOptions(at, k.Options))
 }
 
 // checkMatch finds unknown names: a match that never holds is a mistake.
@@ -143,16 +130,17 @@ func (s *Batch) checkMatch(at string, m Match) error {
 	for _, k := range s.Kernels {
 		kernels = append(kernels, k.Name)
 	}
-	for key, list := range map[string][]Word{"data": m.Data, "kernel": m.Kernel} {
-		known := map[string][]string{"data": data, "kernel": kernels}[key]
-		for i, w := range list {
-			if !slices.Contains(known, string(w)) {
-				return s.errorAt(fmt.Sprintf("%s.%s[%d]", at, key, i), nil, "there is no %s named %q%s; there are %s",
-					key, w, suggest.DidYouMean(string(w), known), strings.Join(known, ", "))
+	unknown := func(key string, list []Word, known []string) error {
+		return firstError(len(list), func(i int) error {
+			w := string(list[i])
+			if slices.Contains(known, w) {
+				return nil
 			}
-		}
+			return s.errorAt(fmt.Sprintf("%s.%s[%d]", at, key, i), nil, "there is no %s named %q%s; there are %s",
+				key, w, suggest.DidYouMean(w, known), strings.Join(known, ", "))
+		})
 	}
-	return nil
+	return cmp.Or(unknown("data", m.Data, data), unknown("kernel", m.Kernel, kernels))
 }
 
 func (s *Batch) checkSlurm() error {

@@ -149,16 +149,14 @@ func (o *Options) merge(other Options) {
 	dst, src := reflect.ValueOf(o).Elem(), reflect.ValueOf(other)
 	for i := range src.NumField() {
 		from, to := src.Field(i), dst.Field(i)
-		if from.IsNil() {
+		switch {
+		case from.IsNil():
 			continue
-		}
-		if from.Kind() != reflect.Map || to.IsNil() {
-			if from.Kind() == reflect.Map {
-				to.Set(reflect.MakeMap(from.Type()))
-			} else {
-				to.Set(from)
-				continue
-			}
+		case from.Kind() != reflect.Map:
+			to.Set(from)
+			continue
+		case to.IsNil():
+			to.Set(reflect.MakeMap(from.Type()))
 		}
 		for it := from.MapRange(); it.Next(); {
 			to.SetMapIndex(it.Key(), it.Value())
@@ -222,8 +220,9 @@ func absolute(dir, path string) string {
 		return path
 	}
 	full := filepath.Join(dir, path)
-	if abs, err := filepath.Abs(full); err == nil {
-		return abs
+	abs, err := filepath.Abs(full)
+	if err != nil {
+		return full
 	}
-	return full
+	return abs
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -81,19 +82,18 @@ func yamlError(source string, err error) error {
 
 var typeMismatch = regexp.MustCompile(`cannot unmarshal (\S+) into Go (struct field|value)(?: \S+)? of type (\S+)`)
 
+// goWords are the words for Go types whose names contain a text; the first one counts.
+var goWords = [][2]string{
+	{"map", "a mapping"}, {"spec.", "a mapping"}, {"option.", "a mapping"}, {"[]", "a list"},
+	{"int", "a whole number"}, {"float", "a number"}, {"bool", "true or false"},
+}
+
 // goWord names a Go type in words, with its article.
 func goWord(t string) string {
-	switch {
-	case strings.HasPrefix(t, "map") || strings.Contains(t, "spec.") || strings.Contains(t, "option."):
-		return "a mapping"
-	case strings.HasPrefix(t, "[]"):
-		return "a list"
-	case strings.Contains(t, "int"):
-		return "a whole number"
-	case strings.Contains(t, "float"):
-		return "a number"
-	case strings.Contains(t, "bool"):
-		return "true or false"
+	for _, w := range goWords {
+		if strings.Contains(t, w[0]) {
+			return w[1]
+		}
 	}
 	return "a " + t
 }
@@ -101,16 +101,14 @@ func goWord(t string) string {
 // checkKeys compares the keys of mappings with the fields of t, the type that the decoder
 // fills from the node, and notes places.
 func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch v := n.(type) {
 	case *ast.AnchorNode:
 		return s.checkKeys(v.Value, path, t)
 	case *ast.TagNode:
 		return s.checkKeys(v.Value, path, t)
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch v := n.(type) {
 	case *ast.FloatNode:
 		if k := t.Kind(); k == reflect.Int || k == reflect.Uint64 {
 			return s.errorAt(path, nil, "must be a whole number, not %s", v.GetToken().Value)
@@ -157,11 +155,7 @@ func (s *Batch) checkKey(kv *ast.MappingValueNode, path string, t reflect.Type) 
 	fields := Fields(t)
 	field, ok := fields[key]
 	if !ok || key == "" {
-		known := make([]string, 0, len(fields))
-		for name := range fields {
-			known = append(known, name)
-		}
-		slices.Sort(known)
+		known := slices.Sorted(maps.Keys(fields))
 		return s.errorAt(at, nil, "unknown key %q%s; known here: %s", key, suggest.DidYouMean(key, known), strings.Join(known, ", "))
 	}
 	if null {
@@ -180,12 +174,10 @@ func Fields(t reflect.Type) map[string]reflect.Type {
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if rest == "inline" {
-			for k, v := range Fields(f.Type) {
-				out[k] = v
-			}
-			continue
+			maps.Copy(out, Fields(f.Type))
+		} else {
+			out[name] = f.Type
 		}
-		out[name] = f.Type
 	}
 	return out
 }

@@ -108,23 +108,22 @@ func (s *Splits) UnmarshalYAML(unmarshal func(any) error) error {
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler: a path, or a mapping.
 func (d *DataSet) UnmarshalYAML(unmarshal func(any) error) error {
-	var path string
-	if err := unmarshal(&path); err == nil {
-		*d = DataSet{Path: path}
-		return nil
-	}
 	type plain DataSet
-	return unmarshal((*plain)(d))
+	return readShort(unmarshal, &d.Path, (*plain)(d))
 }
 
-// UnmarshalYAML implements yaml.InterfaceUnmarshaler: an expression, or a
-// mapping.
+// UnmarshalYAML implements yaml.InterfaceUnmarshaler: an expression, or a mapping.
 func (k *NamedKernel) UnmarshalYAML(unmarshal func(any) error) error {
-	var expr string
-	if err := unmarshal(&expr); err == nil {
-		*k = NamedKernel{Kernel: expr}
-		return nil
-	}
 	type plain NamedKernel
-	return unmarshal((*plain)(k))
+	return readShort(unmarshal, &k.Kernel, (*plain)(k))
+}
+
+// readShort reads a text into one field, or a mapping into all.
+func readShort(unmarshal func(any) error, one *string, all any) error {
+	var text string
+	if err := unmarshal(&text); err != nil {
+		return unmarshal(all)
+	}
+	*one = text
+	return nil
 }

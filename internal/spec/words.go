@@ -13,31 +13,33 @@ type Word string
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.
 func (w *Word) UnmarshalYAML(unmarshal func(any) error) error {
+	return readText(w, unmarshal, "a word or a whole number", func(v any) (text string, ok bool) {
+		// YAML reads the words of option header as truth values.
+		truth, ok := v.(bool)
+		return map[bool]string{true: "yes", false: "no"}[truth], ok
+	})
+}
+
+// readText reads a string, a whole number, or a value of which other gives the text.
+func readText[T ~string](into *T, unmarshal func(any) error, what string, other func(v any) (text string, ok bool)) error {
 	var v any
 	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	text, ok := word(v)
-	if truth, isTruth := v.(bool); isTruth {
-		// YAML reads the words of option header as truth values.
-		text, ok = map[bool]string{true: "yes", false: "no"}[truth], true
-	}
-	if !ok {
-		return fmt.Errorf("must be a word or a whole number")
-	}
-	*w = Word(text)
-	return nil
-}
-
-// word returns the text of a string or a whole number.
-func word(v any) (text string, ok bool) {
+	text, ok := "", true
 	switch v := v.(type) {
 	case string:
-		return v, true
+		text = v
 	case uint64, int64, int:
-		return fmt.Sprint(v), true
+		text = fmt.Sprint(v)
+	default:
+		text, ok = other(v)
 	}
-	return "", false
+	if !ok {
+		return fmt.Errorf("must be %s", what)
+	}
+	*into = T(text)
+	return nil
 }
 
 // Scalar is a number, or a string that begins with one, such as "0.01:original".
@@ -45,19 +47,10 @@ type Scalar string
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.
 func (s *Scalar) UnmarshalYAML(unmarshal func(any) error) error {
-	var v any
-	if err := unmarshal(&v); err != nil {
-		return err
-	}
-	text, ok := word(v)
-	if number, isNumber := v.(float64); isNumber {
-		text, ok = strconv.FormatFloat(number, 'g', -1, 64), true
-	}
-	if !ok {
-		return fmt.Errorf("must be a number or a text")
-	}
-	*s = Scalar(text)
-	return nil
+	return readText(s, unmarshal, "a number or a text", func(v any) (text string, ok bool) {
+		number, ok := v.(float64)
+		return strconv.FormatFloat(number, 'g', -1, 64), ok
+	})
 }
 
 // Bytes is an amount of memory in bytes. A spec gives a text such as "4GiB" or "500 MB".
