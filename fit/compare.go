@@ -62,7 +62,7 @@ func (r *selection) parse() ([]candidateExpr, error) {
 		r.tried[e.String()] = true
 		job, err := r.prepare(candidateExpr{expr: e})
 		if err == nil {
-			err = job.CheckFolds(r.settings.CrossValidation)
+			_, err = job.Sample.Divide(r.settings.CrossValidation, job.Options.Blocks)
 		}
 		if err != nil {
 			return nil, err

@@ -176,7 +176,7 @@ func TestHoldOutErrors(t *testing.T) {
 	if _, err := Prepare(short, problem.Options{HoldOut: 3}, problem.Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
 		t.Errorf("too few labels: %v", err)
 	}
-	if err := mustPrepare(t, grouped(30), problem.Options{}).CheckFolds(problem.CrossValidation{Folds: 8}); err == nil {
+	if _, err := mustPrepare(t, grouped(30), problem.Options{}).Sample.Divide(problem.CrossValidation{Folds: 8}, false); err == nil {
 		t.Error("8 folds of 7 groups accepted")
 	}
 }

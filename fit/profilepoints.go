@@ -89,7 +89,11 @@ func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler,
 		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", countOptima(far), unlikely))
 	}
 	if len(p.out.Optima) == 0 {
-		p.out.Optima = []summary.OptimumReport{{Objective: r.Objective, Parameters: j.Named(r.Parameters), Starts: 1, Best: true,
+		free := map[string]float64{}
+		for _, name := range j.FreeNames() {
+			free[name] = r.Parameters[name]
+		}
+		p.out.Optima = []summary.OptimumReport{{Objective: r.Objective, Parameters: free, Starts: 1, Best: true,
 			Value: r.Evaluations.Value, Gradient: r.Evaluations.Gradient, LeaveOneOut: r.Scores.LeaveOneOut}}
 		if r.ObjectiveName == string(problem.NLML) {
 			p.out.Optima[0].NLML = &r.NLML

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gpfit/feature"
+	"gpfit/gp"
+	"gpfit/internal/pick"
 )
 
 // Data is a table of inputs and targets in original units.
@@ -79,6 +81,12 @@ func (d Data) Names() []string {
 	return names
 }
 
+// held returns rows of the table as held-out rows.
+func (d Data) held(rows []int) (x, y []float64, noise gp.RowNoise) {
+	x, y = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
+	return x, y, gp.RowNoise{Known: pick.Values(d.NoiseVariance, rows), Group: pick.Values(d.NoiseGroup, rows)}
+}
+
 // checkNumbers returns a [*DataError] for an input or target that is not finite.
 func (d Data) checkNumbers() error {
 	for i, v := range d.X {
@@ -129,3 +137,9 @@ func (d Data) checkShape() error {
 }
 
 func NotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// DataError reports a table that gpfit cannot fit. The command line maps it to exit
+// code 10.
+type DataError struct{ Msg string }
+
+func (e *DataError) Error() string { return e.Msg }

@@ -7,5 +7,5 @@
 //	ParameterList         start values, options, ties, priors   (parameters.go, startvalues.go, …)
 //	Model                 kernel and mean                       (model.go)
 //	Sample                check, split, leave out constants, scale   (sample.go, folds.go, …)
-//	Options, Events, Data                                       (options.go, events.go, data.go)
+//	Options, Events, Data                                       (options.go, data.go)
 package problem

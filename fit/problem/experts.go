@@ -2,11 +2,9 @@ package problem
 
 import (
 	"fmt"
-	"strconv"
 
 	"gpfit/device"
 	"gpfit/experts"
-	"gpfit/gp"
 	"gpfit/internal/textform"
 )
 
@@ -54,64 +52,4 @@ func (o Options) partition(s *Sample) (*experts.Partition, error) {
 		}
 	}
 	return p, nil
-}
-
-// expertMistakes lists what may be wrong with the options of local experts.
-func (o Options) expertMistakes() []mistake {
-	given := o.Experts != ""
-	_, clusters := experts.ParseMethod(o.Experts)
-	combine, parameters := o.Combine.Check(), o.ExpertParameters.Check()
-	rows, own := strconv.Itoa(o.ExpertRows), string(o.ExpertParameters)
-	const needs = "needs option experts"
-	return []mistake{
-		{!given && o.Combine != "", "combine", string(o.Combine), needs},
-		{!given && o.ExpertRows != 0, "expert-rows", rows, needs},
-		{!given && own != "", "expert-parameters", own, needs},
-		{given && clusters != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(clusters)},
-		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
-		{own != "" && parameters != nil, "expert-parameters", "", fmt.Sprint(parameters)},
-		{o.ExpertParameters == experts.Separate && o.Posterior != "", "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
-		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
-		{given && o.Objective.LeavesFoldsOut(), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
-	}
-}
-
-// LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
-// those of the largest local expert.
-func (j *Prepared) LargestMatrix() int {
-	if j.Experts == nil {
-		return j.N()
-	}
-	return j.Experts.Largest()
-}
-
-// Separate reports whether the local experts have parameters of their own. [Prepared.Part]
-// then returns their problems.
-func (j *Prepared) Separate() bool {
-	return j.Options.ExpertParameters == experts.Separate && len(j.Experts.Centres) > 1
-}
-
-// SharedParameters returns an error if experts have parameters of their own, for results that
-// need one set of parameters.
-func (j *Prepared) SharedParameters(what string) error {
-	if !j.Separate() {
-		return nil
-	}
-	return OptionErrorf("expert-parameters", string(experts.Separate), "%s need parameters that all experts share; use option expert-parameters shared", what)
-}
-
-// Part returns the problem of the expert with these training rows, in the scaling of all.
-func (j *Prepared) Part(rows []int) (*Prepared, error) {
-	o, s := j.Options, j.Sample.WithRows(rows)
-	s.warnings, s.TestX, s.TestY, s.TestNoise = nil, nil, nil, gp.RowNoise{}
-	if !j.Model.DeterminedBy(s) {
-		return nil, OptionErrorf("mean", "", "the rows do not determine its coefficients; use a simpler mean function, fewer experts, or option expert-parameters shared")
-	}
-	p, err := newParameters(s, j.Model, o)
-	if err != nil {
-		return nil, err
-	}
-	o.Settings.Metric = p.metricFrom(o.From, s.N())
-	o.Experts, o.Combine, o.ExpertRows, o.ExpertParameters, o.Checkpoint = "", "", 0, "", ""
-	return &Prepared{Options: o, Sample: s, Model: j.Model, Params: p}, nil
 }

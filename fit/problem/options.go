@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gpfit/device"
 	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
 )
 
@@ -143,6 +145,24 @@ type Options struct {
 	From *gp.Model `hash:"omitzero"`
 }
 
+// Events are the functions that a job calls while it computes. Each may be nil. They do not
+// change the result, except for a fallback device.
+type Events struct {
+	// OnProgress is called during long evaluations, OnIteration after every accepted
+	// iteration of the optimiser. Calls of OnIteration never overlap.
+	OnProgress  func(device.Progress)
+	OnIteration func(descent.Iteration)
+	// OnDraw is called after each iteration of a chain of the posterior.
+	OnDraw func(chain, iteration int)
+	// OnExpert is called with the number of local experts with parameters of their own that
+	// are tuned, and with about how much time is left.
+	OnExpert func(done, all int, left time.Duration)
+	// Fallback opens the device on which the fit continues if a device is lost or its memory
+	// does not suffice. The job closes that device. OnWarning receives the warning.
+	Fallback  func(ctx context.Context) (device.Backend, error)
+	OnWarning func(text string)
+}
+
 // Tie makes a parameter take the value of another, so that it is no longer free.
 type Tie struct {
 	// Name and Source are names of parameters, of whole vectors or of their elements.
@@ -253,14 +273,14 @@ func (c Criterion) Workload(n, d int, folds []int) device.Workload {
 	return w
 }
 
-// mistake says what is wrong with the value of an option, if it is wrong.
-type mistake struct {
+// refusal says what is wrong with the value of an option, if it is wrong.
+type refusal struct {
 	wrong              bool
 	option, value, msg string
 }
 
-// firstOf returns an [*OptionError] for the first mistake.
-func firstOf(all []mistake) error {
+// firstOf returns an [*OptionError] for the first refusal.
+func firstOf(all []refusal) error {
 	for _, m := range all {
 		if m.wrong {
 			return OptionErrorf(m.option, m.value, "%s", m.msg)
@@ -280,7 +300,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		o.Posterior = ""
 	}
 	number, s := strconv.Itoa, o.Settings
-	mistakes := []mistake{
+	refusals := []refusal{
 		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse"},
 		{o.Folds < 0 || o.Folds == 1, "folds", number(o.Folds), "must be at least 2, or 0 for the default"},
 		{o.StdErrors && o.Objective.Predictive(), "std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml"},
@@ -295,21 +315,35 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		name  string
 		value int
 	}{{"posterior-chains", o.PosteriorChains}, {"posterior-draws", o.PosteriorDraws}, {"posterior-warmup", o.PosteriorWarmup}} {
-		mistakes = append(mistakes, mistake{v.value < 0, v.name, number(v.value), "must not be negative"},
-			mistake{v.value > 0 && o.Posterior == "", v.name, number(v.value), "needs option posterior"})
+		refusals = append(refusals, refusal{v.value < 0, v.name, number(v.value), "must not be negative"},
+			refusal{v.value > 0 && o.Posterior == "", v.name, number(v.value), "needs option posterior"})
 	}
-	err = firstOf(append(mistakes, o.expertMistakes()...))
+	err = firstOf(append(refusals, o.expertRefusals()...))
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
 		o.Folds, o.FoldSeed = 0, 0
 	}
 	return o, how, err
 }
 
-// DataError reports a table that gpfit cannot fit. The command line maps it to exit
-// code 10.
-type DataError struct{ Msg string }
-
-func (e *DataError) Error() string { return e.Msg }
+// expertRefusals lists what may be wrong with the options of local experts.
+func (o Options) expertRefusals() []refusal {
+	given := o.Experts != ""
+	_, clusters := experts.ParseMethod(o.Experts)
+	combine, parameters := o.Combine.Check(), o.ExpertParameters.Check()
+	rows, own := strconv.Itoa(o.ExpertRows), string(o.ExpertParameters)
+	const needs = "needs option experts"
+	return []refusal{
+		{!given && o.Combine != "", "combine", string(o.Combine), needs},
+		{!given && o.ExpertRows != 0, "expert-rows", rows, needs},
+		{!given && own != "", "expert-parameters", own, needs},
+		{given && clusters != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(clusters)},
+		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
+		{own != "" && parameters != nil, "expert-parameters", "", fmt.Sprint(parameters)},
+		{o.ExpertParameters == experts.Separate && o.Posterior != "", "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
+		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
+		{given && o.Objective.LeavesFoldsOut(), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
+	}
+}
 
 // OptionError reports an option that does not fit the problem, such as a
 // parameter that the kernel does not have. The command line maps it to exit

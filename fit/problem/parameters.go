@@ -60,6 +60,17 @@ func (p *ParameterList) Start() []float64 {
 	return ofEach(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })
 }
 
+// NumFree returns the number of parameters that the optimiser varies.
+func (p *ParameterList) NumFree() int {
+	n := 0
+	for _, q := range p.Free {
+		if !q.Fixed {
+			n++
+		}
+	}
+	return n
+}
+
 // At returns the objective's vector at natural values by name; nil stands for the
 // start values.
 func (p *ParameterList) At(values map[string]float64) ([]float64, error) {

@@ -124,30 +124,6 @@ func (j *Prepared) FreeNames() []string {
 	return ofEach(j.Params.Free, func(q *Parameter) string { return q.Name })
 }
 
-// NumFitted returns the number of parameters that a fit finds, including the
-// coefficients of a mean by least squares.
-func (j *Prepared) NumFitted() int {
-	n := j.NumFree()
-	if !j.Model.MeanFree {
-		n += len(j.Model.Basis)
-	}
-	if j.Separate() {
-		n *= len(j.Experts.Centres)
-	}
-	return n
-}
-
-// NumFree returns the number of parameters that the optimiser varies.
-func (j *Prepared) NumFree() int {
-	n := 0
-	for _, p := range j.Params.Free {
-		if !p.Fixed {
-			n++
-		}
-	}
-	return n
-}
-
 // WithPrior follows the objective's name if the objective includes the negative log
 // prior.
 const WithPrior = "+neg_log_prior"
@@ -200,20 +176,4 @@ func (j *Prepared) ID() string {
 	}
 	w.Flush()
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// CheckFolds returns an [*OptionError] if the job's rows, or its groups of rows, cannot
-// be divided into the folds of cv.
-func (j *Prepared) CheckFolds(cv CrossValidation) error {
-	_, err := j.Sample.Divide(cv, j.Options.Blocks)
-	return err
-}
-
-// Named returns those of the values that belong to free parameters.
-func (j *Prepared) Named(values map[string]float64) map[string]float64 {
-	out := map[string]float64{}
-	for _, p := range j.Params.Free {
-		out[p.Name] = values[p.Name]
-	}
-	return out
 }

@@ -50,9 +50,10 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
 		}
 	}
 	for i := range s.T() {
-		scaling := gp.NewScaling(how, s.X, s.target(i), s.D())
+		y := block(s.Y, i, s.N())
+		scaling := gp.NewScaling(how, s.X, y, s.D())
 		s.Scalings = append(s.Scalings, scaling)
-		s.Targets = append(s.Targets, scaling.Targets(s.target(i))...)
+		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}
 	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), s.N(), s.D())
 	return s, s.addNoise(noNoise)
@@ -71,13 +72,13 @@ func (s *Sample) TargetName(i int) string {
 	return s.Data.TargetNames[i]
 }
 
-// target returns a target of the training rows.
-func (s *Sample) target(i int) []float64 { return s.Y[i*s.N() : (i+1)*s.N()] }
+// block returns block i of v, of n numbers.
+func block(v []float64, i, n int) []float64 { return v[i*n : (i+1)*n] }
 
 // TargetScale returns the standard deviation of a target's training rows, even if the
 // fit does not scale them.
 func (s *Sample) TargetScale(i int) float64 {
-	return gp.NewScaling(gp.StandardizeY, nil, s.target(i), 0).YScale
+	return gp.NewScaling(gp.StandardizeY, nil, block(s.Y, i, s.N()), 0).YScale
 }
 
 // split separates training rows from held-out rows.
@@ -92,7 +93,7 @@ func (s *Sample) split() error {
 		}
 	}
 	s.X, s.Y = pick.Rows(d.X, s.Rows, d.N, d.D), pick.Rows(d.Y, s.Rows, d.N, 1)
-	s.hold(held)
+	s.TestX, s.TestY, s.TestNoise = d.held(held)
 	switch n := s.N(); {
 	case n == 0 && d.N > 0:
 		return &DataError{"the split mask holds out every row: nothing is left to train on"}
@@ -100,13 +101,6 @@ func (s *Sample) split() error {
 		return &DataError{fmt.Sprintf("a fit needs at least 2 training rows; this table has %d", n)}
 	}
 	return nil
-}
-
-// hold makes rows of the table the held-out rows.
-func (s *Sample) hold(rows []int) {
-	d := s.Data
-	s.TestX, s.TestY = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
-	s.TestNoise = gp.RowNoise{Known: pick.Rows(d.NoiseVariance, rows, d.N, 1), Group: pick.Rows(d.NoiseGroup, rows, d.N, 1)}
 }
 
 // chooseColumns leaves out columns that are constant over the training rows.
@@ -162,7 +156,7 @@ func (s *Sample) checkRange() error {
 	held := len(s.TestY) / s.T()
 	for i := range s.T() {
 		what, scale := fmt.Sprintf("the target %q", s.TargetName(i)), s.TargetScale(i)
-		for _, y := range [][]float64{s.target(i), s.TestY[i*held : (i+1)*held]} {
+		for _, y := range [][]float64{block(s.Y, i, s.N()), block(s.TestY, i, held)} {
 			if err := checkColumn(what, y, 0, 1, scale); err != nil {
 				return err
 			}
@@ -174,7 +168,7 @@ func (s *Sample) checkRange() error {
 // CheckTargets returns a [*DataError] if a target is constant.
 func (s *Sample) CheckTargets() error {
 	for i := range s.T() {
-		if constant(s.target(i), 0, 1) {
+		if constant(block(s.Y, i, s.N()), 0, 1) {
 			return &DataError{fmt.Sprintf("the target %q is constant over the training rows: there is nothing to fit", s.TargetName(i))}
 		}
 	}
@@ -256,7 +250,7 @@ func (s *Sample) Without(held []int) *Sample {
 		}
 	}
 	sub := s.WithRows(rest)
-	sub.hold(pick.Rows(s.Rows, held, s.N(), 1))
+	sub.TestX, sub.TestY, sub.TestNoise = s.Data.held(pick.Values(s.Rows, held))
 	return sub
 }
 

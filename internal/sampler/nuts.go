@@ -246,7 +246,7 @@ func (a *adaptation) newMetric(ctx context.Context) error {
 		}
 	}
 	a.seen = nil
-	if err := a.w.settle(ctx); err != nil {
+	if err := a.w.findStep(ctx); err != nil {
 		return err
 	}
 	a.restart()

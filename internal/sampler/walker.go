@@ -43,19 +43,11 @@ func newWalker(ctx context.Context, density Density, start []float64, o Options,
 	if !w.whiten(covariance) {
 		return nil, errors.New("sampler: the covariance is not positive definite")
 	}
-	err := w.settle(ctx)
+	err := w.findStep(ctx)
 	if err == nil && math.IsInf(w.logp, -1) {
 		err = ErrStart
 	}
 	return w, err
-}
-
-// settle evaluates the density at the walker and finds a step size.
-func (w *walker) settle(ctx context.Context) (err error) {
-	if w.logp, err = w.evaluate(ctx, w.q, w.g); err != nil || math.IsInf(w.logp, -1) {
-		return err
-	}
-	return w.findStep(ctx)
 }
 
 // whiten takes a covariance for the coordinates, unless it is not positive definite.
@@ -136,9 +128,12 @@ func (w *walker) begin() *state {
 	return s
 }
 
-// findStep finds a step size whose acceptance crosses ½ (Hoffman & Gelman 2014,
-// algorithm 4).
-func (w *walker) findStep(ctx context.Context) error {
+// findStep evaluates the density at the walker and finds a step size whose acceptance crosses
+// ½ (Hoffman & Gelman 2014, algorithm 4).
+func (w *walker) findStep(ctx context.Context) (err error) {
+	if w.logp, err = w.evaluate(ctx, w.q, w.g); err != nil || math.IsInf(w.logp, -1) {
+		return err
+	}
 	w.step = 1
 	s := w.begin()
 	before := s.energy()

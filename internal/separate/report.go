@@ -1,18 +1,75 @@
 package separate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"gpfit/experts"
+	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/tuning"
 )
 
+// localJob is the job of an expert, and its result.
+type localJob struct {
+	index  int
+	rows   []int
+	job    *tuning.Job
+	report summary.Report
+	model  *gp.Model
+	err    error
+}
+
+// named adds the expert to an error.
+func (p *localJob) named(err error) error {
+	return fmt.Errorf("local expert %d (%d rows): %w", p.index, len(p.rows), err)
+}
+
+// partsOf returns the parts of a job.
+func partsOf(j *tuning.Job) ([]*localJob, error) {
+	all := make([]*localJob, len(j.Experts.Centres))
+	for k := range all {
+		all[k] = &localJob{index: k}
+	}
+	for i, k := range j.Experts.Assign(j.Sample.Points) {
+		all[k].rows = append(all[k].rows, i)
+	}
+	for _, p := range all {
+		own, err := j.Part(p.rows)
+		if err != nil {
+			return nil, p.named(err)
+		}
+		p.job = tuning.New(own, problem.Events{Fallback: j.Events.Fallback, OnWarning: j.Events.OnWarning})
+	}
+	return all, nil
+}
+
+// median returns the median of a number over the parts, weighted by their rows.
+func median(all []*localJob, of func(*localJob) float64) float64 {
+	sorted, total, below := slices.Clone(all), 0, 0
+	slices.SortStableFunc(sorted, func(a, b *localJob) int { return cmp.Compare(of(a), of(b)) })
+	for _, p := range all {
+		total += len(p.rows)
+	}
+	k := slices.IndexFunc(sorted, func(p *localJob) bool {
+		below += len(p.rows)
+		return 2*below >= total
+	})
+	return of(sorted[k])
+}
+
+// status returns the status of the first part that did not converge, or of the first.
+func status(all []*localJob) string {
+	i := slices.IndexFunc(all, func(p *localJob) bool { return !strings.Contains(p.model.Status, "converged") })
+	return all[max(i, 0)].model.Status
+}
+
 // report returns the report of all parts: sums of their objectives and evaluations, and
 // medians of their parameters.
-func report(j *tuning.Job, all []*part, about *summary.ExpertsReport) summary.Report {
+func report(j *tuning.Job, all []*localJob, about *summary.ExpertsReport) summary.Report {
 	first, seed := all[0].report, j.Options.Settings.Seed
 	r := summary.Report{
 		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
@@ -24,7 +81,7 @@ func report(j *tuning.Job, all []*part, about *summary.ExpertsReport) summary.Re
 	medians := func(of func(r *summary.Report) map[string]float64) map[string]float64 {
 		out := map[string]float64{}
 		for name := range of(&first) {
-			out[name] = median(all, func(p *part) float64 { return of(&p.report)[name] })
+			out[name] = median(all, func(p *localJob) float64 { return of(&p.report)[name] })
 		}
 		return out
 	}
@@ -82,7 +139,7 @@ func larger(a, b *float64) *float64 {
 }
 
 // addWarnings adds the warnings of the parts, each once, with the experts that have it.
-func addWarnings(r *summary.Report, all []*part) {
+func addWarnings(r *summary.Report, all []*localJob) {
 	var texts []string
 	of := map[string][]string{}
 	for _, p := range all {

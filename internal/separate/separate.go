@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,40 +26,6 @@ import (
 // without any evaluation.
 type Tuner func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error)
 
-// part is the job of an expert, and its result.
-type part struct {
-	index  int
-	rows   []int
-	job    *tuning.Job
-	report summary.Report
-	model  *gp.Model
-	err    error
-}
-
-// named adds the expert to an error.
-func (p *part) named(err error) error {
-	return fmt.Errorf("local expert %d (%d rows): %w", p.index, len(p.rows), err)
-}
-
-// partsOf returns the parts of a job.
-func partsOf(j *tuning.Job) ([]*part, error) {
-	all := make([]*part, len(j.Experts.Centres))
-	for k := range all {
-		all[k] = &part{index: k}
-	}
-	for i, k := range j.Experts.Assign(j.Sample.Points) {
-		all[k].rows = append(all[k].rows, i)
-	}
-	for _, p := range all {
-		own, err := j.Part(p.rows)
-		if err != nil {
-			return nil, p.named(err)
-		}
-		p.job = tuning.New(own, problem.Events{Fallback: j.Events.Fallback, OnWarning: j.Events.OnWarning})
-	}
-	return all, nil
-}
-
 // Tune tunes all parts of j, some at the same time, and returns the model of all and its
 // report: sums of objectives and evaluations, and medians of parameters. about describes the
 // experts. The number of workers changes no bit. With the error of a cancelled context Tune
@@ -74,7 +39,7 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	defer stop(nil)
 	// The largest begin, so that the last ones are short.
 	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b *part) int { return cmp.Compare(len(b.rows), len(a.rows)) })
+	slices.SortStableFunc(order, func(a, b *localJob) int { return cmp.Compare(len(b.rows), len(a.rows)) })
 	done := progress(j, all)
 	descent.SideBySide(len(order), pick.All(w.Workers(j.Experts.Largest())), func(worker, i int) bool {
 		order[i].run(ctx, w, worker, log, tune)
@@ -112,7 +77,7 @@ var errPartFailed = errors.New("separate: another part failed")
 
 // run tunes the part on a worker. If the fit was interrupted before the first evaluation of
 // the part, its result has the start values.
-func (p *part) run(ctx context.Context, w *tuning.Workplace, worker int, log *journal.Journal, tune Tuner) {
+func (p *localJob) run(ctx context.Context, w *tuning.Workplace, worker int, log *journal.Journal, tune Tuner) {
 	backends := w.Backends[worker%len(w.Backends):][:1]
 	try := func(ctx context.Context, job *tuning.Job, log *journal.Journal) {
 		place := &tuning.Workplace{Job: job, Backends: backends, Crew: w.Crew}
@@ -138,19 +103,19 @@ func (p *part) run(ctx context.Context, w *tuning.Workplace, worker int, log *jo
 
 // progress returns a function that tells, for each part that is tuned, how many are and how
 // much time is left.
-func progress(j *tuning.Job, all []*part) func(*part) {
+func progress(j *tuning.Job, all []*localJob) func(*localJob) {
 	tell, began := j.Events.OnExpert, time.Now()
 	if tell == nil {
-		return func(*part) {}
+		return func(*localJob) {}
 	}
-	work := func(p *part) float64 { n := float64(len(p.rows)); return n * n * n }
+	work := func(p *localJob) float64 { n := float64(len(p.rows)); return n * n * n }
 	count, done, total := 0, 0.0, 0.0
 	for _, p := range all {
 		total += work(p)
 	}
 	tell(0, len(all), 0)
 	var mu sync.Mutex
-	return func(p *part) {
+	return func(p *localJob) {
 		mu.Lock()
 		defer mu.Unlock()
 		count++
@@ -160,7 +125,7 @@ func progress(j *tuning.Job, all []*part) func(*part) {
 }
 
 // model returns the model of all parts.
-func model(j *tuning.Job, all []*part) *gp.Model {
+func model(j *tuning.Job, all []*localJob) *gp.Model {
 	m, s := *all[0].model, j.Sample
 	m.X, m.Y, m.Rows, m.HeldOut, m.Experts = s.X, s.Y, s.RowNumbers(), j.Held, j.Experts
 	m.NLML, m.Status, m.Alpha, m.Jitter = 0, status(all), make([]float64, len(s.Y)), 0
@@ -183,36 +148,16 @@ func model(j *tuning.Job, all []*part) *gp.Model {
 	summarise := func(of func(m *gp.Model) []float64) []float64 {
 		var out []float64
 		for i := range of(&m) {
-			out = append(out, median(all, func(p *part) float64 { return of(p.model)[i] }))
+			out = append(out, median(all, func(p *localJob) float64 { return of(p.model)[i] }))
 		}
 		return out
 	}
 	m.Theta = summarise(func(m *gp.Model) []float64 { return m.Theta })
-	m.NoiseVariance = median(all, func(p *part) float64 { return p.model.NoiseVariance })
+	m.NoiseVariance = median(all, func(p *localJob) float64 { return p.model.NoiseVariance })
 	m.Noise.Variances = summarise(func(m *gp.Model) []float64 { return m.Noise.Variances })
 	m.Mean.Coefficients = summarise(func(m *gp.Model) []float64 { return m.Mean.Coefficients })
 	for t := range m.Targets {
 		m.Targets[t].Coefficients = summarise(func(m *gp.Model) []float64 { return m.Targets[t].Coefficients })
 	}
 	return &m
-}
-
-// median returns the median of a number over the parts, weighted by their rows.
-func median(all []*part, of func(*part) float64) float64 {
-	sorted, total, below := slices.Clone(all), 0, 0
-	slices.SortStableFunc(sorted, func(a, b *part) int { return cmp.Compare(of(a), of(b)) })
-	for _, p := range all {
-		total += len(p.rows)
-	}
-	k := slices.IndexFunc(sorted, func(p *part) bool {
-		below += len(p.rows)
-		return 2*below >= total
-	})
-	return of(sorted[k])
-}
-
-// status returns the status of the first part that did not converge, or of the first.
-func status(all []*part) string {
-	i := slices.IndexFunc(all, func(p *part) bool { return !strings.Contains(p.model.Status, "converged") })
-	return all[max(i, 0)].model.Status
 }

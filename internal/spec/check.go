@@ -22,8 +22,8 @@ func (s *Batch) check() error {
 		s.checkOptions("defaults", s.Defaults),
 		firstError(len(s.Data), s.checkData),
 		firstError(len(s.Kernels), s.checkKernel),
-		s.checkSplits("splits", s.Splits),
-		s.checkMasked(),
+		s.checkSplits("splits", s.Splits, slices.ContainsFunc(s.Data, func(d DataSet) bool { return d.SplitMask != "" }),
+			"splits: no data set has a split_mask, a table with a column for each split"),
 		checkTwice(s, "seeds", "seed", s.Seeds),
 		firstError(len(s.Overrides), func(i int) error {
 			at, o := fmt.Sprintf("overrides[%d]", i), s.Overrides[i]
@@ -55,7 +55,7 @@ func checkTwice[T comparable](s *Batch, at, what string, list []T) error {
 }
 
 // checkName checks the name of a data set or kernel, whose earlier ones have others.
-func (s *Batch) checkName(at, what, name string, taken bool) error {
+func checkName(s *Batch, at, what, name string, taken bool) error {
 	switch {
 	case !validName.MatchString(name):
 		return s.errorAt(at+".name", nil, "name %q: must consist of at most 80 letters, digits, _, + and -", name)
@@ -77,31 +77,23 @@ func (s *Batch) checkData(i int) error {
 		d.Name = slug(baseName(d.Path))
 	}
 	taken := slices.ContainsFunc(s.Data[:i], func(o DataSet) bool { return o.Name == d.Name })
-	if err := s.checkName(at, "data set", d.Name, taken); err != nil {
+	if err := checkName(s, at, "data set", d.Name, taken); err != nil {
 		return err
 	}
-	if d.Splits != nil && d.SplitMask == "" {
-		return s.errorAt(at+".splits", nil, "splits need a split_mask")
-	}
-	return cmp.Or(s.checkSplits(at+".splits", d.Splits), s.checkOptions(at, d.Options))
+	return cmp.Or(s.checkSplits(at+".splits", d.Splits, d.SplitMask != "", "splits need a split_mask"), s.checkOptions(at, d.Options))
 }
 
-func (s *Batch) checkSplits(at string, splits *Splits) error {
-	if splits == nil || splits.All {
+// checkSplits checks splits of a mask; unmasked is the message if there is none.
+func (s *Batch) checkSplits(at string, splits *Splits, masked bool, unmasked string) error {
+	switch {
+	case splits == nil:
 		return nil
-	}
-	if len(splits.Columns) == 0 {
+	case !masked:
+		return s.errorAt(at, nil, "%s", unmasked)
+	case !splits.All && len(splits.Columns) == 0:
 		return s.errorAt(at, nil, "splits: names no column")
 	}
 	return checkTwice(s, at, "split", splits.Columns)
-}
-
-// checkMasked returns an error for splits of no mask.
-func (s *Batch) checkMasked() error {
-	if s.Splits == nil || slices.ContainsFunc(s.Data, func(d DataSet) bool { return d.SplitMask != "" }) {
-		return nil
-	}
-	return s.errorAt("splits", nil, "splits: no data set has a split_mask, a table with a column for each split")
 }
 
 // checkKernel checks a kernel and names it.
@@ -115,7 +107,7 @@ func (s *Batch) checkKernel(i int) error {
 	}
 	k.Name = cmp.Or(k.Name, slug(k.Kernel))
 	taken := slices.ContainsFunc(s.Kernels[:i], func(o NamedKernel) bool { return o.Name == k.Name })
-	return cmp.Or(s.checkName(at, "kernel", k.Name, taken), s.checkOptions(at, k.Options))
+	return cmp.Or(checkName(s, at, "kernel", k.Name, taken), s.checkOptions(at, k.Options))
 }
 
 // checkMatch finds unknown names: a match that never holds is a mistake.

@@ -49,7 +49,7 @@ func (j *Job) Expected() []hyperopt.Expectation {
 	if j.Separate() {
 		return nil
 	}
-	return hyperopt.Expected(j.Options.Settings, j.N(), j.NumFree())
+	return hyperopt.Expected(j.Options.Settings, j.N(), j.Params.NumFree())
 }
 
 // Plan returns the memory plan of an evaluation of the job on b.

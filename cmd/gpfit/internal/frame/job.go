@@ -32,7 +32,7 @@ func (c *Command) OpenJob(data problem.Data, opts problem.Options, events proble
 		return nil, err
 	}
 	if c.CrossValidate {
-		if err := job.CheckFolds(c.CrossValidation); err != nil {
+		if _, err := job.Sample.Divide(c.CrossValidation, job.Options.Blocks); err != nil {
 			return nil, err
 		}
 	}
