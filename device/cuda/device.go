@@ -71,7 +71,7 @@ func (s sizes) plan(gpu string, rows, cols int) device.Plan {
 	width := s.panelWidth(n)
 	columns := n + width + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
 	p := device.MatrixPlan(rows, cols, gpu, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+reserve)
-	p.Middle, p.MiddleFlops = []device.Need{{Device: gpu, Bytes: 8 * s.middleElements(n), What: middleTerm}}, cube(n)
+	p.Middle, p.MiddleFlops = []device.Need{{Device: gpu, Bytes: 8 * s.middleElements(n), What: nameOfMiddle}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }
 
@@ -91,63 +91,48 @@ const timedFrom = 2000
 // returns floating-point operations per second. A has random elements, because a GPU at
 // its power limit multiplies equal numbers faster.
 func (d *Device) DgemmRate(ctx context.Context, n int) (rate float64, err error) {
+	q := &queue{gpu: d.gpu, ctx: ctx}
 	err = d.gpu.do(func() error {
-		return d.gpu.local(func(m *memory) (err error) {
-			rate, err = d.dgemmRate(ctx, m, int64(n))
-			return err
-		})
+		q.local(func(m *memory) { rate = dgemmRate(q, m, int64(n)) })
+		return q.err
 	})
 	return rate, d.gpu.translate(err, device.MatrixPlan(n, 0, d.gpu.name, 16*int64(n)*int64(n)))
 }
 
-func (d *Device) dgemmRate(ctx context.Context, m *memory, n int64) (rate float64, err error) {
-	var buffers [2]buffer
-	for i := range buffers {
-		if err := m.need(&buffers[i], n*n); err != nil {
-			return 0, err
-		}
-	}
-	a, c := kernels.Matrix{A: buffers[0].at, LD: n}, kernels.Matrix{A: buffers[1].at, LD: n}
-	if err := d.fillRandom(a, n); err != nil {
-		return 0, err
-	}
+func dgemmRate(q *queue, m *memory, n int64) float64 {
+	var factor, product buffer
+	q.need(m, &factor, n*n)
+	q.need(m, &product, n*n)
+	a, c := kernels.Matrix{A: factor.at, LD: n}, kernels.Matrix{A: product.at, LD: n}
+	fillRandom(q, a, n)
 	var elapsed time.Duration
 	for range 2 { // the first run warms up
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		elapsed, err = d.gpu.timed(func() error { return d.gpu.Gemm(plain, transposed, n, n, n, 1, a, a, 0, c) })
-		if err != nil {
-			return 0, err
-		}
+		q.poll()
+		q.then(func() (err error) {
+			elapsed, err = q.gpu.timed(func() error { return q.gpu.Gemm(plain, transposed, n, n, n, 1, a, a, 0, c) })
+			return err
+		})
 	}
-	if elapsed <= 0 {
-		return 0, nil
+	if q.err != nil || elapsed <= 0 {
+		return 0
 	}
-	return 2 * cube(n) / elapsed.Seconds(), nil
+	return 2 * cube(n) / elapsed.Seconds()
 }
 
 // fillRandom writes random numbers to an n×n matrix: a square of them, side by side.
-func (d *Device) fillRandom(a kernels.Matrix, n int64) error {
+func fillRandom(q *queue, a kernels.Matrix, n int64) {
 	side := min(n, 512)
 	square, rng := make([]float64, side*side), rand.New(rand.NewPCG(1, 1))
 	for i := range square {
 		square[i] = rng.Float64() - 0.5
 	}
-	if err := d.gpu.uploadBlock(a, square, side, side, side); err != nil {
-		return err
-	}
+	q.uploadBlock(a, square, side, side, side)
 	for at := side; at < n; at += side { // rows, then columns
-		if err := d.gpu.run(kernels.Copy(a, a.At(at, 0), min(side, n-at), side, false)); err != nil {
-			return err
-		}
+		q.run(kernels.Copy(a, a.At(at, 0), min(side, n-at), side, false))
 	}
 	for at := side; at < n; at += side {
-		if err := d.gpu.run(kernels.Copy(a, a.At(0, at), n, min(side, n-at), false)); err != nil {
-			return err
-		}
+		q.run(kernels.Copy(a, a.At(0, at), n, min(side, n-at), false))
 	}
-	return nil
 }
 
 // measureFlopRate returns the rate for plans: four fifths of the rate of a product.

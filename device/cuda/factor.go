@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
 )
 
@@ -21,29 +21,22 @@ func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 
 // Fill forms Σ in the lower triangle.
 func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	return w.do(stageEmpty, func() error {
+	return w.do(ctx, stageEmpty, func() {
 		if len(noise) != 1 && int64(len(noise)) != w.n {
-			return argumentf("%d noise variances for %d points", len(noise), w.n)
+			w.fail(argumentf("%d noise variances for %d points", len(noise), w.n))
 		}
-		if err := w.bind(prog, theta); err != nil {
-			return err
+		if !w.bind(prog, theta) {
+			return
 		}
 		w.stage = stageEmpty
 		w.filled = filled{prog, append(w.filled.theta[:0], theta...), append(w.filled.noise[:0], noise...)}
-		if err := w.gpu.upload(w.noise.at, noise); err != nil {
-			return err
-		}
+		w.upload(w.noise.at, noise)
 		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 			j1 := min(j0+w.sizes.fill, w.n)
-			if err := w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1)); err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			w.runProgram(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1))
+			w.poll()
 		}
 		w.stage = stageFilled
-		return nil
 	})
 }
 
@@ -54,17 +47,15 @@ func (w *Workspace) noiseOfFill() kernels.Vector {
 
 // Factor overwrites Σ with L.
 func (w *Workspace) Factor(ctx context.Context) error {
-	return w.do(stageFilled, func() error {
+	return w.do(ctx, stageFilled, func() {
 		if w.stage != stageFilled {
-			return device.ErrStage
+			w.fail(device.ErrStage)
+			return
 		}
 		w.stage = stageEmpty
 		w.Begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
-		if err := w.cholesky(ctx); err != nil {
-			return err
-		}
+		cholesky(w)
 		w.stage = stageFactored
-		return nil
 	})
 }
 
@@ -72,80 +63,64 @@ func (w *Workspace) Factor(ctx context.Context) error {
 // factors the diagonal block, solves the rows below and updates the columns to the
 // right. The update runs in panels, each of which is a matrix product that reaches a
 // little over the diagonal; panels are narrower than blocks to limit that excess.
-func (w *Workspace) cholesky(ctx context.Context) error {
+func cholesky(w *Workspace) {
 	block := w.sizes.factor
-	for o := int64(0); o < w.n; o += block {
+	for o := int64(0); o < w.n && w.err == nil; o += block {
 		width := min(block, w.n-o)
-		minor, err := w.gpu.Potrf(width, w.at(o, o))
-		if err != nil {
-			return err
-		}
-		if int64(minor) > width {
-			return fmt.Errorf("cuda: cuSOLVER reports minor %d of a block of order %d", minor, width)
-		}
-		if minor > 0 {
-			return w.explainMinor(o + int64(minor))
-		}
-		if err := w.worked(ctx, cube(width)/3); err != nil {
-			return err
-		}
-		below := w.n - o - width
-		if below == 0 {
+		w.then(func() error {
+			minor, err := w.gpu.Potrf(width, w.at(o, o))
+			switch {
+			case err != nil || minor == 0:
+				return err
+			case int64(minor) > width:
+				return fmt.Errorf("cuda: cuSOLVER reports minor %d of a block of order %d", minor, width)
+			}
+			return explainMinor(w, o+int64(minor))
+		})
+		w.worked(cube(width) / 3)
+		if o+width == w.n {
 			break
 		}
-		if err := w.solveBelow(ctx, o, width); err != nil {
-			return err
-		}
+		solveBelow(w, o, width)
 		panel := min(block, w.sizes.updateWidth(w.n))
 		for j := o + width; j < w.n; j += panel {
-			cols := min(panel, w.n-j)
-			if err := w.gemm(ctx, plain, transposed, w.n-j, cols, width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j)); err != nil {
-				return err
-			}
+			w.gemm(plain, transposed, w.n-j, min(panel, w.n-j), width, -1, w.at(j, o), w.at(j, o), 1, w.at(j, j))
 		}
 	}
-	return w.checkDiagonal()
+	checkDiagonal(w)
 }
 
 // solveBelow computes the rows of L below the diagonal block at o, in bands of rows.
-func (w *Workspace) solveBelow(ctx context.Context, o, width int64) error {
+func solveBelow(w *Workspace, o, width int64) {
 	perRow := float64(width) * float64(width)
 	band := max(64, aligned(int64(w.sizes.gemm/perRow)))
 	for i := o + width; i < w.n; i += band {
 		rows := min(band, w.n-i)
-		if err := w.gpu.Trsm(right, transposed, rows, width, w.at(o, o), w.at(i, o)); err != nil {
-			return err
-		}
-		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
-			return err
-		}
+		w.trsm(right, transposed, rows, width, w.at(o, o), w.at(i, o))
+		w.worked(perRow * float64(rows))
 	}
-	return nil
 }
 
 // checkDiagonal searches for a diagonal element of L that is not a positive number,
 // because cuSOLVER may report success on a matrix with a NaN.
-func (w *Workspace) checkDiagonal() error {
+func checkDiagonal(w *Workspace) {
 	look := kernels.FirstBad(w.matrix.A, w.n, w.matrix.LD+1, true, w.small.at)
-	if err := w.gpu.run(look); err != nil {
-		return err
-	}
+	w.run(look)
 	first := make([]int64, look.Blocks)
-	if err := w.gpu.downloadIndices(first, w.small.at); err != nil {
-		return err
-	}
-	at := slices.Min(first)
-	if at < 0 {
-		return fmt.Errorf("cuda: kernel %s found the invalid element %d", look.Kernel, at)
-	}
-	if at < w.n {
-		return w.explainMinor(at + 1)
-	}
-	return nil
+	w.then(func() error { return driver.CopyToHost(w.gpu.stream, first, w.small.at) })
+	w.then(func() error {
+		switch at := slices.Min(first); {
+		case at < 0:
+			return fmt.Errorf("cuda: kernel %s found the invalid element %d", look.Kernel, at)
+		case at < w.n:
+			return explainMinor(w, at+1)
+		}
+		return nil
+	})
 }
 
 // explainMinor returns the error for a leading minor of the given order.
-func (w *Workspace) explainMinor(order int64) error {
+func explainMinor(w *Workspace, order int64) error {
 	return device.ExplainMinor(int(order), w.x, w.filled.program, w.filled.theta, w.filled.noise)
 }
 
@@ -162,27 +137,4 @@ func choleskyFlops(n, block, panel int64) float64 {
 		}
 	}
 	return sum
-}
-
-// gemm computes C = alpha·op(A)·op(B) + beta·C for an m×n matrix C, in bands of rows.
-func (w *Workspace) gemm(ctx context.Context, opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) error {
-	if m == 0 || n == 0 {
-		return nil
-	}
-	perRow := 2 * float64(n) * float64(max(k, 1))
-	for i := int64(0); i < m; {
-		rows := min(m-i, max(64, aligned(int64(w.sizes.gemm/perRow))))
-		band := a.At(i, 0)
-		if opA == transposed {
-			band = a.At(0, i)
-		}
-		if err := w.gpu.Gemm(opA, opB, rows, n, k, alpha, band, b, beta, c.At(i, 0)); err != nil {
-			return err
-		}
-		if err := w.worked(ctx, perRow*float64(rows)); err != nil {
-			return err
-		}
-		i += rows
-	}
-	return nil
 }

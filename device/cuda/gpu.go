@@ -11,6 +11,8 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/cuda/ptx"
+	"gpfit/kernel"
 )
 
 // gpu is the device that the algorithm uses: memory, copies, our kernels and, through
@@ -115,21 +117,25 @@ func (g *gpu) do(f func() error) error {
 	})
 }
 
-// run starts kernels on matrices, one after the other.
-func (g *gpu) run(launches ...kernels.Launch) error {
-	for _, l := range launches {
-		if l.Blocks == 0 {
-			continue
-		}
-		if err := g.start(g.functions[l.Kernel], l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (g *gpu) start(f *driver.Function, l kernels.Launch) error {
 	return f.Launch(g.stream, l.Blocks, kernels.Threads, l.Args...)
+}
+
+// supports returns a [*device.UnsupportedKernelError] for a program that is too large.
+func (g *gpu) supports(prog *kernel.Program) error {
+	_, err := g.compile(prog, ptx.New)
+	if err == nil {
+		_, err = g.compile(prog, ptx.NewGradient)
+	}
+	return err
+}
+
+func (g *gpu) compile(prog *kernel.Program, compile func(*kernel.Program) (*ptx.Kernel, error)) (*ptx.Kernel, error) {
+	k, err := compile(prog)
+	if err != nil {
+		return nil, &device.UnsupportedKernelError{Device: g.name, Kernel: prog.Text, Err: err}
+	}
+	return k, nil
 }
 
 // generated returns a kernel generated for a covariance function. It compiles a text
@@ -148,8 +154,6 @@ func (g *gpu) generated(l kernels.Launch) (*driver.Function, error) {
 	}
 	return module.Function(l.Kernel)
 }
-
-func (g *gpu) synchronize() error { return g.stream.Synchronize() }
 
 // timed returns how long the device works on the calls of f.
 func (g *gpu) timed(f func() error) (time.Duration, error) {
@@ -172,31 +176,6 @@ func (g *gpu) timed(f func() error) (time.Duration, error) {
 	}
 	return end.Since(begin)
 }
-
-func (g *gpu) upload(dst kernels.Ptr, src []float64) error {
-	return driver.CopyToDevice(g.stream, dst, src)
-}
-
-func (g *gpu) download(dst []float64, src kernels.Ptr) error {
-	return driver.CopyToHost(g.stream, dst, src)
-}
-
-func (g *gpu) downloadIndices(dst []int64, src kernels.Ptr) error {
-	return driver.CopyToHost(g.stream, dst, src)
-}
-
-// uploadBlock copies rows×cols numbers from src, whose leading dimension is lds.
-func (g *gpu) uploadBlock(dst kernels.Matrix, src []float64, lds, rows, cols int64) error {
-	return driver.CopyBlockToDevice(g.stream, dst, src, lds, rows, cols)
-}
-
-// downloadBlock copies rows×cols numbers to dst, whose leading dimension is ldd.
-func (g *gpu) downloadBlock(dst []float64, ldd int64, src kernels.Matrix, rows, cols int64) error {
-	return driver.CopyBlockToHost(g.stream, dst, ldd, src, rows, cols)
-}
-
-// clear writes count zeros.
-func (g *gpu) clear(dst kernels.Ptr, count int64) error { return g.stream.Memset(dst, 0, 8*count) }
 
 // free returns the bytes of memory that can be allocated.
 func (g *gpu) free() (int64, error) {
@@ -249,12 +228,6 @@ func (m *memory) free() error {
 	}
 	m.held, m.bytes = nil, 0
 	return errors.Join(errs...)
-}
-
-// local runs f with temporary memory, which it frees.
-func (g *gpu) local(f func(m *memory) error) error {
-	m := &memory{gpu: g}
-	return errors.Join(f(m), m.free())
 }
 
 // translate converts errors of the driver and the libraries to the errors of package

@@ -16,150 +16,115 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if reduction != nil {
 		needs = stageFactored
 	}
-	return w.do(needs, func() error {
+	return w.do(ctx, needs, func() {
 		if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
-			return argumentf("%v", err)
+			w.fail(argumentf("%v", err))
+			return
 		}
-		if xs.N == 0 {
-			return nil
+		if xs.N == 0 || !w.bind(prog, theta) {
+			return
 		}
-		if err := w.bind(prog, theta); err != nil {
-			return err
-		}
-		return w.gpu.local(func(local *memory) error {
+		w.local(func(local *memory) {
 			weights, count := w.alpha, int64(len(alpha))/w.n
 			if count > 1 {
 				weights = buffer{}
-				if err := local.need(&weights, leadingDim(w.n)*count); err != nil {
-					return err
-				}
+				w.need(local, &weights, leadingDim(w.n)*count)
 			}
-			if err := w.gpu.uploadBlock(w.columns(weights), alpha, w.n, w.n, count); err != nil {
-				return err
-			}
-			return w.predict(ctx, local, w.columns(weights), count, xs, mean, reduction)
+			w.uploadBlock(w.columns(weights), alpha, w.n, w.n, count)
+			step := min(int64(xs.N), w.sizes.crossWidth(w.n))
+			w.need(&w.memory, &w.cross, leadingDim(w.n)*step)
+			p := prediction{w, xs, step, buffer{}}
+			w.need(local, &p.coordinates, step*int64(xs.D))
+			p.marginal(local, w.columns(weights), count, mean, reduction)
 		})
 	})
 }
 
-func (w *Workspace) predict(ctx context.Context, local *memory, weights kernels.Matrix, count int64, xs *kernel.Points, mean, reduction []float64) error {
-	m := int64(xs.N)
-	step := min(m, w.sizes.crossWidth(w.n))
-	if err := w.memory.need(&w.cross, leadingDim(w.n)*step); err != nil {
-		return err
-	}
-	var points, out buffer
-	if err := local.need(&points, step*int64(xs.D)); err != nil {
-		return err
-	}
-	if err := local.need(&out, max(count, 1)*leadingDim(step)); err != nil {
-		return err
-	}
-	block := w.columns(w.cross)
-	w.Begin("predict", float64(w.n)*float64(w.n)*float64(m))
-	for r0 := int64(0); r0 < m; r0 += step {
-		r1 := min(r0+step, m)
+// prediction is a prediction at xs, step points at a time.
+type prediction struct {
+	*Workspace
+	xs          *kernel.Points
+	step        int64
+	coordinates buffer // of these points
+}
+
+// marginal writes means and reductions, for count vectors of weights.
+func (p prediction) marginal(local *memory, weights kernels.Matrix, count int64, mean, reduction []float64) {
+	m, perColumn := int64(p.xs.N), float64(p.n)*float64(p.n)
+	var out buffer
+	p.need(local, &out, max(count, 1)*leadingDim(p.step))
+	block := p.columns(p.cross)
+	p.Begin("predict", perColumn*float64(m))
+	for r0 := int64(0); r0 < m; r0 += p.step {
+		r1 := min(r0+p.step, m)
 		cols := r1 - r0
-		if err := w.crossCovariances(points.at, xs, r0, r1, block); err != nil {
-			return err
-		}
+		p.crossCovariances(r0, r1, block)
 		if count > 0 {
 			means := kernels.Matrix{A: out.at, LD: leadingDim(cols)}
-			if err := w.gpu.Gemm(transposed, plain, cols, count, w.n, 1, block, weights, 0, means); err != nil {
-				return err
-			}
-			if err := w.gpu.downloadBlock(mean[r0:], m, means, cols, count); err != nil {
-				return err
-			}
+			p.then(func() error { return p.gpu.Gemm(transposed, plain, cols, count, p.n, 1, block, weights, 0, means) })
+			p.downloadBlock(mean[r0:], m, means, cols, count)
 		}
 		if reduction != nil {
-			if err := w.gpu.Trsm(left, plain, w.n, cols, w.matrix, block); err != nil {
-				return err
-			}
-			if err := w.gpu.run(kernels.ColumnSumSquares(block, w.n, kernels.Vector{A: out.at, N: cols})); err != nil {
-				return err
-			}
-			if err := w.gpu.download(reduction[r0:r1], out.at); err != nil {
-				return err
-			}
+			p.trsm(left, plain, p.n, cols, p.matrix, block)
+			p.run(kernels.ColumnSumSquares(block, p.n, kernels.Vector{A: out.at, N: cols}))
+			p.download(reduction[r0:r1], out.at)
 		}
-		if err := w.worked(ctx, float64(w.n)*float64(w.n)*float64(cols)); err != nil {
-			return err
-		}
+		p.worked(perColumn * float64(cols))
 	}
-	return nil
 }
 
 // crossCovariances writes k(x_i, x*_r) to element (i, r−r0) of out, for r0 ≤ r < r1.
-// points has room for the coordinates of these points.
-func (w *Workspace) crossCovariances(points kernels.Ptr, xs *kernel.Points, r0, r1 int64, out kernels.Matrix) error {
+func (p prediction) crossCovariances(r0, r1 int64, out kernels.Matrix) {
 	cols := r1 - r0
-	if err := w.gpu.uploadBlock(kernels.Matrix{A: points, LD: cols}, xs.X[r0:], int64(xs.N), cols, int64(xs.D)); err != nil {
-		return err
-	}
-	test := kernels.Points{X: points, N: cols}
-	return w.run(kernels.Cross(w.program.value.Function, w.points, test, 0, cols, out))
+	p.uploadBlock(kernels.Matrix{A: p.coordinates.at, LD: cols}, p.xs.X[r0:], int64(p.xs.N), cols, int64(p.xs.D))
+	test := kernels.Points{X: p.coordinates.at, N: cols}
+	p.runProgram(kernels.Cross(p.program.value.Function, p.points, test, 0, cols, out))
 }
 
 // PredictCovariance forms V = L⁻¹·K*, one column for each point, in blocks, and then
 // VᵀV.
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
-	return w.do(stageFactored, func() error {
+	return w.do(ctx, stageFactored, func() {
 		m := int64(xs.N)
 		if xs.D != w.x.D || int64(len(reduction)) != m*m {
-			return argumentf("covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+			w.fail(argumentf("covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D))
 		}
-		if err := w.bind(prog, theta); err != nil || m == 0 {
-			return err
+		if !w.bind(prog, theta) || m == 0 {
+			return
 		}
-		if err := w.require(8*m*(leadingDim(w.n)+leadingDim(m)+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m)); err != nil {
-			return err
-		}
-		return w.gpu.local(func(local *memory) error { return w.predictCovariance(ctx, local, xs, reduction) })
+		w.require(8*m*(leadingDim(w.n)+leadingDim(m)+int64(xs.D)), fmt.Sprintf("the covariance of %d predictions", m))
+		w.local(func(local *memory) {
+			p := prediction{w, xs, min(m, w.sizes.crossWidth(w.n)), buffer{}}
+			p.covariance(local, reduction)
+		})
 	})
 }
 
-func (w *Workspace) predictCovariance(ctx context.Context, local *memory, xs *kernel.Points, reduction []float64) error {
-	m := int64(xs.N)
-	step := min(m, w.sizes.crossWidth(w.n))
-	var all, points buffer
-	if err := local.need(&all, m*(leadingDim(w.n)+leadingDim(m))); err != nil {
-		return err
-	}
-	if err := local.need(&points, step*int64(xs.D)); err != nil {
-		return err
-	}
-	v := w.columns(all)
+func (p prediction) covariance(local *memory, reduction []float64) {
+	m, perColumn := int64(p.xs.N), float64(p.n)*float64(p.n)
+	var all buffer
+	p.need(local, &all, m*(leadingDim(p.n)+leadingDim(m)))
+	p.need(local, &p.coordinates, p.step*int64(p.xs.D))
+	v := p.columns(all)
 	square := kernels.Matrix{A: v.At(0, m).A, LD: leadingDim(m)}
-	perColumn := float64(w.n) * float64(w.n)
-	w.Begin("predict", perColumn*float64(m)+squareFlops(w.n, m, step))
-	for r0 := int64(0); r0 < m; r0 += step {
-		cols := min(step, m-r0)
-		if err := w.crossCovariances(points.at, xs, r0, r0+cols, v.At(0, r0)); err != nil {
-			return err
-		}
-		if err := w.gpu.Trsm(left, plain, w.n, cols, w.matrix, v.At(0, r0)); err != nil {
-			return err
-		}
-		if err := w.worked(ctx, perColumn*float64(cols)); err != nil {
-			return err
-		}
+	p.Begin("predict", perColumn*float64(m)+squareFlops(p.n, m, p.step))
+	for r0 := int64(0); r0 < m; r0 += p.step {
+		cols := min(p.step, m-r0)
+		p.crossCovariances(r0, r0+cols, v.At(0, r0))
+		p.trsm(left, plain, p.n, cols, p.matrix, v.At(0, r0))
+		p.worked(perColumn * float64(cols))
 	}
 	// Columns of the lower triangle become rows of the upper one on the host.
-	for r0 := int64(0); r0 < m; r0 += step {
-		if err := w.gemm(ctx, transposed, plain, m-r0, min(step, m-r0), w.n, 1, v.At(0, r0), v.At(0, r0), 0, square.At(r0, r0)); err != nil {
-			return err
-		}
-		if err := w.gpu.downloadBlock(reduction[r0*m+r0:], m, square.At(r0, r0), m-r0, min(step, m-r0)); err != nil {
-			return err
-		}
+	for r0 := int64(0); r0 < m; r0 += p.step {
+		cols := min(p.step, m-r0)
+		p.gemm(transposed, plain, m-r0, cols, p.n, 1, v.At(0, r0), v.At(0, r0), 0, square.At(r0, r0))
+		p.downloadBlock(reduction[r0*m+r0:], m, square.At(r0, r0), m-r0, cols)
 	}
 	for i := range m {
 		for j := i + 1; j < m; j++ {
 			reduction[j*m+i] = reduction[i*m+j]
 		}
 	}
-	return nil
 }
 
 // squareFlops counts the operations of VᵀV for m columns, in panels of step columns.

@@ -20,51 +20,20 @@ const residualColumns = 4
 // so that an error anywhere in the factor shows; if the points are far apart, a column
 // of the identity misses it.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
-	err = w.do(stageFactored, func() error {
-		if w.filled.program == nil {
-			return device.ErrStage
-		}
-		if err := w.bind(w.filled.program, w.filled.theta); err != nil {
-			return err
-		}
-		return w.gpu.local(func(local *memory) (err error) {
-			worst, err = w.residual(ctx, local)
-			return err
-		})
-	})
-	return worst, err
-}
-
-func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error) {
 	m := min(residualColumns, w.n)
-	var solution, product buffer
-	for _, b := range []*buffer{&solution, &product} {
-		if err := local.need(b, leadingDim(w.n)*m); err != nil {
-			return 0, err
-		}
-	}
 	e, got := probes(w.n, m), make([]float64, w.n*m)
-	v, y := w.columns(solution), w.columns(product)
-	if err := w.gpu.uploadBlock(v, e, w.n, w.n, m); err != nil {
-		return 0, err
-	}
-	if err := w.solve(v, m); err != nil {
-		return 0, err
-	}
-	const rows = 8192
-	for i0 := int64(0); i0 < w.n; i0 += rows {
-		i1 := min(i0+rows, w.n)
-		if err := w.run(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0))); err != nil {
-			return 0, err
+	err = w.do(ctx, stageFactored, func() {
+		if w.filled.program == nil {
+			w.fail(device.ErrStage)
+			return
 		}
-		if err := w.worked(ctx, 0); err != nil {
-			return 0, err
+		if w.bind(w.filled.program, w.filled.theta) {
+			w.local(func(local *memory) { multiplySolution(w, local, e, m, got) })
 		}
-	}
-	if err := w.gpu.downloadBlock(got, w.n, y, w.n, m); err != nil {
+	})
+	if err != nil {
 		return 0, err
 	}
-	worst := 0.0
 	for i, v := range got {
 		r := math.Abs(v - e[i])
 		if math.IsNaN(r) {
@@ -73,6 +42,23 @@ func (w *Workspace) residual(ctx context.Context, local *memory) (float64, error
 		worst = max(worst, r)
 	}
 	return worst, nil
+}
+
+// multiplySolution writes Σ·Σ⁻¹e to got, both n×m.
+func multiplySolution(w *Workspace, local *memory, e []float64, m int64, got []float64) {
+	var solution, product buffer
+	w.need(local, &solution, leadingDim(w.n)*m)
+	w.need(local, &product, leadingDim(w.n)*m)
+	v, y := w.columns(solution), w.columns(product)
+	w.uploadBlock(v, e, w.n, w.n, m)
+	solve(w, v, m)
+	const rows = 8192
+	for i0 := int64(0); i0 < w.n; i0 += rows {
+		i1 := min(i0+rows, w.n)
+		w.runProgram(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0)))
+		w.worked(0)
+	}
+	w.downloadBlock(got, w.n, y, w.n, m)
 }
 
 // probes returns m vectors of n numbers: the first and the last column of the identity,

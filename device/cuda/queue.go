@@ -1,0 +1,130 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+
+	"gpfit/device"
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
+)
+
+// queue makes calls on the device, on its thread. After the first error, which it keeps, it
+// makes no more.
+type queue struct {
+	gpu   *gpu
+	ctx   context.Context
+	meter *device.Meter
+	// limit is the largest number of operations of one product.
+	limit float64
+	err   error
+}
+
+// then runs f, unless there was an error.
+func (q *queue) then(f func() error) {
+	if q.err == nil {
+		q.err = f()
+	}
+}
+
+// fail records an error, unless there was one.
+func (q *queue) fail(err error) { q.then(func() error { return err }) }
+
+// poll records the error of the context.
+func (q *queue) poll() { q.then(q.ctx.Err) }
+
+// worked counts operations submitted to the device. For large matrices it waits for
+// them, so that progress is accurate and a cancelled context is noticed.
+func (q *queue) worked(flops float64) {
+	const wait = 1e9
+	if flops > wait {
+		q.then(q.gpu.stream.Synchronize)
+	}
+	q.then(func() error {
+		q.meter.Worked(flops)
+		return q.ctx.Err()
+	})
+}
+
+// run starts kernels on matrices, one after the other.
+func (q *queue) run(launches ...kernels.Launch) {
+	for _, l := range launches {
+		if l.Blocks > 0 {
+			q.then(func() error { return q.gpu.start(q.gpu.functions[l.Kernel], l) })
+		}
+	}
+}
+
+func (q *queue) upload(dst kernels.Ptr, src []float64) {
+	q.then(func() error { return driver.CopyToDevice(q.gpu.stream, dst, src) })
+}
+
+func (q *queue) download(dst []float64, src kernels.Ptr) {
+	q.then(func() error { return driver.CopyToHost(q.gpu.stream, dst, src) })
+}
+
+// uploadBlock copies rows×cols numbers from src, whose leading dimension is lds.
+func (q *queue) uploadBlock(dst kernels.Matrix, src []float64, lds, rows, cols int64) {
+	q.then(func() error { return driver.CopyBlockToDevice(q.gpu.stream, dst, src, lds, rows, cols) })
+}
+
+// downloadBlock copies rows×cols numbers to dst, whose leading dimension is ldd.
+func (q *queue) downloadBlock(dst []float64, ldd int64, src kernels.Matrix, rows, cols int64) {
+	q.then(func() error { return driver.CopyBlockToHost(q.gpu.stream, dst, ldd, src, rows, cols) })
+}
+
+// clear writes count zeros.
+func (q *queue) clear(dst kernels.Ptr, count int64) {
+	q.then(func() error { return q.gpu.stream.Memset(dst, 0, 8*count) })
+}
+
+// need makes b at least as large as count numbers.
+func (q *queue) need(m *memory, b *buffer, count int64) {
+	q.then(func() error { return m.need(b, count) })
+}
+
+// local runs f with temporary memory, which it frees.
+func (q *queue) local(f func(m *memory)) {
+	m := &memory{gpu: q.gpu}
+	f(m)
+	q.err = errors.Join(q.err, m.free())
+}
+
+// trsm overwrites b, m×n, as [mathlib.Handle.Trsm] does.
+func (q *queue) trsm(side mathlib.Side, op mathlib.Transpose, m, n int64, l, b kernels.Matrix) {
+	q.then(func() error { return q.gpu.Trsm(side, op, m, n, l, b) })
+}
+
+// gemm computes C = alpha·op(A)·op(B) + beta·C for an m×n matrix C, in bands of rows.
+func (q *queue) gemm(opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b kernels.Matrix, beta float64, c kernels.Matrix) {
+	if m == 0 || n == 0 {
+		return
+	}
+	perRow := 2 * float64(n) * float64(max(k, 1))
+	for i := int64(0); i < m && q.err == nil; {
+		rows := min(m-i, max(64, aligned(int64(q.limit/perRow))))
+		band := a.At(i, 0)
+		if opA == transposed {
+			band = a.At(0, i)
+		}
+		q.then(func() error { return q.gpu.Gemm(opA, opB, rows, n, k, alpha, band, b, beta, c.At(i, 0)) })
+		q.worked(perRow * float64(rows))
+		i += rows
+	}
+}
+
+// gemmEach computes C = alpha·op(A)·op(B) + beta·C for count m×n matrices C: in one call
+// if that is a short step, else one after the other.
+func (q *queue) gemmEach(opA, opB mathlib.Transpose, m, n, k int64, alpha float64, a, b mathlib.Strided, beta float64, c mathlib.Strided, count int64) {
+	flops := 2 * float64(m) * float64(n) * float64(k) * float64(count)
+	if count > 1 && flops <= q.limit {
+		q.then(func() error { return q.gpu.GemmBatched(opA, opB, m, n, k, alpha, a, b, beta, c, count) })
+		q.worked(flops)
+		return
+	}
+	for i := range count {
+		at := func(b mathlib.Strided) kernels.Matrix { return b.At(i*b.Stride, 0) }
+		q.gemm(opA, opB, m, n, k, alpha, at(a), at(b), beta, at(c))
+	}
+}
