@@ -121,7 +121,7 @@ func (c *contraction) prepareMiddle() (flops float64) {
 // contractColumns contracts columns j0 … j1−1.
 func (c *contraction) contractColumns(j0, j1 int64) {
 	c.on.Inverse = c.at(0, j0)
-	c.runProgram(kernels.Contract(c.program.gradient.Function, c.points, c.on, j0, j1, c.diag.at, c.program.sums.at, c.program.work)...)
+	c.run(kernels.Contract(c.program.gradient.Function, c.points, c.on, j0, j1, c.diag.at, c.program.sums.at, c.program.work)...)
 	c.poll()
 }
 

@@ -33,7 +33,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		w.upload(w.noise.at, noise)
 		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 			j1 := min(j0+w.sizes.fill, w.n)
-			w.runProgram(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1))
+			w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1))
 			w.poll()
 		}
 		w.stage = stageFilled

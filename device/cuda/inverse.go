@@ -32,7 +32,7 @@ func invert(w *Workspace, more float64) {
 	w.need(&w.memory, &w.blocks, blockElements(w.n, width))
 	w.need(&w.memory, &w.panel, width*leadingDim(w.n))
 	w.Begin("gradient", upperFlops(w.n, w.sizes.leaf, width)+panelFlops(w.n, width)+more)
-	i := inversion{w, kernels.Matrix{A: w.blocks.at, LD: width}, w.columns(w.panel)}
+	i := inverter{w, kernels.Matrix{A: w.blocks.at, LD: width}, w.columns(w.panel)}
 	i.invertBlocks()
 	i.invertUpper()
 	i.square()
@@ -41,10 +41,10 @@ func invert(w *Workspace, more float64) {
 	}
 }
 
-// inversion is the inversion of a factor. u holds the diagonal blocks of U, of panelWidth
+// inverter inverts a factor. u holds the diagonal blocks of U, of panelWidth
 // columns each, with zeros below the diagonal. They are the diagonal blocks of a matrix whose
 // leading dimension is their order, which no other element of that matrix overlaps.
-type inversion struct {
+type inverter struct {
 	*Workspace
 	u, panel kernels.Matrix
 }
@@ -87,7 +87,7 @@ func (p pairs) rows(panel kernels.Matrix) mathlib.Strided {
 //	U₁₂ = −U₁₁ (Lᵀ)₁₂ U₂₂
 //
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
-func (v inversion) invertBlocks() {
+func (v inverter) invertBlocks() {
 	u, leaf := v.u, v.sizes.leaf
 	v.clear(u.A, blockElements(v.n, u.LD))
 	v.run(kernels.GetDiagonal(v.matrix, v.diagonalL(), false), kernels.Invert(v.matrix, v.n, leaf, u))
@@ -103,7 +103,7 @@ func (v inversion) invertBlocks() {
 
 // invertUpper writes the blocks of U above its diagonal blocks to the upper triangle of
 // the matrix, from pairs of growing blocks as invertBlocks does.
-func (v inversion) invertUpper() {
+func (v inverter) invertUpper() {
 	for order := v.u.LD; order < v.n; order *= 2 {
 		for _, p := range pairsOf(v.n, order) {
 			v.multiplyLeft(p, 0, order)
@@ -114,7 +114,7 @@ func (v inversion) invertUpper() {
 
 // multiplyLeft writes rows i … i+k−1 of −U₁₁·(L₂₁)ᵀ to the block above U₂₂, for the
 // k×k diagonal block of U₁₁ at i.
-func (v inversion) multiplyLeft(p pairs, i, k int64) {
+func (v inverter) multiplyLeft(p pairs, i, k int64) {
 	u, a := v.u, v.matrix
 	out := p.of(a, i, p.order)
 	if k <= u.LD {
@@ -129,7 +129,7 @@ func (v inversion) multiplyLeft(p pairs, i, k int64) {
 
 // multiplyRight multiplies columns j … j+k−1 of the block above U₂₂ by the k×k diagonal
 // block of U₂₂ at j, in place.
-func (v inversion) multiplyRight(p pairs, j, k int64) {
+func (v inverter) multiplyRight(p pairs, j, k int64) {
 	u, a := v.u, v.matrix
 	b := p.of(a, 0, p.order+j)
 	if k <= u.LD {
@@ -159,7 +159,7 @@ func firstHalf(k, width int64) int64 {
 //
 // needs no column that an earlier panel has overwritten. It forms a panel beside the
 // matrix, because rows J of the matrix hold L below their diagonal.
-func (v inversion) square() {
+func (v inverter) square() {
 	width, panel := v.u.LD, v.panel
 	for j0 := int64(0); j0 < v.n; j0 += width {
 		cols := min(width, v.n-j0)

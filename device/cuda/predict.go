@@ -78,7 +78,7 @@ func (p prediction) crossCovariances(r0, r1 int64, out kernels.Matrix) {
 	cols := r1 - r0
 	p.uploadBlock(kernels.Matrix{A: p.coordinates.at, LD: cols}, p.xs.X[r0:], int64(p.xs.N), cols, int64(p.xs.D))
 	test := kernels.Points{X: p.coordinates.at, N: cols}
-	p.runProgram(kernels.Cross(p.program.value.Function, p.points, test, 0, cols, out))
+	p.run(kernels.Cross(p.program.value.Function, p.points, test, 0, cols, out))
 }
 
 // PredictCovariance forms V = L⁻¹·K*, one column for each point, in blocks, and then

@@ -18,7 +18,9 @@ type queue struct {
 	meter *device.Meter
 	// limit is the largest number of operations of one product.
 	limit float64
-	err   error
+	// generated are the kernels of the bound program that have run.
+	generated map[string]*driver.Function
+	err       error
 }
 
 // then runs f, unless there was an error.
@@ -47,12 +49,25 @@ func (q *queue) worked(flops float64) {
 	})
 }
 
-// run starts kernels on matrices, one after the other.
+// run starts kernels, on matrices or of covariance functions, one after the other. The first
+// start of a generated kernel loads it.
 func (q *queue) run(launches ...kernels.Launch) {
 	for _, l := range launches {
-		if l.Blocks > 0 {
-			q.then(func() error { return q.gpu.start(q.gpu.functions[l.Kernel], l) })
+		if l.Blocks == 0 {
+			continue
 		}
+		q.then(func() (err error) {
+			functions := q.gpu.functions
+			if l.Of != nil {
+				functions = q.generated
+				if functions[l.Kernel] == nil {
+					if functions[l.Kernel], err = q.gpu.generated(l); err != nil {
+						return err
+					}
+				}
+			}
+			return q.gpu.start(functions[l.Kernel], l)
+		})
 	}
 }
 
