@@ -19,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gpfit/experts"
+	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -52,10 +53,7 @@ func exampleModel(t testing.TB, text string, withMean bool) *Model {
 	if !withMean {
 		m.Mean = Mean{}
 	}
-	prog, err := m.Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	prog := must.Get(m.Program())(t)
 	m.ParameterNames, m.Theta = prog.Names(), nil
 	for i := range prog.NumParams {
 		m.Theta = append(m.Theta, 0.8+0.15*float64(i))
@@ -73,9 +71,7 @@ func weigh(t testing.TB, m *Model) {
 	for i, v := range meanValues(m, scaled, m.N()) {
 		m.Alpha[i] -= v
 	}
-	if err := p.Workspace().Solve(context.Background(), m.Alpha, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
 }
 
 // exportKernels contain every leaf and combinations of leaves.
@@ -124,9 +120,7 @@ func newExchange(t *testing.T, m *Model, what, format string, rows []float64) ex
 	for i := range len(rows) / 3 {
 		fmt.Fprintf(&text, "%v,%v\n", rows[3*i+2], rows[3*i])
 	}
-	if err := os.WriteFile(e.points, []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(e.points, []byte(text.String()), 0o644))
 	return e
 }
 
@@ -175,10 +169,7 @@ func parseTable(t *testing.T, text string) [][]float64 {
 	for _, record := range records[1:] {
 		var row []float64
 		for _, cell := range record {
-			v, err := strconv.ParseFloat(cell, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(cell, 64))(t)
 			row = append(row, v)
 		}
 		out = append(out, row)
@@ -220,10 +211,7 @@ func TestReadModel(t *testing.T) {
 		m := exampleModel(t, text, i%2 == 1)
 		exchanges = append(exchanges, newExchange(t, m, text, "json", newRows(9)), newExchange(t, m, text, "npz", newRows(9)))
 	}
-	tables, err := runPython(t, interpreter, "read_model", exchanges...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := must.Get(runPython(t, interpreter, "read_model", exchanges...))(t)
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std, e.want.StdLatent)
 	}
@@ -287,20 +275,12 @@ func TestReadGroups(t *testing.T) {
 	m := noisyModel(t, 40)
 	rows := newRows(4)
 	noise := RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
-	want, err := condition(t, m).PredictNoise(context.Background(), rows, 4, noise)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(condition(t, m).PredictNoise(context.Background(), rows, 4, noise))(t)
 	plain := *m
 	plain.Noise = Noise{Column: m.Noise.Column} // newExchange predicts without groups
 	e := newExchange(t, &plain, "groups", "json", rows)
-	file, err := os.Create(e.model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(ExportJSON(m, file), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(e.model))(t)
+	must.Do(t, errors.Join(ExportJSON(m, file), file.Close()))
 	if _, err := runPython(t, interpreter, "read_model", e); err == nil || !strings.Contains(err.Error(), "needs the column 'lab'") {
 		t.Errorf("a table without groups: %v", err)
 	}
@@ -308,13 +288,8 @@ func TestReadGroups(t *testing.T) {
 	for i := range 4 {
 		text += fmt.Sprintf("%v,%v,%s,%v\n", rows[3*i], rows[3*i+2], noise.Group[i], noise.Known[i])
 	}
-	if err := os.WriteFile(e.points, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tables, err := runPython(t, interpreter, "read_model", e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(e.points, []byte(text), 0o644))
+	tables := must.Get(runPython(t, interpreter, "read_model", e))(t)
 	compareTable(t, "groups", tables[0], want.Mean, want.Std, want.StdLatent)
 }
 
@@ -326,10 +301,7 @@ func TestToSklearn(t *testing.T) {
 	for _, text := range append([]string{"matern(3.5)*rbf", "matern(1.5, ard)"}, exportKernels...) {
 		exchanges = append(exchanges, newExchange(t, exampleModel(t, text, false), text, "json", newRows(9)))
 	}
-	tables, err := runPython(t, interpreter, "to_sklearn", exchanges...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables := must.Get(runPython(t, interpreter, "to_sklearn", exchanges...))(t)
 	for i, e := range exchanges {
 		compareTable(t, e.what, tables[i], e.want.Mean, e.want.Std)
 	}
@@ -350,10 +322,7 @@ func TestToSklearn(t *testing.T) {
 // TestExportSchema validates exports against the published schema, which rejects
 // unknown members.
 func TestExportSchema(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../examples/model.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(jsonschema.NewCompiler().Compile("../examples/model.schema.json"))(t)
 	models := exportModels(t)
 	models["groups"] = noisyModel(t, 20)
 	models["encoding"], _ = encodedModel(t)
@@ -362,15 +331,10 @@ func TestExportSchema(t *testing.T) {
 	}
 	for text, m := range models {
 		var out bytes.Buffer
-		if err := ExportJSON(m, &out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ExportJSON(m, &out))
 		whole := out.String()
 		check := func(text string) error {
-			v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 			return schema.Validate(v)
 		}
 		if err := check(whole); err != nil {

@@ -46,16 +46,11 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 // settled returns the model with the weights of a fresh factorisation.
 func settled(t *testing.T, m *Model) *Model {
 	t.Helper()
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(m.Condition(context.Background(), backend))(t)
 	defer p.Close()
 	one := *m
 	p.whole = &one
-	if err := settle(context.Background(), p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, settle(context.Background(), p))
 	return &one
 }
 
@@ -92,17 +87,9 @@ func TestExtend(t *testing.T) {
 		for _, count := range []int{1, 7, 64, 130} {
 			part, add := addition(t, whole, count)
 			file := filepath.Join(t.TempDir(), "m.gpfit")
-			before, err := part.Condition(ctx, backend)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := before.SaveWithFactor(file); err != nil {
-				t.Fatal(err)
-			}
-			stored, err := Load(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := must.Get(part.Condition(ctx, backend))(t)
+			must.Do(t, before.SaveWithFactor(file))
+			stored := must.Get(Load(file))(t)
 			want := settled(t, whole)
 			for how, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
 				"from the file": stored.Extend, "from the posterior": before.Extend, "afresh": part.Extend,
@@ -152,15 +139,9 @@ func TestExtensionScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	before, err := part.Condition(ctx, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(part.Condition(ctx, backend))(t)
 	defer before.Close()
-	predicted, err := before.Predict(ctx, add.X, add.N)
-	if err != nil {
-		t.Fatal(err)
-	}
+	predicted := must.Get(before.Predict(ctx, add.X, add.N))(t)
 	rmse, nlpd, inside := 0.0, 0.0, 0.0
 	for i, y := range add.Y {
 		d := (y - predicted.Mean[i]) / predicted.Std[i]
@@ -314,6 +295,5 @@ func newMeans(t *testing.T, m *Model, b device.Backend) *Means {
 
 func predictMeans(t *testing.T, means *Means, rows []float64, m int) [][]float64 {
 	t.Helper()
-	out := must.Get(means.Predict(t.Context(), rows, m))(t)
-	return out
+	return must.Get(means.Predict(t.Context(), rows, m))(t)
 }

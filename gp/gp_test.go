@@ -48,8 +48,7 @@ func newModel(t testing.TB, n int) *Model {
 	}
 	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, 2)
 	m.Alpha = make([]float64, n)
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
+	p := condition(t, m)
 	scaled := m.Scaling.Inputs(m.X)
 	for i, y := range m.Scaling.Targets(m.Y) {
 		m.Alpha[i] = y - 0.3 + 0.2*scaled[2*i] - 0.1*scaled[2*i+1]
@@ -69,10 +68,8 @@ func newRows(m int) []float64 {
 
 func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	t.Helper()
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
-	out := must.Get(p.Predict(context.Background(), rows, len(rows)/3))(t)
-	return out
+	p := condition(t, m)
+	return must.Get(p.Predict(context.Background(), rows, len(rows)/3))(t)
 }
 
 // TestPredict compares with an explicit inverse.
@@ -83,7 +80,7 @@ func TestPredict(t *testing.T) {
 	got := predict(t, m, rows)
 	ref := newReference(t, m)
 	for p := range points {
-		x := []float64{rows[3*p], rows[3*p+2]}
+		x := used(rows, p)
 		wantMean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
 		wantStd := math.Sqrt(latent + ref.noise)
 		// The matrix has a condition number near 1e4: 1e-9 leaves room.
@@ -110,8 +107,7 @@ func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
 	m.Mean = Mean{}
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
+	p := condition(t, m)
 	m.Alpha = m.Scaling.Targets(m.Y)
 	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
 	var rows []float64
@@ -153,8 +149,7 @@ func TestSaveLoad(t *testing.T) {
 	if again, err = Load(path); err != nil {
 		t.Fatal(err)
 	}
-	q := must.Get(again.Condition(context.Background(), backend))(t)
-	defer q.Close()
+	q := condition(t, again)
 	if f := q.Workspace().Work().Flops; f != 0 {
 		t.Errorf("%v operations though the factor is in the file", f)
 	}
@@ -399,8 +394,7 @@ func TestCustomKernel(t *testing.T) {
 func TestOtherMethod(t *testing.T) {
 	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
 	m := newModel(t, 40)
-	p := must.Get(m.Condition(ctx, backend))(t)
-	defer p.Close()
+	p := condition(t, m)
 	must.Do(t, p.SaveWithFactor(path))
 	loaded := must.Get(Load(path))(t)
 	other := must.Get(loaded.Condition(ctx, testmethod.New()))(t)

@@ -167,8 +167,7 @@ func TestSemidefinite(t *testing.T) {
 
 func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 	t.Helper()
-	draws := must.Get(s.Draw(count, seed))(t)
-	return draws
+	return must.Get(s.Draw(count, seed))(t)
 }
 
 // TestPriorPieces checks rows longer than the pieces of their evaluation against

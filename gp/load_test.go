@@ -113,9 +113,7 @@ func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.Fi
 		}
 		name, method, text := rewrite(w, f, text)
 		entry := must.Get(w.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
-		if _, err := entry.Write(text); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(entry.Write(text))(t)
 	}
 	must.Do(t, errors.Join(w.Close(), sum.finish(), out.Close()))
 	return path + ".new"
@@ -161,8 +159,7 @@ func TestVersion2(t *testing.T) {
 			}
 		}
 		for _, m := range []*Model{m, fresh} {
-			p := must.Get(m.Condition(context.Background(), backend))(t)
-			defer p.Close()
+			p := condition(t, m)
 			preds, err := p.PredictTargets(context.Background(), newRows(3), 3, RowNoise{DefaultGroup: "b"})
 			if err != nil || len(preds) != m.T() || !(preds[0].StdLatent[0] > 0) {
 				t.Errorf("%s: predictions %v, %v", name, preds, err)

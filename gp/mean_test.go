@@ -21,15 +21,7 @@ func leastSquaresModel(t testing.TB, n int) *Model {
 	t.Helper()
 	m := newModel(t, n)
 	m.Mean.LeastSquares = true
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
-	must.Do(t, p.leastSquares(context.Background()))
-	m.Alpha = m.Scaling.Targets(m.Y)
-	m.Mean.Coefficients = p.gls.Coefficients(m.Alpha)
-	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
-		m.Alpha[i] -= v
-	}
-	must.Do(t, p.ws.Solve(context.Background(), m.Alpha, 1))
+	refitLeastSquares(t, m)
 	return m
 }
 
@@ -61,20 +53,19 @@ func TestUniversalKriging(t *testing.T) {
 		return &out
 	}
 	rows := newRows(points)
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
+	p := condition(t, m)
 	got := must.Get(p.Predict(context.Background(), rows, points))(t)
 	joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true}))(t)
 	scale := m.Scaling.YScale * m.Scaling.YScale
 	larger := 0
 	for i := range points {
-		a := []float64{rows[3*i], rows[3*i+2]}
+		a := used(rows, i)
 		wantMean := mat.Dot(h(a), &beta) + mat.Inner(ref.cross(a), &ref.inv, &resid)
 		if math.Abs(got.Mean[i]-wantMean) > 1e-9*math.Abs(wantMean) || math.Abs(joint.Mean[i]-wantMean) > 1e-9*math.Abs(wantMean) {
 			t.Errorf("row %d: mean %v, joint %v, want %v", i, got.Mean[i], joint.Mean[i], wantMean)
 		}
 		for k := range points {
-			b := []float64{rows[3*k], rows[3*k+2]}
+			b := used(rows, k)
 			want := ref.posteriorCov(a, b) + mat.Inner(r(a), &minv, r(b))
 			if i == k {
 				if math.Abs(got.StdLatent[i]-math.Sqrt(want)) > 1e-8*math.Sqrt(want) {
@@ -100,27 +91,15 @@ func TestUniversalKriging(t *testing.T) {
 func TestVaguePrior(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)
-	s := m.Scaling
-	ref := newReference(t, m)
-	plain := ref.k
 	// The prior's precision 1/b² is added to M, which is 10 or more. The condition
 	// number of 1e6 leaves six digits of a variance that is small compared with b².
-	const vague = 1e3
-	ref.k = func(a, b []float64) float64 {
-		h := 1.0
-		for c := range 2 {
-			h += (a[c] - s.XMean[c]) / s.XScale[c] * (b[c] - s.XMean[c]) / s.XScale[c]
-		}
-		return plain(a, b) + vague*s.YScale*s.YScale*h
-	}
-	ref.mean = func([]float64) float64 { return s.YMean } // in the span of h
-	ref.condition(t, m.Y)
+	ref := newVagueReference(t, m, 1e3)
 	rows := newRows(6)
 	got := predict(t, m, rows)
 	for i := range 6 {
-		x := []float64{rows[3*i], rows[3*i+2]}
+		x := used(rows, i)
 		mu, std := ref.posteriorMean(x), math.Sqrt(ref.posteriorCov(x, x))
-		if math.Abs(got.Mean[i]-mu) > 1e-3*s.YScale || math.Abs(got.StdLatent[i]-std) > 1e-3*std {
+		if math.Abs(got.Mean[i]-mu) > 1e-3*m.Scaling.YScale || math.Abs(got.StdLatent[i]-std) > 1e-3*std {
 			t.Errorf("row %d: %v ± %v, with a vague prior %v ± %v", i, got.Mean[i], got.StdLatent[i], mu, std)
 		}
 	}
@@ -173,13 +152,7 @@ func noisyModel(t testing.TB, n int) *Model {
 	for i := range n {
 		m.TrainNoise = append(m.TrainNoise, m.Noise.Variances[i%2]+0.05*float64(i%3))
 	}
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
-	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), n) {
-		m.Alpha[i] -= v
-	}
-	must.Do(t, p.ws.Solve(context.Background(), m.Alpha, 1))
+	weigh(t, m)
 	return m
 }
 
@@ -197,8 +170,7 @@ func TestRowNoise(t *testing.T) {
 	}
 	must.Do(t, ref.inv.Inverse(sigma))
 	rows := newRows(points)
-	p := must.Get(m.Condition(context.Background(), backend))(t)
-	defer p.Close()
+	p := condition(t, m)
 	known := []float64{0, 1, 2, 3, 4, 5}
 	group := []string{"a", "b", "b", "a", "c", "a"}
 	for what, c := range map[string]struct {
@@ -213,7 +185,7 @@ func TestRowNoise(t *testing.T) {
 		got := must.Get(p.PredictNoise(context.Background(), rows, points, c.row))(t)
 		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
 		for i := range points {
-			x := []float64{rows[3*i], rows[3*i+2]}
+			x := used(rows, i)
 			mean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
 			std := math.Sqrt(latent + c.want(i))
 			if math.Abs(got.Mean[i]-mean) > 1e-9*math.Abs(mean) || math.Abs(got.Std[i]-std) > 1e-8*std || math.Abs(got.StdLatent[i]-math.Sqrt(latent)) > 1e-8*std {
@@ -259,20 +231,12 @@ func TestSaveNoise(t *testing.T) {
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
-	want, err1 := conditionAndPredict(m)
-	got, err2 := conditionAndPredict(again)
-	if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
-		t.Errorf("predictions differ: %v %v\n%s", err1, err2, diff)
+	predictions := func(m *Model) *Prediction {
+		return must.Get(condition(t, m).PredictNoise(context.Background(), newRows(5), 5, RowNoise{DefaultGroup: "a"}))(t)
 	}
-}
-
-func conditionAndPredict(m *Model) (*Prediction, error) {
-	p, err := m.Condition(context.Background(), backend)
-	if err != nil {
-		return nil, err
+	if diff := cmp.Diff(predictions(m), predictions(again)); diff != "" {
+		t.Errorf("predictions differ:\n%s", diff)
 	}
-	defer p.Close()
-	return p.PredictNoise(context.Background(), newRows(5), 5, RowNoise{DefaultGroup: "a"})
 }
 
 // reference computes posteriors of newModel's models with an explicit inverse, in
@@ -318,6 +282,24 @@ func newReference(t testing.TB, m *Model) *reference {
 	return r
 }
 
+// newVagueReference adds the prior of the coefficients of a linear mean with a variance to
+// the reference, in place of its mean.
+func newVagueReference(t testing.TB, m *Model, variance float64) *reference {
+	t.Helper()
+	s, ref := m.Scaling, newReference(t, m)
+	plain := ref.k
+	ref.k = func(a, b []float64) float64 {
+		h := 1.0
+		for c := range 2 {
+			h += (a[c] - s.XMean[c]) / s.XScale[c] * (b[c] - s.XMean[c]) / s.XScale[c]
+		}
+		return plain(a, b) + variance*s.YScale*s.YScale*h
+	}
+	ref.mean = func([]float64) float64 { return s.YMean } // in the span of h
+	ref.condition(t, m.Y)
+	return ref
+}
+
 // condition sets the data: r.x with targets y.
 func (r *reference) condition(t testing.TB, y []float64) {
 	t.Helper()
@@ -334,12 +316,21 @@ func (r *reference) condition(t testing.TB, y []float64) {
 	must.Do(t, r.inv.Inverse(sigma))
 }
 
-func (r *reference) cross(x []float64) *mat.VecDense {
+func (r *reference) cross(x []float64) *mat.VecDense { return r.crossOf(r.k, x) }
+
+func (r *reference) crossOf(k func(a, b []float64) float64, x []float64) *mat.VecDense {
 	v := mat.NewVecDense(len(r.x), nil)
 	for i, xi := range r.x {
-		v.SetVec(i, r.k(x, xi))
+		v.SetVec(i, k(x, xi))
 	}
 	return v
+}
+
+// term returns the posterior of a term at x.
+func (r *reference) term(number int, x []float64) (mean, variance float64) {
+	k := r.terms[number]
+	cross := r.crossOf(k, x)
+	return mat.Inner(cross, &r.inv, r.resid), k(x, x) - mat.Inner(cross, &r.inv, cross)
 }
 
 func (r *reference) posteriorMean(x []float64) float64 {

@@ -103,7 +103,7 @@ func TestLeaveOneOutLeastSquares(t *testing.T) {
 }
 
 // refitLeastSquares finds coefficients and weights of m on its rows.
-func refitLeastSquares(t *testing.T, m *Model) {
+func refitLeastSquares(t testing.TB, m *Model) {
 	t.Helper()
 	m.Alpha = make([]float64, m.N())
 	p := condition(t, m)

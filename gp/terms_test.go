@@ -29,11 +29,7 @@ func TestTerms(t *testing.T) {
 		x := used(rows, i)
 		sum := meanFunction[i]
 		for k, term := range terms {
-			cross := mat.NewVecDense(n, nil)
-			for j, xj := range ref.x {
-				cross.SetVec(j, ref.terms[k](x, xj))
-			}
-			mean, variance := mat.Inner(cross, &ref.inv, ref.resid), ref.terms[k](x, x)-mat.Inner(cross, &ref.inv, cross)
+			mean, variance := ref.term(k, x)
 			if math.Abs(term.Mean[i]-mean) > 1e-10*m.Scaling.YScale || math.Abs(term.Std[i]-math.Sqrt(variance)) > 1e-9*m.Scaling.YScale {
 				t.Errorf("row %d, %s: %v ± %v, want %v ± %v", i, term.Path, term.Mean[i], term.Std[i], mean, math.Sqrt(variance))
 			}
@@ -55,31 +51,16 @@ func TestTermsLeastSquares(t *testing.T) {
 	s := m.Scaling
 	rows := newRows(points)
 	terms, meanFunction := must.Get2(condition(t, m).Terms(context.Background(), rows, points))(t)
-	ref := newReference(t, m)
-	const vague = 1e4
-	plain := ref.k
-	ref.k = func(a, b []float64) float64 {
-		h := 1.0
-		for c := range 2 {
-			h += (a[c] - s.XMean[c]) / s.XScale[c] * (b[c] - s.XMean[c]) / s.XScale[c]
-		}
-		return plain(a, b) + vague*s.YScale*s.YScale*h
-	}
-	ref.mean = func([]float64) float64 { return s.YMean }
-	ref.condition(t, m.Y)
+	ref := newVagueReference(t, m, 1e4)
 	whole := predict(t, m, rows)
 	for i := range points {
 		x := used(rows, i)
 		sum := meanFunction[i]
 		for k, term := range terms {
-			cross := mat.NewVecDense(n, nil)
-			for j, xj := range ref.x {
-				cross.SetVec(j, ref.terms[k](x, xj))
-			}
-			mean, std := mat.Inner(cross, &ref.inv, ref.resid), math.Sqrt(ref.terms[k](x, x)-mat.Inner(cross, &ref.inv, cross))
+			mean, variance := ref.term(k, x)
 			// 1/b is compared with M, which is 10 or more.
-			if math.Abs(term.Mean[i]-mean) > 1e-4*s.YScale || math.Abs(term.Std[i]-std) > 1e-4*s.YScale {
-				t.Errorf("row %d, %s: %v ± %v, with a vague prior %v ± %v", i, term.Path, term.Mean[i], term.Std[i], mean, std)
+			if math.Abs(term.Mean[i]-mean) > 1e-4*s.YScale || math.Abs(term.Std[i]-math.Sqrt(variance)) > 1e-4*s.YScale {
+				t.Errorf("row %d, %s: %v ± %v, with a vague prior %v ± %v", i, term.Path, term.Mean[i], term.Std[i], mean, math.Sqrt(variance))
 			}
 			sum += term.Mean[i]
 		}

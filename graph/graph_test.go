@@ -69,8 +69,7 @@ func (f *fixture) z(seed uint64) []float64 {
 
 func (f *fixture) value(t testing.TB, z []float64) float64 {
 	t.Helper()
-	v := must.Get(f.obj.Value(context.Background(), z))(t)
-	return v
+	return must.Get(f.obj.Value(context.Background(), z))(t)
 }
 
 func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {

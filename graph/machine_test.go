@@ -70,10 +70,7 @@ func TestPanicInOp(t *testing.T) {
 		do: func([]gorgonia.Value) (gorgonia.Value, error) { panic("bang") },
 	}}
 	out := must.Get(gorgonia.ApplyOp(op, in))(t)
-	m, err := newMachine(g, gorgonia.Nodes{out})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(newMachine(g, gorgonia.Nodes{out}))(t)
 	if err := m.run(); err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("error %v, want the panic", err)
 	}

@@ -14,8 +14,7 @@ import (
 
 func mustPrior(t testing.TB, text string) graph.Prior {
 	t.Helper()
-	p := must.Get(graph.ParsePrior(text))(t)
-	return p
+	return must.Get(graph.ParsePrior(text))(t)
 }
 
 // TestLogDensity compares with scipy.stats 1.15.3 at 0.03, 0.7, 1 and 4.5

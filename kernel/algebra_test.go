@@ -28,8 +28,7 @@ func pairValues(p *Program, theta []float64, x, y *Points) []float64 {
 }
 
 func compile(t interface{ Fatal(...any) }, e Expr, labels []int) *Program {
-	p := must.Get(Compile(e, labels))(t)
-	return p
+	return must.Get(Compile(e, labels))(t)
 }
 
 // reorder maps the θ of one program to another's by the names of parameters,

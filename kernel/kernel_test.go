@@ -34,8 +34,7 @@ func centralDifference(f func(h float64) float64) float64 {
 func mustCompile(t testing.TB, text string, d int) *Program {
 	t.Helper()
 	e := must.Get(Parse(text))(t)
-	p := must.Get(Compile(e, Columns(d)))(t)
-	return p
+	return must.Get(Compile(e, Columns(d)))(t)
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
@@ -427,8 +426,7 @@ func TestReference(t *testing.T) {
 	}
 	must.Do(t, json.Unmarshal(text, &pairs))
 	number := func(text string) float64 {
-		v := must.Get(strconv.ParseFloat(text, 64))(t)
-		return v
+		return must.Get(strconv.ParseFloat(text, 64))(t)
 	}
 	worst := 0.0
 	for _, c := range pairs {

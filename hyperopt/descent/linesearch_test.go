@@ -238,8 +238,7 @@ func minimizeFading(t *testing.T, at float64, limits func([]float64) []float64) 
 		Objectives: []Func{total(fading(at))}, Limits: limits, Starts: []Start{{Z: []float64{2, -1}}},
 		Parameters: []Parameter{{Name: "lengthscale", Log: true, Start: 1, Upper: 1e4}, {Name: "b", Start: -1, Lower: -inf, Upper: inf}},
 	}
-	r := must.Get(Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1}))(t)
-	return r
+	return must.Get(Minimize(t.Context(), p, Options{GradientTolerance: 1e-9, RelativeTolerance: -1}))(t)
 }
 
 // TestVanish checks that a descent tries the bound of a parameter whose effect vanishes,

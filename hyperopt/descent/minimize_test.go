@@ -58,8 +58,7 @@ func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 
 func mustMinimize(t *testing.T, p arrays, s how) *Result {
 	t.Helper()
-	r := must.Get(minimize(t, p, s))(t)
-	return r
+	return must.Get(minimize(t, p, s))(t)
 }
 
 func wantNear(t *testing.T, what string, got, want []float64, tol float64) {
