@@ -212,6 +212,25 @@ func bayesianRegression(t *testing.T, x *mat.Dense, y []float64, prior []float64
 	return &w, &inv
 }
 
+// centred returns the coordinates of x on columns, less the scaling's means.
+func centred(m *Model, x []float64, columns []int) (out []float64) {
+	for _, c := range columns {
+		out = append(out, x[c]-m.Scaling.XMean[c])
+	}
+	return out
+}
+
+// combined returns the mean and the variance of wᵀφ.
+func combined(w Weights, phi []float64) (mean, variance float64) {
+	for a, u := range phi {
+		mean += w.Mean[a] * u
+		for b, v := range phi {
+			variance += w.Cov[a*len(phi)+b] * u * v
+		}
+	}
+	return mean, variance
+}
+
 // TestWeights checks that a Gaussian process with a linear kernel is Bayesian
 // linear regression, and that its mean is ridge regression.
 func TestWeights(t *testing.T) {
@@ -262,14 +281,8 @@ func TestWeights(t *testing.T) {
 		rows := newRows(5)
 		p := predict(t, m, rows)
 		for i := range 5 {
-			f, variance := s.YMean, 0.0
-			for a, c := range columns {
-				da := rows[3*i+m.Columns[c]] - s.XMean[c]
-				f += w.Mean[a] * da
-				for b, e := range columns {
-					variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
-				}
-			}
+			f, variance := combined(w, centred(m, used(rows, i), columns))
+			f += s.YMean
 			if math.Abs(p.Mean[i]-f) > 1e-11*math.Abs(f) || math.Abs(p.StdLatent[i]-math.Sqrt(variance)) > 1e-9*s.YScale {
 				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), p.Mean[i], p.StdLatent[i])
 			}
@@ -322,14 +335,7 @@ func TestWeightsBeside(t *testing.T) {
 				term, columns = terms[3], []int{0, 1}
 			}
 			for i := range 5 {
-				f, variance, k := 0.0, 0.0, len(columns)
-				for a, c := range columns {
-					da := rows[3*i+m.Columns[c]] - s.XMean[c]
-					f += w.Mean[a] * da
-					for b, e := range columns {
-						variance += w.Cov[a*k+b] * da * (rows[3*i+m.Columns[e]] - s.XMean[e])
-					}
-				}
+				f, variance := combined(w, centred(m, used(rows, i), columns))
 				if math.Abs(f-term.Mean[i]) > 1e-10*s.YScale || math.Abs(math.Sqrt(variance)-term.Std[i]) > 1e-9*s.YScale {
 					t.Errorf("%s, %s, row %d: %v ± %v by weights, %v ± %v by the term", what, w.Path, i, f, math.Sqrt(variance), term.Mean[i], term.Std[i])
 				}
@@ -383,14 +389,9 @@ func TestWeightsOfFeatures(t *testing.T) {
 		rows := newRows(5)
 		pred := predict(t, m, rows)
 		for i := range 5 {
-			f, variance := s.YMean, 0.0
-			phi := want.phi(rows[3*i+m.Columns[0]]-s.XMean[0], rows[3*i+m.Columns[1]]-s.XMean[1])
-			for a, u := range phi {
-				f += w.Mean[a] * u
-				for b, v := range phi {
-					variance += w.Cov[a*k+b] * u * v
-				}
-			}
+			at := centred(m, used(rows, i), []int{0, 1})
+			f, variance := combined(w, want.phi(at[0], at[1]))
+			f += s.YMean
 			if math.Abs(pred.Mean[i]-f) > 1e-9*math.Abs(f) || math.Abs(pred.StdLatent[i]-math.Sqrt(variance)) > 1e-7*s.YScale {
 				t.Errorf("%s, row %d: %v ± %v by weights, %v ± %v by prediction", text, i, f, math.Sqrt(variance), pred.Mean[i], pred.StdLatent[i])
 			}

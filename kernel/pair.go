@@ -180,29 +180,36 @@ func (f *Feature) Power() int {
 // is a feature.
 func (f *Feature) OnePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
 
-var titles = map[FeatureKind]string{
-	SquaredDistance: "squared distance", InnerProduct: "inner product", SinSquares: "sum of sin²", Differences: "sum of differences",
-	Mismatches: "mismatches", First: "x", Second: "x′", FirstNorm: "‖x‖²", SecondNorm: "‖x′‖²", SinePhases: "sum of u sin 2πu",
+// traits describes a kind of features.
+type traits struct {
+	title string
+	// nonnegative features are at least 0.
+	nonnegative bool
+	// moves means that a feature changes to first order when one point of an equal pair
+	// moves. The other features have a minimum or a jump there.
+	moves bool
 }
 
-func (f Feature) title() string { return fmt.Sprintf("%s %v", titles[f.Kind], f.Dims) }
+var kinds = map[FeatureKind]traits{
+	SquaredDistance: {title: "squared distance", nonnegative: true},
+	InnerProduct:    {title: "inner product", moves: true},
+	SinSquares:      {title: "sum of sin²", nonnegative: true},
+	Differences:     {title: "sum of differences", moves: true},
+	Mismatches:      {title: "mismatches", nonnegative: true},
+	First:           {title: "x", moves: true},
+	Second:          {title: "x′", moves: true},
+	FirstNorm:       {title: "‖x‖²", nonnegative: true, moves: true},
+	SecondNorm:      {title: "‖x′‖²", nonnegative: true, moves: true},
+	SinePhases:      {title: "sum of u sin 2πu", nonnegative: true},
+}
+
+func (f Feature) title() string { return fmt.Sprintf("%s %v", kinds[f.Kind].title, f.Dims) }
 
 func (k FeatureKind) sign() code.Sign {
-	switch k {
-	case SquaredDistance, SinSquares, Mismatches, FirstNorm, SecondNorm, SinePhases:
+	if kinds[k].nonnegative {
 		return code.AtLeast0
 	}
 	return code.Unknown
-}
-
-// moves reports whether a feature changes to first order when one point of an equal
-// pair moves. The other features have a minimum or a jump there.
-func (k FeatureKind) moves() bool {
-	switch k {
-	case InnerProduct, Differences, First, Second, FirstNorm, SecondNorm:
-		return true
-	}
-	return false
 }
 
 // Points is a set of n points in d dimensions, stored by column so that the

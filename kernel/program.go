@@ -117,11 +117,7 @@ func (p *Program) Expression() *pair.Expression {
 // so that its diagonal is constant.
 func (p *Program) Stationary() bool {
 	return !slices.ContainsFunc(p.Features, func(f Feature) bool {
-		switch f.Kind {
-		case SquaredDistance, SinSquares, Differences, Mismatches:
-			return false
-		}
-		return true
+		return !slices.Contains([]FeatureKind{SquaredDistance, SinSquares, Differences, Mismatches}, f.Kind)
 	})
 }
 
@@ -160,7 +156,7 @@ func (p *Program) FeatureName(index int, label func(column int) string) string {
 	for i, c := range f.Dims {
 		columns[i] = label(c)
 	}
-	name := titles[f.Kind] + " [" + strings.Join(columns, " ") + "]"
+	name := kinds[f.Kind].title + " [" + strings.Join(columns, " ") + "]"
 	if q := p.paramAt(f.Param); q != nil {
 		name += " over " + q.Name + strings.Repeat("²", f.Power()-1)
 	}

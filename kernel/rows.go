@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math"
+
 	"gpfit/internal/code"
 	"gpfit/internal/vec"
 )
@@ -96,22 +98,63 @@ func (r *routine) row(i, m int) []float64 {
 	return r.rows[i][:m]
 }
 
-// p and q return the uniform values of a step.
-func (r *routine) p(s *step) float64 {
-	if s.p == code.None {
-		return 1
-	}
-	return r.uniforms[s.p]
-}
+// p, q and amplitude return uniform values of a step; None is 1, 0 and 1.
+func (r *routine) p(s *step) float64         { return r.uniformOr(s.p, 1) }
+func (r *routine) q(s *step) float64         { return r.uniformOr(s.q, 0) }
+func (r *routine) amplitude(s *step) float64 { return r.uniformOr(s.q, 1) }
 
-func (r *routine) q(s *step) float64 {
-	if s.q == code.None {
-		return 0
+func (r *routine) uniformOr(v code.ID, none float64) float64 {
+	if v == code.None {
+		return none
 	}
-	return r.uniforms[s.q]
+	return r.uniforms[v]
 }
 
 // The operations. dst, a and b stand for the rows of those names.
+
+// withP is f(dst, a, p).
+func withP(f func(dst, a []float64, p float64)) operation {
+	return func(r *routine, s *step, m int) { f(r.row(s.dst, m), r.row(s.a, m), r.p(s)) }
+}
+
+// withPQ is f(dst, a, p, q).
+func withPQ(f func(dst, a []float64, p, q float64)) operation {
+	return func(r *routine, s *step, m int) { f(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s)) }
+}
+
+// amplified is q·f(p·a), with q = 1 if it is None.
+func amplified(f func(dst, a []float64, p, amplitude float64)) operation {
+	return func(r *routine, s *step, m int) { f(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s)) }
+}
+
+var (
+	doScale   = withP(vec.Scale)
+	doAffine  = withPQ(vec.Affine)
+	doInverse = withPQ(vec.Inverse)
+	doExp     = amplified(vec.ExpScaled)
+	doCosine  = amplified(vec.Cosine)
+	doSine    = amplified(vec.Sine)
+	// doDecline computes e^−a.
+	doDecline = withP(func(dst, a []float64, _ float64) { vec.ExpScaled(dst, a, -1, 1) })
+)
+
+// functions are the operations of other functions of one value.
+var functions = map[code.Op]operation{
+	code.Log1p: withP(vec.Log1p), code.Log: withP(vec.Log), code.Sqrt: withP(vec.Sqrt), code.RootInverse: withP(vec.RootInverse),
+	code.Tanh: withP(vec.Tanh), code.Arcsine: withP(vec.Arcsine), code.Power: withPQ(vec.Power), code.Positive: withPQ(vec.Positive),
+	code.Abs:       withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Abs(dst, dst) }),
+	code.Step:      withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Step(dst, dst) }),
+	code.LogOrZero: withP(logOrZero),
+}
+
+func logOrZero(dst, a []float64, p float64) {
+	vec.Log(dst, a, p)
+	for j, v := range a {
+		if v == 0 {
+			dst[j] = 0
+		}
+	}
+}
 
 func doFill(r *routine, s *step, m int) {
 	dst, p := r.row(s.dst, m), r.p(s)
@@ -120,30 +163,13 @@ func doFill(r *routine, s *step, m int) {
 	}
 }
 
-func doScale(r *routine, s *step, m int) {
-	vec.Scale(r.row(s.dst, m), r.row(s.a, m), r.p(s))
-}
-
-func doAffine(r *routine, s *step, m int) {
-	vec.Affine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
-}
-
-// doCombine computes p·a + q·b, doAdd a + q·b.
+// doCombine computes p·a + q·b.
 func doCombine(r *routine, s *step, m int) {
 	vec.Combine(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m), r.p(s), r.q(s))
 }
 
 func doMul(r *routine, s *step, m int) {
 	vec.Mul(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m))
-}
-
-func doInverse(r *routine, s *step, m int) {
-	vec.Inverse(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.q(s))
-}
-
-// doExp computes q·e^(p·a), with q = 1 if it is None.
-func doExp(r *routine, s *step, m int) {
-	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
 }
 
 // doExpOfDistance is like doExp, with the distance of number a as its argument.
@@ -158,11 +184,6 @@ func doSumExpOfDistance(r *routine, s *step, m int) {
 	at, y, weights := r.measures, r.pairs.y, r.row(s.dst, m)
 	r.sums[s.b] = vec.ExpDistancesTimes(weights, r.given, at.points[s.a], at.weights[s.a], y.X[r.pairs.j0:], y.N, r.features[s.a].Dims, r.p(s))
 	r.to.columns(s.index, weights)
-}
-
-// doDecline computes e^−a.
-func doDecline(r *routine, s *step, m int) {
-	vec.ExpScaled(r.row(s.dst, m), r.row(s.a, m), -1, 1)
 }
 
 // doAddInverse adds the 1/t term, which is in a, to a Decay's polynomial.
@@ -184,32 +205,18 @@ func doDamp(r *routine, s *step, m int) {
 	}
 }
 
-// amplitude returns q as a factor, 1 for None.
-func (r *routine) amplitude(s *step) float64 {
-	if s.q == code.None {
-		return 1
-	}
-	return r.uniforms[s.q]
-}
-
-func doCosine(r *routine, s *step, m int) {
-	vec.Cosine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
-}
-
-func doSine(r *routine, s *step, m int) {
-	vec.Sine(r.row(s.dst, m), r.row(s.a, m), r.p(s), r.amplitude(s))
-}
-
 // doCosineSine writes the sine to row b.
 func doCosineSine(r *routine, s *step, m int) {
 	vec.CosineSine(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), 1)
 }
 
-func times(v [3]float64, a float64) [3]float64 { return [3]float64{a * v[0], a * v[1], a * v[2]} }
-
 // doDecay takes t = √(p·a).
 func doDecay(r *routine, s *step, m int) {
-	vec.RootDecay(r.row(s.dst, m), r.row(s.a, m), r.p(s), times(s.with, r.amplitude(s)))
+	poly, q := s.with, r.amplitude(s)
+	for i := range poly {
+		poly[i] *= q
+	}
+	vec.RootDecay(r.row(s.dst, m), r.row(s.a, m), r.p(s), poly)
 }
 
 // doDecaySlope writes the Decay with t^−1 to row b.
@@ -219,41 +226,6 @@ func doDecaySlope(r *routine, s *step, m int) {
 
 func doPolynomial(r *routine, s *step, m int) {
 	vec.Polynomial(r.row(s.dst, m), r.row(s.a, m), s.value.Poly[1:])
-}
-
-func doFunction(r *routine, s *step, m int) {
-	dst, a, p := r.row(s.dst, m), r.row(s.a, m), r.p(s)
-	switch s.value.Op {
-	case code.Log1p:
-		vec.Log1p(dst, a, p)
-	case code.Log:
-		vec.Log(dst, a, p)
-	case code.Sqrt:
-		vec.Sqrt(dst, a, p)
-	case code.RootInverse:
-		vec.RootInverse(dst, a, p)
-	case code.Tanh:
-		vec.Tanh(dst, a, p)
-	case code.Arcsine:
-		vec.Arcsine(dst, a, p)
-	case code.Power:
-		vec.Power(dst, a, p, r.q(s))
-	case code.Positive:
-		vec.Positive(dst, a, p, r.q(s))
-	case code.Abs:
-		vec.Scale(dst, a, p)
-		vec.Abs(dst, dst)
-	case code.Step:
-		vec.Scale(dst, a, p)
-		vec.Step(dst, dst)
-	case code.LogOrZero:
-		vec.Log(dst, a, p)
-		for j, v := range a {
-			if v == 0 {
-				dst[j] = 0
-			}
-		}
-	}
 }
 
 // doSum, doDot and doTripleDot sum the given row: alone, times a, and times a and
@@ -277,4 +249,221 @@ func doColumns(r *routine, s *step, m int) {
 	weights := r.row(s.dst, m)
 	vec.Mul(weights, r.given, r.row(s.a, m))
 	r.to.columns(s.index, weights)
+}
+
+// pairs are the pairs (x_i, y_j) of a row, from j0 on.
+type pairs struct {
+	x  *Points
+	i  int
+	y  *Points
+	j0 int
+}
+
+// others returns the coordinates of the second points; column c begins at c·y.N.
+func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
+
+// measures computes features of rows of pairs and the sums of their columns.
+type measures struct {
+	// inverse holds 1/θ and invSquare 1/θ² for every element.
+	inverse, invSquare []float64
+	// points[f] are the coordinates of the row's first point that feature f uses,
+	// weights[f] the weights of its columns, nil if all are 1, and frequencies[f] its
+	// inverse periods.
+	points, weights, frequencies [][]float64
+	row                          []float64
+}
+
+func (s *measures) bind(prog *Program, theta []float64) {
+	s.inverse, s.invSquare = s.inverse[:0], s.invSquare[:0]
+	for _, v := range theta {
+		s.inverse, s.invSquare = append(s.inverse, 1/v), append(s.invSquare, 1/(v*v))
+	}
+	if s.points == nil {
+		s.weights = make([][]float64, len(prog.Features))
+		for _, f := range prog.Features {
+			s.points = append(s.points, make([]float64, len(f.Dims)))
+			s.frequencies = append(s.frequencies, make([]float64, len(f.Dims)))
+		}
+	}
+	for k, f := range prog.Features {
+		s.weights[k] = s.weightsOf(&f)
+		if f.Kind != SinSquares {
+			continue
+		}
+		for q := range f.Dims {
+			s.frequencies[k][q] = s.inverse[f.Period+min(q, f.Periods-1)]
+		}
+	}
+}
+
+// weightsOf returns the weights of a feature's columns, or nil if all are 1.
+func (s *measures) weightsOf(f *Feature) []float64 {
+	switch {
+	case f.Param < 0:
+		return nil
+	case f.Power() == 1:
+		return s.inverse[f.Param : f.Param+len(f.Dims)]
+	}
+	return s.invSquare[f.Param : f.Param+len(f.Dims)]
+}
+
+// measure sets the points of the features and fills rows[f] with feature f of m pairs,
+// without the squared distances that are not read. Distances are sums over differences of coordinates, because the shorter
+// form with inner products suffers from cancellation. SinePhases may follow the
+// program's features.
+func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p *pairs, m int) {
+	phases := len(s.points) // index of the phases of the next SinSquares that has them
+	for k := range s.points {
+		f, point := &features[k], s.points[k]
+		for q, c := range f.Dims {
+			point[q] = p.x.X[c*p.x.N+p.i]
+		}
+		if f.Kind == SquaredDistance && !read[k] {
+			continue
+		}
+		row, w, y := rows[k][:m], s.weights[k], p.others()
+		switch f.Kind {
+		case SquaredDistance:
+			vec.SquaredDistances(row, point, w, y, p.y.N, f.Dims)
+		case InnerProduct:
+			vec.InnerProducts(row, point, w, y, p.y.N, f.Dims)
+		case Differences:
+			vec.Differences(row, point, w, y, p.y.N, f.Dims)
+		case SinSquares:
+			if phases < len(features) && f.OnePeriod() && features[phases].Period == f.Period {
+				vec.SinSquaresSlope(row, rows[phases][:m], point, s.frequencies[k], y, p.y.N, f.Dims)
+				phases++
+				continue
+			}
+			vec.SinSquares(row, point, w, s.frequencies[k], y, p.y.N, f.Dims)
+		case Mismatches:
+			vec.Mismatches(row, point, w, y, p.y.N, f.Dims)
+		default:
+			s.ofOnePoint(row, f, point, w, y, p.y.N)
+		}
+	}
+}
+
+// ofOnePoint fills row with a feature of one of the two points.
+func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, stride int) {
+	clear(row)
+	for q, c := range f.Dims {
+		weight, x := 1.0, point[q]
+		if w != nil {
+			weight = w[q]
+		}
+		for j, other := range y[c*stride:][:len(row)] {
+			switch f.Kind {
+			case First:
+				row[j] += x
+			case Second:
+				row[j] += other
+			case FirstNorm:
+				row[j] += weight * x * x
+			case SecondNorm:
+				row[j] += weight * other * other
+			}
+		}
+	}
+}
+
+// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds
+// to feature number k, without its weight. For SinSquares it also sets sums[d+q] =
+// Σ_j weights[j]·u sin(2πu).
+func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p *pairs) {
+	d, point, y := len(f.Dims), s.points[k], p.others()
+	switch f.Kind {
+	case SquaredDistance:
+		vec.WeightedSquares(sums, point, weights, y, p.y.N, f.Dims)
+	case SinSquares:
+		vec.SinSums(sums[:d], sums[d:], point, s.frequencies[k], weights, y, p.y.N, f.Dims)
+	case Mismatches:
+		vec.WeightedMismatches(sums, point, weights, y, p.y.N, f.Dims)
+	case InnerProduct:
+		for q, c := range f.Dims {
+			sums[q] = point[q] * vec.Dot(weights, y[c*p.y.N:])
+		}
+	case Differences:
+		for q := range f.Dims {
+			sums[q] = s.weightedDifferences(f, q, point, weights, p)
+		}
+	case FirstNorm:
+		total := vec.Sum(weights)
+		for q := range f.Dims {
+			sums[q] = total * point[q] * point[q]
+		}
+	case SecondNorm:
+		for q, c := range f.Dims {
+			column := y[c*p.y.N:][:len(weights)]
+			sums[q] = vec.TripleDot(weights, column, column)
+		}
+	}
+}
+
+// weightedDifferences returns Σ_j w_j (x_c − y_jc) of the feature's q-th column.
+func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p *pairs) float64 {
+	row := s.scratch(len(w))
+	vec.Differences(row, point[q:], nil, p.others(), p.y.N, f.Dims[q:q+1])
+	return vec.Dot(w, row)
+}
+
+// addInputs adds factor·Σ_j weights[j]·∂s(j)/∂x_c of feature number k to grad[c]:
+//
+//	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
+//
+// Mismatches have no derivative, because their columns are categories.
+func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
+	for q, c := range f.Dims {
+		if row := s.inputSlope(f, k, q, len(weights), p); row != nil {
+			grad[c] += factor * vec.Dot(weights, row)
+		}
+	}
+}
+
+// addSlopes adds factor·weights[j]·∂s(j)/∂x_c to slopes[c·len(weights)+j].
+func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
+	m := len(weights)
+	for q, c := range f.Dims {
+		if row := s.inputSlope(f, k, q, m, p); row != nil {
+			vec.Mul(row, row, weights)
+			vec.Combine(slopes[c*m:][:m], slopes[c*m:][:m], row, 1, factor)
+		}
+	}
+}
+
+// inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch
+// space; nil means 0.
+func (s *measures) inputSlope(f *Feature, k, q, m int, p *pairs) []float64 {
+	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
+	if w := s.weights[k]; w != nil {
+		weight = w[q]
+	}
+	row := s.scratch(m)
+	switch f.Kind {
+	case SquaredDistance:
+		vec.Differences(row, s.points[k][q:q+1], nil, p.others(), p.y.N, f.Dims[q:q+1])
+		vec.Scale(row, row, 2*weight)
+	case InnerProduct:
+		vec.Scale(row, y, weight)
+	case SinSquares:
+		frequency := s.frequencies[k][q]
+		for j, v := range y {
+			row[j] = math.Pi * frequency * weight * vec.SinTurns((point-v)*frequency)
+		}
+	case Differences, First:
+		vec.Affine(row, y, 0, weight)
+	case FirstNorm:
+		vec.Affine(row, y, 0, 2*weight*point)
+	default:
+		return nil
+	}
+	return row
+}
+
+// scratch returns a row of length m.
+func (s *measures) scratch(m int) []float64 {
+	if len(s.row) < m {
+		s.row = make([]float64, m)
+	}
+	return s.row[:m]
 }

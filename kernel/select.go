@@ -55,7 +55,7 @@ func (s *selection) result(v code.ID) {
 		s.emit(step{do: doFill, dst: given, p: coef})
 		return
 	}
-	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(core, value, coef) {
+	if value := s.list.At(core); s.uses[core] <= 1 && s.amplified(value, coef) {
 		return
 	}
 	if s.list.At(core).Op == code.Sum && isOne(s, coef) {
@@ -69,32 +69,36 @@ func isOne(s *selection, v code.ID) bool {
 	return v == code.None || s.list.At(v).Op == code.Number && s.list.At(v).Number == 1
 }
 
+// withAmplitude are the operations that multiply their result by a factor, too.
+var withAmplitude = map[code.Op]operation{code.Exp: doExp, code.Cosine: doCosine, code.Sine: doSine, code.Decay: doDecay}
+
 // amplified writes coef·value to the given row in one step, if one step can do so.
-func (s *selection) amplified(core code.ID, v *code.Value, coef code.ID) bool {
-	var do operation
-	switch {
-	case v.Op == code.Exp:
-		do = doExp
-	case v.Op == code.Cosine:
-		do = doCosine
-	case v.Op == code.Sine:
-		do = doSine
-	case v.Op == code.Decay && short(v):
-		do = doDecay
-	default:
+func (s *selection) amplified(v *code.Value, coef code.ID) bool {
+	if withAmplitude[v.Op] == nil || v.Op == code.Decay && !short(v) {
 		return false
 	}
+	s.function(withAmplitude[v.Op], given, v, coef)
+	return true
+}
+
+// fresh stands for a row that is not in use.
+const fresh = -2
+
+// function writes a function of one value to row dst.
+func (s *selection) function(do operation, dst int, v *code.Value, q code.ID) int {
+	t := step{do: do, dst: dst, q: q, value: v}
 	if p, feature, ok := s.ofDistance(v); ok {
-		s.emit(step{do: doExpOfDistance, dst: given, a: feature, p: p, q: coef})
-		return true
+		t.do, t.p, t.a = doExpOfDistance, p, feature
+	} else {
+		t.p, t.a = s.argument(v)
 	}
-	p, a := s.argument(v)
-	t := step{do: do, dst: given, a: a, p: p, q: coef, value: v}
 	if v.Op == code.Decay {
 		copy(t.with[:], v.Poly[1:])
 	}
-	s.emit(t)
-	return true
+	if dst == fresh {
+		t.dst = s.newRow()
+	}
+	return s.emit(t)
 }
 
 // argument returns the argument of a function as a factor and a row.
@@ -136,34 +140,21 @@ func (s *selection) row(v code.ID) int {
 	case code.Product:
 		r = s.product(value)
 	case code.Exp:
-		if p, feature, ok := s.ofDistance(value); ok {
-			r = s.emit(step{do: doExpOfDistance, dst: s.newRow(), a: feature, p: p, q: code.None})
-			break
-		}
-		p, a := s.argument(value)
-		r = s.emit(step{do: doExp, dst: s.newRow(), a: a, p: p, q: code.None})
+		r = s.function(doExp, fresh, value, code.None)
 	case code.Sine, code.Cosine:
 		r = s.wave(v, value)
 	case code.Decay:
 		r = s.decay(v, value)
-	case code.Positive, code.Power:
-		r = s.withTwo(value)
+	case code.Power:
+		r = s.function(functions[code.Power], fresh, value, value.Coef[0])
+	case code.Positive:
+		p, a, q := s.affine(value.Args[0])
+		r = s.emit(step{do: functions[code.Positive], dst: s.newRow(), a: a, p: p, q: q})
 	default:
-		p, a := s.argument(value)
-		r = s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: value})
+		r = s.function(functions[value.Op], fresh, value, code.None)
 	}
 	s.where[v] = r
 	return r
-}
-
-// withTwo computes the functions that take two numbers.
-func (s *selection) withTwo(v *code.Value) int {
-	if v.Op == code.Power {
-		p, a := s.argument(v)
-		return s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: v.Coef[0], value: v})
-	}
-	p, a, q := s.affine(v.Args[0])
-	return s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: q, value: v})
 }
 
 // affine returns a value as p·a + q, computing the row a.
@@ -296,12 +287,8 @@ func (s *selection) wave(v code.ID, value *code.Value) int {
 	partner := s.partner(v, func(o *code.Value) bool {
 		return (o.Op == code.Sine || o.Op == code.Cosine) && o.Op != value.Op
 	})
-	do := doCosine
-	if value.Op == code.Sine {
-		do = doSine
-	}
 	if partner == code.None {
-		return s.emit(step{do: do, dst: s.newRow(), a: a, p: p, q: code.None})
+		return s.function(withAmplitude[value.Op], fresh, value, code.None)
 	}
 	cosine, sine := s.newRow(), s.newRow()
 	s.emit(step{do: doCosineSine, dst: cosine, b: sine, a: a, p: p})
@@ -341,9 +328,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 		case other != code.None:
 			return s.decayPair(a, p, other, v, v)
 		case short(value):
-			t := step{do: doDecay, dst: s.newRow(), a: a, p: p, q: code.None}
-			copy(t.with[:], value.Poly[1:])
-			return s.emit(t)
+			return s.function(doDecay, fresh, value, code.None)
 		}
 		t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 		copy(t.also[:], value.Poly)
@@ -366,11 +351,11 @@ func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int 
 // longDecay computes the root, the exponential and the polynomial in separate
 // steps.
 func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
-	root := s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: &code.Value{Op: code.Sqrt}})
+	root := s.emit(step{do: functions[code.Sqrt], dst: s.newRow(), a: a, p: p})
 	exp := s.emit(step{do: doDecline, dst: s.newRow(), a: root})
 	poly := s.emit(step{do: doPolynomial, dst: s.newRow(), a: root, value: v})
 	if v.Poly[0] != 0 {
-		inverse := s.emit(step{do: doFunction, dst: s.newRow(), a: a, p: p, q: code.None, value: &code.Value{Op: code.RootInverse}})
+		inverse := s.emit(step{do: functions[code.RootInverse], dst: s.newRow(), a: a, p: p})
 		s.emit(step{do: doAddInverse, dst: poly, a: inverse, value: v})
 	}
 	return s.emit(step{do: doDamp, dst: poly, a: exp})

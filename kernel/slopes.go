@@ -35,7 +35,7 @@ func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 		if kind == SquaredDistance && s.kink(d) {
 			return nil, kinkError(p)
 		}
-		if !kind.moves() {
+		if !kinds[kind].moves {
 			continue
 		}
 		second, err := differentiateAgain(s.grad.List, d, len(p.Features), p.NumParams)
@@ -91,11 +91,12 @@ func (s *Slopes) Variance(out, x []float64) error {
 			second = s.seconds[f].List.Evaluate(s.theta, features, s.seconds[f].ByFeature...)
 		}
 		for c := range out {
-			if mixed := s.mixed(f, c); mixed != 0 {
-				out[c] += first * mixed
+			own := s.column(f, c, x)
+			if own.mixed != 0 {
+				out[c] += first * own.mixed
 			}
 			for g, v := range second {
-				if slopes := s.slope(f, c, x, false) * s.slope(g, c, x, true); slopes != 0 {
+				if slopes := own.first * s.column(g, c, x).second; slopes != 0 {
 					out[c] += v * slopes
 				}
 			}
@@ -109,72 +110,59 @@ func (s *Slopes) Variance(out, x []float64) error {
 	return nil
 }
 
+// columnTerm is what a column adds to a feature of an equal pair and to its derivatives.
+type columnTerm struct {
+	// value belongs to the feature, first to ∂/∂x_c, second to ∂/∂x′_c, mixed to ∂²/∂x_c∂x′_c.
+	value, first, second, mixed float64
+}
+
+// term returns what the q-th column of a feature adds.
+func (s *Slopes) term(f *Feature, q int, x []float64) columnTerm {
+	at, w := x[f.Dims[q]], 1.0
+	if f.Param >= 0 {
+		w = math.Pow(s.theta[f.Param+q], -float64(f.Power()))
+	}
+	switch f.Kind {
+	case SquaredDistance:
+		return columnTerm{mixed: -2 * w}
+	case InnerProduct:
+		return columnTerm{w * at * at, w * at, w * at, w}
+	case SinSquares:
+		turns := math.Pi / s.theta[f.Period+min(q, f.Periods-1)]
+		return columnTerm{mixed: -2 * turns * turns * w}
+	case Differences:
+		return columnTerm{first: w, second: -w}
+	case First:
+		return columnTerm{value: at, first: 1}
+	case Second:
+		return columnTerm{value: at, second: 1}
+	case FirstNorm:
+		return columnTerm{value: w * at * at, first: 2 * w * at}
+	case SecondNorm:
+		return columnTerm{value: w * at * at, second: 2 * w * at}
+	}
+	return columnTerm{}
+}
+
 // equalPair returns a feature of (x, x).
 func (s *Slopes) equalPair(f int, x []float64) float64 {
 	feature, sum := &s.prog.Features[f], 0.0
-	for q, c := range feature.Dims {
-		switch feature.Kind {
-		case InnerProduct, FirstNorm, SecondNorm:
-			sum += s.weight(feature, q) * x[c] * x[c]
-		case First, Second:
-			sum += x[c]
-		}
+	for q := range feature.Dims {
+		sum += s.term(feature, q, x).value
 	}
 	return sum
 }
 
-func (s *Slopes) weight(f *Feature, q int) float64 {
-	if f.Param < 0 {
-		return 1
-	}
-	return math.Pow(s.theta[f.Param+q], -float64(f.Power()))
-}
-
-// column returns the sum of w over the positions at which a feature has column c.
-func (s *Slopes) column(f, c int, w func(feature *Feature, q int) float64) float64 {
-	sum, feature := 0.0, &s.prog.Features[f]
+// column returns the derivatives of a feature by column c.
+func (s *Slopes) column(f, c int, x []float64) (sum columnTerm) {
+	feature := &s.prog.Features[f]
 	for q, col := range feature.Dims {
 		if col == c {
-			sum += w(feature, q)
+			t := s.term(feature, q, x)
+			sum.first, sum.second, sum.mixed = sum.first+t.first, sum.second+t.second, sum.mixed+t.mixed
 		}
 	}
 	return sum
-}
-
-// mixed returns ∂²s_f/∂x_c∂x′_c at an equal pair.
-func (s *Slopes) mixed(f, c int) float64 {
-	return s.column(f, c, func(feature *Feature, q int) float64 {
-		switch feature.Kind {
-		case SquaredDistance:
-			return -2 * s.weight(feature, q)
-		case InnerProduct:
-			return s.weight(feature, q)
-		case SinSquares:
-			turns := math.Pi / s.theta[feature.Period+min(q, feature.Periods-1)]
-			return -2 * turns * turns * s.weight(feature, q)
-		}
-		return 0
-	})
-}
-
-// slope returns ∂s_f/∂x_c, or ∂s_f/∂x′_c if second, at an equal pair.
-func (s *Slopes) slope(f, c int, x []float64, second bool) float64 {
-	return s.column(f, c, func(feature *Feature, q int) float64 {
-		w := s.weight(feature, q)
-		switch k := feature.Kind; {
-		case k == InnerProduct:
-			return w * x[c]
-		case k == Differences && !second:
-			return w
-		case k == Differences:
-			return -w
-		case k == First && !second, k == Second && second:
-			return 1
-		case k == FirstNorm && !second, k == SecondNorm && second:
-			return 2 * w * x[c]
-		}
-		return 0
-	})
 }
 
 // first returns ∂k/∂s_f at an equal pair. If it has a root of a squared distance in
@@ -189,7 +177,7 @@ func (s *Slopes) first(f int, d code.ID, features []float64) (float64, error) {
 		moved[f] = r * r
 		return list.Evaluate(s.theta, moved, d)[0]
 	}
-	if !roots || s.prog.Features[f].Kind.moves() {
+	if !roots || kinds[s.prog.Features[f].Kind].moves {
 		return list.Evaluate(s.theta, features, d)[0], nil
 	}
 	return s.limit(at, s.scale(f, features))
