@@ -29,6 +29,14 @@ type JointOptions struct {
 	Noise    RowNoise
 }
 
+// noise returns the noise on the diagonal, or nil for the function itself.
+func (o JointOptions) noise(m *Model, n int) ([]float64, error) {
+	if !o.Observed {
+		return nil, nil
+	}
+	return noisesOf(m, n, o.Noise)
+}
+
 // Joint is the multivariate normal distribution of the values at m rows, in
 // original units.
 type Joint struct {
@@ -41,10 +49,6 @@ type Joint struct {
 	scale float64
 	// order bounds the number of terms in the sum for an element of Cov.
 	order int
-}
-
-func checkJoint(m int, free int64) error {
-	return checkSize(fmt.Sprintf("the covariance of %d rows", m), m, m, free)
 }
 
 // Joint returns the posterior distribution at m rows of features (see
@@ -65,7 +69,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err != nil {
 		return nil, err
 	}
-	if err := checkJoint(m, hostmem.Free()); err != nil {
+	if err := checkSize(fmt.Sprintf("the covariance of %d rows", m), float64(m)*float64(m), hostmem.Free()); err != nil {
 		return nil, err
 	}
 	scaled, err := scaledRows(mod, rows, m)
@@ -80,7 +84,7 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 	if err := joint.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
 		return nil, err
 	}
-	noise, err := observationNoise(mod, m, opts)
+	noise, err := opts.noise(mod, m)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +116,7 @@ func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptio
 	if err != nil {
 		return nil, err
 	}
-	noise, err := observationNoise(m, n, opts)
+	noise, err := opts.noise(m, n)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +133,7 @@ func Prior(ctx context.Context, m *Model, rows []float64, n int, opts JointOptio
 // covariance function, with the noise variances (none, or one per point) on the
 // diagonal. Errors are [*SizeError] and [*kernel.CompileError].
 func NewPrior(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, noise []float64) (*Joint, error) {
-	if err := checkJoint(xs.N, hostmem.Free()); err != nil {
+	if err := checkSize(fmt.Sprintf("the covariance of %d rows", xs.N), float64(xs.N)*float64(xs.N), hostmem.Free()); err != nil {
 		return nil, err
 	}
 	if err := prog.CheckTheta(theta); err != nil {
@@ -174,15 +178,6 @@ func (j *Joint) addPrior(ctx context.Context, prog *kernel.Program, theta []floa
 	})
 }
 
-// observationNoise returns the noise on a joint distribution's diagonal, or nil for
-// the function itself.
-func observationNoise(m *Model, n int, opts JointOptions) ([]float64, error) {
-	if !opts.Observed {
-		return nil, nil
-	}
-	return noisesOf(m, n, opts.Noise)
-}
-
 // addProducts adds WᵀW for the q×m matrix w, column-major.
 func (j *Joint) addProducts(w []float64, q int) {
 	m := len(j.Mean)
@@ -191,15 +186,15 @@ func (j *Joint) addProducts(w []float64, q int) {
 	}
 	largest := 0.0
 	for i := range m {
-		for k := range i + 1 {
-			v := floats.Dot(w[i*q:(i+1)*q], w[k*q:(k+1)*q])
+		own := w[i*q : (i+1)*q]
+		for k := range i {
+			v := floats.Dot(own, w[k*q:(k+1)*q])
 			j.Cov[i*m+k] += v
-			if k != i {
-				j.Cov[k*m+i] += v
-				continue
-			}
-			largest = max(largest, v)
+			j.Cov[k*m+i] += v
 		}
+		v := floats.Dot(own, own)
+		j.Cov[i*m+i] += v
+		largest = max(largest, v)
 	}
 	j.scale += largest
 }
@@ -295,7 +290,7 @@ func (j *Joint) Sampler() (*Sampler, error) {
 // same draws, and a larger count only appends draws. Errors are [*SizeError].
 func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 	m := len(s.mean)
-	if err := checkSize(fmt.Sprintf("%d draws at %d rows", count, m), count, m, hostmem.Free()); err != nil {
+	if err := checkSize(fmt.Sprintf("%d draws at %d rows", count, m), float64(count)*float64(m), hostmem.Free()); err != nil {
 		return nil, err
 	}
 	out := make([]float64, count*m)

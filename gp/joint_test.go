@@ -69,15 +69,15 @@ func TestJoint(t *testing.T) {
 // TestJointTooLarge checks that a covariance that does not fit in memory is
 // rejected before any other check.
 func TestJointTooLarge(t *testing.T) {
-	err := checkJoint(100_000, 1<<30)
+	err := checkSize("the covariance of 100000 rows", 1e10, 1<<30)
 	var tooLarge *SizeError
 	if !errors.As(err, &tooLarge) || tooLarge.Need != 8e10 {
 		t.Fatalf("error %v, want a SizeError of 8e10 bytes", err)
 	}
-	if err := checkJoint(1000, 1<<30); err != nil {
+	if err := checkSize("the covariance", 1e6, 1<<30); err != nil {
 		t.Error(err)
 	}
-	if err := checkJoint(1<<30, 0); err != nil {
+	if err := checkSize("the covariance", 0x1p60, 0); err != nil {
 		t.Errorf("refused though the free memory is unknown: %v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -228,10 +227,7 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 		}
 		need += claimed
 	}
-	if free := hostmem.Free(); free > 0 && need > float64(free) {
-		return &SizeError{What: fmt.Sprintf("a model of %d rows and %d columns", h.N, len(h.Columns)), Need: int64(min(need, math.MaxInt64/2)), Free: free}
-	}
-	return nil
+	return checkSize(fmt.Sprintf("a model of %d rows and %d columns", h.N, len(h.Columns)), need/8, hostmem.Free())
 }
 
 // openNumbers opens an array of the archive, positioned after its header, which

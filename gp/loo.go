@@ -37,28 +37,28 @@ type LeaveOneOut struct {
 	LogDensity []float64
 }
 
+func newLeaveOneOut(y []float64) *LeaveOneOut {
+	column := func() []float64 { return make([]float64, len(y)) }
+	return &LeaveOneOut{Target: y, Mean: column(), Std: column(), Residual: column(), Standardized: column(), LogDensity: column()}
+}
+
+// columns returns the fields without the targets.
+func (l *LeaveOneOut) columns() [][]float64 {
+	return [][]float64{l.Mean, l.Std, l.Residual, l.Standardized, l.LogDensity}
+}
+
 // LeaveOneOut computes all leave-one-out predictions from the existing factor in
 // 2n³/3 flops. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	if p.locals != nil {
 		return p.locals.leaveOneOut(ctx, p.model.Y)
 	}
-	mod, n := p.model, p.model.N()
-	kappa := make([]float64, n)
-	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
+	mod := p.model
+	kappa, err := p.inverseDiagonal(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := inverse.InverseDiagonal(ctx, kappa); err != nil {
-		return nil, err
-	}
-	if err := projectMean(ctx, p, kappa); err != nil {
-		return nil, err
-	}
-	out := &LeaveOneOut{
-		Target: mod.Y, Mean: make([]float64, n), Std: make([]float64, n),
-		Residual: make([]float64, n), Standardized: make([]float64, n), LogDensity: make([]float64, n),
-	}
+	out := newLeaveOneOut(mod.Y)
 	scale := mod.Scaling.YScale
 	for i, k := range kappa {
 		// The jitter is part of Σ but not of the observations.
@@ -76,15 +76,20 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	return out, nil
 }
 
-// projectMean subtracts the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ from kappa if least squares
-// found the mean's coefficients.
-func projectMean(ctx context.Context, p *Posterior, kappa []float64) error {
+// inverseDiagonal returns the diagonal of Σ⁻¹, less the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ if least
+// squares found the mean's coefficients.
+func (p *Posterior) inverseDiagonal(ctx context.Context) ([]float64, error) {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
-	if !p.model.Mean.LeastSquares || q == 0 {
-		return nil
+	kappa := make([]float64, n)
+	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
+	if err == nil {
+		err = inverse.InverseDiagonal(ctx, kappa)
+	}
+	if err != nil || !p.model.Mean.LeastSquares || q == 0 {
+		return kappa, err
 	}
 	if err := p.leastSquares(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	r := make([]float64, n*q)
 	for j := range q {
@@ -96,7 +101,7 @@ func projectMean(ctx context.Context, p *Posterior, kappa []float64) error {
 	for i, v := range r {
 		kappa[i/q] -= v * v
 	}
-	return nil
+	return kappa, nil
 }
 
 // LeaveOneOutSummary holds scores over all rows, in original units.
@@ -146,15 +151,15 @@ func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 // leaveOneOut returns the leave-one-out predictions of the experts, each from the rows of its
 // own.
 func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, error) {
-	n := len(y)
-	out := &LeaveOneOut{Target: y, Mean: make([]float64, n), Std: make([]float64, n), Residual: make([]float64, n), Standardized: make([]float64, n), LogDensity: make([]float64, n)}
+	out := newLeaveOneOut(y)
 	for k, e := range l.each {
 		one, err := e.LeaveOneOut(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for to, from := range map[*[]float64][]float64{&out.Mean: one.Mean, &out.Std: one.Std, &out.Residual: one.Residual, &out.Standardized: one.Standardized, &out.LogDensity: one.LogDensity} {
-			pick.Put(*to, from, l.rows[k], n)
+		from := one.columns()
+		for c, to := range out.columns() {
+			pick.Put(to, from[c], l.rows[k], len(y))
 		}
 	}
 	return out, nil
@@ -164,13 +169,22 @@ func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, er
 // stores it with the scores of the rules in the model. It changes nothing of other models.
 // See [experts.Calibrate].
 func (p *Posterior) CalibrateExperts(ctx context.Context) error {
-	m := p.whole
-	if m.Experts == nil {
+	if p.whole.Experts == nil {
 		return nil
 	}
-	if p.locals != nil {
-		return p.calibrated(p.calibrateLocals(ctx))
+	part, err := p.calibrate(ctx)
+	if err == nil {
+		p.whole.Experts, p.model.Experts = part, part
 	}
+	return err
+}
+
+// calibrate returns the calibrated partition.
+func (p *Posterior) calibrate(ctx context.Context) (*experts.Partition, error) {
+	if p.locals != nil {
+		return p.calibrateLocals(ctx)
+	}
+	m := p.whole
 	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: noiseDiagonal(m), Alpha: m.Alpha}
 	inputs := m.Scaling.Inputs(m.X)
 	for t := range m.T() {
@@ -179,15 +193,7 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 		floats.Sub(residual, meanValues(one, inputs, m.N()))
 		in.Residual = slices.Concat(in.Residual, residual)
 	}
-	return p.calibrated(experts.Calibrate(ctx, p.ws, in))
-}
-
-// calibrated stores a calibrated partition in the model.
-func (p *Posterior) calibrated(part *experts.Partition, err error) error {
-	if err == nil {
-		p.whole.Experts, p.model.Experts = part, part
-	}
-	return err
+	return experts.Calibrate(ctx, p.ws, in)
 }
 
 // calibrateLocals is CalibrateExperts for experts with parameters of their own.
@@ -204,18 +210,19 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 			return err
 		}
 		mean, variance, own, err := e.leftOut(ctx)
+		if err != nil {
+			return err
+		}
 		pick.Put(noise, own, trained, n)
 		for j, i := range rows {
-			at, found := slices.BinarySearch(trained, i)
-			if !found || err != nil {
-				continue
-			}
-			all[k].Variance[j] = min(variance[at], all[k].PriorVariance[j])
-			for t := range m.T() {
-				all[k].Mean[t*len(rows)+j] = mean[t*len(trained)+at]
+			if at, found := slices.BinarySearch(trained, i); found {
+				all[k].Variance[j] = min(variance[at], all[k].PriorVariance[j])
+				for t := range m.T() {
+					all[k].Mean[t*len(rows)+j] = mean[t*len(trained)+at]
+				}
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -231,15 +238,11 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 // scaled units: the means of all targets, the variances of the function, which rounding may
 // make negative, and those of the noise. See [LeaveOneOut].
 func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float64, err error) {
-	n := p.whole.N()
-	variance, noise = make([]float64, n), make([]float64, n)
-	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
-	if err == nil {
-		err = inverse.InverseDiagonal(ctx, variance)
+	variance, err = p.inverseDiagonal(ctx)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	if err == nil {
-		err = projectMean(ctx, p, variance)
-	}
+	noise = make([]float64, len(variance))
 	diagonal := noiseDiagonal(p.whole)
 	for t := range p.whole.T() {
 		one := p.whole.Target(t)
@@ -251,5 +254,5 @@ func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float
 		noise[i] = diagonal[min(i, len(diagonal)-1)]
 		variance[i] = 1/kappa - noise[i]
 	}
-	return means, variance, noise, err
+	return means, variance, noise, nil
 }

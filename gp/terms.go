@@ -179,24 +179,15 @@ type features struct {
 
 // featuresOf returns the features of a term, or nil if it has none or infinitely many.
 func featuresOf(m *Model, part kernel.Term) (*features, error) {
-	theta, points, s := part.Theta(m.Theta), trainingPoints(m), m.Scaling
-	out := &features{}
-	if dims, variance, ok := linearTerm(part.Program, theta); ok {
-		for _, c := range dims {
-			out.names = append(out.names, m.FeatureNames[m.Columns[c]])
-			out.values = append(out.values, points.Column(c)...)
-			out.scale = append(out.scale, s.XScale[c])
-		}
-		out.variance = variance
-		return out, nil
-	}
-	f, err := part.Program.FiniteFeatures(theta, points)
+	points, s := trainingPoints(m), m.Scaling
+	f, err := part.Program.FiniteFeatures(part.Theta(m.Theta), points)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", namedKernel(m, part.Text), err)
 	}
 	if f == nil {
 		return nil, nil
 	}
+	out := &features{variance: f.Variances}
 	names := make([]string, len(m.Columns))
 	for c := range names {
 		names[c] = m.FeatureNames[m.Columns[c]]
@@ -210,26 +201,7 @@ func featuresOf(m *Model, part kernel.Term) (*features, error) {
 		out.values = append(out.values, f.Values(j, points)...)
 		out.scale = append(out.scale, scale)
 	}
-	out.variance = f.Variances
 	return out, nil
-}
-
-// linearTerm returns the columns and the prior variances of their weights if a
-// program is a linear kernel.
-func linearTerm(prog *kernel.Program, theta []float64) (dims []int, variance []float64, ok bool) {
-	index, factor, ok := prog.LinearIn(theta)
-	if !ok || prog.Features[index].Kind != kernel.InnerProduct {
-		return nil, nil, false
-	}
-	f := prog.Features[index]
-	for q := range f.Dims {
-		v := factor
-		if f.Param >= 0 {
-			v /= theta[f.Param+q] * theta[f.Param+q]
-		}
-		variance = append(variance, v)
-	}
-	return f.Dims, variance, true
 }
 
 // weightsOf computes the posterior of the weights of features.
@@ -304,8 +276,7 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
 		return nil, err
 	}
-	mod := p.model
-	all, d := len(mod.FeatureNames), len(mod.Columns)
+	mod, d := p.model, len(p.model.Columns)
 	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
@@ -315,13 +286,19 @@ func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]
 		return nil, err
 	}
 	meanSlopes(mod, scaled, grad)
-	out := make([]float64, m*all)
-	for i := range m {
-		for q, c := range mod.Columns {
-			out[i*all+c] = grad[i*d+q] * mod.Scaling.YScale / mod.Scaling.XScale[q]
-		}
+	return ofFeatures(mod, grad), nil
+}
+
+// ofFeatures returns derivatives by the columns in use, in scaled units, as derivatives by
+// all features in original units.
+func ofFeatures(m *Model, derivatives []float64) []float64 {
+	all, d := len(m.FeatureNames), len(m.Columns)
+	out := make([]float64, len(derivatives)/d*all)
+	for i, v := range derivatives {
+		row, q := i/d, i%d
+		out[row*all+m.Columns[q]] = v * m.Scaling.YScale / m.Scaling.XScale[q]
 	}
-	return out, nil
+	return out
 }
 
 // solveColumns is the number of right-hand sides per solve for the variances of
@@ -343,8 +320,7 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
 		return nil, err
 	}
-	mod := p.model
-	all, d := len(mod.FeatureNames), len(mod.Columns)
+	mod, d := p.model, len(p.model.Columns)
 	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
@@ -366,14 +342,10 @@ func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]f
 			return nil, err
 		}
 	}
-	out := make([]float64, m*all)
-	for i := range m {
-		for q, c := range mod.Columns {
-			// Rounding can make a variance of 0 negative.
-			out[i*all+c] = math.Sqrt(max(variance[i*d+q], 0)) * mod.Scaling.YScale / mod.Scaling.XScale[q]
-		}
+	for i, v := range variance {
+		variance[i] = math.Sqrt(max(v, 0)) // rounding can make a variance of 0 negative
 	}
-	return out, nil
+	return ofFeatures(mod, variance), nil
 }
 
 // reduceSlopes subtracts the information of the data from the prior variances of

@@ -204,10 +204,9 @@ func checkTargets(m *Model) error {
 	return nil
 }
 
-// checkSize returns a [*SizeError] if rows×cols numbers do not fit in the host's
-// memory.
-func checkSize(what string, rows, cols int, free int64) error {
-	need := 8 * float64(rows) * float64(cols)
+// checkSize returns a [*SizeError] if so many numbers do not fit in the host's memory.
+func checkSize(what string, numbers float64, free int64) error {
+	need := 8 * numbers
 	if free > 0 && need > float64(free) {
 		return &SizeError{What: what, Need: int64(min(need, math.MaxInt64/2)), Free: free}
 	}

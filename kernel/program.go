@@ -44,17 +44,6 @@ func (p *Program) Names() []string {
 	return names
 }
 
-// LinearIn returns a feature s and a factor if the program is factor·s.
-func (p *Program) LinearIn(theta []float64) (feature int, factor float64, ok bool) {
-	coef, core := p.List.Factor(p.Value)
-	if core == code.None || p.List.At(core).Op != code.Feature {
-		return 0, 0, false
-	}
-	uniforms := make([]float64, len(p.List.Values))
-	p.List.Uniforms(uniforms, theta, p.List.Needed(p.Value))
-	return p.List.At(core).Index, uniform(uniforms, coef), true
-}
-
 // CheckTheta returns an error unless theta consists of NumParams positive finite
 // numbers.
 func (p *Program) CheckTheta(theta []float64) error {
