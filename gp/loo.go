@@ -54,7 +54,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		return p.locals.leaveOneOut(ctx, p.model.Y)
 	}
 	mod := p.model
-	kappa, err := p.inverseDiagonal(ctx)
+	kappa, err := inverseDiagonal(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 
 // inverseDiagonal returns the diagonal of Σ⁻¹, less the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ if least
 // squares found the mean's coefficients.
-func (p *Posterior) inverseDiagonal(ctx context.Context) ([]float64, error) {
+func inverseDiagonal(ctx context.Context, p *Posterior) ([]float64, error) {
 	n, q := p.model.N(), len(p.model.Mean.Basis)
 	kappa := make([]float64, n)
 	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
@@ -172,7 +172,7 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 	if p.whole.Experts == nil {
 		return nil
 	}
-	part, err := p.calibrate(ctx)
+	part, err := calibrate(ctx, p)
 	if err == nil {
 		p.whole.Experts, p.model.Experts = part, part
 	}
@@ -180,9 +180,9 @@ func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 }
 
 // calibrate returns the calibrated partition.
-func (p *Posterior) calibrate(ctx context.Context) (*experts.Partition, error) {
+func calibrate(ctx context.Context, p *Posterior) (*experts.Partition, error) {
 	if p.locals != nil {
-		return p.calibrateLocals(ctx)
+		return calibrateLocals(ctx, p)
 	}
 	m := p.whole
 	in := experts.Training{Program: p.prog, Theta: m.Theta, Noise: noiseDiagonal(m), Alpha: m.Alpha}
@@ -196,8 +196,8 @@ func (p *Posterior) calibrate(ctx context.Context) (*experts.Partition, error) {
 	return experts.Calibrate(ctx, p.ws, in)
 }
 
-// calibrateLocals is CalibrateExperts for experts with parameters of their own.
-func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, error) {
+// calibrateLocals is calibrate for experts with parameters of their own.
+func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, error) {
 	m, part := p.whole, p.whole.Experts
 	n, d := m.N(), len(m.Columns)
 	rows := part.CalibrationRows(n)
@@ -206,10 +206,10 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 	all, noise := make([]experts.Opinion, len(p.locals.each)), make([]float64, n)
 	err := experts.Each(ctx, p.ws, func(k int, _ device.Workspace) (err error) {
 		e, trained := p.locals.each[k], p.locals.rows[k]
-		if all[k], err = e.opinion(ctx, scaled, m.T()); err != nil {
+		if all[k], err = opinion(ctx, e, scaled, m.T()); err != nil {
 			return err
 		}
-		mean, variance, own, err := e.leftOut(ctx)
+		mean, variance, own, err := leftOut(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -237,8 +237,8 @@ func (p *Posterior) calibrateLocals(ctx context.Context) (*experts.Partition, er
 // leftOut returns the predictions of the training rows of a local expert from its others, in
 // scaled units: the means of all targets, the variances of the function, which rounding may
 // make negative, and those of the noise. See [LeaveOneOut].
-func (p *Posterior) leftOut(ctx context.Context) (means, variance, noise []float64, err error) {
-	variance, err = p.inverseDiagonal(ctx)
+func leftOut(ctx context.Context, p *Posterior) (means, variance, noise []float64, err error) {
+	variance, err = inverseDiagonal(ctx, p)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -142,7 +142,7 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 // the only way for local experts.
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
 	return relevanceOf(p.whole, func(rows []float64, points *kernel.Points) ([][]float64, error) {
-		return p.scaledMeans(ctx, rows, points)
+		return scaledMeans(ctx, p, rows, points)
 	})
 }
 

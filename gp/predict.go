@@ -84,7 +84,7 @@ func predictWith(ctx context.Context, p *Posterior, rows []float64, m int, row R
 // targets differ only in means and units.
 func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int, targets []*Model) (means [][]float64, latent []float64, own []int, err error) {
 	if p.locals != nil {
-		return p.predictLocals(ctx, scaled, m, len(targets))
+		return predictLocals(ctx, p, scaled, m, len(targets))
 	}
 	sums, reduction := make([]float64, m*len(targets)), make([]float64, m)
 	xs := kernel.NewPoints(scaled, m, len(p.model.Columns))
@@ -106,15 +106,15 @@ func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int,
 // is not needed at all.
 func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
 	return meansAt(p.whole, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) {
-		return p.scaledMeans(ctx, scaled, xs)
+		return scaledMeans(ctx, p, scaled, xs)
 	})
 }
 
 // scaledMeans returns the mean of each target at scaled rows, in scaled units.
-func (p *Posterior) scaledMeans(ctx context.Context, scaled []float64, xs *kernel.Points) ([][]float64, error) {
+func scaledMeans(ctx context.Context, p *Posterior, scaled []float64, xs *kernel.Points) ([][]float64, error) {
 	targets := targetsOf(p.whole)
 	if p.locals != nil {
-		means, _, _, err := p.predictLocals(ctx, scaled, xs.N, len(targets))
+		means, _, _, err := predictLocals(ctx, p, scaled, xs.N, len(targets))
 		return means, err
 	}
 	sums := make([]float64, xs.N*len(targets))
@@ -218,13 +218,13 @@ const localPiece = 2048
 // rows, and the expert of each row, whose centre is nearest. count is the number of targets:
 // all, or 1 for p.model alone. The variance includes the uncertainty of the coefficients of
 // the mean function of the row's expert.
-func (p *Posterior) predictLocals(ctx context.Context, scaled []float64, m, count int) (means [][]float64, latent []float64, own []int, err error) {
+func predictLocals(ctx context.Context, p *Posterior, scaled []float64, m, count int) (means [][]float64, latent []float64, own []int, err error) {
 	d := len(p.model.Columns)
 	own = p.whole.Experts.Assign(kernel.NewPoints(scaled, m, d))
 	means = make([][]float64, count)
 	for first := 0; first < m; first += localPiece {
 		last := min(first+localPiece, m)
-		mean, variance, err := p.predictPiece(ctx, scaled[first*d:last*d], own[first:last], count)
+		mean, variance, err := predictPiece(ctx, p, scaled[first*d:last*d], own[first:last], count)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -237,23 +237,23 @@ func (p *Posterior) predictLocals(ctx context.Context, scaled []float64, m, coun
 }
 
 // predictPiece is predictLocals for few rows, with the means one target after the other.
-func (p *Posterior) predictPiece(ctx context.Context, scaled []float64, own []int, count int) (means, latent []float64, err error) {
+func predictPiece(ctx context.Context, p *Posterior, scaled []float64, own []int, count int) (means, latent []float64, err error) {
 	m, d, nearest := len(own), len(p.model.Columns), p.whole.Experts.Combine == experts.Nearest
 	all, trends := make([]experts.Opinion, len(p.locals.each)), make([]float64, m)
 	means, latent = make([]float64, m*count), make([]float64, m)
 	err = experts.Each(ctx, p.ws, func(k int, _ device.Workspace) error {
 		e, mine := p.locals.each[k], placesOf(k, own)
 		rows := pick.Rows(scaled, mine, m, d)
-		trend, err := e.trend(ctx, rows)
+		trend, err := trend(ctx, e, rows)
 		if err != nil {
 			return err
 		}
 		pick.Put(trends, trend, mine, m)
 		if !nearest {
-			all[k], err = e.opinion(ctx, scaled, count)
+			all[k], err = opinion(ctx, e, scaled, count)
 			return err
 		}
-		one, err := e.opinion(ctx, rows, count)
+		one, err := opinion(ctx, e, rows, count)
 		if err == nil {
 			pick.Put(means, one.Mean, mine, m)
 			pick.Put(latent, one.Variance, mine, m)
@@ -284,7 +284,7 @@ func placesOf(k int, own []int) (places []int) {
 
 // opinion returns what a local expert says of the function at scaled rows, at the
 // coefficients of its mean function, for all targets, or for p.model alone if count is 1.
-func (p *Posterior) opinion(ctx context.Context, scaled []float64, count int) (experts.Opinion, error) {
+func opinion(ctx context.Context, p *Posterior, scaled []float64, count int) (experts.Opinion, error) {
 	m, targets := len(scaled)/len(p.model.Columns), []*Model{p.model}
 	if count > 1 {
 		targets = targetsOf(p.whole)
@@ -311,7 +311,7 @@ func (p *Posterior) opinion(ctx context.Context, scaled []float64, count int) (e
 
 // trend returns the variances at scaled rows that the coefficients of the mean function of a
 // local expert add.
-func (p *Posterior) trend(ctx context.Context, scaled []float64) ([]float64, error) {
+func trend(ctx context.Context, p *Posterior, scaled []float64) ([]float64, error) {
 	m := len(scaled) / len(p.model.Columns)
 	out := make([]float64, m)
 	if m == 0 {
