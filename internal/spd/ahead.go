@@ -44,12 +44,12 @@ func (h *ahead) next(k int, a *float64) *float64 {
 	return a
 }
 
-// product is productAhead without prefetching.
+// product computes a product of nv panels without prefetching.
 func (ks *kernels) product(nv, k int, a, b *float64, bs int, c *float64, cs, mode int) {
-	ks.productAhead(nv, k, a, b, bs, c, cs, mode, a)
+	ks.products[nv-1](k, a, b, bs, c, cs, mode, a)
 }
 
-// solve is solveAhead without prefetching.
+// solve solves for nv panels without prefetching.
 func (ks *kernels) solve(nv, k int, a, b *float64, bs int, t, x *float64, xs, fresh int) {
-	ks.solveAhead(nv, k, a, b, bs, t, x, xs, fresh, a)
+	ks.solves[nv-1](k, a, b, bs, t, x, xs, fresh, a)
 }

@@ -17,10 +17,10 @@ func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) err
 	if len(m.sides) < panels*l*m.order {
 		m.sides = aligned(panels * l * m.order)
 	}
-	s := substitution{Symmetric: m, x: m.sides, count: count, panels: panels, blocks: m.blocksOf(unknowns)}
+	s := substitution{Symmetric: m, x: m.sides, count: count, panels: panels}
 	s.load(b, count)
 	s.scratch = m.workers(unknowns * l)
-	if err := m.substitute(ctx, s.blocks, s.forward, s.backward); err != nil {
+	if err := m.substitute(ctx, s.forward, s.backward); err != nil {
 		return err
 	}
 	s.unload(b, count)
@@ -28,38 +28,48 @@ func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) err
 }
 
 // substitute executes the tasks of a forward and of a backward substitution in blocks of
-// unknowns: block (i, i) is solved, and then subtracted from each later block j.
-func (m *Symmetric) substitute(ctx context.Context, blocks int, forward, backward func(worker int, t pair) int64) error {
-	for _, task := range []func(worker int, t pair) int64{forward, backward} {
-		m.run.begin(ctx, blocks, nil)
+// unknowns: block (i, i) is solved, and then subtracted from each later block j. The counter of
+// a block is the number of blocks subtracted from it, plus one if it is solved. A task gets the
+// unknowns [i0, i1) of block i and [c0, c1) of block j. The backward substitution counts blocks
+// from the last.
+func (m *Symmetric) substitute(ctx context.Context, forward, backward func(worker, i0, i1, c0, c1 int)) error {
+	blocks := m.blocksOf(unknowns)
+	for pass, task := range []func(worker, i0, i1, c0, c1 int){forward, backward} {
+		r := &m.run
+		r.begin(ctx, blocks, nil)
 		for i := range blocks {
 			for j := i; j < blocks; j++ {
-				m.run.add(i, j)
+				r.add(i, j)
 			}
 		}
-		if err := m.finish(&m.run, m.order-parallelOrder+serialOrder, task); err != nil {
+		unknownsOf := func(block int) (first, end int) {
+			if pass == 1 {
+				block = blocks - 1 - block
+			}
+			return block * unknowns, min((block+1)*unknowns, m.order)
+		}
+		err := m.finish(r, m.order-parallelOrder+serialOrder, func(worker int, t pair) int64 {
+			if r.await(t.j, t.i) && (t.i == t.j || r.await(t.i, t.i+1)) {
+				i0, i1 := unknownsOf(t.i)
+				c0, c1 := unknownsOf(t.j)
+				task(worker, i0, i1, c0, c1)
+				r.done[t.j].Store(int32(t.i + 1))
+			}
+			return 0
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ready waits for what a task of a substitution needs. The counter of a block is the number
-// of blocks subtracted from it, plus one if it is solved. It returns false if the operation
-// has stopped.
-func (r *run) ready(t pair) bool {
-	return r.await(t.j, t.i) && (t.i == t.j || r.await(t.i, t.i+1))
-}
-
-// A substitution solves L·y = b and Lᵀ·x = y in panels of right-hand sides. Each block of
-// unknowns, once solved, is subtracted from the blocks that follow. The counter of a block
-// is the number of blocks subtracted from it, plus one if it is solved.
+// A substitution solves L·y = b and Lᵀ·x = y in panels of right-hand sides.
 type substitution struct {
 	*Symmetric
-	x              []float64
-	count          int // of right-hand sides
-	panels, blocks int
-	scratch        [][]float64
+	x             []float64
+	count, panels int // of right-hand sides
+	scratch       [][]float64
 }
 
 // at returns the address of unknown i in panel p.
@@ -95,45 +105,27 @@ func (s *substitution) each(f func(p, nv int)) {
 	}
 }
 
-// unknownsOf returns the unknowns of a block.
-func (m *panels) unknownsOf(block int) (i0, i1 int) {
-	return block * unknowns, min((block+1)*unknowns, m.order)
-}
-
 // forward solves a block of unknowns of L·y = b, or subtracts one from a later block.
-func (s *substitution) forward(_ int, t pair) int64 {
-	if !s.run.ready(t) {
-		return 0
-	}
-	i0, i1 := s.unknownsOf(t.i)
-	c0, c1 := s.unknownsOf(t.j)
+func (s *substitution) forward(_, i0, i1, c0, c1 int) {
 	stride := s.lanes * s.order
 	for c := c0; c < c1; c += s.lanes {
 		s.each(func(p, nv int) {
-			if t.i == t.j {
+			if i0 == c0 {
 				s.solve(nv, c-i0, s.p(c, i0), s.at(p, i0), stride, s.tile(c), s.at(p, c), stride, 0)
 			} else {
 				s.product(nv, i1-i0, s.p(c, i0), s.at(p, i0), stride, s.at(p, c), stride, subtract)
 			}
 		})
 	}
-	s.run.done[t.j].Store(int32(t.i + 1))
-	return 0
 }
 
 // backward solves a block of unknowns of Lᵀ·x = y, or subtracts one from an earlier block.
-// Blocks count from the last.
-func (s *substitution) backward(worker int, t pair) int64 {
-	if !s.run.ready(t) {
-		return 0
-	}
-	i0, i1 := s.unknownsOf(s.blocks - 1 - t.i)
-	c0, c1 := s.unknownsOf(s.blocks - 1 - t.j)
+func (s *substitution) backward(worker, i0, i1, c0, c1 int) {
 	l, stride := s.lanes, s.lanes*s.order
 	columns := s.scratch[worker]
 	for c := c1 - l; c >= c0; c -= l {
 		first := i0
-		if t.i == t.j {
+		if i0 == c0 {
 			first = c + l
 		}
 		if rows := i1 - first; rows > 0 {
@@ -142,14 +134,12 @@ func (s *substitution) backward(worker int, t pair) int64 {
 				s.product(nv, rows, &columns[0], s.at(p, first), stride, s.at(p, c), stride, subtract)
 			})
 		}
-		if t.i == t.j {
+		if i0 == c0 {
 			for p := range s.panels {
 				s.backTile(c, min(l, s.count-p*l), s.x[p*stride+c*l:][:l*l])
 			}
 		}
 	}
-	s.run.done[t.j].Store(int32(t.i + 1))
-	return 0
 }
 
 // backTile solves for the unknowns of one tile and the first sides of its panel.

@@ -99,7 +99,7 @@ func (m *Symmetric) update(i0, i1, c, k0, k1, mode int, next *ahead) {
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
 		a := m.p(c, k0)
-		m.productAhead(nv, k1-k0, a, m.p(i, k0), stride, m.p(i, c), stride, mode, next.next(k1-k0, a))
+		m.products[nv-1](k1-k0, a, m.p(i, k0), stride, m.p(i, c), stride, mode, next.next(k1-k0, a))
 	}
 }
 
@@ -110,7 +110,7 @@ func (m *Symmetric) solveColumn(i0, i1, c, k0 int, next *ahead) {
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
 		a := m.p(c, k0)
-		m.solveAhead(nv, c-k0, a, m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0, next.next(c-k0, a))
+		m.solves[nv-1](c-k0, a, m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0, next.next(c-k0, a))
 	}
 }
 

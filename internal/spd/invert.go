@@ -85,7 +85,7 @@ func (h *head) solve(d1 int, next *ahead) {
 		for g := h.j0; g < min(c, h.j1); g += group * l {
 			nv := min(group, (min(c, h.j1)-g)/l)
 			a := m.p(c, g)
-			m.solveAhead(nv, c-g, a, h.p(g, g), h.stride, m.tile(c), h.p(g, c), h.stride, 1, next.next(c-g, a))
+			m.solves[nv-1](c-g, a, h.p(g, g), h.stride, m.tile(c), h.p(g, c), h.stride, 1, next.next(c-g, a))
 		}
 		if c < h.j1 {
 			m.Engine.solve(1, 0, m.p(c, c), h.p(c, c), h.stride, m.tile(c), h.p(c, c), h.stride, 0)
@@ -124,6 +124,6 @@ func (h *head) begin(c, d1 int, next *ahead) {
 	for g := h.j0; g < h.j1; g += group * l {
 		nv := min(group, (h.j1-g)/l)
 		a := m.p(c, g)
-		m.productAhead(nv, d1-g, a, h.p(g, g), h.stride, m.p(g, c), m.stride(), replaceNegative, next.next(d1-g, a))
+		m.products[nv-1](d1-g, a, h.p(g, g), h.stride, m.p(g, c), m.stride(), replaceNegative, next.next(d1-g, a))
 	}
 }

@@ -3,12 +3,34 @@ package spd
 import (
 	"math"
 	"unsafe"
+
+	"gpfit/internal/variant"
 )
 
 // The micro-kernels of the generic variant, with the contracts of those in assembly. A tile
 // is computed one panel and two columns at a time: eight sums, which the registers of any
 // processor hold. A sum is written so that the compiler can fuse its multiplication and
 // addition in one way only, or not at all.
+
+// goLanes are the rows of a panel.
+const goLanes = 4
+
+// portable returns the micro-kernels in Go.
+func portable(v variant.Variant) kernels {
+	k := kernels{
+		set: v, lanes: goLanes, cholesky: choleskyGo, transposeTiles: transposeGo,
+		squares: squaresGo, panelVector: panelVectorGo, panelTransposedVector: panelTransposedVectorGo,
+	}
+	for i := range group {
+		k.products[i] = func(k int, a, b *float64, bs int, c *float64, cs, mode int, _ *float64) {
+			productGo(i+1, k, a, b, bs, c, cs, mode)
+		}
+		k.solves[i] = func(k int, a, b *float64, bs int, t, x *float64, xs, fresh int, _ *float64) {
+			solveGo(i+1, k, a, b, bs, t, x, xs, fresh)
+		}
+	}
+	return k
+}
 
 // A goTile holds the tile of one panel: goLanes columns of goLanes rows.
 type goTile [goLanes * goLanes]float64
@@ -142,7 +164,7 @@ func transposeGo(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int
 func squaresGo(n int, x, sums *float64) {
 	out := at(sums, 0, goLanes)
 	clear(out)
-	for i := range n {
+	for i := range 4 * n {
 		for c, v := range at(x, i*goLanes, goLanes) {
 			out[c] += v * v
 		}
@@ -150,9 +172,9 @@ func squaresGo(n int, x, sums *float64) {
 }
 
 func panelVectorGo(k int, p, x, y *float64) {
-	columns, out := at(p, 0, k*goLanes), at(y, 0, goLanes)
+	columns, out := at(p, 0, 4*k*goLanes), at(y, 0, goLanes)
 	var s0, s1, s2, s3 float64
-	for c, v := range at(x, 0, k) {
+	for c, v := range at(x, 0, 4*k) {
 		column := columns[c*goLanes : (c+1)*goLanes]
 		s0 += column[0] * v
 		s1 += column[1] * v
@@ -167,7 +189,7 @@ func panelVectorGo(k int, p, x, y *float64) {
 
 func panelTransposedVectorGo(k int, p, x, y *float64) {
 	v := at(x, 0, goLanes)
-	for c, out := range at(y, 0, k) {
+	for c, out := range at(y, 0, goLanes*k) {
 		column := at(p, c*goLanes, goLanes)
 		pair := float64(column[0]*v[0]) + float64(column[1]*v[1])
 		at(y, c, 1)[0] = out - (pair + (float64(column[2]*v[2]) + float64(column[3]*v[3])))

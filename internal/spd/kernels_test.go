@@ -397,7 +397,7 @@ func TestSquareKernels(t *testing.T) {
 		l := ks.lanes
 		for n := 4; n <= 48; n += 4 {
 			x, sums := p.operand(1, n*l, 0), p.operand(1, l, 0)
-			ks.squares(n, x.p(), &sums.array(0)[0])
+			ks.squares(n/4, x.p(), &sums.array(0)[0])
 			if x.written() || sums.changed() {
 				t.Fatalf("%d columns %s: other memory changed", n, p.name)
 			}
@@ -417,7 +417,7 @@ func TestVectorKernels(t *testing.T) {
 		l := ks.lanes
 		for k := l; k <= 48; k += l {
 			panel, long, short := p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
-			ks.panelVector(k, panel.p(), long.p(), short.p())
+			ks.panelVector(k/4, panel.p(), long.p(), short.p())
 			if panel.written() || long.written() || short.changed() {
 				t.Fatalf("panelVector, %d columns %s: other memory changed", k, p.name)
 			}
@@ -431,7 +431,7 @@ func TestVectorKernels(t *testing.T) {
 				}
 			}
 			panel, long, short = p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
-			ks.panelTransposedVector(k, panel.p(), short.p(), long.p())
+			ks.panelTransposedVector(k/l, panel.p(), short.p(), long.p())
 			if panel.written() || short.written() || long.changed() {
 				t.Fatalf("panelTransposedVector, %d columns %s: other memory changed", k, p.name)
 			}

@@ -128,10 +128,7 @@ func (m *Symmetric) InverseRows(i0, j0, j1 int, rows []float64, stride int) {
 
 // InverseElement returns an element of Σ⁻¹.
 func (m *panels) InverseElement(i, j int) float64 {
-	if i > j {
-		i, j = j, i
-	}
-	return m.a[m.index(i, j)]
+	return m.a[m.index(min(i, j), max(i, j))]
 }
 
 // InverseRow copies row i of Σ⁻¹ from column j ≥ i on to dst.
@@ -145,36 +142,37 @@ func (m *panels) InverseRow(i, j int, dst []float64) {
 // FactorDiagonal returns the diagonal of L, to be read only.
 func (m *panels) FactorDiagonal() []float64 { return m.diagonal[:m.n] }
 
-// FactorRow copies row i of L to dst, of i+1 numbers.
-func (m *panels) FactorRow(i int, dst []float64) {
+// factorElement returns the place of L_ij, j < i.
+func (m *panels) factorElement(i, j int) *float64 {
 	l := m.lanes
 	r := i % l
-	begin := i - r
-	row := m.a[begin*m.ld+r:]
-	for j := range begin {
-		dst[j] = row[j*l]
+	if j < i-r {
+		return &m.a[m.index(i, j)]
 	}
-	for j := begin; j < i; j++ {
-		dst[j] = m.tiles[begin*l+(j-begin)*l+r]
+	return &m.tiles[(i-r)*l+(j-i+r)*l+r]
+}
+
+// FactorRow copies row i of L to dst, of i+1 numbers.
+func (m *panels) FactorRow(i int, dst []float64) {
+	for j := range i {
+		dst[j] = *m.factorElement(i, j)
 	}
 	dst[i] = m.diagonal[i]
 }
 
-// SetFactorRow sets row i of L.
+// SetFactorRow sets row i of L. After the last row, it sets those that fill the last panel.
 func (m *panels) SetFactorRow(i int, src []float64) {
-	l := m.lanes
-	r := i % l
-	begin := i - r
-	row := m.a[begin*m.ld+r:]
-	for j := range begin {
-		row[j*l] = src[j]
-	}
-	for j := begin; j < i; j++ {
-		m.tiles[begin*l+(j-begin)*l+r] = src[j]
+	for j := range i {
+		*m.factorElement(i, j) = src[j]
 	}
 	m.setDiagonal(i, src[i])
 	if i == m.n-1 {
-		m.padFactor()
+		for k := m.n; k < m.order; k++ {
+			for j := range k {
+				*m.factorElement(k, j) = 0
+			}
+			m.setDiagonal(k, 1)
+		}
 	}
 }
 
@@ -182,17 +180,4 @@ func (m *panels) SetFactorRow(i int, src []float64) {
 func (m *panels) setDiagonal(i int, v float64) {
 	m.diagonal[i] = v
 	m.tiles[(i-i%m.lanes)*m.lanes+i%m.lanes*(m.lanes+1)] = 1 / v
-}
-
-// padFactor sets the rows of L that fill the last panel.
-func (m *panels) padFactor() {
-	for i := m.n; i < m.order; i++ {
-		for j := range i - i%m.lanes {
-			m.a[m.index(i, j)] = 0
-		}
-		for j := i - i%m.lanes; j < i; j++ {
-			m.tiles[(i-i%m.lanes)*m.lanes+j%m.lanes*m.lanes+i%m.lanes] = 0
-		}
-		m.setDiagonal(i, 1)
-	}
 }

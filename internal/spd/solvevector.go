@@ -16,9 +16,9 @@ func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
 	if len(m.sides) < m.order {
 		m.sides = aligned(m.order)
 	}
-	s := vectorSubstitution{Symmetric: m, x: m.sides[:m.order], blocks: m.blocksOf(unknowns)}
+	s := vectorSubstitution{Symmetric: m, x: m.sides[:m.order]}
 	clear(s.x[copy(s.x, b):])
-	if err := m.substitute(ctx, s.blocks, s.forward, s.backward); err != nil {
+	if err := m.substitute(ctx, s.forward, s.backward); err != nil {
 		return err
 	}
 	copy(b, s.x)
@@ -28,47 +28,31 @@ func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
 // A vectorSubstitution is a substitution for one right-hand side.
 type vectorSubstitution struct {
 	*Symmetric
-	x      []float64
-	blocks int
+	x []float64
 }
 
 // forward solves a block of unknowns of L·y = b, or subtracts one from a later block.
-func (s *vectorSubstitution) forward(_ int, t pair) int64 {
-	if !s.run.ready(t) {
-		return 0
-	}
-	i0, i1 := s.unknownsOf(t.i)
-	c0, c1 := s.unknownsOf(t.j)
+func (s *vectorSubstitution) forward(_, i0, i1, c0, c1 int) {
 	for c := c0; c < c1; c += s.lanes {
 		if k := min(c, i1) - i0; k > 0 {
-			s.panelVector(k, s.p(c, i0), &s.x[i0], &s.x[c])
+			s.panelVector(k/4, s.p(c, i0), &s.x[i0], &s.x[c])
 		}
-		if t.i == t.j {
+		if i0 == c0 {
 			s.forwardTile(c)
 		}
 	}
-	s.run.done[t.j].Store(int32(t.i + 1))
-	return 0
 }
 
 // backward solves a block of unknowns of Lᵀ·x = y, or subtracts one from an earlier block.
-// Blocks count from the last.
-func (s *vectorSubstitution) backward(_ int, t pair) int64 {
-	if !s.run.ready(t) {
-		return 0
-	}
-	i0, i1 := s.unknownsOf(s.blocks - 1 - t.i)
-	c0, c1 := s.unknownsOf(s.blocks - 1 - t.j)
+func (s *vectorSubstitution) backward(_, i0, i1, c0, c1 int) {
 	for c := i1 - s.lanes; c >= i0; c -= s.lanes {
-		if t.i == t.j {
+		if i0 == c0 {
 			s.backwardTile(c)
 		}
 		if k := min(c, c1) - c0; k > 0 {
-			s.panelTransposedVector(k, s.p(c, c0), &s.x[c], &s.x[c0])
+			s.panelTransposedVector(k/s.lanes, s.p(c, c0), &s.x[c], &s.x[c0])
 		}
 	}
-	s.run.done[t.j].Store(int32(t.i + 1))
-	return 0
 }
 
 // forwardTile solves for the unknowns of the tile at row c. The products are rounded, so that

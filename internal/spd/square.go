@@ -87,7 +87,7 @@ func (s *squaring) multiply(out []float64, j0, j1, i0, c, k, mode int, next *ahe
 	a, stride := s.p(c, k0), s.block*l
 	for g := j0; g < j1; g += group * l {
 		nv := min(group, (j1-g)/l)
-		s.productAhead(nv, k1-k0, a, s.p(g, k0), s.stride(), &out[(g-j0)*s.block+(c-i0)*l], stride, mode, next.next(k1-k0, a))
+		s.products[nv-1](k1-k0, a, s.p(g, k0), s.stride(), &out[(g-j0)*s.block+(c-i0)*l], stride, mode, next.next(k1-k0, a))
 	}
 }
 

@@ -70,9 +70,9 @@ func (m *Symmetric) Solve(vs []*Vectors) {
 			for _, v := range vs {
 				s := v.stride()
 				if c < end {
-					m.solveAhead(v.panels(), c-k, a, &v.x[k*l], s, m.tile(c), &v.x[c*l], s, 0, next.next(c-k, a))
+					m.solves[v.panels()-1](c-k, a, &v.x[k*l], s, m.tile(c), &v.x[c*l], s, 0, next.next(c-k, a))
 				} else {
-					m.productAhead(v.panels(), end-k, a, &v.x[k*l], s, &v.x[c*l], s, subtract, next.next(end-k, a))
+					m.products[v.panels()-1](end-k, a, &v.x[k*l], s, &v.x[c*l], s, subtract, next.next(end-k, a))
 				}
 			}
 		}
@@ -83,7 +83,7 @@ func (m *Symmetric) Solve(vs []*Vectors) {
 func (v *Vectors) SquaredNorms(dst []float64) {
 	var sums [8]float64
 	for p := range v.panels() {
-		v.m.squares(v.m.order, &v.x[p*v.stride()], &sums[0])
+		v.m.squares(v.m.order/4, &v.x[p*v.stride()], &sums[0])
 		copy(dst[p*v.m.lanes:v.count], sums[:v.m.lanes])
 	}
 }
