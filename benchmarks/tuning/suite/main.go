@@ -10,17 +10,20 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
+	"time"
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/fit/problem"
 )
 
 // job holds the flags of a command and its device.
@@ -69,11 +72,43 @@ func run(args []string) error {
 	defer j.b.Close()
 	switch args[0] {
 	case "best":
-		return j.best()
+		j.label, j.restarts, j.seeds = "", 0, 1
+		return j.each(j.best)
 	case "run":
-		return j.runs()
+		return j.each(j.tuned)
 	}
 	return fmt.Errorf("%s is not a command: name best, run or report", args[0])
+}
+
+// each computes the results that are not in the file, and adds them.
+func (j *job) each(compute func(p pair, d problem.Data, seed uint64) (result, error)) error {
+	done, err := read(j.out)
+	if err != nil {
+		return err
+	}
+	for seed := range uint64(j.seeds) {
+		for _, p := range j.pairs() {
+			if slices.ContainsFunc(done, func(r result) bool {
+				return r.Pair == p.name() && r.Seed == seed && r.Label == j.label && r.Restarts == j.restarts
+			}) {
+				continue
+			}
+			began := time.Now()
+			d, err := p.data(j.data)
+			if err != nil {
+				return err
+			}
+			r, err := compute(p, d, seed)
+			if err != nil {
+				return fmt.Errorf("%s, seed %d: %w", p.name(), seed, err)
+			}
+			r.Pair, r.Label, r.Restarts, r.Seed, r.Seconds = p.name(), j.label, j.restarts, seed, time.Since(began).Seconds()
+			if err := j.add(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // pairs returns the pairs that the flags select.
@@ -117,26 +152,22 @@ func read(path string) ([]result, error) {
 	}
 	defer f.Close()
 	var out []result
-	for s := bufio.NewScanner(f); s.Scan(); {
+	for lines := json.NewDecoder(f); ; {
 		var r result
-		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+		if err := lines.Decode(&r); err == io.EOF {
+			return out, nil
+		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		out = append(out, r)
 	}
-	return out, nil
 }
 
 // add appends a result to the file.
 func (j *job) add(r result) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	f, err := os.OpenFile(j.out, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(line, '\n'))
-	return errors.Join(err, f.Close())
+	return errors.Join(json.NewEncoder(f).Encode(r), f.Close())
 }

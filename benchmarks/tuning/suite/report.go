@@ -7,13 +7,10 @@ import (
 	"slices"
 )
 
-// tally sums the runs of a label with one number of restarts.
-type tally struct {
-	label          string
-	restarts       int
-	runs, found    int
-	held, heldGood int
-	cost           float64
+// version is a label with a number of restarts.
+type version struct {
+	label    string
+	restarts int
 }
 
 // report compares runs with the best known. A run that went below the best known
@@ -22,70 +19,77 @@ func report(args []string) error {
 	if len(args) < 2 {
 		return errors.New("report takes the file of best and files of runs")
 	}
-	known, err := read(args[0])
-	if err != nil {
-		return err
-	}
-	var runs []result
-	for _, path := range args[1:] {
+	var known, runs []result
+	for i, path := range args {
 		more, err := read(path)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, more...)
+		if known = append(known, more...); i > 0 {
+			runs = append(runs, more...)
+		}
 	}
 	best := map[string]float64{}
-	for _, r := range slices.Concat(known, runs) {
+	for _, r := range known {
 		if f, ok := best[r.Pair]; !ok || r.NLML < f {
 			best[r.Pair] = r.NLML
 		}
+	}
+	var versions []version
+	of := map[version][]result{}
+	for _, r := range runs {
+		v := version{r.Label, r.Restarts}
+		if of[v] == nil {
+			versions = append(versions, v)
+		}
+		of[v] = append(of[v], r)
 	}
 	held := map[string]bool{}
 	for _, p := range pairs() {
 		held[p.name()] = p.held
 	}
-	var tallies []*tally
-	for _, r := range runs {
-		i := slices.IndexFunc(tallies, func(t *tally) bool { return t.label == r.Label && t.restarts == r.Restarts })
-		if i < 0 {
-			i = len(tallies)
-			tallies = append(tallies, &tally{label: r.Label, restarts: r.Restarts})
-		}
-		tallies[i].count(r, best[r.Pair], held[r.Pair])
-	}
 	fmt.Printf("%-12s %8s %22s %22s %14s\n", "version", "restarts", "within 0.5 nats", "of the held pairs", "mean cost")
-	for _, t := range tallies {
-		fmt.Printf("%-12s %8d %8d of %3d, %4.1f %% %8d of %3d, %4.1f %% %14.1f\n", t.label, t.restarts,
-			t.found, t.runs, share(t.found, t.runs), t.heldGood, t.held, share(t.heldGood, t.held), t.cost/float64(t.runs))
+	for _, v := range versions {
+		found := func(r result) bool { return r.NLML <= best[r.Pair]+withinNats }
+		of := of[v]
+		ofHeld := slices.DeleteFunc(slices.Clone(of), func(r result) bool { return !held[r.Pair] })
+		fmt.Printf("%-12s %8d %s %s %14.1f\n", v.label, v.restarts, share(of, found), share(ofHeld, found), meanCost(of))
 	}
 	fmt.Println()
 	for _, p := range pairs() {
-		if f, ok := best[p.name()]; ok {
-			fmt.Printf("%-34s best %12.3f", p.name(), f)
-			for _, t := range tallies {
-				worst, sum, n := 0.0, 0.0, 0
-				for _, r := range runs {
-					if r.Pair == p.name() && r.Label == t.label && r.Restarts == t.restarts {
-						worst, sum, n = math.Max(worst, r.NLML-f), sum+r.Cost, n+1
-					}
-				}
-				fmt.Printf("   %s/%d: +%.2f, cost %.0f", t.label, t.restarts, worst, sum/float64(max(n, 1)))
-			}
-			fmt.Println()
+		f, ok := best[p.name()]
+		if !ok {
+			continue
 		}
+		fmt.Printf("%-34s best %12.3f", p.name(), f)
+		for _, v := range versions {
+			of := slices.DeleteFunc(slices.Clone(of[v]), func(r result) bool { return r.Pair != p.name() })
+			worst := 0.0
+			for _, r := range of {
+				worst = math.Max(worst, r.NLML-f)
+			}
+			fmt.Printf("   %s/%d: +%.2f, cost %.0f", v.label, v.restarts, worst, meanCost(of))
+		}
+		fmt.Println()
 	}
 	return nil
 }
 
-func (t *tally) count(r result, best float64, held bool) {
-	good := 0
-	if r.NLML <= best+withinNats {
-		good = 1
+// share prints how many of some runs are good.
+func share(of []result, good func(result) bool) string {
+	n := 0
+	for _, r := range of {
+		if good(r) {
+			n++
+		}
 	}
-	t.runs, t.found, t.cost = t.runs+1, t.found+good, t.cost+r.Cost
-	if held {
-		t.held, t.heldGood = t.held+1, t.heldGood+good
-	}
+	return fmt.Sprintf("%8d of %3d, %4.1f %%", n, len(of), 100*float64(n)/float64(max(len(of), 1)))
 }
 
-func share(part, all int) float64 { return 100 * float64(part) / float64(max(all, 1)) }
+func meanCost(of []result) float64 {
+	sum := 0.0
+	for _, r := range of {
+		sum += r.Cost
+	}
+	return sum / float64(max(len(of), 1))
+}

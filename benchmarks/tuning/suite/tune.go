@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
 	"gpfit/fit"
 	"gpfit/fit/problem"
@@ -29,65 +29,30 @@ var (
 	startFactors = []float64{0.05, 0.2, 1, 4, 15}
 )
 
-// best finds the best optimum of each pair by long starts over all rows.
-func (j *job) best() error {
-	done, err := read(j.out)
-	if err != nil {
-		return err
+// best finds the best optimum of a pair by long starts over all rows.
+func (j *job) best(p pair, d problem.Data, _ uint64) (result, error) {
+	long := func(set []problem.Assignment, evaluations int) (*summary.Report, error) {
+		return j.fit(d, problem.Options{Kernel: p.kernel, Set: set, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: evaluations}})
 	}
-	for _, p := range j.pairs() {
-		if slices.ContainsFunc(done, func(r result) bool { return r.Pair == p.name() }) {
-			continue
-		}
-		began := time.Now()
-		d, err := p.data(j.data)
-		if err != nil {
-			return err
-		}
-		r, err := j.bestOf(p, d)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name(), err)
-		}
-		r.Seconds = time.Since(began).Seconds()
-		if err := j.add(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (j *job) bestOf(p pair, d problem.Data) (result, error) {
-	o := problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: startLimit}}
-	own, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: 1}})
+	own, err := long(nil, 1)
 	if err != nil {
 		return result{}, err
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
 	var ends []*summary.Report
-	for _, set := range starts(own.Parameters, rng) {
-		o.Set = set
-		if r, err := j.fit(d, o); err == nil {
+	for _, set := range starts(own.Parameters, rand.New(rand.NewPCG(1, 2))) {
+		if r, err := long(set, startLimit); err == nil {
 			ends = append(ends, r)
 		}
 	}
-	slices.SortFunc(ends, func(a, b *summary.Report) int { return int(math.Copysign(1, a.NLML-b.NLML)) })
+	lower := func(a, b *summary.Report) int { return cmp.Compare(a.NLML, b.NLML) }
+	slices.SortFunc(ends, lower)
 	for _, e := range ends[:2] {
-		o.Settings.MaxEvaluations = 0
-		o.Set = nil
-		for name, v := range e.Parameters {
-			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
-		}
-		if r, err := j.fit(d, o); err == nil {
+		if r, err := long(assign(e.Parameters, func(name string) float64 { return e.Parameters[name] }), 0); err == nil {
 			ends = append(ends, r)
 		}
 	}
-	best := ends[0]
-	for _, e := range ends {
-		if e.NLML < best.NLML {
-			best = e
-		}
-	}
-	out := result{Pair: p.name(), NLML: best.NLML, Starts: len(ends), Status: best.Status, Parameters: best.Parameters}
+	best := slices.MinFunc(ends, lower)
+	out := result{NLML: best.NLML, Starts: len(ends), Status: best.Status, Parameters: best.Parameters}
 	for _, e := range ends {
 		if e.NLML <= best.NLML+withinNats {
 			out.Near++
@@ -96,46 +61,36 @@ func (j *job) bestOf(p pair, d problem.Data) (result, error) {
 	return out, nil
 }
 
-// starts returns the start values of best.
-func starts(own map[string]float64, rng *rand.Rand) [][]problem.Assignment {
-	var names []string
-	for name := range own {
-		names = append(names, name)
+// assign gives each parameter a value.
+func assign(parameters map[string]float64, value func(name string) float64) (set []problem.Assignment) {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		set = append(set, problem.Assignment{Name: name, Value: value(name), Given: true})
 	}
-	slices.Sort(names)
-	var out [][]problem.Assignment
-	with := func(value func(name string) float64) {
-		var set []problem.Assignment
-		for _, name := range names {
-			set = append(set, problem.Assignment{Name: name, Value: value(name), Given: true})
-		}
-		out = append(out, set)
+	return set
+}
+
+// starts returns the start values of best.
+func starts(own map[string]float64, rng *rand.Rand) (out [][]problem.Assignment) {
+	with := func(noise float64, lengthscale, other func() float64) {
+		out = append(out, assign(own, func(name string) float64 {
+			switch {
+			case strings.HasPrefix(name, "noise"):
+				return noise
+			case strings.Contains(name, "lengthscale"):
+				return own[name] * lengthscale()
+			}
+			return own[name] * other()
+		}))
 	}
 	for _, noise := range startNoises {
 		for _, factor := range startFactors {
-			with(func(name string) float64 {
-				switch {
-				case strings.HasPrefix(name, "noise"):
-					return noise
-				case strings.Contains(name, "lengthscale"):
-					return own[name] * factor
-				}
-				return own[name]
-			})
+			with(noise, func() float64 { return factor }, func() float64 { return 1 })
 		}
 	}
 	for range randomStarts {
 		shift := lengthscaleSD * rng.NormFloat64()
 		noise := math.Exp(math.Log(1e-7) * rng.Float64())
-		with(func(name string) float64 {
-			switch {
-			case strings.HasPrefix(name, "noise"):
-				return noise
-			case strings.Contains(name, "lengthscale"):
-				return own[name] * math.Exp(shift+lengthscaleSD/1.5*rng.NormFloat64())
-			}
-			return own[name] * math.Exp(rng.NormFloat64())
-		})
+		with(noise, func() float64 { return math.Exp(shift + lengthscaleSD/1.5*rng.NormFloat64()) }, func() float64 { return math.Exp(rng.NormFloat64()) })
 	}
 	return out
 }
@@ -147,45 +102,22 @@ func (j *job) fit(d problem.Data, o problem.Options) (*summary.Report, error) {
 		return nil, err
 	}
 	out, err := fit.Run(context.Background(), task, j.b)
+	if out != nil {
+		defer out.Close()
+	}
 	if err != nil {
-		if out != nil {
-			out.Close()
-		}
 		return nil, err
 	}
-	defer out.Close()
 	return &out.Report, nil
 }
 
-// runs tunes each pair with each seed.
-func (j *job) runs() error {
-	done, err := read(j.out)
+// tuned is the result of gpfit's own tuning.
+func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
+	r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
 	if err != nil {
-		return err
+		return result{}, err
 	}
-	for seed := range uint64(j.seeds) {
-		for _, p := range j.pairs() {
-			if slices.ContainsFunc(done, func(r result) bool {
-				return r.Pair == p.name() && r.Seed == seed && r.Label == j.label && r.Restarts == j.restarts
-			}) {
-				continue
-			}
-			d, err := p.data(j.data)
-			if err != nil {
-				return err
-			}
-			r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
-			if err != nil {
-				return fmt.Errorf("%s, seed %d: %w", p.name(), seed, err)
-			}
-			line := result{Pair: p.name(), Label: j.label, NLML: r.NLML, Restarts: j.restarts, Seed: seed, Cost: cost(r),
-				Seconds: r.Seconds, Status: r.Status, Parameters: r.Parameters}
-			if err := j.add(line); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters}, nil
 }
 
 // cost returns the evaluations of a fit, in values with gradient over all rows: a

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
 	"gpfit/internal/plotting"
@@ -12,11 +11,8 @@ import (
 
 // basisFits draws Bayesian linear regression on powers and on Gaussian bumps, with three
 // numbers of functions each.
-func basisFits(data string) (*plotting.Figure, error) {
-	t, x, err := read(data, "wave.csv")
-	if err != nil {
-		return nil, err
-	}
+func basisFits(data string) *plotting.Figure {
+	t, x := read(data, "wave.csv")
 	grid := floats.Span(make([]float64, 201), 0, 10)
 	figure := &plotting.Figure{Title: "Bayesian linear regression on basis functions", SharedY: true}
 	for _, basis := range []struct {
@@ -31,17 +27,10 @@ func basisFits(data string) (*plotting.Figure, error) {
 		chart := plotting.Chart{Title: basis.title, X: plotting.Axis{Label: "x"}, Y: plotting.Axis{Label: "y", Range: [2]float64{-3, 3}}}
 		chart.Layers = append(chart.Layers, &plotting.Points{Name: "data", X: t.X, Y: t.Y, Color: plotting.Grey})
 		for i, count := range basis.counts {
-			model, err := baseline.Basis{Expansion: basis.expansion(count)}.Fit(x, t.Y)
-			if err != nil {
-				return nil, err
-			}
-			prediction, err := model.Predict(mat.NewDense(len(grid), 1, grid))
-			if err != nil {
-				return nil, err
-			}
-			chart.Layers = append(chart.Layers, &plotting.Line{Name: fmt.Sprintf(basis.unit, count), X: grid, Y: prediction.Mean, Color: 3*len(figure.Charts) + i})
+			model := get(baseline.Basis{Expansion: basis.expansion(count)}.Fit(x, t.Y))
+			chart.Layers = append(chart.Layers, curve(fmt.Sprintf(basis.unit, count), model, grid, 3*len(figure.Charts)+i))
 		}
 		figure.Charts = append(figure.Charts, chart)
 	}
-	return figure, nil
+	return figure
 }

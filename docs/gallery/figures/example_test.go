@@ -8,11 +8,7 @@ import (
 
 // Ridge regression with λ = σ²/τ² has the weights of example 5.
 func Example_ridge() {
-	t, x, err := read("../data", "pair.csv")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	t, x := read("../data", "pair.csv")
 	design := baseline.Design{NoIntercept: true, Unscaled: true}
 	model, err := baseline.Ridge{Design: design, Lambdas: []float64{0.64 / 0.1}}.Fit(x, t.Y)
 	if err != nil {
@@ -26,11 +22,7 @@ func Example_ridge() {
 // With and without a penalty, and with fewer and more columns than rows, ridge regression has
 // the weights of example 20.
 func Example_minimumNorm() {
-	t, x, err := read("../data", "wide.csv")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	t, x := read("../data", "wide.csv")
 	design := baseline.Design{NoIntercept: true, Unscaled: true}
 	for _, columns := range []int{2, 6} {
 		part := x.Slice(0, t.N, 0, columns)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"log"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -12,11 +12,8 @@ import (
 
 // minimumNorm draws the weights of ridge regression for every penalty, with fewer columns
 // than rows and with more, and those without a penalty by the singular value decomposition.
-func minimumNorm(data string) (*plotting.Figure, error) {
-	t, x, err := read(data, "wide.csv")
-	if err != nil {
-		return nil, err
-	}
+func minimumNorm(data string) *plotting.Figure {
+	t, x := read(data, "wide.csv")
 	figure := &plotting.Figure{Title: "Weights from four rows", SharedY: true, Size: plotting.Size{Width: 20, Height: 10}}
 	lambdas := floats.LogSpan(make([]float64, 121), 1e-3, 1e3)
 	decades := floats.LogSpan(make([]float64, 5), 1e-2, 1e2)
@@ -25,26 +22,12 @@ func minimumNorm(data string) (*plotting.Figure, error) {
 		columns int
 	}{{"Two columns", 2}, {"Six columns", 6}} {
 		part := x.Slice(0, t.N, 0, side.columns)
-		primal, err := penalised(part, t.Y, lambdas, baseline.Primal)
-		if err != nil {
-			return nil, err
-		}
-		dual, err := penalised(part, t.Y, decades, baseline.Dual)
-		if err != nil {
-			return nil, err
-		}
-		shortest, err := shortest(part, t.Y)
-		if err != nil {
-			return nil, err
-		}
-		chart := plotting.Chart{
-			Title: side.title,
-			X:     plotting.Axis{Label: "penalty λ", Log: true},
-			Y:     plotting.Axis{Label: "weight"},
-		}
+		primal := penalised(part, t.Y, lambdas, baseline.Ridge{Design: plain, Form: baseline.Primal})
+		dual := penalised(part, t.Y, decades, baseline.Ridge{Design: plain, Form: baseline.Dual})
+		chart := plotting.Chart{Title: side.title, X: plotting.Axis{Label: "penalty λ", Log: true}, Y: plotting.Axis{Label: "weight"}}
 		crosses := &plotting.Points{Color: plotting.Grey, Shape: plotting.Cross, Radius: 3}
 		rings := &plotting.Points{Color: plotting.Grey, Shape: plotting.Ring, Radius: 4}
-		for j, w := range shortest {
+		for j, w := range shortest(part, t.Y) {
 			line := &plotting.Line{X: lambdas, Y: along(primal, j), Color: j}
 			if side.columns == t.D { // both charts share one legend
 				line.Name, crosses.Name, rings.Name = t.FeatureNames[j], "dual form", "λ = 0, by the SVD"
@@ -56,30 +39,16 @@ func minimumNorm(data string) (*plotting.Figure, error) {
 		chart.Layers = append(chart.Layers, crosses, rings)
 		figure.Charts = append(figure.Charts, chart)
 	}
-	return figure, nil
-}
-
-// penalised returns the weights of ridge regression without intercept for every penalty.
-func penalised(x mat.Matrix, y, lambdas []float64, form baseline.Form) ([][]float64, error) {
-	weights := make([][]float64, len(lambdas))
-	design := baseline.Design{NoIntercept: true, Unscaled: true}
-	for i, lambda := range lambdas {
-		model, err := baseline.Ridge{Design: design, Lambdas: []float64{lambda}, Form: form}.Fit(x, y)
-		if err != nil {
-			return nil, err
-		}
-		weights[i] = model.(*baseline.LinearModel).Weights
-	}
-	return weights, nil
+	return figure
 }
 
 // shortest returns the shortest of the weights with the smallest sum of squares.
-func shortest(x mat.Matrix, y []float64) ([]float64, error) {
+func shortest(x mat.Matrix, y []float64) []float64 {
 	var svd mat.SVD
 	if !svd.Factorize(x, mat.SVDThin) {
-		return nil, errors.New("no singular value decomposition")
+		log.Fatal("no singular value decomposition")
 	}
 	var w mat.VecDense
 	svd.SolveVecTo(&w, mat.NewVecDense(len(y), y), svd.Rank(1e-12))
-	return w.RawVector().Data, nil
+	return w.RawVector().Data
 }

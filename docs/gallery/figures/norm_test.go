@@ -19,10 +19,10 @@ import (
 // with one.
 func corners(t *testing.T) [][]float64 {
 	t.Helper()
-	rows, x := must.Get2(read("../data", "wide.csv"))(t)
+	rows, x := read("../data", "wide.csv")
 	var all [][]float64
 	for _, columns := range []int{2, 6} {
-		weights := must.Get(penalised(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Primal))(t)
+		weights := penalised(x.Slice(0, rows.N, 0, columns), rows.Y, []float64{0, 0.5}, baseline.Ridge{Design: plain, Form: baseline.Primal})
 		all = append(all, weights...)
 	}
 	return all
@@ -31,11 +31,11 @@ func corners(t *testing.T) [][]float64 {
 // TestShortest checks the weights without penalty against the singular value decomposition:
 // six columns meet all targets, and ridge regression takes the same solution.
 func TestShortest(t *testing.T) {
-	rows, x := must.Get2(read("../data", "wide.csv"))(t)
+	rows, x := read("../data", "wide.csv")
 	all := corners(t)
 	for i, columns := range []int{2, 6} {
 		part := x.Slice(0, rows.N, 0, columns)
-		want := must.Get(shortest(part, rows.Y))(t)
+		want := shortest(part, rows.Y)
 		checkClose(t, all[2*i], want)
 		var fit mat.VecDense
 		fit.MulVec(part, mat.NewVecDense(columns, want))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"path/filepath"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -10,17 +9,7 @@ import (
 
 	"gpfit/internal/baseline"
 	"gpfit/internal/plotting"
-	"gpfit/table"
 )
-
-// read returns the columns of a table and its target.
-func read(data, name string) (t *table.Table, x *mat.Dense, err error) {
-	t, err = table.Read(filepath.Join(data, name), table.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return t, mat.NewDense(t.N, t.D, t.X), nil
-}
 
 // scaled divides each column less its mean by its standard deviation with divisor n.
 func scaled(x *mat.Dense) *mat.Dense {
@@ -38,22 +27,12 @@ func scaled(x *mat.Dense) *mat.Dense {
 
 // ridgePath draws the weights of ridge regression for every penalty, and how far each
 // penalty shrinks the singular directions of the columns.
-func ridgePath(data string) (*plotting.Figure, error) {
-	t, x, err := read(data, "columns.csv")
-	if err != nil {
-		return nil, err
-	}
+func ridgePath(data string) *plotting.Figure {
+	t, x := read(data, "columns.csv")
 	z := scaled(x)
 	lambdas := floats.LogSpan(make([]float64, 121), 0.01, 1e4)
-	weights, err := ridgeWeights(z, t.Y, lambdas)
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := baseline.Ridge{}.Fit(z, t.Y)
-	if err != nil {
-		return nil, err
-	}
-	best := chosen.(*baseline.LinearModel).Lambda
+	weights := penalised(z, t.Y, lambdas, baseline.Ridge{})
+	best := get(baseline.Ridge{}.Fit(z, t.Y)).(*baseline.LinearModel).Lambda
 	var svd mat.SVD
 	svd.Factorize(z, mat.SVDNone)
 	axis := plotting.Axis{Label: "penalty λ", Log: true}
@@ -70,42 +49,17 @@ func ridgePath(data string) (*plotting.Figure, error) {
 	guide := &plotting.Guide{Name: "leave-one-out", At: best, Vertical: true, Color: plotting.Grey, Dashed: true}
 	left.Layers = append(left.Layers, guide)
 	right.Layers = append(right.Layers, guide)
-	return &plotting.Figure{Title: "Ridge regression of six correlated columns", Charts: []plotting.Chart{left, right}}, nil
-}
-
-// ridgeWeights returns the weights of ridge regression for every penalty.
-func ridgeWeights(z *mat.Dense, y, lambdas []float64) ([][]float64, error) {
-	weights := make([][]float64, len(lambdas))
-	for i, lambda := range lambdas {
-		model, err := baseline.Ridge{Lambdas: []float64{lambda}}.Fit(z, y)
-		if err != nil {
-			return nil, err
-		}
-		weights[i] = model.(*baseline.LinearModel).Weights
-	}
-	return weights, nil
+	return &plotting.Figure{Title: "Ridge regression of six correlated columns", Charts: []plotting.Chart{left, right}}
 }
 
 // lassoPath draws the weights of the lasso and of ridge regression by their size as a share
 // of the least squares weights.
-func lassoPath(data string) (*plotting.Figure, error) {
-	t, x, err := read(data, "columns.csv")
-	if err != nil {
-		return nil, err
-	}
+func lassoPath(data string) *plotting.Figure {
+	t, x := read(data, "columns.csv")
 	z := scaled(x)
-	path, err := baseline.Lasso{}.Path(z, t.Y)
-	if err != nil {
-		return nil, err
-	}
-	ridge, err := ridgeWeights(z, t.Y, floats.LogSpan(make([]float64, 121), 1e6, 1e-3))
-	if err != nil {
-		return nil, err
-	}
-	squares, err := ridgeWeights(z, t.Y, []float64{0})
-	if err != nil {
-		return nil, err
-	}
+	path := get(baseline.Lasso{}.Path(z, t.Y))
+	ridge := penalised(z, t.Y, floats.LogSpan(make([]float64, 121), 1e6, 1e-3), baseline.Ridge{})
+	squares := penalised(z, t.Y, []float64{0}, baseline.Ridge{})
 	figure := &plotting.Figure{Title: "Lasso and ridge regression of six correlated columns", SharedY: true}
 	for _, side := range []struct {
 		title   string
@@ -124,14 +78,5 @@ func lassoPath(data string) (*plotting.Figure, error) {
 		}
 		figure.Charts = append(figure.Charts, chart)
 	}
-	return figure, nil
-}
-
-// along returns the weight of one column for every penalty.
-func along(weights [][]float64, column int) []float64 {
-	out := make([]float64, len(weights))
-	for i, w := range weights {
-		out[i] = w[column]
-	}
-	return out
+	return figure
 }

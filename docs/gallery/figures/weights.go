@@ -18,23 +18,10 @@ const (
 
 // weightsPlane draws prior, likelihood and posterior of two weights, with the posterior
 // means of both forms.
-func weightsPlane(data string) (*plotting.Figure, error) {
-	t, x, err := read(data, "pair.csv")
-	if err != nil {
-		return nil, err
-	}
-	squares, err := means(x, t.Y, math.Inf(1), baseline.Primal)
-	if err != nil {
-		return nil, err
-	}
-	primal, err := means(x, t.Y, prior, baseline.Primal)
-	if err != nil {
-		return nil, err
-	}
-	dual, err := means(x, t.Y, prior, baseline.Dual)
-	if err != nil {
-		return nil, err
-	}
+func weightsPlane(data string) *plotting.Figure {
+	t, x := read(data, "pair.csv")
+	squares := penalised(x, t.Y, []float64{0}, baseline.Ridge{Design: plain})[0]
+	primal, dual := means(x, t.Y, baseline.Primal), means(x, t.Y, baseline.Dual)
 	likelihood := func(w []float64) float64 {
 		var residual mat.VecDense
 		residual.MulVec(x, mat.NewVecDense(2, w))
@@ -50,24 +37,13 @@ func weightsPlane(data string) (*plotting.Figure, error) {
 	}
 	return &plotting.Figure{Title: "Prior × likelihood gives the posterior of the weights", Size: plotting.Size{Width: 24, Height: 10}, Columns: 3, SharedY: true, Charts: []plotting.Chart{
 		density("Prior", normal), density("Likelihood", likelihood, marks[0]), density("Posterior", posterior, marks...),
-	}}, nil
+	}}
 }
 
-// means returns the posterior means of the weights, or least squares for a flat prior.
-func means(x *mat.Dense, y []float64, scale float64, form baseline.Form) ([]float64, error) {
-	design := baseline.Design{NoIntercept: true, Unscaled: true}
-	if math.IsInf(scale, 1) {
-		model, err := baseline.Ridge{Design: design, Lambdas: []float64{0}}.Fit(x, y)
-		if err != nil {
-			return nil, err
-		}
-		return model.(*baseline.LinearModel).Weights, nil
-	}
-	model, err := baseline.BayesianLinear{Design: design, PriorScale: scale, Noise: noise, Form: form}.Fit(x, y)
-	if err != nil {
-		return nil, err
-	}
-	return model.(*baseline.BayesianModel).Weights, nil
+// means returns the posterior means of the weights.
+func means(x *mat.Dense, y []float64, form baseline.Form) []float64 {
+	model := get(baseline.BayesianLinear{Design: plain, PriorScale: prior, Noise: noise, Form: form}.Fit(x, y))
+	return model.(*baseline.BayesianModel).Weights
 }
 
 // density is a chart of a density over two weights, relative to its largest value, with
