@@ -2,7 +2,6 @@ package layers
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/graph/simple"
@@ -18,18 +17,12 @@ type Arrangement struct {
 	Up []Reference
 }
 
-// exactFiles is the number of files up to which a ring of references is ordered
-// exactly, in 2^exactFiles steps. tries is the number of searches for an order of a
-// larger ring.
-const (
-	exactFiles = 20
-	tries      = 200
-)
+// mostFiles is the number of files up to which a ring of references is put in order, in
+// 2^mostFiles steps.
+const mostFiles = 20
 
-// Arrange orders files so that as few references as possible go up. Files that
-// refer to each other in a ring cannot all be in order. The number of references
-// against the order is minimal for rings of up to 20 files and the best of many
-// local searches for larger ones.
+// Arrange orders files so that as few references as possible go up. Files that refer to each
+// other in a ring cannot all be in order. A ring of more than 20 files keeps the given order.
 func Arrange(files []string, refs []Reference) Arrangement {
 	index := map[string]int{}
 	g := simple.NewDirectedGraph()
@@ -58,6 +51,9 @@ func Arrange(files []string, refs []Reference) Arrangement {
 
 // orderRing orders the files of a ring of references from the top down.
 func orderRing(ring []int, uses [][]int) []int {
+	if len(ring) > mostFiles {
+		return ring
+	}
 	local := make([]uint64, len(ring)) // bit j of local[i]: i uses j
 	for i, v := range ring {
 		for j, w := range ring {
@@ -66,21 +62,17 @@ func orderRing(ring []int, uses [][]int) []int {
 			}
 		}
 	}
-	order := searchOrder
-	if len(ring) <= exactFiles {
-		order = exactOrder
-	}
 	out := make([]int, len(ring))
-	for at, i := range order(local) {
+	for at, i := range bestOrder(local) {
 		out[at] = ring[i]
 	}
 	return out
 }
 
-// exactOrder finds the optimal order by dynamic programming: the minimal number of
+// bestOrder finds the optimal order by dynamic programming: the minimal number of
 // upward references in a set of files, placed on top of all others, follows from
 // the minima of the set without its lowest file.
-func exactOrder(uses []uint64) []int {
+func bestOrder(uses []uint64) []int {
 	n := len(uses)
 	least := make([]int16, 1<<n)
 	lowest := make([]int8, 1<<n)
@@ -101,65 +93,6 @@ func exactOrder(uses []uint64) []int {
 		set &^= 1 << lowest[set]
 	}
 	return order
-}
-
-// searchOrder moves one file at a time to the position with the lowest cost,
-// starting from several pseudorandom orders that are the same in every run.
-func searchOrder(uses []uint64) []int {
-	rng := rand.New(rand.NewPCG(1, 1))
-	var best []int
-	least := -1
-	for range tries {
-		order := rng.Perm(len(uses))
-		for moved := true; moved; {
-			moved = false
-			for i := range uses {
-				moved = moveFile(order, i, uses) || moved
-			}
-		}
-		if up := countUp(order, uses); least < 0 || up < least {
-			best, least = order, up
-		}
-	}
-	return best
-}
-
-// moveFile moves file i to the position with the fewest upward references, if that
-// is an improvement.
-func moveFile(order []int, i int, uses []uint64) bool {
-	from := slices.Index(order, i)
-	at, gain, change := from, 0, 0
-	for to := from - 1; to >= 0; to-- { // above order[to]
-		change += refers(uses, order[to], i) - refers(uses, i, order[to])
-		if change < gain {
-			at, gain = to, change
-		}
-	}
-	change = 0
-	for to := from + 1; to < len(order); to++ { // below order[to]
-		change += refers(uses, i, order[to]) - refers(uses, order[to], i)
-		if change < gain {
-			at, gain = to, change
-		}
-	}
-	if at == from {
-		return false
-	}
-	moved := slices.Insert(slices.Delete(slices.Clone(order), from, from+1), at, i)
-	copy(order, moved)
-	return true
-}
-
-func refers(uses []uint64, i, j int) int { return int(uses[i] >> j & 1) }
-
-// countUp counts the upward references in an order.
-func countUp(order []int, uses []uint64) int {
-	up, above := 0, uint64(0)
-	for _, i := range order {
-		up += bits.OnesCount64(uses[i] & above)
-		above |= 1 << i
-	}
-	return up
 }
 
 // arrangement builds floors from an order: a file is one floor below the lowest

@@ -1,7 +1,7 @@
 // Package layers analyses and tests the structure of the code. Its tests compare
-// docs/packages.md with the packages ([Page]), resolve the links in doc comments, and
-// bound the upward references between the files of a package ([Arrange]) and the number
-// of type names that several packages share.
+// docs/packages.md with the packages ([Page]), resolve the links in doc comments, and compare
+// the numbers of each package and of the module with their budgets ([Measure]), such as the
+// upward references between files ([Arrange]).
 //
 // The command rooms prints the files of a package by floors.
 package layers

@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,35 +8,6 @@ import (
 
 	"gpfit/internal/must"
 )
-
-// referencesUp bounds the number of upward references between files, in total over
-// the packages in these folders and below.
-var referencesUp = []struct {
-	folders []string
-	most    int
-}{
-	{[]string{"fit", "hyperopt"}, 1},
-	{[]string{"batch"}, 0},
-	{[]string{"internal"}, 32},
-}
-
-// TestReferencesUp checks that few references between the files of a package go up.
-// "go run ./internal/layers/rooms FOLDER..." lists them.
-func TestReferencesUp(t *testing.T) {
-	for _, c := range referencesUp {
-		up, packages := 0, 0
-		for _, pkg := range loadModule(t) {
-			path := strings.TrimPrefix(pkg.PkgPath, Module)
-			if slices.ContainsFunc(c.folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") }) {
-				packages++
-				up += len(Arrange(Files(pkg), References(pkg)).Up)
-			}
-		}
-		if packages == 0 || up > c.most {
-			t.Errorf("%d references run up in the %d packages of %s, at most %d may: see go run ./internal/layers/rooms", up, packages, strings.Join(c.folders, ", "), c.most)
-		}
-	}
-}
 
 // TestReferences checks that uses of functions, types, methods, fields, constants
 // and variables of another file are references, and that uses by tests are not.
@@ -93,27 +63,6 @@ func TestArrange(t *testing.T) {
 		}
 		if got := strings.Join(floors, " "); len(a.Up) != len(strings.Fields(c.up)) || c.floors != got || strings.Join(up, " ") != c.up {
 			t.Errorf("%s: floors %s and up %v, want %s and %s", c.refs, got, up, c.floors, c.up)
-		}
-	}
-}
-
-// TestSearchOrder checks that the search finds as good an order as the exact
-// method, and that both order all files.
-func TestSearchOrder(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 3))
-	for range 30 {
-		uses := make([]uint64, 12)
-		for i := range uses {
-			uses[i] = rng.Uint64() & rng.Uint64() & (1<<12 - 1) &^ (1 << i)
-		}
-		exact, found := exactOrder(uses), searchOrder(uses)
-		if e, f := countUp(exact, uses), countUp(found, uses); e != f {
-			t.Errorf("%d references up by search, %d exactly", f, e)
-		}
-		for _, order := range [][]int{exact, found} {
-			if s := slices.Sorted(slices.Values(order)); len(s) != 12 || s[0] != 0 || s[11] != 11 || len(slices.Compact(s)) != 12 {
-				t.Errorf("no order of all files: %v", order)
-			}
 		}
 	}
 }

@@ -106,13 +106,18 @@ func weightedSquaresGo(sums, x, w, y []float64, stride int, index []int) {
 	}
 }
 
+// weight returns w[q], or 1 if w is nil.
+func weight(w []float64, q int) float64 {
+	if w == nil {
+		return 1
+	}
+	return w[q]
+}
+
 func mismatchesGo(dst, x, w, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {
-		xq, wq, col := x[q], 1.0, y[c*stride:][:len(dst)]
-		if w != nil {
-			wq = w[q]
-		}
+		xq, wq, col := x[q], weight(w, q), y[c*stride:][:len(dst)]
 		for j, v := range col {
 			if xq != v {
 				dst[j] += wq

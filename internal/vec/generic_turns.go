@@ -42,10 +42,7 @@ func sineGo(dst, src []float64, c, b float64) {
 func sinSquaresGo(dst, x, w, f, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {
-		xq, fq, wq, col := x[q], f[q], 1.0, y[c*stride:][:len(dst)]
-		if w != nil {
-			wq = w[q]
-		}
+		xq, fq, wq, col := x[q], f[q], weight(w, q), y[c*stride:][:len(dst)]
 		for j, v := range col {
 			s, _ := turn((xq - v) * fq)
 			dst[j] += wq * float64(s*s)
@@ -140,10 +137,7 @@ func log1pGo(dst, src []float64, c float64) {
 func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {
-		xq, wq, col := x[q], 1.0, y[c*stride:][:len(dst)]
-		if w != nil {
-			wq = w[q]
-		}
+		xq, wq, col := x[q], weight(w, q), y[c*stride:][:len(dst)]
 		for j, v := range col {
 			dst[j] += wq * float64(xq*v) // symmetric even if products are fused
 		}
@@ -153,10 +147,7 @@ func innerProductsGo(dst, x, w, y []float64, stride int, index []int) {
 func differencesGo(dst, x, w, y []float64, stride int, index []int) {
 	clear(dst)
 	for q, c := range index {
-		xq, wq, col := x[q], 1.0, y[c*stride:][:len(dst)]
-		if w != nil {
-			wq = w[q]
-		}
+		xq, wq, col := x[q], weight(w, q), y[c*stride:][:len(dst)]
 		for j, v := range col {
 			dst[j] += wq * (xq - v)
 		}

@@ -26,11 +26,7 @@ package vec
 // ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly b
 // where src[j] is 0. With a = b = 1 the error is below 1.1 units in the last place,
 // even for subnormal results.
-func ExpScaled(dst, src []float64, a, b float64) {
-	if dst = first(dst, len(src)); len(dst) > 0 {
-		expScaled(dst, src, a, b)
-	}
-}
+func ExpScaled(dst, src []float64, a, b float64) { expScaled(first(dst, len(src)), src, a, b) }
 
 // RootDecay sets
 //
@@ -38,11 +34,7 @@ func ExpScaled(dst, src []float64, a, b float64) {
 //
 // for the length of s; c and s[j] are not negative. It is exactly p[0] where
 // s[j] is 0, and 0 where it is infinite.
-func RootDecay(k, s []float64, c float64, p [3]float64) {
-	if k = first(k, len(s)); len(k) > 0 {
-		rootDecay(k, s, c, &p)
-	}
-}
+func RootDecay(k, s []float64, c float64, p [3]float64) { rootDecay(first(k, len(s)), s, c, &p) }
 
 // RootDecaySlope is like [RootDecay] and also sets
 //
@@ -50,39 +42,28 @@ func RootDecay(k, s []float64, c float64, p [3]float64) {
 //
 // without its first term where t = 0. slope must not be s.
 func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
-	if k, slope = first(k, len(s)), first(slope, len(s)); len(k) > 0 {
-		if q[0] == 0 {
-			rootSlope(k, slope, s, c, &p, &q)
-		} else {
-			rootPole(k, slope, s, c, &p, &q)
-		}
+	k, slope = first(k, len(s)), first(slope, len(s))
+	if q[0] == 0 {
+		rootSlope(k, slope, s, c, &p, &q)
+	} else {
+		rootPole(k, slope, s, c, &p, &q)
 	}
 }
 
 // Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not
 // negative. The error is below 1 unit in the last place, relative to the rounded
 // product.
-func Log1p(dst, src []float64, c float64) {
-	if dst = first(dst, len(src)); len(dst) > 0 {
-		log1p(dst, src, c)
-	}
-}
+func Log1p(dst, src []float64, c float64) { log1p(first(dst, len(src)), src, c) }
 
 // Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
 // error is below 1.2e-15·|b|, relative to the rounded u, for any size of u. The
 // result is exactly b where src[j] is 0, and NaN where u is infinite.
-func Cosine(dst, src []float64, c, b float64) {
-	if dst = first(dst, len(src)); len(dst) > 0 {
-		cosine(dst, src, c, b)
-	}
-}
+func Cosine(dst, src []float64, c, b float64) { cosine(first(dst, len(src)), src, c, b) }
 
 // CosineSine is like [Cosine] and also sets sine[j] = b·sin(2πu), with the same
 // error. sine must not be src.
 func CosineSine(dst, sine, src []float64, c, b float64) {
-	if dst, sine = first(dst, len(src)), first(sine, len(src)); len(dst) > 0 {
-		cosineSine(dst, sine, src, c, b)
-	}
+	cosineSine(first(dst, len(src)), first(sine, len(src)), src, c, b)
 }
 
 // SquaredDistances sets
@@ -272,53 +253,26 @@ func checkColumns(y []float64, stride int, index []int, n int) {
 func first(s []float64, n int) []float64 { return s[:len(s):len(s)][:n] }
 
 // Sum returns Σ a[j].
-func Sum(a []float64) float64 {
-	if len(a) == 0 {
-		return 0
-	}
-	return sum(a)
-}
+func Sum(a []float64) float64 { return sum(a) }
 
 // Dot returns Σ a[j]·b[j] for the length of a.
-func Dot(a, b []float64) float64 {
-	if b = first(b, len(a)); len(a) == 0 {
-		return 0
-	}
-	return dot(a, b)
-}
+func Dot(a, b []float64) float64 { return dot(a, first(b, len(a))) }
 
 // TripleDot returns Σ a[j]·b[j]·c[j] for the length of a.
 func TripleDot(a, b, c []float64) float64 {
-	if b, c = first(b, len(a)), first(c, len(a)); len(a) == 0 {
-		return 0
-	}
-	return tripleDot(a, b, c)
+	return tripleDot(a, first(b, len(a)), first(c, len(a)))
 }
 
 // Mul sets dst[j] = a[j]·b[j] for the length of a.
-func Mul(dst, a, b []float64) {
-	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
-		mul(dst, a, b)
-	}
-}
+func Mul(dst, a, b []float64) { mul(first(dst, len(a)), a, first(b, len(a))) }
 
 // Scale sets dst[j] = c·a[j] for the length of a.
-func Scale(dst, a []float64, c float64) {
-	if dst = first(dst, len(a)); len(a) > 0 {
-		scale(dst, a, c)
-	}
-}
+func Scale(dst, a []float64, c float64) { scale(first(dst, len(a)), a, c) }
 
 // Combine sets dst[j] = p·a[j] + q·b[j] for the length of a; dst may be a or b.
 func Combine(dst, a, b []float64, p, q float64) {
-	if dst, b = first(dst, len(a)), first(b, len(a)); len(a) > 0 {
-		combine(dst, a, b, p, q)
-	}
+	combine(first(dst, len(a)), a, first(b, len(a)), p, q)
 }
 
 // Affine sets dst[j] = c·a[j] + o for the length of a.
-func Affine(dst, a []float64, c, o float64) {
-	if dst = first(dst, len(a)); len(a) > 0 {
-		affine(dst, a, c, o)
-	}
-}
+func Affine(dst, a []float64, c, o float64) { affine(first(dst, len(a)), a, c, o) }

@@ -34,7 +34,7 @@ func (t *isa) columnSums(mode columnMode) {
 	SHLQ(operand.Imm(3), stride)
 	const unroll = 8
 	acc, xq, wq, diff := t.allocs(unroll), t.alloc(), t.alloc(), t.allocs(3)
-	scaled := diff // AVX-512 has registers to spare
+	scaled := append(diff[1:], diff[0]) // e·(w·e) needs a second register; AVX-512 has some to spare
 	if t.Wide() {
 		scaled = t.allocs(3)
 	}
@@ -75,13 +75,7 @@ func (t *isa) columnSums(mode columnMode) {
 					}
 					continue
 				}
-				switch {
-				case t.masked:
-					t.load(t.at(col, i, v), e)
-					t.sub(e, xq, e)
-				default:
-					VSUBPD(t.at(col, i, v), xq, e)
-				}
+				t.difference(t.at(col, i, v), xq, e)
 				switch {
 				case mode == plain && weights:
 					VFMADD231PD(wq, e, acc[v])
@@ -89,15 +83,9 @@ func (t *isa) columnSums(mode columnMode) {
 					VADDPD(e, acc[v], acc[v])
 				case !weights:
 					VFMADD231PD(e, e, acc[v])
-				case t.Wide():
-					s := scaled[v%len(scaled)]
-					VMULPD(wq, e, s)
-					VFMADD231PD(s, e, acc[v])
 				default:
-					// e·(w·e) needs a second register; use the one of the other parity.
-					s := diff[(v+1)%len(diff)]
-					VMULPD(wq, e, s)
-					VFMADD231PD(s, e, acc[v])
+					VMULPD(wq, e, scaled[v%len(scaled)])
+					VFMADD231PD(scaled[v%len(scaled)], e, acc[v])
 				}
 			}
 		})
@@ -105,28 +93,26 @@ func (t *isa) columnSums(mode columnMode) {
 			t.store(acc[v], t.at(dst, i, v))
 		}
 	}
-	t.weightedOrPlain(w, n, i, unroll, columns)
+	t.columnBlocks(w, n, i, unroll, columns)
 }
 
-// weightedOrPlain generates the loop over j twice: with weights, and without for w
-// = nil. columns generates the loop over q for the given number of vectors, with a
-// separate label.
-func (t *isa) weightedOrPlain(w, n, i reg.GPPhysical, unroll int, columns func(weights bool, vectors int, label string)) {
-	both := func(weights bool, prefix string) {
-		t.loop(prefix, n, i, unroll, func(vectors int) {
-			l := fmt.Sprintf("%scolumn%d", prefix, vectors)
-			if t.masked {
-				l += "tail"
-			}
-			columns(weights, vectors, l)
-		})
-		Ret()
-	}
+// weightedOrPlain generates a routine twice: with weights, and without for w = nil. prefix tells
+// the labels of both.
+func weightedOrPlain(w reg.Register, body func(weights bool, prefix string)) {
 	TESTQ(w, w)
 	JZ(Ref("plainstart"))
-	both(true, "w")
+	body(true, "w")
 	Label("plainstart")
-	both(false, "p")
+	body(false, "p")
+}
+
+// columnBlocks generates the loop over j with weights and without. columns generates the loop
+// over q for the given number of vectors, with a separate label.
+func (t *isa) columnBlocks(w, n, i reg.Register, unroll int, columns func(weights bool, vectors int, label string)) {
+	weightedOrPlain(w, func(weights bool, prefix string) {
+		t.loop(prefix, n, i, unroll, func(vectors int) { columns(weights, vectors, t.label(prefix+"column", vectors)) })
+		Ret()
+	})
 }
 
 // addUnequal adds w to acc where m ≠ x. Lane masks alternate with v.
@@ -185,12 +171,7 @@ func (t *isa) weightedSums(mode columnMode, columns int) {
 				t.addUnequal(d, xq[q], wj, acc[q], d, q)
 				continue
 			}
-			if t.masked {
-				t.load(t.at(pointers[q], i, 0), d)
-				t.sub(d, xq[q], d)
-			} else {
-				VSUBPD(t.at(pointers[q], i, 0), xq[q], d)
-			}
+			t.difference(t.at(pointers[q], i, 0), xq[q], d)
 			VMULPD(wj, d, s)
 			VFMADD231PD(s, d, acc[q])
 		}

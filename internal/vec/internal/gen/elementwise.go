@@ -7,69 +7,58 @@ import (
 	. "gpfit/internal/asm"
 )
 
+// A combination generates the code that replaces x by a result.
+type combination func(x, y reg.Register)
+
 // elementwise generates the products and linear combinations of rows.
 func (t *isa) elementwise() {
-	dst, a, b, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
+	dst, n, i := reg.RDI, reg.RCX, reg.RAX
+	sources := []reg.Register{reg.RSI, reg.RDX}
 	const unroll = 4
-	name := "mul" + t.Suffix
-	t.function(name, "func(dst, a, b *float64, n int)", name+" sets dst[j] = a[j]·b[j] for j < n.")
-	Params("dst a b n", dst, a, b, n)
-	x, y := t.allocs(unroll), t.allocs(unroll)
-	t.loop("", n, i, unroll, func(vectors int) {
-		for v := range vectors {
-			t.load(t.at(a, i, v), x[v])
-			t.load(t.at(b, i, v), y[v])
+	// rows generates a function of one row a or of two, a and b, with float64 arguments. prepare
+	// broadcasts them and returns registers for the vectors of each row.
+	rows := func(name string, count int, arguments, doc string, prepare func() ([][]reg.Register, combination)) {
+		name += t.Suffix
+		t.function(name, "func(dst, "+"a, b"[:3*count-2]+" *float64, n int"+floats(arguments)+")", name+" sets dst[j] = "+doc+" for j < n.")
+		Params("dst "+"a b "[:2*count]+"n", append(append([]reg.Register{dst}, sources[:count]...), n)...)
+		x, compute := prepare()
+		finish := func(v int) {
+			compute(x[0][v], x[count-1][v])
+			t.store(x[0][v], t.at(dst, i, v))
 		}
-		for v := range vectors {
-			VMULPD(y[v], x[v], x[v])
-			t.store(x[v], t.at(dst, i, v))
+		t.loop("", n, i, unroll, func(vectors int) {
+			for v := range vectors {
+				for k := range count {
+					t.load(t.at(sources[k], i, v), x[k][v])
+				}
+				if count == 1 {
+					finish(v)
+				}
+			}
+			for v := range vectors {
+				if count == 2 {
+					finish(v)
+				}
+			}
+		})
+		Ret()
+	}
+	rows("mul", 2, "", "a[j]·b[j]", func() ([][]reg.Register, combination) {
+		return [][]reg.Register{t.allocs(unroll), t.allocs(unroll)}, func(x, y reg.Register) { VMULPD(y, x, x) }
+	})
+	rows("scale", 1, "c", "c·a[j]", func() ([][]reg.Register, combination) {
+		c := t.scalar("c")
+		return [][]reg.Register{t.allocs(unroll)}, func(x, _ reg.Register) { VMULPD(c, x, x) }
+	})
+	rows("affine", 1, "c, o", "c·a[j] + o", func() ([][]reg.Register, combination) {
+		c, x, o := t.scalar("c"), t.allocs(unroll), t.scalar("o")
+		return [][]reg.Register{x}, func(x, _ reg.Register) { VFMADD213PD(o, c, x) }
+	})
+	rows("combine", 2, "p, q", "p·a[j] + q·b[j]", func() ([][]reg.Register, combination) {
+		p, q := t.scalar("p"), t.scalar("q")
+		return [][]reg.Register{t.allocs(unroll), t.allocs(unroll)}, func(x, y reg.Register) {
+			VMULPD(p, x, x)
+			VFMADD231PD(q, y, x)
 		}
 	})
-	Ret()
-
-	name = "scale" + t.Suffix
-	t.function(name, "func(dst, a *float64, n int, c float64)", name+" sets dst[j] = c·a[j] for j < n.")
-	Params("dst a n", dst, a, n)
-	c := t.scalar("c")
-	x = t.allocs(unroll)
-	t.loop("", n, i, unroll, func(vectors int) {
-		for v := range vectors {
-			t.load(t.at(a, i, v), x[v])
-			VMULPD(c, x[v], x[v])
-			t.store(x[v], t.at(dst, i, v))
-		}
-	})
-	Ret()
-
-	name = "affine" + t.Suffix
-	t.function(name, "func(dst, a *float64, n int, c, o float64)", name+" sets dst[j] = c·a[j] + o for j < n.")
-	Params("dst a n", dst, a, n)
-	c, x = t.scalar("c"), t.allocs(unroll)
-	o := t.scalar("o")
-	t.loop("", n, i, unroll, func(vectors int) {
-		for v := range vectors {
-			t.load(t.at(a, i, v), x[v])
-			VFMADD213PD(o, c, x[v])
-			t.store(x[v], t.at(dst, i, v))
-		}
-	})
-	Ret()
-
-	name = "combine" + t.Suffix
-	t.function(name, "func(dst, a, b *float64, n int, p, q float64)", name+" sets dst[j] = p·a[j] + q·b[j] for j < n.")
-	Params("dst a b n", dst, a, b, n)
-	p, q := t.scalar("p"), t.scalar("q")
-	x, y = t.allocs(unroll), t.allocs(unroll)
-	t.loop("", n, i, unroll, func(vectors int) {
-		for v := range vectors {
-			t.load(t.at(a, i, v), x[v])
-			t.load(t.at(b, i, v), y[v])
-		}
-		for v := range vectors {
-			VMULPD(p, x[v], x[v])
-			VFMADD231PD(q, y[v], x[v])
-			t.store(x[v], t.at(dst, i, v))
-		}
-	})
-	Ret()
 }

@@ -174,11 +174,7 @@ func (t *isa) clamp(op func(...operand.Op), bound operand.Op, x, scratch reg.Reg
 
 // expScaled generates b·exp(a·x).
 func (t *isa) expScaled() {
-	name := "expScaled" + t.Suffix
-	t.function(name, "func(dst, src *float64, n int, a, b float64)",
-		name+" sets dst[j] = b·exp(a·src[j]) for j < n.")
-	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	Params("dst src n", dst, src, n)
+	dst, src, n, i := t.rowFunction("expScaled", "a, b", "b·exp(a·src[j]) for j < n.")
 	a, b := t.scalar("a"), t.scalar("b")
 	e, low, high := t.newExponential(), t.constant(cMin), t.constant(cMax)
 	const unroll = 2
@@ -187,8 +183,8 @@ func (t *isa) expScaled() {
 		for v, r := range regs[:vectors] {
 			t.load(t.at(src, i, v), r.x)
 			VMULPD(a, r.x, r.x)
-			t.clamp(func(ops ...operand.Op) { VMAXPD(ops...) }, low, r.x, r.y)
-			t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, high, r.x, r.y)
+			t.clamp(VMAXPD, low, r.x, r.y)
+			t.clamp(VMINPD, high, r.x, r.y)
 		}
 		e.emit(regs[:vectors])
 		for v, r := range regs[:vectors] {
@@ -256,7 +252,7 @@ func (t *isa) rootDecay(mode rootMode) {
 			t.load(t.at(s, i, v), r.x)
 			VMULPD(c, r.x, r.x)
 			VSQRTPD(r.x, root)
-			t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, limit, root, r.y)
+			t.clamp(VMINPD, limit, root, r.y)
 			t.Zero(r.y)
 			VSUBPD(root, r.y, r.x)
 		}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,17 +10,11 @@ import (
 
 // functions generates the functions of one element that need few instructions.
 func (t *isa) functions() {
-	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
 	// unary generates a function with float64 arguments. prepare broadcasts them,
 	// loads constants and returns a generator of the code that replaces x by the
 	// result. y is scratch.
-	unary := func(name, arguments, doc string, prepare func() func(x, y reg.Register)) {
-		name += t.Suffix
-		if arguments != "" {
-			arguments = ", " + arguments + " float64"
-		}
-		t.function(name, "func(dst, src *float64, n int"+arguments+")", name+" sets dst[j] = "+doc)
-		Params("dst src n", dst, src, n)
+	unary := func(name, arguments, doc string, prepare func() combination) {
+		dst, src, n, i := t.rowFunction(name, arguments, doc)
 		compute := prepare()
 		const unroll = 4
 		x, y := t.allocs(unroll), t.allocs(unroll)
@@ -37,21 +29,21 @@ func (t *isa) functions() {
 		})
 		Ret()
 	}
-	unary("sqrt", "c", "√(c·src[j]) for j < n.", func() func(x, y reg.Register) {
+	unary("sqrt", "c", "√(c·src[j]) for j < n.", func() combination {
 		c := t.scalar("c")
 		return func(x, y reg.Register) {
 			VMULPD(c, x, x)
 			VSQRTPD(x, x)
 		}
 	})
-	unary("inverse", "c, o", "1/(c·src[j] + o) for j < n.", func() func(x, y reg.Register) {
+	unary("inverse", "c, o", "1/(c·src[j] + o) for j < n.", func() combination {
 		c, o, one := t.scalar("c"), t.scalar("o"), t.register(cOne)
 		return func(x, y reg.Register) {
 			VFMADD213PD(o, c, x)
 			VDIVPD(x, one, x)
 		}
 	})
-	unary("rootInverse", "c", "1/√(c·src[j]) for j < n, and 0 where the root is.", func() func(x, y reg.Register) {
+	unary("rootInverse", "c", "1/√(c·src[j]) for j < n, and 0 where the root is.", func() combination {
 		c, one, scratch := t.scalar("c"), t.register(cOne), t.alloc()
 		return func(x, y reg.Register) {
 			VMULPD(c, x, x)
@@ -59,11 +51,11 @@ func (t *isa) functions() {
 			t.quotient(y, one, x, scratch)
 		}
 	})
-	unary("abs", "", "|src[j]| for j < n.", func() func(x, y reg.Register) {
+	unary("abs", "", "|src[j]| for j < n.", func() combination {
 		noSign := t.register(cNoSign)
 		return func(x, y reg.Register) { t.and(noSign, x, x) }
 	})
-	unary("positive", "c, o", "max(c·src[j] + o, 0) for j < n.", func() func(x, y reg.Register) {
+	unary("positive", "c, o", "max(c·src[j] + o, 0) for j < n.", func() combination {
 		c, o, zero := t.scalar("c"), t.scalar("o"), t.alloc()
 		t.Zero(zero)
 		return func(x, y reg.Register) {
@@ -71,7 +63,7 @@ func (t *isa) functions() {
 			VMAXPD(x, zero, x) // keeps NaN: see clamp
 		}
 	})
-	unary("step", "", "1 for j < n where src[j] > 0, otherwise 0.", func() func(x, y reg.Register) {
+	unary("step", "", "1 for j < n where src[j] > 0, otherwise 0.", func() combination {
 		zero, one, scratch := t.alloc(), t.register(cOne), t.alloc()
 		t.Zero(zero)
 		return func(x, y reg.Register) {
@@ -117,10 +109,7 @@ func (t *isa) polynomial() {
 	}
 	x, acc, c := t.allocs(unroll), t.allocs(unroll), t.alloc()
 	t.loop("", n, i, unroll, func(vectors int) {
-		label := fmt.Sprintf("coefficient%d", vectors)
-		if t.masked {
-			label += "tail"
-		}
+		label := t.label("coefficient", vectors)
 		VBROADCASTSD(Indexed(coef, d, 8, 0), c)
 		for v := range vectors {
 			t.load(t.at(src, i, v), x[v])

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -101,11 +99,7 @@ func (t *isa) expDistances(weighted bool) {
 	}
 	body := func(weights bool, prefix string) {
 		t.loops(prefix, n, i, []int{unroll, pair}, func(vectors int) {
-			label := fmt.Sprintf("%scolumn%d", prefix, vectors)
-			if t.masked {
-				label += "tail"
-			}
-			distances(weights, vectors, label)
+			distances(weights, vectors, t.label(prefix+"column", vectors))
 			for v := 0; v < vectors; v += pair {
 				exponentials(v, min(v+pair, vectors), vectors)
 			}
@@ -116,9 +110,5 @@ func (t *isa) expDistances(weighted bool) {
 		}
 		Ret()
 	}
-	TESTQ(w, w)
-	JZ(Ref("plainstart"))
-	body(true, "w")
-	Label("plainstart")
-	body(false, "p")
+	weightedOrPlain(w, body)
 }

@@ -39,6 +39,22 @@ func (t *isa) function(name, signature string, doc ...string) {
 	}
 }
 
+// floats returns the parameters of a signature for float64 arguments, which may be none.
+func floats(arguments string) string {
+	if arguments == "" {
+		return ""
+	}
+	return ", " + arguments + " float64"
+}
+
+// rowFunction begins a function of one row with float64 arguments. i is free.
+func (t *isa) rowFunction(name, arguments, doc string) (dst, src, n, i reg.GPPhysical) {
+	name += t.Suffix
+	t.function(name, "func(dst, src *float64, n int"+floats(arguments)+")", name+" sets dst[j] = "+doc)
+	Params("dst src n", reg.RDI, reg.RSI, reg.RCX)
+	return reg.RDI, reg.RSI, reg.RCX, reg.RAX
+}
+
 // alloc allocates a vector register.
 func (t *isa) alloc() reg.Register {
 	if t.used == len(t.Vec) {
@@ -69,6 +85,14 @@ func columnLoop(label string, index, stride, y, d, col reg.Register, q reg.GPPhy
 	INCQ(q)
 	CMPQ(q, d)
 	JLT(Ref(label))
+}
+
+// label returns a name for the loop of a part of the body of t.loop.
+func (t *isa) label(name string, vectors int) string {
+	if t.masked {
+		return fmt.Sprintf("%s%dtail", name, vectors)
+	}
+	return fmt.Sprintf("%s%d", name, vectors)
 }
 
 // scalar broadcasts a float64 argument to a new register.
@@ -190,6 +214,16 @@ func (t *isa) sub(b, a, dst reg.Register) {
 	if t.masked {
 		VANDPD(t.mask, dst, dst)
 	}
+}
+
+// difference sets dst = a − m, and zero in lanes outside the mask.
+func (t *isa) difference(m operand.Mem, a, dst reg.Register) {
+	if !t.masked {
+		VSUBPD(m, a, dst)
+		return
+	}
+	t.load(m, dst)
+	t.sub(dst, a, dst)
 }
 
 // Comparisons of VCMPPD. None of them raises an exception; those with "not" are

@@ -81,10 +81,7 @@ func (l *logarithm) emit(r logRegs, exponent operand.Op) {
 
 // log1p generates log(1 + c·src).
 func (t *isa) log1p() {
-	name := "log1p" + t.Suffix
-	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(1 + c·src[j]) for j < n.")
-	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	Params("dst src n", dst, src, n)
+	dst, src, n, i := t.rowFunction("log1p", "c", "log(1 + c·src[j]) for j < n.")
 	c, l := t.scalar("c"), t.newLogarithm()
 	rest, x, r := t.alloc(), t.alloc(), t.logRegs()
 	u, lost, e, s := r.u, r.lost, r.e, r.s
@@ -92,7 +89,7 @@ func (t *isa) log1p() {
 		t.load(t.at(src, i, 0), rest)
 		VMULPD(c, rest, rest)
 		VMOVAPD(rest, x)
-		t.clamp(func(ops ...operand.Op) { VMINPD(ops...) }, l.largest, x, u)
+		t.clamp(VMINPD, l.largest, x, u)
 		VSUBPD(x, rest, rest) // infinity where src is infinite, otherwise 0
 		// u + lost = 1 + x
 		VADDPD(l.one, x, u)
@@ -113,10 +110,7 @@ func (t *isa) log1p() {
 // log generates log(c·src). It first scales subnormal numbers to normal ones, and
 // inserts the results without a finite logarithm at the end.
 func (t *isa) log() {
-	name := "log" + t.Suffix
-	t.function(name, "func(dst, src *float64, n int, c float64)", name+" sets dst[j] = log(c·src[j]) for j < n.")
-	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	Params("dst src n", dst, src, n)
+	dst, src, n, i := t.rowFunction("log", "c", "log(c·src[j]) for j < n.")
 	c, l := t.scalar("c"), t.newLogarithm()
 	normal, factor, power := t.constant(cNormal), t.constant(cFactor), t.constant(cPower)
 	minusInf, nan := t.constant(cMinusInf), t.constant(cNaN)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -65,22 +65,23 @@ func (t *isa) turnRegs(n int) []turnRegs {
 	return r
 }
 
-// cosine generates b·cos(2πu) = b − 2b·sin²(πu) with u = c·src, and, if withSine,
-// b·sin(2πu).
-func (t *isa) cosine(withSine bool) {
-	name, signature := "cosine"+t.Suffix, "func(dst, src *float64, n int, c, b float64)"
-	doc := []string{name + " sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n."}
-	args := "dst src n"
+// turnRow generates b·cos(2πu) = b − 2b·sin²(πu), b·sin(2πu) = 2b·sin(πu)·cos(πu) or both,
+// with u = c·src.
+func (t *isa) turnRow(name, results string, withCosine, withSine bool, doc ...string) {
+	t.function(name+t.Suffix, "func("+strings.ReplaceAll(results, " ", ", ")+", src *float64, n int, c, b float64)", append([]string{name + t.Suffix + " sets " + doc[0]}, doc[1:]...)...)
 	dst, src, n, i, sine := reg.RDI, reg.RSI, reg.RCX, reg.RAX, reg.RDX
 	regs := []reg.Register{dst, src, n}
-	if withSine {
-		name, signature = "cosineSine"+t.Suffix, "func(dst, sine, src *float64, n int, c, b float64)"
-		doc = []string{name + " sets dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for", "j < n."}
-		args, regs = "dst sine src n", []reg.Register{dst, sine, src, n}
+	if withCosine && withSine {
+		regs = []reg.Register{dst, sine, src, n}
+	} else if withSine {
+		sine = dst
 	}
-	t.function(name, signature, doc...)
-	Params(args, regs...)
-	c, b, twice := t.scalar("c"), t.scalar("b"), t.alloc()
+	Params(results+" src n", regs...)
+	c, b := t.scalar("c"), t.scalar("b")
+	twice := b
+	if withCosine {
+		twice = t.alloc()
+	}
 	VADDPD(b, b, twice)
 	w := t.newTurns(withSine)
 	const unroll = 2
@@ -92,42 +93,19 @@ func (t *isa) cosine(withSine bool) {
 		}
 		w.emit(rows[:vectors])
 		for v, r := range rows[:vectors] {
-			VMULPD(r.s, r.s, r.z)
+			if withCosine {
+				VMULPD(r.s, r.s, r.z)
+			}
 			if withSine {
 				VMULPD(r.s, r.r, r.s)
 				VMULPD(twice, r.s, r.s)
 				t.store(r.s, t.at(sine, i, v))
 			}
-			VMOVAPD(b, r.s)
-			VFNMADD231PD(twice, r.z, r.s)
-			t.store(r.s, t.at(dst, i, v))
-		}
-	})
-	Ret()
-}
-
-// sine generates b·sin(2πu) alone, in the same way as cosine.
-func (t *isa) sine() {
-	name := "sine" + t.Suffix
-	t.function(name, "func(dst, src *float64, n int, c, b float64)",
-		name+" sets dst[j] = b·sin(2πu) with u = c·src[j] for j < n.")
-	dst, src, n, i := reg.RDI, reg.RSI, reg.RCX, reg.RAX
-	Params("dst src n", dst, src, n)
-	c, twice := t.scalar("c"), t.scalar("b")
-	VADDPD(twice, twice, twice)
-	w := t.newTurns(true)
-	const unroll = 2
-	rows := t.turnRegs(unroll)
-	t.loop("", n, i, unroll, func(vectors int) {
-		for v, r := range rows[:vectors] {
-			t.load(t.at(src, i, v), r.r)
-			VMULPD(c, r.r, r.r)
-		}
-		w.emit(rows[:vectors])
-		for v, r := range rows[:vectors] {
-			VMULPD(r.s, r.r, r.s)
-			VMULPD(twice, r.s, r.s)
-			t.store(r.s, t.at(dst, i, v))
+			if withCosine {
+				VMOVAPD(b, r.s)
+				VFNMADD231PD(twice, r.z, r.s)
+				t.store(r.s, t.at(dst, i, v))
+			}
 		}
 	})
 	Ret()
@@ -178,7 +156,7 @@ func (t *isa) sinSquares() {
 			t.store(acc[v], t.at(dst, i, v))
 		}
 	}
-	t.weightedOrPlain(w, n, i, unroll, columns)
+	t.columnBlocks(w, n, i, unroll, columns)
 }
 
 // sinSquaresSlope generates the sums over columns of sin²(πu) and of
@@ -201,11 +179,7 @@ func (t *isa) sinSquaresSlope() {
 			t.Zero(square[v])
 			t.Zero(slope[v])
 		}
-		l := fmt.Sprintf("column%d", vectors)
-		if t.masked {
-			l += "tail"
-		}
-		columnLoop(l, index, stride, y, d, col, q, func() {
+		columnLoop(t.label("column", vectors), index, stride, y, d, col, q, func() {
 			VBROADCASTSD(Indexed(x, q, 8, 0), xq)
 			VBROADCASTSD(Indexed(f, q, 8, 0), fq)
 			for v, r := range rows[:vectors] {
