@@ -13,8 +13,8 @@ import (
 	"gpfit/fit/problem"
 )
 
-// source is a table of the suite.
-type source struct {
+// dataTable is a table of the suite.
+type dataTable struct {
 	// held marks the tables on which no choice of gpfit's was made.
 	held  bool
 	table string
@@ -27,7 +27,7 @@ type source struct {
 // sources lists the tables. The first table of each kind served to choose gpfit's constants;
 // the held ones only to measure. The last six were made later, to measure choices; tides then
 // served for one, too.
-var sources = []source{
+var sources = []dataTable{
 	{false, "repeats", 400, repeats(3, 0.02), [2]string{"rbf(ard)", "matern52(ard)"}},
 	{false, "concrete", 350, nil, [2]string{"rbf(ard)", "matern32(ard)"}},
 	{false, "wiggle", 300, wiggle, [2]string{"rbf", "rbf + rbf"}},
@@ -54,7 +54,7 @@ var sources = []source{
 
 // pair is a table and a kernel.
 type pair struct {
-	source
+	dataTable
 	kernel string
 }
 

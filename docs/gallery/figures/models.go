@@ -1,0 +1,53 @@
+package main
+
+import (
+	"log"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/baseline"
+	"gpfit/internal/plotting"
+	"gpfit/table"
+)
+
+// get returns the result of a call, and ends the program at its error.
+func get[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// read returns the columns of a table and its target.
+func read(data, name string) (t *table.Table, x *mat.Dense) {
+	t = get(table.Read(filepath.Join(data, name), table.Options{}))
+	return t, mat.NewDense(t.N, t.D, t.X)
+}
+
+// curve draws the predictions of a model of one column.
+func curve(name string, model baseline.Model, grid []float64, color int) *plotting.Line {
+	prediction := get(model.Predict(mat.NewDense(len(grid), 1, grid)))
+	return &plotting.Line{Name: name, X: grid, Y: prediction.Mean, Color: color}
+}
+
+// plain is a design of the columns as they are.
+var plain = baseline.Design{NoIntercept: true, Unscaled: true}
+
+// penalised returns the weights of ridge regression for every penalty.
+func penalised(x mat.Matrix, y, lambdas []float64, ridge baseline.Ridge) (weights [][]float64) {
+	for _, lambda := range lambdas {
+		ridge.Lambdas = []float64{lambda}
+		weights = append(weights, get(ridge.Fit(x, y)).(*baseline.LinearModel).Weights)
+	}
+	return weights
+}
+
+// along returns the weight of one column for every penalty.
+func along(weights [][]float64, column int) []float64 {
+	out := make([]float64, len(weights))
+	for i, w := range weights {
+		out[i] = w[column]
+	}
+	return out
+}
