@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -230,27 +229,7 @@ func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx conte
 
 // each calls do for points, side by side on the sessions. The first error ends it.
 func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var failed atomic.Bool
-	errs := make([]error, len(points))
-	descent.SideBySide(len(points), p.sessions, func(s *tuning.Placement, i int) bool {
-		if failed.Load() {
-			return false
-		}
-		if errs[i] = do(ctx, s, points[i]); errs[i] != nil {
-			failed.Store(true)
-			cancel(errs[i])
-			return false
-		}
-		return true
-	})
-	for _, err := range errs {
-		if err != nil && !problem.IsCancelled(err) {
-			return err
-		}
-	}
-	return errors.Join(errs...)
+	return descent.SideBySide(ctx, len(points), p.sessions, func(ctx context.Context, s *tuning.Placement, i int) error { return do(ctx, s, points[i]) })
 }
 
 // count adds the evaluations of an oracle or a descent.

@@ -181,21 +181,12 @@ func newKernelGradOp(s *solver) *op {
 	return &op{
 		solver: s, name: kernelGradName, inputs: []hm.Type{matrixType()}, shape: tensor.Shape{s.prog.NumParams},
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
-			if err := contractInput(s, inputs[0]); err != nil {
+			if err := s.contract(inputs[0]); err != nil {
 				return nil, err
 			}
 			return vectorValue(slices.Clone(s.grad)), nil
 		},
 	}
-}
-
-// contractInput makes the solver compute and keep the contraction of an adjoint.
-func contractInput(s *solver, v gorgonia.Value) error {
-	a, err := contentOf[adjoint](v)
-	if err != nil {
-		return err
-	}
-	return s.contract(a)
 }
 
 // newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to
@@ -265,7 +256,7 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 	return &op{
 		solver: s, name: "Trace", inputs: []hm.Type{matrixType()}, shape: numberShape(size),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
-			if err := contractInput(s, inputs[0]); err != nil {
+			if err := s.contract(inputs[0]); err != nil {
 				return nil, err
 			}
 			sums := make([]float64, size)

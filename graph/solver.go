@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gorgonia.org/gorgonia"
 
 	"gpfit/device"
 	"gpfit/kernel"
@@ -113,9 +114,13 @@ func (s *solver) form(c covariance) (err error) {
 	return nil
 }
 
-// contract evaluates ⟨adjoint, ∂K/∂log θ⟩ into s.grad and the adjoint's
-// diagonal into s.diag, once for all consumers of the adjoint.
-func (s *solver) contract(a adjoint) error {
+// contract evaluates ⟨adjoint, ∂K/∂log θ⟩ into s.grad and the adjoint's diagonal into
+// s.diag, once for all consumers of the adjoint, whose value is v.
+func (s *solver) contract(v gorgonia.Value) error {
+	a, err := contentOf[adjoint](v)
+	if err != nil {
+		return err
+	}
 	if a.stamp != s.stamp || !s.solved {
 		return errors.New("graph: an adjoint was used after the matrix it belongs to was overwritten")
 	}
@@ -126,11 +131,12 @@ func (s *solver) contract(a adjoint) error {
 		return err
 	}
 	clear(s.grad)
-	contract := func() error { return s.contractPredictive(a.loo) }
 	if a.loo == 0 {
-		contract = func() error { return s.contractLikelihood(a) }
+		err = s.contractLikelihood(a)
+	} else {
+		err = s.contractPredictive(a.loo)
 	}
-	if err := contract(); err != nil {
+	if err != nil {
 		s.formed, s.solved = false, false
 		return err
 	}

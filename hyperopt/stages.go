@@ -142,7 +142,6 @@ type half struct {
 	// values.
 	full   float64
 	values descent.Evaluations
-	err    error
 }
 
 // halves prepares each candidate on half of the rows and returns those that race over
@@ -154,7 +153,7 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 	for w := range workers {
 		workers[w] = w
 	}
-	err := sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full = from[k], math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
 	})
@@ -169,29 +168,6 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 		return from, err
 	}
 	return finalists(t, done, from), nil
-}
-
-// sideBySide calls do for each start on the next free worker. The first error ends the
-// others.
-func sideBySide(ctx context.Context, t *tuner, workers []int, done []half, do func(ctx context.Context, worker, k int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	descent.SideBySide(len(done), workers, func(worker, k int) bool {
-		if ctx.Err() != nil {
-			return false
-		}
-		if done[k].err = do(ctx, worker, k); done[k].err != nil {
-			cancel()
-		}
-		return true
-	})
-	var err error
-	for _, h := range done {
-		if h.err != nil && (err == nil || errors.Is(err, context.Canceled)) {
-			err = h.err
-		}
-	}
-	return err
 }
 
 // descendHalf runs the descent of start k.
@@ -267,7 +243,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 	oracle := func(worker, k int, what string) *descent.Oracle {
 		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
 	}
-	err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+	err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		ev := oracle(worker, k, "end")
 		f, err := ev.Value(ctx, done[k].Z)
 		if done[k].values = ev.Counts(); err == nil {
@@ -280,7 +256,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 		level = min(level, h.full)
 	}
 	if err == nil {
-		err = sideBySide(ctx, t, workers, done, func(ctx context.Context, worker, k int) error {
+		err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 			h := &done[k]
 			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
 				return nil

@@ -31,7 +31,14 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 		}
 	}
 	t.prepare()
-	found, err := t.approach(ctx)
+	found, sizes, err := t.candidates(ctx)
+	switch {
+	case err != nil:
+	case t.halved():
+		found, err = t.halves(ctx, found)
+	default:
+		found, err = t.stages(ctx, sizes, found)
+	}
 	if err == nil {
 		err = t.finish(ctx, found)
 	} else if t.result.X == nil && found != nil && !math.IsInf(found[0].f, 1) {
@@ -69,16 +76,13 @@ func (t *tuner) startCount() int {
 	return 1 + t.Restarts
 }
 
-// approach returns the starts of the descents over all rows. With an error it
-// returns the best point until then.
-func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
-	sizes := t.stageSizes()
-	if len(sizes) > 0 {
+// candidates returns the starts, and the numbers of rows of the stages before all rows.
+func (t *tuner) candidates(ctx context.Context) (found []candidate, sizes []int, err error) {
+	if sizes = t.stageSizes(); len(sizes) > 0 {
 		if err := t.problem.Room(ctx, min(t.problem.Workers(t.rows), 1+t.Restarts)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	var found []candidate
 	for k, z := range t.starts {
 		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
 		if k > t.result.Suggested { // the given start is the first
@@ -89,10 +93,7 @@ func (t *tuner) approach(ctx context.Context) ([]candidate, error) {
 	if len(sizes) == 0 && !t.halved() {
 		found[0].Metric = t.Metric
 	}
-	if t.halved() {
-		return t.halves(ctx, found)
-	}
-	return t.stages(ctx, sizes, found)
+	return found, sizes, nil
 }
 
 // finish runs the descents over all rows. They end cleanly if ctx is done, so

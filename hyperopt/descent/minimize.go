@@ -36,36 +36,22 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 		r.starts = r.starts[:1]
 		warnings = append(warnings, "all parameters are fixed: no restarts were run")
 	}
-	var ends []StartResult
+	ends := make([]StartResult, len(r.starts))
 	if r.settings.Race && len(r.starts) > 1 && TakesMetric(r.settings.Method) {
 		ends = r.race(ctx)
-	} else {
-		ends = r.each(ctx)
+	} else { // in order, each on the next free objective
+		_ = SideBySide(ctx, len(r.starts), r.objectives, func(ctx context.Context, obj Func, k int) error {
+			if k > 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			ends[k] = r.descent(k, obj, func(d *Descent) { r.board.notify(k, d) }).run(ctx)
+			r.board.finish(k, ends[k])
+			return ends[k].fatal()
+		})
 	}
 	err = result.collect(ctx, ends)
 	result.Warnings = append(warnings, result.Warnings...)
 	return result, err
-}
-
-// each runs the starts in order, each on the next free objective. A start that is
-// cancelled or fails fatally ends the others.
-func (r *run) each(ctx context.Context) []StartResult {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make([]StartResult, len(r.starts))
-	SideBySide(len(r.starts), r.objectives, func(obj Func, k int) bool {
-		if k > 0 && ctx.Err() != nil {
-			return false
-		}
-		d := r.descent(k, obj, func(d *Descent) { r.board.notify(k, d) })
-		results[k] = d.run(ctx)
-		r.board.finish(k, results[k])
-		if results[k].fatal() {
-			cancel()
-		}
-		return true
-	})
-	return results
 }
 
 // collect makes the best start the result and returns errors that end the run.
@@ -86,7 +72,7 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		}
 		switch {
 		case start.Err == nil:
-		case !start.fatal():
+		case start.fatal() == nil:
 			errs = append(errs, start.Err)
 		case err == nil || errors.Is(err, context.Canceled) && ctx.Err() == nil:
 			// The run was cancelled or the objective failed. A cancellation that
@@ -157,15 +143,20 @@ func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
 	return newDescent(r.space, r.settings, k, r.starts[k], ev, notify)
 }
 
-// SideBySide calls do in parallel for 0 … n−1, in order, each with the next free
-// worker, until a call returns false.
-func SideBySide[W any](n int, workers []W, do func(worker W, k int) bool) {
+// SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An
+// error cancels the context of the other calls and ends the run. SideBySide returns the first
+// that is no cancellation, or else a cancellation.
+func SideBySide[W any](ctx context.Context, n int, workers []W, do func(ctx context.Context, worker W, k int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, n)
 	work := func(w W) {
-		for {
-			k := int(next.Add(1)) - 1
-			if k >= n || !do(w, k) {
-				return
+		for k := int(next.Add(1)) - 1; k < n && !failed.Load(); k = int(next.Add(1)) - 1 {
+			if errs[k] = do(ctx, w, k); errs[k] != nil {
+				failed.Store(true)
+				cancel()
 			}
 		}
 	}
@@ -175,12 +166,22 @@ func SideBySide[W any](n int, workers []W, do func(worker W, k int) bool) {
 	}
 	work(workers[0])
 	wg.Wait()
+	var first error
+	for _, err := range errs {
+		if err != nil && (first == nil || errors.Is(first, context.Canceled)) {
+			first = err
+		}
+	}
+	return first
 }
 
-// fatal reports whether the error of a start ends the run.
-func (r *StartResult) fatal() bool {
+// fatal returns the error of a start if it ends the run.
+func (r *StartResult) fatal() error {
 	var begin *StartError
-	return r.Err != nil && !errors.As(r.Err, &begin)
+	if errors.As(r.Err, &begin) {
+		return nil
+	}
+	return r.Err
 }
 
 // board collects the progress of all starts for the callback.
@@ -255,15 +256,15 @@ func (r *run) race(ctx context.Context) []StartResult {
 			// never do.
 			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
 		}
-		SideBySide(len(running), r.objectives, func(obj Func, k int) bool {
+		_ = SideBySide(ctx, len(running), r.objectives, func(_ context.Context, obj Func, k int) error {
 			one := running[k]
 			// Another start may have used the objective since its last turn.
 			one.ev.move(obj)
 			_, more := one.turn()
-			if one.over = !more; one.over && one.result.fatal() {
+			if one.over = !more; one.over && one.result.fatal() != nil {
 				cancel()
 			}
-			return true
+			return nil
 		})
 		running = slices.DeleteFunc(running, func(r *racer) bool { return r.over })
 		judge(field, r.settings.Reach)

@@ -41,13 +41,13 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b *localJob) int { return cmp.Compare(len(b.rows), len(a.rows)) })
 	done := progress(j, all)
-	descent.SideBySide(len(order), pick.All(w.Workers(j.Experts.Largest())), func(worker, i int) bool {
+	_ = descent.SideBySide(ctx, len(order), pick.All(w.Workers(j.Experts.Largest())), func(ctx context.Context, worker, i int) error {
 		order[i].run(ctx, w, worker, log, tune)
 		if err := order[i].err; err != nil && !problem.IsCancelled(err) {
 			stop(errPartFailed)
 		}
 		done(order[i])
-		return true
+		return nil
 	})
 	var cancelled error
 	for _, p := range all {

@@ -124,16 +124,16 @@ func (s *Placement) move(ctx context.Context, cause error, from string) error {
 	return nil
 }
 
-// retry calls f, which evaluates. If the device failed or was wrong, it calls f again
-// on the fallback.
-func (s *Placement) retry(ctx context.Context, f func() (float64, error)) (float64, error) {
+// retry calls f for the objective. If the device failed or was wrong, it calls f again on the
+// fallback.
+func (s *Placement) retry(ctx context.Context, z, grad []float64, f func(o *graph.Objective, ctx context.Context, z, grad []float64) (float64, error)) (float64, error) {
 	began := time.Now()
 	leave := s.Crew.enter(s.Workspace, s.Info.Threads)
 	defer func() {
 		leave()
 		s.spent += time.Since(began)
 	}()
-	v, err := f()
+	v, err := f(s.Objective, ctx, z, grad)
 	if err == nil && v-v == 0 {
 		_, err = s.Residual(context.WithoutCancel(ctx)) // it takes n² operations
 	}
@@ -143,27 +143,27 @@ func (s *Placement) retry(ctx context.Context, f func() (float64, error)) (float
 	if err := s.move(ctx, err, s.Info.Name); err != nil {
 		return 0, err
 	}
-	return f()
+	return f(s.Objective, ctx, z, grad)
 }
 
 // Value implements [descent.Func].
 func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 	s.asked++
-	return s.retry(ctx, func() (float64, error) { return s.Objective.Value(ctx, z) })
+	return s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) { return o.Value(ctx, z) })
 }
 
 // ValueGradient implements [descent.Func].
 func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
-	return s.retry(ctx, func() (float64, error) { return s.Objective.ValueGradient(ctx, z, grad) })
+	return s.retry(ctx, z, grad, (*graph.Objective).ValueGradient)
 }
 
 // LeaveOneOut returns the leave-one-out score at z, for any objective.
 func (s *Placement) LeaveOneOut(ctx context.Context, z []float64) (float64, error) {
-	return s.retry(ctx, func() (float64, error) {
-		if _, err := s.Objective.Value(ctx, z); err != nil {
+	return s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) {
+		if _, err := o.Value(ctx, z); err != nil {
 			return 0, err
 		}
-		return s.Objective.LeaveOneOut(ctx)
+		return o.LeaveOneOut(ctx)
 	})
 }
 
