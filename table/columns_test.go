@@ -1,7 +1,6 @@
 package table
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -70,33 +69,5 @@ func TestSeveralTargets(t *testing.T) {
 	nan := math.NaN()
 	if s := fmt.Sprint(got.Targets); s != fmt.Sprint([][]float64{{10, nan, 30, 40}, {5, 6, nan, 8}, {1, 2, 3, 4}}) {
 		t.Errorf("targets %s", s)
-	}
-}
-
-func TestSelectionErrors(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		opts       Options
-		want       string
-	}{
-		{"no such extra", weather, Options{Extra: []string{"winds"}}, `T:1: no column named "winds" (did you mean "wind"?); columns: "site", "temp", "rain", "sd", "wind"`},
-		{"extra is the target", weather, Options{Extra: []string{"wind"}}, `T:1: column 5 ("wind"): "wind" is selected for another use, but is also the target; name another column as the target`},
-		{"extra is no number", weather, Options{Target: "temp", Features: []string{"sd"}, Extra: []string{"site"}}, `T:2: column 1 ("site"): not a number: "a"`},
-		{"extra is missing", weather, Options{Target: "temp", Features: []string{"sd"}, Extra: []string{"wind"}}, `T:4: column 5 ("wind"): not a number: "NA" (option missing drop leaves out such rows)`},
-		{"label is missing", "a,g,y\n1,x,2\n1,,2\n", Options{ExtraText: []string{"g"}}, `T:3: column 2 ("g"): empty cell (option missing drop leaves out such rows)`},
-		{"nothing but extras", "a,y\n1,2\n", Options{Extra: []string{"a"}}, "T:1: no feature column: every column has another use"},
-		{"target twice", weather, Options{Targets: []string{"rain", "2"}}, `T:1: column 3 ("rain"): listed twice as a target (again by "2")`},
-		{"target is a feature", weather, Options{Targets: []string{"rain"}, Features: []string{"2-3"}}, `T:1: column 3 ("rain"): a target is also listed as a feature`},
-		{"target is text", weather, Options{Targets: []string{"site"}, Features: []string{"sd"}}, `T:2: column 1 ("site"): not a number: "a"`},
-		{"one target and several", weather, Options{Target: "temp", Targets: []string{"rain"}}, "T:1: several targets cannot be combined with a single target or none"},
-		{"wrong, though missing are dropped", "a,b,y\n1,,2\nNA,x,3\n", Options{Missing: MissingDrop}, `T:3: column 2 ("b"): not a number: "x"`},
-		{"infinite is not missing", "a,y\n1,2\ninf,3\n", Options{Missing: MissingDrop}, `T:3: column 1 ("a"): not a finite number: "inf"`},
-		{"all missing", "a,y\n1,\n.,3\n", Options{Missing: MissingDrop}, `T: no rows left: all 2 have missing values (first: T:2: column 2 ("y"): empty cell)`},
-	} {
-		got, err := ReadFrom(strings.NewReader(c.text), "T", c.opts)
-		var e *Error
-		if !errors.As(err, &e) || e.Error() != c.want || got != nil {
-			t.Errorf("%s: got %v, %v\nwant %s", c.name, got, err, c.want)
-		}
 	}
 }

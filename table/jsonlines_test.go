@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,31 +56,5 @@ func TestJSONLines(t *testing.T) {
 	}
 	if got, err := Read(formatsDir+"nested.jsonl", Options{Features: []string{"a"}}); err != nil || got.N != 3 {
 		t.Error(got, err)
-	}
-}
-
-func TestJSONLineErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n": `T:3: column 1 ("a"): null (option missing drop leaves out such rows)`,
-		"{\"a\":1,\"y\":2}\n{\"y\":2}\n":              `T:2: column 1 ("a"): the key is missing (option missing drop leaves out such rows)`,
-		"{\"a\":1,\"y\":2}\n{\"a\":\"x\",\"y\":2}\n":  `T:2: column 1 ("a"): not a number: "x"`,
-		"{\"a\":1,\"y\":2}\n{\"a\":1e999,\"y\":2}\n":  `T:2: column 1 ("a"): number too large for a 64-bit float: "1e999"`,
-		"{\"a\":1,\"y\":2}\n{\"a\":[1],\"y\":2}\n":    `T:2: column 1 ("a"): holds a list or an object, not a value`,
-		"{\"a\":1,\"y\":2}\n{\"a\":1,\"a\":2}\n":      `T:2: the key "a" comes twice`,
-		"{\"a\":1,\"a\":2}\n":                         `T:1: the key "a" comes twice`,
-		"{\"a\":1,\"y\":2}\n{\"a\":1\n":               `T:2: the JSON object does not end on its line`,
-		"{\"a\":1,\"y\":2}\n{\"a\":NaN}\n":            `T:2: not JSON: invalid character 'N' looking for beginning of value`,
-		"{\"a\":1,\"y\":2} {}\n":                      `T:1: something follows the JSON object on the line`,
-		"{\"a\":1,\"y\":2}\na,y\n":                    `T:2: the line is not a JSON object`,
-		"{}\n{}\n":                                    `T:1: the objects have no keys`,
-		"[{\"a\":1,\"y\":2}]\n":                       `T: this is a JSON array; write an object on each line instead, as jq -c '.[]' does`,
-		"[\n {\"a\":1,\"y\":2}]\n":                    `T: this is a JSON array; write an object on each line instead, as jq -c '.[]' does`,
-		"{\"a\":1,\"y\":2}\n" + strings.Repeat("{\"a\":1,\"y\":2}\n", 1<<15) + "{\"b\":1}\n": `T:32770: the key "b" is not in the first lines, which decide the columns: give it there as null, or select columns`,
-	} {
-		got, err := ReadFrom(strings.NewReader(text), "T", Options{})
-		var e *Error
-		if got != nil || !errors.As(err, &e) || e.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -73,42 +72,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestKindErrors(t *testing.T) {
-	category := feature.Rules{Categories: []string{"c"}}
-	for name, c := range map[string]struct {
-		text  string
-		rules feature.Rules
-		want  string
-	}{
-		"text in numbers":   {"c,y\n1,2\nred,4\n", feature.Rules{}, `T:3: column 1 ("c"): not a number: "red"; name the column in option categories if it has categories`},
-		"number in texts":   {"c,y\nred,2\n1,4\n", feature.Rules{}, `T:3: column 1 ("c"): "1" is a number, but the column has a text before ("red" in line 2); name it in option categories to read all of it as categories`},
-		"date in texts":     {"c,y\nred,2\n2024-01-31,4\n", feature.Rules{}, `T:3: column 1 ("c"): "2024-01-31" is a date, but the column has a text before ("red" in line 2); name it in option categories to read all of it as categories`},
-		"text in dates":     {"c,y\n2024-01-31,2\nred,4\n", feature.Rules{}, `T:3: column 1 ("c"): "red" is a text, but the column has a date before ("2024-01-31" in line 2); name it in option categories to read all of it as categories`},
-		"unclear date":      {"c,y\n01/02/2024,2\n", feature.Rules{}, `T:2: column 1 ("c"): is the day or the month first in "01/02/2024"? Write 2024-01-31; name the column in option categories if it has categories`},
-		"not a date":        {"c,y\nred,2\n", feature.Rules{Dates: []string{"c"}}, `T:2: column 1 ("c"): not a date such as 2024-01-31 or 2024-01-31T14:30:00Z: "red"`},
-		"not a number":      {"c,y\nred,2\n", feature.Rules{Numbers: []string{"c"}}, `T:2: column 1 ("c"): not a number: "red"`},
-		"thousands":         {"c,y\n\"1,234.5\",2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "1,234.5"; name the column in option categories if it has categories`},
-		"per cent":          {"c,y\n5%,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "5%"; name the column in option categories if it has categories`},
-		"no exponent":       {"c,y\n1.5e-,2\n3,4\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "1.5e-"; name the column in option categories if it has categories`},
-		"hexadecimal":       {"c,y\n0x1p2,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a number: "0x1p2"; name the column in option categories if it has categories`},
-		"infinite":          {"c,y\ninf,2\n", feature.Rules{}, `T:2: column 1 ("c"): not a finite number: "inf"; name the column in option categories if it has categories`},
-		"gap":               {"c,y\nred,1\nNA,2\n", feature.Rules{}, `T:3: column 1 ("c"): missing value: "NA" (option missing drop leaves out such rows)`},
-		"identifies":        {"c,y\na,1\nb,2\nc,3\n", category, `T:1: column 1 ("c"): each of the 3 rows has another text, such as "a": the column identifies rows and says nothing of others; leave it out with option features`},
-		"seems to identify": {"c,y\na,1\nb,2\na,3\n", feature.Rules{}, `T:1: column 1 ("c"): 2 different texts in 3 rows, such as "a": the column seems to identify rows; leave it out with option features, or name it in option categories`},
-		"no feature":        {"c,y\n1,1\n", feature.Rules{Dates: []string{"y"}}, `T:1: column 2 ("y"): option dates names "y", which is not a feature`},
-		"two kinds":         {"c,y\n1,1\n", feature.Rules{Dates: []string{"c"}, Numbers: []string{"0"}}, `T:1: column 1 ("c"): option numbers names "0", which another kind is asked for`},
-		"no column":         {"c,y\n1,1\n", feature.Rules{Dates: []string{"d"}}, `T:1: no column named "d" for the feature; columns: "c", "y"`},
-		"same name":         {"a,a_x,y\nx,1,1\nx,2,2\nz,1,3\nz,2,4\n", feature.Rules{}, `T:1: column 2 ("a_x"): two features would be called "a_x", of the columns "a" and "a_x": rename a column`},
-		"target":            {"c,y\n1,red\n", feature.Rules{}, `T:2: column 2 ("y"): not a number: "red"`},
-	} {
-		got, err := readKinds(c.text, c.rules, nil)
-		var e *Error
-		if got != nil || !errors.As(err, &e) || e.Error() != c.want {
-			t.Errorf("%s:\n got %v\nwant %s", name, err, c.want)
-		}
-	}
-}
-
 // TestDecimal checks decimal commas with every separator.
 func TestDecimal(t *testing.T) {
 	comma := func(o *Options) { o.Decimal = ',' }
@@ -116,14 +79,6 @@ func TestDecimal(t *testing.T) {
 		got, err := readKinds(text, feature.Rules{}, comma)
 		if err != nil || !slices.Equal(got.X, []float64{1.5, -0.25}) || !slices.Equal(got.Y, []float64{2, 0.3}) || got.Encoding == nil || got.Encoding.Decimal != "," {
 			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-	}
-	for text, want := range map[string]string{
-		"a;y\n1.5;2\n": `T:2: column 1 ("a"): not a number: "1.5" (the decimal sign is a comma here; see option decimal); name the column in option categories if it has categories`,
-		"a,y\n1,2\n":   `T:1: commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point`,
-	} {
-		if _, err := readKinds(text, feature.Rules{}, comma); err == nil || err.Error() != want {
-			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }
