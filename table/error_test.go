@@ -127,8 +127,8 @@ var errorCases = []struct {
 	{name: "no column", text: "c,y\n1,1\n", opts: Options{Columns: &feature.Rules{Dates: []string{"d"}}}, want: `T:1: no column named "d" for the feature; columns: "c", "y"`},
 	{name: "same name", text: "a,a_x,y\nx,1,1\nx,2,2\nz,1,3\nz,2,4\n", opts: Options{Columns: &feature.Rules{}}, want: `T:1: column 2 ("a_x"): two features would be called "a_x", of the columns "a" and "a_x": rename a column`},
 	{name: "target", text: "c,y\n1,red\n", opts: Options{Columns: &feature.Rules{}}, want: `T:2: column 2 ("y"): not a number: "red"`},
-	{name: "decimal comma", text: "a;y\n1.5;2\n", opts: Options{Columns: &feature.Rules{}, Decimal: ','}, want: `T:2: column 1 ("a"): not a number: "1.5" (the decimal sign is a comma here; see option decimal); name the column in option categories if it has categories`},
-	{name: "decimal comma", text: "a,y\n1,2\n", opts: Options{Columns: &feature.Rules{}, Decimal: ','}, want: `T:1: commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point`},
+	{name: "decimal comma", text: "a;y\n1.5;2\n", opts: Options{Columns: &feature.Rules{}, Decimal: ","}, want: `T:2: column 1 ("a"): not a number: "1.5" (the decimal sign is a comma here; see option decimal); name the column in option categories if it has categories`},
+	{name: "decimal comma", text: "a,y\n1,2\n", opts: Options{Columns: &feature.Rules{}, Decimal: ","}, want: `T:1: commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point`},
 
 	// JSON lines.
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n", want: `T:3: column 1 ("a"): null (option missing drop leaves out such rows)`},

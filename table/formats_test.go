@@ -198,26 +198,3 @@ func TestBlocks(t *testing.T) {
 		t.Error("a changed archive was read")
 	}
 }
-
-// BenchmarkFormats reads 100,000 × 20 numbers. It counts the bytes of the table.
-func BenchmarkFormats(b *testing.B) {
-	const n, d = 100_000, 20
-	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
-	dir := b.TempDir()
-	for _, c := range []struct {
-		name string
-		data []byte
-	}{{"c.npy", npyFile(n, d, false, value)}, {"fortran.npy", npyFile(n, d, true, value)}} {
-		path := filepath.Join(dir, c.name)
-		must.Do(b, os.WriteFile(path, c.data, 0o600))
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(8 * n * d)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := Read(path, Options{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

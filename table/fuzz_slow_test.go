@@ -85,7 +85,7 @@ func FuzzFiles(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, first, second []byte, header uint8) {
-		fuzzguard.Run(t, func() { checkFiles(t, dir, [][]byte{first, second}, Options{Header: HeaderMode(header % 3)}) })
+		fuzzguard.Run(t, func() { checkFiles(t, dir, [][]byte{first, second}, Options{Header: headers[header%3]}) })
 	})
 }
 

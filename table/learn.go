@@ -224,9 +224,9 @@ func (l *learnedCells) identifies(categories, rows int) string {
 
 // encode replaces what the rows of t gave for each of the columns, which are the given features
 // of the table, by their features, and sets t.Encoding.
-func (in *head) encode(t *Table, columns []cells, features []int, decimal rune) error {
+func (in *head) encode(t *Table, columns []cells, features []int, decimal string) error {
 	encoding := &feature.Encoding{}
-	if decimal == ',' {
+	if decimal == "," {
 		encoding.Decimal = ","
 	}
 	for i, reader := range columns {

@@ -14,7 +14,7 @@ import (
 // of type [*Error]. The caller must check that the mask has as many rows as the table
 // it splits.
 func ReadMask(path, column string, formats ...Format) ([]bool, error) {
-	in, err := openPath(path, Options{Formats: formats})
+	in, err := openPath(path, Options{Header: HeaderAuto, Formats: formats})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,9 @@ func Open(path string, opts Options) (*Reader, error) {
 }
 
 func open(path string, opts Options) (*Reader, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
 	src, err := openPath(path, opts)
 	if err != nil {
 		return nil, err
@@ -77,6 +80,9 @@ func NewReader(r io.Reader, source string, opts Options) (*Reader, error) {
 }
 
 func newTextReader(r io.Reader, source string, opts Options) (*Reader, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
 	in, err := openRows(r, nil, source, opts)
 	if err != nil {
 		return nil, err

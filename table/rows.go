@@ -18,13 +18,13 @@ type rows struct {
 	scan    *scanner
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
-	decimal rune     // the decimal sign if it is not a point, else 0
+	comma   bool     // the decimal sign is a comma
 }
 
 // openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
 // it is nil.
 func openRows(r io.Reader, file *os.File, source string, opts Options) (source, error) {
-	s, err := newScanner(r, source, opts.Comma, opts.Decimal)
+	s, err := newScanner(r, source, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +50,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}}
-	if opts.Decimal == ',' {
-		in.decimal = ','
-	}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ","}
 	switch opts.Header {
 	case HeaderAuto:
 		in.named = in.guessHeader(opts.Columns != nil || opts.Encoding != nil)
@@ -61,7 +58,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 		in.named = true
 	}
 	in.pending = !in.named
-	if in.decimal != 0 && len(s.cells) == 1 && opts.Comma == 0 && bytes.IndexByte(s.cells[0], ',') >= 0 {
+	if in.comma && len(s.cells) == 1 && opts.Comma == 0 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
 			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
 		}
@@ -138,13 +135,13 @@ func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
 
 // parse parses a number with the decimal sign of the file.
 func (in *rows) parse(cell []byte) (float64, bool) {
-	if in.decimal == 0 {
+	if !in.comma {
 		return parseNumber(cell)
 	}
 	if bytes.IndexByte(cell, '.') >= 0 {
 		return 0, false
 	}
-	return parseNumber(bytes.Replace(cell, []byte(string(in.decimal)), []byte("."), 1))
+	return parseNumber(bytes.Replace(cell, []byte(","), []byte("."), 1))
 }
 
 // looksLikeData reports whether a cell of the first row shows that the row is not a
@@ -157,7 +154,7 @@ func (in *rows) looksLikeData(cell []byte) bool {
 // whyNotNumber describes the error in a cell that parse rejected.
 func (in *rows) whyNotNumber(cell []byte) string {
 	_, point := parseNumber(cell)
-	if in.decimal != 0 && point && bytes.IndexByte(cell, '.') >= 0 {
+	if in.comma && point && bytes.IndexByte(cell, '.') >= 0 {
 		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
 	}
 	return whyNotNumber(cell)

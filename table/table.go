@@ -32,37 +32,39 @@
 package table
 
 import (
+	"cmp"
+	"fmt"
 	"os"
+	"slices"
 
 	"gpfit/feature"
 )
 
 // HeaderMode says whether the first row of a file names the columns.
-type HeaderMode int
+type HeaderMode string
 
 const (
-	// HeaderAuto takes the first row as a header if one of its cells is neither
-	// a number nor empty nor a word for a missing value such as NA. This is the
-	// default.
-	HeaderAuto HeaderMode = iota
+	// HeaderAuto, or nothing, takes the first row as a header if one of its cells is
+	// neither a number nor empty nor a word for a missing value such as NA.
+	HeaderAuto HeaderMode = "auto"
 	// HeaderYes takes the first row as a header, whatever it contains.
-	HeaderYes
+	HeaderYes HeaderMode = "yes"
 	// HeaderNo takes the first row as data.
-	HeaderNo
+	HeaderNo HeaderMode = "no"
 )
 
 // MissingMode says how to treat rows with missing values: cells that are empty, NaN,
 // NA, null or the like, in a column that is used.
-type MissingMode int
+type MissingMode string
 
 const (
-	// MissingError treats the first missing value as an error. This is the default.
-	MissingError MissingMode = iota
+	// MissingError, or nothing, treats the first missing value as an error.
+	MissingError MissingMode = "error"
 	// MissingDrop leaves out rows with missing values and warns with their number. A
 	// cell that is not a number for another reason remains an error.
-	MissingDrop
+	MissingDrop MissingMode = "drop"
 	// MissingMark keeps rows with missing values and marks them in Table.Gap.
-	MissingMark
+	MissingMark MissingMode = "blank"
 )
 
 // Options says how to read a file and which of its columns to use. The zero value
@@ -116,8 +118,8 @@ type Options struct {
 	// Amend, unless nil, changes the selected columns of o for a table whose columns have
 	// the given names.
 	Amend func(names []string, o *Options)
-	// Decimal is the decimal sign of text, ',' or '.'; 0 is a point.
-	Decimal rune
+	// Decimal is the decimal sign of text, "," or "."; empty is a point.
+	Decimal string
 	// Columns says how [Read] reads feature columns that are not numbers; nil means that
 	// all features must be numbers. [Table.Encoding] has the result.
 	Columns *feature.Rules
@@ -129,6 +131,20 @@ type Options struct {
 	// Comma separates the cells; ' ' stands for runs of blanks and tabs. If it is 0,
 	// the reader guesses from the first lines: semicolon, comma, tab or blanks.
 	Comma rune
+}
+
+// check completes the options whose values are words.
+func (o *Options) check() error {
+	o.Header, o.Missing, o.Decimal = cmp.Or(o.Header, HeaderAuto), cmp.Or(o.Missing, MissingError), cmp.Or(o.Decimal, ".")
+	switch {
+	case !slices.Contains([]HeaderMode{HeaderAuto, HeaderYes, HeaderNo}, o.Header):
+		return fmt.Errorf("header %q: must be auto, yes or no", o.Header)
+	case !slices.Contains([]MissingMode{MissingError, MissingDrop, MissingMark}, o.Missing):
+		return fmt.Errorf("option missing: %q must be error, drop or blank", o.Missing)
+	case o.Decimal != "." && o.Decimal != ",":
+		return fmt.Errorf("decimal sign %q: must be . or ,", o.Decimal)
+	}
+	return nil
 }
 
 // Table is a table of n rows: inputs with d columns and, except for some predictions,

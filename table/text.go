@@ -51,12 +51,12 @@ var foreign = []struct{ magic, msg string }{
 }
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
-// identify it, skips a byte order mark, and guesses the separator if comma is 0.
-func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, error) {
+// identify it, skips a byte order mark, and guesses the separator if opts has none.
+func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
-	if comma != 0 {
+	if comma := opts.Comma; comma != 0 {
 		sep, ok := separator(comma)
-		if !ok || comma == decimal {
+		if !ok || string(comma) == opts.Decimal {
 			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
 		}
 		s.sep = sep
@@ -80,9 +80,9 @@ func newScanner(r io.Reader, source string, comma, decimal rune) (*scanner, erro
 		head = head[len(bom):]
 		s.in.Discard(len(bom))
 	}
-	if comma == 0 {
+	if opts.Comma == 0 {
 		// ReadSlice returns Peek's errors again, because the reader is sticky.
-		s.sep = guessSeparator(head, err != nil, decimal == ',')
+		s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
 	}
 	return s, nil
 }

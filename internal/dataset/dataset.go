@@ -64,9 +64,6 @@ type Options struct {
 // files, or text from stdin if path is "-". Errors of the table or mask name the
 // file, line and column.
 func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
-	if _, err := o.columns(path); err != nil {
-		return problem.Data{}, err // before the mask is read
-	}
 	var mask []bool
 	var err error
 	if o.Mask != "" {
@@ -113,17 +110,13 @@ func (o *Options) Data(t *table.Table) problem.Data {
 }
 
 // columns returns the options for reading the table at path.
-func (o *Options) columns(path string) (table.Options, error) {
-	header, err := table.ParseHeader(o.Header)
+func (o *Options) columns(path string) table.Options {
 	c := table.Options{
-		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: header, Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats,
-		Columns: &o.Columns,
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: table.HeaderMode(o.Header), Decimal: o.Decimal,
+		Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats, Columns: &o.Columns,
 	}
 	if e := o.Encoding; e != nil {
 		c.Columns, c.Encoding = nil, func(int) ([]feature.Coding, error) { return e.Columns, nil }
-	}
-	if err == nil {
-		c.Decimal, err = table.ParseDecimal(o.Decimal)
 	}
 	if o.Subsample == 0 {
 		c.MaxRows = cmp.Or(o.Method, device.Method(device.Dense{})).MaxRows(hostmem.Free())
@@ -138,13 +131,12 @@ func (o *Options) columns(path string) (table.Options, error) {
 	if o.NoiseColumn != "" {
 		c.Extra = append(c.Extra, o.NoiseColumn)
 	}
-	if o.NoiseGroup != "" {
-		c.ExtraText = append(c.ExtraText, o.NoiseGroup)
+	for _, labels := range []string{o.NoiseGroup, o.Group} {
+		if labels != "" {
+			c.ExtraText = append(c.ExtraText, labels)
+		}
 	}
-	if o.Group != "" {
-		c.ExtraText = append(c.ExtraText, o.Group)
-	}
-	return c, err
+	return c
 }
 
 // ReadTable reads the columns of the options from the table at path, or from stdin if path
@@ -155,10 +147,7 @@ func (o *Options) ReadTable(path string, stdin io.Reader) (*table.Table, error) 
 
 // readTable is ReadTable for a table with held-out rows, which a subsample keeps.
 func (o *Options) readTable(path string, stdin io.Reader, held []bool) (*table.Table, error) {
-	columns, err := o.columns(path)
-	if err != nil {
-		return nil, err
-	}
+	columns := o.columns(path)
 	columns.Whole = held
 	if path == "-" {
 		return table.ReadFrom(stdin, "-", columns)

@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -151,37 +150,6 @@ func TestBlocks(t *testing.T) {
 		var e *table.Error
 		if _, err := read(cut, table.Options{}); !errors.As(err, &e) {
 			t.Errorf("cut to %d %%: %v", part, err)
-		}
-	}
-}
-
-// BenchmarkRead reads 100,000 × 20 numbers. It counts the bytes of the table.
-func BenchmarkRead(b *testing.B) {
-	const n, d = 100_000, 20
-	value := func(i, j int) float64 { return math.Sin(float64(d*i + j)) }
-	group := parquet.Group{}
-	for j := range d {
-		group[fmt.Sprintf("c%02d", j)] = parquet.Leaf(parquet.DoubleType)
-	}
-	var pq bytes.Buffer
-	w := parquet.NewWriter(&pq, parquet.NewSchema("table", group))
-	for i := range n {
-		row := make(parquet.Row, d)
-		for j := range row {
-			row[j] = parquet.DoubleValue(value(i, j)).Level(0, 0, j)
-		}
-		if _, err := w.WriteRows([]parquet.Row{row}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	must.Do(b, w.Close())
-	path := filepath.Join(b.TempDir(), "t.parquet")
-	must.Do(b, os.WriteFile(path, pq.Bytes(), 0o600))
-	b.SetBytes(8 * n * d)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := read(path, table.Options{}); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -113,19 +113,10 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
-	header, err := table.ParseHeader(o.Header)
-	if err != nil {
-		return nil, err
-	}
 	from := newColumns(m)
 	columns := table.Options{
-		NoTarget: true, Features: o.Features, Header: header, Keep: o.Keep, Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero,
-	}
-	if columns.Decimal, err = table.ParseDecimal(cmp.Or(o.Decimal, from.encoding.Decimal)); err != nil {
-		return nil, err
-	}
-	if columns.Missing, err = o.missing(); err != nil {
-		return nil, err
+		NoTarget: true, Features: o.Features, Header: table.HeaderMode(o.Header), Missing: table.MissingMode(o.Missing), Keep: o.Keep,
+		Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero, Decimal: cmp.Or(o.Decimal, from.encoding.Decimal),
 	}
 	if o.Observed {
 		columns.NoTarget, columns.Targets = false, m.TargetNames()
@@ -157,28 +148,16 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 }
 
 func (o *Options) check(m *gp.Model) error {
-	if o.NoiseColumn != "" && m.Noise.Column == "" {
+	grouped := m.Noise.GroupColumn != ""
+	switch {
+	case o.NoiseColumn != "" && m.Noise.Column == "":
 		return &MismatchError{"noise-column", "the model was fitted without known variances"}
-	}
-	if m.Noise.GroupColumn == "" && o.NoiseGroup != "" {
+	case o.NoiseGroup != "" && !grouped:
 		return &MismatchError{"noise-group", "the model has no noise groups"}
-	}
-	if m.Noise.GroupColumn == "" && o.DefaultGroup != "" {
+	case o.DefaultGroup != "" && !grouped:
 		return &MismatchError{"noise-group-default", "the model has no noise groups"}
 	}
 	return nil
-}
-
-func (o *Options) missing() (table.MissingMode, error) {
-	switch o.Missing {
-	case "", "error":
-		return table.MissingError, nil
-	case "drop":
-		return table.MissingDrop, nil
-	case "blank":
-		return table.MissingMark, nil
-	}
-	return 0, &MismatchError{"missing", fmt.Sprintf("%q must be error, drop or blank", o.Missing)}
 }
 
 // findNoise looks for the model's noise columns among the names of the table's columns,
