@@ -24,7 +24,23 @@ type Line struct {
 func (l *Line) check() error     { return sameLength("line", l.Name, l.X, l.Y) }
 func (l *Line) extend(e *extent) { e.points(l.X, l.Y) }
 func (l *Line) entry() entry {
-	return entry{l.Name, func(c *draw.Canvas) { c.StrokeLine2(l.style(), c.Min.X, c.Center().Y, c.Max.X, c.Center().Y) }}
+	return lineEntry(l.Name, l.style(), false)
+}
+
+// lineEntry returns an entry whose sample is a line, level or upright.
+func lineEntry(name string, style draw.LineStyle, upright bool) entry {
+	return entry{name, func(c *draw.Canvas) {
+		if upright {
+			c.StrokeLine2(style, c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
+			return
+		}
+		c.StrokeLine2(style, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
+	}}
+}
+
+// areaEntry returns an entry whose sample is an area of a colour.
+func areaEntry(name string, color color.Color) entry {
+	return entry{name, func(c *draw.Canvas) { c.FillPolygon(color, rectangle(c.Min, c.Max)) }}
 }
 
 func (l *Line) style() draw.LineStyle {
@@ -77,12 +93,7 @@ func (b *Band) extend(e *extent) {
 }
 
 func (b *Band) color() color.Color { return colorOf(b.Color, 25) }
-
-func (b *Band) entry() entry {
-	return entry{b.Name, func(c *draw.Canvas) {
-		c.FillPolygon(b.color(), rectangle(c.Min.X, c.Min.Y, c.Max.X, c.Max.Y))
-	}}
-}
+func (b *Band) entry() entry       { return areaEntry(b.Name, b.color()) }
 
 func (b *Band) draw(c *chart) {
 	var lower, upper []vg.Point
@@ -212,7 +223,7 @@ func (c *chart) label(at vg.Point, label string, side text.XAlignment) {
 	style := textStyle(textSize)
 	if c.colours != nil {
 		left, half := at.X+vg.Length(side)*style.Width(label), style.FontExtents().Height/2
-		c.data.FillPolygon(color.NRGBA{255, 255, 255, 215}, rectangle(left-2, at.Y-half, left+style.Width(label)+2, at.Y+half))
+		c.data.FillPolygon(color.NRGBA{255, 255, 255, 215}, rectangle(vg.Point{X: left - 2, Y: at.Y - half}, vg.Point{X: left + style.Width(label) + 2, Y: at.Y + half}))
 		style.Color = color.Black // also on a dark page
 	}
 	fillText(c.data, style, at, label, side, draw.YCenter)
@@ -245,28 +256,25 @@ func (b *Errors) style() draw.LineStyle {
 	return draw.LineStyle{Color: colorOf(b.Color, 45), Width: vg.Points(1.6)}
 }
 
-func (b *Errors) entry() entry {
-	return entry{b.Name, func(c *draw.Canvas) {
-		if b.Horizontal {
-			c.StrokeLine2(b.style(), c.Min.X+4, c.Center().Y, c.Max.X-4, c.Center().Y)
-			return
-		}
-		c.StrokeLine2(b.style(), c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
-	}}
-}
+func (b *Errors) entry() entry { return lineEntry(b.Name, b.style(), !b.Horizontal) }
 
 func (b *Errors) draw(c *chart) {
-	for i := range b.X {
-		x, y, x2, y2 := b.X[i], b.Lower[i], b.X[i], b.Upper[i]
-		if b.Horizontal {
-			x, y, x2, y2 = y, x, y2, x2
-		}
-		from, ok := c.at(x, y)
-		to, ok2 := c.at(x2, y2)
-		if ok && ok2 {
+	for i, x := range b.X {
+		if from, to, ok := c.corners(x, b.Lower[i], x, b.Upper[i], b.Horizontal); ok {
 			c.data.StrokeLines(b.style(), c.data.ClipLinesXY([]vg.Point{from, to})...)
 		}
 	}
+}
+
+// corners returns the places of two points, whose coordinates are exchanged if turned is
+// true, and whether both are finite.
+func (c *chart) corners(x, y, x2, y2 float64, turned bool) (from, to vg.Point, ok bool) {
+	if turned {
+		x, y, x2, y2 = y, x, y2, x2
+	}
+	from, ok = c.at(x, y)
+	to, ok2 := c.at(x2, y2)
+	return from, to, ok && ok2
 }
 
 // Bars are bars from 0 to Height around At, upright or level. Width is their width on the
@@ -300,22 +308,12 @@ func (b *Bars) extend(e *extent) {
 
 func (b *Bars) color() color.Color { return colorOf(b.Color, 75) }
 
-func (b *Bars) entry() entry {
-	return entry{b.Name, func(c *draw.Canvas) {
-		c.FillPolygon(b.color(), rectangle(c.Min.X, c.Min.Y, c.Max.X, c.Max.Y))
-	}}
-}
+func (b *Bars) entry() entry { return areaEntry(b.Name, b.color()) }
 
 func (b *Bars) draw(c *chart) {
 	for i, at := range b.At {
-		x, y, x2, y2 := at-b.Width/2, 0.0, at+b.Width/2, b.Height[i]
-		if b.Horizontal {
-			x, y, x2, y2 = y, x, y2, x2
-		}
-		from, ok := c.at(x, y)
-		to, ok2 := c.at(x2, y2)
-		if ok && ok2 {
-			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(rectangle(from.X, from.Y, to.X, to.Y)))
+		if from, to, ok := c.corners(at-b.Width/2, 0, at+b.Width/2, b.Height[i], b.Horizontal); ok {
+			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(rectangle(from, to)))
 		}
 	}
 }
@@ -379,15 +377,7 @@ func (r *Guide) style() draw.LineStyle {
 	return s
 }
 
-func (r *Guide) entry() entry {
-	return entry{r.Name, func(c *draw.Canvas) {
-		if r.Vertical {
-			c.StrokeLine2(r.style(), c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
-			return
-		}
-		c.StrokeLine2(r.style(), c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
-	}}
-}
+func (r *Guide) entry() entry { return lineEntry(r.Name, r.style(), r.Vertical) }
 
 func (r *Guide) draw(c *chart) {
 	d := &c.data
@@ -408,6 +398,6 @@ func sameLength(kind, name string, first []float64, others ...[]float64) error {
 	return nil
 }
 
-func rectangle(x, y, x2, y2 vg.Length) []vg.Point {
-	return []vg.Point{{X: x, Y: y}, {X: x2, Y: y}, {X: x2, Y: y2}, {X: x, Y: y2}}
+func rectangle(from, to vg.Point) []vg.Point {
+	return []vg.Point{from, {X: to.X, Y: from.Y}, to, {X: from.X, Y: to.Y}}
 }
