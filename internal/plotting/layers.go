@@ -260,7 +260,7 @@ func (b *Errors) entry() entry { return lineEntry(b.Name, b.style(), !b.Horizont
 
 func (b *Errors) draw(c *chart) {
 	for i, x := range b.X {
-		if from, to, ok := c.corners(x, b.Lower[i], x, b.Upper[i], b.Horizontal); ok {
+		if from, to, ok := corners(c, x, b.Lower[i], x, b.Upper[i], b.Horizontal); ok {
 			c.data.StrokeLines(b.style(), c.data.ClipLinesXY([]vg.Point{from, to})...)
 		}
 	}
@@ -268,7 +268,7 @@ func (b *Errors) draw(c *chart) {
 
 // corners returns the places of two points, whose coordinates are exchanged if turned is
 // true, and whether both are finite.
-func (c *chart) corners(x, y, x2, y2 float64, turned bool) (from, to vg.Point, ok bool) {
+func corners(c *chart, x, y, x2, y2 float64, turned bool) (from, to vg.Point, ok bool) {
 	if turned {
 		x, y, x2, y2 = y, x, y2, x2
 	}
@@ -312,7 +312,7 @@ func (b *Bars) entry() entry { return areaEntry(b.Name, b.color()) }
 
 func (b *Bars) draw(c *chart) {
 	for i, at := range b.At {
-		if from, to, ok := c.corners(at-b.Width/2, 0, at+b.Width/2, b.Height[i], b.Horizontal); ok {
+		if from, to, ok := corners(c, at-b.Width/2, 0, at+b.Width/2, b.Height[i], b.Horizontal); ok {
 			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(rectangle(from, to)))
 		}
 	}
