@@ -2,17 +2,22 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"gpfit"
 	"gpfit/batch"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
 	"gpfit/internal/option"
 	"gpfit/internal/results"
@@ -21,35 +26,7 @@ import (
 	"gpfit/internal/spec"
 )
 
-func newBatch() *cobra.Command {
-	// jobs are options of every job. They override the spec.
-	var jobs flags.Set
-	cmd := frame.New("batch", &cobra.Command{
-		Use:   "batch SPEC",
-		Short: "Run many fits: data sets × kernels × splits × seeds",
-		Long: `Run many fits: data sets × kernels × splits × seeds.
-
-SPEC is a YAML file; examples/batch/full.yaml shows all its keys. Jobs run side by
-side on the cores and GPUs, as many as memory allows, each with the number of
-threads that the spec gives it. The run directory holds everything about the run.
-"gpfit show" prints the results as tables, and "gpfit report" writes a page. After
-Ctrl-C, a crash or a kill, "gpfit resume" continues from the checkpoints and
-computes the same bits.
-
-A job that fails does not stop the others. The exit code is then 3; with --dry-run
-it is 3 if a job is going to fail. A batch has at most 1,000,000 jobs. With
---engine slurm, gpfit submits a job array. Without a scheduler, or with another
-one, start the same command with --shard 0/4, 1/4, … on machines that share the
-run directory.`,
-		Example: `  gpfit batch examples/batch/co2.yaml
-  gpfit batch study.yaml --dry-run
-  gpfit batch study.yaml --engine slurm --slurm-partition gpu --slurm-gres gpu:1 --slurm-tasks 4`,
-	}, func(c *frame.Command) error { return runBatch(c, jobs.Given) })
-	jobs.Add(cmd, option.Every)
-	return cmd
-}
-
-func runBatch(c *frame.Command, jobs map[string]any) error {
+func runBatch(c *frame.Command) error {
 	path := c.Args[0]
 	run, err := runs.New(c)
 	if err != nil {
@@ -64,7 +41,7 @@ func runBatch(c *frame.Command, jobs map[string]any) error {
 		return err
 	}
 	build := func() (*rundir.Manifest, []byte, error) {
-		plan := runs.PlanOptions(c.Msg, programName(), path, text, spec.Stating(jobs))
+		plan := runs.PlanOptions(c.Msg, programName(), path, text, spec.Stating(c.Jobs.Given))
 		plan.Accelerated = c.Run.OnSlurm && slurm.Accelerated(slurm.Merge(c.Slurm, s.Slurm))
 		m, err := batch.Plan(c.Ctx, s, plan)
 		return m, text, err
@@ -123,4 +100,84 @@ func openNew(out string, shared bool, build func() (*rundir.Manifest, []byte, er
 		return nil, nil, exit.Usagef("%v: continue with 'gpfit resume %s', or choose another directory with --out", err, out)
 	}
 	return r, lock, err
+}
+
+func runResume(c *frame.Command) error {
+	run, err := runs.New(c)
+	if err != nil {
+		return err
+	}
+	mode := rundir.Exclusive
+	if run.Shared() {
+		mode = rundir.Shared
+	}
+	r, lock, err := rundir.OpenLocked(c.Args[0], mode)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	err = batch.Changed(r)
+	if errors.Is(err, batch.ErrChanged) {
+		if !c.Run.AllowChanged {
+			return fmt.Errorf("%w; with --allow-changed gpfit repeats the jobs that depend on it", err)
+		}
+		err = takeOver(c.Ctx, c.Msg, r)
+	}
+	if err != nil {
+		return err
+	}
+	if !c.Run.OnSlurm {
+		return run.Start(r)
+	}
+	lock.Release()
+	var further []string
+	if c.Run.RetryFailed {
+		further = append(further, "--retry-failed")
+	}
+	return run.Submit(r, r.Slurm, further)
+}
+
+// takeOver resolves the spec again, with the files as they are now, and replaces the
+// run's resolved spec.
+func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
+	s, text, err := spec.Read(r.SpecPath)
+	if err != nil {
+		return err
+	}
+	m, err := batch.Plan(ctx, s, runs.PlanOptions(msg, programName(), r.SpecPath, text, r.Extra))
+	if err != nil {
+		return err
+	}
+	same := map[string]string{}
+	for _, j := range r.Jobs {
+		same[j.ID] = j.Fingerprint
+	}
+	kept := 0
+	for _, j := range m.Jobs {
+		if same[j.ID] == j.Fingerprint {
+			kept++
+		}
+	}
+	msg.Warn("accepting the changes, as --allow-changed allows")
+	msg.Note("%d jobs, of which %d are unchanged", len(m.Jobs), kept)
+	return r.Replace(m, text)
+}
+
+func runShow(c *frame.Command) error {
+	format := c.Output.Format
+	if f, ok := c.Out.(*os.File); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
+		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
+	}
+	r, err := rundir.Open(c.Args[0])
+	if err != nil {
+		return err
+	}
+	if err := runs.CheckOutput(c.Output.Out, c.Output.Force, r); err != nil {
+		return err
+	}
+	rows, err := results.Collect(r)
+	if err != nil {
+		return err
+	}
+	return c.Write(c.Output.Out, func(w io.Writer) error { return results.Write(w, format, r, rows) })
 }

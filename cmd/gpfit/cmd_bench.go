@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/exit"
@@ -18,26 +16,6 @@ import (
 	"gpfit/internal/tuning"
 )
 
-func newBench() *cobra.Command {
-	return frame.New("bench", &cobra.Command{
-		Use:   "bench",
-		Short: "Measure the speed of each device and compare it with the device's limit",
-		Long: `Measure how long a device takes for the negative log marginal likelihood (NLML),
-for NLML and gradient, and for predictions, at each number of rows n. A value
-with its gradient costs n³ floating-point operations, whatever the number of
-parameters. gpfit compares its rate with a limit: the rate of the device's matrix
-product (dgemm), which it measures in the same run.
-
-Times are medians after one warm-up. Each evaluation changes the parameters by a
-millionth, so that nothing is reused; the NLML shown is the value at the given
-parameters. Peak memory, on Linux only, is the largest resident memory of the
-process during the measurements of one n. Predictions give mean and standard
-deviation.`,
-		Example: `  gpfit bench --n 500,1000,2000 --plot speed.svg
-  gpfit bench --data data.csv --ard --device cpu,cuda:0 --json`,
-	}, runBench)
-}
-
 func runBench(c *frame.Command) error {
 	if err := c.CheckOutputs([]string{c.Bench.Table}); err != nil {
 		return err
@@ -46,9 +24,7 @@ func runBench(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range jobs[0].Warnings() {
-		c.Msg.Warn(w)
-	}
+	c.Msg.Warn(jobs[0].Warnings()...)
 	opened, err := openAll(c)
 	if err != nil {
 		return err

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
@@ -24,46 +22,6 @@ import (
 	"gpfit/internal/columns"
 	"gpfit/internal/comparefigure"
 )
-
-func newCompare() *cobra.Command {
-	return frame.New("compare", &cobra.Command{
-		Use:   "compare DATA",
-		Short: "Compare Gaussian processes with simpler regressions on one table",
-		Long: `Fit simpler regressions and Gaussian processes to the same training rows, and score
-them on the same held-out rows. Without --holdout and --split-mask the rows are
-divided into folds (--folds), and each fold is predicted by fits to the others.
-
-  mean             the mean of the training targets: what every method must beat
-  ridge            linear regression with a penalty
-  bayesian-linear  linear regression with a prior on its weights
-  lasso            linear regression with few columns
-  spline           a linear spline of each column, added up
-  polynomial       Bayesian linear regression on products of up to two columns
-  gaussians        Bayesian linear regression on 50 bumps
-  kernel-ridge     kernel ridge regression with the kernel rbf
-  gp               a Gaussian process, one for each of --kernels
-
-Each method chooses its penalties and widths from the training rows. All methods see
-the table that the Gaussian process sees: columns encoded, those that are constant
-over the training rows left out, and scaled by the training rows (--standardize).
-
-The table shows the methods in the order of --score, in original units: RMSE; NLPD,
-the mean negative log predictive density, for methods with a density; the share of
-rows in their 95 % interval; and seconds for all fits and predictions. The
-difference is that from the best method on the same rows. Its standard error
-accounts for training rows that folds share, for --group, and for the correlation of
-neighbors with --holdout and --blocks. A method that fails gets a line that says why.
-
---out writes the scores of each fit. --plot draws the fits of a table with one input;
---sizes fits nested subsets of the training rows, and --plot-sizes draws score and
-time against their sizes. After Ctrl-C gpfit prints and writes what is done (exit
-code 130).`,
-		Example: `  gpfit compare data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)'
-  gpfit compare data.csv --holdout 0.2 --methods ridge,lasso,gp --score nlpd
-  gpfit compare data.csv --features year --plot fits.svg
-  gpfit compare data.csv --folds 5 --sizes 10,30,100,300 --plot-sizes growth.svg --out scores.csv`,
-	}, runCompare)
-}
 
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
 // nil if there is none.
@@ -177,7 +135,7 @@ func finishCompare(c *frame.Command, file *output.File, date func(float64) time.
 		write      func() error
 	}{
 		{c.Output.Out, "scores", func() error {
-			return done.Write(file.Compressed(func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) }))
+			return done.Write(file.Path, file.Compressed(func(w io.Writer) error { return writeTrials(file.Encoder(w), r.Trials) }))
 		}},
 		{c.Plot.Path, "plot", func() error {
 			fits, err := figure.Fits(r, date)

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -16,60 +13,9 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/graph"
 	"gpfit/internal/atomicfile"
 )
-
-func newFit() *cobra.Command {
-	return frame.New("fit", &cobra.Command{
-		Use:   "fit DATA",
-		Short: "Tune the hyperparameters on a table and write a model",
-		Long: `Tune the hyperparameters on a table and write a model.
-
-DATA is a table: CSV with or without a header, plain or gzip-compressed; Parquet; a
-NumPy .npy file with a two-dimensional array, or .npz with one such array or with X
-and y; a directory or a quoted pattern, whose files have the same columns and form
-one table, in the order of their names; or "-" for CSV from standard input.
-
-gpfit tunes the parameters by L-BFGS on their logarithms, with the gradient of the
-exact negative log marginal likelihood (NLML). From 2,000 rows on it begins with
-growing random subsets (--coarse), which saves most evaluations at full size;
-either way the result is an optimum over all rows. --prior adds the negative log
-prior density: the result is then the mode of the posterior density of the
-parameters (MAP), in natural units of the scaled problem.
-
-The mean function, such as --mean 'linear + bumps(5, dims=0)', is a sum of
-constant; linear, in every column; poly(K), the powers 1 to K of every column,
-without products of columns; and bumps(M), M Gaussian bumps on every column, with
-centres at its quantiles and their mean distance as width. Each of them includes
-the constant. dims=temp or dims=[temp, 2] limits a term to columns, by name or index. gpfit finds the
-coefficients by generalised least squares within each evaluation, and predictions
-include their uncertainty.
-
-The noise has one variance for all rows, one for each group of rows
-(--noise-group), or a known variance for each row plus an estimated one
-(--noise-column).
-
-Limits: a kernel has at most 1,000 leaves. Without --subsample, gpfit stops reading
-at the row from which no device could hold the n×n matrix (about 370,000, or more
-on a host with more than 64 GiB free). It refuses columns whose values are beyond
-1e150 or vary by less than 1e-150.
-
---experts kmeans:K divides a table that is too large for one process among K local
-experts; --combine says how they predict together. The covariance between experts counts
-as 0: this is an approximation. --expert-parameters separate tunes the parameters of each
-expert on its own rows, several experts at the same time.
-
-Several targets (--target a,b) share kernel and noise; gpfit sums their NLMLs.
-
-After Ctrl-C gpfit writes the best model so far (exit code 130). With --checkpoint
-the same command continues from there, as it does after a crash, and ends with the
-same bits as an uninterrupted fit.`,
-		Example: `  gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
-  gpfit fit data.csv --target price --ard --restarts 5 --json
-  gpfit fit data.csv --mean 'linear + bumps(5, dims=0)' --noise-group instrument
-  gpfit fit data.csv --fix noise_variance=0.01 --bounds lengthscale=0.1:10`,
-	}, runFit)
-}
 
 // tellDraws returns the function that shows how far the chains of a posterior are.
 func tellDraws(msg *messages.Writer) func(chain, iteration int) {
@@ -97,7 +43,7 @@ func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
 
 // saveModel writes the model of an outcome to the file of --out.
 func saveModel(c *frame.Command, o *fit.Outcome) error {
-	err := c.WriteFile(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) })
+	err := c.Write(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) })
 	var exists *atomicfile.ExistsError
 	if err == nil || errors.As(err, &exists) && exists.Saved != "" {
 		return err
@@ -116,14 +62,7 @@ func runFit(c *frame.Command) error {
 	if err := checkFiles(c, path); err != nil {
 		return err
 	}
-	data, err := c.Table(path)
-	if err != nil {
-		return err
-	}
-	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
-		c.Msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
-	}
-	job, err := c.OpenJob(data, opts, events, false)
+	job, err := c.OpenJob(path, opts, events, false)
 	if err != nil {
 		return err
 	}
@@ -170,7 +109,7 @@ func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr erro
 	if saveErr == nil {
 		o.Report.ModelFile = c.Output.Out
 		if p := o.Report.Posterior; p != nil && c.Output.Draws != "" {
-			saveErr = c.WriteFile(c.Output.Draws, p.WriteDraws)
+			saveErr = c.Write(c.Output.Draws, p.WriteDraws)
 		}
 		saveErr = errors.Join(saveErr, savePage(c, job.Job, o))
 	}
@@ -193,4 +132,33 @@ func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr erro
 		return &output.WriteError{Err: err}
 	}
 	return nil
+}
+
+func runNLML(c *frame.Command) error {
+	path := c.Args[0]
+	if err := c.CheckOutputs(c.Inputs(path), frame.Destination("graph", c.Output.Graph)); err != nil {
+		return err
+	}
+	job, err := c.OpenJob(path, c.Fit, c.Events(), true)
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	var writeGraph func(*graph.Objective) error
+	if c.Output.Graph != "" {
+		writeGraph = func(o *graph.Objective) error { return c.Write(c.Output.Graph, o.WriteDOT) }
+	}
+	report, err := fit.Evaluate(c.Ctx, job.Job, job.Backends[0], writeGraph)
+	if err == nil {
+		err = c.CrossValidated(job, report)
+	}
+	c.Msg.Clear()
+	if err != nil {
+		return err
+	}
+	if c.Output.Graph != "" {
+		c.Msg.Note("expression graph written to %s", c.Output.Graph)
+	}
+	report.Warnings = c.Warned(report.Warnings, len(job.Warnings()), job.Warning)
+	return c.Report(report)
 }

@@ -2,36 +2,18 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"gpfit/cmd/gpfit/internal/frame"
-	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/journal"
 	"gpfit/internal/textform"
 )
-
-func newInspect() *cobra.Command {
-	return frame.New("inspect", &cobra.Command{
-		Use:   "inspect MODEL",
-		Short: "Show what a model is and how it was fitted",
-		Long: `Show what a model file holds: the data, the kernel, the parameters in both units, and
-the report of its fit with scores, device, evaluations, seconds and options. Models
-that an earlier gpfit wrote have no such report; the parameters are then in scaled
-units alone. gpfit verifies the file's checksum.
-
-Of a checkpoint of "gpfit fit --checkpoint" it shows the evaluations so far, the best
-value of each descent, and whether a fit is writing it. Reading it changes nothing.`,
-		Example: `  gpfit inspect co2.gpfit
-  gpfit inspect co2.gpfit --json | jq .fit.report.test`,
-	}, runInspect)
-}
 
 func runInspect(c *frame.Command) error {
 	inspect := inspectModel
@@ -44,9 +26,6 @@ func runInspect(c *frame.Command) error {
 	}
 	return c.Report(r)
 }
-
-// inspection is what the command shows of a file.
-type inspection interface{ Text() string }
 
 // modelView describes a model file.
 type modelView struct {
@@ -72,10 +51,11 @@ type modelView struct {
 	Status     string               `json:"status"`
 	Fit        *summary.ModelRecord `json:"fit,omitempty"`
 
-	names []string // of the parameters, in order
+	// Names are the names of the parameters in order.
+	Names []string `json:"-"`
 }
 
-func inspectModel(path string) (inspection, error) {
+func inspectModel(path string) (frame.Reported, error) {
 	m, info, err := gp.Inspect(path)
 	if err != nil {
 		return nil, err
@@ -92,69 +72,25 @@ func inspectModel(path string) (inspection, error) {
 	for _, c := range m.Columns {
 		v.Used = append(v.Used, m.FeatureNames[c])
 	}
-	v.names = slices.Clone(m.ParameterNames)
-	var others []string
-	for name := range v.Parameters {
-		if !slices.Contains(v.names, name) {
-			others = append(others, name)
+	v.Names = slices.Clone(m.ParameterNames)
+	for _, name := range slices.Sorted(maps.Keys(v.Parameters)) {
+		if !slices.Contains(m.ParameterNames, name) {
+			v.Names = append(v.Names, name)
 		}
 	}
-	slices.Sort(others)
-	v.names = append(v.names, others...)
 	return v, nil
 }
 
-// Text implements [inspection].
-func (v *modelView) Text() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-22s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	factor := ""
-	if v.Factor {
-		factor = ", with the Cholesky factor"
-	}
-	line("model", "%s, %s, version %d of the form%s", v.File, device.FormatBytes(v.Bytes), v.FileVersion, factor)
-	line("checksum", "SHA-256 %s, verified", v.SHA256)
-	if f := v.Fit; f != nil && f.Program != "" {
-		line("written by", "%s", f.Program)
-		line("table", "%s", f.Data)
-		line("options", "%s", optionsText(f.Options))
-	}
-	line("training rows", "%d", v.N)
-	line("features", "%s", strings.Join(v.Features, ", "))
-	if len(v.Used) < len(v.Features) {
-		line("features in use", "%s", strings.Join(v.Used, ", "))
-	}
-	line("target", "%s", strings.Join(v.Targets, ", "))
-	if v.Noise.Column != "" {
-		line("known noise", "column %s", v.Noise.Column)
-	}
-	if v.Noise.GroupColumn != "" {
-		line("noise groups", "column %s: %s", v.Noise.GroupColumn, strings.Join(v.Noise.Labels, ", "))
-	}
-	if v.Fit != nil {
-		b.WriteString("\n" + v.Fit.Text)
-		return b.String()
-	}
-	line("kernel", "%s", v.Kernel)
-	line("mean", "%s", v.Mean)
-	line("NLML", "%.6f", v.NLML)
-	line("status", "%s", v.Status)
-	fmt.Fprintf(&b, "\n%-22s %14s\n", "parameter", "scaled")
-	for _, name := range v.names {
-		fmt.Fprintf(&b, "%-22s %14.6g\n", name, v.Parameters[name])
-	}
-	return b.String()
-}
+// Text implements [frame.Reported].
+func (v *modelView) Text() string { return view("model", v) }
 
-// optionsText returns options as flags, in the order of their names.
-func optionsText(options map[string]string) string {
-	if len(options) == 0 {
+// Options returns the options of the fit as flags, in the order of their names.
+func (v *modelView) Options() string {
+	if len(v.Fit.Options) == 0 {
 		return "none: all have their defaults"
 	}
 	var words []string
-	for name, text := range options {
+	for name, text := range v.Fit.Options {
 		words = append(words, "--"+name+" "+textform.Quote(text))
 	}
 	slices.Sort(words)
@@ -185,7 +121,7 @@ type descentView struct {
 	Best        *float64 `json:"best"`
 }
 
-func inspectCheckpoint(path string) (inspection, error) {
+func inspectCheckpoint(path string) (frame.Reported, error) {
 	s, err := journal.Inspect(path)
 	if err != nil {
 		return nil, err
@@ -204,30 +140,13 @@ func inspectCheckpoint(path string) (inspection, error) {
 	return v, nil
 }
 
-// Text implements [inspection].
-func (v *checkpointView) Text() string {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-22s %s\n", name, fmt.Sprintf(format, args...))
+// Lowest returns the best value as text, "-" if there is none.
+func (d descentView) Lowest() string {
+	if d.Best == nil {
+		return "-"
 	}
-	line("checkpoint", "%s, %s, changed %s", v.File, device.FormatBytes(v.Bytes), v.Changed.Format(time.RFC3339))
-	line("job", "%s (a hash of data and options)", v.Job)
-	state := "no fit uses it; the same gpfit fit command continues from here"
-	if v.InUse {
-		state = "a fit is writing it"
-	}
-	line("state", "%s", state)
-	line("evaluations", "%d values, %d gradients, %d points without a value", v.Values, v.Gradients, v.Undefined)
-	if v.Incomplete {
-		line("last line", "incomplete; it does not count")
-	}
-	fmt.Fprintf(&b, "\n%-22s %12s  %16s\n", "descent", "evaluations", "lowest objective")
-	for _, d := range v.Descents {
-		best := "-"
-		if d.Best != nil {
-			best = fmt.Sprintf("%.6f", *d.Best)
-		}
-		fmt.Fprintf(&b, "%-22s %12d  %16s\n", d.Name, d.Evaluations, best)
-	}
-	return b.String()
+	return fmt.Sprintf("%.6f", *d.Best)
 }
+
+// Text implements [frame.Reported].
+func (v *checkpointView) Text() string { return view("checkpoint", v) }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
@@ -21,52 +19,6 @@ import (
 	"gpfit/kernel"
 	"gpfit/table"
 )
-
-func newKernelCheck() *cobra.Command {
-	return frame.New("kernel check", &cobra.Command{
-		Use:   "check EXPR [DATA]",
-		Short: "Check on a sample of points whether an expression, or a table of values, is a covariance function",
-		Long: `Check on a sample of points whether a function is a covariance function:
-
-  gpfit kernel check EXPR [DATA]     an expression
-  gpfit kernel check --matrix FILE   the matrix of its values at all pairs of points
-  gpfit kernel check --table FILE    a table with columns for x, for x' and for k(x, x')
-
-The check fails if the matrix of the points is not symmetric, or if an eigenvalue is below
-0 by more than rounding explains: by 1e-14·n times the largest one for n points. For an
-expression, the points are rows of DATA, scaled as a fit scales them; without DATA they are
-standard normal, with --columns columns. The parameters are the start values of a fit and
-random values around them.
-
-Files have any format that gpfit reads. In a table, x and x' have as many columns each,
-numbers or labels, and k(x, x') is the last column unless --target names it. If the table
-has only one of k(x, x') and k(x', x), it stands for both. --tolerance says how far the
-values are rounded: 1e-6 for six digits.
-
-A function that passes may still fail at other points or parameters. A function that
-fails is not a covariance function, and the exit code is 10.
-
-` + formulaHelp,
-		Example: `  gpfit kernel check 'formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)' --columns 1
-  gpfit kernel check 'formula(exp(-(r/a)^g), a=1, g=1.5)*periodic(dims=0)' data.csv --json
-  gpfit kernel check --matrix gram.npy
-  gpfit kernel check --table values.csv --tolerance 1e-6`,
-		Args: cobra.ArbitraryArgs,
-	}, runKernelCheck)
-}
-
-// formulaHelp describes formulas.
-const formulaHelp = `A kernel combines families and formulas by + and *. formula(exp(-r/a), a=1) has the
-parameter a, whose start value is 1. A formula may contain numbers, pi, + - * / ^,
-the functions exp, log, log1p, sqrt, sin, cos, tanh, asin, abs, sigmoid and pos (the
-positive part), and these quantities of two points x and x':
-
-  r, r2        their distance and its square; with ard, each column is divided by a
-               lengthscale
-  dot          their inner product; xx and yy: the inner product of x, or of x',
-               with itself
-  x, y         their coordinates, for a kernel of one column
-  mismatches   the number of columns in which they differ`
 
 func runKernelCheck(c *frame.Command) error {
 	switch n := len(c.Args); {
@@ -116,7 +68,7 @@ func runGiven(c *frame.Command) error {
 		return err
 	}
 	return disproved(fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
-		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.kernelhood})
+		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.Kernelhood})
 }
 
 // disproved ends the command after a report that says why the kernel is not a covariance
@@ -164,27 +116,12 @@ type givenReport struct {
 	Tolerance float64 `json:"tolerance"`
 	// Unpaired is the number of pairs of which the table has k(x, x′) alone: their symmetry is
 	// taken for granted.
-	Unpaired   int `json:"unpaired"`
-	kernelhood kernel.Kernelhood
+	Unpaired   int               `json:"unpaired"`
+	Kernelhood kernel.Kernelhood `json:"-"`
 }
 
-// Text returns the report as text for people.
-func (r *givenReport) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-20s %s\n%-20s %d\n", "values", r.File, "points", r.Points)
-	if r.kernelhood.NonFinite {
-		fmt.Fprintf(&b, "\n%s\n", r.Verdict)
-		return b.String()
-	}
-	fmt.Fprintf(&b, "%-20s %-12.3g rounding explains up to %.2g\n", "asymmetry", r.Asymmetry, r.AsymmetryTolerance)
-	fmt.Fprintf(&b, "%-20s %-12.3g rounding explains down to %.2g\n", "smallest eigenvalue", r.SmallestEigenvalue, -r.Tolerance)
-	fmt.Fprintf(&b, "%-20s %.3g\n", "largest eigenvalue", r.LargestEigenvalue)
-	if r.Unpaired > 0 {
-		fmt.Fprintf(&b, "\nFor %d pairs the table has k(x, x') and not k(x', x): their symmetry is taken for granted.\n", r.Unpaired)
-	}
-	fmt.Fprintf(&b, "\n%s\n", r.Verdict)
-	return b.String()
-}
+// Text implements [frame.Reported].
+func (r *givenReport) Text() string { return view("kernel-values", r) }
 
 // givenValues are the values at all pairs of n points, row-major.
 type givenValues struct {
@@ -218,7 +155,7 @@ func checkGiven(c *frame.Command) (*givenReport, error) {
 	}
 	r := &givenReport{
 		Type: "kernel_values", SchemaVersion: 1, File: path, Points: n, OK: h.OK(), Asymmetry: h.Asymmetry, AsymmetryTolerance: h.AsymmetryTolerance,
-		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: given.unpaired, kernelhood: h,
+		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: given.unpaired, Kernelhood: h,
 	}
 	r.Verdict = givenVerdict(h, given.names, tolerance > 0)
 	return r, nil
@@ -258,7 +195,7 @@ func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 func readGiven(c *frame.Command, path string, o dataset.Options) (problem.Data, error) {
 	o.Header, o.Decimal, o.Features, o.Columns = c.Data.Header, c.Data.Decimal, c.Data.Features, c.Data.Columns
 	o.Columns.Codes = true
-	return c.TableAs(path, o)
+	return flags.ReadTable(c.Ctx, path, c.In, o)
 }
 
 // readMatrix reads a square matrix.
@@ -341,7 +278,7 @@ func (p *pairs) point(x []float64, labels [][]string) int {
 // it stands for both.
 func (p *pairs) matrix(path string) (*givenValues, error) {
 	n := len(p.names)
-	if lacking := n*(n+1)/2 > len(p.row); lacking { // before n² numbers are allocated
+	if n*(n+1)/2 > len(p.row) { // before n² numbers are allocated
 		return nil, p.lacks(path)
 	}
 	k, unpaired := make([]float64, n*n), 0

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"gpfit/cmd/gpfit/internal/exit"
@@ -24,73 +23,6 @@ import (
 	"gpfit/internal/rows"
 	"gpfit/internal/textform"
 )
-
-func newPredict() *cobra.Command {
-	return frame.New("predict", &cobra.Command{
-		Use:   "predict MODEL DATA",
-		Short: "Predict mean, standard deviation and interval for every row of a table",
-		Long: `Predict with a model that "gpfit fit" wrote. For every row of DATA the result has, in
-original units:
-
-  mean              posterior mean
-  std               standard deviation of a new observation, noise included
-  lower95, upper95  its central interval, with the probability 0.95; --interval 0.5,0.9
-                    gives lower50, upper50, lower90 and upper90 instead
-  std_latent        standard deviation of the function without noise
-
-and on request
-
-  mean_function, mean_TERM, std_TERM  with --terms: the part of the mean function
-                    (and of the scaling), and posterior mean and deviation of each
-                    term of a sum of kernels, k1, k2, …; the means add up to mean
-  gradient_NAME     with --gradient: derivative of the mean by that feature
-  gradient_std_NAME  with --gradient-std: standard deviation of the function's
-                    derivative by that feature, for kernels without a kink
-  draw0, draw1, …   with --draws: joint draws of all rows from the posterior
-
-If the model has several targets, each of these names begins with the name of its
-target and a point. The columns of --keep come first, as DATA has them.
-
-The result is CSV on standard output, or a file whose name gives the format:
-.csv, .jsonl (an object for each row), .json (one object), .parquet or .npy, and text
-also with .gz. --format gives the format of standard output. With --json and a file of
-another format, gpfit prints a summary as JSON.
-
-gpfit finds the columns by the names that the model was trained with, in any order,
-and ignores others; --features names others, in the model's order. It finds the
-columns of known noise variances and of noise groups in the same way. Without known
-variances, std includes only the estimated noise, and gpfit warns. Rows without a
-noise group are an error unless --noise-group-default names one.
-
---mean-only predicts the mean alone, without the factorisation and the variances,
-which take nearly all of the time. --score compares the predictions with the targets
-in DATA: RMSE, MAE, NLPD (mean negative log predictive density) and the share of
-targets in each interval. Rows without a target are predicted and not scored.
-
-If MODEL has draws of its parameters (gpfit fit --posterior), predictions average over
-them: mean and std are those of the mixture, and intervals have its quantiles. Each
-draw takes a factorisation; --posterior-draws limits their number.
-
-gpfit reads and writes a few thousand rows at a time, so DATA may be larger than
-memory. As JSON object or .npy, and with --draws or --cov, it holds all results in
-memory.
-
---plot draws the predictions with their interval. If the rows differ in one column, it
-shows them along this column, with the training data. If they differ in several, no line
-joins them: the plot then shows the effect of each of the six most relevant columns, over
-its range in the training data with the other columns at their median or most common
-category: the mean of the function and the interval of the function without noise.
---plot-column chooses the columns. --plot-by NAME shows the rows along NAME instead,
-each with a dot and a bar.`,
-		Example: `  gpfit predict co2.gpfit examples/co2_new.csv
-  gpfit predict model.gpfit new.csv --interval 0.5,0.9 --out predictions.parquet
-  gpfit predict model.gpfit new.csv --keep id,date --missing blank --mean-only
-  gpfit predict model.gpfit labelled.csv --score --out predictions.csv.gz
-  gpfit predict co2.gpfit examples/co2_new.csv --plot forecast.svg --plot-by year
-  gpfit predict model.gpfit new.csv --terms --gradient --json
-  gpfit predict model.gpfit new.csv --draws 100 --seed 7 --cov covariance.npy`,
-	}, runPredict)
-}
 
 // checkPredict finds mistakes in the options before any work.
 func checkPredict(c *frame.Command) (*output.File, error) {
@@ -191,11 +123,9 @@ func runPredict(c *frame.Command) error {
 		return err
 	}
 	defer done()
-	err = c.Write(file.Compressed(run.write))
+	err = c.Write(file.Path, file.Compressed(run.write))
 	c.Msg.Clear()
-	for _, w := range run.read.warnings[run.warned:] {
-		c.Msg.Warn(w)
-	}
+	c.Msg.Warn(run.read.warnings[run.warned:]...)
 	if err == nil && plot != nil {
 		err = run.drawPlot()
 	}
@@ -238,10 +168,8 @@ func (r *prediction) begin() (err error) {
 	if m := r.Rows.Missing; m == "drop" || m == "blank" {
 		return nil // a warning still changes
 	}
-	for _, w := range r.read.warnings {
-		r.Msg.Warn(w)
-		r.warned++
-	}
+	r.Msg.Warn(r.read.warnings...)
+	r.warned = len(r.read.warnings)
 	return nil
 }
 

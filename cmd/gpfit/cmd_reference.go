@@ -25,18 +25,12 @@ import (
 // newReference returns the command that writes the reference of the others. It is hidden,
 // because only those who make gpfit or its packages need it.
 func newReference() *cobra.Command {
-	return &cobra.Command{
-		Use:   "reference FORMAT DIRECTORY",
-		Short: "Write the reference of all commands",
-		Long: `Write the reference of all commands to files in DIRECTORY, which replace those of an
-earlier one. FORMAT is markdown or man. Manual pages show the date of SOURCE_DATE_EPOCH, or
-the one of the commit that gpfit was built from.`,
-		Hidden: true,
-		Args:   flags.ExactArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return writeReference(cmd.Context(), cmd.Root(), args[0], args[1])
-		},
+	cmd := define("reference")
+	cmd.Hidden, cmd.Args = true, flags.CheckArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return writeReference(cmd.Context(), cmd.Root(), args[0], args[1])
 	}
+	return cmd
 }
 
 func writeReference(ctx context.Context, root *cobra.Command, format, dir string) error {

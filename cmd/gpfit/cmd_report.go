@@ -9,10 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
@@ -29,43 +26,11 @@ import (
 	"gpfit/internal/tuning"
 )
 
-func newReport() *cobra.Command {
-	return frame.New("report", &cobra.Command{
-		Use:   "report MODEL|RUN [DATA]",
-		Short: "Write a page about a model, or about the results of a batch",
-		Long: `Write a page about a model, or about the results of a batch. The page is one HTML file
-that contains its pictures, loads nothing, and names no folders of this machine.
-
-The page of a model begins with a headline in words: how well it fits, how large the
-error is, and whether the intervals are right. Then come warnings with advice,
-pictures of predictions, residuals and calibration, the relevance and the effect of
-each column, the terms of a sum of kernels, the parameters, the optima that restarts
-found, and the time of each phase.
-
-Without DATA the scores are leave-one-out: each training row is predicted from all the
-others, with parameters that have seen it. With DATA they are those of its rows. If DATA
-is the table of the fit, the page leaves out the training rows and scores the others. A
-model with draws of its parameters predicts DATA with their mixture, as gpfit predict
-does. "gpfit fit --report" scores the rows that the fit held out.
-
-The page of a batch says which kernel is best and how clearly, and shows the scores of
-the kernels on every data set, comparisons of kernels in pairs, calibration, the
-parameters by name, every job, and the jobs that failed.`,
-		Example: `  gpfit report co2.gpfit
-  gpfit report model.gpfit new.csv --out model.html
-  gpfit report study.run --out study.html`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return flags.WrongArgs(len(args), []string{"MODEL|RUN", "[DATA]"})
-			}
-			return nil
-		},
-	}, func(c *frame.Command) error {
-		if isRun(c.Args[0]) {
-			return reportBatch(c)
-		}
-		return reportModel(c)
-	})
+func runReport(c *frame.Command) error {
+	if isRun(c.Args[0]) {
+		return reportBatch(c)
+	}
+	return reportModel(c)
 }
 
 // isRun reports whether path is a run folder rather than a model. A missing file is the
@@ -219,9 +184,7 @@ func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, err
 		return nil, err
 	}
 	if !drop {
-		for _, w := range warnings {
-			c.Msg.Warn(w)
-		}
+		c.Msg.Warn(warnings...)
 	}
 	if all.N == 0 {
 		return nil, &problem.DataError{Msg: path + ": there are no rows to score"}
@@ -279,7 +242,7 @@ func writePage(c *frame.Command, out string, write func(io.Writer) error) error 
 	if out == "-" {
 		return write(c.Out)
 	}
-	if err := c.WriteFile(out, write); err != nil {
+	if err := c.Write(out, write); err != nil {
 		return err
 	}
 	c.Msg.Note("page written to %s", out)

@@ -2,9 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
-
-	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
@@ -17,37 +14,6 @@ import (
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
-
-func newSample() *cobra.Command {
-	return frame.New("sample", &cobra.Command{
-		Use:   "sample [MODEL] [DATA]",
-		Short: "Draw jointly at the rows of a table, from a posterior or a prior",
-		Long: `Draw functions jointly at the rows of DATA:
-
-  gpfit sample MODEL DATA                  from the posterior of a model
-  gpfit sample MODEL DATA --unconditional  from its prior, as if it had seen no data
-  gpfit sample --prior EXPRESSION DATA     from a covariance function, with mean 0
-
-The columns of the result are the features, then draw0, draw1, … in original
-units. With --prior all columns of DATA are inputs unless --features names some.
-The expression or --set gives the parameters; others are 1, and noise_variance
-(for --observed) is 0. --grid LO:HI:COUNT replaces DATA by one column of equally
-spaced numbers.
-
---plot draws the prior and, beside it, the posterior along one column, each with mean,
-95 % interval and draws; the other columns have their median or most common category.
-The column is the most relevant one unless --plot-column names another. Without DATA, the
-result then has the draws along this column. --draws sets the number of draws, here 5 by
-default.
-
-If rows are so close that their covariance is singular to working precision, gpfit
-draws from its numerical range; it adds nothing to the diagonal.`,
-		Example: `  gpfit sample co2.gpfit examples/co2_new.csv --draws 20 --seed 7
-  gpfit sample --prior 'rbf(lengthscale=2) + matern12' --grid 0:10:101 --draws 5
-  gpfit sample co2.gpfit --plot draws.svg --plot-column year --draws 10 --out draws.csv`,
-		Args: cobra.ArbitraryArgs,
-	}, runSample)
-}
 
 func runSample(c *frame.Command) error {
 	file, err := checkSample(c)
@@ -72,7 +38,7 @@ func runSample(c *frame.Command) error {
 		return err
 	}
 	info := map[string]any{"type": "sample", "n": at.n}
-	if err := c.Write(file.Compressed(func(w io.Writer) error { return file.Table(w, info, r) })); err != nil {
+	if err := c.Write(file.Path, file.Table(info, r)); err != nil {
 		return err
 	}
 	if at.figure != nil {
@@ -174,9 +140,7 @@ func (at *sampleRows) read(c *frame.Command, model *gp.Model, plot *samplePlot) 
 		if err != nil {
 			return noise, err
 		}
-		for _, w := range warnings {
-			c.Msg.Warn(w)
-		}
+		c.Msg.Warn(warnings...)
 		at.x, at.n = all.X, all.N
 		return all.Noise, nil
 	}
@@ -204,15 +168,13 @@ func sampleExpression(c *frame.Command) (*gp.Joint, sampleRows, error) {
 		return nil, at, err
 	}
 	if c.Sample.Grid == nil {
-		data, err := c.TableAs(c.Args[0], dataset.Options{NoTarget: true, Features: c.Rows.Features, Header: c.Rows.Header, Decimal: c.Rows.Decimal})
+		data, err := flags.ReadTable(c.Ctx, c.Args[0], c.In, dataset.Options{NoTarget: true, Features: c.Rows.Features, Header: c.Rows.Header, Decimal: c.Rows.Decimal})
 		if err != nil {
 			return nil, at, err
 		}
 		c.Msg.Columns(data.Encoding)
 		at.names, at.x, at.n = data.FeatureNames, data.X, data.N
-		for _, w := range data.Warnings {
-			c.Msg.Warn(w)
-		}
+		c.Msg.Warn(data.Warnings...)
 	}
 	at.used = kernel.Columns(len(at.names))
 	process, err := newProcess(c.Sample.Prior, at.names, c.Fit.Set)

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -12,25 +10,6 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 )
-
-func newSelect() *cobra.Command {
-	return frame.New("select", &cobra.Command{
-		Use:   "select DATA",
-		Short: "Compare kernels by likelihood and predictive scores, or grow one",
-		Long: `Fit several kernels to a table and compare them by their negative log marginal
-likelihood (NLML), the Bayesian information criterion (BIC), the leave-one-out
-predictive density (LOO) and K-fold cross-validation (CV NLPD); lower is better in
-all of them. With --out, gpfit writes the model that is best by --score.
-
-With --greedy the kernels are leaves. The search begins with the best of them.
-While the score improves, it adds a leaf to a part of the best kernel, multiplies a
-part by a leaf, or exchanges a leaf.
-
-After Ctrl-C gpfit writes the best model so far (exit code 130).`,
-		Example: `  gpfit select data.csv --kernels 'rbf(ard)' --kernels 'matern52(ard)' --score cv
-  gpfit select data.csv --kernels rbf --kernels periodic --kernels linear --greedy --max-terms 3`,
-	}, runSelect)
-}
 
 func runSelect(c *frame.Command) error {
 	settings, path := c.Select, c.Args[0]

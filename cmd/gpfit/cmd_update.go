@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -19,34 +17,6 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/rows"
 )
-
-func newUpdate() *cobra.Command {
-	return frame.New("update", &cobra.Command{
-		Use:   "update MODEL DATA",
-		Short: "Add the rows of a table to a model, with or without new parameters",
-		Long: `Add the rows of DATA to the training rows of MODEL and write the result as a new
-model. The parameters, the encoding of columns and the scaling stay those of MODEL.
-
-If MODEL has its Cholesky factor (gpfit fit --save-factor), gpfit extends it: m new
-rows beside n cost n²m operations. Otherwise it computes the whole factor, which costs
-n³/3. The result is the same up to rounding. A GPU always computes the whole factor.
-
-gpfit first predicts the new rows with MODEL and compares: RMSE, NLPD, the share of rows
-in their 95 % interval, and the deviance, the squared error of all rows in units of
-their joint predictive covariance. If MODEL is right, the deviance has a chi-squared
-distribution with one degree of freedom for each row. gpfit advises new parameters if
-its two-sided p-value is below 0.001, or if the model has more than half as many rows
-again as its parameters were tuned on. --retune tunes them on all rows, from those of
-MODEL and with its ties and priors; --fix, --bounds and --max-evals then have the
-meaning that they have for gpfit fit.
-
-gpfit finds the columns of DATA by the names that the model was trained with, as gpfit
-predict does. A noise group or a category that MODEL does not have is an error.`,
-		Example: `  gpfit fit data.csv --save-factor --out model.gpfit
-  gpfit update model.gpfit new.csv --out newer.gpfit
-  gpfit update model.gpfit new.csv --retune --json`,
-	}, runUpdate)
-}
 
 func runUpdate(c *frame.Command) error {
 	began, modelPath, dataPath := time.Now(), c.Args[0], c.Args[1]
@@ -70,9 +40,7 @@ func runUpdate(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		c.Msg.Warn(w)
-	}
+	c.Msg.Warn(warnings...)
 	u := &update{Command: c, model: model, began: began}
 	if err := u.extend(add); err != nil {
 		return err
@@ -231,13 +199,11 @@ func (u *update) finish(o *fit.Outcome, warnings []string) error {
 	if u.Output.SaveFactor {
 		write = posterior.WriteWithFactor
 	}
-	if err := u.WriteFile(u.Output.Out, write); err != nil {
+	if err := u.Write(u.Output.Out, write); err != nil {
 		return &output.WriteError{Err: fmt.Errorf("%s: cannot write the model: %w", u.Output.Out, err)}
 	}
 	u.report.ModelFile = u.Output.Out
-	for _, w := range warnings {
-		u.Msg.Warn(w)
-	}
+	u.Msg.Warn(warnings...)
 	messages.AllFlags(u.report.Warnings)
 	messages.AllFlags(u.report.Advice)
 	if err := u.Report(u.report); err != nil {

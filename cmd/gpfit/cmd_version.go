@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/mod/module"
 
 	"gpfit/cmd/gpfit/internal/frame"
@@ -27,16 +26,6 @@ var released string
 
 // programName names this program in the files of a run.
 func programName() string { return "gpfit " + thisBuild().Version }
-
-func newVersion() *cobra.Command {
-	return frame.New("version", &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long: `Print the version, the commit that gpfit was built from, Go's version, the platform and
-the build tags. The version ends in -dev unless the source has the tag of a release. The
-commit ends in +changes if the source had changes.`,
-	}, runVersion)
-}
 
 func runVersion(c *frame.Command) error {
 	if !c.Output.JSON {

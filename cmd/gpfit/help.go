@@ -1,14 +1,54 @@
 package main
 
 import (
+	"embed"
 	"slices"
+	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/device"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
+
+//go:embed help
+var helpFiles embed.FS
+
+// helpTexts are the texts of the commands as templates, which get the list of exit codes. A text
+// has the usage, the command in one line, and, after blank lines, a description and examples.
+var helpTexts = template.Must(template.ParseFS(helpFiles, "help/*.txt"))
+
+// define returns the definition of a command, such as "kernel check", with its texts.
+func define(name string) *cobra.Command {
+	var b strings.Builder
+	if err := helpTexts.ExecuteTemplate(&b, strings.ReplaceAll(name, " ", "-")+".txt", exit.Summary()); err != nil {
+		panic(err) // every command has a text
+	}
+	text, examples, _ := strings.Cut(strings.TrimSuffix(b.String(), "\n"), "\n\nExamples:\n")
+	head, description, _ := strings.Cut(text, "\n\n")
+	usage, line, _ := strings.Cut(head, "\n")
+	return &cobra.Command{Use: usage, Short: line, Long: description, Example: examples}
+}
+
+//go:embed views
+var viewFiles embed.FS
+
+// views are the texts of results as templates.
+var views = template.Must(template.New("").Funcs(template.FuncMap{
+	"bytes": device.FormatBytes, "join": strings.Join, "minus": func(v float64) float64 { return -v },
+}).ParseFS(viewFiles, "views/*.txt"))
+
+// view returns a result as text for people.
+func view(name string, result any) string {
+	var b strings.Builder
+	if err := views.ExecuteTemplate(&b, name+".txt", result); err != nil {
+		panic(err) // the tests show every view
+	}
+	return b.String()
+}
 
 // noCommand handles "gpfit", which prints the help, and "gpfit typo", an error.
 func noCommand(cmd *cobra.Command, args []string) error {

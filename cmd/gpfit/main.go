@@ -17,12 +17,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/option"
@@ -68,27 +70,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return code
 }
 
+// newRoot returns the program with all its commands.
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	var o flags.Set
-	root := &cobra.Command{
-		Use:   "gpfit",
-		Short: "Tune the hyperparameters of exact Gaussian-process regression",
-		Long: `gpfit tunes the hyperparameters of exact Gaussian-process regression on tables,
-and predicts with the result. It approximates nothing.
-
-Flags have environment variables: GPFIT_MAX_EVALS sets --max-evals. Only --target,
---prior, --set and --out of commands that read a MODEL have none. A flag on the
-command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
-		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Version && len(args) == 0 {
-				return printVersion(cmd.OutOrStdout())
-			}
-			return noCommand(cmd, args)
-		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Read(cmd) },
+	root := define("gpfit")
+	root.SilenceErrors, root.SilenceUsage, root.Args = true, true, cobra.ArbitraryArgs
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.Version && len(args) == 0 {
+			return printVersion(cmd.OutOrStdout())
+		}
+		return noCommand(cmd, args)
 	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return flags.Read(cmd) }
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -97,7 +90,24 @@ command line overrides its variable. Exit codes: ` + exit.Summary() + ".",
 	root.SetUsageFunc(func(cmd *cobra.Command) error { flags.Help(cmd, nil); return nil })
 	root.SetHelpCommand(newHelp())
 	o.Add(root, option.Program)
-	root.AddCommand(newFit(), newSelect(), newCompare(), newNLML(), newProfile(), newUpdate(), newPredict(), newSample(), newLOO(), newWeights(), newExport(), newInspect(), newKernel(), newBatch(), newResume(), newShow(), newReport(), newBench(), newDevices(), newVersion(), newReference())
+	kernels := define("kernel")
+	kernels.Args, kernels.RunE = cobra.ArbitraryArgs, noCommand
+	root.AddCommand(kernels, newReference())
+	for name, run := range map[string]func(*frame.Command) error{
+		"fit": runFit, "select": runSelect, "compare": runCompare, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
+		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "kernel show": runKernelShow,
+		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
+		"devices": runDevices, "version": runVersion,
+	} {
+		cmd, above := define(name), root
+		if name == "sample" || name == "kernel check" {
+			cmd.Args = cobra.ArbitraryArgs // their options decide
+		}
+		if strings.HasPrefix(name, "kernel ") {
+			above = kernels
+		}
+		above.AddCommand(frame.New(name, cmd, run))
+	}
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root

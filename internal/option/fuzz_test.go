@@ -110,7 +110,7 @@ func FuzzParseGrid(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzguard.Run(t, func() {
-			grid, err := ParseGrid(text)
+			grid, err := parseGrid(text)
 			switch {
 			case err != nil || text == "":
 			case len(grid) < 2 || !slices.IsSorted(grid) || grid[0] >= grid[len(grid)-1]:

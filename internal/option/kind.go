@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,13 +45,29 @@ var (
 	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                          // string
 	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: readTruth}                      // bool
 	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
-	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: commas, read: readWholes}                      // []int
-	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: commas, read: readNumbers}                           // []float64
+	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: commas, read: list[int](readWhole)}            // []int
+	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: commas, read: list[float64](readNumber)}             // []float64
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
 	Memory  = ValueKind{Name: "amount of memory", Go: "*Bytes", split: whole, read: readBytes}                              // int64
 )
+
+// parsed returns a kind of texts whose values have the type that parse returns, or their zero
+// value for an empty text.
+func parsed[T any](kind ValueKind, parse func(text string) (T, error)) ValueKind {
+	kind.read = func(o *Option, e Item) (any, error) {
+		if e.Value == "" {
+			return *new(T), nil
+		}
+		value, err := parse(e.Value)
+		if err != nil {
+			return nil, o.wrong(e.Value, "%v", err)
+		}
+		return value, nil
+	}
+	return kind
+}
 
 // readChoice reads a word; an empty text stands for the default.
 func readChoice(o *Option, e Item) (any, error) {
@@ -76,14 +93,6 @@ func readWhole(o *Option, e Item) (any, error) {
 	return int(n), o.checkRange(int(n))
 }
 
-func readWholes(o *Option, e Item) (any, error) {
-	n, err := readWhole(o, Item{Value: strings.TrimSpace(e.Value)})
-	if err != nil {
-		return nil, err
-	}
-	return []int{n.(int)}, nil
-}
-
 func readSeed(o *Option, e Item) (any, error) {
 	n, err := strconv.ParseUint(e.Value, 0, 64)
 	if err != nil {
@@ -101,12 +110,15 @@ func readNumber(o *Option, e Item) (any, error) {
 	return v, nil
 }
 
-func readNumbers(o *Option, e Item) (any, error) {
-	v, err := readNumber(o, Item{Value: strings.TrimSpace(e.Value)})
-	if err != nil {
-		return nil, err
+// list returns a function that reads an item of a list, which may have blanks around it.
+func list[T any](read func(*Option, Item) (any, error)) func(*Option, Item) (any, error) {
+	return func(o *Option, e Item) (any, error) {
+		v, err := read(o, Item{Value: strings.TrimSpace(e.Value)})
+		if err != nil {
+			return nil, err
+		}
+		return []T{v.(T)}, nil
 	}
-	return []float64{v.(float64)}, nil
 }
 
 func readBytes(o *Option, e Item) (any, error) {
@@ -141,4 +153,51 @@ func ParseBytes(text string) (int64, error) {
 		return int64(v * u.factor), nil
 	}
 	return 0, fmt.Errorf("%q is not an amount of memory such as 4GiB or 500MB", text)
+}
+
+// Schema returns the JSON Schema of the option in a batch spec.
+func (o *Option) Schema() map[string]any {
+	s := map[string]any{"description": o.Help}
+	switch o.Kind.Go {
+	case "*string":
+		s["type"] = "string"
+	case "*Word":
+		s["type"] = []string{"string", "integer"}
+	case "*Scalar":
+		s["type"] = []string{"string", "number"}
+	case "[]Word":
+		s["type"], s["minItems"], s["items"] = "array", 1, map[string]any{"type": []string{"string", "integer"}}
+	case "[]string":
+		s["type"], s["items"] = "array", map[string]any{"enum": o.SpecWords}
+	case "*bool":
+		s["type"] = "boolean"
+	case "*int":
+		s["type"], s["minimum"], s["maximum"] = "integer", o.Least, o.last()
+	case "*float64":
+		s["type"], s["minimum"] = "number", 0
+	case "*Bytes":
+		s["type"], s["pattern"] = "string", `^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*([KMGT]i?B?|kB|B)\s*$`
+	default:
+		s["type"], s["additionalProperties"] = "object", items[o.Kind.Go]
+	}
+	if o.Words != nil && !o.Kind.Repeats {
+		delete(s, "type")
+		s["enum"] = o.Words
+		if slices.Contains(o.Words, "yes") { // YAML's truth values
+			words := []any{true, false}
+			for _, w := range o.Words {
+				words = append(words, w)
+			}
+			s["enum"] = words
+		}
+	}
+	return s
+}
+
+// items are the schemas of map items, by the Go type of the map.
+var items = map[string]any{
+	"map[string]float64":   map[string]any{"type": "number"},
+	"map[string]*float64":  map[string]any{"type": []string{"number", "null"}},
+	"map[string][]float64": map[string]any{"type": "array", "items": map[string]any{"type": "number"}, "minItems": 2, "maxItems": 2},
+	"map[string]string":    map[string]any{"type": "string"},
 }

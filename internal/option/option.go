@@ -1,3 +1,15 @@
+// Package option reads gpfit's options and assigns them to the library's. Its table,
+// [All], has one entry for every option of a command or of a batch spec: name, kind,
+// default, unit, range, help, the places that take it, the options that it needs or
+// excludes, and the field that it sets. Flags, GPFIT_ variables, the keys of a batch spec
+// and their schema, the shell's completion and docs/options.md come from the table.
+//
+// The command line and a batch spec turn their own forms into [Item] values. An option
+// reads them, and assigns the result to [Values]:
+//
+//	o := option.All().Find("restarts", "fit")
+//	value, err := o.Read(nil, "5")
+//	o.Assign(&values, value)
 package option
 
 import (
@@ -96,8 +108,29 @@ type Option struct {
 	Rules []Constraint
 	// check finds mistakes in a value that kind, words and range allow. It may be nil.
 	check func(value any) error
-	// Assign stores a value of the kind's Go type in its field.
-	Assign func(v *Values, value any)
+	// Field names the field of [Values] that the option sets, such as "Fit.Kernel", or several,
+	// separated by blanks. A word sets a field of a truth value to whether it is the second of
+	// Words. Set, which may be nil, sets fields in another way.
+	Field string
+	Set   func(v *Values, value any)
+}
+
+// Assign stores a value of the kind's Go type in its fields.
+func (o *Option) Assign(v *Values, value any) {
+	if o.Set != nil {
+		o.Set(v, value)
+	}
+	for path := range strings.FieldsSeq(o.Field) {
+		field := reflect.ValueOf(v).Elem()
+		for name := range strings.SplitSeq(path, ".") {
+			field = field.FieldByName(name)
+		}
+		if word, ok := value.(string); ok && field.Kind() == reflect.Bool {
+			field.SetBool(word == o.Words[1])
+		} else {
+			field.Set(reflect.ValueOf(value).Convert(field.Type()))
+		}
+	}
 }
 
 // Key returns the key in a batch spec.
@@ -118,6 +151,24 @@ func Variable(name string) string {
 
 // In reports whether a place takes the option.
 func (o *Option) In(place string) bool { return slices.Contains(o.Places, place) }
+
+// Constraint says which other options of a command an option needs or excludes. It applies if the
+// option is given with another value than false, 0 or an empty one.
+//
+// Its conditions are names of options, which are true in the same case, or NAME=WORD, which
+// is true if the option's value, or its default, is WORD or a list with it. NAME= is true if
+// the option is not given.
+type Constraint struct {
+	// Places are the commands that have the rule, nil for all that have its options.
+	Places []string
+	// If is the word of the option to which the rule applies, "" for any.
+	If string
+	// Needs are conditions of which one must be true. No condition of Excludes may be.
+	Needs, Excludes []string
+	// Text is the message, if the names of the options do not say enough. It names options
+	// as the library does; %s stands for the excluded option.
+	Text string
+}
 
 // ValueKind defines how the values of an option are written, and their Go type.
 type ValueKind struct {
@@ -151,6 +202,14 @@ type Item struct {
 	// Value is the text of the value. Given is false for an item without one.
 	Value string
 	Given bool
+}
+
+// text returns the item in the form of the command line.
+func (e Item) text() string {
+	if !e.Given {
+		return e.Name
+	}
+	return e.Name + "=" + e.Value
 }
 
 // Read reads a text from the command line or a variable, which may hold several items.
@@ -232,12 +291,21 @@ func (o *Option) last() int {
 }
 
 // OrList joins words as in "a, b or c".
-func OrList(words []string) string {
-	last := len(words) - 1
+func OrList[T ~string](list []T) string {
+	last := len(list) - 1
 	if last < 1 {
-		return strings.Join(words, "")
+		return strings.Join(words(list...), "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words(list[:last]...), ", ") + " or " + string(list[last])
+}
+
+// words returns a list of the library's words as texts.
+func words[T ~string](list ...T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
 }
 
 // Entries is a list of options.

@@ -31,14 +31,6 @@ func nameAndValue(text string) ([]Item, error) {
 	return []Item{{Name: strings.TrimSpace(name), Value: value, Given: given}}, nil
 }
 
-// text returns the item in the form of the command line.
-func (e Item) text() string {
-	if !e.Given {
-		return e.Name
-	}
-	return e.Name + "=" + e.Value
-}
-
 // number reads the value of an item, which may be missing.
 func (o *Option) number(e Item) (float64, error) {
 	if e.Name == "" {

@@ -7,30 +7,16 @@ import (
 	"strings"
 )
 
-// Constraint says which other options of a command an option needs or excludes. It applies if the
-// option is given with another value than false, 0 or an empty one.
-//
-// Its conditions are names of options, which are true in the same case, or NAME=WORD, which
-// is true if the option's value, or its default, is WORD or a list with it. NAME= is true if
-// the option is not given.
-type Constraint struct {
-	// Places are the commands that have the rule, nil for all that have its options.
-	Places []string
-	// If is the word of the option to which the rule applies, "" for any.
-	If string
-	// Needs are conditions of which one must be true. No condition of Excludes may be.
-	Needs, Excludes []string
-	// Text is the message, if the names of the options do not say enough. It names options
-	// as the library does; %s stands for the excluded option.
-	Text string
-}
-
 // Check returns an error for the first rule that the options given to a place break. values
 // also holds the defaults.
 func (t Entries) Check(place string, values, given map[string]any) error {
 	for i := range t {
 		for _, r := range t[i].Rules {
-			if r.Places != nil && !slices.Contains(r.Places, place) || !Holds(t[i].condition(r.If), values, given) {
+			applies := t[i].Name
+			if r.If != "" {
+				applies += "=" + r.If
+			}
+			if r.Places != nil && !slices.Contains(r.Places, place) || !Holds(applies, values, given) {
 				continue
 			}
 			has := func(condition string) bool {
@@ -56,14 +42,6 @@ func (r *Constraint) broken(words, excluded string) error {
 		return errors.New("option " + words)
 	}
 	return errors.New(strings.Replace(r.Text, "%s", excluded, 1))
-}
-
-// condition returns the condition that an option has a word, or any if word is "".
-func (o *Option) condition(word string) string {
-	if word == "" {
-		return o.Name
-	}
-	return o.Name + "=" + word
 }
 
 // Holds reports whether a condition is true.

@@ -14,82 +14,84 @@ import (
 	"gpfit/table"
 )
 
+// in returns a shared list of places with more places appended.
+func in(shared []string, more ...string) []string { return slices.Concat(shared, more) }
+
+// Commands that share options.
+var (
+	// scored fit one model or evaluate it, and score it; fits also evaluate it along
+	// parameters; choices fit several models; models are all of them.
+	scored   = []string{"fit", "nlml"}
+	fits     = in(scored, "profile")
+	compares = []string{"compare"}
+	choices  = in(compares, "select")
+	models   = in(fits, "select", "compare")
+	// tables read a training table.
+	tables = in(models, "bench", "kernel check")
+	// predictions read a table for a model, results take only a model.
+	predictions = []string{"predict", "sample"}
+	// rowTables read a table for a model, to predict or to add its rows.
+	rowTables = in(predictions, "update")
+	results   = []string{"loo", "weights", "export"}
+)
+
 func dataOptions() Entries {
 	return Entries{
 		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
-			Help:   "column of the target, by name or index",
-			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
+			Help: "column of the target, by name or index",
+			Set:  func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
 		{Name: "target", Kind: Column, Group: Data, Places: in(fits, "kernel check", Spec), Placeholder: "NAME", Unset: "the last column",
 			Rules:  []Constraint{{Excludes: []string{"matrix"}, Text: "option target: a matrix has no targets; leave it out with option matrix"}},
 			Help:   "column of the targets, by name or index; several targets, separated by commas, share kernel and noise",
 			Single: "a job has one target; list the table once for each target",
-			Assign: func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
-		{Name: "target", Kind: Text, Group: Data, Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
-			Rules:  []Constraint{{Excludes: []string{"prior"}, Text: "option target needs a MODEL: leave it out with option prior"}},
-			Help:   "name of the target, if the model has several",
-			Assign: into(func(v *Values) *string { return &v.Target })},
-		{Name: "features", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
-			Help:   "columns of the inputs: names, indices or ranges of indices such as 0-3",
-			Assign: into(func(v *Values) *[]string { return &v.Data.Features })},
-		{Name: "features", Kind: Columns, Group: Data, Places: in(rowTables, "report"), Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
-			Help:   "columns of the inputs, in the order of the model's features",
-			Assign: into(func(v *Values) *[]string { return &v.Rows.Features })},
-		{Name: "header", Kind: YesNo, Group: Data, Places: slices.Concat(tables, rowTables, []string{"report", Spec}), Default: "auto", Stated: true,
+			Set:    func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
+		{Name: "target", Kind: Text, Group: Data, Field: "Target", Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
+			Rules: []Constraint{{Excludes: []string{"prior"}, Text: "option target needs a MODEL: leave it out with option prior"}},
+			Help:  "name of the target, if the model has several"},
+		{Name: "features", Kind: Columns, Group: Data, Field: "Data.Features", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
+			Help: "columns of the inputs: names, indices or ranges of indices such as 0-3"},
+		{Name: "features", Kind: Columns, Group: Data, Field: "Rows.Features", Places: in(rowTables, "report"), Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
+			Help: "columns of the inputs, in the order of the model's features"},
+		{Name: "header", Kind: YesNo, Group: Data, Field: "Data.Header Rows.Header", Places: slices.Concat(tables, rowTables, []string{"report", Spec}), Default: "auto", Stated: true,
 			Words: []string{"auto", "yes", "no"},
-			Help:  "whether the first row names the columns",
-			Assign: func(v *Values, value any) {
-				v.Data.Header = value.(string)
-				v.Rows.Header = v.Data.Header
+			Help:  "whether the first row names the columns"},
+		{Name: "decimal", Kind: Choice, Group: Data, Field: "Data.Decimal", Places: in(tables, Spec), Unset: "a point", Words: []string{".", ","},
+			Help: "decimal sign of text; a comma does not separate columns then"},
+		{Name: "decimal", Kind: Choice, Group: Data, Field: "Rows.Decimal", Places: in(rowTables, "report"), Unset: "the one of the training table", Words: []string{".", ","},
+			Help: "decimal sign of text"},
+		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
+			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number"},
+		{Name: "missing", Kind: Choice, Group: Data, Field: "Rows.Missing", Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
+			Rules: []Constraint{{If: "blank", Excludes: []string{"draws", "cov"}, Text: "option missing blank: joint draws and covariances have no blank rows; give option missing drop"}},
+			Help:  "what to do with rows that have empty, NaN or NA cells in the columns used: report an error; drop the rows; or keep them, with blank predictions"},
+		{Name: "missing", Kind: Choice, Group: Data, Field: "Rows.Missing", Places: []string{"update", "report"}, Default: "error", Words: []string{"error", "drop"},
+			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number"},
+		{Name: "keep", Kind: Columns, Group: Data, Field: "Rows.Keep", Places: []string{"predict"}, Placeholder: "NAMES",
+			Help: "columns to write before the predictions, as text, such as keys that identify the rows"},
+		{Name: "subsample", Kind: Whole, Group: Data, Field: "Data.Subsample", Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
+			Help: "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows"},
+		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: in(choices, "fit", "profile"), Default: "1",
+			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts"},
+		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"nlml"}, Default: "1",
+			Help: "seed of the rows that option subsample draws"},
+		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"bench"}, Default: "1",
+			Rules: []Constraint{{Needs: []string{"data=", "subsample"}, Text: "option seed is for a synthetic table: leave it out with option data"}},
+			Help:  "seed of the synthetic table or of option subsample"},
+		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"kernel check"}, Default: "1",
+			Help: "seed of the points, of the parameters around the start values, and of option subsample"},
+		{Name: "holdout", Kind: Number, Group: Data, Field: "Fit.HoldOut", Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
+			Help:  "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
+			check: func(value any) error { return problem.CheckHoldOut(value.(float64)) }},
+		{Name: "group", Kind: Column, Group: Data, Field: "Data.Group", Places: in(models, Spec), Placeholder: "NAME", Rules: heldOut,
+			Help: "column of labels: rows with the same label stay together in hold-outs and folds"},
+		{Name: "blocks", Kind: Truth, Group: Data, Field: "Fit.Blocks", Places: in(models, Spec), Rules: heldOut,
+			Help: "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds"},
+		{Name: "split-mask", Kind: parsed(File, splitMask), Group: Data, Places: in(choices, "fit", "profile"), Placeholder: "FILE[:COLUMN]",
+			Help: "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
+			Set: func(v *Values, value any) {
+				mask := value.([2]string)
+				v.Data.Mask, v.Data.MaskColumn = mask[0], mask[1]
 			}},
-		{Name: "decimal", Kind: Choice, Group: Data, Places: in(tables, Spec), Unset: "a point", Words: []string{".", ","},
-			Help:   "decimal sign of text; a comma does not separate columns then",
-			Assign: into(func(v *Values) *string { return &v.Data.Decimal })},
-		{Name: "decimal", Kind: Choice, Group: Data, Places: in(rowTables, "report"), Unset: "the one of the training table", Words: []string{".", ","},
-			Help:   "decimal sign of text",
-			Assign: into(func(v *Values) *string { return &v.Rows.Decimal })},
-		{Name: "missing", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
-			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number",
-			Assign: func(v *Values, value any) { v.Data.DropMissing = value == "drop" }},
-		{Name: "missing", Kind: Choice, Group: Data, Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
-			Rules:  []Constraint{{If: "blank", Excludes: []string{"draws", "cov"}, Text: "option missing blank: joint draws and covariances have no blank rows; give option missing drop"}},
-			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error; drop the rows; or keep them, with blank predictions",
-			Assign: into(func(v *Values) *string { return &v.Rows.Missing })},
-		{Name: "missing", Kind: Choice, Group: Data, Places: []string{"update", "report"}, Default: "error", Words: []string{"error", "drop"},
-			Help:   "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number",
-			Assign: into(func(v *Values) *string { return &v.Rows.Missing })},
-		{Name: "keep", Kind: Columns, Group: Data, Places: []string{"predict"}, Placeholder: "NAMES",
-			Help:   "columns to write before the predictions, as text, such as keys that identify the rows",
-			Assign: into(func(v *Values) *[]string { return &v.Rows.Keep })},
-		{Name: "subsample", Kind: Whole, Group: Data, Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
-			Help:   "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows",
-			Assign: into(func(v *Values) *int { return &v.Data.Subsample })},
-		{Name: "seed", Kind: Seed, Group: Data, Places: in(choices, "fit", "profile"), Default: "1",
-			Help:   "seed of everything random, such as the rows that option subsample draws and the starts of option restarts",
-			Assign: assignSeed},
-		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"nlml"}, Default: "1",
-			Help:   "seed of the rows that option subsample draws",
-			Assign: assignSeed},
-		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"bench"}, Default: "1",
-			Rules:  []Constraint{{Needs: []string{"data=", "subsample"}, Text: "option seed is for a synthetic table: leave it out with option data"}},
-			Help:   "seed of the synthetic table or of option subsample",
-			Assign: assignSeed},
-		{Name: "seed", Kind: Seed, Group: Data, Places: []string{"kernel check"}, Default: "1",
-			Help:   "seed of the points, of the parameters around the start values, and of option subsample",
-			Assign: assignSeed},
-		{Name: "holdout", Kind: Number, Group: Data, Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
-			Help:   "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
-			check:  func(value any) error { return problem.CheckHoldOut(value.(float64)) },
-			Assign: into(func(v *Values) *float64 { return &v.Fit.HoldOut })},
-		{Name: "group", Kind: Column, Group: Data, Places: in(models, Spec), Placeholder: "NAME", Rules: heldOut,
-			Help:   "column of labels: rows with the same label stay together in hold-outs and folds",
-			Assign: into(func(v *Values) *string { return &v.Data.Group })},
-		{Name: "blocks", Kind: Truth, Group: Data, Places: in(models, Spec), Rules: heldOut,
-			Help:   "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds",
-			Assign: into(func(v *Values) *bool { return &v.Fit.Blocks })},
-		{Name: "split-mask", Kind: File, Group: Data, Places: in(choices, "fit", "profile"), Placeholder: "FILE[:COLUMN]",
-			Help:   "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
-			check:  func(value any) error { return second(splitMask(value.(string))) },
-			Assign: func(v *Values, value any) { v.Data.Mask, v.Data.MaskColumn, _ = splitMask(value.(string)) }},
 	}
 }
 
@@ -111,36 +113,24 @@ func oneTarget(value any) error {
 	return nil
 }
 
-func assignSeed(v *Values, value any) {
-	v.Data.Seed = value.(uint64)
-	v.Fit.Settings.Seed = v.Data.Seed
-}
-
 func columnOptions() Entries {
 	return Entries{
-		{Name: "categories", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of texts",
-			Help:   "columns to read as categories, whatever they contain",
-			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Categories })},
-		{Name: "dates", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of dates or times of day",
-			Help:   "columns to read as dates or times of day",
-			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Dates })},
-		{Name: "numbers", Kind: Columns, Group: Data, Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of numbers",
-			Help:   "columns to read as numbers: another text in them is an error",
-			Assign: into(func(v *Values) *[]string { return &v.Data.Columns.Numbers })},
-		{Name: "category-columns", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: "indicators", Words: []string{"indicators", "codes"},
-			Help:   "what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming",
-			Assign: func(v *Values, value any) { v.Data.Columns.Codes = value == "codes" }},
-		{Name: "date-unit", Kind: Choice, Group: Data, Places: in(tables, Spec), Default: string(feature.Days), Words: words(feature.Units()...),
-			Help:   "unit of dates and times of day; a year has 365.2425 days",
-			Assign: word(func(v *Values) *feature.Unit { return &v.Data.Columns.Unit })},
-		{Name: "date-origin", Kind: Text, Group: Data, Places: in(tables, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
-			Help:   "date from which dates are counted",
-			check:  func(value any) error { _, err := feature.ParseDate(value.(string)); return err },
-			Assign: into(func(v *Values) *string { return &v.Data.Columns.Origin })},
-		{Name: "unseen", Kind: Choice, Group: Data, Places: in(rowTables, "report"), Default: "error", Words: []string{"error", "zero"},
-			Rules:  []Constraint{{If: "zero", Excludes: []string{"prior"}, Text: "option unseen needs a MODEL, which knows the categories of its table: leave it out with option prior"}},
-			Help:   "what to do with a category that the training table did not have: report an error, or set its indicators to 0 (its code to -1)",
-			Assign: func(v *Values, value any) { v.Rows.UnseenZero = value == "zero" }},
+		{Name: "categories", Kind: Columns, Group: Data, Field: "Data.Columns.Categories", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of texts",
+			Help: "columns to read as categories, whatever they contain"},
+		{Name: "dates", Kind: Columns, Group: Data, Field: "Data.Columns.Dates", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of dates or times of day",
+			Help: "columns to read as dates or times of day"},
+		{Name: "numbers", Kind: Columns, Group: Data, Field: "Data.Columns.Numbers", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of numbers",
+			Help: "columns to read as numbers: another text in them is an error"},
+		{Name: "category-columns", Kind: Choice, Group: Data, Field: "Data.Columns.Codes", Places: in(tables, Spec), Default: "indicators", Words: []string{"indicators", "codes"},
+			Help: "what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming"},
+		{Name: "date-unit", Kind: Choice, Group: Data, Field: "Data.Columns.Unit", Places: in(tables, Spec), Default: string(feature.Days), Words: words(feature.Units()...),
+			Help: "unit of dates and times of day; a year has 365.2425 days"},
+		{Name: "date-origin", Kind: Text, Group: Data, Field: "Data.Columns.Origin", Places: in(tables, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
+			Help:  "date from which dates are counted",
+			check: func(value any) error { _, err := feature.ParseDate(value.(string)); return err }},
+		{Name: "unseen", Kind: Choice, Group: Data, Field: "Rows.UnseenZero", Places: in(rowTables, "report"), Default: "error", Words: []string{"error", "zero"},
+			Rules: []Constraint{{If: "zero", Excludes: []string{"prior"}, Text: "option unseen needs a MODEL, which knows the categories of its table: leave it out with option prior"}},
+			Help:  "what to do with a category that the training table did not have: report an error, or set its indicators to 0 (its code to -1)"},
 	}
 }
 
@@ -156,41 +146,33 @@ func splitTargets(text string) (string, []string) {
 	return "", list
 }
 
-// splitMask reads FILE[:COLUMN]; an empty text is no mask.
-func splitMask(text string) (path, column string, err error) {
-	if text == "" {
-		return "", "", nil
-	}
-	return table.ParseMaskFlag(text)
+// splitMask reads FILE[:COLUMN].
+func splitMask(text string) (mask [2]string, err error) {
+	mask[0], mask[1], err = table.ParseMaskFlag(text)
+	return mask, err
 }
-
-func second(_, _ string, err error) error { return err }
 
 func modelOptions() Entries {
 	checkKernel := func(value any) error { return kernel.CheckText(value.(string)) }
 	return Entries{
-		{Name: "kernel", Kind: Text, Group: Model, Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
+		{Name: "kernel", Kind: Text, Group: Model, Field: "Fit.Kernel", Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
-			check: checkKernel, Assign: into(func(v *Values) *string { return &v.Fit.Kernel })},
-		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Model, Places: compares, Default: "rbf",
+			check: checkKernel},
+		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Model, Field: "Compare.Kernels", Places: compares, Default: "rbf",
 			Rules: []Constraint{{Needs: []string{"methods=gp", "methods="}, Text: "option kernels is for the method gp, which option methods leaves out"}}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
-			Help:   "kernel of the Gaussian process; give the option once for each kernel, which are then methods of their own",
-			check:  func(value any) error { return checkKernel(value.([]string)[0]) },
-			Assign: into(func(v *Values) *[]string { return &v.Compare.Kernels })},
-		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Kernels, Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
-			Help:   "kernel to compare; give the option once for each kernel",
-			check:  func(value any) error { return checkKernel(value.([]string)[0]) },
-			Assign: into(func(v *Values) *[]string { return &v.Select.Kernels })},
-		{Name: "ard", Kind: Truth, Group: Model, Places: in(tables, Spec), Default: "false", Stated: true,
-			Help:   "give every leaf of the kernel one lengthscale per column",
-			Assign: into(func(v *Values) *bool { return &v.Fit.ARD })},
-		{Name: "mean", Kind: Text, Group: Model, Places: in(models, "bench", Spec), Default: "zero", Stated: true, Placeholder: "EXPRESSION", Examples: mean.Kinds(),
-			Help:   "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
-			check:  func(value any) error { return mean.CheckText(value.(string)) },
-			Assign: into(func(v *Values) *string { return &v.Fit.Mean })},
+			Help:  "kernel of the Gaussian process; give the option once for each kernel, which are then methods of their own",
+			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
+		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Kernels, Field: "Select.Kernels", Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
+			Help:  "kernel to compare; give the option once for each kernel",
+			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
+		{Name: "ard", Kind: Truth, Group: Model, Field: "Fit.ARD", Places: in(tables, Spec), Default: "false", Stated: true,
+			Help: "give every leaf of the kernel one lengthscale per column"},
+		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: "zero", Stated: true, Placeholder: "EXPRESSION", Examples: mean.Kinds(),
+			Help:  "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
+			check: func(value any) error { return mean.CheckText(value.(string)) }},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
-			Assign: func(v *Values, value any) {
+			Set: func(v *Values, value any) {
 				if v.Fit.MeanFit = problem.MeanFit(value.(string)); value == "auto" {
 					v.Fit.MeanFit = problem.MeanAuto
 				}
@@ -200,51 +182,38 @@ func modelOptions() Entries {
 
 func noiseOptions() Entries {
 	return Entries{
-		{Name: "noise", Kind: Choice, Group: Noise, Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
-			Help:   "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances",
-			Assign: func(v *Values, value any) { v.Fit.NoNoise = value == "none" }},
-		{Name: "noise-floor", Kind: Level, Group: Noise, Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance",
-			Help:   "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target",
-			check:  func(value any) error { return problem.CheckNoiseFloor(value.(string)) },
-			Assign: into(func(v *Values) *string { return &v.Fit.NoiseFloor })},
-		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
-			Help:   "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance",
-			Assign: into(func(v *Values) *string { return &v.Data.NoiseColumn })},
-		{Name: "noise-column", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it", Rules: modelNoise,
-			Help:   "column of known noise variances, in squared units of the target",
-			Assign: into(func(v *Values) *string { return &v.Rows.NoiseColumn })},
-		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(models, Spec), Placeholder: "NAME",
-			Help:   "column of labels: the rows of each label have their own noise variance, noise_variance[LABEL]",
-			Assign: into(func(v *Values) *string { return &v.Data.NoiseGroup })},
-		{Name: "noise-group", Kind: Column, Group: Noise, Places: in(rowTables, "report"), Placeholder: "NAME", Unset: "the model's column, if DATA has it", Rules: modelNoise,
-			Help:   "column of noise groups",
-			Assign: into(func(v *Values) *string { return &v.Rows.NoiseGroup })},
-		{Name: "noise-group-default", Kind: Text, Group: Noise, Places: in(rowTables, "report"), Placeholder: "LABEL", Rules: modelNoise,
-			Help:   "noise group of rows whose own group the model does not know",
-			Assign: into(func(v *Values) *string { return &v.Rows.DefaultGroup })},
+		{Name: "noise", Kind: Choice, Group: Noise, Field: "Fit.NoNoise", Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
+			Help: "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances"},
+		{Name: "noise-floor", Kind: Level, Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance",
+			Help:  "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target",
+			check: func(value any) error { return problem.CheckNoiseFloor(value.(string)) }},
+		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Data.NoiseColumn", Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
+			Help: "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance"},
+		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Rows.NoiseColumn", Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it", Rules: modelNoise,
+			Help: "column of known noise variances, in squared units of the target"},
+		{Name: "noise-group", Kind: Column, Group: Noise, Field: "Data.NoiseGroup", Places: in(models, Spec), Placeholder: "NAME",
+			Help: "column of labels: the rows of each label have their own noise variance, noise_variance[LABEL]"},
+		{Name: "noise-group", Kind: Column, Group: Noise, Field: "Rows.NoiseGroup", Places: in(rowTables, "report"), Placeholder: "NAME", Unset: "the model's column, if DATA has it", Rules: modelNoise,
+			Help: "column of noise groups"},
+		{Name: "noise-group-default", Kind: Text, Group: Noise, Field: "Rows.DefaultGroup", Places: in(rowTables, "report"), Placeholder: "LABEL", Rules: modelNoise,
+			Help: "noise group of rows whose own group the model does not know"},
 	}
 }
 
 func parameterOptions() Entries {
 	return Entries{
-		{Name: "standardize", Kind: Choice, Group: Model, Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
-			Words:  words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
-			Help:   "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none",
-			Assign: word(func(v *Values) *gp.Standardize { return &v.Fit.Standardize })},
-		{Name: "set", Kind: Starts, Group: Parameters, Places: in(tables, Spec), Unit: "scaled units",
-			Help:   "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column",
-			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Set })},
-		{Name: "fix", Kind: Fixed, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]", Rules: retuned,
-			Help:   "parameter to keep fixed at a value, or at its start value if none is given",
-			Assign: into(func(v *Values) *[]problem.Assignment { return &v.Fit.Fix })},
-		{Name: "bounds", Kind: Intervals, Group: Parameters, Places: in(models, "update", Spec), Unit: "scaled units", Rules: retuned,
-			Help:   "lower and upper bound of a parameter",
-			Assign: into(func(v *Values) *[]problem.Interval { return &v.Fit.Bounds })},
-		{Name: "prior", Kind: Densities, Group: Parameters, Places: in(models, Spec), Unit: "scaled units",
-			Help:   "prior density of a parameter, such as noise_variance=lognormal(-4, 1); the densities are " + strings.Join(graph.PriorFamilies(), ", "),
-			Assign: into(func(v *Values) *[]problem.ParameterPrior { return &v.Fit.Priors })},
-		{Name: "tie", Kind: Ties, Group: Parameters, Places: in(models, Spec),
-			Help:   "parameter that takes the value of another",
-			Assign: into(func(v *Values) *[]problem.Tie { return &v.Fit.Ties })},
+		{Name: "standardize", Kind: Choice, Group: Model, Field: "Fit.Standardize", Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
+			Words: words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
+			Help:  "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none"},
+		{Name: "set", Kind: Starts, Group: Parameters, Field: "Fit.Set", Places: in(tables, Spec), Unit: "scaled units",
+			Help: "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column"},
+		{Name: "fix", Kind: Fixed, Group: Parameters, Field: "Fit.Fix", Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]", Rules: retuned,
+			Help: "parameter to keep fixed at a value, or at its start value if none is given"},
+		{Name: "bounds", Kind: Intervals, Group: Parameters, Field: "Fit.Bounds", Places: in(models, "update", Spec), Unit: "scaled units", Rules: retuned,
+			Help: "lower and upper bound of a parameter"},
+		{Name: "prior", Kind: Densities, Group: Parameters, Field: "Fit.Priors", Places: in(models, Spec), Unit: "scaled units",
+			Help: "prior density of a parameter, such as noise_variance=lognormal(-4, 1); the densities are " + strings.Join(graph.PriorFamilies(), ", ")},
+		{Name: "tie", Kind: Ties, Group: Parameters, Field: "Fit.Ties", Places: in(models, Spec),
+			Help: "parameter that takes the value of another"},
 	}
 }

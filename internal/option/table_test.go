@@ -177,7 +177,7 @@ func TestTable(t *testing.T) {
 		switch {
 		case o.Help == "" || strings.HasSuffix(o.Help, ".") || strings.Contains(withoutSbatch.Replace(o.Help), "--") || o.Help[:1] != strings.ToLower(o.Help[:1]):
 			t.Errorf("%s: help %q", o.Name, o.Help)
-		case !slices.Contains(Groups(), o.Group) || len(o.Places) == 0 || o.Assign == nil:
+		case !slices.Contains(Groups(), o.Group) || len(o.Places) == 0 || o.Field == "" && o.Set == nil:
 			t.Errorf("%s has no group, place or field", o.Name)
 		case slices.ContainsFunc(o.Rules, func(r Constraint) bool { return strings.Contains(r.Text, "--") }):
 			t.Errorf("%s: a rule names a flag", o.Name)

@@ -21,118 +21,88 @@ func scoreOptions() Entries {
 	selects := []string{"select"}
 	search := []Constraint{{Needs: []string{"greedy"}, Text: "option max-terms and option budget need option greedy"}}
 	return Entries{
-		{Name: "objective", Kind: Choice, Group: Scores, Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
-			Help:   "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)",
-			Assign: word(func(v *Values) *problem.Criterion { return &v.Fit.Objective })},
+		{Name: "objective", Kind: Choice, Group: Scores, Field: "Fit.Objective", Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
+			Help: "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)"},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Rules: []Constraint{{If: "cv", Excludes: []string{"expert-parameters=separate"},
 				Text: "option scores cv: predictions of folds need parameters that all local experts share: hold rows out (option holdout), score with loo, or use option expert-parameters shared"}},
 			Help: "predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation",
-			Assign: func(v *Values, value any) {
+			Set: func(v *Values, value any) {
 				v.Fit.LeaveOneOut = slices.Contains(value.([]string), "loo")
 				v.CrossValidate = slices.Contains(value.([]string), "cv")
 			}},
-		{Name: "methods", Kind: Words, Group: Model, Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
-			Help:   "methods to compare",
-			Assign: into(func(v *Values) *[]string { return &v.Compare.Methods })},
-		{Name: "sizes", Kind: Wholes, Group: Scores, Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
-			Help:   "also fit every method to nested random subsets of so many training rows",
-			Assign: into(func(v *Values) *[]int { return &v.Compare.Sizes })},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
-			Help:   "number of folds: each is predicted by fits to the others, unless rows are held out",
-			Assign: into(func(v *Values) *int { return &v.Compare.Folds })},
-		{Name: "folds", Kind: Whole, Group: Scores, Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
+		{Name: "methods", Kind: Words, Group: Model, Field: "Compare.Methods", Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
+			Help: "methods to compare"},
+		{Name: "sizes", Kind: Wholes, Group: Scores, Field: "Compare.Sizes", Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
+			Help: "also fit every method to nested random subsets of so many training rows"},
+		{Name: "folds", Kind: Whole, Group: Scores, Field: "Compare.Folds", Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
+			Help: "number of folds: each is predicted by fits to the others, unless rows are held out"},
+		{Name: "folds", Kind: Whole, Group: Scores, Field: "CrossValidation.Folds Fit.Folds", Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
 			Rules: []Constraint{{Places: fits, Needs: []string{"scores=cv", "objective=cv", "objective=cv-rmse"}}},
-			Help:  "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse",
-			Assign: func(v *Values, value any) {
-				v.CrossValidation.Folds = value.(int)
-				v.Fit.Folds = v.CrossValidation.Folds
-			}},
-		{Name: "fold-seed", Kind: Seed, Group: Scores, Places: fits, Default: "1",
-			Help: "seed that assigns rows to folds",
-			Assign: func(v *Values, value any) {
-				v.CrossValidation.Seed = value.(uint64)
-				v.Fit.FoldSeed = v.CrossValidation.Seed
-			}},
-		{Name: "refit", Kind: Truth, Group: Scores, Places: in(scored, "select"), Rules: []Constraint{{Needs: []string{"scores=cv"}}},
-			Help:   "tune the parameters again for each fold",
-			Assign: into(func(v *Values) *bool { return &v.CrossValidation.Refit })},
-		{Name: "score", Kind: Choice, Group: Scores, Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
-			Help:   "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density",
-			Assign: word(func(v *Values) *compare.RankBy { return &v.Compare.RankBy })},
-		{Name: "score", Kind: Choice, Group: Kernels, Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),
-			Help:   "score that decides which kernel is best",
-			Assign: word(func(v *Values) *fit.SelectionScore { return &v.Select.Score })},
-		{Name: "greedy", Kind: Truth, Group: Kernels, Places: selects,
-			Help:   "search over sums and products of the kernels",
-			Assign: into(func(v *Values) *bool { return &v.Select.Greedy })},
-		{Name: "max-terms", Kind: Whole, Group: Kernels, Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultMaxTerms),
-			Help:   "largest number of leaves in a kernel of the search",
-			Assign: into(func(v *Values) *int { return &v.Select.MaxTerms })},
-		{Name: "budget", Kind: Whole, Group: Kernels, Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultBudget),
-			Help:   "largest number of kernels that the search fits",
-			Assign: into(func(v *Values) *int { return &v.Select.Budget })},
-		{Name: "std-errors", Kind: Truth, Group: Scores, Places: []string{"fit", Spec},
-			Help:   "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter",
-			Assign: into(func(v *Values) *bool { return &v.Fit.StdErrors })},
+			Help:  "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse"},
+		{Name: "fold-seed", Kind: Seed, Group: Scores, Field: "CrossValidation.Seed Fit.FoldSeed", Places: fits, Default: "1",
+			Help: "seed that assigns rows to folds"},
+		{Name: "refit", Kind: Truth, Group: Scores, Field: "CrossValidation.Refit", Places: in(scored, "select"), Rules: []Constraint{{Needs: []string{"scores=cv"}}},
+			Help: "tune the parameters again for each fold"},
+		{Name: "score", Kind: Choice, Group: Scores, Field: "Compare.RankBy", Places: compares, Default: string(compare.ByRMSE), Words: words(compare.Rankings()...), NoVariable: true,
+			Help: "score that ranks the methods: rmse, the root mean squared error, or nlpd, the negative log predictive density"},
+		{Name: "score", Kind: Choice, Group: Kernels, Field: "Select.Score", Places: selects, Default: string(fit.ByBIC), Words: words(fit.SelectionScores()...),
+			Help: "score that decides which kernel is best"},
+		{Name: "greedy", Kind: Truth, Group: Kernels, Field: "Select.Greedy", Places: selects,
+			Help: "search over sums and products of the kernels"},
+		{Name: "max-terms", Kind: Whole, Group: Kernels, Field: "Select.MaxTerms", Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultMaxTerms),
+			Help: "largest number of leaves in a kernel of the search"},
+		{Name: "budget", Kind: Whole, Group: Kernels, Field: "Select.Budget", Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultBudget),
+			Help: "largest number of kernels that the search fits"},
+		{Name: "std-errors", Kind: Truth, Group: Scores, Field: "Fit.StdErrors", Places: []string{"fit", Spec},
+			Help: "report standard errors and 95 % intervals of the parameters, from the Hessian at the optimum; this costs two more gradients per parameter"},
 	}
 }
 
 func tuningOptions() Entries {
-	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
-		Help:   "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows",
-		Assign: into(func(v *Values) *int { return &v.Fit.Settings.Restarts })}
+	restarts := Option{Name: "restarts", Kind: Whole, Group: Tuning, Field: "Fit.Settings.Restarts", Places: in(choices, Every), Default: "0", Stated: true, Most: hyperopt.MaxRestarts,
+		Help: "number of additional starts: combinations of noise, lengthscales and periods that the data suggest, then a sequence that fills the space around them; gpfit keeps the best result. From 200 rows on, twice as many begin on half of the rows or fewer, and the best race over all rows"}
 	alone := restarts
 	alone.Places, alone.Help = []string{"fit", "profile", Spec}, restarts.Help+"; with option coarse off, each start runs to its end over all rows"
 	return Entries{
-		{Name: "require-psd", Kind: Truth, Group: Model, Places: in(models, Spec),
-			Help:   "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows",
-			Assign: into(func(v *Values) *bool { return &v.Fit.RequirePSD })},
-		{Name: "max-jitter", Kind: Number, Group: Model, Places: in(models, Spec), Default: "0", Unit: "scaled target²",
-			Help:   "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added",
-			Assign: into(func(v *Values) *float64 { return &v.Fit.MaxJitter })},
+		{Name: "require-psd", Kind: Truth, Group: Model, Field: "Fit.RequirePSD", Places: in(models, Spec),
+			Help: "refuse a kernel with a formula, instead of warning, if it is not a covariance function on a sample of the rows"},
+		{Name: "max-jitter", Kind: Number, Group: Model, Field: "Fit.MaxJitter", Places: in(models, Spec), Default: "0", Unit: "scaled target²",
+			Help: "largest variance that gpfit may add to the diagonal if the covariance is not positive definite; the result reports what gpfit added"},
 		alone, restarts,
-		{Name: "max-evals", Kind: Whole, Group: Tuning, Places: in(choices, "fit", "profile", "update", Every, Spec), Unset: "1000", Rules: retuned,
-			Help:   "largest number of evaluations in each descent",
-			Assign: into(func(v *Values) *int { return &v.Fit.Settings.MaxEvaluations })},
+		{Name: "max-evals", Kind: Whole, Group: Tuning, Field: "Fit.Settings.MaxEvaluations", Places: in(choices, "fit", "profile", "update", Every, Spec), Unset: "1000", Rules: retuned,
+			Help: "largest number of evaluations in each descent"},
 		{Name: "tolerance-nats", Kind: Number, Group: Tuning, Places: in(choices, "fit", "profile", Every, Spec), Unset: fmt.Sprintf("%v; %v from 2,000 rows on", hyperopt.DefaultToleranceNats, hyperopt.LargeToleranceNats), Unit: "nats",
 			Help: "end a descent over all rows when it can lower the objective by no more than this; 0 descends until the gradient vanishes or rounding hides the objective's changes",
-			Assign: func(v *Values, value any) {
+			Set: func(v *Values, value any) {
 				if v.Fit.Settings.ToleranceNats = value.(float64); value.(float64) == 0 {
 					v.Fit.Settings.ToleranceNats = -1 // never
 				}
 			}},
 		{Name: "optimizer", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: descent.MethodNames()[0], Words: descent.MethodNames(),
-			Help:   "method of descent; methods other than lbfgs are for comparison",
-			Assign: func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
-		{Name: "coarse", Kind: Choice, Group: Tuning, Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
-			Help:   "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one",
-			Assign: word(func(v *Values) *hyperopt.Coarse { return &v.Fit.Settings.Coarse })},
-		{Name: "checkpoint", Kind: File, Group: Tuning, Places: []string{"fit"}, Placeholder: "FILE",
-			Help:   "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends",
-			Assign: into(func(v *Values) *string { return &v.Fit.Checkpoint })},
+			Help: "method of descent; methods other than lbfgs are for comparison",
+			Set:  func(v *Values, value any) { v.Fit.Settings.Method = descent.MethodNamed(value.(string)) }},
+		{Name: "coarse", Kind: Choice, Group: Tuning, Field: "Fit.Settings.Coarse", Places: []string{"fit", "profile", Spec}, Default: string(hyperopt.CoarseAuto), Words: words(hyperopt.Coarses()...),
+			Help: "tune on growing random subsets before all rows; auto does so from 2,000 rows on. The end may lie above the one of a plain descent from the start values; check is auto with that descent besides, keeps the lower end and warns if it was the plain one"},
+		{Name: "checkpoint", Kind: File, Group: Tuning, Field: "Fit.Checkpoint", Places: []string{"fit"}, Placeholder: "FILE",
+			Help: "file that records every evaluation: after a crash or Ctrl-C the same command continues from there and ends with the same bits; gpfit removes the file when the fit ends"},
 	}
 }
 
 func posteriorOptions() Entries {
 	places := []string{"fit"}
 	return Entries{
-		{Name: "posterior", Kind: Choice, Group: Posterior, Places: places, Default: string(problem.NoPosterior), Words: words(problem.PosteriorMethods()...),
-			Help:   "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws",
-			Assign: word(func(v *Values) *problem.PosteriorMethod { return &v.Fit.Posterior })},
-		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Places: places, Unset: "4", Most: maxChains,
-			Help:   "number of chains of option posterior hmc",
-			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorChains })},
-		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Places: places, Unset: "500",
-			Help:   "iterations of each chain in which the sampler adapts, and which are not kept",
-			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorWarmup })},
-		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Places: places, Unset: "1000", NoVariable: true,
-			Help:   "draws of each chain",
-			Assign: into(func(v *Values) *int { return &v.Fit.PosteriorDraws })},
-		{Name: "posterior-out", Kind: File, Group: Posterior, Places: places, Placeholder: "FILE",
-			Rules:  []Constraint{{Needs: []string{"posterior=laplace", "posterior=hmc"}, Text: "option posterior-out writes draws: it needs option posterior laplace or hmc"}},
-			Help:   "also write the draws of option posterior to a file, as JSON that ArviZ reads",
-			Assign: into(func(v *Values) *string { return &v.Output.Draws })},
+		{Name: "posterior", Kind: Choice, Group: Posterior, Field: "Fit.Posterior", Places: places, Default: string(problem.NoPosterior), Words: words(problem.PosteriorMethods()...),
+			Help: "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws"},
+		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorChains", Places: places, Unset: "4", Most: maxChains,
+			Help: "number of chains of option posterior hmc"},
+		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorWarmup", Places: places, Unset: "500",
+			Help: "iterations of each chain in which the sampler adapts, and which are not kept"},
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorDraws", Places: places, Unset: "1000", NoVariable: true,
+			Help: "draws of each chain"},
+		{Name: "posterior-out", Kind: File, Group: Posterior, Field: "Output.Draws", Places: places, Placeholder: "FILE",
+			Rules: []Constraint{{Needs: []string{"posterior=laplace", "posterior=hmc"}, Text: "option posterior-out writes draws: it needs option posterior laplace or hmc"}},
+			Help:  "also write the draws of option posterior to a file, as JSON that ArviZ reads"},
 	}
 }
 
@@ -141,19 +111,16 @@ func expertOptions() Entries {
 		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
 			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
-			Assign: func(v *Values, value any) {
+			Set: func(v *Values, value any) {
 				v.Fit.Experts = value.(string)
 				v.Data.Method = experts.Method{}
 			}},
-		{Name: "expert-parameters", Kind: Choice, Group: Experts, Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
-			Help:   "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise",
-			Assign: word(func(v *Values) *experts.Parameters { return &v.Fit.ExpertParameters })},
-		{Name: "combine", Kind: Choice, Group: Experts, Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
-			Help:   "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one",
-			Assign: word(func(v *Values) *experts.Rule { return &v.Fit.Combine })},
-		{Name: "expert-rows", Kind: Whole, Group: Experts, Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
-			Help:   "largest number of rows of a local expert; larger clusters are divided again",
-			Assign: into(func(v *Values) *int { return &v.Fit.ExpertRows })},
+		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
+			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise"},
+		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
+			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
+		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
+			Help: "largest number of rows of a local expert; larger clusters are divided again"},
 	}
 }
 
@@ -164,22 +131,18 @@ const maxSize = 1 << 40
 const maxChains = 1000
 
 func jointOptions() Entries {
-	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Places: []string{"predict"}, Default: "0",
-		Help:   "number of joint draws at the rows, in columns draw0, draw1, …",
-		Assign: into(func(v *Values) *int { return &v.Predict.Draws })}
+	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Field: "Predict.Draws", Places: []string{"predict"}, Default: "0",
+		Help: "number of joint draws at the rows, in columns draw0, draw1, …"}
 	sampled := draws
 	sampled.Places, sampled.Default = []string{"sample"}, "1"
 	return Entries{
 		draws, sampled,
-		{Name: "seed", Kind: Seed, Group: Draws, Places: predictions, Default: "1",
-			Help:   "seed of the draws: the same seed gives the same draws",
-			Assign: into(func(v *Values) *uint64 { return &v.Predict.Seed })},
-		{Name: "cov", Kind: File, Group: Draws, Places: predictions, Placeholder: "FILE", check: checkEnding(columns.CovarianceExtensions...),
-			Help:   "file for the covariance of the rows: .npy, .npz (with the mean) or .csv",
-			Assign: into(func(v *Values) *string { return &v.Predict.Covariance })},
-		{Name: "observed", Kind: Truth, Group: Draws, Places: predictions,
-			Help:   "draw new observations, with noise, instead of the function, and give their covariance",
-			Assign: into(func(v *Values) *bool { return &v.Predict.Observed })},
+		{Name: "seed", Kind: Seed, Group: Draws, Field: "Predict.Seed", Places: predictions, Default: "1",
+			Help: "seed of the draws: the same seed gives the same draws"},
+		{Name: "cov", Kind: File, Group: Draws, Field: "Predict.Covariance", Places: predictions, Placeholder: "FILE", check: checkEnding(columns.CovarianceExtensions...),
+			Help: "file for the covariance of the rows: .npy, .npz (with the mean) or .csv"},
+		{Name: "observed", Kind: Truth, Group: Draws, Field: "Predict.Observed", Places: predictions,
+			Help: "draw new observations, with noise, instead of the function, and give their covariance"},
 	}
 }
 
@@ -211,8 +174,7 @@ func checkExport(value any) error {
 func outputOptions() Entries {
 	all := slices.Concat(models, rowTables, []string{"loo", "weights"})
 	format := func(help, unset string, places []string, rules []Constraint, words ...string) Option {
-		return Option{Name: "format", Kind: Choice, Group: OutputFile, Places: places, Unset: unset, Words: words, Rules: rules, Help: help,
-			Assign: into(func(v *Values) *string { return &v.Output.Format })}
+		return Option{Name: "format", Kind: Choice, Group: OutputFile, Field: "Output.Format", Places: places, Unset: unset, Words: words, Rules: rules, Help: help}
 	}
 	result := format("format of the result", "by the name of option out, or csv", in(predictions, "loo"), nil, tableFormats...)
 	points := format("format of option out", "by the name of the file", []string{"profile"}, []Constraint{{Needs: []string{"out"}}}, tableFormats...)
@@ -221,86 +183,67 @@ func outputOptions() Entries {
 	export.Kind, export.Placeholder, export.Examples, export.check = Text, "json|npz", []string{"json", "npz"}, checkExport
 	show := format("form of the result", "", []string{"show"}, nil, "table", "json", "csv", "parquet")
 	show.Default = "table"
-	out := into(func(v *Values) *string { return &v.Output.Out })
 	return Entries{
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
-			Help: "file for the model", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
-			Help: "file for the best model", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
-			Help: "file for the scores of each fit, .csv, .jsonl or .parquet", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
-			Help: "file for the model with the new rows", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
-			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
-			Help: "file for the result", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"show"}, Placeholder: "FILE", Unset: "standard output",
-			Help: "file for the result, which is written whole or not at all", Assign: out},
-		{Name: "out", Kind: File, Group: OutputFile, Places: []string{"report"}, Placeholder: "FILE",
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"fit"}, Placeholder: "FILE", Unset: "the name of DATA with .gpfit, in the current folder",
+			Help: "file for the model"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"select"}, Placeholder: "FILE", Unset: "no model is written",
+			Help: "file for the best model"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
+			Help: "file for the scores of each fit, .csv, .jsonl or .parquet"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
+			Help: "file for the model with the new rows"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
+			Help: "file for the table of all points, whose name ends in .csv, .jsonl, .json, .parquet or .npy"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: in(results, "predict", "sample"), Placeholder: "FILE", Unset: "standard output", NoVariable: true,
+			Help: "file for the result"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"show"}, Placeholder: "FILE", Unset: "standard output",
+			Help: "file for the result, which is written whole or not at all"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"report"}, Placeholder: "FILE",
 			Unset: "the name of MODEL with .html, in the current folder, or RUN/report.html, which gpfit replaces",
-			Help:  "file for the page, in HTML, or - for standard output", Assign: out},
+			Help:  "file for the page, in HTML, or - for standard output"},
 		result, points, export, show,
-		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"fit", Spec}, Default: "false", Stated: true,
-			Rules:  []Constraint{{Excludes: []string{"experts"}, Text: "option save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again"}},
-			Help:   "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once",
-			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
-		{Name: "save-factor", Kind: Truth, Group: OutputFile, Places: []string{"update"}, Unset: "whether MODEL has it",
-			Help:   "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it",
-			Assign: into(func(v *Values) *bool { return &v.Output.SaveFactor })},
-		{Name: "force", Kind: Truth, Group: OutputFile, Places: slices.Concat(models, rowTables, results, []string{"bench", "kernel show", "show", "report"}),
-			Help: "replace output files that exist",
-			Assign: func(v *Values, value any) {
-				v.Output.Force = value.(bool)
-				v.Predict.Replace = v.Output.Force
-			}},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: in(all, "kernel check", "kernel show", "inspect", "devices", "version"),
-			Help:   "print one JSON object instead of text",
-			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: []string{"batch", "resume"},
-			Help:   "print JSON lines instead of text",
-			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
-		{Name: "json", Kind: Truth, Group: OutputFile, Places: []string{"bench"},
-			Help:   "print one JSON object per line instead of text: the machine, then each n on each device",
-			Assign: into(func(v *Values) *bool { return &v.Output.JSON })},
-		{Name: "quiet", Kind: Truth, Group: OutputFile, Places: in(all, "bench", "report", "batch", "resume"),
-			Help:   "print only warnings and errors on standard error, no progress and no notes",
-			Assign: into(func(v *Values) *bool { return &v.Output.Quiet })},
-		{Name: "graph", Kind: File, Group: OutputFile, Places: []string{"nlml"}, Placeholder: "FILE",
-			Help:   "also write the expression graph and its derivatives to a file for Graphviz (dot -Tsvg FILE)",
-			Assign: into(func(v *Values) *string { return &v.Output.Graph })},
-		{Name: "report", Kind: File, Group: OutputFile, Places: []string{"fit"}, Placeholder: "FILE",
-			Help:   "also write the page of the model to FILE.html, as gpfit report does, with the scores of held-out rows if there are any",
-			Assign: into(func(v *Values) *string { return &v.Output.Page })},
+		{Name: "save-factor", Kind: Truth, Group: OutputFile, Field: "Output.SaveFactor", Places: []string{"fit", Spec}, Default: "false", Stated: true,
+			Rules: []Constraint{{Excludes: []string{"experts"}, Text: "option save-factor: local experts have no common Cholesky factor: leave it out; predictions factor the matrix of each expert again"}},
+			Help:  "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once"},
+		{Name: "save-factor", Kind: Truth, Group: OutputFile, Field: "Output.SaveFactor", Places: []string{"update"}, Unset: "whether MODEL has it",
+			Help: "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it"},
+		{Name: "force", Kind: Truth, Group: OutputFile, Field: "Output.Force Predict.Replace", Places: slices.Concat(models, rowTables, results, []string{"bench", "kernel show", "show", "report"}),
+			Help: "replace output files that exist"},
+		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: in(all, "kernel check", "kernel show", "inspect", "devices", "version"),
+			Help: "print one JSON object instead of text"},
+		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: []string{"batch", "resume"},
+			Help: "print JSON lines instead of text"},
+		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: []string{"bench"},
+			Help: "print one JSON object per line instead of text: the machine, then each n on each device"},
+		{Name: "quiet", Kind: Truth, Group: OutputFile, Field: "Output.Quiet", Places: in(all, "bench", "report", "batch", "resume"),
+			Help: "print only warnings and errors on standard error, no progress and no notes"},
+		{Name: "graph", Kind: File, Group: OutputFile, Field: "Output.Graph", Places: []string{"nlml"}, Placeholder: "FILE",
+			Help: "also write the expression graph and its derivatives to a file for Graphviz (dot -Tsvg FILE)"},
+		{Name: "report", Kind: File, Group: OutputFile, Field: "Output.Page", Places: []string{"fit"}, Placeholder: "FILE",
+			Help: "also write the page of the model to FILE.html, as gpfit report does, with the scores of held-out rows if there are any"},
 	}
 }
 
 func deviceOptions() Entries {
 	all := slices.Concat(models, rowTables, []string{"loo", "weights", "report", Every, Spec})
 	chosen := func(help string, places ...string) Option {
-		return Option{Name: "device", Kind: Text, Group: Device, Places: places, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"}, Help: help,
-			Single: "a job has one device; a kind without a number means any of its devices",
-			Assign: into(func(v *Values) *string { return &v.Compute.Device })}
+		return Option{Name: "device", Kind: Text, Group: Device, Field: "Compute.Device", Places: places, Default: device.Auto, Stated: true, Placeholder: "NAME", Examples: []string{device.Auto, "cpu"}, Help: help,
+			Single: "a job has one device; a kind without a number means any of its devices"}
 	}
 	return Entries{
 		chosen("where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them", all...),
 		chosen("where to compute: auto, or one or more names from 'gpfit devices', separated by commas", "bench"),
 		chosen("the device to choose: auto, or a name", "devices"),
-		{Name: "method", Kind: Text, Group: Device, Places: in(all, "bench"), Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), experts.Name},
-			Help:   "how to compute: chosen, the exact method with the fewest operations; dense, a Cholesky factorisation of the n×n matrix; or experts, the method of local experts. 'gpfit devices' lists the methods",
-			Assign: into(func(v *Values) *string { return &v.Compute.Method })},
-		{Name: "fallback", Kind: Text, Group: Device, Places: in(all, "bench"), Placeholder: "NAME",
-			Help:   "device to continue on if option device names one that is not available, is lost or is too small",
-			Assign: into(func(v *Values) *string { return &v.Compute.Fallback })},
-		{Name: "threads", Kind: Whole, Group: Device, Places: in(all, "bench"), Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
-			Help:   "number of CPU threads; results do not depend on it",
-			Assign: into(func(v *Values) *int { return &v.Compute.Threads })},
-		{Name: "memory", Kind: Memory, Group: Jobs, Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",
-			Help:   "the most memory that one job may plan for, such as 4GiB",
-			Assign: into(func(v *Values) *int64 { return &v.Compute.Memory })},
-		{Name: "retries", Kind: Whole, Group: Jobs, Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
-			Help:   "how often to retry a job whose device was lost or had too little memory",
-			Assign: into(func(v *Values) *int { return &v.Compute.Retries })},
+		{Name: "method", Kind: Text, Group: Device, Field: "Compute.Method", Places: in(all, "bench"), Default: device.Chosen, Placeholder: "NAME", Examples: []string{device.Chosen, device.Dense{}.Name(), experts.Name},
+			Help: "how to compute: chosen, the exact method with the fewest operations; dense, a Cholesky factorisation of the n×n matrix; or experts, the method of local experts. 'gpfit devices' lists the methods"},
+		{Name: "fallback", Kind: Text, Group: Device, Field: "Compute.Fallback", Places: in(all, "bench"), Placeholder: "NAME",
+			Help: "device to continue on if option device names one that is not available, is lost or is too small"},
+		{Name: "threads", Kind: Whole, Group: Device, Field: "Compute.Threads", Places: in(all, "bench"), Most: device.MaxThreads, Default: "0", Stated: true, Unset: "all; for a job of a batch, a number that depends on its size",
+			Help: "number of CPU threads; results do not depend on it"},
+		{Name: "memory", Kind: Memory, Group: Jobs, Field: "Compute.Memory", Places: []string{Spec}, Unit: "bytes, with a unit", Unset: "no limit",
+			Help: "the most memory that one job may plan for, such as 4GiB"},
+		{Name: "retries", Kind: Whole, Group: Jobs, Field: "Compute.Retries", Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
+			Help: "how often to retry a job whose device was lost or had too little memory"},
 	}
 }
 

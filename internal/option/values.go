@@ -7,6 +7,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
+	"gpfit/internal/plotting"
 	"gpfit/internal/rows"
 )
 
@@ -86,7 +87,8 @@ type benchValues struct {
 // plotValues describe a picture.
 type plotValues struct {
 	// Path and Sizes are the files, and Title and Size replace those that suit.
-	Path, Sizes, Title, Size string
+	Path, Sizes, Title string
+	Size               plotting.Size
 	// By is the feature along which to show rows, and Columns are those to show.
 	By      string
 	Columns []string

@@ -136,7 +136,7 @@ func (o *Set) parameterNames(cmd *cobra.Command, args []string) []string {
 	if err := o.read(); err != nil {
 		return nil
 	}
-	data, err := o.ReadTable(context.Background(), path, strings.NewReader(""))
+	data, err := ReadTable(context.Background(), path, strings.NewReader(""), o.Data)
 	if err != nil {
 		return nil
 	}

@@ -210,9 +210,12 @@ func Error(cmd *cobra.Command, err error) error {
 	return &exit.UsageError{Err: err}
 }
 
-// ExactArgs checks that a command has the arguments that its usage names.
-func ExactArgs(cmd *cobra.Command, args []string) error {
-	if want := strings.Fields(cmd.Use)[1:]; len(args) != len(want) {
+// CheckArgs checks that a command has the arguments that its usage names, with or without
+// those in brackets.
+func CheckArgs(cmd *cobra.Command, args []string) error {
+	want := strings.Fields(cmd.Use)[1:]
+	least := len(want) - strings.Count(cmd.Use, "[")
+	if len(args) < least || len(args) > len(want) {
 		return WrongArgs(len(args), want)
 	}
 	return nil

@@ -17,7 +17,7 @@ func TestNewOption(t *testing.T) {
 	table := append(option.All().For("fit"), option.Option{
 		Name: "extra-turns", Kind: option.Whole, Group: option.Tuning, Default: "2", Most: 9, Help: "number of extra turns", Places: []string{"fit", option.Spec},
 		Examples: []string{"3", "5"},
-		Assign:   func(_ *option.Values, value any) { turns = value.(int) },
+		Set:      func(_ *option.Values, value any) { turns = value.(int) },
 	})
 	command := func() (*cobra.Command, *Set) {
 		cmd, o := &cobra.Command{Use: "fit DATA", Run: func(*cobra.Command, []string) {}}, &Set{}

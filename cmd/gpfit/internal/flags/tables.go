@@ -15,11 +15,6 @@ import (
 // Formats returns the table formats that the command reads besides text and NumPy's.
 func Formats() []table.Format { return []table.Format{parquet.Format(), arrow.Format()} }
 
-// ReadTable reads a training table. If ctx is done first, it returns ctx's error.
-func (o *Set) ReadTable(ctx context.Context, path string, stdin io.Reader) (problem.Data, error) {
-	return ReadTable(ctx, path, stdin, o.Data)
-}
-
 // ReadTable reads a table with all formats. If ctx is done first, it returns ctx's error.
 func ReadTable(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (problem.Data, error) {
 	o.Formats = Formats()

@@ -9,7 +9,6 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/dataset"
 	"gpfit/internal/rows"
 )
 
@@ -30,11 +29,6 @@ func (c *Command) Table(path string) (problem.Data, error) {
 	if method != nil {
 		o.Method = method
 	}
-	return c.TableAs(path, o)
-}
-
-// TableAs reads a table with other options than those of the command.
-func (c *Command) TableAs(path string, o dataset.Options) (problem.Data, error) {
 	return flags.ReadTable(c.Ctx, path, c.In, o)
 }
 

@@ -14,14 +14,15 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
-	"gpfit/fit/problem"
-	"gpfit/internal/columns"
+	"gpfit/internal/option"
 	"gpfit/internal/plotting"
 )
 
 // Command is a run of a command.
 type Command struct {
 	flags.Set
+	// Jobs are options of every job of a batch, which override the spec.
+	Jobs flags.Set
 	// Ctx ends when the user interrupts the command.
 	Ctx  context.Context
 	Args []string
@@ -30,38 +31,25 @@ type Command struct {
 	// Cmd is the command, and Msg prints its messages.
 	Cmd *cobra.Command
 	Msg *messages.Writer
-	// size is the size of the plot, 0 for one that suits.
-	size plotting.Size
 }
 
 // New completes the definition of a command. It takes the options of a place of the
-// table, and as many arguments as its usage names, unless cmd has another check.
+// table, and the arguments that its usage names, unless cmd has another check.
 func New(place string, cmd *cobra.Command, run func(*Command) error) *cobra.Command {
 	var c Command
 	c.Add(cmd, place)
+	if place == "batch" {
+		c.Jobs.Add(cmd, option.Every)
+	}
 	if cmd.Args == nil {
-		cmd.Args = flags.ExactArgs
+		cmd.Args = flags.CheckArgs
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Ctx, c.Args, c.In, c.Out, c.Cmd = cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd
 		c.Msg = messages.New(cmd.ErrOrStderr(), c.Output.Quiet)
-		if err := c.readSize(); err != nil {
-			return err
-		}
 		return run(&c)
 	}
 	return cmd
-}
-
-// readSize reads the size of the plot.
-func (c *Command) readSize() (err error) {
-	if c.Plot.Size == "" {
-		return nil
-	}
-	if c.size, err = plotting.ParseSize(c.Plot.Size); err != nil {
-		return &problem.OptionError{Option: "size", Value: c.Plot.Size, Msg: err.Error()}
-	}
-	return nil
 }
 
 // Destination returns the file that a flag names.
@@ -76,34 +64,23 @@ func (c *Command) CheckOutputs(inputs []string, more ...output.Destination) erro
 	return output.Check(c.Output.Force, all, inputs...)
 }
 
+// Reported is a result that has a text for people besides its form in JSON.
+type Reported interface{ Text() string }
+
 // Report prints a result as JSON or text.
-func (c *Command) Report(r interface{ Text() string }) error {
+func (c *Command) Report(r Reported) error {
 	return output.Report(c.Out, c.Output.JSON, r)
 }
 
-// Write writes the result to the file of --out, or to standard output.
-func (c *Command) Write(write func(io.Writer) error) error {
-	return output.Write(c.Ctx, c.Out, c.Output.Out, c.Output.Force, write)
+// Write writes a file, or for "" to standard output.
+func (c *Command) Write(path string, write func(io.Writer) error) error {
+	return output.Write(c.Ctx, c.Out, path, c.Output.Force, write)
 }
 
 // File returns the file of --out for a table, in the format of its name, of --format or of
 // --json.
 func (c *Command) File() (*output.File, error) {
 	return output.Choose(c.Output.Out, c.Output.Format, c.Output.JSON, output.Tables()...)
-}
-
-// WriteTable writes a table of results to the file of --out, and prints info as a summary if
-// --json asks for it beside a table of another format.
-func (c *Command) WriteTable(file *output.File, info map[string]any, r columns.TargetColumns) error {
-	if err := c.Write(file.Compressed(func(w io.Writer) error { return file.Table(w, info, r) })); err != nil {
-		return err
-	}
-	return file.Summary(c.Out, c.Output.JSON, info)
-}
-
-// WriteFile writes another file than the result.
-func (c *Command) WriteFile(path string, write func(io.Writer) error) error {
-	return output.Write(c.Ctx, nil, path, c.Output.Force, write)
 }
 
 // WritePlot draws the figure with the title and the size of the options, if there is --plot.
@@ -113,9 +90,7 @@ func (c *Command) WritePlot(f *plotting.Figure) error {
 	}
 	titled := *f
 	titled.Title = cmp.Or(c.Plot.Title, f.Title)
-	if c.size != (plotting.Size{}) {
-		titled.Size = c.size
-	}
+	titled.Size = cmp.Or(c.Plot.Size, f.Size)
 	if err := titled.Write(c.Ctx, c.Plot.Path, c.Output.Force); err != nil {
 		return fmt.Errorf("--plot %s: %w", c.Plot.Path, err)
 	}

@@ -8,9 +8,17 @@ import (
 	"gpfit/gp"
 )
 
-// takeModel replaces the defaults of options that are not given by what a model says: the
-// columns, with their encoding, and what [problem.Options.From] takes.
-func (c *Command) takeModel(m *gp.Model) error {
+// StartModel loads the model of --from. From it come the columns, with their encoding, and what
+// [problem.Options.From] takes, in place of the defaults of options that are not given. Without
+// --from it returns nil.
+func (c *Command) StartModel() (*gp.Model, error) {
+	if c.From == "" {
+		return nil, nil
+	}
+	m, err := gp.Load(c.From)
+	if err != nil {
+		return nil, err
+	}
 	for name, field := range map[string]*string{
 		"kernel": &c.Fit.Kernel, "mean": &c.Fit.Mean, "standardize": (*string)(&c.Fit.Standardize),
 		"objective": (*string)(&c.Fit.Objective), "coarse": (*string)(&c.Fit.Settings.Coarse),
@@ -20,10 +28,10 @@ func (c *Command) takeModel(m *gp.Model) error {
 		}
 	}
 	if c.Changed("noise") && !c.Fit.NoNoise && m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 {
-		return exit.Usagef("--noise estimated: the model of --from has no estimated noise; give its start value with --set noise_variance=0.1")
+		return nil, exit.Usagef("--noise estimated: the model of --from has no estimated noise; give its start value with --set noise_variance=0.1")
 	}
 	c.takeColumns(m)
-	return nil
+	return m, nil
 }
 
 // takeColumns takes the columns of a model. The encoding of its features counts unless an

@@ -3,13 +3,13 @@ package frame
 import (
 	"context"
 	"errors"
+	"os"
 
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/internal/tuning"
 )
 
@@ -24,9 +24,16 @@ type OpenJob struct {
 	*gpfit.OpenDevices
 }
 
-// OpenJob prepares a job, prints its warnings, and opens its devices, or only the first
-// if one is true. The caller closes the job.
-func (c *Command) OpenJob(data problem.Data, opts problem.Options, events problem.Events, one bool) (*OpenJob, error) {
+// OpenJob reads the training table at path and prepares a job. It prints
+// warnings, and opens its devices, or only the first if one is true. The caller closes the job.
+func (c *Command) OpenJob(path string, opts problem.Options, events problem.Events, one bool) (*OpenJob, error) {
+	data, err := c.Table(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(opts.Checkpoint); err == nil && info.Size() > 0 {
+		c.Msg.Note("continuing from the checkpoint %s", opts.Checkpoint)
+	}
 	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
@@ -36,9 +43,7 @@ func (c *Command) OpenJob(data problem.Data, opts problem.Options, events proble
 			return nil, err
 		}
 	}
-	for _, w := range job.Warnings() {
-		c.Msg.Warn(w)
-	}
+	c.Msg.Warn(job.Warnings()...)
 	c.Msg.Objective = job.ObjectiveLabel()
 	opened, err := c.OpenFor(job, one)
 	if err != nil {
@@ -50,9 +55,7 @@ func (c *Command) OpenJob(data problem.Data, opts problem.Options, events proble
 // Warned prints the warnings of a report, except the first ones, which were printed. It
 // returns them with the warning about the devices, in the words of the command line.
 func (c *Command) Warned(warnings []string, printed int, devices string) []string {
-	for _, w := range warnings[printed:] {
-		c.Msg.Warn(w)
-	}
+	c.Msg.Warn(warnings[printed:]...)
 	if devices != "" { // it was printed when they were opened
 		warnings = append([]string{devices}, warnings...)
 	}
@@ -75,17 +78,4 @@ func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 		return &problem.CancelledError{Msg: "interrupted before the cross-validation was done"}
 	}
 	return err
-}
-
-// StartModel loads the model of --from and takes from it what the options do not give; nil
-// without --from.
-func (c *Command) StartModel() (*gp.Model, error) {
-	if c.From == "" {
-		return nil, nil
-	}
-	m, err := gp.Load(c.From)
-	if err != nil {
-		return nil, err
-	}
-	return m, c.takeModel(m)
 }

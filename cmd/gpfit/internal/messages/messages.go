@@ -80,8 +80,12 @@ func (m *Writer) Columns(e *feature.Encoding) {
 	}
 }
 
-// Warn prints a line even with --quiet.
-func (m *Writer) Warn(text string) { m.line("gpfit: warning: " + text) }
+// Warn prints a line for each text, even with --quiet.
+func (m *Writer) Warn(texts ...string) {
+	for _, text := range texts {
+		m.line("gpfit: warning: " + text)
+	}
+}
 
 func (m *Writer) line(text string) {
 	m.mu.Lock()

@@ -31,10 +31,12 @@ const (
 func Tables() []FileFormat { return []FileFormat{CSV, JSONLines, JSON, Parquet, NPY} }
 
 // endings are the endings of file names for the formats. Text may be compressed, with
-// a further .gz.
+// a further .gz; the binary formats are not compressed again.
 var endings = map[FileFormat][]string{
 	CSV: {".csv"}, JSONLines: {".jsonl", ".ndjson"}, JSON: {".json"}, Parquet: {".parquet"}, NPY: {".npy"}, NPZ: {".npz"},
 }
+
+func (f FileFormat) binary() bool { return f == Parquet || f == NPY || f == NPZ }
 
 // File is a file for results in one of several formats.
 type File struct {
@@ -64,7 +66,7 @@ func (e naming) Encode(b *columns.Block) error {
 func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error) {
 	f := &File{Path: out, Format: FileFormat(format)}
 	if f.Format != "" && !slices.Contains(known, f.Format) {
-		return nil, exit.Usagef("--format %q: must be %s", format, option.OrList(names(known)))
+		return nil, exit.Usagef("--format %q: must be %s", format, option.OrList(known))
 	}
 	if f.OnStdout() {
 		if asJSON && f.Format != "" && f.Format != JSON {
@@ -85,7 +87,7 @@ func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error)
 		f.Format = named
 	}
 	f.orDefault(asJSON, known)
-	if f.gzip && (f.Format == Parquet || f.Format == NPY || f.Format == NPZ) {
+	if f.gzip && f.Format.binary() {
 		return nil, exit.Usagef("--out %s: %s files are not compressed again; leave out .gz", out, f.Format)
 	}
 	return f, nil
@@ -112,21 +114,13 @@ func formatOf(name string) FileFormat {
 	return ""
 }
 
-func names(formats []FileFormat) []string {
-	var out []string
-	for _, f := range formats {
-		out = append(out, string(f))
-	}
-	return out
-}
-
 // endingsOf lists the endings of the formats.
 func endingsOf(formats []FileFormat) []string {
 	var out []string
 	for _, f := range formats {
 		for _, ending := range endings[f] {
 			out = append(out, ending)
-			if f == CSV || f == JSONLines || f == JSON {
+			if !f.binary() {
 				out = append(out, ending+".gz")
 			}
 		}
@@ -160,13 +154,15 @@ func (f *File) Compressed(write func(io.Writer) error) func(io.Writer) error {
 // OnStdout reports whether the result is on standard output, or in a pipe or device.
 func (f *File) OnStdout() bool { return f.Path == "" || atomicfile.IsDirect(f.Path) }
 
-// Table writes a table of results that consists of one piece to w.
-func (f *File) Table(w io.Writer, info map[string]any, r columns.TargetColumns) error {
-	t := f.Sheet(w, info)
-	if err := t.Add([]columns.TargetColumns{r}); err != nil {
-		return err
-	}
-	return t.End()
+// Table returns a function that writes a table of results, which consists of one piece.
+func (f *File) Table(info map[string]any, r columns.TargetColumns) func(io.Writer) error {
+	return f.Compressed(func(w io.Writer) error {
+		t := f.Sheet(w, info)
+		if err := t.Add([]columns.TargetColumns{r}); err != nil {
+			return err
+		}
+		return t.End()
+	})
 }
 
 // Summary prints info as JSON if --json asks for JSON and the result is in a file of

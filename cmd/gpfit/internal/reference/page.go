@@ -1,10 +1,3 @@
-// Package reference writes the reference of the commands, as manual pages and as
-// Markdown, from the definitions that the commands and their help have. Start at
-// [Markdown] and [Man].
-//
-// The writers of cobra do not serve here: they know no headings of flags, print Go's
-// defaults, read the descriptions as Markdown, where the products in formulas become
-// emphasis, and have no exit status and no environment.
 package reference
 
 import (
@@ -18,32 +11,33 @@ import (
 
 // page is a command as the reference describes it.
 type page struct {
-	cmd *cobra.Command
-	// name is the command with dashes, such as "gpfit-kernel-check".
-	name        string
-	description []block
-	examples    []string
-	options     []flags.HelpGroup
+	*cobra.Command
+	Description []block
+	Examples    []string
+	Options     []flags.HelpGroup
 }
 
 // pages returns the pages of a command and of those below it. Hidden commands have none.
 func pages(cmd *cobra.Command) []page {
 	cmd.InitDefaultHelpFlag()
-	p := page{cmd: cmd, name: strings.ReplaceAll(cmd.CommandPath(), " ", "-"), description: blocks(cmd.Long), options: flags.HelpGroups(cmd)}
+	p := page{Command: cmd, Description: blocks(cmd.Long), Options: flags.HelpGroups(cmd)}
 	for line := range strings.Lines(cmd.Example) {
-		p.examples = append(p.examples, strings.TrimSpace(line))
+		p.Examples = append(p.Examples, strings.TrimSpace(line))
 	}
 	all := []page{p}
-	for _, c := range children(cmd) {
+	for _, c := range p.Children() {
 		all = append(all, pages(c)...)
 	}
 	return all
 }
 
-// children returns the commands below cmd that have a page.
-func children(cmd *cobra.Command) []*cobra.Command {
+// dashed returns the name of a command with dashes, such as "gpfit-kernel-check".
+func dashed(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// Children returns the commands below that have a page.
+func (p *page) Children() []*cobra.Command {
 	var shown []*cobra.Command
-	for _, c := range cmd.Commands() {
+	for _, c := range p.Commands() {
 		if c.IsAvailableCommand() || c.Name() == "help" {
 			shown = append(shown, c)
 		}
@@ -51,33 +45,76 @@ func children(cmd *cobra.Command) []*cobra.Command {
 	return shown
 }
 
-// withoutVariable returns the flags of a page that no environment variable sets.
-func (p *page) withoutVariable() []string {
-	var names []string
-	for _, g := range p.options {
-		for _, f := range g.Flags {
-			if f.Variable == "" && f.Name != "help" {
-				names = append(names, "--"+f.Name)
-			}
-		}
+// Related returns the command above and those below.
+func (p *page) Related() []*cobra.Command {
+	if p.HasParent() {
+		return append([]*cobra.Command{p.Parent()}, p.Children()...)
 	}
-	return names
+	return p.Children()
 }
 
-// hasVariables reports whether an environment variable sets a flag of the page.
-func (p *page) hasVariables() bool {
-	for _, g := range p.options {
+// BeginsWithShort reports whether the description begins with the line about the command.
+func (p *page) BeginsWithShort() bool {
+	return len(p.Description) > 0 && p.Description[0].Text == sentence(p.Short)
+}
+
+// LowerShort returns the line about the command, with a small letter at its beginning.
+func (p *page) LowerShort() string { return strings.ToLower(p.Short[:1]) + p.Short[1:] }
+
+// Synopsis returns the usage of a command.
+func (p *page) Synopsis() string {
+	if p.HasAvailableSubCommands() {
+		return p.CommandPath() + " COMMAND"
+	}
+	text := strings.TrimSuffix(p.UseLine(), " [flags]")
+	if p.HasAvailableFlags() {
+		text += " [OPTION]..."
+	}
+	return text
+}
+
+// usageWord is an argument of a usage: a word between signs.
+type usageWord struct{ Before, Word, After string }
+
+// Arguments returns the arguments of the usage.
+func (p *page) Arguments() []usageWord {
+	var all []usageWord
+	for _, a := range strings.Fields(strings.TrimPrefix(p.Synopsis(), p.CommandPath())) {
+		word := strings.Trim(a, "[].")
+		before, after, _ := strings.Cut(a, word)
+		all = append(all, usageWord{before, word, after})
+	}
+	return all
+}
+
+// optionVariables says which variables the options have.
+const optionVariables = "Options have environment variables: GPFIT_MAX_EVALS sets --max-evals. An option on the command line overrides its variable. The page of a command names the options without a variable."
+
+// OwnVariables says which variables the options of a page have, "" if none has one.
+func (p *page) OwnVariables() string {
+	example, without := "", []string{}
+	for _, g := range p.Options {
 		for _, f := range g.Flags {
-			if f.Variable != "" {
-				return true
+			switch {
+			case f.Variable == "" && f.Name != "help":
+				without = append(without, "--"+f.Name)
+			case f.Variable != "" && example == "":
+				example = f.Variable + " sets --" + f.Name
 			}
 		}
 	}
-	return false
+	if example == "" {
+		return ""
+	}
+	text := "Options have environment variables: " + example + ". An option on the command line overrides its variable."
+	if len(without) > 0 {
+		text += " These options have none: " + strings.Join(without, ", ") + "."
+	}
+	return text
 }
 
 // variable is an environment variable that is not the one of a flag.
-type variable struct{ name, meaning string }
+type variable struct{ Name, Meaning string }
 
 // variables lists the environment variables that all commands read.
 var variables = []variable{
@@ -90,25 +127,19 @@ var variables = []variable{
 	{"GOGC, GOMEMLIMIT", "settings of Go's garbage collector; without them a batch chooses its own"},
 }
 
-// block is a part of a description.
+// block is a part of a description: a paragraph, a heading, literal lines or definitions.
 type block struct {
-	kind  blockKind
-	text  string   // of a paragraph or heading
-	lines []string // literal
-	items []item
+	Kind string
+	Text string // of a paragraph or heading
+	// Lines are literal.
+	Lines []string
+	Items []item
+	// Spaced says that a paragraph or literal lines follow another block than a heading.
+	Spaced bool
 }
 
-type blockKind int
-
-const (
-	paragraph blockKind = iota
-	heading
-	literal
-	definitions
-)
-
 // item is a term with its definition.
-type item struct{ term, text string }
+type item struct{ Term, Text string }
 
 // blocks splits a description. Blank lines separate its blocks. Indented lines are
 // definitions if each has two columns, and literal otherwise.
@@ -117,7 +148,9 @@ func blocks(text string) []block {
 	var lines []string
 	end := func() {
 		if lines != nil {
-			all = append(all, newBlock(lines))
+			b := newBlock(lines)
+			b.Spaced = len(all) > 0 && all[len(all)-1].Kind != "heading" && (b.Kind == "paragraph" || b.Kind == "literal")
+			all = append(all, b)
 		}
 		lines = nil
 	}
@@ -138,18 +171,18 @@ func indented(line string) bool { return line[0] == ' ' || line[0] == '\t' }
 
 func newBlock(lines []string) block {
 	if title, ok := strings.CutPrefix(lines[0], "#### "); ok { // as cobra writes them
-		return block{kind: heading, text: strings.TrimSuffix(title, ":")}
+		return block{Kind: "heading", Text: strings.TrimSuffix(title, ":")}
 	}
 	if !indented(lines[0]) {
-		return block{kind: paragraph, text: strings.Join(lines, " ")}
+		return block{Kind: "paragraph", Text: strings.Join(lines, " ")}
 	}
 	if items := newItems(lines); items != nil {
-		return block{kind: definitions, items: items}
+		return block{Kind: "definitions", Items: items}
 	}
 	for i, line := range lines {
 		lines[i] = strings.TrimLeft(line, " \t")
 	}
-	return block{kind: literal, lines: lines}
+	return block{Kind: "literal", Lines: lines}
 }
 
 var twoColumns = regexp.MustCompile(`^ +(\S.*?)  +(\S.*)$`)
@@ -164,11 +197,11 @@ func newItems(lines []string) []item {
 		further := len(line)-len(body) > margin
 		switch columns := twoColumns.FindStringSubmatch(line); {
 		case further && items != nil:
-			items[len(items)-1].text += " " + body
+			items[len(items)-1].Text += " " + body
 		case columns == nil || further:
 			return nil
 		default:
-			items = append(items, item{term: columns[1], text: columns[2]})
+			items = append(items, item{columns[1], columns[2]})
 		}
 	}
 	return items

@@ -60,7 +60,7 @@ func New(c *frame.Command) (*Runner, error) {
 func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra spec.Options) batch.PlanOptions {
 	return batch.PlanOptions{
 		SpecPath: path, SpecText: text, Extra: extra, Program: program,
-		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Crossover: device.NewCrossover(), OnWarning: msg.Warn,
+		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Crossover: device.NewCrossover(), OnWarning: func(text string) { msg.Warn(text) },
 	}
 }
 

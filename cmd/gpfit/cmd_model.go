@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
+	"gpfit/internal/columns"
+)
+
+func runLOO(c *frame.Command) error {
+	file, err := c.File()
+	if err != nil {
+		return err
+	}
+	model, err := c.LoadModel(c.Args[0])
+	if err != nil {
+		return err
+	}
+	posterior, done, err := c.Condition(model)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l, err := posterior.LeaveOneOut(c.Ctx)
+	c.Msg.Clear()
+	if err != nil {
+		return err
+	}
+	s := l.Summary()
+	info := map[string]any{"type": "loo", "n": s.N, "summary": s}
+	if err := c.Write(file.Path, file.Table(info, columns.LeaveOneOut(model, l))); err != nil {
+		return err
+	}
+	if err := file.Summary(c.Out, c.Output.JSON, info); err != nil {
+		return err
+	}
+	c.Msg.Note("leave-one-out over %d rows: RMSE %.6g, NLPD %.6g, Q2 %.6g", s.N, s.RMSE, s.NLPD, s.Q2)
+	c.Msg.Note("in the 50, 90, 95 %% interval: %.1f, %.1f, %.1f %%; standardized residuals: mean %.3f, root mean square %.3f",
+		100*s.Coverage50, 100*s.Coverage90, 100*s.Coverage95, s.MeanStandardized, s.RMSStandardized)
+	return nil
+}
+
+func runWeights(c *frame.Command) error {
+	path := c.Args[0]
+	file, err := output.Choose(c.Output.Out, "", c.Output.JSON, output.CSV, output.JSON)
+	if err != nil {
+		return err
+	}
+	model, err := c.LoadModel(path)
+	if err != nil {
+		return err
+	}
+	weights, err := gp.HasWeights(model)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case !weights:
+		return exit.Usagef("%s: the kernel %s has no term with finitely many features, such as linear or poly, and so no weights", path, model.KernelText())
+	case model.Experts != nil && len(model.Experts.Centres) > 1:
+		return exit.Usagef("%s: the model has local experts, each with weights of its own: fit a model without --experts", path)
+	}
+	posterior, done, err := c.Condition(model)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w, err := posterior.Weights(c.Ctx)
+	c.Msg.Clear()
+	if err != nil {
+		return err
+	}
+	return c.Write(file.Path, file.Compressed(func(out io.Writer) error { return columns.WriteWeights(out, file.Format == output.JSON, w) }))
+}
+
+func runExport(c *frame.Command) error {
+	file, err := output.Choose(c.Output.Out, c.Output.Format, false, output.JSON, output.NPZ)
+	if err != nil {
+		return err
+	}
+	m, err := c.LoadModel(c.Args[0])
+	if err != nil {
+		return err
+	}
+	export := gp.ExportJSON
+	if file.Format == output.NPZ {
+		export = gp.ExportNPZ
+	}
+	return c.Write(file.Path, file.Compressed(func(w io.Writer) error { return export(m, w) }))
+}

@@ -1,0 +1,123 @@
+// Package reference writes the reference of the commands, as manual pages and as
+// Markdown, from the definitions that the commands and their help have. Start at
+// [Markdown] and [Man].
+//
+// The writers of cobra do not serve here: they know no headings of flags, print Go's
+// defaults, read the descriptions as Markdown, where the products in formulas become
+// emphasis, and have no exit status and no environment.
+package reference
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"maps"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gpfit/cmd/gpfit/internal/exit"
+)
+
+// Index is the file of the Markdown page that lists the others.
+const Index = "README.md"
+
+// Release is what the manual pages say about the program.
+type Release struct {
+	Version string
+	Date    time.Time
+}
+
+// Markdown returns the Markdown pages of a command and of those below it, by file name.
+func Markdown(root *cobra.Command) map[string][]byte {
+	file := func(cmd *cobra.Command) string {
+		if !cmd.HasParent() {
+			return Index
+		}
+		return dashed(cmd) + ".md"
+	}
+	return render(root, "markdown.tmpl", file, template.FuncMap{"text": markdownText, "code": markdownCode})
+}
+
+// Man returns the manual pages of a command and of those below it, by file name. They use
+// ASCII alone, so they look the same in every locale that has the characters.
+func Man(root *cobra.Command, r Release) map[string][]byte {
+	return render(root, "man.tmpl", func(cmd *cobra.Command) string { return dashed(cmd) + ".1" }, template.FuncMap{
+		"text": roffText, "code": roffCode, "bold": roffBold, "italic": roffItalic, "upper": strings.ToUpper,
+		"line":    func(text string) string { return guarded(roffCode(text)) },
+		"version": func() string { return r.Version }, "date": func() string { return r.Date.UTC().Format("2006-01-02") },
+	})
+}
+
+//go:embed *.tmpl
+var templates embed.FS
+
+// render returns the pages of a command and of those below it by a template, whose functions
+// include those of its form.
+func render(root *cobra.Command, name string, file func(*cobra.Command) string, form template.FuncMap) map[string][]byte {
+	functions := template.FuncMap{
+		"file": file, "name": dashed, "join": strings.Join, "sentence": sentence,
+		"statuses": exit.Statuses, "variables": func() []variable { return variables }, "optionVariables": func() string { return optionVariables },
+	}
+	maps.Copy(functions, form)
+	t := template.Must(template.New(name).Funcs(functions).ParseFS(templates, name))
+	out := map[string][]byte{}
+	for _, p := range pages(root) {
+		var b bytes.Buffer
+		if err := t.Execute(&b, &p); err != nil {
+			panic(err) // the tests write every page
+		}
+		out[file(p.Command)] = b.Bytes()
+	}
+	return out
+}
+
+// markdownText returns a text as Markdown that shows it as it is, with code in it.
+func markdownText(text string) string {
+	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;")
+	return inline(text, markdownCode, escape.Replace)
+}
+
+func markdownCode(text string) string { return "`" + text + "`" }
+
+func roffBold(text string) string   { return `\fB` + roffCode(text) + `\fR` }
+func roffItalic(text string) string { return `\fI` + roffCode(text) + `\fR` }
+
+// roffText returns a text for filled lines, with code in bold letters.
+func roffText(text string) string {
+	return guarded(inline(text, roffBold, func(s string) string { return escaped(s, false) }))
+}
+
+// roffCode returns a text with the characters that a user types.
+func roffCode(text string) string { return escaped(text, true) }
+
+// typed are the characters for which roff prints others unless they are escaped.
+var typed = map[rune]string{'-': `\-`, '\'': `\(aq`, '^': `\(ha`, '~': `\(ti`, '`': `\(ga`}
+
+func escaped(text string, code bool) string {
+	var b strings.Builder
+	for _, r := range text {
+		t, special := typed[r]
+		switch {
+		case r == '\\':
+			b.WriteString(`\(rs`)
+		case special && (code || r != '-' && r != '\''):
+			b.WriteString(t)
+		case r > 126:
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// guarded returns a line that roff does not read as a request.
+func guarded(line string) string {
+	if line != "" && (line[0] == '.' || line[0] == '\'') {
+		return `\&` + line
+	}
+	return line
+}
