@@ -203,8 +203,10 @@ func Expected(s Settings, rows, free int) []Expectation {
 // lower than the end.
 
 // another descends over all rows from one more start and adds its outcome to the result and
-// the start to found. The result is nil if the descent did not run.
-func another(ctx context.Context, t *tuner, objectives []Session, stream string, found []candidate, from candidate) (*descent.Result, []candidate, error) {
+// the start to found. It records a step, which began with the given evaluations. The result
+// is nil if the descent did not run.
+func another(ctx context.Context, t *tuner, objectives []Session, stream string, step Stage, found []candidate, from candidate) (*descent.Result, []candidate, error) {
+	began := time.Now().Add(-step.Took)
 	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.descents())
 	if result == nil {
 		return nil, found, err
@@ -221,6 +223,9 @@ func another(ctx context.Context, t *tuner, objectives []Session, stream string,
 		all.StartResult, all.BestStart = result.StartResult, len(all.Starts)-1
 	}
 	all.Iterations, all.Evaluations = iterations, evaluations
+	step.Rows, step.Starts, step.Z, step.F = t.rows, 1, result.X, result.F
+	step.Evaluations.Add(result.Evaluations)
+	t.record(step, began)
 	return result, append(slices.Clone(found), from), err
 }
 
@@ -243,8 +248,8 @@ func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	if t.result.Subsets = throughSubsets(t); !t.result.Subsets || t.Coarse != CoarseCheck || t.result.Status == descent.StatusCancelled {
 		return found, nil
 	}
-	began, coarse := time.Now(), t.result.F
-	result, found, err := another(ctx, t, objectives, "plain", found, candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1})
+	coarse := t.result.F
+	result, found, err := another(ctx, t, objectives, "plain", Stage{Step: "plain"}, found, candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1})
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin))
@@ -253,7 +258,6 @@ func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	if result == nil {
 		return found, err
 	}
-	t.record(Stage{Step: "plain", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
 	t.result.Plain = &PlainDescent{Coarse: coarse, F: result.F}
 	if above := coarse - result.F; above > sameRidge {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine ended %.2g nats above the descent from the start values over all rows, whose end the fit keeps; option coarse off makes that descent alone", above))
@@ -267,11 +271,7 @@ func lowerDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
 		return found, false, nil
 	}
-	began := time.Now()
-	result, found, err := another(ctx, t, objectives, "lower", found, t.lowest)
-	if result != nil {
-		t.record(Stage{Step: "lower", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
-	}
+	result, found, err := another(ctx, t, objectives, "lower", Stage{Step: "lower"}, found, t.lowest)
 	return found, result != nil, err
 }
 
@@ -304,10 +304,6 @@ func alternatives(ctx context.Context, t *tuner, objectives []Session, found []c
 	if !(best.f <= t.result.F+worthwhile) {
 		return found, nil
 	}
-	result, found, err := another(ctx, t, objectives, "alternative", found, best)
-	if result != nil {
-		values.Add(result.Evaluations)
-		t.record(Stage{Step: "alternatives", Rows: t.rows, Starts: 1, Z: result.X, F: result.F, Evaluations: values}, began)
-	}
+	_, found, err := another(ctx, t, objectives, "alternative", Stage{Step: "alternatives", Evaluations: values, Took: time.Since(began)}, found, best)
 	return found, err
 }

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/pick"
 )
 
 // Metric is an approximation of a Hessian ∂²f/∂z², symmetric, p×p in row-major
@@ -102,21 +104,26 @@ func (m *model) learn(s, y []float64) {
 	}
 }
 
-// solve returns B⁻¹g over the parameters with the given indices, and false if it
-// cannot compute that.
-func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
-	if m.b == nil {
-		return nil, false
-	}
+// part returns B over the parameters with the given indices.
+func (m *model) part(index []int) *mat.SymDense {
 	b := mat.NewSymDense(len(index), nil)
 	for a, i := range index {
 		for e := a; e < len(index); e++ {
 			b.SetSym(a, e, m.b[i*m.p+index[e]])
 		}
 	}
+	return b
+}
+
+// solve returns B⁻¹g over the parameters with the given indices, and false if it
+// cannot compute that.
+func (m *model) solve(index []int, g []float64) (*mat.VecDense, bool) {
+	if m.b == nil {
+		return nil, false
+	}
 	var chol mat.Cholesky
 	var x mat.VecDense
-	if !chol.Factorize(b) || chol.SolveVecTo(&x, mat.NewVecDense(len(index), g)) != nil {
+	if !chol.Factorize(m.part(index)) || chol.SolveVecTo(&x, mat.NewVecDense(len(index), g)) != nil {
 		return nil, false // not positive definite, or nearly singular
 	}
 	return &x, true
@@ -144,10 +151,7 @@ func (m *model) promise(index []int, g []float64) float64 {
 	if len(index) == 0 {
 		return 0
 	}
-	part := make([]float64, len(index))
-	for a, i := range index {
-		part[a] = g[i]
-	}
+	part := pick.Values(g, index)
 	x, ok := m.solve(index, part)
 	if !ok {
 		return math.Inf(1)

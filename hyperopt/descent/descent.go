@@ -1,6 +1,7 @@
 package descent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,32 +75,25 @@ type Options struct {
 }
 
 func (s Options) withDefaults() (Options, error) {
-	switch {
-	case s.MaxEvaluations < 0:
-		return s, fmt.Errorf("hyperopt: MaxEvaluations is negative: %d", s.MaxEvaluations)
-	case math.IsNaN(s.GradientTolerance):
-		return s, fmt.Errorf("hyperopt: GradientTolerance is NaN")
-	case math.IsNaN(s.RelativeTolerance):
-		return s, fmt.Errorf("hyperopt: RelativeTolerance is NaN")
-	case !(s.ToleranceNats >= 0):
-		return s, fmt.Errorf("hyperopt: ToleranceNats is not a non-negative number: %g", s.ToleranceNats)
-	case !(s.Precision >= 0):
-		return s, fmt.Errorf("hyperopt: Precision is not a non-negative number: %g", s.Precision)
-	case !(s.Reach >= 0):
-		return s, fmt.Errorf("hyperopt: Reach is not a non-negative number: %g", s.Reach)
+	for _, o := range []struct {
+		name   string
+		v      float64
+		signed bool
+	}{
+		{"MaxEvaluations", float64(s.MaxEvaluations), false}, {"GradientTolerance", s.GradientTolerance, true}, {"RelativeTolerance", s.RelativeTolerance, true},
+		{"ToleranceNats", s.ToleranceNats, false}, {"Precision", s.Precision, false}, {"Reach", s.Reach, false},
+	} {
+		switch {
+		case math.IsNaN(o.v):
+			return s, fmt.Errorf("hyperopt: %s is NaN", o.name)
+		case !o.signed && o.v < 0:
+			return s, fmt.Errorf("hyperopt: %s is negative: %g", o.name, o.v)
+		}
 	}
-	if s.MaxEvaluations == 0 {
-		s.MaxEvaluations = DefaultMaxEvaluations
-	}
-	if s.GradientTolerance == 0 {
-		s.GradientTolerance = DefaultGradientTolerance
-	}
-	if s.RelativeTolerance == 0 {
-		s.RelativeTolerance = DefaultRelativeTolerance
-	}
-	if s.Precision == 0 {
-		s.Precision = DefaultPrecision
-	}
+	s.MaxEvaluations = cmp.Or(s.MaxEvaluations, DefaultMaxEvaluations)
+	s.GradientTolerance = cmp.Or(s.GradientTolerance, DefaultGradientTolerance)
+	s.RelativeTolerance = cmp.Or(s.RelativeTolerance, DefaultRelativeTolerance)
+	s.Precision = cmp.Or(s.Precision, DefaultPrecision)
 	return s, nil
 }
 
@@ -125,6 +119,8 @@ type Descent struct {
 	model model
 	// noise is the estimated scatter of f, 0 if it is unknown.
 	noise float64
+	// left is the status with which it left a race.
+	left Status
 }
 
 // rounding returns the difference of two values that says nothing about their order.
@@ -235,7 +231,7 @@ func (d *Descent) run(ctx context.Context) StartResult {
 	case errors.Is(err, errMaxEvaluations):
 		status, err = StatusMaxEvaluations, nil
 	case errors.Is(err, errHalted):
-		status, err = d.ev.halt, nil
+		status, err = d.left, nil
 	case ctx.Err() != nil:
 		status = StatusCancelled
 	default:

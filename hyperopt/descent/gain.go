@@ -170,13 +170,7 @@ func (m *model) restricted(index []int) (*restriction, bool) {
 	if m.b == nil {
 		return nil, false
 	}
-	b := mat.NewSymDense(len(index), nil)
-	for a, i := range index {
-		for e := a; e < len(index); e++ {
-			b.SetSym(a, e, m.b[i*m.p+index[e]])
-		}
-	}
-	r := newRestriction(b)
+	r := newRestriction(m.part(index))
 	return r, r.values != nil && r.values[0] > 0
 }
 

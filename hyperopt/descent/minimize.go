@@ -233,9 +233,7 @@ type racer struct {
 	// promise is the decrease that the quadratic model promised at the latest
 	// point, before the one at the previous point.
 	promise, before float64
-	// left is the status with which it left the race; into is the start it merged
-	// with.
-	left Status
+	// into is the start it merged with.
 	into int
 }
 
@@ -346,5 +344,5 @@ func (r *racer) joins(o *racer) bool {
 }
 
 func (r *racer) leave(s Status) {
-	r.left, r.ev.halt = s, s
+	r.left, r.ev.halt = s, true
 }

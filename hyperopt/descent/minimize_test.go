@@ -399,8 +399,8 @@ func TestInvalid(t *testing.T) {
 		"lower bound of b is +Inf":   func(p *Search, _ *Options) { p.Parameters[1].Lower = math.Inf(1) },
 		"of b is above its upper":    func(p *Search, _ *Options) { p.Parameters[1].Lower = 2 },
 		"MaxEvaluations is negative": func(_ *Search, s *Options) { s.MaxEvaluations = -1 },
-		"Precision is not":           func(_ *Search, s *Options) { s.Precision = -1 },
-		"Reach is not":               func(_ *Search, s *Options) { s.Reach = math.NaN() },
+		"Precision is negative":      func(_ *Search, s *Options) { s.Precision = -1 },
+		"Reach is NaN":               func(_ *Search, s *Options) { s.Reach = math.NaN() },
 		"GradientTolerance is NaN":   func(_ *Search, s *Options) { s.GradientTolerance = math.NaN() },
 		"RelativeTolerance is NaN":   func(_ *Search, s *Options) { s.RelativeTolerance = math.NaN() },
 	} {

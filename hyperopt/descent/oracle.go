@@ -11,6 +11,22 @@ import (
 	"gpfit/internal/journal"
 )
 
+// Func is a differentiable function of p numbers z: logarithms of positive
+// parameters, and other parameters unchanged.
+//
+// Both methods read z only during the call. An error for which [IsInfeasible]
+// returns true means that f is not defined at z; a trial step then counts as
+// infeasible, as it does for a value that is not finite. Any other error ends the
+// run. A panic becomes a [*PanicError] and also ends the run.
+type Func interface {
+	// Value returns f(z). It costs n³/3 operations.
+	Value(ctx context.Context, z []float64) (float64, error)
+	// ValueGradient returns f(z) and writes ∂f/∂z to grad (length p), including
+	// fixed parameters. An [Oracle] calls it only directly after Value at the same
+	// z. It can reuse that factor and then costs 2n³/3 more operations.
+	ValueGradient(ctx context.Context, z, grad []float64) (float64, error)
+}
+
 // IsInfeasible reports whether err means that a function is not defined at a point.
 // This is so if an error in its chain has a method Infeasible() bool that returns
 // true, for example the error for a covariance matrix that is not positive
@@ -74,7 +90,7 @@ type Oracle struct {
 	obj    Func
 	log    *journal.Sequence
 	max    int    // of values; 0 for no limit
-	halt   Status // if not StatusNone, the next evaluation ends the start with it
+	halt   bool   // the next evaluation ends the start with errHalted
 	counts Evaluations
 	best   Point // lowest finite value seen; Z nil before the first
 	last   Point // latest finite gradient
@@ -109,7 +125,7 @@ func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 	if err := cancelled(ctx); err != nil {
 		return 0, err
 	}
-	if e.halt != StatusNone {
+	if e.halt {
 		return 0, errHalted
 	}
 	if e.max > 0 && e.counts.Value >= e.max {
