@@ -16,22 +16,19 @@ import (
 	"gpfit/mean"
 )
 
-// ExportVersion is the newest version of the exchange format. Version 2 adds the encoding
-// of columns that are not numbers, version 3 local experts, version 4 experts with parameters
-// of their own. A model has the oldest version
-// that has all its parts.
+// ExportVersion is the newest version of the exchange format. Version 2 adds the encoding of
+// columns that are not numbers, version 3 local experts, version 4 experts with parameters of
+// their own. A model has the oldest version that has all its parts.
 const ExportVersion = 4
 
-// export is a model for other programs, which need no parser for gpfit's text
-// forms. examples/model.schema.json is its JSON Schema; examples/EXPORT.md
-// describes it with formulas.
+// export is a model for other programs, which need no parser for gpfit's text forms.
+// examples/model.schema.json is its JSON Schema; examples/EXPORT.md describes it with formulas.
 type export struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	N             int    `json:"n"`
 	D             int    `json:"d"`
-	// FeatureNames are all features, Columns the positions of the D features in
-	// use.
+	// FeatureNames are all features, Columns the positions of the D features in use.
 	FeatureNames []string `json:"feature_names"`
 	// Encoding says how the columns of a table become the features; nil if they are its
 	// columns, as numbers.
@@ -55,8 +52,7 @@ type arrays struct {
 	X     [][]float64 `json:"X"`
 	Y     []float64   `json:"y"`
 	Alpha []float64   `json:"alpha"`
-	// Noise is each training row's total noise variance in scaled units, if rows
-	// differ.
+	// Noise is each training row's total noise variance in scaled units, if rows differ.
 	Noise []float64 `json:"training_noise,omitempty"`
 }
 
@@ -70,8 +66,7 @@ type node struct {
 	Family     string         `json:"family,omitempty"`
 	Columns    []int          `json:"columns,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
-	// Degree is the degree of a polynomial, Order the number in parentheses of
-	// another family.
+	// Degree is the degree of a polynomial, Order the number in parentheses of another family.
 	Degree int      `json:"degree,omitempty"`
 	Order  *float64 `json:"order,omitempty"`
 	// Formula is the text of a leaf that is a formula.
@@ -109,9 +104,8 @@ type exportLocal struct {
 	NLML   float64     `json:"nlml"`
 }
 
-// exportBasis is one function of the mean with its coefficient. Type is "constant",
-// "linear", "power" or "bump"; all but "constant" depend on one column (position in
-// X).
+// exportBasis is one function of the mean with its coefficient. Type is "constant", "linear",
+// "power" or "bump"; all but "constant" depend on one column (position in X).
 type exportBasis struct {
 	Type        string   `json:"type"`
 	Coefficient float64  `json:"coefficient"`
@@ -353,9 +347,8 @@ type pairOperation struct {
 	Op string `json:"op"`
 	// Of holds the indices in the list of the operations whose values it uses.
 	Of []int `json:"of,omitempty"`
-	// Feature belongs to "feature", Coefficients and Constant to "sum", Powers to
-	// "product", Exponent to "power" and Number to "number"; "decay" also has
-	// Coefficients.
+	// Feature belongs to "feature", Coefficients and Constant to "sum", Powers to "product",
+	// Exponent to "power" and Number to "number"; "decay" also has Coefficients.
 	Feature      *int      `json:"feature,omitempty"`
 	Coefficients []float64 `json:"coefficients,omitempty"`
 	Constant     *float64  `json:"constant,omitempty"`

@@ -25,9 +25,8 @@ import (
 	"gpfit/mean"
 )
 
-// python returns an interpreter with the modules of examples/requirements.txt:
-// GPFIT_PYTHON, or python3. Without one the test skips, or fails if
-// GPFIT_PYTHON_REQUIRED is set.
+// python returns an interpreter with the modules of examples/requirements.txt: GPFIT_PYTHON, or
+// python3. Without one the test skips, or fails if GPFIT_PYTHON_REQUIRED is set.
 func python(t *testing.T, module string) string {
 	t.Helper()
 	path := os.Getenv("GPFIT_PYTHON")
@@ -177,9 +176,8 @@ func parseTable(t *testing.T, text string) [][]float64 {
 	return out
 }
 
-// exchangeTolerance bounds the differences from other programs, relative to the
-// value. They solve the same system, of condition number up to 1e5, in another
-// order.
+// exchangeTolerance bounds the differences from other programs, relative to the value. They solve
+// the same system, of condition number up to 1e5, in another order.
 const exchangeTolerance = 1e-8
 
 func compareTable(t *testing.T, what string, table [][]float64, columns ...[]float64) {
@@ -196,8 +194,7 @@ func compareTable(t *testing.T, what string, table [][]float64, columns ...[]flo
 	}
 }
 
-// TestReadModel checks that examples/read_model.py reproduces predictions with only
-// NumPy.
+// TestReadModel checks that examples/read_model.py reproduces predictions with only NumPy.
 func TestReadModel(t *testing.T) {
 	interpreter := python(t, "numpy")
 	rows := newRows(9)
@@ -319,8 +316,7 @@ func TestToSklearn(t *testing.T) {
 	}
 }
 
-// TestExportSchema validates exports against the published schema, which rejects
-// unknown members.
+// TestExportSchema validates exports against the published schema, which rejects unknown members.
 func TestExportSchema(t *testing.T) {
 	schema := must.Get(jsonschema.NewCompiler().Compile("../examples/model.schema.json"))(t)
 	models := exportModels(t)

@@ -39,8 +39,7 @@ type Extension struct {
 // them, in original units. It takes the coefficients of the mean as known.
 type ExtensionScores struct {
 	Name string `json:"target"`
-	// RMSE, NLPD and Coverage95 refer to the prediction of each row from the earlier
-	// rows alone.
+	// RMSE, NLPD and Coverage95 refer to the prediction of each row from the earlier rows alone.
 	RMSE       float64 `json:"rmse"`
 	NLPD       float64 `json:"nlpd"`
 	Coverage95 float64 `json:"coverage95"`
@@ -66,8 +65,7 @@ func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Po
 	return extend(ctx, m, b, add, read)
 }
 
-// Extend is [Model.Extend] with the factor of the posterior's workspace, which stays as
-// it is.
+// Extend is [Model.Extend] with the factor of the posterior's workspace, which stays as it is.
 func (p *Posterior) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
 	from, ok := p.ws.(device.FactorStore)
 	if !ok {
@@ -332,8 +330,7 @@ func settle(ctx context.Context, p *Posterior) error {
 	return nil
 }
 
-// twoSided returns the probability that a χ² variable is as far out as v, on either
-// side.
+// twoSided returns the probability that a χ² variable is as far out as v, on either side.
 func twoSided(v float64, degrees int) float64 {
 	d := distuv.ChiSquared{K: float64(degrees)}
 	return min(1, 2*min(d.CDF(v), d.Survival(v)))
@@ -367,9 +364,8 @@ func drawnModel(m *Model, k int) *Model {
 	return &one
 }
 
-// Mixture predicts with draws of a model's parameters: the predictive distribution is the
-// mixture of those of the draws, each with the same weight. It is not safe for concurrent
-// use.
+// Mixture predicts with draws of a model's parameters: the predictive distribution is the mixture
+// of those of the draws, each with the same weight. It is not safe for concurrent use.
 type Mixture struct {
 	model *Model
 	prog  *kernel.Program

@@ -129,8 +129,7 @@ func largestDifference(a, b []float64) float64 {
 	return diff / max(size, 1e-300)
 }
 
-// TestExtensionScores compares with predictions of the model before: row by row, and
-// jointly.
+// TestExtensionScores compares with predictions of the model before: row by row, and jointly.
 func TestExtensionScores(t *testing.T) {
 	ctx := context.Background()
 	part, add := addition(t, newModel(t, 90), 12)

@@ -43,12 +43,11 @@ func versionOf(m *Model) int {
 	return 2
 }
 
-// A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy,
-// alpha.npy, noise.npy if the noise differs between rows, rows.npy if the training
-// rows are not all rows of a table, factor.npy on request, model.json, and fit.json, which
-// says how the model was fitted and which readers of it need not know. Its zip
-// comment is this text and the SHA-256 of everything before the checksum's digits,
-// which detects a change of any byte.
+// A model file is a NumPy .npz archive: an uncompressed zip file of X.npy, y.npy, alpha.npy,
+// noise.npy if the noise differs between rows, rows.npy if the training rows are not all rows of
+// a table, factor.npy on request, model.json, and fit.json, which says how the model was fitted
+// and which readers of it need not know. Its zip comment is this text and the SHA-256 of
+// everything before the checksum's digits, which detects a change of any byte.
 const commentPrefix = "gpfit model sha256 "
 
 // FileError reports a model file that cannot be used.
@@ -268,8 +267,7 @@ func WriteNPZ(w io.Writer, arrays ...NPYArray) error {
 // floatBlock is the number of numbers that are converted at a time.
 const floatBlock = 8192
 
-// writeFloats writes numbers in blocks, because binary.Write would copy all of
-// them.
+// writeFloats writes numbers in blocks, because binary.Write would copy all of them.
 func writeFloats(w io.Writer, values []float64) error {
 	var buffer []byte
 	for block := range slices.Chunk(values, floatBlock) {

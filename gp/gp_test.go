@@ -101,8 +101,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestAtTrainingPoints checks that with tiny noise the posterior interpolates the
-// data.
+// TestAtTrainingPoints checks that with tiny noise the posterior interpolates the data.
 func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
@@ -159,8 +158,7 @@ func TestSaveLoad(t *testing.T) {
 	}
 }
 
-// TestDamage checks that any changed bit and any lost byte of a model file is
-// detected.
+// TestDamage checks that any changed bit and any lost byte of a model file is detected.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.gpfit")
@@ -283,10 +281,9 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestCoverage draws many small problems from known processes, predicts one row of
-// each from the others, and counts how often intervals hold it. The problems are
-// independent, so the counts are binomial. The limit is four standard errors, which
-// a new seed exceeds by chance once in 16,000.
+// TestCoverage draws many small problems from known processes, predicts one row of each from the
+// others, and counts how often intervals hold it. The problems are independent, so the counts are
+// binomial. The limit is four standard errors, which a new seed exceeds by chance once in 16,000.
 func TestCoverage(t *testing.T) {
 	const problems, n = 3000, 12
 	rng := rand.New(rand.NewPCG(2006, 19))
@@ -354,8 +351,7 @@ var tent = &kernel.Family{
 	},
 }
 
-// TestCustomKernel checks that custom kernels predict term by term and have
-// gradients.
+// TestCustomKernel checks that custom kernels predict term by term and have gradients.
 func TestCustomKernel(t *testing.T) {
 	m := newModel(t, 20)
 	m.Kernel, m.Kernels = "tent(dims=0) + rbf", []*kernel.Family{tent}

@@ -37,8 +37,7 @@ func (o JointOptions) noise(m *Model, n int) ([]float64, error) {
 	return noisesOf(m, n, o.Noise)
 }
 
-// Joint is the multivariate normal distribution of the values at m rows, in
-// original units.
+// Joint is the multivariate normal distribution of the values at m rows, in original units.
 type Joint struct {
 	// Mean has m elements.
 	Mean []float64
@@ -221,11 +220,10 @@ func (j *Joint) toOriginal(s Scaling) {
 
 // Sampler draws from a [Joint].
 //
-// Covariances of many close points are singular to working precision. Sampler
-// factors them with complete pivoting, PᵀCP = LLᵀ, and stops at the column at which
-// no variance above rounding is left (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., §10.3). It adds nothing to the diagonal and reports the
-// variance that it omits.
+// Covariances of many close points are singular to working precision. Sampler factors them with
+// complete pivoting, PᵀCP = LLᵀ, and stops at the column at which no variance above rounding is
+// left (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §10.3). It adds nothing
+// to the diagonal and reports the variance that it omits.
 type Sampler struct {
 	mean []float64
 	// factor is L, m×m row-major with Rank used columns and rows in the order perm.
@@ -238,8 +236,7 @@ type Sampler struct {
 	Dropped float64
 }
 
-// ErrNotSemidefinite reports a covariance with a negative direction well beyond rounding
-// errors.
+// ErrNotSemidefinite reports a covariance with a negative direction well beyond rounding errors.
 var ErrNotSemidefinite = errors.New("gp: the covariance is not positive semidefinite")
 
 // maxNegative is the size of a negative variance, relative to the prior's, from
@@ -315,9 +312,8 @@ func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 	return out, nil
 }
 
-// TargetSeed returns the seed for the draws of a target, so that the draws of
-// several targets are independent. For the empty name of a single target it returns
-// seed.
+// TargetSeed returns the seed for the draws of a target, so that the draws of several targets are
+// independent. For the empty name of a single target it returns seed.
 func TargetSeed(seed uint64, target string) uint64 {
 	if target == "" {
 		return seed
@@ -339,9 +335,8 @@ type Process struct {
 	theta         []float64
 }
 
-// NewProcess returns a process without noise for an expression on d columns.
-// Parameters have the values in the expression, or 1 if it gives none. Errors are
-// [*kernel.CompileError].
+// NewProcess returns a process without noise for an expression on d columns. Parameters have the
+// values in the expression, or 1 if it gives none. Errors are [*kernel.CompileError].
 func NewProcess(expr kernel.Expr, d int) (*Process, error) {
 	prog, err := kernel.Compile(expr, kernel.Columns(d))
 	if err != nil {
@@ -387,9 +382,8 @@ func (p *Process) Set(name string, value float64) error {
 	return nil
 }
 
-// Matrix returns the covariances of all pairs of n rows, row-major, whatever they are: they
-// need not be finite or symmetric. Errors are [*kernel.CompileError] for an invalid parameter
-// value.
+// Matrix returns the covariances of all pairs of n rows, row-major, whatever they are: they need
+// not be finite or symmetric. Errors are [*kernel.CompileError] for an invalid parameter value.
 func (p *Process) Matrix(rows []float64, n int) ([]float64, error) {
 	if err := p.program.CheckTheta(p.theta); err != nil {
 		return nil, err

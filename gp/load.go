@@ -201,9 +201,8 @@ func readText(archive *zip.Reader, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(entry, most))
 }
 
-// checkSizes compares the numbers of rows and columns in the header with the sizes
-// of the entries, which cannot exceed the file, and with the free memory, before
-// any allocation.
+// checkSizes compares the numbers of rows and columns in the header with the sizes of the
+// entries, which cannot exceed the file, and with the free memory, before any allocation.
 func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 	if h.N < 1 || len(h.Columns) < 1 {
 		return fmt.Errorf("model.json claims %d rows and %d columns", h.N, len(h.Columns))
@@ -302,8 +301,7 @@ type version1Mean struct {
 	MeanLinear   []float64 `json:"mean_linear"`
 }
 
-// upgradeMean reads the mean function of a version-1 header, whose coefficients
-// were parameters.
+// upgradeMean reads the mean function of a version-1 header, whose coefficients were parameters.
 func upgradeMean(text []byte) (Mean, error) {
 	var old version1Mean
 	if err := json.Unmarshal(text, &old); err != nil {

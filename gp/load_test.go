@@ -119,9 +119,8 @@ func rewriteArchive(t *testing.T, path string, rewrite func(*zip.Writer, *zip.Fi
 	return path + ".new"
 }
 
-// version2Models use all additions of version 2: several targets, noise groups,
-// known noise, and a mean with bumps and powers by least squares. The file of each
-// is testdata/NAME.gpfit.
+// version2Models use all additions of version 2: several targets, noise groups, known noise, and
+// a mean with bumps and powers by least squares. The file of each is testdata/NAME.gpfit.
 func version2Models(t testing.TB) map[string]*Model {
 	known := noisyModel(t, 12)
 	known.Mean.Text, known.Mean.LeastSquares = "linear + bumps(1, dims=0)", true
@@ -263,9 +262,8 @@ func TestReadEncoding(t *testing.T) {
 // parts are the entries of a model file; empty ones are omitted.
 var parts = []string{"model.json", "X.npy", "y.npy", "alpha.npy", "noise.npy", "rows.npy", "factor.npy"}
 
-// FuzzLoad checks that a file with any entries and a correct checksum is either
-// rejected with a [*FileError], or is a model that predicts and, written again,
-// reads back unchanged.
+// FuzzLoad checks that a file with any entries and a correct checksum is either rejected with a
+// [*FileError], or is a model that predicts and, written again, reads back unchanged.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.gpfit")
 	if err != nil || len(files) < 3 {

@@ -27,9 +27,8 @@ type Means struct {
 	posterior *Posterior
 }
 
-// Means prepares the model to predict means on a backend. On the CPU that takes
-// memory of the order n; a GPU allocates an n×n matrix. Errors are those of
-// [device.Backend].
+// Means prepares the model to predict means on a backend. On the CPU that takes memory of the
+// order n; a GPU allocates an n×n matrix. Errors are those of [device.Backend].
 func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	prog, err := supported(m, b)
 	if err != nil {
@@ -210,8 +209,7 @@ func relevancePairs(m *Model) [][2]int {
 	return pairs
 }
 
-// posteriorMeans returns the posterior mean of each target at scaled rows, in scaled
-// units.
+// posteriorMeans returns the posterior mean of each target at scaled rows, in scaled units.
 func posteriorMeans(ctx context.Context, m *Model, threads int, prog *kernel.Program, rows []float64, points *kernel.Points) ([][]float64, error) {
 	n, train := m.N(), trainingPoints(m)
 	out := make([][]float64, m.T())

@@ -30,8 +30,7 @@ type Model struct {
 	// single target (TargetName, Mean.Coefficients and the target's part of
 	// Scaling) then describe the first. See [Model.Target].
 	Targets []Target `json:"targets,omitempty"`
-	// ParameterNames and Theta are the names and natural values of the kernel's
-	// parameters.
+	// ParameterNames and Theta are the names and natural values of the kernel's parameters.
 	ParameterNames []string  `json:"parameter_names"`
 	Theta          []float64 `json:"theta"`
 	// NoiseVariance is the estimated σ², 0 if none is estimated or if each group
@@ -73,8 +72,7 @@ type Model struct {
 	// Record says how the model was fitted, as JSON; see summary.ModelRecord. It is nil if that
 	// is unknown.
 	Record json.RawMessage `json:"-"`
-	// Kernels are the custom kernels that Kernel names; a model file stores only
-	// the names.
+	// Kernels are the custom kernels that Kernel names; a model file stores only the names.
 	Kernels []*kernel.Family `json:"-"`
 	// factorPath is a model file that holds the Cholesky factor, or "".
 	factorPath string
@@ -82,9 +80,8 @@ type Model struct {
 
 // HeldOut describes rows that a fit drew from a table and held out.
 type HeldOut struct {
-	// Of is the share of the rows, or their number if it is at least 1. With Group it
-	// counts the labels of that column. Seed drew them; Blocks means that they are the
-	// last ones.
+	// Of is the share of the rows, or their number if it is at least 1. With Group it counts the
+	// labels of that column. Seed drew them; Blocks means that they are the last ones.
 	Of     float64 `json:"of"`
 	Seed   uint64  `json:"seed"`
 	Group  string  `json:"group,omitempty"`
@@ -159,9 +156,8 @@ type Noise struct {
 	// Column is the table's column of known variances, in squared units of the
 	// target; "" for none. They are added to the estimated variances.
 	Column string `json:"column,omitempty"`
-	// GroupColumn is the column of labels, Labels are the groups, and Variances
-	// their estimated noise variances in scaled units. All are empty for a single
-	// variance.
+	// GroupColumn is the column of labels, Labels are the groups, and Variances their estimated
+	// noise variances in scaled units. All are empty for a single variance.
 	GroupColumn string    `json:"group_column,omitempty"`
 	Labels      []string  `json:"labels,omitempty"`
 	Variances   []float64 `json:"variances,omitempty"`
@@ -269,8 +265,7 @@ func (e *NameError) Error() string { return e.msg }
 // T returns the number of targets.
 func (m *Model) T() int { return max(1, len(m.Targets)) }
 
-// Target returns the model of target t alone, counted from 0. It shares data with
-// m.
+// Target returns the model of target t alone, counted from 0. It shares data with m.
 func (m *Model) Target(t int) *Model {
 	if len(m.Targets) == 0 {
 		return m
@@ -435,8 +430,7 @@ func moments(v []float64, first, stride int) (mean, std float64) {
 	return mean, std
 }
 
-// underflow is the bound below which a sum of squares may have lost some to
-// underflow.
+// underflow is the bound below which a sum of squares may have lost some to underflow.
 const underflow = 1e-280
 
 // powerMoments returns the moments, computed from the numbers divided by 2^exponent, and

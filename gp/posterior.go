@@ -27,9 +27,8 @@ type Posterior struct {
 	locals *locals
 }
 
-// Condition forms the posterior on the backend. It reads the factor from the
-// model's file, if the file has one and the method uses one, and computes it
-// otherwise (n³/3 operations).
+// Condition forms the posterior on the backend. It reads the factor from the model's file, if the
+// file has one and the method uses one, and computes it otherwise (n³/3 operations).
 func (m *Model) Condition(ctx context.Context, b device.Backend) (*Posterior, error) {
 	prog, ws, err := newWorkspace(ctx, m, b)
 	if err != nil {
@@ -109,8 +108,7 @@ func (p *Posterior) Close() error { return p.ws.Close() }
 // has no factor.
 func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
 
-// WriteWithFactor writes the model with the Cholesky factor in the format of a
-// model file.
+// WriteWithFactor writes the model with the Cholesky factor in the format of a model file.
 func (p *Posterior) WriteWithFactor(w io.Writer) error {
 	factor, err := device.Capability[device.FactorStore](p.ws, "the Cholesky factor for a model file")
 	if err != nil {
@@ -156,13 +154,12 @@ func (l *locals) target(t int) *locals {
 	return out
 }
 
-// meanUncertainty returns the part of the posterior covariance at the scaled points
-// xs that is due to the uncertainty of the mean's coefficients. It returns a q×m
-// matrix; the covariance of points i and j is the product of its columns i and j.
-// The matrix is nil if least squares did not find the coefficients. This is RᵀM⁻¹R
-// of Rasmussen & Williams (2006), eq. 2.42, with R = H* − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H,
-// for a vague prior on β (universal kriging). K* is the covariance of prog, which
-// is the model's kernel or one of its terms; without withMean, H* is omitted. The
+// meanUncertainty returns the part of the posterior covariance at the scaled points xs that is
+// due to the uncertainty of the mean's coefficients. It returns a q×m matrix; the covariance of
+// points i and j is the product of its columns i and j. The matrix is nil if least squares did
+// not find the coefficients. This is RᵀM⁻¹R of Rasmussen & Williams (2006), eq. 2.42, with R = H*
+// − HᵀΣ⁻¹K* and M = HᵀΣ⁻¹H, for a vague prior on β (universal kriging). K* is the covariance of
+// prog, which is the model's kernel or one of its terms; without withMean, H* is omitted. The
 // cost is 2nqm flops and the kernel at m×n pairs.
 func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
 	mod := p.model

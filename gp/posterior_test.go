@@ -83,8 +83,7 @@ func TestLeaveOneOutJitter(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOutLeastSquares leaves rows out and refits the mean's coefficients
-// without them.
+// TestLeaveOneOutLeastSquares leaves rows out and refits the mean's coefficients without them.
 func TestLeaveOneOutLeastSquares(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)

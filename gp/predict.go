@@ -22,8 +22,7 @@ type Prediction struct {
 	Std, StdLatent []float64
 	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
 	Lower95, Upper95 []float64
-	// Parts are the components of a mixture, of equal weight; nil for a normal
-	// distribution.
+	// Parts are the components of a mixture, of equal weight; nil for a normal distribution.
 	Parts []*Prediction
 }
 
@@ -35,9 +34,8 @@ func (p *Posterior) Predict(ctx context.Context, rows []float64, m int) (*Predic
 	return p.PredictNoise(ctx, rows, m, RowNoise{})
 }
 
-// PredictNoise is like Predict for rows with known noise, which affects Std and the
-// intervals. Errors are [*ShapeError], [*NoiseError], [*RangeError] and
-// [*device.MemoryError].
+// PredictNoise is like Predict for rows with known noise, which affects Std and the intervals.
+// Errors are [*ShapeError], [*NoiseError], [*RangeError] and [*device.MemoryError].
 func (p *Posterior) PredictNoise(ctx context.Context, rows []float64, m int, row RowNoise) (*Prediction, error) {
 	out, err := predictWith(ctx, p, rows, m, row, []*Model{p.model})
 	if err != nil {
@@ -101,9 +99,8 @@ func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int,
 	return withMeans(targets, scaled, sums), latent, nil, nil
 }
 
-// PredictMeans is [Posterior.PredictTargets] without variances, in about a hundredth of
-// the time: it returns the means of each target. See [Means] for a model whose factor
-// is not needed at all.
+// PredictMeans is [Posterior.PredictTargets] without variances, in about a hundredth of the time:
+// it returns the means of each target. See [Means] for a model whose factor is not needed at all.
 func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
 	return meansAt(p.whole, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) {
 		return scaledMeans(ctx, p, scaled, xs)

@@ -19,18 +19,16 @@ type TermPrediction struct {
 	// Path is the path in the names of the term's parameters: "k1", "k2", or in
 	// nested sums "k1.k2". Text is its expression.
 	Path, Text string
-	// For each row, Mean is k_t*ᵀα and Std is the square root of k_t** −
-	// k_t*ᵀΣ⁻¹k_t*.
+	// For each row, Mean is k_t*ᵀα and Std is the square root of k_t** − k_t*ᵀΣ⁻¹k_t*.
 	Mean, Std []float64
 }
 
-// Terms predicts each term of the outermost sum of the kernel separately, at m rows
-// of features. The means of all terms and the mean function, which includes the
-// scaling's mean, sum to the posterior mean. Variances do not sum, because terms
-// are correlated given the data (Duvenaud, Automatic Model Construction with
-// Gaussian Processes, 2014, section 2.4.5). If least squares found the mean's
-// coefficients, a term's variance includes its share of their uncertainty. The cost
-// is n²m flops per term.
+// Terms predicts each term of the outermost sum of the kernel separately, at m rows of features.
+// The means of all terms and the mean function, which includes the scaling's mean, sum to the
+// posterior mean. Variances do not sum, because terms are correlated given the data (Duvenaud,
+// Automatic Model Construction with Gaussian Processes, 2014, section 2.4.5). If least squares
+// found the mean's coefficients, a term's variance includes its share of their uncertainty. The
+// cost is n²m flops per term.
 func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
 	if err := p.whole.oneProcess("predictions of single terms"); err != nil {
 		return nil, nil, err
@@ -83,8 +81,7 @@ func termsOf(m *Model) ([]kernel.Term, []string, error) {
 	return parts, termPaths(expr, ""), nil
 }
 
-// termPaths lists the paths of the terms of e in order, including the terms of
-// nested sums.
+// termPaths lists the paths of the terms of e in order, including the terms of nested sums.
 func termPaths(e kernel.Expr, prefix string) []string {
 	sum, ok := e.(kernel.Sum)
 	if !ok {
@@ -305,11 +302,10 @@ func ofFeatures(m *Model, derivatives []float64) []float64 {
 // derivatives, or those of one point if that is more.
 const solveColumns = 64
 
-// GradientStd returns the posterior standard deviations of the function's
-// derivatives by the features at m rows, laid out as by [Posterior.MeanGradient]; 0
-// for features that are not in use. The variance for column c follows from the
-// derivatives of the covariance (Rasmussen & Williams 2006, section 9.4), with k_c
-// = ∂k(x*, X)/∂x*_c:
+// GradientStd returns the posterior standard deviations of the function's derivatives by the
+// features at m rows, laid out as by [Posterior.MeanGradient]; 0 for features that are not in
+// use. The variance for column c follows from the derivatives of the covariance (Rasmussen &
+// Williams 2006, section 9.4), with k_c = ∂k(x*, X)/∂x*_c:
 //
 //	∂²k(x, x′)/∂x_c∂x′_c − k_cᵀΣ⁻¹k_c,   both at x = x′ = x*,
 //
@@ -405,8 +401,7 @@ func addMeanSlopes(ctx context.Context, p *Posterior, scaled, slopes, variance [
 	return nil
 }
 
-// kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row
-// of grad.
+// kernelGradient adds Σ_i α_i ∂k(x*, x_i)/∂x* for every point of xs to its row of grad.
 func kernelGradient(ctx context.Context, p *Posterior, xs *kernel.Points, grad []float64) error {
 	mod := p.model
 	n, d, x := mod.N(), xs.D, trainingPoints(mod)

@@ -41,10 +41,9 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestTermsLeastSquares checks that with coefficients by least squares, the terms
-// sum to the mean, and that a single term is as uncertain as the whole without the
-// mean function. In the limit of a vague prior on β, this is the posterior of that
-// term of k + b·Σ h h'.
+// TestTermsLeastSquares checks that with coefficients by least squares, the terms sum to the
+// mean, and that a single term is as uncertain as the whole without the mean function. In the
+// limit of a vague prior on β, this is the posterior of that term of k + b·Σ h h'.
 func TestTermsLeastSquares(t *testing.T) {
 	const n, points = 40, 5
 	m := leastSquaresModel(t, n)
@@ -169,9 +168,8 @@ func TestGradientStd(t *testing.T) {
 				}
 				continue
 			}
-			// The error is the square root of 1e-14 over a step of 2e-3, plus a
-			// truncation error of step², or of step for kernels of finite
-			// smoothness.
+			// The error is the square root of 1e-14 over a step of 2e-3, plus a truncation error
+			// of step², or of step for kernels of finite smoothness.
 			step := 1e-3 * m.Scaling.XScale[c/2]
 			pair := slices.Concat(row, row)
 			pair[c] -= step
@@ -312,9 +310,8 @@ func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDe
 	}
 }
 
-// TestWeightsBeside checks that the posterior of a linear term's weights agrees
-// with the prediction of the term, next to other terms and with a mean by least
-// squares.
+// TestWeightsBeside checks that the posterior of a linear term's weights agrees with the
+// prediction of the term, next to other terms and with a mean by least squares.
 func TestWeightsBeside(t *testing.T) {
 	m := exampleModel(t, "rbf + linear(dims=0) + linear(ard)*rbf + linear(ard)", false)
 	universal := exampleModel(t, m.Kernel, true)

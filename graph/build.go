@@ -19,10 +19,9 @@ import (
 // collision among a hundred nodes has odds of about 1 in a million.
 const maxSalts = 8
 
-// Build compiles the objective of spec on the workspace ws, which must hold the
-// points spec.X. From then on, only the objective may call the workspace. Build
-// holds the lock [pair.Building], so no kernel can be compiled meanwhile; Derive
-// and Prior must not compile one.
+// Build compiles the objective of spec on the workspace ws, which must hold the points spec.X.
+// From then on, only the objective may call the workspace. Build holds the lock [pair.Building],
+// so no kernel can be compiled meanwhile; Derive and Prior must not compile one.
 func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	n := ws.N()
 	if spec.X.N != n || len(spec.Y) == 0 || len(spec.Y)%n != 0 || spec.X.D != spec.Program.D {
@@ -56,8 +55,7 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	return nil, errors.New("graph: every attempt gave nodes with equal hashes: please report the kernel expression")
 }
 
-// checkFolds returns an error unless folds are nil or the ends of at least two folds of n
-// rows.
+// checkFolds returns an error unless folds are nil or the ends of at least two folds of n rows.
 func checkFolds(folds []int, n int) error {
 	if folds == nil {
 		return nil
@@ -157,8 +155,7 @@ func (b *builder) list() {
 	}
 }
 
-// inputName makes names unique per salt, because Gorgonia distinguishes nodes by
-// name.
+// inputName makes names unique per salt, because Gorgonia distinguishes nodes by name.
 func (b *builder) inputName(name string) string {
 	if b.solver.salt == 0 {
 		return name
@@ -396,9 +393,8 @@ func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
 	return o, err
 }
 
-// Tied returns a function for [Spec].Derive that returns the value of another
-// parameter or of one of its elements, such as "k1.lengthscale" or
-// "lengthscale[2]".
+// Tied returns a function for [Spec].Derive that returns the value of another parameter or of one
+// of its elements, such as "k1.lengthscale" or "lengthscale[2]".
 func Tied(source string) func(Nodes) (*gorgonia.Node, error) {
 	return func(n Nodes) (*gorgonia.Node, error) {
 		if node := n.Natural[source]; node != nil {

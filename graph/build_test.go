@@ -193,8 +193,7 @@ func TestNoiseNames(t *testing.T) {
 	if names := newFixture(t, "matern12", 40, 2, noises["none"]).obj.Names(); len(names) != 2 {
 		t.Errorf("parameters %v, want no noise", names)
 	}
-	// With the groups' variances tied to one parameter, the result equals the plain
-	// model.
+	// With the groups' variances tied to one parameter, the result equals the plain model.
 	tied := newFixture(t, "rbf", 40, 2, func(s *graph.Spec) {
 		noises["groups"](s)
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){
@@ -263,9 +262,8 @@ func freeMean(text string) func(*graph.Spec) {
 
 var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(2, dims=0) + bumps(3)", "linear(dims=1) + bumps(1, dims=0)"}
 
-// TestMeanGradient compares gradients with central differences, both with the
-// coefficients as parameters and with generalised least squares, where they vary
-// with Σ.
+// TestMeanGradient compares gradients with central differences, both with the coefficients as
+// parameters and with generalised least squares, where they vary with Σ.
 func TestMeanGradient(t *testing.T) {
 	for _, text := range means {
 		t.Run("free "+text, func(t *testing.T) {
@@ -375,8 +373,7 @@ func TestGLS(t *testing.T) {
 	}
 }
 
-// TestGLSWork checks that the coefficients cost right-hand sides but no
-// factorisation.
+// TestGLSWork checks that the coefficients cost right-hand sides but no factorisation.
 func TestGLSWork(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, withMean("poly(2) + bumps(5, dims=0)"))

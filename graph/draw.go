@@ -13,9 +13,8 @@ import (
 	"gpfit/kernel"
 )
 
-// WriteDOT writes a Graphviz drawing of the objective and its derivatives: the
-// graph over all points and the covariance function of a pair, with the numbers of
-// the last evaluation.
+// WriteDOT writes a Graphviz drawing of the objective and its derivatives: the graph over all
+// points and the covariance function of a pair, with the numbers of the last evaluation.
 func (o *Objective) WriteDOT(w io.Writer) error {
 	d := &drawing{}
 	d.pair(o)
@@ -152,8 +151,7 @@ func (p *picture) opText(s step) string {
 // shownNumbers is the number of elements of a vector that are printed.
 const shownNumbers = 4
 
-// numbers prints a node's value at the last evaluation, or its shape if the value
-// is large.
+// numbers prints a node's value at the last evaluation, or its shape if the value is large.
 func (p *picture) numbers(n *gorgonia.Node) string {
 	switch shape := n.Shape(); {
 	case shape.Dims() == 2:
@@ -180,8 +178,7 @@ type pairPicture struct {
 	theta  []float64
 	names  []string
 	column func(int) string
-	// by maps a derivative node to the names of the variables it is the derivative
-	// by.
+	// by maps a derivative node to the names of the variables it is the derivative by.
 	by map[*pair.Node][]string
 }
 
@@ -320,8 +317,7 @@ const (
 // drawing is a Graphviz graph under construction.
 type drawing struct {
 	text, edges strings.Builder
-	// value and derivatives are the nodes of the covariance function that the
-	// objective uses.
+	// value and derivatives are the nodes of the covariance function that the objective uses.
 	value       string
 	derivatives []string
 }
@@ -365,8 +361,7 @@ func quoted(s string) string {
 // infix lists the signs that are written between two operands.
 const infix = "+ − × ÷ ^"
 
-// opLabel prints an op with its numeric operands; the texts of the other operands
-// are empty.
+// opLabel prints an op with its numeric operands; the texts of the other operands are empty.
 func opLabel(symbol string, operands []string) string {
 	if len(operands) != 2 || !strings.Contains(infix, symbol) {
 		return strings.TrimSpace(symbol + " " + strings.TrimSpace(strings.Join(operands, " ")))

@@ -24,8 +24,7 @@ func drawn(t *testing.T, kernel string, evaluate bool, change func(*graph.Spec))
 	return b.String()
 }
 
-// TestDrawing checks that the drawing has both graphs and their link, and is the
-// same each time.
+// TestDrawing checks that the drawing has both graphs and their link, and is the same each time.
 func TestDrawing(t *testing.T) {
 	const text = "rbf(ard) + matern32*periodic(dims=0) + linear"
 	change := func(s *graph.Spec) {

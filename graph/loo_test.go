@@ -246,8 +246,7 @@ func TestLeaveOneOutNumber(t *testing.T) {
 	}
 }
 
-// TestLeverage checks that a point that alone determines a coefficient has no
-// prediction.
+// TestLeverage checks that a point that alone determines a coefficient has no prediction.
 func TestLeverage(t *testing.T) {
 	f := newFixture(t, "rbf", 20, 1, func(s *graph.Spec) {
 		for i := range 20 {

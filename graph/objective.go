@@ -49,9 +49,8 @@ func (o *Objective) IsLog() []bool {
 	return logs
 }
 
-// Value returns the objective at z. It costs n³/3 operations, or none if the
-// workspace already holds the factor for z. errors.As finds the errors of
-// [device.Workspace].
+// Value returns the objective at z. It costs n³/3 operations, or none if the workspace already
+// holds the factor for z. errors.As finds the errors of [device.Workspace].
 func (o *Objective) Value(ctx context.Context, z []float64) (float64, error) {
 	if err := o.run(ctx, o.value, z); err != nil {
 		return 0, err
@@ -118,15 +117,13 @@ func (o *Objective) Theta() (theta, noise, alpha []float64) {
 	return slices.Clone(s.theta), slices.Clone(s.estimated), slices.Clone(s.alpha)
 }
 
-// Noise returns the known and estimated noise on the diagonal in the last
-// successful evaluation, without jitter: n variances, or one if it is the same for
-// all points.
+// Noise returns the known and estimated noise on the diagonal in the last successful evaluation,
+// without jitter: n variances, or one if it is the same for all points.
 func (o *Objective) Noise() []float64 { return slices.Clone(o.solver.noise) }
 
-// Mean returns the mean's coefficients β̂, q×T column-major, from generalised least
-// squares in the last successful evaluation, and their covariance (HᵀΣ⁻¹H)⁻¹, q×q,
-// the same for every target. Both are nil if the mean is zero or its coefficients
-// are parameters.
+// Mean returns the mean's coefficients β̂, q×T column-major, from generalised least squares in
+// the last successful evaluation, and their covariance (HᵀΣ⁻¹H)⁻¹, q×q, the same for every
+// target. Both are nil if the mean is zero or its coefficients are parameters.
 func (o *Objective) Mean() (beta, covariance []float64) {
 	s := o.solver
 	if s.gls == nil {
@@ -197,14 +194,13 @@ const roundingFactor = 8
 // negative log marginal likelihood at the parameters of the last evaluation, in nats.
 // It estimates 0 for coefficients of the mean.
 //
-// A derivative contains ½ αᵀ∂Kα, a sum of products that may cancel: α is large where
-// K's rank is low, and nearly orthogonal to K's range. Rounding the elements of K
-// alone changes the sum by about ε·½(Σ_ij α_i²K_ij²α_j²)^½ ≤ ε·½ Σ_i α_i²K_ii, because
-// K_ij² ≤ K_ii K_jj, and the backward error of the factorisation has a similar effect.
-// So no formula that starts from rounded elements of K does better. For a kernel
-// that is bilinear, the solver does not start from them, and ε·αᵀr remains. The other
-// part of a derivative, ½ tr(Σ⁻¹∂K), has an error of ε times the condition number of
-// Σ, which the estimate leaves out.
+// A derivative contains ½ αᵀ∂Kα, a sum of products that may cancel: α is large where K's rank is
+// low, and nearly orthogonal to K's range. Rounding the elements of K alone changes the sum by
+// about ε·½(Σ_ij α_i²K_ij²α_j²)^½ ≤ ε·½ Σ_i α_i²K_ii, because K_ij² ≤ K_ii K_jj, and the backward
+// error of the factorisation has a similar effect. So no formula that starts from rounded
+// elements of K does better. For a kernel that is bilinear, the solver does not start from them,
+// and ε·αᵀr remains. The other part of a derivative, ½ tr(Σ⁻¹∂K), has an error of ε times the
+// condition number of Σ, which the estimate leaves out.
 func (o *Objective) GradientRounding() []float64 {
 	s := o.solver
 	noise := roundingFactor * unitRoundoff / 2 * quadraticSize(s)

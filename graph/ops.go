@@ -98,8 +98,7 @@ func (o *op) SymDiff(inputs gorgonia.Nodes, output, adjoint *gorgonia.Node) (gor
 
 func vectorType() hm.Type { return gorgonia.TensorType{Dims: 1, Of: tensor.Float64} }
 
-// numberType returns the type of a scalar or, for more than one element, of a
-// vector.
+// numberType returns the type of a scalar or, for more than one element, of a vector.
 func numberType(size int) hm.Type {
 	if size == 1 {
 		return tensor.Float64
@@ -133,9 +132,8 @@ const (
 	pickName       = "Pick"
 )
 
-// newKernelOp returns the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or
-// vector for every parameter of the program. The solver forms the matrix when it
-// evaluates the likelihood.
+// newKernelOp returns the n×n matrix K = k_θ(X, X). Inputs: X, then one scalar or vector for
+// every parameter of the program. The solver forms the matrix when it evaluates the likelihood.
 //
 // Derivative: for the adjoint G of K, θ_p receives ⟨G, ∂K/∂θ_p⟩ (newKernelGradOp),
 // from which newPickOp extracts each parameter's part.
@@ -189,9 +187,8 @@ func newKernelGradOp(s *solver) *op {
 	}
 }
 
-// newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to
-// the derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the vector
-// and the parameter.
+// newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to the
+// derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the vector and the parameter.
 func newPickOp(s *solver, name string, offset, size int) *op {
 	return &op{
 		solver: s, name: pickName, args: name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),

@@ -12,16 +12,14 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Prior is a probability density of one parameter, not of its logarithm, in the
-// natural units of the objective's problem. [ParsePrior] reads its text form, such
-// as "lognormal(0, 1)".
+// Prior is a probability density of one parameter, not of its logarithm, in the natural units of
+// the objective's problem. [ParsePrior] reads its text form, such as "lognormal(0, 1)".
 //
-// The objective adds −log p(θ), including the normalising constant, to the negative
-// log likelihood. Its minimum is the mode of the posterior density over θ in
-// natural units: it contains no Jacobian of θ = exp z, although the optimiser
-// varies z. GPyTorch does the same, and so does GPflow by default (priors on the
-// constrained value). The mode depends on this choice; a density over z has a
-// different mode (for a lognormal prior, exp μ instead of exp(μ − σ²)).
+// The objective adds −log p(θ), including the normalising constant, to the negative log
+// likelihood. Its minimum is the mode of the posterior density over θ in natural units: it
+// contains no Jacobian of θ = exp z, although the optimiser varies z. GPyTorch does the same, and
+// so does GPflow by default (priors on the constrained value). The mode depends on this choice; a
+// density over z has a different mode (for a lognormal prior, exp μ instead of exp(μ − σ²)).
 type Prior struct {
 	// Family is the name in the text form.
 	Family string
@@ -33,9 +31,8 @@ type Prior struct {
 //
 //	constant + lz·z + ½qz(z − cz)² + lx·x + ½qx(x − cx)² + ½qb·d(x)²
 //
-// where d(x) = max(0, |x − centre| − radius) is the distance from a box. The same
-// few nodes on vectors of coefficients then serve a vector of parameters with
-// different priors.
+// where d(x) = max(0, |x − centre| − radius) is the distance from a box. The same few nodes on
+// vectors of coefficients then serve a vector of parameters with different priors.
 type form struct {
 	constant       float64
 	lz, qz, cz     float64
@@ -47,8 +44,7 @@ type form struct {
 // argument is one argument of a family.
 type argument struct {
 	name string
-	// positive means that it must be above 0. fallback is its default, NaN if it is
-	// required.
+	// positive means that it must be above 0. fallback is its default, NaN if it is required.
 	positive bool
 	fallback float64
 }
@@ -164,10 +160,9 @@ func (p Prior) LogDensity(x float64) float64 {
 	return -(sum + f.qb*d*d/2)
 }
 
-// NegLogPrior returns a function for [Spec].Prior that builds the sum of −log p
-// from built-in nodes. The keys of priors are names of elements ("lengthscale[0]").
-// They must be free parameters, because a derived parameter has no separate
-// density.
+// NegLogPrior returns a function for [Spec].Prior that builds the sum of −log p from built-in
+// nodes. The keys of priors are names of elements ("lengthscale[0]"). They must be free
+// parameters, because a derived parameter has no separate density.
 func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
 	return func(nodes Nodes) (*gorgonia.Node, error) {
 		sum := &priorSum{nodes: nodes}
@@ -297,9 +292,8 @@ func (f *priorFamily) usage() string {
 	return textform.Call(f.name, words)
 }
 
-// ParsePrior reads a prior, FAMILY(NUMBER, …) or FAMILY(NAME=NUMBER, …), for
-// example "gamma(2, 0.5)" or "gamma(shape=2, rate=0.5)". Errors are
-// [*PriorError].
+// ParsePrior reads a prior, FAMILY(NUMBER, …) or FAMILY(NAME=NUMBER, …), for example "gamma(2,
+// 0.5)" or "gamma(shape=2, rate=0.5)". Errors are [*PriorError].
 func ParsePrior(text string) (Prior, error) {
 	p := &priorParser{textform.Scanner{What: "prior", Text: text}}
 	name, _, err := p.OneOf("density", PriorFamilies())
@@ -378,8 +372,7 @@ func (p *priorParser) argument(f *priorFamily, i int, named *bool, args []float6
 	return nil
 }
 
-// check compares the arguments and rejects those whose density overflows or
-// underflows.
+// check compares the arguments and rejects those whose density overflows or underflows.
 func (p *priorParser) check(f *priorFamily, args []float64, starts []int) error {
 	if f.args[0].name == "lo" && !(args[0] < args[1]) {
 		return p.Fail(starts[1], "hi must be above lo")

@@ -51,9 +51,8 @@ func TestLogDensity(t *testing.T) {
 	}
 }
 
-// TestPriorNodes checks for every family, on scalars, whole vectors and elements,
-// that the graph has the value of LogDensity and the gradient of central
-// differences.
+// TestPriorNodes checks for every family, on scalars, whole vectors and elements, that the graph
+// has the value of LogDensity and the gradient of central differences.
 func TestPriorNodes(t *testing.T) {
 	positive := []string{"lognormal(0.2, 0.7)", "gamma(3, 2)", "gamma(0.4, 0.2)", "halfnormal(0.8)", "uniform(0, 100)", "smoothedbox(0.9, 1.1, 0.3)"}
 	real := []string{"normal(0.3, 0.2)", "smoothedbox(-0.1, 0.1, 0.2)", "uniform(-9, 9)"}

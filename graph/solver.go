@@ -193,15 +193,13 @@ func (s *solver) addOuter(factor float64) {
 	}
 }
 
-// identityFactor times the unit roundoff times |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread
-// is the largest difference that counts as rounding. The first term bounds Σ_ij
-// |Σ⁻¹_ij Σ_ij|, which is at most n times the condition number; the second bounds
-// Σ_t Σ_ij |α_i α_j Σ_ij|. The largest difference observed is a thirtieth of this
-// limit; see TestIdentityOfHardProblems.
+// identityFactor times the unit roundoff times |a|·tr(Σ⁻¹)·tr(Σ) + |b|·tr(Σ)·spread is the
+// largest difference that counts as rounding. The first term bounds Σ_ij |Σ⁻¹_ij Σ_ij|, which is
+// at most n times the condition number; the second bounds Σ_t Σ_ij |α_i α_j Σ_ij|. The largest
+// difference observed is a thirtieth of this limit; see TestIdentityOfHardProblems.
 const identityFactor = 16
 
-// checkIdentity returns a [*device.WrongError] if the contraction with a violates
-// the identity.
+// checkIdentity returns a [*device.WrongError] if the contraction with a violates the identity.
 func (s *solver) checkIdentity(a adjoint) error {
 	if s.identity.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
 		return nil
@@ -235,8 +233,7 @@ const unitRoundoff = 0x1p-53
 // noiseOf returns the variance that was added to the i-th element of the diagonal.
 func (s *solver) noiseOf(i int) float64 { return s.noise[min(i, len(s.noise)-1)] + s.jitter }
 
-// leastNoise returns the smallest variance that was added, a lower bound of the
-// eigenvalues of Σ.
+// leastNoise returns the smallest variance that was added, a lower bound of the eigenvalues of Σ.
 func (s *solver) leastNoise() float64 { return floats.Min(s.noise) + s.jitter }
 
 // trace returns the trace of Σ.

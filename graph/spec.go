@@ -26,19 +26,17 @@ type Spec struct {
 	// names in package mean and without logarithms. Otherwise β maximises the
 	// likelihood at the other parameters, with one vector per target.
 	MeanFree bool
-	// Noise describes the noise on the diagonal; the zero value is one variance for
-	// all points.
+	// Noise describes the noise on the diagonal; the zero value is one variance for all points.
 	Noise NoiseModel
 	// LeaveOneOut makes the objective the negative leave-one-out log predictive
 	// density (looOp) instead of the negative log marginal likelihood. A value then
 	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
 	// LeaveOneOut, takes the squared error of the predictions in place of their density.
 	LeaveOneOut, SquaredError bool
-	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in
-	// [device.Blocks]: the objective then scores predictions of the rows of each fold from
-	// all rows outside it. It needs memory for a matrix of each fold's rows on the host
-	// ([device.Workload]). Threads is the number of threads that work on these
-	// matrices, 0 for all.
+	// Folds, with LeaveOneOut, are the ends of folds of consecutive rows, as in [device.Blocks]:
+	// the objective then scores predictions of the rows of each fold from all rows outside it. It
+	// needs memory for a matrix of each fold's rows on the host ([device.Workload]). Threads is
+	// the number of threads that work on these matrices, 0 for all.
 	Folds   []int
 	Threads int
 	// Derive replaces parameters by functions of others. The key is a parameter's
@@ -49,9 +47,8 @@ type Spec struct {
 	// Prior, if not nil, returns a scalar node that Build adds to the cost: the
 	// negative log prior density, for example from [NegLogPrior].
 	Prior func(Nodes) (*gorgonia.Node, error)
-	// MaxJitter is the largest variance that may be added to the diagonal if Σ is
-	// not positive definite; 0 allows none. Terms.Jitter reports the variance
-	// added.
+	// MaxJitter is the largest variance that may be added to the diagonal if Σ is not positive
+	// definite; 0 allows none. Terms.Jitter reports the variance added.
 	MaxJitter float64
 	// Labels are for drawings ([Objective.WriteDOT]).
 	Labels Labels
@@ -61,9 +58,8 @@ type Spec struct {
 
 // Nodes gives derivations and priors access to the free parameters by name.
 type Nodes struct {
-	// Log holds the variables of the optimiser: logarithms of parameters, and
-	// coefficients of the mean without logarithm. Natural holds the parameters in
-	// natural units.
+	// Log holds the variables of the optimiser: logarithms of parameters, and coefficients of the
+	// mean without logarithm. Natural holds the parameters in natural units.
 	Log, Natural map[string]*gorgonia.Node
 	// The derivations and priors of this package use these.
 	graph     *gorgonia.ExprGraph
@@ -136,9 +132,8 @@ func (n Nodes) input(name string, values []float64) *gorgonia.Node {
 //
 //	noise_i = known_i + σ²_group(i)
 //
-// The zero value is one estimated variance σ² for all points, the parameter
-// noise_variance. Without estimated and known variances Σ = K, and the posterior
-// interpolates the targets.
+// The zero value is one estimated variance σ² for all points, the parameter noise_variance.
+// Without estimated and known variances Σ = K, and the posterior interpolates the targets.
 type NoiseModel struct {
 	// None omits the estimated part.
 	None bool

@@ -41,9 +41,8 @@ type Terms struct {
 // NLML returns the negative log marginal likelihood, without priors.
 func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
 
-// solver drives one workspace for the ops of one graph. It records what the
-// workspace holds and does no work twice for the same parameters: a gradient after
-// a value reuses the factor.
+// solver drives one workspace for the ops of one graph. It records what the workspace holds and
+// does no work twice for the same parameters: a gradient after a value reuses the factor.
 type solver struct {
 	ws     device.Workspace
 	prog   *kernel.Program
@@ -52,9 +51,8 @@ type solver struct {
 	// device is the name for errors.
 	device string
 	ctx    context.Context
-	// targets is the number of columns of the residual. h (n×q) holds the basis
-	// functions of a mean whose coefficients are found by generalised least
-	// squares; nil means none.
+	// targets is the number of columns of the residual. h (n×q) holds the basis functions of a
+	// mean whose coefficients are found by generalised least squares; nil means none.
 	targets int
 	h       []float64
 	// leavesOut says that the objective is looOp, squaredError which of its criteria.
@@ -68,9 +66,8 @@ type solver struct {
 	jitter                  float64
 	logDet, logDetStdErr    float64
 
-	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation,
-	// where r is residual − Hβ̂ with the mean's coefficients beta (q×targets). gls
-	// has their covariance.
+	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation, where r is
+	// residual − Hβ̂ with the mean's coefficients beta (q×targets). gls has their covariance.
 	solved          bool
 	residual, alpha []float64
 	beta            []float64
@@ -195,12 +192,11 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 //	Σ receives g(Q·diag(h)·Q − ½Σ_t(α_t b_tᵀ + b_t α_tᵀ)),  r receives gb,
 //	b = Qp,  p_ti = ∂f/∂α_ti,  h_i = −∂f/∂q_i.
 //
-// If the solver has folds of rows, all rows of a fold are predicted from the rows of the
-// other folds. With V = (Q_II)⁻¹ for the rows I of a fold, their errors are a_I = Vα_I and
-// their covariance is V, of which v is the diagonal (Sundararajan & Keerthi; Ginsbourger &
-// Schärer, arXiv 2101.03108). The criteria are the same functions of a and v. From
-// dV = −V dQ_II V follow, with e = ∂f/∂a and h = ∂f/∂v, the p and the W that the formulas
-// need in place of diag(h):
+// If the solver has folds of rows, all rows of a fold are predicted from the rows of the other
+// folds. With V = (Q_II)⁻¹ for the rows I of a fold, their errors are a_I = Vα_I and their
+// covariance is V, of which v is the diagonal (Sundararajan & Keerthi; Ginsbourger & Schärer,
+// arXiv 2101.03108). The criteria are the same functions of a and v. From dV = −V dQ_II V follow,
+// with e = ∂f/∂a and h = ∂f/∂v, the p and the W that the formulas need in place of diag(h):
 //
 //	p_I = ∂f/∂α_I = Ve_I,  W = −∂f/∂Q_II = V·diag(h)·V + ½Σ_t(p_t a_tᵀ + a_t p_tᵀ).
 type predictions struct {
@@ -297,8 +293,7 @@ type kernelMatrix []float64
 // estimated are the estimated variances in noise, one per group.
 type covariance struct{ theta, noise, estimated []float64 }
 
-// adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation
-// with the given stamp.
+// adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation with the given stamp.
 type adjoint struct {
 	inv, outer float64
 	// loo, if not 0, replaces this by loo times the adjoint under looOp.

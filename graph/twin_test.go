@@ -238,9 +238,8 @@ func (w *twin) rbf(prefix string) *gorgonia.Node {
 	return w.exp(w.mul(w.number(-0.5), w.squares(prefix)))
 }
 
-// matern returns (Σ_k poly_k t^k)·exp(−t), t = √(factor·r²). The root has no
-// derivative on the diagonal, where r is always 0; there it takes the root of 1 and
-// subtracts 1.
+// matern returns (Σ_k poly_k t^k)·exp(−t), t = √(factor·r²). The root has no derivative on the
+// diagonal, where r is always 0; there it takes the root of 1 and subtracts 1.
 func (w *twin) matern(prefix string, factor float64, poly ...float64) *gorgonia.Node {
 	unit := w.identity()
 	t := w.sub(w.must(gorgonia.Sqrt(w.add(w.mul(w.number(factor), w.squares(prefix)), unit))), unit)
@@ -291,8 +290,7 @@ type denseOp struct {
 	name   string
 	scalar bool
 	do     func(*mat.Cholesky, []float64) (gorgonia.Value, error)
-	// diff returns the adjoint of the operand from the op's result and the adjoint
-	// of the result.
+	// diff returns the adjoint of the operand from the op's result and the adjoint of the result.
 	diff func(operand, result, adjoint *gorgonia.Node) (*gorgonia.Node, error)
 }
 

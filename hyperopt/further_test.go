@@ -133,8 +133,7 @@ func TestRacedPlain(t *testing.T) {
 	}
 }
 
-// pit is a table with two equal optima at ±1 and, between them, a pit at 0 that no descent
-// meets.
+// pit is a table with two equal optima at ±1 and, between them, a pit at 0 that no descent meets.
 type pit struct{ misleading }
 
 func (p *pit) Parameters() []descent.Parameter {
@@ -179,9 +178,8 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestAlternatives checks that the tuning descends from a near alternative to the best
-// end, that it keeps the better end and counts its evaluations, and that it leaves far
-// alternatives alone.
+// TestAlternatives checks that the tuning descends from a near alternative to the best end, that
+// it keeps the better end and counts its evaluations, and that it leaves far alternatives alone.
 func TestAlternatives(t *testing.T) {
 	step := func(r *Result) bool {
 		return slices.ContainsFunc(r.Path, func(s Stage) bool { return s.Step == "alternatives" })
@@ -257,10 +255,9 @@ func TestLeastRestarts(t *testing.T) {
 	}
 }
 
-// TestUnseenShare checks the estimate by its definition: if the number of optima is
-// unknown (all of 1 … 60 alike, an approximation of the improper prior) and their shares
-// are uniform on the simplex, the average unseen share among draws with the same n and w
-// is the estimate.
+// TestUnseenShare checks the estimate by its definition: if the number of optima is unknown (all
+// of 1 … 60 alike, an approximation of the improper prior) and their shares are uniform on the
+// simplex, the average unseen share among draws with the same n and w is the estimate.
 func TestUnseenShare(t *testing.T) {
 	const n, trials = 10, 300_000
 	rng := rand.New(rand.NewPCG(2, 3))

@@ -13,10 +13,9 @@ func pointsBetween(t *tuner, stream string, o Session) *descent.Oracle {
 	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
 }
 
-// distinct sorts the ends of a stage, best first, and merges those at the same
-// optimum. It returns separately those that the race has dropped. from are the
-// candidates from which the descents began, and between evaluates the objective of
-// the stage.
+// distinct sorts the ends of a stage, best first, and merges those at the same optimum. It
+// returns separately those that the race has dropped. from are the candidates from which the
+// descents began, and between evaluates the objective of the stage.
 func distinct(ctx context.Context, t *tuner, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
@@ -64,10 +63,9 @@ func (c *candidate) join(o candidate) {
 }
 
 // sameOptimum reports whether two ends of a stage, of which a is the better, are the same
-// optimum: close in value, and either close according to the quadratic model of one
-// or without a ridge between them. It does not compare elements beyond the
-// problem's limits, because loose descents stop at random points along such a
-// valley.
+// optimum: close in value, and either close according to the quadratic model of one or without a
+// ridge between them. It does not compare elements beyond the problem's limits, because loose
+// descents stop at random points along such a valley.
 func sameOptimum(ctx context.Context, t *tuner, a, b candidate, between *descent.Oracle) (bool, error) {
 	if b.f-a.f > sameValue {
 		return false, nil
@@ -146,8 +144,7 @@ func (c Coverage) Unseen() (share float64, ok bool) {
 // precede those drawn at random.
 func (c Coverage) LeastRestarts(suggested int) int { return suggested + max(c.Distinct, 1) + 2 }
 
-// Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below
-// w+3.
+// Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below w+3.
 func (c Coverage) Optima() (number float64, ok bool) {
 	w, n := float64(c.Distinct), float64(c.Drawn)
 	if c.Distinct == 0 || c.Drawn < c.Distinct+3 {

@@ -36,9 +36,8 @@ type Problem interface {
 	// Workers returns the number of workers on which objectives over so many rows are
 	// best evaluated in parallel: devices, or shares of one.
 	Workers(rows int) int
-	// Room returns an error if the given number of workers lack the memory for all
-	// rows, so that a fit can fail before its stages on few rows and not after
-	// them.
+	// Room returns an error if the given number of workers lack the memory for all rows, so that
+	// a fit can fail before its stages on few rows and not after them.
 	Room(ctx context.Context, workers int) error
 	// Open returns the objective over the given rows, in ascending order, or over
 	// all rows for nil, on a worker, counted from 0. Sessions over all rows stay
@@ -173,8 +172,7 @@ type Stage struct {
 // with the one that began on fewer rows, Coarse.
 type PlainDescent struct{ Coarse, F float64 }
 
-// Optimum is a local optimum that starts reached, or the last point of a dropped
-// start.
+// Optimum is a local optimum that starts reached, or the last point of a dropped start.
 type Optimum struct {
 	Z []float64
 	F float64
@@ -182,9 +180,8 @@ type Optimum struct {
 	// random. Evaluations counts what these starts took, on any number of rows.
 	Starts, Drawn int
 	Evaluations   descent.Evaluations
-	// Dropped means that gpfit stopped the start here because it could no longer
-	// become the best; the point is not an optimum. Rows is the number of rows of
-	// its F if that is not all.
+	// Dropped means that gpfit stopped the start here because it could no longer become the best;
+	// the point is not an optimum. Rows is the number of rows of its F if that is not all.
 	Dropped bool
 	Rows    int
 }
@@ -193,15 +190,13 @@ type Optimum struct {
 const (
 	// coarseFrom is the number of rows from which CoarseAuto tunes on subsets.
 	coarseFrom = 2000
-	// Rows double from stage to stage. An evaluation in the last stage but one thus
-	// costs an eighth of an evaluation over all rows, and earlier stages cost
-	// hardly anything. coarseLeast and coarseLeastPerParameter are the smallest
-	// number of rows of a stage, in total and for each parameter; fewer rows say
-	// little about the optimum.
+	// Rows double from stage to stage. An evaluation in the last stage but one thus costs an
+	// eighth of an evaluation over all rows, and earlier stages cost hardly anything. coarseLeast
+	// and coarseLeastPerParameter are the smallest number of rows of a stage, in total and for
+	// each parameter; fewer rows say little about the optimum.
 	coarseLeast, coarseLeastPerParameter = 400, 20
-	// looseGradient and looseChange are the tolerances of all descents before the
-	// last, see descent.Settings. The next stage moves the optimum by more than
-	// these.
+	// looseGradient and looseChange are the tolerances of all descents before the last, see
+	// descent.Settings. The next stage moves the optimum by more than these.
 	looseGradient, looseChange = 0.3, 1e-5
 	// hessianShare bounds the cost of the differences for the Hessian of a subset,
 	// as a fraction of an evaluation over all rows.
@@ -220,16 +215,14 @@ const (
 	// pool is the number of starts on fewer rows for each start that may reach all
 	// rows, and leastPool their least number.
 	pool, leastPool = 2, 8
-	// undone is the difference between the value of a start, estimated from its half,
-	// and the best value over all rows, up to which its own value over all rows is
-	// worth an evaluation.
+	// undone is the difference between the value of a start, estimated from its half, and the
+	// best value over all rows, up to which its own value over all rows is worth an evaluation.
 	undone = 50
 	// worthwhile is the largest difference of the value at an alternative to the best
 	// value with which a descent from there is worth its evaluations.
 	worthwhile = 20
-	// hopeless is the largest difference to the best, on a subset of the rows, with
-	// which an optimum continues. Over all rows the difference is about twice as
-	// large.
+	// hopeless is the largest difference to the best, on a subset of the rows, with which an
+	// optimum continues. Over all rows the difference is about twice as large.
 	hopeless = 20
 
 	// Two ends of a stage are the same optimum if their values differ by at most

@@ -68,8 +68,7 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 	return found, err
 }
 
-// descend runs a stage other than the last and returns its distinct ends, or from
-// if it failed.
+// descend runs a stage other than the last and returns its distinct ends, or from if it failed.
 func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	objectives, err := t.open(ctx, rows, len(from))
@@ -111,9 +110,8 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	return found, nil
 }
 
-// shortlist returns the candidates that continue over all rows: the best ends of
-// the last stage, which had the given number of rows, at most as many as the
-// requested starts.
+// shortlist returns the candidates that continue over all rows: the best ends of the last stage,
+// which had the given number of rows, at most as many as the requested starts.
 func shortlist(t *tuner, found []candidate, rows int) []candidate {
 	keep := min(len(found), 1+t.Restarts)
 	for keep > 1 && found[keep-1].f > found[0].f+hopeless {
@@ -138,8 +136,7 @@ type half struct {
 	result *descent.Result // nil if the start could not begin
 	rows   int
 	first  float64 // the value on the half where the start began
-	// full is the value over all rows, +Inf before it is known; values counts such
-	// values.
+	// full is the value over all rows, +Inf before it is known; values counts such values.
 	full   float64
 	values descent.Evaluations
 }

@@ -25,12 +25,11 @@ func starts(params []descent.Parameter, suggested [][]float64, seed uint64, n in
 	return append(out, filling(params, out, seed, n-len(out))...)
 }
 
-// filling returns n points around the given ones, within the bounds. A log-parameter
-// that the given points vary is uniform over their range; one that they do not vary is
-// normal around it with standard deviation restartStd. Parameters of a group, such as
-// lengthscale[0] and lengthscale[1], share such a number and differ by half of the
-// variance of a normal one, because independent draws of many lengthscales would never
-// make all of them long or all of them short.
+// filling returns n points around the given ones, within the bounds. A log-parameter that the
+// given points vary is uniform over their range; one that they do not vary is normal around it
+// with standard deviation restartStd. Parameters of a group, such as lengthscale[0] and
+// lengthscale[1], share such a number and differ by half of the variance of a normal one, because
+// independent draws of many lengthscales would never make all of them long or all of them short.
 func filling(params []descent.Parameter, given [][]float64, seed uint64, n int) [][]float64 {
 	members, columns := map[string]int{}, map[string]int{}
 	for _, p := range params {

@@ -198,9 +198,8 @@ func Expected(s Settings, rows, free int) []Expectation {
 	return append(out, Expectation{rows, typicalOverAll*finals + check})
 }
 
-// After the descents over all rows there may be more of them, one at a time: from an
-// alternative to the best end, from the start values to compare, and from a point that is
-// lower than the end.
+// After the descents over all rows there may be more of them, one at a time: from an alternative
+// to the best end, from the start values to compare, and from a point that is lower than the end.
 
 // another descends over all rows from one more start and adds its outcome to the result and
 // the start to found. It records a step, which began with the given evaluations. The result

@@ -27,8 +27,7 @@ type table struct {
 	starts       [][]float64
 	alternatives [][]float64
 	groups       []int
-	// full counts evaluations over all rows; fail, unless nil, is called before
-	// each.
+	// full counts evaluations over all rows; fail, unless nil, is called before each.
 	full atomic.Int64
 	fail func(rows int) error
 }
@@ -131,9 +130,8 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	return r
 }
 
-// TestTune checks that tuning by stages, by halves or directly ends at a minimum
-// over all rows, with restarts at the better one, and that its counts and its path
-// are consistent.
+// TestTune checks that tuning by stages, by halves or directly ends at a minimum over all rows,
+// with restarts at the better one, and that its counts and its path are consistent.
 func TestTune(t *testing.T) {
 	for name, c := range map[string]struct {
 		n     int
@@ -225,8 +223,7 @@ func TestOptima(t *testing.T) {
 	}
 }
 
-// TestTuneWorkers checks that the result on several workers equals the result on
-// one, bit by bit.
+// TestTuneWorkers checks that the result on several workers equals the result on one, bit by bit.
 func TestTuneWorkers(t *testing.T) {
 	for _, n := range []int{150, 300, 2100} {
 		s := Settings{Restarts: 5, Seed: 2}

@@ -178,8 +178,7 @@ func (t *tuner) withinReach(z []float64) []float64 {
 	return z
 }
 
-// openFull opens the objective over all rows on as many workers as there are starts,
-// once.
+// openFull opens the objective over all rows on as many workers as there are starts, once.
 func (t *tuner) openFull(ctx context.Context) ([]Session, error) {
 	var err error
 	if t.full == nil {

@@ -71,9 +71,8 @@ func sameValues(t interface{ Fatalf(string, ...any) }, what string, a, b []float
 	}
 }
 
-// TestAlgebra checks identities that hold for every kernel: sums and products
-// commute, products distribute over sums, a signal variance scales its term,
-// and dims= restricts to columns.
+// TestAlgebra checks identities that hold for every kernel: sums and products commute, products
+// distribute over sums, a signal variance scales its term, and dims= restricts to columns.
 func TestAlgebra(t *testing.T) {
 	const d = 3
 	rapid.Check(t, func(t *rapid.T) {

@@ -313,11 +313,9 @@ func labelText(labels []int) string {
 type Term struct {
 	// Text is the term's expression.
 	Text string
-	// Program computes the term alone. Its parameters keep their names in the
-	// whole.
+	// Program computes the term alone. Its parameters keep their names in the whole.
 	Program *Program
-	// Params[i] is the index, in the θ of the whole, of the i-th element of the
-	// term's θ.
+	// Params[i] is the index, in the θ of the whole, of the i-th element of the term's θ.
 	Params []int
 }
 
@@ -330,10 +328,9 @@ func (t Term) Theta(whole []float64) []float64 {
 	return theta
 }
 
-// Terms compiles e and splits it into the terms of its outermost sum, in order; it
-// also splits sums within that sum. The covariance of the whole is the sum of the
-// covariances of the terms. An expression that is not a sum is one term. Terms
-// returns the errors of [Compile].
+// Terms compiles e and splits it into the terms of its outermost sum, in order; it also splits
+// sums within that sum. The covariance of the whole is the sum of the covariances of the terms.
+// An expression that is not a sum is one term. Terms returns the errors of [Compile].
 func Terms(e Expr, labels []int) ([]Term, error) {
 	whole, err := Compile(e, labels)
 	if err != nil {
@@ -359,8 +356,7 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	return terms, nil
 }
 
-// outerTerms lists the terms of the outermost sum, including those of sums within
-// it.
+// outerTerms lists the terms of the outermost sum, including those of sums within it.
 func outerTerms(e Expr) []Expr {
 	sum, ok := e.(Sum)
 	if !ok {

@@ -29,8 +29,7 @@ type gradientRun struct {
 	columnSums [][]float64
 	// assembly are the factors of the sums.
 	assembly []float64
-	// byInputs runs the derivatives by the features, which the derivatives by the
-	// inputs need.
+	// byInputs runs the derivatives by the features, which the derivatives by the inputs need.
 	byInputs *inputRun
 }
 
@@ -54,8 +53,7 @@ type inputRun struct {
 	slopesOf []int
 	factors  []code.ID
 	prog     *Program
-	// The run writes sums over the row to grad, or a number for each pair and
-	// column to slopes.
+	// The run writes sums over the row to grad, or a number for each pair and column to slopes.
 	grad, slopes []float64
 }
 
@@ -77,8 +75,7 @@ func NewEvaluator(prog *Program) *Evaluator {
 	return e
 }
 
-// Bind sets the parameters θ, in natural units, for the following calls. It does
-// not keep theta.
+// Bind sets the parameters θ, in natural units, for the following calls. It does not keep theta.
 func (e *Evaluator) Bind(theta []float64) {
 	e.theta = append(e.theta[:0], theta...)
 	e.measures.bind(e.prog, e.theta)
@@ -108,18 +105,16 @@ func (e *Evaluator) Diagonal(dst []float64, x *Points, i0, i1 int) {
 	}
 }
 
-// RowGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂log θ_p, over j0 ≤ j < j1, to
-// grad[p] for every p.
+// RowGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂log θ_p, over j0 ≤ j < j1, to grad[p] for every p.
 func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	g := e.derivatives()
 	g.run(adj[:j1-j0], pairs{x, i, y, j0})
 	g.Assemble(grad, g.assembly, g.all)
 }
 
-// RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to grad,
-// which has D elements. Only the first argument varies, even if both points are the
-// same. At a kink of k (matern12 at distance 0) it takes the mean of both one-sided
-// derivatives, 0.
+// RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to grad, which has D
+// elements. Only the first argument varies, even if both points are the same. At a kink of k
+// (matern12 at distance 0) it takes the mean of both one-sided derivatives, 0.
 func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *Points, j0, j1 int) {
 	e.inputs(adj[:j1-j0], grad[:e.prog.D], nil, pairs{x, i, y, j0})
 }
@@ -240,9 +235,8 @@ func (p *Program) Bilinear() bool {
 	return !slices.ContainsFunc(g.ByFeature, func(slope code.ID) bool { return slope != code.None && !g.List.At(slope).Uniform })
 }
 
-// QuadraticGradient adds factor·vᵀ(∂K/∂log θ_p)v to grad[p] for every p, where K is
-// the covariance matrix of the points x under a program that is [Program.Bilinear].
-// It takes
+// QuadraticGradient adds factor·vᵀ(∂K/∂log θ_p)v to grad[p] for every p, where K is the
+// covariance matrix of the points x under a program that is [Program.Bilinear]. It takes
 //
 //	vᵀKv = b(Σ_i v_i)² + Σ_c a_c(Σ_i v_i x_ic)²
 //

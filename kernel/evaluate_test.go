@@ -144,8 +144,7 @@ var distanceFamilies = []*Family{
 	},
 }
 
-// TestSlopes compares prior variances of derivatives with second differences of
-// the covariance.
+// TestSlopes compares prior variances of derivatives with second differences of the covariance.
 func TestSlopes(t *testing.T) {
 	const d, h = 3, 3e-4
 	rng := rand.New(rand.NewPCG(31, 1))
@@ -164,8 +163,7 @@ func TestSlopes(t *testing.T) {
 				return eval(p, theta, a, b)
 			}
 			mixed := func(h float64) float64 { return (at(h, h) - at(h, -h) - at(-h, h) + at(-h, -h)) / (4 * h * h) }
-			// Four terms of size k have errors of 1e-16 over h²; the truncation
-			// error is h⁴.
+			// Four terms of size k have errors of 1e-16 over h²; the truncation error is h⁴.
 			want := (4*mixed(h) - mixed(2*h)) / 3
 			if math.Abs(got[c]-want) > 1e-6*(math.Abs(want)+math.Abs(at(0, 0))*10) {
 				t.Errorf("%s, column %d: variance of the derivative %v, second difference %v", text, c, got[c], want)
@@ -213,8 +211,7 @@ func TestSlopesOfDistances(t *testing.T) {
 	}
 }
 
-// TestRowSlopes checks that the weighted sum of the slopes is the gradient of a
-// row.
+// TestRowSlopes checks that the weighted sum of the slopes is the gradient of a row.
 func TestRowSlopes(t *testing.T) {
 	const n, d = 40, 3
 	rng := rand.New(rand.NewPCG(33, 1))
@@ -311,9 +308,8 @@ func checkOperations(t *testing.T, name, text string, family *Family) {
 	}
 }
 
-// tolTape bounds the difference between a compiled kernel and its graph on
-// Gorgonia's machine, relative to the sum of the magnitudes of value and
-// derivative.
+// tolTape bounds the difference between a compiled kernel and its graph on Gorgonia's machine,
+// relative to the sum of the magnitudes of value and derivative.
 const tolTape = 1e-13
 
 // tape is a program's graph for Gorgonia's machine, and its operations.

@@ -9,9 +9,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Expr is a covariance function as an expression tree: a [*Leaf], a [Sum] or a
-// [Product]. String prints the text form that [Parse] reads back to an equal
-// tree.
+// Expr is a covariance function as an expression tree: a [*Leaf], a [Sum] or a [Product]. String
+// prints the text form that [Parse] reads back to an equal tree.
 type Expr interface {
 	String() string
 	isExpr()
@@ -30,9 +29,8 @@ type Leaf struct {
 	Degree int
 	// Dims are the columns that the leaf acts on; nil means all.
 	Dims []int
-	// Start holds start values given in the text by parameter name
-	// ("lengthscale", "signal_variance"): one value, or with ARD one per
-	// column.
+	// Start holds start values given in the text by parameter name ("lengthscale",
+	// "signal_variance"): one value, or with ARD one per column.
 	Start map[string][]float64
 }
 
@@ -56,9 +54,8 @@ func (l *Leaf) Formula() string {
 	return ""
 }
 
-// Number returns the name and value of the number in the leaf's parentheses, such
-// as the degree of poly or the order of matern. The name is "" if the family has
-// none.
+// Number returns the name and value of the number in the leaf's parentheses, such as the degree
+// of poly or the order of matern. The name is "" if the family has none.
 func (l *Leaf) Number() (name string, value float64) {
 	if n := l.Family.number(); n != nil {
 		return n.name, n.of(l.degree())
@@ -151,8 +148,7 @@ func needsBrackets(e, part Expr) bool {
 	return false
 }
 
-// position returns the byte offset of part in e.String(), or −1 if it is not a part
-// of e.
+// position returns the byte offset of part in e.String(), or −1 if it is not a part of e.
 func position(e, part Expr) int {
 	if same(e, part) {
 		return 0
@@ -191,9 +187,8 @@ func Unproved(e Expr) bool {
 	return slices.ContainsFunc(parts, Unproved)
 }
 
-// WithARD returns a copy of e in which every leaf has one lengthscale and period
-// per column. Leaves without either stay unchanged, and so do formulas, which
-// specify their own scaling.
+// WithARD returns a copy of e in which every leaf has one lengthscale and period per column.
+// Leaves without either stay unchanged, and so do formulas, which specify their own scaling.
 func WithARD(e Expr) Expr {
 	return mapLeaves(e, "", func(l *Leaf, _ string) *Leaf {
 		if !l.Family.takesARD() {

@@ -8,9 +8,8 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Family is one kind of leaf: a covariance function with unit variance, written as
-// an expression. The package derives its derivatives and the CPU and GPU code from
-// that expression.
+// Family is one kind of leaf: a covariance function with unit variance, written as an expression.
+// The package derives its derivatives and the CPU and GPU code from that expression.
 type Family struct {
 	// Name is the name in the text form, for example "matern32".
 	Name string
@@ -115,8 +114,7 @@ func (f *Family) check(known func(name string) *Family) error {
 // takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
-// scalesInner reports whether the lengthscales of the family, with ard, set its
-// size.
+// scalesInner reports whether the lengthscales of the family, with ard, set its size.
 func (f *Family) scalesInner() bool {
 	return slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Kind == InnerScale })
 }
@@ -152,9 +150,8 @@ func newFormula(f *formula) *Family {
 	return family
 }
 
-// parametersOf lists the parameters of leaves of the family. With ard, the
-// parameters of a formula have different units. input is the exponent of the
-// inputs' units of its values.
+// parametersOf lists the parameters of leaves of the family. With ard, the parameters of a
+// formula have different units. input is the exponent of the inputs' units of its values.
 func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) {
 	switch {
 	case f.formula == nil && f.linear && !ard:

@@ -91,9 +91,8 @@ func (f *FiniteFeatures) Columns(j int) (columns []int) {
 	return columns
 }
 
-// Name returns a name such as x^2*z, cos(2pi*x/3.1) or, for the first formula, phi1. A
-// constant is 1. It takes the names of columns and their units, by which it multiplies
-// periods.
+// Name returns a name such as x^2*z, cos(2pi*x/3.1) or, for the first formula, phi1. A constant
+// is 1. It takes the names of columns and their units, by which it multiplies periods.
 func (f *FiniteFeatures) Name(j int, columns []string, units []float64) string {
 	var parts []string
 	factors := f.factors[j]

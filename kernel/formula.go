@@ -13,10 +13,9 @@ import (
 //
 //	formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2)
 //
-// Its names are variables, which stand for features of the pair, functions, and
-// parameters, each of which needs a start value. Each formula becomes a separate
-// [Family]: this file prints the tree, builds its function and finds the units of its
-// parameters; formulaparse.go reads it.
+// Its names are variables, which stand for features of the pair, functions, and parameters, each
+// of which needs a start value. Each formula becomes a separate [Family]: this file prints the
+// tree, builds its function and finds the units of its parameters; formulaparse.go reads it.
 const formulaName = "formula"
 
 // formula is a node of a formula's tree: an operation and its arguments.
@@ -134,8 +133,7 @@ func (f *formula) parameterNames() []string {
 	return names
 }
 
-// String prints a formula with the fewest parentheses that make it read back as an
-// equal tree.
+// String prints a formula with the fewest parentheses that make it read back as an equal tree.
 func (f *formula) String() string {
 	var b strings.Builder
 	f.print(&b)
@@ -241,8 +239,7 @@ func (f *formula) power(p *Pair) *Node {
 	return p.Pow(base, f.args[1].build(p))
 }
 
-// constant returns the value of a formula without variables, parameters and
-// functions.
+// constant returns the value of a formula without variables, parameters and functions.
 func (f *formula) constant() (float64, bool) {
 	switch f.op {
 	case opNumber:
@@ -298,8 +295,7 @@ func (d dimension) plus(e dimension, factor *big.Rat) dimension {
 
 var one, minusOne = big.NewRat(1, 1), big.NewRat(-1, 1)
 
-// analysis finds the dimensions of a formula. Its equations are dimensions that
-// must be 0.
+// analysis finds the dimensions of a formula. Its equations are dimensions that must be 0.
 type analysis struct {
 	ard       bool
 	equations []dimension

@@ -15,8 +15,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestFormulasAsFamilies checks that a formula equals the family that it spells
-// out.
+// TestFormulasAsFamilies checks that a formula equals the family that it spells out.
 func TestFormulasAsFamilies(t *testing.T) {
 	const d = 3
 	for _, c := range []struct{ formula, family string }{
@@ -65,8 +64,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 	}
 }
 
-// TestFormulaAtDistance0 checks that derivatives exist at equal points for any
-// exponent.
+// TestFormulaAtDistance0 checks that derivatives exist at equal points for any exponent.
 func TestFormulaAtDistance0(t *testing.T) {
 	for _, text := range []string{"formula(exp(-(r/a)^g), a=1, g=1)", "formula(exp(-r^0.3))", "formula(r2^1.5*exp(-r))", "formula(exp(-sqrt(r)), ard)", "formula(1/(1 + (r/a)^g), a=1, g=0.5)"} {
 		p := mustCompile(t, text, 2)
@@ -204,8 +202,7 @@ func TestFormulaUnits(t *testing.T) {
 	}
 }
 
-// sane draws formulas whose values are finite and differentiable almost
-// everywhere.
+// sane draws formulas whose values are finite and differentiable almost everywhere.
 func sane(depth int) *rapid.Generator[string] {
 	leaf := rapid.SampledFrom([]string{"r", "r2", "dot", "xx", "yy", "mismatches", "u", "v", "0.5", "2", "pi"})
 	if depth == 0 {

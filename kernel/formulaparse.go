@@ -35,8 +35,7 @@ func (p *formulaParser) make(op formulaOp, pos int, args ...*formula) (*formula,
 	return &formula{op: op, args: args, pos: pos}, nil
 }
 
-// operator is a sign and its operation. In a list, a sign precedes its own
-// prefixes.
+// operator is a sign and its operation. In a list, a sign precedes its own prefixes.
 type operator struct {
 	sign string
 	op   formulaOp

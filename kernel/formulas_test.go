@@ -172,8 +172,7 @@ var numbers = map[string][]string{
 	"poly": {"1", "2", "degree=3", "7"}, "matern": {"0.5", "1.5", "nu=3.5", "10.5"}, "wendland": {"0", "q=1", "2"},
 }
 
-// TestMaternOrders checks that the separately named families equal orders of
-// matern.
+// TestMaternOrders checks that the separately named families equal orders of matern.
 func TestMaternOrders(t *testing.T) {
 	for nu, name := range map[string]string{"0.5": "matern12", "1.5": "matern32", "2.5": "matern52"} {
 		got, want := mustCompile(t, "matern("+nu+")", 2), mustCompile(t, name, 2)
@@ -229,9 +228,8 @@ func checkFormula(t *testing.T, p *Program, degree int, formula definition) {
 	}
 }
 
-// TestHugeArguments checks that waves keep the phase of their rounded argument for
-// huge arguments, and that powers and logarithms reach the limits of their
-// formulas.
+// TestHugeArguments checks that waves keep the phase of their rounded argument for huge
+// arguments, and that powers and logarithms reach the limits of their formulas.
 func TestHugeArguments(t *testing.T) {
 	for _, c := range []struct {
 		text  string

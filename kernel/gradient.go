@@ -8,9 +8,8 @@ import (
 	"gpfit/internal/pair"
 )
 
-// Gradient describes how to compute the derivatives by all parameters from sums
-// over pairs. [Gradient.Assemble] computes Σ_pairs adj·∂k/∂log θ_p, for weights adj
-// of the pairs, from
+// Gradient describes how to compute the derivatives by all parameters from sums over pairs.
+// [Gradient.Assemble] computes Σ_pairs adj·∂k/∂log θ_p, for weights adj of the pairs, from
 //
 //	Σ_pairs adj·value                          for every value in Sums,
 //	Σ_pairs adj·weight·term_c(pair)            for every column c of a feature in Columns,
@@ -30,9 +29,8 @@ type Gradient struct {
 	ByFeature []code.ID
 	// parts[p] are the terms of the derivative by log θ_p.
 	parts [][]part
-	// offsets[c] is the position of the c-th column's sums among all sums; the last
-	// element is the number of all sums. targets are the parameters and sums of the
-	// factors of Factors.
+	// offsets[c] is the position of the c-th column's sums among all sums; the last element is
+	// the number of all sums. targets are the parameters and sums of the factors of Factors.
 	offsets []int
 	targets []target
 }
@@ -40,9 +38,8 @@ type Gradient struct {
 // target is a parameter to whose derivative a sum contributes.
 type target struct{ param, sum int }
 
-// ColumnSums requests sums by the columns of a feature that has one parameter for
-// each column. SinSquares has two sums for each column: of sin²(πu) and of
-// u·sin(2πu), u = Δ_c/p_c.
+// ColumnSums requests sums by the columns of a feature that has one parameter for each column.
+// SinSquares has two sums for each column: of sin²(πu) and of u·sin(2πu), u = Δ_c/p_c.
 type ColumnSums struct {
 	Feature int
 	// Weight is a value, None for 1; Factor is uniform and multiplies the sums.

@@ -53,8 +53,7 @@ func randomTheta(rng *rand.Rand, p *Program) []float64 {
 	return theta
 }
 
-// checkGradient compares RowGradient with central differences of Row by every
-// log-parameter.
+// checkGradient compares RowGradient with central differences of Row by every log-parameter.
 func checkGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	const m = 9
@@ -413,9 +412,8 @@ func TestIdentifiable(t *testing.T) {
 	}
 }
 
-// TestReference compares values and derivatives with 50-digit arithmetic
-// (testdata/reference.py). Errors are relative to the value or, where terms cancel,
-// to the signal variance.
+// TestReference compares values and derivatives with 50-digit arithmetic (testdata/reference.py).
+// Errors are relative to the value or, where terms cancel, to the signal variance.
 func TestReference(t *testing.T) {
 	text := must.Get(os.ReadFile("testdata/reference.json"))(t)
 	var pairs []struct {

@@ -14,13 +14,11 @@ type Kernelhood struct {
 	// Asymmetry is the largest |k(x, y) − k(y, x)|, found at the points I and J.
 	Asymmetry float64
 	I, J      int
-	// Smallest and Largest are the extreme eigenvalues of the matrix of
-	// covariances. Rounding can make the smallest as low as −Tolerance =
-	// −1e-14·n·Largest, and can change a covariance by AsymmetryTolerance, 1e-13 of
-	// the largest.
+	// Smallest and Largest are the extreme eigenvalues of the matrix of covariances. Rounding can
+	// make the smallest as low as −Tolerance = −1e-14·n·Largest, and can change a covariance by
+	// AsymmetryTolerance, 1e-13 of the largest.
 	Smallest, Largest, Tolerance, AsymmetryTolerance float64
-	// NonFinite means that the covariance of the points I and J was NaN or
-	// infinite.
+	// NonFinite means that the covariance of the points I and J was NaN or infinite.
 	NonFinite bool
 }
 
@@ -57,11 +55,10 @@ func (e *KernelhoodError) Error() string { return "kernel " + e.Text + ": " + e.
 // function, relative to the largest covariance.
 const AsymmetryTolerance = 1e-13
 
-// CheckKernelhood forms the n×n covariance matrix of the points and looks for
-// properties that a covariance function cannot have. It costs O(n³). A few hundred
-// points suffice if they spread over the scale on which the kernel changes and some
-// of them are close together. It returns the errors of [Program.CheckTheta], and an
-// error if x has the wrong number of columns.
+// CheckKernelhood forms the n×n covariance matrix of the points and looks for properties that a
+// covariance function cannot have. It costs O(n³). A few hundred points suffice if they spread
+// over the scale on which the kernel changes and some of them are close together. It returns the
+// errors of [Program.CheckTheta], and an error if x has the wrong number of columns.
 func CheckKernelhood(prog *Program, theta []float64, x *Points) (Kernelhood, error) {
 	if err := prog.CheckTheta(theta); err != nil {
 		return Kernelhood{}, err
@@ -103,11 +100,10 @@ func CheckMatrix(n int, k []float64) (Kernelhood, error) {
 	return h, nil
 }
 
-// eigenvalues returns the eigenvalues of a symmetric matrix in ascending order; it
-// overwrites k. It first scales the elements to around 1 by a power of two, which
-// keeps their digits. gonum panics on blocks of tiny elements; eigenvalues then
-// factorizes the matrix plus twice the unit matrix, to the precision of its largest
-// eigenvalue.
+// eigenvalues returns the eigenvalues of a symmetric matrix in ascending order; it overwrites k.
+// It first scales the elements to around 1 by a power of two, which keeps their digits. gonum
+// panics on blocks of tiny elements; eigenvalues then factorizes the matrix plus twice the unit
+// matrix, to the precision of its largest eigenvalue.
 func eigenvalues(n int, k []float64) ([]float64, bool) {
 	largest := 0.0
 	for _, v := range k {

@@ -10,11 +10,10 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Pair provides what the function of a [Family] needs: nodes for features of a pair
-// of points and for the leaf's parameters, and the methods of [pair.Graph] for
-// arithmetic on them. A feature sums over the columns c that the leaf acts on. The
-// argument of some features names a parameter that divides the columns: one number,
-// or with ard one for each column; "" means none.
+// Pair provides what the function of a [Family] needs: nodes for features of a pair of points and
+// for the leaf's parameters, and the methods of [pair.Graph] for arithmetic on them. A feature
+// sums over the columns c that the leaf acts on. The argument of some features names a parameter
+// that divides the columns: one number, or with ard one for each column; "" means none.
 type Pair struct {
 	*pair.Graph
 	// features are the features of the program so far.
@@ -89,9 +88,8 @@ func (p *Pair) Norms(lengthscale string) (first, second *Node) {
 	return p.scaled(Feature{Kind: FirstNorm}, lengthscale, 2), p.scaled(Feature{Kind: SecondNorm}, lengthscale, 2)
 }
 
-// scaled returns a feature whose columns are divided by a power of a parameter. A
-// parameter for each column becomes weights of the columns, a scalar becomes a
-// factor.
+// scaled returns a feature whose columns are divided by a power of a parameter. A parameter for
+// each column becomes weights of the columns, a scalar becomes a factor.
 func (p *Pair) scaled(f Feature, name string, power int) *Node {
 	f.Dims, f.Param = p.dims, -1
 	q, declared := p.placed[name]
@@ -148,10 +146,9 @@ const (
 	// FirstNorm is Σ_c w_c x_c² and SecondNorm is Σ_c w_c x'_c².
 	FirstNorm
 	SecondNorm
-	// SinePhases is Σ_c u sin(2πu) with u = Δ_c/p_c, without weights. It belongs to
-	// a SinSquares with one period and no weights: it is proportional to the
-	// derivative of that feature by the log of the period. It occurs only in
-	// gradients.
+	// SinePhases is Σ_c u sin(2πu) with u = Δ_c/p_c, without weights. It belongs to a SinSquares
+	// with one period and no weights: it is proportional to the derivative of that feature by the
+	// log of the period. It occurs only in gradients.
 	SinePhases
 )
 
@@ -176,8 +173,7 @@ func (f *Feature) Power() int {
 	return 2
 }
 
-// OnePeriod reports whether f is a SinSquares whose derivative by its only period
-// is a feature.
+// OnePeriod reports whether f is a SinSquares whose derivative by its only period is a feature.
 func (f *Feature) OnePeriod() bool { return f.Kind == SinSquares && f.Periods == 1 && f.Param < 0 }
 
 // traits describes a kind of features.
@@ -270,17 +266,15 @@ type Units struct{ Target, Input float64 }
 // Param is one parameter of a program, a scalar or, with ARD, a vector. All
 // elements are positive.
 type Param struct {
-	// Name is a name such as "lengthscale", or a path in a composite,
-	// "k1.lengthscale".
+	// Name is a name such as "lengthscale", or a path in a composite, "k1.lengthscale".
 	Name string
 	Kind Kind
 	// Offset and Size are its position and length in θ.
 	Offset, Size int
 	// Vector distinguishes an ARD parameter of one column from a scalar.
 	Vector bool
-	// Dims are the columns of X (positions) that it belongs to, nil if none. The
-	// Dims of a signal variance are those of the only linear leaf of its product,
-	// if Units depend on them.
+	// Dims are the columns of X (positions) that it belongs to, nil if none. The Dims of a signal
+	// variance are those of the only linear leaf of its product, if Units depend on them.
 	Dims []int
 	// Units converts it to other units.
 	Units Units

@@ -18,8 +18,7 @@ const MaxLeaves = 1000
 // including means and priors, use this type; its field What names the form.
 type ParseError = textform.Error
 
-// Parser reads the text form of kernels. The zero value knows the built-in
-// families.
+// Parser reads the text form of kernels. The zero value knows the built-in families.
 type Parser struct {
 	// Families are custom kernels that the text may name.
 	Families []*Family
@@ -38,12 +37,11 @@ func Parse(text string) (Expr, error) { return Parser{}.Parse(text) }
 //	factor  = name [ "(" argument { "," argument } ")" ] | "(" sum ")"
 //	        | "formula" "(" formula { "," argument } ")"
 //
-// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the
-// number of a family that has one, `poly(3)` or `poly(degree=3)`. `offset=0` makes an
-// offset the constant 0, which is no parameter. A list is a
-// number or `[n, n, …]`; dims takes indices of columns or their names, in double
-// quotes if they have blanks, brackets, commas, quotes or equals signs, or look like
-// numbers. A formula is arithmetic on features of a pair of points; see the package
+// An argument is `ard`, `dims=LIST`, a start value such as `lengthscale=2`, or the number of a
+// family that has one, `poly(3)` or `poly(degree=3)`. `offset=0` makes an offset the constant 0,
+// which is no parameter. A list is a number or `[n, n, …]`; dims takes indices of columns or
+// their names, in double quotes if they have blanks, brackets, commas, quotes or equals signs, or
+// look like numbers. A formula is arithmetic on features of a pair of points; see the package
 // comment. Errors are [*ParseError], or describe an invalid family in p.Families.
 func (p Parser) Parse(text string) (Expr, error) {
 	return p.parse(textform.Scanner{What: "kernel", Text: text, Columns: p.Columns})

@@ -11,9 +11,8 @@ import (
 	"gpfit/internal/pair"
 )
 
-// Program is a compiled covariance function on points of D columns. It consists of
-// features of a pair and operations on them. It is immutable and safe for
-// concurrent use.
+// Program is a compiled covariance function on points of D columns. It consists of features of a
+// pair and operations on them. It is immutable and safe for concurrent use.
 type Program struct {
 	// D is the number of columns of X.
 	D int
@@ -44,8 +43,7 @@ func (p *Program) Names() []string {
 	return names
 }
 
-// CheckTheta returns an error unless theta consists of NumParams positive finite
-// numbers.
+// CheckTheta returns an error unless theta consists of NumParams positive finite numbers.
 func (p *Program) CheckTheta(theta []float64) error {
 	if len(theta) != p.NumParams {
 		return &CompileError{Msg: fmt.Sprintf("%d parameters for a kernel with %d", len(theta), p.NumParams)}
@@ -71,8 +69,7 @@ func (p *Program) kindAt(index int) Kind {
 	return 0
 }
 
-// finish compiles the value. The derivatives are compiled when they are first
-// needed.
+// finish compiles the value. The derivatives are compiled when they are first needed.
 func (p *Program) finish() error {
 	f, err := p.graph.Compile(p.root, false, 0, 0)
 	if err != nil {
@@ -113,9 +110,8 @@ func (p *Program) Stationary() bool {
 // CompileError reports an expression that does not fit the data.
 type CompileError struct {
 	Msg string
-	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of
-	// the faulty part. Text is empty if the error is not about a part of an
-	// expression.
+	// Text is the whole expression as [Expr] prints it, and Pos the byte offset of the faulty
+	// part. Text is empty if the error is not about a part of an expression.
 	Text string
 	Pos  int
 }

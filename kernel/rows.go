@@ -18,8 +18,7 @@ type routine struct {
 	// rows are count rows of scratch space of length width.
 	rows         [][]float64
 	count, width int
-	// given is the row that the caller passes as input or output; sums and to
-	// receive results.
+	// given is the row that the caller passes as input or output; sums and to receive results.
 	given []float64
 	sums  []float64
 	to    columnTaker
@@ -32,8 +31,7 @@ type routine struct {
 	pairs    pairs
 }
 
-// step is one operation on rows; p and q are uniform values; None means 1 for p and
-// 0 for q.
+// step is one operation on rows; p and q are uniform values; None means 1 for p and 0 for q.
 type step struct {
 	do    operation
 	dst   int
@@ -228,8 +226,7 @@ func doPolynomial(r *routine, s *step, m int) {
 	vec.Polynomial(r.row(s.dst, m), r.row(s.a, m), s.value.Poly[1:])
 }
 
-// doSum, doDot and doTripleDot sum the given row: alone, times a, and times a and
-// b.
+// doSum, doDot and doTripleDot sum the given row: alone, times a, and times a and b.
 func doSum(r *routine, s *step, m int) { r.sums[s.index] = vec.Sum(r.given) }
 
 func doDot(r *routine, s *step, m int) {
@@ -266,9 +263,8 @@ func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
 type measures struct {
 	// inverse holds 1/θ and invSquare 1/θ² for every element.
 	inverse, invSquare []float64
-	// points[f] are the coordinates of the row's first point that feature f uses,
-	// weights[f] the weights of its columns, nil if all are 1, and frequencies[f] its
-	// inverse periods.
+	// points[f] are the coordinates of the row's first point that feature f uses, weights[f] the
+	// weights of its columns, nil if all are 1, and frequencies[f] its inverse periods.
 	points, weights, frequencies [][]float64
 	row                          []float64
 }

@@ -252,8 +252,7 @@ func (s *selection) power(a code.ID, p int) int {
 	return r
 }
 
-// newPower computes a^p by repeated multiplication, starting with the highest bit
-// of p.
+// newPower computes a^p by repeated multiplication, starting with the highest bit of p.
 func (s *selection) newPower(a code.ID, p int) int {
 	if p < 0 {
 		if p == -1 {
@@ -313,8 +312,7 @@ func (s *selection) partner(v code.ID, fits func(o *code.Value) bool) code.ID {
 	return code.None
 }
 
-// decay computes a Decay. It computes two short ones of the same argument in one
-// step.
+// decay computes a Decay. It computes two short ones of the same argument in one step.
 func (s *selection) decay(v code.ID, value *code.Value) int {
 	p, a := s.argument(value)
 	slope := func(o *code.Value) bool { return o.Op == code.Decay && len(o.Poly) <= 3 }
@@ -348,8 +346,7 @@ func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int 
 	return s.where[want]
 }
 
-// longDecay computes the root, the exponential and the polynomial in separate
-// steps.
+// longDecay computes the root, the exponential and the polynomial in separate steps.
 func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	root := s.emit(step{do: functions[code.Sqrt], dst: s.newRow(), a: a, p: p})
 	exp := s.emit(step{do: doDecline, dst: s.newRow(), a: root})

@@ -11,8 +11,7 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Metric is an approximation of a Hessian ∂²f/∂z², symmetric, p×p in row-major
-// order.
+// Metric is an approximation of a Hessian ∂²f/∂z², symmetric, p×p in row-major order.
 type Metric []float64
 
 // Scaled returns the metric of factor·f, or nil for a nil metric.
@@ -44,8 +43,7 @@ type model struct {
 	b Metric // nil before the first pair
 }
 
-// floored returns the model of a metric whose eigenvalues below metricFloor are
-// raised to it.
+// floored returns the model of a metric whose eigenvalues below metricFloor are raised to it.
 func (m Metric) floored(p int) (model, error) {
 	var e mat.EigenSym
 	if !e.Factorize(mat.NewSymDense(p, slices.Clone(m)), true) {
@@ -66,9 +64,8 @@ func (m Metric) floored(p int) (model, error) {
 	return model{p, b}, nil
 }
 
-// learn updates B with the step s and the change y of the gradient by the damped
-// BFGS formula (N&W procedure 18.2), which keeps B positive definite for either
-// sign of sᵀy.
+// learn updates B with the step s and the change y of the gradient by the damped BFGS formula
+// (N&W procedure 18.2), which keeps B positive definite for either sign of sᵀy.
 func (m *model) learn(s, y []float64) {
 	p := m.p
 	sy := dot(s, y)

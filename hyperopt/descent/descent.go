@@ -14,10 +14,9 @@ import (
 type Method interface {
 	// Name returns the name that --optimizer accepts.
 	Name() string
-	// Descend minimises from d.Point() until d.Converged() reports convergence or
-	// no progress is possible; the status is the reason for the end. It evaluates
-	// with d.Value and d.Gradient, returns their errors unchanged, and calls
-	// d.Accept to make a better point the current one.
+	// Descend minimises from d.Point() until d.Converged() reports convergence or no progress is
+	// possible; the status is the reason for the end. It evaluates with d.Value and d.Gradient,
+	// returns their errors unchanged, and calls d.Accept to make a better point the current one.
 	Descend(ctx context.Context, d *Descent) (Status, error)
 }
 
@@ -54,12 +53,11 @@ type Options struct {
 	// their order counts as rounding; 0 means DefaultPrecision. A method that
 	// estimates f has a larger precision value.
 	Precision float64
-	// Race runs the starts of LBFGS in turns, one iteration at a time, and stops a
-	// start early if its quadratic model puts it in the basin of a better one
-	// (StatusMerged), or if even six times the decrease that its model promises
-	// would not reach the best (StatusDropped). That saves half of the evaluations
-	// or more, but may drop a start that creeps along a saddle and would have found
-	// the best.
+	// Race runs the starts of LBFGS in turns, one iteration at a time, and stops a start early if
+	// its quadratic model puts it in the basin of a better one (StatusMerged), or if even six
+	// times the decrease that its model promises would not reach the best (StatusDropped). That
+	// saves half of the evaluations or more, but may drop a start that creeps along a saddle and
+	// would have found the best.
 	Race bool
 	// Reach is the distance above the best, in units of f, within which an end
 	// still counts in a race. Starts that may reach it are not dropped.
@@ -138,8 +136,7 @@ func (d *Descent) Value(ctx context.Context, z []float64) (float64, error) {
 	return d.ev.Value(ctx, z)
 }
 
-// Gradient writes ∂f/∂z to grad and reports whether it is finite. An error ends
-// the start.
+// Gradient writes ∂f/∂z to grad and reports whether it is finite. An error ends the start.
 func (d *Descent) Gradient(ctx context.Context, z, grad []float64) (bool, error) {
 	return d.ev.Gradient(ctx, z, grad)
 }
@@ -181,16 +178,14 @@ func (d *Descent) jump(p Point) {
 // restless resets the count of iterations with little change.
 func (d *Descent) restless() { d.flat, d.flatFrom = 0, d.ev.counts.Infeasible }
 
-// Converged tests the criteria at the current iterate. It returns StatusNone if
-// none holds.
+// Converged tests the criteria at the current iterate. It returns StatusNone if none holds.
 func (d *Descent) Converged() Status {
 	if d.space.norm(d.at.Z, d.at.G) <= d.s.GradientTolerance {
 		return StatusGradientConverged
 	}
 	if d.flat >= relativeIterations {
 		if d.ev.counts.Infeasible > d.flatFrom {
-			// This is no optimum: f decreases towards points where it is not
-			// defined.
+			// This is no optimum: f decreases towards points where it is not defined.
 			return StatusStalled
 		}
 		return StatusFunctionConverged
@@ -198,8 +193,7 @@ func (d *Descent) Converged() Status {
 	return StatusNone
 }
 
-// moving returns the parameters that are neither fixed nor at a bound that f pushes
-// outwards.
+// moving returns the parameters that are neither fixed nor at a bound that f pushes outwards.
 func (d *Descent) moving() []int {
 	var index []int
 	for i := range d.at.Z {
@@ -219,8 +213,7 @@ func (d *Descent) Promise() float64 {
 	return d.model.promise(d.moving(), d.at.G)
 }
 
-// run descends from the start. The result has an error if the start failed or was
-// cancelled.
+// run descends from the start. The result has an error if the start failed or was cancelled.
 func (d *Descent) run(ctx context.Context) StartResult {
 	status, err := d.begin(ctx)
 	if status == StatusNone && err == nil {

@@ -78,8 +78,7 @@ func (d *director) newtonStep(loc *optimize.Location, dir []float64) (step float
 	return 0, false
 }
 
-// adapt sets the reach from the ratio of the latest accepted step to its first
-// trial.
+// adapt sets the reach from the ratio of the latest accepted step to its first trial.
 func (d *director) adapt(loc *optimize.Location) {
 	if d.tried == 0 {
 		d.reach = newtonReach
@@ -151,8 +150,7 @@ func (d *director) restrain(loc *optimize.Location, dir []float64, step float64)
 	}
 }
 
-// room returns the longest step, at most limit, that takes no variable across its
-// bound.
+// room returns the longest step, at most limit, that takes no variable across its bound.
 func (d *director) room(loc *optimize.Location, dir []float64, limit float64) float64 {
 	for i, x := range loc.X {
 		switch {
@@ -165,12 +163,11 @@ func (d *director) room(loc *optimize.Location, dir []float64, limit float64) fl
 	return limit
 }
 
-// LBFGS is L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or
-// damped BFGS from a [Start.Metric]. The search directions are gonum's
-// [optimize.LBFGS] and the iteration is gonum's [optimize.LinesearchMethod], both
-// driven step by step through their reverse-communication interface. No goroutine
-// is involved, so panics, cancellation and the evaluation limit act at once, counts
-// are exact, and the same input gives the same bits.
+// LBFGS is L-BFGS (N&W 7.2) on the parameters that are not held at a bound, or damped BFGS from a
+// [Start.Metric]. The search directions are gonum's [optimize.LBFGS] and the iteration is gonum's
+// [optimize.LinesearchMethod], both driven step by step through their reverse-communication
+// interface. No goroutine is involved, so panics, cancellation and the evaluation limit act at
+// once, counts are exact, and the same input gives the same bits.
 type LBFGS struct {
 	// Memory is the number of correction pairs; 0 means DefaultMemory.
 	Memory int

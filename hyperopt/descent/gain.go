@@ -16,10 +16,9 @@ import (
 // latest decreases must say the same, and a descent that promises little compares the model
 // with a product of the Hessian before it ends.
 
-// left returns the sum of the further decreases if these go on to shrink as slowly as in
-// the latest iterations, and +Inf if they did not shrink or are too few. Each comparison
-// with the Hessian that did not end the descent doubles the number of iterations before
-// the next.
+// left returns the sum of the further decreases if these go on to shrink as slowly as in the
+// latest iterations, and +Inf if they did not shrink or are too few. Each comparison with the
+// Hessian that did not end the descent doubles the number of iterations before the next.
 func (r *gainRule) left() float64 {
 	n := len(r.decreases)
 	if n < gainDecreases<<r.looks {
@@ -51,12 +50,11 @@ func (q *quasiNewton) exhausted() (bool, error) {
 	return q.nothingLeft(index, tolerance)
 }
 
-// nothingLeft compares the model with products of the Hessian and reports whether neither
-// these nor the model promise more than the tolerance. The first product is with a
-// direction in which every eigenvector of the model has its share. Each further one is
-// with the direction along which the model is most wrong, until it is right; meanwhile
-// symmetric rank-one updates (N&W 6.24) turn a copy of it into the Hessian, which need not
-// be positive definite.
+// nothingLeft compares the model with products of the Hessian and reports whether neither these
+// nor the model promise more than the tolerance. The first product is with a direction in which
+// every eigenvector of the model has its share. Each further one is with the direction along
+// which the model is most wrong, until it is right; meanwhile symmetric rank-one updates (N&W
+// 6.24) turn a copy of it into the Hessian, which need not be positive definite.
 func (q *quasiNewton) nothingLeft(index []int, tolerance float64) (bool, error) {
 	b, ok := q.model.restricted(index)
 	if !ok {
@@ -227,8 +225,7 @@ func (r *restriction) correct(v, hv []float64) []float64 {
 	return e
 }
 
-// gain returns the largest decrease that r promises along an eigenvector, for the
-// gradient g.
+// gain returns the largest decrease that r promises along an eigenvector, for the gradient g.
 func (r *restriction) gain(g []float64) float64 {
 	if r.values == nil {
 		return math.Inf(1)
@@ -245,8 +242,7 @@ func (r *restriction) gain(g []float64) float64 {
 // logarithm would follow this slope for many iterations, each of which gains a fixed
 // share of what is left, so the descent tries the bound at once.
 
-// vanishTries is the largest number of times that a descent tries the bound of a
-// parameter.
+// vanishTries is the largest number of times that a descent tries the bound of a parameter.
 const vanishTries = 2
 
 // vanishPromise is the largest promise of the model with which a descent that began without
@@ -292,10 +288,9 @@ func (q *quasiNewton) vanish() (bool, error) {
 }
 
 // revive looks again at the parameters far beyond their limits, once the descent has converged.
-// The derivative along the logarithm of a lengthscale ℓ vanishes there even if the one along
-// r = ℓ⁻² does not. Where f falls towards larger r by more than the tolerance, revive
-// searches along r, from the limits back, for a lower value. It reports whether the descent
-// goes on from there.
+// The derivative along the logarithm of a lengthscale ℓ vanishes there even if the one along r =
+// ℓ⁻² does not. Where f falls towards larger r by more than the tolerance, revive searches along
+// r, from the limits back, for a lower value. It reports whether the descent goes on from there.
 func (q *quasiNewton) revive() (bool, error) {
 	if q.revived || q.space.limits == nil {
 		return false, nil

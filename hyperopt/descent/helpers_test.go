@@ -43,8 +43,7 @@ type arrays struct {
 	Fixed        []bool
 }
 
-// how holds settings, and the number of starts drawn around Start unless Further is
-// set.
+// how holds settings, and the number of starts drawn around Start unless Further is set.
 type how struct {
 	Method                               Method
 	MaxEvaluations, Restarts             int
@@ -201,9 +200,8 @@ func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 	}
 }
 
-// gpProblem is exact GP regression with an ARD squared-exponential kernel, by
-// dense matrices: parameters are log lengthscales, log signal variance, log
-// noise variance.
+// gpProblem is exact GP regression with an ARD squared-exponential kernel, by dense matrices:
+// parameters are log lengthscales, log signal variance, log noise variance.
 type gpProblem struct {
 	x *mat.Dense
 	y []float64
@@ -307,12 +305,11 @@ func (g *gpProblem) nlml(z, grad []float64) (float64, error) {
 //
 //	(f(z + h·eᵢ) − f(z − h·eᵢ)) / 2h
 //
-// and returns the largest error, relative to the larger of the two numbers. The
-// error of a component that is small against the others (below 1e-3 of the
-// largest), against the rounding of the differences (1e3·ε·|f|/h), or against its
-// change over h is measured relative to those. h is in log units; 0 means 1e-5,
-// near the ε^⅓ that balances truncation and rounding (N&W 8.6). It costs 2p+1
-// values and one gradient.
+// and returns the largest error, relative to the larger of the two numbers. The error of a
+// component that is small against the others (below 1e-3 of the largest), against the rounding of
+// the differences (1e3·ε·|f|/h), or against its change over h is measured relative to those. h is
+// in log units; 0 means 1e-5, near the ε^⅓ that balances truncation and rounding (N&W 8.6). It
+// costs 2p+1 values and one gradient.
 func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRelErr float64, err error) {
 	if h == 0 {
 		h = 1e-5

@@ -55,8 +55,7 @@ func (q *quasiNewton) hold() (any bool) {
 	return any
 }
 
-// inward reports whether f pushes parameter i away from the bound at which it is
-// held.
+// inward reports whether f pushes parameter i away from the bound at which it is held.
 func (q *quasiNewton) inward(i int) bool {
 	return q.held[i] && outward(q.space.side(i, q.at.Z[i]), -q.at.G[i])
 }
@@ -83,8 +82,7 @@ func (q *quasiNewton) stuck() bool {
 	return false
 }
 
-// hit reports whether a moving parameter has reached its bound and f pushes it
-// outwards.
+// hit reports whether a moving parameter has reached its bound and f pushes it outwards.
 func (q *quasiNewton) hit() bool {
 	for i, held := range q.held {
 		if !held && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
@@ -161,8 +159,7 @@ func (q *quasiNewton) round() (Status, error) {
 	for {
 		switch {
 		case err != nil:
-			// The search failed. Retry without the memory, unless steepest descent
-			// just failed.
+			// The search failed. Retry without the memory, unless steepest descent just failed.
 			if dir.steepest {
 				if q.Promise() <= math.Max(q.noise, q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F))) {
 					return StatusFunctionConverged, nil

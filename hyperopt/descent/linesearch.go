@@ -24,23 +24,20 @@ type sample struct {
 	slope   bool
 }
 
-// valueFirst is a line search for the strong Wolfe conditions that computes the
-// derivative only where the value is low enough. It follows N&W algorithms 3.5
-// (bracket) and 3.6 (zoom), but splits each trial into a value and, if that passes
-// the test of sufficient decrease, a gradient. An infinite value shortens the step.
-// Where the expected decrease is within rounding, the derivative decides, by the
-// approximate Wolfe conditions of Hager and Zhang, A new conjugate gradient method
-// with guaranteed descent and an efficient line search, SIAM J. Optim. 16 (2005),
-// eq. 4.1. Without these, the search would fail before it reaches a tight gradient
-// tolerance.
+// valueFirst is a line search for the strong Wolfe conditions that computes the derivative only
+// where the value is low enough. It follows N&W algorithms 3.5 (bracket) and 3.6 (zoom), but
+// splits each trial into a value and, if that passes the test of sufficient decrease, a gradient.
+// An infinite value shortens the step. Where the expected decrease is within rounding, the
+// derivative decides, by the approximate Wolfe conditions of Hager and Zhang, A new conjugate
+// gradient method with guaranteed descent and an efficient line search, SIAM J. Optim. 16 (2005),
+// eq. 4.1. Without these, the search would fail before it reaches a tight gradient tolerance.
 //
-// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock and
-// quadratic functions to |∂f/∂z| ≤ 1e-4, all of which converge). Total cost, with 1
-// for a value and 2 more for a gradient, and in parentheses the cost of the GPs:
-// this search 15442 (10593), gonum's Backtracking 15742 (10897), MoreThuente 16527
-// (11517), Bisection 16582 (11731). Backtracking comes close but does not ensure
-// sᵀy > 0, and none of gonum's searches interpolates from values alone or limits
-// the step.
+// Measured with BenchmarkLineSearch (122 starts of GP regressions, Rosenbrock and quadratic
+// functions to |∂f/∂z| ≤ 1e-4, all of which converge). Total cost, with 1 for a value and 2 more
+// for a gradient, and in parentheses the cost of the GPs: this search 15442 (10593), gonum's
+// Backtracking 15742 (10897), MoreThuente 16527 (11517), Bisection 16582 (11731). Backtracking
+// comes close but does not ensure sᵀy > 0, and none of gonum's searches interpolates from values
+// alone or limits the step.
 type valueFirst struct {
 	limit    *stepLimit
 	settings Options
@@ -316,11 +313,10 @@ const (
 // have decided their order, so that it is worth an estimate.
 const suspicious = 1e-6
 
-// scatter estimates the standard deviation of the noise of f at the current point from
-// values along a short line, by ECnoise (Moré and Wild, Estimating computational noise,
-// SIAM J. Sci. Comput. 33, 2011, section 5): differences of order k have
-// (2k)!/(k!)² times the variance of the noise where the differences of f itself
-// vanish. It is 0 if the values do not show noise.
+// scatter estimates the standard deviation of the noise of f at the current point from values
+// along a short line, by ECnoise (Moré and Wild, Estimating computational noise, SIAM J. Sci.
+// Comput. 33, 2011, section 5): differences of order k have (2k)!/(k!)² times the variance of the
+// noise where the differences of f itself vanish. It is 0 if the values do not show noise.
 func (d *Descent) scatter(ctx context.Context) (float64, error) {
 	index := d.moving()
 	values := []float64{d.at.F}

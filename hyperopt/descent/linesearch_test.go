@@ -23,9 +23,8 @@ var searchers = []struct {
 	{"backtracking", func(*stepLimit, Options) optimize.Linesearcher { return &optimize.Backtracking{} }},
 }
 
-// searchProblems are: GP regressions of 40 rows with bounds, 16 starts each;
-// Rosenbrock in 4 dimensions and a quadratic of condition 1e3 in 10, 21 starts
-// each.
+// searchProblems are: GP regressions of 40 rows with bounds, 16 starts each; Rosenbrock in 4
+// dimensions and a quadratic of condition 1e3 in 10, 21 starts each.
 func searchProblems() (problems []arrays, settings []how, names []string) {
 	for i, d := range []int{1, 2, 4, 6, 8} {
 		g := newGP(40, d, 0.2, uint64(i))
@@ -41,9 +40,8 @@ func searchProblems() (problems []arrays, settings []how, names []string) {
 		append(names, "rosenbrock", "quadratic")
 }
 
-// searchCost returns the weighted cost (value 1, gradient 2 more) by kind of
-// problem, and the number of starts that did not bring the gradient below its
-// tolerance.
+// searchCost returns the weighted cost (value 1, gradient 2 more) by kind of problem, and the
+// number of starts that did not bring the gradient below its tolerance.
 func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
 	cost = map[string]int{}
 	problems, settings, names := searchProblems()
@@ -277,9 +275,8 @@ func valley(z, grad []float64) float64 {
 	return sum
 }
 
-// TestSlowDescentLooks checks that a descent of more than hessianAfter iterations
-// computes the differences for the Hessian once, within the bounds, and reaches the
-// minimum.
+// TestSlowDescentLooks checks that a descent of more than hessianAfter iterations computes the
+// differences for the Hessian once, within the bounds, and reaches the minimum.
 func TestSlowDescentLooks(t *testing.T) {
 	obj := total(valley)
 	p := arrays{Objective: obj, Start: []float64{-1, 0.5, -0.5, 0.3, 0.8, -0.2}, Lower: slices.Repeat([]float64{-3}, 6), Upper: slices.Repeat([]float64{3}, 6)}

@@ -33,8 +33,7 @@ func MethodNamed(name string) Method {
 	return nil
 }
 
-// TakesMetric reports whether a method, nil for the default, uses a metric and
-// returns one.
+// TakesMetric reports whether a method, nil for the default, uses a metric and returns one.
 func TakesMetric(m Method) bool {
 	_, ok := m.(LBFGS)
 	return ok || m == nil
@@ -152,8 +151,7 @@ func (NelderMead) Descend(ctx context.Context, d *Descent) (Status, error) {
 			u[k] = d.ev.best.Z[i]
 		}
 		settings := optimize.Settings{
-			// The best value can stay the same for many iterations while the
-			// simplex shrinks.
+			// The best value can stay the same for many iterations while the simplex shrinks.
 			Converger: &optimize.FunctionConverge{Relative: tolerance, Absolute: d.s.noise(1), Iterations: 10 * (len(u) + 1)},
 			Recorder:  &simplexRecorder{d},
 		}

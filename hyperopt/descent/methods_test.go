@@ -47,9 +47,8 @@ func (b *bowl) ValueGradient(_ context.Context, z, g []float64) (float64, error)
 	return b.f(z), nil
 }
 
-// TestMethodsWithinBounds checks that every method finds the minimum inside the
-// bounds, never evaluates a point outside them, and does not change fixed
-// parameters.
+// TestMethodsWithinBounds checks that every method finds the minimum inside the bounds, never
+// evaluates a point outside them, and does not change fixed parameters.
 func TestMethodsWithinBounds(t *testing.T) {
 	for _, m := range Methods() {
 		rapid.Check(t, func(r *rapid.T) {
@@ -156,8 +155,7 @@ func TestHessian(t *testing.T) {
 			if i == j && i != 1 {
 				want = float64(1+i*9/3) * math.Cosh(z[i]-b.a[i])
 			}
-			// The truncation error is h²/6 times the third derivative of the
-			// gradient.
+			// The truncation error is h²/6 times the third derivative of the gradient.
 			if math.Abs(h[i*3+j]-want) > 1e-4*math.Max(1, want) {
 				t.Errorf("H[%d,%d] = %v, want %v", i, j, h[i*3+j], want)
 			}
@@ -165,9 +163,8 @@ func TestHessian(t *testing.T) {
 	}
 }
 
-// TestMetric checks that a descent with the Hessian at the minimum as its metric
-// takes fewer evaluations, and that a misleading metric costs evaluations but not
-// the minimum.
+// TestMetric checks that a descent with the Hessian at the minimum as its metric takes fewer
+// evaluations, and that a misleading metric costs evaluations but not the minimum.
 func TestMetric(t *testing.T) {
 	minimum := make([]float64, 8)
 	for i := range minimum {
@@ -195,8 +192,7 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// TestFurther checks that given starts replace random ones and are moved inside the
-// bounds.
+// TestFurther checks that given starts replace random ones and are moved inside the bounds.
 func TestFurther(t *testing.T) {
 	b := &bowl{a: []float64{1, 1}, lo: -5, hi: 5}
 	r, err := minimizeArrays(context.Background(), arrays{

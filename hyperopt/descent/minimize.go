@@ -16,12 +16,11 @@ import (
 
 // Minimize minimises from every start of the problem.
 //
-// The error is nil if at least one start found a finite value and nothing
-// interrupted the run; the result's Status reports convergence. The result is nil
-// only if p or s is invalid. With an error it holds what was found until then. The
-// error is the context's cause if the run was cancelled, the objective's error if
-// that ended the run, and the joined [*StartError] of all starts if none could
-// begin.
+// The error is nil if at least one start found a finite value and nothing interrupted the run;
+// the result's Status reports convergence. The result is nil only if p or s is invalid. With an
+// error it holds what was found until then. The error is the context's cause if the run was
+// cancelled, the objective's error if that ended the run, and the joined [*StartError] of all
+// starts if none could begin.
 //
 // Starts run in sequence or, with several objectives, in parallel. Each depends
 // only on p, s and its index, so the result is the same.
@@ -250,8 +249,7 @@ func (r *run) race(ctx context.Context) []StartResult {
 	running := slices.Clone(field)
 	for len(running) > 0 {
 		if ctx.Err() != nil {
-			// The others end at their next evaluation. Those that have not begun
-			// never do.
+			// The others end at their next evaluation. Those that have not begun never do.
 			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
 		}
 		_ = SideBySide(ctx, len(running), r.objectives, func(_ context.Context, obj Func, k int) error {

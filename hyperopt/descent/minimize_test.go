@@ -205,9 +205,8 @@ func TestBoundsActive(t *testing.T) {
 	}
 }
 
-// With correlations the minimum on the bound differs from the projected free
-// one: Rosenbrock with z₀ ≤ 0.5 has it at (0.5, 0.25); with z₁ ≥ 1.5 at the root
-// of its cubic.
+// With correlations the minimum on the bound differs from the projected free one: Rosenbrock with
+// z₀ ≤ 0.5 has it at (0.5, 0.25); with z₁ ≥ 1.5 at the root of its cubic.
 func TestBoundsCoupled(t *testing.T) {
 	r := mustMinimize(t, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1},
 		Upper: []float64{0.5, math.Inf(1)}}, how{})
@@ -415,8 +414,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestNaturalValues checks that messages use natural values while the search uses
-// logarithms.
+// TestNaturalValues checks that messages use natural values while the search uses logarithms.
 func TestNaturalValues(t *testing.T) {
 	p := Search{
 		Objectives: []Func{total(func(z, g []float64) float64 {

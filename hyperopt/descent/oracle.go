@@ -89,8 +89,8 @@ type Point struct {
 type Oracle struct {
 	obj    Func
 	log    *journal.Sequence
-	max    int    // of values; 0 for no limit
-	halt   bool   // the next evaluation ends the start with errHalted
+	max    int  // of values; 0 for no limit
+	halt   bool // the next evaluation ends the start with errHalted
 	counts Evaluations
 	best   Point // lowest finite value seen; Z nil before the first
 	last   Point // latest finite gradient
@@ -99,8 +99,7 @@ type Oracle struct {
 	buf    []float64
 }
 
-// NewOracle returns the oracle of an objective. It records evaluations in log,
-// which may be nil.
+// NewOracle returns the oracle of an objective. It records evaluations in log, which may be nil.
 func NewOracle(obj Func, log *journal.Sequence) *Oracle {
 	return &Oracle{obj: obj, log: log}
 }
@@ -143,9 +142,8 @@ func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 	return f, nil
 }
 
-// Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective's
-// latest value must be the one at z; if it is not, Gradient evaluates the value at
-// z first.
+// Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective's latest value
+// must be the one at z; if it is not, Gradient evaluates the value at z first.
 func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
 	if slices.Equal(z, e.last.Z) {
 		copy(grad, e.last.G)
@@ -208,8 +206,7 @@ func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, er
 	return f, err
 }
 
-// judge classifies the outcome of a call as finite, infeasible (+Inf, counted) or
-// error.
+// judge classifies the outcome of a call as finite, infeasible (+Inf, counted) or error.
 func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, error) {
 	switch {
 	case err == nil && !math.IsNaN(f) && !math.IsInf(f, 0):
@@ -228,8 +225,7 @@ func (e *Oracle) judge(ctx context.Context, f float64, err error) (float64, erro
 	return math.Inf(1), nil
 }
 
-// cancelled returns nil while ctx is active, and then its error with the cause, if
-// one was given.
+// cancelled returns nil while ctx is active, and then its error with the cause, if one was given.
 func cancelled(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || cause == err {

@@ -10,9 +10,8 @@ import (
 
 // Parameter is an element of the vector that the search varies.
 type Parameter struct {
-	// Name is the name in messages, such as "lengthscale[2]". Group is the name of
-	// the vector that the parameter belongs to, such as "lengthscale", or equals
-	// Name.
+	// Name is the name in messages, such as "lengthscale[2]". Group is the name of the vector
+	// that the parameter belongs to, such as "lengthscale", or equals Name.
 	Name, Group string
 	// Log means that the parameter is positive and optimised as a logarithm.
 	Log bool
@@ -42,11 +41,10 @@ func (p Parameter) Natural(z float64) float64 {
 // Start is a start point of p numbers, with a metric there or nil.
 type Start struct {
 	Z []float64
-	// Metric, unless nil, is an approximation of the Hessian ∂²f/∂z² at Z, such as
-	// [Hessian] computes on part of the data; rows and columns of fixed parameters
-	// are ignored. The first direction is then the Newton direction (with
-	// eigenvalues below 2 raised to 2), and damped BFGS updates the metric during
-	// the descent. If the metric misleads, L-BFGS takes over.
+	// Metric, unless nil, is an approximation of the Hessian ∂²f/∂z² at Z, such as [Hessian]
+	// computes on part of the data; rows and columns of fixed parameters are ignored. The first
+	// direction is then the Newton direction (with eigenvalues below 2 raised to 2), and damped
+	// BFGS updates the metric during the descent. If the metric misleads, L-BFGS takes over.
 	Metric Metric
 }
 
@@ -61,9 +59,8 @@ type Search struct {
 	// vanishes, so that f changes almost linearly with a power of its inverse, or +Inf: a
 	// lengthscale much longer than its column. LBFGS then tries the upper bound.
 	Limits func(z []float64) []float64
-	// Starts are the start points; nil means one, at the parameters' Start values.
-	// A free parameter outside its bounds is moved to the nearest bound, with a
-	// warning for start 0.
+	// Starts are the start points; nil means one, at the parameters' Start values. A free
+	// parameter outside its bounds is moved to the nearest bound, with a warning for start 0.
 	Starts []Start
 	// Log, unless nil, returns the journal for the evaluations of a start.
 	Log func(start int) *journal.Sequence
@@ -71,9 +68,8 @@ type Search struct {
 
 // Constants of the descents, with the problems that they were measured on.
 
-// relativeIterations is the number of consecutive iterations that must change f by
-// less than Options.RelativeTolerance. A single short step says nothing about
-// convergence.
+// relativeIterations is the number of consecutive iterations that must change f by less than
+// Options.RelativeTolerance. A single short step says nothing about convergence.
 const relativeIterations = 5
 
 // DefaultMemory exceeds the 3 to 20 pairs of N&W 7.2, because their arithmetic
@@ -82,20 +78,16 @@ const relativeIterations = 5
 const DefaultMemory = 30
 
 const (
-	// maxRounds bounds the number of times that parameters are held at or released
-	// from bounds.
+	// maxRounds bounds the number of times that parameters are held at or released from bounds.
 	maxRounds = 200
-	// maxReleases bounds the number of times that a parameter is released before
-	// the others have converged. A parameter that is held repeatedly would make
-	// them zigzag.
+	// maxReleases bounds the number of times that a parameter is released before the others have
+	// converged. A parameter that is held repeatedly would make them zigzag.
 	maxReleases = 2
-	// If hessianAfter iterations do not converge, the scales of the parameters
-	// differ too much for L-BFGS to learn, and the Hessian is worth its 2p
-	// gradients. The CO2 model of Rasmussen & Williams (2006), with a curvature of
-	// 2e7 along its period, needs 290 gradients without it and 141 with it. It
-	// saves little when convergence is fast, and a Hessian at the start point led
-	// to worse optima for four of eight data sets and kernels with a lengthscale
-	// per column.
+	// If hessianAfter iterations do not converge, the scales of the parameters differ too much
+	// for L-BFGS to learn, and the Hessian is worth its 2p gradients. The CO2 model of Rasmussen
+	// & Williams (2006), with a curvature of 2e7 along its period, needs 290 gradients without it
+	// and 141 with it. It saves little when convergence is fast, and a Hessian at the start point
+	// led to worse optima for four of eight data sets and kernels with a lengthscale per column.
 	hessianAfter = 100
 )
 
@@ -117,12 +109,11 @@ const (
 )
 
 const (
-	// armijo and curvature are c₁ and c₂ of the strong Wolfe conditions (N&W 3.7).
-	// For quasi-Newton directions c₂ = 0.9 is usual (N&W p. 62); here a trial with
-	// its gradient costs as much as an iteration, and the loosest value that still
-	// keeps sᵀy > 0 was the cheapest: weighted costs in BenchmarkLineSearch were
-	// 14803, 14157, 14058, 13913, 13975 for c₂ = 0.5, 0.9, 0.95, 0.99, 0.999, with
-	// its starts of 2026-11-20.
+	// armijo and curvature are c₁ and c₂ of the strong Wolfe conditions (N&W 3.7). For
+	// quasi-Newton directions c₂ = 0.9 is usual (N&W p. 62); here a trial with its gradient costs
+	// as much as an iteration, and the loosest value that still keeps sᵀy > 0 was the cheapest:
+	// weighted costs in BenchmarkLineSearch were 14803, 14157, 14058, 13913, 13975 for c₂ = 0.5,
+	// 0.9, 0.95, 0.99, 0.999, with its starts of 2026-11-20.
 	armijo    = 1e-4
 	curvature = 0.99
 	// maxTrials bounds the values of one line search.
@@ -130,8 +121,7 @@ const (
 	// infeasibleContraction multiplies a step at whose end f is not defined, to
 	// give the next trial.
 	infeasibleContraction = 0.3
-	// maxGrowth bounds the factor by which a step that was too short is
-	// extrapolated.
+	// maxGrowth bounds the factor by which a step that was too short is extrapolated.
 	maxGrowth = 4
 )
 
@@ -165,14 +155,12 @@ const hessianStep = 1e-2
 // optima 10 nats or more apart, and of the descents that later fell below the best,
 // all but one in thirty promised at least a fiftieth of the gap.
 const (
-	// raceWarm is the number of iterations after which a start is judged,
-	// raceWarmMetric the number for a start with a metric. Before that its
-	// quadratic model says nothing.
+	// raceWarm is the number of iterations after which a start is judged, raceWarmMetric the
+	// number for a start with a metric. Before that its quadratic model says nothing.
 	raceWarm, raceWarmMetric = 6, 2
-	// raceHope times the decrease that its quadratic model promises bounds the further
-	// decrease of a start. raceGain is the lead over the best that it must be able to
-	// reach: two starts that creep along the same valley would otherwise both run to its
-	// end.
+	// raceHope times the decrease that its quadratic model promises bounds the further decrease
+	// of a start. raceGain is the lead over the best that it must be able to reach: two starts
+	// that creep along the same valley would otherwise both run to its end.
 	raceHope, raceGain = 6, 0.25
 	// raceNear bounds the quadratic model of the distance of two starts in one
 	// basin, and raceLevel the difference of their values.
@@ -189,22 +177,19 @@ const (
 	// StatusGradientConverged means that the gradient is within its tolerance,
 	// except for parameters at a bound that f pushes outwards.
 	StatusGradientConverged
-	// StatusFunctionConverged means that f changed by less than RelativeTolerance
-	// in five consecutive iterations without an infeasible trial, with the gradient
-	// still above its tolerance; or that floating-point precision allowed no
-	// further decrease of f, and its quadratic model promises no more than
-	// RelativeTolerance or the noise of the values.
+	// StatusFunctionConverged means that f changed by less than RelativeTolerance in five
+	// consecutive iterations without an infeasible trial, with the gradient still above its
+	// tolerance; or that floating-point precision allowed no further decrease of f, and its
+	// quadratic model promises no more than RelativeTolerance or the noise of the values.
 	StatusFunctionConverged
-	// StatusGainConverged means that the quadratic model promises no further decrease
-	// of f above ToleranceNats and that products of the Hessian, which would show a
-	// saddle, confirm it.
+	// StatusGainConverged means that the quadratic model promises no further decrease of f above
+	// ToleranceNats and that products of the Hessian, which would show a saddle, confirm it.
 	StatusGainConverged
 	// StatusAllFixed means that all parameters are fixed; f was evaluated once.
 	StatusAllFixed
-	// StatusStalled means that the gradient is above its tolerance, but that
-	// floating-point precision allowed no further decrease of f, even along the
-	// steepest descent, or only by less than RelativeTolerance because f decreases
-	// towards points where it is not defined.
+	// StatusStalled means that the gradient is above its tolerance, but that floating-point
+	// precision allowed no further decrease of f, even along the steepest descent, or only by
+	// less than RelativeTolerance because f decreases towards points where it is not defined.
 	StatusStalled
 	// StatusMaxEvaluations means that MaxEvaluations was reached.
 	StatusMaxEvaluations
@@ -224,8 +209,7 @@ const (
 var statusNames = [...]string{"none", "gradient-converged", "function-converged",
 	"gain-converged", "all-fixed", "stalled", "max-evaluations", "cancelled", "failed", "dropped", "merged"}
 
-// String returns the name used in JSON output, for example
-// "gradient-converged".
+// String returns the name used in JSON output, for example "gradient-converged".
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {
 		return fmt.Sprintf("Status(%d)", int(s))
@@ -268,8 +252,7 @@ type Bound struct {
 
 // Iteration is the progress report that [Options].Callback receives.
 type Iteration struct {
-	// Start is the index of the start. Iteration counts from 0, which is the start
-	// point.
+	// Start is the index of the start. Iteration counts from 0, which is the start point.
 	Start, Iteration int
 	// F is the value at Z.
 	F float64
@@ -277,8 +260,7 @@ type Iteration struct {
 	GradientNorm float64
 	// Evaluations counts those of this start so far, Total those of all starts.
 	Evaluations, Total Evaluations
-	// Best is the lowest finite value so far over all starts, including trial
-	// points.
+	// Best is the lowest finite value so far over all starts, including trial points.
 	Best float64
 	// Rows is the number of rows, for callers that first minimise over part of the
 	// data. Minimize leaves it 0.

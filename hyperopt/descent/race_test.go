@@ -133,8 +133,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceWorkers checks that a race on several objectives equals the race on one,
-// bit by bit.
+// TestRaceWorkers checks that a race on several objectives equals the race on one, bit by bit.
 func TestRaceWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
 	start := []float64{0.3, -2}
@@ -161,8 +160,7 @@ func TestRaceWorkers(t *testing.T) {
 	}
 }
 
-// TestRaceEnds checks that the events that end a run also end a race, with the
-// results so far.
+// TestRaceEnds checks that the events that end a run also end a race, with the results so far.
 func TestRaceEnds(t *testing.T) {
 	p, _ := raceStarts()
 	for _, after := range []int{0, 1, 5, 14, 40, 90} {
@@ -212,9 +210,8 @@ func TestRaceEnds(t *testing.T) {
 	}
 }
 
-// TestPromised checks that with the Hessian of a quadratic function as metric, the
-// promised decrease is the decrease to the minimum over the parameters that can
-// move.
+// TestPromised checks that with the Hessian of a quadratic function as metric, the promised
+// decrease is the decrease to the minimum over the parameters that can move.
 func TestPromised(t *testing.T) {
 	h := Metric{7, 1, 0.5, 1, 5, -1, 0.5, -1, 4}
 	f := func(z, grad []float64) float64 {
@@ -251,8 +248,7 @@ func TestPromised(t *testing.T) {
 type waves struct {
 	calls atomic.Int64
 	limit int64
-	// broke, unless nil, is closed when the limit is reached. The first value waits
-	// for wait.
+	// broke, unless nil, is closed when the limit is reached. The first value waits for wait.
 	broke, wait chan struct{}
 }
 
@@ -280,8 +276,7 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 	return w.Value(ctx, z)
 }
 
-// TestWorkers checks that parallel starts give the same result as sequential
-// starts.
+// TestWorkers checks that parallel starts give the same result as sequential starts.
 func TestWorkers(t *testing.T) {
 	settings := how{Restarts: 11, Seed: 5, RestartStd: 3}
 	start := []float64{0.3, -2}
