@@ -49,7 +49,7 @@
 // Package pair builds and differentiates the expression; package code simplifies
 // the operations. For the CPU, select.go chooses a loop over a row of pairs in
 // internal/vec for each operation and merges operations that one loop can do
-// together; measure.go computes features and their sums by columns. The loops exist
+// together; rows.go runs the loops and computes features and their sums by columns. The loops exist
 // for AVX-512, for AVX2 and in portable Go. GPFIT_CPU=avx512, avx2 or generic
 // selects a variant (neon means portable Go here); run the tests with each. For a GPU, internal/cuda/kernels
 // translates the operations to PTX.
