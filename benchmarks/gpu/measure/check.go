@@ -6,9 +6,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
 	"gpfit/fit"
@@ -21,27 +25,17 @@ import (
 // residual solves Σx = e_j for some columns j on the device and forms Σx − e_j on
 // the host, with Σ recomputed by package kernel.
 func (j *job) residual() error {
-	return j.each(func(n int) error {
-		p, err := j.problem(n)
-		if err != nil {
-			return err
-		}
-		w, err := j.workspace(p)
-		if err != nil {
-			return err
-		}
-		defer w.Close()
+	return j.eachProblem(func(n int, p *likelihood, w device.DenseWorkspace) error {
 		start := time.Now()
 		if err := p.form(j.ctx, w); err != nil {
 			return err
 		}
 		columns := sample(n, j.columns)
-		m := len(columns)
-		x := make([]float64, n*m)
+		x := make([]float64, n*len(columns))
 		for k, c := range columns {
 			x[k*n+c] = 1
 		}
-		if err := w.Solve(j.ctx, x, m); err != nil {
+		if err := w.Solve(j.ctx, x, len(columns)); err != nil {
 			return err
 		}
 		solved := time.Now()
@@ -51,37 +45,44 @@ func (j *job) residual() error {
 			"residual": finite(residual), "seconds_solve": solved.Sub(start).Seconds(), "seconds_check": time.Since(solved).Seconds(),
 		}
 		if j.gradient {
-			// Compare Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj from the gradient's computation with
-			// those from the solve, relative to their sums of absolute terms.
-			diag, middle, signs := make([]float64, n), make([]float64, n), make([]float64, n)
-			for i := range signs {
-				signs[i] = float64(1 - 2*(i/3%2))
-			}
-			if err := w.InverseDiagonal(j.ctx, diag); err != nil {
+			if err := j.diagonals(p, w, x, columns, r); err != nil {
 				return err
 			}
-			start := time.Now()
-			if err := w.ContractDiagonal(j.ctx, device.Adjoint{}, signs, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
-				return err
-			}
-			r["seconds_middle"] = time.Since(start).Seconds()
-			worst, worstMiddle := 0.0, 0.0
-			for k, c := range columns {
-				column := x[k*n : (k+1)*n]
-				worst = larger(worst, math.Abs(diag[c]-column[c])/math.Abs(column[c]))
-				sum, scale := 0.0, 0.0
-				for i, v := range column {
-					sum += signs[i] * v * v
-					scale += v * v
-				}
-				worstMiddle = larger(worstMiddle, math.Abs(middle[c]-sum)/scale)
-			}
-			r["middle_diagonal_difference"] = finite(worstMiddle)
-			r["inverse_diagonal_difference"] = finite(worst)
 		}
 		j.emit(r)
 		return nil
 	})
+}
+
+// diagonals compares Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj from the gradient's computation with those
+// from the solutions x, relative to their sums of absolute terms.
+func (j *job) diagonals(p *likelihood, w device.DenseWorkspace, x []float64, columns []int, r map[string]any) error {
+	n := p.x.N
+	diag, middle, signs := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range signs {
+		signs[i] = float64(1 - 2*(i/3%2))
+	}
+	if err := w.InverseDiagonal(j.ctx, diag); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := w.ContractDiagonal(j.ctx, device.Adjoint{}, signs, p.prog, p.theta, make([]float64, len(p.theta)), middle); err != nil {
+		return err
+	}
+	r["seconds_middle"] = time.Since(start).Seconds()
+	worst, worstMiddle := 0.0, 0.0
+	for k, c := range columns {
+		column := x[k*n : (k+1)*n]
+		worst = max(worst, math.Abs(diag[c]-column[c])/math.Abs(column[c]))
+		sum, scale := 0.0, 0.0
+		for i, v := range column {
+			sum += signs[i] * v * v
+			scale += v * v
+		}
+		worstMiddle = max(worstMiddle, math.Abs(middle[c]-sum)/scale)
+	}
+	r["middle_diagonal_difference"], r["inverse_diagonal_difference"] = finite(worstMiddle), finite(worst)
+	return nil
 }
 
 // sample returns m different columns, including the first and the last.
@@ -91,25 +92,12 @@ func sample(n, m int) []int {
 		columns = append(columns, n-1)
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
-next:
 	for len(columns) < min(m, n) {
-		c := rng.IntN(n)
-		for _, other := range columns {
-			if c == other {
-				continue next
-			}
+		if c := rng.IntN(n); !slices.Contains(columns, c) {
+			columns = append(columns, c)
 		}
-		columns = append(columns, c)
 	}
 	return columns
-}
-
-// larger returns the maximum, or NaN if either is NaN.
-func larger(a, b float64) float64 {
-	if b > a || b != b {
-		return b
-	}
-	return a
 }
 
 // finite converts v to a number that JSON can represent.
@@ -123,8 +111,6 @@ func finite(v float64) float64 {
 // residual returns ‖Σx − e‖∞ over all columns of x (n×m), where e has unit vectors
 // for the given columns. It distributes rows over the processors.
 func (p *likelihood) residual(x []float64, columns []int) float64 {
-	const chunk, rows = 2048, 256 // a chunk of columns stays in a core's cache
-	n, m := p.x.N, len(columns)
 	var next atomic.Int64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -133,76 +119,49 @@ func (p *likelihood) residual(x []float64, columns []int) float64 {
 		wg.Go(func() {
 			e := kernel.NewEvaluator(p.prog)
 			e.Bind(p.theta)
-			row, sums, local := make([]float64, chunk), make([]float64, rows*m), 0.0
 			for {
-				i0 := int(next.Add(rows)) - rows
-				if i0 >= n {
-					break
+				i0 := int(next.Add(residualRows)) - residualRows
+				if i0 >= p.x.N {
+					return
 				}
-				i1 := min(i0+rows, n)
-				clear(sums)
-				for j0 := 0; j0 < n; j0 += chunk {
-					j1 := min(j0+chunk, n)
-					for i := i0; i < i1; i++ {
-						e.Row(row, p.x, i, p.x, j0, j1)
-						for k := range m {
-							sums[(i-i0)*m+k] += dot(row[:j1-j0], x[k*n+j0:k*n+j1])
-						}
-					}
-				}
-				for i := i0; i < i1; i++ {
-					for k, c := range columns {
-						r := sums[(i-i0)*m+k] + p.noise[0]*x[k*n+i]
-						if i == c {
-							r--
-						}
-						local = larger(local, math.Abs(r))
-					}
-				}
+				local := p.residualOf(e, i0, min(i0+residualRows, p.x.N), x, columns)
+				mu.Lock()
+				worst = max(worst, local) // NaN stays
+				mu.Unlock()
 			}
-			mu.Lock()
-			worst = larger(worst, local)
-			mu.Unlock()
 		})
 	}
 	wg.Wait()
 	return worst
 }
 
-// dot uses four sums so that the additions overlap.
-func dot(a, b []float64) float64 {
-	var s0, s1, s2, s3 float64
-	b = b[:len(a)]
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
+// residualRows is the number of rows that a processor works on at a time.
+const residualRows = 256
 
-// agreeResult is a line of `measure agree`.
-type agreeResult struct {
-	Type   string `json:"type"`
-	Device string `json:"device"`
-	N      int    `json:"n"`
-	D      int    `json:"d"`
-	Kernel string `json:"kernel"`
-	// NLML is the CPU's value. NLMLDifference is relative. GradientDifference is
-	// the largest difference, relative to the largest component; EachDifference is
-	// relative to each component.
-	NLML               float64 `json:"nlml"`
-	NLMLDifference     float64 `json:"nlml_difference"`
-	GradientDifference float64 `json:"gradient_difference"`
-	EachDifference     float64 `json:"gradient_difference_each"`
-	Seconds            float64 `json:"seconds"`
-	SecondsCPU         float64 `json:"seconds_cpu"`
-	OK                 bool    `json:"ok"`
+// residualOf is residual for rows i0 … i1−1.
+func (p *likelihood) residualOf(e *kernel.Evaluator, i0, i1 int, x []float64, columns []int) float64 {
+	const chunk = 2048 // columns that stay in a core's cache
+	n, m := p.x.N, len(columns)
+	row, sums, worst := make([]float64, chunk), make([]float64, (i1-i0)*m), 0.0
+	for j0 := 0; j0 < n; j0 += chunk {
+		j1 := min(j0+chunk, n)
+		for i := i0; i < i1; i++ {
+			e.Row(row, p.x, i, p.x, j0, j1)
+			for k := range m {
+				sums[(i-i0)*m+k] += floats.Dot(row[:j1-j0], x[k*n+j0:k*n+j1])
+			}
+		}
+	}
+	for i := i0; i < i1; i++ {
+		for k, c := range columns {
+			r := sums[(i-i0)*m+k] + p.noise[0]*x[k*n+i]
+			if i == c {
+				r--
+			}
+			worst = max(worst, math.Abs(r))
+		}
+	}
+	return worst
 }
 
 // agreeKernels returns all leaves, isotropic and ARD, and composites.
@@ -248,10 +207,9 @@ func (j *job) agree() error {
 				}
 				seconds[i] = time.Since(start).Seconds()
 			}
-			r := compareReports(reports[0], reports[1])
-			r.Seconds, r.SecondsCPU = seconds[1], seconds[0]
-			r.OK = r.NLMLDifference <= j.tolerance && r.GradientDifference <= j.tolerance
-			if !r.OK {
+			r, difference := compareReports(reports[0], reports[1])
+			r["seconds"], r["seconds_cpu"], r["ok"] = seconds[1], seconds[0], difference <= j.tolerance
+			if !(difference <= j.tolerance) {
 				bad++
 			}
 			j.emit(r)
@@ -264,21 +222,21 @@ func (j *job) agree() error {
 	return err
 }
 
-func compareReports(want, got summary.Report) *agreeResult {
-	r := &agreeResult{Type: "agree", Device: got.Device, N: got.N, D: got.D, Kernel: got.Kernel, NLML: want.NLML}
-	r.NLMLDifference = math.Abs(got.NLML-want.NLML) / math.Abs(want.NLML)
-	scale, worst := 0.0, 0.0
+// compareReports returns a line of `measure agree` and the larger of two differences: of the
+// NLML, relative, and of the gradient, relative to its largest component. The line has also
+// the largest difference of a component relative to itself.
+func compareReports(want, got summary.Report) (line map[string]any, difference float64) {
+	nlml := finite(math.Abs(got.NLML-want.NLML) / math.Abs(want.NLML))
+	scale, worst, each := 0.0, 0.0, 0.0
 	for name, v := range want.GradientLog {
 		difference := math.Abs(got.GradientLog[name] - v)
-		scale = math.Max(scale, math.Abs(v))
-		worst = larger(worst, difference)
-		r.EachDifference = larger(r.EachDifference, difference/math.Abs(v))
+		scale = max(scale, math.Abs(v))
+		worst = max(worst, difference)
+		each = max(each, difference/math.Abs(v))
 	}
-	r.GradientDifference = worst / scale
-	for _, v := range []*float64{&r.NLMLDifference, &r.GradientDifference, &r.EachDifference} {
-		*v = finite(*v)
-	}
-	return r
+	gradient := finite(worst / scale)
+	return map[string]any{"type": "agree", "device": got.Device, "n": got.N, "d": got.D, "kernel": got.Kernel, "nlml": want.NLML,
+		"nlml_difference": nlml, "gradient_difference": gradient, "gradient_difference_each": finite(each)}, max(nlml, gradient)
 }
 
 // largest finds the largest n that the plan allows and evaluates a value there. If
@@ -291,18 +249,8 @@ func (j *job) largest() error {
 	if free == 0 || !fits(1) {
 		return fmt.Errorf("free memory is %d bytes: nothing fits", free)
 	}
-	hi := 2
-	for fits(hi) {
-		hi *= 2
-	}
-	lo := hi / 2
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; fits(mid) {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
+	const most = 1 << 24
+	lo := sort.Search(most, func(n int) bool { return !fits(n + 1) })
 	if limit := j.sizes[0]; limit > 0 { // for trials
 		lo = min(lo, limit)
 	}
@@ -324,22 +272,17 @@ func (j *job) largest() error {
 
 // value evaluates once at n and returns the time and the memory in use.
 func (j *job) value(n int) (seconds float64, used int64, err error) {
-	p, err := j.problem(n)
-	if err != nil {
-		return 0, 0, err
-	}
-	w, err := j.workspace(p)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer w.Close()
-	start := time.Now()
-	if err := p.form(j.ctx, w); err != nil {
-		return 0, j.used(), err
-	}
-	_, alpha, err := p.solve(j.ctx, w)
-	if err == nil && j.gradient {
-		_, err = p.gradient(j.ctx, w, alpha)
-	}
-	return time.Since(start).Seconds(), j.used(), err
+	err = j.with(n, func(p *likelihood, w device.DenseWorkspace) error {
+		start := time.Now()
+		defer func() { seconds, used = time.Since(start).Seconds(), j.used() }()
+		if err := p.form(j.ctx, w); err != nil {
+			return err
+		}
+		_, alpha, err := p.solve(j.ctx, w)
+		if err == nil && j.gradient {
+			_, err = p.gradient(j.ctx, w, alpha)
+		}
+		return err
+	})
+	return seconds, used, err
 }

@@ -8,7 +8,6 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
-	"gpfit/kernel"
 )
 
 // kernelInfo describes a kernel as compiled by the driver.
@@ -68,11 +67,7 @@ func (j *job) kernels() (err error) {
 }
 
 func generated(text string, e *ptx.Entry, target string) ([]byte, error) {
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(8))
+	prog, err := compileKernel(text, 8)
 	if err != nil {
 		return nil, err
 	}

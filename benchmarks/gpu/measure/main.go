@@ -2,13 +2,12 @@
 // device and prints one JSON object per line; see ../README.md. It is part of the
 // benchmarks, not of gpfit; run.py runs it on machines without Go.
 //
-// main.go defines the commands and their flags, and problem.go the evaluated
+// main.go defines the commands and their flags, job.go a command's job and the evaluated
 // problem; each other file has one or two commands.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,10 +18,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/device/cuda"
-	"gpfit/internal/cuda/driver"
 )
 
 // Exit codes; 12 is gpfit's code for an unavailable device.
@@ -36,21 +32,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// job is a command with its flags and the open device.
-type job struct {
-	ctx context.Context
-	out io.Writer
-	b   device.Backend
-
-	device, kernel, file string
-	sizes                []int
-	d, repeat, columns   int
-	threads              int
-	seed                 uint64
-	tolerance            float64
-	objective, gradient  bool
 }
 
 var commands = map[string]struct {
@@ -131,71 +112,4 @@ func parseSizes(text string) ([]int, error) {
 		sizes = append(sizes, n)
 	}
 	return sizes, nil
-}
-
-func (j *job) open(name string) (device.Backend, error) {
-	b, _, err := device.Dispatch(j.ctx, device.Request{Device: name, Options: device.Options{Threads: j.threads}}, []device.Driver{cuda.Driver{}, cpu.Driver{}})
-	if err != nil {
-		return nil, err
-	}
-	return b[0], nil
-}
-
-// emit prints one object on one line.
-func (j *job) emit(v any) { _ = json.NewEncoder(j.out).Encode(v) }
-
-// each runs f for every n. It reports a failure and continues with the next n,
-// unless the device is lost or time is up.
-func (j *job) each(f func(n int) error) error {
-	var errs []error
-	for _, n := range j.sizes {
-		err := f(n)
-		if err == nil {
-			continue
-		}
-		j.emit(map[string]any{"type": "error", "n": n, "error": err.Error()})
-		errs = append(errs, fmt.Errorf("n = %d: %w", n, err))
-		if j.ctx.Err() != nil || errors.As(err, new(*device.LostError)) {
-			break
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// describe prints a description of the device.
-func (j *job) describe() {
-	info := j.b.Info()
-	r := map[string]any{"type": "device", "device": info.Name, "description": info.Description, "threads": info.Threads, "memory_free": info.MemoryFree}
-	if d, ok := gpu(info.Name); ok {
-		r["name"], r["memory_total"], r["compute"], r["multiprocessors"] = d.Name, d.TotalMemory, d.Compute(), d.Multiprocessors
-		r["clock_hz"], r["bandwidth"] = d.ClockHz, d.MemoryBandwidth
-		found := driver.Detect()
-		r["driver_cuda"], r["driver_library"], r["driver_calls"] = driver.Version(found.DriverVersion), found.Library, found.Implementation
-	}
-	j.emit(r)
-}
-
-// gpu returns the properties of the named CUDA device.
-func gpu(name string) (driver.DeviceInfo, bool) {
-	number, ok := strings.CutPrefix(name, "cuda:")
-	if !ok {
-		return driver.DeviceInfo{}, false
-	}
-	for _, d := range driver.Detect().Devices {
-		if strconv.Itoa(d.Index) == number {
-			return d, true
-		}
-	}
-	return driver.DeviceInfo{}, false
-}
-
-// used returns the bytes of the GPU's memory that are not free, including those of
-// other programs and of the driver; 0 if unknown.
-func (j *job) used() int64 {
-	info := j.b.Info()
-	d, ok := gpu(info.Name)
-	if !ok || info.MemoryFree == 0 {
-		return 0
-	}
-	return d.TotalMemory - info.MemoryFree
 }

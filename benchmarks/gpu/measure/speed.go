@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"gpfit/device"
@@ -28,11 +29,7 @@ func (j *job) dgemm() error {
 			}
 			rates = append(rates, rate/1e9)
 		}
-		best := 0.0
-		for _, r := range rates {
-			best = max(best, r)
-		}
-		j.emit(map[string]any{"type": "dgemm", "device": j.b.Info().Name, "n": n, "gflops": best, "all_gflops": rates})
+		j.emit(map[string]any{"type": "dgemm", "device": j.b.Info().Name, "n": n, "gflops": slices.Max(rates), "all_gflops": rates})
 		return nil
 	})
 }
@@ -79,18 +76,15 @@ const warmLarge = 12000
 
 func (j *job) stages() error {
 	return j.each(func(n int) error {
+		warm := 1
 		if n > 2*warmLarge {
+			warm = 0
 			if _, err := j.measureStages(warmLarge, 1, 0); err != nil {
 				return err
 			}
-			r, err := j.measureStages(n, j.repeat, 0)
-			if err == nil {
-				j.emit(r)
-			}
-			return err
 		}
-		r, err := j.measureStages(n, j.repeat, 1)
-		if err == nil && j.objective {
+		r, err := j.measureStages(n, j.repeat, warm)
+		if err == nil && warm > 0 && j.objective {
 			r.Objective, err = j.measureObjective(n)
 		}
 		if err == nil {
@@ -102,61 +96,55 @@ func (j *job) stages() error {
 
 // measureStages evaluates repeat times after some warm-ups.
 func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
-	p, err := j.problem(n)
-	if err != nil {
-		return nil, err
-	}
-	w, err := j.workspace(p)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
 	plan := j.b.Plan(device.Workload{N: n, D: j.d})
-	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Kernel: p.prog.Text, Repeat: repeat, PlanBytes: plan.HostBytes() + plan.DeviceBytes()}
-	var factor, alpha, gradient []float64
-	for i := -warm; i < repeat; i++ {
-		before := w.Work().Flops
-		start := time.Now()
-		if err := p.form(j.ctx, w); err != nil {
-			return nil, err
-		}
-		factored := time.Now()
-		value, a, err := p.solve(j.ctx, w)
-		if err != nil {
-			return nil, err
-		}
-		solved := time.Now()
-		if r.Gradient, err = p.gradient(j.ctx, w, a); err != nil {
-			return nil, err
-		}
-		end := time.Now()
-		if i < 0 {
-			continue
-		}
-		r.NLML, r.Flops = value, w.Work().Flops-before
-		factor = append(factor, factored.Sub(start).Seconds())
-		alpha = append(alpha, solved.Sub(factored).Seconds())
-		gradient = append(gradient, end.Sub(solved).Seconds())
-		r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
-		r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
-		if i == repeat-1 {
-			// The inverse already exists, so this measures only the contraction.
-			if _, err := p.gradient(j.ctx, w, a); err != nil {
-				return nil, err
+	r := &stagesResult{Type: "stages", Device: j.b.Info().Name, N: n, D: j.d, Repeat: repeat, PlanBytes: plan.HostBytes() + plan.DeviceBytes()}
+	err := j.with(n, func(p *likelihood, w device.DenseWorkspace) (err error) {
+		r.Kernel = p.prog.Text
+		var factor, alpha, gradient []float64
+		for i := -warm; i < repeat; i++ {
+			before, start := w.Work().Flops, time.Now()
+			if err := p.form(j.ctx, w); err != nil {
+				return err
 			}
-			r.Contract = time.Since(end).Seconds()
+			factored := time.Now()
+			value, a, err := p.solve(j.ctx, w)
+			if err != nil {
+				return err
+			}
+			solved := time.Now()
+			if r.Gradient, err = p.gradient(j.ctx, w, a); err != nil {
+				return err
+			}
+			end := time.Now()
+			if i < 0 {
+				continue
+			}
+			r.NLML, r.Flops = value, w.Work().Flops-before
+			factor = append(factor, factored.Sub(start).Seconds())
+			alpha = append(alpha, solved.Sub(factored).Seconds())
+			gradient = append(gradient, end.Sub(solved).Seconds())
+			r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
+			r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
+			if i == repeat-1 {
+				// The inverse already exists, so this measures only the contraction.
+				if _, err := p.gradient(j.ctx, w, a); err != nil {
+					return err
+				}
+				r.Contract = time.Since(end).Seconds()
+			}
 		}
-	}
-	if r.Fill, err = j.measureFill(p, w); err != nil {
-		return nil, err
-	}
-	r.Alpha, r.Value, r.ValueGradient = bench.Median(alpha), bench.Median(r.AllValue), bench.Median(r.AllGradient)
-	r.Potrf = bench.Median(factor) - r.Fill
-	r.Inverse = bench.Median(gradient) - r.Contract
-	r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
-	work := w.Work()
-	r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, j.used()
-	return r, nil
+		if r.Fill, err = j.measureFill(p, w); err != nil {
+			return err
+		}
+		r.Alpha, r.Value, r.ValueGradient = bench.Median(alpha), bench.Median(r.AllValue), bench.Median(r.AllGradient)
+		r.Potrf = bench.Median(factor) - r.Fill
+		r.Inverse = bench.Median(gradient) - r.Contract
+		r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
+		work := w.Work()
+		r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, j.used()
+		return nil
+	})
+	return r, err
 }
 
 // measureFill times Fill alone. Fill may return before the device is done, so a
@@ -170,22 +158,15 @@ func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, erro
 		}
 		return nil
 	}
-	if err := wait(); err != nil {
-		return 0, err
+	var times [3]time.Time
+	for i, step := range []func() error{wait, wait, func() error { return errors.Join(w.Fill(j.ctx, p.prog, p.theta, p.noise), wait()) }} {
+		if err := step(); err != nil {
+			return 0, err
+		}
+		times[i] = time.Now()
 	}
-	start := time.Now()
-	if err := wait(); err != nil {
-		return 0, err
-	}
-	waited := time.Since(start)
-	start = time.Now()
-	if err := w.Fill(j.ctx, p.prog, p.theta, p.noise); err != nil {
-		return 0, err
-	}
-	if err := wait(); err != nil {
-		return 0, err
-	}
-	return max(time.Since(start)-waited, 0).Seconds(), nil
+	waited := times[1].Sub(times[0])
+	return max(times[2].Sub(times[1])-waited, 0).Seconds(), nil
 }
 
 // measureObjective times value and gradient, evaluated as in a fit.
