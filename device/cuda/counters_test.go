@@ -161,8 +161,8 @@ func TestCostOfResidual(t *testing.T) {
 	if err != nil || solves != 2*residualColumns*n*n {
 		t.Fatalf("%d operations of solves, error %v", solves, err)
 	}
-	k := must.Get(ptx.For(kerneltest.Program(t, "rbf(ard)", 8), &ptx.Multiply))(t)
-	perPair := float64(ptx.CountFloat64(k.Text(&ptx.Multiply, "sm_80"))) / float64(k.Pairs(&ptx.Multiply))
+	k := must.Get(ptx.For(kerneltest.Program(t, "rbf(ard)", 8), ptx.Multiply))(t)
+	perPair := float64(ptx.CountFloat64(k.Text(ptx.Multiply, "sm_80"))) / float64(k.Pairs(ptx.Multiply))
 	for n, most := range map[float64]float64{1000: 0.06, 4000: 0.015, 20_000: 0.003, 100_000: 0.0006} {
 		share := (2*residualColumns + perPair) * n * n / (n * n * n)
 		t.Logf("n = %.0f: %.2f %% of a value with gradient", n, 100*share)

@@ -256,9 +256,9 @@ func (j *job) largest() error {
 	}
 	planned := lo
 	for try := 1; ; try++ {
-		seconds, used, err := j.value(lo)
+		seconds, bytes, err := j.value(lo)
 		r := map[string]any{"type": "largest", "device": j.b.Info().Name, "planned": planned, "n": lo, "try": try,
-			"gradient": j.gradient, "seconds": seconds, "used_bytes": used, "memory_free": free, "ok": err == nil}
+			"gradient": j.gradient, "seconds": seconds, "used_bytes": bytes, "memory_free": free, "ok": err == nil}
 		if err != nil {
 			r["error"] = err.Error()
 		}
@@ -271,10 +271,10 @@ func (j *job) largest() error {
 }
 
 // value evaluates once at n and returns the time and the memory in use.
-func (j *job) value(n int) (seconds float64, used int64, err error) {
+func (j *job) value(n int) (seconds float64, bytes int64, err error) {
 	err = j.with(n, func(p *likelihood, w device.DenseWorkspace) error {
 		start := time.Now()
-		defer func() { seconds, used = time.Since(start).Seconds(), j.used() }()
+		defer func() { seconds, bytes = time.Since(start).Seconds(), used(j) }()
 		if err := p.form(j.ctx, w); err != nil {
 			return err
 		}
@@ -284,5 +284,5 @@ func (j *job) value(n int) (seconds float64, used int64, err error) {
 		}
 		return err
 	})
-	return seconds, used, err
+	return seconds, bytes, err
 }

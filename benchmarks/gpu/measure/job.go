@@ -65,7 +65,7 @@ func (j *job) each(f func(n int) error) error {
 }
 
 // describe prints a description of the device.
-func (j *job) describe() {
+func describe(j *job) {
 	info := j.b.Info()
 	r := map[string]any{"type": "device", "device": info.Name, "description": info.Description, "threads": info.Threads, "memory_free": info.MemoryFree}
 	if d, ok := gpu(info.Name); ok {
@@ -93,7 +93,7 @@ func gpu(name string) (driver.DeviceInfo, bool) {
 
 // used returns the bytes of the GPU's memory that are not free, including those of
 // other programs and of the driver; 0 if unknown.
-func (j *job) used() int64 {
+func used(j *job) int64 {
 	info := j.b.Info()
 	d, ok := gpu(info.Name)
 	if !ok || info.MemoryFree == 0 {

@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return failure(stderr, err)
 		}
 		defer j.b.Close()
-		j.describe()
+		describe(j)
 	}
 	return failure(stderr, command.run(j))
 }

@@ -141,7 +141,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		r.Inverse = bench.Median(gradient) - r.Contract
 		r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
 		work := w.Work()
-		r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, j.used()
+		r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, used(j)
 		return nil
 	})
 	return r, err

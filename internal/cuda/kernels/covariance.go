@@ -22,7 +22,7 @@ func Fill(f Function, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && a.LD >= x.N, "columns of n, leading dimension", j0, j1, x.N, a.LD)
 	checkNoise(noise, x.N)
 	blocks := tiles(x.N-j0, tileRows) * tiles(j1-j0, tileCols)
-	return launchOf(f, &ptx.Fill, blocks, x.X, x.N, a.A, a.LD, j0, j1, noise.A, noise.N)
+	return launchOf(f, ptx.Fill, blocks, x.X, x.N, a.A, a.LD, j0, j1, noise.A, noise.N)
 }
 
 // Cross writes k(x_i, x*_r) to element (i, r−r0) of out, for all points x and test
@@ -30,7 +30,7 @@ func Fill(f Function, x Points, a Matrix, noise Vector, j0, j1 int64) Launch {
 func Cross(f Function, x, xs Points, r0, r1 int64, out Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= xs.N && out.LD >= x.N, "test points of m, leading dimension", r0, r1, xs.N, out.LD)
 	blocks := tiles(x.N, tileRows) * tiles(r1-r0, tileCols)
-	return launchOf(f, &ptx.Cross, blocks, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
+	return launchOf(f, ptx.Cross, blocks, x.X, x.N, xs.X, xs.N, r0, r1, out.A, out.LD)
 }
 
 // Multiply writes rows i0 ≤ i < i1 of Σ·v to rows 0 … i1−i0−1 of y, for the n×m matrix
@@ -44,7 +44,7 @@ func Multiply(f Function, x Points, noise Vector, i0, i1 int64, v Matrix, m int6
 	if m == 0 {
 		blocks = 0
 	}
-	return launchOf(f, &ptx.Multiply, blocks, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
+	return launchOf(f, ptx.Multiply, blocks, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
 }
 
 // ContractBlocks returns the largest number of blocks that [Contract] uses on a device
@@ -87,7 +87,7 @@ func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, w
 	all := tiles(j1, tileRows) * tiles(j1-j0, tileCols)
 	require(all <= math.MaxInt32, "tiles", all)
 	blocks := min(work.Blocks, all)
-	contract := launchOf(f, &ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
+	contract := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
 	rows := int64(f.Rows())
 	if blocks == 0 {

@@ -1,14 +1,12 @@
 package kernels_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
 )
 
@@ -40,171 +38,110 @@ func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 // checkFill compares columns j0 … j1−1 of a, whose leading dimension is ld, and expects
 // everything else to be untouched.
-func checkFill(t *testing.T, a []float64, ld int, prog *kernel.Program, theta, noise []float64, x *kernel.Points, j0, j1 int) {
-	t.Helper()
-	e := kernel.NewEvaluator(prog)
-	e.Bind(theta)
+func (c *trial) checkFill(a []float64, ld int, noise []float64, x *kernel.Points, j0, j1 int) {
 	for j := range x.N {
-		want := row(e, x, j, x)
-		scale := bounds(e, prog, want, x, j, x)
+		want := row(c.e, x, j, x)
+		scale := bounds(c.e, c.prog, want, x, j, x)
 		want[j] += noise[j%len(noise)]
 		for i := range ld {
 			got := a[j*ld+i]
 			switch {
 			case i < x.N && i >= j && j >= j0 && j < j1:
 				if !near(got, want[i], scale[i]) {
-					t.Fatalf("n = %d: (%d, %d) is %v, want %v", x.N, i, j, got, want[i])
+					c.t.Fatalf("n = %d: (%d, %d) is %v, want %v", x.N, i, j, got, want[i])
 				}
 			case got != poison:
-				t.Fatalf("n = %d, columns %d to %d: (%d, %d) was written", x.N, j0, j1, i, j)
+				c.t.Fatalf("n = %d, columns %d to %d: (%d, %d) was written", x.N, j0, j1, i, j)
 			}
 		}
 	}
 }
 
 func TestFill(t *testing.T) {
-	for i, p := range append(programs, struct {
-		text string
-		d    int
-	}{deep, 3}) {
-		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
-			t.Parallel()
-			rng := seeded(1)
-			prog := kerneltest.Program(t, p.text, p.d)
-			theta := someTheta(rng, prog)
-			m := newMachine(t)
-			on := m.value(prog, theta)
-			type result struct {
-				a          kernels.Ptr
-				ld, j0, j1 int
-				x          *kernel.Points
-				noise      []float64
+	eachProgram(t, 1, withDeep, func(c *trial) {
+		on := c.value(c.prog, c.theta)
+		for k, n := range c.sizes {
+			ld, j0, j1, x, noise := n+k%3, 0, n, somePoints(c.rng, n, c.prog.D), []float64{0.25}
+			if k%2 == 1 {
+				noise = normals(c.rng, n)
+				j0, j1 = n/3, n-n/5
 			}
-			var results []result
-			for k, n := range sizesOf(i) {
-				r := result{ld: n + k%3, j1: n, x: somePoints(rng, n, p.d), noise: []float64{0.25}}
-				if k%2 == 1 {
-					r.noise = normals(rng, n)
-					r.j0, r.j1 = n/3, n-n/5
-				}
-				r.a = m.blank(int64(r.ld * n))
-				noise := kernels.Vector{A: m.put(r.noise), N: int64(len(r.noise))}
-				m.launch(kernels.Fill(on, m.points(r.x), kernels.Matrix{A: r.a, LD: int64(r.ld)}, noise, int64(r.j0), int64(r.j1)))
-				results = append(results, r)
-			}
-			m.run()
-			for _, r := range results {
-				checkFill(t, m.floats(r.a), r.ld, prog, theta, r.noise, r.x, r.j0, r.j1)
-			}
-		})
-	}
+			a := c.blank(int64(ld * n))
+			vector := kernels.Vector{A: c.put(noise), N: int64(len(noise))}
+			c.launch(kernels.Fill(on, c.points(x), kernels.Matrix{A: a, LD: int64(ld)}, vector, int64(j0), int64(j1)))
+			c.after(func() { c.checkFill(c.floats(a), ld, noise, x, j0, j1) })
+		}
+	})
 }
 
 func TestCross(t *testing.T) {
-	for i, p := range programs {
-		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
-			t.Parallel()
-			rng := seeded(2)
-			prog := kerneltest.Program(t, p.text, p.d)
-			theta := someTheta(rng, prog)
-			m := newMachine(t)
-			on := m.value(prog, theta)
-			type result struct {
-				out           kernels.Ptr
-				ld, r0, r1, m int
-				x, xs         *kernel.Points
+	eachProgram(t, 2, programs, func(c *trial) {
+		on := c.value(c.prog, c.theta)
+		for k, n := range c.sizes {
+			d, ld, m, x := c.prog.D, n+k%2, 1+37*k%101, somePoints(c.rng, n, c.prog.D)
+			xs := somePoints(c.rng, m, d)
+			for q := range d { // make one test point equal to a training point
+				xs.X[q*m] = x.X[q*n]
 			}
-			var results []result
-			for k, n := range sizesOf(i) {
-				r := result{ld: n + k%2, m: 1 + 37*k%101, x: somePoints(rng, n, p.d)}
-				r.xs = somePoints(rng, r.m, p.d)
-				for c := range p.d { // make one test point equal to a training point
-					r.xs.X[c*r.m] = r.x.X[c*n]
-				}
-				r.r0, r.r1 = r.m/4, r.m
-				if k%3 == 0 {
-					r.r0, r.r1 = 0, (r.m+1)/2
-				}
-				r.out = m.blank(int64(r.ld * r.m))
-				m.launch(kernels.Cross(on, m.points(r.x), m.points(r.xs), int64(r.r0), int64(r.r1), kernels.Matrix{A: r.out, LD: int64(r.ld)}))
-				results = append(results, r)
+			r0, r1 := m/4, m
+			if k%3 == 0 {
+				r0, r1 = 0, (m+1)/2
 			}
-			m.run()
-			e := kernel.NewEvaluator(prog)
-			e.Bind(theta)
-			for _, r := range results {
-				out := m.floats(r.out)
-				for c := range r.m {
+			out := c.blank(int64(ld * m))
+			c.launch(kernels.Cross(on, c.points(x), c.points(xs), int64(r0), int64(r1), kernels.Matrix{A: out, LD: int64(ld)}))
+			c.after(func() {
+				for q := range m {
 					var want, scale []float64
-					if c < r.r1-r.r0 {
-						want = row(e, r.xs, r.r0+c, r.x)
-						scale = bounds(e, prog, want, r.xs, r.r0+c, r.x)
+					if q < r1-r0 {
+						want = row(c.e, xs, r0+q, x)
+						scale = bounds(c.e, c.prog, want, xs, r0+q, x)
 					}
-					for i, got := range out[c*r.ld : (c+1)*r.ld] {
+					for i, got := range c.floats(out)[q*ld : (q+1)*ld] {
 						if i < len(want) && !near(got, want[i], scale[i]) || i >= len(want) && got != poison {
-							t.Fatalf("n = %d, m = %d: (%d, %d) is %v, want %v", r.x.N, r.m, i, c, got, want)
+							c.t.Fatalf("n = %d, m = %d: (%d, %d) is %v, want %v", n, m, i, q, got, want)
 						}
 					}
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 func TestMultiply(t *testing.T) {
-	for i, p := range programs {
-		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
-			t.Parallel()
-			rng := seeded(3)
-			prog := kerneltest.Program(t, p.text, p.d)
-			theta := someTheta(rng, prog)
-			m := newMachine(t)
-			on := m.value(prog, theta)
-			type result struct {
-				y        kernels.Ptr
-				i0, i1   int
-				cols     int
-				x        *kernel.Points
-				noise, v []float64
+	eachProgram(t, 3, programs, func(c *trial) {
+		on := c.value(c.prog, c.theta)
+		for k, n := range c.sizes {
+			i0, i1, cols, x, noise := 0, n, 1+k%6, somePoints(c.rng, n, c.prog.D), []float64{0.5}
+			if k%2 == 1 {
+				noise, i0, i1 = normals(c.rng, n), n/4, n-n/3
 			}
-			var results []result
-			for k, n := range sizesOf(i) {
-				r := result{i0: 0, i1: n, cols: 1 + k%6, x: somePoints(rng, n, p.d), noise: []float64{0.5}}
-				if k%2 == 1 {
-					r.noise, r.i0, r.i1 = normals(rng, n), n/4, n-n/3
-				}
-				r.v, r.y = normals(rng, (n+1)*r.cols), m.blank(int64((n+2)*r.cols))
-				m.launch(kernels.Multiply(on, m.points(r.x), kernels.Vector{A: m.put(r.noise), N: int64(len(r.noise))}, int64(r.i0), int64(r.i1),
-					kernels.Matrix{A: m.put(r.v), LD: int64(n + 1)}, int64(r.cols), kernels.Matrix{A: r.y, LD: int64(n + 2)}))
-				results = append(results, r)
-			}
-			m.run()
-			e := kernel.NewEvaluator(prog)
-			e.Bind(theta)
-			for _, r := range results {
-				n, y := r.x.N, m.floats(r.y)
-				for i := r.i0; i < r.i1; i++ {
-					sigma := row(e, r.x, i, r.x)
-					bound := bounds(e, prog, sigma, r.x, i, r.x)
-					sigma[i] += r.noise[i%len(r.noise)]
-					for q := range r.cols {
+			v, product := normals(c.rng, (n+1)*cols), c.blank(int64((n+2)*cols))
+			c.launch(kernels.Multiply(on, c.points(x), kernels.Vector{A: c.put(noise), N: int64(len(noise))}, int64(i0), int64(i1),
+				kernels.Matrix{A: c.put(v), LD: int64(n + 1)}, int64(cols), kernels.Matrix{A: product, LD: int64(n + 2)}))
+			c.after(func() {
+				y := c.floats(product)
+				for i := i0; i < i1; i++ {
+					sigma := row(c.e, x, i, x)
+					bound := bounds(c.e, c.prog, sigma, x, i, x)
+					sigma[i] += noise[i%len(noise)]
+					for q := range cols {
 						want, scale := 0.0, 0.0
 						for j, s := range sigma {
-							term := s * r.v[q*(n+1)+j]
+							term := s * v[q*(n+1)+j]
 							want += term
-							scale += abs(term) + abs(bound[j]*r.v[q*(n+1)+j])
+							scale += abs(term) + abs(bound[j]*v[q*(n+1)+j])
 						}
-						if got := y[q*(n+2)+i-r.i0]; !near(got, want, scale) {
-							t.Fatalf("n = %d: row %d of column %d is %v, want %v", n, i, q, got, want)
+						if got := y[q*(n+2)+i-i0]; !near(got, want, scale) {
+							c.t.Fatalf("n = %d: row %d of column %d is %v, want %v", n, i, q, got, want)
 						}
 					}
 				}
-				if y[r.i1-r.i0] != poison {
-					t.Fatalf("n = %d: row %d was written", n, r.i1-r.i0)
+				if y[i1-i0] != poison {
+					c.t.Fatalf("n = %d: row %d was written", n, i1-i0)
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 func abs(v float64) float64 { return max(v, -v) }

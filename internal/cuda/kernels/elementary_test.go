@@ -44,14 +44,8 @@ func TestExp(t *testing.T) {
 	for range 4000 {
 		xs = append(xs, 708*rng.Float64(), rng.ExpFloat64())
 	}
-	prog := kerneltest.Program(t, "matern12", 1)
-	m := newMachine(t)
-	out := m.blank(int64(len(xs)))
-	m.launch(kernels.Cross(m.value(prog, []float64{1, 1}), m.points(&kernel.Points{N: len(xs), D: 1, X: xs}),
-		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(xs))}))
-	m.run()
 	worst := 0.0
-	for k, got := range m.floats(out) {
+	for k, got := range column(t, kerneltest.Program(t, "matern12", 1), []float64{1, 1}, xs, 0) {
 		x := math.Sqrt(xs[k] * xs[k]) // √(x²) is 0 or +Inf beyond the range of squares
 		switch {
 		case x == 0:
@@ -73,12 +67,12 @@ func TestExp(t *testing.T) {
 	t.Logf("exp: at most %.3f ulp off", worst)
 }
 
-// column runs a kernel of one column on the points x and the point 0.
-func column(t *testing.T, text string, theta, x []float64) []float64 {
+// column runs a kernel of one column on the points x and the point y.
+func column(t *testing.T, prog *kernel.Program, theta, x []float64, y float64) []float64 {
 	m := newMachine(t)
 	out := m.blank(int64(len(x)))
-	m.launch(kernels.Cross(m.value(kerneltest.Program(t, text, 1), theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
-		m.points(&kernel.Points{N: 1, D: 1, X: []float64{0}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(x))}))
+	m.launch(kernels.Cross(m.value(prog, theta), m.points(&kernel.Points{N: len(x), D: 1, X: x}),
+		m.points(&kernel.Points{N: 1, D: 1, X: []float64{y}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(x))}))
 	m.run()
 	return m.floats(out)
 }
@@ -93,7 +87,7 @@ func TestTurns(t *testing.T) {
 		xs = append(xs, rng.Float64(), 100*rng.NormFloat64(), math.Exp(60*rng.Float64()-30))
 	}
 	worst := 0.0
-	for k, got := range column(t, "cosine", []float64{1, 1}, xs) {
+	for k, got := range column(t, kerneltest.Program(t, "cosine", 1), []float64{1, 1}, xs, 0) {
 		// The remainder is exact. Rounding its product with 2π costs up to 4e-16.
 		diff := abs(got - math.Cos(2*math.Pi*math.Remainder(xs[k], 1)))
 		worst = max(worst, diff)
@@ -108,7 +102,7 @@ func TestTurns(t *testing.T) {
 		whole := float64(rng.IntN(1000))
 		near = append(near, whole+rho*rng.NormFloat64())
 	}
-	for k, got := range column(t, "periodic", []float64{rho, 1, 1}, near) {
+	for k, got := range column(t, kerneltest.Program(t, "periodic", 1), []float64{rho, 1, 1}, near, 0) {
 		s := math.Sin(math.Pi * math.Remainder(near[k], 1))
 		exponent := 2 * s * s / (rho * rho)
 		if want := math.Exp(-exponent); !(abs(got-want) <= 2e-15*want*(1+exponent)) {
@@ -124,7 +118,7 @@ func TestLogOnePlus(t *testing.T) {
 	for range 3000 {
 		xs = append(xs, math.Exp(40*rng.Float64()-20))
 	}
-	for k, got := range column(t, "rq", []float64{1, 0.5, 1}, xs) {
+	for k, got := range column(t, kerneltest.Program(t, "rq", 1), []float64{1, 0.5, 1}, xs, 0) {
 		want := 1 / math.Hypot(1, xs[k])
 		switch {
 		case xs[k] > 1e150: // its square is not finite
@@ -136,7 +130,7 @@ func TestLogOnePlus(t *testing.T) {
 		}
 	}
 	// For a small x and a large α, 1 − k(x) is α·log(1 + t) to first order.
-	for k, got := range column(t, "rq", []float64{1, 1e12, 1}, xs) {
+	for k, got := range column(t, kerneltest.Program(t, "rq", 1), []float64{1, 1e12, 1}, xs, 0) {
 		want := math.Exp(-1e12 * math.Log1p(xs[k]*xs[k]/2e12))
 		if xs[k] < 30 && !(abs(got-want) <= 1e-15*want*(2+xs[k]*xs[k])) {
 			t.Errorf("rq with a large α at %v = %v, want %v", xs[k], got, want)
@@ -156,8 +150,7 @@ func TestLog(t *testing.T) {
 	var outs []kernels.Ptr
 	for _, x := range append(xs, special...) {
 		outs = append(outs, m.blank(1))
-		l := kernels.LogDet(kernels.Matrix{A: m.put([]float64{x}), LD: 1}, 1, parts, outs[len(outs)-1])
-		m.launch(l...)
+		m.launch(kernels.LogDet(kernels.Matrix{A: m.put([]float64{x}), LD: 1}, 1, parts, outs[len(outs)-1])...)
 	}
 	m.run()
 	worst := 0.0

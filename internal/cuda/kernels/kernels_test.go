@@ -68,7 +68,7 @@ func TestTableMatchesModule(t *testing.T) {
 		}
 		var want []string
 		for _, p := range k.Params {
-			if p.Kind == kernels.Double {
+			if p.Kind == ptx.Double {
 				want = append(want, "f64")
 			} else {
 				want = append(want, "u64")

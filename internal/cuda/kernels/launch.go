@@ -25,28 +25,19 @@ type Launch struct {
 	// launch.
 	Blocks uint32
 	// Args contains the 8 bytes of every parameter.
-	Args []uint64
-	// entry describes Kernel if Of is not nil.
+	Args  []uint64
 	entry *ptx.Entry
-}
-
-// launch checks args against the table. A mismatch is a mistake in this package.
-func launch(name string, blocks int64, args ...any) Launch {
-	k := find(name)
-	if k == nil {
-		panic("kernels: no " + name)
-	}
-	return launchEntry(k, blocks, args...)
 }
 
 // launchOf returns a launch of a kernel generated for f.
 func launchOf(f Function, k *Kernel, blocks int64, args ...any) Launch {
-	l := launchEntry(k, blocks, append([]any{f.Uniforms}, args...)...)
-	l.Of, l.entry = f.Kernel, k
+	l := launch(k, blocks, append([]any{f.Uniforms}, args...)...)
+	l.Of = f.Kernel
 	return l
 }
 
-func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
+// launch checks args against the table. A mismatch is a mistake in this package.
+func launch(k *Kernel, blocks int64, args ...any) Launch {
 	name := k.Name
 	if len(k.Params) != len(args) {
 		panic("kernels: wrong number of arguments for " + name)
@@ -54,17 +45,17 @@ func launchEntry(k *Kernel, blocks int64, args ...any) Launch {
 	if blocks < 0 || blocks > math.MaxInt32 {
 		panic(fmt.Sprintf("kernels: %s cannot run on %d blocks", name, blocks))
 	}
-	l := Launch{Kernel: name, Blocks: uint32(blocks)}
+	l := Launch{Kernel: name, Blocks: uint32(blocks), entry: k}
 	for i, arg := range args {
-		var kind ParamKind
+		var kind ptx.ParamKind
 		var bits uint64
 		switch v := arg.(type) {
 		case Ptr:
-			kind, bits = Pointer, uint64(v)
+			kind, bits = ptx.Pointer, uint64(v)
 		case int64:
-			kind, bits = Int, uint64(v)
+			kind, bits = ptx.Int, uint64(v)
 		case float64:
-			kind, bits = Double, math.Float64bits(v)
+			kind, bits = ptx.Double, math.Float64bits(v)
 		}
 		if kind != k.Params[i].Kind {
 			panic("kernels: wrong type of argument " + k.Params[i].Name + " of " + name)

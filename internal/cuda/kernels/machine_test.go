@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
+	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
 )
 
@@ -36,6 +38,7 @@ type machine struct {
 	t       testing.TB
 	buffers []buffer
 	queue   []kernels.Launch
+	checks  []func()
 	done    bool
 }
 
@@ -82,8 +85,12 @@ func (m *machine) blank(n int64) kernels.Ptr {
 	return m.put(data)
 }
 
-// scratch makes a buffer that is not copied back.
-func (m *machine) scratch(bytes int64) kernels.Ptr { return m.window(bytes, 0, nil) }
+// work makes the memory of a contraction, which is not copied back and whose contents do not
+// matter.
+func (m *machine) work(on kernels.Function, blocks int64) kernels.ContractWork {
+	scratch, partial := kernels.ContractSpace(on.Kernel, blocks)
+	return kernels.ContractWork{Scratch: m.window(scratch, 0, nil), Partial: m.window(partial, 0, nil), Blocks: blocks}
+}
 
 func (m *machine) launch(launches ...kernels.Launch) {
 	for _, l := range launches {
@@ -104,7 +111,14 @@ func (m *machine) run() {
 		m.buffers[i].data = data
 	}
 	m.queue, m.done = nil, true
+	for _, check := range m.checks {
+		check()
+	}
+	m.checks = nil
 }
+
+// after adds a check of the results, for the end of run.
+func (m *machine) after(check func()) { m.checks = append(m.checks, check) }
 
 // runOn runs the queue, with separate memory for each buffer, and returns the final
 // contents of the buffers. If a text is given, all launches use the module with that
@@ -187,14 +201,11 @@ func words(b []byte) []int32 {
 
 // located returns the arguments of a launch with addresses in place of buffer numbers.
 func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
-	table := kernels.Table()
-	for _, e := range ptx.Entries() {
-		table = append(table, *e)
-	}
-	k := slices.IndexFunc(table, func(k kernels.Kernel) bool { return k.Name == l.Kernel })
+	table := slices.Concat(kernels.Table(), ptx.Entries())
+	k := slices.IndexFunc(table, func(k *kernels.Kernel) bool { return k.Name == l.Kernel })
 	args := slices.Clone(l.Args)
 	for i, arg := range args {
-		if number := arg >> addressBits; table[k].Params[i].Kind == kernels.Pointer && number > 0 {
+		if number := arg >> addressBits; table[k].Params[i].Kind == ptx.Pointer && number > 0 {
 			args[i] = uint64(at[number-1]) + arg&(1<<addressBits-1)
 		}
 	}
@@ -320,11 +331,39 @@ func bounds(e *kernel.Evaluator, prog *kernel.Program, values []float64, x *kern
 	return others
 }
 
-// programs are used in all tests: text and number of columns.
-var programs = []struct {
+// trial is a program at random parameters, with a machine and sizes.
+type trial struct {
+	*machine
+	rng   *rand.Rand
+	prog  *kernel.Program
+	theta []float64
+	sizes []int
+	e     *kernel.Evaluator
+}
+
+// eachProgram runs a test of a trial for each program of a list, in parallel, and then the
+// machine.
+func eachProgram(t *testing.T, seed uint64, list []testProgram, test func(c *trial)) {
+	for i, p := range list {
+		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {
+			t.Parallel()
+			c := &trial{machine: newMachine(t), rng: seeded(seed), prog: kerneltest.Program(t, p.text, p.d), sizes: sizesOf(i)}
+			c.theta, c.e = someTheta(c.rng, c.prog), kernel.NewEvaluator(c.prog)
+			c.e.Bind(c.theta)
+			test(c)
+			c.run()
+		})
+	}
+}
+
+// testProgram is a program: its text and number of columns.
+type testProgram struct {
 	text string
 	d    int
-}{
+}
+
+// programs are used in all tests.
+var programs = []testProgram{
 	{"rbf", 1},
 	{"matern12", 3},
 	{"matern32", 8},
@@ -363,5 +402,5 @@ var programs = []struct {
 	{"linear + rbf(ard)*periodic(ard, dims=[2, 0]) + constant", 3},
 }
 
-// deep is a program with the largest stack.
-const deep = "rbf + matern12*(rbf + matern32*(rbf + matern52*(rbf + matern12)))*rbf(ard)"
+// withDeep are the programs and one with the largest stack.
+var withDeep = append(slices.Clone(programs), testProgram{"rbf + matern12*(rbf + matern32*(rbf + matern52*(rbf + matern12)))*rbf(ard)", 3})

@@ -7,7 +7,7 @@ func squares(rows, cols int64) int64 { return tiles(rows, side) * tiles(cols, si
 
 // Reduce writes out[p] = Σ_k parts[p·count + k], or adds it to out[p] if add is set.
 func Reduce(parts Ptr, count int64, out Vector, add bool) Launch {
-	return launch("gpfit_reduce", out.N, parts, count, out.A, flag(add))
+	return launch(reduce, out.N, parts, count, out.A, flag(add))
 }
 
 // partBlocks returns the number of blocks that share a vector of n: some work for each
@@ -23,7 +23,7 @@ const MaxParts = 128
 func LogDet(a Matrix, n int64, parts, out Ptr) []Launch {
 	blocks := partBlocks(n)
 	return []Launch{
-		launch("gpfit_logdiag", blocks, a.A, a.LD, n, parts),
+		launch(logDiagonal, blocks, a.A, a.LD, n, parts),
 		Reduce(parts, blocks, Vector{out, 1}, false),
 	}
 }
@@ -33,22 +33,22 @@ func LogDet(a Matrix, n int64, parts, out Ptr) []Launch {
 // launch's Blocks ≤ [MaxParts] blocks writes an int64 to first: the least index that it
 // found, or count. The least of them is the answer.
 func FirstBad(x Ptr, count, stride int64, positive bool, first Ptr) Launch {
-	return launch("gpfit_firstbad", partBlocks(count), x, count, stride, flag(positive), first)
+	return launch(firstBad, partBlocks(count), x, count, stride, flag(positive), first)
 }
 
 // ColumnSumSquares writes Σ_i a_iq² to out[q], for the columns of an n×out.N block.
 func ColumnSumSquares(a Matrix, n int64, out Vector) Launch {
-	return launch("gpfit_colsumsq", out.N, a.A, a.LD, n, out.A)
+	return launch(columnSquares, out.N, a.A, a.LD, n, out.A)
 }
 
-// GetDiagonal writes a_ii, or 1/a_ii if invert is set, to out.
-func GetDiagonal(a Matrix, out Vector, invert bool) Launch {
-	return launch("gpfit_getdiag", tiles(out.N, Threads), a.A, a.LD, out.N, out.A, flag(invert))
+// GetDiagonal writes a_ii, or 1/a_ii if inverted is set, to out.
+func GetDiagonal(a Matrix, out Vector, inverted bool) Launch {
+	return launch(getDiagonal, tiles(out.N, Threads), a.A, a.LD, out.N, out.A, flag(inverted))
 }
 
-// SetDiagonal writes d, or 1/d if invert is set, to the diagonal of a.
-func SetDiagonal(a Matrix, d Vector, invert bool) Launch {
-	return launch("gpfit_setdiag", tiles(d.N, Threads), a.A, a.LD, d.N, d.A, flag(invert))
+// SetDiagonal writes d, or 1/d if inverted is set, to the diagonal of a.
+func SetDiagonal(a Matrix, d Vector, inverted bool) Launch {
+	return launch(setDiagonal, tiles(d.N, Threads), a.A, a.LD, d.N, d.A, flag(inverted))
 }
 
 // Copy writes a rows×cols block to b, or with upper only its elements on and above the
@@ -64,7 +64,7 @@ func CopyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int6
 }
 
 func copyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64, upper bool) Launch {
-	return launch("gpfit_copy", squares(rows, cols)*count, a.A, a.LD, strideA, b.A, b.LD, strideB, rows, cols, flag(upper))
+	return launch(copyBlocks, squares(rows, cols)*count, a.A, a.LD, strideA, b.A, b.LD, strideB, rows, cols, flag(upper))
 }
 
 // MaxInvert is the largest order of the blocks of [Invert].
@@ -75,26 +75,26 @@ const MaxInvert = 64
 // on and above the diagonal. The last block may be smaller.
 func Invert(a Matrix, n, order int64, b Matrix) Launch {
 	require(0 < order && order <= MaxInvert, "order of blocks", order)
-	return launch("gpfit_invert", tiles(n, order), a.A, a.LD, n, order, b.A, b.LD)
+	return launch(invert, tiles(n, order), a.A, a.LD, n, order, b.A, b.LD)
 }
 
 // SymmetricColumns writes columns j0 ≤ j < j1 of diag(c)·S to columns 0 … j1−j0−1 of b,
 // for the symmetric n×n matrix S whose upper triangle is in a.
 func SymmetricColumns(a Matrix, n, j0, j1 int64, c Ptr, b Matrix) Launch {
 	require(0 <= j0 && j0 <= j1 && j1 <= n && a.LD >= n && b.LD >= n, "columns of n, leading dimensions", j0, j1, n, a.LD, b.LD)
-	return launch("gpfit_symcols", squares(n, j1-j0), a.A, a.LD, n, j0, j1, c, b.A, b.LD)
+	return launch(symmetricColumns, squares(n, j1-j0), a.A, a.LD, n, j0, j1, c, b.A, b.LD)
 }
 
 // ReadRows copies rows r0 ≤ r < r1 of the lower triangle of an n×n matrix to b, row
 // after row (row r to column r−r0 of b), with zeros above the diagonal.
 func ReadRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
-	return launch("gpfit_readrows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
+	return launch(readRows, squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
 }
 
 // WriteRows is the inverse of [ReadRows]; it leaves the strict upper triangle of a as
 // it is.
 func WriteRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
-	return launch("gpfit_writerows", squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
+	return launch(writeRows, squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
 }

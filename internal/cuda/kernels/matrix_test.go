@@ -8,17 +8,12 @@ import (
 	"gpfit/internal/cuda/kernels"
 )
 
-// dense is a column-major matrix with leading dimension ld.
-type dense struct {
-	v  []float64
-	ld int
-}
-
-// wantAll compares every element with f, and everything outside rows×cols with poison.
-func wantAll(t *testing.T, what string, got dense, rows, cols int, f func(i, j int) float64) {
+// wantAll compares every element of a matrix with leading dimension ld with f, and everything
+// outside rows×cols with poison.
+func wantAll(t *testing.T, what string, got []float64, ld, rows, cols int, f func(i, j int) float64) {
 	t.Helper()
-	for k, v := range got.v {
-		i, j := k%got.ld, k/got.ld
+	for k, v := range got {
+		i, j := k%ld, k/ld
 		want := poison
 		if i < rows && j < cols {
 			want = f(i, j)
@@ -32,7 +27,6 @@ func wantAll(t *testing.T, what string, got dense, rows, cols int, f func(i, j i
 func TestBlocks(t *testing.T) {
 	rng := seeded(6)
 	m := newMachine(t)
-	var checks []func()
 	add := func(what string, rows, cols, ld int, initial []float64, f func(i, j int) float64, launch func(kernels.Matrix) kernels.Launch) {
 		all := make([]float64, ld*(cols+1))
 		for k := range all {
@@ -43,7 +37,7 @@ func TestBlocks(t *testing.T) {
 		}
 		p := m.put(all)
 		m.launch(launch(kernels.Matrix{A: p, LD: int64(ld)}))
-		checks = append(checks, func() { wantAll(t, what, dense{m.floats(p), ld}, rows, cols, f) })
+		m.after(func() { wantAll(t, what, m.floats(p), ld, rows, cols, f) })
 	}
 	for _, rows := range sizesWith(257) {
 		for _, cols := range []int{1, 5, 32, 33, rows} {
@@ -115,65 +109,46 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	m.run()
-	for _, check := range checks {
-		check()
-	}
 }
 
 func TestSums(t *testing.T) {
 	rng := seeded(7)
 	m := newMachine(t)
-	type result struct {
-		v, a                 []float64
-		n, cols              int
-		reduced, logs, colsq kernels.Ptr
-	}
-	var results []result
 	for _, n := range sizesWith(255, 256, 257, 1000, 5000) {
-		r := result{n: n, cols: 3, v: normals(rng, 3*n), logs: m.blank(1), colsq: m.blank(3)}
-		parts := m.put(r.v)
-		r.reduced = m.put([]float64{1, 2, 4})
-		out := kernels.Vector{A: r.reduced, N: 3}
-		m.launch(kernels.Reduce(parts, int64(n), out, true))
-		m.launch(kernels.ColumnSumSquares(kernels.Matrix{A: parts, LD: int64(n)}, int64(n), kernels.Vector{A: r.colsq, N: 3}))
+		v, logs, colsq := normals(rng, 3*n), m.blank(1), m.blank(3)
+		parts, reduced := m.put(v), m.put([]float64{1, 2, 4})
+		m.launch(kernels.Reduce(parts, int64(n), kernels.Vector{A: reduced, N: 3}, true))
+		m.launch(kernels.ColumnSumSquares(kernels.Matrix{A: parts, LD: int64(n)}, int64(n), kernels.Vector{A: colsq, N: 3}))
 		// A diagonal matrix with leading dimension 0 is its own diagonal.
-		r.a = normals(rng, n)
-		for k, v := range r.a {
-			r.a[k] = math.Exp(3 * v)
+		a := normals(rng, n)
+		for k, v := range a {
+			a[k] = math.Exp(3 * v)
 		}
-		l := kernels.LogDet(kernels.Matrix{A: m.put(r.a), LD: 0}, int64(n), m.blank(kernels.MaxParts), r.logs)
-		m.launch(l...)
-		results = append(results, r)
+		m.launch(kernels.LogDet(kernels.Matrix{A: m.put(a), LD: 0}, int64(n), m.blank(kernels.MaxParts), logs)...)
+		m.after(func() {
+			for q := range 3 {
+				want, scale, square := float64(int(1)<<q), 0.0, 0.0
+				for _, v := range v[q*n : (q+1)*n] {
+					want, scale, square = want+v, scale+abs(v), square+v*v
+				}
+				if sum, sumsq := m.floats(reduced)[q], m.floats(colsq)[q]; !near(sum, want, scale) || !near(sumsq, square, square) {
+					t.Errorf("n = %d: sums %v and %v, want %v and %v", n, sum, sumsq, want, square)
+				}
+			}
+			want, scale := 0.0, 0.0
+			for _, v := range a {
+				want, scale = want+math.Log(v), scale+abs(math.Log(v))
+			}
+			if got := m.floats(logs)[0]; !near(got, want, scale) {
+				t.Errorf("n = %d: Σ log is %v, want %v", n, got, want)
+			}
+		})
 	}
 	m.run()
-	for _, r := range results {
-		reduced, colsq := m.floats(r.reduced), m.floats(r.colsq)
-		for q := range 3 {
-			want, scale, square := float64(int(1)<<q), 0.0, 0.0
-			for _, v := range r.v[q*r.n : (q+1)*r.n] {
-				want, scale, square = want+v, scale+abs(v), square+v*v
-			}
-			if !near(reduced[q], want, scale) || !near(colsq[q], square, square) {
-				t.Errorf("n = %d: sums %v and %v, want %v and %v", r.n, reduced[q], colsq[q], want, square)
-			}
-		}
-		want, scale := 0.0, 0.0
-		for _, v := range r.a {
-			want, scale = want+math.Log(v), scale+abs(math.Log(v))
-		}
-		if got := m.floats(r.logs)[0]; !near(got, want, scale) {
-			t.Errorf("n = %d: Σ log is %v, want %v", r.n, got, want)
-		}
-	}
 }
 
 func TestFirstBad(t *testing.T) {
 	m := newMachine(t)
-	type check struct {
-		first kernels.Ptr
-		want  int64
-	}
-	var checks []check
 	for _, n := range []int{1, 255, 257, 5000, 300000} {
 		for _, c := range []struct {
 			bad      []int
@@ -208,22 +183,20 @@ func TestFirstBad(t *testing.T) {
 			first := m.put(slices.Repeat([]int64{math.MaxInt64}, int(l.Blocks)))
 			l.Args[4] = uint64(first)
 			m.launch(l)
-			checks = append(checks, check{first, want})
+			m.after(func() {
+				if got := slices.Min(m.ints(first)); got != want {
+					t.Errorf("first bad element is %d, want %d", got, want)
+				}
+			})
 		}
 	}
 	m.run()
-	for _, c := range checks {
-		if got := slices.Min(m.ints(c.first)); got != c.want {
-			t.Errorf("first bad element is %d, want %d", got, c.want)
-		}
-	}
 }
 
 // TestInvert inverts diagonal blocks of well-conditioned triangles and multiplies back.
 func TestInvert(t *testing.T) {
 	rng := seeded(8)
 	m := newMachine(t)
-	var checks []func()
 	for _, n := range []int{1, 2, 63, 64, 65, 150} {
 		for _, order := range []int{1, 8, 16, 63, 64} {
 			lda, ldb := n+3, n+1
@@ -233,7 +206,7 @@ func TestInvert(t *testing.T) {
 			}
 			before, p := slices.Clone(b), m.put(b)
 			m.launch(kernels.Invert(kernels.Matrix{A: m.put(a), LD: int64(lda)}, int64(n), int64(order), kernels.Matrix{A: p, LD: int64(ldb)}))
-			checks = append(checks, func() {
+			m.after(func() {
 				got := m.floats(p)
 				for j := range n {
 					for i := range n {
@@ -261,7 +234,4 @@ func TestInvert(t *testing.T) {
 		}
 	}
 	m.run()
-	for _, check := range checks {
-		check()
-	}
 }

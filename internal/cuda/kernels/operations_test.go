@@ -10,6 +10,7 @@ import (
 
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -131,9 +132,7 @@ func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 	on := m.points(x)
 	m.launch(kernels.Cross(m.value(prog, theta), on, on, 0, n, kernels.Matrix{A: out, LD: n}))
 	gradient, uniforms := m.gradient(prog, theta)
-	work := kernels.ContractWork{Blocks: 2}
-	scratch, partial := kernels.ContractSpace(gradient.Kernel, work.Blocks)
-	work.Scratch, work.Partial = m.scratch(scratch), m.scratch(partial)
+	work := m.work(gradient, 2)
 	sums := m.put(make([]float64, gradient.Rows()))
 	m.launch(kernels.Contract(gradient, on, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}, 0, n, m.blank(n), sums, work)...)
 	m.run()
@@ -173,13 +172,7 @@ func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 func function(t *testing.T, a float64, xs []float64, f func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node) []float64 {
 	t.Helper()
 	prog := own(t, "own", 1, func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return f(p, a, p.InnerProduct("")) })
-	m := newMachine(t)
-	out := m.blank(int64(len(xs)))
-	theta := []float64{a, 1, 1, 1}[:prog.NumParams]
-	m.launch(kernels.Cross(m.value(prog, theta), m.points(&kernel.Points{N: len(xs), D: 1, X: xs}),
-		m.points(&kernel.Points{N: 1, D: 1, X: []float64{1}}), 0, 1, kernels.Matrix{A: out, LD: int64(len(xs))}))
-	m.run()
-	return m.floats(out)
+	return column(t, prog, []float64{a, 1, 1, 1}[:prog.NumParams], xs, 1)
 }
 
 // TestFunctions measures the errors of the elementary functions in units in the last
@@ -254,7 +247,7 @@ func TestExtremes(t *testing.T) {
 	for text, theta := range map[string][]float64{
 		"rbf": {1, 2}, "matern12": {1, 2}, "matern32": {1, 2}, "matern52": {1, 2}, "rq": {1, 3, 2}, "rbf(ard) + matern32*matern52": {1, 1, 1, 1, 1},
 	} {
-		for k, got := range column(t, text, theta, xs) {
+		for k, got := range column(t, kerneltest.Program(t, text, 1), theta, xs, 0) {
 			switch x := xs[k]; {
 			case math.IsNaN(x):
 				if !math.IsNaN(got) {

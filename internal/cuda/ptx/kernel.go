@@ -41,7 +41,7 @@ type Kernel struct {
 // For generates the kernels for prog that include the entry e. The error is
 // [ErrLimit].
 func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
-	if e == &Contract {
+	if e == Contract {
 		return NewGradient(prog)
 	}
 	return New(prog)

@@ -34,7 +34,7 @@ func TestInstructions(t *testing.T) {
 		{"linear(ard)", 17, 38},
 		{"rbf(ard) + matern32 + periodic", 220, 342},
 	} {
-		for e, limit := range map[*ptx.Entry]float64{&ptx.Fill: c.fill, &ptx.Contract: c.contract} {
+		for e, limit := range map[*ptx.Entry]float64{ptx.Fill: c.fill, ptx.Contract: c.contract} {
 			k, code := text(t, c.text, 8, e)
 			if perPair := float64(ptx.CountFloat64(code)) / float64(k.Pairs(e)); perPair > limit {
 				t.Errorf("%s, %s: %.1f instructions, at most %v are needed", c.text, e.Name, perPair, limit)

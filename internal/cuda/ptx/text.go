@@ -15,7 +15,7 @@ func (k *Kernel) Text(e *Entry, target string) []byte {
 	if k.resident() {
 		shared["stage"] = len(k.columns) * stageBytes
 	}
-	if e == &Contract || e == &Multiply {
+	if e == Contract || e == Multiply {
 		shared["red"] = redBytes
 	}
 	return []byte(header(target) + b.entry(e, shared))
@@ -23,7 +23,7 @@ func (k *Kernel) Text(e *Entry, target string) []byte {
 
 func (k *Kernel) body(e *Entry, pairs int) *body {
 	b := newBody(k, pairs)
-	map[*Entry]func(*body){&Fill: writeFill, &Cross: writeCross, &Multiply: writeMultiply, &Contract: writeContract}[e](b)
+	map[*Entry]func(*body){Fill: writeFill, Cross: writeCross, Multiply: writeMultiply, Contract: writeContract}[e](b)
 	return b
 }
 
@@ -31,7 +31,7 @@ func (k *Kernel) body(e *Entry, pairs int) *body {
 // the live values and the temporary values of an operation on all pairs.
 func (k *Kernel) Pairs(e *Entry) int {
 	live, scratch, sums := k.body(e, 8).live.most(), k.scratch(), 0
-	if e == &Multiply {
+	if e == Multiply {
 		sums = 2 * vectors
 	}
 	for _, pairs := range []int{8, 4, 2} {
@@ -39,7 +39,7 @@ func (k *Kernel) Pairs(e *Entry) int {
 			return pairs
 		}
 	}
-	if e == &Multiply { // its sums belong to two rows
+	if e == Multiply { // its sums belong to two rows
 		return 2
 	}
 	return 1
