@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,8 +69,6 @@ func as[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
 }
-
-func isCancelled(err error) bool { return errors.Is(err, context.Canceled) }
 
 // JobsFailedError reports that some jobs failed. The command line maps it to exit
 // code 3.

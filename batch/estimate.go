@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"errors"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -27,26 +26,46 @@ const TypicalEvaluations = 40
 // Estimates returns the plan of every job, on the first device that the job may
 // take. If this machine has no such device, the plan is for a typical one.
 func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
-	e := estimator{found: device.Find(ctx, drivers, methods...), open: map[deviceKey]device.Backend{}}
-	defer e.close()
+	found, open := device.Find(ctx, drivers, methods...), map[deviceKey]device.Backend{}
+	defer func() {
+		for _, b := range open {
+			_ = b.Close()
+		}
+	}()
 	var out []Estimate
 	for _, j := range jobs {
-		b, err := e.backend(ctx, j)
-		if err != nil {
-			return nil, err
+		key := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}
+		if _, ok := found.OnHost(key.name); ok {
+			key.threads = value(j.Options.Threads)
 		}
+		b, model := open[key], ""
 		if b == nil {
-			typical, model := e.found.Typical(value(j.Options.Device), value(j.Options.Method))
-			one := estimate(j, typical)
-			if one.N > 0 {
-				one.Model = model
+			opened, err := openDevice(ctx, found, key)
+			switch {
+			case err == nil:
+				b, open[key] = opened, opened
+			case as[*device.UnavailableError](err):
+				b, model = found.Typical(key.name, key.method)
+			default:
+				return nil, err
 			}
-			out = append(out, one)
-			continue
 		}
-		out = append(out, estimate(j, b))
+		one := estimate(j, b)
+		if one.N > 0 {
+			one.Model = model
+		}
+		out = append(out, one)
 	}
 	return out, nil
+}
+
+// openDevice opens the first device that a key means.
+func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.Backend, error) {
+	b, _, err := found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: key.threads}})
+	if err != nil {
+		return nil, err
+	}
+	return b[0], nil
 }
 
 // workload describes the evaluations of a planned job.
@@ -71,41 +90,8 @@ func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 	return e
 }
 
-// estimator opens each device of the jobs once.
-type estimator struct {
-	found device.Found
-	open  map[deviceKey]device.Backend
-}
-
 // deviceKey identifies equal backends. Those on the host also differ in their threads.
 type deviceKey struct {
 	name, method string
 	threads      int
-}
-
-// backend returns a backend like the job's, or nil if this machine has none.
-func (e *estimator) backend(ctx context.Context, j rundir.PlannedJob) (device.Backend, error) {
-	key, threads := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}, value(j.Options.Threads)
-	if _, ok := e.found.OnHost(key.name); ok {
-		key.threads = threads
-	}
-	if b, ok := e.open[key]; ok {
-		return b, nil
-	}
-	b, _, err := e.found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: threads}})
-	var none *device.UnavailableError
-	if errors.As(err, &none) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	e.open[key] = b[0]
-	return b[0], nil
-}
-
-func (e *estimator) close() {
-	for _, b := range e.open {
-		_ = b.Close()
-	}
 }

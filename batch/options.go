@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -135,32 +136,20 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 
 // autoIndex reads the scheduler's variables. It sets count if count is 0.
 func autoIndex(count *int, lookup func(string) (string, bool)) (int, error) {
-	number := func(name string, otherwise int) (int, error) {
-		v, ok := lookup(name)
-		if !ok || v == "" {
-			return otherwise, nil
-		}
-		n, err := strconv.Atoi(v)
-		if err != nil {
-			return 0, fmt.Errorf("%s=%s is not a number", name, v)
-		}
-		return n, nil
-	}
-	if v, ok := lookup("SLURM_ARRAY_TASK_ID"); ok && v != "" {
-		var n [4]int
-		for i, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"} {
-			var err error
-			if n[i], err = number(name, []int{0, 0, 1, 0}[i]); err != nil {
-				return 0, err
+	numbers, err := map[string]int{"SLURM_ARRAY_TASK_STEP": 1}, error(nil)
+	for _, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT", "JOB_COMPLETION_INDEX"} {
+		if v, _ := lookup(name); v != "" {
+			if numbers[name], err = strconv.Atoi(v); err != nil {
+				return 0, fmt.Errorf("%s=%s is not a number", name, v)
 			}
 		}
-		if *count == 0 {
-			*count = n[3]
-		}
-		return (n[0] - n[1]) / max(n[2], 1), nil
 	}
-	if v, ok := lookup("JOB_COMPLETION_INDEX"); ok && v != "" {
-		return number("JOB_COMPLETION_INDEX", 0)
+	if id, ok := numbers["SLURM_ARRAY_TASK_ID"]; ok {
+		*count = cmp.Or(*count, numbers["SLURM_ARRAY_TASK_COUNT"])
+		return (id - numbers["SLURM_ARRAY_TASK_MIN"]) / max(numbers["SLURM_ARRAY_TASK_STEP"], 1), nil
+	}
+	if index, ok := numbers["JOB_COMPLETION_INDEX"]; ok {
+		return index, nil
 	}
 	return 0, fmt.Errorf("neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set")
 }

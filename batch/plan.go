@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,11 +58,7 @@ const rowsPerThread = 4000
 // [*spec.Error], also for jobs that no data can cure, one for each place in the spec;
 // [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
-	dir := o.Dir
-	if dir == "" {
-		dir = filepath.Dir(o.SpecPath)
-	}
-	jobs, err := s.Expand(dir, o.Extra, o.Formats...)
+	jobs, err := s.Expand(cmp.Or(o.Dir, filepath.Dir(o.SpecPath)), o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +138,8 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 	if ok {
 		return size
 	}
-	if job, err := s.load.prepare(j, problem.Events{}, nil); err != nil {
-		size.err = err
-	} else {
+	job, err := s.load.prepare(j, problem.Events{}, nil)
+	if size.err = err; err == nil {
 		size.n, size.d = job.N(), job.D()
 	}
 	s.known[string(text)] = size
@@ -283,15 +279,17 @@ func (m *mistakes) err() error {
 // advice says how to divide the batch if a mistake concerns some kernels and not others.
 func (m *mistakes) advice(p mistake) string {
 	var suits, not []string
-	for _, j := range p.jobs {
-		if !slices.Contains(not, j.Kernel) {
-			not = append(not, j.Kernel)
+	add := func(list *[]string, kernel string) {
+		if !slices.Contains(slices.Concat(not, suits), kernel) {
+			*list = append(*list, kernel)
 		}
 	}
+	for _, j := range p.jobs {
+		add(&not, j.Kernel)
+	}
 	for _, j := range m.fine {
-		sameData := slices.ContainsFunc(p.jobs, func(wrong spec.JobSpec) bool { return wrong.Data == j.Data })
-		if sameData && !slices.Contains(not, j.Kernel) && !slices.Contains(suits, j.Kernel) {
-			suits = append(suits, j.Kernel)
+		if slices.ContainsFunc(p.jobs, func(wrong spec.JobSpec) bool { return wrong.Data == j.Data }) {
+			add(&suits, j.Kernel)
 		}
 	}
 	if suits == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"gpfit/device"
@@ -104,22 +105,18 @@ func newPool(ctx context.Context, o Options) (*pool, error) {
 
 // open opens a device.
 func (p *pool) open(ctx context.Context, key deviceKey) (device.Backend, error) {
-	b, _, err := p.found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: key.threads}})
-	if err != nil {
-		return nil, err
-	}
-	return b[0], nil
+	return openDevice(ctx, p.found, key)
 }
 
 // takeHost returns a backend of the host that no other job uses. Backends with the
 // same key are equal, but calls to one backend compete for its threads.
 func (p *pool) takeHost(ctx context.Context, key deviceKey) (device.Backend, error) {
 	p.mu.Lock()
-	if list := p.free[key]; len(list) > 0 {
-		b := list[len(list)-1]
-		p.free[key] = list[:len(list)-1]
+	list := p.free[key]
+	if last := len(list) - 1; last >= 0 {
+		p.free[key] = list[:last]
 		p.mu.Unlock()
-		return b, nil
+		return list[last], nil
 	}
 	p.mu.Unlock()
 	return p.open(ctx, key)
@@ -233,22 +230,15 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 
 // hasAnother reports whether a job can use an accelerator other than a.
 func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
-	for _, o := range p.accelerators {
-		if o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.accelerators, func(o *accelerator) bool {
+		return o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name)
+	})
 }
 
 // full reports whether no job can start: no core and no accelerator is free.
 func (p *pool) full() bool {
-	for _, a := range p.accelerators {
-		if !a.lost && a.jobs < p.jobsPerDevice {
-			return false
-		}
-	}
-	return p.coresUsed >= p.cores
+	free := func(a *accelerator) bool { return !a.lost && a.jobs < p.jobsPerDevice }
+	return p.coresUsed >= p.cores && !slices.ContainsFunc(p.accelerators, free)
 }
 
 // take reserves a place; give frees it.

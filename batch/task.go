@@ -111,14 +111,14 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 		out.state = rundir.StateDone
 		event.Model = "models/" + t.job.ID + ".gpfit"
 		log.Info("done", "nlml", report.NLML, "status", report.Status, "seconds", report.Seconds)
-	case isCancelled(err) && ctx.Err() != nil:
+	case problem.IsCancelled(err) && ctx.Err() != nil:
 		out.state, out.err = rundir.StateInterrupted, err
 		event = rundir.JobEvent{Type: rundir.Interrupted, Attempt: attempt}
 		log.Info("interrupted")
 	default:
 		out.state, out.err, out.kind = rundir.StateFailed, err, kindOf(err)
 		event = rundir.JobEvent{Type: rundir.Failed, Attempt: attempt, Kind: out.kind, Error: err.Error()}
-		if r.mayRetry(t, out.kind) {
+		if retryable(out.kind) && t.attempts <= value(t.job.Options.Retries) {
 			event.Type, out.state = rundir.Retry, rundir.StatePending
 		}
 		log.Error(event.Type, "kind", out.kind, "error", err)
@@ -137,17 +137,15 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	return out
 }
 
-// mayRetry reports whether this process should try a failed job again.
-func (r *runner) mayRetry(t *task, kind string) bool {
-	return retryable(kind) && t.attempts <= value(t.job.Options.Retries)
-}
-
 // ready reads and checks the job on the first call.
 func (r *runner) ready(t *task) (*tuning.Job, error) {
 	t.prepare.Do(func() {
 		defer recoverTo(&t.err)
 		// The report has the warnings.
-		events := problem.Events{OnIteration: func(it descent.Iteration) { r.iteration(t, it) }}
+		events := problem.Events{OnIteration: func(it descent.Iteration) {
+			status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
+			t.status.Store(&status)
+		}}
 		if name := value(t.job.Options.Fallback); name != "" {
 			events.Fallback = func(ctx context.Context) (device.Backend, error) {
 				return r.pool.open(ctx, t.key(name))
@@ -158,11 +156,6 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 		})
 	})
 	return t.prepared, t.err
-}
-
-func (r *runner) iteration(t *task, it descent.Iteration) {
-	status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
-	t.status.Store(&status)
 }
 
 // compute fits the job and writes the model. It frees the device and calls computed
@@ -189,11 +182,11 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 		return nil, err
 	}
 	withFactor := value(t.job.Options.SaveFactor)
-	if !withFactor {
+	if withFactor {
+		defer o.Close()
+	} else {
 		o.Close()
 		computed()
-	} else {
-		defer o.Close()
 	}
 	o.Report.ModelFile = ""
 	o.Report.Warnings = append(append([]string{}, t.notes...), o.Report.Warnings...)

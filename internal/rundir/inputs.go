@@ -24,7 +24,12 @@ func HashInput(path string) (Input, error) {
 		if len(files) > 1 {
 			fmt.Fprintf(sum, "%s\x00", filepath.Base(f))
 		}
-		n, err := hashFile(sum, f)
+		text, err := os.Open(f)
+		if err != nil {
+			return in, err
+		}
+		n, err := io.Copy(sum, text)
+		_ = text.Close()
 		if err != nil {
 			return in, err
 		}
@@ -60,15 +65,6 @@ func inputFiles(path string) ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-func hashFile(w io.Writer, path string) (int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return io.Copy(w, f)
 }
 
 // SHA256 returns the SHA-256 of text in hexadecimal digits.

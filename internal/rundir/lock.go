@@ -95,10 +95,10 @@ func whoHolds(path string) string {
 	return fmt.Sprintf("process %d on %s, since %s", h.PID, h.Host, h.Since.Local().Format(time.DateTime))
 }
 
-// worker describes the processes that work on the run in dir, or is empty if this machine
-// sees no lock of theirs.
-func worker(dir string) string {
-	path := filepath.Join(dir, "lock")
+// Worker describes the processes that work on the run, or is empty if this machine sees no
+// lock of theirs.
+func (r *Run) Worker() string {
+	path := filepath.Join(r.Dir, "lock")
 	f, err := os.Open(path)
 	if err != nil {
 		return ""

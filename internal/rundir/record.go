@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gpfit/fit/summary"
@@ -71,13 +72,7 @@ func States() []State {
 // Of returns the events with the given fingerprint. It leaves out the events of a
 // job with the same name but other options or data.
 func (r Record) Of(fingerprint string) Record {
-	var out Record
-	for _, e := range r {
-		if e.Fingerprint == fingerprint {
-			out = append(out, e)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(r), func(e JobEvent) bool { return e.Fingerprint != fingerprint })
 }
 
 // Last returns the last event, or the zero event if the record is empty.
@@ -176,12 +171,10 @@ func read(f io.Reader) (Record, int64, error) {
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	var out Record
-	line := 0
 	for text := range bytes.Lines(text[:whole]) {
-		line++
 		var e JobEvent
 		if err := json.Unmarshal(text, &e); err != nil {
-			return nil, 0, fmt.Errorf("line %d is damaged: %w", line, err)
+			return nil, 0, fmt.Errorf("line %d is damaged: %w", len(out)+1, err)
 		}
 		out = append(out, e)
 	}

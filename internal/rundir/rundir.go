@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gpfit/internal/atomicfile"
@@ -137,25 +138,17 @@ func checkNew(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == "lock" {
-			return nil
-		}
+	if len(entries) == 0 || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == "lock" }) {
+		return nil
 	}
-	if len(entries) > 0 {
-		return &Error{Path: dir, Msg: "is not empty and not a run directory: choose another"}
-	}
-	return nil
+	return &Error{Path: dir, Msg: "is not empty and not a run directory: choose another"}
 }
 
 // discard removes the files and the empty folders of an unfinished Create.
 func discard(dir string) {
-	_ = os.Remove(filepath.Join(dir, "spec.yaml"))
-	_ = os.Remove(filepath.Join(dir, "lock"))
-	for _, f := range folders {
+	for _, f := range append([]string{"spec.yaml", "lock"}, append(folders, "")...) {
 		_ = os.Remove(filepath.Join(dir, f))
 	}
-	_ = os.Remove(dir)
 }
 
 // makeFolders makes the missing folders of a run.
@@ -281,10 +274,6 @@ func (r *Run) Replace(m *Manifest, specText []byte) error {
 	r.Manifest = *m
 	return write(r.Dir, &r.Manifest, specText)
 }
-
-// Worker describes the processes that work on the run, or is empty if this machine sees no
-// lock of theirs.
-func (r *Run) Worker() string { return worker(r.Dir) }
 
 // Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or
 // "logs".
