@@ -366,10 +366,7 @@ func TestPlan(t *testing.T) {
 	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
-	again, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover}))(t)
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
 	}
@@ -382,9 +379,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 	}
-	if s, err = spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
 	if _, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers}); !isData(err) || !strings.Contains(err.Error(), "none.csv: no such file") {
 		t.Errorf("%v", err)
 	}

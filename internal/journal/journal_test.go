@@ -103,18 +103,14 @@ func TestOtherRun(t *testing.T) {
 		"another point": func(s *Sequence) error { _, _, err := s.Replay([]float64{2}, nil); return err },
 		"a gradient":    func(s *Sequence) error { _, _, err := s.Replay([]float64{1}, make([]float64, 1)); return err },
 	} {
-		if j, err = Open(path, "job", failures); err != nil {
-			t.Fatal(err)
-		}
+		j = must.Get(Open(path, "job", failures))(t)
 		var e *Error
 		if err := ask(j.Sequence("a")); !errors.As(err, &e) {
 			t.Errorf("%s: %v", what, err)
 		}
 		j.Close()
 	}
-	if j, err = Open(path, "job", failures); err != nil {
-		t.Fatal(err)
-	}
+	j = must.Get(Open(path, "job", failures))(t)
 	must.Do(t, j.Remove())
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("removed: %v", err)

@@ -109,9 +109,7 @@ func TestUnknown(t *testing.T) {
 		t.Errorf("%s, %s, %v", s.State, s.About, err)
 	}
 	// A process that stops in good order says so.
-	if c, err = r.Claim(j); err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(r.Claim(j))(t)
 	appendAll(t, c, Started, Interrupted)
 	c.Release()
 	if s, _ := r.Status(j); s.State != StateInterrupted || s.About != "" {
@@ -141,9 +139,7 @@ func TestRecovery(t *testing.T) {
 	if s, err := r.Status(j); err != nil || s.State != StateDied {
 		t.Errorf("%v, %v", s.State, err)
 	}
-	if c, err = r.Claim(j); err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(r.Claim(j))(t)
 	if text, _ := os.ReadFile(path); string(text) != string(whole) {
 		t.Errorf("half a line is left: %q", text)
 	}
@@ -155,9 +151,7 @@ func TestRecovery(t *testing.T) {
 	c.Release()
 	// A checkpoint of other options is useless.
 	j.Fingerprint = "other"
-	if c, err = r.Claim(j); err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(r.Claim(j))(t)
 	c.Release()
 	if _, err := os.Stat(r.Path("checkpoints", j.ID)); err == nil {
 		t.Error("the checkpoint of another job is left")

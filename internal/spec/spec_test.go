@@ -214,9 +214,7 @@ func TestErrors(t *testing.T) {
 	if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), `no column "forcast"; there are forecast, random`) {
 		t.Errorf("an unknown split: %v", err)
 	}
-	if s, err = Parse("s.yaml", []byte(ok+"exclude: [{data: [a]}]\n")); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(Parse("s.yaml", []byte(ok+"exclude: [{data: [a]}]\n")))(t)
 	if _, err := s.Expand(".", Options{}); err == nil || !strings.Contains(err.Error(), "leaves no job") {
 		t.Errorf("exclude all jobs: %v", err)
 	}
