@@ -66,8 +66,8 @@ func retryable(kind string) bool {
 }
 
 func as[T error](err error) bool {
-	var target T
-	return errors.As(err, &target)
+	_, ok := errors.AsType[T](err)
+	return ok
 }
 
 // JobsFailedError reports that some jobs failed. The command line maps it to exit

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -157,12 +156,7 @@ func addInputs(m *rundir.Manifest, jobs []spec.JobSpec) error {
 			seen[path] = true
 			in, err := rundir.HashInput(path)
 			if err != nil {
-				var pe *os.PathError
-				msg := err.Error()
-				if errors.As(err, &pe) {
-					msg = pe.Err.Error()
-				}
-				return &table.Error{Source: path, Msg: msg, Err: err}
+				return &table.Error{Source: path, Msg: spec.Reason(err), Err: err}
 			}
 			m.Inputs = append(m.Inputs, in)
 		}
@@ -245,8 +239,8 @@ type mistake struct {
 
 // add adds a mistake of a job and reports whether there is one.
 func (m *mistakes) add(j spec.JobSpec, err error) bool {
-	var at *spec.Error
-	if !errors.As(err, &at) {
+	at, ok := errors.AsType[*spec.Error](err)
+	if !ok {
 		return false
 	}
 	m.jobs++

@@ -122,8 +122,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 			event.Type, out.state = rundir.Retry, rundir.StatePending
 		}
 		log.Error(event.Type, "kind", out.kind, "error", err)
-		var p *panicError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*panicError](err); ok {
 			log.Error("stack", "text", string(p.stack))
 		}
 	}

@@ -92,8 +92,8 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 // withNames returns an error about the basis with the names of columns in place of
 // indices.
 func (s *Sample) withNames(err error) error {
-	var rank *mean.RankError
-	if !errors.As(err, &rank) {
+	rank, ok := errors.AsType[*mean.RankError](err)
+	if !ok {
 		return err
 	}
 	named := *rank

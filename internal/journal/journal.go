@@ -65,8 +65,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // systemError returns the [*Error] for a system call that failed.
 func systemError(path string, err error) *Error {
 	doing, cause := "use", err
-	var call *fs.PathError
-	if errors.As(err, &call) {
+	if call, ok := errors.AsType[*fs.PathError](err); ok {
 		doing, cause = call.Op, call.Err
 	}
 	return &Error{Path: path, Msg: fmt.Sprintf("cannot %s the checkpoint: %v", doing, cause), Err: err}

@@ -255,11 +255,11 @@ func Join(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, err
 			return OpenLocked(dir, Shared)
 		}
 		_, lock, err := Create(dir, build)
-		var busy *InUseError
+		_, busy := errors.AsType[*InUseError](err)
 		switch {
 		case err == nil:
 			lock.Release()
-		case errors.Is(err, ErrExists), errors.As(err, &busy) && try < tries:
+		case errors.Is(err, ErrExists), busy && try < tries:
 			time.Sleep(100 * time.Millisecond)
 		default:
 			return nil, nil, err

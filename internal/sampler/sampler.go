@@ -14,6 +14,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"gpfit/hyperopt/descent"
 )
 
 // Run draws chains from the density that open returns for each, from starts near the
@@ -28,33 +30,22 @@ func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int
 	if err := o.check(len(starts[0])); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	chains, next := make([]Chain, o.Chains), make(chan int, o.Chains)
-	for c := range o.Chains {
-		next <- c
-	}
-	close(next)
+	chains := make([]Chain, o.Chains)
 	var told sync.Mutex
-	var wg sync.WaitGroup
-	for range min(o.Workers, o.Chains) {
-		wg.Go(func() {
-			for c := range next {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := one(ctx, c, starts[c], o, open, &chains[c], &told); err != nil {
-					cancel(fmt.Errorf("chain %d: %w", c, err))
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return chains, context.Cause(ctx)
+	err := descent.SideBySide(ctx, o.Chains, make([]struct{}, o.Workers), func(ctx context.Context, _ struct{}, c int) error {
+		if err := one(ctx, c, starts[c], o, open, &chains[c], &told); err != nil {
+			return fmt.Errorf("chain %d: %w", c, err)
+		}
+		return nil
+	})
+	return chains, err
 }
 
 // one runs a chain.
 func one(ctx context.Context, c int, start []float64, o Options, open func(int) (Density, func(), error), out *Chain, told *sync.Mutex) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	density, done, err := open(c)
 	if err != nil {
 		return err

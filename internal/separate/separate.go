@@ -35,31 +35,32 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	if err != nil {
 		return summary.Report{}, nil, err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	// The largest begin, so that the last ones are short.
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b *localJob) int { return cmp.Compare(len(b.rows), len(a.rows)) })
 	done := progress(j, all)
-	_ = descent.SideBySide(ctx, len(order), pick.All(w.Workers(j.Experts.Largest())), func(ctx context.Context, worker, i int) error {
-		order[i].run(ctx, w, worker, log, tune)
-		if err := order[i].err; err != nil && !problem.IsCancelled(err) {
-			stop(errPartFailed)
-		}
-		done(order[i])
-		return nil
-	})
 	var cancelled error
-	for _, p := range all {
-		var unfinished *problem.UnfinishedError // its parameters are those of this expert alone
-		switch {
-		case problem.IsCancelled(p.err):
-			cancelled = p.err
-		case errors.As(p.err, &unfinished):
-			return summary.Report{}, nil, p.named(unfinished.Err)
-		case p.err != nil:
-			return summary.Report{}, nil, p.named(p.err)
+	err = descent.SideBySide(ctx, len(order), pick.All(w.Workers(j.Experts.Largest())), func(running context.Context, worker, i int) error {
+		p, began := order[i], time.Now()
+		p.try(running, p.job, w, worker, log.Part(fmt.Sprintf("expert-%d-", p.index)), tune)
+		if ctx.Err() != nil && p.model == nil && !j.Options.DiscardCancelled {
+			p.evaluate(running, w, worker, tune)
 		}
+		p.report.Seconds = time.Since(began).Seconds()
+		done(p)
+		if unfinished, ok := errors.AsType[*problem.UnfinishedError](p.err); ok { // its parameters are those of this expert alone
+			return p.named(unfinished.Err)
+		}
+		if p.err == nil || problem.IsCancelled(p.err) {
+			return nil
+		}
+		return p.named(p.err)
+	})
+	if err != nil {
+		return summary.Report{}, nil, err
+	}
+	for _, p := range all {
+		cancelled = cmp.Or(p.err, cancelled)
 	}
 	if cancelled != nil && j.Options.DiscardCancelled {
 		return summary.Report{}, nil, cancelled
@@ -72,33 +73,26 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	return r, m, cancelled
 }
 
-// errPartFailed ends the parts that need not go on because another one has failed.
-var errPartFailed = errors.New("separate: another part failed")
+// evaluate gives a part that was interrupted before its first evaluation the result at the
+// start values.
+func (p *localJob) evaluate(ctx context.Context, w *tuning.Workplace, worker int, tune Tuner) {
+	interrupted := p.err
+	p.try(context.WithoutCancel(ctx), p.job.With(func(one *problem.Prepared) {
+		one.Options.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: one.Options.Settings.Seed}
+		one.Options.StdErrors = false
+	}), w, worker, nil, tune)
+	if p.err == nil {
+		p.err = interrupted
+		p.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
+	}
+}
 
-// run tunes the part on a worker. If the fit was interrupted before the first evaluation of
-// the part, its result has the start values.
-func (p *localJob) run(ctx context.Context, w *tuning.Workplace, worker int, log *journal.Journal, tune Tuner) {
-	backends := w.Backends[worker%len(w.Backends):][:1]
-	try := func(ctx context.Context, job *tuning.Job, log *journal.Journal) {
-		place := &tuning.Workplace{Job: job, Backends: backends, Crew: w.Crew}
-		defer place.Close()
-		p.report, p.model, p.err = tune(ctx, job, place, log)
-		p.report.EvaluationSeconds = place.EvaluationTime().Seconds()
-	}
-	began := time.Now()
-	try(ctx, p.job, log.Part(fmt.Sprintf("expert-%d-", p.index)))
-	if p.model == nil && problem.IsCancelled(p.err) && !p.job.Options.DiscardCancelled && context.Cause(ctx) != errPartFailed {
-		interrupted := p.err
-		try(context.WithoutCancel(ctx), p.job.With(func(one *problem.Prepared) {
-			one.Options.Settings = hyperopt.Settings{MaxEvaluations: 1, Coarse: hyperopt.CoarseOff, Seed: one.Options.Settings.Seed}
-			one.Options.StdErrors = false
-		}), nil)
-		if p.err == nil {
-			p.err = interrupted
-			p.report.Warnings = []string{"the fit was interrupted before it was tuned: it has its start values"}
-		}
-	}
-	p.report.Seconds = time.Since(began).Seconds()
+// try tunes a job of the part on a worker.
+func (p *localJob) try(ctx context.Context, job *tuning.Job, w *tuning.Workplace, worker int, log *journal.Journal, tune Tuner) {
+	place := &tuning.Workplace{Job: job, Backends: w.Backends[worker%len(w.Backends):][:1], Crew: w.Crew}
+	defer place.Close()
+	p.report, p.model, p.err = tune(ctx, job, place, log)
+	p.report.EvaluationSeconds = place.EvaluationTime().Seconds()
 }
 
 // progress returns a function that tells, for each part that is tuned, how many are and how

@@ -31,11 +31,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// reason returns an error of package os without the path, which the message already
+// Reason returns an error of package os without the path, which the message already
 // has.
-func reason(err error) string {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
+func Reason(err error) string {
+	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err.Error()
 	}
 	return err.Error()

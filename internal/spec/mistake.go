@@ -20,18 +20,18 @@ import (
 // returns nil.
 func (s *Batch) Mistake(j JobSpec, cause error) error {
 	at, msg := "", fmt.Sprint(cause)
-	var data *table.Error
-	var opt *problem.OptionError
-	var parsed *kernel.ParseError
-	var compiled *kernel.CompileError
+	data, isData := errors.AsType[*table.Error](cause)
+	opt, isOption := errors.AsType[*problem.OptionError](cause)
+	_, isText := errors.AsType[*kernel.ParseError](cause)
+	_, isKernel := errors.AsType[*kernel.CompileError](cause)
 	switch {
-	case errors.As(cause, &data) && data.Selected != "":
+	case isData && data.Selected != "":
 		at = s.placeOfColumn(j, data.Selected)
-	case errors.As(cause, &opt) && opt.Option != "":
+	case isOption && opt.Option != "":
 		if o := known.Find(opt.Option, option.Spec); o != nil {
 			at, msg = s.statedAt(j, o), strings.TrimSpace(o.Key()+" "+opt.Value)+": "+opt.Msg
 		}
-	case errors.As(cause, &parsed), errors.As(cause, &compiled):
+	case isText || isKernel:
 		at = s.kernelAt(j) + ".kernel"
 	}
 	if at == "" {

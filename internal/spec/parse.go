@@ -26,7 +26,7 @@ const maxFileBytes = 8 << 20
 func Read(path string) (*Batch, []byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + reason(err), Err: err}
+		return nil, nil, &Error{Source: path, Msg: "cannot be read: " + Reason(err), Err: err}
 	}
 	s, err := Parse(path, text)
 	return s, text, err
@@ -66,8 +66,7 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 // yamlError returns an error of the YAML library with its place.
 func yamlError(source string, err error) error {
 	out := &Error{Source: source, Msg: err.Error(), Err: err}
-	var ye yaml.Error
-	if errors.As(err, &ye) {
+	if ye, ok := errors.AsType[yaml.Error](err); ok {
 		out.Msg = ye.GetMessage()
 		if t := ye.GetToken(); t != nil && t.Position != nil {
 			out.Line, out.Column = t.Position.Line, t.Position.Column

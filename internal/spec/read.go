@@ -49,15 +49,15 @@ func (s *Batch) checkOptions(at string, o Options) error {
 		return nil
 	}
 	msg := bad.err.Error()
-	var wrong *problem.OptionError
-	if errors.As(bad.err, &wrong) {
+	wrong, isOption := errors.AsType[*problem.OptionError](bad.err)
+	if isOption {
 		msg = wrong.Msg
 	}
 	what := bad.option.Key()
 	switch {
 	case bad.Name != "":
 		what += " of " + bad.Name + ": "
-	case wrong == nil:
+	case !isOption:
 		what = "" // the message contains the text
 	case wrong.Value != "":
 		what += " " + wrong.Value + ": "

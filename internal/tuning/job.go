@@ -94,8 +94,8 @@ const usualExpert = 2000
 
 // AdviseExperts adds local experts to the advice of an error about memory.
 func (j *Job) AdviseExperts(err error) error {
-	var memory *device.MemoryError
-	if !errors.As(err, &memory) || memory.What != "" || j.N() < 2*usualExpert {
+	memory, ok := errors.AsType[*device.MemoryError](err)
+	if !ok || memory.What != "" || j.N() < 2*usualExpert {
 		return err
 	}
 	if j.Experts != nil {
@@ -121,14 +121,16 @@ func (j *Job) ExplainStart(err error) error {
 // isNonFinite reports whether a value, a gradient or an element of a matrix was not
 // finite.
 func isNonFinite(err error) bool {
-	var element *device.NonFiniteError
-	return errors.As(err, &element) || descent.IsInfeasible(err)
+	return isA[*device.NonFiniteError](err) || descent.IsInfeasible(err)
 }
 
 // isCondition reports whether err is a [*mean.ConditionError].
-func isCondition(err error) bool {
-	var e *mean.ConditionError
-	return errors.As(err, &e)
+func isCondition(err error) bool { return isA[*mean.ConditionError](err) }
+
+// isA reports whether an error is of a type.
+func isA[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }
 
 // Settings returns the settings for tuning on devices such as b.
@@ -156,12 +158,10 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 // ExplainFit replaces an optimiser's advice on a start that cannot be evaluated if a
 // larger noise variance is not the remedy.
 func (j *Job) ExplainFit(err error) error {
-	var start *descent.StartError
-	var element *device.NonFiniteError
-	if errors.As(err, &element) {
+	if isA[*device.NonFiniteError](err) {
 		return j.ExplainStart(err)
 	}
-	if errors.As(err, &start) && (j.Options.NoNoise || isCondition(err)) {
+	if start, ok := errors.AsType[*descent.StartError](err); ok && (j.Options.NoNoise || isCondition(err)) {
 		return j.ExplainStart(start.Err)
 	}
 	return err

@@ -95,12 +95,8 @@ func (s *Placement) Close() {
 
 // canMove reports whether an error is the device's and a fallback is left.
 func (s *Placement) canMove(err error) bool {
-	var lost *device.LostError
-	var memory *device.MemoryError
-	var unsupported *device.UnsupportedKernelError
-	var wrong *device.WrongError
 	return s.owned == nil && s.Job.Events.Fallback != nil &&
-		(errors.As(err, &lost) || errors.As(err, &memory) || errors.As(err, &unsupported) || errors.As(err, &wrong))
+		(isA[*device.LostError](err) || isA[*device.MemoryError](err) || isA[*device.UnsupportedKernelError](err) || isA[*device.WrongError](err))
 }
 
 // move continues on the fallback device.

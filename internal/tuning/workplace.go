@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 )
@@ -20,7 +19,7 @@ type Workplace struct {
 	Full     []*Placement // over all rows; they stay open
 	Crew     *Crew        // of sessions on a host
 	bounded  sync.Once    // limits are computed
-	limits   *problem.Limits
+	limits   func(z []float64) []float64
 	mu       sync.Mutex
 	Warnings []string      // of closed sessions
 	spent    time.Duration // by closed sessions in evaluations
@@ -62,8 +61,8 @@ func (w *Workplace) backend(worker int) device.Backend { return w.Backends[worke
 // Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
 // columns.
 func (w *Workplace) Limits(z []float64) []float64 {
-	w.bounded.Do(func() { w.limits = problem.NewLimits(w.Job.Prepared) })
-	return w.limits.At(z)
+	w.bounded.Do(func() { w.limits = w.Job.Limits() })
+	return w.limits(z)
 }
 
 // Room implements [hyperopt.Problem].
