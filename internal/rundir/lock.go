@@ -95,20 +95,5 @@ func whoHolds(path string) string {
 	return fmt.Sprintf("process %d on %s, since %s", h.PID, h.Host, h.Since.Local().Format(time.DateTime))
 }
 
-// Worker describes the processes that work on the run, or is empty if this machine sees no
-// lock of theirs.
-func (r *Run) Worker() string {
-	path := filepath.Join(r.Dir, "lock")
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if err := filelock.Try(f, true, 0); errors.Is(err, filelock.ErrBusy) {
-		return whoHolds(path)
-	}
-	return ""
-}
-
 // Release releases the lock.
 func (l *Lock) Release() { l.file.Close() }

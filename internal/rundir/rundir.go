@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/filelock"
 	"gpfit/internal/option"
 	"gpfit/internal/spec"
 )
@@ -273,6 +274,21 @@ func (r *Run) Replace(m *Manifest, specText []byte) error {
 	m.Created = r.Created
 	r.Manifest = *m
 	return write(r.Dir, &r.Manifest, specText)
+}
+
+// Worker describes the processes that work on the run, or is empty if this machine sees no
+// lock of theirs.
+func (r *Run) Worker() string {
+	path := filepath.Join(r.Dir, "lock")
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if err := filelock.Try(f, true, 0); errors.Is(err, filelock.ErrBusy) {
+		return whoHolds(path)
+	}
+	return ""
 }
 
 // Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or
