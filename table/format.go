@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gpfit/feature"
@@ -19,6 +21,7 @@ type formatted struct {
 	head
 	rows  FormatRows
 	kinds []feature.ColumnKind
+	used  map[int]int // for each column in use its place among them
 }
 
 // opener opens the files of a format, which it recognises by their first bytes.
@@ -34,7 +37,7 @@ func (format Format) opener() opener {
 		if err != nil {
 			return nil, err
 		}
-		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows}
+		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows, used: map[int]int{}}
 		for _, c := range rows.Columns() {
 			name := strings.ToValidUTF8(c.Name, "\uFFFD")
 			in.names, in.aside = append(in.names, name), append(in.aside, pandasIndex.MatchString(name))
@@ -47,7 +50,21 @@ func (format Format) opener() opener {
 	}}
 }
 
-func (in *formatted) use(numbers, labels []int) error { return in.rows.Use(numbers, labels) }
+func (in *formatted) use(numbers, labels []int) error {
+	var used []FormatUse
+	for i, c := range slices.Concat(numbers, labels) {
+		if _, twice := in.used[c]; !twice {
+			in.used[c] = len(used)
+			used = append(used, FormatUse{Column: c})
+		}
+		if u := &used[in.used[c]]; i < len(numbers) {
+			u.Number = true
+		} else {
+			u.Label = true
+		}
+	}
+	return in.rows.Use(used)
+}
 
 func (in *formatted) next() error {
 	err := in.rows.Next()
@@ -59,20 +76,38 @@ func (in *formatted) next() error {
 
 func (in *formatted) kind(c int) feature.ColumnKind { return in.kinds[c] }
 
-func (in *formatted) number(c int) (float64, bool) { return in.rows.Number(c) }
+func (in *formatted) number(c int) (float64, bool) {
+	v := in.rows.Number(in.used[c])
+	return v, v-v == 0
+}
 
-func (in *formatted) label(c int) string { return in.rows.Label(c) }
+func (in *formatted) label(c int) string {
+	if kind := in.kinds[c]; kind == feature.Number || kind == feature.Boolean {
+		if v := in.rows.Number(in.used[c]); v == v {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return in.rows.Label(in.used[c])
+}
 
-func (in *formatted) missing(c int) bool { return in.rows.Missing(c) }
+func (in *formatted) missing(c int) bool { return in.rows.Null(in.used[c]) || in.label(c) == "" }
 
 func (in *formatted) text(c int) string {
 	if t, ok := in.rows.(Texter); ok {
-		return t.Text(c)
+		return t.Text(in.used[c])
 	}
-	return in.rows.Label(c)
+	return in.label(c)
 }
 
-func (in *formatted) badCell(c int) *Error { return in.errorAt(c, in.rows.Problem(c)) }
+func (in *formatted) badCell(c int) *Error {
+	switch kind := in.kinds[c]; {
+	case in.rows.Null(in.used[c]):
+		return in.errorAt(c, "null")
+	case kind == feature.Number || kind == feature.Boolean:
+		return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.rows.Number(in.used[c])))
+	}
+	return in.errorAt(c, "empty cell")
+}
 
 func (in *formatted) progress() float64 { return in.rows.Progress() }
 

@@ -207,31 +207,35 @@ type Format struct {
 	Open func(f *os.File, path string) (FormatRows, error)
 }
 
-// FormatRows is an open file of a [Format], read row by row. Columns count from 0.
-// Errors in the content are of type [*Error].
+// FormatRows is an open file of a [Format], read row by row. Columns count from 0. Errors in
+// the content are of type [*Error].
 type FormatRows interface {
+	// Columns returns the columns of the file.
 	Columns() []FormatColumn
-	// Use selects, before the first row, the columns to read as numbers and the
-	// columns to read as labels. It returns an error if a column cannot be read so.
-	Use(numbers, labels []int) error
+	// Use selects, before the first row, the columns to read, which are the columns 0, 1, …
+	// of the methods below. It returns an error if a column cannot be read so.
+	Use(columns []FormatUse) error
 	// Next moves to the next row. It returns io.EOF after the last one.
 	Next() error
-	// Number returns the value in column c. ok reports whether it is a finite number.
-	Number(c int) (value float64, ok bool)
-	// Label returns the value in column c as text, empty if it is missing.
+	// Null reports whether column c has no value.
+	Null(c int) bool
+	// Number returns the value in column c, NaN if it is null or not a number.
+	Number(c int) float64
+	// Label returns the value in column c if it is a text, a date or a time of day, else "".
 	Label(c int) string
-	// Missing reports whether the value in column c is missing, as opposed to wrong.
-	Missing(c int) bool
-	// Problem describes the error in the value in column c, which is not a finite
-	// number or is a missing label.
-	Problem(c int) string
 	// Progress returns the share of the file that has been read, 0 if unknown.
 	Progress() float64
 	Close() error
 }
 
+// FormatUse is a column of a file to read as a number, as a label, or as both.
+type FormatUse struct {
+	Column        int
+	Number, Label bool
+}
+
 // Texter is the ability of [FormatRows] to return the value in column c as text for
-// Options.Keep, if that differs from Label: numbers in full, for example.
+// Options.Keep, if that differs from its label: numbers in full, for example.
 type Texter interface{ Text(c int) string }
 
 // FormatColumn is a column of a [FormatRows].

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -23,7 +22,7 @@ import (
 // Format returns the Arrow format for [table.Options].
 func Format() table.Format { return table.Format{Name: "Arrow", Magic: magic, Open: open} }
 
-// rows is an Arrow file, read batch by batch.
+// rows is an Arrow file, read batch by batch. It implements [table.FormatRows].
 type rows struct {
 	path    string
 	columns []table.FormatColumn
@@ -36,7 +35,6 @@ type rows struct {
 	next    int // the next batch
 	row     int // the current row of the batch
 	values  []value
-	at      []int // for each column its place in values, or −1
 }
 
 // open opens an Arrow file.
@@ -65,7 +63,6 @@ func (in *rows) open() error {
 	}
 	for _, field := range in.in.Schema().Fields() {
 		in.columns = append(in.columns, table.FormatColumn{Name: field.Name, Kind: kindOf(field.Type)})
-		in.at = append(in.at, -1)
 	}
 	if len(in.columns) == 0 {
 		return &table.Error{Source: in.path, Msg: "the Arrow file has no columns"}
@@ -73,31 +70,26 @@ func (in *rows) open() error {
 	return nil
 }
 
-// Columns implements [table.FormatRows].
 func (in *rows) Columns() []table.FormatColumn { return in.columns }
 
-// Use implements [table.FormatRows].
-func (in *rows) Use(numbers, labels []int) error {
-	for _, list := range []struct {
-		columns []int
-		ok      func(arrow.DataType) bool
-		what    string
-	}{{numbers, isNumber, "numbers"}, {labels, hasLabel, "labels"}} {
-		for _, c := range list.columns {
-			if t := in.in.Schema().Field(c).Type; !list.ok(t) {
-				return &table.Error{Source: in.path, Column: c + 1, ColumnName: in.columns[c].Name, Msg: fmt.Sprintf("holds %s values, not %s", t, list.what)}
-			}
-			if in.at[c] < 0 {
-				in.at[c] = len(in.used)
-				in.used = append(in.used, c)
-			}
+func (in *rows) Use(columns []table.FormatUse) error {
+	for _, u := range columns {
+		t, want := in.in.Schema().Field(u.Column).Type, ""
+		switch {
+		case u.Number && !isNumber(t):
+			want = "numbers"
+		case u.Label && !hasLabel(t):
+			want = "labels"
 		}
+		if want != "" {
+			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: fmt.Sprintf("holds %s values, not %s", t, want)}
+		}
+		in.used = append(in.used, u.Column)
 	}
 	in.values = make([]value, len(in.used))
 	return nil
 }
 
-// Next implements [table.FormatRows].
 func (in *rows) Next() error {
 	in.row++
 	for in.batch == nil || int64(in.row) >= in.batch.NumRows() {
@@ -143,40 +135,12 @@ func (in *rows) decode() error {
 	return nil
 }
 
-func (in *rows) value(c int) *value { return &in.values[in.at[c]] }
+func (in *rows) Null(c int) bool { return in.values[c].null }
 
-// Number implements [table.FormatRows].
-func (in *rows) Number(c int) (float64, bool) {
-	v := in.value(c).number
-	return v, v-v == 0
-}
+func (in *rows) Number(c int) float64 { return in.values[c].number }
 
-// Label implements [table.FormatRows].
-func (in *rows) Label(c int) string {
-	if v := in.value(c); v.number == v.number {
-		return strconv.FormatFloat(v.number, 'g', -1, 64)
-	}
-	return in.value(c).label
-}
+func (in *rows) Label(c int) string { return in.values[c].label }
 
-// Missing implements [table.FormatRows].
-func (in *rows) Missing(c int) bool {
-	v := in.value(c)
-	return v.null || v.number != v.number && v.label == ""
-}
-
-// Problem implements [table.FormatRows].
-func (in *rows) Problem(c int) string {
-	switch v := in.value(c); {
-	case v.null:
-		return "null"
-	case isNumber(in.in.Schema().Field(c).Type):
-		return fmt.Sprintf("not a finite number: %v", v.number)
-	}
-	return "empty cell"
-}
-
-// Progress implements [table.FormatRows].
 func (in *rows) Progress() float64 {
 	if in.batch == nil {
 		return 0
@@ -185,7 +149,6 @@ func (in *rows) Progress() float64 {
 	return (float64(in.next-1) + part) / float64(in.in.NumRecords())
 }
 
-// Close implements [table.FormatRows].
 func (in *rows) Close() error {
 	if in.batch != nil {
 		in.batch.Release()

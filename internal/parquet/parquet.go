@@ -29,7 +29,7 @@ func Format() table.Format { return table.Format{Name: "Parquet", Magic: magic, 
 // block is the number of rows that are decoded at a time.
 const block = 1 << 10
 
-// rows is a Parquet file of plain columns, read in blocks.
+// rows is a Parquet file of plain columns, read in blocks. It implements [table.FormatRows].
 type rows struct {
 	path    string
 	columns []table.FormatColumn
@@ -39,7 +39,6 @@ type rows struct {
 	groups  []parquet.RowGroup
 	leaves  []*parquet.Column // the columns; nil for one that contains columns
 	used    []column
-	at      []int // for each column its place in used, or −1
 	total   int64 // rows
 	row     int64 // the current one, from 0; −1 before the first
 	begin   int64 // the first row of the block
@@ -51,6 +50,7 @@ type rows struct {
 // column is a column in use.
 type column struct {
 	index    int
+	of       parquet.Type
 	pages    parquet.Pages
 	page     parquet.ValueReader        // of the current page; nil before the first
 	values   []parquet.Value            // the block
@@ -98,7 +98,6 @@ func (in *rows) open() error {
 	for _, c := range pf.Root().Columns() {
 		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
-		in.at = append(in.at, -1)
 	}
 	if len(in.columns) == 0 {
 		return &table.Error{Source: in.path, Msg: "the Parquet file has no columns"}
@@ -106,38 +105,26 @@ func (in *rows) open() error {
 	return nil
 }
 
-// Columns implements [table.FormatRows].
 func (in *rows) Columns() []table.FormatColumn { return in.columns }
 
-// Use implements [table.FormatRows].
-func (in *rows) Use(numbers, labels []int) error {
-	for _, c := range numbers {
-		if why := notNumeric(in.leaves[c]); why != "" {
-			return in.columnError(c, why)
+func (in *rows) Use(columns []table.FormatUse) error {
+	for _, u := range columns {
+		leaf, why := in.leaves[u.Column], ""
+		if u.Number {
+			why = notNumeric(leaf)
+		} else if !leaf.Leaf() || leaf.Repeated() {
+			why = "holds lists or structures, not labels"
 		}
-		in.want(c)
-	}
-	for _, c := range labels {
-		if leaf := in.leaves[c]; !leaf.Leaf() || leaf.Repeated() {
-			return in.columnError(c, "holds lists or structures, not labels")
+		if why != "" {
+			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: why}
 		}
-		in.want(c)
-		u := &in.used[in.at[c]]
-		u.text, u.label = true, timeLabel(in.leaves[c].Type())
+		c := column{index: leaf.Index(), of: leaf.Type(), text: u.Label, unsigned: isUnsigned(leaf.Type())}
+		if u.Label {
+			c.label = timeLabel(c.of)
+		}
+		in.used = append(in.used, c)
 	}
 	return nil
-}
-
-// columnError returns an error in column c of the file.
-func (in *rows) columnError(c int, msg string) error {
-	return &table.Error{Source: in.path, Column: c + 1, ColumnName: in.columns[c].Name, Msg: msg}
-}
-
-func (in *rows) want(c int) {
-	if in.at[c] < 0 {
-		in.at[c] = len(in.used)
-		in.used = append(in.used, column{index: in.leaves[c].Index(), unsigned: isUnsigned(in.leaves[c].Type())})
-	}
 }
 
 func isUnsigned(t parquet.Type) bool {
@@ -175,7 +162,6 @@ func notNumeric(c *parquet.Column) string {
 	}
 }
 
-// Next implements [table.FormatRows].
 func (in *rows) Next() error {
 	if in.row+1 >= in.total {
 		return io.EOF
@@ -266,20 +252,15 @@ func (u *column) read(n int) error {
 }
 
 func (in *rows) value(c int) parquet.Value {
-	return in.used[in.at[c]].values[in.row-in.begin]
+	return in.used[c].values[in.row-in.begin]
 }
 
-// Number implements [table.FormatRows].
-func (in *rows) Number(c int) (float64, bool) {
-	v := in.float(c)
-	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
-}
+func (in *rows) Null(c int) bool { return in.value(c).IsNull() }
 
-// float returns the value in column c as a number, NaN for null. It rounds integers
-// beyond 2⁵³, as parsing them from text would.
-func (in *rows) float(c int) float64 {
+// Number rounds integers beyond 2⁵³, as parsing them from text would.
+func (in *rows) Number(c int) float64 {
 	v := in.value(c)
-	switch unsigned := in.used[in.at[c]].unsigned; v.Kind() {
+	switch unsigned := in.used[c].unsigned; v.Kind() {
 	case parquet.Boolean:
 		if v.Boolean() {
 			return 1
@@ -303,20 +284,16 @@ func (in *rows) float(c int) float64 {
 	return math.NaN()
 }
 
-// Label implements [table.FormatRows].
 func (in *rows) Label(c int) string {
-	v := in.value(c)
-	if label := in.used[in.at[c]].label; label != nil && !v.IsNull() {
+	switch v, label := in.value(c), in.used[c].label; {
+	case v.IsNull():
+		return ""
+	case label != nil:
 		return label(v)
-	}
-	switch v.Kind() {
-	case parquet.ByteArray, parquet.FixedLenByteArray:
+	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
 		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
 	}
-	if in.Missing(c) {
-		return ""
-	}
-	return strconv.FormatFloat(in.float(c), 'g', -1, 64)
+	return ""
 }
 
 // Text implements [table.Texter]: integers in full, dates and times as ISO 8601 writes
@@ -326,10 +303,10 @@ func (in *rows) Text(c int) string {
 	if v.IsNull() {
 		return ""
 	}
-	u := &in.used[in.at[c]]
+	u := &in.used[c]
 	switch kind := v.Kind(); {
 	case u.label != nil:
-		if t := in.leaves[c].Type().LogicalType(); t != nil {
+		if t := u.of.LogicalType(); t != nil {
 			if at, ok := t.Value.(*format.TimestampType); ok && at.IsAdjustedToUTC {
 				return u.label(v) + "Z"
 			}
@@ -347,27 +324,8 @@ func (in *rows) Text(c int) string {
 	return v.String()
 }
 
-// Missing implements [table.FormatRows].
-func (in *rows) Missing(c int) bool {
-	v := in.value(c)
-	return v.IsNull() || (v.Kind() == parquet.Float || v.Kind() == parquet.Double) && math.IsNaN(in.float(c))
-}
-
-// Problem implements [table.FormatRows].
-func (in *rows) Problem(c int) string {
-	switch v := in.value(c); {
-	case v.IsNull():
-		return "null"
-	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
-		return "empty cell"
-	}
-	return fmt.Sprintf("not a finite number: %v", in.float(c))
-}
-
-// Progress implements [table.FormatRows].
 func (in *rows) Progress() float64 { return float64(in.row+1) / float64(max(in.total, 1)) }
 
-// Close implements [table.FormatRows].
 func (in *rows) Close() error {
 	for _, u := range in.used {
 		if u.pages != nil {
