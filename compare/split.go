@@ -70,16 +70,21 @@ func newFolds(data problem.Data, o problem.Options, folds int) ([]fold, Split, e
 	if err != nil {
 		return nil, split, err
 	}
-	var held []int
-	for i, out := range data.Test {
-		if out {
-			held = append(held, i)
-		}
-	}
+	held := heldOut(data.Test)
 	if held == nil {
 		return nil, split, &problem.DataError{Msg: "the split mask holds out no row: there is nothing to predict"}
 	}
 	return split.of(0, data.N, [][]int{held}, seed)
+}
+
+// heldOut returns the positions of the rows that are true in test.
+func heldOut(test []bool) (rows []int) {
+	for i, out := range test {
+		if out {
+			rows = append(rows, i)
+		}
+	}
+	return rows
 }
 
 // of returns the folds whose rows to predict are given, and completes the description.

@@ -134,12 +134,6 @@ func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.Scal
 
 // held returns features, targets and noise of the held-out rows.
 func held(data problem.Data) (x, y []float64, noise gp.RowNoise) {
-	var rows []int
-	for i, out := range data.Test {
-		if out {
-			rows = append(rows, i)
-		}
-	}
-	d := data.Rows(rows)
+	d := data.Rows(heldOut(data.Test))
 	return d.X, d.Y, gp.RowNoise{Known: d.NoiseVariance, Group: d.NoiseGroup}
 }

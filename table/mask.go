@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"gpfit/internal/pick"
 )
 
 // ReadMask reads a split mask: one column of the table at path, whose cells are all 0
@@ -66,11 +68,7 @@ func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	if t.Row == nil {
 		return mask, nil
 	}
-	selected := make([]bool, t.N)
-	for i, row := range t.Row {
-		selected[i] = mask[row]
-	}
-	return selected, nil
+	return pick.Values(mask, t.Row), nil
 }
 
 // ParseMaskFlag splits FILE or FILE:COLUMN, with COLUMN as in [ReadMask]. If a file

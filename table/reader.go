@@ -8,6 +8,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/pick"
 )
 
 // Read reads the table at path: a file in any of the formats, or several files of one
@@ -291,7 +292,7 @@ func (r *Reader) append(t *Table) error {
 		if gap && r.opts.Missing == MissingDrop {
 			t.truncate(t.N)
 			if t.Row == nil {
-				t.Row = identity(t.N)
+				t.Row = pick.All(t.N)
 			}
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/internal/must"
+	"gpfit/internal/pick"
 )
 
 // TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole
@@ -22,7 +23,7 @@ func TestReaderPieces(t *testing.T) {
 		}
 		whole := must.Get(ReadFrom(strings.NewReader(text), "T", opts))(t)
 		if whole.Row == nil {
-			whole.Row = identity(whole.N)
+			whole.Row = pick.All(whole.N)
 		}
 		for most := 1; most <= 25; most++ {
 			r := must.Get(NewReader(strings.NewReader(text), "T", opts))(t)

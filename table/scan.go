@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -118,26 +119,14 @@ func (s *scanner) readLine() ([]byte, error) {
 
 // split splits a line without quotes at the separator.
 func (s *scanner) split(line []byte) {
-	if len(s.sep) == 1 {
-		for sep := s.sep[0]; ; {
-			i := bytes.IndexByte(line, sep)
-			if i < 0 {
-				break
-			}
-			s.cells = append(s.cells, trim(line[:i]))
-			line = line[i+1:]
+	for {
+		cell, rest, found := bytes.Cut(line, s.sep)
+		s.cells = append(s.cells, trim(cell))
+		if !found {
+			return
 		}
-	} else {
-		for {
-			cell, rest, found := bytes.Cut(line, s.sep)
-			if !found {
-				break
-			}
-			s.cells = append(s.cells, trim(cell))
-			line = rest
-		}
+		line = rest
 	}
-	s.cells = append(s.cells, trim(line))
 }
 
 // splitBlanks splits a line without quotes at runs of blanks and tabs.
@@ -291,20 +280,12 @@ func isComment(line []byte) bool {
 // isSpreadsheetError reports whether b begins with a spreadsheet's mark for a
 // failed formula.
 func isSpreadsheetError(b []byte) bool {
-	for _, cell := range spreadsheetErrors {
-		if bytes.HasPrefix(b, cell) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(spreadsheetErrors, func(cell string) bool { return bytes.HasPrefix(b, []byte(cell)) })
 }
 
 // spreadsheetErrors are cells that begin with # but are not comments. A row that
 // begins with one must not get lost.
-var spreadsheetErrors = [][]byte{
-	[]byte("#N/A"), []byte("#NUM!"), []byte("#VALUE!"), []byte("#REF!"),
-	[]byte("#DIV/0!"), []byte("#NAME?"), []byte("#NULL!"),
-}
+var spreadsheetErrors = []string{"#N/A", "#NUM!", "#VALUE!", "#REF!", "#DIV/0!", "#NAME?", "#NULL!"}
 
 // isSpace reports whether c is a blank or a tab.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }

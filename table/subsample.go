@@ -79,53 +79,49 @@ func (t *Table) swap(i, j int) {
 	for q := range t.D {
 		t.X[i*t.D+q], t.X[j*t.D+q] = t.X[j*t.D+q], t.X[i*t.D+q]
 	}
-	t.Line[i], t.Line[j] = t.Line[j], t.Line[i]
-	t.Row[i], t.Row[j] = t.Row[j], t.Row[i]
-	if t.Y != nil {
-		t.Y[i], t.Y[j] = t.Y[j], t.Y[i]
-	}
-	for k := range t.Targets {
-		t.Targets[k][i], t.Targets[k][j] = t.Targets[k][j], t.Targets[k][i]
-		t.Missing[k][i], t.Missing[k][j] = t.Missing[k][j], t.Missing[k][i]
-	}
+	exchange(i, j, t.Line, t.Row)
+	exchange(i, j, t.Y)
+	exchange(i, j, t.Gap)
+	exchange(i, j, t.Targets...)
+	exchange(i, j, t.Missing...)
+	exchange(i, j, t.Keep...)
 	for _, v := range t.Extra {
-		v[i], v[j] = v[j], v[i]
+		exchange(i, j, v)
 	}
 	for _, v := range t.ExtraText {
-		v[i], v[j] = v[j], v[i]
+		exchange(i, j, v)
 	}
-	for _, v := range t.Keep {
-		v[i], v[j] = v[j], v[i]
-	}
-	if t.Gap != nil {
-		t.Gap[i], t.Gap[j] = t.Gap[j], t.Gap[i]
+}
+
+// exchange exchanges two rows of columns, of which some may be nil.
+func exchange[E any](i, j int, columns ...[]E) {
+	for _, c := range columns {
+		if c != nil {
+			c[i], c[j] = c[j], c[i]
+		}
 	}
 }
 
 // truncate keeps the first n rows.
 func (t *Table) truncate(n int) {
 	t.N = n
-	t.X, t.Line = t.X[:n*t.D], t.Line[:n]
-	if t.Y != nil {
-		t.Y = t.Y[:n]
-	}
-	if t.Row != nil {
-		t.Row = t.Row[:min(n, len(t.Row))]
-	}
+	t.X, t.Y, t.Line, t.Row, t.Gap = t.X[:n*t.D], first(n, t.Y), t.Line[:n], first(n, t.Row), first(n, t.Gap)
 	for k := range t.Targets {
 		t.Targets[k], t.Missing[k] = t.Targets[k][:n], t.Missing[k][:n]
 	}
 	for name, v := range t.Extra {
-		t.Extra[name] = v[:min(n, len(v))]
+		t.Extra[name] = first(n, v)
 	}
 	for name, v := range t.ExtraText {
-		t.ExtraText[name] = v[:min(n, len(v))]
+		t.ExtraText[name] = first(n, v)
 	}
 	for i, v := range t.Keep {
-		t.Keep[i] = v[:min(n, len(v))]
+		t.Keep[i] = first(n, v)
 	}
-	t.Gap = t.Gap[:min(n, len(t.Gap))]
 }
+
+// first returns the first n values, all if there are fewer.
+func first[E any](n int, v []E) []E { return v[:min(n, len(v))] }
 
 // reserve makes room for n rows.
 func (t *Table) reserve(n int) {
@@ -154,13 +150,4 @@ func withRoom[E any](s []E, n int) []E {
 		return s
 	}
 	return append(make([]E, 0, n), s...)
-}
-
-// identity returns 0, 1, …, n−1.
-func identity(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }

@@ -39,6 +39,17 @@ func (o *Predict) Info() map[string]any {
 	return info
 }
 
+// newParts returns a part for each target of a model.
+func newParts(m *gp.Model) []TargetColumns {
+	parts := make([]TargetColumns, len(m.TargetNames()))
+	for t := range parts {
+		if len(parts) > 1 {
+			parts[t].Target = m.TargetNames()[t]
+		}
+	}
+	return parts
+}
+
 // Means predicts rows and returns a part for each target with the column mean. It
 // returns the errors of [gp.Means.Predict].
 func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]TargetColumns, error) {
@@ -46,11 +57,8 @@ func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]Targe
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]TargetColumns, len(means))
+	parts := newParts(p.Model())
 	for t, mean := range means {
-		if len(means) > 1 {
-			parts[t].Target = p.Model().TargetNames()[t]
-		}
 		parts[t].Add("mean", mean)
 	}
 	return parts, nil
@@ -63,11 +71,8 @@ func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]TargetColumns, len(marginal))
+	parts := newParts(x.Model())
 	for t, m := range marginal {
-		if len(marginal) > 1 {
-			parts[t].Target = x.Model().TargetNames()[t]
-		}
 		o.marginal(&parts[t], m)
 	}
 	return parts, nil
@@ -94,14 +99,10 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]TargetColumns, len(marginal))
+	parts := newParts(p.Model())
 	for t, m := range marginal {
-		r, one := &parts[t], p.Target(t)
-		if len(marginal) > 1 {
-			r.Target = one.Model().TargetName
-		}
-		o.marginal(r, m)
-		if err := o.more(ctx, one, in, r); err != nil {
+		o.marginal(&parts[t], m)
+		if err := o.more(ctx, p.Target(t), in, &parts[t]); err != nil {
 			return nil, err
 		}
 	}
