@@ -53,10 +53,7 @@ func TestQuadraticFeatures(t *testing.T) {
 	method := baseline.BayesianLinear{Design: baseline.Design{NoIntercept: true, Unscaled: true}, PriorScale: variance, Noise: noise}
 	got := predict(t, learn(t, baseline.Basis{Expansion: quadratic{offset}, Method: method}, x, y), at)
 	near(t, "mean", got.Mean, want.Mean, sameModel)
-	for i := range got.Variance {
-		got.Variance[i] = math.Sqrt(got.Variance[i])
-	}
-	near(t, "deviation", got.Variance, want.Std, sameModel)
+	near(t, "deviation", roots(got.Variance), want.Std, sameModel)
 }
 
 // TestGaussians checks values, the choice of centres and the default width.

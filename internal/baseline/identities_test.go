@@ -40,17 +40,12 @@ func example(n, d int, seed uint64) (*mat.Dense, []float64) {
 // learn fits and fails the test on an error.
 func learn(t rapid.TB, m baseline.Method, x mat.Matrix, y []float64) baseline.Model {
 	t.Helper()
-	model, err := m.Fit(x, y)
-	if err != nil {
-		t.Fatalf("%T: %v", m, err)
-	}
-	return model
+	return must.Get(m.Fit(x, y))(t)
 }
 
 func predict(t rapid.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 	t.Helper()
-	p := must.Get(m.Predict(x))(t)
-	return p
+	return must.Get(m.Predict(x))(t)
 }
 
 // near compares vectors, relative to the largest element of want.
@@ -72,6 +67,15 @@ func near(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	}
 }
 
+// roots returns the square roots of numbers.
+func roots(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i := range out {
+		out[i] = math.Sqrt(v[i])
+	}
+	return out
+}
+
 func rows(x *mat.Dense) [][]float64 {
 	n, _ := x.Dims()
 	out := make([][]float64, n)
@@ -86,8 +90,7 @@ func process(t *testing.T, x *mat.Dense, y []float64, at *mat.Dense, opts gpfit.
 	t.Helper()
 	m := must.Get(gpfit.Fit(context.Background(), rows(x), y, opts))(t)
 	defer m.Close()
-	p := must.Get(m.Predict(context.Background(), rows(at)))(t)
-	return p
+	return must.Get(m.Predict(context.Background(), rows(at)))(t)
 }
 
 func fixed(values ...any) (out []problem.Assignment) {
@@ -118,11 +121,7 @@ func TestLinearProcess(t *testing.T) {
 				bayes := learn(t, baseline.BayesianLinear{Design: design, PriorScale: prior, Noise: noise, Form: form}, x, y)
 				got := predict(t, bayes, at)
 				near(t, "mean of Bayesian linear regression, "+string(form), got.Mean, want.Mean, sameModel)
-				std := make([]float64, len(got.Variance))
-				for i, v := range got.Variance {
-					std[i] = math.Sqrt(v)
-				}
-				near(t, "deviation of Bayesian linear regression, "+string(form), std, want.Std, sameModel)
+				near(t, "deviation of Bayesian linear regression, "+string(form), roots(got.Variance), want.Std, sameModel)
 				near(t, "weights", bayes.(*baseline.BayesianModel).Weights, ridge.(*baseline.LinearModel).Weights, sameModel)
 			}
 		}
