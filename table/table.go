@@ -22,13 +22,13 @@
 // columns are called x0, x1, …. An archive (.npz) contains one array; or X, and y as the
 // last column; or columns.
 //
-// A file passes these stages: files.go (one or several files, which format) → the
-// format's source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells,
-// one record at a time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go, arrays.go and
-// array.go, or format.go → columns.go (which columns to use) → cells.go and learn.go (how to
-// read their cells) → reader.go (rows to a table, or pieces of one) → subsample.go. A format of this package implements the interface
-// source in source.go, one of another package [FormatRows]. The package reads files once,
-// front to back.
+// A file passes these stages: files.go (one or several files, which format) → the format's
+// source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells, one record at a
+// time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go and array.go, or
+// format.go → columns.go (which columns to use) → cells.go and learn.go (how to read their
+// cells) → reader.go (rows to a table, or pieces of one) → subsample.go. A format of this
+// package implements the interface source, one of another package [FormatRows]. The package
+// reads files once, front to back.
 package table
 
 import (

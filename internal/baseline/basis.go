@@ -1,10 +1,238 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
+
+// Expansion makes basis functions for the rows of a fit.
+type Expansion interface {
+	Expand(x mat.Matrix) (*Functions, error)
+}
+
+// Functions are basis functions of D columns.
+type Functions struct {
+	D int
+	// Names describe the functions, with columns as x1, x2, ….
+	Names []string
+	// Values writes their values at a row to out, which has an element for each name.
+	Values func(out, row []float64)
+}
+
+// at returns the values at rows, n×len(Names).
+func (f *Functions) at(x mat.Matrix) (*mat.Dense, error) {
+	n, d := x.Dims()
+	out, row := mat.NewDense(n, len(f.Names), nil), make([]float64, d)
+	for i := range n {
+		values := out.RawRowView(i)
+		f.Values(values, mat.Row(row, i, x))
+		for j, v := range values {
+			if !finite(v) {
+				return nil, fmt.Errorf("baseline: the basis function %s is %v at row %d; change the units of the columns", f.Names[j], v, i)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Polynomial makes all products of powers of columns up to a degree, without the constant,
+// which is the intercept. Columns are first centred and divided by their standard
+// deviation, so that powers do not differ in size more than they have to.
+type Polynomial struct {
+	// Degree is the largest sum of the powers in a product; 0 means 2.
+	Degree int
+}
+
+// maxFunctions limits the number of basis functions.
+const maxFunctions = 100_000
+
+// Expand implements [Expansion].
+func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
+	degree := p.Degree
+	if degree == 0 {
+		degree = 2
+	}
+	if degree < 0 {
+		return nil, fmt.Errorf("baseline: Degree is %d; give 1 or more", degree)
+	}
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	scale := newScaling(x, Design{})
+	_, d := x.Dims()
+	terms, ok := monomials(d, degree)
+	if !ok {
+		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
+	}
+	out := &Functions{D: d}
+	for _, term := range terms {
+		out.Names = append(out.Names, monomialName(term))
+	}
+	out.Values = func(values, row []float64) {
+		for j, term := range terms {
+			values[j] = 1
+			for _, c := range term {
+				if scale.constant[c] {
+					values[j] = 0
+				} else {
+					values[j] *= (row[c] - scale.mean[c]) / scale.scale[c]
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// monomials lists products of 1 to degree of d columns as their columns in order, by
+// degree; ok is false if there are too many.
+func monomials(d, degree int) (terms [][]int, ok bool) {
+	last := [][]int{nil}
+	for range degree {
+		var next [][]int
+		for _, term := range last {
+			from := 0
+			if k := len(term); k > 0 {
+				from = term[k-1]
+			}
+			for c := from; c < d; c++ {
+				next = append(next, append(slices.Clone(term), c))
+			}
+			if len(terms)+len(next) > maxFunctions {
+				return nil, false
+			}
+		}
+		terms, last = append(terms, next...), next
+	}
+	return terms, true
+}
+
+// monomialName returns a name such as x1^2*x3.
+func monomialName(term []int) string {
+	var parts []string
+	for i := 0; i < len(term); {
+		j := i
+		for j < len(term) && term[j] == term[i] {
+			j++
+		}
+		name := "x" + strconv.Itoa(term[i]+1)
+		if j-i > 1 {
+			name += "^" + strconv.Itoa(j-i)
+		}
+		parts, i = append(parts, name), j
+	}
+	return strings.Join(parts, "*")
+}
+
+// Gaussians makes the functions exp(−‖x − c_j‖²/(2w²)) around centres c_j (PRML, eq. 3.4,
+// for several columns) of columns that are centred and divided by their standard
+// deviation. The centres are rows of the fit: the one nearest to the mean, then always the one
+// that is farthest from those chosen (Gonzalez 1985). w is twice the mean distance of a centre
+// from the nearest other one.
+type Gaussians struct {
+	// Count is the number of centres, fewer if there are fewer distinct rows; 0 means 50.
+	Count int
+}
+
+const defaultCentres = 50
+
+// Expand implements [Expansion].
+func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	if g.Count < 0 {
+		return nil, fmt.Errorf("baseline: Count is %d; give a number above 0, or 0 for the default", g.Count)
+	}
+	scale := newScaling(x, Design{})
+	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))
+	width := 2 * nearestDistance(centres)
+	n, d := centres.Dims()
+	out := &Functions{D: d}
+	for j := range n {
+		out.Names = append(out.Names, "gaussian"+strconv.Itoa(j+1))
+	}
+	out.Values = func(values, row []float64) {
+		for j := range values {
+			sum := 0.0
+			for c, centre := range centres.RawRowView(j) {
+				if !scale.constant[c] {
+					v := ((row[c]-scale.mean[c])/scale.scale[c] - centre) / width
+					sum += v * v
+				}
+			}
+			values[j] = math.Exp(-sum / 2)
+		}
+	}
+	return out, nil
+}
+
+// farthest chooses rows: the first is nearest to the mean, and each further one has the
+// largest distance from those before, while there is any distance.
+func farthest(x *mat.Dense, count int) *mat.Dense {
+	n, d := x.Dims()
+	middle := make([]float64, d)
+	for c := range d {
+		middle[c] = mean(mat.Col(nil, c, x))
+	}
+	next, gap := 0, make([]float64, n)
+	for i := range n {
+		gap[i] = distance(x.RawRowView(i), middle)
+		if gap[i] < gap[next] {
+			next = i
+		}
+	}
+	for i := range gap {
+		gap[i] = math.Inf(1)
+	}
+	var chosen []float64
+	for k := 0; k < count && gap[next] > 0; k++ {
+		row := x.RawRowView(next)
+		chosen = append(chosen, row...)
+		for i := range n {
+			gap[i] = min(gap[i], distance(x.RawRowView(i), row))
+		}
+		for i := range n {
+			if gap[i] > gap[next] {
+				next = i
+			}
+		}
+	}
+	return mat.NewDense(len(chosen)/d, d, chosen)
+}
+
+// nearestDistance returns the mean distance of a row from the nearest other one, or ½
+// without another one.
+func nearestDistance(x *mat.Dense) float64 {
+	n, _ := x.Dims()
+	sum := 0.0
+	for i := range n {
+		nearest := math.Inf(1)
+		for j := range n {
+			if i != j {
+				nearest = min(nearest, distance(x.RawRowView(i), x.RawRowView(j)))
+			}
+		}
+		sum += nearest / float64(n)
+	}
+	if !finite(sum) || sum == 0 {
+		return 0.5
+	}
+	return sum
+}
+
+func distance(a, b []float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		sum = math.Hypot(sum, v-b[i])
+	}
+	return sum
+}
 
 // Basis is regression on basis functions: a linear method on the columns φ_j(x) (PRML,
 // section 3.1; ESL, section 5.1).

@@ -2,15 +2,22 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
+	"gpfit/feature"
 	"gpfit/fit/problem"
+	"gpfit/gp"
 	"gpfit/internal/must"
+	"gpfit/internal/rows"
+	"gpfit/kernel"
 	"gpfit/table"
 )
 
@@ -56,5 +63,95 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read(path, nil, Options{Header: "maybe"}); err == nil {
 		t.Error("a header that is neither yes nor no")
+	}
+}
+
+// column generates a column of n cells of a random kind.
+func column(t *rapid.T, n int, comma bool) []string {
+	labels := rapid.SliceOfNDistinct(rapid.StringMatching(`q[a-z ,;"\[\]=é]{0,6}[a-z]`), 1, max(1, n/3), rapid.ID[string]).Draw(t, "labels")
+	cell := rapid.SampledFrom([]*rapid.Generator[string]{
+		rapid.Map(rapid.Float64Range(-1e6, 1e6), func(v float64) string {
+			text := fmt.Sprint(v)
+			if comma {
+				text = strings.Replace(text, ".", ",", 1)
+			}
+			return text
+		}),
+		rapid.SampledFrom([]string{"yes", "No", "TRUE", "false"}),
+		rapid.SampledFrom(labels),
+		rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf("%04d-%02d-%02d %02d:%02d:%02d.%03d", rapid.IntRange(1, 9999).Draw(t, "y"), rapid.IntRange(1, 12).Draw(t, "m"),
+				rapid.IntRange(1, 28).Draw(t, "d"), rapid.IntRange(0, 23).Draw(t, "h"), rapid.IntRange(0, 59).Draw(t, "min"), rapid.IntRange(0, 59).Draw(t, "s"), rapid.IntRange(0, 999).Draw(t, "ms"))
+		}),
+		rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf("%02d:%02d", rapid.IntRange(0, 23).Draw(t, "h"), rapid.IntRange(0, 59).Draw(t, "m"))
+		}),
+	}).Draw(t, "kind")
+	return rapid.SliceOfN(cell, n, n).Draw(t, "cells")
+}
+
+// TestModelFile checks that a table read for a model has the bits of the same table read
+// for the fit, if the model's file has passed on the encoding.
+func TestModelFile(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		n, d := rapid.IntRange(6, 30).Draw(t, "n"), rapid.IntRange(1, 5).Draw(t, "d")
+		o := Options{Target: "target", Columns: feature.Rules{
+			Codes: rapid.Bool().Draw(t, "codes"), Unit: rapid.SampledFrom(feature.Units()).Draw(t, "unit"), Origin: "1999-12-31T12:00:00+01:00",
+		}}
+		comma := rapid.Bool().Draw(t, "comma")
+		if comma {
+			o.Decimal = ","
+		}
+		lines := make([]string, n+1)
+		for c := range d {
+			lines[0] += fmt.Sprintf("c%d;", c)
+			for i, cell := range column(t, n, comma) {
+				lines[i+1] += `"` + strings.ReplaceAll(cell, `"`, `""`) + `";`
+			}
+		}
+		for i := range lines {
+			lines[i] += fmt.Sprint(i)
+		}
+		lines[0] = strings.TrimSuffix(lines[0], "0") + "target"
+		path := filepath.Join(dir, "t.csv")
+		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+		data, err := Read(path, nil, o)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, strings.Join(lines, "\n"))
+		}
+		model := modelOf(data.X, data.Y, data.FeatureNames, data.Encoding)
+		file := filepath.Join(dir, "m.gpfit")
+		must.Do(t, model.Save(file))
+		read := must.Get(gp.Load(file))(t)
+		if diff := cmp.Diff(data.Encoding, read.Encoding); diff != "" {
+			t.Fatal(diff)
+		}
+		in := must.Get(rows.Open(path, nil, read, rows.Options{}))(t)
+		defer in.Close()
+		all, err := in.All()
+		if err != nil || all.N != n || len(all.X) != len(data.X) {
+			t.Fatalf("%d rows, %d numbers, want %d: %v", all.N, len(all.X), len(data.X), err)
+		}
+		for i, v := range all.X {
+			if math.Float64bits(v) != math.Float64bits(data.X[i]) {
+				t.Fatalf("number %d is %v, was %v", i, v, data.X[i])
+			}
+		}
+	})
+}
+
+// modelOf returns a model of all features with arbitrary parameters.
+func modelOf(x, y []float64, names []string, e *feature.Encoding) *gp.Model {
+	d := len(names)
+	scale := make([]float64, d)
+	for c := range scale {
+		scale[c] = 1
+	}
+	return &gp.Model{
+		Kernel: "rbf", Columns: kernel.Columns(d), FeatureNames: names, TargetName: "target", Encoding: e,
+		ParameterNames: []string{"lengthscale", "signal_variance"}, Theta: []float64{1, 1}, NoiseVariance: 1,
+		Scaling: gp.Scaling{XMean: make([]float64, d), XScale: scale, YScale: 1},
+		X:       x, Y: y, Alpha: make([]float64, len(y)),
 	}
 }

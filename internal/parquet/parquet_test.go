@@ -153,3 +153,5 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParquet(f *testing.F) { tabletest.Fuzz(f, formats+"*.parquet", magic, Format()) }
