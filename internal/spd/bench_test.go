@@ -3,6 +3,7 @@ package spd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"gpfit/internal/must"
@@ -15,9 +16,8 @@ func BenchmarkFactorInverse(b *testing.B) {
 	for _, n := range []int{50, 100, 250, 500, 1000, 2000, 4000} {
 		e := must.Get(Open(0))(b)
 		m := e.New(n)
-		s := covariance(n, 0.1)
-		set(m, s, 0)
-		sigma := append([]float64(nil), m.a...)
+		setTriangle(m, newReproducible(n).definite(n), 0)
+		sigma := slices.Clone(m.a)
 		run := func(name string, prepare, work func()) {
 			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
 				for range b.N {
@@ -29,16 +29,16 @@ func BenchmarkFactorInverse(b *testing.B) {
 				b.ReportMetric(float64(n)*float64(n)*float64(n)/3*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 			})
 		}
-		factor := func() {
+		factorise := func() {
 			if minor, _ := m.Factor(ctx, 0, nil); minor != 0 {
 				b.Fatal(minor)
 			}
 		}
-		run("factor", func() { copy(m.a, sigma) }, factor)
+		run("factor", func() { copy(m.a, sigma) }, factorise)
 		copy(m.a, sigma)
-		factor()
+		factorise()
 		run("invert", func() {}, func() { _ = m.invertTriangle(ctx, nil) })
-		u := append([]float64(nil), m.a...)
+		u := slices.Clone(m.a)
 		run("square", func() { copy(m.a, u) }, func() { _ = m.square(ctx, nil) })
 	}
 }

@@ -55,10 +55,7 @@ func (c fuzzCase) results(t *testing.T, e *Engine) []float64 {
 		setTriangle(m, rows, 0)
 	}
 	for _, from := range []int{0, c.row} {
-		setTriangle(m, rows, from)
-		if minor, err := m.Factor(t.Context(), from, nil); minor != 0 || err != nil {
-			t.Fatalf("minor %d, %v from row %d on", minor, err, from)
-		}
+		factor(t, m, rows, from)
 	}
 	b := rng.numbers(c.n*c.sides, 1)
 	x := slices.Clone(b)

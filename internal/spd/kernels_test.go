@@ -110,6 +110,17 @@ func (o *operand) written() bool {
 	return !slices.EqualFunc(o.mem, o.before, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
+// intact fails the test if one of the operands that a kernel reads has changed, or memory around
+// those that it writes.
+func intact(t *testing.T, name string, reads []*operand, writes ...*operand) {
+	t.Helper()
+	if slices.ContainsFunc(reads, (*operand).written) || slices.ContainsFunc(writes, (*operand).changed) {
+		t.Fatalf("%s: other memory than the result changed", name)
+	}
+}
+
+type operands = []*operand
+
 // eachKernel calls f for all variants and placements.
 func eachKernel(t *testing.T, f func(t *testing.T, ks kernels, p *place)) {
 	for _, v := range variant.Supported() {
@@ -175,9 +186,7 @@ func testProduct(t *testing.T, ks kernels, p *place, k, nv, mode int) {
 	}
 	ks.product(nv, k, a.p(), b.p(), b.stride, c.p(), c.stride, mode)
 	name := fmt.Sprintf("k=%d, nv=%d, mode %d %s", k, nv, mode, p.name)
-	if a.written() || b.written() || c.changed() {
-		t.Fatalf("%s: the product changed other memory than its tile", name)
-	}
+	intact(t, name, operands{a, b}, c)
 	sign := 1.0
 	if mode == replaceNegative || mode == subtract {
 		sign = -1
@@ -225,9 +234,7 @@ func testSolve(t *testing.T, ks kernels, p *place, k, nv, fresh int) {
 	}
 	ks.solve(nv, k, a.p(), b.p(), b.stride, tri.p(), x.p(), x.stride, fresh)
 	name := fmt.Sprintf("k=%d, nv=%d, fresh %d %s", k, nv, fresh, p.name)
-	if a.written() || b.written() || tri.written() || x.changed() {
-		t.Fatalf("%s: the solve changed other memory than its tile", name)
-	}
+	intact(t, name, operands{a, b, tri}, x)
 	// The equation for column c is Σ_i≤c X_ri·T_ci + Σ_k B_rk·A_ck − X_rc = 0. An element takes
 	// k + c + 3 operations; their rounding bounds the residual for any condition of T.
 	for v := range nv {
@@ -278,9 +285,7 @@ func TestCholeskyKernels(t *testing.T) {
 			if done := ks.cholesky(k, x.p(), d.p(), diagonal.p()); done != l {
 				t.Fatalf("k=%d %s: %d columns done", k, p.name, done)
 			}
-			if x.written() || d.changed() || diagonal.changed() {
-				t.Fatalf("k=%d %s: other memory than the tile and the diagonal changed", k, p.name)
-			}
+			intact(t, fmt.Sprint("k=", k, p.name), operands{x}, d, diagonal)
 			checkCholesky(t, k, l, x.array(0), d.old(0), d.array(0), diagonal.array(0))
 		}
 	})
@@ -340,9 +345,7 @@ func TestFailingPivots(t *testing.T) {
 					if got := ks.cholesky(k, x.p(), d.p(), diagonal.p()); got != column {
 						t.Fatalf("k=%d, pivot %v in column %d: %d columns done %s", k, pivot, column, got, p.name)
 					}
-					if x.written() || d.changed() || diagonal.changed() {
-						t.Fatalf("k=%d, pivot %v in column %d: other memory changed %s", k, pivot, column, p.name)
-					}
+					intact(t, fmt.Sprintf("k=%d, pivot %v in column %d %s", k, pivot, column, p.name), operands{x}, d, diagonal)
 				}
 			}
 		}
@@ -363,9 +366,7 @@ func TestTransposeKernels(t *testing.T) {
 			column := p.operand(n, l*l, 9)
 			panel = p.operand(1, n*l*l, 0)
 			ks.transposeTiles(n, column.p(), l, column.stride, panel.p(), l, l*l)
-			if column.written() || panel.changed() {
-				t.Fatalf("%d tiles %s: other memory changed", n, p.name)
-			}
+			intact(t, p.name, operands{column}, panel)
 			for i, x := range panel.array(0) {
 				tile, r, c := i/(l*l), i/l%l, i%l
 				if want := column.array(tile)[c*l+r]; x != want {
@@ -380,9 +381,7 @@ func TestTransposeKernels(t *testing.T) {
 // around the destination.
 func checkTransposed(t *testing.T, p *place, n, l int, rows, panel, src, dst *operand) {
 	t.Helper()
-	if src.written() || dst.changed() {
-		t.Fatalf("%d tiles %s: other memory changed", n, p.name)
-	}
+	intact(t, p.name, operands{src}, dst)
 	for r := range l {
 		for j, x := range rows.array(r) {
 			if y := panel.array(0)[j*l+r]; x != y {
@@ -398,9 +397,7 @@ func TestSquareKernels(t *testing.T) {
 		for n := 4; n <= 48; n += 4 {
 			x, sums := p.operand(1, n*l, 0), p.operand(1, l, 0)
 			ks.squares(n/4, x.p(), &sums.array(0)[0])
-			if x.written() || sums.changed() {
-				t.Fatalf("%d columns %s: other memory changed", n, p.name)
-			}
+			intact(t, p.name, operands{x}, sums)
 			for r, got := range sums.array(0) {
 				var want sum
 				want.addProducts(x.array(0), x.array(0), n, l, r, r, 1)
@@ -416,34 +413,25 @@ func TestVectorKernels(t *testing.T) {
 	eachKernel(t, func(t *testing.T, ks kernels, p *place) {
 		l := ks.lanes
 		for k := l; k <= 48; k += l {
+			// check compares y, from which the products of rows of the panel with x were subtracted.
+			check := func(name string, panel, x, y *operand, at func(i, j int) int) {
+				intact(t, name+p.name, operands{panel, x}, y)
+				for i, got := range y.array(0) {
+					want := sum{y.old(0)[i], math.Abs(y.old(0)[i])}
+					for j, v := range x.array(0) {
+						want.add(-panel.array(0)[at(i, j)] * v)
+					}
+					if want.differs(got, len(x.array(0))+1) {
+						t.Fatalf("%s, %d columns %s: %v, want %v", name, k, p.name, got, want.value)
+					}
+				}
+			}
 			panel, long, short := p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
 			ks.panelVector(k/4, panel.p(), long.p(), short.p())
-			if panel.written() || long.written() || short.changed() {
-				t.Fatalf("panelVector, %d columns %s: other memory changed", k, p.name)
-			}
-			for r, got := range short.array(0) {
-				want := sum{short.old(0)[r], math.Abs(short.old(0)[r])}
-				for c, x := range long.array(0) {
-					want.add(-panel.array(0)[c*l+r] * x)
-				}
-				if want.differs(got, k+1) {
-					t.Fatalf("panelVector, %d columns %s: %v, want %v", k, p.name, got, want.value)
-				}
-			}
+			check("panelVector", panel, long, short, func(r, c int) int { return c*l + r })
 			panel, long, short = p.operand(1, k*l, 0), p.operand(1, k, 0), p.operand(1, l, 0)
 			ks.panelTransposedVector(k/l, panel.p(), short.p(), long.p())
-			if panel.written() || short.written() || long.changed() {
-				t.Fatalf("panelTransposedVector, %d columns %s: other memory changed", k, p.name)
-			}
-			for c, got := range long.array(0) {
-				want := sum{long.old(0)[c], math.Abs(long.old(0)[c])}
-				for r, x := range short.array(0) {
-					want.add(-panel.array(0)[c*l+r] * x)
-				}
-				if want.differs(got, l+1) {
-					t.Fatalf("panelTransposedVector, %d columns %s: %v, want %v", k, p.name, got, want.value)
-				}
-			}
+			check("panelTransposedVector", panel, short, long, func(c, r int) int { return c*l + r })
 		}
 	})
 }

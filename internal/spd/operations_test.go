@@ -15,11 +15,17 @@ import (
 func factored(t testing.TB, e *Engine, rows [][]float64) *Symmetric {
 	m := e.New(len(rows))
 	pollute(m)
-	setTriangle(m, rows, 0)
-	if minor, err := m.Factor(context.Background(), 0, nil); minor != 0 || err != nil {
-		t.Fatalf("n=%d: minor %d, %v", len(rows), minor, err)
-	}
+	factor(t, m, rows, 0)
 	return m
+}
+
+// factor writes Σ from row from on and factors it.
+func factor(t testing.TB, m *Symmetric, rows [][]float64, from int) {
+	t.Helper()
+	setTriangle(m, rows, from)
+	if minor, err := m.Factor(context.Background(), from, nil); minor != 0 || err != nil {
+		t.Fatalf("%s, %d threads, n=%d, from row %d: minor %d, %v", m.set, m.Threads(), m.n, from, minor, err)
+	}
 }
 
 // pollute fills a matrix with NaNs.
@@ -75,10 +81,7 @@ func TestFactorFrom(t *testing.T) {
 			for i := from; i < n; i++ {
 				copy(rows[i], rng.numbers(i, n))
 			}
-			setTriangle(m, rows, from)
-			if minor, err := m.Factor(t.Context(), from, nil); minor != 0 || err != nil {
-				t.Fatalf("%s, from %d: minor %d, %v", v, from, minor, err)
-			}
+			factor(t, m, rows, from)
 			if !slices.Equal(everything(t, m), everything(t, factored(t, e, rows))) {
 				t.Errorf("%s: the factor from row %d on differs from a new one", v, from)
 			}
@@ -126,17 +129,11 @@ func TestCancellation(t *testing.T) {
 				ctx, report, done := cancelling(tasks)
 				_, err := m.Factor(ctx, 0, report)
 				check("Factor", err, done())
-				setTriangle(m, rows, 0)
-				if minor, err := m.Factor(t.Context(), 0, nil); minor != 0 || err != nil {
-					t.Fatalf("%s: minor %d, %v after a cancellation", v, minor, err)
-				}
+				factor(t, m, rows, 0)
 				ctx, report, done = cancelling(tasks)
 				check("Invert", m.Invert(ctx, report), done())
 			}
-			setTriangle(m, rows, 0)
-			if minor, err := m.Factor(t.Context(), 0, nil); minor != 0 || err != nil {
-				t.Fatalf("%s: minor %d, %v after a cancellation", v, minor, err)
-			}
+			factor(t, m, rows, 0)
 			cancelSolutions(m, check)
 			if !slices.Equal(everything(t, m), want) {
 				t.Errorf("%s, %d threads: other results after cancellations", v, threads)

@@ -126,28 +126,18 @@ func results(t testing.TB, e *Engine, n int, f func(name string, s []float64)) {
 	ctx := context.Background()
 	rng := newReproducible(n)
 	m := e.New(n)
-	setTriangle(m, rng.definite(n), 0)
-	minor, err := m.Factor(ctx, 0, nil)
-	check := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	check(err)
-	if minor != 0 {
-		t.Fatalf("n=%d: minor %d", n, minor)
-	}
+	factor(t, m, rng.definite(n), 0)
 	give := func(name string, s []float64) { f(fmt.Sprintf("%s/%d", name, n), s) }
 	give("factor", lowerFactor(m))
-	check(m.Invert(ctx, nil))
+	must.Do(t, m.Invert(ctx, nil))
 	give("inverse", upperInverse(m))
 	for _, count := range []int{1, 5, 29} {
 		b := rng.numbers(count*n, 1)
-		check(m.SolveEquations(ctx, b, count))
+		must.Do(t, m.SolveEquations(ctx, b, count))
 		give(fmt.Sprintf("equations-%d", count), b)
 	}
 	vectorResults(m, rng, give)
-	rowResults(ctx, m, rng, give, check)
+	rowResults(t, m, rng, give)
 }
 
 // vectorResults solves for vectors; w has fewer than v.
@@ -170,8 +160,8 @@ func vectorResults(m *Symmetric, rng reproducible, give func(name string, s []fl
 }
 
 // rowResults multiplies the last rows of Σ⁻¹ by blocks and by Σ⁻¹.
-func rowResults(ctx context.Context, m *Symmetric, rng reproducible, give func(name string, s []float64), check func(error)) {
-	n := m.n
+func rowResults(t testing.TB, m *Symmetric, rng reproducible, give func(name string, s []float64)) {
+	n, ctx := m.n, context.Background()
 	i0 := n / 2 / 8 * 8
 	scale := rng.numbers(n, 1)
 	q, r := m.NewRowBlock(n-i0), m.NewRowBlock(n-i0)
@@ -186,11 +176,11 @@ func rowResults(ctx context.Context, m *Symmetric, rng reproducible, give func(n
 		}
 		return out
 	}
-	check(q.ScaledInverse(ctx, i0, n, scale))
+	must.Do(t, q.ScaledInverse(ctx, i0, n, scale))
 	give("scaled", copied(q, 0))
-	check(r.MultiplyInverse(ctx, q, nil))
+	must.Do(t, r.MultiplyInverse(ctx, q, nil))
 	give("multiplied", copied(r, i0))
-	check(q.ScaledInverse(ctx, i0, n, nil))
+	must.Do(t, q.ScaledInverse(ctx, i0, n, nil))
 	for first := 0; first < n; { // blocks of 1, 2, 4 … columns
 		size := min(n-first, 1+first)
 		block := rng.numbers(size*size, 1)
@@ -199,7 +189,7 @@ func rowResults(ctx context.Context, m *Symmetric, rng reproducible, give func(n
 				block[i*size+j] = block[j*size+i]
 			}
 		}
-		check(r.MultiplyBlock(ctx, q, first, size, block))
+		must.Do(t, r.MultiplyBlock(ctx, q, first, size, block))
 		first += size
 	}
 	give("blocks", copied(r, 0))
