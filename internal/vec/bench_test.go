@@ -32,144 +32,55 @@ func benchRow() []float64 {
 	return row
 }
 
-func BenchmarkExp(b *testing.B) {
-	src, dst := benchRow(), make([]float64, benchLen)
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			ExpScaled(dst, src, -0.5, 2)
-		}
-	})
-}
-
-func BenchmarkRootDecay(b *testing.B) {
-	s, k, slope := benchRow(), make([]float64, benchLen), make([]float64, benchLen)
-	for _, q := range [][3]float64{{}, {0, 1, 2}, {1, 0, 0}} {
-		b.Run(fmt.Sprintf("slope=%v", q), func(b *testing.B) {
-			forBench(b, func(b *testing.B) {
-				for b.Loop() {
-					if q == [3]float64{} {
-						RootDecay(k, s, 3, [3]float64{1, 1, 0})
-					} else {
-						RootDecaySlope(k, slope, s, 3, [3]float64{1, 1, 0}, q)
-					}
-				}
-			})
-		})
-	}
-}
-
-func benchColumns(b *testing.B, f func(x, w, y []float64, index []int)) {
-	for _, d := range []int{1, 8, 26} {
-		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
-			y, w, index := make([]float64, d*benchStride), make([]float64, d), make([]int, d)
-			for q := range index {
-				index[q], w[q] = q, 1.5
-			}
-			forBench(b, func(b *testing.B) {
-				for b.Loop() {
-					f(y, w, y, index)
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkSquaredDistances(b *testing.B) {
-	dst := make([]float64, benchLen)
-	benchColumns(b, func(x, w, y []float64, index []int) { SquaredDistances(dst, x, w, y, benchStride, index) })
-}
-
-func BenchmarkWeightedSquares(b *testing.B) {
-	weights := benchRow()
-	benchColumns(b, func(x, w, y []float64, index []int) { WeightedSquares(w, x, weights, y, benchStride, index) })
-}
-
-func BenchmarkDot(b *testing.B) {
-	x, y := benchRow(), benchRow()
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			Dot(x, y)
-		}
-	})
-}
-
-func BenchmarkTripleDot(b *testing.B) {
-	x, y, z := benchRow(), benchRow(), benchRow()
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			TripleDot(x, y, z)
-		}
-	})
-}
-
-func BenchmarkMul(b *testing.B) {
-	x, y, z := benchRow(), benchRow(), benchRow()
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			Mul(z, x, y)
-		}
-	})
-}
-
-func BenchmarkSinSquares(b *testing.B) {
-	dst := make([]float64, benchLen)
-	benchColumns(b, func(x, w, y []float64, index []int) { SinSquares(dst, x, nil, w, y, benchStride, index) })
-}
-
-func BenchmarkSinSums(b *testing.B) {
-	weights := benchRow()
-	benchColumns(b, func(x, w, y []float64, index []int) {
-		SinSums(w, make([]float64, len(w)), x, w, weights, y, benchStride, index)
-	})
-}
-
-func BenchmarkLog1p(b *testing.B) {
-	src, dst := benchRow(), make([]float64, benchLen)
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			Log1p(dst, src, 0.5)
-		}
-	})
-}
-
-func BenchmarkCosineSine(b *testing.B) {
-	src, dst, sine := benchRow(), make([]float64, benchLen), make([]float64, benchLen)
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			CosineSine(dst, sine, src, 0.5, 2)
-		}
-	})
-}
-
-// BenchmarkFunctions measures every function of one element.
-func BenchmarkFunctions(b *testing.B) {
-	src, dst := benchRow(), make([]float64, benchLen)
-	for _, f := range functionsWith(0.3) {
+// BenchmarkRows measures the functions of rows.
+func BenchmarkRows(b *testing.B) {
+	x, y, dst, second := benchRow(), benchRow(), make([]float64, benchLen), make([]float64, benchLen)
+	p := [3]float64{1, 1, 0}
+	list := append(functionsWith(0.3), []function{
+		{name: "RootDecay", run: func(dst, src []float64) { RootDecay(dst, src, 3, p) }},
+		{name: "RootDecaySlope", run: func(dst, src []float64) { RootDecaySlope(dst, second, src, 3, p, [3]float64{0, 1, 2}) }},
+		{name: "RootDecaySlope, pole", run: func(dst, src []float64) { RootDecaySlope(dst, second, src, 3, p, [3]float64{1, 0, 0}) }},
+		{name: "Log1p", run: func(dst, src []float64) { Log1p(dst, src, 0.5) }},
+		{name: "CosineSine", run: func(dst, src []float64) { CosineSine(dst, second, src, 0.5, 2) }},
+		{name: "Mul", run: func(dst, src []float64) { Mul(dst, src, y) }},
+		{name: "Sum", run: func(_, src []float64) { Sum(src) }},
+		{name: "Dot", run: func(_, src []float64) { Dot(src, y) }},
+		{name: "TripleDot", run: func(_, src []float64) { TripleDot(src, y, y) }},
+	}...)
+	for _, f := range list {
 		b.Run(f.name, func(b *testing.B) {
 			forBench(b, func(b *testing.B) {
 				for b.Loop() {
-					f.run(dst, src)
+					f.run(dst, x)
 				}
 			})
 		})
 	}
 }
 
-func BenchmarkSum(b *testing.B) {
-	x := benchRow()
-	forBench(b, func(b *testing.B) {
-		for b.Loop() {
-			Sum(x)
+// BenchmarkColumns measures the functions of columns.
+func BenchmarkColumns(b *testing.B) {
+	dst, weights := make([]float64, benchLen), benchRow()
+	for name, f := range map[string]func(x, w, y []float64, index []int){
+		"SquaredDistances":   func(x, w, y []float64, index []int) { SquaredDistances(dst, x, w, y, benchStride, index) },
+		"WeightedSquares":    func(x, w, y []float64, index []int) { WeightedSquares(w, x, weights, y, benchStride, index) },
+		"SinSquares":         func(x, w, y []float64, index []int) { SinSquares(dst, x, nil, w, y, benchStride, index) },
+		"SinSums":            func(x, w, y []float64, index []int) { SinSums(w, dst[:len(w)], x, w, weights, y, benchStride, index) },
+		"Mismatches":         func(x, w, y []float64, index []int) { Mismatches(dst, x, w, y, benchStride, index) },
+		"WeightedMismatches": func(x, w, y []float64, index []int) { WeightedMismatches(w, x, weights, y, benchStride, index) },
+	} {
+		for _, d := range []int{1, 8, 26} {
+			b.Run(fmt.Sprintf("%s/d=%d", name, d), func(b *testing.B) {
+				y, w, index := make([]float64, d*benchStride), make([]float64, d), make([]int, d)
+				for q := range index {
+					index[q], w[q] = q, 1.5
+				}
+				forBench(b, func(b *testing.B) {
+					for b.Loop() {
+						f(y, w, y, index)
+					}
+				})
+			})
 		}
-	})
-}
-
-func BenchmarkMismatches(b *testing.B) {
-	dst := make([]float64, benchLen)
-	benchColumns(b, func(x, w, y []float64, index []int) { Mismatches(dst, x, w, y, benchStride, index) })
-}
-
-func BenchmarkWeightedMismatches(b *testing.B) {
-	weights := benchRow()
-	benchColumns(b, func(x, w, y []float64, index []int) { WeightedMismatches(w, x, weights, y, benchStride, index) })
+	}
 }

@@ -50,12 +50,16 @@ func (d data) near(what string, got []float64, want, tol func(j int) float64) {
 	}
 }
 
-// lengths runs f for every length up to 200 and some longer ones, with rows at the
-// end and at the beginning of accessible memory, and with rows inside it between
-// numbers that must not change.
+// lengths runs f for every length up to 80 and every seventh up to 200, or each of these if
+// GPFIT_LONG is set, with rows at the end and at the beginning of accessible memory, and with
+// rows inside it between numbers that must not change. A block has 64 numbers at most.
 func lengths(t *testing.T, f func(d data, n int)) {
+	step := long(7, 1)
 	forVariants(t, func(t *testing.T) {
 		for n := range 201 {
+			if n > 80 && n%step != 0 {
+				continue
+			}
 			for _, place := range placements {
 				d := data{t: t, rng: rand.New(rand.NewPCG(uint64(n), 5))}
 				allocate, check := place(t)
@@ -102,20 +106,6 @@ func canaries(t *testing.T) (func(n int) []float64, func()) {
 			}
 		}
 	}
-}
-
-func TestExpScaled(t *testing.T) {
-	lengths(t, func(d data, n int) {
-		src, dst := d.normal(n), d.output(n)
-		ExpScaled(dst, src, -1.5, 3)
-		want := func(j int) float64 { return 3 * math.Exp(-1.5*src[j]) }
-		d.near("ExpScaled", dst, want, func(j int) float64 { return 4 * eps * want(j) })
-		for j := range src { // zeros
-			src[j] = 0
-		}
-		ExpScaled(src, src, -1.5, 3)
-		d.near("ExpScaled in place", src, func(int) float64 { return 3 }, func(int) float64 { return 0 })
-	})
 }
 
 var rootCases = []struct {
@@ -185,58 +175,62 @@ func (d data) points(n, dims int) (x, w, y []float64, stride int, index []int) {
 	return d.normal(dims), d.positive(dims), y, stride, index
 }
 
-func TestSquaredDistances(t *testing.T) {
+// TestColumnTotals tests the functions that sum over each column.
+func TestColumnTotals(t *testing.T) {
 	lengths(t, func(d data, n int) {
-		for _, dims := range []int{0, 1, 2, 3, 7, 8, 26}[:2+n%6] {
-			x, w, y, stride, index := d.points(n, dims)
-			for _, weights := range [][]float64{nil, w} {
-				dst := d.output(n)
-				SquaredDistances(dst, x, weights, y, stride, index)
-				want := func(j int) float64 {
-					sum := 0.0
-					for q, c := range index {
-						diff, wq := x[q]-y[c*stride+j], 1.0
-						if weights != nil {
-							wq = w[q]
+		for _, dims := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17}[:5+n%9] { // groups of every size
+			w, sums := d.normal(n), d.output(dims)
+			for _, c := range []struct {
+				name   string
+				points func(n, dims int) (x, w, y []float64, stride int, index []int)
+				run    func(sums, x, w, y []float64, stride int, index []int)
+				term   func(x, y float64) float64
+			}{
+				{"WeightedSquares", d.points, WeightedSquares, func(x, y float64) float64 { return (x - y) * (x - y) }},
+				{"WeightedMismatches", d.levels, WeightedMismatches, mismatch},
+			} {
+				x, _, y, stride, index := c.points(n, dims)
+				c.run(sums, x, w, y, stride, index)
+				sum := func(f func(float64) float64) func(q int) float64 {
+					return func(q int) float64 {
+						sum := 0.0
+						for j, v := range w {
+							sum += f(v * c.term(x[q], y[index[q]*stride+j]))
 						}
-						sum += wq * diff * diff
+						return sum
 					}
-					return sum
 				}
-				d.near(fmt.Sprintf("SquaredDistances, %d columns", dims), dst, want, func(j int) float64 { return float64(dims+3) * eps * want(j) })
+				size := sum(math.Abs)
+				d.near(c.name, sums, sum(func(v float64) float64 { return v }), func(q int) float64 { return float64(n+4) * eps * size(q) })
+				// A column's sum does not depend on the others.
+				for q := range index {
+					one := []float64{0}
+					c.run(one, x[q:], w, y, stride, index[q:q+1])
+					if one[0] != sums[q] {
+						t.Fatalf("%s: column %d of %d alone: %v, with the others %v", c.name, q, dims, one[0], sums[q])
+					}
+				}
 			}
 		}
 	})
 }
 
-func TestWeightedSquares(t *testing.T) {
-	lengths(t, func(d data, n int) {
-		for dims := range 18 {
-			x, _, y, stride, index := d.points(n, dims)
-			w, sums := d.normal(n), d.output(dims)
-			WeightedSquares(sums, x, w, y, stride, index)
-			sum := func(f func(float64) float64) func(q int) float64 {
-				return func(q int) float64 {
-					sum := 0.0
-					for j, v := range w {
-						diff := x[q] - y[index[q]*stride+j]
-						sum += f(v * diff * diff)
-					}
-					return sum
-				}
-			}
-			size := sum(math.Abs)
-			d.near("WeightedSquares", sums, sum(func(v float64) float64 { return v }), func(q int) float64 { return float64(n+4) * eps * size(q) })
-			// A column's sum does not depend on the others.
-			for q := range index {
-				one := []float64{0}
-				WeightedSquares(one, x[q:], w, y, stride, index[q:q+1])
-				if one[0] != sums[q] {
-					t.Fatalf("column %d of %d alone: %v, with the others %v", q, dims, one[0], sums[q])
-				}
-			}
+// levels returns d columns of n small integers and a point.
+func (d data) levels(n, dims int) (x, w, y []float64, stride int, index []int) {
+	x, w, y, stride, index = d.points(n, dims)
+	for _, row := range [][]float64{x, y} {
+		for j := range row {
+			row[j] = float64(d.rng.IntN(3))
 		}
-	})
+	}
+	return x, w, y, stride, index
+}
+
+func mismatch(x, y float64) float64 {
+	if x == y {
+		return 0
+	}
+	return 1
 }
 
 func TestDots(t *testing.T) {
@@ -343,6 +337,9 @@ func TestNonFinite(t *testing.T) {
 					}
 				}
 				row[bad] = inf
+				if Log1p(k, row, 1); k[bad] != inf {
+					t.Fatalf("log(1 + Inf) at %d of %d: %v", bad, n, k[bad])
+				}
 				if got := Dot(row, ones); got != inf || Sum(row) != inf {
 					t.Fatalf("Dot and Sum with Inf at %d of %d: %v, %v", bad, n, got, Sum(row))
 				}

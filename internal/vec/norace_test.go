@@ -1,5 +1,0 @@
-//go:build !race
-
-package vec
-
-const raceEnabled = false
