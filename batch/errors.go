@@ -27,13 +27,8 @@ const (
 	KindOther  = "other"
 )
 
-// panicError is the panic of a job.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+// errPanic marks the panic of a job.
+var errPanic = errors.New("panic")
 
 // errWrite marks a failure to write a result.
 var errWrite = errors.New("batch: a result was not written")
@@ -41,7 +36,7 @@ var errWrite = errors.New("batch: a result was not written")
 // kindOf returns the kind of a failure.
 func kindOf(err error) string {
 	switch {
-	case as[*panicError](err):
+	case errors.Is(err, errPanic):
 		return KindPanic
 	case errors.Is(err, errWrite), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
 		return KindWrite

@@ -37,6 +37,7 @@ type task struct {
 	prepare  sync.Once
 	prepared *tuning.Job
 	err      error
+	stack    []byte // of a panic
 
 	// at is the place, began is the time when the task took it, and placed reports
 	// whether the task still holds it. A task that starts before it has a place
@@ -122,8 +123,8 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 			event.Type, out.state = rundir.Retry, rundir.StatePending
 		}
 		log.Error(event.Type, "kind", out.kind, "error", err)
-		if p, ok := errors.AsType[*panicError](err); ok {
-			log.Error("stack", "text", string(p.stack))
+		if errors.Is(err, errPanic) {
+			log.Error("stack", "text", string(t.stack))
 		}
 	}
 	if err := claim.Append(event); err != nil {
@@ -139,7 +140,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 // ready reads and checks the job on the first call.
 func (r *runner) ready(t *task) (*tuning.Job, error) {
 	t.prepare.Do(func() {
-		defer recoverTo(&t.err)
+		defer t.recoverTo(&t.err)
 		// The report has the warnings.
 		events := problem.Events{OnIteration: func(it descent.Iteration) {
 			status := fmt.Sprintf("start %d, iteration %d, NLML %.4f", it.Start, it.Iteration, it.Best)
@@ -160,7 +161,7 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 // compute fits the job and writes the model. It frees the device and calls computed
 // before it writes, unless the model file includes the factor.
 func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *summary.Report, err error) {
-	defer recoverTo(&err)
+	defer t.recoverTo(&err)
 	prepared, err := r.ready(t)
 	if err != nil {
 		return nil, err
@@ -217,9 +218,10 @@ func (g *gated) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Work
 	}
 }
 
-func recoverTo(err *error) {
+// recoverTo turns a panic into an error, and keeps its stack.
+func (t *task) recoverTo(err *error) {
 	if p := recover(); p != nil {
-		*err = &panicError{p, debug.Stack()}
+		*err, t.stack = fmt.Errorf("%w: %v", errPanic, p), debug.Stack()
 	}
 }
 

@@ -21,11 +21,9 @@ import (
 // precision is the precision of the reference in bits.
 const precision = 200
 
-func number(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }
-func zero() *big.Float            { return number(0) }
-func add(a, b *big.Float) *big.Float {
-	return zero().Add(a, b)
-}
+func number(v float64) *big.Float    { return new(big.Float).SetPrec(precision).SetFloat64(v) }
+func zero() *big.Float               { return number(0) }
+func add(a, b *big.Float) *big.Float { return zero().Add(a, b) }
 func mul(a, b *big.Float) *big.Float { return zero().Mul(a, b) }
 func quo(a, b *big.Float) *big.Float { return zero().Quo(a, b) }
 
@@ -54,40 +52,28 @@ func logBig(x *big.Float) *big.Float {
 	return y
 }
 
-// covarianceBig returns the value of a family for a squared distance r2 in units of
-// the lengthscale, or for the inner product dot.
-func covarianceBig(family string, r2, dot *big.Float) *big.Float {
+// covarianceBig returns the value of a family for a squared distance r2 in units of the
+// lengthscale, or for the inner product dot, and its derivative by the logarithm of the
+// lengthscale.
+func covarianceBig(family string, r2, dot *big.Float) (value, slope *big.Float) {
 	root := func(k float64) *big.Float { return zero().Sqrt(mul(number(k), r2)) }
+	decay := func(s *big.Float) *big.Float { return expBig(zero().Neg(s)) }
 	switch family {
 	case "rbf":
-		return expBig(mul(number(-0.5), r2))
+		value = expBig(mul(number(-0.5), r2))
+		return value, mul(r2, value)
 	case "matern12":
-		return expBig(zero().Neg(root(1)))
+		s := root(1)
+		return decay(s), mul(s, decay(s))
 	case "matern32":
 		s := root(3)
-		return mul(add(number(1), s), expBig(zero().Neg(s)))
+		return mul(add(number(1), s), decay(s)), mul(mul(number(3), r2), decay(s))
 	case "matern52":
 		s := root(5)
-		return mul(add(add(number(1), s), quo(mul(s, s), number(3))), expBig(zero().Neg(s)))
+		value = mul(add(add(number(1), s), quo(mul(s, s), number(3))), decay(s))
+		return value, mul(quo(mul(mul(number(5), r2), add(number(1), s)), number(3)), decay(s))
 	}
-	return dot
-}
-
-// slopeBig returns the derivative of covarianceBig by the logarithm of the lengthscale.
-func slopeBig(family string, r2 *big.Float) *big.Float {
-	root := func(k float64) *big.Float { return zero().Sqrt(mul(number(k), r2)) }
-	switch family {
-	case "rbf":
-		return mul(r2, expBig(mul(number(-0.5), r2)))
-	case "matern12":
-		return mul(root(1), expBig(zero().Neg(root(1))))
-	case "matern32":
-		return mul(mul(number(3), r2), expBig(zero().Neg(root(3))))
-	case "matern52":
-		s := root(5)
-		return mul(quo(mul(mul(number(5), r2), add(number(1), s)), number(3)), expBig(zero().Neg(s)))
-	}
-	return zero()
+	return dot, zero()
 }
 
 // exact holds the terms of an NLML and its gradient, computed in 200 bits and rounded at
@@ -237,7 +223,8 @@ func elementBig(family string, a, b []float64, parameters map[string]float64) (v
 		r2 = quo(r2, mul(number(rho), number(rho)))
 	}
 	variance := number(parameters["signal_variance"])
-	return mul(variance, covarianceBig(family, r2, dot)), mul(variance, slopeBig(family, r2))
+	value, byLengthscale = covarianceBig(family, r2, dot)
+	return mul(variance, value), mul(variance, byLengthscale)
 }
 
 // largest keeps the largest error of a quantity.
