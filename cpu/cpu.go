@@ -107,10 +107,9 @@ func (dev *Device) measureFlopRate() float64 {
 // productRows is the number of rows in a product of [Device.DgemmRate].
 const productRows = 288
 
-// DgemmRate returns the speed of this device's products of matrices of n columns, in
-// floating-point operations per second: the best of three runs after a warm-up, each the
-// product of up to 288 rows with all rows of a symmetric matrix. It allocates this
-// matrix and polls ctx during the products.
+// DgemmRate returns the speed of this device's products of matrices of n columns, in floating-point
+// operations per second: the best of three runs after a warm-up, each the product of up to 288 rows
+// with all rows of a symmetric matrix. It allocates this matrix and polls ctx during the products.
 func (dev *Device) DgemmRate(ctx context.Context, n int) (float64, error) {
 	m, row := dev.engines.all.New(n), make([]float64, n*dev.engines.all.Lanes())
 	for i := range row {

@@ -41,8 +41,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	return nil
 }
 
-// PredictCovariance solves L·V = K*ᵀ in groups of vectors, a vector for each point, and
-// writes VᵀV.
+// PredictCovariance solves L·V = K*ᵀ in groups of vectors, a vector for each point, and writes VᵀV.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) (err error) {
 	defer emptyIfStopped(&w.stage, &err)
 	if w.stage < stageFactored {

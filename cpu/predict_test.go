@@ -65,8 +65,7 @@ func TestPredictBits(t *testing.T) {
 	}
 }
 
-// TestPredictAfterForm tests that a second Form replaces what the first prediction
-// packed.
+// TestPredictAfterForm tests that a second Form replaces what the first prediction packed.
 func TestPredictAfterForm(t *testing.T) {
 	dev := must.Get(Open(device.Options{Threads: 2}))(t)
 	prog := kerneltest.Program(t, "rbf", 1)

@@ -73,8 +73,7 @@ func (r *reducer) reduce(ctx context.Context, j0, j1 int) error {
 	})
 }
 
-// load fills v with the covariances of the points from j on, before last, and computes
-// their means.
+// load fills v with the covariances of the points from j on, before last, and computes their means.
 func (r *reducer) load(v *spd.Vectors, worker, j, last int) {
 	w := r.w
 	v.Load(min(w.matrix.Width(), last-j), w.space.scratch[worker], func(i int, row []float64) {

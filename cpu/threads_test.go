@@ -75,9 +75,8 @@ func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 	return w.(*workspace)
 }
 
-// TestThreadsBits checks that no bit of any result depends on the number of threads, of
-// the device or of a workspace that leaves some to others. Equations of 1,300 points are solved
-// in parallel.
+// TestThreadsBits checks that no bit of any result depends on the number of threads, of the device
+// or of a workspace that leaves some to others. Equations of 1,300 points are solved in parallel.
 func TestThreadsBits(t *testing.T) {
 	prog := program(t)
 	for _, n := range []int{90, 300, 1300} {

@@ -64,17 +64,15 @@ func (b *Blocks) Check(n int) error {
 // Flops returns the operations of the product of b with a matrix of n columns.
 func (b *Blocks) Flops(n int) float64 { return 2 * float64(n) * float64(len(b.Elements)) }
 
-// BlockInverse is the capability of a [Workspace] to compute what K-fold
-// cross-validation needs: diagonal blocks of Σ⁻¹, and adjoints with a block-diagonal
-// middle term.
+// BlockInverse is the capability of a [Workspace] to compute what K-fold cross-validation needs:
+// diagonal blocks of Σ⁻¹, and adjoints with a block-diagonal middle term.
 type BlockInverse interface {
 	// InverseBlocks writes the diagonal blocks of Σ⁻¹ to b, both halves of each. It
 	// costs as much as [InverseDiagonal].
 	InverseBlocks(ctx context.Context, b *Blocks) error
-	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹. It
-	// costs as much as [InverseDiagonal.ContractDiagonal] and the product of middle with
-	// Σ⁻¹ ([Blocks.Flops]). Besides the working space of
-	// a middle term, an accelerator needs memory for the blocks.
+	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹. It costs as much
+	// as [InverseDiagonal.ContractDiagonal] and the product of middle with Σ⁻¹ ([Blocks.Flops]).
+	// Besides the working space of a middle term, an accelerator needs memory for the blocks.
 	ContractBlocks(ctx context.Context, adj Adjoint, middle *Blocks, prog *kernel.Program, theta, grad, diag []float64) error
 }
 
@@ -94,9 +92,8 @@ const blockRows = 2*144 + 96
 // blockPadding is the largest number of elements that an accelerator adds to a column.
 const blockPadding = 15
 
-// withBlocks adds what blocks that end at the given rows need to the plan for a middle
-// term: the blocks and working space for the largest on the host, the blocks on each
-// accelerator.
+// withBlocks adds what blocks that end at the given rows need to the plan for a middle term: the
+// blocks and working space for the largest on the host, the blocks on each accelerator.
 func (p Plan) withBlocks(ends []int) Plan {
 	first, largest, padded, cubes := 0, 0, 0, 0.0
 	for _, end := range ends {

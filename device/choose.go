@@ -95,9 +95,8 @@ func Kind(name string) string {
 // Means reports whether name selects the device, by its name or by its kind.
 func Means(name, device string) bool { return name == device || name == Kind(device) }
 
-// answers reports whether a finding concerns the requested name. A finding with the
-// name of a kind is the only device of that kind, index 0, or explains why no
-// device was found.
+// answers reports whether a finding concerns the requested name. A finding with the name of a kind
+// is the only device of that kind, index 0, or explains why no device was found.
 func (f Finding) answers(name string) bool {
 	_, index, _ := strings.Cut(name, ":")
 	return Means(name, f.Name) || Kind(name) == f.Name && (index == "0" || !f.Usable)
@@ -136,8 +135,7 @@ func (f Found) unknown(name string) string {
 	return fmt.Sprintf("no such kind of device (%s)", known)
 }
 
-// Host returns the name of the device that is the host itself, "" if no driver
-// reports it.
+// Host returns the name of the device that is the host itself, "" if no driver reports it.
 func (f Found) Host() string {
 	for _, g := range f.Findings {
 		if g.Host && !g.ByName {
@@ -187,9 +185,8 @@ func (f Found) AcceleratorKind() string {
 	return ""
 }
 
-// On returns the backends of the method called name, or [Chosen], on open devices, for a
-// workload. Closing them closes the devices. Errors are those of [Method.Backends] and
-// [Backend.Supports].
+// On returns the backends of the method called name, or [Chosen], on open devices, for a workload.
+// Closing them closes the devices. Errors are those of [Method.Backends] and [Backend.Supports].
 func (f Found) On(name string, devices []Device, w Workload) ([]Backend, error) {
 	return backends(name, f.methods, devices, w)
 }

@@ -22,14 +22,12 @@ const (
 	crossoverLast  = 8192
 )
 
-// NeverPays is the crossover of an accelerator that was not faster at any measured
-// size.
+// NeverPays is the crossover of an accelerator that was not faster at any measured size.
 const NeverPays = math.MaxInt
 
-// measureCrossover returns the smallest n, in a series of doublings, from which the
-// accelerator computes one value and gradient faster than the host (rbf on 8
-// columns, the best of three runs), or [NeverPays]. The measurement takes from a
-// fraction of a second to a few seconds.
+// measureCrossover returns the smallest n, in a series of doublings, from which the accelerator
+// computes one value and gradient faster than the host (rbf on 8 columns, the best of three runs),
+// or [NeverPays]. The measurement takes from a fraction of a second to a few seconds.
 func measureCrossover(ctx context.Context, accelerator, host Backend) (int, error) {
 	for n := crossoverFirst; n <= crossoverLast; n *= 2 {
 		fast, err := evaluationTime(ctx, accelerator, n)
@@ -98,8 +96,7 @@ type Crossover struct {
 	Measure func(ctx context.Context, accelerator, host Backend) (int, error)
 }
 
-// NewCrossover returns the crossovers of this machine, measured by
-// a series of doublings of n.
+// NewCrossover returns the crossovers of this machine, measured by a series of doublings of n.
 func NewCrossover() *Crossover {
 	c := &Crossover{Measure: measureCrossover}
 	if dir, err := os.UserCacheDir(); err == nil {

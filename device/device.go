@@ -58,8 +58,7 @@ type Options struct {
 
 // Finding is the result of a probe for one device.
 type Finding struct {
-	// Name is the name for --device, such as "cuda:0", or the driver's kind if it
-	// found no device.
+	// Name is the name for --device, such as "cuda:0", or the driver's kind if it found no device.
 	Name string
 	// Host is as in [Info].
 	Host bool

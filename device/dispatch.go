@@ -18,8 +18,7 @@ type Request struct {
 	// crossover on, or if the number of points is unknown. It skips a device on which the
 	// method cannot compute the workload; for a device requested by name this is an error.
 	Workload Workload
-	// Fallback is the device to use if a device requested by name is unavailable;
-	// "" means none.
+	// Fallback is the device to use if a device requested by name is unavailable; "" means none.
 	Fallback string
 	Options  Options
 	// Crossover determines from which n an accelerator is faster than the host; nil
@@ -139,8 +138,7 @@ func (f Found) notWorthOpening(req Request, g Finding) string {
 	return req.Crossover.worthOpening(g, host, req.Workload.N)
 }
 
-// MayPay reports whether auto might choose an accelerator for a request. It opens
-// nothing.
+// MayPay reports whether auto might choose an accelerator for a request. It opens nothing.
 func (f Found) MayPay(req Request) bool {
 	return slices.ContainsFunc(f.Accelerators(), func(g Finding) bool { return f.notWorthOpening(req, g) == "" })
 }

@@ -6,10 +6,9 @@
 // backend opens a [Workspace] for n points, and the workspace does the n³ work of
 // one likelihood or gradient in its own memory, which callers never access.
 //
-// Start with [Workspace], which every method implements. Small separate interfaces,
-// found by [Capability], describe what only some methods can do. Package devicetest
-// tests methods and devices. [Find] lists the devices, and [Dispatch] opens the
-// requested ones ("auto", "cpu", "cuda:0") and explains the choice. [Plan] is the
-// memory and the work of a job; it is compared with the free memory before any
-// allocation of size n².
+// Start with [Workspace], which every method implements. Small separate interfaces, found by
+// [Capability], describe what only some methods can do. Package devicetest tests methods and
+// devices. [Find] lists the devices, and [Dispatch] opens the requested ones ("auto", "cpu",
+// "cuda:0") and explains the choice. [Plan] is the memory and the work of a job; it is compared
+// with the free memory before any allocation of size n².
 package device

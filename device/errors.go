@@ -63,9 +63,8 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("device %q is not available: %s", e.Device, e.Reason)
 }
 
-// UnsupportedKernelError reports a covariance function that a device cannot
-// evaluate, such as one with a leaf written in Go on a GPU. The CPU evaluates all
-// kernels.
+// UnsupportedKernelError reports a covariance function that a device cannot evaluate, such as one
+// with a leaf written in Go on a GPU. The CPU evaluates all kernels.
 type UnsupportedKernelError struct {
 	// Device is its name, for example "cuda:0".
 	Device string
@@ -131,8 +130,7 @@ func (e *WrongError) Error() string {
 	return fmt.Sprintf("%s computes wrong results: do not use this device or its libraries (%s)", name, e.What)
 }
 
-// CheckInputs returns a [*NonFiniteError] for the first NaN or infinity in x,
-// column by column.
+// CheckInputs returns a [*NonFiniteError] for the first NaN or infinity in x, column by column.
 func CheckInputs(x *kernel.Points) error {
 	for c := range x.D {
 		for i, v := range x.Column(c) {
@@ -144,10 +142,9 @@ func CheckInputs(x *kernel.Points) error {
 	return nil
 }
 
-// ExplainMinor returns the error for a Cholesky factorisation that failed at a
-// leading minor of the given order: a [*NonFiniteError] if the last row of that
-// minor of K + diag(noise) is not finite, a [*NotPDError] otherwise. It recomputes
-// the row, because the factorisation has overwritten it.
+// ExplainMinor returns the error for a Cholesky factorisation that failed at a leading minor of the
+// given order: a [*NonFiniteError] if the last row of that minor of K + diag(noise) is not finite,
+// a [*NotPDError] otherwise. It recomputes the row, because the factorisation has overwritten it.
 func ExplainMinor(minor int, x *kernel.Points, prog *kernel.Program, theta, noise []float64) error {
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)

@@ -23,9 +23,8 @@ type Method interface {
 	// Exact reports whether rounding is the only approximation. Other methods are used
 	// only if the user asks for them.
 	Exact() bool
-	// MaxRows returns the number of rows from which the method has no room for them on any
-	// machine, given the host's free memory in bytes; 0 means no limit. Readers of tables
-	// stop there.
+	// MaxRows returns the number of rows from which the method has no room for them on any machine,
+	// given the host's free memory in bytes; 0 means no limit. Readers of tables stop there.
 	MaxRows(hostFree int64) int
 	// Backends returns the backends of the method on opened devices, which they close: one
 	// for each device, or one for several if the method distributes a matrix. It allocates
@@ -152,8 +151,7 @@ func supported(m Method, devices []Device, w Workload) ([]Backend, error) {
 // devices is a [DenseDevice] with a separate backend.
 type Dense struct{}
 
-// densePrecision is the rounding error of values at the condition numbers of
-// typical fits.
+// densePrecision is the rounding error of values at the condition numbers of typical fits.
 const densePrecision = 1e-12
 
 // Name returns "dense".

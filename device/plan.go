@@ -33,10 +33,9 @@ type Need struct {
 	What string
 }
 
-// MatrixPlan is the plan of a method that holds one n×n matrix of float64 numbers
-// and works on it in place: n³/3 operations for a value, n³ with gradient.
-// accelerator names the device that holds the matrix, "" for the host; bytes is the
-// size of the matrix and the working space.
+// MatrixPlan is the plan of a method that holds one n×n matrix of float64 numbers and works on it
+// in place: n³/3 operations for a value, n³ with gradient. accelerator names the device that holds
+// the matrix, "" for the host; bytes is the size of the matrix and the working space.
 func MatrixPlan(n, d int, accelerator string, bytes int64) Plan {
 	cube := float64(n) * float64(n) * float64(n)
 	what := fmt.Sprintf("one %d×%d matrix of 8-byte numbers and working space", n, n)
@@ -79,9 +78,8 @@ func (p Plan) bytes(there func(Need) bool) (sum int64) {
 	return sum
 }
 
-// Check returns a [*MemoryError] if the plan needs more memory on one of the
-// devices than is free there. It skips devices whose free memory is 0, which means
-// unknown, and needs on other devices.
+// Check returns a [*MemoryError] if the plan needs more memory on one of the devices than is free
+// there. It skips devices whose free memory is 0, which means unknown, and needs on other devices.
 func (p Plan) Check(devices ...Info) error {
 	for _, d := range devices {
 		there := func(n Need) bool { return n.Device == d.Name }
@@ -116,8 +114,7 @@ type MemoryError struct {
 	Where string
 	// Need and Free are bytes.
 	Need, Free int64
-	// What names the call on a workspace that does not fit, or is "" for the job of
-	// the plan.
+	// What names the call on a workspace that does not fit, or is "" for the job of the plan.
 	What string
 }
 

@@ -12,13 +12,12 @@ import (
 //
 //	Form → Solve → LogDet, Solve, Contract, Predict in any order → Form …
 //
-// The calls of one workspace must not overlap. A call before Form returns
-// [ErrStage], and LogDet may do so before Solve, because a method may find log|Σ| while
-// it solves. After Contract the results of Form are there no longer if the workspace is
-// [Consuming]. Calls that do n² work or more poll ctx between pieces of the work and
-// return its error once it is done; the workspace is then in its state before Form.
-// A workspace cannot be used after any error other than the context's,
-// [*NotPDError] and [*NonFiniteError].
+// The calls of one workspace must not overlap. A call before Form returns [ErrStage], and LogDet
+// may do so before Solve, because a method may find log|Σ| while it solves. After Contract the
+// results of Form are there no longer if the workspace is [Consuming]. Calls that do n² work or
+// more poll ctx between pieces of the work and return its error once it is done; the workspace is
+// then in its state before Form. A workspace cannot be used after any error other than the
+// context's, [*NotPDError] and [*NonFiniteError].
 //
 // Matrices of several columns are column-major with leading dimension n. The stated
 // costs are those of [Dense].
@@ -41,13 +40,12 @@ type Workspace interface {
 	// to grad[p]; diag (length n) receives G_ii. It costs 2n³/3 flops after Form, and at
 	// most n³/3 if the inverse is already computed.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
-	// Predict writes the means of k functions that share Σ, such as those of
-	// several targets: for the weights alpha (n×k) and every point x*_j of xs,
-	// mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq, an xs.N×k matrix; k is
-	// len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the reduction
-	// of the prior variance, which is the same for all functions. Predict processes
-	// points in blocks, so memory does not grow with their number. It costs n²·xs.N
-	// flops with reduction.
+	// Predict writes the means of k functions that share Σ, such as those of several targets: for
+	// the weights alpha (n×k) and every point x*_j of xs, mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq,
+	// an xs.N×k matrix; k is len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the
+	// reduction of the prior variance, which is the same for all functions. Predict processes
+	// points in blocks, so memory does not grow with their number. It costs n²·xs.N flops with
+	// reduction.
 	Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error
 	// OnProgress sets a function that calls with a context, except Solve, call from
 	// time to time on their goroutine; nil means none.
@@ -67,9 +65,8 @@ type ThreadLimiter interface {
 	LimitThreads(n int)
 }
 
-// Consuming is the property of a [Workspace] whose contractions may use up the results of
-// Form: the workspace is then in its state before Form. Callers that need Σ afterwards form it
-// again.
+// Consuming is the property of a [Workspace] whose contractions may use up the results of Form: the
+// workspace is then in its state before Form. Callers that need Σ afterwards form it again.
 type Consuming interface {
 	// Consumes reports whether they do.
 	Consumes() bool
@@ -84,9 +81,8 @@ func Consumes(w Workspace) bool {
 // InverseDiagonal is the capability of a [Workspace] to compute what leave-one-out needs:
 // the diagonal of Σ⁻¹, and adjoints with a diagonal middle term.
 type InverseDiagonal interface {
-	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as
-	// much as the inverse, at most 2n³/3 flops; a Contract that follows saves at
-	// least n³/3 of them.
+	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as much as the
+	// inverse, at most 2n³/3 flops; a Contract that follows saves at least n³/3 of them.
 	InverseDiagonal(ctx context.Context, dst []float64) error
 	// ContractDiagonal is [Workspace.Contract] for the adjoint adj + Σ⁻¹·diag(middle)·Σ⁻¹;
 	// middle has n elements of any sign. It costs n³ flops more than Contract, and memory
@@ -94,34 +90,29 @@ type InverseDiagonal interface {
 	ContractDiagonal(ctx context.Context, adj Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error
 }
 
-// JointCovariance is the capability of a [Workspace] to compute the covariance of
-// predictions.
+// JointCovariance is the capability of a [Workspace] to compute the covariance of predictions.
 type JointCovariance interface {
-	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m for
-	// the m points of xs, both halves. This is the prior minus the posterior
-	// covariance (Rasmussen & Williams 2006, eq. 2.24). It needs working space for
-	// n×m numbers and returns a [*MemoryError], before any allocation, if they do
-	// not fit. It costs n²m + nm² flops.
+	// PredictCovariance writes the symmetric matrix K*ᵀΣ⁻¹K* to reduction, m×m for the m points of
+	// xs, both halves. This is the prior minus the posterior covariance (Rasmussen & Williams 2006,
+	// eq. 2.24). It needs working space for n×m numbers and returns a [*MemoryError], before any
+	// allocation, if they do not fit. It costs n²m + nm² flops.
 	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
 }
 
 // MeanPredictor is the capability of a [Device] to predict means without a workspace,
 // and so without memory or work of the order n².
 type MeanPredictor interface {
-	// PredictMeans writes the means that [Workspace.Predict] writes, for a workspace
-	// on the points x, with the same bits. It polls ctx. It is safe for concurrent
-	// use.
+	// PredictMeans writes the means that [Workspace.Predict] writes, for a workspace on the points
+	// x, with the same bits. It polls ctx. It is safe for concurrent use.
 	PredictMeans(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean []float64) error
 }
 
-// FactorStore is the capability of a [Workspace] to read and write its Cholesky
-// factor L.
+// FactorStore is the capability of a [Workspace] to read and write its Cholesky factor L.
 type FactorStore interface {
 	// ReadFactor copies rows r0 … r1−1 of L to dst, row-major with leading
 	// dimension n, zeros above the diagonal.
 	ReadFactor(r0, r1 int, dst []float64) error
-	// WriteFactor sets rows of L. The workspace counts as formed once the last row
-	// is written.
+	// WriteFactor sets rows of L. The workspace counts as formed once the last row is written.
 	WriteFactor(r0, r1 int, src []float64) error
 }
 
@@ -129,10 +120,9 @@ type FactorStore interface {
 // the first rows.
 type FactorExtender interface {
 	FactorStore
-	// ExtendFactor adds the rows of L from row known on to those before, which
-	// WriteFactor has set in order, and which must belong to the first known points at
-	// the same parameters. The other arguments and the errors are those of Form. With
-	// m = n − known it costs n²m flops, not n³/3:
+	// ExtendFactor adds the rows of L from row known on to those before, which WriteFactor has set
+	// in order, and which must belong to the first known points at the same parameters. The other
+	// arguments and the errors are those of Form. With m = n − known it costs n²m flops, not n³/3:
 	//
 	//	L₂₁ = K₂₁L₁₁⁻ᵀ,  L₂₂L₂₂ᵀ = K₂₂ + diag(noise₂) − L₂₁L₂₁ᵀ
 	ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error
@@ -162,8 +152,7 @@ func Capability[T any](w Workspace, what string) (T, error) {
 	return c, nil
 }
 
-// Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n
-// matrix
+// Adjoint is the derivative of a scalar by Σ, for n points the symmetric n×n matrix
 //
 //	G = Inv·Σ⁻¹ + Σ_k Outer[k]·v_k v_kᵀ,
 //
@@ -199,8 +188,7 @@ func CheckDiagonal(adj Adjoint, middle []float64, n int, diag, grad []float64, p
 	return adj.CheckSizes(n, diag, grad, prog)
 }
 
-// CheckPrediction returns an error if the arguments of a Predict for points x do
-// not fit.
+// CheckPrediction returns an error if the arguments of a Predict for points x do not fit.
 func CheckPrediction(x, xs *kernel.Points, alpha, mean, reduction []float64) error {
 	if xs.D != x.D || len(alpha)%x.N != 0 || len(mean) != len(alpha)/x.N*xs.N || reduction != nil && len(reduction) != xs.N {
 		return fmt.Errorf("prediction at %d points of %d columns with %d weights, %d means and %d variances, n = %d, d = %d",

@@ -308,8 +308,7 @@ func seeds200(t *testing.T) []uint64 {
 	return seeds
 }
 
-// warnsOf reports whether a report warns of rounding errors of the derivative by a
-// parameter.
+// warnsOf reports whether a report warns of rounding errors of the derivative by a parameter.
 func warnsOf(r *summary.Report, name string) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool {
 		return strings.Contains(w, "rounding leaves few digits of the gradient") && strings.Contains(w, name)

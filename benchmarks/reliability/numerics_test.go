@@ -118,8 +118,7 @@ func (p *trial) predict(ctx context.Context, b device.Backend, out *fit.Outcome)
 	return outcome{end: "done"}
 }
 
-// finiteReport relies on JSON, which has neither NaN nor infinities. Undefined
-// scores are null.
+// finiteReport relies on JSON, which has neither NaN nor infinities. Undefined scores are null.
 func finiteReport(of string, r *summary.Report) outcome {
 	if _, err := json.Marshal(r); err != nil {
 		return outcome{wrong: fmt.Sprintf("report of the %s: %v", of, err)}

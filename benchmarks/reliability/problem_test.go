@@ -126,8 +126,7 @@ func inputs(rng *rand.Rand, n, d int, wild bool) []float64 {
 	return x
 }
 
-// targets returns targets that depend on the inputs, or are noise, constant or
-// nearly constant.
+// targets returns targets that depend on the inputs, or are noise, constant or nearly constant.
 func targets(rng *rand.Rand, x []float64, n, d int, wild bool) []float64 {
 	factor, noise, shift, kind := 1.0, math.Pow(10, -16*rng.Float64()), 0.0, rng.IntN(10)
 	if wild {
@@ -210,8 +209,7 @@ func options(rng *rand.Rand, n, d int) problem.Options {
 	return o
 }
 
-// chooseRows chooses rows to predict: training rows, rows between them and rows far
-// away.
+// chooseRows chooses rows to predict: training rows, rows between them and rows far away.
 func (p *trial) chooseRows(rng *rand.Rand) {
 	d := p.data.D
 	p.m = 12

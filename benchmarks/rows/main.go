@@ -19,8 +19,7 @@ import (
 	"gpfit/kernel"
 )
 
-// composites are measured in addition to the families; all is a sum of three or
-// more leaves.
+// composites are measured in addition to the families; all is a sum of three or more leaves.
 var composites = []string{"rbf + matern32 + periodic", "rbf(ard)*periodic + rq", "rbf*matern52 + linear*cosine"}
 
 const points, rows, columns = 1024, 64, 512

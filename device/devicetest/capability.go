@@ -78,10 +78,9 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 	return value, alpha, kappa
 }
 
-// testLeaveOneOut differentiates the leave-one-out likelihood. Its derivative by Σ
-// is −½ Σ⁻¹·diag((1 + α_i²/κ_i)/κ_i)·Σ⁻¹ + ½(αuᵀ + uαᵀ), u = Σ⁻¹(α/κ) (eq. 5.13).
-// For an exact method, it is compared with central differences of the method's
-// values.
+// testLeaveOneOut differentiates the leave-one-out likelihood. Its derivative by Σ is −½
+// Σ⁻¹·diag((1 + α_i²/κ_i)/κ_i)·Σ⁻¹ + ½(αuᵀ + uαᵀ), u = Σ⁻¹(α/κ) (eq. 5.13). For an exact method, it
+// is compared with central differences of the method's values.
 func testLeaveOneOut(t *testing.T, s suite) {
 	if !s.b.Capabilities().Exact {
 		t.Skip("values with an error cannot be differenced")
@@ -187,8 +186,7 @@ func testFactor(t *testing.T, s suite) {
 	}
 }
 
-// testExtendFactor extends factors of fewer points, whose rows are those of a fresh
-// factor.
+// testExtendFactor extends factors of fewer points, whose rows are those of a fresh factor.
 func testExtendFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {

@@ -10,12 +10,11 @@ import (
 	"gpfit/kernel"
 )
 
-// This file implements the covariance functions independently, from the literature,
-// for one pair of points at a time. It shares nothing with the code that evaluates
-// them for devices. All formulas are analytic in the parameters and are evaluated
-// in complex numbers, so that a derivative is the imaginary part after a tiny
-// imaginary step. This is exact to rounding and needs no separate formula (Squire &
-// Trapp, SIAM Review 40 (1998), 110).
+// This file implements the covariance functions independently, from the literature, for one pair of
+// points at a time. It shares nothing with the code that evaluates them for devices. All formulas
+// are analytic in the parameters and are evaluated in complex numbers, so that a derivative is the
+// imaginary part after a tiny imaginary step. This is exact to rounding and needs no separate
+// formula (Squire & Trapp, SIAM Review 40 (1998), 110).
 
 // pair is the input of a formula: the columns of two points that a leaf acts on,
 // and the leaf's parameters.
@@ -25,9 +24,8 @@ type pair struct {
 	x, y  []float64
 }
 
-// leaf is a covariance function of one family, with the columns that it acts on,
-// its number, from 1, and the positions of its parameters in θ, one for all columns
-// or one for each.
+// leaf is a covariance function of one family, with the columns that it acts on, its number, from
+// 1, and the positions of its parameters in θ, one for all columns or one for each.
 type leaf struct {
 	columns []int
 	degree  int
@@ -241,8 +239,7 @@ func complexes(v []float64) []complex128 {
 	return z
 }
 
-// builder builds covariances. It removes the names in places as it finds their
-// parameters.
+// builder builds covariances. It removes the names in places as it finds their parameters.
 type builder struct {
 	t      testing.TB
 	places map[string]int
@@ -303,8 +300,7 @@ func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
 	return func(theta []complex128, x, y []float64) complex128 { return formula(pair{bound, theta, x, y}) }
 }
 
-// leaf finds the parameters of a leaf; a parameter for each column is found by the
-// column's number.
+// leaf finds the parameters of a leaf; a parameter for each column is found by the column's number.
 func (b builder) leaf(l *kernel.Leaf, prefix string) *leaf {
 	out := &leaf{columns: l.Dims, degree: l.Degree, places: map[string][]int{}, start: l.Start}
 	if out.columns == nil {

@@ -43,9 +43,8 @@ func testCentralDifferences(t *testing.T, s suite) {
 			}
 			return sum / 2
 		}
-		// The cancellation error is near 1e-9 of the value. The truncation error,
-		// h⁴, is smaller, except for periods, whose fifth derivatives reach some
-		// millions.
+		// The cancellation error is near 1e-9 of the value. The truncation error, h⁴, is smaller,
+		// except for periods, whose fifth derivatives reach some millions.
 		const h, tol = 1e-4, 2e-8
 		size := math.Abs(value(p.theta))
 		for j, got := range grad {
@@ -62,8 +61,7 @@ func testCentralDifferences(t *testing.T, s suite) {
 	}
 }
 
-// testAdjointKeepsFactor checks that the factor keeps its bits after adjoints of
-// every shape.
+// testAdjointKeepsFactor checks that the factor keeps its bits after adjoints of every shape.
 func testAdjointKeepsFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {

@@ -3,10 +3,9 @@
 // that can be read and written, and bit-identical repetition. [RunInPlace] also tests those of
 // a fast one: n³ operations and one n×n buffer.
 //
-// It compares results with a plain dense computation on gonum's mat package
-// (reference.go) and covariances with its own formulas (covariance.go). It uses
-// none of the code that computes for devices; package kernel only parses
-// expressions and compiles the programs for the devices.
+// It compares results with a plain dense computation on gonum's mat package (reference.go) and
+// covariances with its own formulas (covariance.go). It uses none of the code that computes for
+// devices; package kernel only parses expressions and compiles the programs for the devices.
 package devicetest
 
 import (
@@ -26,8 +25,7 @@ import (
 // Tolerances are the largest allowed differences from the reference, relative to
 // the largest number or to the sum of absolute terms.
 type Tolerances struct {
-	// Value is for the gradient of a likelihood and for log|Σ|, whose standard
-	// errors are added.
+	// Value is for the gradient of a likelihood and for log|Σ|, whose standard errors are added.
 	Value float64
 	// Vector is for predictions and for results of n numbers.
 	Vector float64
@@ -251,9 +249,8 @@ func capability[T any](t *testing.T, w device.Workspace) T {
 	return c
 }
 
-// singular returns a problem with points so far apart that K is the identity,
-// except that point bad repeats the first, which makes the leading minor of its
-// order exactly zero.
+// singular returns a problem with points so far apart that K is the identity, except that point bad
+// repeats the first, which makes the leading minor of its order exactly zero.
 func (s suite) singular(t testing.TB, n, bad int) *problem {
 	t.Helper()
 	p := s.newProblem(t, "rbf", n, 1, 6)

@@ -86,8 +86,7 @@ func testCancel(t *testing.T, s suite) {
 	}
 }
 
-// checkEmpty checks that a cancelled call leaves the workspace in its state before
-// Form.
+// checkEmpty checks that a cancelled call leaves the workspace in its state before Form.
 func checkEmpty(t *testing.T, w device.Workspace, what string) {
 	t.Helper()
 	if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {

@@ -6,8 +6,7 @@ import (
 )
 
 // Run runs the tests of every method on the backend that open returns. It tests optional
-// capabilities if the workspaces have them, and skips what [device.Backend.Supports]
-// excludes.
+// capabilities if the workspaces have them, and skips what [device.Backend.Supports] excludes.
 func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 	b := open(t)
 	t.Cleanup(func() {

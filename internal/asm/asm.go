@@ -1,8 +1,7 @@
-// Package asm helps the assembly generators of internal/spd and internal/vec to use
-// avo: it holds the differences between the two instruction sets, and
-// abbreviations. Like the generators, it is a separate module, so that users of
-// gpfit do not depend on avo. avo v0.6.0 requires a golang.org/x/tools that does
-// not compile on Go 1.26; go.mod raises the version.
+// Package asm helps the assembly generators of internal/spd and internal/vec to use avo: it holds
+// the differences between the two instruction sets, and abbreviations. Like the generators, it is a
+// separate module, so that users of gpfit do not depend on avo. avo v0.6.0 requires a
+// golang.org/x/tools that does not compile on Go 1.26; go.mod raises the version.
 package asm
 
 import (
@@ -66,8 +65,7 @@ func (t ISA) Zero(r reg.Register) {
 	build.VXORPD(r, r, r)
 }
 
-// Leaf begins a function. All functions are leaves without a frame and keep no
-// pointers.
+// Leaf begins a function. All functions are leaves without a frame and keep no pointers.
 func Leaf(name, signature string, doc ...string) {
 	build.TEXT(name, build.NOSPLIT, signature)
 	build.Doc(doc...)

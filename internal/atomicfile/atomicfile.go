@@ -13,20 +13,18 @@ import (
 	"strings"
 )
 
-// Write calls write with a temporary file's writer and, if it succeeds, renames the
-// file to path, replacing any existing file. On any error, path is unchanged and
-// the temporary file is removed. Write follows symbolic links, even to files that
-// do not exist yet. A new file gets the mode that the umask allows; a replaced file
-// keeps its mode. Write writes directly to anything but a regular file (a pipe,
-// /dev/stdout); once ctx is done, a pipe without a reader is an error.
+// Write calls write with a temporary file's writer and, if it succeeds, renames the file to path,
+// replacing any existing file. On any error, path is unchanged and the temporary file is removed.
+// Write follows symbolic links, even to files that do not exist yet. A new file gets the mode that
+// the umask allows; a replaced file keeps its mode. Write writes directly to anything but a regular
+// file (a pipe, /dev/stdout); once ctx is done, a pipe without a reader is an error.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
 	return put(ctx, path, true, write)
 }
 
-// Create is like [Write] but never replaces a file that has contents. It returns an
-// [*ExistsError] at once if there is one. If one appears while write runs, Create
-// keeps it, gives the new file a name that is free, and returns an [*ExistsError]
-// with that name.
+// Create is like [Write] but never replaces a file that has contents. It returns an [*ExistsError]
+// at once if there is one. If one appears while write runs, Create keeps it, gives the new file a
+// name that is free, and returns an [*ExistsError] with that name.
 func Create(ctx context.Context, path string, write func(io.Writer) error) error {
 	return put(ctx, path, false, write)
 }
@@ -42,8 +40,7 @@ func Writer(replace bool) func(ctx context.Context, path string, write func(io.W
 // ExistsError reports a file that [Create] did not replace.
 type ExistsError struct {
 	Path string
-	// Saved is the file that holds the new contents instead, "" if nothing was
-	// written.
+	// Saved is the file that holds the new contents instead, "" if nothing was written.
 	Saved string
 }
 
@@ -146,8 +143,7 @@ func publishNew(temporary, name string) error {
 	return os.Rename(temporary, name)
 }
 
-// createBeside creates the temporary file, whose permissions never exceed those of
-// the target.
+// createBeside creates the temporary file, whose permissions never exceed those of the target.
 func createBeside(target string, mode os.FileMode) (*os.File, error) {
 	for try := 0; ; try++ {
 		name := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.tmp%d", filepath.Base(target), rand.Uint32()))

@@ -9,17 +9,15 @@ import (
 	"time"
 )
 
-// ErrBusy reports that another open file, in this process or another, holds the
-// lock.
+// ErrBusy reports that another open file, in this process or another, holds the lock.
 var ErrBusy = errors.New("locked by another process")
 
 // pollInterval is the pause between two attempts at a lock.
 const pollInterval = 5 * time.Millisecond
 
-// Try locks f, either exclusively or shared. While another open file holds a
-// conflicting lock, Try retries until patience has passed and then returns
-// [ErrBusy]; with a patience of 0 it tries once. Any other error means that the
-// file system or the operating system has no locks.
+// Try locks f, either exclusively or shared. While another open file holds a conflicting lock, Try
+// retries until patience has passed and then returns [ErrBusy]; with a patience of 0 it tries once.
+// Any other error means that the file system or the operating system has no locks.
 //
 // On Linux a lock also works over NFS, whose server holds it; a file system mounted
 // without distributed locks (Lustre's "localflock") limits it to one machine.

@@ -54,8 +54,7 @@ func TestReadWhileLocked(t *testing.T) {
 	}
 }
 
-// TestPatience checks that Try gets a lock that is released in time and gives up
-// one that is not.
+// TestPatience checks that Try gets a lock that is released in time and gives up one that is not.
 func TestPatience(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	holder, waiter := open(t, path), open(t, path)

@@ -1,5 +1,4 @@
-// Package guard allocates memory between inaccessible pages, for tests of routines in
-// assembly.
+// Package guard allocates memory between inaccessible pages, for tests of routines in assembly.
 package guard
 
 import (

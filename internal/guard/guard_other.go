@@ -1,7 +1,6 @@
 //go:build !linux
 
-// Package guard allocates memory between inaccessible pages, for tests of routines in
-// assembly.
+// Package guard allocates memory between inaccessible pages, for tests of routines in assembly.
 package guard
 
 import "testing"

@@ -161,8 +161,7 @@ func threadsToCome() int64 {
 // unlimited stands for what is left where there is no limit.
 const unlimited = int64(1) << 60
 
-// left is what is left of a limit of the process, whose use is an entry of
-// /proc/self/statm.
+// left is what is left of a limit of the process, whose use is an entry of /proc/self/statm.
 func left(resource, entry int) int64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || r.Cur > uint64(unlimited) {

@@ -14,10 +14,9 @@ import (
 	"gpfit/internal/must"
 )
 
-// docLinks returns the links of a comment that name a Go identifier, such as
-// [Task], [Task.Fit], [*os.PathError], and the links to packages with a path, such
-// as [encoding/json]. It ignores other lower-case words in brackets, which may be
-// anything.
+// docLinks returns the links of a comment that name a Go identifier, such as [Task], [Task.Fit],
+// [*os.PathError], and the links to packages with a path, such as [encoding/json]. It ignores other
+// lower-case words in brackets, which may be anything.
 func docLinks(c *ast.CommentGroup) []*comment.DocLink {
 	var links []*comment.DocLink
 	parser := comment.Parser{
@@ -32,8 +31,7 @@ func docLinks(c *ast.CommentGroup) []*comment.DocLink {
 	return links
 }
 
-// texts returns the pieces of text of blocks, including those of lists. Headings
-// contain no links.
+// texts returns the pieces of text of blocks, including those of lists. Headings contain no links.
 func texts(blocks []comment.Block) []comment.Text {
 	var out []comment.Text
 	for _, b := range blocks {

@@ -36,8 +36,7 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 }
 
-// TestMarkdownLinksFail checks that bad links and anchors are found, and what is no link is
-// not.
+// TestMarkdownLinksFail checks that bad links and anchors are found, and what is no link is not.
 func TestMarkdownLinksFail(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "a.md")

@@ -74,9 +74,8 @@ func TestPageText(t *testing.T) {
 	}
 }
 
-// TestLibraryLinks checks that a program that imports the library links no reader of
-// Parquet, no command line and no plots, and from fit and the module's root package no
-// reader of tables.
+// TestLibraryLinks checks that a program that imports the library links no reader of Parquet, no
+// command line and no plots, and from fit and the module's root package no reader of tables.
 func TestLibraryLinks(t *testing.T) {
 	heavy := []string{"github.com/parquet-go/", "github.com/spf13/", "gonum.org/v1/plot"}
 	for _, c := range []struct {

@@ -55,8 +55,7 @@ func References(pkg *packages.Package) []Reference {
 	return out
 }
 
-// qualifiedName returns an object's name, for a method together with the name of
-// its receiver.
+// qualifiedName returns an object's name, for a method together with the name of its receiver.
 func qualifiedName(obj types.Object) string {
 	f, ok := obj.(*types.Func)
 	if !ok || f.Signature().Recv() == nil {

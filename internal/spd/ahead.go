@@ -1,9 +1,8 @@
 package spd
 
-// ahead names the memory that a task needs next: columns [k, k+chunk) of some panels of a
-// matrix. The micro-kernels prefetch it into the second-level cache, a part in each call,
-// while they work on data that are there. A panel comes from memory at a third of the speed
-// at which it is used.
+// ahead names the memory that a task needs next: columns [k, k+chunk) of some panels of a matrix.
+// The micro-kernels prefetch it into the second-level cache, a part in each call, while they work
+// on data that are there. A panel comes from memory at a third of the speed at which it is used.
 type ahead struct {
 	m    *Symmetric
 	rows [2][2]int // two ranges of rows

@@ -27,11 +27,10 @@ func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) err
 	return nil
 }
 
-// substitute executes the tasks of a forward and of a backward substitution in blocks of
-// unknowns: block (i, i) is solved, and then subtracted from each later block j. The counter of
-// a block is the number of blocks subtracted from it, plus one if it is solved. A task gets the
-// unknowns [i0, i1) of block i and [c0, c1) of block j. The backward substitution counts blocks
-// from the last.
+// substitute executes the tasks of a forward and of a backward substitution in blocks of unknowns:
+// block (i, i) is solved, and then subtracted from each later block j. The counter of a block is
+// the number of blocks subtracted from it, plus one if it is solved. A task gets the unknowns [i0,
+// i1) of block i and [c0, c1) of block j. The backward substitution counts blocks from the last.
 func (m *Symmetric) substitute(ctx context.Context, forward, backward func(worker, i0, i1, c0, c1 int)) error {
 	blocks := m.blocksOf(unknowns)
 	for pass, task := range []func(worker, i0, i1, c0, c1 int){forward, backward} {

@@ -35,8 +35,7 @@ type kernels struct {
 
 type (
 	// A productKernel computes a tile C of panels cs apart from k > 0 columns of panels b, bs
-	// apart, and of the panel a: ±B·Aᵀ, as mode says. It may prefetch k/2 cache lines from next
-	// on.
+	// apart, and of the panel a: ±B·Aᵀ, as mode says. It may prefetch k/2 cache lines from next on.
 	productKernel func(k int, a, b *float64, bs int, c *float64, cs, mode int, next *float64)
 	// A solveKernel replaces a tile X of panels xs apart by (X − B·Aᵀ)·T⁻ᵀ for k ≥ 0 columns. X
 	// counts as zero if fresh is not 0. It may prefetch as a productKernel does.

@@ -52,8 +52,7 @@ type operand struct {
 	first, count, stride, width int
 }
 
-// operand returns count arrays of width numbers, pad numbers apart, that begin as random
-// numbers.
+// operand returns count arrays of width numbers, pad numbers apart, that begin as random numbers.
 func (p *place) operand(count, width, pad int) *operand {
 	stride := width + pad
 	o := &operand{first: p.before, count: count, stride: stride, width: width}

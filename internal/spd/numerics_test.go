@@ -21,9 +21,8 @@ func emulated() bool { return testing.Short() && os.Getenv("GPFIT_EMULATED") != 
 // slow the reference down more than tenfold and have little to find in a larger size.
 func brief() bool { return testing.Short() && raceEnabled || emulated() }
 
-// rbf is the matrix exp(−|xᵢ−xⱼ|²/2ρ²) of n points of [0, 1] with jitter added to its
-// diagonal: it has a low numerical rank, so its factor is as ill-conditioned as the jitter
-// allows.
+// rbf is the matrix exp(−|xᵢ−xⱼ|²/2ρ²) of n points of [0, 1] with jitter added to its diagonal: it
+// has a low numerical rank, so its factor is as ill-conditioned as the jitter allows.
 func rbf(n int, rho, jitter float64) *mat.SymDense {
 	rng := rand.New(rand.NewPCG(1, 5))
 	x := make([]float64, n)

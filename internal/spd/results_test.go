@@ -59,8 +59,7 @@ func hash(s []float64) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A reproducible makes matrices and vectors whose elements are the same on all
-// architectures.
+// A reproducible makes matrices and vectors whose elements are the same on all architectures.
 type reproducible struct{ *rand.Rand }
 
 func newReproducible(n int) reproducible { return reproducible{rand.New(rand.NewPCG(43, uint64(n)))} }

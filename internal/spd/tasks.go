@@ -73,8 +73,7 @@ func (e *Engine) For(ctx context.Context, threads, tasks int, f func(worker, tas
 	return e.team.For(ctx, threads, tasks, f)
 }
 
-// WorkNumbers returns the working space of the operations on a matrix of order n, in
-// numbers.
+// WorkNumbers returns the working space of the operations on a matrix of order n, in numbers.
 func (e *Engine) WorkNumbers(n int) int64 {
 	return int64(e.team.Size())*int64(blockRows(n)*chunk) + int64(e.lanes*roundUp(n, e.lanes))
 }

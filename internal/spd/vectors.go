@@ -1,7 +1,6 @@
 package spd
 
-// Vectors holds up to [Engine.Width] vectors as long as the matrix, in panels: a vector is
-// a row.
+// Vectors holds up to [Engine.Width] vectors as long as the matrix, in panels: a vector is a row.
 type Vectors struct {
 	m     *Symmetric
 	count int

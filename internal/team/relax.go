@@ -18,11 +18,10 @@ const (
 	relaxSleep = 20 * time.Microsecond
 )
 
-// Relax is the body of the i-th iteration of a loop that waits for another thread.
-// Usually that thread is busy with an item and finishes within tens of
-// microseconds. If it takes longer, the operating system may be running another
-// program on its processor. This thread then sleeps, so that the other one can move
-// here.
+// Relax is the body of the i-th iteration of a loop that waits for another thread. Usually that
+// thread is busy with an item and finishes within tens of microseconds. If it takes longer, the
+// operating system may be running another program on its processor. This thread then sleeps, so
+// that the other one can move here.
 func Relax(i int) {
 	switch {
 	case i < pauseSpins:

@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A Task is the work of a run. Run calls Work(0) on the caller's goroutine, and each
-// worker that joins calls Work with its number, from 1, once. The operating system may
-// neglect a worker, so that it never joins. The work must therefore be complete when
-// Work(0) and the calls of those that joined have returned. If one Work waits for
-// another, a panic in the other one must end the wait.
+// A Task is the work of a run. Run calls Work(0) on the caller's goroutine, and each worker that
+// joins calls Work with its number, from 1, once. The operating system may neglect a worker, so
+// that it never joins. The work must therefore be complete when Work(0) and the calls of those that
+// joined have returned. If one Work waits for another, a panic in the other one must end the wait.
 type Task interface{ Work(worker int) }
 
 // A Team lends worker goroutines to one call at a time. An idle worker first spins,
@@ -45,8 +44,7 @@ func New(threads int) *Team {
 	return t
 }
 
-// Size returns the number of threads that a run should use at most, including the
-// caller's.
+// Size returns the number of threads that a run should use at most, including the caller's.
 func (t *Team) Size() int { return int(t.threads.Load()) }
 
 // Resize changes the size; values below 1 mean 1. It ends no worker.
@@ -136,10 +134,9 @@ type worker struct {
 	wake   chan struct{}
 }
 
-// Before it parks, a worker polls for the next run this many times, spinPause PAUSE
-// instructions (some 40 to 140 cycles each) apart: about 50 µs, the time that
-// parking and waking would cost. After every spinYield polls it lets other
-// goroutines run.
+// Before it parks, a worker polls for the next run this many times, spinPause PAUSE instructions
+// (some 40 to 140 cycles each) apart: about 50 µs, the time that parking and waking would cost.
+// After every spinYield polls it lets other goroutines run.
 const (
 	spinLooks = 200
 	spinPause = 12

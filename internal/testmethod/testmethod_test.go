@@ -70,9 +70,8 @@ func (w roundAboutWorkspace) LogDet() (value, stdErr float64, err error) {
 	return value + w.m.err, w.m.stdErr, err
 }
 
-// TestInexactMethod checks that a method that is not exact passes the tests of
-// every method, declares its properties, and returns errors for missing
-// capabilities.
+// TestInexactMethod checks that a method that is not exact passes the tests of every method,
+// declares its properties, and returns errors for missing capabilities.
 func TestInexactMethod(t *testing.T) {
 	ctx, m := context.Background(), roundAbout{err: 0.3, stdErr: 0.2}
 	open := func(t *testing.T) device.Backend {

@@ -37,8 +37,7 @@ func (driver) Probe(context.Context) []device.Finding {
 	return []device.Finding{{Name: Name, Host: true, Usable: true, ByName: true, Detail: description}}
 }
 
-// Open returns the device. gonum uses as many threads as the Go scheduler, whatever the
-// options.
+// Open returns the device. gonum uses as many threads as the Go scheduler, whatever the options.
 func (driver) Open(context.Context, string, device.Options) (device.Device, error) {
 	return gonum{}, nil
 }

@@ -22,8 +22,7 @@ const (
 	// Below expMin, e^x rounds to 0; above expMax it overflows.
 	expMin = -750
 	expMax = 720
-	// From rootMax on, a polynomial of degree 2 with moderate coefficients
-	// times e^−t rounds to 0.
+	// From rootMax on, a polynomial of degree 2 with moderate coefficients times e^−t rounds to 0.
 	rootMax = 800
 )
 
@@ -76,8 +75,7 @@ const (
 	// its exponent from powers of 2 to √½ times powers of 2.
 	halfRootBits = 0x3fe6a09e << 32
 	oneBits      = 0x3ff << 52
-	// The logarithm of a number x below smallestNormal is log(upFactor·x) −
-	// upPower·log 2.
+	// The logarithm of a number x below smallestNormal is log(upFactor·x) − upPower·log 2.
 	smallestNormal = 0x1p-1022
 	upFactor       = 0x1p54
 	upPower        = 54

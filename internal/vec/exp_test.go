@@ -54,8 +54,7 @@ func bigExp(x float64) *big.Float {
 	return sum.SetMantExp(sum, int(n))
 }
 
-// ulps returns |got − want| in units in the last place that a float64 next to
-// want has.
+// ulps returns |got − want| in units in the last place that a float64 next to want has.
 func ulps(got float64, want *big.Float) float64 {
 	if math.IsInf(got, 0) || math.IsNaN(got) || want.Sign() == 0 && got != 0 {
 		return math.Inf(1)
@@ -111,9 +110,8 @@ func TestBig(t *testing.T) {
 	}
 }
 
-// expPoints returns arguments all over the range, dense near 0, at the edges
-// of the reductions (odd multiples of ln 2/32), near overflow and among the
-// subnormal results.
+// expPoints returns arguments all over the range, dense near 0, at the edges of the reductions (odd
+// multiples of ln 2/32), near overflow and among the subnormal results.
 func expPoints() []float64 {
 	rng := rand.New(rand.NewPCG(11, 12))
 	var x []float64

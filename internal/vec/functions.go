@@ -4,8 +4,7 @@ package vec
 // errors are relative to the function of the rounded product. If an o is added,
 // product and sum may be rounded together.
 
-// Sqrt sets dst[j] = √(c·src[j]) for the length of src, NaN where that is
-// negative.
+// Sqrt sets dst[j] = √(c·src[j]) for the length of src, NaN where that is negative.
 func Sqrt(dst, src []float64, c float64) { sqrt(first(dst, len(src)), src, c) }
 
 // Inverse sets dst[j] = 1/(c·src[j] + o) for the length of src.
@@ -15,17 +14,15 @@ func Inverse(dst, src []float64, c, o float64) { inverse(first(dst, len(src)), s
 // c·src[j] is 0: a distance of 0 has the derivative 0 here.
 func RootInverse(dst, src []float64, c float64) { rootInverse(first(dst, len(src)), src, c) }
 
-// Polynomial sets dst[j] = Σ_k coef[k]·src[j]^k for the length of src, by Horner's
-// scheme. coef must not be empty; if it has one element, dst[j] is that element for
-// any src[j].
+// Polynomial sets dst[j] = Σ_k coef[k]·src[j]^k for the length of src, by Horner's scheme. coef
+// must not be empty; if it has one element, dst[j] is that element for any src[j].
 func Polynomial(dst, src, coef []float64) {
 	_ = coef[0]
 	polynomial(first(dst, len(src)), src, coef)
 }
 
-// Log sets dst[j] = log(c·src[j]) for the length of src: −Inf where that is 0, NaN
-// where it is negative. The error is below 1 unit in the last place, even for
-// subnormal numbers.
+// Log sets dst[j] = log(c·src[j]) for the length of src: −Inf where that is 0, NaN where it is
+// negative. The error is below 1 unit in the last place, even for subnormal numbers.
 func Log(dst, src []float64, c float64) { log(first(dst, len(src)), src, c) }
 
 // Sine sets dst[j] = b·sin(2πu) with u = c·src[j], for the length of src, with the
@@ -35,8 +32,7 @@ func Sine(dst, src []float64, c, b float64) { sine(first(dst, len(src)), src, c,
 // Abs sets dst[j] = |src[j]| for the length of src.
 func Abs(dst, src []float64) { abs(first(dst, len(src)), src) }
 
-// Positive sets dst[j] = max(c·src[j] + o, 0) for the length of src, NaN where
-// the sum is NaN.
+// Positive sets dst[j] = max(c·src[j] + o, 0) for the length of src, NaN where the sum is NaN.
 func Positive(dst, src []float64, c, o float64) { positive(first(dst, len(src)), src, c, o) }
 
 // Step sets dst[j] to 1 where src[j] > 0, to 0 where src[j] ≤ 0 and to NaN where
@@ -47,9 +43,8 @@ func Step(dst, src []float64) { step(first(dst, len(src)), src) }
 // units in the last place. It is written in Go for all variants.
 func Tanh(dst, src []float64, c float64) { tanhGo(first(dst, len(src)), src, c) }
 
-// Arcsine sets dst[j] = arcsin(c·src[j]) for the length of src, NaN beyond ±1.
-// The error is below 4 units in the last place. It is written in Go for all
-// variants.
+// Arcsine sets dst[j] = arcsin(c·src[j]) for the length of src, NaN beyond ±1. The error is below 4
+// units in the last place. It is written in Go for all variants.
 func Arcsine(dst, src []float64, c float64) { arcsineGo(first(dst, len(src)), src, c) }
 
 // Power sets dst[j] = (c·src[j])^p for the length of src, by [math.Pow]. It is

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// maxFunctionULP bounds the errors of hyperbolic tangents and arcsines, in units
-// in the last place.
+// maxFunctionULP bounds the errors of hyperbolic tangents and arcsines, in units in the last place.
 const maxFunctionULP = 4.0
 
 // function is a function of one element: run applies it to rows, want computes it
@@ -90,8 +89,7 @@ func functionsWith(c float64) []function {
 	return list
 }
 
-// wrong reports whether got differs from want by more than tol; NaN and infinities
-// must agree.
+// wrong reports whether got differs from want by more than tol; NaN and infinities must agree.
 func wrong(got, want, tol float64) bool {
 	if want != want || math.IsInf(want, 0) || got == want {
 		return got != want && (got == got || want == want)
@@ -186,9 +184,8 @@ func bigTanh(x float64) *big.Float {
 	return e.Quo(new(big.Float).Sub(e, bigFloat(1)), new(big.Float).Add(e, bigFloat(1)))
 }
 
-// bigArcsine returns arcsin x: y + δ next to an approximation y, with
-// s = (x − sin y)/cos y and δ = s + s²·tan(y)/2; above ½ it is
-// π/2 − 2·arcsin √((1 − x)/2).
+// bigArcsine returns arcsin x: y + δ next to an approximation y, with s = (x − sin y)/cos y and δ =
+// s + s²·tan(y)/2; above ½ it is π/2 − 2·arcsin √((1 − x)/2).
 func bigArcsine(x *big.Float) *big.Float {
 	approx, _ := x.Float64()
 	if approx < 0 {
@@ -272,8 +269,7 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
-// TestPolynomialErrors compares with exact values; the error bound is for Horner's
-// scheme.
+// TestPolynomialErrors compares with exact values; the error bound is for Horner's scheme.
 func TestPolynomialErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 1))
 	coef, src := make([]float64, 12), make([]float64, 300)
@@ -303,8 +299,7 @@ func TestPolynomialErrors(t *testing.T) {
 	})
 }
 
-// TestSineBesideCosine checks that the sine alone equals the sine computed with the
-// cosine.
+// TestSineBesideCosine checks that the sine alone equals the sine computed with the cosine.
 func TestSineBesideCosine(t *testing.T) {
 	points := turnPoints()
 	forVariants(t, func(t *testing.T) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestExpDistances compares the fused routines with the bits of the routines that they
-// replace.
+// TestExpDistances compares the fused routines with the bits of the routines that they replace.
 func TestExpDistances(t *testing.T) {
 	lengths(t, func(d data, n int) {
 		for _, dims := range []int{0, 1, 2, 3, 7, 8, 26}[:2+n%6] {
@@ -37,8 +36,7 @@ func TestExpDistances(t *testing.T) {
 	})
 }
 
-// TestExpDistancesOfBadPoints checks that NaN and Inf propagate, and only within their
-// elements.
+// TestExpDistancesOfBadPoints checks that NaN and Inf propagate, and only within their elements.
 func TestExpDistancesOfBadPoints(t *testing.T) {
 	forVariants(t, func(t *testing.T) {
 		for n := 1; n < 40; n++ {

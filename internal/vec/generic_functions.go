@@ -71,9 +71,8 @@ func tanhGo(dst, src []float64, c float64) {
 	}
 }
 
-// arcsineGo computes the arctangent of x/√((1 − x)(1 + x)). math.Asin rounds x²
-// before it subtracts it from 1, which near ±1 causes errors of 1000 units in the
-// last place.
+// arcsineGo computes the arctangent of x/√((1 − x)(1 + x)). math.Asin rounds x² before it subtracts
+// it from 1, which near ±1 causes errors of 1000 units in the last place.
 func arcsineGo(dst, src []float64, c float64) {
 	for j, v := range src {
 		x := c * v

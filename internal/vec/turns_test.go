@@ -113,8 +113,7 @@ func TestTurnErrors(t *testing.T) {
 	sin, cos, square := make([]*big.Float, len(points)), make([]*big.Float, len(points)), make([]*big.Float, len(points))
 	for j, u := range points {
 		sin[j], cos[j] = bigSinTurns(u), bigCosTurns(u)
-		// sin²(πu): sin(2π·u/2), where halving is exact except for the smallest
-		// numbers.
+		// sin²(πu): sin(2π·u/2), where halving is exact except for the smallest numbers.
 		half := bigSinTurns(math.Ldexp(u-math.RoundToEven(u), -1))
 		square[j] = half.Mul(half, half)
 	}

@@ -1,7 +1,6 @@
-// Package vec computes on rows of float64 the operations that dominate the time of
-// kernel evaluation: exponentials, logarithms, sines and cosines, sums over columns
-// (squared distances, inner products) and over rows, and other functions of one
-// element (functions.go).
+// Package vec computes on rows of float64 the operations that dominate the time of kernel
+// evaluation: exponentials, logarithms, sines and cosines, sums over columns (squared distances,
+// inner products) and over rows, and other functions of one element (functions.go).
 //
 // Each loop has three variants: AVX-512, AVX2 with FMA (both in assembly generated
 // by internal/gen), and portable Go (generic.go); the comments of a few state that
@@ -9,10 +8,9 @@
 // n² and internal/spd's with n³. The program selects the best supported variant once, at its
 // start; the environment variable GPFIT_CPU overrides the choice (variant.go).
 //
-// Rows may have any length, including 0, and begin at any address. The functions
-// access nothing outside the slices. A function with several rows panics if one is
-// shorter than the row named in its comment. dst may be the same slice as an
-// operand but must not overlap one otherwise.
+// Rows may have any length, including 0, and begin at any address. The functions access nothing
+// outside the slices. A function with several rows panics if one is shorter than the row named in
+// its comment. dst may be the same slice as an operand but must not overlap one otherwise.
 //
 // Results are bit-identical from run to run, because the order of a summation
 // depends only on the length and the variant. Variants differ in the last bits. NaN
@@ -23,9 +21,8 @@
 //	go generate ./internal/vec && git diff --exit-code internal/vec
 package vec
 
-// ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly b
-// where src[j] is 0. With a = b = 1 the error is below 1.1 units in the last place,
-// even for subnormal results.
+// ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly b where src[j] is
+// 0. With a = b = 1 the error is below 1.1 units in the last place, even for subnormal results.
 func ExpScaled(dst, src []float64, a, b float64) { expScaled(first(dst, len(src)), src, a, b) }
 
 // RootDecay sets
@@ -50,9 +47,8 @@ func RootDecaySlope(k, slope, s []float64, c float64, p, q [3]float64) {
 	}
 }
 
-// Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not
-// negative. The error is below 1 unit in the last place, relative to the rounded
-// product.
+// Log1p sets dst[j] to log(1 + c·src[j]), for the length of src; c·src[j] is not negative. The
+// error is below 1 unit in the last place, relative to the rounded product.
 func Log1p(dst, src []float64, c float64) { log1p(first(dst, len(src)), src, c) }
 
 // Cosine sets dst[j] = b·cos(2πu) with u = c·src[j], for the length of src. The
@@ -248,8 +244,7 @@ func checkColumns(y []float64, stride int, index []int, n int) {
 	}
 }
 
-// first returns the first n elements of s. It panics if s is shorter, regardless of
-// its capacity.
+// first returns the first n elements of s. It panics if s is shorter, regardless of its capacity.
 func first(s []float64, n int) []float64 { return s[:len(s):len(s)][:n] }
 
 // Sum returns Σ a[j].

@@ -39,8 +39,7 @@ func (d data) positive(n int) []float64 {
 // output returns a row of n numbers that differ from any result.
 func (d data) output(n int) []float64 { return d.fill(n, func() float64 { return -12345 }) }
 
-// near reports elements of got that differ from want by more than tol, given
-// for each.
+// near reports elements of got that differ from want by more than tol, given for each.
 func (d data) near(what string, got []float64, want, tol func(j int) float64) {
 	d.t.Helper()
 	for j, v := range got {
@@ -370,8 +369,7 @@ func TestNonFinite(t *testing.T) {
 	})
 }
 
-// TestBounds checks that rows that are too short cause a panic before any memory
-// access.
+// TestBounds checks that rows that are too short cause a panic before any memory access.
 func TestBounds(t *testing.T) {
 	short, long := make([]float64, 3, 20), make([]float64, 4, 20)
 	p := [3]float64{1}

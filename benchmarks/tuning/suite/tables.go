@@ -91,8 +91,7 @@ func (p pair) data(folder string) (problem.Data, error) {
 	return problem.Data{N: len(y), D: len(m.x[0]), X: slices.Concat(m.x...), Y: y}, nil
 }
 
-// thinned reads n random rows of a table without a header whose last column is the
-// target.
+// thinned reads n random rows of a table without a header whose last column is the target.
 func thinned(path string, rng *rand.Rand, n int) (x [][]float64, y []float64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

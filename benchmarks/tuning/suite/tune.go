@@ -120,9 +120,8 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	return result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters}, nil
 }
 
-// cost returns the evaluations of a fit, in values with gradient over all rows: a
-// value counts a third, its gradient two thirds, and evaluations on m of n rows
-// (m/n)³.
+// cost returns the evaluations of a fit, in values with gradient over all rows: a value counts a
+// third, its gradient two thirds, and evaluations on m of n rows (m/n)³.
 func cost(r *summary.Report) float64 {
 	units := func(value, gradient int) float64 { return float64(value)/3 + 2*float64(gradient)/3 }
 	sum := units(r.Evaluations.FullSizeValue, r.Evaluations.FullSizeGradient)

@@ -10,8 +10,7 @@ import (
 	. "gpfit/internal/asm"
 )
 
-// transpose generates the transposition of square tiles, one vector wide, in
-// registers.
+// transpose generates the transposition of square tiles, one vector wide, in registers.
 func (t *isa) transpose() {
 	name := "transpose" + t.Suffix
 	Leaf(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",

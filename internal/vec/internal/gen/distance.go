@@ -128,9 +128,8 @@ func (t *isa) addUnequal(m operand.Op, x, w, acc, scratch reg.Register, v int) {
 	VADDPD(scratch, acc, acc)
 }
 
-// weightedSums generates a routine that processes a group of columns at a time,
-// each with one accumulator, so that it reads the weights once for all of them.
-// mode is squares or unequal.
+// weightedSums generates a routine that processes a group of columns at a time, each with one
+// accumulator, so that it reads the weights once for all of them. mode is squares or unequal.
 func (t *isa) weightedSums(mode columnMode, columns int) {
 	name, term := "weightedSquares", "(x[q] − y[index[q]·stride + j])²"
 	if mode == unequal {

@@ -48,9 +48,8 @@ const (
 	cNoSign   = cTwo + 13
 )
 
-// constant returns an element of expConst: with AVX-512, which has enough
-// registers, loaded into a register before the loop, and otherwise as a memory
-// operand.
+// constant returns an element of expConst: with AVX-512, which has enough registers, loaded into a
+// register before the loop, and otherwise as a memory operand.
 func (t *isa) constant(index int) operand.Op {
 	m := operand.NewDataAddr(operand.Symbol{Name: "·expConst"}, 32*index)
 	if !t.Wide() {
@@ -112,10 +111,9 @@ func (t *isa) expRegs(n int) []expRegs {
 //
 //	eˣ = 2^⌊k⌋ · 2^(k−⌊k⌋) · (1 + r + r²·q(r)).
 //
-// AVX-512 has a permutation to look up the middle factor among 16 and an
-// instruction for the first factor, which includes the floor. AVX2 uses a longer
-// polynomial instead and multiplies by two powers of 2, so that neither overflows
-// or underflows and a subnormal result is rounded once.
+// AVX-512 has a permutation to look up the middle factor among 16 and an instruction for the first
+// factor, which includes the floor. AVX2 uses a longer polynomial instead and multiplies by two
+// powers of 2, so that neither overflows or underflows and a subnormal result is rounded once.
 func (e *exponential) emit(regs []expRegs) {
 	t := e.t
 	for _, r := range regs {

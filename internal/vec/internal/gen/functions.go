@@ -10,9 +10,8 @@ import (
 
 // functions generates the functions of one element that need few instructions.
 func (t *isa) functions() {
-	// unary generates a function with float64 arguments. prepare broadcasts them,
-	// loads constants and returns a generator of the code that replaces x by the
-	// result. y is scratch.
+	// unary generates a function with float64 arguments. prepare broadcasts them, loads constants
+	// and returns a generator of the code that replaces x by the result. y is scratch.
 	unary := func(name, arguments, doc string, prepare func() combination) {
 		dst, src, n, i := t.rowFunction(name, arguments, doc)
 		compute := prepare()
@@ -94,8 +93,7 @@ func (t *isa) register(index int) reg.Register {
 	return r
 }
 
-// polynomial generates Horner's scheme, with all coefficients for one block of
-// elements at a time.
+// polynomial generates Horner's scheme, with all coefficients for one block of elements at a time.
 func (t *isa) polynomial() {
 	name := "polynomial" + t.Suffix
 	t.function(name, "func(dst, src *float64, n int, coef *float64, d int)",

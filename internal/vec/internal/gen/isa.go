@@ -106,10 +106,9 @@ func (t *isa) scalar(name string) reg.Register {
 	return r
 }
 
-// loop generates the loops over the elements 0 ≤ i < n: unroll vectors at a time,
-// then one vector, then the rest under a mask. It destroys n, and body must not
-// change i. body receives the number of vectors; vector v begins at element i +
-// v·lanes.
+// loop generates the loops over the elements 0 ≤ i < n: unroll vectors at a time, then one vector,
+// then the rest under a mask. It destroys n, and body must not change i. body receives the number
+// of vectors; vector v begins at element i + v·lanes.
 func (t *isa) loop(name string, n, i reg.Register, unroll int, body func(vectors int)) {
 	t.loops(name, n, i, []int{unroll}, body)
 }
@@ -166,8 +165,7 @@ func (t *isa) setMask(n reg.Register) {
 	VMOVUPD(Indexed(reg.R15, n, 8, 8*t.Lanes), t.mask)
 }
 
-// maskTable defines a table of lanes words of ones, followed by lanes words of
-// zeros.
+// maskTable defines a table of lanes words of ones, followed by lanes words of zeros.
 func (t *isa) maskTable() operand.Mem {
 	if t.laneMasks == nil {
 		words := make([]uint64, 2*t.Lanes)
@@ -226,8 +224,7 @@ func (t *isa) difference(m operand.Mem, a, dst reg.Register) {
 	t.sub(dst, a, dst)
 }
 
-// Comparisons of VCMPPD. None of them raises an exception; those with "not" are
-// true for NaN.
+// Comparisons of VCMPPD. None of them raises an exception; those with "not" are true for NaN.
 const (
 	equal          = 0
 	unordered      = 3

@@ -42,18 +42,16 @@ func (t *isa) newLogarithm() *logarithm {
 	}
 }
 
-// logRegs are the registers of one vector. u holds a normal positive number and
-// lost the number to add to its logarithm; both are destroyed. f receives the sum.
-// e, s and z are scratch.
+// logRegs are the registers of one vector. u holds a normal positive number and lost the number to
+// add to its logarithm; both are destroyed. f receives the sum. e, s and z are scratch.
 type logRegs struct{ u, lost, f, e, s, z reg.Register }
 
 func (t *isa) logRegs() logRegs {
 	return logRegs{u: t.alloc(), lost: t.alloc(), f: t.alloc(), e: t.alloc(), s: t.alloc(), z: t.alloc()}
 }
 
-// emit generates f = log u + lost by the method in constants.go of package vec.
-// exponent is the constant, or the constant plus the power of 2 by which u is too
-// large; it may be s.
+// emit generates f = log u + lost by the method in constants.go of package vec. exponent is the
+// constant, or the constant plus the power of 2 by which u is too large; it may be s.
 func (l *logarithm) emit(r logRegs, exponent operand.Op) {
 	t, u, lost, f, e, s, z := l.t, r.u, r.lost, r.f, r.e, r.s, r.z
 	// u = 2^e·(1 + f)

@@ -159,8 +159,7 @@ func (t *isa) sinSquares() {
 	t.columnBlocks(w, n, i, unroll, columns)
 }
 
-// sinSquaresSlope generates the sums over columns of sin²(πu) and of
-// u·sin(πu)·cos(πu).
+// sinSquaresSlope generates the sums over columns of sin²(πu) and of u·sin(πu)·cos(πu).
 func (t *isa) sinSquaresSlope() {
 	name := "sinSquaresSlope" + t.Suffix
 	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",

@@ -6,9 +6,8 @@
 // chain of operations; so both have the same bits. What the package calls a vector, 4
 // float64, is a pair of registers here.
 //
-// 24 accumulators, 6 registers of B and 2 of A fill the 32 registers. Elements of A are
-// operands of the multiplications and need no broadcast: 4 loads of a pair of registers
-// for 24 FMAs.
+// 24 accumulators, 6 registers of B and 2 of A fill the 32 registers. Elements of A are operands of
+// the multiplications and need no broadcast: 4 loads of a pair of registers for 24 FMAs.
 package main
 
 import "gpfit/internal/asm/neon"
@@ -26,9 +25,8 @@ func main() {
 	neon.Write(func(f *neon.File) { gen{f}.routines() })
 }
 
-// routines generates the routines. The micro-kernels work on panels: mr rows of a matrix,
-// stored column by column. A tile is a part of one, two or three neighbouring panels, mr
-// columns wide.
+// routines generates the routines. The micro-kernels work on panels: mr rows of a matrix, stored
+// column by column. A tile is a part of one, two or three neighbouring panels, mr columns wide.
 func (g gen) routines() {
 	for n := nv; n >= 1; n-- {
 		g.tileProduct(n)
