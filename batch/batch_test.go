@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ import (
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
+
+// onCPU are the drivers of a machine without GPUs.
+var onCPU = []device.Driver{cpu.Driver{}}
 
 // writeTable writes n rows of two inputs and a target.
 func writeTable(t testing.TB, path string, n int) {
@@ -64,14 +68,11 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 
 func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 	t.Helper()
-	for _, j := range r.Jobs {
-		if j.ID == id {
-			s := must.Get(r.Status(j))(t)
-			return s
-		}
+	i := slices.IndexFunc(r.Jobs, func(j rundir.PlannedJob) bool { return j.ID == id })
+	if i < 0 {
+		t.Fatalf("no job %s", id)
 	}
-	t.Fatalf("no job %s", id)
-	return rundir.JobStatus{}
+	return must.Get(r.Status(r.Jobs[i]))(t)
 }
 
 // events returns the types of the events of a job, with the kinds of failures.
@@ -97,7 +98,7 @@ kernels:
   - rbf
   - {name: singular, kernel: rbf, fix: {noise_variance: 1e-300, lengthscale: 1e10}}
 `, cpu.Driver{})
-	sum, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 2})
+	sum, err := Run(t.Context(), r, Options{Drivers: onCPU, Cores: 2})
 	var failed *JobsFailedError
 	if !errors.As(err, &failed) || len(failed.Failed) != 5 || sum.Done != 1 || sum.Total != 6 {
 		t.Fatalf("%v, %+v", err, sum)
@@ -113,13 +114,13 @@ kernels:
 	if text := status(t, r, "bad.rbf.seed-1").Record.Last().Error; !strings.Contains(text, "bad.csv:2: column 3") {
 		t.Errorf("the error does not name the place: %s", text)
 	}
-	if _, err = Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) {
+	if _, err = Run(t.Context(), r, Options{Drivers: onCPU}); !errors.As(err, &failed) {
 		t.Errorf("again: %v", err)
 	}
 	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data" {
 		t.Errorf("a failure was tried again: %s", got)
 	}
-	if _, err = Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}, RetryFailed: true}); !errors.As(err, &failed) {
+	if _, err = Run(t.Context(), r, Options{Drivers: onCPU, RetryFailed: true}); !errors.As(err, &failed) {
 		t.Errorf("again: %v", err)
 	}
 	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data started failed:data" {
@@ -136,7 +137,7 @@ data: [{name: rows, path: a.csv, holdout: 0.25}, {name: groups, path: groups.csv
 kernels: [rbf]
 seeds: [1, 2, 3, 4]
 `, cpu.Driver{})
-	if sum, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); err != nil || sum.Done != 8 {
+	if sum, err := Run(t.Context(), r, Options{Drivers: onCPU}); err != nil || sum.Done != 8 {
 		t.Fatalf("%v, %+v", err, sum)
 	}
 	held := map[string]bool{}
@@ -158,10 +159,8 @@ func TestLostDevice(t *testing.T) {
 	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf, matern32]\nseeds: [1, 2]\n"
 	lose := func(d *gpuDriver, which ...string) {
 		d.fail = func(name string, _ int) error {
-			for _, w := range which {
-				if name == w {
-					return &device.LostError{Device: name, Err: errors.New("fell off the bus")}
-				}
+			if slices.Contains(which, name) {
+				return &device.LostError{Device: name, Err: errors.New("fell off the bus")}
 			}
 			return nil
 		}
@@ -246,7 +245,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	r = create(t, "defaults: {device: cpu, threads: 1, memory: 10KiB}\ndata: [a.csv]\nkernels: [rbf]\n", cpu.Driver{})
-	if _, err := Run(t.Context(), r, Options{Drivers: []device.Driver{cpu.Driver{}}}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
+	if _, err := Run(t.Context(), r, Options{Drivers: onCPU}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
 		t.Errorf("the spec's limit on memory: %v", err)
 	}
 }
@@ -254,7 +253,7 @@ func TestMemory(t *testing.T) {
 // TestCores checks that jobs never take more cores than the machine has, and that a
 // job with more threads than cores runs alone.
 func TestCores(t *testing.T) {
-	p := must.Get(newPool(t.Context(), Options{Drivers: []device.Driver{cpu.Driver{}}, Cores: 4, Memory: 1 << 40}))(t)
+	p := must.Get(newPool(t.Context(), Options{Drivers: onCPU, Cores: 4, Memory: 1 << 40}))(t)
 	job := func(threads int) *demand {
 		j := rundir.PlannedJob{N: 10, D: 1}
 		name := "cpu"
@@ -295,7 +294,7 @@ func TestCores(t *testing.T) {
 // TestCancel checks that a cancelled run returns ctx's error and that a later run
 // finishes the jobs.
 func TestCancel(t *testing.T) {
-	drivers := []device.Driver{cpu.Driver{}}
+	drivers := onCPU
 	r := create(t, "defaults: {device: cpu, threads: 1, restarts: 20}\ndata: [big.csv]\nkernels: [rbf(ard), matern12]\nseeds: [1, 2, 3]\n", drivers...)
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
@@ -410,9 +409,8 @@ seeds: [5]
 	density := must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
 	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: density}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
-	values, err := jobs[0].Values()
-	got := values.Fit
-	if err != nil || fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
+	got := must.Get(jobs[0].Values())(t).Fit
+	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -1,47 +1,34 @@
 package experts
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"gpfit/internal/must"
 	"gpfit/internal/refdata"
+	"gpfit/table"
 )
 
 // inputs reads the standardised inputs of a shared table.
-func inputs(t *testing.T, name string) (rows []float64, n, d int) {
+func inputs(t *testing.T, name string) *points {
 	t.Helper()
-	f := must.Get(os.Open(refdata.Path(t, "data", name, "data.csv.gz")))(t)
-	defer f.Close()
-	unzipped := must.Get(gzip.NewReader(f))(t)
-	cells := must.Get(csv.NewReader(unzipped).ReadAll())(t)
-	n, d = len(cells), len(cells[0])-1
-	for _, line := range cells {
-		for _, cell := range line[:d] {
-			v := must.Get(strconv.ParseFloat(cell, 64))(t)
-			rows = append(rows, v)
+	read := must.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)
+	for c := range read.D {
+		column := mat.NewDense(read.N, read.D, read.X).ColView(c).(*mat.VecDense)
+		mean, std := stat.PopMeanStdDev(mat.Col(nil, 0, column), nil)
+		for i := range read.N {
+			column.SetVec(i, (column.AtVec(i)-mean)/std)
 		}
 	}
-	for c := range d {
-		mean, squares := 0.0, 0.0
-		for i := range n {
-			mean += rows[i*d+c] / float64(n)
-		}
-		for i := range n {
-			squares += (rows[i*d+c] - mean) * (rows[i*d+c] - mean) / float64(n)
-		}
-		for i := range n {
-			rows[i*d+c] = (rows[i*d+c] - mean) / math.Sqrt(squares)
-		}
-	}
-	return rows, n, d
+	return &points{read.X, read.N, read.D}
 }
 
 // TestInertia compares the inertia with the best of 10 runs of scikit-learn.
@@ -57,36 +44,32 @@ func TestInertia(t *testing.T) {
 	must.Do(t, json.Unmarshal(text, &want))
 	for _, table := range want.Tables {
 		t.Run(table.Name, func(t *testing.T) {
-			rows, n, d := inputs(t, table.Name)
-			c := kMeans(&points{rows, n, d}, table.Clusters, 1)
+			rows := inputs(t, table.Name)
+			c := kMeans(rows, table.Clusters, 1)
 			// The data have five digits; rounding of sums is far below that.
 			if !(c.inertia <= table.Inertia*(1+1e-9)) {
 				t.Errorf("inertia %.6f, scikit-learn %.6f", c.inertia, table.Inertia)
 			}
-			checkclusters(t, c, rows, n, d)
+			checkClusters(t, c)
 			if table.Name != "energy" { // the smallest one
 				return
 			}
-			if again := kMeans(&points{rows, n, d}, table.Clusters, 1); again.inertia != c.inertia || !slices.Equal(again.of, c.of) {
+			if again := kMeans(rows, table.Clusters, 1); again.inertia != c.inertia || !slices.Equal(again.of, c.of) {
 				t.Error("the same seed gives another result")
 			}
 		})
 	}
 }
 
-// checkclusters checks that every row is at its nearest centre and that the inertia is
+// checkClusters checks that every row is at its nearest centre and that the inertia is
 // the sum of the distances.
-func checkclusters(t *testing.T, c *clusters, rows []float64, n, d int) {
+func checkClusters(t *testing.T, c *clusters) {
 	t.Helper()
 	sum := 0.0
-	for i := range n {
-		row, own := rows[i*d:(i+1)*d], 0.0
-		least := math.Inf(1)
+	for i := range c.n {
+		own, least := 0.0, math.Inf(1)
 		for k, centre := range c.centres {
-			apart := 0.0
-			for q := range row {
-				apart += math.Pow(row[q]-centre[q], 2)
-			}
+			apart := math.Pow(floats.Distance(c.row(i), centre, 2), 2)
 			if least = min(least, apart); k == c.of[i] {
 				own = apart
 			}
@@ -136,7 +119,7 @@ func TestBlobs(t *testing.T) {
 				t.Fatalf("%v: row %d of blob %d is in cluster %d, others in %d", sizes, i, of[i], k, match[of[i]])
 			}
 		}
-		checkclusters(t, c, rows, len(of), 3)
+		checkClusters(t, c)
 	}
 	same := []float64{1, 2, 1, 2, 1, 2, 3, 4}
 	if c := kMeans(&points{same, 4, 2}, 3, 1); len(c.centres) != 2 || c.inertia != 0 {

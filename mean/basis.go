@@ -96,14 +96,6 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 		labels = kernel.Columns(x.D)
 	}
 	groups := map[string]Basis{Constant: {{Group: Constant}}}
-	add := func(f Function) {
-		same := func(g Function) bool {
-			return g.Column == f.Column && (f.Group == Linear || f.Group == Power && g.Index == f.Index)
-		}
-		if !slices.ContainsFunc(groups[f.Group], same) {
-			groups[f.Group] = append(groups[f.Group], f)
-		}
-	}
 	for _, t := range e {
 		if t.Kind == constantTerm {
 			continue
@@ -124,9 +116,14 @@ func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 				groups[Bump] = append(groups[Bump], bumps...)
 				continue
 			}
-			add(Function{Group: Linear, Column: c, Label: labels[c], Index: 1})
-			for k := 2; k <= t.Count; k++ {
-				add(Function{Group: Power, Column: c, Label: labels[c], Index: k})
+			for k := 1; k <= max(1, t.Count); k++ {
+				f := Function{Group: Power, Column: c, Label: labels[c], Index: k}
+				if k == 1 {
+					f.Group = Linear
+				}
+				if !slices.Contains(groups[f.Group], f) {
+					groups[f.Group] = append(groups[f.Group], f)
+				}
 			}
 		}
 	}

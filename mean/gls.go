@@ -3,6 +3,7 @@ package mean
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/blas"
@@ -157,7 +158,7 @@ func (b Basis) CheckRank(h []float64) error {
 	var basis [][]float64
 	for j := q - 1; j >= 0; j-- {
 		column := h[j*n : (j+1)*n]
-		rest := append([]float64(nil), column...)
+		rest := slices.Clone(column)
 		for range 2 {
 			for _, u := range basis {
 				floats.AddScaled(rest, -floats.Dot(u, rest), u)
