@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/effect"
@@ -27,7 +29,7 @@ func (s *subject) vary(ctx context.Context) error {
 	if err := s.findAxes(); err != nil {
 		return err
 	}
-	targets := s.targets()
+	targets := s.each()
 	axes := s.axes[:min(len(s.axes), max(1, mostEffects/len(targets)))]
 	var all []float64
 	for _, a := range axes {
@@ -75,12 +77,12 @@ func (s *subject) findAxes() error {
 	return nil
 }
 
-// effectsSection shows the effect of each column.
-func (s *subject) effectsSection() (page.Section, error) {
+// effects shows the effect of each column.
+func effects(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Effect of each column", Notes: []string{
 		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. Columns that act together have effects that one such picture does not show."}}
 	for i := range s.effects {
-		figure, err := s.effectFigure(s.effects[i])
+		figure, err := s.effects[i].effectFigure()
 		if err != nil {
 			return section, err
 		}
@@ -109,21 +111,21 @@ func (s *subject) split(ctx context.Context) error {
 	for _, a := range s.axes {
 		rows = append(rows, a.rows.X...)
 	}
-	for t, name := range s.targets() {
+	for t, name := range s.each() {
 		terms, meanFunction, err := s.Posterior.Target(t).Terms(ctx, rows, len(rows)/width)
 		if err != nil {
 			return fmt.Errorf("terms of the kernel: %w", err)
 		}
-		spread := deviation(s.model.Target(t).Y)
+		spread := stat.PopStdDev(s.model.Target(t).Y, nil)
 		for _, one := range terms {
-			next := term{path: one.Path, text: one.Text, size: deviation(one.Mean[:n])}
+			next := term{path: one.Path, text: one.Text, size: stat.PopStdDev(one.Mean[:n], nil)}
 			next.share = next.size / spread
 			next.curve = s.along(one, n)
-			next.target = name
+			next.ofTarget = name
 			s.terms = append(s.terms, next)
 		}
-		if size := deviation(meanFunction[:n]); size > 1e-12*spread {
-			s.terms = append(s.terms, term{curve: curve{target: name}, path: "mean", text: s.model.Mean.Text, size: size, share: size / spread})
+		if size := stat.PopStdDev(meanFunction[:n], nil); size > 1e-12*spread {
+			s.terms = append(s.terms, term{curve: curve{ofTarget: name}, path: "mean", text: s.model.Mean.Text, size: size, share: size / spread})
 		}
 	}
 	return nil
@@ -156,20 +158,8 @@ func (s *subject) trainingRow(i int) []float64 {
 	return out
 }
 
-// deviation returns the standard deviation of values.
-func deviation(values []float64) float64 {
-	mean, sum, n := 0.0, 0.0, float64(len(values))
-	for _, v := range values {
-		mean += v / n
-	}
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return math.Sqrt(sum / n)
-}
-
-// termsSection shows the terms of an additive kernel.
-func (s *subject) termsSection() (page.Section, error) {
+// terms shows the terms of an additive kernel.
+func terms(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Terms of the kernel"}
 	if len(s.terms) == 0 {
 		return section, nil
@@ -184,7 +174,7 @@ func (s *subject) termsSection() (page.Section, error) {
 		if t.Prediction == nil {
 			continue
 		}
-		figure, err := s.termFigure(t)
+		figure, err := t.figure()
 		if err != nil {
 			return section, err
 		}

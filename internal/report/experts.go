@@ -8,16 +8,17 @@ import (
 	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/internal/page"
+	"gpfit/internal/textform"
 )
 
-// expertsSection shows how local experts divide the rows, and says what they lack.
-func (s *subject) expertsSection() (page.Section, error) {
+// localExperts shows how local experts divide the rows, and says what they lack.
+func localExperts(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Local experts"}
 	p := s.model.Experts
 	if p == nil {
 		return section, nil
 	}
-	section.Notes = []string{fmt.Sprintf("k-means divides the training rows among %s, each an exact process. This is an approximation: the covariance of rows of different experts counts as 0.", counted(len(p.Centres), "expert"))}
+	section.Notes = []string{fmt.Sprintf("k-means divides the training rows among %s, each an exact process. This is an approximation: the covariance of rows of different experts counts as 0.", textform.Counted(len(p.Centres), "expert"))}
 	if len(p.Centres) == 1 {
 		section.Notes = append(section.Notes, "A single expert is the exact process.")
 	} else {
@@ -97,7 +98,7 @@ func (s *subject) expertsGrid() page.Grid {
 		grid.Caption += ", with leave-one-out scores of their rows in the units of the target"
 		for i := range s.scores {
 			for _, name := range []string{"RMSE", "NLPD", "in the 95 % interval"} {
-				grid.Heads = append(grid.Heads, page.Numbers(s.named(s.scores[i].target, name))...)
+				grid.Heads = append(grid.Heads, page.Numbers(s.scores[i].named(name))...)
 			}
 		}
 	}

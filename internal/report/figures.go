@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -29,11 +30,11 @@ func figure(caption, alt string, size plotting.Size, chart plotting.Chart) (page
 	return page.Picture{SVG: svg, Caption: caption}, err
 }
 
-// scoreFigures shows predictions, residuals and calibration of a target.
-func (s *subject) scoreFigures(c *scores) ([]page.Picture, error) {
+// figures shows predictions, residuals and calibration of a target.
+func (c *scores) figures() ([]page.Picture, error) {
 	var out []page.Picture
-	for _, draw := range []func(*scores) (page.Picture, error){s.observedFigure, s.residualFigure, s.histogramFigure, s.calibrationFigure} {
-		f, err := draw(c)
+	for _, draw := range []func() (page.Picture, error){c.observedFigure, c.residualFigure, c.histogramFigure, c.calibrationFigure} {
+		f, err := draw()
 		if err != nil {
 			return nil, fmt.Errorf("pictures of %s: %w", c.target, err)
 		}
@@ -61,7 +62,7 @@ func (c *scores) shown(caption string) string {
 }
 
 // observedFigure shows the observations against the predictions.
-func (s *subject) observedFigure(c *scores) (page.Picture, error) {
+func (c *scores) observedFigure() (page.Picture, error) {
 	points := &plotting.Points{Name: "row"}
 	bars := &plotting.Errors{Name: "95 % interval", Horizontal: false}
 	low, high := math.Inf(1), math.Inf(-1)
@@ -77,19 +78,19 @@ func (s *subject) observedFigure(c *scores) (page.Picture, error) {
 	if len(points.X) <= 300 {
 		layers = []plotting.Layer{bars, equal, points}
 	}
-	return figure(s.named(c.target, c.shown("Observed against predicted")),
-		fmt.Sprintf("Observed %s against its prediction, for %d %s; variance explained %s, RMSE %s", c.target, len(points.X), s.of(), percent(c.summary.Q2), short(c.summary.RMSE)),
+	return figure(c.named(c.shown("Observed against predicted")),
+		fmt.Sprintf("Observed %s against its prediction, for %d %s; variance explained %s, RMSE %s", c.target, len(points.X), c.of, percent(c.summary.Q2), short(c.summary.RMSE)),
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "observed"}, Layers: layers})
 }
 
 // residualFigure shows the standardised residuals against the predictions.
-func (s *subject) residualFigure(c *scores) (page.Picture, error) {
+func (c *scores) residualFigure() (page.Picture, error) {
 	points := &plotting.Points{}
 	inside := score.CentralQuantile(0.95)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
 	}
-	return figure(s.named(c.target, c.shown("Standardised residuals; 95 % should lie between the dashed lines")),
+	return figure(c.named(c.shown("Standardised residuals; 95 % should lie between the dashed lines")),
 		fmt.Sprintf("Standardised residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "residual / standard deviation"}, Layers: []plotting.Layer{
 			&plotting.Guide{Color: plotting.Grey},
@@ -100,7 +101,7 @@ func (s *subject) residualFigure(c *scores) (page.Picture, error) {
 
 // histogramFigure compares the distribution of the standardised residuals with the normal
 // distribution.
-func (s *subject) histogramFigure(c *scores) (page.Picture, error) {
+func (c *scores) histogramFigure() (page.Picture, error) {
 	bars := plotting.Histogram(c.Standardized)
 	bars.Name = "rows"
 	normal := &plotting.Line{Name: "if the model is right", Color: 1}
@@ -108,13 +109,13 @@ func (s *subject) histogramFigure(c *scores) (page.Picture, error) {
 		normal.X = append(normal.X, x)
 		normal.Y = append(normal.Y, float64(len(c.Standardized))*bars.Width*distuv.UnitNormal.Prob(x))
 	}
-	return figure(s.named(c.target, "Distribution of the standardised residuals"),
+	return figure(c.named("Distribution of the standardised residuals"),
 		fmt.Sprintf("Histogram of the standardised residuals of %s beside the normal distribution; root mean square %s", c.target, short(c.summary.RMSStandardized)),
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "residual / standard deviation"}, Y: plotting.Axis{Label: "rows"}, Layers: []plotting.Layer{bars, normal}})
 }
 
 // calibrationFigure shows the share of rows within the interval of each probability.
-func (s *subject) calibrationFigure(c *scores) (page.Picture, error) {
+func (c *scores) calibrationFigure() (page.Picture, error) {
 	sizes := make([]float64, 0, len(c.Standardized))
 	for _, z := range c.Standardized {
 		sizes = append(sizes, math.Abs(z))
@@ -124,19 +125,15 @@ func (s *subject) calibrationFigure(c *scores) (page.Picture, error) {
 	curve := &plotting.Line{Name: "these rows", Color: 0}
 	band := &plotting.Band{Name: "95 % of right models", Color: plotting.Grey}
 	for _, p := range spaced(0, 1, 101) {
-		inside, _ := slices.BinarySearchFunc(sizes, score.CentralQuantile(p), func(size, bound float64) int {
-			if size <= bound {
-				return -1
-			}
-			return 1
-		})
+		bound := score.CentralQuantile(p)
+		inside := sort.Search(len(sizes), func(i int) bool { return !(sizes[i] <= bound) })
 		low, high := binomialRange(n, p)
 		curve.X, curve.Y = append(curve.X, 100*p), append(curve.Y, 100*float64(inside)/n)
 		band.X, band.Lower, band.Upper = append(band.X, 100*p), append(band.Lower, 100*low), append(band.Upper, 100*high)
 	}
 	right := &plotting.Line{X: []float64{0, 100}, Y: []float64{0, 100}, Color: plotting.Grey}
 	percentages := []float64{0, 25, 50, 75, 100}
-	return figure(s.named(c.target, "Calibration: rows in the interval of each probability"),
+	return figure(c.named("Calibration: rows in the interval of each probability"),
 		fmt.Sprintf("Calibration curve of %s: %s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", c.target, percent(c.summary.Coverage50), percent(c.summary.Coverage90), percent(c.summary.Coverage95)),
 		squareSize, plotting.Chart{
 			X:      plotting.Axis{Label: "probability of the interval, %", Range: [2]float64{0, 100}, Ticks: percentages},
@@ -153,15 +150,7 @@ func binomialRange(n, p float64) (low, high float64) {
 	}
 	b := distuv.Binomial{N: n, P: p}
 	quantile := func(q float64) float64 {
-		from, to := -1.0, n
-		for to-from > 1 {
-			if middle := math.Floor((from + to) / 2); b.CDF(middle) >= q {
-				to = middle
-			} else {
-				from = middle
-			}
-		}
-		return to / n
+		return float64(sort.Search(int(n), func(k int) bool { return b.CDF(float64(k)) >= q })) / n
 	}
 	return quantile(0.025), quantile(0.975)
 }
@@ -212,12 +201,12 @@ func (c *curve) chart(label string) plotting.Chart {
 }
 
 // effectFigure shows the effect of a column.
-func (s *subject) effectFigure(c curve) (page.Picture, error) {
-	return figure(s.named(c.target, c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, c.chart(c.target))
+func (c *curve) effectFigure() (page.Picture, error) {
+	return figure(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, c.chart(c.target))
 }
 
-// termFigure shows a term along a column.
-func (s *subject) termFigure(t *term) (page.Picture, error) {
+// figure shows a term along a column.
+func (t *term) figure() (page.Picture, error) {
 	caption := fmt.Sprintf("%s, %s along %s", t.path, t.text, t.along.Name)
-	return figure(s.named(t.target, caption), fmt.Sprintf("Term %s of %s along %s: %s", cmp.Or(t.path, t.text), t.target, t.along.Name, t.describe()), wideSize, t.chart("part of "+t.target))
+	return figure(t.named(caption), fmt.Sprintf("Term %s of %s along %s: %s", cmp.Or(t.path, t.text), t.target, t.along.Name, t.describe()), wideSize, t.chart("part of "+t.target))
 }

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
+	"gpfit/internal/textform"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 )
 
 // findings lists the warnings, each with advice.
-func (s *subject) findings() (page.Section, error) {
+func findings(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Warnings and advice"}
 	add := func(text, advice string) {
 		section.Points = append(section.Points, page.Remark{Text: text, Advice: advice})
@@ -46,8 +47,8 @@ func (s *subject) findings() (page.Section, error) {
 		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
 	}
 	for i := range s.scores {
-		s.judgeIntervals(&s.scores[i], add)
-		s.findFar(&s.scores[i], add)
+		s.scores[i].judgeIntervals(add)
+		s.scores[i].findFar(add)
 	}
 	s.judgeFit(add)
 	s.judgeColumns(add)
@@ -76,26 +77,26 @@ func sentence(text string) string {
 
 // judgeIntervals warns of intervals with the wrong width, and of errors that are not
 // normal.
-func (s *subject) judgeIntervals(c *scores, add func(text, advice string)) {
-	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, s.of())
+func (c *scores) judgeIntervals(add func(text, advice string)) {
+	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, c.of)
 	switch c.calibration {
 	case summary.Overconfident:
-		add(s.named(c.target, share+": the intervals are too narrow."), "Compare kernels by cross-validation, look for groups of rows that belong together (option group), and give each source of data its own noise (option noise-group).")
+		add(c.named(share+": the intervals are too narrow."), "Compare kernels by cross-validation, look for groups of rows that belong together (option group), and give each source of data its own noise (option noise-group).")
 		return
 	case summary.Underconfident:
-		add(s.named(c.target, share+": the intervals are too wide."), "The errors are not normal. Look at their pictures for a pattern that another column or kernel could explain, and at rows with large errors, which set the noise of all.")
+		add(c.named(share+": the intervals are too wide."), "The errors are not normal. Look at their pictures for a pattern that another column or kernel could explain, and at rows with large errors, which set the noise of all.")
 		return
 	}
 	// The number of rows within is binomial if the errors are independent.
 	n, inside := float64(c.summary.N), math.Round(c.summary.Coverage50*float64(c.summary.N))
 	if b := (distuv.Binomial{N: n, P: 0.5}); n >= fewRows && 1-b.CDF(inside-1) < 0.005 {
-		add(s.named(c.target, fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval, although 95 %% intervals are right: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
+		add(c.named(fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval, although 95 %% intervals are right: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
 			"Look at the rows with large errors; intervals of other probabilities than 95 % are off.")
 	}
 }
 
 // findFar names the rows whose errors are far larger than their standard deviations.
-func (s *subject) findFar(c *scores, add func(text, advice string)) {
+func (c *scores) findFar(add func(text, advice string)) {
 	var far []int
 	for i, z := range c.Standardized {
 		if math.Abs(z) > farOff {
@@ -112,16 +113,11 @@ func (s *subject) findFar(c *scores, add func(text, advice string)) {
 	for _, i := range far[:min(len(far), mostFar)] {
 		parts = append(parts, fmt.Sprintf("row %d (%s, predicted %s, z = %s)", c.row(i), number(c.Target[i]), number(c.Mean[i]), short(c.Standardized[i])))
 	}
-	text := fmt.Sprintf("%s far from the prediction, by more than %d standard deviations: %s", counted(len(far), "row"), farOff, strings.Join(parts, ", "))
-	if len(far) == 1 {
-		text = fmt.Sprintf("1 row is far from the prediction, by more than %d standard deviations: %s", farOff, parts[0])
-	} else {
-		text = strings.Replace(text, "rows far", "rows are far", 1)
-	}
+	text := fmt.Sprintf("%s far from the prediction, by more than %d standard deviations: %s", textform.Counted(len(far), "row is", "rows are"), farOff, strings.Join(parts, ", "))
 	if len(far) > mostFar {
 		text += ", …"
 	}
-	add(s.named(c.target, text+". Rows count from 0."), "Check whether they are mistakes in the table.")
+	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
 }
 
 // judgeFit warns of a fit that may not have found the best parameters.

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
+	"gpfit/internal/textform"
 )
 
 // Page collects the page of a model. Errors are those of predictions; a model without
@@ -27,10 +28,10 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 		}
 	}
 	p := &page.Page{Title: about.Name, Headline: s.headline(), About: s.about()}
-	for _, section := range []func() (page.Section, error){
-		s.findings, s.predictions, s.expertsSection, s.columns, s.effectsSection, s.termsSection, s.parameters, s.convergence, s.time, s.source,
+	for _, section := range []func(*subject) (page.Section, error){
+		findings, predictions, localExperts, relevantColumns, effects, terms, parameters, convergence, timeAndDevice, source,
 	} {
-		part, err := section()
+		part, err := section(s)
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +47,7 @@ func (s *subject) about() string {
 	if s.local() {
 		what = fmt.Sprintf("%d local experts, each a Gaussian process,", len(m.Experts.Centres))
 	}
-	text := fmt.Sprintf("%s with kernel %s on %s and %s of %s", what, m.KernelText(), counted(m.N(), "training row"), counted(len(m.Columns), "column"), s.table())
+	text := fmt.Sprintf("%s with kernel %s on %s and %s of %s", what, m.KernelText(), textform.Counted(m.N(), "training row"), textform.Counted(len(m.Columns), "column"), s.table())
 	if s.Record.Program != "" {
 		text += ", by " + s.Record.Program
 	}

@@ -23,8 +23,8 @@ const (
 
 // score finds the scores: of the given rows, or of each training row from the others.
 func (s *subject) score(ctx context.Context) error {
-	for t, name := range s.targets() {
-		one := scores{target: name, row: s.model.Row}
+	for t, name := range s.each() {
+		one := scores{ofTarget: name, of: s.of(), row: s.model.Row}
 		if s.Rows == nil {
 			left, err := s.Posterior.Target(t).LeaveOneOut(ctx)
 			if err != nil {
@@ -103,7 +103,7 @@ func (s *subject) headline() []string {
 	}
 	var out []string
 	for _, c := range s.scores {
-		out = append(out, s.named(c.target, c.fitText(s.of())+" "+c.intervalText()))
+		out = append(out, c.named(c.fitText()+" "+c.intervalText()))
 	}
 	if s.Rows == nil {
 		others := "all the others"
@@ -122,8 +122,8 @@ func (s *subject) headline() []string {
 }
 
 // fitText says how large the error is and how much the model explains.
-func (c *scores) fitText(of string) string {
-	q, n := c.summary.Q2, c.summary.N
+func (c *scores) fitText() string {
+	q, n, of := c.summary.Q2, c.summary.N, c.of
 	size := "an RMSE of " + plain(c.summary.RMSE)
 	if spread := c.spread(); spread > 0 {
 		size += fmt.Sprintf(" (%.3g %% of their standard deviation)", 100*c.summary.RMSE/spread)
@@ -164,7 +164,7 @@ func (c *scores) intervalText() string {
 }
 
 // predictions shows the scores, and pictures of the residuals.
-func (s *subject) predictions() (page.Section, error) {
+func predictions(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Predictions"}
 	grid := page.Grid{Caption: "Scores of " + s.of() + ", in the units of the target"}
 	grid.Heads = append(page.Words("target"), page.Numbers("rows", "RMSE", "NLPD", "variance explained", "in the 50 %", "90 %", "95 % interval", "mean of z", "rms of z")...)
@@ -172,7 +172,7 @@ func (s *subject) predictions() (page.Section, error) {
 		c := &s.scores[i]
 		m := c.summary
 		grid.Add(c.target, fmt.Sprint(m.N), number(m.RMSE), number(m.NLPD), percent(m.Q2), percent(m.Coverage50), percent(m.Coverage90), percent(m.Coverage95), number(m.MeanStandardized), number(m.RMSStandardized))
-		figures, err := s.scoreFigures(c)
+		figures, err := c.figures()
 		if err != nil {
 			return section, err
 		}

@@ -9,10 +9,11 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/internal/page"
+	"gpfit/internal/textform"
 )
 
-// columns shows how relevant each column is.
-func (s *subject) columns() (page.Section, error) {
+// relevantColumns shows how relevant each column is.
+func relevantColumns(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Relevance of the columns"}
 	grid := page.Grid{Heads: append(page.Words("column"), page.Numbers("relevance", "lengthscale in units of the column")...)}
 	for _, c := range s.relevance {
@@ -31,7 +32,7 @@ func (s *subject) columns() (page.Section, error) {
 
 // parameters shows the parameters by name, in both units, with what is known of their
 // uncertainty.
-func (s *subject) parameters() (page.Section, error) {
+func parameters(s *subject) (page.Section, error) {
 	r := s.Record.Report
 	grid := page.Grid{Heads: append(page.Words("parameter"), page.Numbers("scaled", "in units of the table")...)}
 	errors := r.StdErrors != nil && r.StdErrors.Failure == ""
@@ -106,7 +107,7 @@ func posteriorCells(p *summary.PosteriorReport, name string) []string {
 }
 
 // convergence shows how the fit ended, and the optima that its starts reached.
-func (s *subject) convergence() (page.Section, error) {
+func convergence(s *subject) (page.Section, error) {
 	r := s.Record.Report
 	section := page.Section{Title: "Convergence and restarts"}
 	if r.Type == "" {
@@ -137,18 +138,14 @@ func (s *subject) convergence() (page.Section, error) {
 // searchText says how often the best optimum was found, and what that means. raced says that
 // the starts raced.
 func searchText(q *summary.SearchReport, raced bool) []string {
-	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, counted(q.Starts+q.Stopped, "start"))
+	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, textform.Counted(q.Starts+q.Stopped, "start"))
 	if q.Stopped > 0 {
 		text += fmt.Sprintf(" gpfit stopped %d early, which seemed unable to become the best.", q.Stopped)
 	}
 	if q.Unseen == nil {
 		return []string{text, fmt.Sprintf("There is no estimate of the chance of a better optimum: %s. It takes %s.", q.Undrawn(), q.Remedy(raced))}
 	}
-	found := "1 optimum"
-	if q.Distinct != 1 {
-		found = fmt.Sprintf("%d optima", q.Distinct)
-	}
-	chance := fmt.Sprintf("%s drawn at random found %s. By estimate another start leads with probability %.2g to an optimum not seen yet, and so to a better one with at most that", counted(q.Drawn, "start"), found, *q.Unseen)
+	chance := fmt.Sprintf("%s drawn at random found %s. By estimate another start leads with probability %.2g to an optimum not seen yet, and so to a better one with at most that", textform.Counted(q.Drawn, "start"), textform.Counted(q.Distinct, "optimum", "optima"), *q.Unseen)
 	if q.Expected != nil {
 		chance += fmt.Sprintf("; about %.2g are expected in all", *q.Expected)
 	}
@@ -210,8 +207,8 @@ func optimaParameters(r *summary.Report) page.Grid {
 	return grid
 }
 
-// time shows where the time went.
-func (s *subject) time() (page.Section, error) {
+// timeAndDevice shows where the time went.
+func timeAndDevice(s *subject) (page.Section, error) {
 	r := s.Record.Report
 	section := page.Section{Title: "Time and device"}
 	if r.Type == "" {
@@ -244,7 +241,7 @@ func (s *subject) time() (page.Section, error) {
 }
 
 // source shows what the model is made of.
-func (s *subject) source() (page.Section, error) {
+func source(s *subject) (page.Section, error) {
 	m, r := s.model, s.Record
 	grid := page.Grid{Heads: []page.Head{{Text: "property", Words: true}, {Text: "value", Words: true, Wrap: true}}}
 	add := func(name, text string) {

@@ -64,7 +64,9 @@ type Scored struct {
 // scores are predictions of rows of one target beside what was observed, with their
 // summary.
 type scores struct {
-	target string
+	ofTarget
+	// of says which rows these are.
+	of string
 	gp.LeaveOneOut
 	summary gp.LeaveOneOutSummary
 	// calibration judges the share of rows within their 95 % interval.
@@ -85,7 +87,7 @@ type axis struct {
 
 // curve is a prediction of a target along a column.
 type curve struct {
-	target string
+	ofTarget
 	along  *axis
 	*gp.Prediction
 }
@@ -102,12 +104,28 @@ type term struct {
 // targets returns the names of the targets.
 func (s *subject) targets() []string { return s.model.TargetNames() }
 
-// named returns text with the name of a target in front if there are several.
-func (s *subject) named(target, text string) string {
-	if len(s.targets()) < 2 {
-		return text
+// ofTarget says which target something belongs to, of one or several.
+type ofTarget struct {
+	target  string
+	several bool
+}
+
+// each returns the targets.
+func (s *subject) each() []ofTarget {
+	var out []ofTarget
+	names := s.targets()
+	for _, name := range names {
+		out = append(out, ofTarget{name, len(names) > 1})
 	}
-	return target + ": " + text
+	return out
+}
+
+// named returns text with the name of the target in front if there are several.
+func (t ofTarget) named(text string) string {
+	if t.several {
+		return t.target + ": " + text
+	}
+	return text
 }
 
 // table returns the name of the training table without its folder.
@@ -122,14 +140,6 @@ func (s *subject) table() string {
 func baseName(path string) string {
 	path = strings.TrimRight(path, `/\`)
 	return path[strings.LastIndexAny(path, `/\`)+1:]
-}
-
-// counted returns a number with its noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // of says which rows the scores are about.
