@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -47,4 +48,36 @@ func Example() {
 	// noise variance 0.0001
 	// held-out error below 0.05: true
 	// a mistake in an option: true
+}
+
+// Show the likelihood along the noise variance, with the lengthscale and the signal
+// variance tuned at each point.
+func ExampleProfile() {
+	data := problem.Data{N: 40, D: 1}
+	for i := range data.N {
+		x := float64(i) / 4
+		noise := 0.3 * math.Sin(1000*x) // stands for random numbers
+		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+noise)
+	}
+	job, err := fit.Prepare(data, problem.Options{}, problem.Events{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	backend, err := cpu.New(device.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	profile, err := fit.Profile(context.Background(), job, fit.ProfileOptions{Along: []string{"noise_variance"}}, backend)
+	if err != nil {
+		log.Fatal(err)
+	}
+	curve := profile.Sections[0]
+	lowest := curve.Points[curve.Lowest]
+	fmt.Printf("%d points, lowest at noise variance %.2f\n", len(curve.Points), lowest.Parameters["noise_variance"])
+	fmt.Printf("95 %% interval %.2f to %.2f\n", *curve.Interval95.Lower, *curve.Interval95.Upper)
+	fmt.Printf("NLML %.1f = data fit %.1f + complexity %.1f + constant %.1f\n", lowest.NLML, lowest.DataFit, lowest.Complexity, lowest.Constant)
+	// Output:
+	// 41 points, lowest at noise variance 0.11
+	// 95 % interval 0.07 to 0.19
+	// NLML 27.1 = data fit 20.0 + complexity -29.6 + constant 36.8
 }

@@ -1,16 +1,25 @@
 package fit
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
+	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
@@ -133,5 +142,301 @@ func TestSeveralDevices(t *testing.T) {
 	if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || r.Device != "cpu,cpu,cpu" || len(r.Starts) != 5 ||
 		r.Evaluations.Gradient != want.Evaluations.Gradient || math.Abs(float64(r.Evaluations.Value-want.Evaluations.Value)) > 1 {
 		t.Errorf("NLML %v, want %v; device %s, %+v against %+v", r.NLML, want.NLML, r.Device, r.Evaluations, want.Evaluations)
+	}
+}
+
+// checking is the CPU with a residual that the test chooses.
+type checking struct {
+	device.Backend
+	residual float64
+}
+
+func (c checking) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	ws, err := c.Backend.NewWorkspace(ctx, x)
+	return checkingWorkspace{ws, c.residual}, err
+}
+
+type checkingWorkspace struct {
+	device.Workspace
+	residual float64
+}
+
+func (w checkingWorkspace) Residual(context.Context) (float64, error) { return w.residual, nil }
+
+func TestResidual(t *testing.T) {
+	for _, c := range []struct {
+		from     int
+		residual float64
+		words    string // of the error
+	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
+		task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{}))(t)
+		task.ResidualFrom = c.from
+		r, err := Evaluate(context.Background(), task, checking{backend, c.residual}, nil)
+		if c.words != "" {
+			if err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("%+v: error %v", c, err)
+			}
+			if _, err := Run(context.Background(), task, checking{backend, c.residual}); err == nil {
+				t.Errorf("%+v: the fit passed", c)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if checked := c.from <= 30; checked != (r.Residual != nil) || checked && *r.Residual != c.residual {
+			t.Errorf("%+v: residual %v", c, r.Residual)
+		}
+	}
+}
+
+// slipping is the CPU, called a GPU, whose inverse has a relative error from the k-th
+// gradient on.
+type slipping struct {
+	device.Backend
+	left *int
+}
+
+func (s slipping) Info() device.Info { return device.Info{Name: "cuda:0"} }
+
+func (s slipping) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	ws, err := s.Backend.NewWorkspace(ctx, x)
+	return slippingWorkspace{ws, s.left}, err
+}
+
+type slippingWorkspace struct {
+	device.Workspace
+	left *int
+}
+
+func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if *w.left--; *w.left < 0 {
+		adj.Inv *= 1 + 1e-6
+	}
+	return w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
+}
+
+// TestWrongGradient checks that a fit on a device that begins to compute wrong
+// gradients ends with an error that names it, or continues on the fallback to the
+// same result.
+func TestWrongGradient(t *testing.T) {
+	d := synthetic(90)
+	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
+	for _, k := range []int{0, 3} {
+		task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := k
+		var wrong *device.WrongError
+		if _, err := Run(context.Background(), task, slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
+			t.Errorf("gradient %d: error %v", k, err)
+		}
+		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
+		if task, err = Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback}); err != nil {
+			t.Fatal(err)
+		}
+		left = k
+		out := must.Get(Run(context.Background(), task, slipping{backend, &left}))(t)
+		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
+			t.Errorf("gradient %d: NLML %v on %s, want %v; %q", k, r.NLML, r.Device, want.NLML, r.Warnings)
+		}
+		out.Close()
+	}
+}
+
+// TestWrongFactor checks that the fit verifies the first factor before it uses it.
+func TestWrongFactor(t *testing.T) {
+	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
+	task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{Fallback: fallback}))(t)
+	task.ResidualFrom = 30
+	out := must.Get(Run(context.Background(), task, checking{backend, 0.1}))(t)
+	defer out.Close()
+	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "gpfit continued on cpu from evaluation 1") {
+		t.Errorf("warnings %q", all)
+	}
+}
+
+// TestManyFits checks that many concurrent fits in one process, each on a separate
+// backend or all on one, have the bits of a single fit.
+func TestManyFits(t *testing.T) {
+	const fits = 32
+	d := synthetic(60)
+	fit := func(i int, b device.Backend) (string, error) {
+		job, err := Prepare(d, problem.Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, problem.Events{})
+		if err != nil {
+			return "", err
+		}
+		out, err := Run(context.Background(), job, b)
+		if err != nil {
+			return "", err
+		}
+		defer out.Close()
+		return fmt.Sprintf("%016x %v", math.Float64bits(out.Report.NLML), out.Report.Parameters), nil
+	}
+	one, err := cpu.New(device.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [2]string
+	for i := range want {
+		if want[i], err = fit(i, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range fits {
+		all.Go(func() {
+			b := one
+			if i%4 == 0 {
+				own, err := cpu.New(device.Options{Threads: 1})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b = own
+			}
+			if got, err := fit(i, b); err != nil || got != want[i%2] {
+				t.Errorf("fit %d: %s, %v; alone %s", i, got, err, want[i%2])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// held holds the resources of a process.
+type held struct {
+	heap              uint64
+	goroutines, files int
+}
+
+func holds() held {
+	runtime.GC()
+	runtime.GC() // what finalizers let go
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, _ := os.ReadDir("/proc/self/fd") // nil where there is none
+	return held{m.HeapAlloc, runtime.NumGoroutine(), len(files)}
+}
+
+// heapSlack is how much the heap may vary between two evaluations, because the
+// collector empties pools and they fill again.
+const heapSlack = 2 << 20
+
+// TestSoak checks that evaluations, and jobs that are opened and closed, leak neither
+// memory nor goroutines nor open files. GPFIT_SOAK is a time such as 10m; the default
+// is 10,000 evaluations, a tenth of that with -short.
+func TestSoak(t *testing.T) {
+	ctx := context.Background()
+	evaluations := 10_000
+	if testing.Short() {
+		evaluations /= 10
+	}
+	limit := time.Duration(0)
+	if text := os.Getenv("GPFIT_SOAK"); text != "" {
+		var err error
+		if limit, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := must.Get(Prepare(synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, problem.Events{}))(t)
+	begin, done := time.Now(), 0
+	round := func() {
+		err := Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		done += 100
+	}
+	for range 5 { // pools and caches fill
+		round()
+	}
+	before := holds()
+	for done < evaluations || time.Since(begin) < limit {
+		round()
+		if now := holds(); now.heap > before.heap+heapSlack || now.goroutines > before.goroutines+2 || now.files > before.files+2 {
+			t.Fatalf("after %d evaluations %+v, at first %+v", done, now, before)
+		}
+	}
+	t.Logf("%d evaluations in %v: %+v, at first %+v", done, time.Since(begin).Round(time.Second), holds(), before)
+}
+
+// evaluateAround evaluates n values and gradients at points around the start.
+func evaluateAround(ctx context.Context, p *Parts, n int) error {
+	z, grad := make([]float64, len(p.Start)), make([]float64, len(p.Start))
+	for i := range n {
+		for k, v := range p.Start {
+			z[k] = v + 0.3*math.Sin(float64(i*(k+1)))
+		}
+		if _, err := p.Objective.ValueGradient(ctx, z, grad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counting is a backend that records how many of its workspaces are open at most.
+type counting struct {
+	device.Backend
+	now, most *atomic.Int32
+}
+
+func (c counting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	ws, err := c.Backend.NewWorkspace(ctx, x)
+	if n := c.now.Add(1); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.ThreadLimiter), c}, err
+}
+
+type countedWorkspace struct {
+	device.DenseWorkspace
+	device.ThreadLimiter
+	c counting
+}
+
+func (w countedWorkspace) Close() error {
+	w.c.now.Add(-1)
+	return w.DenseWorkspace.Close()
+}
+
+// TestSideBySide checks that starts on one host run at the same time, and that neither
+// that nor the number of threads changes a bit of the result.
+func TestSideBySide(t *testing.T) {
+	for name, o := range map[string]problem.Options{
+		"race":   {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 2}},
+		"to end": {Kernel: "matern32", Settings: hyperopt.Settings{Restarts: 4, Seed: 2, Coarse: hyperopt.CoarseOff}},
+	} {
+		var want []byte
+		for _, threads := range []int{1, 2, 8} {
+			host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
+			c := counting{host, new(atomic.Int32), new(atomic.Int32)}
+			out := must.Get(Run(t.Context(), mustPrepare(t, synthetic(230), o), c))(t)
+			if out.Report.Device != "cpu" {
+				t.Errorf("%s: device %s", name, out.Report.Device)
+			}
+			got := bits(t, out)
+			if want == nil {
+				want = got
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s with %d threads: other bits:\n%s\nwant\n%s", name, threads, tail(got), tail(want))
+			}
+			out.Close()
+			if most := int(c.most.Load()); most < min(threads, 5) || c.now.Load() != 0 {
+				t.Errorf("%s with %d threads: %d workspaces at once, %d are still open", name, threads, most, c.now.Load())
+			}
+		}
+	}
+}
+
+// TestCrewSize checks the limits of rows and memory.
+func TestCrewSize(t *testing.T) {
+	for _, c := range []struct{ rows, threads, want int }{
+		{300, 2, 2}, {300, 64, 64}, {2000, 4, 4}, {2000, 64, 16}, {2001, 64, 1}, {1, 1, 1}, {0, 3, 3},
+	} {
+		if got := tuning.CrewSize(c.rows, c.threads); got != c.want {
+			t.Errorf("%d rows, %d threads: %d, want %d", c.rows, c.threads, got, c.want)
+		}
 	}
 }

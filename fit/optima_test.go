@@ -2,7 +2,9 @@ package fit
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -173,4 +175,167 @@ func cancelledContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// twoWaves is a table of two waves, on which a periodic kernel has many optima. With this seed
+// the one to which the start values lead is better than those of the subsets.
+func twoWaves() problem.Data {
+	const n = 240
+	rng := rand.New(rand.NewPCG(38, 7))
+	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
+	share := 0.3 + 0.7*rng.Float64()
+	slow, fast := 1+20*rng.Float64(), 1+60*rng.Float64()
+	noise := math.Exp(-4 + 4*rng.Float64())
+	for range n {
+		x := rng.Float64()
+		y := math.Sin(2*math.Pi*slow*x) + share*math.Sin(2*math.Pi*fast*x) + noise*rng.NormFloat64()
+		d.X, d.Y = append(d.X, x), append(d.Y, y)
+	}
+	return d
+}
+
+// TestCoarseAbovePlain checks, on a table where coarse to fine ends above the descent from the
+// start values, that the report says that the two were not compared, and that option coarse
+// check compares them and keeps the lower end.
+func TestCoarseAbovePlain(t *testing.T) {
+	fit := func(c hyperopt.Coarse) summary.Report {
+		return mustFit(t, twoWaves(), problem.Options{Kernel: "periodic", Settings: hyperopt.Settings{Coarse: c}}).Report
+	}
+	const line = "a descent from the start values over all rows may end lower (coarse check compares)\n"
+	auto, off, check := fit(hyperopt.CoarseAuto), fit(hyperopt.CoarseOff), fit(hyperopt.CoarseCheck)
+	if !(auto.NLML > off.NLML+100) {
+		t.Fatalf("coarse to fine ends at %v, the plain descent at %v", auto.NLML, off.NLML)
+	}
+	if auto.Coarse == nil || auto.Coarse.Compared || !strings.Contains(auto.Text(), line) {
+		t.Errorf("%+v:\n%s", auto.Coarse, auto.Text())
+	}
+	if off.Coarse != nil || strings.Contains(off.Text(), line) {
+		t.Errorf("coarse off: %+v:\n%s", off.Coarse, off.Text())
+	}
+	c := check.Coarse
+	if check.NLML != off.NLML || c == nil || !c.Compared || *c.Objective != auto.Objective || *c.PlainObjective != off.Objective {
+		t.Errorf("check ends at %v, the plain descent at %v: %+v", check.NLML, off.NLML, c)
+	}
+	if w := strings.Join(check.Warnings, "; "); !strings.Contains(w, "nats above the descent from the start values over all rows, whose end the fit keeps") {
+		t.Errorf("warnings %q", w)
+	}
+	if text := check.Text(); strings.Contains(text, line) || !strings.Contains(text, "coarse to fine ended at 258.6409, the descent from the start values over all rows at 128.7331\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestRelevance checks the order of columns, their relevance where it is known, and their
+// lengthscales in original units.
+func TestRelevance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	d := problem.Data{N: 400, D: 4, FeatureNames: []string{"unused", "weak", "strong", "constant"}, TargetName: "y"}
+	for range d.N {
+		u, w, s := rng.Float64(), 1000*rng.Float64(), 0.01*rng.Float64()
+		d.X = append(d.X, u, w, s, 7)
+		// Standard deviations 1/√12 and 4/√12.
+		d.Y = append(d.Y, w/1000+400*s+0.01*rng.NormFloat64())
+	}
+	for _, text := range []string{"linear(ard)", "rbf(ard)", "rbf + linear"} {
+		r := mustFit(t, d, problem.Options{Kernel: text}).Report
+		if len(r.Relevance) != 3 {
+			t.Fatalf("%s: %v", text, r.Relevance)
+		}
+		strong, weak, unused := r.Relevance[0], r.Relevance[1], r.Relevance[2]
+		if strong.Column != "strong" || strong.Index != 2 || weak.Column != "weak" || unused.Column != "unused" {
+			t.Errorf("%s: order %v", text, r.Relevance)
+		}
+		if math.Abs(strong.Relevance-4/math.Sqrt(17)) > 0.05 || math.Abs(weak.Relevance-1/math.Sqrt(17)) > 0.05 || unused.Relevance > 0.05 {
+			t.Errorf("%s: relevance %v", text, r.Relevance)
+		}
+		switch text {
+		case "rbf(ard)":
+			if len(weak.Lengthscales) != 1 || weak.Lengthscales[0] != r.ParametersOriginalUnits["lengthscale[weak]"] {
+				t.Errorf("lengthscales %v of %v", weak.Lengthscales, r.ParametersOriginalUnits)
+			}
+		case "rbf + linear":
+			if len(weak.Lengthscales) != 1 || weak.Lengthscales[0] != r.ParametersOriginalUnits["k1.lengthscale[weak]"] {
+				t.Errorf("lengthscales %v of %v", weak.Lengthscales, r.ParametersOriginalUnits)
+			}
+		case "linear(ard)":
+			if weak.Lengthscales != nil {
+				t.Errorf("lengthscales %v of a linear kernel", weak.Lengthscales)
+			}
+		}
+		if text := r.Text(); !strings.Contains(text, "\nstrong  ") || strings.Index(text, "\nstrong  ") > strings.Index(text, "\nweak  ") {
+			t.Errorf("text\n%s", text)
+		}
+	}
+}
+
+// TestRelevanceText checks that the table of many columns is short.
+func TestRelevanceText(t *testing.T) {
+	var r summary.Report
+	for i := range 33 {
+		r.Relevance = append(r.Relevance, summary.ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
+	}
+	text := r.Text()
+	if !strings.Contains(text, "\nc9 ") || strings.Contains(text, "\nc10 ") || !strings.Contains(text, "and 23 more, each with a relevance of at most 0.09") {
+		t.Error(text)
+	}
+}
+
+// TestCalibration compares the verdicts with the sums of binomial probabilities.
+func TestCalibration(t *testing.T) {
+	tail := func(n, from, to int) float64 {
+		sum := 0.0
+		for k := from; k <= to; k++ {
+			a, _ := math.Lgamma(float64(n + 1))
+			b, _ := math.Lgamma(float64(k + 1))
+			c, _ := math.Lgamma(float64(n - k + 1))
+			sum += math.Exp(a - b - c + float64(k)*math.Log(0.95) + float64(n-k)*math.Log(0.05))
+		}
+		return sum
+	}
+	seen := map[summary.Calibration]bool{}
+	for _, n := range []int{1, 2, 10, 52, 103, 104, 1000} {
+		for k := range n + 1 {
+			want := summary.Calibration("")
+			if tail(n, 0, k) < 0.005 {
+				want = summary.Overconfident
+			} else if tail(n, k, n) < 0.005 {
+				want = summary.Underconfident
+			}
+			seen[want] = true
+			if got := summary.NewCalibration(float64(k)/float64(n), n); got != want {
+				t.Errorf("%d of %d rows: %q, want %q", k, n, got, want)
+			}
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("verdicts %v", seen)
+	}
+	if summary.NewCalibration(0, 0) != "" {
+		t.Error("a verdict without rows")
+	}
+}
+
+// TestVerdict checks that a report judges intervals that are far too narrow or too wide,
+// and says nothing about good ones.
+func TestVerdict(t *testing.T) {
+	for noise, want := range map[float64]summary.Calibration{1e-6: summary.Overconfident, 30: summary.Underconfident, 0: ""} {
+		d := synthetic(400)
+		d.Test = make([]bool, d.N)
+		for i := range d.Test {
+			d.Test[i] = i%2 == 1
+		}
+		o := problem.Options{Kernel: "rbf(ard)"}
+		if noise > 0 {
+			o.Fix = []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}
+		}
+		r := mustFit(t, d, o).Report
+		line := "the 95 % interval covers "
+		if r.Test.Calibration != want || strings.Contains(r.Text(), line) != (want != "") || strings.HasSuffix(r.Test.Verdict, string(want)) != true {
+			t.Errorf("noise variance %v: %.3f of %d rows covered, %q, %q", noise, r.Test.Coverage95, r.Test.N, r.Test.Calibration, r.Test.Verdict)
+		}
+		job := mustPrepare(t, d, o)
+		cv := must.Get(CrossValidate(t.Context(), job, backend, r.Parameters, problem.CrossValidation{Folds: 4}))(t)
+		if cv.Calibration != want || (cv.Verdict == "") != (want == "") {
+			t.Errorf("noise variance %v: %.3f covered in cross-validation, %q", noise, cv.Coverage95, cv.Calibration)
+		}
+	}
 }
