@@ -212,13 +212,10 @@ func TestSample(t *testing.T) {
 // the posterior has all targets.
 func TestSeveralTargets(t *testing.T) {
 	x, y := waves(30)
-	m, err := gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{}))(t)
 	defer m.Close()
 	var target *gp.NameError
-	_, err = m.Predict(t.Context(), x[:1])
+	_, err := m.Predict(t.Context(), x[:1])
 	_, err2 := m.Sample(t.Context(), x[:1], 1, 1)
 	_, err3 := m.LeaveOneOut(t.Context())
 	for _, err := range []error{err, err2, err3} {

@@ -52,9 +52,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 					if got := bits(t, out); !bytes.Equal(got, want) {
 						t.Errorf("after %d runs other bits:\n%s\nwant\n%s", runs, tail(got), tail(want))
 					}
-					if err := out.RemoveCheckpoint(); err != nil {
-						t.Error(err)
-					}
+					must.Do(t, out.RemoveCheckpoint())
 					out.Close()
 					break
 				}
@@ -80,15 +78,10 @@ func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
 func finishedCheckpoint(t *testing.T, d problem.Data, o problem.Options) (want []byte, task *tuning.Job, text []byte) {
 	t.Helper()
 	task = mustPrepare(t, d, o)
-	out, err := Run(context.Background(), task, backend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(Run(context.Background(), task, backend))(t)
 	want = bits(t, out)
 	out.Close()
-	if text, err = os.ReadFile(o.Checkpoint); err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(os.ReadFile(o.Checkpoint))(t)
 	return want, task, text
 }
 

@@ -293,11 +293,7 @@ func TestFitByFolds(t *testing.T) {
 			t.Errorf("RMSE %v, by likelihood %v", f.RMSE, ml.RMSE)
 		}
 		text := r.Text()
-		for _, want := range []string{"CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: no %q in\n%s", criterion, want, text)
-			}
-		}
+		wantWords(t, text, "CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`)
 		// The model's rows are in another order than the table's and say which they are.
 		m := out.Model
 		for k, row := range m.Rows {
@@ -352,9 +348,7 @@ func TestFoldOptions(t *testing.T) {
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
-	if err := job.CheckMemory(freeMemory{backend, bytes}); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, job.CheckMemory(freeMemory{backend, bytes}))
 	r := evaluate(t, synthetic(40), problem.Options{Objective: problem.CV, Folds: 4})
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `"objective_folds":{"folds":4,"seed":0,"sum":`) {

@@ -125,7 +125,7 @@ func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil
 	folds := must.Get(d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false))(t)
-	job := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
+	job := mustPrepare(t, d, problem.Options{})
 	want, err := job.Sample.Divide(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil || !slices.EqualFunc(folds, want, slices.Equal[[]int]) {
 		t.Errorf("the folds are %v, those of a job %v (%v)", folds, want, err)

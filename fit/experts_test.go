@@ -35,8 +35,7 @@ func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
 	t.Helper()
 	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	out := must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
-	return out
+	return must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
 }
 
 // sameNumbers compares numbers with the relative tolerance of the same formula in another
@@ -54,10 +53,7 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 // TestOneExpertIsPlain checks that a fit with one expert is a fit without, by both rules.
 func TestOneExpertIsPlain(t *testing.T) {
 	d := synthetic(150)
-	d.Test = make([]bool, d.N)
-	for i := 0; i < d.N; i += 6 {
-		d.Test[i] = true
-	}
+	d.Test = every(6, d.N)
 	for _, text := range []string{"rbf(ard)", "linear(ard)"} {
 		o := problem.Options{Kernel: text, Mean: "linear", LeaveOneOut: true}
 		plain := mustFit(t, d, o)
@@ -117,10 +113,7 @@ func TestIslands(t *testing.T) {
 // that it predicts in pieces as at once, and that intervals hold what they say.
 func TestExpertsFile(t *testing.T) {
 	d := synthetic(700)
-	d.Test = make([]bool, d.N)
-	for i := 0; i < d.N; i += 2 {
-		d.Test[i] = true
-	}
+	d.Test = every(2, d.N)
 	for _, rule := range experts.Rules() {
 		out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
 		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
@@ -205,11 +198,11 @@ func TestExpertsGradient(t *testing.T) {
 	d := synthetic(60)
 	for _, text := range []string{"linear(ard)", "poly(2)", "rbf(ard) + linear", "matern52*periodic"} {
 		o := problem.Options{Kernel: text, Mean: "linear", Experts: "kmeans:3"}
-		at := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
+		at := evaluate(t, d, o)
 		value := func(name string, by float64) float64 {
 			o := o
 			o.Set = []problem.Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
-			r := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
+			r := evaluate(t, d, o)
 			return r.NLML
 		}
 		for name, g := range at.GradientLog {
@@ -272,9 +265,7 @@ func TestExpertsAdvice(t *testing.T) {
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "divide the rows among local experts, which is an approximation (option experts kmeans:3)") {
 		t.Errorf("error %v", err)
 	}
-	if err := mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(b); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(b))
 	err = mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(small{backend, 10 << 20})
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "more local experts with fewer rows each") {
 		t.Errorf("error %v", err)

@@ -77,10 +77,10 @@ func TestFailover(t *testing.T) {
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
 			closed, told := 0, 0
-			task := must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
+			task := watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
 				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
 				OnWarning: func(string) { told++ },
-			}))(t)
+			})
 			var lost *device.LostError
 			if k == 0 && errors.As(cause, &lost) {
 				continue // a device is not lost before it was had
@@ -99,9 +99,7 @@ func TestFailover(t *testing.T) {
 			if k > 0 && (r.Evaluations != want.Evaluations || r.Iterations != want.Iterations) {
 				t.Errorf("%T at %d: %+v in %d iterations, undisturbed %+v in %d", cause, k, r.Evaluations, r.Iterations, want.Evaluations, want.Iterations)
 			}
-			if err := out.SaveModel(t.TempDir()+"/m", true); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, out.SaveModel(t.TempDir()+"/m", true))
 			out.Close()
 			if closed != 1 {
 				t.Errorf("the fallback was closed %d times", closed)
@@ -118,7 +116,7 @@ func TestNoFailover(t *testing.T) {
 		"none":   nil,
 		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
 	} {
-		task := must.Get(Prepare(synthetic(40), problem.Options{}, problem.Events{Fallback: fallback}))(t)
+		task := watched(t, synthetic(40), problem.Options{}, problem.Events{Fallback: fallback})
 		k := 3
 		var got *device.LostError
 		out, err := Run(context.Background(), task, failing{backend, &k, lost})
@@ -134,7 +132,7 @@ func TestSeveralDevices(t *testing.T) {
 	d := synthetic(60)
 	o := problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
 	want := mustFit(t, d, o).Report
-	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	task := mustPrepare(t, d, o)
 	out := must.Get(Run(context.Background(), task, backend, backend, backend))(t)
 	defer out.Close()
 	r := out.Report
@@ -169,7 +167,7 @@ func TestResidual(t *testing.T) {
 		residual float64
 		words    string // of the error
 	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
-		task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{}))(t)
+		task := mustPrepare(t, synthetic(30), problem.Options{})
 		task.ResidualFrom = c.from
 		r, err := Evaluate(context.Background(), task, checking{backend, c.residual}, nil)
 		if c.words != "" {
@@ -223,19 +221,14 @@ func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
 	for _, k := range []int{0, 3} {
-		task, err := Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)"})
 		left := k
 		var wrong *device.WrongError
 		if _, err := Run(context.Background(), task, slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
 			t.Errorf("gradient %d: error %v", k, err)
 		}
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-		if task, err = Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback}); err != nil {
-			t.Fatal(err)
-		}
+		task = must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback}))(t)
 		left = k
 		out := must.Get(Run(context.Background(), task, slipping{backend, &left}))(t)
 		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
@@ -248,7 +241,7 @@ func TestWrongGradient(t *testing.T) {
 // TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-	task := must.Get(Prepare(synthetic(30), problem.Options{}, problem.Events{Fallback: fallback}))(t)
+	task := watched(t, synthetic(30), problem.Options{}, problem.Events{Fallback: fallback})
 	task.ResidualFrom = 30
 	out := must.Get(Run(context.Background(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
@@ -274,15 +267,10 @@ func TestManyFits(t *testing.T) {
 		defer out.Close()
 		return fmt.Sprintf("%016x %v", math.Float64bits(out.Report.NLML), out.Report.Parameters), nil
 	}
-	one, err := cpu.New(device.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Get(cpu.New(device.Options{Threads: 1}))(t)
 	var want [2]string
 	for i := range want {
-		if want[i], err = fit(i, one); err != nil {
-			t.Fatal(err)
-		}
+		want[i] = must.Get(fit(i, one))(t)
 	}
 	var all sync.WaitGroup
 	for i := range fits {
@@ -334,12 +322,9 @@ func TestSoak(t *testing.T) {
 	}
 	limit := time.Duration(0)
 	if text := os.Getenv("GPFIT_SOAK"); text != "" {
-		var err error
-		if limit, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
+		limit = must.Get(time.ParseDuration(text))(t)
 	}
-	job := must.Get(Prepare(synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"}, problem.Events{}))(t)
+	job := mustPrepare(t, synthetic(40), problem.Options{Kernel: "rbf(ard) + periodic", Mean: "linear"})
 	begin, done := time.Now(), 0
 	round := func() {
 		err := Measure(ctx, job, backend, func(p *Parts) error { return evaluateAround(ctx, p, 100) })

@@ -36,7 +36,7 @@ func synthetic(n int) problem.Data {
 
 func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
-	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	task := mustPrepare(t, d, o)
 	out := must.Get(Run(context.Background(), task, backend))(t)
 	t.Cleanup(out.Close)
 	return out
@@ -44,10 +44,7 @@ func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 
 func TestFit(t *testing.T) {
 	d := synthetic(200)
-	d.Test = make([]bool, 200)
-	for i := 0; i < 200; i += 5 {
-		d.Test[i] = true
-	}
+	d.Test = every(5, 200)
 	var iterations []descent.Iteration
 	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
 	defer out.Close()
@@ -82,11 +79,7 @@ func TestFit(t *testing.T) {
 	}
 	checkScores(t, out, d)
 	text := r.Text()
-	for _, word := range []string{"NLML", "lengthscale[mm]", "held-out rows (40)", "-converged"} {
-		if !strings.Contains(text, word) {
-			t.Errorf("no %q in the text:\n%s", word, text)
-		}
-	}
+	wantWords(t, text, "NLML", "lengthscale[mm]", "held-out rows (40)", "-converged")
 }
 
 // checkScores recomputes the scores from the model's predictions.
@@ -120,7 +113,7 @@ func TestUnits(t *testing.T) {
 	for name, v := range scaled.ParametersOriginalUnits {
 		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
-	task := must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set}, problem.Events{}))(t)
+	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set})
 	raw := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	// Moving the means into the intercept costs a few digits.
 	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-8*math.Abs(raw.NLML) {
@@ -221,9 +214,7 @@ func TestCancel(t *testing.T) {
 	if out.Report.Status != "cancelled" || math.Abs(out.Report.NLML-best) > 1e-9*math.Abs(best) {
 		t.Errorf("status %s, NLML %v, best seen %v", out.Report.Status, out.Report.NLML, best)
 	}
-	if err := out.SaveModel(t.TempDir()+"/m", false); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, out.SaveModel(t.TempDir()+"/m", false))
 	// Before the first value there is no model to keep.
 	if out, err := Run(ctx, task, backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("outcome %v, error %v", out, err)
@@ -238,10 +229,7 @@ func TestNotPDAtStart(t *testing.T) {
 		t.Error("standardize zz accepted")
 	}
 	o := problem.Options{Standardize: gp.StandardizeX, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 1e3, Given: true}}}
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := mustPrepare(t, d, o)
 	if _, err := Evaluate(context.Background(), task, backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
 		t.Errorf("error %v, want a NotPDError with advice", err)
 	}
@@ -249,9 +237,7 @@ func TestNotPDAtStart(t *testing.T) {
 		t.Errorf("fit from there: %v", err)
 	}
 	o.MaxJitter = 10
-	if task, err = Prepare(d, o, problem.Events{}); err != nil {
-		t.Fatal(err)
-	}
+	task = mustPrepare(t, d, o)
 	r, err := Evaluate(context.Background(), task, backend, nil)
 	if err != nil || r.Jitter <= 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "a jitter of") {
 		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
@@ -282,7 +268,7 @@ func TestBadData(t *testing.T) {
 	}
 	d := ok
 	d.Y = make([]float64, 20)
-	task := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
+	task := mustPrepare(t, d, problem.Options{})
 	var de *problem.DataError
 	if _, err := Run(context.Background(), task, backend); !errors.As(err, &de) {
 		t.Errorf("constant target: error %v, want a DataError", err)
@@ -322,7 +308,7 @@ func TestBadOptions(t *testing.T) {
 
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
-	task := must.Get(Prepare(synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"}, problem.Events{}))(t)
+	task := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
 	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 	want := map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4}
 	for name, v := range want {

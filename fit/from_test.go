@@ -60,10 +60,7 @@ func TestFrom(t *testing.T) {
 	}
 	ends := [2]*Outcome{}
 	for i, j := range []*tuning.Job{warm, cold} {
-		var err error
-		if ends[i], err = Run(context.Background(), j, backend); err != nil {
-			t.Fatal(err)
-		}
+		ends[i] = must.Get(Run(context.Background(), j, backend))(t)
 		defer ends[i].Close()
 	}
 	w, c := ends[0].Report, ends[1].Report

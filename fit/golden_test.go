@@ -143,7 +143,7 @@ func TestGoldenNLML(t *testing.T) {
 			for name, v := range c.set {
 				opts.Set = append(opts.Set, problem.Assignment{Name: name, Value: v, Given: true})
 			}
-			task := must.Get(Prepare(cut, opts, problem.Events{}))(t)
+			task := mustPrepare(t, cut, opts)
 			r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 			if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) {
 				t.Errorf("%s %s: NLML %v, want %v", name, key, r.NLML, want.NLML)
@@ -189,10 +189,7 @@ func TestSnelson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Evaluate(context.Background(), task, backend, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 		if math.Abs(r.NLML-c.fixed) > 1e-9*c.fixed {
 			t.Errorf("standardize %s: NLML %v, want %v", c.how, r.NLML, c.fixed)
 		}
@@ -232,10 +229,7 @@ func TestGoldenFit(t *testing.T) {
 	}
 	for _, name := range rareSets() {
 		g, data := readGolden(t)[name], readSet(t, name)
-		var err error
-		if data.Test, err = table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""); err != nil {
-			t.Fatal(err)
-		}
+		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
 			r := mustFit(t, data, problem.Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
@@ -258,10 +252,7 @@ func TestRareOptima(t *testing.T) {
 	for _, name := range rareSets() {
 		below := map[string]float64{"yacht": 7.2, "concrete": 3.7}[name]
 		g, data := readGolden(t)[name], readSet(t, name)
-		var err error
-		if data.Test, err = table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""); err != nil {
-			t.Fatal(err)
-		}
+		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
 			r := mustFit(t, data, problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 20, Seed: seed}}).Report
@@ -290,10 +281,10 @@ func co2Task(t *testing.T) *tuning.Job {
 	for i := range in.Y {
 		in.Y[i] -= mean
 	}
-	task := must.Get(Prepare(
+	task := watched(t,
 		problem.Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
 		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, problem.Events{},
-	))(t)
+	)
 	return task
 }
 
@@ -362,9 +353,7 @@ func TestTextbook(t *testing.T) {
 	if got.Report.Device != textbook.Name {
 		t.Errorf("device %s", got.Report.Device)
 	}
-	if err := got.SaveModel(t.TempDir()+"/m", false); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, got.SaveModel(t.TempDir()+"/m", false))
 	var unsupported *device.UnsupportedError
 	if err := got.SaveModel(t.TempDir()+"/m", true); !errors.As(err, &unsupported) || unsupported.Method != "textbook" {
 		t.Errorf("a model with a factor: error %v", err)

@@ -45,9 +45,8 @@ func centred(n int) problem.Data {
 
 func evaluate(t *testing.T, d problem.Data, o problem.Options) *summary.Report {
 	t.Helper()
-	task := must.Get(Prepare(d, o, problem.Events{}))(t)
-	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
-	return r
+	task := mustPrepare(t, d, o)
+	return must.Get(Evaluate(context.Background(), task, backend, nil))(t)
 }
 
 func assignments(values map[string]float64) (out []problem.Assignment) {
@@ -95,7 +94,7 @@ func TestStarts(t *testing.T) {
 		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			task := must.Get(Prepare(d, problem.Options{Kernel: text, Standardize: how}, problem.Events{}))(t)
+			task := mustPrepare(t, d, problem.Options{Kernel: text, Standardize: how})
 			theta := make([]float64, task.Program().NumParams)
 			for i := range theta {
 				p := task.Params.Free[i]
@@ -110,7 +109,7 @@ func TestStarts(t *testing.T) {
 			}
 		}
 	}
-	task := must.Get(Prepare(d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"}, problem.Events{}))(t)
+	task := mustPrepare(t, d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"})
 	column := task.Sample.Points.Column(0)
 	width := slices.Max(column) - slices.Min(column)
 	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
@@ -152,10 +151,7 @@ var sech = &kernel.Family{
 // from a model file.
 func TestCustomKernel(t *testing.T) {
 	d := synthetic(80)
-	d.Test = make([]bool, d.N)
-	for i := 0; i < d.N; i += 4 {
-		d.Test[i] = true
-	}
+	d.Test = every(4, d.N)
 	own := []*kernel.Family{sech}
 	out := mustFit(t, d, problem.Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
 	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
@@ -192,15 +188,12 @@ func TestUnprovedKernels(t *testing.T) {
 		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",
 	} {
 		o := problem.Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
-		job, err := Prepare(d, o, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := mustPrepare(t, d, o)
 		if warnings := strings.Join(job.Warnings(), " "); strings.Contains(warnings, "not a covariance function") != (want != "") || !strings.Contains(warnings, want) {
 			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
 		}
 		o.RequirePSD = true
-		_, err = Prepare(d, o, problem.Events{})
+		_, err := Prepare(d, o, problem.Events{})
 		var none *kernel.KernelhoodError
 		if errors.As(err, &none) != (want != "") || none != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", text, err, want)

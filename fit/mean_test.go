@@ -12,6 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/must"
 	"gpfit/mean"
 )
 
@@ -54,11 +55,7 @@ func TestMeanUnits(t *testing.T) {
 		}
 	}
 	text := r.Text()
-	for _, word := range []string{"std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)"} {
-		if !strings.Contains(text, word) {
-			t.Errorf("no %q in the text:\n%s", word, text)
-		}
-	}
+	wantWords(t, text, "std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)")
 }
 
 // TestMeanOriginal evaluates at the reported parameters on raw data, which gives the
@@ -250,11 +247,8 @@ func TestKriging(t *testing.T) {
 		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
 		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Measure(context.Background(), task, backend, func(p *Parts) error {
+	task := mustPrepare(t, d, o)
+	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
 		r, err := p.Evaluate(context.Background())
 		if err != nil {
 			return err
@@ -269,8 +263,5 @@ func TestKriging(t *testing.T) {
 		}
 		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, pred)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

@@ -34,10 +34,7 @@ func twoLabs(n int) problem.Data {
 
 func TestNoiseGroups(t *testing.T) {
 	d := twoLabs(240)
-	d.Test = make([]bool, d.N)
-	for i := 0; i < d.N; i += 4 {
-		d.Test[i] = true
-	}
+	d.Test = every(4, d.N)
 	out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
 	r := out.Report
 	for label, want := range map[string]float64{"good": 2, "poor": 20} {
@@ -140,10 +137,7 @@ func TestInterpolation(t *testing.T) {
 	}
 	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
 	defer p.Close()
-	pred, err := p.Predict(context.Background(), d.X, d.N)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pred := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
 	for i, y := range d.Y {
 		// Σ has a condition number of about 1e5; the error of variances is its square
 		// root.
@@ -156,7 +150,7 @@ func TestInterpolation(t *testing.T) {
 		"fit":      func(task *tuning.Job) error { _, err := Run(context.Background(), task, backend); return err },
 		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(context.Background(), task, backend, nil); return err },
 	} {
-		task := must.Get(Prepare(d, problem.Options{Kernel: "matern32", NoNoise: true}, problem.Events{}))(t)
+		task := mustPrepare(t, d, problem.Options{Kernel: "matern32", NoNoise: true})
 		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out option noise none") || strings.Contains(err.Error(), "raise") {
 			t.Errorf("%s: error %v", what, err)
 		}
@@ -338,7 +332,7 @@ func TestConditionWarning(t *testing.T) {
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
-		job := must.Get(Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}))(t)
+		job := mustPrepare(t, data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
 		r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
 			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
@@ -364,7 +358,7 @@ func TestGradientWarning(t *testing.T) {
 		{"linear", 1e-9, ""},
 	} {
 		for _, objective := range []problem.Criterion{problem.NLML, problem.LOO} {
-			job := must.Get(Prepare(data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}}, problem.Events{}))(t)
+			job := mustPrepare(t, data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
 			r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 			const words = "rounding leaves few digits of the gradient"
 			got := strings.Join(r.Warnings, "\n")

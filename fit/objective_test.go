@@ -216,7 +216,7 @@ func TestHessian(t *testing.T) {
 	if e == nil || e.Failure != "" {
 		t.Fatalf("%+v", e)
 	}
-	err := Measure(context.Background(), task, backend, func(p *Parts) error {
+	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
 		z := make([]float64, len(task.Params.Free))
 		for i, q := range task.Params.Free {
 			z[i] = q.Z(out.Report.Parameters[q.Name])
@@ -225,8 +225,7 @@ func TestHessian(t *testing.T) {
 			at := append([]float64(nil), z...)
 			at[i] += a
 			at[j] += b
-			v := must.Get(p.Objective.Value(context.Background(), at))(t)
-			return v
+			return must.Get(p.Objective.Value(context.Background(), at))(t)
 		}
 		mixed := func(i, j int, h float64) float64 {
 			return (value(i, j, h, h) - value(i, j, h, -h) - value(i, j, -h, h) + value(i, j, -h, -h)) / (4 * h * h)
@@ -242,10 +241,7 @@ func TestHessian(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if len(e.Names) < 7 {
 		t.Errorf("only %v", e.Names)
 	}

@@ -53,11 +53,7 @@ func TestOptimaScores(t *testing.T) {
 		t.Errorf("%+v of %d starts", s, starts)
 	}
 	text := r.Text()
-	for _, want := range []string{"LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
+	wantWords(t, text, "LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender")
 	alone := o
 	alone.Settings.Restarts = 0
 	if r := mustFit(t, d, alone).Report; r.Search != nil || strings.Contains(r.Text(), "optimum") {
@@ -101,7 +97,7 @@ func TestUndrawn(t *testing.T) {
 
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
-	j := must.Get(Prepare(twoOptima(20), problem.Options{}, problem.Events{}))(t)
+	j := mustPrepare(t, twoOptima(20), problem.Options{})
 	scale := j.Sample.TargetScale(0)
 	constant := func(v float64) [][]float64 { return [][]float64{slices.Repeat([]float64{v * scale}, 20)} }
 	score := func(rmse, nlpd float64) *summary.LeaveOneOutScore {
@@ -133,7 +129,7 @@ func TestNearOptima(t *testing.T) {
 func TestBetterThanDegenerate(t *testing.T) {
 	d := white(120)
 	o := problem.Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
-	j := must.Get(Prepare(d, o, problem.Events{}))(t)
+	j := mustPrepare(t, d, o)
 	optima := []hyperopt.Optimum{{Z: j.Params.Start()}, {Z: j.Params.Start()}, {Z: j.Params.Start()}}
 	noise := slices.IndexFunc(j.Params.Free, func(p *problem.Parameter) bool { return p.Name == "noise_variance" })
 	optima[2].Z[noise] = 0
@@ -158,7 +154,7 @@ func TestBetterThanDegenerate(t *testing.T) {
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
-	j := must.Get(Prepare(twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}}, problem.Events{}))(t)
+	j := mustPrepare(t, twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
 	defer w.Close()
 	result, err := hyperopt.Tune(context.Background(), w, j.Settings(w.Backends[0]), nil)

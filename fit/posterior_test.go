@@ -37,14 +37,11 @@ func TestPosteriorDensity(t *testing.T) {
 			z[i] = 0.3
 		}
 	}
-	p, err := newPosterior(j, z, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newPosterior(j, z, nil))(t)
 	if len(p.free) != len(j.Params.Free)-1 {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
-	err = Measure(context.Background(), j, backend, func(parts *Parts) error {
+	must.Do(t, Measure(context.Background(), j, backend, func(parts *Parts) error {
 		f := &negative{p, parts.placement}
 		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))
 		for i := range u {
@@ -53,8 +50,7 @@ func TestPosteriorDensity(t *testing.T) {
 		value := func(i int, h float64) float64 {
 			at := slices.Clone(u)
 			at[i] += h
-			v := must.Get(f.Value(context.Background(), at))(t)
-			return v
+			return must.Get(f.Value(context.Background(), at))(t)
 		}
 		if _, err := f.Value(context.Background(), u); err != nil {
 			return err
@@ -69,10 +65,7 @@ func TestPosteriorDensity(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for i := range p.free {
 		c := &p.free[i]
 		const h = 1e-5
@@ -182,11 +175,8 @@ func TestPosteriorOptions(t *testing.T) {
 // the sampler leaves the range of floating-point numbers.
 func TestPosteriorOverflow(t *testing.T) {
 	j := mustPrepare(t, synthetic(20), problem.Options{Posterior: problem.HMC})
-	p, err := newPosterior(j, j.Params.Start(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Measure(context.Background(), j, backend, func(parts *Parts) error {
+	p := must.Get(newPosterior(j, j.Params.Start(), nil))(t)
+	must.Do(t, Measure(context.Background(), j, backend, func(parts *Parts) error {
 		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
 		for i := range p.free {
 			for _, u := range []float64{1e3, -1e3, math.Inf(1), math.NaN()} {
@@ -200,10 +190,7 @@ func TestPosteriorOverflow(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // calibrationPriors are the means and standard deviations of the normal priors of the

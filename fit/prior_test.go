@@ -18,8 +18,7 @@ import (
 
 func density(t *testing.T, text string) graph.Prior {
 	t.Helper()
-	p := must.Get(graph.ParsePrior(text))(t)
-	return p
+	return must.Get(graph.ParsePrior(text))(t)
 }
 
 func mustPrepare(t *testing.T, d problem.Data, o problem.Options) *tuning.Job {
@@ -29,8 +28,7 @@ func mustPrepare(t *testing.T, d problem.Data, o problem.Options) *tuning.Job {
 // watched is mustPrepare with events.
 func watched(t *testing.T, d problem.Data, o problem.Options, e problem.Events) *tuning.Job {
 	t.Helper()
-	task := must.Get(Prepare(d, o, e))(t)
-	return task
+	return must.Get(Prepare(d, o, e))(t)
 }
 
 // wantOption fails unless Prepare returns an OptionError that contains word.
@@ -41,6 +39,25 @@ func wantOption(t *testing.T, d problem.Data, o problem.Options, word string) {
 	if !errors.As(err, &oe) || !strings.Contains(oe.Error(), word) {
 		t.Errorf("error %v, want an OptionError with %q", err, word)
 	}
+}
+
+// wantWords fails unless a text contains all words.
+func wantWords(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in\n%s", word, text)
+		}
+	}
+}
+
+// every returns a mask of n rows that holds out one of k.
+func every(k, n int) []bool {
+	mask := make([]bool, n)
+	for i := 0; i < n; i += k {
+		mask[i] = true
+	}
+	return mask
 }
 
 // TestMAP checks that a strong prior holds its parameter at the prior's mode, for the
@@ -180,10 +197,7 @@ func TestTies(t *testing.T) {
 		}
 	}
 	// Predictions use the tied values, so that the held-out scores are the same.
-	d.Test = make([]bool, d.N)
-	for i := 0; i < d.N; i += 4 {
-		d.Test[i] = true
-	}
+	d.Test = every(4, d.N)
 	a := mustFit(t, d, problem.Options{Kernel: "rbf"}).Report.Test
 	b := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
 	if math.Abs(a.RMSE/b.RMSE-1) > 1e-3 || math.Abs(float64(a.NLPD)-float64(b.NLPD)) > 1e-3 {
@@ -339,7 +353,7 @@ func TestBoundWarnings(t *testing.T) {
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: the data do not need this term"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
-		j := must.Get(Prepare(idle(30, c.columns), problem.Options{Kernel: c.kernel}, problem.Events{}))(t)
+		j := mustPrepare(t, idle(30, c.columns), problem.Options{Kernel: c.kernel})
 		var at []descent.Bound
 		for _, name := range c.at {
 			at = append(at, atUpper(j, name)...)

@@ -40,8 +40,7 @@ func waveAndSlope(t *testing.T) problem.Data {
 
 func mustProfile(t *testing.T, j *tuning.Job, o ProfileOptions) *summary.Profile {
 	t.Helper()
-	p := must.Get(Profile(t.Context(), j, o, backend))(t)
-	return p
+	return must.Get(Profile(t.Context(), j, o, backend))(t)
 }
 
 var restarted = hyperopt.Settings{Restarts: 20, Seed: 1}
@@ -88,7 +87,7 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
 		}
 	}
-	r := must.Get(Evaluate(t.Context(), mustPrepare(t, d, o), backend, nil))(t)
+	r := evaluate(t, d, o)
 	size := math.Abs(r.NLML) + math.Abs(r.DataFit) + math.Abs(r.Complexity)
 	for name, pair := range map[string][2]float64{
 		"objective": {float64(point.Objective), r.Objective}, "NLML": {float64(point.NLML), r.NLML}, "data fit": {float64(point.DataFit), r.DataFit},
@@ -354,6 +353,5 @@ func TestProfileCancelled(t *testing.T) {
 // threaded returns a host that computes on a number of threads.
 func threaded(t *testing.T, threads int) device.Backend {
 	t.Helper()
-	host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
-	return host
+	return must.Get(cpu.New(device.Options{Threads: threads}))(t)
 }

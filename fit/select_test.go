@@ -29,8 +29,7 @@ func trend(n int) problem.Data {
 
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
-	r := must.Get(Select(context.Background(), d, o, problem.Events{}, s, backend))(t)
-	return r
+	return must.Get(Select(context.Background(), d, o, problem.Events{}, s, backend))(t)
 }
 
 // TestSelect checks that every kernel has the scores of a separate fit and
@@ -57,7 +56,7 @@ func TestSelect(t *testing.T) {
 		if score != ByBIC {
 			continue
 		}
-		task := must.Get(Prepare(d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}, problem.Events{}))(t)
+		task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
 		out := must.Get(Run(context.Background(), task, backend))(t)
 		out.Close()
 		cv := must.Get(CrossValidate(context.Background(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
@@ -67,15 +66,9 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
 		}
 		path := t.TempDir() + "/best.gpfit"
-		if err := r.Outcome.SaveModel(path, false); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, r.Outcome.SaveModel(path, false))
 		text := r.Text()
-		for _, word := range []string{"*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation"} {
-			if !strings.Contains(text, word) {
-				t.Errorf("no %q in\n%s", word, text)
-			}
-		}
+		wantWords(t, text, "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
 	}
 }
 
@@ -161,9 +154,7 @@ func TestSelectCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if err := r.Outcome.SaveModel(t.TempDir()+"/m", false); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/m", false))
 	if r, err := Select(ctx, trend(40), problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
@@ -211,8 +202,7 @@ func TestSelectFailures(t *testing.T) {
 
 func mustParse(t *testing.T, text string) kernel.Expr {
 	t.Helper()
-	e := must.Get(kernel.Parse(text))(t)
-	return e
+	return must.Get(kernel.Parse(text))(t)
 }
 
 func bases(t *testing.T, texts ...string) []*kernel.Leaf {

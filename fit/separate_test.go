@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
@@ -47,9 +48,7 @@ func partBits(t *testing.T, o *Outcome) []byte {
 	m := *o.Model
 	m.Record = nil
 	var b bytes.Buffer
-	if err := m.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Write(&b))
 	return b.Bytes()
 }
 
@@ -161,40 +160,20 @@ func TestSeparateFile(t *testing.T) {
 		}
 		out := mustFit(t, d, o)
 		path := filepath.Join(t.TempDir(), "m.gpfit")
-		if err := out.SaveModel(path, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.SaveModel(path, false))
 		m, info, err := gp.Inspect(path)
 		if err != nil || info.SchemaVersion != 6 || len(m.Locals) != 4 {
 			t.Fatalf("%v, version %d, %d experts", err, info.SchemaVersion, len(m.Locals))
 		}
 		rows, noise := regions(50, 4).X, gp.RowNoise{DefaultGroup: "two"}
-		want, err := out.Posterior().PredictNoise(t.Context(), rows, 50, noise)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := m.Condition(t.Context(), backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(out.Posterior().PredictNoise(t.Context(), rows, 50, noise))(t)
+		p := must.Get(m.Condition(t.Context(), backend))(t)
 		defer p.Close()
-		got, err := p.PredictNoise(t.Context(), rows, 50, noise)
-		if err != nil {
-			t.Fatal(err)
-		}
-		means, err := m.Means(t.Context(), backend)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(p.PredictNoise(t.Context(), rows, 50, noise))(t)
+		means := must.Get(m.Means(t.Context(), backend))(t)
 		defer means.Close()
-		only, err := means.Predict(t.Context(), rows, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
-		left, err := p.LeaveOneOut(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		only := must.Get(means.Predict(t.Context(), rows, 50))(t)
+		left := must.Get(p.LeaveOneOut(t.Context()))(t)
 		for i := range 50 {
 			if got.Mean[i] != want.Mean[i] || got.Std[i] != want.Std[i] || only[0][i] != want.Mean[i] {
 				t.Fatalf("row %d: %v ± %v, mean only %v; before %v ± %v", i, got.Mean[i], got.Std[i], only[0][i], want.Mean[i], want.Std[i])
@@ -258,10 +237,7 @@ func TestSeparateResume(t *testing.T) {
 	o.Settings = hyperopt.Settings{Restarts: 1, Seed: 4}
 	want := partBits(t, mustFit(t, d, o))
 	for _, threads := range []int{1, 3} {
-		b, err := cpu.New(device.Options{Threads: threads})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
 		out, err := Run(t.Context(), mustPrepare(t, d, o), b)
 		if err != nil || !bytes.Equal(partBits(t, out), want) {
 			t.Errorf("%d threads: other bits, %v", threads, err)
@@ -306,10 +282,7 @@ func TestSeparateInterrupt(t *testing.T) {
 			t.Errorf("%d experts", all)
 		}
 	}}
-	b, err := cpu.New(device.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(cpu.New(device.Options{Threads: 1}))(t)
 	defer b.Close()
 	out, err := Run(ctx, watched(t, d, o, stop), b)
 	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
@@ -363,14 +336,8 @@ func TestSeparateOptions(t *testing.T) {
 	o = separated("kmeans:2")
 	o.Mean = "constant"
 	two := mustFit(t, d, o)
-	parts, err := two.Posterior().PredictTargets(t.Context(), d.X[:20], 10, gp.RowNoise{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := two.Posterior().Target(1).Predict(t.Context(), d.X[:20], 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(two.Posterior().PredictTargets(t.Context(), d.X[:20], 10, gp.RowNoise{}))(t)
+	second := must.Get(two.Posterior().Target(1).Predict(t.Context(), d.X[:20], 10))(t)
 	alone := predictAt(t, two.Model.Target(1), d.X[:20])
 	sameNumbers(t, "second target", alone.Mean, parts[1].Mean)
 	for i, v := range parts[0].Mean {

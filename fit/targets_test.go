@@ -24,11 +24,8 @@ func TestKrigingTargets(t *testing.T) {
 		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
 		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
 	}
-	task, err := Prepare(d, o, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Measure(context.Background(), task, backend, func(p *Parts) error {
+	task := mustPrepare(t, d, o)
+	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
 		r, err := p.Evaluate(context.Background())
 		if err != nil {
 			return err
@@ -54,10 +51,7 @@ func TestKrigingTargets(t *testing.T) {
 			t.Errorf("NLML %v, NumPy %v", r.NLMLOriginalUnits, sum)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // twoTargets returns two smooth functions of the same inputs in different units.
@@ -67,10 +61,7 @@ func twoTargets(n int) problem.Data {
 		d.Y = append(d.Y, 1e-3*(math.Cos(d.X[3*i]/150)+0.1*(d.X[3*i+2]-288))+1e-4*math.Sin(float64(i*i)))
 	}
 	d.TargetName, d.TargetNames = "", []string{"watt", "volt"}
-	d.Test = make([]bool, n)
-	for i := 0; i < n; i += 5 {
-		d.Test[i] = true
-	}
+	d.Test = every(5, n)
 	return d
 }
 
@@ -115,11 +106,7 @@ func TestTargets(t *testing.T) {
 	if strings.Contains(r.Text(), "mean coefficient") {
 		t.Errorf("a table of coefficients without any:\n%s", r.Text())
 	}
-	for _, word := range []string{`target "volt": NLML`, "by target:", "held-out rows (30)"} {
-		if !strings.Contains(r.Text(), word) {
-			t.Errorf("no %q in the text:\n%s", word, r.Text())
-		}
-	}
+	wantWords(t, r.Text(), `target "volt": NLML`, "by target:", "held-out rows (30)")
 	checkTargetsSaved(t, out, d)
 }
 
@@ -156,8 +143,7 @@ func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	predict := func(m *gp.Model) []*gp.Prediction {
 		p := must.Get(m.Condition(context.Background(), backend))(t)
 		defer p.Close()
-		preds := must.Get(p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{}))(t)
-		return preds
+		return must.Get(p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{}))(t)
 	}
 	want := predict(out.Model)
 	for _, factor := range []bool{false, true} {
@@ -184,7 +170,7 @@ func TestWithRows(t *testing.T) {
 	}
 	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
 	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
-	task := must.Get(Prepare(d, o, problem.Events{}))(t)
+	task := mustPrepare(t, d, o)
 	for i := range task.Params.Free {
 		o.Set = append(o.Set, problem.Assignment{Name: task.Params.Free[i].Name, Value: task.Params.Free[i].Start, Given: true})
 	}
@@ -230,7 +216,7 @@ func TestTargetErrors(t *testing.T) {
 	for i := range 50 {
 		d.Y[50+i] = 7
 	}
-	task := must.Get(Prepare(d, problem.Options{}, problem.Events{}))(t)
+	task := mustPrepare(t, d, problem.Options{})
 	if _, err := Run(context.Background(), task, backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
 		t.Errorf("error %v, want one about volt", err)
 	}

@@ -74,9 +74,7 @@ func TestAlong(t *testing.T) {
 	if in.N != 3 || !slices.Equal(in.X, want) {
 		t.Errorf("%d rows\n%v, want\n%v", in.N, in.X, want)
 	}
-	if err := m.CheckNoise(in.N, in.Noise); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, m.CheckNoise(in.N, in.Noise))
 }
 
 func TestChart(t *testing.T) {

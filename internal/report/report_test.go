@@ -146,10 +146,7 @@ func TestHeldOut(t *testing.T) {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
 	about.Rows = &Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
-	var err error
-	if about.Rows.Predictions, err = o.Posterior().PredictTargets(t.Context(), x, 40, noise); err != nil {
-		t.Fatal(err)
-	}
+	about.Rows.Predictions = must.Get(o.Posterior().PredictTargets(t.Context(), x, 40, noise))(t)
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test
@@ -168,16 +165,11 @@ func TestMixture(t *testing.T) {
 	_, o := outcome(t, table(8), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
 	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
-	mixture, err := gp.NewMixture(t.Context(), o.Model, b, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mixture := must.Get(gp.NewMixture(t.Context(), o.Model, b, 0))(t)
 	defer mixture.Close()
 	d, about := table(151), subjectOf(t, o)
 	about.Rows = &Scored{Of: "other rows", Rows: rows.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{d.Y}}}
-	if about.Rows.Predictions, err = mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}); err != nil {
-		t.Fatal(err)
-	}
+	about.Rows.Predictions = must.Get(mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
 	p := about.Rows.Predictions[0]
 	nlpd, shares, normal := 0.0, []any{}, 0
 	for _, probability := range []float64{0.5, 0.9, 0.95} {

@@ -88,7 +88,7 @@ type axis struct {
 // curve is a prediction of a target along a column.
 type curve struct {
 	ofTarget
-	along  *axis
+	along *axis
 	*gp.Prediction
 }
 
