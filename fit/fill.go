@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -56,15 +55,6 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	addTargets(&r, s, e.z, values)
 	addColumns(&r, j.Sample)
 	return r
-}
-
-// jitterWarning returns a warning if jitter was added to the diagonal.
-func jitterWarning(s *tuning.Placement) []string {
-	jitter := s.Objective.Terms().Jitter
-	if jitter == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("a jitter of %.3g was added to the diagonal, as option max-jitter allows", jitter)}
 }
 
 // addObjective adds the objective, the priors and the ties.

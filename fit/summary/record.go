@@ -2,7 +2,13 @@ package summary
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
 
+	"gpfit/fit/problem"
 	"gpfit/gp"
 )
 
@@ -59,4 +65,139 @@ type UpdateReport struct {
 	Seconds   float64  `json:"seconds"`
 	// Fit is the report of the new parameters, if they were tuned.
 	Fit *Report `json:"fit,omitempty"`
+}
+
+// Limits of a model that needs no new parameters. A deviance with a smaller two-sided
+// p-value comes by chance once in a thousand updates. With half as many rows again, the
+// standard errors of the parameters are smaller by a fifth.
+const (
+	leastPValue = 1e-3
+	mostGrowth  = 1.5
+)
+
+// NewUpdateReport reports the step from a model to the one with more rows.
+func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, error) {
+	record, err := ReadRecord(before.Record)
+	if err != nil {
+		return nil, err
+	}
+	r := &UpdateReport{
+		Type: "update", SchemaVersion: SchemaVersion, N: after.N(), Added: after.N() - before.N(), Extended: e.Extended,
+		NLMLBefore: before.NLML, NLML: after.NLML, Advice: []string{}, Warnings: []string{},
+	}
+	if record != nil && record.Report != nil {
+		r.Tuned = record.Report.N
+		for _, u := range record.Updates {
+			if u.Retuned {
+				r.Tuned = u.N
+			}
+		}
+	}
+	r.NewRows = e.Targets
+	for _, s := range r.NewRows {
+		if s.PValue < leastPValue {
+			size := "larger"
+			if s.Deviance < float64(r.Added) {
+				size = "smaller"
+			}
+			r.Advice = append(r.Advice, fmt.Sprintf("the errors of the new rows of %s are %s than the model expects: the deviance is %.3g, where %d is expected (p = %.2g)", s.Name, size, s.Deviance, r.Added, s.PValue))
+		}
+	}
+	if r.Tuned > 0 && float64(r.N) > mostGrowth*float64(r.Tuned) {
+		r.Advice = append(r.Advice, fmt.Sprintf("the parameters were tuned on %d rows, and the model has %d now", r.Tuned, r.N))
+	}
+	return r, nil
+}
+
+// WriteDraws writes the draws of a posterior as JSON that ArviZ reads (from_json): a group
+// "posterior" with an array of chains and draws for each parameter, in scaled units, and
+// for HMC a group "sample_stats". A report from a file has no draws.
+func (r *PosteriorReport) WriteDraws(w io.Writer) error {
+	if r.Values == nil {
+		return errors.New("fit: the report has no draws")
+	}
+	posterior := map[string][][]float64{}
+	for _, name := range r.Names {
+		for _, chain := range r.Values {
+			var values []float64
+			for _, draw := range chain {
+				values = append(values, draw[name])
+			}
+			posterior[name] = append(posterior[name], values)
+		}
+	}
+	out := map[string]any{
+		"posterior":       posterior,
+		"posterior_attrs": map[string]any{"inference_library": "gpfit", "method": r.Method, "seed": r.Seed, "units": "scaled"},
+	}
+	if r.Stats != nil {
+		stats := map[string]any{}
+		add := func(name string, of func(c int) any) {
+			var all []any
+			for c := range r.Stats {
+				all = append(all, of(c))
+			}
+			stats[name] = all
+		}
+		add("lp", func(c int) any { return r.Stats[c].LogDensity })
+		add("diverging", func(c int) any { return r.Stats[c].Divergent })
+		add("tree_depth", func(c int) any { return r.Stats[c].Depth })
+		add("acceptance_rate", func(c int) any { return r.Stats[c].Accept })
+		add("step_size", func(c int) any {
+			steps := make([]float64, len(r.Stats[c].Draws))
+			for i := range steps {
+				steps[i] = r.Stats[c].StepSize
+			}
+			return steps
+		})
+		out["sample_stats"] = stats
+	}
+	return json.NewEncoder(w).Encode(out)
+}
+
+// CheckFinite returns a [*problem.DataError] if a number of a report is not finite. Scores
+// are exempt, because they may be undefined.
+func (r *Report) CheckFinite() error {
+	if path := nonFinite(reflect.ValueOf(r), ""); path != "" {
+		return &problem.DataError{Msg: fmt.Sprintf("the result's %s is not a finite number: the data or the parameters are at the limits of double precision; raise noise_variance, or %s", path, problem.Rescale)}
+	}
+	return nil
+}
+
+// nonFinite returns the path of the first float64 in v that is not finite, in JSON
+// names; "" if all are finite.
+func nonFinite(v reflect.Value, path string) string {
+	if v.Type() == reflect.TypeFor[Number]() {
+		return ""
+	}
+	switch v.Kind() {
+	case reflect.Float64:
+		if problem.NotFinite(v.Float()) {
+			return path
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return nonFinite(v.Elem(), path)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if at := nonFinite(v.Index(i), path); at != "" {
+				return at
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if at := nonFinite(it.Value(), fmt.Sprintf("%s %s", path, it.Key())); at != "" {
+				return at
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if at := nonFinite(v.Field(i), strings.TrimSpace(path+" "+name)); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
 }

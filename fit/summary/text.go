@@ -2,6 +2,7 @@ package summary
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,6 +41,21 @@ func (p *Profile) Text() string { return profileText(p) }
 
 // Text returns the report as text for people.
 func (r *UpdateReport) Text() string { return updateText(r) }
+
+// UpdatedRecord returns the record of a model after an update: the one of the fit, with
+// the report of the update.
+func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, error) {
+	record, err := ReadRecord(before)
+	if err != nil {
+		return nil, err
+	}
+	if record == nil {
+		record = &ModelRecord{SchemaVersion: SchemaVersion}
+	}
+	record.Updates = append(record.Updates, *r)
+	record.Text = strings.TrimSuffix(record.Text, "\n") + "\n\n" + r.Text()
+	return json.MarshalIndent(record, "", "  ")
+}
 
 // criterion returns the name of the objective without priors.
 func criterion(r *Report) string { return strings.TrimSuffix(r.ObjectiveName, problem.WithPrior) }

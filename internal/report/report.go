@@ -8,7 +8,9 @@ import (
 	"fmt"
 
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/page"
+	"gpfit/internal/rows"
 	"gpfit/internal/textform"
 )
 
@@ -52,4 +54,67 @@ func (s *subject) about() string {
 		text += ", by " + s.Record.Program
 	}
 	return text + "."
+}
+
+// NewScored returns the rows of a table that m did not train on. If the table is the one
+// of the fit, these are its other rows, and a note says so; it has none if m trained on
+// all of them. Blank rows are left out.
+func NewScored(m *gp.Model, name string, all rows.Rows) *Scored {
+	out := &Scored{Of: "rows of " + name, Rows: all}
+	for i := range all.Total {
+		if all.Blank == nil || !all.Blank[i] {
+			out.Numbers = append(out.Numbers, i)
+		}
+	}
+	if blank := all.Total - all.N; blank > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d rows of %s have missing values and are left out.", blank, all.Total, name))
+	}
+	trained := out.trainedOn(m)
+	if trained == nil {
+		return out
+	}
+	var which, numbers []int
+	for i, number := range out.Numbers {
+		if !trained[number] {
+			which, numbers = append(which, i), append(numbers, number)
+		}
+	}
+	out.Rows, out.Numbers = all.Pick(which), numbers
+	out.Of = fmt.Sprintf("rows of %s that the fit did not use", name)
+	out.Notes = append(out.Notes, fmt.Sprintf("%s is the table of the fit: its %d training rows are left out.", name, m.N()))
+	return out
+}
+
+// trainedOn returns the numbers of the training rows if each of them is the row of the
+// table with its number, and nil otherwise: then the table is another one.
+func (s *Scored) trainedOn(m *gp.Model) map[int]bool {
+	at := map[int]int{}
+	for i, number := range s.Numbers {
+		at[number] = i
+	}
+	trained := map[int]bool{}
+	for k := range m.N() {
+		i, ok := at[m.Row(k)]
+		if !ok || !s.same(m, i, k) {
+			return nil
+		}
+		trained[m.Row(k)] = true
+	}
+	return trained
+}
+
+// same reports whether row i of the table is training row k.
+func (s *Scored) same(m *gp.Model, i, k int) bool {
+	width, d := len(m.FeatureNames), len(m.Columns)
+	for c, f := range m.Columns {
+		if s.Rows.X[i*width+f] != m.X[k*d+c] {
+			return false
+		}
+	}
+	for t, y := range s.Rows.Observed {
+		if y[i] != m.Y[t*m.N()+k] {
+			return false
+		}
+	}
+	return true
 }
