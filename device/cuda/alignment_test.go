@@ -10,9 +10,7 @@ import (
 // TestAlignment checks that every matrix passed to the libraries, and each of its
 // columns, begins on a memory line, for every n and every division of the work.
 func TestAlignment(t *testing.T) {
-	emulator.Check(t)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	slow := sizes{fill: 64, factor: 64, symm: 64, leaf: 16, panel: 64, gemm: 1.5e5, cross: 32}
 	for _, steps := range []sizes{defaultSizes, slow} {
 		b.sizes = steps

@@ -29,16 +29,13 @@ func mostWork(n, width, update int64) float64 {
 // TestWorkOfGradient counts operations and memory of one value with gradient and allows
 // n³ operations plus those of [mostWork], one n×n buffer and O(n·block) numbers beside it.
 func TestWorkOfGradient(t *testing.T) {
-	emulator.Check(t)
 	const n = 1500
 	j := newJob(t, n)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	b.sizes = sizes{fill: 500, factor: 256, symm: 128, leaf: 16, panel: 32, gemm: 1e7}
 	before := emulator.Used(0)
 	ctx := context.Background()
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
+	ws := j.workspace(t, b)
 	alpha, diag, grad := append([]float64(nil), j.y...), make([]float64, n), make([]float64, len(j.theta))
 	for _, step := range []func() error{
 		func() error { return ws.Fill(ctx, j.prog, j.theta, j.noise) },
@@ -62,7 +59,7 @@ func TestWorkOfGradient(t *testing.T) {
 	}
 	// The rest includes the scratch space of the contraction, which does not grow with
 	// n.
-	scratch, partial := kernels.ContractSpace(ws.(*Workspace).program.gradient.Kernel, ws.(*Workspace).program.work.Blocks)
+	scratch, partial := kernels.ContractSpace(ws.program.gradient.Kernel, ws.program.work.Blocks)
 	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(2*32+20) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)
 	}
@@ -140,19 +137,14 @@ func TestLargeSizes(t *testing.T) {
 // gradient. A residual takes two triangular solves with four columns, which the test
 // records, and generates Σ once; the test counts those instructions in the PTX.
 func TestCostOfResidual(t *testing.T) {
-	emulator.Check(t)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	const n = 150
 	j, ctx := newJob(t, n), context.Background()
-	ws, err := b.NewWorkspace(ctx, j.x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ws.Close()
+	ws := j.workspace(t, b)
+	var err error
 	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
 	solves := int64(0)
-	for _, c := range emulator.Record(t, func() { _, err = ws.(*Workspace).Residual(ctx) }) {
+	for _, c := range emulator.Record(t, func() { _, err = ws.Residual(ctx) }) {
 		if c.Routine != "trsm" || c.M != n {
 			t.Errorf("a residual calls %+v", c)
 		}

@@ -65,9 +65,8 @@ func TestNativeFloat64(t *testing.T) {
 func residualOf(t *testing.T, b *Device) float64 {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
+	ws := j.workspace(t, b)
 	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
-	r := must.Get(ws.(*Workspace).Residual(ctx))(t)
+	r := must.Get(ws.Residual(ctx))(t)
 	return r
 }

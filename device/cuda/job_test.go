@@ -144,6 +144,24 @@ func openBare(t testing.TB, index int) *Device {
 	return b
 }
 
+// checked opens a device as openBare does, with a check of the memory at the end of the test,
+// which closes it.
+func checked(t testing.TB) *Device {
+	t.Helper()
+	emulator.Check(t)
+	b := openBare(t, 0)
+	t.Cleanup(func() { mustClose(t, b) })
+	return b
+}
+
+// workspace returns a workspace for the points of the job, which the test closes at its end.
+func (j *job) workspace(t testing.TB, b device.DenseDevice) *Workspace {
+	t.Helper()
+	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
+	t.Cleanup(func() { must.Do(t, ws.Close()) })
+	return ws.(*Workspace)
+}
+
 // mustClose closes a device and fails on an error.
 func mustClose(t testing.TB, b io.Closer) {
 	t.Helper()

@@ -122,10 +122,11 @@ func wantLostWorkspace(t *testing.T, what string, j *job, ws device.DenseWorkspa
 	}
 }
 
-// TestLostInOpen makes the device fail permanently at each call of Open.
+// TestLostInOpen makes the device fail permanently at each call of Open, in its short form at
+// fewer of the later ones.
 func TestLostInOpen(t *testing.T) {
 	emulator.Need(t)
-	for k := 1; ; k += 1 + k/20 {
+	for k := 1; ; k = later(k) {
 		emulator.Reset()
 		emulator.Inject(t, "*", k, stickyCodes[k%len(stickyCodes)])
 		var b device.DenseDevice

@@ -19,13 +19,10 @@ import (
 // TestNoRoomLater checks that calls whose memory exceeds the plan are refused before
 // they allocate, and that the workspace works again after the next Fill.
 func TestNoRoomLater(t *testing.T) {
-	emulator.Check(t)
 	j := newJob(t, 300)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	ctx := context.Background()
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
+	ws := j.workspace(t, b)
 	alpha, grad, diag := append([]float64(nil), j.y...), make([]float64, len(j.theta)), make([]float64, 300)
 	factor := func() {
 		t.Helper()
@@ -69,11 +66,9 @@ func TestNoRoomLater(t *testing.T) {
 // TestUnsupportedKernel checks that a kernel that is too large is refused with a typed
 // error, before anything is allocated, and that auto then chooses the CPU.
 func TestUnsupportedKernel(t *testing.T) {
-	emulator.Check(t)
 	const columns = 200
 	prog := kerneltest.Program(t, strings.Repeat("rbf(ard) + ", 350)+"rbf", columns)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	check := func(what string, err error) {
 		t.Helper()
 		var unsupported *device.UnsupportedKernelError

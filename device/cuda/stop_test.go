@@ -15,14 +15,11 @@ import (
 // TestNotPositiveDefinite expects the order of the failing minor, in any block of the
 // factorisation, and a workspace that can be used again.
 func TestNotPositiveDefinite(t *testing.T) {
-	emulator.Check(t)
 	const n = 130
 	j := newJob(t, n)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
+	b := checked(t)
 	ctx := context.Background()
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
+	ws := j.workspace(t, b)
 	want := must.Get(j.runIn(ctx, ws))(t)
 	block := int(smallSteps.factor)
 	for _, row := range []int{0, 1, block - 1, block, block + 1, 2*block - 1, 2 * block, 3 * block, n - 1} {
@@ -67,12 +64,9 @@ func (l limited) Err() error {
 // TestCancelAnywhere cancels a job at each poll of its context in turn, in its short form at
 // every fourth and the last ones, which are alone in their calls.
 func TestCancelAnywhere(t *testing.T) {
-	emulator.Check(t)
 	j := newJob(t, 130)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
-	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
-	defer ws.Close()
+	b := checked(t)
+	ws := j.workspace(t, b)
 	const many = 1 << 20
 	polls := many
 	want := must.Get(j.runIn(limited{context.Background(), &polls}, ws))(t)
@@ -124,12 +118,9 @@ func openWith(ctx context.Context) (device.Device, error) {
 
 // TestProgress checks that progress rises to its total in each stage that reports it.
 func TestProgress(t *testing.T) {
-	emulator.Check(t)
 	j := newJob(t, 300)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
-	ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
-	defer ws.Close()
+	b := checked(t)
+	ws := j.workspace(t, b)
 	last := map[string]device.Progress{}
 	ws.OnProgress(func(p device.Progress) {
 		before := last[p.Stage]
@@ -157,14 +148,11 @@ func TestProgress(t *testing.T) {
 // TestResidualOfLastFill expects the residual of the last Fill, regardless of later
 // calls with other parameters, and no residual if nothing was filled.
 func TestResidualOfLastFill(t *testing.T) {
-	emulator.Check(t)
 	ctx := context.Background()
 	j, other := newJob(t, 90), newJob(t, 90)
-	b := openBare(t, 0)
-	defer mustClose(t, b)
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
-	w := ws.(*Workspace)
+	b := checked(t)
+	ws := j.workspace(t, b)
+	w := ws
 	l, mean := make([]float64, 90*90), make([]float64, j.xs.N)
 	for i := range 90 {
 		l[i*91] = 1

@@ -72,8 +72,7 @@ func found(t *testing.T) finding {
 		t.Fatalf("the self-test reaches the size: %v", err)
 	}
 	b.sizes = wrongSteps
-	ws := must.Get(b.NewWorkspace(ctx, j.x))(t)
-	defer ws.Close()
+	ws := j.workspace(t, b)
 	obj := must.Get(graph.Build(ws, graph.Spec{Program: j.prog, X: j.x, Y: j.y, Device: "cuda:0"}))(t)
 	z := make([]float64, len(obj.Names()))
 	for i, name := range obj.Names() {
@@ -87,7 +86,7 @@ func found(t *testing.T) finding {
 		}
 		return byFactor
 	}
-	r, err := ws.(device.ResidualChecker).Residual(ctx)
+	r, err := ws.Residual(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
