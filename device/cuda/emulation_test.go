@@ -22,7 +22,6 @@ func TestEmulatedFloat64(t *testing.T) {
 				return
 			}
 			b := openBare(t, 0)
-			defer mustClose(t, b)
 			if d := b.Info().Description; !strings.HasSuffix(d, "float64 EMULATED (CUBLAS_EMULATE_DOUBLE_PRECISION=1, performant)") {
 				t.Errorf("description %q", d)
 			}
@@ -53,7 +52,6 @@ func TestNativeFloat64(t *testing.T) {
 				return
 			}
 			b := openBare(t, 0)
-			defer mustClose(t, b)
 			if d := b.Info().Description; !strings.HasSuffix(d, c.want) {
 				t.Errorf("description %q, want %q at its end", d, c.want)
 			}

@@ -135,23 +135,22 @@ func (j *job) same(t testing.TB, got, want []float64) {
 	}
 }
 
-// openBare opens a device with small steps and without its self-test.
+// openBare opens a device with small steps and without its self-test, and closes it at the end
+// of the test.
 func openBare(t testing.TB, index int) *Device {
 	t.Helper()
 	emulator.Need(t)
 	b := must.Get(open(index))(t)
+	t.Cleanup(func() { mustClose(t, b) })
 	b.sizes = smallSteps
 	return b
 }
 
-// checked opens a device as openBare does, with a check of the memory at the end of the test,
-// which closes it.
+// checked opens a device as openBare does, with a check of the memory at the end of the test.
 func checked(t testing.TB) *Device {
 	t.Helper()
 	emulator.Check(t)
-	b := openBare(t, 0)
-	t.Cleanup(func() { mustClose(t, b) })
-	return b
+	return openBare(t, 0)
 }
 
 // workspace returns a workspace for the points of the job, which the test closes at its end.

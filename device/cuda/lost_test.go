@@ -94,7 +94,6 @@ func TestLostAtEachCall(t *testing.T) {
 	// After a reset, which stands for a new process, there is a device again.
 	emulator.Reset()
 	b = openBare(t, 0)
-	defer mustClose(t, b)
 	j.mustRun(t, b, want)
 }
 

@@ -127,7 +127,6 @@ func TestSelfTestRefuses(t *testing.T) {
 				t.Errorf("%d bytes in use, %d before", used, before)
 			}
 			b := openBare(t, 0)
-			defer mustClose(t, b)
 			b.sizes = selfTestSizes
 			texts := selfTestKernels
 			if strings.HasPrefix(entry, "cu") || !emulator.Long() {

@@ -66,7 +66,6 @@ func found(t *testing.T) finding {
 	t.Helper()
 	j, ctx := newJob(t, 301), context.Background()
 	b := openBare(t, 0)
-	defer mustClose(t, b)
 	b.sizes = selfTestSizes
 	if err := b.selfTestOf(ctx, selfTestKernels[0]); err != nil {
 		t.Fatalf("the self-test reaches the size: %v", err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/mathlib"
@@ -17,14 +19,10 @@ import (
 // memory.
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
-	emulator.Need(t)
-	lib := must.Get(mathlib.Load())(t)
-	d := must.Get(driver.Open(0))(t)
-	s := must.Get(d.NewStream())(t)
-	h := must.Get(lib.New(s, mathlib.Native))(t)
-	p := must.Get(d.Alloc(1 << 16))(t)
-	t.Cleanup(func() { must.Do(t, h.Close(), d.Free(p), s.Destroy(), d.Close()) })
-	return d, h, p
+	b := setup(t)
+	p := must.Get(b.d.Alloc(1 << 16))(t)
+	t.Cleanup(func() { must.Do(t, b.d.Free(p)) })
+	return b.d, b.h, p
 }
 
 // gemm multiplies two 2×2 matrices.
@@ -124,13 +122,11 @@ func TestStickyErrors(t *testing.T) {
 
 // TestNewFails makes every call of New fail once.
 func TestNewFails(t *testing.T) {
-	emulator.Check(t)
-	d, h, _ := session(t)
-	must.Do(t, h.Close())
-	lib := must.Get(mathlib.Load())(t)
-	s := must.Get(d.NewStream())(t)
+	b := setup(t)
+	must.Do(t, b.h.Close())
+	lib, s := must.Get(mathlib.Load())(t), b.s
 	emulator.Reset()
-	h = must.Get(lib.New(s, mathlib.Native))(t)
+	h := must.Get(lib.New(s, mathlib.Native))(t)
 	calls := emulator.Calls("*")
 	must.Do(t, h.Close())
 	if calls != 9 { // two of them set and read the math mode
@@ -144,7 +140,6 @@ func TestNewFails(t *testing.T) {
 		}
 		emulator.Reset()
 	}
-	must.Do(t, s.Destroy())
 }
 
 func TestToolkits(t *testing.T) {
@@ -208,21 +203,12 @@ func TestToolkits(t *testing.T) {
 			if err != nil || kit.Place != lib.Toolkit.Place {
 				t.Errorf("%+v, %v", kit, err)
 			}
-			d := must.Get(driver.Open(0))(t)
-			s := must.Get(d.NewStream())(t)
-			h := must.Get(lib.New(s, mathlib.Native))(t)
-			p, err := d.Alloc(8)
-			must.Do(t, err, driver.CopyToDevice(s, p, []float64{9}))
-			one := driver.Matrix{A: p, LD: 1}
-			root := make([]float64, 1)
-			if minor, err := h.Potrf(1, one); minor != 0 || err != nil {
+			b := setup(t)
+			nine := b.matrix(1, 1, func(_, _ int64) float64 { return 9 })
+			if minor, err := b.h.Potrf(1, nine.Matrix); minor != 0 || err != nil {
 				t.Errorf("%v, %v", minor, err)
 			}
-			must.Do(t, driver.CopyToHost(s, root, p))
-			if root[0] != 3 {
-				t.Errorf("the factor of 9 is %v", root[0])
-			}
-			must.Do(t, h.Close(), d.Free(p), s.Destroy(), d.Close())
+			nine.expect("the factor of 9", mat.NewDense(1, 1, []float64{3}), all)
 		})
 	}
 }
