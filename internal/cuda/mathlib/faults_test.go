@@ -19,7 +19,7 @@ import (
 // memory.
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
-	b := setup(t)
+	b := unchecked(t)
 	p := must.Get(b.d.Alloc(1 << 16))(t)
 	t.Cleanup(func() { must.Do(t, b.d.Free(p)) })
 	return b.d, b.h, p
