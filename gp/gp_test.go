@@ -167,8 +167,7 @@ func TestDamage(t *testing.T) {
 	refused := func(what string, text []byte) {
 		t.Helper()
 		_, err := loadFrom(bytes.NewReader(text), int64(len(text)), "bad.gpfit", nil)
-		var fe *FileError
-		if !errors.As(err, &fe) {
+		if !errors.As(err, new(*FileError)) {
 			t.Fatalf("%s: error %v, want a FileError", what, err)
 		}
 	}

@@ -52,8 +52,7 @@ func TestLoadNonFinite(t *testing.T) {
 		m := newModel(t, 5)
 		change(m)
 		_, err := Load(writeUnchecked(t, m))
-		var fe *FileError
-		if !errors.As(err, &fe) || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "element 4 of noise is NaN") {
+		if !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "element 4 of noise is NaN") {
 			t.Errorf("%s: error %v", want, err)
 		}
 		if err := m.Save(filepath.Join(t.TempDir(), "m")); err == nil {

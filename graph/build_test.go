@@ -404,8 +404,7 @@ func TestGLSCondition(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = obj.Value(context.Background(), []float64{0, 0, 0})
-	var ce *mean.ConditionError
-	if !errors.As(err, &ce) || !device.IsNotPD(err) {
+	if !errors.As(err, new(*mean.ConditionError)) || !device.IsNotPD(err) {
 		t.Errorf("error %v, want a ConditionError", err)
 	}
 }

@@ -222,8 +222,7 @@ func TestFoldErrors(t *testing.T) {
 	spec := f.spec
 	spec.LeaveOneOut, spec.Folds = true, []int{10, n}
 	obj := must.Get(graph.Build(inexact{f.ws}, spec))(t)
-	var unsupported *device.UnsupportedError
-	if _, err := obj.Value(context.Background(), f.z(1)); !errors.As(err, &unsupported) {
+	if _, err := obj.Value(context.Background(), f.z(1)); !errors.As(err, new(*device.UnsupportedError)) {
 		t.Errorf("error %v, want an UnsupportedError", err)
 	}
 	far := newFixture(t, "rbf", n, 1, func(s *graph.Spec) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,7 @@ const algebraTol = 1e-12
 
 // pairValues evaluates a program on some pairs of points.
 func pairValues(p *Program, theta []float64, x, y *Points) []float64 {
-	e := NewEvaluator(p)
-	e.Bind(theta)
+	e := bound(p, theta)
 	out := make([]float64, x.N*y.N)
 	for i := range x.N {
 		e.Row(out[i*y.N:], x, i, y, 0, y.N)
@@ -195,8 +195,7 @@ func checkInputGradient(t interface{ Errorf(string, ...any) }, p *Program, seed 
 	for j := range adj {
 		adj[j] = rng.NormFloat64()
 	}
-	e := NewEvaluator(p)
-	e.Bind(theta)
+	e := bound(p, theta)
 	grad, row := make([]float64, p.D), make([]float64, m)
 	e.RowInputGradient(grad, adj[2:], x, 1, y, 2, m)
 	scale := 0.0
@@ -242,10 +241,7 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 		"linear": {0.3, -1.7}, "poly(1)": {0.3, -1.7},
 	} {
 		p := mustCompile(t, text, 2)
-		theta := make([]float64, p.NumParams)
-		for i := range theta {
-			theta[i] = 1
-		}
+		theta := slices.Repeat([]float64{1}, p.NumParams)
 		e, grad := NewEvaluator(p), make([]float64, 2)
 		e.Bind(theta)
 		e.RowInputGradient(grad, []float64{1}, x, 0, x, 0, 1)

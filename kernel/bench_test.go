@@ -43,8 +43,7 @@ func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a 
 			for i := range theta {
 				theta[i] = 1.5 + 0.1*float64(i)
 			}
-			e := NewEvaluator(p)
-			e.Bind(theta)
+			e := bound(p, theta)
 			run(b, e, randomPoints(rng, n, c.d), make([]float64, n*n))
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/(n*(n+1)/2)*1e9, "ns/pair")
 		})
@@ -110,8 +109,7 @@ func BenchmarkCompile(b *testing.B) {
 			e := must.Get(Parse(text))(b)
 			for b.Loop() {
 				p := must.Get(Compile(e, Columns(8)))(b)
-				e := NewEvaluator(p)
-				e.Bind(make([]float64, p.NumParams))
+				e := bound(p, make([]float64, p.NumParams))
 				e.derivatives()
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -30,8 +31,7 @@ func TestRowsAgainstPairs(t *testing.T) {
 	x := randomPoints(rng, n, d)
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, d)
-		e := NewEvaluator(p)
-		e.Bind(randomTheta(rng, p))
+		e := bound(p, randomTheta(rng, p))
 		all, part := make([]float64, n), make([]float64, n)
 		for i := range 5 {
 			e.Row(all, x, i, x, 0, n)
@@ -59,14 +59,10 @@ func TestGradientOfRows(t *testing.T) {
 	const n, d = 90, 3
 	rng := rand.New(rand.NewPCG(22, 1))
 	x := randomPoints(rng, n, d)
-	adj := make([]float64, n)
-	for j := range adj {
-		adj[j] = rng.NormFloat64()
-	}
+	adj := randomPoints(rng, n, 1).X
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, d)
-		e := NewEvaluator(p)
-		e.Bind(randomTheta(rng, p))
+		e := bound(p, randomTheta(rng, p))
 		for m := range n {
 			got, want, size := make([]float64, p.NumParams), make([]float64, p.NumParams), 0.0
 			e.RowGradient(got, adj, x, 7, x, 0, m)
@@ -88,10 +84,7 @@ func TestGradientOfRows(t *testing.T) {
 func TestExtremes(t *testing.T) {
 	for _, text := range evaluatorCases[:6] {
 		p := mustCompile(t, text, 3)
-		theta := make([]float64, p.NumParams)
-		for i := range theta {
-			theta[i] = 1
-		}
+		theta := slices.Repeat([]float64{1}, p.NumParams)
 		for _, c := range []struct{ x, want float64 }{{1e3, 0}, {1e100, 0}, {1e200, 0}, {math.NaN(), math.NaN()}} {
 			got := eval(p, theta, []float64{c.x, 0, c.x}, []float64{0, 0, 0})
 			if got != c.want && (got == got || c.want == c.want) {
@@ -122,8 +115,7 @@ func TestNoAllocation(t *testing.T) {
 
 // eval returns k(x, y) for two single points.
 func eval(prog *Program, theta, x, y []float64) float64 {
-	e := NewEvaluator(prog)
-	e.Bind(theta)
+	e := bound(prog, theta)
 	out := []float64{math.NaN()}
 	e.Row(out, NewPoints(x, 1, prog.D), 0, NewPoints(y, 1, prog.D), 0, 1)
 	return out[0]
@@ -218,8 +210,7 @@ func TestRowSlopes(t *testing.T) {
 	x := randomPoints(rng, n, d)
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, d)
-		e := NewEvaluator(p)
-		e.Bind(randomTheta(rng, p))
+		e := bound(p, randomTheta(rng, p))
 		adj, want, slopes := randomPoints(rng, n, 1).X, make([]float64, d), make([]float64, n*d)
 		e.RowInputGradient(want, adj, x, 3, x, 0, n)
 		e.RowSlopes(slopes, x, 3, x, 0, n)

@@ -372,8 +372,7 @@ func checkParse(t *testing.T, text string, x *Points) {
 	p, err := Compile(e, Columns(3))
 	q, errAgain := Compile(again, Columns(3))
 	if err != nil || errAgain != nil {
-		var ce *CompileError
-		if err == nil || errAgain == nil || err.Error() != errAgain.Error() || !errors.As(err, &ce) {
+		if err == nil || errAgain == nil || err.Error() != errAgain.Error() || !errors.As(err, new(*CompileError)) {
 			t.Fatalf("%q: %v, and read back %v", text, err, errAgain)
 		}
 		return
@@ -395,8 +394,7 @@ func firstRow(p *Program, x *Points) []float64 {
 	for _, q := range p.Params {
 		copy(theta[q.Offset:], q.Start)
 	}
-	e := NewEvaluator(p)
-	e.Bind(theta)
+	e := bound(p, theta)
 	out := make([]float64, x.N)
 	e.Row(out, x, 0, x, 0, x.N)
 	return out

@@ -38,11 +38,15 @@ func mustCompile(t testing.TB, text string, d int) *Program {
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
+	rows := randomPoints(rng, n*d, 1).X
 	return NewPoints(rows, n, d)
+}
+
+// bound returns an evaluator with its parameters.
+func bound(p *Program, theta []float64) *Evaluator {
+	e := NewEvaluator(p)
+	e.Bind(theta)
+	return e
 }
 
 func randomTheta(rng *rand.Rand, p *Program) []float64 {
@@ -62,12 +66,8 @@ func checkGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint6
 		y.Column(c)[4] = x.Column(c)[1]
 	}
 	theta := randomTheta(rng, p)
-	adj := make([]float64, m)
-	for j := range adj {
-		adj[j] = rng.NormFloat64()
-	}
-	e := NewEvaluator(p)
-	e.Bind(theta)
+	adj := randomPoints(rng, m, 1).X
+	e := bound(p, theta)
 	grad := make([]float64, p.NumParams)
 	e.RowGradient(grad, adj, x, 1, y, 0, m)
 	row := make([]float64, m)
@@ -312,8 +312,7 @@ func TestErrors(t *testing.T) {
 func TestDiagonal(t *testing.T) {
 	p := mustCompile(t, "rbf + matern32*matern12", 2)
 	theta := []float64{1, 2, 1, 1, 3}
-	e := NewEvaluator(p)
-	e.Bind(theta)
+	e := bound(p, theta)
 	got := make([]float64, 3)
 	e.Diagonal(got, randomPoints(rand.New(rand.NewPCG(5, 5)), 8, 2), 5, 8)
 	for _, v := range got {
@@ -331,8 +330,7 @@ func TestDiagonalOfRows(t *testing.T) {
 	x := randomPoints(rng, n, d)
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, d)
-		e := NewEvaluator(p)
-		e.Bind(randomTheta(rng, p))
+		e := bound(p, randomTheta(rng, p))
 		diagonal, row := make([]float64, 11), make([]float64, n)
 		e.Diagonal(diagonal, x, 4, 15)
 		for i := 4; i < 15; i++ {
@@ -388,8 +386,7 @@ func TestIdentifiable(t *testing.T) {
 		rng := rand.New(rand.NewPCG(71, 1))
 		const n = 14
 		x, theta := randomPoints(rng, n, 2), randomTheta(rng, p)
-		e := NewEvaluator(p)
-		e.Bind(theta)
+		e := bound(p, theta)
 		jacobian := mat.NewDense(n*n, p.NumParams, nil)
 		for i := range n {
 			for j := range n {

@@ -13,15 +13,25 @@ import (
 	"gpfit/kernel"
 )
 
-// TestFiniteFeatures checks that the features of a kernel make up its covariances.
-func TestFiniteFeatures(t *testing.T) {
-	const n, d = 9, 2
-	rng := rand.New(rand.NewPCG(1, 14))
+func normalPoints(rng *rand.Rand, n, d int) *kernel.Points {
 	rows := make([]float64, n*d)
 	for i := range rows {
 		rows[i] = rng.NormFloat64()
 	}
-	x := kernel.NewPoints(rows, n, d)
+	return kernel.NewPoints(rows, n, d)
+}
+
+// bound returns an evaluator with its parameters.
+func bound(p *kernel.Program, theta []float64) *kernel.Evaluator {
+	e := kernel.NewEvaluator(p)
+	e.Bind(theta)
+	return e
+}
+
+// TestFiniteFeatures checks that the features of a kernel make up its covariances.
+func TestFiniteFeatures(t *testing.T) {
+	const n, d = 9, 2
+	x := normalPoints(rand.New(rand.NewPCG(1, 14)), n, d)
 	for _, c := range []struct {
 		text  string
 		names []string
@@ -102,12 +112,7 @@ func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []floa
 // formulas, and tests their derivatives.
 func TestZeroOffset(t *testing.T) {
 	const n, d = 8, 3
-	rng := rand.New(rand.NewPCG(5, 1))
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
-	x := kernel.NewPoints(rows, n, d)
+	x := normalPoints(rand.New(rand.NewPCG(5, 1)), n, d)
 	for text, formula := range map[string]string{
 		"poly(2, offset=0)":              "formula(dot^2)",
 		"poly(5, dims=[2, 0], offset=0)": "formula(dot^5, dims=[2, 0])",
@@ -277,11 +282,7 @@ func TestQuadraticGradientOrthogonal(t *testing.T) {
 func TestHomogeneous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	const n, d = 6, 3
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
-	x := kernel.NewPoints(rows, n, d)
+	x := normalPoints(rng, n, d)
 	for _, text := range []string{
 		"rbf", "rbf(ard)+matern32", "linear", "linear(ard)", "poly(2)", "poly(3, ard)", "constant+rbf*periodic",
 		"rbf*(matern12+linear)", "linear(ard)*(rbf+constant)", "(rbf+linear)*(rq+constant)+cosine", "wendland(2)", "gibbs", "arcsine",

@@ -25,8 +25,7 @@ func (e *notPD) Error() string {
 func (e *notPD) Infeasible() bool { return true }
 
 func isNotPD(err error) bool {
-	var e *notPD
-	return errors.As(err, &e)
+	return errors.As(err, new(*notPD))
 }
 
 // arrays is a problem in plain numbers for tests; nil means no names, bounds, fixed
