@@ -38,7 +38,10 @@ func mustCompile(t testing.TB, text string, d int) *Program {
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
-	rows := randomPoints(rng, n*d, 1).X
+	rows := make([]float64, n*d)
+	for i := range rows {
+		rows[i] = rng.NormFloat64()
+	}
 	return NewPoints(rows, n, d)
 }
 

@@ -133,33 +133,6 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceWorkers checks that a race on several objectives equals the race on one, bit by bit.
-func TestRaceWorkers(t *testing.T) {
-	settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: true}
-	start := []float64{0.3, -2}
-	serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
-	left := 0
-	for _, s := range serial.Starts {
-		if !s.Status.Converged() {
-			left++
-		}
-	}
-	if left == 0 {
-		t.Error("every start ran to its end")
-	}
-	for range 5 {
-		last := Iteration{Best: math.Inf(1)}
-		settings.Callback = func(it Iteration) { last = it }
-		got := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
-		if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
-			t.Fatalf("with three workers:\n%s", diff)
-		}
-		if last.Best > serial.F+1e-9 || last.Total.Value > serial.Evaluations.Value {
-			t.Errorf("last %+v", last)
-		}
-	}
-}
-
 // TestRaceEnds checks that the events that end a run also end a race, with the results so far.
 func TestRaceEnds(t *testing.T) {
 	p, _ := raceStarts()
@@ -191,13 +164,6 @@ func TestRaceEnds(t *testing.T) {
 			t.Errorf("after %d: F = %v, lowest evaluated %v", after, r.F, low)
 		}
 	}
-	broke := make(chan struct{})
-	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
-		how{Restarts: 40, Seed: 5, RestartStd: 3, Race: true})
-	if !errors.Is(err, errBroken) || r.Status != StatusFailed {
-		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)
-	}
 	// A start at which f is not defined leaves the race to the others.
 	p.Objective = &smooth{f: func(z, g []float64) (float64, error) {
 		if slices.Equal(z, p.Start) {
@@ -205,7 +171,7 @@ func TestRaceEnds(t *testing.T) {
 		}
 		return wells(z, g), nil
 	}}
-	if r = mustMinimize(t, p, how{Race: true}); r.Starts[0].Status != StatusFailed || math.Abs(r.F-wellDepth[0]) > 1e-6 {
+	if r := mustMinimize(t, p, how{Race: true}); r.Starts[0].Status != StatusFailed || math.Abs(r.F-wellDepth[0]) > 1e-6 {
 		t.Errorf("start 0 %+v, F = %v", r.Starts[0], r.F)
 	}
 }
@@ -276,33 +242,40 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 	return w.Value(ctx, z)
 }
 
-// TestWorkers checks that parallel starts give the same result as sequential starts.
+// TestWorkers checks that starts on several objectives give the same result as on one, bit by
+// bit, with and without a race.
 func TestWorkers(t *testing.T) {
-	settings := how{Restarts: 11, Seed: 5, RestartStd: 3}
-	start := []float64{0.3, -2}
-	serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
-	for range 5 {
-		objectives := []*waves{{}, {}, {}}
-		var last Iteration
-		calls := 0
-		settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-		got := must.Get(minimizeArrays(context.Background(), arrays{Objective: objectives[0], Workers: []Func{objectives[1], objectives[2]}, Start: start}, settings))(t)
-		if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
-			t.Fatalf("with three workers:\n%s", diff)
+	for _, race := range []bool{false, true} {
+		settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: race}
+		start := []float64{0.3, -2}
+		serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
+		ended := !slices.ContainsFunc(serial.Starts, func(s StartResult) bool { return !s.Status.Converged() })
+		if race && ended {
+			t.Error("every start ran to its end")
 		}
-		if calls < 24 || last.Best > serial.F+1e-9 || last.Total.Value > serial.Evaluations.Value {
-			t.Errorf("%d callbacks, last %+v", calls, last)
+		for range 5 {
+			last, calls := Iteration{Best: math.Inf(1)}, 0
+			settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
+			got := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
+			if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
+				t.Fatalf("race %v, with three workers:\n%s", race, diff)
+			}
+			if !race && calls < 24 || last.Best > serial.F+1e-9 || last.Total.Value > serial.Evaluations.Value {
+				t.Errorf("race %v: %d callbacks, last %+v", race, calls, last)
+			}
 		}
 	}
 }
 
 // TestBrokenWorker checks that a failing objective ends the run with its error.
 func TestBrokenWorker(t *testing.T) {
-	broke := make(chan struct{})
-	good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-	r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
-		how{Restarts: 40, Seed: 5, RestartStd: 3})
-	if !errors.Is(err, errBroken) || r.X == nil || r.Status != StatusFailed {
-		t.Errorf("status %v, best %v, error %v", r.Status, r.X, err)
+	for _, race := range []bool{false, true} {
+		broke := make(chan struct{})
+		good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
+		r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
+			how{Restarts: 40, Seed: 5, RestartStd: 3, Race: race})
+		if !errors.Is(err, errBroken) || !race && r.X == nil || r.Status != StatusFailed {
+			t.Errorf("race %v: status %v, best %v, error %v", race, r.Status, r.X, err)
+		}
 	}
 }
