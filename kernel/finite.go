@@ -29,12 +29,13 @@ type FiniteFeatures struct {
 
 // atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
 type atom struct {
+	// key identifies it among the atoms of a program.
+	key string
+	// column is the column that it is, −1 if it is none.
 	column int
-	// wave, unless nil, makes it cos 2πu, or sin 2πu, of the wave's turns u.
-	wave *wave
-	sine bool
-	// product, unless nil, returns ψ for a formula ψ(x)ψ(x′).
-	product func(x *Points, i int) float64
+	value  func(x *Points, i int) float64
+	// name takes the names and units of columns.
+	name func(columns []string, units []float64) string
 }
 
 // maxFinite limits the number of features.
@@ -84,8 +85,8 @@ func (f *FiniteFeatures) Values(j int, x *Points) []float64 {
 // Columns lists the columns (positions) whose product is part of φ_j, one for each power.
 func (f *FiniteFeatures) Columns(j int) (columns []int) {
 	for _, a := range f.factors[j] {
-		if f.atoms[a].isColumn() {
-			columns = append(columns, f.atoms[a].column)
+		if c := f.atoms[a].column; c >= 0 {
+			columns = append(columns, c)
 		}
 	}
 	return columns
@@ -101,7 +102,7 @@ func (f *FiniteFeatures) Name(j int, columns []string, units []float64) string {
 		for i+n < len(factors) && factors[i+n] == factors[i] {
 			n++
 		}
-		name := f.name(factors[i], columns, units)
+		name := f.atoms[factors[i]].name(columns, units)
 		if n > 1 {
 			name += "^" + strconv.Itoa(n)
 		}
@@ -111,60 +112,6 @@ func (f *FiniteFeatures) Name(j int, columns []string, units []float64) string {
 		return "1"
 	}
 	return strings.Join(parts, "*")
-}
-
-func (f *FiniteFeatures) name(a int, columns []string, units []float64) string {
-	at := f.atoms[a]
-	switch {
-	case at.isColumn():
-		return columns[at.column]
-	case at.product != nil:
-		number := 0
-		for _, other := range f.atoms[:a+1] {
-			if other.product != nil {
-				number++
-			}
-		}
-		return "phi" + strconv.Itoa(number)
-	}
-	var turns []string
-	for q, c := range at.wave.columns {
-		turns = append(turns, fmt.Sprintf("%s/%.4g", columns[c], units[c]*at.wave.periods[q]))
-	}
-	turn := strings.Join(turns, "+")
-	if len(turns) > 1 {
-		turn = "(" + turn + ")"
-	}
-	if at.sine {
-		return "sin(2pi*" + turn + ")"
-	}
-	return "cos(2pi*" + turn + ")"
-}
-
-// wave is a sum of columns divided by periods.
-type wave struct {
-	columns []int
-	periods []float64
-}
-
-func (a *atom) isColumn() bool { return a.wave == nil && a.product == nil }
-
-func (a *atom) value(x *Points, i int) float64 {
-	switch {
-	case a.product != nil:
-		return a.product(x, i)
-	case a.wave == nil:
-		return x.Column(a.column)[i]
-	}
-	turns := 0.0
-	for q, c := range a.wave.columns {
-		turns += x.Column(c)[i] / a.wave.periods[q]
-	}
-	sin, cos := math.Sincos(2 * math.Pi * (turns - math.Round(turns)))
-	if a.sine {
-		return sin
-	}
-	return cos
 }
 
 // errNotFinite is the error of a covariance function that is not a polynomial in atoms.
@@ -177,7 +124,22 @@ type finder struct {
 	x        *Points
 	uniforms []float64
 	atoms    []atom
-	products map[string]int
+	products int // number of atoms that are formulas
+}
+
+// find returns the index of the atom with a key, −1 if there is none.
+func (f *finder) find(key string) int {
+	return slices.IndexFunc(f.atoms, func(a atom) bool { return a.key == key })
+}
+
+// add returns the index of an atom, which it adds if it is new.
+func (f *finder) add(a atom) int {
+	at := f.find(a.key)
+	if at < 0 {
+		at = len(f.atoms)
+		f.atoms = append(f.atoms, a)
+	}
+	return at
 }
 
 // polynomial holds coefficients by the atoms of their monomials, as a key.
@@ -248,11 +210,11 @@ func (f *finder) inner(feature *Feature) (polynomial, error) {
 		if feature.Param >= 0 {
 			weight /= f.theta[feature.Param+q] * f.theta[feature.Param+q]
 		}
-		at := slices.IndexFunc(f.atoms, func(a atom) bool { return a.isColumn() && a.column == c })
-		if at < 0 {
-			at = len(f.atoms)
-			f.atoms = append(f.atoms, atom{column: c})
-		}
+		at := f.add(atom{
+			key: fmt.Sprint("column ", c), column: c,
+			value: func(x *Points, i int) float64 { return x.Column(c)[i] },
+			name:  func(columns []string, _ []float64) string { return columns[c] },
+		})
 		out[monomialKey([]int{at})] += weight
 	}
 	return out, nil
@@ -330,30 +292,65 @@ func (f *finder) cosine(arg code.ID) (polynomial, error) {
 		return nil, errNotFinite
 	}
 	feature := &f.prog.Features[v.Index]
-	var w wave
-	for q, c := range feature.Dims {
+	w := wave{columns: feature.Dims}
+	for q := range feature.Dims {
 		period := 1 / uniform(f.uniforms, coef)
 		if feature.Param >= 0 {
 			period *= f.theta[feature.Param+q]
 		}
-		w.columns, w.periods = append(w.columns, c), append(w.periods, period)
+		w.periods = append(w.periods, period)
 	}
-	at := slices.IndexFunc(f.atoms, func(a atom) bool {
-		return a.wave != nil && slices.Equal(a.wave.columns, w.columns) && slices.Equal(a.wave.periods, w.periods)
-	})
-	if at < 0 {
-		at = len(f.atoms)
-		f.atoms = append(f.atoms, atom{wave: &w}, atom{wave: &w, sine: true})
+	out := polynomial{}
+	for _, name := range []string{"cos", "sin"} {
+		at := f.add(atom{
+			key: fmt.Sprint(name, w), column: -1,
+			value: func(x *Points, i int) float64 {
+				sin, cos := math.Sincos(w.angle(x, i))
+				if name == "sin" {
+					return sin
+				}
+				return cos
+			},
+			name: func(columns []string, units []float64) string { return name + "(2pi*" + w.turns(columns, units) + ")" },
+		})
+		out[monomialKey([]int{at})] = 1
 	}
-	return polynomial{monomialKey([]int{at}): 1, monomialKey([]int{at + 1}): 1}, nil
+	return out, nil
+}
+
+// wave is a sum of columns divided by periods.
+type wave struct {
+	columns []int
+	periods []float64
+}
+
+// angle returns the angle of a point, in (−π, π].
+func (w wave) angle(x *Points, i int) float64 {
+	turns := 0.0
+	for q, c := range w.columns {
+		turns += x.Column(c)[i] / w.periods[q]
+	}
+	return 2 * math.Pi * (turns - math.Round(turns))
+}
+
+// turns returns the text of the sum.
+func (w wave) turns(columns []string, units []float64) string {
+	var turns []string
+	for q, c := range w.columns {
+		turns = append(turns, fmt.Sprintf("%s/%.4g", columns[c], units[c]*w.periods[q]))
+	}
+	if len(turns) == 1 {
+		return turns[0]
+	}
+	return "(" + strings.Join(turns, "+") + ")"
 }
 
 // separable tests whether a product of values, with their powers, is ψ(x)ψ(x′) for a
 // function ψ of a formula, which sees each point alone. If so, g(x, x′)² = g(x, x)·g(x′,
 // x′) for all points, and ψ(x) = g(x, a)/√g(a, a) for the point a with the largest g(a, a).
 func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
-	name := fmt.Sprint(ids, powers)
-	if at, ok := f.products[name]; ok {
+	key := fmt.Sprint(ids, powers)
+	if at := f.find(key); at >= 0 {
 		return polynomial{monomialKey([]int{at}): 1}, true
 	}
 	if f.x.N == 0 || !f.seePointsAlone(ids) {
@@ -385,17 +382,19 @@ func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
 			}
 		}
 	}
-	if f.products == nil {
-		f.products = map[string]int{}
-	}
-	f.products[name] = len(f.atoms)
 	at := &Points{N: 1, D: f.x.D, X: make([]float64, f.x.D)}
 	for c := range at.D {
 		at.X[c] = f.x.Column(c)[anchor]
 	}
 	root := math.Sqrt(largest)
-	f.atoms = append(f.atoms, atom{product: func(x *Points, i int) float64 { return g(x, i, at, 0) / root }})
-	return polynomial{monomialKey([]int{f.products[name]}): 1}, true
+	f.products++
+	name := "phi" + strconv.Itoa(f.products)
+	index := f.add(atom{
+		key: key, column: -1,
+		value: func(x *Points, i int) float64 { return g(x, i, at, 0) / root },
+		name:  func([]string, []float64) string { return name },
+	})
+	return polynomial{monomialKey([]int{index}): 1}, true
 }
 
 // productRounding is the share of the largest value by which rounding, some ε, may change

@@ -44,11 +44,24 @@ const (
 	opPower
 )
 
-// signs are the printed forms of the operations, strengths their binding strengths.
-var (
-	signs     = map[formulaOp]string{opAdd: " + ", opSubtract: " - ", opMultiply: "*", opDivide: "/", opPower: "^"}
-	strengths = map[formulaOp]int{opAdd: 1, opSubtract: 1, opMultiply: 2, opDivide: 2, opNegate: 3, opPower: 4, opNumber: 5, opName: 5, opCall: 5}
-)
+// binary describes an operation with two arguments.
+type binary struct {
+	// sign is its printed form.
+	sign   string
+	number func(a, b float64) float64
+	node   func(p *Pair, a, b *Node) *Node
+}
+
+var binaries = map[formulaOp]binary{
+	opAdd:      {" + ", func(a, b float64) float64 { return a + b }, func(p *Pair, a, b *Node) *Node { return p.Add(a, b) }},
+	opSubtract: {" - ", func(a, b float64) float64 { return a - b }, (*Pair).Sub},
+	opMultiply: {"*", func(a, b float64) float64 { return a * b }, func(p *Pair, a, b *Node) *Node { return p.Mul(a, b) }},
+	opDivide:   {"/", func(a, b float64) float64 { return a / b }, (*Pair).Div},
+	opPower:    {"^", math.Pow, nil},
+}
+
+// strengths are the binding strengths of the operations.
+var strengths = map[formulaOp]int{opAdd: 1, opSubtract: 1, opMultiply: 2, opDivide: 2, opNegate: 3, opPower: 4, opNumber: 5, opName: 5, opCall: 5}
 
 // formulaVariables maps the names of variables to features, with their exponents of
 // the inputs' units.
@@ -156,11 +169,11 @@ func (f *formula) print(b *strings.Builder) {
 		f.args[0].printAs(b, own)
 	case opPower:
 		f.args[0].printAs(b, own+1)
-		b.WriteString(signs[f.op])
+		b.WriteString(binaries[f.op].sign)
 		f.args[1].printAs(b, strengths[opNegate])
 	default:
 		f.args[0].printAs(b, own)
-		b.WriteString(signs[f.op])
+		b.WriteString(binaries[f.op].sign)
 		f.args[1].printAs(b, own+1)
 	}
 }
@@ -202,16 +215,7 @@ func (f *formula) build(p *Pair) *Node {
 	case opPower:
 		return f.power(p)
 	}
-	a, b := f.args[0].build(p), f.args[1].build(p)
-	switch f.op {
-	case opAdd:
-		return p.Add(a, b)
-	case opSubtract:
-		return p.Sub(a, b)
-	case opMultiply:
-		return p.Mul(a, b)
-	}
-	return p.Div(a, b)
+	return binaries[f.op].node(p, f.args[0].build(p), f.args[1].build(p))
 }
 
 // named returns the node of a variable or a parameter.
@@ -254,19 +258,7 @@ func (f *formula) constant() (float64, bool) {
 		return -a, ok
 	}
 	b, ok := f.args[1].constant()
-	switch f.op {
-	case opAdd:
-		a += b
-	case opSubtract:
-		a -= b
-	case opMultiply:
-		a *= b
-	case opDivide:
-		a /= b
-	case opPower:
-		a = math.Pow(a, b)
-	}
-	return a, ok
+	return binaries[f.op].number(a, b), ok
 }
 
 // dimension is the exponent of the inputs' units of a quantity: a number, which has the
