@@ -14,7 +14,6 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/must"
 	"gpfit/kernel"
-	"gpfit/mean"
 )
 
 // wrong is a workspace whose contraction has a relative error of the inverse or of
@@ -42,17 +41,12 @@ var identityModels = map[string]func(*graph.Spec){
 		}
 	},
 	"mean": func(s *graph.Spec) {
-		expr, _ := mean.Parse("linear", nil)
-		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
+		withMean("linear")(s)
 		for i := range s.Y {
 			s.Y[i] += 1000
 		}
 	},
-	"free mean": func(s *graph.Spec) {
-		expr, _ := mean.Parse("constant", nil)
-		s.Mean, _ = expr.Basis(s.X, kernel.Columns(s.X.D))
-		s.MeanFree = true
-	},
+	"free mean": freeMean("constant"),
 }
 
 // TestIdentity checks that an error of 1e-6 in the inverse or in a derivative is
