@@ -12,52 +12,60 @@ import (
 	"gpfit/internal/must"
 )
 
-// misleading is a table whose subsets draw every start to the worse of two optima: over all
-// rows z₀ has minima near −2 and, lower, near 2, and the start values are on the slope to 2.
-type misleading struct{ table }
-
-func (p *misleading) Parameters() []descent.Parameter {
-	return []descent.Parameter{{Name: "a", Group: "a", Start: 0.5, Lower: -8, Upper: 8}}
+// shaped is a table with one parameter and another objective, which may depend on the number of
+// rows.
+type shaped struct {
+	table
+	start float64
+	f     func(rows int, x float64) (f, slope float64)
 }
-func (p *misleading) Limits([]float64) []float64 { return []float64{math.Inf(1)} }
 
-func (p *misleading) Open(ctx context.Context, worker int, rows []int) (Session, error) {
+func (p *shaped) Parameters() []descent.Parameter {
+	return []descent.Parameter{{Name: "a", Group: "a", Start: p.start, Lower: -8, Upper: 8}}
+}
+func (p *shaped) Limits([]float64) []float64 { return []float64{math.Inf(1)} }
+
+func (p *shaped) Open(ctx context.Context, worker int, rows []int) (Session, error) {
 	s, err := p.table.Open(ctx, worker, rows)
 	if err != nil {
 		return nil, err
 	}
-	return misled{s.(*part), len(rows) > 0 && len(rows) < p.n}, nil
+	return shapedPart{s.(*part), p.f}, nil
 }
 
-type misled struct {
+type shapedPart struct {
 	*part
-	few bool
+	f func(rows int, x float64) (f, slope float64)
 }
 
-func (s misled) Value(_ context.Context, z []float64) (float64, error) {
+func (s shapedPart) Value(_ context.Context, z []float64) (float64, error) {
 	if s.all {
 		s.full.Add(1)
 	}
-	return s.at(z[0], make([]float64, 1)), nil
+	f, _ := s.f(len(s.rows), z[0])
+	return f, nil
 }
 
-func (s misled) ValueGradient(_ context.Context, z, g []float64) (float64, error) {
-	return s.at(z[0], g), nil
+func (s shapedPart) ValueGradient(_ context.Context, z, g []float64) (f float64, err error) {
+	f, g[0] = s.f(len(s.rows), z[0])
+	return f, nil
 }
 
-func (s misled) at(x float64, g []float64) float64 {
-	n := float64(len(s.rows))
-	if s.few {
-		g[0] = n * (x + 2)
-		return n * (x + 2) * (x + 2) / 2
-	}
-	g[0] = n * (x*(x*x-4) - 0.1)
-	return n * ((x*x-4)*(x*x-4)/4 - x/10)
+// misleading is a table whose subsets draw every start to the worse of two optima: over all
+// rows z₀ has minima near −2 and, lower, near 2, and the start values are on the slope to 2.
+func misleading(rows int) *shaped {
+	return &shaped{table{n: rows}, 0.5, func(m int, x float64) (f, slope float64) {
+		n := float64(m)
+		if m < rows {
+			return n * (x + 2) * (x + 2) / 2, n * (x + 2)
+		}
+		return n * ((x*x-4)*(x*x-4)/4 - x/10), n * (x*(x*x-4) - 0.1)
+	}}
 }
 
 func tuneMisled(t *testing.T, n int, s Settings) (*Result, int64) {
 	t.Helper()
-	p := &misleading{table{n: n}}
+	p := misleading(n)
 	r := must.Get(Tune(context.Background(), p, s, nil))(t)
 	if int64(r.FullSize.Value) != p.full.Load() {
 		t.Errorf("%+v evaluations over all rows, the objective counts %d", r.FullSize, p.full.Load())
@@ -133,42 +141,16 @@ func TestRacedPlain(t *testing.T) {
 	}
 }
 
-// pit is a table with two equal optima at ±1 and, between them, a pit at 0 that no descent meets.
-type pit struct{ misleading }
-
-func (p *pit) Parameters() []descent.Parameter {
-	return []descent.Parameter{{Name: "a", Group: "a", Start: 1.2, Lower: -8, Upper: 8}}
-}
-func (p *pit) Starts() [][]float64 { return [][]float64{{-1.2}} }
-func (p *pit) Open(ctx context.Context, worker int, rows []int) (Session, error) {
-	s, err := p.table.Open(ctx, worker, rows)
-	if err != nil {
-		return nil, err
-	}
-	return pitted{s.(*part)}, nil
-}
-
-type pitted struct{ *part }
-
-func (s pitted) Value(_ context.Context, z []float64) (float64, error) {
-	s.full.Add(1)
-	return s.at(z[0], make([]float64, 1)), nil
-}
-
-func (s pitted) ValueGradient(_ context.Context, z, g []float64) (float64, error) {
-	return s.at(z[0], g), nil
-}
-
-func (s pitted) at(x float64, g []float64) float64 {
+// pit has two equal optima at ±1 and, between them, a pit at 0 that no descent meets.
+func pit(_ int, x float64) (f, slope float64) {
 	const depth, width = 9, 0.05
 	hole := depth * math.Exp(-x*x/(2*width*width))
-	g[0] = 4*x*(x*x-1) + hole*x/(width*width)
-	return (x*x-1)*(x*x-1) - hole
+	return (x*x-1)*(x*x-1) - hole, 4*x*(x*x-1) + hole*x/(width*width)
 }
 
 // TestLower checks that a fit descends from a point that it met below its end.
 func TestLower(t *testing.T) {
-	p := &pit{misleading{table{n: 100}}}
+	p := &shaped{table{n: 100, starts: [][]float64{{-1.2}}}, 1.2, pit}
 	r := must.Get(Tune(context.Background(), p, Settings{Restarts: 1}, nil))(t)
 	if math.Abs(r.X[0]) > 1e-3 || !(r.F < -7.9) || len(r.Optima) == 0 || r.Optima[0].F != r.F || r.BestStart != 2 {
 		t.Errorf("ends at %v, %v: optima %+v", r.X, r.F, r.Optima)

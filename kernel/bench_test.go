@@ -25,7 +25,20 @@ func benchTriangle(n int, f func(i, j0, j1 int)) {
 	}
 }
 
+// benchCases runs over large triangles of many kernels, and over the small triangles of one,
+// whose rows are short.
 func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a []float64)) {
+	bench := func(text string, d, n int) {
+		b.Run(fmt.Sprintf("%s/d=%d/n=%d", text, d, n), func(b *testing.B) {
+			p := mustCompile(b, text, d)
+			theta := make([]float64, p.NumParams)
+			for i := range theta {
+				theta[i] = 1.5 + 0.1*float64(i)
+			}
+			run(b, bound(p, theta), randomPoints(rand.New(rand.NewPCG(1, 1)), n, d), make([]float64, n*n))
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(n*(n+1)/2)*1e9, "ns/pair")
+		})
+	}
 	for _, c := range []struct {
 		text string
 		d    int
@@ -35,18 +48,12 @@ func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a 
 		{"rq", 8}, {"periodic", 8}, {"periodic(ard)", 8}, {"linear", 8}, {"cosine(ard)", 8}, {"poly(3)", 8},
 		{"rbf + matern32 + rq", 8}, {"rbf*periodic + linear", 8}, {"rbf*periodic + rq + linear", 8},
 	} {
-		const n = 4000
-		b.Run(fmt.Sprintf("%s/d=%d/n=%d", c.text, c.d, n), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(1, 1))
-			p := mustCompile(b, c.text, c.d)
-			theta := make([]float64, p.NumParams)
-			for i := range theta {
-				theta[i] = 1.5 + 0.1*float64(i)
-			}
-			e := bound(p, theta)
-			run(b, e, randomPoints(rng, n, c.d), make([]float64, n*n))
-			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/(n*(n+1)/2)*1e9, "ns/pair")
-		})
+		bench(c.text, c.d, 4000)
+	}
+	for _, d := range []int{1, 2, 4, 8} {
+		for _, n := range []int{40, 100, 200} {
+			bench("rbf(ard)", d, n)
+		}
 	}
 }
 
@@ -70,32 +77,6 @@ func BenchmarkSweep(b *testing.B) {
 			})
 		}
 	})
-}
-
-// BenchmarkSmall runs over the triangles of small matrices, whose rows are short.
-func BenchmarkSmall(b *testing.B) {
-	for _, d := range []int{1, 2, 4, 8} {
-		for _, n := range []int{40, 100, 200} {
-			rng := rand.New(rand.NewPCG(1, 1))
-			p := mustCompile(b, "rbf(ard)", d)
-			theta := make([]float64, p.NumParams)
-			for i := range theta {
-				theta[i] = 1.5 + 0.1*float64(i)
-			}
-			e, x, a, grad := NewEvaluator(p), randomPoints(rng, n, d), make([]float64, n*n), make([]float64, p.NumParams)
-			e.Bind(theta)
-			run := func(name string, f func(i, j0, j1 int)) {
-				b.Run(fmt.Sprintf("%s/d=%d/n=%d", name, d, n), func(b *testing.B) {
-					for b.Loop() {
-						benchTriangle(n, f)
-					}
-					b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(n*(n+1)/2)*1e9, "ns/pair")
-				})
-			}
-			run("fill", func(i, j0, j1 int) { e.Row(a[i*n+j0:], x, i, x, j0, j1) })
-			run("sweep", func(i, j0, j1 int) { e.RowGradient(grad, a[i*n+j0:i*n+j1], x, i, x, j0, j1) })
-		}
-	}
 }
 
 // BenchmarkCompile builds an expression, differentiates it with Gorgonia and
