@@ -72,17 +72,19 @@ func goodFiles(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"t.csv": "a,b,y\n1,5,2.0\n2,3,2.9\n3,4,4.2\n4,1,4.9\n5,2,6.1\n6,9,6.8\n", "mask.csv": "m\n0\n0\n0\n0\n1\n1\n", "spec.yaml": "data: [t.csv]\nkernels: [rbf]\n",
+		"vars.csv": "x,v,lab,y\n0,0.1,a,1\n1,0.1,a,2\n2,0.2,b,2.5\n3,0.1,b,4\n", "plain.csv": "x\n1\n",
 	} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		write(t, dir, name, text)
 	}
 	for _, args := range []string{
 		"fit t.csv --out m.gpfit --save-factor", "fit t.csv --target b,y --features a --out two.gpfit", "batch spec.yaml --out done",
+		"fit vars.csv --features x --noise-column v --noise-group lab --mean constant --out noisy.gpfit", "predict noisy.gpfit vars.csv", "predict noisy.gpfit plain.csv --noise-group-default a",
 		"fit t.csv --out k.gpfit --checkpoint c --max-evals 3",
 	} {
 		cmd := exec.Command("gpfit", strings.Fields(args)...)
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("gpfit %s: %v\n%s", args, err, out)
+		if code, _, stderr := end(t, cmd); code != 0 {
+			t.Fatalf("gpfit %s: exit code %d\n%s", args, code, stderr)
 		}
 	}
 	return dir
@@ -94,7 +96,7 @@ func (c *badCase) run(t *testing.T, good string) {
 	dir := t.TempDir()
 	must.Do(t, os.CopyFS(dir, os.DirFS(good)))
 	for name, text := range c.files {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		write(t, dir, name, text)
 	}
 	if c.change != nil {
 		must.Do(t, c.change(dir))
@@ -263,7 +265,18 @@ func npyText(header string, bytes int) string {
 	return "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", bytes)
 }
 
+// tableFormats is a folder of tables in many formats.
+var tableFormats, _ = filepath.Abs("../../table/testdata/formats")
+
 var badFiles = []badCase{
+	{args: "fit " + tableFormats + "/nan.npy", code: exit.Data, want: []string{"not a finite number"}},
+	{args: "fit " + tableFormats + "/words.npz", code: exit.Data, want: []string{"reads only real numbers"}},
+	{args: "fit " + tableFormats + "/types.parquet", code: exit.Data, want: []string{"holds decimals"}},
+	{args: "fit " + tableFormats, code: exit.Data, want: []string{"complex.npy"}},
+	{args: "fit bad.csv --features x --noise-column v", code: exit.Data, want: []string{"must be a number from 0"}, files: map[string]string{"bad.csv": "x,v,y\n0,1,1\n1,-1,2\n2,1,3\n"}},
+	{args: "predict noisy.gpfit plain.csv", code: exit.Usage, want: []string{"give --noise-group or --noise-group-default"}},
+	{args: "predict noisy.gpfit other.csv", code: exit.Data, want: []string{`no noise group "c"`}, files: map[string]string{"other.csv": "x,lab\n1,c\n"}},
+	{args: "predict noisy.gpfit other.csv", code: exit.Data, want: []string{"the noise variance is -1"}, files: map[string]string{"other.csv": "x,lab,v\n1,a,-1\n"}},
 	{args: "fit nofile.csv", code: exit.Data, want: []string{"nofile.csv: no such file"}},
 	{args: "fit .", code: exit.Data, want: []string{`contains the directory "done"`}},
 	{args: "fit 'no*.csv'", code: exit.Data, want: []string{"no file matches"}},

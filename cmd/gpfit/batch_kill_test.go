@@ -22,16 +22,6 @@ import (
 	"gpfit/internal/rundir"
 )
 
-// program copies the test's program to the name gpfit. Under this name it runs gpfit
-// (see TestMain).
-func program(t testing.TB) string {
-	self := must.Get(os.Executable())(t)
-	text := must.Get(os.ReadFile(self))(t)
-	path := filepath.Join(t.TempDir(), "gpfit")
-	must.Do(t, os.WriteFile(path, text, 0o755))
-	return path
-}
-
 // writeStudy writes two tables of n rows with masks, and a spec of 2 data sets ×
 // kernels × seeds.
 func writeStudy(t testing.TB, dir string, n, seeds, restarts int) string {
@@ -45,7 +35,7 @@ func writeStudy(t testing.TB, dir string, n, seeds, restarts int) string {
 			fmt.Fprintln(&mask, map[bool]int{true: 1}[i%5 == 0])
 		}
 		for file, text := range map[string]string{name + ".csv": table.String(), name + "_mask.csv": mask.String()} {
-			must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
+			write(t, dir, file, text)
 		}
 	}
 	var list []string
@@ -59,39 +49,18 @@ data:
 kernels: [rbf(ard), matern32, rbf + matern12]
 seeds: [%s]
 `, restarts, strings.Join(list, ", "))
-	path := filepath.Join(dir, "study.yaml")
-	must.Do(t, os.WriteFile(path, []byte(spec), 0o644))
-	return path
+	return write(t, dir, "study.yaml", spec)
 }
 
-// result is the outcome of a run: the report of every job without times, and the sum of
+// result is the outcome of a run: the report of every job without times, and the contents of
 // its model.
-type result map[string]string
-
-// dropTimes removes the times of a report and of its stages.
-func dropTimes(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		delete(v, "seconds")
-		delete(v, "evaluation_seconds")
-		for _, inner := range v {
-			dropTimes(inner)
-		}
-	case []any:
-		for _, inner := range v {
-			dropTimes(inner)
-		}
-	}
-}
+type result map[string]any
 
 // readResult checks that every job was done exactly once and that no other file is left,
 // and returns the result.
 func readResult(t *testing.T, dir string) result {
 	t.Helper()
-	r, err := rundir.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(rundir.Open(dir))(t)
 	out := result{}
 	for _, j := range r.Jobs {
 		text := must.Get(os.ReadFile(r.Path("jobs", j.ID)))(t)
@@ -99,37 +68,25 @@ func readResult(t *testing.T, dir string) result {
 		for line := range bytes.Lines(text) {
 			var e struct {
 				Type   string
-				Report map[string]any
+				Report json.RawMessage
 			}
-			if err := json.Unmarshal(line, &e); err != nil {
-				t.Fatalf("%s: %v in %q", j.ID, err, line)
+			must.Do(t, json.Unmarshal(line, &e))
+			if e.Type == rundir.Done {
+				done++
+				out[j.ID] = leaves(t, string(e.Report), times)
 			}
-			if e.Type != rundir.Done {
-				continue
-			}
-			done++
-			dropTimes(e.Report)
-			report := must.Get(json.Marshal(e.Report))(t)
-			out[j.ID] = string(report)
 		}
 		if done != 1 {
 			t.Errorf("%s was done %d times:\n%s", j.ID, done, text)
 		}
-		model, err := os.ReadFile(r.Path("models", j.ID))
-		if err != nil {
-			t.Error(err)
-		}
-		out[j.ID+" model"] = rundir.SHA256(withoutRecord(t, model))
+		out[j.ID+" model"] = rundir.SHA256([]byte(withoutRecord(t, r.Path("models", j.ID))))
 	}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(d.Name(), ".") || strings.Contains(d.Name(), ".tmp") || strings.HasSuffix(d.Name(), ".ckpt")) {
 			t.Errorf("left behind: %s", path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
@@ -137,32 +94,25 @@ func readResult(t *testing.T, dir string) result {
 // resumes it. Every job must be done exactly once, with the same bits as without kills,
 // and no temporary file may be left. GPFIT_KILLS sets the number of kills.
 func TestKills(t *testing.T) {
+	t.Parallel()
 	kills := 10
 	if testing.Short() {
 		kills = 4
 	}
 	if text := os.Getenv("GPFIT_KILLS"); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+		kills = must.Get(strconv.Atoi(text))(t)
 	}
-	gpfit, dir := program(t), t.TempDir()
+	dir := t.TempDir()
 	spec := writeStudy(t, dir, 150, 5, 1)
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(gpfit, args...)
-		cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
-		return cmd
+	args := func(run string) []string {
+		if rundir.Exists(run) {
+			return []string{"resume", run, "--quiet"}
+		}
+		return []string{"batch", spec, "--out", run, "--quiet"}
 	}
 	finish := func(run string) result {
 		t.Helper()
-		args := []string{"batch", spec, "--out", run, "--quiet"}
-		if rundir.Exists(run) {
-			args = []string{"resume", run, "--quiet"}
-		}
-		if cmd := command(args...); cmd.Run() != nil {
-			t.Fatalf("gpfit %s: %s\n%s", strings.Join(args, " "), cmd.ProcessState, cmd.Stderr)
-		}
+		stdoutOf(t, "gpfit", args(run)...)
 		return readResult(t, run)
 	}
 	began := time.Now()
@@ -178,11 +128,8 @@ func TestKills(t *testing.T) {
 		runs++
 		run := filepath.Join(dir, fmt.Sprintf("killed-%d.run", runs))
 		for done < kills && !complete(run) {
-			args := []string{"batch", spec, "--out", run, "--quiet"}
-			if rundir.Exists(run) {
-				args = []string{"resume", run, "--quiet"}
-			}
-			cmd := command(args...)
+			cmd := exec.Command("gpfit", args(run)...)
+			cmd.Stderr = new(bytes.Buffer)
 			must.Do(t, cmd.Start())
 			// The time allows some progress and many kills.
 			patience := time.Duration(rng.Int64N(int64(alone)/6)) + 5*time.Millisecond
@@ -201,7 +148,7 @@ func TestKills(t *testing.T) {
 					writes++
 				}
 			} else if err != nil {
-				t.Fatalf("gpfit %s: %v\n%s", strings.Join(args, " "), err, cmd.Stderr)
+				t.Fatalf("%v: %v\n%s", cmd.Args, err, cmd.Stderr)
 			}
 		}
 		if d := cmp.Diff(want, finish(run)); d != "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,19 +51,6 @@ func startSlurm(t *testing.T) {
 	t.Cleanup(func() { os.Unsetenv("SLURM_CONF") })
 }
 
-// stdoutOf runs a command and returns what it prints.
-func stdoutOf(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, text, stderr.String())
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // eventually waits until a condition is true.
 func eventually(t *testing.T, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
@@ -83,11 +69,11 @@ func TestSlurm(t *testing.T) {
 	}
 	t.Parallel() // it waits for the cluster most of the time
 	startSlurm(t)
-	gpfit, dir := program(t), t.TempDir()
+	dir := t.TempDir()
 	spec := writeStudy(t, dir, 400, 6, 4)
 	plain, run := filepath.Join(dir, "plain.run"), filepath.Join(dir, "array.run")
 
-	id := stdoutOf(t, gpfit, "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
+	id := stdoutOf(t, "gpfit", "batch", spec, "--out", run, "--engine", "slurm", "--slurm-partition", "main", "--slurm-tasks", "4", "--slurm-time", "10", "--quiet")
 	pids := func() map[int]bool {
 		out := map[int]bool{}
 		r := must.Get(rundir.Open(run))(t)
@@ -99,7 +85,7 @@ func TestSlurm(t *testing.T) {
 		return out
 	}
 	eventually(t, "four tasks work", 30*time.Second, func() bool { return len(pids()) == 4 })
-	if shown := stdoutOf(t, gpfit, "show", run); !strings.Contains(shown, "running") {
+	if shown := stdoutOf(t, "gpfit", "show", run); !strings.Contains(shown, "running") {
 		t.Errorf("show does not see running jobs:\n%s", shown)
 	}
 	stdoutOf(t, "scancel", "--batch", "--signal=KILL", id+"_1")
@@ -121,10 +107,10 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("the killed task: %s", states)
 	}
 	if !complete(run) {
-		t.Errorf("the remaining tasks have not finished the run:\n%s", stdoutOf(t, gpfit, "show", run))
+		t.Errorf("the remaining tasks have not finished the run:\n%s", stdoutOf(t, "gpfit", "show", run))
 	}
-	stdoutOf(t, gpfit, "resume", run, "--quiet") // no job is left to run
-	stdoutOf(t, gpfit, "batch", spec, "--out", plain, "--quiet")
+	stdoutOf(t, "gpfit", "resume", run, "--quiet") // no job is left to run
+	stdoutOf(t, "gpfit", "batch", spec, "--out", plain, "--quiet")
 	if d := cmp.Diff(readResult(t, plain), readResult(t, run)); d != "" {
 		t.Errorf("plain (-), array (+):\n%s", d)
 	}

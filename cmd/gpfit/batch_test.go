@@ -2,12 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,11 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/device"
 	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
-	"reflect"
 )
 
 // TestSpecHasEveryFlag checks that a spec has a key for every flag of "gpfit fit".
@@ -47,17 +47,18 @@ func TestSpecHasEveryFlag(t *testing.T) {
 // TestWorkers checks that results have the same bits for any number of workers, in
 // shards, and with several processes on one run.
 func TestWorkers(t *testing.T) {
-	gpfit, dir := program(t), t.TempDir()
+	t.Parallel()
+	dir := t.TempDir()
 	study := writeStudy(t, dir, 80, 2, 1)
 	runs := map[string]string{}
 	for _, cores := range []string{"1", "3"} {
 		runs[cores] = filepath.Join(dir, cores+".run")
-		stdoutOf(t, gpfit, "batch", study, "--out", runs[cores], "--cores", cores, "--quiet")
+		stdoutOf(t, "gpfit", "batch", study, "--out", runs[cores], "--cores", cores, "--quiet")
 	}
 	shards, workers := filepath.Join(dir, "shards.run"), filepath.Join(dir, "workers.run")
 	runs["shards"], runs["workers"] = shards, workers
 	side := func(env []string, args ...string) *exec.Cmd {
-		cmd := exec.Command(gpfit, args...)
+		cmd := exec.Command("gpfit", args...)
 		cmd.Env = append(os.Environ(), env...)
 		cmd.Stderr = new(bytes.Buffer)
 		must.Do(t, cmd.Start())
@@ -79,17 +80,10 @@ func TestWorkers(t *testing.T) {
 		side([]string{"JOB_COMPLETION_INDEX=2"}, "batch", study, "--out", shards, "--shard", "auto/3", "--quiet"),
 	)
 	// Three workers share a run that another process made.
-	_, lock, err := rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
-		r, err := rundir.Open(runs["1"])
-		if err != nil {
-			return nil, nil, err
-		}
+	_, lock := must.Get2(rundir.Create(workers, func() (*rundir.Manifest, []byte, error) {
 		text, err := os.ReadFile(study)
-		return &r.Manifest, text, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+		return &must.Get(rundir.Open(runs["1"]))(t).Manifest, text, err
+	}))(t)
 	lock.Release()
 	wait(side(nil, "resume", workers, "--worker", "--quiet"), side(nil, "resume", workers, "--worker", "--quiet", "--wait"), side(nil, "resume", workers, "--worker", "--quiet"))
 
@@ -108,17 +102,13 @@ func TestInUse(t *testing.T) {
 	study := writeStudy(t, dir, 20, 1, 0)
 	run1 := filepath.Join(dir, "r.run")
 	quiet := func(args ...string) (int, string) {
-		var stderr strings.Builder
-		code := run(context.Background(), args, strings.NewReader(""), &bytes.Buffer{}, &stderr)
-		return code, stderr.String()
+		code, _, stderr := runLine(t, args...)
+		return code, stderr
 	}
 	if code, text := quiet("batch", study, "--out", run1); code != 0 {
 		t.Fatal(text)
 	}
-	_, lock, err := rundir.OpenLocked(run1, rundir.Exclusive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, lock := must.Get2(rundir.OpenLocked(run1, rundir.Exclusive))(t)
 	for _, args := range [][]string{{"resume", run1}, {"resume", run1, "--worker"}, {"batch", study, "--out", run1, "--shard", "0/2"}} {
 		if code, text := quiet(args...); code != exit.InUse || !strings.Contains(text, "in use by process") {
 			t.Errorf("%v: exit code %d: %s", args, code, text)
@@ -128,9 +118,7 @@ func TestInUse(t *testing.T) {
 		t.Errorf("show needs no lock: %s", text)
 	}
 	lock.Release()
-	if _, lock, err = rundir.OpenLocked(run1, rundir.Shared); err != nil {
-		t.Fatal(err)
-	}
+	_, lock = must.Get2(rundir.OpenLocked(run1, rundir.Shared))(t)
 	if code, text := quiet("resume", run1); code != exit.InUse || !strings.Contains(text, "shards or workers") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
@@ -149,11 +137,12 @@ func TestInUse(t *testing.T) {
 // TestBatchSignal checks that a signal ends a batch within moments, with exit code 130
 // and checkpoints, and that resume computes the same bits.
 func TestBatchSignal(t *testing.T) {
-	gpfit, dir := program(t), t.TempDir()
+	t.Parallel()
+	dir := t.TempDir()
 	study := writeStudy(t, dir, 450, 1, 1)
 	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		r := filepath.Join(dir, sig.String()+".run")
-		cmd := exec.Command(gpfit, "batch", study, "--out", r, "--cores", "2")
+		cmd := exec.Command("gpfit", "batch", study, "--out", r, "--cores", "2")
 		cmd.Stderr = new(bytes.Buffer)
 		must.Do(t, cmd.Start())
 		eventually(t, "a job has begun", 20*time.Second, func() bool {
@@ -174,13 +163,58 @@ func TestBatchSignal(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(r, "checkpoints", "*.ckpt")); len(files) == 0 {
 			t.Error("no checkpoint was left")
 		}
-		if shown := stdoutOf(t, gpfit, "show", r); !strings.Contains(shown, "interrupted") {
+		if shown := stdoutOf(t, "gpfit", "show", r); !strings.Contains(shown, "interrupted") {
 			t.Errorf("show:\n%s", shown)
 		}
-		stdoutOf(t, gpfit, "resume", r, "--quiet")
+		stdoutOf(t, "gpfit", "resume", r, "--quiet")
 	}
 	a, b := readResult(t, filepath.Join(dir, "terminated.run")), readResult(t, filepath.Join(dir, "interrupt.run"))
-	if !maps.Equal(a, b) {
-		t.Error(cmp.Diff(a, b))
+	if d := cmp.Diff(a, b); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestLoginNode plans a batch for GPUs on a machine without any, and without sbatch: the plan
+// has memory and time, the script and the command are shown, and nothing is left behind.
+func TestLoginNode(t *testing.T) {
+	if _, err := device.Find(t.Context(), gpfit.Drivers()).Choose("cuda"); err == nil {
+		t.Skip("SKIPPED: this machine has a GPU")
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("PATH", dir)
+	write(t, dir, "a.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,6\n")
+	write(t, dir, "study.yaml", "data: [a.csv]\nkernels: [rbf]\nslurm: {partition: long}\n")
+	plan := []string{"batch", "study.yaml", "--engine", "slurm", "--slurm-option", "--gpus-per-task=1", "--dry-run"}
+	text := mustLine(t, plan...)
+	for _, want := range []string{
+		"cuda", "MiB", "their plans are for one NVIDIA H100", "sbatch --parsable " + filepath.Join(dir, "study.run", "slurm", "array.sh"),
+		"#SBATCH --partition=long\n", "#SBATCH --gpus-per-task=1\n", " resume '" + filepath.Join(dir, "study.run") + "' --worker",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, " -  ") {
+		t.Errorf("a job without an estimate:\n%s", text)
+	}
+	if text = mustLine(t, append(plan, "--json")...); !strings.Contains(text, `"planned_for":"NVIDIA H100"`) || !strings.Contains(text, `"type":"slurm_array"`) {
+		t.Errorf("as JSON:\n%s", text)
+	}
+	code, _, stderr := runLine(t, "batch", "study.yaml", "--engine", "slurm")
+	if code != exit.Failure || !strings.Contains(stderr, "sbatch is not installed on this machine") {
+		t.Errorf("without sbatch: exit code %d\n%s", code, stderr)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	// A run that exists is as it was.
+	mustLine(t, "batch", "study.yaml", "--quiet", "--device", "cpu")
+	if code, _, stderr = runLine(t, "resume", "study.run", "--engine", "slurm"); code != exit.Failure {
+		t.Errorf("resume: exit code %d\n%s", code, stderr)
+	}
+	if _, err := os.Stat(filepath.Join("study.run", "slurm")); err == nil {
+		t.Error("resume left a folder for Slurm")
 	}
 }

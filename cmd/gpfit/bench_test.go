@@ -26,9 +26,7 @@ func benchTable(t *testing.T, n int) string {
 		x0, x1, x2 := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
 		fmt.Fprintf(&b, "%v,%v,%v,%v\n", x0, x1, x2, math.Sin(x0)+x1*x2+0.1*rng.NormFloat64())
 	}
-	path := filepath.Join(t.TempDir(), "data.csv")
-	must.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	return path
+	return write(t, t.TempDir(), "data.csv", b.String())
 }
 
 func TestBenchJSON(t *testing.T) {
@@ -98,39 +96,6 @@ func TestBenchTable(t *testing.T) {
 	}
 	if data, err := os.ReadFile(plot); err != nil || !bytes.HasPrefix(data, []byte("\x89PNG")) {
 		t.Errorf("plot of %d bytes, error %v", len(data), err)
-	}
-}
-
-func TestBenchErrors(t *testing.T) {
-	path := benchTable(t, 20)
-	for _, c := range []struct {
-		args []string
-		code int
-		say  string
-	}{
-		{[]string{"--n", "10,21", "--data", path}, exit.Usage, "has 20 rows"},
-		{[]string{"--n", "1"}, exit.Usage, "at least 2"},
-		{[]string{"--n", "ten"}, exit.Usage, "ten"},
-		{[]string{"--n", "10", "--repeat", "0"}, exit.Usage, "--repeat 0"},
-		{[]string{"--n", "10", "--d", "0"}, exit.Usage, "--d 0"},
-		{[]string{"--n", "10", "--d", "3", "--data", path}, exit.Usage, "--d is for a synthetic table"},
-		{[]string{"--n", "10", "--target", "y"}, exit.Usage, "--data"},
-		{[]string{"--n", "10", "--plot", "speed.gif"}, exit.Usage, ".svg, .png or .pdf"},
-		{[]string{"--n", "10", "--kernel", "rbff"}, exit.Usage, "rbf"},
-		{[]string{"--n", "10", "--set", "lengthscales=1"}, exit.Usage, "did you mean"},
-		// All elements of the matrix are exactly 1.
-		{[]string{"--n", "10", "--set", "lengthscale=1e10", "--set", "signal_variance=1", "--set", "noise_variance=1e-300"}, exit.Failure, "raise noise_variance"},
-		{[]string{"--sizes", "10"}, exit.Usage, "unknown flag"},
-		{[]string{path}, exit.Usage, "argument"},
-		{[]string{"--n", "10", "--device", "cpu,quantum"}, exit.Device, "quantum"},
-		{[]string{"--n", "10", "--device", "cpu,cpu"}, exit.Usage, "twice"},
-		{[]string{"--n", "10", "--data", filepath.Join(t.TempDir(), "missing.csv")}, exit.Data, "missing.csv"},
-		{[]string{"--n", "10", "--plot", filepath.Join(t.TempDir(), "no", "such", "folder.svg"), "--quiet"}, exit.Usage, "folder.svg"},
-	} {
-		code, _, stderr := runLine(t, append([]string{"bench"}, c.args...)...)
-		if code != c.code || !strings.Contains(stderr, c.say) {
-			t.Errorf("%v: exit code %d, expected %d and %q:\n%s", c.args, code, c.code, c.say, stderr)
-		}
 	}
 }
 

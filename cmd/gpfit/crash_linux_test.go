@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,103 +16,134 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
 )
 
-// crashTable writes a table of 300 rows and returns gpfit and the arguments of a fit.
-func crashTable(t *testing.T, dir string) (gpfit string, args []string) {
+// crashTable writes a table of 300 rows and returns the arguments of a fit.
+func crashTable(t *testing.T, dir string) []string {
 	t.Helper()
-	var table bytes.Buffer
+	var table strings.Builder
 	for i := range 300 {
 		fmt.Fprintf(&table, "%v,%v,%v\n", float64(i)/30, float64(i*i%97), float64(i*7%13)+float64(i)/100)
 	}
-	data := filepath.Join(dir, "data.csv")
-	must.Do(t, os.WriteFile(data, table.Bytes(), 0o600))
-	return program(t), []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
+	return crashFit(write(t, dir, "data.csv", table.String()))
+}
+
+func crashFit(data string) []string {
+	return []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
 }
 
 // TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by
-// SIGTERM in turn, and continues them. Model and report must equal an undisturbed fit's.
-// GPFIT_KILLS sets the number of signals.
+// SIGTERM in turn, and continues them, without and with stages of subsets. Model and report must
+// equal an undisturbed fit's, and the checkpoint is gone in the end. GPFIT_KILLS sets the number
+// of signals.
 func TestCrashSignals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fits := map[string][]string{"one stage": crashTable(t, dir)}
+	var table strings.Builder
+	for i := range 800 {
+		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
+		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
+	}
+	fits["stages"] = append(crashFit(write(t, dir, "stages.csv", table.String())), "--coarse", "on")
+	for name, args := range fits {
+		t.Run(name, func(t *testing.T) { crashSignals(t, t.TempDir(), args) })
+	}
+}
+
+func crashSignals(t *testing.T, dir string, args []string) {
 	signals := 6
 	if text := os.Getenv("GPFIT_KILLS"); text != "" {
-		signals, _ = strconv.Atoi(text)
+		signals = must.Get(strconv.Atoi(text))(t)
 	}
-	dir := t.TempDir()
-	gpfit, args := crashTable(t, dir)
-	model := filepath.Join(dir, "m.gpfit")
+	model, checkpoint := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "ck")
+	args = append(args, "--out", model)
 	began := time.Now()
-	want := must.Get(exec.Command(gpfit, append(args, "--out", model)...).Output())(t)
-	alone := time.Since(began)
-	wantModel, _ := os.ReadFile(model)
+	want := leaves(t, stdoutOf(t, "gpfit", args...), times)
+	alone, wantModel := time.Since(began), withoutRecord(t, model)
 	rng, sent, rounds := rand.New(rand.NewPCG(1, 2)), 0, 0
-	args = append(args, "--out", model, "--force", "--checkpoint", filepath.Join(dir, "ck"))
+	args = append(args, "--force", "--checkpoint", checkpoint)
 	for sent < signals {
 		rounds++
-		_ = os.Remove(model)
+		must.Do(t, os.RemoveAll(model))
 		var out bytes.Buffer
 		for {
 			out.Reset()
-			cmd := exec.Command(gpfit, args...)
+			cmd := exec.Command("gpfit", args...)
 			cmd.Stdout = &out
 			must.Do(t, cmd.Start())
 			sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[sent%2]
-			wait := time.Duration(rng.Int64N(int64(alone)))
-			timer := time.AfterFunc(wait, func() { _ = cmd.Process.Signal(sig) })
+			timer := time.AfterFunc(time.Duration(rng.Int64N(int64(alone))), func() { _ = cmd.Process.Signal(sig) })
 			err := cmd.Wait()
 			if timer.Stop(); err == nil {
 				break
 			}
 			var ended *exec.ExitError
-			if !errors.As(err, &ended) || ended.ExitCode() != -1 && ended.ExitCode() != 130 {
+			if !errors.As(err, &ended) || ended.ExitCode() != -1 && ended.ExitCode() != exit.Interrupted {
 				t.Fatalf("after signal %v: %v", sig, err)
 			}
 			sent++
 		}
-		got, _ := os.ReadFile(model)
-		if !bytes.Equal(withoutRecord(t, got), withoutRecord(t, wantModel)) {
+		if withoutRecord(t, model) != wantModel {
 			t.Errorf("round %d: another model", rounds)
 		}
-		if a, b := withoutTimes(t, want), withoutTimes(t, out.Bytes()); a != b {
-			t.Errorf("round %d: another report:\n%s\n%s", rounds, a, b)
+		if d := cmp.Diff(want, leaves(t, out.String(), times)); d != "" {
+			t.Errorf("round %d: another report, undisturbed (-), continued (+):\n%s", rounds, d)
+		}
+		if _, err := os.Stat(checkpoint); err == nil {
+			t.Error("the checkpoint is still there")
 		}
 	}
 	t.Logf("%d signals in %d fits", sent, rounds)
 }
 
+// crashes checks that a command fails with a message that has a word, and leaves no part of a file.
+func crashes(t *testing.T, what, word, dir string, code int, stderr string) {
+	t.Helper()
+	if code != exit.Failure || !strings.Contains(stderr, word) || strings.Contains(stderr, "goroutine") {
+		t.Errorf("%s: exit code %d\n%s", what, code, stderr)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("%s: left behind: %v", what, left)
+	}
+}
+
 // TestCrashFullDisk checks that a full file system ends a fit with an error that says so
 // and leaves neither a part of a model nor a temporary file. With space, the fit continues.
 func TestCrashFullDisk(t *testing.T) {
+	t.Parallel()
 	dir, small := t.TempDir(), t.TempDir()
-	gpfit, args := crashTable(t, dir)
+	args := crashTable(t, dir)
 	if err := syscall.Mount("none", small, "tmpfs", 0, "size=8k"); err != nil {
 		t.Skipf("mounting a small file system: %v", err)
 	}
 	defer func() { _ = syscall.Unmount(small, 0) }()
-	model := filepath.Join(small, "m.gpfit")
-	cmd := exec.Command(gpfit, append(args, "--out", model)...)
-	text, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(text), "no space left") {
-		t.Errorf("model on a full disk: %v\n%s", err, text)
-	}
+	code, _, stderr := end(t, exec.Command("gpfit", append(args, "--out", filepath.Join(small, "m.gpfit"))...))
+	crashes(t, "model on a full disk", "no space left", small, code, stderr)
 	if files, _ := os.ReadDir(small); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
 	}
-	model, checkpoint := filepath.Join(dir, "m.gpfit"), filepath.Join(small, "ck")
-	args = append(args, "--out", model, "--checkpoint", checkpoint)
-	text, err = exec.Command(gpfit, args...).CombinedOutput()
-	if err == nil || !strings.Contains(string(text), "no space left") {
-		t.Errorf("checkpoint on a full disk: %v\n%s", err, text)
-	}
+	model := filepath.Join(dir, "m.gpfit")
+	args = append(args, "--out", model, "--checkpoint", filepath.Join(small, "ck"))
+	code, _, stderr = end(t, exec.Command("gpfit", args...))
+	crashes(t, "checkpoint on a full disk", "no space left", dir, code, stderr)
 	if _, err := os.Stat(model); err == nil {
 		t.Error("the failed fit left a model")
 	}
 	must.Do(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
-	if text, err := exec.Command(gpfit, args...).CombinedOutput(); err != nil {
-		t.Errorf("with space: %v\n%s", err, text)
-	}
+	stdoutOf(t, "gpfit", args...)
+}
+
+// limited runs gpfit under a limit that the shell sets.
+func limited(t *testing.T, limit string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command("bash", append([]string{"-c", "ulimit " + limit + ` && exec gpfit "$@"`, "gpfit"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2") // threads take address space
+	return end(t, cmd)
 }
 
 // TestCrashMemoryLimit checks that a fit under a limit on its address space ends with exit
@@ -122,37 +154,88 @@ func TestCrashMemoryLimit(t *testing.T) {
 		t.Skip("the race detector maps memory of its own and fails below its own limits")
 	}
 	dir := t.TempDir()
-	gpfit, args := crashTable(t, dir)
 	model := filepath.Join(dir, "m.gpfit")
+	args := append(crashTable(t, dir), "--max-evals", "3", "--out", model)
 	for kilobytes, want := range map[int][]int{
 		300_000: {2, exit.Device}, 600_000: {2, exit.Device}, 1_200_000: {2, exit.Device}, 1_700_000: {2, exit.Device}, 1_800_000: {2, exit.Device}, 1_900_000: {exit.Device}, 4_000_000: {0},
 	} {
 		_ = os.Remove(model)
-		line := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, kilobytes)
-		cmd := exec.Command("bash", append([]string{"-c", line, gpfit}, append(args, "--max-evals", "3", "--out", model)...)...)
-		cmd.Env = append(os.Environ(), "GOMAXPROCS=2") // threads take address space
-		text, err := cmd.CombinedOutput()
-		code := cmd.ProcessState.ExitCode()
+		code, stdout, stderr := limited(t, fmt.Sprintf("-v %d", kilobytes), args...)
 		t.Logf("%d kB: exit code %d", kilobytes, code)
-		_, statErr := os.Stat(model)
-		if !slices.Contains(want, code) || (statErr == nil) != (err == nil) {
-			t.Errorf("%d kB: %v, model: %v\n%.2000s", kilobytes, err, statErr, text)
+		_, err := os.Stat(model)
+		if !slices.Contains(want, code) || (err == nil) != (code == 0) {
+			t.Errorf("%d kB: exit code %d, model: %v\n%.2000s", kilobytes, code, err, stdout+stderr)
 		}
-		if code == exit.Device && !strings.Contains(string(text), "the address space") {
-			t.Errorf("%d kB: the message does not name the limit:\n%.2000s", kilobytes, text)
+		if code == exit.Device && !strings.Contains(stderr, "the address space") {
+			t.Errorf("%d kB: the message does not name the limit:\n%.2000s", kilobytes, stderr)
 		}
-		if strings.Contains(string(text), "goroutine") && !strings.Contains(string(text), "out of memory") && !strings.Contains(string(text), "cannot allocate") && !strings.Contains(string(text), "pthread_create failed") {
-			t.Errorf("%d kB: neither an error nor a lack of memory:\n%.2000s", kilobytes, text)
+		lack := func(word string) bool { return strings.Contains(stderr, word) }
+		if lack("goroutine") && !slices.ContainsFunc([]string{"out of memory", "cannot allocate", "pthread_create failed"}, lack) {
+			t.Errorf("%d kB: neither an error nor a lack of memory:\n%.2000s", kilobytes, stderr)
 		}
 	}
 }
 
-// startBatch starts a batch and returns its process, which has written some models, and
-// what it prints on standard error.
-func startBatch(t *testing.T, gpfit, spec, run string) (*exec.Cmd, *bytes.Buffer) {
+// TestCrashFileLimit checks that writing beyond the process's file size limit is an error
+// with advice. An existing file must stay as it was, no part of a new file may be left,
+// and a fit must continue from its checkpoint.
+func TestCrashFileLimit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model := write(t, dir, "m.gpfit", "an older file")
+	args := append(crashTable(t, dir), "--restarts", "0", "--out", model)
+	code, _, stderr := limited(t, "-f 2", append(args, "--force")...)
+	crashes(t, "model", "ulimit -f", dir, code, stderr)
+	if text, err := os.ReadFile(model); err != nil || string(text) != "an older file" {
+		t.Errorf("the existing file has %d bytes, %v", len(text), err)
+	}
+	must.Do(t, os.Remove(model))
+	args = append(args, "--checkpoint", filepath.Join(dir, "ck"))
+	code, _, stderr = limited(t, "-f 2", args...)
+	crashes(t, "checkpoint", "ulimit -f", dir, code, stderr)
+	stdoutOf(t, "gpfit", args...)
+	out := filepath.Join(dir, "p.csv")
+	code, _, stderr = limited(t, "-f 2", "predict", model, filepath.Join(dir, "data.csv"), "--out", out)
+	crashes(t, "predictions", "ulimit -f", dir, code, stderr)
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a part of the predictions is left")
+	}
+}
+
+// TestCrashFileLimitRun checks that a batch under a file size limit ends with an error and
+// loses nothing. Without the limit, resume must finish the run.
+func TestCrashFileLimitRun(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	spec := writeStudy(t, dir, 60, 1, 0)
+	for _, blocks := range []int{0, 2, 5, 8} {
+		run := filepath.Join(dir, fmt.Sprintf("%d.run", blocks))
+		code, _, stderr := limited(t, fmt.Sprintf("-f %d", blocks), "batch", spec, "--out", run, "--quiet")
+		why := stderr
+		if code == exit.SomeFailed {
+			why = stdoutOf(t, "gpfit", "show", run, "--format", "csv")
+		}
+		if code != exit.Failure && code != exit.SomeFailed || strings.Contains(stderr, "goroutine") || !strings.Contains(why, "file too large") {
+			t.Errorf("%d KiB: exit code %d\n%s", blocks, code, stderr)
+		}
+		command := []string{"resume", run, "--quiet"}
+		if _, err := os.Stat(filepath.Join(run, "run.json")); err != nil {
+			command = []string{"batch", spec, "--out", run, "--quiet"}
+		}
+		stdoutOf(t, "gpfit", command...)
+		if models, _ := filepath.Glob(filepath.Join(run, "models", "*.gpfit")); len(models) != 6 {
+			t.Errorf("%d KiB: models %v", blocks, models)
+		}
+	}
+}
+
+// loseFolder starts a batch of 30 jobs and removes a folder of it when some models are written.
+// It returns the exit code and what the batch prints on standard error.
+func loseFolder(t *testing.T, spec, run, folder string) (code int, stderr string) {
 	t.Helper()
-	cmd, text := exec.Command(gpfit, "batch", spec, "--out", run, "--quiet"), new(bytes.Buffer)
-	cmd.Stderr = text
+	var messages bytes.Buffer
+	cmd := exec.Command("gpfit", "batch", spec, "--out", run, "--quiet")
+	cmd.Stderr = &messages
 	must.Do(t, cmd.Start())
 	for range 1000 {
 		if files, _ := filepath.Glob(filepath.Join(run, "models", "*")); len(files) > 2 {
@@ -160,21 +243,43 @@ func startBatch(t *testing.T, gpfit, spec, run string) (*exec.Cmd, *bytes.Buffer
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return cmd, text
+	// A rename removes the folder at once, although jobs add files to it.
+	must.Do(t, os.Rename(filepath.Join(run, folder), filepath.Join(filepath.Dir(run), "removed")))
+	_ = cmd.Wait() // the caller checks the exit code
+	return cmd.ProcessState.ExitCode(), messages.String()
 }
 
 // TestCrashRunRemoved removes the run directory of a running batch. The batch must end
 // with an error message or finish, and must not make the directory again.
 func TestCrashRunRemoved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	gpfit, spec, run := program(t), writeStudy(t, dir, 150, 5, 1), filepath.Join(dir, "r.run")
-	cmd, text := startBatch(t, gpfit, spec, run)
-	must.Do(t, os.Rename(run, run+".gone"))
-	err := cmd.Wait()
-	if err == nil || strings.Contains(text.String(), "goroutine ") {
-		t.Errorf("%v\n%.2000s", err, text.String())
+	run := filepath.Join(dir, "r.run")
+	code, stderr := loseFolder(t, writeStudy(t, dir, 150, 5, 1), run, "")
+	if code == 0 || strings.Contains(stderr, "goroutine ") {
+		t.Errorf("exit code %d\n%.2000s", code, stderr)
 	}
 	if _, err := os.Stat(run); err == nil {
 		t.Error("the batch made the run directory again")
+	}
+}
+
+// TestCrashCheckpointsRemoved removes the checkpoint folder of a running batch. Jobs that
+// write checkpoints fail and the others continue. resume must make the folder again and
+// retry the failed jobs.
+func TestCrashCheckpointsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := filepath.Join(dir, "r.run")
+	if code, stderr := loseFolder(t, writeStudy(t, dir, 150, 5, 1), run, "checkpoints"); code != exit.SomeFailed {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	table := stdoutOf(t, "gpfit", "show", run, "--format", "csv")
+	if !strings.Contains(table, ",write,") && !strings.Contains(table, "cannot open the checkpoint") || strings.Contains(table, "pending") {
+		t.Errorf("the result of the run is\n%s", table)
+	}
+	stdoutOf(t, "gpfit", "resume", run, "--quiet")
+	if models, _ := filepath.Glob(filepath.Join(run, "models", "*.gpfit")); len(models) != 30 {
+		t.Errorf("%d models after resume", len(models))
 	}
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,34 +28,30 @@ type gpu struct {
 func newGPU(t *testing.T) *gpu {
 	t.Helper()
 	emulator.Build(t)
-	return &gpu{binary: program(t), cache: t.TempDir()}
+	return &gpu{binary: "gpfit", cache: t.TempDir()}
 }
 
 // run returns the exit code and both outputs.
-func (g *gpu) run(t *testing.T, faults []emulator.Fault, args ...string) (code int, stdout, stderr string) {
+func (g *gpu) run(t *testing.T, machine emulator.Config, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	return g.runOn(t, emulator.Config{Faults: faults}, args...)
-}
-
-func (g *gpu) runOn(t *testing.T, machine emulator.Config, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, msg strings.Builder
 	cmd := exec.Command(g.binary, args...)
-	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache)
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	err := cmd.Run()
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		code = ended.ExitCode()
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	return code, out.String(), msg.String()
+	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache, "GPFIT_FORCE=true") // the commands write one model after another
+	return end(t, cmd)
 }
 
-func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r summary.Report, stderr string) {
+// output returns what a command prints, which must succeed.
+func (g *gpu) output(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := g.run(t, faults, append(args, "--json")...)
+	code, stdout, stderr := g.run(t, emulator.Config{}, args...)
+	if code != 0 {
+		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+func (g *gpu) report(t *testing.T, machine emulator.Config, args ...string) (r summary.Report, stderr string) {
+	t.Helper()
+	code, stdout, stderr := g.run(t, machine, append(args, "--json")...)
 	if code != 0 {
 		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
@@ -59,54 +59,96 @@ func (g *gpu) report(t *testing.T, faults []emulator.Fault, args ...string) (r s
 	return r, stderr
 }
 
+// faults is an emulated GPU on which calls fail.
+func faults(entry string, k, code int) emulator.Config {
+	return emulator.Config{Faults: []emulator.Fault{{Entry: entry, K: k, Code: code}}}
+}
+
+// sameReport evaluates on both devices, and compares the values, relative to their size, and the
+// gradient, relative to 1 and to the size of each element, but no more than to the value.
+func (g *gpu) sameReport(t *testing.T, value, gradient float64, args ...string) (cpu, gpu summary.Report) {
+	t.Helper()
+	cpu, _ = g.report(t, emulator.Config{}, append(args, "--device", "cpu")...)
+	gpu, _ = g.report(t, emulator.Config{}, append(args, "--device", "cuda:0")...)
+	for _, pair := range [][2]float64{{gpu.Objective, cpu.Objective}, {gpu.NLML, cpu.NLML}} {
+		if !(math.Abs(pair[0]-pair[1]) <= value*math.Abs(pair[1])) || gpu.Device != "cuda:0" {
+			t.Errorf("%q: %v on %s, %v on the CPU", args, pair[0], gpu.Device, pair[1])
+		}
+	}
+	for name, want := range cpu.GradientLog {
+		if !(math.Abs(gpu.GradientLog[name]-want) <= gradient*min(1+math.Abs(want), math.Abs(cpu.Objective))) {
+			t.Errorf("%q: gradient of %s is %v, on the CPU %v", args, name, gpu.GradientLog[name], want)
+		}
+	}
+	return cpu, gpu
+}
+
+// sameTable compares the numbers of the tables that a command prints on both devices, relative to
+// 1 and to the size of each number, and returns how many there are.
+func (g *gpu) sameTable(t *testing.T, tolerance float64, args ...string) int {
+	t.Helper()
+	onCPU, onGPU := numbersOf(t, g.output(t, append(args, "--device", "cpu")...)), numbersOf(t, g.output(t, append(args, "--device", "cuda:0")...))
+	if len(onCPU) != len(onGPU) || len(onCPU) < 3 {
+		t.Fatalf("%q: %d numbers on the GPU, %d on the CPU", args, len(onGPU), len(onCPU))
+	}
+	for i, want := range onCPU {
+		if !(math.Abs(onGPU[i]-want) <= tolerance*(1+math.Abs(want))) {
+			t.Errorf("%q: number %d is %v, on the CPU %v", args, i, onGPU[i], want)
+		}
+	}
+	return len(onCPU)
+}
+
+// numbersOf returns all numbers of a table, row by row.
+func numbersOf(t *testing.T, text string) (numbers []float64) {
+	t.Helper()
+	for _, record := range must.Get(csv.NewReader(strings.NewReader(text)).ReadAll())(t) {
+		for _, cell := range record {
+			if v, err := strconv.ParseFloat(cell, 64); err == nil {
+				numbers = append(numbers, v)
+			}
+		}
+	}
+	return numbers
+}
+
+// firstRows writes the first lines of a table of the examples.
+func firstRows(t *testing.T, lines int) string {
+	t.Helper()
+	text := must.Get(os.ReadFile("../../examples/co2.csv"))(t)
+	return write(t, t.TempDir(), "few.csv", strings.Join(strings.SplitAfter(string(text), "\n")[:lines], ""))
+}
+
 // TestGPU runs the command line on an emulated GPU, from the choice of the
 // device to a device that dies in the middle of a fit.
 func TestGPU(t *testing.T) {
-	t.Setenv("GPFIT_FORCE", "true") // the commands write one model after another
-	g := newGPU(t)
-	data, model := "../../examples/co2.csv", filepath.Join(t.TempDir(), "m.gpfit")
-	few := filepath.Join(t.TempDir(), "few.csv")
-	text := must.Get(os.ReadFile(data))(t)
-	lines := strings.SplitAfter(string(text), "\n")
-	must.Do(t, os.WriteFile(few, []byte(strings.Join(lines[:85], "")), 0o644))
-
-	if code, stdout, _ := g.run(t, nil, "devices"); code != 0 || !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "--device auto tries cuda:0") {
-		t.Errorf("devices: exit code %d\n%s", code, stdout)
+	t.Parallel()
+	g, works := newGPU(t), emulator.Config{}
+	data, model, few := "../../examples/co2.csv", filepath.Join(t.TempDir(), "m.gpfit"), firstRows(t, 85)
+	if stdout := g.output(t, "devices"); !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "--device auto tries cuda:0") {
+		t.Errorf("devices:\n%s", stdout)
 	}
 	g.testDevices(t)
 	// The crossover is known: measuring it on the emulated device would take minutes.
 	g.knowCrossover(t, 100)
-	if _, stderr := g.report(t, nil, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays off from n = 100 on, but this job has n = 80") {
+	if _, stderr := g.report(t, works, "nlml", few); !strings.Contains(stderr, "device cpu") || !strings.Contains(stderr, "cuda:0 pays off from n = 100 on, but this job has n = 80") {
 		t.Errorf("a small job on auto: %s", stderr)
 	}
-	if r, stderr := g.report(t, nil, "nlml", data); r.Device != "cuda:0" {
+	if r, stderr := g.report(t, works, "nlml", data); r.Device != "cuda:0" {
 		t.Errorf("a larger job on auto: device %s\n%s", r.Device, stderr)
 	}
 
-	onCPU, _ := g.report(t, nil, "fit", few, "--ard", "--device", "cpu", "--out", model)
-	onGPU, _ := g.report(t, nil, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
+	onCPU, _ := g.report(t, works, "fit", few, "--ard", "--device", "cpu", "--out", model)
+	onGPU, _ := g.report(t, works, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
 	if onGPU.Device != "cuda:0" || math.Abs(onGPU.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || onGPU.Status != onCPU.Status {
 		t.Errorf("fit on the GPU: %s, NLML %v, %s; on the CPU %v, %s", onGPU.Device, onGPU.NLML, onGPU.Status, onCPU.NLML, onCPU.Status)
 	}
-	if code, stdout, stderr := g.run(t, nil, "predict", model, "../../examples/co2_new.csv", "--device", "cuda:0"); code != 0 || strings.Count(stdout, "\n") != 25 {
-		t.Errorf("predict: exit code %d\n%s", code, stderr)
-	}
-
-	// Both devices minimize leave-one-out and cross-validate.
-	loo := []string{"nlml", few, "--ard", "--mean", "linear", "--objective", "loo", "--scores", "loo,cv", "--folds", "3"}
-	a, _ := g.report(t, nil, append(loo, "--device", "cpu")...)
-	b, _ := g.report(t, nil, append(loo, "--device", "cuda:0")...)
-	if b.Device != "cuda:0" || math.Abs(a.Objective-b.Objective) > 1e-9*math.Abs(a.Objective) || math.Abs(float64(a.Scores.CrossValidation.NLPD-b.Scores.CrossValidation.NLPD)) > 1e-9 {
-		t.Errorf("leave-one-out: %v on the CPU, %v on %s", a.Objective, b.Objective, b.Device)
-	}
-	for name, v := range a.GradientLog {
-		if math.Abs(b.GradientLog[name]-v) > 1e-7*(1+math.Abs(v)) {
-			t.Errorf("∂LOO/∂%s: %v on the CPU, %v on the GPU", name, v, b.GradientLog[name])
-		}
+	if stdout := g.output(t, "predict", model, "../../examples/co2_new.csv", "--device", "cuda:0"); strings.Count(stdout, "\n") != 25 {
+		t.Errorf("predict:\n%s", stdout)
 	}
 
 	// The device has a sticky error at the 12th Cholesky factorisation.
-	dies := []emulator.Fault{{Entry: "cusolverDnXpotrf", K: 12, Code: 700}}
+	dies := faults("cusolverDnXpotrf", 12, 700)
 	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
 	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
 		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
@@ -117,8 +159,7 @@ func TestGPU(t *testing.T) {
 	}
 	g.testWrong(t, few, data)
 	// If the device does not open, auto takes the CPU and says why.
-	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
-	if r, stderr := g.report(t, broken, "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
+	if r, stderr := g.report(t, faults("cublasCreate_v2", 1, 1), "nlml", data); r.Device != "cpu" || !strings.Contains(stderr, "cublas") {
 		t.Errorf("a device that does not open: %s\n%s", r.Device, stderr)
 	}
 }
@@ -129,14 +170,18 @@ func TestGPU(t *testing.T) {
 func (g *gpu) testWrong(t *testing.T, small, large string) {
 	t.Helper()
 	wrong := emulator.Config{Spoiled: []emulator.Spoiled{{Entry: "cublasDgemmStridedBatched_64", From: 64, How: emulator.BlockLeftOut}}}
-	if code, _, stderr := g.runOn(t, wrong, "nlml", small, "--device", "cuda:0"); code != 0 {
-		t.Errorf("a job below the size at which the device is wrong: exit code %d\n%s", code, stderr)
-	}
-	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0"); code != exit.Device || stdout != "" || !strings.Contains(stderr, "cuda:0 computes wrong results") {
-		t.Errorf("a wrong gradient: exit code %d\n%s%s", code, stdout, stderr)
-	}
-	if code, stdout, stderr := g.runOn(t, wrong, "nlml", large, "--device", "cuda:0", "--fallback", "cpu"); code != 0 || !strings.Contains(stdout, "on cpu") || !strings.Contains(stderr, "gpfit continued on cpu") {
-		t.Errorf("a wrong gradient with a fallback: exit code %d\n%s%s", code, stdout, stderr)
+	for _, c := range []struct {
+		args, stdout, stderr string
+		code                 int
+	}{
+		{small, "on cuda:0", "", 0},
+		{large, "^$", "cuda:0 computes wrong results", exit.Device},
+		{large + " --fallback cpu", "on cpu", "gpfit continued on cpu", 0},
+	} {
+		code, stdout, stderr := g.run(t, wrong, strings.Fields("nlml --device cuda:0 "+c.args)...)
+		if code != c.code || !regexp.MustCompile(c.stdout).MatchString(stdout) || !strings.Contains(stderr, c.stderr) {
+			t.Errorf("%s: exit code %d\n%s%s", c.args, code, stdout, stderr)
+		}
 	}
 }
 
@@ -145,10 +190,10 @@ func (g *gpu) testWrong(t *testing.T, small, large string) {
 func (g *gpu) testDevices(t *testing.T) {
 	t.Helper()
 	test := []string{"devices", "--test", "--n", "150,97"}
-	if code, stdout, stderr := g.run(t, nil, test...); code != 0 || strings.Count(stdout, "passes") != 4 || !strings.Contains(stdout, "cuda:0    n = 97 ") {
-		t.Errorf("devices --test: exit code %d\n%s\n%s", code, stdout, stderr)
+	if stdout := g.output(t, test...); strings.Count(stdout, "passes") != 4 || !strings.Contains(stdout, "cuda:0    n = 97 ") {
+		t.Errorf("devices --test:\n%s", stdout)
 	}
-	broken := []emulator.Fault{{Entry: "cublasCreate_v2", K: 1, Code: 1}}
+	broken := faults("cublasCreate_v2", 1, 1)
 	if code, stdout, _ := g.run(t, broken, test...); code != exit.Device || !strings.Contains(stdout, "cuda:0    found") || !strings.Contains(stdout, "cuda:0  fails: ") {
 		t.Errorf("devices --test of one that does not open: exit code %d\n%s", code, stdout)
 	}
@@ -165,32 +210,117 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 	var r struct {
 		Devices []struct{ Name, Detail string }
 	}
-	_, stdout, _ := g.run(t, nil, "devices", "--json")
-	must.Do(t, json.Unmarshal([]byte(stdout), &r))
+	must.Do(t, json.Unmarshal([]byte(g.output(t, "devices", "--json")), &r))
 	detail := map[string]string{}
 	for _, d := range r.Devices {
 		detail[d.Name] = d.Detail
 	}
 	text := must.Get(json.Marshal(map[string]int{r.Devices[0].Detail + " | " + detail["cpu"]: n}))(t)
 	dir := filepath.Join(g.cache, "gpfit")
-	must.Do(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "crossover.json"), text, 0o644)))
+	must.Do(t, os.MkdirAll(dir, 0o755))
+	write(t, dir, "crossover.json", string(text))
 }
 
-// TestGPUFolds checks that the objective of cross-validation has the same value and
-// gradient on the emulated GPU as on the CPU.
-func TestGPUFolds(t *testing.T) {
+// TestGPUObjectives compares the objectives of leave-one-out and of cross-validation, and their
+// scores, on the emulated GPU with those on the CPU.
+func TestGPUObjectives(t *testing.T) {
+	t.Parallel()
 	g := newGPU(t)
+	a, b := g.sameReport(t, 1e-9, 1e-7, "nlml", firstRows(t, 85), "--ard", "--mean", "linear", "--objective", "loo", "--scores", "loo,cv", "--folds", "3")
+	if math.Abs(float64(a.Scores.CrossValidation.NLPD-b.Scores.CrossValidation.NLPD)) > 1e-9 {
+		t.Errorf("cross-validation: %v on the CPU, %v on the GPU", a.Scores.CrossValidation.NLPD, b.Scores.CrossValidation.NLPD)
+	}
 	for _, objective := range []string{"cv", "cv-rmse"} {
-		args := []string{"nlml", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--mean", "linear", "--objective", objective, "--folds", "4", "--subsample", "150"}
-		got, _ := g.report(t, nil, append(args, "--device", "cuda:0")...)
-		want, _ := g.report(t, nil, append(args, "--device", "cpu")...)
-		if got.Device != "cuda:0" || !(math.Abs(got.Objective-want.Objective) <= 1e-9*math.Abs(want.Objective)) {
-			t.Errorf("%s on %s: %v, on the CPU %v", objective, got.Device, got.Objective, want.Objective)
-		}
-		for name, v := range want.GradientLog {
-			if !(math.Abs(got.GradientLog[name]-v) <= 1e-7*math.Abs(want.Objective)) {
-				t.Errorf("%s: derivative by %s is %v, on the CPU %v", objective, name, got.GradientLog[name], v)
+		g.sameReport(t, 1e-9, 1e-7, "nlml", "../../examples/co2.csv", "--kernel", "rbf(ard)", "--mean", "linear", "--objective", objective, "--folds", "4", "--subsample", "150")
+	}
+}
+
+// TestGPUMeans compares an emulated GPU with the CPU: means by least squares, noise that
+// differs from row to row, no noise, and several targets.
+func TestGPUMeans(t *testing.T) {
+	t.Parallel()
+	g, dir := newGPU(t), t.TempDir()
+	rng := rand.New(rand.NewPCG(3, 3))
+	text := "x,z,v,lab,a,b\n"
+	for i := range 150 {
+		x, z := 3*rng.NormFloat64(), rng.NormFloat64()
+		text += fmt.Sprintf("%g,%g,%g,lab%d,%g,%g\n", x, z, 0.01*float64(1+i%3), i%2, math.Sin(x)+z+0.3*rng.NormFloat64(), 2*x-math.Cos(z))
+	}
+	data, model := write(t, dir, "t.csv", text), filepath.Join(dir, "m.gpfit")
+	for _, args := range [][]string{
+		{"--target", "a", "--mean", "poly(2) + bumps(3, dims=0)", "--noise-column", "v", "--noise-group", "lab"},
+		{"--target", "a", "--kernel", "matern12", "--noise", "none", "--mean", "constant"},
+		{"--target", "a,b", "--mean", "linear", "--noise-group", "lab"},
+	} {
+		args = append([]string{data, "--features", "x,z"}, args...)
+		// The condition numbers are at most about 1e5.
+		cpu, gpu := g.sameReport(t, 1e-10, 1e-8, append([]string{"nlml"}, args...)...)
+		for i, c := range cpu.MeanCoefficients {
+			if k := gpu.MeanCoefficients[i]; math.Abs(k.Value-c.Value) > 1e-7**c.StandardError || math.Abs(*k.StandardError-*c.StandardError) > 1e-8**c.StandardError {
+				t.Errorf("%q: %s = %v ± %v, on the CPU %v ± %v", args, c.Name, k.Value, *k.StandardError, c.Value, *c.StandardError)
 			}
 		}
+		g.output(t, append([]string{"fit", "--device", "cpu", "--max-evals", "5", "--out", model}, args...)...)
+		if n := g.sameTable(t, 1e-6, "predict", model, data); n%150 != 0 {
+			t.Errorf("%q: %d numbers", args, n)
+		}
+	}
+}
+
+// TestGPUPosterior compares an emulated GPU with the CPU: terms, gradients, joint draws,
+// leave-one-out predictions and weights.
+func TestGPUPosterior(t *testing.T) {
+	t.Parallel()
+	g, model := newGPU(t), filepath.Join(t.TempDir(), "m.gpfit")
+	g.output(t, "fit", firstRows(t, 105), "--kernel", "rbf(ard) + matern32(dims=0) + linear(dims=0)", "--fix", "noise_variance=0.01", "--max-evals", "10", "--device", "cpu", "--out", model)
+	for _, args := range [][]string{
+		{"predict", model, "../../examples/co2_new.csv", "--terms", "--gradient", "--draws", "3", "--observed"},
+		{"loo", model},
+		{"weights", model},
+	} {
+		g.sameTable(t, 1e-8, args...) // the condition numbers are about 1e5, the values about 300
+	}
+}
+
+// TestGPUProfile compares profiles on an emulated GPU with those on the CPU.
+func TestGPUProfile(t *testing.T) {
+	t.Parallel()
+	g := newGPU(t)
+	profile := func(device string) (p summary.Profile) {
+		t.Helper()
+		must.Do(t, json.Unmarshal([]byte(g.output(t, "profile", "../../examples/two_optima.csv", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
+			"--along", "noise_variance", "--range", "noise_variance=0.1:1", "--points", "3", "--device", device, "--json")), &p))
+		if p.Report.Device != device {
+			t.Errorf("the device is %s, not %s", p.Report.Device, device)
+		}
+		return p
+	}
+	onCPU, onGPU := profile("cpu"), profile("cuda:0")
+	points := onGPU.Sections[0].Points
+	if len(points) != 4 {
+		t.Fatalf("%d points", len(points))
+	}
+	for k, want := range onCPU.Sections[0].Points {
+		// Two descents end within the square of their gradient's tolerance.
+		if got := points[k].Objective; !(math.Abs(float64(got-want.Objective)) < 1e-7) {
+			t.Errorf("point %d: %v, on the CPU %v", k, got, want.Objective)
+		}
+	}
+}
+
+// TestReleasedProgramOnGPU fits on the emulated GPU with the program that GPFIT_RELEASED
+// names. .ci/release sets it: a release is stripped and built without cgo, and this is how
+// we know that it still reaches the driver.
+func TestReleasedProgramOnGPU(t *testing.T) {
+	released := os.Getenv("GPFIT_RELEASED")
+	if released == "" {
+		t.Skip("GPFIT_RELEASED names no program; .ci/release sets it")
+	}
+	g := newGPU(t)
+	g.binary = released
+	out := filepath.Join(t.TempDir(), "co2.gpfit")
+	code, stdout, stderr := g.run(t, emulator.Config{}, "fit", "../../examples/co2.csv", "--subsample", "120", "--device", "cuda", "--out", out)
+	if code != 0 || !strings.Contains(stdout, "on cuda:0") || !strings.Contains(stderr, "Emulated GPU") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

@@ -1,59 +1,25 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"gpfit/internal/must"
 )
 
 // gonumNames are the names of numbers that differ from run to run.
 var gonumNames = regexp.MustCompile(`second|time|rate|bytes|memory|started|date|pid|sha256`)
 
-// numbersOf returns all numbers of a decoded JSON value by their places.
-func numbersOf(at string, v any, out map[string]float64) {
-	switch v := v.(type) {
-	case float64:
-		if !gonumNames.MatchString(at) {
-			out[at] = v
-		}
-	case map[string]any:
-		for name, inner := range v {
-			numbersOf(at+"/"+name, inner, out)
-		}
-	case []any:
-		for i, inner := range v {
-			numbersOf(fmt.Sprint(at, "/", i), inner, out)
-		}
-	}
-}
-
 // TestGonum tests that every number that a command computes on the device gonum is the CPU's
 // to nine digits, relative to the largest number beside it.
 func TestGonum(t *testing.T) {
 	dir := t.TempDir()
-	call := func(args ...string) string {
-		t.Helper()
-		code, stdout, stderr := runLine(t, args...)
-		if code != 0 {
-			t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
-		}
-		return stdout
-	}
-	few := filepath.Join(dir, "few.csv")
-	table := must.Get(os.ReadFile("../../examples/co2.csv"))(t)
-	lines := strings.SplitAfter(string(table), "\n")
-	must.Do(t, os.WriteFile(few, []byte(strings.Join(lines[:121], "")), 0o600))
-	model := filepath.Join(dir, "m.gpfit")
-	call("fit", few, "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
+	few, model := firstRows(t, 121), filepath.Join(dir, "m.gpfit")
+	mustLine(t, "fit", few, "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
 	out := " --force --json --out " + filepath.Join(dir, "o.gpfit")
 	for _, command := range []string{
 		"fit " + few + out,
@@ -67,16 +33,15 @@ func TestGonum(t *testing.T) {
 		"update " + model + " " + few + out,
 	} {
 		on := func(device string) string {
-			return call(append(strings.Fields(command), "--quiet", "--device", device)...)
+			return mustLine(t, append(strings.Fields(command), "--quiet", "--device", device)...)
 		}
 		sameOnGonum(t, command, on("cpu"), on("gonum"))
 	}
 	batch := func(device string) string {
-		spec, run := filepath.Join(dir, "s.yaml"), filepath.Join(dir, device+".run")
-		text := fmt.Sprintf("data:\n  - {name: t, path: few.csv}\nkernels: [rbf, matern52]\nseeds: [1]\ndefaults: {device: %s}\n", device)
-		must.Do(t, os.WriteFile(spec, []byte(text), 0o600))
-		call("batch", spec, "--out", run, "--quiet")
-		return call("show", run, "--format", "json")
+		run := filepath.Join(dir, device+".run")
+		spec := write(t, dir, "s.yaml", fmt.Sprintf("data:\n  - {name: t, path: %s}\nkernels: [rbf, matern52]\nseeds: [1]\ndefaults: {device: %s}\n", few, device))
+		mustLine(t, "batch", spec, "--out", run, "--quiet")
+		return mustLine(t, "show", run, "--format", "json")
 	}
 	sameOnGonum(t, "batch", batch("cpu"), batch("gonum"))
 }
@@ -84,29 +49,92 @@ func TestGonum(t *testing.T) {
 // sameOnGonum compares the numbers of a command's lines.
 func sameOnGonum(t *testing.T, command, onCPU, onGonum string) {
 	t.Helper()
-	numbers := func(text string) map[string]float64 {
-		out := map[string]float64{}
-		for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-			var v any
-			if err := json.Unmarshal([]byte(line), &v); err != nil {
-				t.Fatalf("%s: %v\n%s", command, err, line)
-			}
-			numbersOf(fmt.Sprint(i), v, out)
-		}
-		return out
-	}
-	want, got := numbers(onCPU), numbers(onGonum)
-	if len(want) == 0 || len(want) != len(got) || !strings.Contains(onGonum, "gonum") && strings.Contains(onCPU, `"cpu"`) {
-		t.Fatalf("%s: %d numbers on the CPU, %d on gonum\n%s", command, len(want), len(got), onGonum)
+	want, got := leaves(t, onCPU, gonumNames), leaves(t, onGonum, gonumNames)
+	if len(want) != len(got) || !strings.Contains(onGonum, "gonum") && strings.Contains(onCPU, `"cpu"`) {
+		t.Fatalf("%s: %d values on the CPU, %d on gonum\n%s", command, len(want), len(got), onGonum)
 	}
 	largest := map[string]float64{}
 	for at, v := range want {
-		folder := filepath.Dir(at)
-		largest[folder] = max(largest[folder], math.Abs(v))
+		number, _ := v.(float64)
+		largest[filepath.Dir(at)] = max(largest[filepath.Dir(at)], math.Abs(number))
 	}
-	for _, at := range slices.Sorted(maps.Keys(want)) {
-		if d := math.Abs(got[at] - want[at]); !(d <= 1e-9*max(1, largest[filepath.Dir(at)])) {
-			t.Errorf("%s: %s is %v on gonum, %v on the CPU", command, at, got[at], want[at])
+	closeLeaves(t, command, got, want, true, func(at string, _ float64) float64 { return 1e-9 * max(1, largest[filepath.Dir(at)]) })
+}
+
+// close1e9 is the relative tolerance for another method's numbers: rounding, and the point
+// at which an optimiser ends.
+const close1e9 = 1e-9
+
+// otherNames are the names of numbers that differ between methods.
+var otherNames = regexp.MustCompile(`seconds|gradient_log|gradient_norm|/evaluations`)
+
+// TestMethod fits, predicts and runs a batch with a method that another build of the program
+// has, and compares the numbers with those of the method dense.
+func TestMethod(t *testing.T) {
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("SKIPPED: it builds the program with the tag textbook; GPFIT_LONG=1 runs it")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "gpfit-textbook")
+	if out, err := exec.Command("go", "build", "-tags", "textbook", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	try := func(args ...string) (int, string, string) {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		return end(t, cmd)
+	}
+	output := func(args ...string) string {
+		t.Helper()
+		code, stdout, stderr := try(append(args, "--quiet")...)
+		if code != 0 {
+			t.Fatalf("%v: exit code %d\n%s", args, code, stderr)
 		}
+		return stdout
+	}
+	rows := "a,b,y\n"
+	for i := range 60 {
+		a, b := math.Sin(3*float64(i)), math.Cos(5*float64(i*i))
+		rows += fmt.Sprintf("%.3f,%.3f,%.4f\n", a, b, math.Sin(3*a)+math.Cos(2*b)+0.1*math.Cos(11*float64(i)))
+	}
+	write(t, dir, "table.csv", rows)
+	reports, predictions := map[string]map[string]any{}, map[string]map[string]any{}
+	spec := "data: [table.csv]\ndefaults: {threads: 1, scores: [loo]}\nkernels:\n"
+	for _, method := range []string{"dense", "textbook"} {
+		model := method + ".gpfit"
+		text := output("fit", "table.csv", "--kernel", "rbf(ard)", "--mean", "linear", "--scores", "loo", "--method", method, "--threads", "1", "--out", model, "--json")
+		reports[method] = leaves(t, text, otherNames)
+		predictions[method] = leaves(t, output("predict", model, "table.csv", "--method", method, "--json"), otherNames)
+		if got := strings.Contains(text, `"method":"textbook"`); got != (method == "textbook") {
+			t.Errorf("the report of %s names its method: %v", method, got)
+		}
+		spec += fmt.Sprintf("  - {name: %s, kernel: rbf(ard), mean: linear, method: %s}\n", method, method)
+	}
+	same := func(what string, got, want map[string]any) {
+		t.Helper()
+		closeLeaves(t, what, got, want, true, func(_ string, v float64) float64 { return close1e9 * max(1, math.Abs(v)) })
+	}
+	same("report", reports["textbook"], reports["dense"])
+	same("predictions", predictions["textbook"], predictions["dense"])
+	write(t, dir, "spec.yaml", spec)
+	var jobs []map[string]any
+	for line := range strings.Lines(output("batch", "spec.yaml", "--out", "run", "--json")) {
+		jobs = append(jobs, leaves(t, line, otherNames))
+	}
+	if len(jobs) < 2 {
+		t.Fatalf("results %v", jobs)
+	}
+	same("batch", jobs[1], jobs[0])
+	for want, args := range map[string][]string{
+		`must be chosen, dense, experts or textbook (did you mean "textbook"?)`: {"fit", "table.csv", "--method", "textboks"},
+		"--method experts: needs local experts":                                 {"fit", "table.csv", "--method", "experts"},
+		"--method textbook: computes with one process":                          {"fit", "table.csv", "--method", "textbook", "--experts", "kmeans:2"},
+	} {
+		if code, _, stderr := try(args...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, want %q in\n%s", args, code, want, stderr)
+		}
+	}
+	if out := output("devices"); !strings.Contains(out, "textbook  exact") || !strings.Contains(out, "experts   approximate") {
+		t.Errorf("devices:\n%s", out)
 	}
 }

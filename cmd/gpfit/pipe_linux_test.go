@@ -21,11 +21,7 @@ import (
 func pipes(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	table := filepath.Join(dir, "t.csv")
-	must.Do(t, os.WriteFile(table, []byte("a,y\n1,2\n2,2.5\n3,4.2\n4,4.9\n"), 0o600))
-	if code, _, stderr := runLine(t, "fit", table, "--out", filepath.Join(dir, "m.gpfit"), "--quiet"); code != 0 {
-		t.Fatal(stderr)
-	}
+	mustLine(t, "fit", write(t, dir, "t.csv", "a,y\n1,2\n2,2.5\n3,4.2\n4,4.9\n"), "--out", filepath.Join(dir, "m.gpfit"), "--quiet")
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Skip("no named pipes: ", err)
 	}
@@ -36,7 +32,7 @@ func pipes(t *testing.T) (dir string) {
 // input, with the exit code of an interrupt. Models and data of a batch cannot be pipes.
 func TestPipeWithoutWriter(t *testing.T) {
 	dir := pipes(t)
-	must.Do(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("data: [pipe]\nkernels: [rbf]\n"), 0o600))
+	write(t, dir, "s.yaml", "data: [pipe]\nkernels: [rbf]\n")
 	for _, c := range []struct {
 		args string
 		code int
@@ -83,6 +79,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 // TestPipeSignal checks that the first SIGTERM ends a process that waits for the rest of a
 // table.
 func TestPipeSignal(t *testing.T) {
+	t.Parallel()
 	dir := pipes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ import (
 // and with sums over the densities of the draws.
 func TestScoreWithDraws(t *testing.T) {
 	dir := t.TempDir()
-	model, data := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "t.csv")
+	model := filepath.Join(dir, "m.gpfit")
 	call := func(into any, args ...string) {
 		t.Helper()
 		decodeLine(t, into, append(args, "--quiet", "--device", "cpu", "--json")...)
@@ -41,7 +40,7 @@ func TestScoreWithDraws(t *testing.T) {
 		}
 		table += fmt.Sprintf("%v,%v,%d\n", x[i], y[i], held)
 	}
-	must.Do(t, os.WriteFile(data, []byte(table), 0o600))
+	data := write(t, dir, "t.csv", table)
 	var report summary.Report
 	call(&report, "fit", data, "--features", "x", "--target", "y", "--split-mask", data+":held", "--kernel", "rbf", "--posterior", "laplace", "--posterior-draws", "30", "--out", model) // 4·30 draws
 
@@ -85,9 +84,8 @@ func TestScoreWithDraws(t *testing.T) {
 	if want := inside(optimum.Lower95, optimum.Upper95, trained); report.Test.Coverage95 != want || report.Test.N != n-trained {
 		t.Errorf("coverage %v of %d held-out rows, inside the printed interval %v", report.Test.Coverage95, report.Test.N, want)
 	}
-	rest := filepath.Join(dir, "rest.csv")
 	lines := strings.SplitAfter(table, "\n")
-	must.Do(t, os.WriteFile(rest, []byte(lines[0]+strings.Join(lines[1+trained:], "")), 0o600))
+	rest := write(t, dir, "rest.csv", lines[0]+strings.Join(lines[1+trained:], ""))
 	call(&optimum, "predict", model, rest, "--posterior-draws", "0", "--score")
 	if s := optimum.Scores[0]; *s.NLPD != float64(report.Test.NLPD) || s.RMSE != report.Test.RMSE {
 		t.Errorf("NLPD %v and RMSE %v, in the report of the fit %v and %v", *s.NLPD, s.RMSE, float64(report.Test.NLPD), report.Test.RMSE)

@@ -25,6 +25,7 @@ func TestPredictPieces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("predicts for 20,000 rows")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
 	call := func(args ...string) string {
@@ -43,8 +44,7 @@ func TestPredictPieces(t *testing.T) {
 		x = append(x, year, cos, sin)
 		fmt.Fprintf(&text, "%v,%v,%v\n", cos, year, sin)
 	}
-	data := filepath.Join(dir, "rows.csv")
-	must.Do(t, os.WriteFile(data, []byte(text.String()), 0o600))
+	data := write(t, dir, "rows.csv", text.String())
 
 	m := must.Get(gp.Load(model))(t)
 	b := must.Get(cpu.New(device.Options{}))(t)
@@ -72,7 +72,7 @@ func TestPredictPieces(t *testing.T) {
 	}
 
 	// An error far down leaves no file.
-	must.Do(t, os.WriteFile(data, []byte(text.String()+"1,x,2\n"), 0o600))
+	write(t, dir, "rows.csv", text.String()+"1,x,2\n")
 	out := filepath.Join(dir, "none.csv")
 	code, _, stderr := runLine(t, "predict", model, data, "--out", out)
 	if want := fmt.Sprintf(`rows.csv:%d: column 2 ("year"): not a number: "x"`, n+2); code != exit.Data || !strings.Contains(stderr, want) {

@@ -1,8 +1,17 @@
 package main
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -59,22 +68,102 @@ func interrupt(t *testing.T, word string, args ...string) (code int, stdout, std
 	return code, out.String(), messages.String()
 }
 
-// codeCase is a command, with words at blanks, and its exit code.
-type codeCase struct {
-	code int
-	args string
+// end runs a process and returns its exit code and outputs.
+func end(t *testing.T, cmd *exec.Cmd) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, messages strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), messages.String()
 }
 
-// checkCodes runs commands and compares their exit codes. An error has a message.
-func checkCodes(t *testing.T, cases []codeCase) {
+// stdoutOf runs a program, which must succeed, and returns what it prints.
+func stdoutOf(t *testing.T, name string, args ...string) string {
 	t.Helper()
-	for _, c := range cases {
-		code, _, stderr := runLine(t, strings.Fields(c.args)...)
-		if code != c.code {
-			t.Errorf("gpfit %s: exit code %d, want %d\n%s", c.args, code, c.code, stderr)
-		}
-		if c.code != 0 && !strings.Contains("\n"+stderr, "\ngpfit: ") {
-			t.Errorf("gpfit %s: no message: %q", c.args, stderr)
+	code, stdout, stderr := end(t, exec.Command(name, args...))
+	if code != 0 {
+		t.Fatalf("%s %s: exit code %d\n%s%s", name, strings.Join(args, " "), code, stdout, stderr)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// write writes a file into a folder and returns its path.
+func write(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+// times are the places of numbers that differ from run to run, and of files.
+var times = regexp.MustCompile(`/(seconds|evaluation_seconds|model_file)$`)
+
+// leaves returns the values of JSON objects, one after the other, by their places, and the
+// lengths of lists. It leaves out places that match without, if
+// that is not nil.
+func leaves(t *testing.T, text string, without *regexp.Regexp) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				walk(at+"/"+name, inner)
+			}
+		case []any:
+			walk(at+"/#", float64(len(v)))
+			for i, inner := range v {
+				walk(fmt.Sprint(at, "/", i), inner)
+			}
+		default:
+			if without == nil || !without.MatchString(at) {
+				out[at] = v
+			}
 		}
 	}
+	d := json.NewDecoder(strings.NewReader(text))
+	for i := 0; d.More(); i++ {
+		var v any
+		must.Do(t, d.Decode(&v))
+		walk(fmt.Sprint(i), v)
+	}
+	if len(out) == 0 {
+		t.Fatalf("no values in %q", text)
+	}
+	return out
+}
+
+// closeLeaves compares numbers up to a tolerance, and other values unless they may differ.
+func closeLeaves(t *testing.T, what string, got, want map[string]any, numbersOnly bool, tolerance func(at string, v float64) float64) {
+	t.Helper()
+	for at, w := range want {
+		number, ok := w.(float64)
+		is, found := got[at].(float64)
+		switch {
+		case !ok && (numbersOnly || got[at] == w):
+		case ok && found && math.Abs(is-number) <= tolerance(at, number):
+		default:
+			t.Errorf("%s: %s is %v, want %v", what, at, got[at], w)
+		}
+	}
+}
+
+// withoutRecord returns the contents of a model file except the report of its fit,
+// which has seconds.
+func withoutRecord(t *testing.T, path string) string {
+	t.Helper()
+	archive := must.Get(zip.OpenReader(path))(t)
+	defer archive.Close()
+	var out strings.Builder
+	for _, f := range archive.File {
+		if f.Name != "fit.json" {
+			text := must.Get(io.ReadAll(must.Get(f.Open())(t)))(t)
+			fmt.Fprintf(&out, "%s\n%s", f.Name, text)
+		}
+	}
+	return out.String()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,42 +31,54 @@ var everything = []string{
 // and returns the folder.
 func runEverything(t *testing.T, before string) string {
 	t.Helper()
-	gpfit, dir := program(t), t.TempDir()
-	copyExample(t, "co2.csv", filepath.Join(dir, "data.csv"))
-	copyExample(t, "co2_new.csv", filepath.Join(dir, "new.csv"))
-	study := "defaults: {device: cpu, threads: 1, subsample: 40}\ndata: [data.csv]\nkernels: [rbf, matern32]\n"
-	must.Do(t, os.WriteFile(filepath.Join(dir, "study.yaml"), []byte(study), 0o666))
+	dir := t.TempDir()
+	write(t, dir, "data.csv", string(must.Get(os.ReadFile("../../examples/co2.csv"))(t)))
+	write(t, dir, "new.csv", string(must.Get(os.ReadFile("../../examples/co2_new.csv"))(t)))
+	write(t, dir, "study.yaml", "defaults: {device: cpu, threads: 1, subsample: 40}\ndata: [data.csv]\nkernels: [rbf, matern32]\n")
 	for _, line := range everything {
-		cmd := exec.Command("sh", "-c", before+` "$0" "$@"`, gpfit)
-		cmd.Args, cmd.Dir = append(cmd.Args, strings.Fields(line)...), dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, out)
+		cmd := exec.Command("sh", "-c", before+" gpfit "+line)
+		cmd.Dir = dir
+		if code, _, stderr := end(t, cmd); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", line, code, stderr)
 		}
 	}
 	return dir
 }
 
-func copyExample(t *testing.T, name, to string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../examples", name))
-	if err == nil {
-		err = os.WriteFile(to, text, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestOffline checks that fits, predictions and batches run without any network, even
-// without the loopback interface.
-func TestOffline(t *testing.T) {
+// TestFiles checks that fits, predictions and batches run without any network, even without the
+// loopback interface, and that no file or folder that they write has more permissions than the
+// umask allows.
+func TestFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command")
 	}
+	t.Parallel()
+	offline := "unshare -rn"
 	if out, err := exec.Command("unshare", "-rn", "true").CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: no network namespace can be made here: %v %s", err, out)
+		t.Logf("SKIPPED: no network namespace can be made here: %v %s", err, out)
+		offline = ""
 	}
-	runEverything(t, "exec unshare -rn")
+	for _, c := range []struct {
+		before string
+		forbid fs.FileMode
+	}{{"umask 077; exec " + offline, 0o077}, {"umask 027; exec", 0o027}} {
+		dir, files := runEverything(t, c.before), 0
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			given := map[string]bool{"data.csv": true, "new.csv": true, "study.yaml": true}
+			if err != nil || path == dir || given[d.Name()] {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&c.forbid != 0 {
+				t.Errorf("%s: %s has %v", c.before, strings.TrimPrefix(path, dir), info.Mode())
+			}
+			files++
+			return err
+		})
+		if err != nil || files < 12 {
+			t.Errorf("%d files, %v", files, err)
+		}
+	}
 }
 
 // TestNamesInPages checks that column and file names that are HTML appear as text in plots
@@ -79,13 +92,8 @@ func TestNamesInPages(t *testing.T) {
 	for _, row := range []string{"0,1", "1,3", "2,2", "3,5", "4,4", "5,7"} {
 		table.WriteString(row + "\n")
 	}
-	data := filepath.Join(dir, name+".csv")
-	spec := filepath.Join(dir, "study.yaml")
-	err := errors.Join(os.WriteFile(data, []byte(table.String()), 0o600),
-		os.WriteFile(spec, []byte("name: |-\n  "+name+"\ndefaults: {device: cpu}\ndata:\n- path: |-\n    "+name+".csv\n  name: n\nkernels: [rbf]\n"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := write(t, dir, name+".csv", table.String())
+	spec := write(t, dir, "study.yaml", "name: |-\n  "+name+"\ndefaults: {device: cpu}\ndata:\n- path: |-\n    "+name+".csv\n  name: n\nkernels: [rbf]\n")
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, args := range [][]string{
 		{"fit", data, "--device", "cpu", "--out", at("m.gpfit")},
