@@ -39,11 +39,11 @@ func (o *Predict) Info() map[string]any {
 	return info
 }
 
-// newParts returns a part for each target of a model.
-func newParts(m *gp.Model) []TargetColumns {
-	parts := make([]TargetColumns, len(m.TargetNames()))
+// newParts returns a part for each of so many targets of a model, named if there are several.
+func newParts(m *gp.Model, targets int) []TargetColumns {
+	parts := make([]TargetColumns, targets)
 	for t := range parts {
-		if len(parts) > 1 {
+		if targets > 1 {
 			parts[t].Target = m.TargetNames()[t]
 		}
 	}
@@ -57,7 +57,7 @@ func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]Targe
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(p.Model())
+	parts := newParts(p.Model(), len(means))
 	for t, mean := range means {
 		parts[t].Add("mean", mean)
 	}
@@ -71,7 +71,7 @@ func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(x.Model())
+	parts := newParts(x.Model(), len(marginal))
 	for t, m := range marginal {
 		o.marginal(&parts[t], m)
 	}
@@ -99,7 +99,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(p.Model())
+	parts := newParts(p.Whole(), len(marginal))
 	for t, m := range marginal {
 		o.marginal(&parts[t], m)
 		if err := o.more(ctx, p.Target(t), in, &parts[t]); err != nil {
