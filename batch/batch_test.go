@@ -352,7 +352,7 @@ func TestPlan(t *testing.T) {
 	if _, err := crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover}))(t)
+	m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Crossover: crossover}))(t)
 	for i, want := range []string{"cpu", "cuda"} {
 		if o := m.Jobs[i].Options; *o.Device != want || *o.Threads != 1 {
 			t.Errorf("%s: %s, %d threads", m.Jobs[i].ID, *o.Device, *o.Threads)
@@ -365,13 +365,13 @@ func TestPlan(t *testing.T) {
 	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
-	again := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Crossover: crossover}))(t)
+	again := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Crossover: crossover}))(t)
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
 	}
 	// With Accelerated, "auto" stands for an accelerator if a driver has one.
 	for want, drivers := range map[string][]device.Driver{"cuda": drivers, "cpu": {cpu.Driver{}}} {
-		m := must.Get(Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers, Accelerated: true}))(t)
+		m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Accelerated: true}))(t)
 		for _, j := range m.Jobs {
 			if *j.Options.Device != want {
 				t.Errorf("%s with Accelerated: %s, want %s", j.ID, *j.Options.Device, want)
@@ -379,7 +379,7 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	s = must.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
-	if _, err := Plan(t.Context(), s, PlanOptions{Dir: dir, Drivers: drivers}); !isData(err) || !strings.Contains(err.Error(), "none.csv: no such file") {
+	if _, err := Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers}); !isData(err) || !strings.Contains(err.Error(), "none.csv: no such file") {
 		t.Errorf("%v", err)
 	}
 }

@@ -40,7 +40,7 @@ func Example() {
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := batch.Plan(ctx, s, batch.PlanOptions{Dir: folder, SpecText: text, Program: "example", Drivers: drivers})
+		m, err := batch.Plan(ctx, s, batch.PlanOptions{SpecPath: filepath.Join(folder, "sine.yaml"), SpecText: text, Program: "example", Drivers: drivers})
 		return m, text, err
 	}
 	run, lock, err := rundir.Create(filepath.Join(folder, "sine.run"), plan)

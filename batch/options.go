@@ -47,7 +47,6 @@ type Options struct {
 // RunProgress is the progress of a run.
 type RunProgress struct {
 	Total, Done, Failed, Running int
-	Elapsed                      time.Duration
 	// Left is the estimated time that remains, 0 if unknown.
 	Left time.Duration
 	// Current describes the job that has run longest.

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,8 +40,6 @@ type PlanOptions struct {
 	Accelerated bool
 	// Formats holds formats of tables beside text and NumPy's, such as internal/parquet's.
 	Formats []table.Format
-	// Dir, if not empty, replaces the spec file's folder.
-	Dir string
 	// OnWarning, if not nil, receives a warning for each job that will fail.
 	OnWarning func(text string)
 }
@@ -57,7 +54,7 @@ const rowsPerThread = 4000
 // [*spec.Error], also for jobs that no data can cure, one for each place in the spec;
 // [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
-	jobs, err := s.Expand(cmp.Or(o.Dir, filepath.Dir(o.SpecPath)), o.Extra, o.Formats...)
+	jobs, err := s.Expand(filepath.Dir(o.SpecPath), o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
 	}

@@ -357,7 +357,7 @@ func (s *scheduler) tellProgress() {
 	}
 	p := RunProgress{
 		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.running,
-		Elapsed: time.Since(s.began), Left: s.left(),
+		Left: s.left(),
 	}
 	var oldest *task
 	for t := range s.running {

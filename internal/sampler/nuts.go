@@ -10,6 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
+// maxDepth bounds the doublings of a trajectory.
+const maxDepth = 10
+
 // divergence is the rise of the energy along a trajectory that counts as a divergence.
 const divergence = 1000
 
@@ -44,7 +47,7 @@ func (w *walker) transition(ctx context.Context) (trajectory, error) {
 	b := &builder{walker: w, energy: first.energy()}
 	whole := &tree{left: first, right: first, sum: slices.Clone(first.p), weight: 0, drawn: first}
 	var t trajectory
-	for t.depth < w.maxDepth {
+	for t.depth < maxDepth {
 		direction := 1.0
 		if w.rng.Float64() < 0.5 {
 			direction = -1
@@ -156,8 +159,7 @@ func logAdd(a, b float64) float64 {
 // part for the step size alone, windows of doubling length for the covariance, and a last
 // part for the step size again.
 type adaptation struct {
-	w      *walker
-	target float64
+	w *walker
 	// Dual averaging (Hoffman & Gelman 2014, section 3.2.1).
 	mu, errors, logAverage float64
 	count                  int
@@ -173,13 +175,15 @@ const (
 	shrinkage, delay, decay = 0.05, 10, 0.75
 	firstShare, lastShare   = 0.075, 0.05
 	firstWindow             = 25
+	// targetAccept is the mean probability of acceptance to which the step size adapts.
+	targetAccept = 0.8
 	// priorRows is the weight, in draws, of the covariance so far.
 	priorRows = 5
 )
 
 func newAdaptation(w *walker, o Options) *adaptation {
 	a := &adaptation{
-		w: w, target: o.TargetAccept, warmup: o.Warmup, window: firstWindow, covariance: mat.NewSymDense(len(w.q), nil),
+		w: w, warmup: o.Warmup, window: firstWindow, covariance: mat.NewSymDense(len(w.q), nil),
 		first: int(firstShare * float64(o.Warmup)), last: o.Warmup - int(lastShare*float64(o.Warmup)),
 	}
 	a.windowEnd = a.nextEnd(a.first)
@@ -207,7 +211,7 @@ func (a *adaptation) restart() {
 func (a *adaptation) learn(ctx context.Context, i int, accept float64) error {
 	a.count++
 	n := float64(a.count)
-	a.errors += (a.target - accept - a.errors) / (n + delay)
+	a.errors += (targetAccept - accept - a.errors) / (n + delay)
 	logStep := a.mu - math.Sqrt(n)/shrinkage*a.errors
 	weight := math.Pow(n, -decay)
 	a.logAverage += weight * (logStep - a.logAverage)

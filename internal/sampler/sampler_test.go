@@ -176,7 +176,7 @@ func TestBounded(t *testing.T) {
 		return -q[0]
 	})
 	starts := [][]float64{{1}, {2}, {0.1}, {3}}
-	if s := Summarize(columns(run(t, d, starts, Options{Seed: 1, Draws: 4000, TargetAccept: 0.9}), 0)); math.Abs(s.Mean-1) > 0.1 || math.Abs(s.Median-math.Ln2) > 0.1 {
+	if s := Summarize(columns(run(t, d, starts, Options{Seed: 1, Draws: 4000}), 0)); math.Abs(s.Mean-1) > 0.1 || math.Abs(s.Median-math.Ln2) > 0.1 {
 		t.Errorf("%+v, want mean 1 and median 0.69", s)
 	}
 }
@@ -248,7 +248,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for name, o := range map[string]Options{
-		"starts": {Chains: 2}, "accept": {Chains: 1, TargetAccept: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariance: []float64{1, 2}}, "definite": {Chains: 1, Covariance: []float64{-1}},
+		"starts": {Chains: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariance: []float64{1, 2}}, "definite": {Chains: 1, Covariance: []float64{-1}},
 	} {
 		if _, err := Run(context.Background(), [][]float64{{0}}, o, func(int) (Density, func(), error) { return failing.density, func() {}, nil }); err == nil {
 			t.Errorf("%s: no error", name)

@@ -18,7 +18,6 @@ import (
 type walker struct {
 	density   Density
 	rng       *rand.Rand
-	maxDepth  int
 	step      float64
 	gradients int
 	lower     *mat.TriDense
@@ -33,7 +32,7 @@ var ErrStart = errors.New("the density is zero at the start")
 
 func newWalker(ctx context.Context, density Density, start []float64, o Options, rng *rand.Rand) (*walker, error) {
 	p := len(start)
-	w := &walker{density: density, rng: rng, maxDepth: o.MaxDepth, q: slices.Clone(start), g: make([]float64, p), raw: make([]float64, p)}
+	w := &walker{density: density, rng: rng, q: slices.Clone(start), g: make([]float64, p), raw: make([]float64, p)}
 	covariance := mat.NewSymDense(p, slices.Clone(o.Covariance))
 	for i := range p {
 		if o.Covariance == nil {
@@ -171,11 +170,6 @@ type Options struct {
 	// Chains, Warmup and Draws are the number of chains and of iterations of each; 0 means
 	// 4, 500 and 1000. The draws of the warm-up are not kept.
 	Chains, Warmup, Draws int
-	// TargetAccept is the mean probability of acceptance to which the step size adapts;
-	// 0 means 0.8.
-	TargetAccept float64
-	// MaxDepth bounds the doublings of a trajectory; 0 means 10.
-	MaxDepth int
 	// Seed determines all draws.
 	Seed uint64
 	// Covariance is a first estimate of the covariance, p×p; nil means the identity.
@@ -190,7 +184,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Chains, o.Warmup, o.Draws = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000)
-	o.MaxDepth, o.Workers, o.TargetAccept = cmp.Or(o.MaxDepth, 10), cmp.Or(o.Workers, 1), cmp.Or(o.TargetAccept, 0.8)
+	o.Workers = cmp.Or(o.Workers, 1)
 	return o
 }
 
@@ -199,10 +193,8 @@ func (o Options) check(p int) error {
 	switch {
 	case p < 1:
 		return errors.New("sampler: there is nothing to draw")
-	case o.Chains < 1 || o.Warmup < 0 || o.Draws < 1 || o.MaxDepth < 1 || o.Workers < 1:
-		return fmt.Errorf("sampler: %d chains of %d and %d iterations, depth %d, %d workers", o.Chains, o.Warmup, o.Draws, o.MaxDepth, o.Workers)
-	case !(o.TargetAccept > 0 && o.TargetAccept < 1):
-		return fmt.Errorf("sampler: a target acceptance of %v", o.TargetAccept)
+	case o.Chains < 1 || o.Warmup < 0 || o.Draws < 1 || o.Workers < 1:
+		return fmt.Errorf("sampler: %d chains of %d and %d iterations, %d workers", o.Chains, o.Warmup, o.Draws, o.Workers)
 	case o.Covariance != nil && len(o.Covariance) != p*p:
 		return fmt.Errorf("sampler: a covariance of %d numbers for %d", len(o.Covariance), p)
 	}
