@@ -50,17 +50,15 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 	return &p, nil
 }
 
-// leftOut are the predictions of rows that were left out.
+// leftOut are predictions of rows that belong to the experts own and that these leave out.
 type leftOut struct {
-	rows, targets int
-	residual      []float64 // rows×targets, column-major
-	noise         []float64
-	// ownMeans and ownReductions are the predictions of each row's own expert: means,
-	// rows×targets, and reductions of the prior variance.
-	ownMeans, ownReductions []float64
-	// committee and means are the predictions of the committee.
-	committee []committee
+	own      []int
+	all      []Opinion
+	residual []float64 // rows×targets, column-major
+	noise    []float64
+	// means and committee are the predictions of the committee.
 	means     []float64
+	committee []committee
 }
 
 // leaveOut predicts a sample of the training rows without them.
@@ -111,18 +109,20 @@ func (l *leftOut) heat(temperature float64) {
 // score returns the scores of a rule, at the temperatures of the committees.
 func (l *leftOut) score(rule Rule) RuleScore {
 	var sum score.Tally
-	for j := range l.rows {
-		variance, means := max(l.committee[j].prior-l.ownReductions[j], leastShare*l.committee[j].prior), l.ownMeans
+	m := len(l.own)
+	for j, home := range l.own {
+		c, own := l.committee[j], l.all[home]
+		variance, means := max(c.prior-(c.prior-own.Variance[j]), leastShare*c.prior), own.Mean
 		if rule == RBCM {
-			variance, means = l.committee[j].variance(), l.means
+			variance, means = c.variance(), l.means
 		}
-		variance += l.noise[j]
-		for q := range l.targets {
-			p, miss := score.Normal{Std: math.Sqrt(variance)}, l.residual[q*l.rows+j]-means[q*l.rows+j]
+		p := score.Normal{Std: math.Sqrt(variance + l.noise[j])}
+		for at := j; at < len(means); at += m {
+			miss := l.residual[at] - means[at]
 			sum.Add(miss, p.NegLog(miss), math.Abs(miss) <= score.Z95*p.Std)
 		}
 	}
-	return RuleScore{rule, l.rows, sum.RMSE(), sum.NLPD(), sum.Coverage(0)}
+	return RuleScore{rule, m, sum.RMSE(), sum.NLPD(), sum.Coverage(0)}
 }
 
 // scores compares the rules.
@@ -200,17 +200,8 @@ func combine(own []int, all []Opinion, trust []Trust) (mean []float64, sums []co
 
 // newLeftOut combines opinions at rows that belong to the experts own.
 func newLeftOut(own []int, all []Opinion, observed, noise []float64, trust []Trust) *leftOut {
-	m := len(own)
-	left := &leftOut{rows: m, targets: len(observed) / m, residual: observed, noise: noise}
-	left.means, left.committee = combine(own, all, trust)
-	left.ownMeans, left.ownReductions = make([]float64, len(observed)), make([]float64, m)
-	for i, home := range own {
-		left.ownReductions[i] = all[home].PriorVariance[i] - all[home].Variance[i]
-		for at := i; at < len(observed); at += m {
-			left.ownMeans[at] = all[home].Mean[at]
-		}
-	}
-	return left
+	means, sums := combine(own, all, trust)
+	return &leftOut{own, all, observed, noise, means, sums}
 }
 
 // pick returns the opinion at some of m points.

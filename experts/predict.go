@@ -22,10 +22,20 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if w.backend.partition.Combine == Nearest || len(w.experts) == 1 {
 		return w.predictNearest(ctx, prog, theta, alpha, xs, mean, reduction)
 	}
+	which := pick.All(xs.N)
 	for first := 0; first < xs.N; first += predictPiece {
-		last := min(first+predictPiece, xs.N)
-		if err := w.predictCommittee(ctx, prog, theta, alpha, xs, first, last, mean, reduction); err != nil {
+		piece := which[first:min(first+predictPiece, xs.N)]
+		all, err := w.opinions(ctx, prog, theta, alpha, xs.Pick(piece))
+		if err != nil {
 			return err
+		}
+		means, sums := combine(make([]int, len(piece)), all, nil)
+		pick.Put(mean, means, piece, xs.N)
+		for i, c := range sums {
+			c.temperature = cmp.Or(w.backend.partition.Temperature, 1)
+			if reduction != nil {
+				reduction[first+i] = c.prior - c.variance()
+			}
 		}
 	}
 	return nil
@@ -65,28 +75,4 @@ func (w *workspace) predictNearest(ctx context.Context, prog *kernel.Program, th
 		}
 		return nil
 	})
-}
-
-// predictCommittee predicts the points from first to last−1 by all experts.
-func (w *workspace) predictCommittee(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, first, last int, mean, reduction []float64) error {
-	m, targets := last-first, len(alpha)/w.x.N
-	which := make([]int, m)
-	for i := range which {
-		which[i] = first + i
-	}
-	all, err := w.opinions(ctx, prog, theta, alpha, xs.Pick(which))
-	if err != nil {
-		return err
-	}
-	means, sums := combine(make([]int, m), all, nil)
-	for i := range m {
-		sums[i].temperature = cmp.Or(w.backend.partition.Temperature, 1)
-		for t := range targets {
-			mean[t*xs.N+first+i] = means[t*m+i]
-		}
-		if reduction != nil {
-			reduction[first+i] = sums[i].prior - sums[i].variance()
-		}
-	}
-	return nil
 }
