@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"gpfit/internal/must"
@@ -20,57 +18,6 @@ import (
 // formats is the folder of files that NumPy, pandas and PyArrow wrote, by
 // make.py there.
 const formatsDir = "testdata/formats/"
-
-// TestFormats reads the files of real.csv and whole.csv in all other formats. Every
-// bit must be the same. The names are those of the CSV file if the format has names.
-func TestFormats(t *testing.T) {
-	for _, truth := range []string{"real", "whole"} {
-		want := must.Get(Read(formatsDir+truth+".csv", Options{}))(t)
-		paths, err := filepath.Glob(formatsDir + truth + "_*")
-		if err != nil || len(paths) < 10 {
-			t.Fatalf("%d files, %v", len(paths), err)
-		}
-		for _, path := range append(paths, formatsDir+truth+".npy") {
-			if truth == "whole" && !strings.Contains(path, "_") || slices.Contains([]string{".parquet", ".arrow", ".feather"}, filepath.Ext(path)) { // other packages read those
-				continue
-			}
-			got, err := Read(path, Options{})
-			if err != nil {
-				t.Errorf("%v", err)
-				continue
-			}
-			checkInvariants(t, got)
-			if !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) {
-				t.Errorf("%s: %v, %v", path, got.X, got.Y)
-			}
-			names := append(append([]string{}, got.FeatureNames...), got.TargetName)
-			wantNames := []string{"x0", "x1", "x2"}
-			switch {
-			case strings.HasSuffix(path, "_columns.npz"):
-				wantNames = []string{"a", "b", "y"}
-			case strings.HasSuffix(path, ".npz") && !strings.HasSuffix(path, "_one.npz"):
-				wantNames[2] = "y"
-			}
-			if !reflect.DeepEqual(names, wantNames) {
-				t.Errorf("%s: columns %q, want %q", path, names, wantNames)
-			}
-			if got.Line[0] != 1 || got.Line[got.N-1] != got.N || got.SourceRows != want.N || got.Warnings != nil {
-				t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
-			}
-			// Other columns, in another order, from some of the rows.
-			few := Options{Target: wantNames[0], Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
-			small, err := Read(path, few)
-			if err != nil {
-				t.Errorf("%v", err)
-				continue
-			}
-			smallWant, err := Read(formatsDir+truth+".csv", Options{Target: "a", Features: few.Features, Subsample: 5, Seed: 2})
-			if err != nil || !reflect.DeepEqual(small.X, smallWant.X) || !reflect.DeepEqual(small.Y, smallWant.Y) || !reflect.DeepEqual(small.Row, smallWant.Row) {
-				t.Errorf("%s: some columns: %+v, %v", path, small, err)
-			}
-		}
-	}
-}
 
 func TestFormatErrors(t *testing.T) {
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func TestFiles(t *testing.T) {
 		if paths = append(paths, feathers...); errors.Join(err, err2) != nil || len(paths) < files {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		tabletest.Same(t, formats+truth+".csv", paths, read)
+		tabletest.Same(t, formats+truth+".csv", paths, nil, Format())
 	}
 }
 

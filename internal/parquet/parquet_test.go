@@ -30,7 +30,7 @@ func TestFiles(t *testing.T) {
 		if err != nil || len(paths) < 8 {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		want := tabletest.Same(t, formats+truth+".csv", paths, read)
+		want := tabletest.Same(t, formats+truth+".csv", paths, nil, Format())
 		several, err := read(formats+truth+"_*.parquet", table.Options{})
 		if err != nil || several.N != len(paths)*want.N || !reflect.DeepEqual(several.X[len(several.X)-len(want.X):], want.X) {
 			t.Errorf("%d rows of several files, %v", several.N, err)

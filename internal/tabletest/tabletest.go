@@ -69,33 +69,31 @@ func check(t *testing.T, path string, got *table.Table, err error) {
 	}
 }
 
-// Same reads files of one format that hold the table of a CSV file, with columns a, b and
-// y. Every bit must be the same, also of other columns, in another order, from some of the
-// rows. It returns the table of the CSV file.
-func Same(t *testing.T, truth string, paths []string, read func(path string, o table.Options) (*table.Table, error)) *table.Table {
+// Same reads files that hold the table of a CSV file with columns a, b and y, which some
+// formats call otherwise: names returns the names for a file, and nil stands for these three.
+// Every bit must be the same, also of other columns, in another order, from some of the rows.
+// Same returns the table of the CSV file.
+func Same(t *testing.T, truth string, paths []string, names func(path string) []string, formats ...table.Format) *table.Table {
 	t.Helper()
-	few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2}
 	want := must.Get(table.Read(truth, table.Options{}))(t)
+	few := table.Options{Target: "a", Features: []string{"2", "1"}, Subsample: 5, Seed: 2, Formats: formats}
 	wantFew := must.Get(table.Read(truth, few))(t)
 	for _, path := range paths {
-		got, err := read(path, table.Options{})
-		if err != nil {
-			t.Error(err)
-			continue
+		columns := []string{"a", "b", "y"}
+		if names != nil {
+			columns = names(path)
 		}
-		if !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) || !slices.Equal(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" {
-			t.Errorf("%s: %v, %v, columns %q and %q", path, got.X, got.Y, got.FeatureNames, got.TargetName)
+		got := must.Get(table.Read(path, table.Options{Formats: formats}))(t)
+		if found := append(slices.Clone(got.FeatureNames), got.TargetName); !reflect.DeepEqual(got.X, want.X) || !reflect.DeepEqual(got.Y, want.Y) || !slices.Equal(found, columns) {
+			t.Errorf("%s: %v, %v, columns %q", path, got.X, got.Y, found)
 		}
 		if got.Line[0] != 1 || got.Line[got.N-1] != got.N || got.SourceRows != want.N || got.Warnings != nil {
 			t.Errorf("%s: rows %v of %d, warnings %q", path, got.Line, got.SourceRows, got.Warnings)
 		}
-		gotFew, err := read(path, few)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if !reflect.DeepEqual(gotFew.X, wantFew.X) || !reflect.DeepEqual(gotFew.Y, wantFew.Y) || !reflect.DeepEqual(gotFew.Row, wantFew.Row) {
-			t.Errorf("%s: some columns: %+v, want %+v", path, gotFew, wantFew)
+		few.Target = columns[0]
+		got = must.Get(table.Read(path, few))(t)
+		if !reflect.DeepEqual(got.X, wantFew.X) || !reflect.DeepEqual(got.Y, wantFew.Y) || !reflect.DeepEqual(got.Row, wantFew.Row) {
+			t.Errorf("%s: some columns: %+v, want %+v", path, got, wantFew)
 		}
 	}
 	return want
