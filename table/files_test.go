@@ -30,11 +30,7 @@ func TestSeveralFiles(t *testing.T) {
 		".hidden": "x", "_SUCCESS": "",
 	})
 	for _, path := range []string{dir, dir + "/", filepath.Join(dir, "part-*"), filepath.Join(dir, "*.csv*")} {
-		got, err := Read(path, Options{})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		got := must.Get(Read(path, Options{}))(t)
 		if !reflect.DeepEqual(got.X, []float64{1, 3, 5, 7}) || !reflect.DeepEqual(got.Y, []float64{2, 4, 6, 8}) ||
 			!reflect.DeepEqual(got.Line, []int{2, 3, 2, 3}) || got.N != 4 || got.SourceRows != 4 || got.TargetName != "y" {
 			t.Errorf("%s: got %+v", path, got)

@@ -116,11 +116,7 @@ func TestBlocks(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		must.Do(t, os.WriteFile(path, data, 0o600))
-		got, err := Read(path, Options{Features: []string{"1", "0"}})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		got := must.Get(Read(path, Options{Features: []string{"1", "0"}}))(t)
 		for i := range n {
 			if got.X[2*i] != value(i, 1) || got.X[2*i+1] != value(i, 0) || got.Y[i] != value(i, 2) {
 				t.Fatalf("%s: row %d is %v, %v", name, i, got.X[2*i:2*i+2], got.Y[i])

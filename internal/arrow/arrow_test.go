@@ -54,11 +54,7 @@ func TestTypes(t *testing.T) {
 		if c.want.Kind == feature.Category {
 			o.Columns.Categories = o.Features // three rows are too few otherwise
 		}
-		got, err := read(formats+"types.arrow", o)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		got := must.Get(read(formats+"types.arrow", o))(t)
 		c.want.Name = name
 		if d := cmp.Diff([]feature.Coding{c.want}, got.Encoding.Columns) + cmp.Diff(c.x, got.X); d != "" {
 			t.Errorf("%s: %s", name, d)
