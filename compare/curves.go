@@ -84,7 +84,7 @@ func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled
 	if err != nil {
 		return Curve{}, err
 	}
-	out := Curve{Method: e.name(), Mean: p.mean}
+	out := Curve{Method: e.name, Mean: p.mean}
 	for i, std := range p.std {
 		if known {
 			break

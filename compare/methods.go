@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 // processName is the name of the Gaussian process in Options.Methods.
@@ -82,10 +84,14 @@ func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
 }
 
 // entrant is a method in the comparison.
-type entrant interface {
-	name() string
+type entrant struct {
+	name string
+	// option is the option that names it.
+	option string
 	// fit learns from the training rows of data, which scaled holds, too.
-	fit(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
+	fit func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
+	// stages describes the fit for the progress; nil without stages.
+	stages func(data problem.Data) []hyperopt.Expectation
 }
 
 // fitted is a fitted method. predict predicts m rows with all features, in original units.
@@ -100,29 +106,27 @@ type fitted struct {
 // nil without a density.
 type prediction struct{ mean, std []float64 }
 
-// regression is a baseline in the comparison.
-type regression struct{ NamedMethod }
-
-func (r regression) name() string { return r.Name }
-
-// fit does not wait for a method that ctx ends, because methods know no contexts.
-func (r regression) fit(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
-	if _, ok := r.Method.(baseline.KernelRidge); ok {
-		if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
+// regression enters a baseline. Its fit does not wait for a method that ctx ends, because
+// methods know no contexts.
+func regression(m NamedMethod) entrant {
+	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
+		if _, ok := m.Method.(baseline.KernelRidge); ok {
+			if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
+				return nil, err
+			}
+		}
+		x := mat.NewDense(scaled.N, scaled.D, scaled.X)
+		model, err := await(ctx, func() (baseline.Model, error) { return m.Method.Fit(x, scaled.Y) })
+		if err != nil {
 			return nil, err
 		}
-	}
-	x := mat.NewDense(scaled.N, scaled.D, scaled.X)
-	model, err := await(ctx, func() (baseline.Model, error) { return r.Method.Fit(x, scaled.Y) })
-	if err != nil {
-		return nil, err
-	}
-	return &fitted{
-		predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
-			return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
-		},
-		parameters: chosen(model), close: func() {},
-	}, nil
+		return &fitted{
+			predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
+				return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
+			},
+			parameters: chosen(model), close: func() {},
+		}, nil
+	}}
 }
 
 // checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more
@@ -195,28 +199,35 @@ func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	}
 }
 
-// process is a Gaussian process with one kernel in the comparison.
+// process is a Gaussian process with one kernel in the comparison. prepare makes the job of
+// the training rows of data.
 type process struct {
-	// label is the kernel with the names of columns, and kernel is its text form.
-	label    string
-	kernel   string
-	opts     problem.Options
-	events   problem.Events
+	prepare  func(data problem.Data) (*tuning.Job, error)
 	backends []device.Backend
 }
 
-func (p *process) name() string { return processName + " " + p.label }
-
-// prepare makes the job of the training rows of data.
-func (p *process) prepare(data problem.Data) (*tuning.Job, error) {
-	o := p.opts
-	o.Kernel, o.HoldOut, o.Blocks = p.kernel, 0, false
+// newProcess enters the Gaussian process with a kernel, which it prepares on data to find
+// mistakes.
+func newProcess(text string, o problem.Options, events problem.Events, data problem.Data, backends []device.Backend) (entrant, error) {
+	e, err := kernel.Parser{Families: o.Kernels, Columns: data.FeatureNames}.Parse(cmp.Or(text, "rbf"))
+	if err != nil {
+		return entrant{}, err
+	}
+	if o.ARD {
+		e = kernel.WithARD(e)
+	}
+	o.Kernel, o.ARD, o.HoldOut, o.Blocks = e.String(), false, 0, false
 	o.DiscardCancelled, o.Checkpoint = true, ""
-	return fit.Prepare(data, o, p.events)
+	p := process{func(data problem.Data) (*tuning.Job, error) { return fit.Prepare(data, o, events) }, backends}
+	label := kernel.Text(e, data.FeatureNames)
+	if _, err := p.prepare(data); err != nil {
+		return entrant{}, fmt.Errorf("kernel %s: %w", label, err)
+	}
+	return entrant{processName + " " + label, "kernel", p.fit, p.stages}, nil
 }
 
 // stages describes the fit for the progress; nil if it cannot begin.
-func (p *process) stages(data problem.Data) []hyperopt.Expectation {
+func (p process) stages(data problem.Data) []hyperopt.Expectation {
 	job, err := p.prepare(data)
 	if err != nil {
 		return nil // the fit says why
@@ -224,7 +235,7 @@ func (p *process) stages(data problem.Data) []hyperopt.Expectation {
 	return job.Expected()
 }
 
-func (p *process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (*fitted, error) {
+func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRows) (*fitted, error) {
 	job, err := p.prepare(data)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (r *runner) ranking(size int) []Ranked {
 	complete := r.completeFolds(of)
 	var entries []Ranked
 	for _, e := range r.entrants {
-		entries = append(entries, r.entry(e.name(), of, max(1, complete)))
+		entries = append(entries, r.entry(e.name, of, max(1, complete)))
 	}
 	p := r.pairing(complete)
 	r.sort(entries)
@@ -81,8 +81,8 @@ func (r *runner) completeFolds(of []Trial) int {
 	}
 	complete := len(r.folds)
 	for _, e := range r.entrants {
-		if !failed[e.name()] {
-			complete = min(complete, scored[e.name()])
+		if !failed[e.name] {
+			complete = min(complete, scored[e.name])
 		}
 	}
 	return complete

@@ -11,7 +11,6 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/internal/score"
-	"gpfit/kernel"
 )
 
 // runner is the state of a comparison.
@@ -106,38 +105,28 @@ func (r *runner) enter(first problem.Data, backends []device.Backend) error {
 	if names == nil {
 		names = Methods()
 	}
+	all := regressions(r.tuning.Settings.Seed)
 	for _, name := range names {
 		if err := CheckMethod(name); err != nil {
 			return err
 		}
-		if name == processName {
-			if err := r.enterProcesses(first, backends); err != nil {
-				return err
-			}
-			continue
-		}
-		all := regressions(r.tuning.Settings.Seed)
-		i := slices.IndexFunc(all, func(m NamedMethod) bool { return m.Name == name })
-		if err := r.add(regression{all[i]}, "methods"); err != nil {
+		if i := slices.IndexFunc(all, func(m NamedMethod) bool { return m.Name == name }); i >= 0 {
+			r.entrants = append(r.entrants, regression(all[i]))
+		} else if err := r.enterProcesses(first, backends); err != nil {
 			return err
 		}
 	}
 	for _, m := range r.opts.Own {
-		if err := r.add(regression{m}, "methods"); err != nil {
-			return err
-		}
+		r.entrants = append(r.entrants, regression(m))
 	}
 	if r.entrants == nil {
 		return optionError("methods", "", "names no method")
 	}
-	return nil
-}
-
-func (r *runner) add(e entrant, option string) error {
-	if slices.ContainsFunc(r.entrants, func(other entrant) bool { return other.name() == e.name() }) {
-		return optionError(option, e.name(), "is given twice")
+	for i, e := range r.entrants {
+		if slices.ContainsFunc(r.entrants[:i], func(other entrant) bool { return other.name == e.name }) {
+			return optionError(e.option, e.name, "is given twice")
+		}
 	}
-	r.entrants = append(r.entrants, e)
 	return nil
 }
 
@@ -154,32 +143,9 @@ func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) e
 		if err != nil {
 			return err
 		}
-		if err := r.add(p, "kernel"); err != nil {
-			return err
-		}
+		r.entrants = append(r.entrants, p)
 	}
 	return nil
-}
-
-// newProcess returns the Gaussian process with a kernel, which it prepares on data to find
-// mistakes.
-func newProcess(text string, o problem.Options, events problem.Events, data problem.Data, backends []device.Backend) (*process, error) {
-	if text == "" {
-		text = "rbf"
-	}
-	e, err := kernel.Parser{Families: o.Kernels, Columns: data.FeatureNames}.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	if o.ARD {
-		e = kernel.WithARD(e)
-	}
-	o.ARD = false
-	p := &process{label: kernel.Text(e, data.FeatureNames), kernel: e.String(), opts: o, events: events, backends: backends}
-	if _, err := p.prepare(data); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", p.label, err)
-	}
-	return p, nil
 }
 
 // total is the number of fits of the comparison.
@@ -222,7 +188,7 @@ func (r *runner) runFold(ctx context.Context, k, m int, failed map[int]bool) err
 		}
 		r.tell(i, k, m, data)
 		began := time.Now()
-		t := Trial{Method: e.name(), Train: data.N - len(r.folds[k].test), Test: len(r.folds[k].test), Status: Failed}
+		t := Trial{Method: e.name, Train: data.N - len(r.folds[k].test), Test: len(r.folds[k].test), Status: Failed}
 		var stopped error
 		if err != nil {
 			t.Error = err.Error()
@@ -272,10 +238,10 @@ func (r *runner) tell(i, k, m int, data problem.Data) {
 	if r.opts.OnStep == nil {
 		return
 	}
-	s := Step{Method: r.entrants[i].name(), Fold: k + 1, Folds: len(r.folds), Rows: data.N - len(r.folds[k].test), Done: r.finished, Total: r.total()}
+	s := Step{Method: r.entrants[i].name, Fold: k + 1, Folds: len(r.folds), Rows: data.N - len(r.folds[k].test), Done: r.finished, Total: r.total()}
 	s.Left = r.left(i, k, m)
-	if p, ok := r.entrants[i].(*process); ok && s.Left == 0 {
-		s.Stages = p.stages(data)
+	if stages := r.entrants[i].stages; stages != nil && s.Left == 0 {
+		s.Stages = stages(data)
 	}
 	r.opts.OnStep(s)
 }

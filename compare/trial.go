@@ -102,7 +102,7 @@ func (s *rowScores) scores() (rmse, nlpd, coverage *float64) {
 // ctx's; a failure of the method is in the trial.
 func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows) (Trial, error) {
 	x, y, noise := held(data)
-	t := Trial{Method: e.name(), Train: data.N - len(y), Test: len(y), Status: Unfinished}
+	t := Trial{Method: e.name, Train: data.N - len(y), Test: len(y), Status: Unfinished}
 	failed := func(err error) (Trial, error) {
 		if ctx.Err() != nil {
 			return t, ctx.Err()
