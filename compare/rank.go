@@ -55,14 +55,14 @@ func (r *runner) ranking(size int) []Ranked {
 		entries = append(entries, r.entry(e.name, of, max(1, complete)))
 	}
 	p := r.pairing(complete)
-	r.sort(entries)
+	r.opts.RankBy.sort(entries)
 	for i := range entries {
 		e := &entries[i]
 		if e.Status != Done {
 			continue
 		}
 		e.Rank = i + 1
-		if i > 0 && !r.incomparable(e, &entries[0]) {
+		if by := r.opts.RankBy; i > 0 && by.of(e) != nil && by.of(&entries[0]) != nil {
 			e.Difference = p.difference(r.losses(e), r.losses(&entries[0]))
 		}
 	}
@@ -130,32 +130,35 @@ func (r *runner) scale() float64 {
 	return math.Sqrt(sum / float64(len(y)))
 }
 
-// sort orders entries by the deciding score. Methods without it come later, by their RMSE,
-// and those without any score last.
-func (r *runner) sort(entries []Ranked) {
+// of returns the score of an entry, nil without one.
+func (by RankBy) of(e *Ranked) *float64 {
+	if by == ByNLPD {
+		return e.NLPD
+	}
+	return e.RMSE
+}
+
+// sort orders entries by the score. Methods without it come later, by their RMSE, and those
+// without any score last.
+func (by RankBy) sort(entries []Ranked) {
 	place := func(e *Ranked) int {
 		switch {
 		case e.Status != Done:
 			return 2
-		case r.opts.RankBy == ByNLPD && e.NLPD == nil:
+		case by.of(e) == nil:
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(entries, func(a, b Ranked) int {
-		if order := cmp.Compare(place(&a), place(&b)); order != 0 || place(&a) == 2 {
+		switch order := cmp.Compare(place(&a), place(&b)); {
+		case order != 0 || place(&a) == 2:
 			return order
+		case place(&a) == 1:
+			return cmp.Compare(*a.RMSE, *b.RMSE)
 		}
-		if r.opts.RankBy == ByNLPD && place(&a) == 0 {
-			return cmp.Compare(*a.NLPD, *b.NLPD)
-		}
-		return cmp.Compare(*a.RMSE, *b.RMSE)
+		return cmp.Compare(*by.of(&a), *by.of(&b))
 	})
-}
-
-// incomparable reports whether one of two entries lacks the deciding score.
-func (r *runner) incomparable(a, b *Ranked) bool {
-	return r.opts.RankBy == ByNLPD && (a.NLPD == nil || b.NLPD == nil)
 }
 
 // losses returns what the rows of an entry add to the deciding score.

@@ -213,12 +213,7 @@ func (g *Growth) cell(method string, of func(*Ranked) string) string {
 }
 
 // Score returns the score of an entry that ranks the methods, nil without one.
-func (r *Result) Score(e *Ranked) *float64 {
-	if r.RankBy == ByNLPD {
-		return e.NLPD
-	}
-	return e.RMSE
-}
+func (r *Result) Score(e *Ranked) *float64 { return r.RankBy.of(e) }
 
 // grid is a table whose column of methods is on the left and whose numbers are on the right.
 type grid struct {
