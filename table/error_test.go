@@ -82,7 +82,6 @@ var errorCases = []struct {
 	{name: "duplicate target", text: "a,y,y\n1,2,3\n", opts: Options{Target: "y"}, want: `T:1: column 3 ("y"): the target shares its name with column 2; select it by index`},
 	{name: "duplicate feature", text: "a,a,y\n1,2,3\n", opts: Options{Features: []string{"a"}}, want: `T:1: column 2 ("a"): the feature shares its name with column 1; select it by index`},
 	{name: "nothing but the target", text: "1\n2\n", want: "T:1: no feature column: the only column is the target"},
-	{name: "impossible separator", text: "1,2\n", opts: Options{Comma: '"'}, want: `T: cells cannot be separated by "\""`},
 
 	// No text.
 	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: contains a zero byte: this is binary data, not text"},

@@ -58,7 +58,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 		in.named = true
 	}
 	in.pending = !in.named
-	if in.comma && len(s.cells) == 1 && opts.Comma == 0 && bytes.IndexByte(s.cells[0], ',') >= 0 {
+	if in.comma && len(s.cells) == 1 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
 			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
 		}

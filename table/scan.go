@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"unicode/utf8"
 )
 
 // maxRecord limits the bytes of one record, so that an unclosed quote, or a file
@@ -29,7 +28,7 @@ type scanner struct {
 	raw    counter  // the input of in before decompression
 	file   *os.File // the input of raw if the scanner must close it; else nil
 	gzip   bool
-	sep    []byte // one UTF-8 character; nil: runs of blanks and tabs
+	sep    byte // 0: runs of blanks and tabs
 
 	line  int      // lines read so far
 	start int      // line where the current record began
@@ -39,20 +38,6 @@ type scanner struct {
 	long []byte // a line that did not fit in the buffer of in
 	text []byte // the unquoted cells of a record with quotes, one after the other
 	ends []int  // where each of them ends in text
-}
-
-// separator returns the bytes of the character that separates cells, nil for blanks.
-// It reports false for a character that cannot separate cells because it is part of
-// numbers, line ends or quoting.
-func separator(comma rune) ([]byte, bool) {
-	if comma == ' ' {
-		return nil, true
-	}
-	if !utf8.ValidRune(comma) || comma == utf8.RuneError || comma < ' ' && comma != '\t' ||
-		bytes.ContainsRune([]byte(`0123456789+-.eE"#`), comma) {
-		return nil, false
-	}
-	return utf8.AppendRune(nil, comma), true
 }
 
 // next reads the next record into s.cells. The error is io.EOF after the last record,
@@ -71,7 +56,7 @@ func (s *scanner) next() error {
 		switch {
 		case bytes.IndexByte(line, '"') >= 0:
 			return s.splitQuoted(line)
-		case s.sep == nil:
+		case s.sep == 0:
 			s.splitBlanks(line)
 		default:
 			s.split(line)
@@ -120,12 +105,13 @@ func (s *scanner) readLine() ([]byte, error) {
 // split splits a line without quotes at the separator.
 func (s *scanner) split(line []byte) {
 	for {
-		cell, rest, found := bytes.Cut(line, s.sep)
-		s.cells = append(s.cells, trim(cell))
-		if !found {
+		end := bytes.IndexByte(line, s.sep)
+		if end < 0 {
+			s.cells = append(s.cells, trim(line))
 			return
 		}
-		line = rest
+		s.cells = append(s.cells, trim(line[:end]))
+		line = line[end+1:]
 	}
 }
 
@@ -199,7 +185,7 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 		rest = rest[1:]
 	}
 	after := s.skipBlanks(rest)
-	if len(after) == 0 || s.sep != nil && bytes.HasPrefix(after, s.sep) || s.sep == nil && len(after) < len(rest) {
+	if len(after) == 0 || after[0] == s.sep || s.sep == 0 && len(after) < len(rest) {
 		return rest, nil
 	}
 	return nil, s.cellError(s.line, "text after the closing quote of "+quote(string(s.text[begin:])))
@@ -209,10 +195,10 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 // the text after it.
 func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 	var end int
-	if s.sep == nil {
+	if s.sep == 0 {
 		end = bytes.IndexAny(rest, " \t")
 	} else {
-		end = bytes.Index(rest, s.sep)
+		end = bytes.IndexByte(rest, s.sep)
 	}
 	if end < 0 {
 		end = len(rest)
@@ -229,29 +215,21 @@ func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 // a next cell.
 func (s *scanner) skipSeparator(rest []byte) ([]byte, bool) {
 	rest = s.skipBlanks(rest)
-	if s.sep == nil {
+	if s.sep == 0 {
 		return rest, len(rest) > 0
 	}
 	if len(rest) == 0 {
 		return nil, false
 	}
-	return s.skipBlanks(rest[len(s.sep):]), true
+	return s.skipBlanks(rest[1:]), true
 }
 
 // skipBlanks drops leading blanks and tabs that are not separators.
 func (s *scanner) skipBlanks(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[0]) && !bytes.HasPrefix(b, s.sepOrNone()) {
+	for len(b) > 0 && isSpace(b[0]) && b[0] != s.sep {
 		b = b[1:]
 	}
 	return b
-}
-
-// sepOrNone returns the separator or, for blanks, a byte that text cannot contain.
-func (s *scanner) sepOrNone() []byte {
-	if s.sep == nil {
-		return []byte{0}
-	}
-	return s.sep
 }
 
 // cellError returns an error in the cell that is being split.

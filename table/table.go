@@ -128,9 +128,6 @@ type Options struct {
 	// not have, with 0 in all indicators or with the code −1.
 	Encoding   func(columns int) ([]feature.Coding, error)
 	UnseenZero bool
-	// Comma separates the cells; ' ' stands for runs of blanks and tabs. If it is 0,
-	// the reader guesses from the first lines: semicolon, comma, tab or blanks.
-	Comma rune
 }
 
 // check completes the options whose values are words.

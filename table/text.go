@@ -51,16 +51,9 @@ var foreign = []struct{ magic, msg string }{
 }
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
-// identify it, skips a byte order mark, and guesses the separator if opts has none.
+// identify it, skips a byte order mark, and guesses the separator.
 func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
-	if comma := opts.Comma; comma != 0 {
-		sep, ok := separator(comma)
-		if !ok || string(comma) == opts.Decimal {
-			return nil, &Error{Source: source, Msg: "cells cannot be separated by " + quote(string(comma))}
-		}
-		s.sep = sep
-	}
 	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
 	if head, _ := s.in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		s.gzip = true
@@ -80,10 +73,8 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		head = head[len(bom):]
 		s.in.Discard(len(bom))
 	}
-	if opts.Comma == 0 {
-		// ReadSlice returns Peek's errors again, because the reader is sticky.
-		s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
-	}
+	// ReadSlice returns Peek's errors again, because the reader is sticky.
+	s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
 	return s, nil
 }
 
@@ -104,13 +95,13 @@ type shape struct {
 	fields                   int // cells if runs of blanks separate them
 }
 
-// guessSeparator guesses the cell separator from the beginning of a text, nil for
+// guessSeparator guesses the cell separator from the beginning of a text, 0 for
 // blanks. atEnd says that the sample is the whole text, decimalComma that commas are
 // decimal signs. guessSeparator prefers a
 // character that occurs equally often in each of the first records: semicolons, then
 // commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged
 // file, the first row of data decides.
-func guessSeparator(sample []byte, atEnd, decimalComma bool) []byte {
+func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 	shapes := measureRecords(sample, atEnd)
 	only := byte(',') // of a file with one column
 	if decimalComma {
@@ -120,7 +111,7 @@ func guessSeparator(sample []byte, atEnd, decimalComma bool) []byte {
 		}
 	}
 	if len(shapes) == 0 {
-		return []byte{only}
+		return only
 	}
 	first, data := shapes[0], shapes[min(1, len(shapes)-1)]
 	regular := func(count func(shape) int) bool {
@@ -141,23 +132,23 @@ func guessSeparator(sample []byte, atEnd, decimalComma bool) []byte {
 	}
 	for _, c := range candidates {
 		if regular(c.count) {
-			return []byte{c.sep}
+			return c.sep
 		}
 	}
 	if data.semicolons == 0 && data.commas == 0 && first.fields >= 2 && data.fields >= 2 {
 		fields := func(sh shape) int { return sh.fields }
 		if data.tabs == 0 || regular(fields) {
-			return nil
+			return 0
 		}
 	}
 	for _, sh := range []shape{data, first} {
 		for _, c := range candidates {
 			if c.count(sh) > 0 {
-				return []byte{c.sep}
+				return c.sep
 			}
 		}
 	}
-	return []byte{only}
+	return only
 }
 
 // measureRecords returns the shapes of the first records of a text, without comments
