@@ -161,7 +161,7 @@ func predictWith(ctx context.Context, model baseline.Model, scaled *problem.Scal
 // chosen returns what the methods of package baseline choose.
 func chosen(model baseline.Model) map[string]float64 {
 	if m, ok := model.(*baseline.BasisModel); ok {
-		model = m.Model
+		model = m.BayesianModel
 	}
 	switch m := model.(type) {
 	case *baseline.LinearModel:

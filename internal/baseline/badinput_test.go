@@ -21,7 +21,6 @@ var all = map[string]baseline.Method{
 var given = map[string]baseline.Method{
 	"ridge": baseline.Ridge{Lambdas: []float64{0.1}}, "least squares": baseline.Ridge{Lambdas: []float64{0}}, "bayes": baseline.BayesianLinear{Noise: 1, PriorScale: 1},
 	"lasso": baseline.Lasso{Lambdas: []float64{0.1}}, "spline": baseline.Spline{Lambdas: []float64{1}}, "spline without penalty": baseline.Spline{Lambdas: []float64{0}},
-	"polynomial": baseline.Basis{Method: baseline.Ridge{Lambdas: []float64{0.1}}},
 }
 
 func TestNotFinite(t *testing.T) {
@@ -76,9 +75,6 @@ func TestMistakes(t *testing.T) {
 		{baseline.Ridge{Form: "both"}, `Form is "both"`},
 		{baseline.BayesianLinear{Noise: -1}, "Noise is -1"},
 		{baseline.BayesianLinear{PriorScale: math.NaN()}, "PriorScale is NaN"},
-		{baseline.Lasso{Folds: 13}, "13 folds of 12 rows"},
-		{baseline.Lasso{Folds: 1}, "1 folds of 12 rows"},
-		{baseline.Lasso{Folds: -1}, "Folds is -1"},
 		{baseline.Spline{Knots: [][]float64{{1}}}, "1 lists for 2 columns"},
 		{baseline.Spline{Knots: [][]float64{{1}, {math.NaN()}}}, "Knots[1]"},
 		{baseline.Basis{Expansion: baseline.Polynomial{Degree: -1}}, "Degree is -1"},

@@ -234,22 +234,17 @@ func distance(a, b []float64) float64 {
 	return sum
 }
 
-// Basis is regression on basis functions: a linear method on the columns φ_j(x) (PRML,
-// section 3.1; ESL, section 5.1).
+// Basis is regression on basis functions: [BayesianLinear] on the columns φ_j(x) (PRML,
+// section 3.1; ESL, section 5.1), whose [Design] applies to the basis functions.
 type Basis struct {
 	// Expansion makes the basis functions; nil is [Polynomial] of degree 2.
 	Expansion Expansion
-	// Method learns their weights; nil is [BayesianLinear], which has a prior on them.
-	// The method's [Design] applies to the basis functions.
-	Method Method
 }
 
-// BasisModel is a model of basis functions.
+// BasisModel is a model of basis functions, fitted on their values.
 type BasisModel struct {
-	// Functions are the basis functions, and Model is the model that the method fitted
-	// on them, such as a [*BayesianModel].
 	Functions *Functions
-	Model     Model
+	*BayesianModel
 }
 
 // Fit fits a [*BasisModel].
@@ -257,12 +252,9 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkTable(x, y); err != nil {
 		return nil, err
 	}
-	expansion, method := m.Expansion, m.Method
+	expansion := m.Expansion
 	if expansion == nil {
 		expansion = Polynomial{}
-	}
-	if method == nil {
-		method = BayesianLinear{}
 	}
 	functions, err := expansion.Expand(x)
 	if err != nil {
@@ -275,14 +267,14 @@ func (m Basis) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := method.Fit(values, y)
+	model, err := BayesianLinear{}.Fit(values, y)
 	if err != nil {
 		return nil, err
 	}
-	return &BasisModel{functions, model}, nil
+	return &BasisModel{functions, model.(*BayesianModel)}, nil
 }
 
-// Predict returns the predictions of the method's model.
+// Predict returns the predictions on the basis functions.
 func (m *BasisModel) Predict(x mat.Matrix) (Prediction, error) {
 	if err := checkWidth(x, m.Functions.D); err != nil {
 		return Prediction{}, err
@@ -291,5 +283,5 @@ func (m *BasisModel) Predict(x mat.Matrix) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	return m.Model.Predict(values)
+	return m.BayesianModel.Predict(values)
 }

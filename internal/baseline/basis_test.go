@@ -16,7 +16,7 @@ import (
 // TestPolynomial compares the default expansion with columns made by hand.
 func TestPolynomial(t *testing.T) {
 	x, y := example(40, 2, 11)
-	m := learn(t, baseline.Basis{Expansion: baseline.Polynomial{}, Method: baseline.Ridge{Lambdas: []float64{0.1}}}, x, y).(*baseline.BasisModel)
+	m := learn(t, baseline.Basis{}, x, y).(*baseline.BasisModel)
 	if want := []string{"x1", "x2", "x1^2", "x1*x2", "x2^2"}; !slices.Equal(m.Functions.Names, want) {
 		t.Errorf("functions %v, want %v", m.Functions.Names, want)
 	}
@@ -24,23 +24,26 @@ func TestPolynomial(t *testing.T) {
 	for i := range 40 {
 		a, b := scaled.At(i, 0), scaled.At(i, 1)
 		hand.SetRow(i, []float64{a, b, a * a, a * b, b * b})
+		values := make([]float64, 5)
+		m.Functions.Values(values, x.RawRowView(i))
+		near(t, "values", values, hand.RawRowView(i), 1e-13)
 	}
-	want := learn(t, baseline.Ridge{Lambdas: []float64{0.1}}, hand, y)
-	near(t, "means", predict(t, m, x).Mean, predict(t, want, hand).Mean, 1e-13)
+	want := learn(t, baseline.BayesianLinear{}, hand, y)
+	near(t, "means", predict(t, m, x).Mean, predict(t, want, hand).Mean, sameModel)
 	if _, err := (baseline.Polynomial{Degree: 9}).Expand(mat.NewDense(1, 40, make([]float64, 40))); err == nil {
 		t.Error("no error about too many terms")
 	}
 }
 
-// quadratic are the features of the kernel s·(c + x·x′)² for two columns.
-type quadratic struct{ c float64 }
-
-func (q quadratic) Expand(mat.Matrix) (*baseline.Functions, error) {
-	return &baseline.Functions{D: 2, Names: []string{"1", "x1", "x2", "x1^2", "x1*x2", "x2^2"}, Values: func(out, row []float64) {
-		a, b := row[0], row[1]
-		linear := math.Sqrt(2 * q.c)
-		copy(out, []float64{q.c, linear * a, linear * b, a * a, math.Sqrt2 * a * b, b * b})
-	}}, nil
+// quadratic returns the features of the kernel s·(c + x·x′)² for two columns.
+func quadratic(x *mat.Dense, c float64) *mat.Dense {
+	n, _ := x.Dims()
+	out, linear := mat.NewDense(n, 6, nil), math.Sqrt(2*c)
+	for i := range n {
+		a, b := x.At(i, 0), x.At(i, 1)
+		out.SetRow(i, []float64{c, linear * a, linear * b, a * a, math.Sqrt2 * a * b, b * b})
+	}
+	return out
 }
 
 // TestQuadraticFeatures checks that Bayesian linear regression on the features of a
@@ -51,7 +54,7 @@ func TestQuadraticFeatures(t *testing.T) {
 	at, _ := example(10, 2, 13)
 	want := process(t, x, y, at, gpfit.Options{Kernel: "poly", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", variance, "noise_variance", noise, "offset", offset)})
 	method := baseline.BayesianLinear{Design: baseline.Design{NoIntercept: true, Unscaled: true}, PriorScale: variance, Noise: noise}
-	got := predict(t, learn(t, baseline.Basis{Expansion: quadratic{offset}, Method: method}, x, y), at)
+	got := predict(t, learn(t, method, quadratic(x, offset), y), quadratic(at, offset))
 	near(t, "mean", got.Mean, want.Mean, sameModel)
 	near(t, "deviation", roots(got.Variance), want.Std, sameModel)
 }

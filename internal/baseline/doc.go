@@ -12,7 +12,7 @@
 //	[Lasso]           lasso.go        K-fold cross-validation along the path (coordinates.go)
 //	[Spline]          spline.go       marginal likelihood
 //	[KernelRidge]     kernelridge.go  leave-one-out
-//	[Basis]           basis.go        the method that it applies to basis functions
+//	[Basis]           basis.go        as BayesianLinear, on basis functions
 //
 // Ridge, BayesianLinear and Spline are penalised least squares with columns that are
 // penalised and columns that are not. They share its reduction (reduced.go), its primal

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,10 +25,8 @@ type Lasso struct {
 	// Lambdas are the penalties of the path; one is used as it is. Nil stands for 100
 	// penalties from the data.
 	Lambdas []float64
-	// Folds is the number of folds, 10 if it is 0 (or one for each row, if there are
-	// fewer), and Seed decides which rows they have.
-	Folds int
-	Seed  uint64
+	// Seed decides which rows the ten folds have, or fewer folds of one row each.
+	Seed uint64
 
 	sweeps int // replaces maxSweeps in a test
 }
@@ -40,16 +39,6 @@ type LassoModel struct {
 	Chosen int
 	// Errors are the cross-validated mean squared errors of the path; nil for a given penalty.
 	Errors []float64
-}
-
-func (m Lasso) check(x mat.Matrix, y []float64) error {
-	if err := checkPenalties(m.Lambdas); err != nil {
-		return err
-	}
-	if m.Folds < 0 {
-		return fmt.Errorf("baseline: Folds is %d; give a number above 0, or 0 for the default", m.Folds)
-	}
-	return checkTable(x, y)
 }
 
 // Fit fits a [*LassoModel].
@@ -78,7 +67,7 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 // validate computes the errors of a path by cross-validation: means over the folds,
 // weighted by their rows (ESL, section 7.10.1).
 func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
-	fold, folds, err := foldsOf(len(y), m.Folds, m.Seed)
+	fold, folds, err := foldsOf(len(y), m.Seed)
 	if err != nil {
 		return err
 	}
@@ -143,7 +132,7 @@ func (p *Path) at(i int) *LinearModel {
 // one whose weights are all 0 down to a thousandth of it, each from the weights of the
 // one before. A penalty that does not converge is an error, beside the path that it ends.
 func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
-	if err := m.check(x, y); err != nil {
+	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
 		return nil, err
 	}
 	return m.path(x, y, m.Lambdas)
@@ -193,17 +182,11 @@ func sequence(top float64) []float64 {
 	return out
 }
 
-// defaultFolds is the number of folds of a cross-validation, as in package fit.
-const defaultFolds = 10
-
-// foldsOf deals n shuffled rows to folds, as package fit does: fold[i] is the fold of
-// row i.
-func foldsOf(n, folds int, seed uint64) (fold []int, count int, err error) {
-	if folds == 0 {
-		folds = min(defaultFolds, n)
-	}
-	if folds < 2 || folds > n {
-		return nil, 0, fmt.Errorf("baseline: %d folds of %d rows; cross-validation needs at least 2 folds and no more folds than rows; or give one penalty", folds, n)
+// foldsOf deals n shuffled rows to ten folds, or to n, as package fit does: fold[i] is the
+// fold of row i.
+func foldsOf(n int, seed uint64) (fold []int, folds int, err error) {
+	if folds = min(10, n); folds < 2 {
+		return nil, 0, fmt.Errorf("baseline: %d rows; cross-validation needs at least 2; or give one penalty", n)
 	}
 	fold = make([]int, n)
 	for i, row := range rand.New(rand.NewPCG(seed, uint64(folds))).Perm(n) {

@@ -95,9 +95,9 @@ func TestMinimumNorm(t *testing.T) {
 // that choose their penalties on scaled columns.
 func TestUnits(t *testing.T) {
 	methods := map[string]baseline.Method{
-		"ridge": baseline.Ridge{}, "bayes": baseline.BayesianLinear{}, "lasso": baseline.Lasso{Folds: 3},
+		"ridge": baseline.Ridge{}, "bayes": baseline.BayesianLinear{}, "lasso": baseline.Lasso{},
 		"spline": baseline.Spline{}, "kernel": baseline.KernelRidge{},
-		"polynomial": baseline.Basis{}, "gaussians": baseline.Basis{Expansion: baseline.Gaussians{Count: 6}, Method: baseline.Ridge{}},
+		"polynomial": baseline.Basis{}, "gaussians": baseline.Basis{Expansion: baseline.Gaussians{Count: 6}},
 	}
 	for name, method := range methods {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
