@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/kernel"
 )
 
 // BenchmarkStages times the stages of one value and gradient separately, for rbf on
@@ -41,20 +41,12 @@ func BenchmarkDgemmRate(b *testing.B) {
 
 func benchmarkStages(b *testing.B, n, d int, text string) {
 	prog := kerneltest.Program(b, text, d)
-	rng := rand.New(rand.NewPCG(1, 1))
-	rows, alpha := make([]float64, n*d), make([]float64, n)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
+	x, alpha := points(rand.New(rand.NewPCG(1, 1)), n, d), make([]float64, n)
 	dev := must.Get(Open(device.Options{}))(b)
 	ctx := context.Background()
-	ws := must.Get(dev.NewWorkspace(ctx, kernel.NewPoints(rows, n, d)))(b)
-	w := ws.(*workspace)
+	w := must.Get(dev.NewWorkspace(ctx, x))(b).(*workspace)
 	defer w.Close()
-	theta := make([]float64, prog.NumParams)
-	for i := range theta {
-		theta[i] = 1
-	}
+	theta := slices.Repeat([]float64{1}, prog.NumParams)
 	grad, diag := make([]float64, len(theta)), make([]float64, n)
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
 	run := func(name string, share float64, prepare, work func() error) {
@@ -72,14 +64,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	}
 	nothing := func() error { return nil }
 	fill := func() error { return w.Fill(ctx, prog, theta, []float64{0.1}) }
-	factor := func() error { return w.Factor(ctx) }
-	filled := func() error { return fill() }
-	factored := func() error {
-		if err := fill(); err != nil {
-			return err
-		}
-		return factor()
-	}
+	factored := func() error { return w.Form(ctx, prog, theta, []float64{0.1}) }
 	middle := device.Adjoint{Outer: []float64{1, -1}, Vectors: make([]float64, 2*n)}
 	inverted := func() error {
 		if err := factored(); err != nil {
@@ -89,7 +74,7 @@ func benchmarkStages(b *testing.B, n, d int, text string) {
 	}
 	contract := func() error { return w.Contract(ctx, adj, prog, theta, grad, diag) }
 	run("fill", 0, nothing, fill)
-	run("factor", 1.0/3, filled, factor)
+	run("factor", 1.0/3, fill, func() error { return w.Factor(ctx) })
 	run("contract", 2.0/3, factored, contract)
 	run("middle", 1, inverted, func() error { return w.ContractDiagonal(ctx, middle, diag, prog, theta, grad, make([]float64, n)) })
 	run("all", 1, nothing, func() error {

@@ -13,7 +13,6 @@ import (
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/kernel"
 )
 
 // BenchmarkComposites measures value and gradient with composite kernels against
@@ -25,35 +24,21 @@ import (
 func BenchmarkComposites(b *testing.B) {
 	const n, d = 4000, 8
 	rng := rand.New(rand.NewPCG(1, 1))
-	rows, y := make([]float64, n*d), make([]float64, n)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
-	for i := range y {
-		y[i] = rng.NormFloat64()
-	}
+	x, y := points(rng, n, d), normals(rng, n)
 	backend := must.Get(New(device.Options{}))(b)
 	ctx := context.Background()
-	ws := must.Get(backend.NewWorkspace(ctx, kernel.NewPoints(rows, n, d)))(b)
+	ws := must.Get(backend.NewWorkspace(ctx, x))(b)
 	defer ws.Close()
 	evaluation := func(text string) func() {
 		prog := kerneltest.Program(b, text, d)
-		theta, grad, diag, alpha := make([]float64, prog.NumParams), make([]float64, prog.NumParams), make([]float64, n), make([]float64, n)
-		for i := range theta {
-			theta[i] = 1
-		}
+		theta := slices.Repeat([]float64{1}, prog.NumParams)
+		grad, diag, alpha := make([]float64, len(theta)), make([]float64, n), make([]float64, n)
 		return func() {
 			copy(alpha, y)
 			clear(grad)
-			for _, step := range []func() error{
-				func() error { return ws.Form(ctx, prog, theta, []float64{0.1}) },
-				func() error { return ws.Solve(ctx, alpha, 1) },
-				func() error {
-					return ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag)
-				},
-			} {
-				must.Do(b, step())
-			}
+			must.Do(b, ws.Form(ctx, prog, theta, []float64{0.1}))
+			must.Do(b, ws.Solve(ctx, alpha, 1))
+			must.Do(b, ws.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
 		}
 	}
 	single := evaluation("rbf")

@@ -18,20 +18,9 @@ func TestPredictBits(t *testing.T) {
 	const d, m = 2, 130
 	prog := kerneltest.Program(t, "rbf(ard)", d)
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(11, 1))
-	points := func(n int) *kernel.Points {
-		rows := make([]float64, n*d)
-		for i := range rows {
-			rows[i] = 10 * rng.NormFloat64()
-		}
-		return kernel.NewPoints(rows, n, d)
-	}
-	theta := []float64{1, 2, 1.5}
+	theta := []float64{0.1, 0.2, 1.5}
 	for _, n := range []int{100, 700, 2100} {
-		x, xs := points(n), points(m)
-		alpha := make([]float64, n)
-		for i := range alpha {
-			alpha[i] = rng.NormFloat64()
-		}
+		x, xs, alpha := points(rng, n, d), points(rng, m, d), normals(rng, n)
 		var want []float64
 		for _, threads := range []int{1, 3} {
 			dev := must.Get(Open(device.Options{Threads: threads}))(t)

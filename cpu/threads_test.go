@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -22,29 +23,19 @@ func evaluate(t *testing.T, w *workspace, prog *kernel.Program) evaluated {
 	t.Helper()
 	n := w.N()
 	rng := rand.New(rand.NewPCG(3, 4))
-	e := evaluated{solved: make([]float64, n), diagonal: make([]float64, n), inverse: make([]float64, n)}
+	e := evaluated{diagonal: make([]float64, n), inverse: make([]float64, n)}
 	theta := slices.Repeat([]float64{0.7}, len(prog.Names()))
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	check(w.Form(t.Context(), prog, theta, []float64{0.01}))
-	var err error
-	e.logDet, _, err = w.LogDet()
-	check(err)
-	for i := range e.solved {
-		e.solved[i] = rng.NormFloat64()
-	}
-	check(w.Solve(t.Context(), e.solved, 1))
+	must.Do(t, w.Form(t.Context(), prog, theta, []float64{0.01}))
+	e.logDet, _ = must.Get2(w.LogDet())(t)
+	e.solved = normals(rng, n)
+	must.Do(t, w.Solve(t.Context(), e.solved, 1))
 	e.gradient = make([]float64, len(theta))
 	adjoint := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.solved}
-	check(w.Contract(t.Context(), adjoint, prog, theta, e.gradient, e.diagonal))
-	check(w.InverseDiagonal(t.Context(), e.inverse))
+	must.Do(t, w.Contract(t.Context(), adjoint, prog, theta, e.gradient, e.diagonal))
+	must.Do(t, w.InverseDiagonal(t.Context(), e.inverse))
 	xs := points(rng, 70, w.x.D)
 	e.mean, e.v = make([]float64, 70), make([]float64, 70)
-	check(w.Predict(t.Context(), prog, theta, e.solved, xs, e.mean, e.v))
+	must.Do(t, w.Predict(t.Context(), prog, theta, e.solved, xs, e.mean, e.v))
 	return e
 }
 
@@ -53,20 +44,15 @@ func (e evaluated) equal(o evaluated) bool {
 		slices.Equal(e.inverse, o.inverse) && slices.Equal(e.mean, o.mean) && slices.Equal(e.v, o.v)
 }
 
-func points(rng *rand.Rand, n, d int) *kernel.Points {
-	x := make([]float64, n*d)
+func normals(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
-	return kernel.NewPoints(x, n, d)
+	return x
 }
 
-func program(t *testing.T) *kernel.Program {
-	t.Helper()
-	e := must.Get(kernel.Parse("rbf(ard) + matern32"))(t)
-	prog := must.Get(kernel.Compile(e, []int{0, 1, 2}))(t)
-	return prog
-}
+func points(rng *rand.Rand, n, d int) *kernel.Points { return kernel.NewPoints(normals(rng, n*d), n, d) }
 
 func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 	t.Helper()
@@ -78,7 +64,7 @@ func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 // TestThreadsBits checks that no bit of any result depends on the number of threads, of the device
 // or of a workspace that leaves some to others. Equations of 1,300 points are solved in parallel.
 func TestThreadsBits(t *testing.T) {
-	prog := program(t)
+	prog := kerneltest.Program(t, "rbf(ard) + matern32", 3)
 	for _, n := range []int{90, 300, 1300} {
 		x := points(rand.New(rand.NewPCG(1, 2)), n, 3)
 		var want evaluated
@@ -105,7 +91,7 @@ func TestThreadsBits(t *testing.T) {
 // TestSideBySide checks that workspaces that compute at the same time, each with its share
 // of the threads, do not disturb each other, and that the device keeps what they borrowed.
 func TestSideBySide(t *testing.T) {
-	prog := program(t)
+	prog := kerneltest.Program(t, "rbf(ard) + matern32", 3)
 	dev := must.Get(Open(device.Options{Threads: 4}))(t)
 	x := points(rand.New(rand.NewPCG(1, 2)), 280, 3)
 	want := evaluate(t, workspaceOf(t, dev, x), prog)

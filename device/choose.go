@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,10 +45,7 @@ const Auto = "auto"
 
 // asked returns an undecided choice for a requested name.
 func (f Found) asked(name string) Choice {
-	if name == "" {
-		name = Auto
-	}
-	return Choice{Asked: name, Findings: f.Findings}
+	return Choice{Asked: cmp.Or(name, Auto), Findings: f.Findings}
 }
 
 // Choose decides which device a name stands for, without opening it. "auto" or ""
@@ -62,29 +60,34 @@ func (f Found) Choose(name string) (Choice, error) {
 		}
 		return c, err
 	}
+	err := f.first(&c, func(Finding) (string, error) { return "", nil })
+	return c, err
+}
+
+// first chooses the first usable device against which try has no reason. The reasons against
+// the devices before become the reason of the choice, or of the [*UnavailableError]. An error of
+// try ends the search.
+func (f Found) first(c *Choice, try func(g Finding) (why string, err error)) error {
 	var passed []string
 	for _, g := range f.Findings {
-		switch {
-		case g.ByName:
-		case g.Usable:
-			c.take(g.Name, passed)
-			return c, nil
-		default:
-			passed = append(passed, g.refusal())
+		if g.ByName {
+			continue
 		}
+		why := g.Name + ": " + g.Detail
+		if g.Usable {
+			var err error
+			if why, err = try(g); err != nil {
+				return err
+			}
+			if why == "" {
+				c.Device, c.Reason = g.Name, cmp.Or(strings.Join(passed, "; "), "first usable device")
+				return nil
+			}
+		}
+		passed = append(passed, why)
 	}
-	return c, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
+	return &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
 }
-
-// take chooses a device; passed lists the reasons against the devices before it.
-func (c *Choice) take(device string, passed []string) {
-	c.Device, c.Reason = device, "first usable device"
-	if len(passed) > 0 {
-		c.Reason = strings.Join(passed, "; ")
-	}
-}
-
-func (f Finding) refusal() string { return f.Name + ": " + f.Detail }
 
 // Kind returns the word before the colon of a device's name.
 func Kind(name string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -164,11 +165,7 @@ func (c *Crossover) read() map[string]int {
 	if known == nil { // the file contains null
 		known = map[string]int{}
 	}
-	for key, n := range known {
-		if n <= 0 {
-			delete(known, key)
-		}
-	}
+	maps.DeleteFunc(known, func(_ string, n int) bool { return n <= 0 })
 	return known
 }
 

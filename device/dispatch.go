@@ -82,43 +82,29 @@ func closeAll[C io.Closer](all []C) {
 	}
 }
 
-// openAuto opens the first device that works and pays off. The reasons against the
-// skipped devices become the reason of the choice.
-func (f Found) openAuto(ctx context.Context, req Request, c *Choice) ([]Backend, error) {
-	var passed []string
-	for _, g := range f.Findings {
-		if g.ByName {
-			continue
-		}
-		if !g.Usable {
-			passed = append(passed, g.refusal())
-			continue
-		}
+// openAuto opens the first device that works and pays off.
+func (f Found) openAuto(ctx context.Context, req Request, c *Choice) (opened []Backend, err error) {
+	err = f.first(c, func(g Finding) (string, error) {
 		if why := f.notWorthOpening(req, g); why != "" {
-			passed = append(passed, why)
-			continue
+			return why, nil
 		}
 		backends, err := f.backends(ctx, req, g.Name)
 		if ctx.Err() != nil {
 			closeAll(backends)
-			return nil, ctx.Err()
+			return "", ctx.Err()
 		}
 		if err != nil {
-			passed = append(passed, err.Error())
-			continue
+			return err.Error(), nil
 		}
 		why, err := f.tooSmall(ctx, req, g, backends[0])
-		if err == nil && why == "" {
-			c.take(g.Name, passed)
-			return backends, nil
+		if err != nil || why != "" {
+			closeAll(backends)
+			return why, err
 		}
-		closeAll(backends)
-		if err != nil {
-			return nil, err
-		}
-		passed = append(passed, why)
-	}
-	return nil, &UnavailableError{Device: Auto, Reason: strings.Join(passed, "; ")}
+		opened = backends
+		return "", nil
+	})
+	return opened, err
 }
 
 // weighs reports whether a job's size decides about an accelerator, and returns the

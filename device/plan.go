@@ -1,7 +1,6 @@
 package device
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -128,16 +127,16 @@ func (e *MemoryError) Error() string {
 
 // largest returns the purpose of the largest need, in parentheses.
 func (e *MemoryError) largest() string {
-	var there []Need
+	var most Need
 	for _, n := range e.Plan.Needs {
-		if (n.Device == "") == (e.Where == "host") {
-			there = append(there, n)
+		if (n.Device == "") == (e.Where == "host") && (most.What == "" || n.Bytes > most.Bytes) {
+			most = n
 		}
 	}
-	if len(there) == 0 {
+	if most.What == "" {
 		return ""
 	}
-	return " (" + slices.MaxFunc(there, func(a, b Need) int { return cmp.Compare(a.Bytes, b.Bytes) }).What + ")"
+	return " (" + most.What + ")"
 }
 
 // FormatBytes returns a number of bytes in binary units, such as "1.5 GiB".

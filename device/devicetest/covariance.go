@@ -266,31 +266,24 @@ func (b builder) build(e kernel.Expr, prefix string) covariance {
 }
 
 func (b builder) unscaled(e kernel.Expr, prefix string) covariance {
-	all := func(parts []kernel.Expr) []covariance {
-		var out []covariance
+	fold := func(parts []kernel.Expr, start complex128, combine func(a, b complex128) complex128) covariance {
+		var all []covariance
 		for i, part := range parts {
-			out = append(out, b.build(part, fmt.Sprintf("%sk%d.", prefix, i+1)))
+			all = append(all, b.build(part, fmt.Sprintf("%sk%d.", prefix, i+1)))
 		}
-		return out
+		return func(theta []complex128, x, y []float64) complex128 {
+			v := start
+			for _, k := range all {
+				v = combine(v, k(theta, x, y))
+			}
+			return v
+		}
 	}
 	switch e := e.(type) {
 	case kernel.Sum:
-		terms := all(e)
-		return func(theta []complex128, x, y []float64) (sum complex128) {
-			for _, k := range terms {
-				sum += k(theta, x, y)
-			}
-			return sum
-		}
+		return fold(e, 0, func(a, b complex128) complex128 { return a + b })
 	case kernel.Product:
-		factors := all(e)
-		return func(theta []complex128, x, y []float64) complex128 {
-			product := complex128(1)
-			for _, k := range factors {
-				product *= k(theta, x, y)
-			}
-			return product
-		}
+		return fold(e, 1, func(a, b complex128) complex128 { return a * b })
 	}
 	l := e.(*kernel.Leaf)
 	bound, formula := b.leaf(l, prefix), formulas[l.Family.Name]

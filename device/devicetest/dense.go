@@ -180,8 +180,7 @@ func testNotPD(t *testing.T, s suite) {
 		p := s.singular(t, n, bad)
 		w := s.workspace(t, p.x)
 		_, err := evaluate(context.Background(), w, p)
-		var npd *device.NotPDError
-		if !errors.As(err, &npd) || npd.Minor != bad+1 || npd.N != n {
+		if npd, ok := errors.AsType[*device.NotPDError](err); !ok || npd.Minor != bad+1 || npd.N != n {
 			t.Errorf("duplicate at %d: error %v, want a NotPDError of order %d", bad, err, bad+1)
 		}
 		if err := w.Solve(context.Background(), make([]float64, n), 1); !errors.Is(err, device.ErrStage) {
@@ -259,8 +258,7 @@ func testRefuse(t *testing.T, s suite) {
 	}
 	const n = 20_000_000 // 3 PB
 	_, err := s.b.NewWorkspace(context.Background(), &kernel.Points{N: n, D: 1, X: make([]float64, n)})
-	var mem *device.MemoryError
-	if !errors.As(err, &mem) || mem.Need < 8*n*n {
+	if mem, ok := errors.AsType[*device.MemoryError](err); !ok || mem.Need < 8*n*n {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
 }

@@ -133,9 +133,7 @@ func mustForm(t testing.TB, w device.Workspace, p *problem) {
 // supported fails the test for an error, or skips it if the method excludes what it needs.
 func supported(t testing.TB, err error) {
 	t.Helper()
-	var kernel *device.UnsupportedKernelError
-	var other *device.UnsupportedError
-	if errors.As(err, &kernel) || errors.As(err, &other) {
+	if errors.As(err, new(*device.UnsupportedKernelError)) || errors.As(err, new(*device.UnsupportedError)) {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -241,8 +239,7 @@ func capability[T any](t *testing.T, w device.Workspace) T {
 	if err == nil {
 		return c
 	}
-	var unsupported *device.UnsupportedError
-	if !errors.As(err, &unsupported) || unsupported.Method != w.Method() {
+	if unsupported, ok := errors.AsType[*device.UnsupportedError](err); !ok || unsupported.Method != w.Method() {
 		t.Fatalf("error %v, want an UnsupportedError of %q", err, w.Method())
 	}
 	t.Skip(err)

@@ -30,8 +30,7 @@ func testBadInput(t *testing.T, s suite) {
 	} {
 		bad.prog, bad.r = p.prog, p.r
 		_, err := evaluate(context.Background(), w, &bad)
-		var nf *device.NonFiniteError
-		if err == nil || math.IsNaN(bad.noise[0]) && !errors.As(err, &nf) {
+		if err == nil || math.IsNaN(bad.noise[0]) && !errors.As(err, new(*device.NonFiniteError)) {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}

@@ -90,8 +90,7 @@ func TestInexactMethod(t *testing.T) {
 	_, joint := device.Capability[device.JointCovariance](w, "a covariance")
 	_, residual := device.Capability[device.ResidualChecker](w, "a residual")
 	for _, err := range []error{factor, diagonal, blocks, joint, residual} {
-		var unsupported *device.UnsupportedError
-		if !errors.As(err, &unsupported) || unsupported.Method != "roundabout" {
+		if unsupported, ok := errors.AsType[*device.UnsupportedError](err); !ok || unsupported.Method != "roundabout" {
 			t.Errorf("error %v, want an UnsupportedError", err)
 		}
 	}
