@@ -52,7 +52,9 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-func points(rng *rand.Rand, n, d int) *kernel.Points { return kernel.NewPoints(normals(rng, n*d), n, d) }
+func points(rng *rand.Rand, n, d int) *kernel.Points {
+	return kernel.NewPoints(normals(rng, n*d), n, d)
+}
 
 func workspaceOf(t *testing.T, dev *Device, x *kernel.Points) *workspace {
 	t.Helper()
