@@ -19,9 +19,6 @@ import (
 	"gpfit/kernel"
 )
 
-// rounding holds the tolerances of the exact method.
-var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
-
 // close1e10 is the relative tolerance for the same formula in another order of its sums.
 const close1e10 = 1e-10
 
@@ -31,7 +28,7 @@ func TestOneExpert(t *testing.T) {
 		t.Skip("SKIPPED: the suite of methods takes 7 s; GPFIT_LONG=1 runs it")
 	}
 	b := must.Get(cpu.New(device.Options{}))(t)
-	devicetest.Run(t, func(*testing.T) device.Backend { return oneExpert{b} }, rounding)
+	devicetest.Run(t, func(*testing.T) device.Backend { return oneExpert{b} })
 }
 
 // oneExpert makes a partition for points of any number of columns.

@@ -27,7 +27,7 @@ func divisions(n int) [][]int {
 func testInverseBlocks(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
-		p, _ := s.noisyProblem(t, n)
+		p, _ := noisyProblem(t, n)
 		w := s.formed(t, p)
 		c, r := capability[device.BlockInverse](t, w), newReference(t, p)
 		for _, ends := range divisions(n) {
@@ -43,9 +43,9 @@ func testInverseBlocks(t *testing.T, s suite) {
 				}
 				first = end
 			}
-			compare(t, fmt.Sprintf("n = %d: %d blocks of the inverse", n, len(ends)), got.Elements, want, s.tol.Vector)
+			compare(t, fmt.Sprintf("n = %d: %d blocks of the inverse", n, len(ends)), got.Elements, want, vectorTolerance)
 		}
-		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseBlocks")
+		checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseBlocks")
 	}
 }
 
@@ -53,17 +53,17 @@ func testInverseBlocks(t *testing.T, s suite) {
 // parts of an adjoint, among other contractions.
 func testContractBlocks(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := s.noisyProblem(t, n)
+		p, rng := noisyProblem(t, n)
 		w, r := s.formed(t, p), newReference(t, p)
 		c := capability[device.BlockInverse](t, w)
 		for k, ends := range divisions(n) {
 			middle := symmetricBlocks(rng, ends)
 			for _, adj := range []device.Adjoint{{}, {Inv: 0.5, Outer: normals(rng, 3), Vectors: normals(rng, 3*n)}} {
-				s.checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, division %d", n, k), func(grad, diag []float64) error {
+				checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, division %d", n, k), func(grad, diag []float64) error {
 					return c.ContractBlocks(context.Background(), adj, middle, p.prog, p.theta, grad, diag)
 				})
 			}
-			s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after ContractBlocks")
+			checkContract(t, w, r, device.Adjoint{Inv: 1}, "after ContractBlocks")
 		}
 	}
 }
@@ -85,7 +85,7 @@ func symmetricBlocks(rng *rand.Rand, ends []int) *device.Blocks {
 
 func testBlockSizes(t *testing.T, s suite) {
 	const n = 20
-	p := s.newProblem(t, "rbf", n, 1, 21)
+	p := newProblem(t, "rbf", n, 1, 21)
 	c, ctx := capability[device.BlockInverse](t, s.formed(t, p)), context.Background()
 	contract := func(adj device.Adjoint, b *device.Blocks) error {
 		return c.ContractBlocks(ctx, adj, b, p.prog, p.theta, make([]float64, 2), make([]float64, n))

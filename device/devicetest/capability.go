@@ -17,7 +17,7 @@ import (
 func testInverseDiagonal(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 64, 129, 300} {
-		p := s.newProblem(t, "matern52(ard)", n, 2, 22)
+		p := newProblem(t, "matern52(ard)", n, 2, 22)
 		w := s.formed(t, p)
 		c := capability[device.InverseDiagonal](t, w)
 		r, want, got := newReference(t, p), make([]float64, n), make([]float64, n)
@@ -26,12 +26,12 @@ func testInverseDiagonal(t *testing.T, s suite) {
 		}
 		for range 2 { // first without and then with the inverse
 			must.Do(t, c.InverseDiagonal(ctx, got))
-			compare(t, "diagonal of the inverse", got, want, s.tol.Vector)
+			compare(t, "diagonal of the inverse", got, want, vectorTolerance)
 		}
 		// Test the stages that may follow.
-		s.checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
+		checkContract(t, w, r, device.Adjoint{Inv: 1}, "after InverseDiagonal")
 		restore(t, w, p)
-		compare(t, "α after InverseDiagonal", solve(t, w, p), r.solve(t, p.r), s.tol.Vector)
+		compare(t, "α after InverseDiagonal", solve(t, w, p), r.solve(t, p.r), vectorTolerance)
 		must.Get2(w.LogDet())(t)
 		if err := c.InverseDiagonal(ctx, make([]float64, n+1)); err == nil {
 			t.Error("a diagonal of the wrong length accepted")
@@ -43,16 +43,16 @@ func testInverseDiagonal(t *testing.T, s suite) {
 // adjoint, with and without a contraction before.
 func testContractDiagonal(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := s.noisyProblem(t, n)
+		p, rng := noisyProblem(t, n)
 		w := s.formed(t, p)
 		c, r := capability[device.InverseDiagonal](t, w), newReference(t, p)
 		middle := device.NewBlocks(divisions(n)[0])
 		copy(middle.Elements, normals(rng, n))
 		for k, adj := range contractions(rng, n) {
-			s.checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, adjoint %d with a diagonal", n, k), func(grad, diag []float64) error {
+			checkContraction(t, w, r, adj, middle, fmt.Sprintf("n = %d, adjoint %d with a diagonal", n, k), func(grad, diag []float64) error {
 				return c.ContractDiagonal(context.Background(), adj, middle.Elements, p.prog, p.theta, grad, diag)
 			})
-			s.checkContract(t, w, r, adj, "after ContractDiagonal")
+			checkContract(t, w, r, adj, "after ContractDiagonal")
 		}
 		restore(t, w, p)
 		for _, wrong := range [][]float64{nil, make([]float64, n+1)} {
@@ -87,7 +87,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 	}
 	for seed, text := range []string{"rbf(ard)", "(rbf + matern52)*matern32"} {
 		const n = 140
-		ctx, p := context.Background(), s.newProblem(t, text, n, 2, uint64(seed)+30)
+		ctx, p := context.Background(), newProblem(t, text, n, 2, uint64(seed)+30)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		_, alpha, kappa := leaveOneOut(t, w, p)
@@ -130,7 +130,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 func testPredictCovariance(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := s.newProblem(t, "rbf(ard) + matern12", n, 2, 24)
+		p := newProblem(t, "rbf(ard) + matern12", n, 2, 24)
 		c, r := capability[device.JointCovariance](t, s.formed(t, p)), newReference(t, p)
 		for _, m := range []int{0, 1, 2, 33, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
@@ -140,7 +140,7 @@ func testPredictCovariance(t *testing.T, s suite) {
 				continue
 			}
 			_, want := r.predict(t, xs)
-			compare(t, "covariance reduction", got, want.RawMatrix().Data, s.tol.Vector)
+			compare(t, "covariance reduction", got, want.RawMatrix().Data, vectorTolerance)
 			if g := mat.NewDense(m, m, got); !mat.Equal(g, g.T()) {
 				t.Fatalf("n = %d, m = %d: not symmetric", n, m)
 			}
@@ -155,7 +155,7 @@ func testPredictCovariance(t *testing.T, s suite) {
 // gives the same bits.
 func testFactor(t *testing.T, s suite) {
 	const n = 130
-	p := s.newProblem(t, "matern52", n, 2, 4)
+	p := newProblem(t, "matern52", n, 2, 4)
 	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
 	capability[device.FactorStore](t, w)
 	before, r := mustEvaluate(t, w, p), newReference(t, p)
@@ -178,7 +178,7 @@ func testFactor(t *testing.T, s suite) {
 	}
 	writeFactor(t, other, n, l)
 	alpha := solve(t, other, p)
-	compare(t, "α from a restored factor", alpha, r.solve(t, p.r), s.tol.Vector)
+	compare(t, "α from a restored factor", alpha, r.solve(t, p.r), vectorTolerance)
 	compare(t, "α from a restored factor, to the bit", alpha, before.alpha, 0)
 	l[3*n+3] = math.NaN()
 	if err := capability[device.FactorStore](t, other).WriteFactor(0, n, l); err == nil {
@@ -190,7 +190,7 @@ func testFactor(t *testing.T, s suite) {
 func testExtendFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {
-		p := s.newProblem(t, "matern52(ard)", size.n, 2, 9)
+		p := newProblem(t, "matern52(ard)", size.n, 2, 9)
 		fresh, w := s.formed(t, p), s.workspace(t, p.x)
 		c := capability[device.FactorExtender](t, w)
 		l := readFactor(t, fresh)
@@ -201,10 +201,10 @@ func testExtendFactor(t *testing.T, s suite) {
 			must.Do(t, c.WriteFactor(r0, min(r0+50, size.known), l[r0*size.n:]))
 		}
 		must.Do(t, c.ExtendFactor(ctx, p.prog, p.theta, p.noise, size.known))
-		compare(t, "extended factor", readFactor(t, w), l, s.tol.Vector)
-		compare(t, "α from an extended factor", solve(t, w, p), newReference(t, p).solve(t, p.r), s.tol.Vector)
+		compare(t, "extended factor", readFactor(t, w), l, vectorTolerance)
+		compare(t, "α from an extended factor", solve(t, w, p), newReference(t, p).solve(t, p.r), vectorTolerance)
 	}
-	p := s.singular(t, 90, 70)
+	p := singular(t, 90, 70)
 	w := s.workspace(t, p.x)
 	c := capability[device.FactorExtender](t, w)
 	if err := c.ExtendFactor(ctx, p.prog, p.theta, p.noise, 0); !device.IsNotPD(err) {
@@ -230,9 +230,9 @@ func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 }
 
 func testResidual(t *testing.T, s suite) {
-	p := s.newProblem(t, "matern32(ard)", 300, 2, 27)
+	p := newProblem(t, "matern32(ard)", 300, 2, 27)
 	r, err := capability[device.ResidualChecker](t, s.formed(t, p)).Residual(context.Background())
-	if err != nil || !(r >= 0 && r <= s.tol.Vector) {
+	if err != nil || !(r >= 0 && r <= vectorTolerance) {
 		t.Errorf("residual %v, error %v", r, err)
 	}
 }

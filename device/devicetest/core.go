@@ -27,7 +27,7 @@ func testCapabilities(t *testing.T, s suite) {
 	if info := s.b.Info(); info.Name == "" || info.Description == "" {
 		t.Errorf("info %+v", info)
 	}
-	p := s.newProblem(t, "rbf", 50, 3, 12)
+	p := newProblem(t, "rbf", 50, 3, 12)
 	w := s.formed(t, p)
 	if w.Method() != c.Method || w.N() != 50 {
 		t.Errorf("workspace of method %q for %d points, want %q for 50", w.Method(), w.N(), c.Method)
@@ -49,8 +49,8 @@ func testCapabilities(t *testing.T, s suite) {
 func testEvaluate(t *testing.T, s suite) {
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			p := s.newProblem(t, "rbf", n, 3, 1)
-			s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+			p := newProblem(t, "rbf", n, 3, 1)
+			compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 		})
 	}
 }
@@ -59,17 +59,17 @@ func testKernels(t *testing.T, s suite) {
 	for i, text := range kernels() {
 		t.Run(text, func(t *testing.T) {
 			for _, d := range []int{2, 5} {
-				p := s.newProblem(t, text, 130, d, uint64(i))
-				s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+				p := newProblem(t, text, 130, d, uint64(i))
+				compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 			}
 		})
 	}
 }
 
 func testVectorNoise(t *testing.T, s suite) {
-	p := s.newProblem(t, "matern32(ard)", 129, 3, 2)
+	p := newProblem(t, "matern32(ard)", 129, 3, 2)
 	p.noise = floats.Span(make([]float64, 129), 0.01, 1.29)
-	s.compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
+	compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 }
 
 // withMiddle are sizes around multiples of the panel width, 128 columns.
@@ -87,9 +87,9 @@ func contractions(rng *rand.Rand, n int) []device.Adjoint {
 }
 
 // noisyProblem returns a problem with a noise variance for each point.
-func (s suite) noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
+func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 	t.Helper()
-	p, rng := s.newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
+	p, rng := newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
 	p.noise = make([]float64, n)
 	for i := range p.noise {
 		p.noise[i] = 0.1 + rng.Float64()
@@ -99,25 +99,25 @@ func (s suite) noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 
 func testAdjoint(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := s.noisyProblem(t, n)
+		p, rng := noisyProblem(t, n)
 		w, want := s.formed(t, p), newReference(t, p)
 		for k, adj := range contractions(rng, n) {
-			s.checkContract(t, w, want, adj, fmt.Sprintf("n = %d, adjoint %d", n, k))
+			checkContract(t, w, want, adj, fmt.Sprintf("n = %d, adjoint %d", n, k))
 		}
 	}
 }
 
 // checkContract contracts adj and compares the result.
-func (s suite) checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
+func checkContract(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, what string) {
 	t.Helper()
-	s.checkContraction(t, w, r, adj, nil, what, func(grad, diag []float64) error {
+	checkContraction(t, w, r, adj, nil, what, func(grad, diag []float64) error {
 		return w.Contract(context.Background(), adj, r.p.prog, r.p.theta, grad, diag)
 	})
 }
 
 // checkContraction compares what contract computes with the contraction of adj and a middle
 // term of blocks, unless blocks is nil.
-func (s suite) checkContraction(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
+func checkContraction(t *testing.T, w device.Workspace, r *reference, adj device.Adjoint, blocks *device.Blocks, what string, contract func(grad, diag []float64) error) {
 	t.Helper()
 	restore(t, w, r.p)
 	grad, diag := make([]float64, len(r.p.theta)), make([]float64, r.p.x.N)
@@ -128,15 +128,15 @@ func (s suite) checkContraction(t *testing.T, w device.Workspace, r *reference, 
 	want, scale, wantDiag := r.contract(adj, blocks)
 	for i := range want {
 		want[i]++
-		if !(math.Abs(grad[i]-want[i]) <= s.tol.Vector*(1+scale[i])) {
+		if !(math.Abs(grad[i]-want[i]) <= vectorTolerance*(1+scale[i])) {
 			t.Errorf("%s: derivative by %s is %v, want %v", what, r.p.prog.Names()[i], grad[i], want[i])
 		}
 	}
-	compare(t, what+": diagonal", diag, wantDiag, s.tol.Vector)
+	compare(t, what+": diagonal", diag, wantDiag, vectorTolerance)
 }
 
 func testAdjointSizes(t *testing.T, s suite) {
-	p := s.newProblem(t, "rbf", 20, 1, 21)
+	p := newProblem(t, "rbf", 20, 1, 21)
 	w := s.formed(t, p)
 	for what, adj := range map[string]device.Adjoint{
 		"vectors":          {Outer: []float64{1}, Vectors: make([]float64, 19)},
@@ -151,7 +151,7 @@ func testAdjointSizes(t *testing.T, s suite) {
 func testPredict(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := s.newProblem(t, "rbf(ard) + matern12", n, 2, 3)
+		p := newProblem(t, "rbf(ard) + matern12", n, 2, 3)
 		want := newReference(t, p)
 		w := s.workspace(t, p.x)
 		alpha := mustEvaluate(t, w, p).alpha
@@ -165,9 +165,9 @@ func testPredict(t *testing.T, s suite) {
 			for j := range wantReduction {
 				wantReduction[j] = covariance.At(j, j)
 			}
-			compare(t, "mean", mean, wantMean, s.tol.Vector)
-			compare(t, "variance reduction", reduction, wantReduction, s.tol.Vector)
-			s.checkPredictMany(t, w, p, alpha, xs, mean)
+			compare(t, "mean", mean, wantMean, vectorTolerance)
+			compare(t, "variance reduction", reduction, wantReduction, vectorTolerance)
+			checkPredictMany(t, w, p, alpha, xs, mean)
 			again := make([]float64, m)
 			must.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, xs, again, nil))
 			compare(t, "mean without variance", again, mean, 0)
@@ -177,7 +177,7 @@ func testPredict(t *testing.T, s suite) {
 
 // checkPredictMany predicts with several weight vectors, and with none, and
 // compares with separate predictions; mean belongs to alpha.
-func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []float64, xs *kernel.Points, mean []float64) {
+func checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []float64, xs *kernel.Points, mean []float64) {
 	t.Helper()
 	ctx, n, m := context.Background(), p.x.N, xs.N
 	other := normals(rand.New(rand.NewPCG(26, 1)), 2*n)
@@ -190,7 +190,7 @@ func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, al
 	want = append(want, mean...)
 	got, reduction := make([]float64, 3*m), make([]float64, m)
 	must.Do(t, w.Predict(ctx, p.prog, p.theta, slices.Concat(other, alpha), xs, got, reduction))
-	compare(t, "means of three", got, want, s.tol.Vector)
+	compare(t, "means of three", got, want, vectorTolerance)
 	again := make([]float64, m)
 	must.Do(t, w.Predict(ctx, p.prog, p.theta, nil, xs, nil, again))
 	compare(t, "variance reduction without means", again, reduction, 0)
@@ -201,20 +201,20 @@ func (s suite) checkPredictMany(t *testing.T, w device.Workspace, p *problem, al
 
 // testSeveralSides solves for two right-hand sides at once.
 func testSeveralSides(t *testing.T, s suite) {
-	p := s.newProblem(t, "rbf(ard)", 200, 3, 5)
+	p := newProblem(t, "rbf(ard)", 200, 3, 5)
 	w := s.formed(t, p)
 	many := slices.Concat(p.r, p.r)
 	must.Do(t, w.Solve(context.Background(), many, 2))
 	want := newReference(t, p).solve(t, p.r)
-	compare(t, "first column of a solution", many[:200], want, s.tol.Vector)
-	compare(t, "second column of a solution", many[200:], want, s.tol.Vector)
+	compare(t, "first column of a solution", many[:200], want, vectorTolerance)
+	compare(t, "second column of a solution", many[200:], want, vectorTolerance)
 }
 
 func testConcurrent(t *testing.T, s suite) {
-	p := s.newProblem(t, "matern32(ard)", 150, 3, 10)
+	p := newProblem(t, "matern32(ard)", 150, 3, 10)
 	want := newReference(t, p).outcome(t)
 	for _, got := range s.evaluateAtOnce(t, p) {
-		s.compareOutcome(t, got, want)
+		compareOutcome(t, got, want)
 	}
 }
 
@@ -245,7 +245,7 @@ func (s suite) evaluateAtOnce(t *testing.T, p *problem) []outcome {
 
 // testProgress checks that progress increases and reaches the end.
 func testProgress(t *testing.T, s suite) {
-	p := s.newProblem(t, "rbf", 600, 3, 11)
+	p := newProblem(t, "rbf", 600, 3, 11)
 	w := s.workspace(t, p.x)
 	last := device.Progress{}
 	w.OnProgress(func(pr device.Progress) {

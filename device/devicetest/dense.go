@@ -29,7 +29,7 @@ func (s suite) denseWorkspace(t testing.TB, x *kernel.Points) device.DenseWorksp
 // device's values ½rᵀα + ½log|Σ|.
 func testCentralDifferences(t *testing.T, s suite) {
 	for i, text := range kernels() {
-		p := s.newProblem(t, text, 70, 2, uint64(i)+50)
+		p := newProblem(t, text, 70, 2, uint64(i)+50)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		grad := mustEvaluate(t, w, p).grad
@@ -65,7 +65,7 @@ func testCentralDifferences(t *testing.T, s suite) {
 func testAdjointKeepsFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
-		p, rng := s.noisyProblem(t, n)
+		p, rng := noisyProblem(t, n)
 		w := s.denseWorkspace(t, p.x)
 		mustForm(t, w, p)
 		before := readFactor(t, w)
@@ -107,7 +107,7 @@ func repeatContract(t *testing.T, w device.Workspace, p *problem, other float64,
 // contraction with a middle term.
 func testAdjointWork(t *testing.T, s suite) {
 	const n = 600
-	p := s.newProblem(t, "rbf", n, 3, 23)
+	p := newProblem(t, "rbf", n, 3, 23)
 	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	rng, ctx := rand.New(rand.NewPCG(23, 1)), context.Background()
@@ -130,7 +130,7 @@ func testAdjointWork(t *testing.T, s suite) {
 // middle term of blocks, and that the factor keeps its bits.
 func testBlockWork(t *testing.T, s suite) {
 	const n = 600
-	ctx, p, rng := context.Background(), s.newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
+	ctx, p, rng := context.Background(), newProblem(t, "rbf", n, 3, 23), rand.New(rand.NewPCG(23, 2))
 	w := s.denseWorkspace(t, p.x)
 	mustForm(t, w, p)
 	before, ends := readFactor(t, w), []int{100, 250, 400, n}
@@ -150,8 +150,8 @@ func testBlockWork(t *testing.T, s suite) {
 // testReuse solves several problems in one workspace, each twice. The bits must not
 // depend on earlier problems.
 func testReuse(t *testing.T, s suite) {
-	p := s.newProblem(t, "rbf(ard)", 200, 3, 5)
-	q := s.newProblem(t, "matern12", 200, 3, 5)
+	p := newProblem(t, "rbf(ard)", 200, 3, 5)
+	q := newProblem(t, "matern12", 200, 3, 5)
 	w := s.workspace(t, p.x)
 	first := mustEvaluate(t, w, p)
 	mustEvaluate(t, w, q)
@@ -166,7 +166,7 @@ func testReuse(t *testing.T, s suite) {
 }
 
 func testConcurrentBits(t *testing.T, s suite) {
-	p := s.newProblem(t, "matern32(ard)", 150, 3, 10)
+	p := newProblem(t, "matern32(ard)", 150, 3, 10)
 	want := mustEvaluate(t, s.workspace(t, p.x), p)
 	for _, got := range s.evaluateAtOnce(t, p) {
 		compare(t, "gradient in parallel", got.grad, want.grad, 0)
@@ -177,7 +177,7 @@ func testConcurrentBits(t *testing.T, s suite) {
 func testNotPD(t *testing.T, s suite) {
 	const n = 300
 	for _, bad := range []int{1, 63, 64, 65, 128, 200, n - 1} {
-		p := s.singular(t, n, bad)
+		p := singular(t, n, bad)
 		w := s.workspace(t, p.x)
 		_, err := evaluate(context.Background(), w, p)
 		if npd, ok := errors.AsType[*device.NotPDError](err); !ok || npd.Minor != bad+1 || npd.N != n {
@@ -187,7 +187,7 @@ func testNotPD(t *testing.T, s suite) {
 			t.Errorf("Solve after a failed factorisation: %v, want ErrStage", err)
 		}
 		p.noise[0] = 0.5
-		s.compareOutcome(t, mustEvaluate(t, w, p), newReference(t, p).outcome(t))
+		compareOutcome(t, mustEvaluate(t, w, p), newReference(t, p).outcome(t))
 	}
 }
 
@@ -195,8 +195,8 @@ func testNotPD(t *testing.T, s suite) {
 // and Factor does not change the explanation of a failure.
 func testNotPDAfterPredict(t *testing.T, s suite) {
 	const n, bad = 80, 70
-	p := s.singular(t, n, bad)
-	other := s.newProblem(t, "rbf(ard) + matern32", n, 1, 7)
+	p := singular(t, n, bad)
+	other := newProblem(t, "rbf(ard) + matern32", n, 1, 7)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
 	must.Do(t, w.Fill(ctx, p.prog, p.theta, p.noise))
 	must.Do(t, w.Predict(ctx, other.prog, other.theta, p.r, other.x, make([]float64, n), nil))
@@ -208,7 +208,7 @@ func testNotPDAfterPredict(t *testing.T, s suite) {
 
 // testSteps runs Form as its two steps.
 func testSteps(t *testing.T, s suite) {
-	p := s.newProblem(t, "rbf", 10, 3, 9)
+	p := newProblem(t, "rbf", 10, 3, 9)
 	w, ctx := s.denseWorkspace(t, p.x), context.Background()
 	calls := stagedCalls(w, p)
 	calls["Factor"] = w.Factor
@@ -231,7 +231,7 @@ func testSteps(t *testing.T, s suite) {
 // testWork checks that a gradient costs n³ operations and one n×n buffer.
 func testWork(t *testing.T, s suite) {
 	const n = 600
-	p := s.newProblem(t, "rbf", n, 3, 11)
+	p := newProblem(t, "rbf", n, 3, 11)
 	w := s.workspace(t, p.x)
 	mustEvaluate(t, w, p)
 	// n³, plus O(n²·1024): blocks of up to 512 columns extend beyond the triangles.

@@ -22,21 +22,16 @@ import (
 	"gpfit/kernel"
 )
 
-// Tolerances are the largest allowed differences from the reference, relative to
-// the largest number or to the sum of absolute terms.
-type Tolerances struct {
-	// Value is for the gradient of a likelihood and for log|Σ|, whose standard errors are added.
-	Value float64
-	// Vector is for predictions and for results of n numbers.
-	Vector float64
-	// Points draws n points of d columns on which the method can compute; nil means
-	// independent standard normal coordinates.
-	Points func(rng *rand.Rand, n, d int) *kernel.Points
-}
-
-// exact holds the tolerances of exact methods. The condition number of Σ here is at
-// most about 1e5 (noise variance 0.01, n ≤ 500), so errors near 1e-11 are expected.
-var exact = Tolerances{Value: 1e-10, Vector: 1e-9}
+// The largest allowed differences from the reference, relative to the largest number or to the sum
+// of absolute terms. The condition number of Σ here is at most about 1e5 (noise variance 0.01,
+// n ≤ 500), so errors near 1e-11 are expected.
+const (
+	// valueTolerance is for the gradient of a likelihood and for log|Σ|, whose standard errors are
+	// added.
+	valueTolerance = 1e-10
+	// vectorTolerance is for predictions and for results of n numbers.
+	vectorTolerance = 1e-9
+)
 
 // standardErrors is the allowed error of log|Σ| in standard errors.
 const standardErrors = 5
@@ -76,14 +71,11 @@ type problem struct {
 	r     []float64
 }
 
-func (s suite) newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
+func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
 	prog := kerneltest.Program(t, text, d)
-	rng, points := rand.New(rand.NewPCG(seed, uint64(n))), randomPoints
-	if s.tol.Points != nil {
-		points = s.tol.Points
-	}
-	p := &problem{x: points(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
+	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	p := &problem{x: randomPoints(rng, n, d), prog: prog, k: newCovariance(t, text, d, prog.Names()), noise: []float64{0.01}}
 	for range prog.NumParams {
 		p.theta = append(p.theta, math.Exp(0.3*rng.NormFloat64()))
 	}
@@ -104,10 +96,7 @@ func normals(rng *rand.Rand, n int) []float64 {
 }
 
 // suite is a backend under test.
-type suite struct {
-	b   device.Backend
-	tol Tolerances
-}
+type suite struct{ b device.Backend }
 
 func (s suite) workspace(t testing.TB, x *kernel.Points) device.Workspace {
 	t.Helper()
@@ -210,18 +199,18 @@ func compare(t testing.TB, what string, got, want []float64, tol float64) {
 	}
 }
 
-func (s suite) compareOutcome(t testing.TB, got, want outcome) {
+func compareOutcome(t testing.TB, got, want outcome) {
 	t.Helper()
-	if !(math.Abs(got.logDet-want.logDet) <= s.tol.Value*max(1, math.Abs(want.logDet))+standardErrors*got.stdErr) {
+	if !(math.Abs(got.logDet-want.logDet) <= valueTolerance*max(1, math.Abs(want.logDet))+standardErrors*got.stdErr) {
 		t.Errorf("log|Σ| = %v with standard error %v, want %v", got.logDet, got.stdErr, want.logDet)
 	}
-	compare(t, "α", got.alpha, want.alpha, s.tol.Vector)
+	compare(t, "α", got.alpha, want.alpha, vectorTolerance)
 	for i, v := range want.grad {
-		if !(math.Abs(got.grad[i]-v) <= s.tol.Value*(1+want.gradScale[i])) {
+		if !(math.Abs(got.grad[i]-v) <= valueTolerance*(1+want.gradScale[i])) {
 			t.Errorf("gradient[%d] = %v, want %v", i, got.grad[i], v)
 		}
 	}
-	compare(t, "diagonal of the adjoint", got.diag, want.diag, s.tol.Vector)
+	compare(t, "diagonal of the adjoint", got.diag, want.diag, vectorTolerance)
 }
 
 // workload describes the evaluations of the problem.
@@ -248,9 +237,9 @@ func capability[T any](t *testing.T, w device.Workspace) T {
 
 // singular returns a problem with points so far apart that K is the identity, except that point bad
 // repeats the first, which makes the leading minor of its order exactly zero.
-func (s suite) singular(t testing.TB, n, bad int) *problem {
+func singular(t testing.TB, n, bad int) *problem {
 	t.Helper()
-	p := s.newProblem(t, "rbf", n, 1, 6)
+	p := newProblem(t, "rbf", n, 1, 6)
 	for i := range n {
 		p.x.X[i] = float64(1000 * i)
 	}

@@ -7,14 +7,14 @@ import (
 
 // Run runs the tests of every method on the backend that open returns. It tests optional
 // capabilities if the workspaces have them, and skips what [device.Backend.Supports] excludes.
-func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
+func Run(t *testing.T, open func(t *testing.T) device.Backend) {
 	b := open(t)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	suite{b, tol}.run(t, []test{
+	suite{b}.run(t, []test{
 		{"Capabilities", testCapabilities},
 		{"Evaluate", testEvaluate},
 		{"Kernels", testKernels},
@@ -45,8 +45,8 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend, tol Tolerances) {
 // tests of such a device.
 func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	b := device.Dense{}.On(open(t))
-	Run(t, func(*testing.T) device.Backend { return b }, exact)
-	suite{b, exact}.run(t, []test{
+	Run(t, func(*testing.T) device.Backend { return b })
+	suite{b}.run(t, []test{
 		{"CentralDifferences", testCentralDifferences},
 		{"AdjointKeepsFactor", testAdjointKeepsFactor},
 		{"Reuse", testReuse},
@@ -61,7 +61,7 @@ func RunDense(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 // RunInPlace runs [RunDense] and the tests of a device that works in one n×n matrix.
 func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	RunDense(t, open)
-	suite{device.Dense{}.On(open(t)), exact}.run(t, []test{
+	suite{device.Dense{}.On(open(t))}.run(t, []test{
 		{"AdjointWork", testAdjointWork},
 		{"BlockWork", testBlockWork},
 		{"Work", testWork},

@@ -12,11 +12,8 @@ import (
 	"gpfit/kernel"
 )
 
-// rounding holds the tolerances of the exact method.
-var rounding = devicetest.Tolerances{Value: 1e-10, Vector: 1e-9}
-
 func TestConformance(t *testing.T) {
-	devicetest.Run(t, func(*testing.T) device.Backend { return New() }, rounding)
+	devicetest.Run(t, func(*testing.T) device.Backend { return New() })
 }
 
 // roundAbout is a method that is not exact and has no optional capability. Its
@@ -78,7 +75,7 @@ func TestInexactMethod(t *testing.T) {
 		backends, _ := must.Get2(device.Dispatch(ctx, device.Request{Device: textbook.Name, Method: m.Name()}, []device.Driver{textbook.Driver()}, m))(t)
 		return backends[0]
 	}
-	devicetest.Run(t, open, rounding)
+	devicetest.Run(t, open)
 	b := open(t)
 	if c := b.Capabilities(); c.Exact || c.Method != "roundabout" || len(c.Devices) != 1 {
 		t.Errorf("capabilities %+v", c)
