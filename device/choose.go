@@ -44,7 +44,7 @@ type Choice struct {
 const Auto = "auto"
 
 // asked returns an undecided choice for a requested name.
-func (f Found) asked(name string) Choice {
+func asked(f Found, name string) Choice {
 	return Choice{Asked: cmp.Or(name, Auto), Findings: f.Findings}
 }
 
@@ -52,7 +52,7 @@ func (f Found) asked(name string) Choice {
 // means the first usable device, and a kind means the first usable device of that
 // kind; any other name is the name of a device. Errors are [*UnavailableError].
 func (f Found) Choose(name string) (Choice, error) {
-	c := f.asked(name)
+	c := asked(f, name)
 	if c.Asked != Auto {
 		found, err := f.named(name)
 		if err == nil {

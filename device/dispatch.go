@@ -36,7 +36,7 @@ func Dispatch(ctx context.Context, req Request, drivers []Driver, methods ...Met
 // with the reason for the choice. It opens either all of several devices or none.
 // Errors are [*UnavailableError] and [*UnsupportedKernelError].
 func (f Found) Open(ctx context.Context, req Request) ([]Backend, Choice, error) {
-	c := f.asked(req.Device)
+	c := asked(f, req.Device)
 	if c.Asked == Auto {
 		backends, err := f.openAuto(ctx, req, &c)
 		return backends, c, err
