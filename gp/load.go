@@ -21,20 +21,36 @@ import (
 	"gpfit/mean"
 )
 
-// Load reads a model file and checks that it is complete and unchanged. It reads
-// the factor, if the file has one, only when it is needed. The caller must pass the
-// custom kernels that the model names. Errors are [*FileError].
+// Load reads a model file and checks that it is complete and unchanged. It reads the factor, if
+// the file has one, only when it is needed. The caller must pass the custom kernels that the model
+// names. Errors are [*FileError].
 func Load(path string, kernels ...*kernel.Family) (*Model, error) {
+	m, _, err := Inspect(path, kernels...)
+	return m, err
+}
+
+// FileInfo describes a model file.
+type FileInfo struct {
+	// Bytes is the size, SHA256 the checksum in the file, over all bytes before it.
+	Bytes  int64
+	SHA256 string
+	// SchemaVersion is the version of the form; see [SchemaVersion].
+	SchemaVersion int
+	// Factor says that the file has the Cholesky factor.
+	Factor bool
+}
+
+// Inspect reads a model file as [Load] does, and describes the file.
+func Inspect(path string, kernels ...*kernel.Family) (m *Model, info *FileInfo, err error) {
 	// Opening a pipe would wait for its writer.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
+		return nil, nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
 	}
-	var m *Model
-	err := withFile(path, func(f *os.File, size int64) (err error) {
-		m, err = loadFrom(f, size, path, kernels)
+	err = withFile(path, func(f *os.File, size int64) (err error) {
+		m, info, err = load(f, size, path, kernels)
 		return err
 	})
-	return m, unreadable(path, err)
+	return m, info, unreadable(path, err)
 }
 
 // withFile opens a model file for do, which gets its size.
@@ -60,79 +76,39 @@ func unreadable(path string, err error) error {
 	return &FileError{Path: path, Msg: "cannot read the model", Err: err}
 }
 
-// loadFrom reads a model file of size bytes. Errors: [*FileError].
-func loadFrom(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
-	m, err := load(r, size, path, kernels)
-	return m, unreadable(path, err)
-}
-
-func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, error) {
+// load reads a model file of size bytes.
+func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, *FileInfo, error) {
 	if err := verify(r, size, path); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h, err := readHeader(archive, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m := h.Model
+	m, info := h.Model, &FileInfo{Bytes: size, SHA256: strings.TrimPrefix(archive.Comment, commentPrefix), SchemaVersion: h.SchemaVersion}
 	m.Kernels = kernels
 	if err := h.checkSizes(archive); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, array := range h.arrays() {
 		if *array.into, err = readArray(archive, array.name, array.shape); errors.Is(err, fs.ErrNotExist) && array.optional {
 			continue
 		} else if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if m.Record, err = readRecord(archive); err != nil {
-		return nil, err
-	}
-	if _, err := archive.Open("factor.npy"); err == nil {
-		m.factorPath = path
-	}
-	if err := m.validate(); err != nil {
-		return nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
-	}
-	return m, nil
-}
-
-// FileInfo describes a model file.
-type FileInfo struct {
-	// Bytes is the size, SHA256 the checksum in the file, over all bytes before it.
-	Bytes  int64
-	SHA256 string
-	// SchemaVersion is the version of the form; see [SchemaVersion].
-	SchemaVersion int
-	// Factor says that the file has the Cholesky factor.
-	Factor bool
-}
-
-// Inspect reads a model file as [Load] does, and describes the file.
-func Inspect(path string, kernels ...*kernel.Family) (*Model, *FileInfo, error) {
-	m, err := Load(path, kernels...)
-	if err != nil {
 		return nil, nil, err
 	}
-	info := &FileInfo{Factor: m.factorPath != ""}
-	err = withFile(path, func(f *os.File, size int64) error {
-		archive, err := zip.NewReader(f, size)
-		if err != nil {
-			return err
-		}
-		h, err := readHeader(archive, path)
-		if err == nil {
-			info.Bytes, info.SHA256, info.SchemaVersion = size, strings.TrimPrefix(archive.Comment, commentPrefix), h.SchemaVersion
-		}
-		return err
-	})
-	if err != nil {
-		return nil, nil, unreadable(path, err)
+	if _, err := archive.Open("factor.npy"); err == nil {
+		m.factorPath, info.Factor = path, true
+	}
+	if err := m.validate(); err != nil {
+		return nil, nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
 	}
 	return m, info, nil
 }

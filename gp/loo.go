@@ -79,17 +79,18 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 // inverseDiagonal returns the diagonal of Σ⁻¹, less the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ if least
 // squares found the mean's coefficients.
 func inverseDiagonal(ctx context.Context, p *Posterior) ([]float64, error) {
-	n, q := p.model.N(), len(p.model.Mean.Basis)
+	n := p.model.N()
 	kappa := make([]float64, n)
 	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err == nil {
 		err = inverse.InverseDiagonal(ctx, kappa)
 	}
-	if err != nil || !p.model.Mean.LeastSquares || q == 0 {
-		return kappa, err
-	}
-	if err := p.leastSquares(ctx); err != nil {
+	if err != nil {
 		return nil, err
+	}
+	q, err := p.coefficients(ctx)
+	if q == 0 || err != nil {
+		return kappa, err
 	}
 	r := make([]float64, n*q)
 	for j := range q {

@@ -162,12 +162,8 @@ func (l *locals) target(t int) *locals {
 // prog, which is the model's kernel or one of its terms; without withMean, H* is omitted. The
 // cost is 2nqm flops and the kernel at m×n pairs.
 func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, theta []float64, xs *kernel.Points, withMean bool) ([]float64, error) {
-	mod := p.model
-	q := len(mod.Mean.Basis)
-	if !mod.Mean.LeastSquares || q == 0 {
-		return nil, nil
-	}
-	if err := p.leastSquares(ctx); err != nil {
+	q, err := p.coefficients(ctx)
+	if q == 0 || err != nil {
 		return nil, err
 	}
 	m := xs.N
@@ -175,7 +171,7 @@ func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, th
 	if err := p.ws.Predict(ctx, prog, theta, p.solved, xs, part, nil); err != nil {
 		return nil, err
 	}
-	for j, f := range mod.Mean.Basis {
+	for j, f := range p.model.Mean.Basis {
 		for i, x := range xs.Column(f.Column) {
 			w[i*q+j] = -part[j*m+i]
 			if withMean {
@@ -185,6 +181,16 @@ func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, th
 	}
 	p.gls.Whiten(w)
 	return w, nil
+}
+
+// coefficients returns the number of coefficients that least squares found, after
+// leastSquares.
+func (p *Posterior) coefficients(ctx context.Context) (int, error) {
+	q := len(p.model.Mean.Basis)
+	if !p.model.Mean.LeastSquares || q == 0 {
+		return 0, nil
+	}
+	return q, p.leastSquares(ctx)
 }
 
 // leastSquares solves for Σ⁻¹H and forms M, on the first call only.

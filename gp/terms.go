@@ -244,11 +244,9 @@ func weightsOf(ctx context.Context, p *Posterior, f *features) (Weights, error) 
 // weightUncertainty returns XᵀΣ⁻¹HM⁻¹HᵀΣ⁻¹X, k×k, the covariance due to the
 // uncertainty of the mean's coefficients; nil if least squares did not find them.
 func weightUncertainty(ctx context.Context, p *Posterior, x []float64, k int) ([]float64, error) {
-	n, q := p.model.N(), len(p.model.Mean.Basis)
-	if !p.model.Mean.LeastSquares || q == 0 {
-		return nil, nil
-	}
-	if err := p.leastSquares(ctx); err != nil {
+	n := p.model.N()
+	q, err := p.coefficients(ctx)
+	if q == 0 || err != nil {
 		return nil, err
 	}
 	// r is HᵀΣ⁻¹X, q×k column-major: k×q row-major.
@@ -378,11 +376,9 @@ func reduceSlopes(ctx context.Context, p *Posterior, scaled, variance []float64)
 // [Posterior.meanUncertainty] for derivatives: R = ∂h − HᵀΣ⁻¹k_c.
 func addMeanSlopes(ctx context.Context, p *Posterior, scaled, slopes, variance []float64) error {
 	mod := p.model
-	n, d, q := mod.N(), len(mod.Columns), len(mod.Mean.Basis)
-	if !mod.Mean.LeastSquares || q == 0 {
-		return nil
-	}
-	if err := p.leastSquares(ctx); err != nil {
+	n, d := mod.N(), len(mod.Columns)
+	q, err := p.coefficients(ctx)
+	if q == 0 || err != nil {
 		return err
 	}
 	w := make([]float64, q*len(variance))
