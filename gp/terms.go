@@ -30,11 +30,8 @@ type TermPrediction struct {
 // found the mean's coefficients, a term's variance includes its share of their uncertainty. The
 // cost is n²m flops per term.
 func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []TermPrediction, meanFunction []float64, err error) {
-	if err := p.whole.oneProcess("predictions of single terms"); err != nil {
-		return nil, nil, err
-	}
 	mod := p.model
-	scaled, err := scaledRows(mod, rows, m)
+	scaled, err := scaledFor(p, "predictions of single terms", rows, m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,6 +60,14 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 	meanFunction = meanValues(mod, scaled, m)
 	mod.Scaling.toOriginal(meanFunction)
 	return terms, meanFunction, nil
+}
+
+// scaledFor returns scaledRows for results that a model of several local experts does not have.
+func scaledFor(p *Posterior, what string, rows []float64, m int) ([]float64, error) {
+	if err := p.whole.oneProcess(what); err != nil {
+		return nil, err
+	}
+	return scaledRows(p.model, rows, m)
 }
 
 // termsOf splits the kernel into its terms and returns their paths.
@@ -268,11 +273,8 @@ func weightUncertainty(ctx context.Context, p *Posterior, x []float64, k int) ([
 // on the host, at a cost of O(nd) per row. At a kink of the kernel (matern12 at a
 // training point) it returns the mean of both one-sided derivatives.
 func (p *Posterior) MeanGradient(ctx context.Context, rows []float64, m int) ([]float64, error) {
-	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
-		return nil, err
-	}
 	mod, d := p.model, len(p.model.Columns)
-	scaled, err := scaledRows(mod, rows, m)
+	scaled, err := scaledFor(p, "derivatives of predictions", rows, m)
 	if err != nil {
 		return nil, err
 	}
@@ -311,11 +313,8 @@ const solveColumns = 64
 // cost is 2n²d flops per row. The error is a [*kernel.CompileError] for a kernel with
 // a kink at distance 0, such as matern12.
 func (p *Posterior) GradientStd(ctx context.Context, rows []float64, m int) ([]float64, error) {
-	if err := p.whole.oneProcess("derivatives of predictions"); err != nil {
-		return nil, err
-	}
 	mod, d := p.model, len(p.model.Columns)
-	scaled, err := scaledRows(mod, rows, m)
+	scaled, err := scaledFor(p, "derivatives of predictions", rows, m)
 	if err != nil {
 		return nil, err
 	}

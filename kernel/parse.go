@@ -96,29 +96,29 @@ func (p *textParser) familyNames() []string {
 }
 
 func (p *textParser) sum(depth int) (Expr, error) {
-	var terms Sum
-	err := p.Each('+', func() error {
-		t, err := p.product(depth)
-		terms = append(terms, t)
-		return err
-	})
+	terms, err := p.parts('+', func() (Expr, error) { return p.product(depth) })
 	if len(terms) == 1 {
 		return terms[0], err
 	}
-	return terms, err
+	return Sum(terms), err
 }
 
 func (p *textParser) product(depth int) (Expr, error) {
-	var factors Product
-	err := p.Each('*', func() error {
-		f, err := p.factor(depth)
-		factors = append(factors, f)
-		return err
-	})
+	factors, err := p.parts('*', func() (Expr, error) { return p.factor(depth) })
 	if len(factors) == 1 {
 		return factors[0], err
 	}
-	return factors, err
+	return Product(factors), err
+}
+
+// parts reads expressions with a sign between them.
+func (p *textParser) parts(sign byte, read func() (Expr, error)) (parts []Expr, err error) {
+	err = p.Each(sign, func() error {
+		e, err := read()
+		parts = append(parts, e)
+		return err
+	})
+	return parts, err
 }
 
 func (p *textParser) factor(depth int) (Expr, error) {

@@ -145,11 +145,6 @@ const (
 	gainLeastStep = 1e-4
 )
 
-// hessianStep is the step of [Hessian], in log units, for a metric: a secant over
-// one percent, which rounding in the gradient (1e-9 of f at large n) does not
-// affect. Truncation errors are of the order of 1e-4.
-const hessianStep = 1e-2
-
 // The rules of a race, in units of f. They were chosen on 568 descents recorded on
 // four data sets of 278 to 1,353 rows. In those, the quadratic models put distinct
 // optima 10 nats or more apart, and of the descents that later fell below the best,
