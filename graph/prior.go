@@ -186,7 +186,7 @@ func NegLogPrior(priors map[string]Prior) func(Nodes) (*gorgonia.Node, error) {
 		if used != len(priors) {
 			return nil, fmt.Errorf("%d priors, but only %d are for free parameters", len(priors), used)
 		}
-		sum.add(nodes.input("prior constant", []float64{sum.constant}), nil)
+		sum.add(nodes.input("prior constant", []float64{sum.constant}))
 		return sum.total, sum.err
 	}
 }
@@ -199,16 +199,26 @@ type priorSum struct {
 	err      error
 }
 
-func (s *priorSum) add(term *gorgonia.Node, err error) {
-	switch {
-	case s.err != nil:
-	case err != nil:
-		s.err = err
-	case s.total == nil:
-		s.total = term
-	default:
-		s.total, s.err = gorgonia.Add(s.total, term)
+// one applies an operation to a node, two to two nodes; nil after an error.
+func (s *priorSum) one(f func(a *gorgonia.Node) (*gorgonia.Node, error), a *gorgonia.Node) (out *gorgonia.Node) {
+	if s.err == nil {
+		out, s.err = f(a)
 	}
+	return out
+}
+
+func (s *priorSum) two(f func(a, b *gorgonia.Node) (*gorgonia.Node, error), a, b *gorgonia.Node) (out *gorgonia.Node) {
+	if s.err == nil {
+		out, s.err = f(a, b)
+	}
+	return out
+}
+
+func (s *priorSum) add(term *gorgonia.Node) {
+	if s.total != nil {
+		term = s.two(gorgonia.Add, s.total, term)
+	}
+	s.total = term
 }
 
 // variable adds the terms of one variable, without terms that no element has.
@@ -223,54 +233,25 @@ func (s *priorSum) variable(v *variable, forms []form) {
 	}
 	// weighted adds Σ cᵢ f(node)ᵢ for the coefficients c, as a product of scalars
 	// or an inner product of vectors.
-	weighted := func(what string, of func(form) float64, f func() (*gorgonia.Node, error)) {
-		any := false
-		for _, g := range forms {
-			any = any || of(g) != 0
+	weighted := func(what string, of func(form) float64, f func() *gorgonia.Node) {
+		if s.err == nil && slices.ContainsFunc(forms, func(g form) bool { return of(g) != 0 }) {
+			node := f()
+			s.add(s.two(gorgonia.Mul, input(what, of), node))
 		}
-		if !any || s.err != nil {
-			return
-		}
-		node, err := f()
-		if err == nil {
-			node, err = gorgonia.Mul(input(what, of), node)
-		}
-		s.add(node, err)
 	}
 	z, x := v.node, v.natural
-	squareFrom := func(n *gorgonia.Node, what string, of func(form) float64) func() (*gorgonia.Node, error) {
-		return func() (*gorgonia.Node, error) {
-			d, err := gorgonia.Sub(n, input(what, of))
-			if err != nil {
-				return nil, err
-			}
-			return gorgonia.Square(d)
-		}
+	squareFrom := func(n *gorgonia.Node, what string, of func(form) float64) func() *gorgonia.Node {
+		return func() *gorgonia.Node { return s.one(gorgonia.Square, s.two(gorgonia.Sub, n, input(what, of))) }
 	}
-	weighted("lz", func(f form) float64 { return f.lz }, func() (*gorgonia.Node, error) { return z, nil })
+	weighted("lz", func(f form) float64 { return f.lz }, func() *gorgonia.Node { return z })
 	weighted("qz", func(f form) float64 { return f.qz / 2 }, squareFrom(z, "cz", func(f form) float64 { return f.cz }))
-	weighted("lx", func(f form) float64 { return f.lx }, func() (*gorgonia.Node, error) { return x, nil })
+	weighted("lx", func(f form) float64 { return f.lx }, func() *gorgonia.Node { return x })
 	weighted("qx", func(f form) float64 { return f.qx / 2 }, squareFrom(x, "cx", func(f form) float64 { return f.cx }))
 	// d = ½(u + |u|) with u = |x − centre| − radius; the node is 4d².
-	weighted("qb", func(f form) float64 { return f.qb / 8 }, func() (*gorgonia.Node, error) {
-		u, err := gorgonia.Sub(x, input("centre", func(f form) float64 { return f.centre }))
-		if err == nil {
-			u, err = gorgonia.Abs(u)
-		}
-		if err == nil {
-			u, err = gorgonia.Sub(u, input("radius", func(f form) float64 { return f.radius }))
-		}
-		if err != nil {
-			return nil, err
-		}
-		abs, err := gorgonia.Abs(u)
-		if err == nil {
-			u, err = gorgonia.Add(u, abs)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return gorgonia.Square(u)
+	weighted("qb", func(f form) float64 { return f.qb / 8 }, func() *gorgonia.Node {
+		u := s.one(gorgonia.Abs, s.two(gorgonia.Sub, x, input("centre", func(f form) float64 { return f.centre })))
+		u = s.two(gorgonia.Sub, u, input("radius", func(f form) float64 { return f.radius }))
+		return s.one(gorgonia.Square, s.two(gorgonia.Add, u, s.one(gorgonia.Abs, u)))
 	})
 }
 
