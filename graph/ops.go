@@ -270,7 +270,7 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 }
 
 // newNLMLOp returns f = Σ_t ½ r_tᵀΣ⁻¹r_t + ½ log|Σ| + ½ n log 2π, summed over the T
-// targets, or looOp if that is the solver's objective. residualFixed means that r is
+// targets, or the criterion of leave-one-out if that is the solver's objective. residualFixed means that r is
 // data, free of parameters.
 //
 // The derivatives for the adjoint g of f are (Rasmussen & Williams 2006, eq. 5.9,
@@ -347,7 +347,7 @@ func newAdjointOp(s *solver) *op {
 	}
 }
 
-// newResidualGradOp returns the adjoint of r under newNLMLOp, gα, or gb under looOp.
+// newResidualGradOp returns the adjoint of r under newNLMLOp, gα, or gb with leave-one-out.
 func newResidualGradOp(s *solver) *op {
 	return &op{
 		solver: s, name: derivativeName(s, "ResidualGrad"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: tensor.Shape{s.ws.N()},

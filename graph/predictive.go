@@ -27,7 +27,7 @@ func (e *LeverageError) Error() string {
 	return fmt.Sprintf("graph: without %s %d (counted from 0) the data do not determine the coefficients of the mean: %s needs a simpler mean function%s", without, e.Index, criterion, or)
 }
 
-// predicted returns the predictions of looOp at the parameters of the last nlml.
+// predicted returns the predictions at the parameters of the last nlml.
 func (s *solver) predicted() (*predictions, error) {
 	if s.folds.ends == nil {
 		return s.leaveOneOut()
@@ -35,7 +35,7 @@ func (s *solver) predicted() (*predictions, error) {
 	return s.foldsOut()
 }
 
-// objective returns the value of looOp.
+// objective returns the value of the criterion.
 func (l *predictions) objective() float64 {
 	if !l.squaredError {
 		return l.density
@@ -329,7 +329,7 @@ func (s *solver) predictiveSlope() ([]float64, error) {
 	return b, nil
 }
 
-// contractPredictive contracts g times the adjoint of Σ under looOp.
+// contractPredictive contracts g times the adjoint of Σ under the criterion of leave-one-out.
 func (s *solver) contractPredictive(g float64) error {
 	n := s.ws.N()
 	b, err := s.predictiveSlope()

@@ -29,7 +29,7 @@ type Spec struct {
 	// Noise describes the noise on the diagonal; the zero value is one variance for all points.
 	Noise NoiseModel
 	// LeaveOneOut makes the objective the negative leave-one-out log predictive
-	// density (looOp) instead of the negative log marginal likelihood. A value then
+	// density instead of the negative log marginal likelihood. A value then
 	// costs n³ operations, and a gradient after it up to 4n³/3. SquaredError, with
 	// LeaveOneOut, takes the squared error of the predictions in place of their density.
 	LeaveOneOut, SquaredError bool

@@ -55,7 +55,7 @@ type solver struct {
 	// mean whose coefficients are found by generalised least squares; nil means none.
 	targets int
 	h       []float64
-	// leavesOut says that the objective is looOp, squaredError which of its criteria.
+	// leavesOut says that the objective is leave-one-out, squaredError which of its criteria.
 	leavesOut, squaredError bool
 
 	// stamp counts the matrices formed. formed means that the workspace holds the
@@ -164,9 +164,8 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 	return out
 }
 
-// predictions are the state of a leave-one-out criterion for the solver's alpha. In
-// comments the criterion is looOp: each target is predicted from all others at the same
-// parameters, with the error a_i = α_i/q_i and the variance v_i = 1/q_i, where α = Qr,
+// predictions are the state of a leave-one-out criterion for the solver's alpha. Each target
+// is predicted from all others at the same parameters, with the error a_i = α_i/q_i and the variance v_i = 1/q_i, where α = Qr,
 // q = diag(Q) and Q = Σ⁻¹ (Rasmussen & Williams 2006, eq. 5.10 to 5.12). One criterion
 // is the negative log predictive density, summed over the T targets:
 //
@@ -296,7 +295,7 @@ type covariance struct{ theta, noise, estimated []float64 }
 // adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation with the given stamp.
 type adjoint struct {
 	inv, outer float64
-	// loo, if not 0, replaces this by loo times the adjoint under looOp.
+	// loo, if not 0, replaces this by loo times the adjoint under leave-one-out.
 	loo   float64
 	stamp uint64
 }
