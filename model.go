@@ -41,13 +41,13 @@ type Model struct {
 // fitted returns the model of a fit that finished or, if not finished, was cancelled.
 func fitted(o *fit.Outcome, opened *OpenDevices, finished bool) *Model {
 	m := &Model{
-		model: o.Model, posterior: o.Posterior(), report: &o.Report, device: o.Report.Device, warnings: o.Report.Warnings,
+		model: o.Model, posterior: o.Posterior(), report: &o.Report, device: o.Report.Device,
 		saved: func() error { return nil },
 	}
 	if opened.Warning != "" {
 		o.Report.Warnings = append([]string{opened.Warning}, o.Report.Warnings...)
-		m.warnings = o.Report.Warnings
 	}
+	m.warnings = o.Report.Warnings
 	if finished {
 		m.saved = o.RemoveCheckpoint
 	}
@@ -100,16 +100,20 @@ func (m *Model) rows(x [][]float64) ([]float64, error) {
 // [*gp.NoiseError] if each group of rows has its own noise, [*gp.RangeError],
 // [*device.MemoryError], [*device.LostError].
 func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error) {
+	return predicted(m, x, func(p *gp.Posterior, rows []float64) (*Prediction, error) { return p.Predict(ctx, rows, len(x)) })
+}
+
+// predicted returns what f computes for rows, of a model with one target.
+func predicted[T any](m *Model, x [][]float64, f func(p *gp.Posterior, rows []float64) (T, error)) (out T, err error) {
 	if _, err := m.model.TargetNamed(""); err != nil {
-		return nil, err
+		return out, err
 	}
 	rows, err := m.rows(x)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	var out *Prediction
 	err = m.use(func(p *gp.Posterior) (err error) {
-		out, err = p.Predict(ctx, rows, len(x))
+		out, err = f(p, rows)
 		return err
 	})
 	return out, err
@@ -120,22 +124,13 @@ func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error)
 // predicts means alone, [gp.Model.Means] also saves the factorisation. Errors: those of
 // Predict.
 func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, error) {
-	if _, err := m.model.TargetNamed(""); err != nil {
-		return nil, err
-	}
-	rows, err := m.rows(x)
-	if err != nil {
-		return nil, err
-	}
-	var mean []float64
-	err = m.use(func(p *gp.Posterior) error {
+	return predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		means, err := p.PredictMeans(ctx, rows, len(x))
-		if err == nil {
-			mean = means[0]
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return means[0], nil
 	})
-	return mean, err
 }
 
 // Sample returns joint draws of the function, without noise, at all rows of x: one
@@ -143,25 +138,16 @@ func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, erro
 // rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors: those
 // of Predict, [*gp.SizeError] and [gp.ErrNotSemidefinite].
 func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint64) ([][]float64, error) {
-	if _, err := m.model.TargetNamed(""); err != nil {
-		return nil, err
-	}
-	rows, err := m.rows(x)
-	if err != nil {
-		return nil, err
-	}
-	var values []float64
-	err = m.use(func(p *gp.Posterior) error {
+	values, err := predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		joint, err := p.Joint(ctx, rows, len(x), gp.JointOptions{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		sampler, err := joint.Sampler()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		values, err = sampler.Draw(draws, seed)
-		return err
+		return sampler.Draw(draws, seed)
 	})
 	if err != nil || len(x) == 0 {
 		return nil, err
@@ -172,15 +158,7 @@ func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint6
 // LeaveOneOut predicts each training row from all others at the fitted parameters.
 // The method Summary of the result returns scores.
 func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
-	if _, err := m.model.TargetNamed(""); err != nil {
-		return nil, err
-	}
-	var out *gp.LeaveOneOut
-	err := m.use(func(p *gp.Posterior) (err error) {
-		out, err = p.LeaveOneOut(ctx)
-		return err
-	})
-	return out, err
+	return predicted(m, nil, func(p *gp.Posterior, _ []float64) (*gp.LeaveOneOut, error) { return p.LeaveOneOut(ctx) })
 }
 
 // Parameters returns the hyperparameters by name, such as "lengthscale[temp]" and

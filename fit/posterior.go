@@ -67,7 +67,12 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 		}
 		c := coordinate{index: i, name: q.Name, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
 		density, given := j.Params.Priors[q.Name]
-		if q.Bounded || given && hasBox(density) {
+		bounded := q.Bounded
+		if given {
+			lo, hi := density.Support()
+			bounded = bounded || lo > math.Inf(-1) && hi < math.Inf(1)
+		}
+		if bounded {
 			c.lo, c.hi = q.Z(q.Lower), q.Z(q.Upper)
 		}
 		switch k := slices.IndexFunc(defaults, func(d *problem.Parameter) bool { return d.Indexed == q.Indexed }); {
@@ -88,12 +93,6 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 		return nil, problem.OptionErrorf("posterior", string(j.Options.Posterior), "every parameter is fixed: there is nothing to draw")
 	}
 	return p, nil
-}
-
-// hasBox reports whether a prior has bounds on both sides.
-func hasBox(d graph.Prior) bool {
-	lo, hi := d.Support()
-	return lo > math.Inf(-1) && hi < math.Inf(1)
 }
 
 // z returns the value for u, its derivative, the logarithm of the derivative, and the
@@ -291,6 +290,7 @@ type draws struct {
 	chains     [][][]float64
 	diagnosed  []sampler.Chain // nil for Laplace
 	covariance *mat.SymDense
+	lower      mat.TriDense // its Cholesky factor L
 }
 
 // sample draws from the posterior. s is a session over all rows.
@@ -306,43 +306,36 @@ func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Plac
 		return nil, fmt.Errorf("mode of the posterior: %w", err)
 	}
 	cov, definite := covariance(hessian, len(p.free))
-	d := &draws{mode: mode, covariance: cov}
-	if o.Posterior == problem.Laplace {
-		if !definite {
-			return nil, problem.OptionErrorf("posterior", string(problem.Laplace), "the posterior is not normal around its mode: the Hessian is not positive definite; use hmc, or give a prior or bounds")
-		}
-		count := o.Chains() * o.Draws()
-		return d, d.normal(o.Settings.Seed, count)
+	if o.Posterior == problem.Laplace && !definite {
+		return nil, problem.OptionErrorf("posterior", string(problem.Laplace), "the posterior is not normal around its mode: the Hessian is not positive definite; use hmc, or give a prior or bounds")
 	}
-	return d, p.hmc(ctx, b, s, d)
-}
-
-// normal fills in draws of the normal distribution around the mode.
-func (d *draws) normal(seed uint64, count int) error {
 	var chol mat.Cholesky
-	if !chol.Factorize(d.covariance) {
-		return errors.New("fit: the covariance at the mode cannot be factored")
+	if !chol.Factorize(cov) {
+		return nil, errors.New("fit: the covariance at the mode cannot be factored")
 	}
-	var lower mat.TriDense
-	chol.LTo(&lower)
-	rng := rand.New(rand.NewPCG(seed, 0x6c61706c616365))
+	d := &draws{mode: mode, covariance: cov}
+	chol.LTo(&d.lower)
+	if o.Posterior == problem.HMC {
+		return d, p.hmc(ctx, b, s, d)
+	}
+	rng := rand.New(rand.NewPCG(o.Settings.Seed, 0x6c61706c616365))
 	var all [][]float64
-	for range count {
-		all = append(all, normalAround(d.mode, &lower, 1, rng))
+	for range o.Chains() * o.Draws() {
+		all = append(all, d.around(1, rng))
 	}
 	d.chains = [][][]float64{all}
-	return nil
+	return d, nil
 }
 
-// normalAround returns centre + size·L·ξ for standard normal ξ.
-func normalAround(centre []float64, lower *mat.TriDense, size float64, rng *rand.Rand) []float64 {
-	xi := mat.NewVecDense(len(centre), nil)
-	for i := range centre {
+// around returns mode + size·L·ξ for standard normal ξ.
+func (d *draws) around(size float64, rng *rand.Rand) []float64 {
+	xi := mat.NewVecDense(len(d.mode), nil)
+	for i := range d.mode {
 		xi.SetVec(i, size*rng.NormFloat64())
 	}
-	out := mat.NewVecDense(len(centre), nil)
-	out.MulVec(lower, xi)
-	out.AddVec(out, mat.NewVecDense(len(centre), slices.Clone(centre)))
+	out := mat.NewVecDense(len(d.mode), nil)
+	out.MulVec(&d.lower, xi)
+	out.AddVec(out, mat.NewVecDense(len(d.mode), slices.Clone(d.mode)))
 	return out.RawVector().Data
 }
 
@@ -389,19 +382,13 @@ func (p *posterior) hmc(ctx context.Context, b device.Backend, s *tuning.Placeme
 // starts returns starts of chains around the mode, twice as far out as draws, but where
 // the density is defined.
 func (p *posterior) starts(ctx context.Context, s *tuning.Placement, d *draws, chains int) ([][]float64, error) {
-	var chol mat.Cholesky
-	var lower mat.TriDense
-	if !chol.Factorize(d.covariance) {
-		return nil, errors.New("fit: the covariance at the mode cannot be factored")
-	}
-	chol.LTo(&lower)
 	ev := p.oracle(s, "starts")
 	var out [][]float64
 	for c := range chains {
 		u := d.mode
 		for try := range 10 {
 			rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x7374617274<<8|uint64(c)))
-			trial := normalAround(d.mode, &lower, 2/float64(int(1)<<try), rng)
+			trial := d.around(2/float64(int(1)<<try), rng)
 			f, err := ev.Value(ctx, trial)
 			if err != nil {
 				return nil, err

@@ -235,16 +235,21 @@ func spaced(lo, hi float64, count int) []float64 {
 	return z
 }
 
+// reach returns a number of standard errors, of a logarithm within limits, or unknown.
+func reach(q *problem.Parameter, se, count, least, most, unknown float64) float64 {
+	switch {
+	case !(se > 0):
+		return unknown
+	case !q.Log:
+		return count * se
+	}
+	return min(max(count*se, least), most)
+}
+
 // aroundOptima returns the values of z at optima that differ from one another, and one
 // beyond them on each side, within the bounds.
 func aroundOptima(q *problem.Parameter, i int, optima [][]float64, se float64) []float64 {
-	step := min(max(fitsErrors*se, fitsLeast), fitsMost)
-	switch {
-	case !q.Log && se > 0:
-		step = fitsErrors * se
-	case !(step > 0):
-		step = fitsMost
-	}
+	step := reach(q, se, fitsErrors, fitsLeast, fitsMost, fitsMost)
 	var out []float64
 	for _, z := range optima {
 		if !slices.ContainsFunc(out, func(v float64) bool { return math.Abs(v-z[i]) < step/5 }) {
@@ -265,15 +270,11 @@ func aroundOptima(q *problem.Parameter, i int, optima [][]float64, se float64) [
 // automaticRange returns the range of z around optima, within the bounds.
 func automaticRange(q *problem.Parameter, i int, optima [][]float64, se float64) (lo, hi float64) {
 	best := optima[0][i]
-	half := min(max(rangeErrors*se, rangeLeast), rangeMost)
-	switch {
-	case !q.Log && se > 0:
-		half = rangeErrors * se
-	case !q.Log:
-		half = max(1, math.Abs(best))
-	case !(se > 0):
-		half = rangeUnknown
+	unknown := rangeUnknown
+	if !q.Log {
+		unknown = max(1, math.Abs(best))
 	}
+	half := reach(q, se, rangeErrors, rangeLeast, rangeMost, unknown)
 	lo, hi = best-half, best+half
 	for _, z := range optima[1:] {
 		lo, hi = min(lo, z[i]-rangeBeyond), max(hi, z[i]+rangeBeyond)

@@ -13,6 +13,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pick"
+	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
 )
 
@@ -50,22 +52,13 @@ type profiler struct {
 	sessions []*tuning.Placement
 	// done and expected count points for ProfileOptions.OnPoint.
 	done, expected int
-	told           sync.Mutex
 	counts         descent.Evaluations
-	counted        sync.Mutex
+	mu             sync.Mutex // of these numbers
 }
 
 // unlikely is the difference to the best objective from which a profile does not show an
 // optimum: its likelihood is less than a hundredth. Its place would only stretch the ranges.
 const unlikely = 4.6
-
-// countOptima returns a text such as "2 optima".
-func countOptima(count int) string {
-	if count == 1 {
-		return "1 optimum"
-	}
-	return fmt.Sprintf("%d optima", count)
-}
 
 // newProfiler returns the profiler for a job whose fit has this report.
 func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler, error) {
@@ -85,7 +78,7 @@ func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler,
 		}
 	}
 	if far > 0 {
-		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", countOptima(far), unlikely))
+		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", textform.Counted(far, "optimum", "optima"), unlikely))
 	}
 	if len(p.out.Optima) == 0 {
 		free := map[string]float64{}
@@ -113,15 +106,13 @@ func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler,
 
 // stdError returns the standard error of an element of z, NaN if it is not known.
 func (p *profiler) stdError(i int) float64 {
-	q, e := p.job.Params.Free[i], p.out.Report.StdErrors
-	if e == nil || e.Interval95 == nil {
-		return math.NaN()
+	q := p.job.Params.Free[i]
+	if e := p.out.Report.StdErrors; e != nil {
+		if interval, ok := e.Interval95[q.Name]; ok {
+			return (q.Z(interval[1]) - q.Z(interval[0])) / (2 * quantile975)
+		}
 	}
-	interval, ok := e.Interval95[q.Name]
-	if !ok {
-		return math.NaN()
-	}
-	return (q.Z(interval[1]) - q.Z(interval[0])) / (2 * quantile975)
+	return math.NaN()
 }
 
 // layOut makes the sections and their points.
@@ -186,7 +177,7 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
 		}
 	}
 	p.sessions = w.Full
-	err := p.eachTold(ctx, p.all(), p.first)
+	err := p.eachTold(ctx, pick.All(len(p.points)), p.first)
 	if err == nil && len(p.tuned()) > 0 {
 		err = p.settle(ctx)
 	}
@@ -199,19 +190,10 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
 	return err
 }
 
-// all returns the indices of all points.
-func (p *profiler) all() []int {
-	out := make([]int, len(p.points))
-	for k := range out {
-		out[k] = k
-	}
-	return out
-}
-
 // tell reports that more points are done, or expected.
 func (p *profiler) tell(done, expected int) {
-	p.told.Lock()
-	defer p.told.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done += done
 	if p.expected += expected; p.opts.OnPoint != nil {
 		p.opts.OnPoint(p.done, p.expected)
@@ -234,8 +216,8 @@ func (p *profiler) each(ctx context.Context, points []int, do func(ctx context.C
 
 // count adds the evaluations of an oracle or a descent.
 func (p *profiler) count(e descent.Evaluations) {
-	p.counted.Lock()
-	defer p.counted.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.counts.Add(e)
 }
 
@@ -257,7 +239,7 @@ func (p *profiler) first(ctx context.Context, s *tuning.Placement, k int) error 
 
 // tuned returns the indices of the points at which other parameters are tuned.
 func (p *profiler) tuned() []int {
-	return slices.DeleteFunc(p.all(), func(k int) bool { return !p.tunes(k) })
+	return slices.DeleteFunc(pick.All(len(p.points)), func(k int) bool { return !p.tunes(k) })
 }
 
 // tunes reports whether other parameters are tuned at a point: there may be none.
@@ -298,17 +280,13 @@ func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts 
 		p.count(result.Evaluations)
 	}
 	var undefined *descent.StartError
-	if errors.As(err, &undefined) && !problem.IsCancelled(err) {
+	switch point := p.points[k]; {
+	case errors.As(err, &undefined) && !problem.IsCancelled(err):
 		return nil
+	case err == nil && result.F < point.F:
+		point.Z, point.F, point.Cut = p.through(k, result.X), result.F, result.Status == descent.StatusMaxEvaluations
 	}
-	if err != nil {
-		return err
-	}
-	if result.F < p.points[k].F {
-		p.points[k].Z, p.points[k].F = p.through(k, result.X), result.F
-		p.points[k].Cut = result.Status == descent.StatusMaxEvaluations
-	}
-	return nil
+	return err
 }
 
 // settle tunes all points from their neighbours and, if that leads below the optima of the

@@ -28,34 +28,32 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 		return nil, err
 	}
 	sections, err := profiled(j.Prepared, o)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = checkProfileSize(o, sections)
 	}
-	if err := checkProfileSize(o, sections); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	given, err := optionRanges(j.Prepared, o, sections)
+	if err == nil && o.Show == summary.ProfileFits {
+		err = checkFits(j.Prepared)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if o.Show == summary.ProfileFits {
-		if err := checkFits(j.Prepared); err != nil {
-			return nil, err
-		}
-	}
+	var p *profiler
 	report, err := fitForProfile(ctx, j, backends)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p, err = newProfiler(j, o, report)
 	}
-	p, err := newProfiler(j, o, report)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p.layOut(sections, given)
+		err = p.run(ctx, backends)
 	}
-	p.layOut(sections, given)
-	if err := p.run(ctx, backends); err != nil {
-		if problem.IsCancelled(err) {
-			err = &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
-		}
+	switch {
+	case problem.IsCancelled(err):
+		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
+	case err != nil:
 		return nil, err
 	}
 	p.finish()
@@ -72,9 +70,6 @@ func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend
 	out, err := Run(ctx, sub, backends...)
 	if out != nil {
 		defer out.Close()
-	}
-	if problem.IsCancelled(err) {
-		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
 	}
 	if err != nil {
 		return nil, err
@@ -105,32 +100,25 @@ func (p *profiler) finish() {
 		}
 		first += len(s.Points)
 	}
-	p.warnUndefined()
-	p.warnCut()
+	p.warnPoints()
 	p.warnBetter()
 	p.warnEnds()
 }
 
-// warnUndefined warns of points at which the objective is not defined.
-func (p *profiler) warnUndefined() {
-	undefined := 0
+// warnPoints warns of points at which the objective is not defined, or the others are not tuned
+// to the end.
+func (p *profiler) warnPoints() {
+	undefined, cut := 0, 0
 	for _, point := range p.points {
 		if math.IsInf(point.F, 1) {
 			undefined++
 		}
-	}
-	if undefined > 0 {
-		p.warn("the objective is not defined at %d of %d points, which are empty: the covariance is not positive definite there; option range leaves them out, and option max-jitter allows a jitter", undefined, len(p.points))
-	}
-}
-
-// warnCut warns of points at which the others are not tuned to the end.
-func (p *profiler) warnCut() {
-	cut := 0
-	for _, point := range p.points {
 		if point.Cut {
 			cut++
 		}
+	}
+	if undefined > 0 {
+		p.warn("the objective is not defined at %d of %d points, which are empty: the covariance is not positive definite there; option range leaves them out, and option max-jitter allows a jitter", undefined, len(p.points))
 	}
 	if cut > 0 {
 		p.warn("at %d of %d points the evaluations were used up before the other parameters converged: option max-evals allows more", cut, len(p.points))

@@ -106,18 +106,18 @@ func checkNames(t *testing.T, text string) {
 		t.Fatalf("%q: elements %v, with plain names %v", text, got, want)
 	}
 	b.Reset()
-	must.Do(t, WriteJSON(&b, r, all))
+	must.Do(t, Write(&b, "json", r, all))
 	var first struct{ Job, Error string }
 	if err := json.NewDecoder(&b).Decode(&first); err != nil || first.Job != text || first.Error != text {
 		t.Fatalf("%q: JSON gives %+v, %v", text, first, err)
 	}
 	b.Reset()
-	must.Do(t, WriteCSV(&b, all))
+	must.Do(t, Write(&b, "csv", r, all))
 	lines, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(lines) != len(all)+1 || lines[1][0] != strings.ReplaceAll(text, "\r\n", "\n") {
 		t.Fatalf("%q: CSV gives %q, %v", text, lines, err)
 	}
-	must.Do(t, errors.Join(WriteTable(io.Discard, r, all), WriteParquet(io.Discard, all)))
+	must.Do(t, errors.Join(Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all)))
 }
 
 // FuzzCollect checks that Collect either refuses arbitrary records as damaged or returns
@@ -152,7 +152,7 @@ func checkCollect(t *testing.T, r *rundir.Run) {
 		return
 	}
 	var page, lines bytes.Buffer
-	err = errors.Join(WriteHTML(&page, r, all), WriteJSON(&lines, r, all), WriteCSV(io.Discard, all), WriteTable(io.Discard, r, all), WriteParquet(io.Discard, all))
+	err = errors.Join(WriteHTML(&page, r, all), Write(&lines, "json", r, all), Write(io.Discard, "csv", r, all), Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all))
 	if err != nil {
 		t.Fatal(err)
 	}

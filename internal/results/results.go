@@ -107,15 +107,22 @@ func (row *Row) addReport(e rundir.JobEvent) {
 		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
 		row.Calibration, row.Verdict = string(t.Calibration), t.Verdict
 	}
-	if text, err := json.Marshal(r.Relevance); err == nil && r.Relevance != nil {
-		row.Relevance = string(text)
+	row.Parameters = jsonText(r.Parameters)
+	if r.Relevance != nil {
+		row.Relevance = jsonText(r.Relevance)
 	}
-	if text, err := json.Marshal(r.Parameters); err == nil {
-		row.Parameters = string(text)
+	if r.ParametersOriginalUnits != nil {
+		row.ParametersOriginalUnits = jsonText(r.ParametersOriginalUnits)
 	}
-	if text, err := json.Marshal(r.ParametersOriginalUnits); err == nil && r.ParametersOriginalUnits != nil {
-		row.ParametersOriginalUnits = string(text)
+}
+
+// jsonText returns a value as JSON, "" if JSON has no such value.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
 	}
+	return string(text)
 }
 
 // mostRelevant returns the first columns of a row's relevance for people: "year 0.98,
@@ -219,7 +226,7 @@ func Rank(rows []Row, metrics []Measure) []Standing {
 
 func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, bool) {
 	s := Standing{Data: data, Kernel: kernel, Means: map[string]float64{}}
-	var seconds, coverage, first []float64
+	var seconds, coverage []float64
 	values := map[string][]float64{}
 	for _, r := range rows {
 		if r.Data != data || r.Kernel != kernel || r.NLML == nil {
@@ -242,8 +249,7 @@ func standing(rows []Row, metrics []Measure, data, kernel string) (Standing, boo
 	for name, v := range values {
 		s.Means[name] = score.Mean(v)
 	}
-	first = values[metrics[0].Name]
-	s.StdErr, s.Seconds = score.StdError(first), score.Mean(seconds)
+	s.StdErr, s.Seconds = score.StdError(values[metrics[0].Name]), score.Mean(seconds)
 	if len(coverage) > 0 {
 		c := score.Mean(coverage)
 		s.Coverage95 = &c

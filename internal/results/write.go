@@ -30,18 +30,18 @@ var Formats = []string{"table", "json", "csv", "parquet"}
 func Write(w io.Writer, format string, r *rundir.Run, rows []Row) error {
 	switch format {
 	case "table":
-		var text strings.Builder
-		if err := WriteTable(&text, r, rows); err != nil {
-			return err
-		}
-		_, err := io.WriteString(w, textform.Printable(text.String(), math.MaxInt))
+		_, err := io.WriteString(w, textform.Printable(overview(r, rows), math.MaxInt))
 		return err
 	case "json":
-		return WriteJSON(w, r, rows)
+		return writeJSON(w, r, rows)
 	case "csv":
-		return WriteCSV(w, rows)
-	case "parquet":
-		return WriteParquet(w, rows)
+		return writeCSV(w, rows)
+	case "parquet": // one row for each job
+		p := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Snappy))
+		if _, err := p.Write(rows); err != nil {
+			return err
+		}
+		return p.Close()
 	}
 	return fmt.Errorf("format %q: must be one of %s", format, strings.Join(Formats, ", "))
 }
@@ -52,8 +52,8 @@ type line struct {
 	SchemaVersion int    `json:"schema_version"`
 }
 
-// WriteJSON writes a run as JSON lines.
-func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
+// writeJSON writes a run as JSON lines.
+func writeJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for _, row := range rows {
@@ -96,9 +96,9 @@ func WriteJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
 }
 
-// WriteCSV writes a header and one row for each job. Numbers that are read back have
+// writeCSV writes a header and one row for each job. Numbers that are read back have
 // the same bits.
-func WriteCSV(w io.Writer, rows []Row) error {
+func writeCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	t := reflect.TypeFor[Row]()
 	cells := make([]string, t.NumField())
@@ -134,17 +134,8 @@ func cell(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// WriteParquet writes one row for each job.
-func WriteParquet(w io.Writer, rows []Row) error {
-	p := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Snappy))
-	if _, err := p.Write(rows); err != nil {
-		return err
-	}
-	return p.Close()
-}
-
-// WriteTable writes the tables for people.
-func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
+// overview returns the tables for people.
+func overview(r *rundir.Run, rows []Row) string {
 	var b strings.Builder
 	name := r.Name
 	if name != "" {
@@ -171,8 +162,7 @@ func WriteTable(w io.Writer, r *rundir.Run, rows []Row) error {
 		title := fmt.Sprintf("%s; 'gpfit resume %s' continues jobs whose process has died", state, r.Dir)
 		writeNotes(&b, title, rows, len(rows), inState(state, func(row *Row) string { return row.Job + ": " + row.Error }))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // workerText says whether a process works on a run that is not finished.
