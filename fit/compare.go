@@ -81,8 +81,7 @@ func (r *selection) parser() kernel.Parser {
 
 func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.Names()) }
 
-// prepare makes the job of a kernel. The start values in the options take precedence
-// over those in c and more.
+// prepare makes the job of a kernel. Start values of the options precede those of c and more.
 func (r *selection) prepare(c candidateExpr, more ...problem.Assignment) (*tuning.Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false
@@ -153,8 +152,7 @@ func ends(err error) bool {
 	var memory *device.MemoryError
 	var lost *device.LostError
 	var data *problem.DataError
-	return problem.IsCancelled(err) ||
-		errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
+	return problem.IsCancelled(err) || errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
 // fit fits one kernel and scores it. It frees the outcome's memory; the model and the
@@ -214,17 +212,15 @@ func (r *selection) result() *Selection {
 	}
 }
 
-// screenScales multiply the default starts of new leaves' lengthscales and periods.
-// The previous kernel usually explains the long-range structure, and a single long
-// start often misses the rest.
+// screenScales multiply the default starts of new leaves' lengthscales and periods: the kernel
+// before usually explains the long range, and a single long start often misses the rest.
 var screenScales = []float64{1, 1. / 4, 1. / 16}
 
 // screen returns the job of c that starts at the best of the scales for its new
 // leaves. It evaluates the job once at each scale.
 func (r *selection) screen(c candidateExpr, job *tuning.Job) (*tuning.Job, error) {
-	best := math.Inf(1)
+	best, chosen := math.Inf(1), job
 	var at map[string]float64
-	chosen := job
 	for _, scale := range screenScales {
 		trial := job
 		if at != nil {
@@ -242,11 +238,9 @@ func (r *selection) screen(c candidateExpr, job *tuning.Job) (*tuning.Job, error
 		}
 		report, err := Evaluate(r.ctx, trial, r.backends[0], nil)
 		switch {
-		case err != nil && (ends(err) || at == nil):
-			// The fit reports a start that cannot be evaluated.
-			if ends(err) {
-				return nil, err
-			}
+		case err != nil && ends(err):
+			return nil, err
+		case err != nil && at == nil: // the fit reports a start that cannot be evaluated
 			return job, nil
 		case err != nil:
 			continue
@@ -260,9 +254,8 @@ func (r *selection) screen(c candidateExpr, job *tuning.Job) (*tuning.Job, error
 	return chosen, nil
 }
 
-// leafValues holds fitted parameters by the leaf that they belong to, as start values
-// for other kernels with the same leaves. The signal variance of a product belongs to
-// no leaf and takes its default start value.
+// leafValues holds fitted parameters by leaf, as start values for other kernels with the same
+// leaves. The signal variance of a product belongs to no leaf and takes its default.
 type leafValues struct {
 	leaves map[*kernel.Leaf]map[string]float64
 	noise  []problem.Assignment

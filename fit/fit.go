@@ -16,10 +16,9 @@ import (
 	"gpfit/internal/tuning"
 )
 
-// Run tunes the parameters and returns the model. With several backends, starts run
-// on them in parallel. If ctx is cancelled after the first evaluation, Run returns
-// the best model so far together with ctx's error. The caller closes the outcome if
-// it is not nil.
+// Run tunes the parameters and returns the model. With several backends, starts run on them in
+// parallel. If ctx is cancelled after the first evaluation, Run returns the best model so far
+// with ctx's error. The caller closes the outcome if it is not nil.
 func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
 	if err := cmp.Or(j.Sample.CheckTargets(), j.CheckUnits()); err != nil {

@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,13 +13,11 @@ import (
 	"gpfit/kernel"
 )
 
-// Select fits the kernels one after the other and compares them. opts applies to
-// each, except for the kernel. If ctx is cancelled, Select returns the comparison so
-// far, with the best kernel, and an error that wraps ctx's; the result is nil only if
-// no kernel was done. A kernel that cannot be fitted is a candidate with an error.
-// Errors: those of [Prepare] for any kernel in the list, before any fit;
-// [*device.MemoryError]; [*device.LostError]; and an error if no kernel could be
-// fitted.
+// Select fits the kernels one after the other, with the other options of opts, and compares
+// them. If ctx is cancelled, it returns the comparison so far and an error that wraps ctx's; the
+// result is nil only if no kernel was done. A kernel that cannot be fitted is a candidate with an
+// error. Errors: those of [Prepare] for any kernel, before any fit; [*device.MemoryError];
+// [*device.LostError]; and an error if no kernel could be fitted.
 func Select(ctx context.Context, data problem.Data, opts problem.Options, events problem.Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()
@@ -78,10 +77,9 @@ func (r *selection) grow(leaves []candidateExpr) error {
 	return nil
 }
 
-// neighbours returns the kernels that one step makes of e, in canonical form and
-// without those that are the same function family as a simpler one. A step replaces
-// one part S of the expression, for a base kernel B (Duvenaud et al. 2013, Searching
-// over structures),
+// neighbours returns the kernels that one step makes of e, in canonical form, without those that
+// have a simpler form. A step replaces one part S of the expression, for a base kernel B
+// (Duvenaud et al. 2013, Searching over structures),
 //
 //	S by S + B,  S by S×B,  a leaf by B.
 func neighbours(e kernel.Expr, bases []*kernel.Leaf, maxLeaves int) []kernel.Expr {
@@ -137,11 +135,7 @@ func canonical(e kernel.Expr) kernel.Expr {
 	var flat []kernel.Expr
 	for _, p := range parts {
 		p = canonical(p)
-		_, sum := e.(kernel.Sum)
-		inner, ok := p.(kernel.Sum)
-		if product, isProduct := p.(kernel.Product); isProduct && !sum {
-			flat = append(flat, product...)
-		} else if ok && sum {
+		if inner, _ := children(p); inner != nil && reflect.TypeOf(p) == reflect.TypeOf(e) {
 			flat = append(flat, inner...)
 		} else {
 			flat = append(flat, p)
@@ -151,15 +145,8 @@ func canonical(e kernel.Expr) kernel.Expr {
 	return join(flat)
 }
 
-func countLeaves(e kernel.Expr) int {
-	parts, _ := children(e)
-	if parts == nil {
-		return 1
-	}
-	n := 0
-	for _, p := range parts {
-		n += countLeaves(p)
-	}
+func countLeaves(e kernel.Expr) (n int) {
+	walk(e, "", func(*kernel.Leaf, string) { n++ })
 	return n
 }
 

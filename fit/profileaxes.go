@@ -25,22 +25,20 @@ const (
 type ProfileOptions struct {
 	Show   summary.ProfileShow
 	Others summary.ProfileOthers
-	// Along names the parameters. A vector stands for its elements. Nil means all free
-	// parameters for curves, and a lengthscale and a noise variance for a contour or for
-	// fits.
+	// Along names the parameters; a vector stands for its elements. Nil means all free ones for
+	// curves, and a lengthscale and a noise variance for a contour or for fits.
 	Along []string
-	// Ranges gives the values between which parameters move, in natural units of the
-	// scaled problem. Without one a parameter moves by some standard errors around the
-	// best optimum, as far as the others and a little beyond, within its bounds.
+	// Ranges gives the values between which parameters move, in natural units of the scaled
+	// problem: without one by some standard errors around the best optimum, as far as the other
+	// optima and a little beyond, within the bounds.
 	Ranges []problem.Interval
-	// Points is the number of points along each parameter; 0 means 41 for curves and 21 for a
-	// contour. They are equally spaced, positive parameters on a logarithmic scale. A curve
-	// also has a point at each optimum. For fits, 0 means the best three optima and a value
-	// beyond them on each side, or three points within a given range.
+	// Points is the number of points along each parameter, equally spaced, of positive ones on
+	// a logarithmic scale. A curve also has one at each optimum. 0 means 41 for curves and 21
+	// for a contour; for fits the best three optima and a value beyond them on each side, or
+	// three points within a given range.
 	Points int
-	// OnPoint, if not nil, is called before the first point and after each one with the
-	// numbers of points done and of all. Points that are tuned again from their neighbours
-	// count again, so the second number grows. Calls never overlap.
+	// OnPoint, if not nil, is called before the first point and after each one with the numbers
+	// of points done and of all, which grows when points are tuned again. Calls never overlap.
 	OnPoint func(done, all int)
 }
 

@@ -32,9 +32,8 @@ type Outcome struct {
 	journal   *journal.Journal
 }
 
-// Posterior returns the model on the workspace of the fit, which holds the factor of
-// its covariance. Predictions therefore need no further n×n matrix and no
-// factorisation. The posterior is valid until Close.
+// Posterior returns the model on the workspace of the fit, which holds the factor of its
+// covariance, so that predictions need no further n×n matrix. It is valid until Close.
 func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
 
 // SaveModel writes the model to a file, with its Cholesky factor if withFactor.
@@ -71,13 +70,12 @@ func (o *Outcome) record() error {
 // Close frees the device's memory.
 func (o *Outcome) Close() { o.close() }
 
-// RemoveCheckpoint deletes the checkpoint, if there is one. Call it after you have
-// written the results: without the checkpoint, a crash before that would lose the
-// fit.
+// RemoveCheckpoint deletes the checkpoint, if there is one. Call it after you have written the
+// results, because a crash before that would lose the fit.
 func (o *Outcome) RemoveCheckpoint() error { return o.journal.Remove() }
 
-// Evaluate computes the NLML, its terms and its gradient at the start values. It then
-// calls inspect, unless that is nil, with the objective, even after a failure.
+// Evaluate computes the NLML, its terms and its gradient at the start values. It then calls
+// inspect, unless that is nil, with the objective, even after a failure.
 func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func(*graph.Objective) error) (*summary.Report, error) {
 	began := time.Now()
 	if err := j.CheckUnits(); err != nil {
@@ -155,9 +153,8 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	return nil, j.WithBest(err, result)
 }
 
-// assemble evaluates what the report says of the result beyond tuning. cancelled is the
-// error of a run that ended early, or nil, before and after; log, which may be nil, records
-// evaluations.
+// assemble evaluates what the report says of the result beyond tuning. cancelled is the error of
+// a run that ended early, or nil, before and after; log may be nil.
 func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error, error) {
 	// The workspace may hold another point, so evaluate the best one. This runs to
 	// its end even after a cancellation, so that a model can be written.
@@ -214,9 +211,8 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	return out, cancelled, err
 }
 
-// conclude evaluates the result once more on s and reports it, with the model and the
-// scores of held-out rows. scores has an element for each optimum, which is empty for the
-// result.
+// conclude evaluates the result once more on s and reports it, with the model and the scores of
+// held-out rows. scores has an element for each optimum, which is empty for the result.
 func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, ev *descent.Oracle, result *hyperopt.Result, scores []optimumScores) (*Outcome, error) {
 	s.Checked = false // everything below depends on this factor
 	f, err := ev.Value(ctx, result.X)
@@ -308,8 +304,8 @@ var failures = journal.Failures{
 	},
 }
 
-// checkpointError converts a journal's error to an error of the options or the data.
-// A checkpoint that the system cannot open, read or write remains a [*journal.Error].
+// checkpointError converts a journal's error to one of the options or the data, unless the
+// system cannot open, read or write the checkpoint.
 func checkpointError(err error) error {
 	var e *journal.Error
 	switch {
@@ -330,8 +326,7 @@ func withCheckpoint(j *tuning.Job, err error) error {
 	return fmt.Errorf("%w\nthe same fit continues from the checkpoint %s", err, j.Options.Checkpoint)
 }
 
-// UpdatedRecord returns the record of the outcome with the updates of another one, which
-// its rows went through.
+// UpdatedRecord returns the record of the outcome with the updates of another one.
 func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error) {
 	history, err := summary.ReadRecord(updated)
 	if err != nil {
@@ -347,8 +342,7 @@ func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error
 // Parts is a job on a device as Fit and Evaluate use it, for measurements of the
 // single steps.
 type Parts struct {
-	// Objective is the objective of the graph, and Start its vector at the start
-	// values.
+	// Objective is the objective of the graph, and Start its vector at the start values.
 	Objective *graph.Objective
 	Start     []float64
 	// Workspace belongs to the objective.

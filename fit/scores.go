@@ -52,9 +52,8 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	return out, nil
 }
 
-// HeldOut returns the rows that the job holds out, in original units: their features,
-// row-major, their noise, the observations of each target, and their numbers in the table.
-// There are none without held-out rows.
+// HeldOut returns the rows that the job holds out, in original units: features, row-major, noise,
+// observations of each target, and numbers in the table.
 func HeldOut(j *problem.Prepared) (x []float64, noise gp.RowNoise, observed [][]float64, numbers []int) {
 	s := j.Sample
 	for i, held := range s.Data.Test {
@@ -71,9 +70,8 @@ func HeldOut(j *problem.Prepared) (x []float64, noise gp.RowNoise, observed [][]
 	return s.TestX, s.TestNoise, observed, numbers
 }
 
-// scoreLeaveOneOut returns the leave-one-out score at z if it was requested or is the
-// objective. If the score is undefined, because a row alone determines a coefficient
-// of the mean, a warning says so and the score is nil.
+// scoreLeaveOneOut returns the leave-one-out score at z if it was requested or is the objective;
+// nil, with a warning, if a row alone determines a coefficient of the mean.
 func scoreLeaveOneOut(ctx context.Context, s *tuning.Placement, z []float64) (*summary.LeaveOneOutScore, error) {
 	if o := s.Job.Options; !o.LeaveOneOut && !o.Objective.LeavesOut() {
 		return nil, nil
@@ -81,9 +79,8 @@ func scoreLeaveOneOut(ctx context.Context, s *tuning.Placement, z []float64) (*s
 	return leftOutScore(ctx, s, z)
 }
 
-// unaskedScore returns the leave-one-out score at z for a judgement that the options did
-// not request. It is nil, without a warning, if the score is undefined or the device cannot
-// compute it.
+// unaskedScore returns the leave-one-out score at z for a judgement; nil, without a warning, if
+// it is undefined or the device cannot compute it.
 func unaskedScore(ctx context.Context, s *tuning.Placement, z []float64) (*summary.LeaveOneOutScore, error) {
 	warnings := len(s.Warnings)
 	score, err := leftOutScore(ctx, s, z)
@@ -151,17 +148,14 @@ func newPredictiveScore(from *problem.Sample, sum float64, squares []float64) *s
 	return l
 }
 
-// CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams
-// 2006, §5.3). parameters are natural values of the scaled problem by name, as in a
-// report; nil means the start values. Scaling and bounds remain those from all
-// training rows. The folds are a random partition that depends on the seed, on K and
-// on the number of rows; their sizes differ by at most one. With Options.Blocks they are
-// blocks of consecutive rows. With Data.Group they keep groups together: the groups go,
-// from the largest to the smallest, to the fold with the fewest rows so far, and the seed
-// decides the order of groups of one size. Only one workspace is
-// open at a time. The cost is K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit.
-// Errors: [*problem.OptionError] if the number of folds does not suit the rows, and the
-// errors of evaluations.
+// CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams 2006,
+// §5.3). parameters are natural values of the scaled problem by name, as in a report; nil means
+// the start values. Scaling and bounds remain those from all training rows. The folds are a
+// random partition by seed, K and number of rows, of sizes that differ by at most one, blocks of
+// consecutive rows with Options.Blocks, and whole groups with Data.Group, each, from the largest
+// on, in the fold with the fewest rows so far. One workspace is open at a time. The cost is
+// K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit. Errors: [*problem.OptionError] if the
+// number of folds does not suit the rows, and the errors of evaluations.
 func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation) (*summary.CrossValidationScores, error) {
 	if err := j.SharedParameters("predictions of folds"); err != nil {
 		return nil, err

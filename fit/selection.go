@@ -42,20 +42,19 @@ type SelectOptions struct {
 	Kernels []string
 	// Score is the score that decides; empty means ByBIC.
 	Score SelectionScore
-	// Greedy searches for a kernel. From the best leaf on, it tries every kernel that
-	// is one step from the best so far (see neighbours) and continues from the best
-	// of them while the score improves, after Duvenaud, Lloyd, Grosse, Tenenbaum and
-	// Ghahramani, Structure discovery in nonparametric regression through
-	// compositional kernel search, ICML 2013. A fit starts at the parameters of the
-	// kernel that it was made from, with new leaves at the best of three scales.
+	// Greedy searches for a kernel: from the best leaf on, it tries every kernel one step from
+	// the best so far and continues from the best of them while the score improves (Duvenaud,
+	// Lloyd, Grosse, Tenenbaum and Ghahramani, Structure discovery in nonparametric regression
+	// through compositional kernel search, ICML 2013). A fit starts at the parameters of the
+	// kernel before, with new leaves at the best of three scales.
 	Greedy bool
-	// MaxTerms limits the leaves of a grown kernel. Budget limits the kernels that a
-	// search fits. 0 means the default.
+	// MaxTerms limits the leaves of a grown kernel, Budget the kernels that a search fits; 0
+	// means the default.
 	MaxTerms, Budget int
 	// CrossValidation applies to all kernels alike. Its OnFold is not called.
 	CrossValidation problem.CrossValidation
-	// OnCandidate, if not nil, is called before each kernel with its number from 0,
-	// the number of kernels known so far, and its text.
+	// OnCandidate, if not nil, is called before each kernel with its number from 0, the number
+	// of kernels known so far, and its text.
 	OnCandidate func(index, known int, kernel string)
 }
 
@@ -96,8 +95,7 @@ type Selection struct {
 	// Stopped says why a search ended, or that the comparison was interrupted.
 	Stopped string  `json:"stopped,omitempty"`
 	Seconds float64 `json:"seconds"`
-	// Report describes the best kernel, and Outcome has its model. The device's
-	// memory has been freed.
+	// Report describes the best kernel, and Outcome has its model, without memory of a device.
 	Report  *summary.Report `json:"report"`
 	Outcome *Outcome        `json:"-"`
 	// ModelFile is where the model was written.
@@ -110,17 +108,15 @@ type Candidate struct {
 	Kernel string `json:"kernel"`
 	// Round is 0 for the given kernels, then the step of the search.
 	Round int `json:"round"`
-	// Parameters is the number of fitted parameters, including coefficients of the
-	// mean.
+	// Parameters is the number of fitted parameters, with coefficients of the mean.
 	Parameters int `json:"parameters"`
-	// NLML, BIC and LOO refer to the scaled problem, CV to original units; see
-	// [SelectionScore].
+	// NLML, BIC and LOO refer to the scaled problem, CV to original units.
 	NLML *float64 `json:"nlml"`
 	BIC  *float64 `json:"bic"`
 	LOO  *float64 `json:"loo"`
 	CV   *float64 `json:"cv_nlpd"`
-	// CVStandardized is CV in units of the targets' standard deviation. CVStdError is
-	// the standard error of both.
+	// CVStandardized is CV in units of the targets' standard deviation, CVStdError the standard
+	// error of both.
 	CVStandardized *float64            `json:"cv_nlpd_standardized"`
 	CVStdError     *float64            `json:"cv_nlpd_std_error"`
 	Test           *summary.TestScores `json:"test,omitempty"`

@@ -19,8 +19,8 @@ import (
 // quantile975 is the 97.5 % point of the standard normal distribution.
 const quantile975 = 1.959963984540054
 
-// stdErrors computes the Hessian at the optimum from two gradients for every
-// parameter that is free and not at a bound.
+// newStdErrors computes the Hessian at the optimum from two gradients for every parameter that is
+// free and not at a bound.
 func newStdErrors(ctx context.Context, j *tuning.Job, ev *descent.Oracle, r *hyperopt.Result) (*summary.StdErrors, error) {
 	e := &summary.StdErrors{}
 	var index []int
@@ -60,11 +60,10 @@ func newStdErrors(ctx context.Context, j *tuning.Job, ev *descent.Oracle, r *hyp
 	return e, nil
 }
 
-// hessianStep returns the steps of the central differences in z. A step of 1e-3 has a
-// relative truncation error of h²/6 · g‴/g′, about 1e-7. Gradients are accurate to
-// 1e-10 of their terms at moderate condition, and division by the step makes that
-// 1e-6. The gradient is linear in a coefficient of the mean, so that its step may
-// grow with it.
+// hessianStep returns the steps of the central differences in z. A step of 1e-3 has a relative
+// truncation error of h²/6 · g‴/g′, about 1e-7, and gradients, accurate to 1e-10 of their terms at
+// moderate condition, divided by it 1e-6. In a coefficient of the mean the gradient is linear,
+// so that its step may grow with it.
 func hessianStep(j *problem.Prepared, z []float64) func(i int) float64 {
 	return func(i int) float64 {
 		if j.Params.Free[i].Log {
@@ -79,11 +78,10 @@ func hessianStep(j *problem.Prepared, z []float64) func(i int) float64 {
 // differences leaves no more digits.
 const scaledEigenvalue = 1e-6
 
-// invert returns the inverse of the Hessian. If the Hessian is not positive definite
-// beyond its errors, invert returns nil and sets Failure. By Weyl's inequality,
-// eigenvalues are no more accurate than the norm of the error, of which the asymmetry
-// is a sample. A gradient that is not quite zero adds as much curvature, which
-// depends on the parametrisation.
+// invert returns the inverse of the Hessian, or nil with a Failure if it is not positive definite
+// beyond its errors. By Weyl's inequality, eigenvalues are no more accurate than the norm of the
+// error, of which the asymmetry is a sample. A gradient that is not quite zero adds as much
+// curvature, which depends on the parametrisation.
 func invert(e *summary.StdErrors, gradient float64) *mat.SymDense {
 	p := len(e.Hessian)
 	h, scaled := mat.NewSymDense(p, nil), mat.NewSymDense(p, nil)
@@ -115,33 +113,24 @@ func invert(e *summary.StdErrors, gradient float64) *mat.SymDense {
 	var inverse mat.SymDense
 	if !chol.Factorize(h) {
 		e.Failure = "the Hessian is not positive definite"
-		return nil
-	}
-	if err := chol.InverseTo(&inverse); err != nil {
+	} else if err := chol.InverseTo(&inverse); err != nil {
 		e.Failure = fmt.Sprintf("the Hessian cannot be inverted: %v", err)
-		return nil
+	} else {
+		return &inverse
 	}
-	return &inverse
+	return nil
 }
 
 // smallestEigenvalue returns the smallest eigenvalue of h and the index of the
 // largest component of its eigenvector.
 func smallestEigenvalue(h *mat.SymDense) (value float64, worst int, ok bool) {
-	p := h.SymmetricDim()
-	for i := range p {
-		for j := range i + 1 {
-			if v := h.At(i, j); v-v != 0 {
-				return 0, 0, false
-			}
-		}
-	}
 	var eigen mat.EigenSym
-	if !eigen.Factorize(h, true) {
+	if slices.ContainsFunc(h.RawSymmetric().Data, problem.NotFinite) || !eigen.Factorize(h, true) {
 		return 0, 0, false
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	for i := range p {
+	for i := range h.SymmetricDim() {
 		if math.Abs(vectors.At(i, 0)) > math.Abs(vectors.At(worst, 0)) {
 			worst = i
 		}
