@@ -1,9 +1,6 @@
 package code
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Uniforms computes the uniform values marked in need for the parameters theta. It
 // writes them to out, which has one element for each value.
@@ -60,9 +57,11 @@ func compute(l *List, v *Value, values, theta, features []float64) float64 {
 		}
 		return product
 	case Power:
-		return apply(v, values[v.Args[0]], values[v.Coef[0]])
+		return math.Pow(values[v.Args[0]], values[v.Coef[0]])
+	case Decay:
+		return decay(v.Poly, math.Sqrt(values[v.Args[0]]))
 	}
-	return apply(v, values[v.Args[0]], 0)
+	return functions[v.Op](values[v.Args[0]])
 }
 
 // powInt multiplies repeatedly, because math.Pow is correctly rounded less often.
@@ -80,40 +79,25 @@ func powInt(x float64, p int) float64 {
 	return out
 }
 
-// apply computes a function of one argument, or of a base and an exponent.
-func apply(v *Value, a, exponent float64) float64 {
-	switch v.Op {
-	case Exp:
-		return math.Exp(a)
-	case Log:
-		return math.Log(a)
-	case LogOrZero:
+// functions are the operations on one value.
+var functions = map[Op]func(a float64) float64{
+	Exp: math.Exp, Log: math.Log, Log1p: math.Log1p, Sqrt: math.Sqrt, Tanh: math.Tanh, Arcsine: math.Asin, Abs: math.Abs,
+	LogOrZero: func(a float64) float64 {
 		if a == 0 {
 			return 0
 		}
 		return math.Log(a)
-	case Log1p:
-		return math.Log1p(a)
-	case Sqrt:
-		return math.Sqrt(a)
-	case RootInverse:
+	},
+	RootInverse: func(a float64) float64 {
 		if a == 0 {
 			return 0
 		}
 		return 1 / math.Sqrt(a)
-	case Sine:
-		return math.Sin(2 * math.Pi * (a - math.RoundToEven(a)))
-	case Cosine:
-		return math.Cos(2 * math.Pi * (a - math.RoundToEven(a)))
-	case Tanh:
-		return math.Tanh(a)
-	case Arcsine:
-		return math.Asin(a)
-	case Abs:
-		return math.Abs(a)
-	case Positive:
-		return max(a, 0)
-	case Step:
+	},
+	Sine:     func(a float64) float64 { return math.Sin(2 * math.Pi * (a - math.RoundToEven(a))) },
+	Cosine:   func(a float64) float64 { return math.Cos(2 * math.Pi * (a - math.RoundToEven(a))) },
+	Positive: func(a float64) float64 { return max(a, 0) },
+	Step: func(a float64) float64 {
 		switch {
 		case a > 0:
 			return 1
@@ -121,12 +105,7 @@ func apply(v *Value, a, exponent float64) float64 {
 			return 0
 		}
 		return a
-	case Power:
-		return math.Pow(a, exponent)
-	case Decay:
-		return decay(v.Poly, math.Sqrt(a))
-	}
-	panic(fmt.Sprintf("code: no function %d", v.Op))
+	},
 }
 
 func decay(poly []float64, t float64) float64 {

@@ -248,11 +248,9 @@ func (l *List) Needed(roots ...ID) []bool {
 	}
 	for id := len(l.Values) - 1; id >= 0; id-- {
 		if v := &l.Values[id]; needed[id] {
-			for _, list := range [][]ID{v.Args, v.Coef, {v.Offset}} {
-				for _, a := range list {
-					if a != None {
-						needed[a] = true
-					}
+			for _, a := range slices.Concat(v.Args, v.Coef, []ID{v.Offset}) {
+				if a != None {
+					needed[a] = true
 				}
 			}
 		}

@@ -1,7 +1,7 @@
 package code
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -275,7 +275,7 @@ func scaled(l *List, coef, core ID) ID {
 func productOf(l *List, m monomial) ID {
 	pairRoots(l, m)
 	exponent, found := l.Num(0), false
-	for _, b := range sortedKeys(m.powers) {
+	for _, b := range slices.Sorted(maps.Keys(m.powers)) {
 		if v := *l.At(b); v.Op == Exp && m.powers[b] != 0 {
 			exponent, found = l.Add(exponent, l.Mul(l.Num(float64(m.powers[b])), v.Args[0])), true
 			delete(m.powers, b)
@@ -309,7 +309,7 @@ func joinLogs(l *List, exponent ID, m monomial) ID {
 
 // pairRoots simplifies products of roots: √a·√a to a, a/√a to √a and √a/√a to 1.
 func pairRoots(l *List, m monomial) {
-	for _, b := range sortedKeys(m.powers) {
+	for _, b := range slices.Sorted(maps.Keys(m.powers)) {
 		v := *l.At(b)
 		if v.Op != RootInverse && v.Op != Sqrt {
 			continue
@@ -342,15 +342,6 @@ func contains(m, part monomial) bool {
 	return true
 }
 
-func sortedKeys(m map[ID]int) []ID {
-	var keys []ID
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare[ID])
-	return keys
-}
-
 // Apply returns a function of one value: an operation from [Exp] to [Step].
 func (l *List) Apply(op Op, a ID) ID {
 	switch sign := l.At(a).Sign; {
@@ -367,11 +358,10 @@ func (l *List) Apply(op Op, a ID) ID {
 }
 
 func (l *List) unary(op Op, a ID) ID {
-	v := Value{Op: op, Args: []ID{a}}
 	if x, ok := l.number(a); ok {
-		return l.Num(apply(&v, x, 0))
+		return l.Num(functions[op](x))
 	}
-	return l.put(v)
+	return l.put(Value{Op: op, Args: []ID{a}})
 }
 
 // rootOf moves a nonnegative uniform factor out of the root.

@@ -17,7 +17,7 @@ import (
 
 // own compiles a user-defined kernel with the parameters a, lengthscale and period, the
 // latter two for each column with ard.
-func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node) *kernel.Node) *kernel.Program {
+func own(t *testing.T, text string, d int, f func(p pair, a node) node) *kernel.Program {
 	t.Helper()
 	family := &kernel.Family{Name: "own", Parameters: []kernel.Parameter{
 		{Name: "a"}, {Name: "lengthscale", Kind: kernel.Lengthscale, Count: kernel.PerColumn}, {Name: "period", Kind: kernel.Period, Count: kernel.PerColumn},
@@ -28,69 +28,56 @@ func own(t *testing.T, text string, d int, f func(p *kernel.Pair, a *kernel.Node
 }
 
 // distance returns the argument of most of the functions below.
-func distance(p *kernel.Pair) *kernel.Node { return p.SquaredDistance("lengthscale") }
+func distance(p pair) node { return p.SquaredDistance("lengthscale") }
+
+type (
+	node = *kernel.Node
+	pair = *kernel.Pair
+)
 
 // operations contains every operation of package code, and every feature, with value
 // and derivatives.
-var operations = map[string]func(p *kernel.Pair, a *kernel.Node) *kernel.Node{
-	"exp":   func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Exp(p.Sub(a, distance(p))) },
-	"log":   func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Log(p.Add(a, distance(p))) },
-	"log1p": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Log1p(p.Mul(a, distance(p))) },
-	"decay of degree 5": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Decay(p.Mul(a, distance(p)), 1, 1, 0.4, 0.1, 0.01, 0.001)
-	},
-	"decay with a kink": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Decay(p.Mul(a, distance(p)), 1, 0.5, 0.2, 0.1)
-	},
-	"decay of degree 0": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Decay(p.Mul(a, distance(p)), 2) },
-	"sqrt":              func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Mul(a, p.Sqrt(distance(p))) },
-	"tanh": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Tanh(p.Mul(a, p.InnerProduct("lengthscale")))
-	},
-	"sigmoid": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Sigmoid(p.Sub(distance(p), a)) },
-	"abs":     func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Abs(p.Sub(distance(p), a)) },
-	"positive": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.PowInt(p.Positive(p.Sub(a, distance(p))), 3)
-	},
-	"step":       func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Positive(p.Sub(a, distance(p))) },
-	"power":      func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Exp(p.Neg(p.Pow(distance(p), a))) },
-	"power of 0": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Pow(distance(p), p.Add(a, p.Number(1.5))) },
-	"inverse": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Div(p.Number(1), p.Add(a, p.Square(distance(p))))
-	},
-	"inverse cube": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.PowInt(p.Add(p.Number(1), p.Mul(a, distance(p))), -3)
-	},
-	"quotient": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
+var operations = map[string]func(p pair, a node) node{
+	"exp":               func(p pair, a node) node { return p.Exp(p.Sub(a, distance(p))) },
+	"log":               func(p pair, a node) node { return p.Log(p.Add(a, distance(p))) },
+	"log1p":             func(p pair, a node) node { return p.Log1p(p.Mul(a, distance(p))) },
+	"decay of degree 5": func(p pair, a node) node { return p.Decay(p.Mul(a, distance(p)), 1, 1, 0.4, 0.1, 0.01, 0.001) },
+	"decay with a kink": func(p pair, a node) node { return p.Decay(p.Mul(a, distance(p)), 1, 0.5, 0.2, 0.1) },
+	"decay of degree 0": func(p pair, a node) node { return p.Decay(p.Mul(a, distance(p)), 2) },
+	"sqrt":              func(p pair, a node) node { return p.Mul(a, p.Sqrt(distance(p))) },
+	"tanh":              func(p pair, a node) node { return p.Tanh(p.Mul(a, p.InnerProduct("lengthscale"))) },
+	"sigmoid":           func(p pair, a node) node { return p.Sigmoid(p.Sub(distance(p), a)) },
+	"abs":               func(p pair, a node) node { return p.Abs(p.Sub(distance(p), a)) },
+	"positive":          func(p pair, a node) node { return p.PowInt(p.Positive(p.Sub(a, distance(p))), 3) },
+	"step":              func(p pair, a node) node { return p.Positive(p.Sub(a, distance(p))) },
+	"power":             func(p pair, a node) node { return p.Exp(p.Neg(p.Pow(distance(p), a))) },
+	"power of 0":        func(p pair, a node) node { return p.Pow(distance(p), p.Add(a, p.Number(1.5))) },
+	"inverse":           func(p pair, a node) node { return p.Div(p.Number(1), p.Add(a, p.Square(distance(p)))) },
+	"inverse cube":      func(p pair, a node) node { return p.PowInt(p.Add(p.Number(1), p.Mul(a, distance(p))), -3) },
+	"quotient": func(p pair, a node) node {
 		return p.Div(p.Mul(distance(p), p.Exp(p.Neg(distance(p)))), p.Add(a, distance(p)))
 	},
-	"number": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return p.Mul(a, a) },
-	"difference of terms": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
+	"number": func(p pair, a node) node { return p.Mul(a, a) },
+	"difference of terms": func(p pair, a node) node {
 		return p.Sub(p.Add(p.Exp(p.Neg(distance(p))), a), p.Scale(0.1, p.Tanh(distance(p))))
 	},
-	"waves": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
+	"waves": func(p pair, a node) node {
 		s := p.Difference("period")
 		return p.Mul(p.Cos(p.Mul(a, s)), p.Cos(p.Mul(a, s)), p.CosineOfTurns(s), p.SineOfTurns(p.Square(s)))
 	},
-	"sines": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Mul(a, p.SineSquares("lengthscale", "period"))
-	},
-	"sines unweighed": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Exp(p.Neg(p.Mul(a, p.SineSquares("", "period"))))
-	},
-	"mismatches": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
-		return p.Exp(p.Neg(p.Mul(a, p.Mismatches("lengthscale"))))
-	},
-	"coordinates": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
+	"sines":           func(p pair, a node) node { return p.Mul(a, p.SineSquares("lengthscale", "period")) },
+	"sines unweighed": func(p pair, a node) node { return p.Exp(p.Neg(p.Mul(a, p.SineSquares("", "period")))) },
+	"mismatches":      func(p pair, a node) node { return p.Exp(p.Neg(p.Mul(a, p.Mismatches("lengthscale")))) },
+	"coordinates": func(p pair, a node) node {
 		x, y := p.Coordinates()
 		return p.Exp(p.Neg(p.Mul(a, p.Square(p.Add(x, y)))))
 	},
-	"network": func(p *kernel.Pair, a *kernel.Node) *kernel.Node { // arcsine of a network, R&W eq. 4.29
+	"network": func(p pair, a node) node { // arcsine of a network, R&W eq. 4.29
 		x, y := p.Norms("lengthscale")
-		one := func(s *kernel.Node) *kernel.Node { return p.Add(p.Number(1), p.Mul(p.Scale(2, a), s)) }
+		one := func(s node) node { return p.Add(p.Number(1), p.Mul(p.Scale(2, a), s)) }
 		return p.Arcsine(p.Div(p.Mul(p.Scale(2, a), p.InnerProduct("lengthscale")), p.Sqrt(p.Mul(one(x), one(y)))))
 	},
-	"product of roots": func(p *kernel.Pair, a *kernel.Node) *kernel.Node {
+	"product of roots": func(p pair, a node) node {
 		return p.Mul(p.Sqrt(distance(p)), p.Exp(p.Neg(p.Mul(a, p.Sqrt(distance(p))))))
 	},
 }
@@ -169,9 +156,9 @@ func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 }
 
 // function evaluates f of the inner product x·1 at numbers xs.
-func function(t *testing.T, a float64, xs []float64, f func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node) []float64 {
+func function(t *testing.T, a float64, xs []float64, f func(p pair, a, x node) node) []float64 {
 	t.Helper()
-	prog := own(t, "own", 1, func(p *kernel.Pair, a *kernel.Node) *kernel.Node { return f(p, a, p.InnerProduct("")) })
+	prog := own(t, "own", 1, func(p pair, a node) node { return f(p, a, p.InnerProduct("")) })
 	return column(t, prog, []float64{a, 1, 1, 1}[:prog.NumParams], xs, 1)
 }
 
@@ -193,17 +180,17 @@ func TestFunctions(t *testing.T) {
 		name string
 		ulps float64
 		xs   []float64
-		f    func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node
+		f    func(p pair, a, x node) node
 		want func(x float64) float64
 	}{
-		{"exp", 1.6, any, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Exp(x) }, exactExp},
-		{"log", 2, positive, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Log(x) }, exactLog},
-		{"tanh", 5, any, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Tanh(x) }, math.Tanh},
-		{"arcsine", 3, small, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Arcsine(x) }, math.Asin},
-		{"power", 2, positive, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Pow(x, p.Scale(0.25, a)) }, func(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }},
-		{"power 3/2", 3, positive[:6000:6000], func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Pow(x, p.Scale(1.5, a)) }, func(x float64) float64 { return x * math.Sqrt(x) }},
-		{"positive", 0, any, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Positive(x) }, func(x float64) float64 { return max(x, 0) }},
-		{"abs", 0, any, func(p *kernel.Pair, a, x *kernel.Node) *kernel.Node { return p.Abs(x) }, math.Abs},
+		{"exp", 1.6, any, func(p pair, a, x node) node { return p.Exp(x) }, exactExp},
+		{"log", 2, positive, func(p pair, a, x node) node { return p.Log(x) }, exactLog},
+		{"tanh", 5, any, func(p pair, a, x node) node { return p.Tanh(x) }, math.Tanh},
+		{"arcsine", 3, small, func(p pair, a, x node) node { return p.Arcsine(x) }, math.Asin},
+		{"power", 2, positive, func(p pair, a, x node) node { return p.Pow(x, p.Scale(0.25, a)) }, func(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }},
+		{"power 3/2", 3, positive[:6000:6000], func(p pair, a, x node) node { return p.Pow(x, p.Scale(1.5, a)) }, func(x float64) float64 { return x * math.Sqrt(x) }},
+		{"positive", 0, any, func(p pair, a, x node) node { return p.Positive(x) }, func(x float64) float64 { return max(x, 0) }},
+		{"abs", 0, any, func(p pair, a, x node) node { return p.Abs(x) }, math.Abs},
 	} {
 		worst := 0.0
 		for k, got := range function(t, 1, c.xs, c.f) {

@@ -1,6 +1,9 @@
 package ptx
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // expPolynomial are the coefficients of (eʳ − 1 − r)/r² for |r| ≤ ½ ln 2, highest
 // first: 1/2, 1/6 and a fit that minimises the relative error of eʳ, 6.2e-18.
@@ -132,15 +135,7 @@ func powerOf(w *writer, a vec, b string) vec {
 	c = w.fma(rest, b, c)
 	finite := w.is("lt", w.each("abs.f64", h), math.Inf(1))
 	out := w.exp(h, w.choose(c, 0.0, finite))
-	return w.choose(1.0, out, w.each("setp.eq.f64", vec(repeat(b, len(a))), 0.0))
-}
-
-func repeat(s string, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = s
-	}
-	return out
+	return w.choose(1.0, out, w.each("setp.eq.f64", slices.Repeat(vec{b}, len(a)), 0.0))
 }
 
 // turn returns sin πu and, if cosine is set, cos πu, up to a common sign, which cancels

@@ -87,13 +87,14 @@ func (t *terms) add(sum vec, s *sweep, f int) {
 	}
 	switch feature.Kind {
 	case kernel.SquaredDistance:
-		t.addSquare(sum, t.delta, t.squared, weight)
-	case kernel.InnerProduct:
-		t.addProduct(sum, t.x, t.y, weight)
-	case kernel.FirstNorm:
-		t.addProduct(sum, t.x, t.x, weight)
-	case kernel.SecondNorm:
-		t.addProduct(sum, t.y, t.y, weight)
+		if weight == nil {
+			t.addProduct(sum, t.delta(), t.delta(), nil)
+		} else { // other terms may share the square
+			t.addTerm(sum, t.squared(), weight)
+		}
+	case kernel.InnerProduct, kernel.FirstNorm, kernel.SecondNorm:
+		a, b := t.factors(feature.Kind)
+		t.addProduct(sum, a, b, weight)
 	case kernel.SinSquares:
 		phases := t.k.phases(s, f)
 		t.waves(field, phases >= 0)
@@ -109,7 +110,10 @@ func (t *terms) add(sum vec, s *sweep, f int) {
 	case kernel.Differences:
 		t.addTerm(sum, t.delta(), weight)
 	case kernel.Mismatches:
-		t.into(sum, "add.rn.f64", sum, t.mismatch(or(weight, 1.0)))
+		if weight == nil {
+			weight = 1.0
+		}
+		t.into(sum, "add.rn.f64", sum, t.mismatch(weight))
 	case kernel.First:
 		t.addTerm(sum, t.x, weight)
 	case kernel.Second:
@@ -127,23 +131,22 @@ func (k *Kernel) phases(s *sweep, f int) int {
 	return -1
 }
 
-func or(weight, otherwise any) any {
-	if weight == nil {
-		return otherwise
-	}
-	return weight
-}
-
 // mismatch returns v if the coordinates differ, and 0 otherwise.
 func (t *terms) mismatch(v any) vec { return t.choose(v, 0.0, t.is("neu", t.x, t.y)) }
 
-// addSquare adds a square. With a weight it uses the square that other terms may share.
-func (t *terms) addSquare(sum vec, base, square func() vec, weight any) {
-	if weight == nil {
-		t.into(sum, "fma.rn.f64", base(), base(), sum)
-		return
+// factors returns the factors of a term that is a product of coordinates or differences.
+func (t *terms) factors(kind kernel.FeatureKind) (a, b vec) {
+	switch kind {
+	case kernel.SquaredDistance:
+		return t.delta(), t.delta()
+	case kernel.InnerProduct:
+		return t.x, t.y
+	case kernel.FirstNorm:
+		return t.x, t.x
+	case kernel.SecondNorm:
+		return t.y, t.y
 	}
-	t.into(sum, "fma.rn.f64", square(), weight, sum)
+	return nil, nil
 }
 
 func (t *terms) addProduct(sum, a, b vec, weight any) {
@@ -165,15 +168,10 @@ func (t *terms) addTerm(sum, a vec, weight any) {
 // weight, and for SinSquares also Σ_pairs w·u·sin 2πu.
 func (t *terms) weighted(w vec, s *sweep, f int) []string {
 	feature := &t.k.features[f]
+	if a, b := t.factors(feature.Kind); a != nil {
+		return []string{t.dot(t.mul(a, w), b)}
+	}
 	switch feature.Kind {
-	case kernel.SquaredDistance:
-		return []string{t.dot(t.mul(t.delta(), w), t.delta())}
-	case kernel.InnerProduct:
-		return []string{t.dot(t.mul(t.x, w), t.y)}
-	case kernel.FirstNorm:
-		return []string{t.dot(t.mul(t.x, w), t.x)}
-	case kernel.SecondNorm:
-		return []string{t.dot(t.mul(t.y, w), t.y)}
 	case kernel.Differences:
 		return []string{t.dot(t.delta(), w)}
 	case kernel.Mismatches:

@@ -41,7 +41,7 @@ func (b *body) value(v code.ID) vec {
 func compute(b *body, v code.ID, value *code.Value) vec {
 	switch {
 	case value.Uniform:
-		return repeat(b.do("mov.f64", b.uniform(v)), b.pairs())
+		return slices.Repeat(vec{b.do("mov.f64", b.uniform(v))}, b.pairs())
 	case value.Op == code.Feature:
 		b.live.used(value.Index)
 		return b.features[value.Index]
