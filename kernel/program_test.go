@@ -148,7 +148,7 @@ func TestZeroOffset(t *testing.T) {
 				}
 			}
 		}
-		kerneltest.Expression(t, text, nil, kerneltest.Options{Columns: []int{d}})
+		kerneltest.Expression(t, text, nil, d)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package kerneltest tests covariance functions, especially custom ones:
 //
 //	func TestMyKernel(t *testing.T) {
-//		kerneltest.Run(t, MyKernel{}, kerneltest.Options{})
+//		kerneltest.Run(t, MyKernel{})
 //	}
 package kerneltest
 
@@ -13,22 +13,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Options configures a test. The zero value tests on 1, 2 and 3 columns of standard
-// normal points.
-type Options struct {
-	// Columns are the numbers of columns to test with; nil means 1, 2, 3.
-	Columns []int
-	// ARD tests the kernel with ard as well.
-	ARD bool
-	// Points draws n points of d columns; nil means standard normal points.
-	Points func(rng *rand.Rand, n, d int) *kernel.Points
-	// Tolerance is the tolerance of a derivative, relative to the size of the
-	// values and of the derivative; 0 means 1e-7.
-	Tolerance float64
-	// Seed selects the random points and parameters.
-	Seed uint64
-}
-
 // Numbers of points and of parameter vectors.
 const (
 	eigenPoints = 60
@@ -36,26 +20,26 @@ const (
 	draws       = 4
 )
 
-// Run tests k in an expression that names it. It checks that the parameters
+// tolerance is the tolerance of a derivative, relative to the size of the values and of the
+// derivative.
+const tolerance = 1e-7
+
+// Run tests k in an expression that names it, and with ard. It checks that the parameters
 // compile, that covariances on random points are symmetric up to rounding and
 // positive semidefinite ([kernel.CheckKernelhood]), and that the derivatives by the
-// logs of the parameters and by the inputs agree with central differences.
-func Run(t *testing.T, k *kernel.Family, opts Options) {
+// logs of the parameters and by the inputs agree with central differences. The numbers of
+// columns are 1, 2 and 3 unless given.
+func Run(t *testing.T, k *kernel.Family, columns ...int) {
 	t.Helper()
-	texts := []string{k.Name}
-	if opts.ARD {
-		texts = append(texts, k.Name+"(ard)")
-	}
-	for _, text := range texts {
-		Expression(t, text, []*kernel.Family{k}, opts)
+	for _, text := range []string{k.Name, k.Name + "(ard)"} {
+		Expression(t, text, []*kernel.Family{k}, columns...)
 	}
 }
 
 // Expression tests a kernel given in text form, which may name custom families; see
-// [Run]. It ignores opts.ARD.
-func Expression(t *testing.T, text string, families []*kernel.Family, opts Options) {
+// [Run].
+func Expression(t *testing.T, text string, families []*kernel.Family, columns ...int) {
 	t.Helper()
-	columns := opts.Columns
 	if columns == nil {
 		columns = []int{1, 2, 3}
 	}
@@ -70,18 +54,8 @@ func Expression(t *testing.T, text string, families []*kernel.Family, opts Optio
 			t.Errorf("%d columns: %v", d, err)
 			return
 		}
-		program(t, prog, opts.defaults())
+		program(t, prog)
 	}
-}
-
-func (o Options) defaults() Options {
-	if o.Points == nil {
-		o.Points = normal
-	}
-	if o.Tolerance == 0 {
-		o.Tolerance = 1e-7
-	}
-	return o
 }
 
 func normal(rng *rand.Rand, n, d int) *kernel.Points {
@@ -92,15 +66,15 @@ func normal(rng *rand.Rand, n, d int) *kernel.Points {
 	return kernel.NewPoints(rows, n, d)
 }
 
-func program(t *testing.T, prog *kernel.Program, opts Options) {
+func program(t *testing.T, prog *kernel.Program) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(opts.Seed, uint64(prog.D)))
+	rng := rand.New(rand.NewPCG(0, uint64(prog.D)))
 	for range draws {
 		theta := make([]float64, prog.NumParams)
 		for i := range theta {
 			theta[i] = math.Exp(0.5 * rng.NormFloat64())
 		}
-		h, err := kernel.CheckKernelhood(prog, theta, opts.Points(rng, eigenPoints, prog.D))
+		h, err := kernel.CheckKernelhood(prog, theta, normal(rng, eigenPoints, prog.D))
 		if err != nil {
 			t.Errorf("%s: %v", prog.Text, err)
 			return
@@ -108,8 +82,8 @@ func program(t *testing.T, prog *kernel.Program, opts Options) {
 		if !h.OK() {
 			t.Errorf("%s on %d columns at %v: %s", prog.Text, prog.D, theta, h)
 		}
-		c := check{t: t, prog: prog, e: kernel.NewEvaluator(prog), theta: theta, tol: opts.Tolerance,
-			x: opts.Points(rng, 1, prog.D), y: opts.Points(rng, pairPoints, prog.D)}
+		c := check{t: t, prog: prog, e: kernel.NewEvaluator(prog), theta: theta,
+			x: normal(rng, 1, prog.D), y: normal(rng, pairPoints, prog.D)}
 		for range pairPoints {
 			c.adj = append(c.adj, rng.NormFloat64())
 		}
@@ -124,7 +98,6 @@ type check struct {
 	prog  *kernel.Program
 	e     *kernel.Evaluator
 	theta []float64
-	tol   float64
 	x, y  *kernel.Points
 	adj   []float64
 }
@@ -153,7 +126,7 @@ func difference(f func(h float64) float64) float64 {
 func (c check) compare(what string, got, want float64) {
 	c.t.Helper()
 	_, size := c.value(c.theta, c.x)
-	if !(math.Abs(got-want) <= c.tol*(size+math.Abs(want))) {
+	if !(math.Abs(got-want) <= tolerance*(size+math.Abs(want))) {
 		c.t.Errorf("%s on %d columns at %v: %s = %v, central difference %v", c.prog.Text, c.prog.D, c.theta, what, got, want)
 	}
 }

@@ -36,9 +36,9 @@ func compact(wrong string) *kernel.Family {
 // derivatives jump at r = 1, so central differences across it are less accurate.
 func TestRun(t *testing.T) {
 	own := compact("")
-	kerneltest.Run(t, own, kerneltest.Options{ARD: true})
+	kerneltest.Run(t, own)
 	for _, text := range []string{"compact*periodic + linear", "rbf*(compact(ard, lengthscale=2) + constant)"} {
-		kerneltest.Expression(t, text, []*kernel.Family{own}, kerneltest.Options{})
+		kerneltest.Expression(t, text, []*kernel.Family{own})
 	}
 }
 
@@ -46,8 +46,8 @@ func TestRun(t *testing.T) {
 // only where points meet, which random ones do not.
 func TestBuiltIn(t *testing.T) {
 	for _, name := range kernel.Families() {
-		kerneltest.Expression(t, name, nil, kerneltest.Options{})
-		kerneltest.Expression(t, name+"(ard)", nil, kerneltest.Options{})
+		kerneltest.Expression(t, name, nil)
+		kerneltest.Expression(t, name+"(ard)", nil)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestBuiltIn(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	const variable = "KERNELTEST_MISTAKE"
 	if wrong := os.Getenv(variable); wrong != "" {
-		kerneltest.Run(t, compact(wrong), kerneltest.Options{Columns: []int{1}})
+		kerneltest.Run(t, compact(wrong), 1)
 		return
 	}
 	for wrong, want := range map[string]string{"asymmetric": "differ by", "indefinite": "has the eigenvalue"} {
