@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -113,8 +114,8 @@ func runPredict(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	run := &prediction{Command: c, file: file, model: model, in: readAhead{table: in, path: c.Args[1]}, picture: plot}
-	defer run.in.close(c.Ctx)
+	run := &prediction{Command: c, file: file, model: model, table: in, picture: plot}
+	defer run.close()
 	if err := run.begin(); err != nil {
 		return err
 	}
@@ -140,10 +141,12 @@ type prediction struct {
 	*frame.Command
 	file  *output.File
 	model *gp.Model
-	in    readAhead
-	out   writeBehind
-	// read holds the rows in hand.
+	table *rows.ModelRows
+	// read holds the rows in hand. next waits for the read under way, and written for the write
+	// under way; nil if there is none.
 	read    rowsRead
+	next    func() (rowsRead, error)
+	written func() (struct{}, error)
 	warned  int // warnings shown
 	picture *predictPlot
 	// parts predicts rows.
@@ -156,14 +159,60 @@ type prediction struct {
 	done     int // rows
 }
 
+// rowsRead is what one read returned, with the state of the reader after it.
+type rowsRead struct {
+	rows     rows.Rows
+	progress float64
+	warnings []string
+}
+
+// start calls a function in a goroutine, and returns a function that waits for its results.
+func start[T any](f func() (T, error)) func() (T, error) {
+	wait := sync.OnceValues(f)
+	go wait()
+	return wait
+}
+
+// from returns a function that reads rows. They remain valid during the next read.
+func (r *prediction) from(read func() (rows.Rows, error)) func() (rowsRead, error) {
+	return func() (rowsRead, error) {
+		piece, err := read()
+		return rowsRead{piece.Clone(), r.table.Progress(), r.table.Warnings()}, err
+	}
+}
+
+// await returns the rows of a read, or an error when the command is interrupted.
+func (r *prediction) await(read func() (rowsRead, error)) (rowsRead, error) {
+	in, err := flags.Await(r.Ctx, r.Args[1], read)
+	return in, frame.RowsError(err)
+}
+
+// wait waits for the write under way and returns its error.
+func (r *prediction) wait() error {
+	if r.written == nil {
+		return nil
+	}
+	_, err := r.written()
+	return err
+}
+
+// close waits for the read under way and closes the table. It does not wait for
+// standard input, which may never end and which it does not close.
+func (r *prediction) close() {
+	if r.next != nil && r.Args[1] != "-" {
+		_, _ = r.await(r.next)
+	}
+	_ = r.table.Close()
+}
+
 // begin reads the first rows, whose errors end the command before the work begins.
 func (r *prediction) begin() (err error) {
-	read := r.in.read
+	read := r.table.Next
 	if r.Predict.Wanted() {
-		read = r.in.readAll
+		read = r.table.All
 	}
-	if r.read, err = flags.Await(r.Ctx, r.in.path, read); err != nil {
-		return frame.RowsError(err)
+	if r.read, err = r.await(r.from(read)); err != nil {
+		return err
 	}
 	if m := r.Rows.Missing; m == "drop" || m == "blank" {
 		return nil // a warning still changes
@@ -226,10 +275,10 @@ func (r *prediction) progress(part float64) {
 // piece at once. Meanwhile it reads the next piece, and writes the one before.
 func (r *prediction) write(w io.Writer) (err error) {
 	r.info, r.began = r.Predict.Info(), time.Now()
-	out, kept := r.file.Sheet(w, r.info), r.in.table.KeptNames()
-	defer func() { err = cmp.Or(r.out.wait(), err) }() // the earlier rows first
+	out, kept := r.file.Sheet(w, r.info), r.table.KeptNames()
+	defer func() { err = cmp.Or(r.wait(), err) }() // the earlier rows first
 	for r.read.rows.Total > 0 {
-		r.in.start()
+		r.next = start(r.from(r.table.Next))
 		piece := r.read.rows
 		parts, err := r.parts(piece)
 		if err != nil {
@@ -241,22 +290,22 @@ func (r *prediction) write(w io.Writer) (err error) {
 		if r.picture != nil {
 			r.picture.add(piece, parts)
 		}
-		if err := r.out.wait(); err != nil {
+		if err := r.wait(); err != nil {
 			return err
 		}
 		keys := columns.Keys{Names: kept, Values: piece.Keep, Blank: piece.Blank}
-		r.out.start(func() error { return out.AddKeyed(parts, keys) })
+		r.written = start(func() (struct{}, error) { return struct{}{}, out.AddKeyed(parts, keys) })
 		r.done += piece.Total
 		r.read.rows.Total = 0
 		r.progress(0)
-		next, err := r.in.await(r.Ctx)
+		next, err := r.await(r.next)
 		if err != nil {
 			r.read.warnings = append(r.read.warnings, next.warnings[min(len(r.read.warnings), len(next.warnings)):]...)
 			return err
 		}
 		r.read = next
 	}
-	if err := r.out.wait(); err != nil {
+	if err := r.wait(); err != nil {
 		return err
 	}
 	r.info["n"] = r.done

@@ -75,21 +75,18 @@ func parameterAxis(a *summary.ProfileAxis) plotting.Axis {
 func curveChart(p *summary.Profile, s *summary.ProfileSection, label, axis string) plotting.Chart {
 	x := s.Axes[0].Values
 	c := plotting.Chart{X: parameterAxis(&s.Axes[0]), Y: plotting.Axis{Label: axis}}
-	objective := shifted(s, p.Optima[0].Objective, func(q *summary.ProfilePoint) summary.Number { return q.Objective })
-	likelihood := strings.HasPrefix(p.ObjectiveName, string(problem.NLML))
-	all := [][]float64{objective}
-	if likelihood {
-		dataFit := shifted(s, p.Report.DataFit, func(q *summary.ProfilePoint) summary.Number { return q.DataFit })
-		complexity := shifted(s, p.Report.Complexity, func(q *summary.ProfilePoint) summary.Number { return q.Complexity })
-		c.Layers = append(c.Layers, &plotting.Line{Name: "data fit", X: x, Y: dataFit, Color: 1}, &plotting.Line{Name: "complexity", X: x, Y: complexity, Color: 2, Dashed: true})
-		all = append(all, dataFit, complexity)
+	objective := &plotting.Line{Name: label, X: x, Y: shifted(s, p.Optima[0].Objective, objectiveOf)}
+	lines := []*plotting.Line{objective}
+	if strings.HasPrefix(p.ObjectiveName, string(problem.NLML)) {
+		lines = append(lines, &plotting.Line{Name: "data fit", X: x, Y: shifted(s, p.Report.DataFit, dataFitOf), Color: 1},
+			&plotting.Line{Name: "complexity", X: x, Y: shifted(s, p.Report.Complexity, complexityOf), Color: 2, Dashed: true})
 	}
 	if p.Report.NegLogPrior != nil {
-		prior := shifted(s, *p.Report.NegLogPrior, negLogPrior)
-		c.Layers = append(c.Layers, &plotting.Line{Name: "negative log prior", X: x, Y: prior, Color: 4, Dashed: true})
-		all = append(all, prior)
+		lines = append(lines, &plotting.Line{Name: "negative log prior", X: x, Y: shifted(s, *p.Report.NegLogPrior, negLogPrior), Color: 4, Dashed: true})
 	}
-	c.Layers = append([]plotting.Layer{&plotting.Line{Name: label, X: x, Y: objective}}, c.Layers...)
+	for _, line := range lines {
+		c.Layers = append(c.Layers, line)
+	}
 	if s.Interval95 != nil {
 		lowest := float64(s.Points[s.Lowest].Objective) - p.Optima[0].Objective
 		c.Layers = append(c.Layers, &plotting.Guide{Name: "95 % interval: 1.92 above the lowest point", At: lowest + interval95, Color: plotting.Grey, Dashed: true})
@@ -100,7 +97,7 @@ func curveChart(p *summary.Profile, s *summary.ProfileSection, label, axis strin
 		marks.Y = append(marks.Y, o.Objective-p.Optima[0].Objective)
 	}
 	c.Layers = append(c.Layers, marks)
-	c.Y.Range = curveRange(all, marks.Y)
+	c.Y.Range = curveRange(lines, marks.Y)
 	return c
 }
 
@@ -127,16 +124,16 @@ func shifted(s *summary.ProfileSection, best float64, of func(*summary.ProfilePo
 
 // curveRange returns the range of a chart: what lines, of which the objective is the first,
 // need up to a height at which the likelihood is negligible.
-func curveRange(lines [][]float64, optima []float64) [2]float64 {
+func curveRange(lines []*plotting.Line, optima []float64) [2]float64 {
 	lo, hi := 0.0, float64(nearNats)
-	for _, v := range lines[0] {
+	for _, v := range lines[0].Y {
 		if v == v {
 			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
 	hi = max(min(hi, farNats), 1.5*slices.Max(optima))
 	for _, line := range lines[1:] {
-		for _, v := range line {
+		for _, v := range line.Y {
 			if v == v {
 				lo = min(lo, max(v, -hi))
 			}
@@ -151,7 +148,7 @@ func curveRange(lines [][]float64, optima []float64) [2]float64 {
 func contourChart(p *summary.Profile, label string) plotting.Chart {
 	s := &p.Sections[0]
 	x, y := &s.Axes[0], &s.Axes[1]
-	values := shifted(s, p.Optima[0].Objective, func(q *summary.ProfilePoint) summary.Number { return q.Objective })
+	values := shifted(s, p.Optima[0].Objective, objectiveOf)
 	heat := &plotting.Heat{X: x.Values, Y: y.Values, Label: label + " above the best optimum, nats"}
 	for i := range y.Values {
 		row := make([]float64, len(x.Values))
@@ -274,17 +271,27 @@ func pointValues(s *summary.ProfileSection, of func(*summary.ProfilePoint) summa
 
 // addTerms adds the objective and its terms.
 func addTerms(c *columns.TargetColumns, s *summary.ProfileSection, p *summary.Profile) {
-	if p.ObjectiveName != string(problem.NLML) {
-		c.AddSparse("objective", pointValues(s, func(p *summary.ProfilePoint) summary.Number { return p.Objective }))
-	}
-	c.AddSparse("nlml", pointValues(s, func(p *summary.ProfilePoint) summary.Number { return p.NLML }))
-	c.AddSparse("data_fit", pointValues(s, func(p *summary.ProfilePoint) summary.Number { return p.DataFit }))
-	c.AddSparse("complexity", pointValues(s, func(p *summary.ProfilePoint) summary.Number { return p.Complexity }))
-	c.AddSparse("constant", pointValues(s, func(p *summary.ProfilePoint) summary.Number { return p.Constant }))
-	if len(p.Report.Priors) > 0 {
-		c.AddSparse("neg_log_prior", pointValues(s, negLogPrior))
+	for _, term := range []struct {
+		name  string
+		shown bool
+		of    func(*summary.ProfilePoint) summary.Number
+	}{
+		{"objective", p.ObjectiveName != string(problem.NLML), objectiveOf},
+		{"nlml", true, func(p *summary.ProfilePoint) summary.Number { return p.NLML }},
+		{"data_fit", true, dataFitOf},
+		{"complexity", true, complexityOf},
+		{"constant", true, func(p *summary.ProfilePoint) summary.Number { return p.Constant }},
+		{"neg_log_prior", len(p.Report.Priors) > 0, negLogPrior},
+	} {
+		if term.shown {
+			c.AddSparse(term.name, pointValues(s, term.of))
+		}
 	}
 }
+
+func objectiveOf(p *summary.ProfilePoint) summary.Number  { return p.Objective }
+func dataFitOf(p *summary.ProfilePoint) summary.Number    { return p.DataFit }
+func complexityOf(p *summary.ProfilePoint) summary.Number { return p.Complexity }
 
 // negLogPrior returns the negative log prior at a point, NaN where it is not defined.
 func negLogPrior(p *summary.ProfilePoint) summary.Number {

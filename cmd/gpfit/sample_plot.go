@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/gp"
@@ -74,15 +72,13 @@ func (p *samplePlot) rows() (values, x []float64) {
 // add adds a chart of a distribution at the rows, with the data if they are on its line.
 func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
 	values, _ := p.rows()
-	v := &p.columns[p.along]
-	chart := plotting.Chart{Title: title, X: v.Axis(), Y: plotting.Axis{Label: p.model.TargetName}}
-	n, z := len(values), distuv.UnitNormal.Quantile((1+sampleProbability)/2)
-	mean := slices.Clone(j.Mean)
-	lower, upper := make([]float64, n), make([]float64, n)
-	for i, m := range mean {
-		std := math.Sqrt(max(j.Cov[i*n+i], 0))
-		lower[i], upper[i] = m-z*std, m+z*std
+	v, n := &p.columns[p.along], len(values)
+	of := &gp.Prediction{Mean: j.Mean, StdLatent: make([]float64, n)}
+	for i := range values {
+		of.StdLatent[i] = math.Sqrt(max(j.Cov[i*n+i], 0))
 	}
+	chart := v.Chart(values, of, sampleProbability, p.model.TargetName)
+	chart.Title = title
 	sampler, err := j.Sampler()
 	if err != nil {
 		return fmt.Errorf("%s: %w", title, err)
@@ -91,33 +87,19 @@ func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error
 	if err != nil {
 		return err
 	}
-	band := effect.Band(sampleProbability)
-	if data == nil {
-		data = &plotting.Points{}
-	}
-	if v.Categories != nil {
-		chart.Layers = append(chart.Layers, &plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper})
-	} else {
-		chart.Layers = append(chart.Layers, &plotting.Band{Name: band, X: values, Lower: lower, Upper: upper})
-	}
-	chart.Layers = append(chart.Layers, data)
+	layers := []plotting.Layer{data}
 	for k := range p.draws {
-		name := ""
+		name, y := "", draws[k*n:k*n+n]
 		if k == 0 {
 			name = "draws"
 		}
-		y := draws[k*n : k*n+n]
 		if v.Categories != nil {
-			chart.Layers = append(chart.Layers, &plotting.Points{Name: name, X: values, Y: y, Color: k + 1, Shape: plotting.Ring})
-			continue
+			layers = append(layers, &plotting.Points{Name: name, X: values, Y: y, Color: k + 1, Shape: plotting.Ring})
+		} else {
+			layers = append(layers, &plotting.Line{Name: name, X: values, Y: y, Color: k + 1, Thin: true})
 		}
-		chart.Layers = append(chart.Layers, &plotting.Line{Name: name, X: values, Y: y, Color: k + 1, Thin: true})
 	}
-	if v.Categories != nil {
-		chart.Layers = append(chart.Layers, &plotting.Points{Name: "mean", X: values, Y: mean})
-	} else {
-		chart.Layers = append(chart.Layers, &plotting.Line{Name: "mean", X: values, Y: mean})
-	}
+	chart.Layers = slices.Insert(chart.Layers, 1, layers...) // between the band and the mean
 	p.charts = append(p.charts, chart)
 	return nil
 }
@@ -130,14 +112,14 @@ func (p *samplePlot) addModel(ctx context.Context, posterior *gp.Posterior) erro
 	if err != nil {
 		return err
 	}
-	if err := p.add("prior", prior, nil); err != nil || posterior == nil {
+	if err := p.add("prior", prior, &plotting.Points{}); err != nil || posterior == nil {
 		return err
 	}
 	j, err := posterior.Joint(ctx, x, n, gp.JointOptions{})
 	if err != nil {
 		return err
 	}
-	var data *plotting.Points
+	data := &plotting.Points{}
 	if len(p.model.Columns) == 1 { // otherwise the rows are not on the line
 		data = &plotting.Points{Name: "data", X: columns.Of(p.model.X, p.model.N(), 0), Y: p.model.Y, Color: plotting.Grey}
 	}
@@ -176,7 +158,7 @@ func plotPrior(c *frame.Command, process *gp.Process, at *sampleRows) error {
 	if err != nil {
 		return err
 	}
-	if err := p.add("prior", j, nil); err != nil {
+	if err := p.add("prior", j, &plotting.Points{}); err != nil {
 		return err
 	}
 	p.charts[0].Y.Label = "f"

@@ -6,6 +6,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,23 +39,9 @@ type Array struct {
 // Merge returns s with its unset fields taken from the spec. It puts the spec's
 // Options before the Options of s.
 func Merge(s, from option.Slurm) option.Slurm {
-	or := func(v *string, other string) {
-		if *v == "" {
-			*v = other
-		}
-	}
-	or(&s.Partition, from.Partition)
-	or(&s.Gres, from.Gres)
-	or(&s.Time, from.Time)
-	or(&s.Memory, from.Memory)
-	or(&s.Account, from.Account)
-	or(&s.QOS, from.QOS)
-	if s.Tasks == 0 {
-		s.Tasks = from.Tasks
-	}
-	if s.CPUs == 0 {
-		s.CPUs = from.CPUs
-	}
+	s.Partition, s.Gres, s.Time = cmp.Or(s.Partition, from.Partition), cmp.Or(s.Gres, from.Gres), cmp.Or(s.Time, from.Time)
+	s.Memory, s.Account, s.QOS = cmp.Or(s.Memory, from.Memory), cmp.Or(s.Account, from.Account), cmp.Or(s.QOS, from.QOS)
+	s.Tasks, s.CPUs = cmp.Or(s.Tasks, from.Tasks), cmp.Or(s.CPUs, from.CPUs)
 	s.Wait = s.Wait || from.Wait
 	s.Options = append(append([]string{}, from.Options...), s.Options...)
 	return s
@@ -94,11 +81,7 @@ exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER
 // task per job. If s.CPUs is 0, a task has as many CPUs as the largest job has
 // threads. An error means that a field of s contains a line break.
 func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
-	tasks := s.Tasks
-	if tasks == 0 {
-		tasks = defaultTasks
-	}
-	tasks = min(tasks, len(jobs))
+	tasks := min(cmp.Or(s.Tasks, defaultTasks), len(jobs))
 	cpus := s.CPUs
 	for _, j := range jobs {
 		if s.CPUs == 0 && j.Options.Threads != nil {
