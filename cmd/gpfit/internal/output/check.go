@@ -29,19 +29,17 @@ type Destination struct {
 // the others. No output may exist, unless force is true. Every command checks all its
 // outputs with one call, and writes them with [atomicfile.Writer], which checks again.
 func Check(force bool, outputs []Destination, inputs ...string) error {
-	read := identities(inputs)
+	read := regularFiles(inputs)
 	for i, out := range outputs {
 		if out.Path == "" {
 			continue
 		}
-		own := identify(out.Path)
-		for _, in := range read {
-			if own.is(in) {
-				return exit.Usagef("--%s %s: is also an input; choose another name", out.Flag, out.Path)
-			}
+		own := regular(out.Path)
+		if slices.ContainsFunc(read, func(in os.FileInfo) bool { return os.SameFile(own, in) }) {
+			return exit.Usagef("--%s %s: is also an input; choose another name", out.Flag, out.Path)
 		}
 		for _, other := range outputs[:i] {
-			if other.Path != "" && own.is(identify(other.Path)) {
+			if other.Path != "" && same(out.Path, other.Path) {
 				return exit.Usagef("--%s %s: is also the file of --%s; choose another name", out.Flag, out.Path, other.Flag)
 			}
 		}
@@ -113,48 +111,37 @@ func (t Destination) probe() error {
 	return os.Remove(probe.Name())
 }
 
-// identity identifies a file: by its place on the disk if it exists, and otherwise by
-// its path.
-type identity struct {
-	path string
-	info os.FileInfo
-}
-
-// identify returns the identity of the file at path, or nil if it is not a regular
+// regular describes the file at path. It returns nil if there is none, or if it is not a regular
 // file: a command may read and write such a file at once.
-func identify(path string) *identity {
+func regular(path string) os.FileInfo {
 	info, err := os.Stat(path)
-	if err != nil {
-		return &identity{path: atomicfile.Resolve(path)}
-	}
-	if !info.Mode().IsRegular() || atomicfile.IsDirect(path) {
+	if err != nil || !info.Mode().IsRegular() || atomicfile.IsDirect(path) {
 		return nil
 	}
-	return &identity{info: info}
+	return info
 }
 
-func (i *identity) is(other *identity) bool {
-	switch {
-	case i == nil || other == nil:
-		return false
-	case i.info != nil && other.info != nil:
-		return os.SameFile(i.info, other.info)
+// same reports whether two outputs are one file, or are going to be.
+func same(a, b string) bool {
+	_, errA := os.Stat(a)
+	_, errB := os.Stat(b)
+	if errA != nil && errB != nil {
+		return atomicfile.Resolve(a) == atomicfile.Resolve(b)
 	}
-	return i.info == nil && other.info == nil && i.path == other.path
+	return os.SameFile(regular(a), regular(b))
 }
 
-// identities returns the identities of the files that inputs name. An input may be a
-// table of several files.
-func identities(inputs []string) []*identity {
-	var all []*identity
+// regularFiles describes the files that inputs name. An input may be a table of several files.
+func regularFiles(inputs []string) []os.FileInfo {
+	var all []os.FileInfo
 	for _, in := range inputs {
 		files, err := table.Files(in)
 		if in == "" || in == "-" || err != nil {
 			continue // reading the input reports its errors
 		}
 		for _, f := range files {
-			if id := identify(f); id != nil && id.info != nil {
-				all = append(all, id)
+			if info := regular(f); info != nil {
+				all = append(all, info)
 			}
 		}
 	}
