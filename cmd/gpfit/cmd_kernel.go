@@ -60,15 +60,22 @@ func runKernelCheck(c *frame.Command) error {
 
 // runGiven checks values from a file.
 func runGiven(c *frame.Command) error {
-	report, err := checkGiven(c)
+	path, read := c.Kernel.Matrix, readMatrix
+	if c.Kernel.Table != "" {
+		path, read = c.Kernel.Table, readPairs
+	}
+	given, err := read(c, path)
+	if err != nil {
+		return err
+	}
+	report, err := given.check(path, c.Kernel.Tolerance)
 	if err != nil {
 		return err
 	}
 	if err := c.Report(report); err != nil || report.OK {
 		return err
 	}
-	return disproved(fmt.Sprintf("%s does not hold the values of a covariance function", report.File),
-		&kernel.KernelhoodError{Text: report.File, Kernelhood: report.Kernelhood})
+	return disproved(fmt.Sprintf("%s does not hold the values of a covariance function", path), &kernel.KernelhoodError{Text: path, Kernelhood: report.Kernelhood})
 }
 
 // disproved ends the command after a report that says why the kernel is not a covariance
@@ -132,18 +139,9 @@ type givenValues struct {
 	unpaired int
 }
 
-// checkGiven checks the values of --matrix or --table.
-func checkGiven(c *frame.Command) (*givenReport, error) {
-	path, read, tolerance := c.Kernel.Matrix, readMatrix, c.Kernel.Tolerance
-	if c.Kernel.Table != "" {
-		path, read = c.Kernel.Table, readPairs
-	}
-	given, err := read(c, path)
-	if err != nil {
-		return nil, err
-	}
-	n := given.n
-	h, err := kernel.CheckMatrix(n, given.k)
+// check checks the values of a file, whose relative rounding error is tolerance, 0 if unknown.
+func (v *givenValues) check(path string, tolerance float64) (*givenReport, error) {
+	h, err := kernel.CheckMatrix(v.n, v.k)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +151,11 @@ func checkGiven(c *frame.Command) (*givenReport, error) {
 		h.AsymmetryTolerance *= tolerance / kernel.AsymmetryTolerance
 		h.Tolerance = tolerance * math.Abs(h.Largest)
 	}
-	r := &givenReport{
-		Type: "kernel_values", SchemaVersion: 1, File: path, Points: n, OK: h.OK(), Asymmetry: h.Asymmetry, AsymmetryTolerance: h.AsymmetryTolerance,
-		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: given.unpaired, Kernelhood: h,
-	}
-	r.Verdict = givenVerdict(h, given.names, tolerance > 0)
-	return r, nil
+	return &givenReport{
+		Type: "kernel_values", SchemaVersion: 1, File: path, Points: v.n, OK: h.OK(), Asymmetry: h.Asymmetry, AsymmetryTolerance: h.AsymmetryTolerance,
+		SmallestEigenvalue: h.Smallest, LargestEigenvalue: h.Largest, Tolerance: h.Tolerance, Unpaired: v.unpaired, Kernelhood: h,
+		Verdict: givenVerdict(h, v.names, tolerance > 0),
+	}, nil
 }
 
 // roundedDigits is the size of a negative eigenvalue, relative to the largest, that values
@@ -204,8 +201,7 @@ func readMatrix(c *frame.Command, path string) (*givenValues, error) {
 	if err != nil {
 		return nil, err
 	}
-	if labels := labelsOf(data); slices.ContainsFunc(labels, func(l []string) bool { return l != nil }) {
-		c := slices.IndexFunc(labels, func(l []string) bool { return l != nil })
+	if c := slices.IndexFunc(labelsOf(data), func(l []string) bool { return l != nil }); c >= 0 {
 		return nil, &table.Error{Source: path, Msg: fmt.Sprintf("column %s has texts, and a matrix has numbers; --features chooses the columns", textform.Printable(data.FeatureNames[c], 40))}
 	}
 	if data.N != data.D {
@@ -278,44 +274,25 @@ func (p *pairs) point(x []float64, labels [][]string) int {
 // it stands for both.
 func (p *pairs) matrix(path string) (*givenValues, error) {
 	n := len(p.names)
-	if n*(n+1)/2 > len(p.row) { // before n² numbers are allocated
-		return nil, p.lacks(path)
-	}
-	k, unpaired := make([]float64, n*n), 0
-	for i := range n {
-		for j := range n {
-			row, both, ok := p.pair(i, j)
-			if !ok {
-				return nil, p.lacks(path)
-			}
-			if !both && i < j {
-				unpaired++
-			}
-			k[i*n+j] = p.values[row]
-		}
-	}
-	return &givenValues{n, k, p.names, unpaired}, nil
-}
-
-// lacks returns the error for the first pair that the table does not have.
-func (p *pairs) lacks(path string) error {
-	n := len(p.names)
+	given := &givenValues{n: n, names: p.names}
 	for i := range n {
 		for j := range i + 1 {
-			if _, _, ok := p.pair(i, j); !ok {
-				return &table.Error{Source: path, Msg: fmt.Sprintf("no value for x = (%s) and x' = (%s): the table needs all pairs of its %d points", p.names[j], p.names[i], n)}
+			_, one := p.row[[2]int{i, j}]
+			_, other := p.row[[2]int{j, i}]
+			if !one && !other {
+				return nil, &table.Error{Source: path, Msg: fmt.Sprintf("no value for x = (%s) and x' = (%s): the table needs all pairs of its %d points", p.names[j], p.names[i], n)}
+			}
+			if one != other {
+				given.unpaired++
 			}
 		}
 	}
-	return nil
-}
-
-// pair returns the row of k(i, j), or else of k(j, i), and whether the table has both.
-func (p *pairs) pair(i, j int) (row int, both, ok bool) {
-	row, ok = p.row[[2]int{i, j}]
-	other, ok2 := p.row[[2]int{j, i}]
-	if !ok {
-		row = other
+	given.k = make([]float64, n*n)
+	for at, row := range p.row {
+		given.k[at[0]*n+at[1]] = p.values[row]
+		if _, both := p.row[[2]int{at[1], at[0]}]; !both {
+			given.k[at[1]*n+at[0]] = p.values[row]
+		}
 	}
-	return row, ok && ok2, ok || ok2
+	return given, nil
 }

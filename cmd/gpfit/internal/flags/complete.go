@@ -20,7 +20,7 @@ import (
 // columns or of the parameters of the table that the command reads.
 func (f *tableFlag) complete(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	o, words := f.option, f.option.Examples
-	if namesParameters(o) {
+	if o.Kind.Named || o.Kind.Name == option.Names.Name {
 		return f.completeParameter(cmd, args, begun)
 	}
 	switch {
@@ -90,37 +90,26 @@ func isData(argument string) bool { return strings.Trim(argument, "[]") == "DATA
 // second.
 const completedBytes = 8 << 20
 
-// namesParameters reports whether an option has items that begin with the name of a
-// parameter.
-func namesParameters(o *option.Option) bool {
-	return slices.ContainsFunc([]option.ValueKind{option.Starts, option.Fixed, option.Intervals, option.Densities, option.Ties, option.Names}, func(k option.ValueKind) bool {
-		return k.Name == o.Kind.Name
-	})
-}
-
 // completeParameter returns the completions of NAME=VALUE, given its beginning: the names
 // of the parameters and, for ties and priors, the values.
 func (f *tableFlag) completeParameter(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	name, _, hasValue := strings.Cut(begun, "=")
 	var words []string
-	switch {
-	case f.option.Kind.Name == option.Names.Name:
+	add := func(before, after string, all []string) {
+		for _, word := range all {
+			words = append(words, before+word+after)
+		}
+	}
+	switch kind := f.option.Kind.Name; {
+	case kind == option.Names.Name:
 		words = f.all.parameterNames(cmd, args)
 	case !hasValue:
-		for _, p := range f.all.parameterNames(cmd, args) {
-			words = append(words, p+"=")
-		}
-	case f.option.Kind.Name == option.Ties.Name:
-		for _, p := range f.all.parameterNames(cmd, args) {
-			if p != name {
-				words = append(words, name+"="+p)
-			}
-		}
-	case f.option.Kind.Name == option.Densities.Name:
-		for _, family := range graph.PriorFamilies() {
-			words = append(words, name+"="+family+"(")
-		}
+		add("", "=", f.all.parameterNames(cmd, args))
+	case kind == option.Ties.Name:
+		add(name+"=", "", slices.DeleteFunc(f.all.parameterNames(cmd, args), func(p string) bool { return p == name }))
+	case kind == option.Densities.Name:
+		add(name+"=", "(", graph.PriorFamilies())
 	}
 	return words, directive
 }
