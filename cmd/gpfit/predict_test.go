@@ -60,7 +60,10 @@ func TestPredictPieces(t *testing.T) {
 	p := must.Get(predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n}))(t)
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
-		sheet := columns.NewSheet(&want, asJSON, predict.Info())
+		sheet := columns.NewTable(columns.NewCSV(&want))
+		if asJSON {
+			sheet = columns.NewSheet(&want, predict.Info())
+		}
 		must.Do(t, errors.Join(sheet.Add(p), sheet.End()))
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}
 		if asJSON {

@@ -100,14 +100,8 @@ type Sheet struct {
 	keys    Keys            // of JSON
 }
 
-// NewSheet returns a sheet that writes a JSON object, or CSV, to w. info holds further
-// members of the JSON object.
-func NewSheet(w io.Writer, asJSON bool, info map[string]any) *Sheet {
-	if !asJSON {
-		return NewTable(NewCSV(w))
-	}
-	return &Sheet{w: w, info: info}
-}
+// NewSheet returns a sheet that writes a JSON object to w. info holds further members of it.
+func NewSheet(w io.Writer, info map[string]any) *Sheet { return &Sheet{w: w, info: info} }
 
 // NewTable returns a sheet that writes by an encoder.
 func NewTable(e BlockEncoder) *Sheet { return &Sheet{encoder: e} }

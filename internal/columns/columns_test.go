@@ -43,7 +43,10 @@ func TestSheet(t *testing.T) {
 `,
 	} {
 		var got strings.Builder
-		s := NewSheet(&got, asJSON, map[string]any{"type": "test"})
+		s := NewTable(NewCSV(&got))
+		if asJSON {
+			s = NewSheet(&got, map[string]any{"type": "test"})
+		}
 		for _, from := range []float64{0, 4} {
 			must.Do(t, s.Add(two(from)))
 		}

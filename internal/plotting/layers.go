@@ -229,13 +229,11 @@ func (c *chart) label(at vg.Point, label string, side text.XAlignment) {
 	fillText(c.data, style, at, label, side, draw.YCenter)
 }
 
-// Errors are bars from Lower to Upper at each X, upright, or level at each X on the other
-// axis if Horizontal is true.
+// Errors are upright bars from Lower to Upper at each X.
 type Errors struct {
 	Name            string
 	X, Lower, Upper []float64
 	Color           int
-	Horizontal      bool
 }
 
 func (b *Errors) check() error {
@@ -243,48 +241,32 @@ func (b *Errors) check() error {
 }
 
 func (b *Errors) extend(e *extent) {
-	for _, side := range [][]float64{b.Lower, b.Upper} {
-		if b.Horizontal {
-			e.points(side, b.X)
-		} else {
-			e.points(b.X, side)
-		}
-	}
+	e.points(b.X, b.Lower)
+	e.points(b.X, b.Upper)
 }
 
 func (b *Errors) style() draw.LineStyle {
 	return draw.LineStyle{Color: colorOf(b.Color, 45), Width: vg.Points(1.6)}
 }
 
-func (b *Errors) entry() entry { return lineEntry(b.Name, b.style(), !b.Horizontal) }
+func (b *Errors) entry() entry { return lineEntry(b.Name, b.style(), true) }
 
 func (b *Errors) draw(c *chart) {
 	for i, x := range b.X {
-		if from, to, ok := corners(c, x, b.Lower[i], x, b.Upper[i], b.Horizontal); ok {
+		from, ok := c.at(x, b.Lower[i])
+		to, ok2 := c.at(x, b.Upper[i])
+		if ok && ok2 {
 			c.data.StrokeLines(b.style(), c.data.ClipLinesXY([]vg.Point{from, to})...)
 		}
 	}
 }
 
-// corners returns the places of two points, whose coordinates are exchanged if turned is
-// true, and whether both are finite.
-func corners(c *chart, x, y, x2, y2 float64, turned bool) (from, to vg.Point, ok bool) {
-	if turned {
-		x, y, x2, y2 = y, x, y2, x2
-	}
-	from, ok = c.at(x, y)
-	to, ok2 := c.at(x2, y2)
-	return from, to, ok && ok2
-}
-
-// Bars are bars from 0 to Height around At, upright or level. Width is their width on the
-// axis of At.
+// Bars are upright bars of a width from 0 to Height around At.
 type Bars struct {
 	Name       string
 	At, Height []float64
 	Width      float64
 	Color      int
-	Horizontal bool
 }
 
 func (b *Bars) check() error {
@@ -295,14 +277,10 @@ func (b *Bars) check() error {
 }
 
 func (b *Bars) extend(e *extent) {
-	at, height := &e.x, &e.y
-	if b.Horizontal {
-		at, height = height, at
-	}
-	height.add(0)
-	height.add(b.Height...)
+	e.y.add(0)
+	e.y.add(b.Height...)
 	for _, v := range b.At {
-		at.add(v-b.Width/2, v+b.Width/2)
+		e.x.add(v-b.Width/2, v+b.Width/2)
 	}
 }
 
@@ -312,7 +290,9 @@ func (b *Bars) entry() entry { return areaEntry(b.Name, b.color()) }
 
 func (b *Bars) draw(c *chart) {
 	for i, at := range b.At {
-		if from, to, ok := corners(c, at-b.Width/2, 0, at+b.Width/2, b.Height[i], b.Horizontal); ok {
+		from, ok := c.at(at-b.Width/2, 0)
+		to, ok2 := c.at(at+b.Width/2, b.Height[i])
+		if ok && ok2 {
 			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(rectangle(from, to)))
 		}
 	}

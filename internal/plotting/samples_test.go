@@ -139,10 +139,10 @@ func histogram() *Figure {
 		values = append(values, rng.NormFloat64())
 	}
 	bars := Histogram(values)
-	relevance := &Bars{At: []float64{0, 1, 2}, Height: []float64{0.9, 0.3, 0.05}, Width: 0.7, Horizontal: true, Color: 2}
+	relevance := &Bars{At: []float64{0, 1, 2}, Height: []float64{0.9, 0.3, 0.05}, Width: 0.7, Color: 2}
 	return &Figure{Title: "Residuals", Charts: []Chart{
 		{X: Axis{Label: "standardised residual"}, Y: Axis{Label: "rows"}, Layers: []Layer{bars, &Guide{At: 0, Vertical: true, Color: Grey}}},
-		{X: Axis{Label: "relevance"}, Y: Axis{Categories: []string{"income", "age of house", "<script>"}, Reversed: true}, Layers: []Layer{relevance}},
+		{X: Axis{Categories: []string{"income", "age of house", "<script>"}}, Y: Axis{Label: "relevance"}, Layers: []Layer{relevance}},
 	}}
 }
 

@@ -64,7 +64,7 @@ func (c *scores) shown(caption string) string {
 // observedFigure shows the observations against the predictions.
 func (c *scores) observedFigure() (page.Picture, error) {
 	points := &plotting.Points{Name: "row"}
-	bars := &plotting.Errors{Name: "95 % interval", Horizontal: false}
+	bars := &plotting.Errors{Name: "95 % interval"}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])

@@ -182,7 +182,7 @@ func (f *File) Summary(stdout io.Writer, asJSON bool, info map[string]any) error
 // of the JSON object.
 func (f *File) Sheet(w io.Writer, info map[string]any) *columns.Sheet {
 	if f.Format == JSON {
-		return columns.NewSheet(w, true, info)
+		return columns.NewSheet(w, info)
 	}
 	return columns.NewTable(f.Encoder(w))
 }
