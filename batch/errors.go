@@ -38,7 +38,7 @@ func kindOf(err error) string {
 	switch {
 	case errors.Is(err, errPanic):
 		return KindPanic
-	case errors.Is(err, errWrite), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, errQuota):
+	case errors.Is(err, errWrite), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EDQUOT):
 		return KindWrite
 	case as[*device.MemoryError](err):
 		return KindMemory

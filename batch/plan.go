@@ -180,15 +180,12 @@ func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
 		found := device.Find(ctx, c.o.Drivers)
 		c.found, c.host = &found, found.Host()
 	}
-	if !c.asked && !c.o.Accelerated && !c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover}) {
-		return c.host, nil
-	}
-	if !c.asked {
+	if !c.asked && (c.o.Accelerated || c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover})) {
 		if err := c.ask(ctx); err != nil {
 			return "", err
 		}
 	}
-	if n >= c.from {
+	if c.asked && n >= c.from {
 		return c.kind, nil
 	}
 	return c.host, nil

@@ -2,7 +2,6 @@ package problem
 
 import (
 	"slices"
-	"strings"
 
 	"gpfit/hyperopt/descent"
 	"gpfit/kernel"
@@ -23,7 +22,6 @@ func (j *Prepared) Alternatives(z []float64) [][]float64 {
 		if p.Kind != kernel.Period {
 			continue
 		}
-		leaf := p.Name[:strings.LastIndex(p.Name, ".")+1]
 		for _, factor := range periodFactors {
 			other := slices.Clone(z)
 			for i, q := range j.Params.Free {
@@ -31,7 +29,7 @@ func (j *Prepared) Alternatives(z []float64) [][]float64 {
 				case q.Fixed:
 				case q.Group == p.Name:
 					other[i] = within(q.Parameter, q.Natural(z[i])*factor)
-				case q.Group == leaf+"lengthscale":
+				case q.Group == leafOf(p)+"lengthscale":
 					other[i] = within(q.Parameter, q.Natural(z[i])/factor)
 				}
 			}

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -57,14 +58,14 @@ func (d Data) checked() (Data, error) {
 	if d.TargetName == "" && d.TargetNames == nil {
 		d.TargetName = "y"
 	}
-	if d.NoiseColumn == "" && d.NoiseVariance != nil {
-		d.NoiseColumn = "noise_variance"
+	if d.NoiseVariance != nil {
+		d.NoiseColumn = cmp.Or(d.NoiseColumn, "noise_variance")
 	}
-	if d.NoiseGroupColumn == "" && d.NoiseGroup != nil {
-		d.NoiseGroupColumn = "noise_group"
+	if d.NoiseGroup != nil {
+		d.NoiseGroupColumn = cmp.Or(d.NoiseGroupColumn, "noise_group")
 	}
-	if d.GroupColumn == "" && d.Group != nil {
-		d.GroupColumn = "group"
+	if d.Group != nil {
+		d.GroupColumn = cmp.Or(d.GroupColumn, "group")
 	}
 	return d, d.checkNumbers()
 }

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,17 +31,12 @@ func (o Options) fromModel() (Options, error) {
 	if o.Kernels == nil {
 		o.Kernels = m.Kernels
 	}
-	if o.Kernel == "" {
-		o.Kernel = m.KernelText()
-	}
 	if o.Mean == "" {
 		if o, err = o.meanOf(m); err != nil {
 			return o, err
 		}
 	}
-	if o.Standardize == "" {
-		o.Standardize = m.Scaling.Standardize()
-	}
+	o.Kernel, o.Standardize = cmp.Or(o.Kernel, m.KernelText()), cmp.Or(o.Standardize, m.Scaling.Standardize())
 	if m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 && !o.namesNoise() {
 		o.NoNoise = true
 	}

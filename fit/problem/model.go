@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,13 +26,9 @@ type Model struct {
 
 // newModel parses the options' expressions for the columns of a sample.
 func newModel(s *Sample, o Options) (*Model, error) {
-	text := o.Kernel
-	if text == "" {
-		text = "rbf"
-	}
 	m := &Model{}
 	var err error
-	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(text); err != nil {
+	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(cmp.Or(o.Kernel, "rbf")); err != nil {
 		return nil, err
 	}
 	if o.ARD {

@@ -218,8 +218,9 @@ func PosteriorMethods() []PosteriorMethod {
 	return []PosteriorMethod{NoPosterior, Laplace, HMC}
 }
 
-// Chains, Warmup and Draws are the numbers of HMC, or their defaults.
+// Chains returns the number of chains of HMC.
 func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, 4) }
+
 func (o Options) Warmup() int { return cmp.Or(o.PosteriorWarmup, 500) }
 func (o Options) Draws() int  { return cmp.Or(o.PosteriorDraws, 1000) }
 

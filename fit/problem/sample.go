@@ -175,8 +175,7 @@ func (s *Sample) CheckTargets() error {
 	return nil
 }
 
-// addNoise checks the known noise of the rows and converts that of the training rows to
-// scaled units.
+// addNoise checks the known noise of all rows, and scales the noise of the training rows.
 func (s *Sample) addNoise(none bool) error {
 	d, square := s.Data, s.Scalings[0].YScale*s.Scalings[0].YScale
 	if none && d.NoiseGroup != nil {

@@ -163,9 +163,11 @@ const wavesLengthscale = 0.3
 
 // hasPeriod reports whether p belongs to a leaf with a period.
 func hasPeriod(prog *kernel.Program, p kernel.Param) bool {
-	leaf := func(p kernel.Param) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
-	return slices.ContainsFunc(prog.Params, func(o kernel.Param) bool { return o.Kind == kernel.Period && leaf(o) == leaf(p) })
+	return slices.ContainsFunc(prog.Params, func(o kernel.Param) bool { return o.Kind == kernel.Period && leafOf(o) == leafOf(p) })
 }
+
+// leafOf returns the begin of the names of the parameters of p's leaf.
+func leafOf(p kernel.Param) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
 
 // Constants of the lengthscales by column: the share of the targets' sum of squares that
 // the highest peak of a clear wave explains, times n/ln n, since the highest of so many

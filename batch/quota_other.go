@@ -1,7 +1,0 @@
-//go:build !unix
-
-package batch
-
-import "syscall"
-
-const errQuota = syscall.ENOSPC
