@@ -242,8 +242,7 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 	} {
 		p := mustCompile(t, text, 2)
 		theta := slices.Repeat([]float64{1}, p.NumParams)
-		e, grad := NewEvaluator(p), make([]float64, 2)
-		e.Bind(theta)
+		e, grad := bound(p, theta), make([]float64, 2)
 		e.RowInputGradient(grad, []float64{1}, x, 0, x, 0, 1)
 		if grad[0] != want[0] || grad[1] != want[1] {
 			t.Errorf("%s: %v, want %v", text, grad, want)

@@ -100,8 +100,7 @@ func TestNoAllocation(t *testing.T) {
 	x, row := randomPoints(rng, 60, 3), make([]float64, 60)
 	for _, text := range evaluatorCases {
 		p := mustCompile(t, text, 3)
-		e, grad, input := NewEvaluator(p), make([]float64, p.NumParams), make([]float64, 3)
-		e.Bind(randomTheta(rng, p))
+		e, grad, input := bound(p, randomTheta(rng, p)), make([]float64, p.NumParams), make([]float64, 3)
 		if n := testing.AllocsPerRun(10, func() {
 			e.Row(row, x, 1, x, 0, 60)
 			e.RowGradient(grad, row, x, 1, x, 0, 60)
@@ -265,8 +264,8 @@ func checkOperations(t *testing.T, name, text string, family *Family) {
 	p := must.Get(Compile(expr, Columns(d)))(t)
 	rng := rand.New(rand.NewPCG(5, 1))
 	x := randomPoints(rng, n, d)
-	theta, row, e := []float64{0.9, 1.2, 1.5, 1.1}[:p.NumParams], make([]float64, n), NewEvaluator(p)
-	e.Bind(theta)
+	theta, row := []float64{0.9, 1.2, 1.5, 1.1}[:p.NumParams], make([]float64, n)
+	e := bound(p, theta)
 	e.Row(row, x, 0, x, 0, n)
 	g, adj := p.Gradient(), make([]float64, n)
 	for j := range n {

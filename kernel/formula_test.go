@@ -47,9 +47,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 			other[i] = theta[at]
 		}
 		x := randomPoints(rng, 7, d)
-		e, f := NewEvaluator(p), NewEvaluator(q)
-		e.Bind(theta)
-		f.Bind(other)
+		e, f := bound(p, theta), bound(q, other)
 		got, want := make([]float64, x.N), make([]float64, x.N)
 		for i := range x.N {
 			e.Row(got, x, i, x, 0, x.N)
@@ -71,8 +69,7 @@ func TestFormulaAtDistance0(t *testing.T) {
 		x := NewPoints([]float64{1, 2, 1, 2, 0, 3}, 3, 2)
 		for _, g := range []float64{0.3, 1, 1.7} {
 			theta := slices.Repeat([]float64{g}, p.NumParams)
-			e, grad, input := NewEvaluator(p), make([]float64, p.NumParams), make([]float64, 2)
-			e.Bind(theta)
+			e, grad, input := bound(p, theta), make([]float64, p.NumParams), make([]float64, 2)
 			e.RowGradient(grad, []float64{1, 1, 1}, x, 0, x, 0, 3)
 			e.RowInputGradient(input, []float64{1, 1, 1}, x, 0, x, 0, 3)
 			for _, v := range append(grad, input...) {

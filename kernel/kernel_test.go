@@ -429,8 +429,7 @@ func TestReference(t *testing.T) {
 	worst := 0.0
 	for _, c := range pairs {
 		p := mustCompile(t, c.Kernel, len(c.X))
-		e, grad := NewEvaluator(p), make([]float64, p.NumParams)
-		e.Bind(c.Theta)
+		e, grad := bound(p, c.Theta), make([]float64, p.NumParams)
 		e.RowGradient(grad, []float64{1}, NewPoints(c.X, 1, p.D), 0, NewPoints(c.Y, 1, p.D), 0, 1)
 		size := 1 + math.Abs(number(c.Value))
 		check := func(what string, got, want float64) {

@@ -86,8 +86,7 @@ func TestFiniteFeatures(t *testing.T) {
 
 func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []float64, f *kernel.FiniteFeatures, x *kernel.Points) {
 	t.Helper()
-	e, row, largest := kernel.NewEvaluator(prog), make([]float64, x.N), 0.0
-	e.Bind(theta)
+	e, row, largest := bound(prog, theta), make([]float64, x.N), 0.0
 	values := make([][]float64, len(f.Variances))
 	for j := range values {
 		values[j] = f.Values(j, x)
@@ -133,9 +132,7 @@ func TestZeroOffset(t *testing.T) {
 		if q.NumParams > p.NumParams { // a formula with ard has a signal variance besides
 			other = append(slices.Clone(theta), 1)
 		}
-		a, b := kernel.NewEvaluator(p), kernel.NewEvaluator(q)
-		a.Bind(theta)
-		b.Bind(other)
+		a, b := bound(p, theta), bound(q, other)
 		got, want, top := make([]float64, n), make([]float64, n), make([]float64, n)
 		b.Diagonal(top, x, 0, n)
 		for i := range n {
@@ -226,12 +223,11 @@ func TestQuadraticGradient(t *testing.T) {
 		if !bilinear {
 			continue
 		}
-		e := kernel.NewEvaluator(prog)
 		natural := make([]float64, prog.NumParams)
 		for i := range natural {
 			natural[i] = math.Exp(0.3 * theta[i])
 		}
-		e.Bind(natural)
+		e := bound(prog, natural)
 		got, want := make([]float64, prog.NumParams), make([]float64, prog.NumParams)
 		e.QuadraticGradient(got, -0.5, v, x)
 		for i := range n {
@@ -261,12 +257,11 @@ func TestQuadraticGradientOrthogonal(t *testing.T) {
 	v := []float64{1e20, -2e20, 1e20, 0}
 	for _, text := range []string{"linear(dims=0)", "linear(ard, dims=0) + constant", "poly(1, dims=0)"} {
 		prog := kerneltest.Program(t, text, 2)
-		e := kernel.NewEvaluator(prog)
 		theta := make([]float64, prog.NumParams)
 		for i := range theta {
 			theta[i] = 0.7 + 0.1*float64(i)
 		}
-		e.Bind(theta)
+		e := bound(prog, theta)
 		grad := make([]float64, prog.NumParams)
 		e.QuadraticGradient(grad, 1, v, x)
 		for p, g := range grad {
