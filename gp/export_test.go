@@ -64,10 +64,10 @@ func exampleModel(t testing.TB, text string, withMean bool) *Model {
 // weigh sets a model's weights to Σ⁻¹(y − m(X)).
 func weigh(t testing.TB, m *Model) {
 	t.Helper()
-	p := condition(t, m)
-	scaled := m.Scaling.Inputs(m.X)
+	p := must.Get(m.Condition(context.Background(), backend))(t)
+	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
-	for i, v := range meanValues(m, scaled, m.N()) {
+	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), m.N()) {
 		m.Alpha[i] -= v
 	}
 	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))

@@ -47,13 +47,7 @@ func newModel(t testing.TB, n int) *Model {
 		m.Y = append(m.Y, 100+3*math.Sin(a/5)+c+0.2*rng.NormFloat64())
 	}
 	m.Scaling = NewScaling(StandardizeXY, m.X, m.Y, 2)
-	m.Alpha = make([]float64, n)
-	p := condition(t, m)
-	scaled := m.Scaling.Inputs(m.X)
-	for i, y := range m.Scaling.Targets(m.Y) {
-		m.Alpha[i] = y - 0.3 + 0.2*scaled[2*i] - 0.1*scaled[2*i+1]
-	}
-	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
+	weigh(t, m)
 	return m
 }
 
@@ -106,9 +100,8 @@ func TestAtTrainingPoints(t *testing.T) {
 	m := newModel(t, 30)
 	m.NoiseVariance = 1e-8
 	m.Mean = Mean{}
+	weigh(t, m)
 	p := condition(t, m)
-	m.Alpha = m.Scaling.Targets(m.Y)
-	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
 	var rows []float64
 	for i := range 30 {
 		rows = append(rows, m.X[2*i], -1, m.X[2*i+1])

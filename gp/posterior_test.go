@@ -239,18 +239,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 	for _, text := range []string{"matern12(ard)", "linear", "periodic(dims=2)*rbf", "formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "tent(dims=0) + rbf"} {
 		models[text] = exampleModel(t, text, text == "linear")
 	}
-	two := newModel(t, 30)
-	two.Y = append(two.Y, two.Y...)
-	for i := range 30 {
-		two.Y[30+i] = math.Cos(two.X[2*i])
-	}
-	second := NewScaling(StandardizeXY, two.X, two.Y[30:], 2)
-	two.Alpha = append(two.Alpha, two.Alpha...)
-	two.Targets = []Target{
-		{Name: "y", YMean: two.Scaling.YMean, YScale: two.Scaling.YScale, Coefficients: two.Mean.Coefficients},
-		{Name: "z", YMean: second.YMean, YScale: second.YScale, Coefficients: []float64{0.1, 0.2, -0.5}},
-	}
-	models["two targets"] = two
+	models["targets"] = settled(t, variants(t, 30)["targets"])
 	for what, m := range models {
 		if m.Experts != nil {
 			continue // see Posterior.Relevance
