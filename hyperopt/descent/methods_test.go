@@ -317,30 +317,37 @@ func TestNaNAtStart(t *testing.T) {
 	}
 }
 
+// stoppedAfter minimises f with a context that is cancelled at the call after so many. It returns
+// the lowest value evaluated, too.
+func stoppedAfter(p arrays, f func(z, grad []float64) float64, s how, after int, cause error) (r *Result, low float64, err error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	obj := total(f)
+	obj.f = func(z, g []float64) (float64, error) {
+		if len(obj.calls) > after {
+			cancel(cause)
+			return 0, ctx.Err() // as a backend that polls the context does
+		}
+		return f(z, g), nil
+	}
+	if after == 0 {
+		cancel(cause)
+	}
+	p.Objective = obj
+	r, err = minimizeArrays(ctx, p, s)
+	low = math.Inf(1)
+	for _, c := range obj.calls[:min(after, len(obj.calls))] {
+		low = min(low, f(c.z, nil))
+	}
+	return r, low, err
+}
+
 func TestCancelled(t *testing.T) {
 	mine := errors.New("enough")
 	for _, after := range []int{0, 1, 2, 3, 10, 21} {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		obj := total(rosenbrock)
-		f := obj.f
-		obj.f = func(z, g []float64) (float64, error) {
-			if len(obj.calls) > after {
-				cancel(mine)
-				return 0, ctx.Err() // as a backend that polls the context does
-			}
-			return f(z, g)
-		}
-		if after == 0 {
-			cancel(mine)
-		}
-		r, err := minimizeArrays(ctx, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{Restarts: 3})
-		cancel(nil)
+		r, low, err := stoppedAfter(arrays{Start: []float64{-1.2, 1}}, rosenbrock, how{Restarts: 3}, after, mine)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, mine) || r.Status != StatusCancelled || len(r.Starts) != 1 {
 			t.Fatalf("after %d: %+v, %v", after, r, err)
-		}
-		low := math.Inf(1)
-		for _, c := range obj.calls[:min(after, len(obj.calls))] {
-			low = math.Min(low, rosenbrock(c.z, nil))
 		}
 		if r.F != low || (after > 0) != (r.X != nil) {
 			t.Errorf("after %d: F = %g, lowest evaluated %g", after, r.F, low)

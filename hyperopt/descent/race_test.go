@@ -137,28 +137,9 @@ func TestRace(t *testing.T) {
 func TestRaceEnds(t *testing.T) {
 	p, _ := raceStarts()
 	for _, after := range []int{0, 1, 5, 14, 40, 90} {
-		ctx, cancel := context.WithCancel(context.Background())
-		if after == 0 {
-			cancel()
-		}
-		obj := total(wells)
-		f := obj.f
-		obj.f = func(z, g []float64) (float64, error) {
-			if len(obj.calls) > after {
-				cancel()
-				return 0, ctx.Err()
-			}
-			return f(z, g)
-		}
-		p.Objective = obj
-		r, err := minimizeArrays(ctx, p, how{Race: true})
-		cancel()
+		r, low, err := stoppedAfter(p, wells, how{Race: true}, after, nil)
 		if !errors.Is(err, context.Canceled) || r.Status != StatusCancelled || (after > 0) != (r.X != nil) {
 			t.Fatalf("after %d: %+v, %v", after, r, err)
-		}
-		low := math.Inf(1)
-		for _, c := range obj.calls[:min(after, len(obj.calls))] {
-			low = min(low, wells(c.z, nil))
 		}
 		if r.F > low+rounding(low) {
 			t.Errorf("after %d: F = %v, lowest evaluated %v", after, r.F, low)
