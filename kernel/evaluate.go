@@ -58,12 +58,20 @@ type inputRun struct {
 }
 
 func (r *inputRun) columns(c int, weights []float64) {
-	k := r.slopesOf[c]
-	if r.slopes != nil {
-		r.measures.addSlopes(r.slopes, &r.prog.Features[k], k, uniform(r.uniforms, r.factors[c]), weights, &r.pairs)
-		return
+	k, factor, m := r.slopesOf[c], uniform(r.uniforms, r.factors[c]), len(weights)
+	f := &r.prog.Features[k]
+	for q, column := range f.Dims {
+		row := r.measures.inputSlope(f, k, q, m, &r.pairs)
+		switch {
+		case row == nil:
+		case r.slopes == nil:
+			r.grad[column] += factor * vec.Dot(weights, row)
+		default:
+			vec.Mul(row, row, weights)
+			slopes := r.slopes[column*m:][:m]
+			vec.Combine(slopes, slopes, row, 1, factor)
+		}
 	}
-	r.measures.addInputs(r.grad, &r.prog.Features[k], k, uniform(r.uniforms, r.factors[c]), weights, &r.pairs)
 }
 
 // NewEvaluator returns an evaluator for prog. Call Bind before use.

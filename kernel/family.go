@@ -129,9 +129,11 @@ func (f *Family) parameterNames() []string {
 }
 
 // Families returns the names of all built-in leaf families.
-func Families() []string {
-	names := make([]string, len(families))
-	for i, f := range families {
+func Families() []string { return familyNames(families) }
+
+func familyNames(of []*Family) []string {
+	names := make([]string, len(of))
+	for i, f := range of {
 		names[i] = f.Name
 	}
 	return names

@@ -79,20 +79,10 @@ type textParser struct {
 }
 
 func (p *textParser) family(name string) *Family {
-	for _, f := range p.families {
-		if f.Name == name {
-			return f
-		}
+	if i := slices.Index(familyNames(p.families), name); i >= 0 {
+		return p.families[i]
 	}
 	return nil
-}
-
-func (p *textParser) familyNames() []string {
-	names := make([]string, len(p.families))
-	for i, f := range p.families {
-		names[i] = f.Name
-	}
-	return append(names, formulaName)
 }
 
 func (p *textParser) sum(depth int) (Expr, error) {
@@ -132,7 +122,7 @@ func (p *textParser) factor(depth int) (Expr, error) {
 		}
 		return e, p.Expect(')')
 	}
-	name, start, err := p.OneOf("kernel", p.familyNames())
+	name, start, err := p.OneOf("kernel", append(familyNames(p.families), formulaName))
 	if err != nil {
 		return nil, err
 	}

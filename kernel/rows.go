@@ -403,32 +403,11 @@ func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p 
 	return vec.Dot(w, row)
 }
 
-// addInputs adds factor·Σ_j weights[j]·∂s(j)/∂x_c of feature number k to grad[c]:
+// inputSlope returns the row ∂s(j)/∂x_c of the q-th column of feature number k, in scratch space:
 //
 //	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
 //
-// Mismatches have no derivative, because their columns are categories.
-func (s *measures) addInputs(grad []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
-	for q, c := range f.Dims {
-		if row := s.inputSlope(f, k, q, len(weights), p); row != nil {
-			grad[c] += factor * vec.Dot(weights, row)
-		}
-	}
-}
-
-// addSlopes adds factor·weights[j]·∂s(j)/∂x_c to slopes[c·len(weights)+j].
-func (s *measures) addSlopes(slopes []float64, f *Feature, k int, factor float64, weights []float64, p *pairs) {
-	m := len(weights)
-	for q, c := range f.Dims {
-		if row := s.inputSlope(f, k, q, m, p); row != nil {
-			vec.Mul(row, row, weights)
-			vec.Combine(slopes[c*m:][:m], slopes[c*m:][:m], row, 1, factor)
-		}
-	}
-}
-
-// inputSlope returns the row ∂s(j)/∂x_c of the feature's q-th column, in scratch
-// space; nil means 0.
+// It is nil for 0. Mismatches have no derivative, because their columns are categories.
 func (s *measures) inputSlope(f *Feature, k, q, m int, p *pairs) []float64 {
 	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
 	if w := s.weights[k]; w != nil {

@@ -124,10 +124,6 @@ type Descent struct {
 // rounding returns the difference of two values that says nothing about their order.
 func (d *Descent) rounding(f float64) float64 { return math.Max(d.s.noise(f), d.noise) }
 
-func newDescent(space *space, s Options, index int, start Start, ev *Oracle, notify func(*Descent)) *Descent {
-	return &Descent{space: space, s: s, index: index, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
-}
-
 // Point returns the current iterate.
 func (d *Descent) Point() Point { return d.at }
 

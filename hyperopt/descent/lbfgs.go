@@ -47,12 +47,21 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 // hold holds the parameters at a bound that f pushes outwards and reports whether
 // any of them was not held before.
 func (q *quasiNewton) hold() (any bool) {
-	for i := range q.held {
-		if !q.held[i] && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
-			q.held[i], any = true, true
+	index := q.arrived()
+	for _, i := range index {
+		q.held[i] = true
+	}
+	return len(index) > 0
+}
+
+// arrived lists the moving parameters at a bound that f pushes outwards.
+func (q *quasiNewton) arrived() (index []int) {
+	for i, held := range q.held {
+		if !held && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
+			index = append(index, i)
 		}
 	}
-	return any
+	return index
 }
 
 // inward reports whether f pushes parameter i away from the bound at which it is held.
@@ -76,16 +85,6 @@ func (q *quasiNewton) stuck() bool {
 	norm := q.space.norm(q.at.Z, q.at.G)
 	for i, g := range q.at.G {
 		if math.Abs(g) == norm && q.inward(i) && q.released[i] < maxReleases {
-			return true
-		}
-	}
-	return false
-}
-
-// hit reports whether a moving parameter has reached its bound and f pushes it outwards.
-func (q *quasiNewton) hit() bool {
-	for i, held := range q.held {
-		if !held && !q.space.fixed[i] && q.space.held(i, q.at.Z, q.at.G) {
 			return true
 		}
 	}
@@ -183,7 +182,7 @@ func (q *quasiNewton) round() (Status, error) {
 					return StatusNone, err
 				}
 			}
-			if q.stuck() || q.hit() || len(q.vanishing()) > 0 {
+			if q.stuck() || len(q.arrived()) > 0 || len(q.vanishing()) > 0 {
 				return StatusNone, nil
 			}
 		default:

@@ -132,14 +132,16 @@ func newRun(p Search, s Options) (*run, error) {
 	if log == nil {
 		log = func(int) *journal.Sequence { return nil }
 	}
-	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: newBoard(s, len(starts))}, nil
+	b := &board{callback: s.Callback, counts: make([]Evaluations, len(starts)), best: math.Inf(1)}
+	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: b}, nil
 }
 
 // descent prepares start k, which calls notify after each iteration.
 func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
-	return newDescent(r.space, r.settings, k, r.starts[k], ev, notify)
+	start := r.starts[k]
+	return &Descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An
@@ -189,10 +191,6 @@ type board struct {
 	callback func(Iteration)
 	counts   []Evaluations
 	best     float64
-}
-
-func newBoard(s Options, n int) *board {
-	return &board{callback: s.Callback, counts: make([]Evaluations, n), best: math.Inf(1)}
 }
 
 // finish records the final counts of a start.
