@@ -15,6 +15,7 @@ import (
 
 	"gpfit/feature"
 	"gpfit/gp"
+	"gpfit/internal/pick"
 	"gpfit/internal/plotting"
 	"gpfit/internal/rows"
 )
@@ -143,8 +144,7 @@ func (c *Variable) Values(n int) []float64 {
 	}
 	values := make([]float64, n)
 	for i := range values {
-		if c.Categories != nil {
-			values[i] = float64(i)
+		if values[i] = float64(i); c.Categories != nil {
 			continue
 		}
 		share := float64(i) / float64(n-1)
@@ -205,10 +205,7 @@ func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, 
 	for at, f := range m.Columns {
 		byFeature[f] = scores[at]
 	}
-	order := make([]int, len(columns))
-	for k := range order {
-		order[k] = k
-	}
+	order := pick.All(len(columns))
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
 	})
@@ -228,20 +225,12 @@ func (c *Variable) Chart(values []float64, p *gp.Prediction, probability float64
 	for i, mean := range p.Mean {
 		lower[i], upper[i] = mean-z*p.StdLatent[i], mean+z*p.StdLatent[i]
 	}
-	chart := plotting.Chart{X: c.Axis(), Y: plotting.Axis{Label: target}}
 	band := Band(probability)
+	layers := []plotting.Layer{&plotting.Band{Name: band, X: values, Lower: lower, Upper: upper}, &plotting.Line{Name: "mean", X: values, Y: p.Mean}}
 	if c.Categories != nil {
-		chart.Layers = []plotting.Layer{
-			&plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper},
-			&plotting.Points{Name: "mean", X: values, Y: p.Mean},
-		}
-		return chart
+		layers = []plotting.Layer{&plotting.Errors{Name: band, X: values, Lower: lower, Upper: upper}, &plotting.Points{Name: "mean", X: values, Y: p.Mean}}
 	}
-	chart.Layers = []plotting.Layer{
-		&plotting.Band{Name: band, X: values, Lower: lower, Upper: upper},
-		&plotting.Line{Name: "mean", X: values, Y: p.Mean},
-	}
-	return chart
+	return plotting.Chart{X: c.Axis(), Y: plotting.Axis{Label: target}, Layers: layers}
 }
 
 // Band returns the name of the interval in legends.

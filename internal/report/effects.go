@@ -191,11 +191,13 @@ func (s *subject) rank(ctx context.Context) error {
 		s.relevance = r
 		return nil
 	}
-	relevance := func() ([]float64, error) { return gp.Relevance(ctx, s.model, s.Threads) }
+	var values []float64
+	var err error
 	if s.local() {
-		relevance = func() ([]float64, error) { return s.Posterior.Relevance(ctx) }
+		values, err = s.Posterior.Relevance(ctx)
+	} else {
+		values, err = gp.Relevance(ctx, s.model, s.Threads)
 	}
-	values, err := relevance()
 	if err != nil {
 		return err
 	}

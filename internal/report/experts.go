@@ -13,8 +13,7 @@ import (
 
 // localExperts shows how local experts divide the rows, and says what they lack.
 func localExperts(s *subject) (page.Section, error) {
-	section := page.Section{Title: "Local experts"}
-	p := s.model.Experts
+	section, p := page.Section{Title: "Local experts"}, s.model.Experts
 	if p == nil {
 		return section, nil
 	}
@@ -50,8 +49,7 @@ func (s *subject) expertParameters() page.Grid {
 	for k, rows := range s.model.ExpertRows() {
 		values := s.model.LocalModel(k, rows).Parameters()
 		if k == 0 {
-			names = s.parameterNames(values)
-			names = slices.DeleteFunc(names, func(name string) bool { _, own := values[name]; return !own })
+			names = slices.DeleteFunc(s.parameterNames(values), func(name string) bool { _, own := values[name]; return !own })
 			grid.Heads = append(grid.Heads, page.Numbers(names...)...)
 		}
 		cells := []string{fmt.Sprint(k)}

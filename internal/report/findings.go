@@ -106,9 +106,7 @@ func (c *scores) findFar(add func(text, advice string)) {
 	if len(far) == 0 {
 		return
 	}
-	slices.SortStableFunc(far, func(a, b int) int {
-		return cmp.Compare(math.Abs(c.Standardized[b]), math.Abs(c.Standardized[a]))
-	})
+	slices.SortStableFunc(far, func(a, b int) int { return cmp.Compare(math.Abs(c.Standardized[b]), math.Abs(c.Standardized[a])) })
 	var parts []string
 	for _, i := range far[:min(len(far), mostFar)] {
 		parts = append(parts, fmt.Sprintf("row %d (%s, predicted %s, z = %s)", c.row(i), number(c.Target[i]), number(c.Mean[i]), short(c.Standardized[i])))

@@ -105,20 +105,18 @@ func (s *subject) headline() []string {
 	for _, c := range s.scores {
 		out = append(out, c.named(c.fitText()+" "+c.intervalText()))
 	}
-	if s.Rows == nil {
-		others := "all the others"
-		if s.local() {
-			others = "the others of its own expert"
-		}
-		text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
-		if strings.HasPrefix(s.Record.Report.ObjectiveName, string(problem.LOO)) {
-			text += " The fit chose the parameters by these scores, so they are too good."
-		}
-		out = append(out, text)
-	} else {
-		out = append(out, "These scores are those of "+s.Rows.Of+".")
+	if s.Rows != nil {
+		return append(out, "These scores are those of "+s.Rows.Of+".")
 	}
-	return out
+	others := "all the others"
+	if s.local() {
+		others = "the others of its own expert"
+	}
+	text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
+	if strings.HasPrefix(s.Record.Report.ObjectiveName, string(problem.LOO)) {
+		text += " The fit chose the parameters by these scores, so they are too good."
+	}
+	return append(out, text)
 }
 
 // fitText says how large the error is and how much the model explains.

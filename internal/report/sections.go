@@ -14,7 +14,6 @@ import (
 
 // relevantColumns shows how relevant each column is.
 func relevantColumns(s *subject) (page.Section, error) {
-	section := page.Section{Title: "Relevance of the columns"}
 	grid := page.Grid{Heads: append(page.Words("column"), page.Numbers("relevance", "lengthscale in units of the column")...)}
 	for _, c := range s.relevance {
 		var lengths []string
@@ -25,9 +24,8 @@ func relevantColumns(s *subject) (page.Section, error) {
 		line.Cells[1].Bar = c.Relevance
 		grid.Rows = append(grid.Rows, line)
 	}
-	section.Grids = []page.Grid{grid}
-	section.Notes = []string{"Relevance is the standard deviation of the part of the predictions that the column takes part in, in units of the target's standard deviation: 1 means that the predictions follow the column as far as the target varies, 0 that they ignore it."}
-	return section, nil
+	return page.Section{Title: "Relevance of the columns", Grids: []page.Grid{grid}, Notes: []string{
+		"Relevance is the standard deviation of the part of the predictions that the column takes part in, in units of the target's standard deviation: 1 means that the predictions follow the column as far as the target varies, 0 that they ignore it."}}, nil
 }
 
 // parameters shows the parameters by name, in both units, with what is known of their
@@ -99,11 +97,7 @@ func posteriorCells(p *summary.PosteriorReport, name string) []string {
 	if !ok {
 		return []string{"", "", "", ""}
 	}
-	rhat := "-"
-	if v.RHat != nil {
-		rhat = fmt.Sprintf("%.3f", *v.RHat)
-	}
-	return []string{number(v.Mean), number(v.Lower), number(v.Upper), rhat}
+	return []string{number(v.Mean), number(v.Lower), number(v.Upper), textform.Optional(v.RHat, "%.3f")}
 }
 
 // convergence shows how the fit ended, and the optima that its starts reached.
@@ -118,8 +112,7 @@ func convergence(s *subject) (page.Section, error) {
 	if r.GradientNorm != nil {
 		text += fmt.Sprintf("; the largest component of the gradient is %.2g", *r.GradientNorm)
 	}
-	section.Notes = []string{text + "."}
-	section.Notes = append(section.Notes, fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant))
+	section.Notes = []string{text + ".", fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant)}
 	switch {
 	case s.model.Locals != nil:
 		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")

@@ -152,8 +152,7 @@ func (s *subject) of() string {
 
 // number and short return a number with five and with three digits.
 func number(v float64) string { return digits(v, 5) }
-
-func short(v float64) string { return digits(v, 3) }
+func short(v float64) string  { return digits(v, 3) }
 
 // plain writes three digits for a sentence: without an exponent, if the number is not extreme.
 func plain(v float64) string {
@@ -165,15 +164,7 @@ func plain(v float64) string {
 }
 
 func digits(v float64, n int) string {
-	switch {
-	case math.IsInf(v, 1):
-		return "∞"
-	case math.IsInf(v, -1):
-		return "−∞"
-	case math.IsNaN(v):
-		return "-"
-	}
-	return fmt.Sprintf("%.*g", n, v)
+	return strings.NewReplacer("+Inf", "∞", "-Inf", "−∞", "NaN", "-").Replace(fmt.Sprintf("%.*g", n, v))
 }
 
 func percent(share float64) string {
