@@ -178,9 +178,7 @@ func TestCrossValidateErrors(t *testing.T) {
 func TestCrossValidateTargets(t *testing.T) {
 	d := twoTargets(60)
 	d.NoiseGroupColumn = "lab"
-	for i := range d.N {
-		d.NoiseGroup = append(d.NoiseGroup, []string{"a", "b"}[i%2])
-	}
+	d.NoiseGroup = cycled(d.N, "a", "b")
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear"}
 	cv := problem.CrossValidation{Folds: 4, Seed: 3}
 	task := mustPrepare(t, d, o)

@@ -227,11 +227,7 @@ func TestExpertsOptions(t *testing.T) {
 		`"average": must be rbcm or nearest`:           {Experts: "kmeans:2", Combine: "average"},
 		"no covariance between folds":                  {Experts: "kmeans:2", Objective: problem.CV},
 	} {
-		_, err := Prepare(d, o, problem.Events{})
-		var oe *problem.OptionError
-		if !errors.As(err, &oe) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: error %v, want %q", o, err, want)
-		}
+		wantOption(t, d, o, want)
 	}
 	job := mustPrepare(t, d, problem.Options{Experts: "kmeans:2", ExpertRows: 10})
 	if w := job.Warnings(); len(w) == 0 || !strings.Contains(w[0], "too many rows for one expert") || job.LargestMatrix() > 10 {

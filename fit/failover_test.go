@@ -245,9 +245,7 @@ func TestWrongFactor(t *testing.T) {
 	task.ResidualFrom = 30
 	out := must.Get(Run(context.Background(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
-	if all := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(all, "gpfit continued on cpu from evaluation 1") {
-		t.Errorf("warnings %q", all)
-	}
+	wantWords(t, strings.Join(out.Report.Warnings, "\n"), "gpfit continued on cpu from evaluation 1")
 }
 
 // TestManyFits checks that many concurrent fits in one process, each on a separate

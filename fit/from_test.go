@@ -95,9 +95,7 @@ func TestFromOptions(t *testing.T) {
 	if j := mustPrepare(t, d, problem.Options{From: none, Set: []problem.Assignment{{Name: "noise_variance", Value: 0.1, Given: true}}}); j.Options.NoNoise {
 		t.Error("option set names the noise, but the fit has none")
 	}
-	if w := strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), ";"); !strings.Contains(w, "no value of alpha") {
-		t.Errorf("warnings %q", w)
-	}
+	wantWords(t, strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), "\n"), "no value of alpha")
 	wantOption(t, d, problem.Options{From: m, Kernel: "rbf + matern12", NoNoise: true}, "kernel is rbf(ard)")
 	other := d
 	other.FeatureNames = []string{"mm", "const", "celsius"}
@@ -310,9 +308,7 @@ func TestNameMistakes(t *testing.T) {
 // TestNoiseLabels checks that labels of noise groups read back, quoted where necessary.
 func TestNoiseLabels(t *testing.T) {
 	d := synthetic(40)
-	for i := range d.N {
-		d.NoiseGroup = append(d.NoiseGroup, []string{"a b", "1"}[i%2])
-	}
+	d.NoiseGroup = cycled(d.N, "a b", "1")
 	r := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: `noise_variance["a b"]`, Value: 0.25, Given: true}, {Name: "noise_variance[1]", Value: 0.5, Given: true}}}).Report
 	if r.Parameters[`noise_variance["a b"]`] != 0.25 || r.Parameters["noise_variance[1]"] != 0.5 {
 		t.Errorf("parameters %v", r.Parameters)

@@ -49,9 +49,7 @@ func fuzzData(flags uint16) problem.Data {
 	d := synthetic(8)
 	if flags&1024 != 0 {
 		d.NoiseGroupColumn = "lab"
-		for i := range d.N {
-			d.NoiseGroup = append(d.NoiseGroup, []string{"a=b", "[0]"}[i%2])
-		}
+		d.NoiseGroup = cycled(d.N, "a=b", "[0]")
 	}
 	return d
 }

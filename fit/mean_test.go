@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"gpfit/fit/problem"
@@ -149,7 +148,7 @@ func TestMeanErrors(t *testing.T) {
 	for i := range d.N {
 		d.X[3*i+1] = 5 - 2*d.X[3*i] // no longer constant, but collinear
 	}
-	for what, c := range map[string]struct {
+	for _, c := range map[string]struct {
 		o    problem.Options
 		word string
 	}{
@@ -160,11 +159,7 @@ func TestMeanErrors(t *testing.T) {
 		"fit":       {problem.Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
 		"name":      {problem.Options{Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
 	} {
-		_, err := Prepare(d, c.o, problem.Events{})
-		var oe *problem.OptionError
-		if !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
-			t.Errorf("%s: error %v, want %q", what, err, c.word)
-		}
+		wantOption(t, d, c.o, c.word)
 	}
 	var pe *mean.ParseError
 	if _, err := Prepare(d, problem.Options{Mean: "cubic"}, problem.Events{}); !errors.As(err, &pe) {

@@ -212,9 +212,7 @@ func TestCoarseAbovePlain(t *testing.T) {
 	if check.NLML != off.NLML || c == nil || !c.Compared || *c.Objective != auto.Objective || *c.PlainObjective != off.Objective {
 		t.Errorf("check ends at %v, the plain descent at %v: %+v", check.NLML, off.NLML, c)
 	}
-	if w := strings.Join(check.Warnings, "; "); !strings.Contains(w, "nats above the descent from the start values over all rows, whose end the fit keeps") {
-		t.Errorf("warnings %q", w)
-	}
+	wantWords(t, strings.Join(check.Warnings, "\n"), "nats above the descent from the start values over all rows, whose end the fit keeps")
 	if text := check.Text(); strings.Contains(text, line) || !strings.Contains(text, "coarse to fine ended at 258.6409, the descent from the start values over all rows at 128.7331\n") {
 		t.Errorf("%s", text)
 	}
@@ -270,7 +268,8 @@ func TestRelevanceText(t *testing.T) {
 		r.Relevance = append(r.Relevance, summary.ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
 	}
 	text := r.Text()
-	if !strings.Contains(text, "\nc9 ") || strings.Contains(text, "\nc10 ") || !strings.Contains(text, "and 23 more, each with a relevance of at most 0.09") {
+	wantWords(t, text, "\nc9 ", "and 23 more, each with a relevance of at most 0.09")
+	if strings.Contains(text, "\nc10 ") {
 		t.Error(text)
 	}
 }

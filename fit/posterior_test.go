@@ -149,12 +149,8 @@ func TestPosteriorSame(t *testing.T) {
 			t.Errorf("%s: laplace %+v, hmc %+v", name, v.DrawSummary, s.DrawSummary)
 		}
 	}
-	if text := want.Report.Text(); !strings.Contains(text, "hmc (NUTS), 2 chains of 40 draws after 60") || !strings.Contains(text, "default prior of noise_variance: lognormal(") {
-		t.Errorf("text:\n%s", text)
-	}
-	if w := strings.Join(want.Report.Warnings, ";"); !strings.Contains(w, "few effective draws") {
-		t.Errorf("warnings %q", w)
-	}
+	wantWords(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
+	wantWords(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
 }
 
 // TestPosteriorOptions checks which options a posterior does not suit.

@@ -155,9 +155,7 @@ func TestSeparateFile(t *testing.T) {
 		o := separated("kmeans:4")
 		o.Combine, o.Mean = rule, "linear"
 		d.NoiseGroup, d.NoiseGroupColumn = nil, "lab"
-		for i := range d.N {
-			d.NoiseGroup = append(d.NoiseGroup, []string{"one", "two"}[i%2])
-		}
+		d.NoiseGroup = cycled(d.N, "one", "two")
 		out := mustFit(t, d, o)
 		path := filepath.Join(t.TempDir(), "m.gpfit")
 		must.Do(t, out.SaveModel(path, false))
@@ -288,9 +286,7 @@ func TestSeparateInterrupt(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
 		t.Fatalf("told %v, error %v", told, err)
 	}
-	if text := strings.Join(out.Report.Warnings, "\n"); !strings.Contains(text, "it has its start values") {
-		t.Errorf("warnings %s", text)
-	}
+	wantWords(t, strings.Join(out.Report.Warnings, "\n"), "it has its start values")
 	if out.Report.Status != "cancelled" || out.Model.Status != "cancelled" {
 		t.Errorf("status %s", out.Report.Status)
 	}
@@ -326,9 +322,7 @@ func TestSeparateOptions(t *testing.T) {
 			t.Errorf("expert %d has no standard errors", k)
 		}
 	}
-	if text := out.Report.Text(); !strings.Contains(text, "of the experts, scaled") {
-		t.Error(text)
-	}
+	wantWords(t, out.Report.Text(), "of the experts, scaled")
 	d.NoiseVariance, d.TargetName, d.TargetNames = nil, "", []string{"u", "v"}
 	for _, y := range d.Y[:d.N] {
 		d.Y = append(d.Y, 5-2*y)

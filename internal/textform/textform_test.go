@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pgregory.net/rapid"
 )
 
 // TestMark checks that the mark is below the faulty character for any bytes before
@@ -95,5 +97,109 @@ func TestPrintable(t *testing.T) {
 		if got := Printable(in, 20); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestLabel checks how columns are called: by their names, unless those are empty or
+// shared, and with quotes where digits or other characters would be read differently.
+func TestLabel(t *testing.T) {
+	c := Columns{"temp", "wind speed", "3", "a]b", `say "x"`, "same", "same", "", "1e3", "größe", "a=b", "a,b", "x/y:z", "tab\t"}
+	want := []string{"temp", `"wind speed"`, `"3"`, `"a]b"`, `"say \"x\""`, "5", "6", "7", `"1e3"`, "größe", `"a=b"`, `"a,b"`, "x/y:z", `"tab\t"`}
+	for i := range c {
+		if got := c.Label(i); got != want[i] {
+			t.Errorf("column %q is called %s, want %s", c[i], got, want[i])
+		}
+	}
+	unnamed := Columns{"x0", "x1", "x2"}
+	if got := unnamed.Label(1); got != "1" {
+		t.Errorf("a column without a name is called %s", got)
+	}
+	if got := (Columns{"x1", "x0"}).Label(0); got != "x1" {
+		t.Errorf("x1 before x0 is called %s", got)
+	}
+}
+
+// TestNamesReadBack checks that any names of columns read back: in the names of
+// parameters, in NAME=VALUE and in dims.
+func TestNamesReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Columns(rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom([]rune(`ab 01"\\[](),='+*x`)), 0, 6, -1)), 1, 6).Draw(t, "columns"))
+		all := make([]int, len(c))
+		for i, name := range c {
+			all[i] = i
+			indexed := "k1.lengthscale[" + string(rune('0'+i)) + "]"
+			shown := c.Display(indexed)
+			if got := c.Indexed(shown); got != indexed {
+				t.Fatalf("column %q: %s becomes %s and %s", name, indexed, shown, got)
+			}
+			if got, value, ok := CutName(shown + "=1=2"); !ok || got != shown || value != "1=2" {
+				t.Fatalf("%s=1=2 is split into %q and %q", shown, got, value)
+			}
+			label := "noise_variance[" + QuoteName(name) + "]"
+			if base, got, ok := Unquoted(label); name != "" && strings.ToValidUTF8(name, "") == name && (!ok || base != "noise_variance" || got != name) {
+				t.Fatalf("%s is read as %q, %q", label, base, got)
+			}
+		}
+		s := Scanner{Text: "=" + c.ColumnList(all), Columns: c}
+		if got, err := s.Dims(); err != nil || !slices.Equal(got, all) || !s.AtEnd() {
+			t.Fatalf("dims%s: %v, %v", s.Text, got, err)
+		}
+	})
+}
+
+// TestIndexed checks which names in options mean a column.
+func TestIndexed(t *testing.T) {
+	c := Columns{"temp", "3", "b", "c", "d", "d"}
+	for name, want := range map[string]string{
+		"lengthscale[temp]":       "lengthscale[0]",
+		`lengthscale["temp"]`:     "lengthscale[0]",
+		"lengthscale[ temp ]":     "lengthscale[0]",
+		"lengthscale[3]":          "lengthscale[3]",
+		`lengthscale["3"]`:        "lengthscale[1]",
+		"mean_power[b, 2]":        "mean_power[2,2]",
+		"lengthscale":             "lengthscale",
+		"lengthscale[temp":        "lengthscale[temp",
+		"lengthscale[tmp]":        "lengthscale[tmp]",
+		"lengthscale[d]":          "lengthscale[d]", // two columns
+		`lengthscale["temp]`:      `lengthscale["temp]`,
+		"lengthscale[temp b]":     "lengthscale[temp b]",
+		"k1.k2.lengthscale[temp]": "k1.k2.lengthscale[0]",
+	} {
+		if got := c.Indexed(name); got != want {
+			t.Errorf("%s is read as %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestNameErrors checks that errors about names in dims say what to do.
+func TestNameErrors(t *testing.T) {
+	c := Columns{"temp", "wind speed", "same", "same"}
+	for text, want := range map[string]string{
+		"=tmep":          `no column is called "tmep" (did you mean "temp"?)`,
+		"=pressure":      `no column is called "pressure"; the columns are temp, "wind speed", 2, 3`,
+		"=same":          `several columns are called "same": use the index of one of them`,
+		"=-1":            "neither an index from 0 nor a name",
+		`="temp`:         "quotes of this name do not end",
+		`="\q"`:          "escapes of JSON",
+		"=[temp, 0]":     "column 0 is given twice",
+		`=[temp,"temp"]`: `column "temp" is given twice`,
+		"=[]":            "expected the name or the index of a column",
+	} {
+		s := Scanner{What: "kernel", Text: text, Columns: c}
+		if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("dims%s: %v, want %q", text, err, want)
+		}
+	}
+	s := Scanner{Text: "=temp"}
+	if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), "have no names here") {
+		t.Errorf("a name without a table: %v", err)
+	}
+	s = Scanner{Text: `=[temp, "wind speed"]`, AnyColumn: true}
+	if got, err := s.Dims(); err != nil || len(got) != 2 || got[0] == got[1] {
+		t.Errorf("before the table is read: %v, %v", got, err)
+	}
+	s = Scanner{Text: `=[temp, temp]`, AnyColumn: true}
+	if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("the same name twice: %v", err)
 	}
 }
