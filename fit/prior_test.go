@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -34,7 +35,11 @@ func watched(t *testing.T, d problem.Data, o problem.Options, e problem.Events) 
 // wantOption fails unless Prepare returns an OptionError that contains word.
 func wantOption(t *testing.T, d problem.Data, o problem.Options, word string) {
 	t.Helper()
-	wantOption(t, d, o, word)
+	_, err := Prepare(d, o, problem.Events{})
+	var oe *problem.OptionError
+	if !errors.As(err, &oe) || !strings.Contains(oe.Error(), word) {
+		t.Errorf("error %v, want an OptionError with %q", err, word)
+	}
 }
 
 // wantWords fails unless a text contains all words.
