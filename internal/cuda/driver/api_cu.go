@@ -18,9 +18,9 @@ import (
 	"gpfit/internal/cuda/native"
 )
 
-// replace makes the calls go through gorgonia.org/cu, except those that the package lacks:
-// copies of blocks, the compiler's log and the text of errors. It binds the symbols that cu
-// is linked to (forward.c) to the open library.
+// replace sends the calls through gorgonia.org/cu, which lacks copies of blocks, the
+// compiler's log and the text of errors. It binds the symbols that cu is linked to (forward.c)
+// to the open library.
 func (a *api) replace(library uintptr) {
 	C.gpfit_cu_bind(*(*unsafe.Pointer)(unsafe.Pointer(&library)))
 	a.name, a.replaced = "gorgonia.org/cu", replacements

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -31,17 +32,17 @@ type Toolkit struct {
 // generation names the libraries of a version of CUDA in the order in which they are
 // loaded, dependencies first.
 type generation struct {
-	major                                           int
-	nvJitLink, cublasLt, cublas, cusparse, cusolver string
+	major            int
+	files            []string
+	cublas, cusolver string
 }
 
-var generations = []generation{
-	{13, "libnvJitLink.so.13", "libcublasLt.so.13", "libcublas.so.13", "libcusparse.so.12", "libcusolver.so.12"},
-	{12, "libnvJitLink.so.12", "libcublasLt.so.12", "libcublas.so.12", "libcusparse.so.12", "libcusolver.so.11"},
-}
+var generations = []generation{newGeneration(13, 12), newGeneration(12, 11)}
 
-func (g generation) files() []string {
-	return []string{g.nvJitLink, g.cublasLt, g.cublas, g.cusparse, g.cusolver}
+func newGeneration(major, solver int) generation {
+	cublas, cusolver := fmt.Sprintf("libcublas.so.%d", major), fmt.Sprintf("libcusolver.so.%d", solver)
+	first := []string{fmt.Sprintf("libnvJitLink.so.%d", major), fmt.Sprintf("libcublasLt.so.%d", major)}
+	return generation{major, append(first, cublas, "libcusparse.so.12", cusolver), cublas, cusolver}
 }
 
 // family matches the names of libraries that must all come from one toolkit.
@@ -112,7 +113,7 @@ func examine(p place, driverVersion int) (*Toolkit, string) {
 	var problems []string
 	for _, g := range generations {
 		found := map[string]string{}
-		for _, name := range g.files() {
+		for _, name := range g.files {
 			for _, dir := range p.dirs {
 				if path := filepath.Join(dir, name); isFile(path) {
 					found[name] = path
@@ -128,7 +129,7 @@ func examine(p place, driverVersion int) (*Toolkit, string) {
 			continue
 		}
 		kit := &Toolkit{Major: g.major, Place: p.name}
-		for _, name := range g.files() {
+		for _, name := range g.files {
 			if found[name] != "" {
 				kit.Files = append(kit.Files, found[name])
 			}
@@ -159,7 +160,7 @@ func check(g generation, p place, found map[string]string, driverVersion int) st
 		return fmt.Sprintf("%s exists but %s does not", g.cublas, g.cusolver)
 	}
 	roots := map[string]string{}
-	for _, name := range g.files() {
+	for _, name := range g.files {
 		path := found[name]
 		if path == "" {
 			continue
@@ -178,12 +179,7 @@ func check(g generation, p place, found map[string]string, driverVersion int) st
 		}
 	}
 	if len(roots) > 1 {
-		var list []string
-		for _, path := range roots {
-			list = append(list, path)
-		}
-		slices.Sort(list)
-		return "it mixes toolkits: " + strings.Join(list, " and ")
+		return "it mixes toolkits: " + strings.Join(slices.Sorted(maps.Values(roots)), " and ")
 	}
 	return ""
 }
