@@ -269,36 +269,6 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
-// TestPolynomialErrors compares with exact values; the error bound is for Horner's scheme.
-func TestPolynomialErrors(t *testing.T) {
-	rng := rand.New(rand.NewPCG(34, 1))
-	coef, src := make([]float64, 12), make([]float64, 300)
-	for k := range coef {
-		coef[k] = rng.NormFloat64()
-	}
-	for j := range src {
-		src[j] = 2 * rng.NormFloat64()
-	}
-	forVariants(t, func(t *testing.T) {
-		got := make([]float64, len(src))
-		for d := 1; d <= len(coef); d++ {
-			Polynomial(got, src, coef[:d])
-			for j, x := range src {
-				want, power, size := new(big.Float).SetPrec(4*bigPrec), new(big.Float).SetPrec(4*bigPrec).SetInt64(1), 0.0
-				for k, c := range coef[:d] {
-					want.Add(want, new(big.Float).SetPrec(4*bigPrec).Mul(power, bigFloat(c)))
-					power.Mul(power, bigFloat(x))
-					size += math.Abs(c) * math.Pow(math.Abs(x), float64(k))
-				}
-				diff, _ := want.Sub(want, bigFloat(got[j])).Float64()
-				if math.Abs(diff) > float64(d-1)*eps*size {
-					t.Fatalf("%d coefficients at %v: %v is off by %v", d, x, got[j], diff)
-				}
-			}
-		}
-	})
-}
-
 // TestSineBesideCosine checks that the sine alone equals the sine computed with the cosine.
 func TestSineBesideCosine(t *testing.T) {
 	points := turnPoints()

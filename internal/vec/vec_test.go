@@ -2,7 +2,6 @@ package vec
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -275,40 +274,6 @@ func TestElementwise(t *testing.T) {
 		Mul(dst, dst, b)
 		d.near("Mul in place", dst, func(j int) float64 { return a[j] * b[j] }, exactly)
 	})
-}
-
-// TestVariantsAgree checks that sums differ only by their order, and elementwise
-// results only by the two exponentials.
-func TestVariantsAgree(t *testing.T) {
-	const n, dims = 501, 11
-	d := data{t: t, rng: rand.New(rand.NewPCG(6, 6)), row: func(n int) []float64 { return make([]float64, n) }}
-	x, w, y, stride, index := d.points(n, dims)
-	s, g := d.positive(n), d.normal(n)
-	c := rootCases[3]
-	type result struct{ exact, rows, sums []float64 }
-	var results []result
-	forVariants(t, func(t *testing.T) {
-		var r result
-		k, slope, dist := make([]float64, n), make([]float64, n), make([]float64, n)
-		RootDecaySlope(k, slope, s, c.c, c.p, c.q)
-		r.rows = append(append(r.rows, k...), slope...)
-		ExpScaled(k, s, -0.5, 2)
-		r.rows = append(r.rows, k...)
-		SquaredDistances(dist, x, w, y, stride, index)
-		r.rows = append(r.rows, dist...)
-		Mul(k, s, g)
-		r.exact = k
-		r.sums = make([]float64, dims)
-		WeightedSquares(r.sums, x, s, y, stride, index)
-		r.sums = append(r.sums, Dot(s, s), TripleDot(s, s, s))
-		results = append(results, r)
-	})
-	ref := results[len(results)-1]
-	for i, r := range results {
-		d.near(fmt.Sprint("products, variant ", i), r.exact, func(j int) float64 { return ref.exact[j] }, func(int) float64 { return 0 })
-		d.near(fmt.Sprint("rows, variant ", i), r.rows, func(j int) float64 { return ref.rows[j] }, func(j int) float64 { return 8 * eps * math.Abs(ref.rows[j]) })
-		d.near(fmt.Sprint("sums, variant ", i), r.sums, func(j int) float64 { return ref.sums[j] }, func(j int) float64 { return n * eps * ref.sums[j] })
-	}
 }
 
 // TestNonFinite puts NaN and Inf into every lane in turn. They must reach exactly

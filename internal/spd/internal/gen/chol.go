@@ -24,7 +24,7 @@ func (t *isa) cholesky() {
 	Params("k x d diag", k, a, d, diag)
 	MOVQ(a, b)
 	t.clear(1)
-	t.tileLoop(1, k, a, b, nil, nil, nil)
+	t.tileLoop(1, k, a, place{base: b}, nil)
 	col := func(c int) reg.Register { return t.acc(c, 0) }
 	for c := range t.mr {
 		VMOVUPD(Mem(d, c*t.VB()), t.Vec[0])

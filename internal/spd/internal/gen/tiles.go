@@ -24,22 +24,32 @@ func (t *isa) step(nv int, a func(r int) operand.Mem, b func(v int) operand.Mem)
 	}
 }
 
-// panel returns an operand in panel v of those that begin at base and are stride, or half
-// of stride2, bytes apart.
-func panel(base, stride, stride2 reg.Register, v, disp int) operand.Mem {
+// A place is that of panels in memory: the first begins at base, and they are stride, or half of
+// stride2, bytes apart.
+type place struct{ base, stride, stride2 reg.Register }
+
+// at returns an operand in panel v.
+func (p place) at(v, disp int) operand.Mem {
 	switch v {
 	case 0:
-		return Mem(base, disp)
+		return Mem(p.base, disp)
 	case 1:
-		return Indexed(base, stride, 1, disp)
+		return Indexed(p.base, p.stride, 1, disp)
 	}
-	return Indexed(base, stride2, 1, disp)
+	return Indexed(p.base, p.stride2, 1, disp)
+}
+
+// load loads the distance between panels, and twice of it.
+func (p place) load(name string) {
+	Load(Param(name), p.stride)
+	SHLQ(operand.Imm(3), p.stride)
+	LEAQ(Indexed(p.stride, p.stride, 1, 0), p.stride2)
 }
 
 // tileLoop generates the loop over k ≥ 0 columns of panel a and of the nv panels at b. At
 // the end, a and b point past the last column, and k is 0. Meanwhile a line of memory from
 // next on, unless it is nil, is prefetched into the second-level cache for every two columns.
-func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
+func (t *isa) tileLoop(nv int, k, a reg.Register, b place, next reg.Register) {
 	const unroll = 4
 	// ahead is the prefetch distance in columns. The panels at b stream from the
 	// second-level cache. Panel a stays in the first for a row of tiles.
@@ -52,7 +62,7 @@ func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
 	for u := range unroll {
 		if (u*bstep)%64 == 0 {
 			for v := range nv {
-				PREFETCHT0(panel(b, bs, bs2, v, (ahead+u)*bstep))
+				PREFETCHT0(b.at(v, (ahead+u)*bstep))
 			}
 		}
 		if (u*astep)%64 == 0 {
@@ -63,10 +73,10 @@ func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
 		}
 		t.step(nv,
 			func(r int) operand.Mem { return Mem(a, u*astep+8*r) },
-			func(v int) operand.Mem { return panel(b, bs, bs2, v, u*bstep) })
+			func(v int) operand.Mem { return b.at(v, u*bstep) })
 	}
 	ADDQ(Imm(unroll*astep), a)
-	ADDQ(Imm(unroll*bstep), b)
+	ADDQ(Imm(unroll*bstep), b.base)
 	if next != nil {
 		ADDQ(Imm(unroll/2*64), next)
 	}
@@ -78,19 +88,25 @@ func (t *isa) tileLoop(nv int, k, a, b, bs, bs2, next reg.Register) {
 	Label("one")
 	t.step(nv,
 		func(r int) operand.Mem { return Mem(a, 8*r) },
-		func(v int) operand.Mem { return panel(b, bs, bs2, v, 0) })
+		func(v int) operand.Mem { return b.at(v, 0) })
 	ADDQ(Imm(astep), a)
-	ADDQ(Imm(bstep), b)
+	ADDQ(Imm(bstep), b.base)
 	DECQ(k)
 	JNZ(Ref("one"))
 	Label("done")
 }
 
-// loadStride loads a distance between panels, as bytes, and twice of it.
-func loadStride(name string, stride, stride2 reg.Register) {
-	Load(Param(name), stride)
-	SHLQ(operand.Imm(3), stride)
-	LEAQ(Indexed(stride, stride, 1, 0), stride2)
+// multiply generates the products of a tile of nv panels at c, after the parameters of the other
+// operands are loaded.
+func (t *isa) multiply(nv int, k, a reg.Register, b, c place, next reg.Register) {
+	Load(Param("next"), next)
+	for v := range nv {
+		for x := 0; x < t.mr*t.VB(); x += 64 {
+			PREFETCHT0(c.at(v, x))
+		}
+	}
+	t.clear(nv)
+	t.tileLoop(nv, k, a, b, next)
 }
 
 // tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
@@ -101,25 +117,18 @@ func (t *isa) tileProduct(nv int) {
 		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
 		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.",
 		"It prefetches k/2 cache lines from next on.")
-	k, a, b, bs, bs2, c, cs, cs2, mode, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11
-	Params("k a b", k, a, b)
-	loadStride("bs", bs, bs2)
-	Load(Param("c"), c)
-	loadStride("cs", cs, cs2)
-	Load(Param("next"), next)
-	for v := range nv {
-		for x := 0; x < t.mr*t.VB(); x += 64 {
-			PREFETCHT0(panel(c, cs, cs2, v, x))
-		}
-	}
-	t.clear(nv)
-	t.tileLoop(nv, k, a, b, bs, bs2, next)
+	k, a, mode, next := reg.RAX, reg.RBX, reg.R10, reg.R11
+	b, c := place{reg.RCX, reg.RDX, reg.RSI}, place{reg.RDI, reg.R8, reg.R9}
+	Params("k a b", k, a, b.base)
+	b.load("bs")
+	Load(Param("c"), c.base)
+	c.load("cs")
+	t.multiply(nv, k, a, b, c, next)
 	Load(Param("mode"), mode)
-	x := func(v int) reg.Register { return t.b(v) }
 	end := func(f func(r, v int, m operand.Mem)) {
 		for v := range nv {
 			for r := range t.mr {
-				f(r, v, panel(c, cs, cs2, v, r*t.VB()))
+				f(r, v, c.at(v, r*t.VB()))
 			}
 		}
 		Ret()
@@ -133,19 +142,19 @@ func (t *isa) tileProduct(nv int) {
 	Label("negative")
 	t.Zero(t.Vec[3])
 	end(func(r, v int, m operand.Mem) {
-		VSUBPD(t.acc(r, v), t.Vec[3], x(v))
-		VMOVUPD(x(v), m)
+		VSUBPD(t.acc(r, v), t.Vec[3], t.b(v))
+		VMOVUPD(t.b(v), m)
 	})
 	Label("add")
 	end(func(r, v int, m operand.Mem) {
-		VADDPD(m, t.acc(r, v), x(v))
-		VMOVUPD(x(v), m)
+		VADDPD(m, t.acc(r, v), t.b(v))
+		VMOVUPD(t.b(v), m)
 	})
 	Label("subtract")
 	end(func(r, v int, m operand.Mem) {
-		VMOVUPD(m, x(v))
-		VSUBPD(t.acc(r, v), x(v), x(v))
-		VMOVUPD(x(v), m)
+		VMOVUPD(m, t.b(v))
+		VSUBPD(t.acc(r, v), t.b(v), t.b(v))
+		VMOVUPD(t.b(v), m)
 	})
 }
 
@@ -158,25 +167,19 @@ func (t *isa) tileSolve(nv int) {
 		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
 		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It",
 		"prefetches k/2 cache lines from next on.")
-	k, a, b, bs, bs2, tt, x, xs, xs2, fresh, next := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11, reg.R12
-	Params("k a b", k, a, b)
-	loadStride("bs", bs, bs2)
-	Params("t x", tt, x)
-	loadStride("xs", xs, xs2)
-	Load(Param("next"), next)
-	for v := range nv {
-		for d := 0; d < t.mr*t.VB(); d += 64 {
-			PREFETCHT0(panel(x, xs, xs2, v, d))
-		}
-	}
-	t.clear(nv)
-	t.tileLoop(nv, k, a, b, bs, bs2, next)
+	k, a, tt, fresh, next := reg.RAX, reg.RBX, reg.RDI, reg.R11, reg.R12
+	b, x := place{reg.RCX, reg.RDX, reg.RSI}, place{reg.R8, reg.R9, reg.R10}
+	Params("k a b", k, a, b.base)
+	b.load("bs")
+	Params("t x", tt, x.base)
+	x.load("xs")
+	t.multiply(nv, k, a, b, x, next)
 	Load(Param("fresh"), fresh)
 	CMPQ(fresh, operand.Imm(0))
 	JNE(Ref("fresh"))
 	for r := range t.mr {
 		for v := range nv {
-			VMOVUPD(panel(x, xs, xs2, v, r*t.VB()), t.b(v))
+			VMOVUPD(x.at(v, r*t.VB()), t.b(v))
 			VSUBPD(t.acc(r, v), t.b(v), t.acc(r, v))
 		}
 	}
@@ -194,7 +197,7 @@ func (t *isa) tileSolve(nv int) {
 		VBROADCASTSD(Mem(tt, 8*(i*t.mr+i)), d)
 		for v := range nv {
 			VMULPD(d, t.acc(i, v), t.acc(i, v))
-			VMOVUPD(t.acc(i, v), panel(x, xs, xs2, v, i*t.VB()))
+			VMOVUPD(t.acc(i, v), x.at(v, i*t.VB()))
 		}
 		for r := i + 1; r < t.mr; r++ {
 			e := t.a(r - i)

@@ -22,13 +22,16 @@ func (g gen) newTile(n int, first, stride string, further ...string) tile {
 	return t
 }
 
-// prefetch generates the prefetching of a tile of n panels.
-func (g gen) prefetch(n int, t tile) {
+// products generates the products of the k columns of n panels with a panel, of which R0 and R1
+// hold k and the address, and the prefetching of their tile.
+func (g gen) products(n int, panels, t tile) {
 	for _, base := range t[:n] {
 		for line := 0; line < mr*vb; line += 64 {
 			g.I("PRFM %d(%s), PLDL1KEEP", line, base)
 		}
 	}
+	g.clear(n)
+	g.tileLoop(n, "R0", "R1", panels)
 }
 
 // each iterates over the vectors of a tile of n panels.
@@ -104,9 +107,7 @@ func (g gen) tileProduct(n int) {
 		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.")
 	g.Load("k", "a", "b", "bs", "c", "cs", "mode")
 	bs, c := g.newTile(n, "R2", "R3", "R7", "R8"), g.newTile(n, "R4", "R5", "R9", "R10")
-	g.prefetch(n, c)
-	g.clear(n)
-	g.tileLoop(n, "R0", "R1", bs)
+	g.products(n, bs, c)
 	// end generates the end of a mode, which computes a half vector x of C from the product p.
 	end := func(read bool, compute func(x, p neon.V)) {
 		c.each(n, func(r, v int, base string, offset int) {
@@ -146,9 +147,7 @@ func (g gen) tileSolve(n int) {
 		"diagonal stored, element (r, c) at t[c·4 + r]. X counts as zero if fresh is not 0.")
 	g.Load("k", "a", "b", "bs", "t", "x", "xs", "fresh")
 	bs, x := g.newTile(n, "R2", "R3", "R8", "R9"), g.newTile(n, "R5", "R6", "R10", "R11")
-	g.prefetch(n, x)
-	g.clear(n)
-	g.tileLoop(n, "R0", "R1", bs)
+	g.products(n, bs, x)
 	g.I("CBNZ R7, fresh")
 	x.each(n, func(r, v int, base string, offset int) {
 		g.LoadPair(offset, base, b(v, 0), b(v, 1))
