@@ -43,6 +43,13 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 	return d, nil
 }
 
+// engines are the threads of a device: an engine with all of them, and others for workspaces that
+// leave some to others, so that workspaces can compute side by side.
+type engines struct {
+	all   *spd.Engine
+	spare sync.Pool
+}
+
 // Device is the CPU as a [device.DenseDevice].
 type Device struct {
 	engines  engines
@@ -67,6 +74,7 @@ func Open(opts device.Options) (*Device, error) {
 		return nil, err
 	}
 	dev := &Device{engines: engines{all: engine}}
+	dev.engines.spare.New = func() any { return spd.NewEngine(engine.Variant(), 1) }
 	dev.flopRate = sync.OnceValue(dev.measureFlopRate)
 	return dev, nil
 }

@@ -122,7 +122,7 @@ func (w *workspace) LimitThreads(n int) {
 	w.engine = w.engines.all
 	if n = max(n, 1); n < w.engine.Threads() {
 		if w.own == nil {
-			w.own = w.engines.borrow()
+			w.own = w.engines.spare.Get().(*spd.Engine)
 		}
 		w.own.SetThreads(n)
 		w.engine = w.own
@@ -157,7 +157,9 @@ func (w *workspace) Work() device.Work {
 
 // Close frees the matrix.
 func (w *workspace) Close() error {
-	w.engines.giveBack(w.own)
+	if w.own != nil {
+		w.engines.spare.Put(w.own)
+	}
 	w.own, w.engine = nil, w.engines.all
 	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
 	w.space, w.middle = vectorSpace{}, [2]*spd.RowBlock{}

@@ -1,10 +1,9 @@
 // Package device finds, chooses and opens devices, and defines the interfaces
 // between gpfit's models, its methods of computation and its devices.
 //
-// A [Driver] finds and opens each [Device]. A [Method] turns devices into a
-// [Backend]; [Dense], one factorisation on one device, is the only method so far. A
-// backend opens a [Workspace] for n points, and the workspace does the n³ work of
-// one likelihood or gradient in its own memory, which callers never access.
+// A [Driver] finds and opens each [Device]. A [Method], such as [Dense], one factorisation on one
+// device, turns devices into a [Backend]. A backend opens a [Workspace] for n points, which does
+// the n³ work of a likelihood or gradient in its own memory.
 //
 // Start with [Workspace], which every method implements. Small separate interfaces, found by
 // [Capability], describe what only some methods can do. Package devicetest tests methods and
