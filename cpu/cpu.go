@@ -43,13 +43,6 @@ func (Driver) Open(_ context.Context, _ string, opts device.Options) (device.Dev
 	return d, nil
 }
 
-// engines are the threads of a device: an engine with all of them, and others for workspaces that
-// leave some to others, so that workspaces can compute side by side.
-type engines struct {
-	all   *spd.Engine
-	spare sync.Pool
-}
-
 // Device is the CPU as a [device.DenseDevice].
 type Device struct {
 	engines  engines

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gpfit/device"
 	"gpfit/internal/spd"
@@ -31,6 +32,13 @@ const (
 	stageFactored
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
+
+// engines are the threads of a device: an engine with all of them, and others for workspaces that
+// leave some to others, so that workspaces can compute side by side.
+type engines struct {
+	all   *spd.Engine
+	spare sync.Pool
+}
 
 // workspace implements [device.DenseWorkspace].
 type workspace struct {
