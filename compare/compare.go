@@ -19,7 +19,7 @@ import (
 // by fits to the others. A method that fails is an entry with its error, and the others go
 // on. If ctx is cancelled, Run returns what is done, with a [*problem.CancelledError]; the
 // result is nil if nothing is done. A Gaussian process needs at least one backend, and uses
-// all. Errors: [*problem.OptionError], [*problem.DataError] and those of the text of a kernel,
+// all. Errors: [*problem.OptionError], [*problem.DataError] and errors in the text of a kernel,
 // before any fit; and an error if no method could be fitted.
 func Run(ctx context.Context, data problem.Data, opts problem.Options, c Options, backends ...device.Backend) (*Result, error) {
 	began := time.Now()

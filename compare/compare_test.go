@@ -112,7 +112,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestProcess compares the scores of the Gaussian process with those of the same fit.
+// TestProcess compares the scores of the Gaussian process with the scores of the same fit.
 func TestProcess(t *testing.T) {
 	data := waves(60)
 	o := problem.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}

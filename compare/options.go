@@ -44,7 +44,7 @@ type Options struct {
 	Curves bool
 	// OnStep, if not nil, is called before each fit.
 	OnStep func(Step)
-	// Events are those of the fits of the Gaussian process.
+	// Events are called by the fits of the Gaussian process.
 	Events problem.Events
 }
 

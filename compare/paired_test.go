@@ -22,7 +22,7 @@ func TestFoldError(t *testing.T) {
 	if d.Better != 0 || d.Worse != 3 || d.clear() {
 		t.Errorf("%+v", d)
 	}
-	// After an interruption the training rows are still those of three folds.
+	// After an interruption the training rows are still the training rows of three folds.
 	p.fold = []int{0, 0, 1, 1}
 	d = p.difference(losses{values: []float64{2, 2, 3, 3}}, losses{values: []float64{1, 1, 0, 2}})
 	near(t, "standard error of two folds", d.StdError, math.Sqrt((1/2.0+1/2.0)*0.5))

@@ -40,7 +40,7 @@ type Ranked struct {
 func (e *Ranked) Seconds() float64 { return e.FitSeconds + e.PredictSeconds }
 
 // ranking returns the entries of a size, 0 for all rows, the best first. If an interruption
-// left folds undone, the folds that all methods have count, or else those of the methods that
+// left folds undone, the folds that all methods have count, or else the folds of the methods that
 // have the first fold.
 func (r *runner) ranking(size int) []Ranked {
 	var of []Trial

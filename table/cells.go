@@ -66,7 +66,7 @@ func (numberCells) read(src source, c int) (float64, *fault) {
 	return 0, &fault{gap: src.missing(c)}
 }
 
-// encodedCells reads cells as a given column, the one of a model.
+// encodedCells reads cells as a given column of a model.
 type encodedCells struct {
 	as      feature.Coding
 	encoder *feature.Encoder

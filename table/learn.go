@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -92,11 +93,7 @@ func (l *learnedCells) readText(src source, c int, text string) (float64, *fault
 	}
 	v, err := l.encoder.Value(text)
 	if err != nil {
-		hint := "; name the column in option categories if it has categories"
-		if l.asked != "" {
-			hint = ""
-		}
-		return 0, &fault{msg: err.Error() + hint}
+		return 0, &fault{msg: err.Error() + l.hint("; name the column in option categories if it has categories")}
 	}
 	return v, nil
 }
@@ -119,12 +116,16 @@ func (l *learnedCells) settle(kind feature.ColumnKind, src source, c int) *fault
 		l.kind, l.firstText, l.firstAt = kind, cellText(src, c), src.place()
 		return nil
 	}
-	hint := "; name it in option categories to read all of it as categories"
-	if l.asked != "" {
-		hint = ""
-	}
 	return &fault{msg: fmt.Sprintf("%s is a %s, but the column has a %s before (%s in %s)%s",
-		quote(cellText(src, c)), word(kind), word(l.kind), quote(l.firstText), placeText(src, l.firstAt), hint)}
+		quote(cellText(src, c)), word(kind), word(l.kind), quote(l.firstText), placeText(src, l.firstAt), l.hint("; name it in option categories to read all of it as categories"))}
+}
+
+// hint returns text unless the rules name the kind of the column.
+func (l *learnedCells) hint(text string) string {
+	if l.asked != "" {
+		return ""
+	}
+	return text
 }
 
 // word returns the word for a value of a kind.
@@ -161,14 +162,10 @@ func (l *learnedCells) addLabel(text string) (float64, *fault) {
 func (l *learnedCells) made(kind feature.ColumnKind) feature.Coding {
 	as := feature.Coding{Name: l.name, Kind: kind}
 	if kind == feature.Date || kind == feature.Clock {
-		if as.Unit = l.rules.Unit; as.Unit == "" {
-			as.Unit = feature.Days
-		}
+		as.Unit = cmp.Or(l.rules.Unit, feature.Days)
 	}
 	if kind == feature.Date {
-		if as.Origin = l.rules.Origin; as.Origin == "" {
-			as.Origin = feature.DefaultOrigin
-		}
+		as.Origin = cmp.Or(l.rules.Origin, feature.DefaultOrigin)
 	}
 	return as
 }

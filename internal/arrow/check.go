@@ -13,7 +13,7 @@ import (
 )
 
 // The library allocates what the metadata of a file claims. These checks come first: a
-// count in the metadata must fit in its bytes. Slots are those of Schema.fbs, File.fbs and
+// count in the metadata must fit in its bytes. Slots have the numbers of Schema.fbs, File.fbs and
 // Message.fbs of the Arrow format, version 1.5.
 
 // footer is the metadata at the end of a file.

@@ -7,8 +7,8 @@ import (
 )
 
 // BayesianLinear is Bayesian linear regression: y = b + wᵀx + ε with w ~ N(0, sI) and
-// ε ~ N(0, σ²) (RW, section 2.1.1). The intercept b has a flat prior. The weights are
-// those of the columns of the design: set Unscaled for a prior on weights in original
+// ε ~ N(0, σ²) (RW, section 2.1.1). The intercept b has a flat prior. The weights
+// belong to the columns of the design: set Unscaled for a prior on weights in original
 // units. The means equal [Ridge] with λ = σ²/s.
 //
 // The noise σ² and the scale s maximise the marginal likelihood unless they are given

@@ -23,7 +23,7 @@ type Design struct {
 	Unscaled bool
 }
 
-// scaling maps columns to those of a design: (x − mean)/scale. A constant column becomes
+// scaling maps columns to the columns of a design: (x − mean)/scale. A constant column becomes
 // 0 if it is centred.
 type scaling struct {
 	mean, scale []float64

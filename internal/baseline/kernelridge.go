@@ -129,7 +129,7 @@ func newKernelProblem(x mat.Matrix, y []float64) (*kernelProblem, error) {
 	return p, nil
 }
 
-// at returns the parameters for a width, or for width 1 those of a lengthscale.
+// at returns the parameters for a width, or, as long as there is no theta, for a lengthscale.
 func (p *kernelProblem) at(width float64) []float64 {
 	theta := slices.Repeat([]float64{1}, p.best.program.NumParams)
 	for _, q := range p.best.program.Params {

@@ -18,7 +18,7 @@ import (
 //
 // on the columns of the design (ESL, eq. 3.52), by coordinate descent. λ is alpha of
 // scikit-learn's Lasso on the same columns, and λ of glmnet. [Lasso.Path] fits the whole
-// path. Fit chooses a penalty of the path by K-fold cross-validation: the one with the
+// path. Fit chooses a penalty of the path by K-fold cross-validation: the penalty with the
 // smallest mean squared error, each fold with a scaling of its own.
 type Lasso struct {
 	Design

@@ -118,7 +118,7 @@ func dual(r *reduced, lambda float64) (*solution, error) {
 }
 
 // bySpectrum solves by the singular value decomposition. For λ = 0 the weights are the
-// shortest among those of least squares, and spread leaves out directions that the rows
+// shortest among the weights of least squares, and spread leaves out directions that the rows
 // do not determine.
 func bySpectrum(r *reduced, lambda float64) (*solution, error) {
 	s, err := newSpectrum(r)

@@ -55,7 +55,7 @@ type Options struct {
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
-	// Formats are file formats besides text and NumPy, such as the one of
+	// Formats are file formats besides text and NumPy, such as Parquet from
 	// internal/parquet.
 	Formats []table.Format
 }

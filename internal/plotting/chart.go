@@ -63,7 +63,7 @@ type colours struct {
 type chart struct {
 	*Chart
 	x, y scale
-	// colours are those of a layer with a colour scale, nil if there is none, and bar is the
+	// colours come from a layer with a colour scale, nil if there is none, and bar is the
 	// axis of that scale.
 	colours *colours
 	bar     scale

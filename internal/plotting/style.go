@@ -131,9 +131,9 @@ func newCanvas(format string, s Size) vg.CanvasWriterTo {
 	return vgsvg.New(w, h)
 }
 
-// corrections replaces the font of the measurements by those of the same widths that systems
+// corrections replaces the font of the measurements by fonts of the same widths that systems
 // have, names the type that images have, and lets images fill the rectangles that they are
-// drawn in, as those of other formats do.
+// drawn in, as images of other formats do.
 var corrections = strings.NewReplacer("font-family:Liberation Sans;", "font-family:'Liberation Sans',Arial,Helvetica,'DejaVu Sans Condensed',sans-serif;", "data:image/jpg;", "data:image/png;", "<image ", `<image preserveAspectRatio="none" `)
 
 // writeSVG writes the SVG file that the canvas holds.

@@ -30,7 +30,7 @@ type Options struct {
 	// Header is auto, yes or no: whether the first row names the columns. Empty
 	// means auto.
 	Header string
-	// Decimal is the decimal sign of text, "." or ","; empty means the one of the training
+	// Decimal is the decimal sign of text, "." or ","; empty means the sign of the training
 	// table. UnseenZero accepts categories that the training table did not have: all their
 	// indicators are 0, and their code is −1.
 	Decimal    string
@@ -48,7 +48,7 @@ type Options struct {
 	Keep []string
 	// Observed says that the table has the model's targets, which the rows return.
 	Observed bool
-	// Formats holds file formats beside text and NumPy's, such as the one of
+	// Formats holds file formats beside text and NumPy's, such as Parquet from
 	// internal/parquet.
 	Formats []table.Format
 }
@@ -279,7 +279,7 @@ func (r Rows) Pick(which []int) Rows {
 	return out
 }
 
-// appendColumns appends the columns of a piece to those of the rows before.
+// appendColumns appends the columns of a piece to the columns of the rows before.
 func appendColumns[E any](all, piece [][]E) [][]E {
 	if all == nil && piece != nil {
 		all = make([][]E, len(piece))
