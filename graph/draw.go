@@ -79,13 +79,8 @@ func symbol(of gorgonia.Op) string {
 	return pair.Symbol(of)
 }
 
-// isOurs reports whether an op belongs to this package.
-func isOurs(of gorgonia.Op) bool {
-	_, ours := of.(*op)
-	return ours
-}
-
 func (p *picture) look(s step) look {
+	_, ours := s.op.(*op)
 	switch {
 	case slices.Contains(p.grads, s.node):
 		return gradientLook
@@ -97,7 +92,7 @@ func (p *picture) look(s step) look {
 		return parameterLook
 	case s.op == nil:
 		return dataLook
-	case isOurs(s.op):
+	case ours:
 		return matrixLook
 	}
 	return opLook
@@ -105,15 +100,7 @@ func (p *picture) look(s step) look {
 
 // lines returns the lines of a node: its op, its operands and its numbers.
 func (p *picture) lines(s step) []string {
-	var lines []string
-	if s.op == nil {
-		lines = append(lines, p.inputName(s.node))
-	} else {
-		lines = append(lines, p.opText(s))
-	}
-	if pick, ok := s.op.(*op); ok && pick.name == pickName {
-		lines[0] += " " + p.labels.parameter(pick.args)
-	}
+	lines := []string{p.opText(s)}
 	if s.node == p.Objective.cost {
 		lines = append(lines, "objective")
 	}
@@ -134,10 +121,16 @@ func (p *picture) inputName(n *gorgonia.Node) string {
 	return p.labels.parameter(name)
 }
 
-// opText returns the op with its constant operands.
+// opText returns the op with its constant operands, or the name of an input.
 func (p *picture) opText(s step) string {
-	if isOurs(s.op) {
-		return symbol(s.op)
+	if s.op == nil {
+		return p.inputName(s.node)
+	}
+	if own, ok := s.op.(*op); ok {
+		if own.name == pickName {
+			return own.name + " " + p.labels.parameter(own.args)
+		}
+		return own.name
 	}
 	operands := make([]string, len(s.inputs))
 	for i, j := range s.inputs {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pick"
 )
 
 // Tune fits many rows on growing, nested random subsets. Each stage begins at the
@@ -146,10 +147,7 @@ type half struct {
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	done := make([]half, len(from))
-	workers := make([]int, t.problem.Workers((t.rows+1)/2))
-	for w := range workers {
-		workers[w] = w
-	}
+	workers := pick.All(t.problem.Workers((t.rows + 1) / 2))
 	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full = from[k], math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
@@ -233,10 +231,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 	if err != nil {
 		return err
 	}
-	workers := make([]int, len(objectives))
-	for w := range workers {
-		workers[w] = w
-	}
+	workers := pick.All(len(objectives))
 	oracle := func(worker, k int, what string) *descent.Oracle {
 		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
 	}
