@@ -12,9 +12,10 @@ import (
 )
 
 // Workplace is a job with its devices, on which tuning opens the job, on some or all of
-// its rows. It implements [hyperopt.Problem].
+// its rows. It implements [hyperopt.Problem]; the starts, alternatives and groups are the
+// job's.
 type Workplace struct {
-	Job      *Job
+	*Job
 	Backends []device.Backend
 	Full     []*Placement // over all rows; they stay open
 	Crew     *Crew        // of sessions on a host
@@ -37,15 +38,6 @@ func (w *Workplace) Iterated(it descent.Iteration) {
 		tell(it)
 	}
 }
-
-// Starts implements [hyperopt.Problem].
-func (w *Workplace) Starts() [][]float64 { return w.Job.Starts() }
-
-// Alternatives implements [hyperopt.Problem].
-func (w *Workplace) Alternatives(z []float64) [][]float64 { return w.Job.Alternatives(z) }
-
-// Groups implements [hyperopt.Problem].
-func (w *Workplace) Groups() []int { return w.Job.Groups() }
 
 // Workers implements [hyperopt.Problem]. A host alone takes several sessions.
 func (w *Workplace) Workers(rows int) int {
