@@ -36,9 +36,8 @@ type optimumScores struct {
 	tests []*summary.TestScores
 }
 
-// scoreOptima scores the optima that starts reached, except the best, which the session
-// evaluates last. The elements of dropped starts, and those of optima for which the scores
-// are undefined, are empty.
+// scoreOptima scores the optima that starts reached, except the best, which the session evaluates
+// last. Elements are empty for dropped starts and where the scores are undefined.
 func scoreOptima(ctx context.Context, s *tuning.Placement, ev *descent.Oracle, optima []hyperopt.Optimum) ([]optimumScores, error) {
 	out := make([]optimumScores, len(optima))
 	for i, o := range optima {
@@ -83,9 +82,8 @@ func scoreOptimum(ctx context.Context, s *tuning.Placement, p *gp.Posterior, z [
 	return out, err
 }
 
-// difference returns the root mean square of the difference of two optima's leave-one-out
-// predictions, in units of the targets' standard deviation, pooled over targets; NaN if it
-// is not known.
+// difference returns the root mean square difference of two optima's leave-one-out predictions,
+// in units of the targets' standard deviation, pooled over targets; NaN if it is not known.
 func (a optimumScores) difference(b optimumScores, s *problem.Sample) float64 {
 	if a.means == nil || b.means == nil {
 		return math.NaN()
@@ -181,10 +179,9 @@ func betterThanDegenerate(r *summary.Report, j *tuning.Job, optima []hyperopt.Op
 	return nil
 }
 
-// The limits of noise and errors of interpolators, as standard deviations in units of the
-// targets' standard deviation. Kin40k, a simulation of a robot arm without noise, has
-// errors of 0.064 (36,000 rows, matern32). Tables with noise that an interpolator fits have
-// errors of 0.3 and more.
+// The limits of noise and errors of interpolators, in units of the targets' standard deviation.
+// Kin40k, a simulation of a robot arm without noise, has errors of 0.064 (36,000 rows, matern32),
+// tables with noise that an interpolator fits 0.3 and more.
 const (
 	interpolatorNoise = 1e-3
 	interpolatorError = 0.1
@@ -192,9 +189,8 @@ const (
 	interpolatorFloor = 0.1
 )
 
-// interpolation examines a fit at z, whose factor the session holds; score is its
-// leave-one-out score, nil if it is not known yet. The result is nil unless all estimated
-// noise variances are tiny, and if the job has other noise.
+// interpolation examines a fit at z, whose factor the session holds; score is its leave-one-out
+// score or nil. The result is nil unless all noise variances are estimated and tiny.
 func interpolation(ctx context.Context, s *tuning.Placement, at []descent.Bound, z []float64, score *summary.LeaveOneOutScore) (*summary.Interpolation, error) {
 	j := s.Job
 	noise, bounded := estimatedNoise(j.Prepared, at, z)

@@ -44,10 +44,9 @@ type coordinate struct {
 	centre, width float64
 }
 
-// The standard deviations of default priors: of logarithms around the default start
-// values, and of coefficients of the mean around 0 in scaled units. Two standard
-// deviations of a lengthscale are a factor of 55 up and down. A noise may be far smaller
-// than its start value.
+// The standard deviations of default priors: of logarithms around the default start values, and
+// of coefficients of the mean around 0 in scaled units. Two standard deviations of a lengthscale
+// are a factor of 55 up and down. A noise may be far smaller than its start value.
 const (
 	defaultWidth      = 2
 	defaultNoiseWidth = 3
@@ -347,12 +346,7 @@ func (p *posterior) hmc(ctx context.Context, b device.Backend, s *tuning.Placeme
 	if so.Workers = 1; b.Info().Host {
 		so.Workers = min(so.Chains, tuning.CrewSize(p.job.N(), b.Info().Threads))
 	}
-	k := len(p.free)
-	for i := range k {
-		for j := range k {
-			so.Covariance = append(so.Covariance, d.covariance.At(i, j))
-		}
-	}
+	so.Covariance = mat.DenseCopyOf(d.covariance).RawMatrix().Data
 	starts, err := p.starts(ctx, s, d, so.Chains)
 	if err != nil {
 		return err

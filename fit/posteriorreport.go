@@ -112,12 +112,12 @@ func judge(r *summary.PosteriorReport) {
 		return
 	}
 	var apart, few []string
+	least := float64(leastESSByChain * r.Chains)
 	for _, name := range r.Names {
 		s := r.Parameters[name]
 		if s.RHat == nil || *s.RHat > mostRHat {
 			apart = append(apart, name)
 		}
-		least := float64(leastESSByChain * r.Chains)
 		if s.ESSBulk == nil || *s.ESSBulk < least || s.ESSTail == nil || *s.ESSTail < least {
 			few = append(few, name)
 		}

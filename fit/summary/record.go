@@ -16,8 +16,8 @@ import (
 // the model.
 type ModelRecord struct {
 	SchemaVersion int `json:"schema_version"`
-	// Program wrote the model, such as "gpfit 0.1.0". Data names the table. Options
-	// holds the options that the user gave, by name.
+	// Program wrote the model, such as "gpfit 0.1.0". Data names the table, and Options holds
+	// the options that the user gave.
 	Program string            `json:"program,omitempty"`
 	Data    string            `json:"data,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
@@ -42,13 +42,12 @@ func ReadRecord(text []byte) (*ModelRecord, error) {
 type UpdateReport struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
-	// N counts the training rows of the new model, Added the new ones among them. Tuned
-	// is the number of rows on which the parameters were found, 0 if that is unknown.
+	// N counts the training rows of the new model, Added the new ones among them, and Tuned those
+	// on which the parameters were found, 0 if that is unknown.
 	N     int `json:"n"`
 	Added int `json:"added"`
 	Tuned int `json:"tuned"`
-	// Device is where gpfit computed. Extended says that it kept the factor of the model;
-	// otherwise it computed all of it.
+	// Device is where gpfit computed. Extended says that it kept the factor of the model.
 	Device   string `json:"device"`
 	Extended bool   `json:"extended"`
 	// NLMLBefore and NLML are those of the model and of the new model, in scaled units.

@@ -353,7 +353,7 @@ type FoldScores struct {
 
 // Interpolation describes a fit whose noise variance is so small that its predictions pass
 // through the training targets. Its NLML is right for exact targets. For others it measures how
-// the kernel explains the noise, and can be better than that of a model that predicts better.
+// the kernel explains the noise, and can be better than the NLML of a model that predicts better.
 type Interpolation struct {
 	// NoiseVariance is the largest estimated noise variance of the scaled problem.
 	NoiseVariance float64 `json:"noise_variance"`
