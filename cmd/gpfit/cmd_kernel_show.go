@@ -73,8 +73,9 @@ type kernelShow struct {
 	// Notes say what could not be shown.
 	Notes []string `json:"notes,omitempty"`
 
+	// Names are the names of the parameters in order.
+	Names   []string `json:"-"`
 	process *gp.Process
-	names   []string
 	// columns is the number of columns of x, of which along changes.
 	columns, along int
 	lo, hi         float64
@@ -93,7 +94,7 @@ func (k *kernelShow) describe(text string, columns []string) {
 	k.Kernel, k.Parameters = text, map[string]float64{}
 	for i, name := range names {
 		name = textform.Columns(columns).Display(name)
-		k.names = append(k.names, name)
+		k.Names = append(k.Names, name)
 		k.Parameters[name] = values[i]
 	}
 }
@@ -209,7 +210,7 @@ func (k *kernelShow) reach() (float64, error) {
 	if at > 0 && at < steps-10 {
 		return round(far[at]), nil
 	}
-	for _, name := range k.names {
+	for _, name := range k.Names {
 		if strings.HasSuffix(name, "period") {
 			return 3 * k.Parameters[name], nil
 		}
@@ -247,8 +248,8 @@ func (k *kernelShow) grid() error {
 	return nil
 }
 
-// slices returns the indices of the points x' whose values text and plot show.
-func (k *kernelShow) slices() (at []int) {
+// Slices returns the indices of the points x' whose values text and plot show.
+func (k *kernelShow) Slices() (at []int) {
 	for i := range sliceCount {
 		at = append(at, (i+1)*(gridPoints-1)/(sliceCount+1))
 	}
@@ -302,68 +303,40 @@ func (k *kernelShow) heat() plotting.Chart {
 
 func (k *kernelShow) sliceChart() plotting.Chart {
 	c := plotting.Chart{Title: "slices", X: plotting.Axis{Label: "x"}, Y: plotting.Axis{Label: "k(x, x')", Zero: true}}
-	for i, at := range k.slices() {
+	for i, at := range k.Slices() {
 		c.Layers = append(c.Layers, &plotting.Line{Name: "x' = " + strings.Replace(strconv.FormatFloat(k.X[at], 'g', 3, 64), "-", "−", 1), X: k.X, Y: k.Matrix[at], Color: i})
 	}
 	return c
 }
 
-// Text returns the values as text for people.
-func (k *kernelShow) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %s\n", "kernel", k.Kernel)
-	for i, name := range k.names {
-		what := ""
-		if i == 0 {
-			what = "parameters"
-		}
-		fmt.Fprintf(&b, "%-12s %s = %.6g\n", what, name, k.Parameters[name])
+// Text implements [frame.Reported].
+func (k *kernelShow) Text() string { return view("kernel-show", k) }
+
+// Listed returns the indices of the points that the text lists.
+func (k *kernelShow) Listed() (at []int) {
+	last := max(len(k.Distance), len(k.X)) - 1
+	for i := range listed {
+		at = append(at, i*last/(listed-1))
 	}
-	if k.Stationary {
-		k.curveText(&b)
-	} else {
-		k.gridText(&b)
-	}
-	for _, note := range k.Notes {
-		fmt.Fprintf(&b, "\n%s\n", note)
-	}
-	return b.String()
+	return at
 }
 
-func (k *kernelShow) curveText(b *strings.Builder) {
-	fmt.Fprintf(b, "\nk depends on the distance alone.\n\n%12s %12s\n", "distance", "k")
-	for i := 0; i < curvePoints; i += (curvePoints - 1) / (listed - 1) {
-		fmt.Fprintf(b, "%12.4g %12.6g\n", k.Distance[i], tiny(k.Covariance[i], k.Covariance[0]))
-	}
-	for i, v := range k.Covariance {
-		if v <= k.Covariance[0]/2 && i > 0 {
-			before := k.Covariance[i-1]
-			share := (before - k.Covariance[0]/2) / (before - v)
-			fmt.Fprintf(b, "\nHalf of k(0) is reached at the distance %.3g.\n", k.Distance[i-1]+share*(k.Distance[i]-k.Distance[i-1]))
-			return
-		}
-	}
-}
-
-// tiny returns 0 in place of a rounding error of a value of the given scale.
-func tiny(v, scale float64) float64 {
-	if math.Abs(v) < 1e-15*math.Abs(scale) {
+// Tiny returns the covariance at a point, 0 in place of a rounding error.
+func (k *kernelShow) Tiny(i int) float64 {
+	if math.Abs(k.Covariance[i]) < 1e-15*math.Abs(k.Covariance[0]) {
 		return 0
 	}
-	return v
+	return k.Covariance[i]
 }
 
-func (k *kernelShow) gridText(b *strings.Builder) {
-	fmt.Fprintf(b, "\nk depends on more than the distance.\n\n%12s", "x")
-	for _, at := range k.slices() {
-		fmt.Fprintf(b, " %12s", fmt.Sprintf("k(x, %.3g)", k.X[at]))
-	}
-	fmt.Fprintf(b, " %12s\n", "k(x, x)")
-	for i := 0; i < gridPoints; i += (gridPoints - 1) / (listed - 1) {
-		fmt.Fprintf(b, "%12.4g", k.X[i])
-		for _, at := range k.slices() {
-			fmt.Fprintf(b, " %12.5g", k.Matrix[at][i])
+// Half returns the distance at which half of k(0) is reached, "" if there is none.
+func (k *kernelShow) Half() string {
+	half := k.Covariance[0] / 2
+	for i, v := range k.Covariance {
+		if v <= half && i > 0 {
+			before := k.Covariance[i-1]
+			return fmt.Sprintf("%.3g", k.Distance[i-1]+(before-half)/(before-v)*(k.Distance[i]-k.Distance[i-1]))
 		}
-		fmt.Fprintf(b, " %12.5g\n", k.Matrix[i][i])
 	}
+	return ""
 }

@@ -4,8 +4,10 @@ package flags
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -15,8 +17,13 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/fit/problem"
+	"gpfit/internal/arrow"
+	"gpfit/internal/dataset"
 	"gpfit/internal/option"
+	"gpfit/internal/parquet"
 	"gpfit/internal/suggest"
+	"gpfit/table"
 )
 
 // Set holds the options of a place of the table, as flags of a command.
@@ -232,4 +239,37 @@ func WrongArgs(n int, want []string) error {
 		found = "1 argument"
 	}
 	return exit.Usagef("%s, expected %s", found, text)
+}
+
+// Formats returns the table formats that the command reads besides text and NumPy's.
+func Formats() []table.Format { return []table.Format{parquet.Format(), arrow.Format()} }
+
+// ReadTable reads a table with all formats. If ctx is done first, it returns ctx's error.
+func ReadTable(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (problem.Data, error) {
+	o.Formats = Formats()
+	return Await(ctx, path, func() (problem.Data, error) { return dataset.Read(path, stdin, o) })
+}
+
+// Await calls read, which reads the input called name, in a goroutine. If ctx is done first,
+// because a pipe or a terminal gives nothing, it returns ctx's error.
+func Await[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		if name == "-" {
+			name = "standard input"
+		}
+		return none, fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
+	}
 }
