@@ -32,8 +32,7 @@ func runKernelShow(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	show := &kernelShow{Type: "kernel_show", SchemaVersion: 1, process: process, columns: o.Columns, along: o.Along}
-	show.describe(c.Args[0], names)
+	show := newKernelShow(c.Args[0], process, names, o.Along)
 	if err := show.measure(o.Range); err != nil {
 		return err
 	}
@@ -89,14 +88,16 @@ const (
 	sliceCount  = 3
 )
 
-func (k *kernelShow) describe(text string, columns []string) {
-	names, values := k.process.Parameters()
-	k.Kernel, k.Parameters = text, map[string]float64{}
+// newKernelShow describes a process of columns, of which along changes.
+func newKernelShow(text string, process *gp.Process, columns []string, along int) *kernelShow {
+	k := &kernelShow{Type: "kernel_show", SchemaVersion: 1, Kernel: text, Parameters: map[string]float64{}, process: process, columns: len(columns), along: along}
+	names, values := process.Parameters()
 	for i, name := range names {
 		name = textform.Columns(columns).Display(name)
 		k.Names = append(k.Names, name)
 		k.Parameters[name] = values[i]
 	}
+	return k
 }
 
 // rows returns rows that change along one column.
