@@ -24,7 +24,7 @@ func (t *isa) step(nv int, a func(r int) operand.Mem, b func(v int) operand.Mem)
 	}
 }
 
-// A place is that of panels in memory: the first begins at base, and they are stride, or half of
+// A place holds the addresses of panels: the first begins at base, and they are stride, or half of
 // stride2, bytes apart.
 type place struct{ base, stride, stride2 reg.Register }
 
