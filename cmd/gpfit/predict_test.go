@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -259,4 +261,42 @@ func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 		nlpd -= math.Log(p) / float64(len(y))
 	}
 	return nlpd
+}
+
+// TestPredictTargets predicts two targets, each of which has the predictions of a model of
+// that target alone with the same parameters, up to rounding.
+func TestPredictTargets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := "x,a,b\n"
+	for i := range 30 {
+		x := float64(i) / 7
+		text += fmt.Sprintf("%.4f,%.4f,%.4f\n", x, math.Sin(2*x), 3+20*math.Cos(3*x)+x)
+	}
+	data := write(t, dir, "rows.csv", text)
+	predict := func(targets string) (lines [][]string) {
+		model := filepath.Join(dir, targets+".gpfit")
+		mustLine(t, "fit", data, "--target", targets, "--features", "x", "--kernel", "rbf + periodic", "--max-evals", "1", "--fix", "k1.lengthscale=0.5", "--fix", "k1.signal_variance=0.5", "--fix", "k2.lengthscale=0.5", "--fix", "k2.period=0.5", "--fix", "k2.signal_variance=0.5", "--fix", "noise_variance=0.5", "--out", model, "--quiet")
+		text := mustLine(t, "predict", model, data, "--interval", "0.9", "--terms", "--gradient", "--score", "--quiet")
+		for line := range strings.Lines(text) {
+			lines = append(lines, strings.Split(strings.TrimSpace(line), ","))
+		}
+		return lines
+	}
+	both, a, b := predict("a,b"), predict("a"), predict("b")
+	if len(both) < 31 || len(a) != len(both) || len(b) != len(both) {
+		t.Fatalf("%d, %d and %d lines", len(both), len(a), len(b))
+	}
+	for i, line := range both {
+		for k, want := range slices.Concat(a[i], b[i]) {
+			if i == 0 {
+				want = map[bool]string{true: "a.", false: "b."}[k < len(a[i])] + want
+			}
+			x, _ := strconv.ParseFloat(line[k], 64)
+			y, err := strconv.ParseFloat(want, 64)
+			if line[k] != want && (err != nil || !(math.Abs(x-y) <= 1e-12*(20+math.Abs(y)))) {
+				t.Errorf("line %d, column %d: %s, want %s", i, k, line[k], want)
+			}
+		}
+	}
 }
