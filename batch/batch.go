@@ -57,7 +57,7 @@ func relaxCollector(memory int64) (restore func()) {
 	}
 }
 
-// spareThreads is the number of Go's threads in addition to those that compute.
-// With 16 programs on two cores, two more threads raised the share of time within
-// evaluations from 92.0 to 93.1 %, and the runs took a third less time.
+// spareThreads is the number of Go's threads in addition to the computing threads. With 16
+// programs on two cores, two more threads raised the share of time within evaluations from 92.0
+// to 93.1 %, and the runs took a third less time.
 const spareThreads = 2

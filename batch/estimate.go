@@ -90,7 +90,7 @@ func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
 	return e
 }
 
-// deviceKey identifies equal backends. Those on the host also differ in their threads.
+// deviceKey identifies equal backends. Backends on the host also differ in their threads.
 type deviceKey struct {
 	name, method string
 	threads      int

@@ -20,7 +20,7 @@ type Options struct {
 	// Methods are the methods that jobs may name; none means [device.Dense] alone.
 	Methods []device.Method
 	// Formats are table formats besides text and NumPy's, such as internal/parquet's. They
-	// must equal those in [PlanOptions].
+	// must equal the formats of [PlanOptions].
 	Formats []table.Format
 	// Cores is the number of CPU cores to use, 0 for all.
 	Cores int

@@ -26,7 +26,7 @@ import (
 const processName = "gp"
 
 // regressions returns the methods beside the Gaussian process, the simplest first. The seed
-// is for those that draw folds.
+// is for methods that draw folds.
 func regressions(seed uint64) []NamedMethod {
 	return []NamedMethod{
 		{"mean", averaging{}},

@@ -138,8 +138,8 @@ func (by RankBy) of(e *Ranked) *float64 {
 	return e.RMSE
 }
 
-// sort orders entries by the score. Methods without it come later, by their RMSE, and those
-// without any score last.
+// sort orders entries by the score. Methods without it come later, by their RMSE, and
+// methods without any score last.
 func (by RankBy) sort(entries []Ranked) {
 	place := func(e *Ranked) int {
 		switch {

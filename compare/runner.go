@@ -66,7 +66,7 @@ func newRunner(data problem.Data, tuning problem.Options, o Options, backends []
 	return r, r.enter(first, backends)
 }
 
-// named returns data with default names for those that are missing.
+// named returns data with default names in place of missing ones.
 func named(d problem.Data) problem.Data {
 	d.TargetName = cmp.Or(d.TargetName, "y")
 	if d.Group != nil {

@@ -15,8 +15,8 @@ type Found struct {
 	methods  []Method
 }
 
-// Find probes all drivers. Their order is the order of preference. Methods are those that
-// requests choose among; none means [Dense] alone.
+// Find probes all drivers. Their order is the order of preference. Requests choose among
+// the methods; none means [Dense] alone.
 func Find(ctx context.Context, drivers []Driver, methods ...Method) Found {
 	if len(methods) == 0 {
 		methods = []Method{Dense{}}
@@ -188,8 +188,8 @@ func (f Found) AcceleratorKind() string {
 	return ""
 }
 
-// On returns the backends of the method called name, or [Chosen], on open devices, for a workload.
-// Closing them closes the devices. Errors are those of [Method.Backends] and [Backend.Supports].
+// On returns the backends of the method called name, or [Chosen], for a workload on open devices.
+// Closing them closes the devices. Errors: see [Method.Backends] and [Backend.Supports].
 func (f Found) On(name string, devices []Device, w Workload) ([]Backend, error) {
 	return backends(name, f.methods, devices, w)
 }

@@ -64,8 +64,8 @@ type Workload struct {
 	// NoiseByRow means that each point has a noise variance of its own.
 	NoiseByRow bool
 	// Diagonal means that the adjoints of the objective have a diagonal middle term, as
-	// those of leave-one-out have ([InverseDiagonal]). Blocks are the ends of the blocks
-	// if they have a block-diagonal one ([BlockInverse]).
+	// the adjoints of leave-one-out have ([InverseDiagonal]). Blocks are the ends of the
+	// blocks if they have a block-diagonal one ([BlockInverse]).
 	Diagonal bool
 	Blocks   []int
 }
@@ -84,7 +84,7 @@ type Capabilities struct {
 }
 
 // Chosen is the name that leaves the choice of the method to this package, as does the
-// empty name: the method with the fewest operations among those that are exact.
+// empty name: the method with the fewest operations among the exact methods.
 const Chosen = "chosen"
 
 // FindMethod returns the method called name in a list, nil for [Chosen] and for the empty

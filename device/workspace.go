@@ -20,7 +20,7 @@ import (
 // context's, [*NotPDError] and [*NonFiniteError].
 //
 // Matrices of several columns are column-major with leading dimension n. The stated
-// costs are those of [Dense].
+// costs are [Dense]'s.
 type Workspace interface {
 	// Method returns the name of the method, as in [Capabilities].
 	Method() string
@@ -40,7 +40,7 @@ type Workspace interface {
 	// to grad[p]; diag (length n) receives G_ii. It costs 2n³/3 flops after Form, and at
 	// most n³/3 if the inverse is already computed.
 	Contract(ctx context.Context, adj Adjoint, prog *kernel.Program, theta, grad, diag []float64) error
-	// Predict writes the means of k functions that share Σ, such as those of several targets: for
+	// Predict writes the means of k functions that share Σ, such as several targets' functions: for
 	// the weights alpha (n×k) and every point x*_j of xs, mean[j + q·xs.N] = Σ_i k(x*_j, x_i) α_iq,
 	// an xs.N×k matrix; k is len(alpha)/n. If reduction is not nil, reduction[j] = k*ᵀΣ⁻¹k*, the
 	// reduction of the prior variance, which is the same for all functions. Predict processes
@@ -120,9 +120,9 @@ type FactorStore interface {
 // the first rows.
 type FactorExtender interface {
 	FactorStore
-	// ExtendFactor adds the rows of L from row known on to those before, which WriteFactor has set
-	// in order, and which must belong to the first known points at the same parameters. The other
-	// arguments and the errors are those of Form. With m = n − known it costs n²m flops, not n³/3:
+	// ExtendFactor adds the rows of L from row known on to the rows before, which WriteFactor has
+	// set in order, and which must belong to the first known points at the same parameters. It
+	// has Form's other arguments and errors. With m = n − known it costs n²m flops, not n³/3:
 	//
 	//	L₂₁ = K₂₁L₁₁⁻ᵀ,  L₂₂L₂₂ᵀ = K₂₂ + diag(noise₂) − L₂₁L₂₁ᵀ
 	ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error

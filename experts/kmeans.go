@@ -115,8 +115,8 @@ func (p *points) plusPlus(k int, rng *rand.Rand) *clusters {
 	return p.with(centres)
 }
 
-// toCentre writes the squared distance of each row from a centre, or the one before if that
-// is less, and returns the sum.
+// toCentre writes the squared distance of each row from a centre, or the distance in before
+// if that is less, and returns the sum.
 func (p *points) toCentre(into, before, centre []float64) float64 {
 	sum := 0.0
 	for i := range p.n {

@@ -43,7 +43,7 @@ func Each(ctx context.Context, ws device.Workspace, do func(k int, own device.Wo
 // the rule [RBCM] for experts with parameters of their own. A point belongs to the expert
 // h = own[i], whose Trust has the weight w and the temperature T. Each expert counts by what
 // its rows add to what it says before them. Its means m_k and μ_k and variances s_k² and σ_k²
-// are those before and after its rows:
+// hold before and after its rows:
 //
 //	1/σ² = (Σ_k β_k (1/σ_k² − 1/s_k²))/T + 1/s_h²
 //	μ = m_h + (Σ_k β_k ((μ_k − m_h)/σ_k² − (m_k − m_h)/s_k²)) / (Σ_k β_k (1/σ_k² − 1/s_k²) + 1/s_h²)

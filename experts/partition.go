@@ -15,7 +15,7 @@ import (
 type Partition struct {
 	// Combine is the rule for predictions.
 	Combine Rule `json:"combine"`
-	// Centres are those of the experts, in scaled inputs. Sizes are the numbers of their
+	// Centres are the experts' centres, in scaled inputs. Sizes are the numbers of their
 	// training rows.
 	Centres [][]float64 `json:"centres"`
 	Sizes   []int       `json:"sizes"`
@@ -24,8 +24,8 @@ type Partition struct {
 	Clusters int     `json:"clusters"`
 	Seed     uint64  `json:"seed"`
 	Inertia  float64 `json:"inertia"`
-	// Split counts the clusters that had too many rows and were divided again, Merged those
-	// that had too few and went to their neighbours.
+	// Split counts the clusters that had too many rows and were divided again, Merged the
+	// clusters that had too few and went to their neighbours.
 	Split  int `json:"split,omitempty"`
 	Merged int `json:"merged,omitempty"`
 	// Temperature belongs to the rule [RBCM]; 0 stands for 1. Scores compare the rules on training

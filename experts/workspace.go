@@ -30,7 +30,7 @@ type workspace struct {
 	backend *backend
 	x       *kernel.Points
 	experts []*expert
-	// threads are those of the host that this workspace may use.
+	// threads are the threads of the host that this workspace may use.
 	threads int
 	// formed is false after a call that failed.
 	formed   bool

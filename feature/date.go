@@ -54,8 +54,8 @@ func (u Unit) after(v float64, origin time.Time) time.Time {
 	return time.Unix(origin.Unix()+int64(math.Round(v*unitSeconds[u])), 0).UTC()
 }
 
-// days are the forms of a date, times those of the time of day after it, and zones those
-// of the time zone after that. Seconds may have a fraction.
+// days are the forms of a date, times the forms of the time of day after it, and zones
+// the forms of the time zone after that. Seconds may have a fraction.
 var (
 	days  = []string{"2006-01-02", "2006/01/02", "02.01.2006", "2.1.2006"}
 	times = []string{"15:04:05", "15:04"}

@@ -49,7 +49,7 @@ func (e *Encoder) Time(v float64) (time.Time, bool) {
 
 // UnseenError reports a category that the training table did not have.
 type UnseenError struct {
-	// Label is the category in the new table, Known are those of the training table.
+	// Label is the category in the new table, Known are the categories of the training table.
 	Label string
 	Known []string
 }

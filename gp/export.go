@@ -90,8 +90,8 @@ type exportExperts struct {
 	Combine     string      `json:"combine"`
 	Centres     [][]float64 `json:"centres"`
 	Temperature float64     `json:"temperature"`
-	// Models and Trust have an element for each expert with parameters of its own. The
-	// kernel, mean and noise of the export are then those of medians over the experts.
+	// Models and Trust have an element for each expert with parameters of its own. The kernel,
+	// mean and noise of the export are then made from medians over the experts.
 	Models []exportLocal   `json:"models,omitempty"`
 	Trust  []experts.Trust `json:"trust,omitempty"`
 }

@@ -55,8 +55,8 @@ type ExtensionScores struct {
 // and the device can, it extends the factor; otherwise it computes all of it. The model
 // itself does not change. The caller closes the posterior.
 //
-// Errors are [*ShapeError], [*NoiseError], [*RangeError], [*device.NotPDError] and those
-// of [Model.Condition].
+// Errors are [*ShapeError], [*NoiseError], [*RangeError], [*device.NotPDError] and the
+// errors of [Model.Condition].
 func (m *Model) Extend(ctx context.Context, b device.Backend, add Addition) (*Posterior, *Extension, error) {
 	var read func(device.FactorStore) error
 	if m.factorPath != "" {
@@ -154,7 +154,7 @@ func withRows(m *Model, add Addition) (*Model, error) {
 }
 
 // rowsWith returns the numbers of the rows of a model with count more. They continue
-// those of the table, as if the new rows followed it.
+// the table's numbers, as if the new rows followed it.
 func rowsWith(m *Model, count int) []float64 {
 	if m.Rows == nil {
 		return nil
@@ -365,7 +365,7 @@ func drawnModel(m *Model, k int) *Model {
 }
 
 // Mixture predicts with draws of a model's parameters: the predictive distribution is the mixture
-// of those of the draws, each with the same weight. It is not safe for concurrent use.
+// of the draws' distributions, each with the same weight. It is not safe for concurrent use.
 type Mixture struct {
 	model *Model
 	prog  *kernel.Program
@@ -375,7 +375,7 @@ type Mixture struct {
 
 // NewMixture prepares predictions with at most limit draws of the model, spread evenly; 0
 // takes all of them. A prediction takes one factorisation for each draw. The caller closes
-// the mixture. Errors are those of [Model.Condition].
+// the mixture. It returns the errors of [Model.Condition].
 func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mixture, error) {
 	if m.Draws.Len() == 0 {
 		return nil, fmt.Errorf("gp: the model has no draws of its parameters")
@@ -405,7 +405,7 @@ func (x *Mixture) Model() *Model { return x.model }
 func (x *Mixture) Close() error { return x.ws.Close() }
 
 // Predict predicts n rows of features, as [Posterior.PredictTargets] does. Mean and Std
-// are those of the mixture, and intervals have its quantiles.
+// describe the mixture, and intervals have its quantiles.
 func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowNoise) ([]*Prediction, error) {
 	mixed := make([]*Prediction, x.model.T())
 	for t := range mixed {

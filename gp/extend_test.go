@@ -191,7 +191,7 @@ func TestExtendErrors(t *testing.T) {
 	}
 }
 
-// TestExtendRows checks that the numbers of rows continue those of the table.
+// TestExtendRows checks that the numbers of rows continue the table's numbers.
 func TestExtendRows(t *testing.T) {
 	m := newModel(t, 3)
 	m.Rows, m.HeldOut = []float64{0, 2, 3}, &HeldOut{Rows: []int{1, 4}}

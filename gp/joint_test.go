@@ -82,8 +82,8 @@ func TestJointTooLarge(t *testing.T) {
 	}
 }
 
-// TestDraws compares the moments of draws with those of their distribution. With
-// 40,000 draws, sample moments are within five standard errors.
+// TestDraws compares the moments of draws with the moments of their distribution. With 40,000
+// draws, sample moments are within five standard errors.
 func TestDraws(t *testing.T) {
 	const points, count = 6, 40000
 	m := newModel(t, 30)

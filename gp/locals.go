@@ -52,7 +52,7 @@ func (m *Model) Backend(b device.Backend) device.Backend {
 }
 
 // LargestMatrix returns the number of rows of the largest matrix with which predictions
-// compute: all training rows, or those of the largest local expert.
+// compute: all training rows, or the rows of the largest local expert.
 func (m *Model) LargestMatrix() int {
 	if m.Experts == nil {
 		return m.N()

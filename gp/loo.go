@@ -237,7 +237,7 @@ func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, err
 
 // leftOut returns the predictions of the training rows of a local expert from its others, in
 // scaled units: the means of all targets, the variances of the function, which rounding may
-// make negative, and those of the noise. See [LeaveOneOut].
+// make negative, and the variances of the noise. See [LeaveOneOut].
 func leftOut(ctx context.Context, p *Posterior) (means, variance, noise []float64, err error) {
 	variance, err = inverseDiagonal(ctx, p)
 	if err != nil {

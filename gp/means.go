@@ -28,7 +28,7 @@ type Means struct {
 }
 
 // Means prepares the model to predict means on a backend. On the CPU that takes memory of the
-// order n; a GPU allocates an n×n matrix. Errors are those of [device.Backend].
+// order n; a GPU allocates an n×n matrix. It returns the errors of [device.Backend].
 func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	prog, err := supported(m, b)
 	if err != nil {

@@ -101,10 +101,9 @@ func (m *Model) Row(i int) int {
 	return int(m.Rows[i])
 }
 
-// Parameters returns the parameters by name, natural values in scaled units. Names have
-// the names of columns, such as lengthscale[temp], or their indices if the columns have
-// no names. The parameters are those of the kernel, the estimated noise variances, and of an only target the coefficients of
-// the mean.
+// Parameters returns the parameters of the kernel, the estimated noise variances, and of an only
+// target the coefficients of the mean, by name, natural values in scaled units. Names have the
+// names of columns, such as lengthscale[temp], or their indices if the columns have no names.
 func (m *Model) Parameters() map[string]float64 {
 	out := map[string]float64{}
 	columns := textform.Columns(m.FeatureNames)
@@ -214,14 +213,14 @@ type Target struct {
 }
 
 // Local holds the parameters of a local expert that has its own, in the scaled units of the
-// model. The fields are those of [Model] with the same names, for the rows of the expert.
+// model. The fields mean the same as in [Model], for the rows of the expert.
 type Local struct {
 	Theta         []float64 `json:"theta"`
 	NoiseVariance float64   `json:"noise_variance"`
-	// NoiseVariances are those of the noise groups; nil without.
+	// NoiseVariances are the variances of the noise groups; nil without.
 	NoiseVariances []float64 `json:"noise_variances,omitempty"`
 	Jitter         float64   `json:"jitter"`
-	// Coefficients are those of the mean function, for each target; nil without.
+	// Coefficients are the coefficients of the mean function, for each target; nil without.
 	Coefficients [][]float64 `json:"coefficients,omitempty"`
 	NLML         float64     `json:"nlml"`
 	Status       string      `json:"status"`
@@ -233,7 +232,7 @@ type Draws struct {
 	// Method says how they were drawn: laplace or hmc.
 	Method string `json:"method"`
 	// Theta are the parameters of the kernel; Noise the estimated noise variances, none,
-	// one, or one for each label; Coefficients those of the mean if they are parameters.
+	// one, or one for each label; Coefficients the mean's if they are parameters.
 	Theta        [][]float64 `json:"theta"`
 	Noise        [][]float64 `json:"noise,omitempty"`
 	Coefficients [][]float64 `json:"coefficients,omitempty"`

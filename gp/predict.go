@@ -321,7 +321,7 @@ func trend(ctx context.Context, p *Posterior, scaled []float64) ([]float64, erro
 	return out, err
 }
 
-// noises replaces the noise variances of rows by those of the rows' experts.
+// noises replaces the noise variances of rows by the variances of the rows' experts.
 func (l *locals) noises(noise []float64, own []int, row RowNoise) error {
 	for k, e := range l.each {
 		values, err := noisesOf(e.model, len(noise), row)

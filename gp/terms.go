@@ -157,7 +157,7 @@ func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
 }
 
 // HasWeights reports whether a term of the kernel has finitely many features, and so
-// weights. Its errors are those of [kernel.Program.FiniteFeatures].
+// weights. It returns the errors of [kernel.Program.FiniteFeatures].
 func HasWeights(m *Model) (bool, error) {
 	parts, _, err := termsOf(m)
 	if err != nil {
@@ -299,7 +299,7 @@ func ofFeatures(m *Model, derivatives []float64) []float64 {
 }
 
 // solveColumns is the number of right-hand sides per solve for the variances of
-// derivatives, or those of one point if that is more.
+// derivatives, or the number for one point if that is more.
 const solveColumns = 64
 
 // GradientStd returns the posterior standard deviations of the function's derivatives by the

@@ -102,8 +102,8 @@ type builder struct {
 	positive []positive
 }
 
-// positive is a positive parameter, with the names of its elements. free are those of them
-// that are not derived from others.
+// positive is a positive parameter, with the names of its elements. free are the names of
+// the elements that are not derived from others.
 type positive struct {
 	name           string
 	elements, free []string

@@ -14,7 +14,7 @@
 // (solver.go) drives. The derivatives of the ops are again ops on handles, so that all of
 // them share one n×n buffer. LOO, of rows or of folds (predictive.go), can replace NLML.
 //
-// [NegLogPrior] builds the nodes of priors (prior.go), and [Tied] those of ties (build.go).
+// [NegLogPrior] builds the nodes of priors (prior.go), and [Tied] the nodes of ties (build.go).
 // [Objective.WriteDOT] draws the graph and the covariance function of a pair (draw.go).
 //
 // Start with [Build], which returns an [Objective]. The objective evaluates the

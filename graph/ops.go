@@ -282,8 +282,8 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 //
 //	df/dΣ = ∂φ/∂Σ + (∂φ/∂β)(dβ̂/dΣ),  ∂φ/∂β = −HᵀΣ⁻¹(y − Hβ).
 //
-// At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y ∂φ/∂β is zero, so the derivative equals the one at fixed
-// β̂ (envelope theorem). The formula is the same, with α = Σ⁻¹(y − Hβ̂).
+// At β̂ = (HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹y ∂φ/∂β is zero, so the derivative equals the derivative
+// at fixed β̂ (envelope theorem). The formula is the same, with α = Σ⁻¹(y − Hβ̂).
 func newNLMLOp(s *solver, residualFixed bool) *op {
 	args := "y - mean"
 	if residualFixed {

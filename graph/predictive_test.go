@@ -201,7 +201,7 @@ func TestPredictive(t *testing.T) {
 }
 
 // checkPredictive compares the gradient of f with central differences and its value with
-// the one of errors and variances by brute force.
+// the criterion of errors and variances by brute force.
 func checkPredictive(t *testing.T, f *fixture) {
 	t.Helper()
 	f.checkGradient(t)

@@ -353,7 +353,7 @@ func (p *priorParser) argument(f *priorFamily, i int, named *bool, args []float6
 	return nil
 }
 
-// check compares the arguments and rejects those whose density overflows or underflows.
+// check compares the arguments and rejects arguments whose density overflows or underflows.
 func (p *priorParser) check(f *priorFamily, args []float64, starts []int) error {
 	if f.args[0].name == "lo" && !(args[0] < args[1]) {
 		return p.Fail(starts[1], "hi must be above lo")

@@ -74,7 +74,7 @@ type solver struct {
 	solvedH         []float64 // Σ⁻¹H
 	gls             *mean.GLS
 	terms           Terms
-	// left are the predictions of single rows, held those of folds; nil until needed.
+	// left are the predictions of single rows, held the predictions of folds; nil until needed.
 	left, held *predictions
 	folds      folding
 

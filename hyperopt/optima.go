@@ -13,9 +13,9 @@ func pointsBetween(t *tuner, stream string, o Session) *descent.Oracle {
 	return descent.NewOracle(o, t.journal.Sequence(stream+"-between"))
 }
 
-// distinct sorts the ends of a stage, best first, and merges those at the same optimum. It
-// returns separately those that the race has dropped. from are the candidates from which the
-// descents began, and between evaluates the objective of the stage.
+// distinct sorts the ends of a stage, best first, and merges ends at the same optimum. It
+// returns separately the ends that the race has dropped. from are the candidates from which
+// the descents began, and between evaluates the objective of the stage.
 func distinct(ctx context.Context, t *tuner, r *descent.Result, from []candidate, between *descent.Oracle) (out, dropped []candidate, err error) {
 	ends := make([]candidate, len(r.Starts))
 	for k, s := range r.Starts {
@@ -100,9 +100,9 @@ func optimaOf(all []candidate) []Optimum {
 // optimum which no random start found may be known from another start makes the estimates
 // of what is unknown too large rather than too small.
 type Coverage struct {
-	// Starts counts the starts that reached an optimum, and Best those of them that
-	// reached the best one. Stopped counts the starts that did not end, because they could
-	// no longer become the best.
+	// Starts counts the starts that reached an optimum, and Best the starts that reached
+	// the best one. Stopped counts the starts that did not end, because they could no
+	// longer become the best.
 	Starts, Best, Stopped int
 	// Drawn counts the starts drawn at random that reached an optimum, and Distinct the
 	// optima that they reached.

@@ -27,8 +27,8 @@ type Problem interface {
 	// Starts returns starts other than the parameters' own that the data suggest, in
 	// the order in which they are worth a descent. The order does not depend on a seed.
 	Starts() [][]float64
-	// Alternatives returns points where there may be a better optimum than the one at z,
-	// because the model explains the data in a similar way: another multiple of a period.
+	// Alternatives returns points where there may be a better optimum than at z, because
+	// the model explains the data in a similar way: another multiple of a period.
 	Alternatives(z []float64) [][]float64
 	// Groups returns the number of the group of each row, from 0, or nil if every row
 	// is on its own. Rows of a group, such as repeated ones, stay together in subsets.
@@ -103,9 +103,9 @@ type Settings struct {
 	ToleranceNats float64 `hash:"omitzero"`
 	// Coarse selects whether to begin on subsets of the rows.
 	Coarse Coarse
-	// Restarts is the number of additional starts, at most MaxRestarts: those that the
-	// problem suggests, then a sequence that fills the space around them. They race,
-	// unless the rows are few or Coarse is CoarseOff; then all starts run to their end.
+	// Restarts is the number of additional starts, at most MaxRestarts: the starts that the
+	// problem suggests, then a sequence that fills the space around them. They race, unless the
+	// rows are few or Coarse is CoarseOff; then all starts run to their end.
 	Restarts int
 	// Metric, unless nil, is an approximation of the Hessian at the start values, with
 	// which the descent from there begins unless subsets come before all rows.
@@ -169,15 +169,15 @@ type Stage struct {
 }
 
 // PlainDescent compares the end of the descent from the start values over all rows, F,
-// with the one that began on fewer rows, Coarse.
+// with the end of the descent that began on fewer rows, Coarse.
 type PlainDescent struct{ Coarse, F float64 }
 
 // Optimum is a local optimum that starts reached, or the last point of a dropped start.
 type Optimum struct {
 	Z []float64
 	F float64
-	// Starts counts the starts that led here, Drawn those of them that were drawn at
-	// random. Evaluations counts what these starts took, on any number of rows.
+	// Starts counts the starts that led here, Drawn the random ones among them.
+	// Evaluations counts what these starts took, on any number of rows.
 	Starts, Drawn int
 	Evaluations   descent.Evaluations
 	// Dropped means that gpfit stopped the start here because it could no longer become the best;

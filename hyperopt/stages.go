@@ -14,10 +14,10 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Tune fits many rows on growing, nested random subsets. Each stage begins at the
-// ends of the one before, with their metrics scaled by the number of rows, because
-// the objective and its curvatures grow with it. Several times the requested number
-// of starts race on the first subset, and the best distinct ends continue to the next.
+// Tune fits many rows on growing, nested random subsets. Each stage begins at the ends
+// of the previous stage, with their metrics scaled by the number of rows, because the
+// objective and its curvatures grow with it. Several times the requested number of
+// starts race on the first subset, and the best distinct ends continue to the next.
 // The stage over all rows begins with a finite-difference Hessian on a subset.
 
 // stageSizes returns the ascending numbers of rows of the stages before the last.
@@ -142,8 +142,8 @@ type half struct {
 	values descent.Evaluations
 }
 
-// halves prepares each candidate on half of the rows and returns those that race over
-// all rows, best first. The given start is always one of them, unchanged.
+// halves prepares each candidate on half of the rows and returns the candidates that
+// race over all rows, best first. The given start is always one of them, unchanged.
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	done := make([]half, len(from))
@@ -202,8 +202,8 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 	return err
 }
 
-// recordHalves adds the descents on halves to the path and returns the index of the one
-// with the lowest value, or −1.
+// recordHalves adds the descents on halves to the path and returns the index of the
+// descent with the lowest value, or −1.
 func recordHalves(t *tuner, done []half, began time.Time) int {
 	var descents descent.Evaluations
 	best := -1

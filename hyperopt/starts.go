@@ -106,7 +106,7 @@ func primes(n int) []float64 {
 	return out
 }
 
-// order is the rows of a table in random order, those of a group next to each other.
+// order is the rows of a table in random order, with the rows of a group next to each other.
 type order struct {
 	rows []int
 	// ends are the numbers of rows after each group.

@@ -52,7 +52,7 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 }
 
 // prepare lists the starts, and the rows that stay together if there are subsets.
-// Without restarts the only other starts are those that the problem suggests.
+// Without restarts the only other starts are the problem's suggestions.
 func (t *tuner) prepare() {
 	n := t.startCount()
 	var suggested [][]float64
@@ -274,9 +274,9 @@ func lowerDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	return found, result != nil, err
 }
 
-// Subsets and their starts may all miss an optimum that only all rows show, such as the
-// one at a third of a period. So after the descents over all rows, values over all rows at
-// the alternatives to the best end decide whether another descent is worth it.
+// Subsets and their starts may all miss an optimum that only all rows show, such as an
+// optimum at a third of a period. So after the descents over all rows, values over all
+// rows at the alternatives to the best end decide whether another descent is worth it.
 
 // alternatives descends from the best alternative to the best end, unless that is much
 // worse, and adds its outcome to the result and its start to found.

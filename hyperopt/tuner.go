@@ -36,7 +36,7 @@ type candidate struct {
 	descent.Start
 	f      float64 // over the rows of the last stage
 	starts int     // number of starts that led here
-	// drawn counts those of them that were drawn at random, spent what all of them took.
+	// drawn counts the random starts among them, spent what all of them took.
 	drawn int
 	spent descent.Evaluations
 	// left means that it was dropped; rows is the number of rows then, if not all.

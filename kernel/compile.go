@@ -356,7 +356,7 @@ func Terms(e Expr, labels []int) ([]Term, error) {
 	return terms, nil
 }
 
-// outerTerms lists the terms of the outermost sum, including those of sums within it.
+// outerTerms lists the terms of the outermost sum, including the terms of sums within it.
 func outerTerms(e Expr) []Expr {
 	sum, ok := e.(Sum)
 	if !ok {

@@ -256,7 +256,7 @@ func TestRandomFormulas(t *testing.T) {
 // multiple of n times the precision.
 const eigenvalueTolerance = 1e-13
 
-// TestCheckMatrix compares extreme eigenvalues with those of matrices in closed form.
+// TestCheckMatrix compares extreme eigenvalues with the closed forms of known matrices.
 func TestCheckMatrix(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 60, 129} {
 		theta := math.Pi / float64(2*n+1)

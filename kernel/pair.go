@@ -22,8 +22,8 @@ type Pair struct {
 	family string
 	degree int
 	dims   []int
-	// placed maps the names of the family's parameters to those of the leaf. A parameter
-	// that the leaf lacks is nil, and one that is the constant 0 has size 0.
+	// placed maps the names of the family's parameters to the leaf's parameters. A
+	// parameter that the leaf lacks is nil, and one that is the constant 0 has size 0.
 	placed map[string]*Param
 }
 
@@ -274,7 +274,7 @@ type Param struct {
 	// Vector distinguishes an ARD parameter of one column from a scalar.
 	Vector bool
 	// Dims are the columns of X (positions) that it belongs to, nil if none. The Dims of a signal
-	// variance are those of the only linear leaf of its product, if Units depend on them.
+	// variance are the columns of the only linear leaf of its product, if Units depend on them.
 	Dims []int
 	// Units converts it to other units.
 	Units Units

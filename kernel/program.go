@@ -20,7 +20,7 @@ type Program struct {
 	Text string
 	// Features are the inputs of the operations.
 	Features []Feature
-	// List holds the operations for a value without derivatives; Value is the one
+	// List holds the operations for a value without derivatives; Value is the operation
 	// that computes k(x, x′).
 	List  *code.List
 	Value code.ID
@@ -170,7 +170,7 @@ func (p *Program) paramAt(offset int) *Param {
 // where term_c is what column c adds to the feature, without its weight.
 type Gradient struct {
 	// List holds the operations. Features are the features of the program, followed
-	// by those that only derivatives need.
+	// by the features that only derivatives need.
 	List     *code.List
 	Features []Feature
 	// Sums are the values to sum; None stands for the number 1.
@@ -343,8 +343,8 @@ func (g *Gradient) Factors(dst, inverse, uniforms []float64) []float64 {
 }
 
 // Assemble adds the derivatives by log θ to grad. The CPU calls it for every row of
-// pairs. sums are the sums of Sums, then those of Columns, one for each column; for
-// SinSquares the sums of u·sin(2πu) follow.
+// pairs. sums are the sums of Sums, then the sums of Columns, one for each column;
+// for SinSquares the sums of u·sin(2πu) follow.
 func (g *Gradient) Assemble(grad, factors, sums []float64) {
 	for i, t := range g.targets {
 		grad[t.param] += factors[i] * sums[t.sum]

@@ -22,9 +22,9 @@ type routine struct {
 	given []float64
 	sums  []float64
 	to    columnTaker
-	// features are those of the program; read says which of them steps read as rows.
-	// The other steps take the features from measures, which the evaluator shares, of
-	// pairs, the row of pairs of the present call.
+	// features are the program's features; read says which of them steps read as
+	// rows. The other steps take the features from measures, which the evaluator
+	// shares, of pairs, the row of pairs of the present call.
 	features []Feature
 	read     []bool
 	measures *measures

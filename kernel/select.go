@@ -358,8 +358,8 @@ func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	return s.emit(step{do: doDamp, dst: poly, a: exp})
 }
 
-// sumsAndColumns computes the sums of a gradient, those of Sums before those by columns,
-// which fill the cache. One step computes both for an exponential of a distance.
+// sumsAndColumns computes the sums of a gradient, Sums before the sums by columns, which
+// fill the cache. One step computes both for an exponential of a distance.
 func (s *selection) sumsAndColumns(g *Gradient) {
 	together := func(v code.ID) bool {
 		if v == code.None || s.uses[v] > 0 || !slices.Contains(g.Sums, v) {

@@ -125,8 +125,8 @@ const dependent = 1e-8
 // RankError reports basis functions that are linearly dependent at the data points,
 // so that their coefficients are not determined.
 type RankError struct {
-	// Name is a function that is a linear combination of those in Of. Of is empty
-	// if the function is zero at every point.
+	// Name is a function that is a linear combination of the functions in Of. Of
+	// is empty if the function is zero at every point.
 	Name string
 	Of   []string
 	// N and Q are the numbers of points and functions if N < Q, otherwise 0.

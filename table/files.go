@@ -33,7 +33,7 @@ func openPath(path string, opts Options) (source, error) {
 }
 
 // Files returns the files that path names, sorted: path itself if it is a file; all
-// files in a directory except those whose names begin with a point or an underscore;
+// files in a directory except files whose names begin with a point or an underscore;
 // or the files that match a pattern.
 func Files(path string) ([]string, error) {
 	fail := func(msg string, args ...any) ([]string, error) {

@@ -9,12 +9,11 @@ import (
 	"gpfit/internal/pick"
 )
 
-// ReadMask reads a split mask: one column of the table at path, whose cells are all 0
-// or 1 (or false or true). It ignores the other columns. column is a name or an
-// index, as in [Options]; "" is the first column. ReadMask reads the formats of
-// [Read] and those in formats. It detects a header as [HeaderAuto] does. Errors are
-// of type [*Error]. The caller must check that the mask has as many rows as the table
-// it splits.
+// ReadMask reads a split mask: one column of the table at path, whose cells are all 0 or 1 (or
+// false or true). It ignores the other columns. column is a name or an index, as in [Options]; ""
+// is the first column. ReadMask reads the formats of [Read] and the given formats. It detects a
+// header as [HeaderAuto] does. Errors are of type [*Error]. The caller must check that the mask
+// has as many rows as the table it splits.
 func ReadMask(path, column string, formats ...Format) ([]bool, error) {
 	in, err := openPath(path, Options{Header: HeaderAuto, Formats: formats})
 	if err != nil {

@@ -26,8 +26,8 @@ func mostWork(n, width, update int64) float64 {
 	return 1 + (2*float64(width)+0.5*float64(update))/float64(n)
 }
 
-// TestWorkOfGradient counts operations and memory of one value with gradient and allows
-// n³ operations plus those of [mostWork], one n×n buffer and O(n·block) numbers beside it.
+// TestWorkOfGradient counts operations and memory of one value with gradient and allows n³
+// operations plus the allowance of [mostWork], one n×n buffer and O(n·block) numbers beside it.
 func TestWorkOfGradient(t *testing.T) {
 	const n = 1500
 	j := newJob(t, n)

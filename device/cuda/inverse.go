@@ -54,7 +54,7 @@ func blockElements(n, width int64) int64 { return n * (width + 1) }
 
 // A pairs is a row of count pairs of diagonal blocks. The first block of the first pair
 // begins at element (at, at) and has the given order; the second block has second rows
-// and columns. Each pair begins 2·order below the one before.
+// and columns. Each pair begins 2·order below the previous pair.
 type pairs struct{ at, order, second, count int64 }
 
 // pairsOf divides n rows into pairs of blocks of the given order. At most one pair is
@@ -81,8 +81,8 @@ func (p pairs) rows(panel kernels.Matrix) mathlib.Strided {
 	return mathlib.Strided{Matrix: panel.At(p.at, 0), Stride: 2 * p.order}
 }
 
-// invertBlocks computes the diagonal blocks of U: first those of order leaf, then from
-// pairs of blocks U₁₁ and U₂₂ the block beside them,
+// invertBlocks computes the diagonal blocks of U: first the blocks of order leaf, then
+// from pairs of blocks U₁₁ and U₂₂ the block beside them,
 //
 //	U₁₂ = −U₁₁ (Lᵀ)₁₂ U₂₂
 //

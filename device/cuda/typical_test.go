@@ -8,7 +8,7 @@ import (
 )
 
 // TestTypical checks that the plan for a GPU which this machine does not have is the plan of
-// a GPU that it has, and that its times are those of the committed run on an H100.
+// a GPU that it has, and that its times equal the committed run's on an H100.
 func TestTypical(t *testing.T) {
 	for n, seconds := range map[int]float64{5000: 0.00846, 10_000: 0.0329, 20_000: 0.192, 50_000: 2.64, 100_000: 19.8} {
 		d, model := Driver{}.Typical()

@@ -186,7 +186,7 @@ func testFactor(t *testing.T, s suite) {
 	}
 }
 
-// testExtendFactor extends factors of fewer points, whose rows are those of a fresh factor.
+// testExtendFactor extends factors of fewer points, whose rows equal a fresh factor's.
 func testExtendFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {

@@ -78,7 +78,7 @@ func testAdjointKeepsFactor(t *testing.T, s suite) {
 }
 
 // repeatContract contracts twice, with the same bits, and checks the end of the progress and the
-// operations without those of other.
+// number of operations, without other.
 func repeatContract(t *testing.T, w device.Workspace, p *problem, other float64, contract func(grad, diag []float64) error) {
 	t.Helper()
 	n := float64(p.x.N)

@@ -98,8 +98,7 @@ func checkEmpty(t *testing.T, w device.Workspace, what string) {
 	}
 }
 
-// laterCalls returns the calls that need Σ and keep it, including those of the
-// capabilities that w has.
+// laterCalls returns the calls that need Σ and keep it, including the calls of w's capabilities.
 func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context) error {
 	n, m := w.N(), p.x.N
 	calls := map[string]func(context.Context) error{

@@ -165,7 +165,7 @@ func rosenbrock(z, grad []float64) float64 {
 }
 
 // quadratic returns ½Σ λᵢ(zᵢ−cᵢ)² with λ from 1 to cond, turned by a Householder
-// reflection so that its axes are not those of z.
+// reflection so that its axes differ from the axes of z.
 func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 	n := len(c)
 	v := make([]float64, n)

@@ -93,7 +93,7 @@ func (q *quasiNewton) stuck() bool {
 
 // finish holds and releases parameters after a round and reports whether another
 // round is needed. It holds the parameters at a bound that f pushes outwards; if
-// there are none, it releases those that f pushes inwards.
+// there are none, it releases the parameters that f pushes inwards.
 func (q *quasiNewton) finish() (again bool, err error) {
 	if best := q.ev.best; best.F < q.at.F-q.rounding(q.at.F) && !q.reverted {
 		// In rare cases a trial that the line search rejected was better.

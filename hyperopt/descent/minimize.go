@@ -228,7 +228,7 @@ type racer struct {
 	result StartResult
 	over   bool
 	// promise is the decrease that the quadratic model promised at the latest
-	// point, before the one at the previous point.
+	// point, before the decrease promised at the previous point.
 	promise, before float64
 	// into is the start it merged with.
 	into int
@@ -247,7 +247,7 @@ func (r *run) race(ctx context.Context) []StartResult {
 	running := slices.Clone(field)
 	for len(running) > 0 {
 		if ctx.Err() != nil {
-			// The others end at their next evaluation. Those that have not begun never do.
+			// The others end at their next evaluation. Starts that have not begun never do.
 			running = slices.DeleteFunc(running, func(r *racer) bool { return !r.begun && r.index > 0 })
 		}
 		_ = SideBySide(ctx, len(running), r.objectives, func(_ context.Context, obj Func, k int) error {

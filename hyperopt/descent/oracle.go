@@ -143,7 +143,7 @@ func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
 }
 
 // Gradient writes ∂f/∂z to grad and reports whether it is finite. The objective's latest value
-// must be the one at z; if it is not, Gradient evaluates the value at z first.
+// must be the value at z; if it is not, Gradient evaluates that first.
 func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err error) {
 	if slices.Equal(z, e.last.Z) {
 		copy(grad, e.last.G)

@@ -253,7 +253,7 @@ type Iteration struct {
 	F float64
 	// GradientNorm is defined as in [StartResult].
 	GradientNorm float64
-	// Evaluations counts those of this start so far, Total those of all starts.
+	// Evaluations counts the evaluations of this start so far, Total of all starts.
 	Evaluations, Total Evaluations
 	// Best is the lowest finite value so far over all starts, including trial points.
 	Best float64
@@ -280,8 +280,8 @@ type StartResult struct {
 	F float64
 	// Gradient is ∂f/∂z at X, or nil if it was not evaluated there.
 	Gradient []float64
-	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters, except those
-	// at a bound that f pushes outwards; NaN if Gradient is nil.
+	// GradientNorm is the largest |∂f/∂zᵢ| over the free parameters, except
+	// parameters at a bound that f pushes outwards; NaN if Gradient is nil.
 	GradientNorm float64
 	// RelativeChange is |f_k − f_{k+1}|/max(1, |f_{k+1}|) of the last
 	// iteration, NaN if there was none.

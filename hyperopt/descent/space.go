@@ -133,7 +133,7 @@ func outward(side BoundSide, g float64) bool {
 func (s *space) held(i int, z, g []float64) bool { return outward(s.side(i, z[i]), g[i]) }
 
 // norm returns the largest gradient component over the parameters that can move: the free
-// parameters, except those at a bound that f pushes outwards. It is NaN if g is nil.
+// parameters, except parameters at a bound that f pushes outwards. It is NaN if g is nil.
 func (s *space) norm(z, g []float64) float64 {
 	if g == nil {
 		return math.NaN()

@@ -143,7 +143,7 @@ func publishNew(temporary, name string) error {
 	return os.Rename(temporary, name)
 }
 
-// createBeside creates the temporary file, whose permissions never exceed those of the target.
+// createBeside creates the temporary file, whose permissions never exceed the target's.
 func createBeside(target string, mode os.FileMode) (*os.File, error) {
 	for try := 0; ; try++ {
 		name := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.tmp%d", filepath.Base(target), rand.Uint32()))

@@ -129,11 +129,11 @@ func monomialName(term []int) string {
 	return strings.Join(parts, "*")
 }
 
-// Gaussians makes the functions exp(−‖x − c_j‖²/(2w²)) around centres c_j (PRML, eq. 3.4,
-// for several columns) of columns that are centred and divided by their standard
-// deviation. The centres are rows of the fit: the one nearest to the mean, then always the one
-// that is farthest from those chosen (Gonzalez 1985). w is twice the mean distance of a centre
-// from the nearest other one.
+// Gaussians makes the functions exp(−‖x − c_j‖²/(2w²)) around centres c_j (PRML, eq. 3.4, for
+// several columns) of columns that are centred and divided by their standard deviation. The
+// centres are rows of the fit: the row nearest to the mean, then always the row farthest from
+// the chosen rows (Gonzalez 1985). w is twice the mean distance of a centre from the nearest
+// other one.
 type Gaussians struct {
 	// Count is the number of centres, fewer if there are fewer distinct rows; 0 means 50.
 	Count int
@@ -173,7 +173,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 }
 
 // farthest chooses rows: the first is nearest to the mean, and each further one has the
-// largest distance from those before, while there is any distance.
+// largest distance from the rows before, while there is any distance.
 func farthest(x *mat.Dense, count int) *mat.Dense {
 	n, d := x.Dims()
 	middle := make([]float64, d)

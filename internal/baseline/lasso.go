@@ -128,9 +128,9 @@ func (p *Path) at(i int) *LinearModel {
 	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i], Error: math.NaN()}
 }
 
-// Path fits the lasso for m.Lambdas, or for 100 penalties from the smallest
-// one whose weights are all 0 down to a thousandth of it, each from the weights of the
-// one before. A penalty that does not converge is an error, beside the path that it ends.
+// Path fits the lasso for m.Lambdas, or for 100 penalties from the smallest one whose
+// weights are all 0 down to a thousandth of it, each from the weights of the previous
+// penalty. A penalty that does not converge is an error, beside the path that it ends.
 func (m Lasso) Path(x mat.Matrix, y []float64) (*Path, error) {
 	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
 		return nil, err

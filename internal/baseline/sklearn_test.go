@@ -82,9 +82,8 @@ func centred(y []float64) []float64 {
 	return out
 }
 
-// sameAsSklearn is the bound on differences from scikit-learn's numbers by direct
-// solutions; pathAsSklearn is the one for the lasso, whose iterations end there by a
-// duality gap.
+// sameAsSklearn is the bound on differences from scikit-learn's numbers by direct solutions;
+// pathAsSklearn is the bound for the lasso, whose iterations end there by a duality gap.
 const (
 	sameAsSklearn = 1e-8
 	pathAsSklearn = 1e-6

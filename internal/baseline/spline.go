@@ -124,8 +124,8 @@ func quantiles(values []float64, count int) (out []float64) {
 	return out
 }
 
-// columns returns the columns without a penalty, intercept and lines, and those with one,
-// the hinges. Without any knot a column of zeros stands for the hinges.
+// columns returns the columns without a penalty, intercept and lines, and the columns
+// with a penalty, the hinges. Without any knot a column of zeros stands for the hinges.
 func (m *SplineModel) columns(x *mat.Dense) (b, z *mat.Dense) {
 	n, d := x.Dims()
 	first := 0

@@ -66,7 +66,7 @@ type Value struct {
 	Powers []int
 	Number float64
 	Index  int
-	// Poly are the coefficients of Decay, starting with the one of t^−1.
+	// Poly are the coefficients of Decay, from the coefficient of t^−1 on.
 	Poly []float64
 	// Uniform reports whether the value is the same for all pairs.
 	Uniform bool

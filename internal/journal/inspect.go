@@ -15,7 +15,7 @@ import (
 type Contents struct {
 	// Job is the word that names the job.
 	Job string
-	// Values and Gradients count evaluations, Undefined those of points where the
+	// Values and Gradients count evaluations, Undefined the evaluations where the
 	// objective is not defined.
 	Values, Gradients, Undefined int
 	// Streams are the descents of the stages, in order.

@@ -37,10 +37,9 @@ import (
 	"gpfit/internal/filelock"
 )
 
-// Intervals at which the log is written to the file and flushed to disk. A killed
-// process loses at most the evaluations of one writeInterval, and a machine failure at
-// most those of a syncInterval. An evaluation that takes longer than an interval is
-// safe at once.
+// Intervals at which the log is written to the file and flushed to disk. A killed process loses
+// at most the evaluations of one writeInterval, and a machine failure at most the evaluations of
+// one syncInterval. An evaluation that takes longer than an interval is safe at once.
 const (
 	writeInterval = 50 * time.Millisecond
 	syncInterval  = time.Second

@@ -20,7 +20,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestRaisedBudgets checks that budgets above those of the commit before have a new reason.
+// TestRaisedBudgets checks that budgets above the previous commit's have a new reason.
 func TestRaisedBudgets(t *testing.T) {
 	now := must.Get(ReadBudgets(root))(t)
 	show := exec.Command("git", "show", "HEAD~1:"+BudgetPath)

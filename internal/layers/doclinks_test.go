@@ -31,7 +31,7 @@ func docLinks(c *ast.CommentGroup) []*comment.DocLink {
 	return links
 }
 
-// texts returns the pieces of text of blocks, including those of lists. Headings contain no links.
+// texts returns the pieces of text of blocks, also of lists. Headings contain no links.
 func texts(blocks []comment.Block) []comment.Text {
 	var out []comment.Text
 	for _, b := range blocks {

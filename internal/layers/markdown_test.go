@@ -102,7 +102,7 @@ func prose(text string, yield func(number int, line string)) {
 	}
 }
 
-// markdownLinks returns the links of a page, without those in code.
+// markdownLinks returns the links of a page, without links in code.
 func markdownLinks(text string) []markdownLink {
 	var links []markdownLink
 	prose(text, func(number int, line string) {

@@ -116,7 +116,7 @@ func (m *Measured) String() string {
 // tree holds the numbers that come from the text of files.
 type tree struct {
 	lines, files          map[string]int // by folder
-	code, tests, assembly int            // lines in all folders, also those of separate modules
+	code, tests, assembly int            // lines in all folders, also in separate modules
 }
 
 // generated is the line by which Go's tools know a generated file.

@@ -25,8 +25,8 @@ type describedPackage struct {
 	imports  []string // packages of this module, with any of the build tags
 }
 
-// Page returns the page that lists the packages of the module in dir, those that import no
-// other package of the module first.
+// Page returns the page that lists the packages of the module in dir, first the packages
+// that import no other package of the module.
 func Page(dir string) (string, error) {
 	pkgs, err := describe(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func goList(dir string, args ...string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(out)), "\n"), nil
 }
 
-// relative returns the name of a package of the module: "." for the one in its folder.
+// relative returns the name of a package of the module: "." for the package in its folder.
 func relative(path string) (name string, ours bool) {
 	if path+"/" == Module {
 		return ".", true

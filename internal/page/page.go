@@ -61,8 +61,8 @@ type Remark struct{ Text, Advice string }
 
 // Picture is a picture with its caption.
 type Picture struct {
-	// SVG is an svg element with a text for those who cannot see it, as package plotting
-	// draws it: its texts are escaped, and it takes its colours from the page.
+	// SVG is an svg element with a text for people who cannot see it, as package
+	// plotting draws it: its texts are escaped, and it takes its colours from the page.
 	SVG, Caption string
 }
 

@@ -230,7 +230,7 @@ type Expression struct {
 	// Value is k(x, x′).
 	Value *Node
 	// ByFeature and ByParameter are its derivatives by features and parameters, nil
-	// for those that it does not depend on.
+	// where it does not depend on them.
 	ByFeature, ByParameter []*Node
 	// Inputs are the features and parameters that it depends on.
 	Inputs []*Node

@@ -46,7 +46,7 @@ type rows struct {
 	begin   int64 // the first row of the block
 	length  int   // its rows
 	group   int   // the next row group
-	left    int64 // rows left in the one before it
+	left    int64 // rows left in the previous one
 }
 
 // column is a column in use.

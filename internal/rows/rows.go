@@ -70,8 +70,8 @@ type Rows struct {
 	// Observed holds N observations of each target with Options.Observed, NaN where
 	// one is missing.
 	Observed [][]float64
-	// Total is the number of rows with those that are blank. Blank marks them; it is
-	// nil if there are none.
+	// Total is the number of rows, blank rows included. Blank marks them; it is nil
+	// if there are none.
 	Total int
 	Blank []bool
 	// Keep holds a column of Total texts for each of Options.Keep.
@@ -335,8 +335,8 @@ func (c *columns) columnOf() []int {
 	return of
 }
 
-// choose returns the encodings of that many columns: of those that the model uses, or of
-// all.
+// choose returns the encodings of that many columns: of the columns that the model uses,
+// or of all.
 func (c *columns) choose(count int) ([]feature.Coding, error) {
 	chosen := c.used
 	switch all := len(c.encoding.Columns); count {

@@ -232,7 +232,7 @@ func (a *adaptation) learn(ctx context.Context, i int, accept float64) error {
 	return nil
 }
 
-// newMetric takes the covariance of the window, together with a little of the one before.
+// newMetric takes the window's covariance, together with a little of the previous covariance.
 func (a *adaptation) newMetric(ctx context.Context) error {
 	p := len(a.w.q)
 	rows := len(a.seen) / p

@@ -62,8 +62,8 @@ func gaussian(mean []float64, covariance *mat.SymDense) density {
 // test draws fixed seeds, and compares few numbers.
 const standardErrors = 4
 
-// TestGaussian compares moments with those of a correlated normal distribution whose
-// scales differ by 10,000, from starts far out and without a metric.
+// TestGaussian compares moments with the moments of a correlated normal distribution
+// whose scales differ by 10,000, from starts far out and without a metric.
 func TestGaussian(t *testing.T) {
 	mean := []float64{3, -100, 0.5}
 	covariance := mat.NewSymDense(3, []float64{1, 50, 0.005, 50, 10000, 0, 0.005, 0, 1e-4})

@@ -11,7 +11,7 @@ import (
 
 // DrawSummary describes the draws of one number.
 type DrawSummary struct {
-	// Mean, SD and Median are those of all draws; Lower and Upper are the quantiles of
+	// Mean, SD and Median summarise all draws; Lower and Upper are the quantiles of
 	// 2.5 % and 97.5 %.
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
@@ -88,8 +88,8 @@ func normalised(chains [][]float64) [][]float64 {
 	return out
 }
 
-// rankRHat returns the rank-normalised split R̂: the larger of those for the bulk, whose
-// normal scores are given, and for the distances from the median.
+// rankRHat returns the rank-normalised split R̂: the larger of the values for the bulk,
+// whose normal scores are given, and for the distances from the median.
 func rankRHat(halves, scores [][]float64, sorted []float64) float64 {
 	median := stat.Quantile(0.5, stat.LinInterp, sorted, nil)
 	folded := each(halves, func(v float64) float64 { return math.Abs(v - median) })

@@ -212,7 +212,7 @@ type Chain struct {
 	Accept    []float64
 	Depth     []int
 	Divergent []bool
-	// StepSize is the one of the draws, Gradients counts evaluations with the warm-up.
+	// StepSize is the draws' step size, Gradients counts evaluations with the warm-up.
 	StepSize  float64
 	Gradients int
 }

@@ -48,7 +48,7 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 		}
 		p.report.Seconds = time.Since(began).Seconds()
 		done(p)
-		if unfinished, ok := errors.AsType[*problem.UnfinishedError](p.err); ok { // its parameters are those of this expert alone
+		if unfinished, ok := errors.AsType[*problem.UnfinishedError](p.err); ok { // its parameters belong to this expert alone
 			return p.named(unfinished.Err)
 		}
 		if p.err == nil || problem.IsCancelled(p.err) {

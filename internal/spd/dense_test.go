@@ -24,8 +24,8 @@ func dense(rows [][]float64) []float64 {
 	return a
 }
 
-// TestDense compares the operations on dense matrices with those on rows, whose bits they
-// have, and weighed inverses with gonum's product.
+// TestDense compares the operations on dense matrices with the operations on rows, whose
+// bits they have, and weighed inverses with gonum's product.
 func TestDense(t *testing.T) {
 	for _, v := range variant.Supported() {
 		for _, n := range []int{1, 3, 7, 8, 9, 29, 143, 145, 150, 311} {

@@ -22,7 +22,7 @@
 //
 // (Golub & Van Loan, Symmetric Computations, 4th ed., §4.2.5 and §3.1). L's diagonal tiles
 // stand apart, because the tiles on the diagonal of the matrix belong to both triangles.
-// Rows and columns that fill the last panel are those of the identity.
+// Rows and columns that fill the last panel are the identity's.
 //
 // # Threads and bits
 //

@@ -2,8 +2,8 @@ package spd
 
 import "context"
 
-// Factor replaces Σ in the lower triangle by L. The panels before the one of row from hold L
-// already. Factor returns 0, or the order of the first leading minor that is not positive;
+// Factor replaces Σ in the lower triangle by L. The panels before the panel of row from hold
+// L already. Factor returns 0, or the order of the first leading minor that is not positive;
 // then the matrix has no factor. report, if not nil, takes the operations done since its last
 // call, on the caller's goroutine. If ctx ends, Factor returns its error.
 func (m *Symmetric) Factor(ctx context.Context, from int, report func(flops float64)) (minor int, err error) {
@@ -35,7 +35,7 @@ func (m *panels) blocksOf(size int) int { return (m.order + size - 1) / size }
 
 // addTasks adds the blocks column after column. The next block on the diagonal comes before
 // the last ones of a column, so that no thread has to wait for it, but after as many others
-// as keep the threads busy until those that it needs itself are ready.
+// as keep the threads busy until the blocks that it needs itself are ready.
 func (f *factorisation) addTasks(blocks int) {
 	diagonal := func(j int) {
 		if j >= f.firstBlock && j < blocks {

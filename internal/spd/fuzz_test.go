@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzSymmetric factors, inverts and solves with a matrix of any size on any number of threads.
-// It compares the bits with those of one thread, and checks residuals and minors.
+// It compares the bits with one thread's bits, and checks residuals and minors.
 func FuzzSymmetric(f *testing.F) {
 	for _, n := range []uint16{1, 7, 8, 24, 25, 129, 288, 289, 300, 301, 577} {
 		f.Add(n, uint8(2), uint16(n/2), uint8(3), uint64(n), false)

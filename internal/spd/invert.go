@@ -93,8 +93,8 @@ func (h *head) solve(d1 int, next *ahead) {
 	}
 }
 
-// clear sets the tiles on the diagonal to the identity and those to their left, in the
-// same group, to zero.
+// clear sets the tiles on the diagonal to the identity and the tiles to their left, in
+// the same group, to zero.
 func (h *head) clear() {
 	l := h.m.lanes
 	for g := h.j0; g < h.j1; g += group * l {

@@ -7,8 +7,8 @@ import (
 	"gpfit/internal/variant"
 )
 
-// The micro-kernels of the generic variant, with the contracts of those in assembly. A tile
-// is computed one panel and two columns at a time: eight sums, which the registers of any
+// The micro-kernels of the generic variant, with the contracts of the assembly. A tile is
+// computed one panel and two columns at a time: eight sums, which the registers of any
 // processor hold. A sum is written so that the compiler can fuse its multiplication and
 // addition in one way only, or not at all.
 

@@ -110,7 +110,7 @@ func (o *operand) written() bool {
 }
 
 // intact fails the test if one of the operands that a kernel reads has changed, or memory around
-// those that it writes.
+// the operands that it writes.
 func intact(t *testing.T, name string, reads []*operand, writes ...*operand) {
 	t.Helper()
 	if slices.ContainsFunc(reads, (*operand).written) || slices.ContainsFunc(writes, (*operand).changed) {

@@ -27,8 +27,8 @@ type panels struct {
 	tiles, diagonal []float64
 }
 
-// New returns a matrix of order n > 0. Its elements are not those of a positive definite
-// matrix before SetRows.
+// New returns a matrix of order n > 0. Before SetRows its elements form no positive
+// definite matrix.
 func (e *Engine) New(n int) *Symmetric {
 	order := roundUp(n, e.lanes)
 	ld := leadingDim(order)
@@ -87,7 +87,7 @@ func (m *panels) index(i, j int) int {
 	return (i-r)*m.ld + j*m.lanes + r
 }
 
-// Lanes returns the number of rows that SetRows and InverseRows take: those of a panel.
+// Lanes returns the number of rows that SetRows and InverseRows take: the rows of a panel.
 func (e *Engine) Lanes() int { return e.lanes }
 
 // SetRows writes columns [j0, j1) of Σ to the rows [i0, i0+Lanes), where i0 is a multiple of
@@ -160,7 +160,7 @@ func (m *panels) FactorRow(i int, dst []float64) {
 	dst[i] = m.diagonal[i]
 }
 
-// SetFactorRow sets row i of L. After the last row, it sets those that fill the last panel.
+// SetFactorRow sets row i of L. After the last row, it sets the rows that fill the last panel.
 func (m *panels) SetFactorRow(i int, src []float64) {
 	for j := range i {
 		*m.factorElement(i, j) = src[j]

@@ -63,8 +63,8 @@ func dotPrecise(x, y []float64, z float64) float64 {
 }
 
 // residuals are backward errors of a factor, an inverse and solutions, in units of the
-// roundoff: ‖L·Lᵀ − Σ‖/‖Σ‖, ‖Σ·X − I‖/‖Σ‖‖X‖ and ‖Σ·x − b‖/‖Σ‖‖x‖ in Frobenius norms. That
-// of the inverse is of some of its columns.
+// roundoff: ‖L·Lᵀ − Σ‖/‖Σ‖, ‖Σ·X − I‖/‖Σ‖‖X‖ and ‖Σ·x − b‖/‖Σ‖‖x‖ in Frobenius norms. The
+// inverse's error is of some of its columns.
 type residuals struct{ factor, inverse, equations float64 }
 
 func (r residuals) String() string {
@@ -165,8 +165,8 @@ func ourResiduals(t *testing.T, e *Engine, s *mat.SymDense, b *mat.Dense) residu
 	return measure(s, l, inverse, rows.T(), b)
 }
 
-// TestIllConditioned compares the backward errors for covariance matrices of condition
-// 1e12 to 1e14 with those of gonum's routines. An element of the factor is one sum of up to
+// TestIllConditioned compares the backward errors for covariance matrices of condition 1e12
+// to 1e14 with the errors of gonum's routines. An element of the factor is one sum of up to
 // 288 products, which all round like the largest partial sum: a random walk of √288·0.29 ≈ 5
 // units. gonum subtracts 64 products at a time from what is left, which is small.
 func TestIllConditioned(t *testing.T) {
@@ -246,7 +246,7 @@ func TestMinors(t *testing.T) {
 
 func negative(rows [][]float64, i int) { rows[i][i] = -1 }
 
-// small makes row i nearly the one before.
+// small makes row i nearly the previous row.
 func small(rows [][]float64, i int) {
 	if i == 0 {
 		rows[0][0] = 0

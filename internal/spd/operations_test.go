@@ -155,7 +155,7 @@ func cancelSolutions(m *Symmetric, check func(name string, err error, done bool)
 	check("MultiplyBlock", r.MultiplyBlock(ctx, q, 0, 1, []float64{1}), true)
 }
 
-// TestReports tests that the reported operations are about those of the formulas.
+// TestReports tests that the reported operations are about as many as the formulas give.
 func TestReports(t *testing.T) {
 	const n = 311
 	for _, threads := range []int{1, 2} {

@@ -82,9 +82,9 @@ func (m *Symmetric) inversePanel(i, k0, k1 int, dst []float64) {
 // taskColumns is the number of columns in a task of a product.
 const taskColumns = 96
 
-// MultiplyBlock sets columns [first, first+size) of r to those of q times a symmetric block
-// of the given size, by rows. It overwrites columns after them, so that blocks must be
-// multiplied in the order of their columns.
+// MultiplyBlock sets columns [first, first+size) of r to the same columns of q times a
+// symmetric block of the given size, by rows. It overwrites columns after them, so that
+// blocks must be multiplied in the order of their columns.
 func (r *RowBlock) MultiplyBlock(ctx context.Context, q *RowBlock, first, size int, block []float64) error {
 	r.i0, r.i1 = q.i0, q.i1
 	m := r.m
@@ -134,7 +134,7 @@ func (r *RowBlock) addPanel(q *RowBlock, panel []float64, k0, k, c int, fresh bo
 	}
 }
 
-// MultiplyInverse sets the columns of r from i0 on to those of q·Σ⁻¹.
+// MultiplyInverse sets the columns of r from i0 on to the same columns of q·Σ⁻¹.
 func (r *RowBlock) MultiplyInverse(ctx context.Context, q *RowBlock, report func(flops float64)) error {
 	r.i0, r.i1 = q.i0, q.i1
 	m := r.m

@@ -25,8 +25,8 @@ func (m *Symmetric) square(ctx context.Context, report func(flops float64)) erro
 // A squaring computes the blocks of U·Uᵀ column after column, each apart from the matrix.
 // Block (j, i) then replaces the same block of U. The blocks before it in row j need that
 // block of U, and if it is the first of row j, the blocks above it need all of row j. The
-// first counters hold the number of stored blocks of each block of rows, and those after them
-// the number of stored blocks of each column.
+// first counters hold the number of stored blocks of each block of rows, and the counters
+// after them the number of stored blocks of each column.
 type squaring struct {
 	*Symmetric
 	block, blocks int

@@ -10,8 +10,8 @@ import (
 )
 
 // chunk is the number of columns after which the chain of operations of an element is cut:
-// that many columns of a panel (18 KB) stay in the first-level cache, and those of 36 panels
-// (650 KB) in the second.
+// that many columns of a panel (18 KB) stay in the first-level cache, and the columns of 36
+// panels (650 KB) in the second.
 const chunk = 288
 
 // blockRows returns the number of rows of a task, a divisor of chunk and a multiple of all

@@ -87,8 +87,8 @@ func (v *Vectors) SquaredNorms(dst []float64) {
 	}
 }
 
-// Products writes the inner products of all vectors in v with those in w to out: element
-// out[i·stride + j] belongs to vector i of w and vector j of v.
+// Products writes the inner products of all vectors in v with all vectors in w to out:
+// element out[i·stride + j] belongs to vector i of w and vector j of v.
 func (v *Vectors) Products(w *Vectors, out []float64, stride int) {
 	m := v.m
 	l, s := m.lanes, v.stride()

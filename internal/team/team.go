@@ -8,8 +8,8 @@ import (
 
 // A Task is the work of a run. Run calls Work(0) on the caller's goroutine, and each worker that
 // joins calls Work with its number, from 1, once. The operating system may neglect a worker, so
-// that it never joins. The work must therefore be complete when Work(0) and the calls of those that
-// joined have returned. If one Work waits for another, a panic in the other one must end the wait.
+// that it never joins. The work must therefore be complete when Work(0) and the calls of joined
+// workers have returned. If one Work waits for another, a panic in the other must end the wait.
 type Task interface{ Work(worker int) }
 
 // A Team lends worker goroutines to one call at a time. An idle worker first spins,
@@ -106,7 +106,7 @@ func (t *Team) start(n int) {
 	}
 }
 
-// wake wakes those of the first n workers that are parked.
+// wake wakes the parked workers among the first n.
 func (t *Team) wake(n int) {
 	for _, w := range t.workers[:n] {
 		if w.parked.CompareAndSwap(true, false) {

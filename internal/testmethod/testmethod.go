@@ -62,7 +62,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	return workspace{w.(capabilities)}, nil
 }
 
-// capabilities are those of the method.
+// capabilities are the method's capabilities.
 type capabilities interface {
 	device.Workspace
 	device.InverseDiagonal

@@ -41,7 +41,7 @@ func QuoteName(name string) string {
 
 // Label returns how results call a column: by its name, in quotes if it is odd or looks
 // like a number. Results use the index of a column whose name is empty, not UTF-8 or not
-// unique, and of all columns if their names are those of a table without names, x0, x1, ….
+// unique, and of all columns if they have the names of a table without names, x0, x1, ….
 func (c Columns) Label(index int) string {
 	if index < 0 || index >= len(c) || c[index] == "" || !utf8.ValidString(c[index]) || c.unnamed() || c.count(c[index]) > 1 {
 		return strconv.Itoa(index)

@@ -11,8 +11,8 @@ import (
 )
 
 // Template returns a function that writes a value as text for people by a template of
-// [text/template]. Besides its own functions, which may be nil, the template has those of this
-// package; its printf follows pointers.
+// [text/template]. Besides its own functions, which may be nil, the template has this
+// package's functions; its printf follows pointers.
 func Template(text string, own template.FuncMap) func(v any) string {
 	parsed := sync.OnceValue(func() *template.Template {
 		all := template.FuncMap{

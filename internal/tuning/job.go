@@ -29,8 +29,8 @@ func New(p *problem.Prepared, events problem.Events) *Job {
 // can. The check costs n² operations, less than a hundredth of the factorisation.
 const residualFrom = 1000
 
-// On returns the job on another sample of the same table. Basis functions and
-// parameters remain those from all rows.
+// On returns the job on another sample of the same table. Basis functions and parameters
+// still come from all rows.
 func (j *Job) On(s *problem.Sample) *Job {
 	return j.With(func(p *problem.Prepared) { p.Sample = s })
 }

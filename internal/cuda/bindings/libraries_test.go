@@ -23,8 +23,8 @@ func needLibraries(t *testing.T) (*toolkit, mathlib.Toolkit) {
 	return k, found
 }
 
-// TestExports checks that the libraries export every bound function, except those that
-// came later.
+// TestExports checks that the libraries export every bound function, except functions
+// that came later.
 func TestExports(t *testing.T) {
 	k, found := needLibraries(t)
 	exported := map[string]string{}
@@ -84,8 +84,8 @@ func TestLoad(t *testing.T) {
 	t.Logf("%s: %s", k.name(), want)
 }
 
-// fakeDriver compiles a libcuda whose functions, all those that are bound, return
-// success. It compiles against NVIDIA's header.
+// fakeDriver compiles a libcuda in which every bound function returns success. It
+// compiles against NVIDIA's header.
 func (k *toolkit) fakeDriver(t *testing.T) string {
 	t.Helper()
 	body := map[string]string{

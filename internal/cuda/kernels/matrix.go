@@ -58,7 +58,7 @@ func Copy(a, b Matrix, rows, cols int64, upper bool) Launch {
 }
 
 // CopyEach writes count rows×cols blocks to b. Each begins strideA numbers in a, and
-// strideB numbers in b, after the one before.
+// strideB numbers in b, after the previous block.
 func CopyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64) Launch {
 	return copyEach(a, strideA, b, strideB, rows, cols, count, false)
 }

@@ -40,8 +40,8 @@ func (h *Handle) Gemm(ta, tb Transpose, m, n, k int64, alpha float64, a, b drive
 	})
 }
 
-// Strided is a sequence of matrices of one shape. Each begins Stride numbers after the one
-// before.
+// Strided is a sequence of matrices of one shape. Each begins Stride numbers after the
+// previous matrix.
 type Strided struct {
 	driver.Matrix
 	Stride int64

@@ -16,7 +16,7 @@
 // the driver supports it, and then prefers it to CUDA 12 of the same place.
 //
 // Calls run on the thread of the device ([driver.Device.Do]) and are queued on the
-// stream of the handle; those that return a number wait for it. Failures are [*Error].
+// stream of the handle; calls that return a number wait for it. Failures are [*Error].
 // If the library only reports that execution failed, the package asks the driver for
 // the underlying error, so that [driver.IsSticky] is right.
 package mathlib

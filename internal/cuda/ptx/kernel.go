@@ -280,8 +280,8 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 	k.gradient.Assemble(grad, k.gradient.Factors(nil, inverse, values), sums)
 }
 
-// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a
-// column of X take stageBytes: first those of the rows, then those of the columns.
+// A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a column of X
+// take stageBytes: first the coordinates of the rows, then of the columns.
 const (
 	tileRows   = 64
 	tileCols   = 32

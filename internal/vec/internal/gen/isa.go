@@ -224,7 +224,7 @@ func (t *isa) difference(m operand.Mem, a, dst reg.Register) {
 	t.sub(dst, a, dst)
 }
 
-// Comparisons of VCMPPD. None of them raises an exception; those with "not" are true for NaN.
+// Comparisons of VCMPPD. None of them raises an exception; comparisons with "not" hold for NaN.
 const (
 	equal          = 0
 	unordered      = 3
