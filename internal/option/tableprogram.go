@@ -11,7 +11,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/internal/plotting"
+	"gpfit/internal/textform"
 )
 
 // programOptions are the options of single commands that come before the others in help texts.
@@ -202,7 +202,7 @@ func plotOptions() Entries {
 	return append(all,
 		Option{Name: "plot-title", Kind: Text, Group: OutputFile, Field: "Plot.Title", Places: pictured, Placeholder: "TITLE", Rules: needed,
 			Help: "title of the plot, instead of a sentence that says what it shows"},
-		Option{Name: "size", Kind: parsed(Text, plotting.ParseSize), Group: OutputFile, Field: "Plot.Size", Places: pictured, Placeholder: "SIZE", Rules: needed,
+		Option{Name: "size", Kind: parsed(Text, textform.ParseSize), Group: OutputFile, Field: "Plot.Size", Places: pictured, Placeholder: "SIZE", Rules: needed,
 			Help: "size of the plot in centimetres, such as 16x11, or with a unit as in 800x600px"},
 		Option{Name: "plot-by", Kind: Column, Group: OutputFile, Field: "Plot.By", Places: []string{"predict"}, Placeholder: "NAME",
 			Rules: append([]Constraint{{Excludes: []string{"plot-column"}, Text: "option plot-by shows the rows of DATA, and option plot-column the effect of columns: give one of them"}}, needed...),

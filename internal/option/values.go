@@ -7,8 +7,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/dataset"
-	"gpfit/internal/plotting"
 	"gpfit/internal/rows"
+	"gpfit/internal/textform"
 )
 
 // Values are the options of the library that the table sets, and those of the
@@ -88,7 +88,7 @@ type benchValues struct {
 type plotValues struct {
 	// Path and Sizes are the files, and Title and Size replace those that suit.
 	Path, Sizes, Title string
-	Size               plotting.Size
+	Size               textform.Size
 	// By is the feature along which to show rows, and Columns are those to show.
 	By      string
 	Columns []string

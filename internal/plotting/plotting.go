@@ -68,7 +68,7 @@ func (f *Figure) render(format string) (vg.CanvasWriterTo, error) {
 		return nil, err
 	}
 	columns := f.columns()
-	size := f.Size.or(f.defaultSize(columns))
+	size := cmp.Or(f.Size, f.defaultSize(columns))
 	canvas := newCanvas(format, size)
 	area := draw.New(canvas)
 	if format != inline {
@@ -121,10 +121,10 @@ const (
 
 func (f *Figure) defaultSize(columns int) Size {
 	if len(f.Charts) == 1 {
-		return Size{chartWidth, chartHeight}
+		return Size{Width: chartWidth, Height: chartHeight}
 	}
 	rows := (len(f.Charts) + columns - 1) / columns
-	return Size{float64(columns) * smallWidth, float64(rows)*smallHeight + 1}
+	return Size{Width: float64(columns) * smallWidth, Height: float64(rows)*smallHeight + 1}
 }
 
 // draw draws title, charts and legend.

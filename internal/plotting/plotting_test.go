@@ -2,6 +2,7 @@ package plotting
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"image/png"
@@ -70,14 +71,14 @@ func TestErrors(t *testing.T) {
 		"bars.svg":   {Charts: chart(&Bars{At: []float64{1}, Height: []float64{1}})},
 		"labels.svg": {Charts: chart(&Points{X: []float64{1, 2}, Y: []float64{1, 2}, Labels: []string{"a"}})},
 		"grid.svg":   {Charts: chart(&Heat{X: []float64{1, 2}, Y: []float64{1, 2}, Z: [][]float64{{1, 2}, {1}}})},
-		"small.svg":  {Size: Size{3, 3}, Charts: []Chart{{X: Axis{Label: "x"}, Layers: []Layer{good}}, {Layers: []Layer{good}}}},
-		"minus.svg":  {Size: Size{-3, 3}, Charts: chart(good)},
+		"small.svg":  {Size: Size{Width: 3, Height: 3}, Charts: []Chart{{X: Axis{Label: "x"}, Layers: []Layer{good}}, {Layers: []Layer{good}}}},
+		"minus.svg":  {Size: Size{Width: -3, Height: 3}, Charts: chart(good)},
 	} {
 		if err := f.Write(t.Context(), filepath.Join(dir, name), true); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	err := (&Figure{Size: Size{3, 3}, Charts: []Chart{{Layers: []Layer{good}}, {Layers: []Layer{good}}}}).Write(t.Context(), filepath.Join(dir, "small.svg"), true)
+	err := (&Figure{Size: Size{Width: 3, Height: 3}, Charts: []Chart{{Layers: []Layer{good}}, {Layers: []Layer{good}}}}).Write(t.Context(), filepath.Join(dir, "small.svg"), true)
 	if !errors.Is(err, ErrSmall) {
 		t.Errorf("two charts on 3×3 cm: %v", err)
 	}
@@ -90,7 +91,7 @@ func TestErrors(t *testing.T) {
 // is clipped.
 func TestInside(t *testing.T) {
 	for name, f := range samples() {
-		size := f.Size.or(f.defaultSize(f.columns()))
+		size := cmp.Or(f.Size, f.defaultSize(f.columns()))
 		w, h := vg.Length(size.Width)*vg.Centimeter, vg.Length(size.Height)*vg.Centimeter
 		// Draw on a larger canvas, with the picture in its middle; its frame must stay empty.
 		const frame = 40
@@ -253,22 +254,6 @@ func attributes(t *testing.T, text string) map[string]string {
 			}
 			names[a.Name] = true
 			all[element.Name.Local+" "+a.Name.Local] = a.Value
-		}
-	}
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]Size{
-		"16x11": {16, 11}, "6x4in": {15.24, 10.16}, "160x110mm": {16, 11}, "960x480px": {25.4, 12.7}, " 16 × 11 cm ": {16, 11},
-	} {
-		got, err := ParseSize(text)
-		if err != nil || math.Abs(got.Width-want.Width)+math.Abs(got.Height-want.Height) > 1e-12 {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "16", "16x", "x11", "-1x3", "1x1", "16x11pt", "1e9x3", "NaNx3", "16,11", "1.2.3x4", "300x10"} {
-		if s, err := ParseSize(text); err == nil {
-			t.Errorf("%q: %v", text, s)
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 // samples are figures of all kinds, for the tests of structure.
 func samples() map[string]*Figure {
 	small, dates, pages := forecast(), forecast(), forecast()
-	small.Size = Size{8, 6}
+	small.Size = Size{Width: 8, Height: 6}
 	dates.Charts[0].X.Date = func(x float64) time.Time { return time.Date(2024, 1, 1, int(2400*x), 0, 0, 0, time.UTC) }
 	pages.Title = "A title that is far longer than the picture is wide, so that it takes two lines or even three of them above the axes"
-	pages.Size = Size{9, 8}
+	pages.Size = Size{Width: 9, Height: 8}
 	return map[string]*Figure{
 		"forecast": forecast(), "small": small, "dates": dates, "title": pages, "full": full(), "speed": speed(), "kernels": kernels(),
 		"profile": profile(), "diverging": matrix(), "effects": effects(), "histogram": histogram(), "one": one(), "draws": draws(),
@@ -72,7 +72,7 @@ func kernels() *Figure {
 		v, row := 0.1*float64(i+1), float64(i)
 		c.Layers = append(c.Layers, &Points{X: []float64{v, v + 0.01, v + 0.05}, Y: []float64{row, row, row}, Color: i, Shape: Ring}, &Points{X: []float64{v + 0.02}, Y: []float64{row}, Color: i, Shape: Upright})
 	}
-	return &Figure{Title: "Kernels", Size: Size{14, 5}, Charts: []Chart{c}}
+	return &Figure{Title: "Kernels", Size: Size{Width: 14, Height: 5}, Charts: []Chart{c}}
 }
 
 // profile is a contour over logarithmic axes with marked optima.
@@ -106,7 +106,7 @@ func matrix() *Figure {
 		}
 		h.Z = append(h.Z, row)
 	}
-	f := &Figure{Title: "linear", Size: Size{22, 9}}
+	f := &Figure{Title: "linear", Size: Size{Width: 22, Height: 9}}
 	slices := Chart{Title: "slices", X: Axis{Label: "x"}, Y: Axis{Label: "k(x, x′)"}}
 	for i, row := range []int{0, 30, 50} {
 		slices.Layers = append(slices.Layers, &Line{Name: fmt.Sprintf("x′ = %.3g", h.Y[row]), X: h.X, Y: h.Z[row], Color: i})

@@ -10,7 +10,6 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +23,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"gpfit/internal/textform"
 )
 
 // Sizes of text and distances, in points.
@@ -71,42 +72,7 @@ func colorOf(index, percent int) color.NRGBA {
 }
 
 // Size is the size of a picture in centimetres; the zero value chooses.
-type Size struct{ Width, Height float64 }
-
-func (s Size) or(other Size) Size {
-	if s == (Size{}) {
-		return other
-	}
-	return s
-}
-
-// The smallest and the largest side of a picture, in centimetres.
-const (
-	smallestSide, largestSide = 3, 200
-)
-
-var sizeForm = regexp.MustCompile(`^([0-9.]+)\s*[x×X]\s*([0-9.]+)\s*(cm|mm|in|px|)$`)
-
-// ParseSize reads a size such as 16x11, in centimetres, or with a unit as in 6x4in,
-// 160x110mm and 800x600px (96 pixels to the inch, as in a browser).
-func ParseSize(text string) (Size, error) {
-	bad := errors.New("must be WIDTHxHEIGHT in centimetres, such as 16x11, or with a unit (cm, mm, in, px), such as 800x600px")
-	m := sizeForm.FindStringSubmatch(strings.TrimSpace(text))
-	if m == nil {
-		return Size{}, bad
-	}
-	unit := map[string]float64{"": 1, "cm": 1, "mm": 0.1, "in": 2.54, "px": 2.54 / 96}[m[3]]
-	width, err := strconv.ParseFloat(m[1], 64)
-	height, err2 := strconv.ParseFloat(m[2], 64)
-	if err != nil || err2 != nil {
-		return Size{}, bad
-	}
-	s := Size{width * unit, height * unit}
-	if min(s.Width, s.Height) < smallestSide || max(s.Width, s.Height) > largestSide {
-		return Size{}, fmt.Errorf("sides must be from %d to %d cm", smallestSide, largestSide)
-	}
-	return s, nil
-}
+type Size = textform.Size
 
 // inline is the format of a picture within a page.
 const inline = "inline"

@@ -2,6 +2,7 @@ package textform
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -201,5 +202,20 @@ func TestNameErrors(t *testing.T) {
 	s = Scanner{Text: `=[temp, temp]`, AnyColumn: true}
 	if _, err := s.Dims(); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("the same name twice: %v", err)
+	}
+}
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]Size{
+		"16x11": {16, 11}, "6x4in": {15.24, 10.16}, "160x110mm": {16, 11}, "960x480px": {25.4, 12.7}, " 16 × 11 cm ": {16, 11},
+	} {
+		got, err := ParseSize(text)
+		if err != nil || math.Abs(got.Width-want.Width)+math.Abs(got.Height-want.Height) > 1e-12 {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "16", "16x", "x11", "-1x3", "1x1", "16x11pt", "1e9x3", "NaNx3", "16,11", "1.2.3x4", "300x10"} {
+		if s, err := ParseSize(text); err == nil {
+			t.Errorf("%q: %v", text, s)
+		}
 	}
 }
