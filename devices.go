@@ -21,8 +21,8 @@ func Drivers() []device.Driver {
 	return []device.Driver{cuda.Driver{}, cpu.Driver{}, textbook.Driver()}
 }
 
-// Methods returns the methods that gpfit knows, the default first. The exact ones are those
-// that [Devices] chooses among.
+// Methods returns the methods that gpfit knows, the default first. [Devices] chooses
+// among the exact ones.
 func Methods() []device.Method {
 	return append([]device.Method{device.Dense{}, experts.Method{}}, testMethods...)
 }
@@ -33,8 +33,8 @@ type Devices struct {
 	// Name is auto (or empty), cpu, gonum, cuda, a device such as cuda:0, or several devices
 	// separated by commas, over which a fit spreads its restarts.
 	Name string
-	// Fallback is the device to use if the one in Name cannot be opened, fails, or
-	// runs out of memory during a fit; empty means none.
+	// Fallback is the device to use if the device Name cannot be opened, fails, or runs out
+	// of memory during a fit; empty means none.
 	Fallback string
 	// Method is the name of the method, chosen or empty for the exact method with the
 	// fewest operations. Local experts, which [Options] request, have the method experts.

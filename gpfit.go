@@ -92,7 +92,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 // Load reads a model file and prepares the model for prediction on the first of these
 // devices. It takes n³/3 operations, or none if the file has the factor. kernels must
 // contain the user-defined kernels that the model names. Errors: [*gp.FileError], and
-// those of opening a device.
+// errors in opening a device.
 func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Family) (*Model, error) {
 	m, err := gp.Load(path, kernels...)
 	if err != nil {

@@ -119,10 +119,9 @@ func predicted[T any](m *Model, x [][]float64, f func(p *gp.Posterior, rows []fl
 	return out, err
 }
 
-// PredictMean returns the means that Predict returns, with the same bits, in about a
-// hundredth of the time, because it computes no variances. For a model from a file that
-// predicts means alone, [gp.Model.Means] also saves the factorisation. Errors: those of
-// Predict.
+// PredictMean returns the means that Predict returns, with the same bits, in about a hundredth
+// of the time, because it computes no variances. For a model from a file that predicts means
+// alone, [gp.Model.Means] also saves the factorisation. It returns the errors of Predict.
 func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, error) {
 	return predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		means, err := p.PredictMeans(ctx, rows, len(x))
@@ -135,8 +134,8 @@ func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, erro
 
 // Sample returns joint draws of the function, without noise, at all rows of x: one
 // slice of len(x) values for each draw. The same seed gives the same draws. For m
-// rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors: those
-// of Predict, [*gp.SizeError] and [gp.ErrNotSemidefinite].
+// rows it takes n²m + nm² + m³ operations and m² numbers on the host. Errors:
+// Predict's, [*gp.SizeError] and [gp.ErrNotSemidefinite].
 func (m *Model) Sample(ctx context.Context, x [][]float64, draws int, seed uint64) ([][]float64, error) {
 	values, err := predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		joint, err := p.Joint(ctx, rows, len(x), gp.JointOptions{})

@@ -81,7 +81,8 @@ func (r *selection) parser() kernel.Parser {
 
 func (r *selection) text(e kernel.Expr) string { return kernel.Text(e, r.data.Names()) }
 
-// prepare makes the job of a kernel. Start values of the options precede those of c and more.
+// prepare makes the job of a kernel. Start values of the options precede the start
+// values of c and more.
 func (r *selection) prepare(c candidateExpr, more ...problem.Assignment) (*tuning.Job, error) {
 	o := r.opts
 	o.Kernel, o.ARD = c.expr.String(), false

@@ -120,7 +120,7 @@ func TestScaledRows(t *testing.T) {
 	}
 }
 
-// TestDataFolds compares the folds of data with those of a job.
+// TestDataFolds compares the folds of data with the folds of a job.
 func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil

@@ -68,9 +68,8 @@ type closeCounter struct {
 
 func (c closeCounter) Close() error { *c.closed++; return nil }
 
-// TestFailover checks that the fallback replaces a device that is lost during the fit
-// or has too little memory from the start. The result is the one of an undisturbed
-// run, with a warning.
+// TestFailover checks that the fallback replaces a device that is lost during the fit or has
+// too little memory from the start. The result equals an undisturbed run's, with a warning.
 func TestFailover(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report

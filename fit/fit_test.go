@@ -103,9 +103,8 @@ func checkScores(t *testing.T, out *Outcome, d problem.Data) {
 	}
 }
 
-// TestUnits checks that the same model in scaled and in original units has the same
-// NLML of the original targets, and that the reported original parameters are those
-// of the latter.
+// TestUnits checks that the same model in scaled and in original units has the same NLML
+// of the original targets, and that the reported original parameters belong to the latter.
 func TestUnits(t *testing.T) {
 	d := synthetic(120)
 	scaled := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear"}).Report

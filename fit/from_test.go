@@ -48,7 +48,7 @@ func TestFrom(t *testing.T) {
 	if warm.Kernel() != cold.Kernel() || warm.MeanText() != cold.MeanText() || warm.ObjectiveName() != cold.ObjectiveName() || len(warm.Params.Free) != len(cold.Params.Free) {
 		t.Errorf("kernel %s, mean %s, objective %s", warm.Kernel(), warm.MeanText(), warm.ObjectiveName())
 	}
-	// In original units the start values are those of the model.
+	// In original units the start values equal the model's parameters.
 	was, is := first.Report.ParametersOriginalUnits, warm.OriginalUnits(0, warm.Params.Values(warm.Params.Start())).Values
 	for name, v := range is {
 		if math.Abs(v/was[name]-1) > 1e-12 {

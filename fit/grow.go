@@ -16,7 +16,7 @@ import (
 // Select fits the kernels one after the other, with the other options of opts, and compares
 // them. If ctx is cancelled, it returns the comparison so far and an error that wraps ctx's; the
 // result is nil only if no kernel was done. A kernel that cannot be fitted is a candidate with an
-// error. Errors: those of [Prepare] for any kernel, before any fit; [*device.MemoryError];
+// error. Errors: [Prepare]'s for any kernel, before any fit; [*device.MemoryError];
 // [*device.LostError]; and an error if no kernel could be fitted.
 func Select(ctx context.Context, data problem.Data, opts problem.Options, events problem.Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
@@ -77,9 +77,9 @@ func (r *selection) grow(leaves []candidateExpr) error {
 	return nil
 }
 
-// neighbours returns the kernels that one step makes of e, in canonical form, without those that
-// have a simpler form. A step replaces one part S of the expression, for a base kernel B
-// (Duvenaud et al. 2013, Searching over structures),
+// neighbours returns the kernels that one step makes of e, in canonical form, without
+// kernels that have a simpler form. A step replaces one part S of the expression, for a
+// base kernel B (Duvenaud et al. 2013, Searching over structures),
 //
 //	S by S + B,  S by S×B,  a leaf by B.
 func neighbours(e kernel.Expr, bases []*kernel.Leaf, maxLeaves int) []kernel.Expr {

@@ -217,7 +217,7 @@ func interpolationWarnings(r *summary.Report) []string {
 var shortScale = []problem.Assignment{{Name: "lengthscale", Value: 1e-3, Given: true}, {Name: "noise_variance", Value: 1e-8, Given: true}}
 
 // TestDegenerate checks that a fit to noise that interpolates is recognised by its
-// leave-one-out errors, which are those of the mean.
+// leave-one-out errors, which equal the mean's.
 func TestDegenerate(t *testing.T) {
 	r := mustFit(t, white(120), problem.Options{Kernel: "rbf", Set: shortScale}).Report
 	i := r.Interpolation

@@ -173,8 +173,8 @@ func cancelledContext() context.Context {
 	return ctx
 }
 
-// twoWaves is a table of two waves, on which a periodic kernel has many optima. With this seed
-// the one to which the start values lead is better than those of the subsets.
+// twoWaves is a table of two waves, on which a periodic kernel has many optima. With
+// this seed the start values lead to a better optimum than the subsets.
 func twoWaves() problem.Data {
 	const n = 240
 	rng := rand.New(rand.NewPCG(38, 7))

@@ -40,7 +40,7 @@ type coordinate struct {
 	// jacobian says that the objective has a prior over exp z, whose density over z has
 	// the factor exp z.
 	jacobian bool
-	// centre and width are those of the normal default prior of z; width is 0 without.
+	// centre and width describe the normal default prior of z; width is 0 without.
 	centre, width float64
 }
 

@@ -103,9 +103,9 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 	}
 }
 
-// TestProfileOptima checks that curves show both optima of a table, equal to those of the
-// fit, that the tuned curve is nowhere above the held one and reaches it at the optimum,
-// and that two such minima are in the contour.
+// TestProfileOptima checks that curves show both optima of a table, equal to the fit's
+// optima, that the tuned curve is nowhere above the held one and reaches it at the
+// optimum, and that two such minima are in the contour.
 func TestProfileOptima(t *testing.T) {
 	d := waveAndSlope(t)
 	o := problem.Options{Settings: restarted}
@@ -166,7 +166,7 @@ func TestProfileOptima(t *testing.T) {
 }
 
 // TestProfileInterval compares the interval of a profile likelihood with the value 1.92
-// above the minimum, and on many rows with the one of standard errors.
+// above the minimum, and on many rows with the interval of standard errors.
 func TestProfileInterval(t *testing.T) {
 	d := synthetic(90)
 	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
@@ -187,8 +187,8 @@ func TestProfileInterval(t *testing.T) {
 	}
 }
 
-// TestProfileFits checks that predictions for pairs of values are those of models with
-// these parameters.
+// TestProfileFits checks that predictions for pairs of values equal predictions of
+// models with these parameters.
 func TestProfileFits(t *testing.T) {
 	d := waveAndSlope(t)
 	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Show: summary.ProfileFits, Others: summary.OthersHeld})

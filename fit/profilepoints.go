@@ -42,9 +42,9 @@ type profiler struct {
 	settings descent.Options // of the descents of the others
 	// metric is the Hessian at the best optimum, nil if it is not known.
 	metric descent.Metric
-	// optima are those of the fit, the best first.
+	// optima are the fit's optima, the best first.
 	optima [][]float64
-	// points are those of all sections.
+	// points are the points of all sections.
 	points []*summary.ProfilePoint
 	// around are the indices of each point's neighbours; section is its section.
 	around   [][]int
@@ -252,7 +252,7 @@ func (p *profiler) nothingElse(k int) bool {
 	return !slices.ContainsFunc(p.parameters(k), func(q descent.Parameter) bool { return !q.Fixed })
 }
 
-// parameters returns the parameters with those of the point's section fixed.
+// parameters returns the parameters and fixes the axes of the point's section.
 func (p *profiler) parameters(k int) []descent.Parameter {
 	list := p.job.Params.List()
 	for i, a := range p.section[k].Axes {
@@ -347,8 +347,8 @@ func (p *profiler) learn(ctx context.Context) error {
 	return nil
 }
 
-// follow tunes the others of a point from those of its neighbours that changed, if they are
-// a better start than the point itself.
+// follow tunes the other parameters of a point from each neighbour that changed, if it
+// is a better start than the point itself.
 func (p *profiler) follow(ctx context.Context, s *tuning.Placement, k int, before []summary.ProfilePoint, changed []bool) error {
 	ev := descent.NewOracle(s, nil)
 	defer func() { p.count(ev.Counts()) }()

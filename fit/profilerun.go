@@ -15,9 +15,9 @@ import (
 )
 
 // Profile fits the job, as [Run] does, and evaluates its objective along parameters.
-// On a host and with several backends, points are evaluated side by side. Errors are those
-// of a fit, [*problem.OptionError], and [*problem.CancelledError] if ctx is cancelled: a part of a profile
-// is not returned.
+// On a host and with several backends, points are evaluated side by side. It returns the errors
+// of a fit, [*problem.OptionError], and [*problem.CancelledError] if ctx is cancelled: a part of
+// a profile is not returned.
 func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...device.Backend) (*summary.Profile, error) {
 	began := time.Now()
 	if err := j.SharedParameters("profiles"); err != nil {

@@ -150,8 +150,8 @@ func newPredictiveScore(from *problem.Sample, sum float64, squares []float64) *s
 
 // CrossValidate scores a job's model by K-fold cross-validation (Rasmussen & Williams 2006,
 // §5.3). parameters are natural values of the scaled problem by name, as in a report; nil means
-// the start values. Scaling and bounds remain those from all training rows. The folds are a
-// random partition by seed, K and number of rows, of sizes that differ by at most one, blocks of
+// the start values. Scaling and bounds still come from all training rows. The folds are a random
+// partition by seed, K and number of rows, of sizes that differ by at most one, blocks of
 // consecutive rows with Options.Blocks, and whole groups with Data.Group, each, from the largest
 // on, in the fold with the fewest rows so far. One workspace is open at a time. The cost is
 // K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit. Errors: [*problem.OptionError] if the

@@ -188,7 +188,7 @@ func TestSeparateFile(t *testing.T) {
 }
 
 // TestSeparateIntervals checks on two different regions that intervals hold in each of them
-// what they say, by both rules, where those of shared parameters do not.
+// what they say, by both rules, where intervals of shared parameters do not.
 func TestSeparateIntervals(t *testing.T) {
 	d, test := regions(900, 5), regions(2000, 6)
 	covered := func(m *gp.Model) (smooth, rough float64) {

@@ -295,7 +295,7 @@ func Test200Bits(t *testing.T) {
 	t.Logf("gradients of linear kernels: largest relative error %.3g, largest multiple of n·ε·κ %.3g", linear.relative, linear.multiple)
 }
 
-// seeds200 returns the seeds of the problems: some in sequence, and those of linear
+// seeds200 returns the seeds of the problems: some in sequence, and problems of linear
 // kernels that lost all digits of a derivative without a warning.
 func seeds200(t *testing.T) []uint64 {
 	first := firstSeed(t)

@@ -90,7 +90,7 @@ func runCompare(c *frame.Command) error {
 	return finishCompare(c, file, dates(data.Encoding), result, err)
 }
 
-// compares reports whether a method is among those to compare.
+// compares reports whether a method is to be compared.
 func compares(c *frame.Command, method string) bool {
 	return c.Compare.Methods == nil || slices.Contains(c.Compare.Methods, method)
 }

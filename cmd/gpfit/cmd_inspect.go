@@ -36,8 +36,8 @@ type modelView struct {
 	SHA256        string `json:"sha256"`
 	FileVersion   int    `json:"file_version"`
 	Factor        bool   `json:"factor"`
-	// N counts training rows, Features all feature columns, Used those that the kernel
-	// uses.
+	// N counts training rows, Features all feature columns, Used the columns that the
+	// kernel uses.
 	N          int                  `json:"n"`
 	Features   []string             `json:"features"`
 	Used       []string             `json:"used"`
@@ -114,7 +114,7 @@ type checkpointView struct {
 	Descents   []descentView `json:"descents"`
 }
 
-// descentView describes a descent. Those of a stage with few rows have another scale.
+// descentView describes a descent. Descents of a stage with few rows have another scale.
 type descentView struct {
 	Name        string   `json:"name"`
 	Evaluations int      `json:"evaluations"`

@@ -111,7 +111,7 @@ type givenReport struct {
 	SchemaVersion int    `json:"schema_version"`
 	File          string `json:"file"`
 	Points        int    `json:"points"`
-	// OK is true if the values are those of a kernel on these points, up to rounding.
+	// OK is true if a kernel can have the values on these points, up to rounding.
 	OK      bool   `json:"ok"`
 	Verdict string `json:"verdict"`
 	// Asymmetry is the largest |k(x, x′) − k(x′, x)|; rounding explains AsymmetryTolerance.
@@ -134,7 +134,7 @@ func (r *givenReport) Text() string { return view("kernel-values", r) }
 type givenValues struct {
 	n int
 	k []float64
-	// names are those of the points, nil if they have none.
+	// names are the points' names, nil if they have none.
 	names    []string
 	unpaired int
 }
@@ -162,8 +162,8 @@ func (v *givenValues) check(path string, tolerance float64) (*givenReport, error
 // rounded to a few digits may have.
 const roundedDigits = 1e-4
 
-// givenVerdict says in words whether the values are those of a kernel. names are those of the
-// points, nil for the rows of a matrix. told says that the user gave the rounding error.
+// givenVerdict says in words whether a kernel can have the values. names are the points'
+// names, nil for the rows of a matrix. told says that the user gave the rounding error.
 func givenVerdict(h kernel.Kernelhood, names []string, told bool) string {
 	name := func(i int) string {
 		if names != nil {
@@ -221,7 +221,7 @@ func labelsOf(data problem.Data) [][]string {
 	return labels
 }
 
-// readPairs reads a table of k(x, x'): the columns of x, those of x', and the values.
+// readPairs reads a table of k(x, x'): the columns of x, the columns of x', and the values.
 func readPairs(c *frame.Command, path string) (*givenValues, error) {
 	data, err := readGiven(c, path, dataset.Options{Target: c.Data.Target})
 	if err != nil {

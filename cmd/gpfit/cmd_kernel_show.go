@@ -80,7 +80,7 @@ type kernelShow struct {
 	lo, hi         float64
 }
 
-// Points of the curve and of the grid, and those that the text lists.
+// Numbers of points of the curve, of the grid and in the text.
 const (
 	curvePoints = 201
 	gridPoints  = 81

@@ -272,7 +272,7 @@ func (r *prediction) progress(part float64) {
 }
 
 // write predicts the rows in hand and all further ones, and writes the results of each
-// piece at once. Meanwhile it reads the next piece, and writes the one before.
+// piece at once. Meanwhile it reads the next piece, and writes the previous one.
 func (r *prediction) write(w io.Writer) (err error) {
 	r.info, r.began = r.Predict.Info(), time.Now()
 	out, kept := r.file.Sheet(w, r.info), r.table.KeptNames()

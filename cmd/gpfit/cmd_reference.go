@@ -22,8 +22,8 @@ import (
 //go:generate go run ../../internal/option/generate ../..
 //go:generate go run . reference markdown ../../docs/reference
 
-// newReference returns the command that writes the reference of the others. It is hidden,
-// because only those who make gpfit or its packages need it.
+// newReference returns the command that writes the reference of the others. It is
+// hidden, because only makers of gpfit or its packages need it.
 func newReference() *cobra.Command {
 	cmd := define("reference")
 	cmd.Hidden, cmd.Args = true, flags.CheckArgs

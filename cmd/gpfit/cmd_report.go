@@ -33,8 +33,8 @@ func runReport(c *frame.Command) error {
 	return reportModel(c)
 }
 
-// isRun reports whether path is a run folder rather than a model. A missing file is the
-// one that its name suggests.
+// isRun reports whether path is a run folder rather than a model. For a missing file,
+// the name decides.
 func isRun(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -204,9 +204,9 @@ func readScored(c *frame.Command, m *gp.Model, path string) (*report.Scored, err
 	return scored, nil
 }
 
-// savePage writes the page of a fitted model for --report. Its scores are those of the
-// held-out rows, if there are any. An interrupted fit has no page, because leave-one-out can
-// take as long as several evaluations.
+// savePage writes the page of a fitted model for --report. The page has the scores of
+// the held-out rows, if there are any. An interrupted fit has no page, because
+// leave-one-out can take as long as several evaluations.
 func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
 	if c.Output.Page == "" {
 		return nil

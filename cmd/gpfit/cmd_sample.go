@@ -121,8 +121,8 @@ func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
 	return j, at, err
 }
 
-// read sets the rows of a model, and returns their noise: those of DATA, of --grid or of the
-// plot.
+// read sets the rows of a model, and returns their noise: the rows of DATA, of --grid
+// or of the plot.
 func (at *sampleRows) read(c *frame.Command, model *gp.Model, plot *samplePlot) (noise gp.RowNoise, err error) {
 	switch {
 	case c.Sample.Grid != nil && len(at.names) != 1:
@@ -188,8 +188,8 @@ func sampleExpression(c *frame.Command) (*gp.Joint, sampleRows, error) {
 	return j, at, err
 }
 
-// newProcess reads a covariance function of columns and sets its parameters. Their names may
-// contain those of the columns.
+// newProcess reads a covariance function of columns and sets its parameters. Their
+// names may contain the columns' names.
 func newProcess(text string, columns []string, set []problem.Assignment) (*gp.Process, error) {
 	if err := kernel.CheckText(text); err != nil {
 		return nil, err

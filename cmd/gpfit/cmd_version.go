@@ -53,8 +53,7 @@ func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 // build says which source a program was built from, and how.
 type build struct {
-	// Version is a release such as 0.1.0. It ends in -dev if the source is not the one of
-	// a release.
+	// Version is a release such as 0.1.0. It ends in -dev if the source is not a release's.
 	Version string
 	// Revision is the commit, with +changes if the source had others; Modified says so,
 	// too. Time is the commit's time, nil if it is unknown.

@@ -221,8 +221,8 @@ func (g *gpu) knowCrossover(t *testing.T, n int) {
 	write(t, dir, "crossover.json", string(text))
 }
 
-// TestGPUObjectives compares the objectives of leave-one-out and of cross-validation, and their
-// scores, on the emulated GPU with those on the CPU.
+// TestGPUObjectives compares the objectives of leave-one-out and of cross-validation,
+// and their scores, on the emulated GPU and on the CPU.
 func TestGPUObjectives(t *testing.T) {
 	t.Parallel()
 	g := newGPU(t)
@@ -282,7 +282,7 @@ func TestGPUPosterior(t *testing.T) {
 	}
 }
 
-// TestGPUProfile compares profiles on an emulated GPU with those on the CPU.
+// TestGPUProfile compares profiles on an emulated GPU and on the CPU.
 func TestGPUProfile(t *testing.T) {
 	t.Parallel()
 	g := newGPU(t)

@@ -69,7 +69,7 @@ const close1e9 = 1e-9
 var otherNames = regexp.MustCompile(`seconds|gradient_log|gradient_norm|/evaluations`)
 
 // TestMethod fits, predicts and runs a batch with a method that another build of the program
-// has, and compares the numbers with those of the method dense.
+// has, and compares the numbers with the numbers of the method dense.
 func TestMethod(t *testing.T) {
 	if os.Getenv("GPFIT_LONG") == "" {
 		t.Skip("SKIPPED: it builds the program with the tag textbook; GPFIT_LONG=1 runs it")

@@ -158,9 +158,9 @@ func TestPredictWaitingPipe(t *testing.T) {
 	}
 }
 
-// TestScoreWithDraws compares the scores of predictions with draws of the parameters, and
-// those of held-out rows at the optimum, with counts of the rows inside the printed intervals
-// and with sums over the densities of the draws.
+// TestScoreWithDraws compares the scores of predictions with draws of the parameters,
+// and the scores of held-out rows at the optimum, with counts of the rows inside the
+// printed intervals and with sums over the densities of the draws.
 func TestScoreWithDraws(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")

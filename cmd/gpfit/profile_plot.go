@@ -20,7 +20,8 @@ const (
 	nearNats, farNats = 3, 20
 	// contourNats is the greatest height of a contour's colours, unless an optimum is higher.
 	contourNats = 10
-	// panelWidth and panelHeight are the size of a chart among those of fits, in centimetres.
+	// panelWidth and panelHeight are the size of a chart among the charts of fits, in
+	// centimetres.
 	panelWidth, panelHeight = 10.5, 6
 	// interval95 is the height of a profile likelihood at the ends of its 95 % interval.
 	interval95 = 1.92
@@ -222,7 +223,7 @@ func fitCharts(p *summary.Profile, label string) []plotting.Chart {
 // optimumAt returns the index of the optimum at a point, -1 if there is none.
 func optimumAt(p *summary.Profile, s *summary.ProfileSection, q *summary.ProfilePoint) int {
 	return slices.IndexFunc(p.Optima, func(o summary.OptimumReport) bool {
-		const same = 1e-3 // nats; the others end close to those of the optimum
+		const same = 1e-3 // nats; the others end close to the optimum's
 		return math.Abs(float64(q.Objective)-o.Objective) < same && !slices.ContainsFunc(s.Axes, func(a summary.ProfileAxis) bool {
 			v := q.Parameters[a.Name]
 			return math.Abs(v-o.Parameters[a.Name]) > 1e-9*math.Abs(v)

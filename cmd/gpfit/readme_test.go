@@ -32,8 +32,8 @@ var otherCommands = map[string]string{
 }
 
 // TestDocumentedCommands runs the gpfit commands in the shell blocks of README.md and of the
-// first hour, with GPFIT_LONG those of all pages of docs, examples and python, page by page
-// and unchanged. A page of errors has a test of its own.
+// first hour, with GPFIT_LONG the commands of all pages of docs, examples and python, page
+// by page and unchanged. A page of errors has a test of its own.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred processes")
@@ -100,8 +100,8 @@ func userPages(t *testing.T) []string {
 	return pages
 }
 
-// documentedCommands returns the gpfit commands in the shell blocks of a page, and those
-// that prepare files for them. A backslash at the end of a line continues it.
+// documentedCommands returns the gpfit commands in the shell blocks of a page, and the
+// commands that prepare files for them. A backslash at the end of a line continues it.
 func documentedCommands(t *testing.T, page, text string) []string {
 	t.Helper()
 	var commands []string
@@ -168,9 +168,9 @@ func checkShownOutputs(t *testing.T, page string, outputs []string) {
 	}
 }
 
-// checkPictures compares the pictures that the commands of a page drew with those of the
-// same name in docs/pictures. The last digits depend on the processor, so only the shapes and
-// texts count.
+// checkPictures compares the pictures that the commands of a page drew with the
+// pictures of the same name in docs/pictures. The last digits depend on the processor,
+// so only the shapes and texts count.
 func checkPictures(t *testing.T, dir string) {
 	t.Helper()
 	drawn := must.Get(filepath.Glob(filepath.Join(dir, "*.svg")))(t)
@@ -235,9 +235,9 @@ func shellWords(command string) []string {
 	return words
 }
 
-// TestSameNumberAsSklearn compares the likelihood of gpfit with the one that
-// docs/from-sklearn-and-gpytorch.md shows for both programs, and with scikit-learn's own if
-// GPFIT_PYTHON, or python3, has it.
+// TestSameNumberAsSklearn compares the likelihood of gpfit with the number that
+// docs/from-sklearn-and-gpytorch.md shows for both programs, and with scikit-learn's
+// own if GPFIT_PYTHON, or python3, has it.
 func TestSameNumberAsSklearn(t *testing.T) {
 	const page = "../../docs/from-sklearn-and-gpytorch.md"
 	text := must.Get(os.ReadFile(page))(t)

@@ -18,7 +18,7 @@ import (
 )
 
 // TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
-// there. The message, with its place, and the exit code must be those of the page. If the page
+// there. The message, with its place, and the exit code must be as on the page. If the page
 // gives commands as the cure, they must succeed afterwards in the same folder.
 func TestTroubleshooting(t *testing.T) {
 	if testing.Short() {

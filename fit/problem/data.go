@@ -47,9 +47,9 @@ type Data struct {
 	Warnings []string
 }
 
-// checked returns the data with default names for those that are missing. It returns
-// a [*DataError] if the parts do not have the same number of rows or columns, or if
-// an input or target is not finite.
+// checked returns the data with default names in place of missing ones. It returns a
+// [*DataError] if the parts do not have the same number of rows or columns, or if an
+// input or target is not finite.
 func (d Data) checked() (Data, error) {
 	if err := d.checkShape(); err != nil {
 		return d, err

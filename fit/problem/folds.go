@@ -72,8 +72,8 @@ func divideRows(n int, groups []string, column string, cv CrossValidation, block
 	return folds, nil
 }
 
-// unitsOf returns the rows that stay together: those of each group, in the order of the
-// groups' first rows, or single rows if groups is nil.
+// unitsOf returns the rows that stay together: the rows of each group, in the order of
+// the groups' first rows, or single rows if groups is nil.
 func unitsOf(n int, groups []string) (units [][]int) {
 	known := map[string]int{}
 	for i := range n {

@@ -89,8 +89,8 @@ func (o Options) meanOf(m *gp.Model) (Options, error) {
 	return o, nil
 }
 
-// fromFit takes the ties, the priors and the objective of an earlier fit. Priors are
-// those of the parameters for which the options have none.
+// fromFit takes the ties, the priors and the objective of an earlier fit, except priors
+// of parameters that have one in the options.
 func (o Options) fromFit(r fitted) (Options, error) {
 	if o.Objective == "" && r.ObjectiveName != "" {
 		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, "+neg_log_prior"))
@@ -136,8 +136,8 @@ func (o Options) namesNoise() bool {
 }
 
 // startFrom takes the start values of the parameters that a model has, too. Its values
-// are converted from its scaling to the one of the sample. A value that serves several
-// columns takes the geometric mean of their scales.
+// are converted from its scaling to the sample's. A value that serves several columns
+// takes the geometric mean of their scales.
 func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Model) error {
 	if from == nil {
 		return nil
@@ -181,8 +181,8 @@ func (s *Sample) hasColumns(from *gp.Model) error {
 	return nil
 }
 
-// rescaled returns the factor that converts a parameter of the scaled problem of another
-// model to the one of the sample, by the units of the parameter.
+// rescaled returns the factor that converts a parameter of the scaled problem of
+// another model to the sample's problem, by the units of the parameter.
 func (s *Sample) rescaled(prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
 	own := s.Scalings[0]
 	targets := from.Scaling.YScale / own.YScale

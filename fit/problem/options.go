@@ -137,9 +137,9 @@ type Options struct {
 	ExpertRows       int                `hash:"omitzero"`
 	ExpertParameters experts.Parameters `hash:"omitzero"`
 	// From, if not nil, is a model from which the fit starts: its parameters are start
-	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace those
-	// that the options leave open. Bounds and what is fixed are not taken. Unless Settings
-	// ask for restarts or subsets, the fit begins over all rows. If the model has standard
+	// values, and its kernel, mean, scaling, noise, ties, priors and objective replace what
+	// the options leave open. Bounds and what is fixed are not taken. Unless Settings ask
+	// for restarts or subsets, the fit begins over all rows. If the model has standard
 	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
 	// of the fit is in the model, or if Data lacks a feature that the model uses.
 	From *gp.Model `hash:"omitzero"`

@@ -222,9 +222,8 @@ func (s *Sample) group(labels []string) error {
 	return nil
 }
 
-// WithRows returns the sample of some of its training rows, given by their positions,
-// in that order, or in the order of the folds if there are folds. The scaling remains the
-// one of all rows.
+// WithRows returns the sample of some of its training rows, given by their positions, in that
+// order, or in the order of the folds if there are folds. The scaling still comes from all rows.
 func (s *Sample) WithRows(rows []int) *Sample {
 	sub, n := *s, s.N()
 	if s.Fold != nil {

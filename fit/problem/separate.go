@@ -5,8 +5,8 @@ import (
 	"gpfit/gp"
 )
 
-// LargestMatrix returns the number of rows of the largest matrix of the job: all rows, or
-// those of the largest local expert.
+// LargestMatrix returns the number of rows of the largest matrix of the job: all rows,
+// or the rows of the largest local expert.
 func (j *Prepared) LargestMatrix() int {
 	if j.Experts == nil {
 		return j.N()

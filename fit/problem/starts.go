@@ -45,8 +45,8 @@ const (
 	common = periodPeaks
 )
 
-// scheme is a combination of levels: a noise, a level for the lengthscales of even leaves
-// and one for those of odd leaves, and which peak of the periodogram is the period.
+// scheme is a combination of levels: a noise, a level for the lengthscales of even
+// leaves, a level for odd leaves, and which peak of the periodogram is the period.
 type scheme struct {
 	noise     int
 	even, odd int
@@ -157,8 +157,8 @@ func lengthscaleStarts(s *Sample, prog *kernel.Program) map[string]*leafLevels {
 	return out
 }
 
-// wavesLengthscale is the lengthscale, of sin(π(x−x′)/period), of a leaf whose period is a
-// common multiple of those of two waves, so that it has several waves in a period.
+// wavesLengthscale is the lengthscale, of sin(π(x−x′)/period), of a leaf whose period
+// is a common multiple of two waves' periods, so that it has several waves in a period.
 const wavesLengthscale = 0.3
 
 // hasPeriod reports whether p belongs to a leaf with a period.

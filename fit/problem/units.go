@@ -26,7 +26,7 @@ func (u *Converted) add(name string, v float64) {
 //     product with one linear leaf is also divided by the square of the column's scale:
 //     it is then the prior variance of a slope, one for every column.
 //   - Lengthscales of linear(ard) are the inverse of such a slope's standard
-//     deviation. Those of poly(ard, degree p) and its offset take the p-th part of
+//     deviation. Lengthscales of poly(ard, degree p) and its offset take the p-th part of
 //     the target's units.
 //   - α, the lengthscale of periodic and the offset of poly have no units and stay
 //     as they are: linear, poly and the offset refer to the standardised inputs,

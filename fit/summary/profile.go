@@ -69,7 +69,7 @@ type ProfileSection struct {
 	// Lowest is the index of the point with the lowest objective; -1 if none is defined.
 	Lowest int `json:"lowest"`
 	// Minima are the indices of the points that are lower than all their neighbours,
-	// without those at an end of a range.
+	// without the points at an end of a range.
 	Minima []int `json:"minima,omitempty"`
 	// Interval95 is the interval of the parameter's values around the lowest point of a
 	// curve within which the profile likelihood is no less than exp(-1.92) of its largest

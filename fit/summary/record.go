@@ -42,15 +42,15 @@ func ReadRecord(text []byte) (*ModelRecord, error) {
 type UpdateReport struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
-	// N counts the training rows of the new model, Added the new ones among them, and Tuned those
-	// on which the parameters were found, 0 if that is unknown.
+	// N counts the training rows of the new model, Added the new ones among them, and Tuned
+	// the rows on which the parameters were found, 0 if unknown.
 	N     int `json:"n"`
 	Added int `json:"added"`
 	Tuned int `json:"tuned"`
 	// Device is where gpfit computed. Extended says that it kept the factor of the model.
 	Device   string `json:"device"`
 	Extended bool   `json:"extended"`
-	// NLMLBefore and NLML are those of the model and of the new model, in scaled units.
+	// NLMLBefore belongs to the model, NLML to the new model, in scaled units.
 	NLMLBefore float64 `json:"nlml_before"`
 	NLML       float64 `json:"nlml"`
 	// NewRows compares the new rows of each target with what the model predicted.
@@ -74,7 +74,7 @@ const (
 	mostGrowth  = 1.5
 )
 
-// NewUpdateReport reports the step from a model to the one with more rows.
+// NewUpdateReport reports the step from a model to a model with more rows.
 func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, error) {
 	record, err := ReadRecord(before.Record)
 	if err != nil {

@@ -15,8 +15,8 @@ type ColumnRelevance struct {
 	// column takes part in, in units of the targets' standard deviation; see
 	// [gp.Relevance].
 	Relevance float64 `json:"relevance"`
-	// Lengthscales are those of the kernel for this column, in units of the column and
-	// in the order of the kernel's leaves. Leaves without a lengthscale add none.
+	// Lengthscales are the kernel's lengthscales for this column, in units of the column
+	// and in the order of the kernel's leaves. Leaves without a lengthscale add none.
 	Lengthscales []float64 `json:"lengthscales,omitempty"`
 }
 

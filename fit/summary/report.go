@@ -95,7 +95,7 @@ type Report struct {
 	// ModelFile is the path of the model file, if written.
 	ModelFile string `json:"model_file,omitempty"`
 
-	// Names lists the parameters in order, NamesOriginal those in original units.
+	// Names lists the parameters in order, NamesOriginal the parameters in original units.
 	Names         []string `json:"-"`
 	NamesOriginal []string `json:"-"`
 }
@@ -177,8 +177,8 @@ type OptimumReport struct {
 // SearchReport says how often starts found the best optimum, and what that says about others:
 // the estimates of hyperopt.Coverage.
 type SearchReport struct {
-	// Starts counts the starts that reached an optimum, Best those that reached the best.
-	// Stopped counts those that gpfit stopped early.
+	// Starts counts the starts that reached an optimum, Best the starts that reached the
+	// best, and Stopped the starts that gpfit stopped early.
 	Starts  int `json:"starts"`
 	Best    int `json:"best"`
 	Stopped int `json:"stopped"`
@@ -241,8 +241,8 @@ type StdErrors struct {
 	// Eigenvalue is the Hessian's smallest. Failure says why there are no standard errors.
 	Eigenvalue float64 `json:"smallest_eigenvalue"`
 	Failure    string  `json:"failure,omitempty"`
-	// Log holds the standard errors of z; by the delta method Scaled holds those in natural
-	// units, θ·se(log θ), and Original those in original units, also of tied parameters.
+	// Log holds the standard errors of z; by the delta method Scaled holds standard errors in
+	// natural units, θ·se(log θ), and Original in original units, also of tied parameters.
 	Log      map[string]float64 `json:"log,omitempty"`
 	Scaled   map[string]float64 `json:"parameters,omitempty"`
 	Original map[string]float64 `json:"parameters_original_units,omitempty"`
@@ -311,8 +311,8 @@ type CrossValidationScores struct {
 	Blocks bool   `json:"blocks,omitempty"`
 	Group  string `json:"group,omitempty"`
 	Refit  bool   `json:"refit"`
-	// The scores are those of TestScores over all rows. With several targets they are means,
-	// without RMSE, because the units differ, and Targets has the scores of each.
+	// The scores mean the same as in TestScores, over all rows. With several targets they
+	// are means, without RMSE, because the units differ, and Targets has the scores of each.
 	RMSE             float64        `json:"rmse,omitempty"`
 	RMSEStandardized float64        `json:"rmse_standardized"`
 	Coverage95       float64        `json:"coverage95"`
@@ -423,7 +423,7 @@ type ExpertsReport struct {
 	Largest  int   `json:"largest"`
 	Sizes    []int `json:"sizes"`
 	// Parameters is empty if the experts share their parameters. Otherwise Each describes
-	// them, and those in [Report] are medians, weighted by their rows.
+	// them, and [Report] has medians, weighted by their rows.
 	Parameters experts.Parameters `json:"parameters,omitempty"`
 	Each       []ExpertReport     `json:"each,omitempty"`
 	// Inertia is the sum of the squared distances of the scaled rows from their centres.

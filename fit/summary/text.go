@@ -42,8 +42,8 @@ func (p *Profile) Text() string { return profileText(p) }
 // Text returns the report as text for people.
 func (r *UpdateReport) Text() string { return updateText(r) }
 
-// UpdatedRecord returns the record of a model after an update: the one of the fit, with
-// the report of the update.
+// UpdatedRecord returns the record of a model after an update: the record of the fit,
+// with the report of the update.
 func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, error) {
 	record, err := ReadRecord(before)
 	if err != nil {
@@ -138,7 +138,7 @@ func spread(e *ExpertsReport, name string) [3]float64 {
 	return [3]float64{values[0], values[len(values)/2], values[len(values)-1]}
 }
 
-// drawnNames returns the names of the parameters of the draws; those of a record are sorted.
+// drawnNames returns the names of the parameters of the draws, sorted in a report from a record.
 func drawnNames(p *PosteriorReport) []string {
 	if p.Names != nil {
 		return p.Names

@@ -91,7 +91,7 @@ func (c table) band(fit compare.Curve, name string, color int) []plotting.Layer 
 	return []plotting.Layer{&plotting.Band{Name: name, X: c.X, Lower: fit.Lower, Upper: fit.Upper, Color: color}}
 }
 
-// points are the rows, those that are held out as rings.
+// points are the rows, with rings for held-out rows.
 func (c table) points() []plotting.Layer {
 	out := []plotting.Layer{&plotting.Points{Name: "rows", X: c.TrainX, Y: c.TrainY, Color: plotting.Grey}}
 	if c.TestX != nil {

@@ -43,8 +43,8 @@ func programOptions() Entries {
 	}
 }
 
-// kernelOptions are the options of gpfit kernel, and those of gpfit sample that replace MODEL
-// and DATA.
+// kernelOptions are the options of gpfit kernel, and the options of gpfit sample that
+// replace MODEL and DATA.
 func kernelOptions() Entries {
 	check, show, sample := []string{"kernel check"}, []string{"kernel show"}, []string{"sample"}
 	start := func(places []string, group Group, help string, rules ...Constraint) Option {

@@ -27,7 +27,7 @@ type Figure struct {
 	// SharedY gives charts with the same label of y the same range, for comparison.
 	SharedY bool
 	Charts  []Chart
-	// Alt describes an inline picture to those who cannot see it; the title if empty.
+	// Alt describes an inline picture to people who cannot see it; the title if empty.
 	Alt string
 }
 

@@ -147,8 +147,7 @@ func (s *subject) along(one gp.TermPrediction, at int) curve {
 	return out
 }
 
-// trainingRow returns all features of a training row; those that the model does not use
-// are 0.
+// trainingRow returns all features of a training row; features that the model does not use are 0.
 func (s *subject) trainingRow(i int) []float64 {
 	m := s.model
 	d, out := len(m.Columns), make([]float64, len(m.FeatureNames))

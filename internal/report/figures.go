@@ -176,7 +176,7 @@ func shortLabel(label string) string {
 	return string(r[:mostLabel/2]) + "…" + string(r[len(r)-mostLabel/2:])
 }
 
-// describe returns the text of a picture for those who cannot see it.
+// describe returns the text of a picture for people who cannot see it.
 func (c *curve) describe() string {
 	low, high := 0, 0
 	for i, v := range c.Mean {

@@ -14,7 +14,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Page collects the page of a model. Errors are those of predictions; a model without
+// Page collects the page of a model. It returns errors of predictions; a model without
 // leave-one-out scores still has a page, which says why.
 func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	s := &subject{Subject: about, model: about.Posterior.Whole()}
@@ -56,9 +56,9 @@ func (s *subject) about() string {
 	return text + "."
 }
 
-// NewScored returns the rows of a table that m did not train on. If the table is the one
-// of the fit, these are its other rows, and a note says so; it has none if m trained on
-// all of them. Blank rows are left out.
+// NewScored returns the rows of a table that m did not train on. If the fit used this
+// table, these are its other rows, and a note says so; it has none if m trained on all
+// of them. Blank rows are left out.
 func NewScored(m *gp.Model, name string, all rows.Rows) *Scored {
 	out := &Scored{Of: "rows of " + name, Rows: all}
 	for i := range all.Total {

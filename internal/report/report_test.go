@@ -105,7 +105,7 @@ func selfContained(t *testing.T, html string) {
 }
 
 // TestLeaveOneOut checks a page from the model alone: it says that the scores are
-// leave-one-out, and its numbers are those of gp.
+// leave-one-out, and its numbers equal gp's.
 func TestLeaveOneOut(t *testing.T) {
 	_, o := outcome(t, table(60), problem.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
 	p, html := written(t, subjectOf(t, o))

@@ -25,7 +25,7 @@ type Subject struct {
 	// Record says how the model was fitted; nil if that is unknown.
 	Record *summary.ModelRecord
 	// Rows are rows to score, with their predictions for each target. Without them, the
-	// scores are those of leave-one-out.
+	// scores come from leave-one-out.
 	Rows *Scored
 	// Threads is the number of threads for work on the host, 0 for all.
 	Threads int
@@ -174,8 +174,8 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// parameterNames returns the names of the parameters in the order of the model, and those
-// that have a value in units of the table alone.
+// parameterNames returns the names of the parameters in the order of the model, and the
+// names that have a value in units of the table alone.
 func (s *subject) parameterNames(values map[string]float64) []string {
 	m := s.model
 	columns, seen := textform.Columns(m.FeatureNames), map[string]bool{}

@@ -54,8 +54,8 @@ func (j *job) residual() error {
 	})
 }
 
-// diagonals compares Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj from the gradient's computation with those
-// from the solutions x, relative to their sums of absolute terms.
+// diagonals compares Σ⁻¹_jj and (Σ⁻¹CΣ⁻¹)_jj from the gradient's computation with the
+// elements from the solutions x, relative to their sums of absolute terms.
 func (j *job) diagonals(p *likelihood, w device.DenseWorkspace, x []float64, columns []int, r map[string]any) error {
 	n := p.x.N
 	diag, middle, signs := make([]float64, n), make([]float64, n), make([]float64, n)

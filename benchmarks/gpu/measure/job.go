@@ -91,8 +91,8 @@ func gpu(name string) (driver.DeviceInfo, bool) {
 	return driver.DeviceInfo{}, false
 }
 
-// used returns the bytes of the GPU's memory that are not free, including those of
-// other programs and of the driver; 0 if unknown.
+// used returns the bytes of the GPU's memory that are not free, also taken by other
+// programs and by the driver; 0 if unknown.
 func used(j *job) int64 {
 	info := j.b.Info()
 	d, ok := gpu(info.Name)
@@ -102,9 +102,8 @@ func used(j *job) int64 {
 	return d.TotalMemory - info.MemoryFree
 }
 
-// The parameters of stages, residual and largest. They equal those of
-// benchmarks/peers and give a well-conditioned covariance matrix, as in the middle
-// of a fit.
+// The parameters of stages, residual and largest. benchmarks/peers has the same. They
+// give a well-conditioned covariance matrix, as in the middle of a fit.
 const (
 	lengthscale    = 2.0
 	signalVariance = 1.5

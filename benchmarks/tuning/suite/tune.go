@@ -16,7 +16,7 @@ import (
 )
 
 // Starts of best: noises and lengthscales in all combinations, then random ones. An
-// evaluation limit ends those that only creep; the best goes on from where it ended.
+// evaluation limit ends starts that only creep; the best goes on from where it ended.
 const (
 	randomStarts  = 31
 	startLimit    = 120

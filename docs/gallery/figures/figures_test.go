@@ -16,8 +16,8 @@ var (
 	parts = regexp.MustCompile(`<(path|text|g|image)\b`)
 )
 
-// TestFigures draws all figures and compares them with those of the gallery. The last digits
-// depend on the processor, so only the texts and the numbers of shapes count.
+// TestFigures draws all figures and compares them with the gallery's figures. The last
+// digits depend on the processor, so only the texts and the numbers of shapes count.
 func TestFigures(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, write("../data", dir))

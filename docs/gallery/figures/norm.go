@@ -10,8 +10,8 @@ import (
 	"gpfit/internal/plotting"
 )
 
-// minimumNorm draws the weights of ridge regression for every penalty, with fewer columns
-// than rows and with more, and those without a penalty by the singular value decomposition.
+// minimumNorm draws the weights of ridge regression for every penalty, with fewer columns than
+// rows and with more, and the weights without a penalty by the singular value decomposition.
 func minimumNorm(data string) *plotting.Figure {
 	t, x := read(data, "wide.csv")
 	figure := &plotting.Figure{Title: "Weights from four rows", SharedY: true, Size: plotting.Size{Width: 20, Height: 10}}

@@ -45,8 +45,8 @@ func TestShortest(t *testing.T) {
 	}
 }
 
-// TestNumPy compares the weights with those that the page's Python prints, if GPFIT_PYTHON,
-// or python3, has NumPy.
+// TestNumPy compares the weights with the weights that the page's Python prints, if
+// GPFIT_PYTHON, or python3, has NumPy.
 func TestNumPy(t *testing.T) {
 	_, script, found := strings.Cut(readText(t, "../20-minimum-norm.md"), "```python\n")
 	script, _, _ = strings.Cut(script, "```")

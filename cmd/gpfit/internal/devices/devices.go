@@ -20,7 +20,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Choose returns the devices found, and the one that gpfit would choose for name.
+// Choose returns the devices found, and gpfit's choice for name.
 func Choose(ctx context.Context, name string) (device.Choice, error) {
 	return device.Find(ctx, gpfit.Drivers(), gpfit.Methods()...).Choose(name)
 }
@@ -51,7 +51,7 @@ func Calibrate(ctx context.Context, name string) (string, error) {
 	return fmt.Sprintf("%s is faster than the CPU from n = %d on", name, n), nil
 }
 
-// Check compares the results of a device at one size with those of a reference.
+// Check compares the results of a device at one size with a reference's results.
 type Check struct {
 	Device    string `json:"device"`
 	Reference string `json:"reference,omitempty"`

@@ -62,8 +62,8 @@ func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 	}
 }
 
-// Read reads the flags of a command, and the variables of those that are not on the command
-// line. It warns of flags with former names.
+// Read reads the flags of a command, and the variables of flags that are not on the
+// command line. It warns of flags with former names.
 func Read(cmd *cobra.Command) error {
 	var all []*Set
 	var first error
@@ -217,8 +217,8 @@ func Error(cmd *cobra.Command, err error) error {
 	return &exit.UsageError{Err: err}
 }
 
-// CheckArgs checks that a command has the arguments that its usage names, with or without
-// those in brackets.
+// CheckArgs checks that a command has the arguments that its usage names, with or
+// without the arguments in brackets.
 func CheckArgs(cmd *cobra.Command, args []string) error {
 	want := strings.Fields(cmd.Use)[1:]
 	least := len(want) - strings.Count(cmd.Use, "[")

@@ -257,8 +257,8 @@ func schemaOf(b *columns.Block) parquet.Node {
 	return g
 }
 
-// orderedGroup is a group whose fields keep their order; those of [parquet.Group] are
-// sorted by name.
+// orderedGroup is a group whose fields keep their order; [parquet.Group] sorts its
+// fields by name.
 type orderedGroup struct {
 	parquet.Group
 	names []string

@@ -113,7 +113,7 @@ func (p *page) OwnVariables() string {
 	return text
 }
 
-// variable is an environment variable that is not the one of a flag.
+// variable is an environment variable that belongs to no flag.
 type variable struct{ Name, Meaning string }
 
 // variables lists the environment variables that all commands read.

@@ -54,8 +54,8 @@ func Man(root *cobra.Command, r Release) map[string][]byte {
 //go:embed *.tmpl
 var templates embed.FS
 
-// render returns the pages of a command and of those below it by a template, whose functions
-// include those of its form.
+// render returns the pages of a command and of the commands below it by a template,
+// whose functions include form.
 func render(root *cobra.Command, name string, file func(*cobra.Command) string, form template.FuncMap) map[string][]byte {
 	functions := template.FuncMap{
 		"file": file, "name": dashed, "join": strings.Join, "sentence": sentence,
