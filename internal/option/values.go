@@ -11,7 +11,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Values are the options of the library that the table sets, and those of the
+// Values are the options of the library that the table sets, and the options of the
 // program. A command or a batch uses the part that it needs.
 type Values struct {
 	// Data describes how to read a training table, Rows how to read a table for a model.
@@ -86,10 +86,10 @@ type benchValues struct {
 
 // plotValues describe a picture.
 type plotValues struct {
-	// Path and Sizes are the files, and Title and Size replace those that suit.
+	// Path and Sizes are the files, and Title and Size replace the program's choice.
 	Path, Sizes, Title string
 	Size               textform.Size
-	// By is the feature along which to show rows, and Columns are those to show.
+	// By is the feature along which to show rows, and Columns are the columns to show.
 	By      string
 	Columns []string
 }
@@ -117,8 +117,8 @@ type Compute struct {
 
 // runValues describe how to run the jobs of a batch.
 type runValues struct {
-	// Cores and Memory bound the jobs that run side by side, and JobsPerDevice those that
-	// share an accelerator.
+	// Cores and Memory bound the jobs that run side by side, and JobsPerDevice the jobs
+	// that share an accelerator.
 	Cores, JobsPerDevice int
 	Memory               int64
 	// Shard is the share of this process, a text such as 0/4. Worker shares the jobs with
@@ -132,7 +132,7 @@ type runValues struct {
 }
 
 // Slurm holds options of sbatch, from a batch spec or from the flags --slurm-…, which
-// override those of the spec.
+// override the spec's.
 type Slurm struct {
 	Partition string `yaml:"partition,omitempty" json:"partition,omitempty"`
 	Gres      string `yaml:"gres,omitempty" json:"gres,omitempty"`
