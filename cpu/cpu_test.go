@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	"gpfit/kernel"
 )
 
 // TestConformance runs the suite with three threads, and with one and two if GPFIT_LONG is
@@ -39,4 +43,140 @@ func TestDgemmRate(t *testing.T) {
 	if _, err := dev.DgemmRate(ctx, 64); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v after cancel", err)
 	}
+}
+
+// TestPredictBits tests that the prediction of a point has the same bits for any number
+// of threads and any points beside it.
+func TestPredictBits(t *testing.T) {
+	const d, m = 2, 130
+	prog := kerneltest.Program(t, "rbf(ard)", d)
+	ctx, rng := context.Background(), rand.New(rand.NewPCG(11, 1))
+	theta := []float64{0.1, 0.2, 1.5}
+	for _, n := range []int{100, 700, 2100} {
+		x, xs, alpha := points(rng, n, d), points(rng, m, d), normals(rng, n)
+		var want []float64
+		for _, threads := range []int{1, 3} {
+			dev := must.Get(Open(device.Options{Threads: threads}))(t)
+			w := newWorkspace(&dev.engines, x)
+			must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+			predict := func(xs *kernel.Points) []float64 {
+				out := make([]float64, 2*xs.N)
+				must.Do(t, w.Predict(ctx, prog, theta, alpha, xs, out[:xs.N], out[xs.N:]))
+				return out
+			}
+			if want == nil {
+				want = predict(xs)
+			}
+			if got := predict(xs); !slices.Equal(got, want) {
+				t.Errorf("n = %d: other bits with %d threads", n, threads)
+			}
+			for _, j := range []int{0, 25, m - 1} {
+				row := make([]float64, d)
+				for c := range row {
+					row[c] = xs.Column(c)[j]
+				}
+				got := predict(kernel.NewPoints(row, 1, d))
+				if got[0] != want[j] || got[1] != want[m+j] {
+					t.Errorf("n = %d: point %d alone is %v, among others %v, %v", n, j, got, want[j], want[m+j])
+				}
+			}
+			if held, plan := w.Work().Bytes, dev.Plan(n, d).HostBytes(); held > plan {
+				t.Errorf("n = %d: %d bytes held, %d planned", n, held, plan)
+			}
+		}
+	}
+}
+
+// TestPredictAfterForm tests that a second Form replaces what the first prediction packed.
+func TestPredictAfterForm(t *testing.T) {
+	dev := must.Get(Open(device.Options{Threads: 2}))(t)
+	prog := kerneltest.Program(t, "rbf", 1)
+	x := kernel.NewPoints([]float64{0, 1, 2, 4}, 4, 1)
+	ctx, w := context.Background(), newWorkspace(&dev.engines, x)
+	reduction := func(noise float64) float64 {
+		must.Do(t, w.Form(ctx, prog, []float64{1, 1}, []float64{noise}))
+		mean, out := make([]float64, 1), make([]float64, 1)
+		must.Do(t, w.Predict(ctx, prog, []float64{1, 1}, make([]float64, 4), kernel.NewPoints([]float64{3}, 1, 1), mean, out))
+		return out[0]
+	}
+	if a, b, again := reduction(0.1), reduction(1), reduction(0.1); a <= b || a != again {
+		t.Errorf("reductions %v and %v with noise 0.1, %v with noise 1", a, again, b)
+	}
+}
+
+// BenchmarkStages times the stages of one value and gradient separately, for rbf on
+// 8 columns. Flops follow DESIGN's count: n³/3 for each of factor, inverse and
+// panels, and n³ for a middle term.
+func BenchmarkStages(b *testing.B) {
+	for _, n := range []int{100, 250, 500, 1000, 2000, 4000} {
+		for _, text := range []string{"rbf", "rbf(ard)"} {
+			benchmarkStages(b, n, 8, text)
+		}
+	}
+	benchmarkStages(b, 4000, 26, "rbf(ard)")
+}
+
+// BenchmarkDgemmRate reports the rate of matrix products.
+func BenchmarkDgemmRate(b *testing.B) {
+	dev := must.Get(Open(device.Options{}))(b)
+	for _, n := range []int{500, 1000, 2000, 4000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			best := 0.0
+			for range b.N {
+				rate := must.Get(dev.DgemmRate(b.Context(), n))(b)
+				best = max(best, rate)
+			}
+			b.ReportMetric(best/1e9, "GFLOP/s")
+		})
+	}
+}
+
+func benchmarkStages(b *testing.B, n, d int, text string) {
+	prog := kerneltest.Program(b, text, d)
+	x, alpha := points(rand.New(rand.NewPCG(1, 1)), n, d), make([]float64, n)
+	dev := must.Get(Open(device.Options{}))(b)
+	ctx := context.Background()
+	w := must.Get(dev.NewWorkspace(ctx, x))(b).(*workspace)
+	defer w.Close()
+	theta := slices.Repeat([]float64{1}, prog.NumParams)
+	grad, diag := make([]float64, len(theta)), make([]float64, n)
+	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
+	run := func(name string, share float64, prepare, work func() error) {
+		b.Run(fmt.Sprintf("%s/n=%d/d=%d/%s", text, n, d, name), func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				must.Do(b, prepare())
+				b.StartTimer()
+				must.Do(b, work())
+			}
+			if share > 0 {
+				b.ReportMetric(share*cube(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			}
+		})
+	}
+	nothing := func() error { return nil }
+	fill := func() error { return w.Fill(ctx, prog, theta, []float64{0.1}) }
+	factored := func() error { return w.Form(ctx, prog, theta, []float64{0.1}) }
+	middle := device.Adjoint{Outer: []float64{1, -1}, Vectors: make([]float64, 2*n)}
+	inverted := func() error {
+		if err := factored(); err != nil {
+			return err
+		}
+		return w.InverseDiagonal(ctx, diag)
+	}
+	contract := func() error { return w.Contract(ctx, adj, prog, theta, grad, diag) }
+	run("fill", 0, nothing, fill)
+	run("factor", 1.0/3, fill, func() error { return w.Factor(ctx) })
+	run("contract", 2.0/3, factored, contract)
+	run("middle", 1, inverted, func() error { return w.ContractDiagonal(ctx, middle, diag, prog, theta, grad, make([]float64, n)) })
+	run("all", 1, nothing, func() error {
+		if err := factored(); err != nil {
+			return err
+		}
+		copy(alpha, diag)
+		if err := w.Solve(ctx, alpha, 1); err != nil {
+			return err
+		}
+		return contract()
+	})
 }

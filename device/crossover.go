@@ -49,11 +49,7 @@ func measureCrossover(ctx context.Context, accelerator, host Backend) (int, erro
 // evaluationTime returns the time for one value and gradient at synthetic points.
 func evaluationTime(ctx context.Context, b Backend, n int) (time.Duration, error) {
 	const d = 8
-	expr, err := kernel.Parse("rbf")
-	if err != nil {
-		return 0, err
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	prog, err := kernel.CompileText("rbf", d)
 	if err != nil {
 		return 0, err
 	}

@@ -39,11 +39,7 @@ func ExampleDispatch() {
 // A workspace holds one n×n matrix: the covariance of n points, then its factor.
 func ExampleWorkspace() {
 	ctx := context.Background()
-	expr, err := kernel.Parse("rbf")
-	if err != nil {
-		log.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(1))
+	prog, err := kernel.CompileText("rbf", 1)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,11 +20,7 @@ import (
 // with the rest. Here the second lengthscale is ten times the first, and a penalty
 // ½(log v₁ − log v₂)² in the objective pulls the signal variances together.
 func Example() {
-	expr, err := kernel.Parse("rbf + rbf")
-	if err != nil {
-		log.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(1))
+	prog, err := kernel.CompileText("rbf + rbf", 1)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -112,9 +108,7 @@ func ExampleObjective_reference() {
 
 // fusedGradient is the objective of package graph.
 func fusedGradient(rows, y, z []float64) (float64, []float64) {
-	expr, err := kernel.Parse("rbf")
-	check(err)
-	prog, err := kernel.Compile(expr, kernel.Columns(1))
+	prog, err := kernel.CompileText("rbf", 1)
 	check(err)
 	backend, err := cpu.New(device.Options{})
 	check(err)

@@ -34,6 +34,15 @@ func Compile(e Expr, labels []int) (*Program, error) {
 	return c.prog, c.prog.finish()
 }
 
+// CompileText parses and compiles text for points of d columns, labelled by their positions.
+func CompileText(text string, d int) (*Program, error) {
+	e, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(e, Columns(d))
+}
+
 type compiler struct {
 	prog   *Program
 	whole  Expr

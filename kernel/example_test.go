@@ -41,12 +41,7 @@ func ExampleFamily() {
 
 // A formula is a kernel without a family.
 func ExampleParse_formula() {
-	expr, err := kernel.Parse("formula(exp(-r/a) * cos(2*pi*r/b), a=1, b=4)")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(1))
+	prog, err := kernel.CompileText("formula(exp(-r/a) * cos(2*pi*r/b), a=1, b=4)", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +51,7 @@ func ExampleParse_formula() {
 	x := kernel.NewPoints([]float64{0, 1, 2}, 3, 1)
 	row := make([]float64, 3)
 	ev.Row(row, x, 0, x, 0, 3)
-	fmt.Println(expr)
+	fmt.Println(prog.Text)
 	fmt.Printf("%.4f\n", row)
 	_, err = kernel.Parse("rbf + formula(exp(-r/scale), scael=1)")
 	fmt.Println(err)

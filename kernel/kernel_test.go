@@ -33,8 +33,7 @@ func centralDifference(f func(h float64) float64) float64 {
 
 func mustCompile(t testing.TB, text string, d int) *Program {
 	t.Helper()
-	e := must.Get(Parse(text))(t)
-	return must.Get(Compile(e, Columns(d)))(t)
+	return must.Get(CompileText(text, d))(t)
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {

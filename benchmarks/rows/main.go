@@ -45,11 +45,7 @@ func main() {
 }
 
 func measure(text string, d int, seconds float64) error {
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		return err
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	prog, err := kernel.CompileText(text, d)
 	if err != nil {
 		return err
 	}

@@ -16,24 +16,6 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestCostOfComparison checks that gpfit says before a comparison of many rows which method
-// takes long, unless it is left out.
-func TestCostOfComparison(t *testing.T) {
-	for _, c := range []struct {
-		n       int
-		methods []string
-		long    bool
-	}{{5000, nil, false}, {5001, nil, true}, {5001, []string{"kernel-ridge"}, true}, {5001, []string{"ridge"}, false}} {
-		var text strings.Builder
-		call := &frame.Command{Msg: messages.New(&text, false)}
-		call.Compare.Methods = c.methods
-		noteCost(call, c.n)
-		if got := strings.Contains(text.String(), "kernel-ridge takes about 30·n³ operations"); got != c.long {
-			t.Errorf("%d rows, methods %v: %q", c.n, c.methods, text.String())
-		}
-	}
-}
-
 // TestInterruptedComparison cancels a comparison as Ctrl-C does, during the first fit of the
 // Gaussian process. gpfit must print and write what is done, and exit with code 130.
 func TestInterruptedComparison(t *testing.T) {
@@ -54,6 +36,24 @@ func TestInterruptedComparison(t *testing.T) {
 	for _, want := range []string{"scores written to " + scores, "gpfit: interrupted after 2 of 9 fits"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("standard error lacks %q:\n%s", want, stderr)
+		}
+	}
+}
+
+// TestCostOfComparison checks that gpfit says before a comparison of many rows which method
+// takes long, unless it is left out.
+func TestCostOfComparison(t *testing.T) {
+	for _, c := range []struct {
+		n       int
+		methods []string
+		long    bool
+	}{{5000, nil, false}, {5001, nil, true}, {5001, []string{"kernel-ridge"}, true}, {5001, []string{"ridge"}, false}} {
+		var text strings.Builder
+		call := &frame.Command{Msg: messages.New(&text, false)}
+		call.Compare.Methods = c.methods
+		noteCost(call, c.n)
+		if got := strings.Contains(text.String(), "kernel-ridge takes about 30·n³ operations"); got != c.long {
+			t.Errorf("%d rows, methods %v: %q", c.n, c.methods, text.String())
 		}
 	}
 }

@@ -44,11 +44,7 @@ func (d *Device) selfTestOf(ctx context.Context, text string) error {
 	for i := range y {
 		y[i] = math.Cos(2.3 * float64(i))
 	}
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		return err
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(columns))
+	prog, err := kernel.CompileText(text, columns)
 	if err != nil {
 		return err
 	}

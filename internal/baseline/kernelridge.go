@@ -107,12 +107,8 @@ func newKernelProblem(x mat.Matrix, y []float64) (*kernelProblem, error) {
 	if err != nil {
 		return nil, err
 	}
-	expr, err := kernel.Parse("rbf")
-	if err != nil {
-		return nil, err
-	}
 	n, d := x.Dims()
-	program, err := kernel.Compile(expr, kernel.Columns(d))
+	program, err := kernel.CompileText("rbf", d)
 	if err != nil {
 		return nil, err
 	}

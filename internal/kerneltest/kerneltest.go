@@ -164,11 +164,7 @@ func (c check) inputs() {
 // Program compiles the text of a kernel for points of d columns.
 func Program(t testing.TB, text string, d int) *kernel.Program {
 	t.Helper()
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := kernel.Compile(expr, kernel.Columns(d))
+	prog, err := kernel.CompileText(text, d)
 	if err != nil {
 		t.Fatal(err)
 	}

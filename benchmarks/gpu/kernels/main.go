@@ -30,11 +30,7 @@ func main() {
 func write(folder, target string, d int, texts []string) error {
 	fmt.Printf("%-60s %-16s %5s %9s %8s\n", "kernel, d = "+fmt.Sprint(d), "entry", "pairs", "per pair", "bytes")
 	for i, text := range texts {
-		expr, err := kernel.Parse(text)
-		if err != nil {
-			return err
-		}
-		prog, err := kernel.Compile(expr, kernel.Columns(d))
+		prog, err := kernel.CompileText(text, d)
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ type likelihood struct {
 }
 
 func (j *job) problem(n int) (*likelihood, error) {
-	prog, err := compileKernel(j.kernel, j.d)
+	prog, err := kernel.CompileText(j.kernel, j.d)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +136,6 @@ func (j *job) problem(n int) (*likelihood, error) {
 		}
 	}
 	return p, nil
-}
-
-// compileKernel compiles the text of a kernel for d columns.
-func compileKernel(text string, d int) (*kernel.Program, error) {
-	expr, err := kernel.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return kernel.Compile(expr, kernel.Columns(d))
 }
 
 // with runs f with the problem of n points and a workspace of the exact method, whose steps

@@ -8,6 +8,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
+	"gpfit/kernel"
 )
 
 // kernelInfo describes a kernel as compiled by the driver.
@@ -67,7 +68,7 @@ func (j *job) kernels() (err error) {
 }
 
 func generated(text string, e *ptx.Entry, target string) ([]byte, error) {
-	prog, err := compileKernel(text, 8)
+	prog, err := kernel.CompileText(text, 8)
 	if err != nil {
 		return nil, err
 	}

@@ -252,14 +252,11 @@ type problem struct {
 // newProblem returns the same problem for each n, with n points without structure.
 func newProblem(n int) (*problem, error) {
 	const d, test = 4, 50
-	expr, err := kernel.Parse("matern52(ard) + rbf")
+	prog, err := kernel.CompileText("matern52(ard) + rbf", d)
 	if err != nil {
 		return nil, err
 	}
-	p := &problem{noise: []float64{0.01}, y: make([]float64, n)}
-	if p.prog, err = kernel.Compile(expr, kernel.Columns(d)); err != nil {
-		return nil, err
-	}
+	p := &problem{prog: prog, noise: []float64{0.01}, y: make([]float64, n)}
 	rows := func(n int, step float64) *kernel.Points {
 		v := make([]float64, n*d)
 		for i := range v {

@@ -3,8 +3,8 @@
 //	go run . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //
 // The routines: the exponential and what is built on it (exp.go), exponentials of distances
-// (fused.go), the logarithm (log.go), sines and cosines (turns.go), waves of a periodogram
-// (waves.go), sums over columns (distance.go), sums over rows (reduce.go), elementwise arithmetic
+// (fused.go), the logarithm (log.go), sines, cosines and the waves of a periodogram (turns.go),
+// sums over columns (distance.go), sums over rows (reduce.go), elementwise arithmetic
 // (elementwise.go) and other functions of an element (functions.go). The same code generates each
 // routine for both instruction sets; isa.go holds the differences.
 //
