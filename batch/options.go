@@ -35,8 +35,8 @@ type Options struct {
 	// Shared leaves jobs that other processes have claimed to them. Wait also waits
 	// until these jobs are done, and continues them if their process dies.
 	Shared, Wait bool
-	// RetryFailed tries all failed jobs again. Without it, a run tries only those
-	// again that failed because a device or memory was missing.
+	// RetryFailed tries all failed jobs again. Without it, a run tries again only jobs that
+	// failed because a device or memory was missing.
 	RetryFailed bool
 	// OnProgress is called now and then with the progress of the run, and OnNote with a
 	// text for each event. Both may be nil. One goroutine calls them.

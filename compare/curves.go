@@ -15,7 +15,7 @@ type Curves struct {
 	// X holds the inputs of the curves, ascending, in original units.
 	X      []float64
 	Curves []Curve
-	// TrainX and TrainY are the training rows, TestX and TestY those held out.
+	// TrainX and TrainY are the training rows, TestX and TestY the held-out rows.
 	TrainX, TrainY, TestX, TestY []float64
 }
 

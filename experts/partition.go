@@ -204,7 +204,7 @@ type RuleScore struct {
 	Coverage95 float64 `json:"coverage95"`
 }
 
-// Assign returns the expert of each point: the one whose centre is nearest.
+// Assign returns the expert of each point: the expert whose centre is nearest.
 func (p *Partition) Assign(x *kernel.Points) []int {
 	of, row := make([]int, x.N), make([]float64, x.D)
 	for i := range of {

@@ -117,7 +117,7 @@ func (c *Coding) Text() string {
 	return string(c.Kind)
 }
 
-// listed joins labels and counts those beyond the first ten.
+// listed joins labels and counts the labels beyond the first ten.
 func listed(labels []string) string {
 	const most = 10
 	var shown []string

@@ -53,9 +53,9 @@ type Model struct {
 	// Experts divides the training rows among local experts; nil without. The covariance of
 	// rows of different experts is then 0, and Alpha belongs to that covariance.
 	Experts *experts.Partition `json:"experts,omitempty"`
-	// Locals holds the parameters of each expert if they have their own; nil if they share
-	// those above. Theta, NoiseVariance, Noise.Variances and the coefficients of Mean then are
-	// medians over the experts, weighted by their rows, which no prediction uses.
+	// Locals holds the parameters of each expert if they have their own; nil if they share the
+	// parameters above. Theta, NoiseVariance, Noise.Variances and the coefficients of Mean
+	// then are medians over the experts, weighted by their rows, which no prediction uses.
 	Locals []Local `json:"locals,omitempty"`
 
 	// X holds the n×len(Columns) training inputs, row-major. Y holds the targets

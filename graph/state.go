@@ -130,7 +130,7 @@ func derivativeName(s *solver, what string) string {
 	return what
 }
 
-// restore forms Σ again if a contraction has used it up. What was solved stays valid.
+// restore forms Σ again if a contraction has used it up. Solutions stay valid.
 func (s *solver) restore() error {
 	if s.formed {
 		return nil

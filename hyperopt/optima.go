@@ -92,13 +92,12 @@ func optimaOf(all []candidate) []Optimum {
 }
 
 // Coverage says how much of the space the starts of a run have explored, by the Bayesian
-// estimates of Boender and Rinnooy Kan (1987), Bayesian stopping rules for multistart
-// global optimization methods, Mathematical Programming 37. They assume that starts are
-// drawn at random and independently, that each leads to one optimum, and that nothing is
-// known beforehand about the number of optima or the shares of the space that lead to
-// them. Of the starts, only those drawn at random that reached an optimum count. That an
-// optimum which no random start found may be known from another start makes the estimates
-// of what is unknown too large rather than too small.
+// estimates of Boender and Rinnooy Kan (1987), Bayesian stopping rules for multistart global
+// optimization methods, Mathematical Programming 37. They assume that starts are drawn at random
+// and independently, that each leads to one optimum, and that nothing is known beforehand about
+// the number of optima or the shares of the space that lead to them. Of the starts, only random
+// ones that reached an optimum count. That an optimum which no random start found may be known
+// from another start makes the estimates of what is unknown too large rather than too small.
 type Coverage struct {
 	// Starts counts the starts that reached an optimum, and Best the starts that reached
 	// the best one. Stopped counts the starts that did not end, because they could no
@@ -141,7 +140,7 @@ func (c Coverage) Unseen() (share float64, ok bool) {
 
 // LeastRestarts returns the least number of restarts with which Unseen can be known, if all
 // starts run to their end and the random ones find no more optima than now: suggested starts
-// precede those drawn at random.
+// precede random ones.
 func (c Coverage) LeastRestarts(suggested int) int { return suggested + max(c.Distinct, 1) + 2 }
 
 // Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below w+3.

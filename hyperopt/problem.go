@@ -131,12 +131,12 @@ func (s Settings) Check() error {
 // is nil if the starts raced; Optima then lists their outcomes.
 type Result struct {
 	descent.Result
-	// Total counts all evaluations, FullSize those over all rows.
+	// Total counts all evaluations, FullSize the evaluations over all rows.
 	Total, FullSize descent.Evaluations
 	// Path lists the stages in order; the last is over all rows.
 	Path []Stage
-	// Subsets means that descents on fewer rows chose where those over all rows began, so
-	// that the descent from the start values may end lower. Plain compares the two; nil
+	// Subsets means that descents on fewer rows chose where descents over all rows began,
+	// so that the descent from the start values may end lower. Plain compares the two; nil
 	// without CoarseCheck.
 	Subsets bool
 	Plain   *PlainDescent

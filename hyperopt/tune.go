@@ -228,9 +228,9 @@ func another(ctx context.Context, t *tuner, objectives []Session, stream string,
 	return result, append(slices.Clone(found), from), err
 }
 
-// throughSubsets reports whether descents on fewer rows chose where those over all rows began, so
-// that none of these is the descent from the start values: it did not begin, or a race
-// stopped it.
+// throughSubsets reports whether descents on fewer rows chose where descents over all
+// rows began, so that none of these is the descent from the start values: it did not
+// begin, or a race stopped it.
 func throughSubsets(t *tuner) bool {
 	switch {
 	case t.anew:

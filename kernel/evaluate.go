@@ -24,7 +24,7 @@ type Evaluator struct {
 type gradientRun struct {
 	*Gradient
 	routine
-	// all are the sums of one row of pairs, columnSums those by columns among them.
+	// all are the sums of one row of pairs, columnSums the sums by columns among them.
 	all        []float64
 	columnSums [][]float64
 	// assembly are the factors of the sums.

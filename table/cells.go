@@ -70,7 +70,7 @@ func (numberCells) read(src source, c int) (float64, *fault) {
 type encodedCells struct {
 	as      feature.Coding
 	encoder *feature.Encoder
-	// zero allows categories that the column does not have. seen are those met.
+	// zero allows categories that the column does not have. seen are the categories met.
 	zero bool
 	seen []string
 	note func(string)

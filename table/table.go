@@ -193,7 +193,7 @@ type Table struct {
 
 // Format is a file format besides text and NumPy that [Read] recognises by its first
 // bytes. Package internal/parquet has one. Formats do not register themselves; a program
-// passes the ones it needs in [Options].
+// passes the formats that it needs in [Options].
 type Format struct {
 	// Name is the name of the format in messages.
 	Name string

@@ -231,7 +231,7 @@ type TargetReport struct {
 // objective is a parabola over about two standard errors, and so not in small samples, or for a
 // parameter that the data hardly determine.
 type StdErrors struct {
-	// Names lists the parameters of the Hessian, LeftOut those fixed or at a bound.
+	// Names lists the parameters of the Hessian, LeftOut the parameters fixed or at a bound.
 	Names   []string `json:"names"`
 	LeftOut []string `json:"left_out,omitempty"`
 	// Hessian is ∂²objective/∂z∂z. Asymmetry is the largest difference of mirror images before

@@ -288,9 +288,9 @@ func (q *quasiNewton) vanish() (bool, error) {
 }
 
 // revive looks again at the parameters far beyond their limits, once the descent has converged.
-// The derivative along the logarithm of a lengthscale ℓ vanishes there even if the one along r =
+// The derivative by the logarithm of a lengthscale ℓ vanishes there even if the derivative by r =
 // ℓ⁻² does not. Where f falls towards larger r by more than the tolerance, revive searches along
-// r, from the limits back, for a lower value. It reports whether the descent goes on from there.
+// r, from the limits back, for a lower value, and reports whether the descent goes on.
 func (q *quasiNewton) revive() (bool, error) {
 	if q.revived || q.space.limits == nil {
 		return false, nil
@@ -317,7 +317,7 @@ func (q *quasiNewton) revive() (bool, error) {
 		}
 		return z
 	}
-	// Each value above the one here gives a parabola, whose minimum is the next trial.
+	// Each value above the value here gives a parabola, whose minimum is the next trial.
 	for share := 1.0; -slope*share/2 > missed; {
 		f, err := q.ev.Value(q.ctx, point(share))
 		if err != nil {

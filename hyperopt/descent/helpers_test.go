@@ -306,7 +306,7 @@ func (g *gpProblem) nlml(z, grad []float64) (float64, error) {
 //
 // and returns the largest error, relative to the larger of the two numbers. The error of a
 // component that is small against the others (below 1e-3 of the largest), against the rounding of
-// the differences (1e3·ε·|f|/h), or against its change over h is measured relative to those. h is
+// the differences (1e3·ε·|f|/h), or against its change over h is measured relative to that. h is
 // in log units; 0 means 1e-5, near the ε^⅓ that balances truncation and rounding (N&W 8.6). It
 // costs 2p+1 values and one gradient.
 func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRelErr float64, err error) {

@@ -146,7 +146,7 @@ const (
 )
 
 // The rules of a race, in units of f. They were chosen on 568 descents recorded on
-// four data sets of 278 to 1,353 rows. In those, the quadratic models put distinct
+// four data sets of 278 to 1,353 rows. There, the quadratic models put distinct
 // optima 10 nats or more apart, and of the descents that later fell below the best,
 // all but one in thirty promised at least a fiftieth of the gap.
 const (

@@ -195,7 +195,7 @@ func foldsOf(n int, seed uint64) (fold []int, folds int, err error) {
 	return fold, folds, nil
 }
 
-// part returns the rows of a fold, or those outside it.
+// part returns the rows of a fold, or the rows outside it.
 func part(x mat.Matrix, y []float64, fold []int, k int, inside bool) (*mat.Dense, []float64) {
 	_, d := x.Dims()
 	var rows, targets []float64

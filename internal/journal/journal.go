@@ -321,9 +321,8 @@ func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) 
 	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s does not match this fit: another version of gpfit wrote it; delete it to start over", s.done, s.name)}
 }
 
-// Record appends an evaluation at z: its value, its gradient unless that is nil, or
-// its error. It does not record errors that the journal's Failures cannot convert,
-// because those end a run.
+// Record appends an evaluation at z: its value, its gradient unless that is nil, or its error.
+// It does not record errors that the journal's Failures cannot convert, because they end a run.
 func (s *Sequence) Record(z []float64, f float64, grad []float64, failure error) error {
 	if s == nil {
 		return nil

@@ -173,7 +173,7 @@ func WithoutFolders(text string, known ...string) string {
 			dirs = append(dirs, dir+string(filepath.Separator))
 		}
 	}
-	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // folders before those above
+	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // a folder before the folders above it
 	for _, dir := range dirs {
 		text = strings.ReplaceAll(text, dir, "")
 	}

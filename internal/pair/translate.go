@@ -126,9 +126,8 @@ type Function struct {
 	List *code.List
 	// Value is the expression.
 	Value code.ID
-	// ByFeature are the derivatives by the features, ByParameter those by the logs
-	// of the parameters; None means 0. Both are empty if no derivatives were
-	// requested.
+	// ByFeature are the derivatives by the features, ByParameter the derivatives by the logs
+	// of the parameters; None means 0. Both are empty if no derivatives were requested.
 	ByFeature, ByParameter []code.ID
 }
 

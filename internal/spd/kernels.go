@@ -42,7 +42,7 @@ type (
 	solveKernel func(k int, a, b *float64, bs int, t, x *float64, xs, fresh int, next *float64)
 )
 
-// What a product does with its tile C.
+// Results of a product in its tile C.
 const (
 	replace         = iota // C = B·Aᵀ
 	replaceNegative        // C = −B·Aᵀ

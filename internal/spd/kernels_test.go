@@ -134,7 +134,7 @@ func eachKernel(t *testing.T, f func(t *testing.T, ks kernels, p *place)) {
 	}
 }
 
-// columns returns numbers of columns: those around the unrolled loops, and a long one.
+// columns returns numbers of columns: some around the unrolled loops, and a long one.
 func (p *place) columns(first int) (ks []int) {
 	for k := first; k <= 13; k++ {
 		ks = append(ks, k)
@@ -256,7 +256,7 @@ func testSolve(t *testing.T, ks kernels, p *place, k, nv, fresh int) {
 }
 
 // definite sets the tile d to a positive definite matrix plus the product of the panel x
-// with itself. What is above the diagonal are NaNs, which the kernels must not use.
+// with itself. Above the diagonal are NaNs, which the kernels must not use.
 func definite(d, x *operand, k, l int, rng *rand.Rand) {
 	tile := d.array(0)
 	for i := range tile {

@@ -91,8 +91,9 @@ func (m *panels) index(i, j int) int {
 func (e *Engine) Lanes() int { return e.lanes }
 
 // SetRows writes columns [j0, j1) of Σ to the rows [i0, i0+Lanes), where i0 is a multiple of
-// Lanes and j0 of Lanes. Row r is rows[r·stride:], and those beyond the order are not read.
-// Columns from i0 on hold Σ⁻¹ after Invert, and with j0 = i0 SetRows writes Σ⁻¹. It may be called concurrently for different rows.
+// Lanes and j0 of Lanes. Row r is rows[r·stride:], and rows beyond the order are not read.
+// Columns from i0 on hold Σ⁻¹ after Invert, and with j0 = i0 SetRows writes Σ⁻¹. It may be called
+// concurrently for different rows.
 func (m *Symmetric) SetRows(i0, j0, j1 int, rows []float64, stride int) {
 	l := m.lanes
 	dst := m.panel(i0, j0)

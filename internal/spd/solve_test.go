@@ -45,7 +45,7 @@ func dot(x, y []float64) (s float64) {
 	return s
 }
 
-// TestVectors compares norms and products of solutions with those by the definition.
+// TestVectors compares norms and products of solutions with their definitions.
 func TestVectors(t *testing.T) {
 	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, l [][]float64) {
 		n := m.n
@@ -85,8 +85,8 @@ func TestVectors(t *testing.T) {
 	})
 }
 
-// TestVectorBits tests that the solution for a vector depends neither on those beside it
-// nor on how many share a call, also in concurrent calls.
+// TestVectorBits tests that the solution for a vector depends neither on the vectors
+// beside it nor on how many share a call, also in concurrent calls.
 func TestVectorBits(t *testing.T) {
 	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
 		n, width := m.n, m.Width()
@@ -141,7 +141,7 @@ func TestEquations(t *testing.T) {
 	})
 }
 
-// TestRows compares rows of products with the inverse with those by the definition.
+// TestRows compares rows of products with the inverse with their definition.
 func TestRows(t *testing.T) {
 	eachSize(t, func(t *testing.T, m *Symmetric, rng reproducible, _ [][]float64) {
 		must.Do(t, m.Invert(t.Context(), nil))

@@ -101,7 +101,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestLabel checks how columns are called: by their names, unless those are empty or
+// TestLabel checks how columns are called: by their names, unless they are empty or
 // shared, and with quotes where digits or other characters would be read differently.
 func TestLabel(t *testing.T) {
 	c := Columns{"temp", "wind speed", "3", "a]b", `say "x"`, "same", "same", "", "1e3", "größe", "a=b", "a,b", "x/y:z", "tab\t"}

@@ -6,11 +6,10 @@
 // same binary uses a GPU if there is a driver and starts everywhere else, unlike a program
 // linked to libcuda.so.1. The table in api.go lists the functions in use.
 //
-// Under the build tag cu the calls use gorgonia.org/cu, which requires cgo. Its init
-// function calls cuInit and exits on any error. forward.c defines the symbols that it links
-// to, so that it starts without libcuda and its cuInit always succeeds; [Detect] or [Open]
-// makes the real call. What cu lacks (copies of blocks, the text of errors) uses the
-// default implementation.
+// Under the build tag cu the calls use gorgonia.org/cu, which requires cgo. Its init function
+// calls cuInit and exits on any error. forward.c defines the symbols that it links to, so that it
+// starts without libcuda and its cuInit always succeeds; [Detect] or [Open] makes the real call.
+// Functions that cu lacks (copies of blocks, the text of errors) use the default implementation.
 //
 // With the tag nogpu, and on any platform other than Linux on amd64 and arm64, the
 // package finds no device.

@@ -228,7 +228,7 @@ func CheckArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// WrongArgs returns the error for n arguments in place of those wanted.
+// WrongArgs returns the error for n arguments in place of the wanted ones.
 func WrongArgs(n int, want []string) error {
 	text := strings.Join(want, " ")
 	if len(want) == 0 {

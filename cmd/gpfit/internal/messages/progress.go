@@ -165,7 +165,7 @@ type fitting struct {
 	it        descent.Iteration
 	objective string
 	begun     bool // the first iteration is done
-	// done counts the values of the stage. part is the share of the one under way, and
+	// done counts the values of the stage. part is the share of the value under way, and
 	// under is its last report, if any.
 	done  int
 	part  float64

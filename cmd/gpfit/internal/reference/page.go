@@ -17,7 +17,7 @@ type page struct {
 	Options     []flags.HelpGroup
 }
 
-// pages returns the pages of a command and of those below it. Hidden commands have none.
+// pages returns the pages of a command and of the commands below it. Hidden commands have none.
 func pages(cmd *cobra.Command) []page {
 	cmd.InitDefaultHelpFlag()
 	p := page{Command: cmd, Description: blocks(cmd.Long), Options: flags.HelpGroups(cmd)}
@@ -45,7 +45,7 @@ func (p *page) Children() []*cobra.Command {
 	return shown
 }
 
-// Related returns the command above and those below.
+// Related returns the command above and the commands below.
 func (p *page) Related() []*cobra.Command {
 	if p.HasParent() {
 		return append([]*cobra.Command{p.Parent()}, p.Children()...)

@@ -30,7 +30,7 @@ type Release struct {
 	Date    time.Time
 }
 
-// Markdown returns the Markdown pages of a command and of those below it, by file name.
+// Markdown returns the Markdown pages of a command and of the commands below it, by file name.
 func Markdown(root *cobra.Command) map[string][]byte {
 	file := func(cmd *cobra.Command) string {
 		if !cmd.HasParent() {
@@ -41,8 +41,8 @@ func Markdown(root *cobra.Command) map[string][]byte {
 	return render(root, "markdown.tmpl", file, template.FuncMap{"text": markdownText, "code": markdownCode})
 }
 
-// Man returns the manual pages of a command and of those below it, by file name. They use
-// ASCII alone, so they look the same in every locale that has the characters.
+// Man returns the manual pages of a command and of the commands below it, by file name.
+// They use ASCII alone, so they look the same in every locale that has the characters.
 func Man(root *cobra.Command, r Release) map[string][]byte {
 	return render(root, "man.tmpl", func(cmd *cobra.Command) string { return dashed(cmd) + ".1" }, template.FuncMap{
 		"text": roffText, "code": roffCode, "bold": roffBold, "italic": roffItalic, "upper": strings.ToUpper,

@@ -3,8 +3,8 @@
 //	go run ./neon -out ../../kernels_neon_arm64.s -stubs ../../kernels_neon_arm64.go -pkg spd
 //
 // A tile has 4×12 elements, as with AVX2, and each element is computed by the same
-// chain of operations; so both have the same bits. What the package calls a vector, 4
-// float64, is a pair of registers here.
+// chain of operations; so both have the same bits. The package's vector, 4 float64,
+// is a pair of registers here.
 //
 // 24 accumulators, 6 registers of B and 2 of A fill the 32 registers. Elements of A are operands of
 // the multiplications and need no broadcast: 4 loads of a pair of registers for 24 FMAs.
