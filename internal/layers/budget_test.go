@@ -89,6 +89,7 @@ const C, d = 1, 2
 		"testdata/none.md": "text\n",
 	})
 	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOWORK", "")
 	pkgs := must.Get(Load(dir, "./..."))(t)
 	m := must.Get(Measure(dir, pkgs))(t)
 	// a has the names T, M, N, I, Q, Err, Error, C, B, V and G, and its files use one another.
