@@ -46,7 +46,7 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 				// The first evaluation succeeds and the next one fails. The last run
 				// needs two evaluations, because it evaluates the best point again.
 				k := 3
-				out, err := Run(context.Background(), task, failing{backend, &k, lost})
+				out, err := Run(t.Context(), task, failing{backend, &k, lost})
 				if runs++; err == nil {
 					out.Report.Device = "cpu"
 					if got := bits(t, out); !bytes.Equal(got, want) {
@@ -78,7 +78,7 @@ func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
 func finishedCheckpoint(t *testing.T, d problem.Data, o problem.Options) (want []byte, task *tuning.Job, text []byte) {
 	t.Helper()
 	task = mustPrepare(t, d, o)
-	out := must.Get(Run(context.Background(), task, backend))(t)
+	out := must.Get(Run(t.Context(), task, backend))(t)
 	want = bits(t, out)
 	out.Close()
 	text = must.Get(os.ReadFile(o.Checkpoint))(t)
@@ -95,7 +95,7 @@ func TestTornCheckpoint(t *testing.T) {
 				continue // the head itself
 			}
 			must.Do(t, os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600))
-			out, err := Run(context.Background(), task, backend)
+			out, err := Run(t.Context(), task, backend)
 			if err != nil {
 				t.Fatalf("cut at %d: %v", cut, err)
 			}
@@ -140,7 +140,7 @@ func TestForeignCheckpoint(t *testing.T) {
 		must.Do(t, os.WriteFile(o.Checkpoint, c.text, 0o600))
 		changed := o
 		c.change(&changed)
-		_, err := Run(context.Background(), mustPrepare(t, c.data, changed), backend)
+		_, err := Run(t.Context(), mustPrepare(t, c.data, changed), backend)
 		var option *problem.OptionError
 		var data *problem.DataError
 		if err == nil || !strings.Contains(err.Error(), c.message) || errors.As(err, &option) == (name == "damaged") || errors.As(err, &data) != (name == "damaged") {
@@ -152,9 +152,9 @@ func TestForeignCheckpoint(t *testing.T) {
 	}
 	// Events do not change the job.
 	must.Do(t, os.WriteFile(o.Checkpoint, text, 0o600))
-	out := must.Get(Run(context.Background(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
+	out := must.Get(Run(t.Context(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
 	// No other fit can open a checkpoint in use.
-	if _, err := Run(context.Background(), mustPrepare(t, d, o), backend); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Run(t.Context(), mustPrepare(t, d, o), backend); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a checkpoint in use: %v", err)
 	}
 	out.Close()
@@ -169,7 +169,7 @@ func TestCancelledCheckpoint(t *testing.T) {
 	want := bits(t, mustFit(t, d, o))
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	for _, stop := range []int{1, 2, 5, 9, 20} {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
 		out, err := Run(ctx, watched(t, d, o, problem.Events{OnIteration: func(descent.Iteration) {
 			if seen++; seen == stop {
@@ -186,12 +186,12 @@ func TestCancelledCheckpoint(t *testing.T) {
 		out.Close()
 	}
 	// Before the first evaluation there is no model to return.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if out, err := Run(ctx, mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}), backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v, %v", out, err)
 	}
-	out := must.Get(Run(context.Background(), mustPrepare(t, d, o), backend))(t)
+	out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend))(t)
 	defer out.Close()
 	if !bytes.Equal(bits(t, out), want) {
 		t.Error("other bits after cancellations")

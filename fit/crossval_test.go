@@ -74,7 +74,7 @@ func TestCrossValidate(t *testing.T) {
 	d.Test[3], d.Test[40] = true, true
 	task := mustPrepare(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
-	got := must.Get(CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
+	got := must.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
 	nlpd, squares := 0.0, 0.0
 	seen := map[int]bool{}
 	for k, held := range must.Get(task.Sample.Divide(problem.CrossValidation{Folds: 7, Seed: 5}, false))(t) {
@@ -94,11 +94,11 @@ func TestCrossValidate(t *testing.T) {
 	if s := gp.NewScaling(gp.StandardizeY, nil, task.Sample.Y, 0).YScale; math.Abs(got.RMSEStandardized*s-got.RMSE) > 1e-9 || math.Abs(float64(got.NLPDStandardized)+math.Log(s)-float64(got.NLPD)) > 1e-9 {
 		t.Errorf("standardized %+v", got)
 	}
-	again, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5})
+	again, err := CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5})
 	if err != nil || float64(again.NLPD) != float64(got.NLPD) {
 		t.Errorf("again %v, %v", float64(again.NLPD), err)
 	}
-	other, err := CrossValidate(context.Background(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 6})
+	other, err := CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 6})
 	if err != nil || float64(other.NLPD) == float64(got.NLPD) {
 		t.Errorf("another seed: %v, %v", float64(other.NLPD), err)
 	}
@@ -111,7 +111,7 @@ func TestCrossValidateRefit(t *testing.T) {
 	task := mustPrepare(t, d, problem.Options{})
 	start := task.Params.Start()
 	var folds []int
-	got := must.Get(CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
+	got := must.Get(CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
 	if !slices.Equal(task.Params.Start(), start) || !slices.Equal(folds, []int{0, 1, 2, 3}) {
 		t.Errorf("start values %v, before %v; folds %v", task.Params.Start(), start, folds)
 	}
@@ -141,7 +141,7 @@ func TestCrossValidateWarnings(t *testing.T) {
 	d := synthetic(30)
 	copy(d.X[3:], d.X[:45]) // rows repeat
 	o := problem.Options{MaxJitter: 1, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 50, Given: true}}}
-	s, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 3})
+	s, err := CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 3})
 	if err != nil || len(s.Warnings) != 3 || !strings.HasPrefix(s.Warnings[0], "fold 1 of the cross-validation: a jitter of") {
 		t.Errorf("%v, %v", s, err)
 	}
@@ -151,14 +151,14 @@ func TestCrossValidateErrors(t *testing.T) {
 	task := mustPrepare(t, synthetic(20), problem.Options{})
 	for _, folds := range []int{-1, 1, 21} {
 		var oe *problem.OptionError
-		if _, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: folds}); !errors.As(err, &oe) {
+		if _, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: folds}); !errors.As(err, &oe) {
 			t.Errorf("%d folds: %v", folds, err)
 		}
 	}
-	if _, err := CrossValidate(context.Background(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{}); err == nil {
+	if _, err := CrossValidate(t.Context(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{}); err == nil {
 		t.Error("missing parameters accepted")
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	_, err := CrossValidate(ctx, task, backend, nil, problem.CrossValidation{OnFold: func(k, _ int) {
 		if k == 3 {
 			cancel()
@@ -168,7 +168,7 @@ func TestCrossValidateErrors(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// With as many folds as rows, cross-validation is leave-one-out.
-	if s, err := CrossValidate(context.Background(), task, backend, nil, problem.CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
+	if s, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: 20}); err != nil || len(s.Folds) != 20 {
 		t.Errorf("%v", err)
 	}
 }
@@ -186,12 +186,12 @@ func TestCrossValidateTargets(t *testing.T) {
 	for i, name := range task.FreeNames() {
 		at[name] = 0.1 + 0.2*float64(i)
 	}
-	got := must.Get(CrossValidate(context.Background(), task, backend, at, cv))(t)
+	got := must.Get(CrossValidate(t.Context(), task, backend, at, cv))(t)
 	nlpd, standardized, squares := 0.0, 0.0, 0.0
 	for i, name := range d.TargetNames {
 		one := d
 		one.TargetNames, one.TargetName, one.Y = nil, name, d.Y[i*d.N:(i+1)*d.N]
-		want := must.Get(CrossValidate(context.Background(), mustPrepare(t, one, o), backend, at, cv))(t)
+		want := must.Get(CrossValidate(t.Context(), mustPrepare(t, one, o), backend, at, cv))(t)
 		p := got.Targets[i]
 		for _, v := range [][2]float64{{float64(p.NLPD), float64(want.NLPD)}, {float64(p.NLPDStandardized), float64(want.NLPDStandardized)}, {p.RMSE, want.RMSE}, {p.RMSEStandardized, want.RMSEStandardized}, {p.Coverage95, want.Coverage95}, {float64(p.NLPDStdError), float64(want.NLPDStdError)}} {
 			if !near(v[0], v[1], 1e-9) {
@@ -242,13 +242,13 @@ func TestObjectiveFolds(t *testing.T) {
 			r := evaluate(t, c.data, o)
 			got := r.Scores.Objective
 			cv := problem.CrossValidation{Folds: o.Folds, Seed: o.FoldSeed}
-			want, err := CrossValidate(context.Background(), mustPrepare(t, c.data, o), backend, nil, cv)
+			want, err := CrossValidate(t.Context(), mustPrepare(t, c.data, o), backend, nil, cv)
 			if err != nil || got == nil {
 				t.Fatalf("%s, %s: scores %v, error %v", name, criterion, got, err)
 			}
 			plain := o
 			plain.Objective = problem.NLML
-			other, err := CrossValidate(context.Background(), mustPrepare(t, c.data, plain), backend, nil, cv)
+			other, err := CrossValidate(t.Context(), mustPrepare(t, c.data, plain), backend, nil, cv)
 			if err != nil || !near(float64(other.NLPD), float64(want.NLPD), 1e-12) {
 				t.Errorf("%s: NLPD by folds %v with another objective, %v with %s, error %v", name, other.NLPD, want.NLPD, criterion, err)
 			}
@@ -302,7 +302,7 @@ func TestFitByFolds(t *testing.T) {
 		if len(m.Rows) != d.N || slices.IsSorted(m.Rows) {
 			t.Errorf("rows %v", m.Rows)
 		}
-		refit, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 2, Refit: true})
+		refit, err := CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 2, Refit: true})
 		if err != nil || !(refit.RMSE > 0) {
 			t.Errorf("refits of folds: %+v, %v", refit, err)
 		}

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -171,7 +170,7 @@ func TestExpertsTuning(t *testing.T) {
 	if _, err := Run(t.Context(), task, failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
 		t.Fatalf("the fit did not fail: %v", err)
 	}
-	out := must.Get(Run(context.Background(), task, backend))(t)
+	out := must.Get(Run(t.Context(), task, backend))(t)
 	defer out.Close()
 	if out.Report.NLML != want.Report.NLML || out.Report.Evaluations != want.Report.Evaluations {
 		t.Errorf("continued: NLML %v with %+v, undisturbed %v with %+v", out.Report.NLML, out.Report.Evaluations, want.Report.NLML, want.Report.Evaluations)

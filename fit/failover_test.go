@@ -85,7 +85,7 @@ func TestFailover(t *testing.T) {
 				continue // a device is not lost before it was had
 			}
 			left := k
-			out, err := Run(context.Background(), task, failing{backend, &left, cause})
+			out, err := Run(t.Context(), task, failing{backend, &left, cause})
 			if err != nil {
 				t.Fatalf("%T at %d: %v", cause, k, err)
 			}
@@ -118,7 +118,7 @@ func TestNoFailover(t *testing.T) {
 		task := watched(t, synthetic(40), problem.Options{}, problem.Events{Fallback: fallback})
 		k := 3
 		var got *device.LostError
-		out, err := Run(context.Background(), task, failing{backend, &k, lost})
+		out, err := Run(t.Context(), task, failing{backend, &k, lost})
 		if out != nil || !errors.As(err, &got) || !strings.Contains(err.Error(), "to continue from there: set lengthscale=") {
 			t.Errorf("%s: outcome %v, error %v", what, out, err)
 		}
@@ -132,7 +132,7 @@ func TestSeveralDevices(t *testing.T) {
 	o := problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}}
 	want := mustFit(t, d, o).Report
 	task := mustPrepare(t, d, o)
-	out := must.Get(Run(context.Background(), task, backend, backend, backend))(t)
+	out := must.Get(Run(t.Context(), task, backend, backend, backend))(t)
 	defer out.Close()
 	r := out.Report
 	// The final evaluation of the best point may cost one value more or less.
@@ -168,12 +168,12 @@ func TestResidual(t *testing.T) {
 	}{{30, 1e-13, ""}, {30, 1e-8, "cpu computes wrong results: do not use this device or its libraries (factor"}, {30, 0.1, "cpu computes wrong results: do not use this device or its libraries (factor"}, {31, 0.1, ""}} {
 		task := mustPrepare(t, synthetic(30), problem.Options{})
 		task.ResidualFrom = c.from
-		r, err := Evaluate(context.Background(), task, checking{backend, c.residual}, nil)
+		r, err := Evaluate(t.Context(), task, checking{backend, c.residual}, nil)
 		if c.words != "" {
 			if err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("%+v: error %v", c, err)
 			}
-			if _, err := Run(context.Background(), task, checking{backend, c.residual}); err == nil {
+			if _, err := Run(t.Context(), task, checking{backend, c.residual}); err == nil {
 				t.Errorf("%+v: the fit passed", c)
 			}
 			continue
@@ -223,13 +223,13 @@ func TestWrongGradient(t *testing.T) {
 		task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)"})
 		left := k
 		var wrong *device.WrongError
-		if _, err := Run(context.Background(), task, slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
+		if _, err := Run(t.Context(), task, slipping{backend, &left}); !errors.As(err, &wrong) || wrong.Device != "cuda:0" {
 			t.Errorf("gradient %d: error %v", k, err)
 		}
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
 		task = must.Get(Prepare(d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback}))(t)
 		left = k
-		out := must.Get(Run(context.Background(), task, slipping{backend, &left}))(t)
+		out := must.Get(Run(t.Context(), task, slipping{backend, &left}))(t)
 		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
 			t.Errorf("gradient %d: NLML %v on %s, want %v; %q", k, r.NLML, r.Device, want.NLML, r.Warnings)
 		}
@@ -242,7 +242,7 @@ func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
 	task := watched(t, synthetic(30), problem.Options{}, problem.Events{Fallback: fallback})
 	task.ResidualFrom = 30
-	out := must.Get(Run(context.Background(), task, checking{backend, 0.1}))(t)
+	out := must.Get(Run(t.Context(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
 	wantWords(t, strings.Join(out.Report.Warnings, "\n"), "gpfit continued on cpu from evaluation 1")
 }
@@ -257,7 +257,7 @@ func TestManyFits(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		out, err := Run(context.Background(), job, b)
+		out, err := Run(t.Context(), job, b)
 		if err != nil {
 			return "", err
 		}
@@ -312,7 +312,7 @@ const heapSlack = 2 << 20
 // memory nor goroutines nor open files. GPFIT_SOAK is a time such as 10m; the default
 // is 10,000 evaluations, a tenth of that with -short.
 func TestSoak(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	evaluations := 10_000
 	if testing.Short() {
 		evaluations /= 10

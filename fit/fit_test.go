@@ -37,7 +37,7 @@ func synthetic(n int) problem.Data {
 func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
 	task := mustPrepare(t, d, o)
-	out := must.Get(Run(context.Background(), task, backend))(t)
+	out := must.Get(Run(t.Context(), task, backend))(t)
 	t.Cleanup(out.Close)
 	return out
 }
@@ -85,9 +85,9 @@ func TestFit(t *testing.T) {
 // checkScores recomputes the scores from the model's predictions.
 func checkScores(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
-	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
+	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
+	pred := must.Get(p.Predict(t.Context(), d.X, d.N))(t)
 	var se, nlpd, n float64
 	for i, y := range d.Y {
 		if d.Test[i] {
@@ -113,7 +113,7 @@ func TestUnits(t *testing.T) {
 		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
 	}
 	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear", Standardize: gp.StandardizeNone, Set: set})
-	raw := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+	raw := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 	// Moving the means into the intercept costs a few digits.
 	if math.Abs(raw.NLML-scaled.NLMLOriginalUnits) > 1e-8*math.Abs(raw.NLML) {
 		t.Errorf("NLML in original units %v, at the reported parameters on raw data %v", scaled.NLMLOriginalUnits, raw.NLML)
@@ -191,7 +191,7 @@ func TestRestartsAndDeterminism(t *testing.T) {
 
 // TestCancel checks that an interrupted fit returns the best model so far.
 func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	best := math.Inf(1)
 	task := watched(t, synthetic(100), problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) {
 		best = it.Best
@@ -223,15 +223,15 @@ func TestNotPDAtStart(t *testing.T) {
 	}
 	o := problem.Options{Standardize: gp.StandardizeX, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 1e3, Given: true}}}
 	task := mustPrepare(t, d, o)
-	if _, err := Evaluate(context.Background(), task, backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
+	if _, err := Evaluate(t.Context(), task, backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
 		t.Errorf("error %v, want a NotPDError with advice", err)
 	}
-	if out, err := Run(context.Background(), task, backend); out != nil || !device.IsNotPD(err) {
+	if out, err := Run(t.Context(), task, backend); out != nil || !device.IsNotPD(err) {
 		t.Errorf("fit from there: %v", err)
 	}
 	o.MaxJitter = 10
 	task = mustPrepare(t, d, o)
-	r, err := Evaluate(context.Background(), task, backend, nil)
+	r, err := Evaluate(t.Context(), task, backend, nil)
 	if err != nil || r.Jitter <= 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "a jitter of") {
 		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
 	}
@@ -263,7 +263,7 @@ func TestBadData(t *testing.T) {
 	d.Y = make([]float64, 20)
 	task := mustPrepare(t, d, problem.Options{})
 	var de *problem.DataError
-	if _, err := Run(context.Background(), task, backend); !errors.As(err, &de) {
+	if _, err := Run(t.Context(), task, backend); !errors.As(err, &de) {
 		t.Errorf("constant target: error %v, want a DataError", err)
 	}
 }
@@ -298,7 +298,7 @@ func TestBadOptions(t *testing.T) {
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
 	task := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
-	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+	r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 	want := map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4}
 	for name, v := range want {
 		if math.Abs(r.Parameters[name]-v) > 1e-14 {

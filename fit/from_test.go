@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -60,7 +59,7 @@ func TestFrom(t *testing.T) {
 	}
 	ends := [2]*Outcome{}
 	for i, j := range []*tuning.Job{warm, cold} {
-		ends[i] = must.Get(Run(context.Background(), j, backend))(t)
+		ends[i] = must.Get(Run(t.Context(), j, backend))(t)
 		defer ends[i].Close()
 	}
 	w, c := ends[0].Report, ends[1].Report
@@ -144,7 +143,7 @@ func TestTrainingData(t *testing.T) {
 		if data.N != 59 || data.Row[7] != 8 {
 			t.Errorf("%s: %d rows, %v", name, data.N, data.Row)
 		}
-		again, err := Evaluate(context.Background(), mustPrepare(t, data, problem.Options{From: first.Model}), backend, nil)
+		again, err := Evaluate(t.Context(), mustPrepare(t, data, problem.Options{From: first.Model}), backend, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -171,7 +170,7 @@ func TestUpdateReport(t *testing.T) {
 		for i := first; i < last; i++ {
 			add.Y = append(add.Y, all.Y[i]+shift(i))
 		}
-		p, e := must.Get2(m.Extend(context.Background(), backend, add))(t)
+		p, e := must.Get2(m.Extend(t.Context(), backend, add))(t)
 		defer p.Close()
 		r := must.Get(summary.NewUpdateReport(m, p.Model(), e))(t)
 		if r.Tuned != 150 || r.N != 150+last-first {

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,7 +143,7 @@ func TestGoldenNLML(t *testing.T) {
 				opts.Set = append(opts.Set, problem.Assignment{Name: name, Value: v, Given: true})
 			}
 			task := mustPrepare(t, cut, opts)
-			r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+			r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 			if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) {
 				t.Errorf("%s %s: NLML %v, want %v", name, key, r.NLML, want.NLML)
 			}
@@ -189,7 +188,7 @@ func TestSnelson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+		r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 		if math.Abs(r.NLML-c.fixed) > 1e-9*c.fixed {
 			t.Errorf("standardize %s: NLML %v, want %v", c.how, r.NLML, c.fixed)
 		}
@@ -197,7 +196,7 @@ func TestSnelson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := must.Get(Run(context.Background(), task, backend))(t)
+		out := must.Get(Run(t.Context(), task, backend))(t)
 		out.Close()
 		p := out.Report.Parameters
 		if math.Abs(out.Report.NLML-c.best) > 1e-7*c.best {
@@ -304,7 +303,7 @@ func TestBookCO2(t *testing.T) {
 		"k4.signal_variance": -4.099142964854012, "k4.lengthscale": 8.008907026943724, "noise_variance": -9.855358582156706,
 	}
 	task := co2Task(t)
-	r := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+	r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 	if d := math.Abs(r.NLML-sklearnAtBook) / sklearnAtBook; d > 1e-8 {
 		t.Errorf("NLML at the book's parameters %.12f, scikit-learn %.12f: %.1e apart", r.NLML, sklearnAtBook, d)
 	}
@@ -321,7 +320,7 @@ func TestBookCO2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the optimum takes some seconds")
 	}
-	out := must.Get(Run(context.Background(), co2Task(t), backend))(t)
+	out := must.Get(Run(t.Context(), co2Task(t), backend))(t)
 	defer out.Close()
 	if out.Report.NLML > sklearnOptimum {
 		t.Errorf("NLML at the optimum %.6f, scikit-learn reaches %.6f", out.Report.NLML, sklearnOptimum)
@@ -332,7 +331,7 @@ func TestBookCO2(t *testing.T) {
 // and the predictions equal the CPU's, and operations that the method lacks are
 // errors.
 func TestTextbook(t *testing.T) {
-	ctx, d := context.Background(), synthetic(60)
+	ctx, d := t.Context(), synthetic(60)
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}
 	backends, choice, err := device.Dispatch(ctx, device.Request{Device: textbook.Name}, []device.Driver{textbook.Driver()}, testmethod.Method{})
 	if err != nil || choice.Device != textbook.Name {

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -46,7 +45,7 @@ func centred(n int) problem.Data {
 func evaluate(t *testing.T, d problem.Data, o problem.Options) *summary.Report {
 	t.Helper()
 	task := mustPrepare(t, d, o)
-	return must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+	return must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 }
 
 func assignments(values map[string]float64) (out []problem.Assignment) {
@@ -167,9 +166,9 @@ func TestCustomKernel(t *testing.T) {
 		t.Errorf("read without the kernel: %v", err)
 	}
 	m := must.Get(gp.Load(path, own...))(t)
-	p := must.Get(m.Condition(context.Background(), backend))(t)
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	if _, err := p.Predict(context.Background(), d.X[:30], 10); err != nil {
+	if _, err := p.Predict(t.Context(), d.X[:30], 10); err != nil {
 		t.Error(err)
 	}
 	if _, err := Prepare(d, problem.Options{Kernel: "sech"}, problem.Events{}); err == nil {
@@ -315,10 +314,10 @@ func TestZeroOffset(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "zero.gpfit")
 		must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
 		m := must.Get(gp.Load(path))(t)
-		again := must.Get(m.Condition(context.Background(), backend))(t)
+		again := must.Get(m.Condition(t.Context(), backend))(t)
 		t.Cleanup(func() { again.Close() })
 		for _, p := range []*gp.Posterior{out.Posterior(), again} {
-			got := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
+			got := must.Get(p.Predict(t.Context(), d.X, d.N))(t)
 			for i, v := range got.Mean {
 				if math.Abs(v-mean[i]) > tol*(1+math.Abs(mean[i])) {
 					t.Errorf("%s, row %d: %v, by regression on features %v", o.Kernel, i, v, mean[i])

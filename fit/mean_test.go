@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -243,8 +242,8 @@ func TestKriging(t *testing.T) {
 		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
 	}
 	task := mustPrepare(t, d, o)
-	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
-		r, err := p.Evaluate(context.Background())
+	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
+		r, err := p.Evaluate(t.Context())
 		if err != nil {
 			return err
 		}
@@ -252,7 +251,7 @@ func TestKriging(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		pred, err := posterior.PredictNoise(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)})
+		pred, err := posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)})
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -50,9 +49,9 @@ func TestNoiseGroups(t *testing.T) {
 		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, float64(r.Test.NLPD), one.NLML, float64(one.Test.NLPD))
 	}
 	// The scores once more, from the model and the held-out rows' labels.
-	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
+	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred := must.Get(p.PredictNoise(context.Background(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup}))(t)
+	pred := must.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup}))(t)
 	nlpd := 0.0
 	for i, y := range d.Y {
 		if d.Test[i] {
@@ -135,9 +134,9 @@ func TestInterpolation(t *testing.T) {
 	if _, ok := out.Report.Parameters["noise_variance"]; ok || len(out.Report.GradientLog) != 3 {
 		t.Errorf("parameters %v", out.Report.Parameters)
 	}
-	p := must.Get(out.Model.Condition(context.Background(), backend))(t)
+	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
 	defer p.Close()
-	pred := must.Get(p.Predict(context.Background(), d.X, d.N))(t)
+	pred := must.Get(p.Predict(t.Context(), d.X, d.N))(t)
 	for i, y := range d.Y {
 		// Σ has a condition number of about 1e5; the error of variances is its square
 		// root.
@@ -147,8 +146,8 @@ func TestInterpolation(t *testing.T) {
 	}
 	copy(d.X[30:33], d.X[:3]) // a repeated row
 	for what, run := range map[string]func(*tuning.Job) error{
-		"fit":      func(task *tuning.Job) error { _, err := Run(context.Background(), task, backend); return err },
-		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(context.Background(), task, backend, nil); return err },
+		"fit":      func(task *tuning.Job) error { _, err := Run(t.Context(), task, backend); return err },
+		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(t.Context(), task, backend, nil); return err },
 	} {
 		task := mustPrepare(t, d, problem.Options{Kernel: "matern32", NoNoise: true})
 		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out option noise none") || strings.Contains(err.Error(), "raise") {

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -34,7 +33,7 @@ func TestLOO(t *testing.T) {
 			t.Errorf("status %s", loo.Status)
 		}
 		task := mustPrepare(t, d, o)
-		cv := must.Get(CrossValidate(context.Background(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60}))(t)
+		cv := must.Get(CrossValidate(t.Context(), task, backend, loo.Parameters, problem.CrossValidation{Folds: 60}))(t)
 		// The noise of a fitted model is small: condition about 1e4.
 		if math.Abs(float64(cv.NLPD)-float64(b.NLPD)) > 1e-9*math.Abs(float64(b.NLPD)) || math.Abs(float64(cv.NLPDStandardized)-float64(b.NLPDStandardized)) > 1e-9*math.Abs(float64(b.NLPDStandardized)) {
 			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, float64(cv.NLPD), float64(b.NLPD))
@@ -57,7 +56,7 @@ func TestLOORMSE(t *testing.T) {
 		o := problem.Options{Kernel: "rbf(ard)", Mean: "constant", Objective: c, LeaveOneOut: true, Settings: settings}
 		r := mustFit(t, d, o).Report
 		rmse[c] = r.Scores.LeaveOneOut.RMSE
-		cv, err := CrossValidate(context.Background(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 60})
+		cv, err := CrossValidate(t.Context(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 60})
 		if err != nil || !near(cv.RMSE, r.Scores.LeaveOneOut.RMSE, 1e-8) || !near(cv.RMSEStandardized, r.Scores.LeaveOneOut.RMSEStandardized, 1e-8) {
 			t.Errorf("%s: RMSE %v by 60 folds, %+v by the formula, %v", c, cv, r.Scores.LeaveOneOut, err)
 		}
@@ -99,7 +98,7 @@ func TestObjectiveOptions(t *testing.T) {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
 	task := mustPrepare(t, d, problem.Options{Mean: "poly(2)", Objective: problem.LOO})
-	_, err = Run(context.Background(), task, backend)
+	_, err = Run(t.Context(), task, backend)
 	var le *graph.LeverageError
 	if !errors.As(err, &le) || le.Index != 11 {
 		t.Errorf("error %v, want a LeverageError of row 11", err)
@@ -117,7 +116,7 @@ func TestCrossValidateNoise(t *testing.T) {
 	}
 	o := problem.Options{Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
-	cv := must.Get(CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
+	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
 	if want := float64(r.Scores.LeaveOneOut.NLPD); math.Abs(float64(cv.NLPD)-want) > 1e-9*math.Abs(want) {
 		t.Errorf("NLPD %v by folds of one row, %v by the formula", float64(cv.NLPD), want)
 	}
@@ -214,7 +213,7 @@ func TestHessian(t *testing.T) {
 	if e == nil || e.Failure != "" {
 		t.Fatalf("%+v", e)
 	}
-	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
+	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
 		z := make([]float64, len(task.Params.Free))
 		for i, q := range task.Params.Free {
 			z[i] = q.Z(out.Report.Parameters[q.Name])
@@ -223,7 +222,7 @@ func TestHessian(t *testing.T) {
 			at := append([]float64(nil), z...)
 			at[i] += a
 			at[j] += b
-			return must.Get(p.Objective.Value(context.Background(), at))(t)
+			return must.Get(p.Objective.Value(t.Context(), at))(t)
 		}
 		mixed := func(i, j int, h float64) float64 {
 			return (value(i, j, h, h) - value(i, j, h, -h) - value(i, j, -h, h) + value(i, j, -h, -h)) / (4 * h * h)
@@ -315,7 +314,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
 	o := problem.Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
-	cv := must.Get(CrossValidate(context.Background(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
+	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
 	if _, err := json.Marshal(summary.Scores{CrossValidation: cv}); err != nil {
 		t.Error(err)
 	}

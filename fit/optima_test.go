@@ -157,7 +157,7 @@ func TestCancelledScores(t *testing.T) {
 	j := mustPrepare(t, twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
 	defer w.Close()
-	result, err := hyperopt.Tune(context.Background(), w, j.Settings(w.Backends[0]), nil)
+	result, err := hyperopt.Tune(t.Context(), w, j.Settings(w.Backends[0]), nil)
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}

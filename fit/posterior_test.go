@@ -41,7 +41,7 @@ func TestPosteriorDensity(t *testing.T) {
 	if len(p.free) != len(j.Params.Free)-1 {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
-	must.Do(t, Measure(context.Background(), j, backend, func(parts *Parts) error {
+	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		f := &negative{p, parts.placement}
 		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))
 		for i := range u {
@@ -50,12 +50,12 @@ func TestPosteriorDensity(t *testing.T) {
 		value := func(i int, h float64) float64 {
 			at := slices.Clone(u)
 			at[i] += h
-			return must.Get(f.Value(context.Background(), at))(t)
+			return must.Get(f.Value(t.Context(), at))(t)
 		}
-		if _, err := f.Value(context.Background(), u); err != nil {
+		if _, err := f.Value(t.Context(), u); err != nil {
 			return err
 		}
-		if _, err := f.ValueGradient(context.Background(), u, grad); err != nil {
+		if _, err := f.ValueGradient(t.Context(), u, grad); err != nil {
 			return err
 		}
 		for i := range u {
@@ -120,7 +120,7 @@ func TestPosteriorSame(t *testing.T) {
 	o := problem.Options{Kernel: "rbf(ard)", Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
 	want := mustFit(t, d, o)
 	o.Checkpoint = filepath.Join(t.TempDir(), "c")
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
 	out, err := Run(ctx, watched(t, d, o, problem.Events{OnDraw: func(int, int) {
 		if count++; count == 70 {
@@ -161,7 +161,7 @@ func TestPosteriorOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Posterior: problem.HMC, Objective: problem.LOO}, "leave-one-out")
 	wantOption(t, d, problem.Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
 	wantOption(t, d, problem.Options{Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
-	_, err := Run(context.Background(), mustPrepare(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}), backend)
+	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}), backend)
 	if err == nil || !strings.Contains(err.Error(), "every parameter is fixed") {
 		t.Errorf("all fixed: %v", err)
 	}
@@ -173,14 +173,14 @@ func TestPosteriorOptions(t *testing.T) {
 func TestPosteriorOverflow(t *testing.T) {
 	j := mustPrepare(t, synthetic(20), problem.Options{Posterior: problem.HMC})
 	p := must.Get(newPosterior(j, j.Params.Start(), nil))(t)
-	must.Do(t, Measure(context.Background(), j, backend, func(parts *Parts) error {
+	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
 		for i := range p.free {
 			for _, u := range []float64{1e3, -1e3, math.Inf(1), math.NaN()} {
 				at := make([]float64, len(p.free))
 				at[i] = u
-				f, err := n.Value(context.Background(), at)
-				g, gerr := n.ValueGradient(context.Background(), at, grad)
+				f, err := n.Value(t.Context(), at)
+				g, gerr := n.ValueGradient(t.Context(), at, grad)
 				if !math.IsInf(f, 1) || !math.IsInf(g, 1) || err != nil || gerr != nil {
 					t.Errorf("%s at %v: %v, %v, %v, %v", p.free[i].name, u, f, err, g, gerr)
 				}
@@ -256,7 +256,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(77, uint64(set)))
 		truth, d := drawProblem(rng, n)
 		o.Settings.Seed = uint64(set)
-		out, err := Run(context.Background(), mustPrepare(t, d, o), backend)
+		out, err := Run(t.Context(), mustPrepare(t, d, o), backend)
 		if err != nil {
 			t.Fatalf("data set %d: %v", set, err)
 		}

@@ -29,7 +29,7 @@ func trend(n int) problem.Data {
 
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
-	return must.Get(Select(context.Background(), d, o, problem.Events{}, s, backend))(t)
+	return must.Get(Select(t.Context(), d, o, problem.Events{}, s, backend))(t)
 }
 
 // TestSelect checks that every kernel has the scores of a separate fit and
@@ -57,9 +57,9 @@ func TestSelect(t *testing.T) {
 			continue
 		}
 		task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
-		out := must.Get(Run(context.Background(), task, backend))(t)
+		out := must.Get(Run(t.Context(), task, backend))(t)
 		out.Close()
-		cv := must.Get(CrossValidate(context.Background(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
+		cv := must.Get(CrossValidate(t.Context(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
 		// Three parameters of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
@@ -114,12 +114,12 @@ func TestGreedy(t *testing.T) {
 func TestWarmStart(t *testing.T) {
 	var starts []map[string]float64
 	d := trend(40)
-	r := &selection{ctx: context.Background(), data: d, settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
+	r := &selection{ctx: t.Context(), data: d, settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
 	e := mustParse(t, "linear + rbf")
 	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
 	for _, n := range neighbours(e, bases(t, "matern32"), 3) {
 		task := must.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
-		report := must.Get(Evaluate(context.Background(), task, backend, nil))(t)
+		report := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
 		starts = append(starts, report.Parameters)
 		if n.String() == "linear + matern32 + rbf" {
 			want := map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3, "noise_variance": 0.01}
@@ -139,7 +139,7 @@ func TestWarmStart(t *testing.T) {
 }
 
 func TestSelectCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	s := SelectOptions{Kernels: []string{"matern12", "rbf", "linear"}, OnCandidate: func(i, known int, _ string) {
 		if known != 3 {
 			t.Errorf("%d known", known)
@@ -168,7 +168,7 @@ func TestSelectFailures(t *testing.T) {
 		t.Errorf("%+v", r.Candidates)
 	}
 	wantWords(t, r.Text(), "failed: ")
-	if r, err := Select(context.Background(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
+	if r, err := Select(t.Context(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
 		t.Errorf("%v, %v", r, err)
 	}
 	fitted := 0
@@ -184,14 +184,14 @@ func TestSelectFailures(t *testing.T) {
 		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: problem.CrossValidation{Folds: 40}},
 	} {
 		s.OnCandidate = count
-		if r, err := Select(context.Background(), d, problem.Options{}, problem.Events{}, s, backend); err == nil || r != nil {
+		if r, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, s, backend); err == nil || r != nil {
 			t.Errorf("%s accepted", what)
 		}
 	}
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Select(context.Background(), d, problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
+	if _, err := Select(t.Context(), d, problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
 		t.Errorf("%v", err)
 	}
 }

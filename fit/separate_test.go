@@ -248,7 +248,7 @@ func TestSeparateResume(t *testing.T) {
 	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
 	for runs := 1; ; runs++ {
 		k := 40
-		out, err := Run(context.Background(), job, failing{backend, &k, lost})
+		out, err := Run(t.Context(), job, failing{backend, &k, lost})
 		if err == nil {
 			if !bytes.Equal(partBits(t, out), want) || runs < 4 {
 				t.Errorf("other bits after %d runs", runs)

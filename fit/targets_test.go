@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"context"
 	"errors"
 	"math"
 	"path/filepath"
@@ -25,8 +24,8 @@ func TestKrigingTargets(t *testing.T) {
 		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
 	}
 	task := mustPrepare(t, d, o)
-	must.Do(t, Measure(context.Background(), task, backend, func(p *Parts) error {
-		r, err := p.Evaluate(context.Background())
+	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
+		r, err := p.Evaluate(t.Context())
 		if err != nil {
 			return err
 		}
@@ -34,7 +33,7 @@ func TestKrigingTargets(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		preds, err := posterior.PredictTargets(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
+		preds, err := posterior.PredictTargets(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
 		if err != nil {
 			return err
 		}
@@ -42,7 +41,7 @@ func TestKrigingTargets(t *testing.T) {
 		for i, want := range k.Several {
 			want.check(t, r.Targets[i].NLMLOriginalUnits, r.Targets[i].MeanCoefficients, preds[i])
 			sum += want.NLML
-			alone, err := posterior.Target(i).PredictNoise(context.Background(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
+			alone, err := posterior.Target(i).PredictNoise(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
 			if diff := cmp.Diff(preds[i], alone, cmpopts.EquateApprox(1e-13, 0)); diff != "" || err != nil {
 				t.Errorf("target %d, alone: %v\n%s", i, err, diff)
 			}
@@ -141,9 +140,9 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	predict := func(m *gp.Model) []*gp.Prediction {
-		p := must.Get(m.Condition(context.Background(), backend))(t)
+		p := must.Get(m.Condition(t.Context(), backend))(t)
 		defer p.Close()
-		return must.Get(p.PredictTargets(context.Background(), d.X, d.N, gp.RowNoise{}))(t)
+		return must.Get(p.PredictTargets(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
 	}
 	want := predict(out.Model)
 	for _, factor := range []bool{false, true} {
@@ -184,7 +183,7 @@ func TestWithRows(t *testing.T) {
 		part.X = append(part.X, d.X[3*i:3*i+3]...)
 		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
 	}
-	sub := must.Get(Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
+	sub := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
 	want := evaluate(t, part, o)
 	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
 		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
@@ -217,7 +216,7 @@ func TestTargetErrors(t *testing.T) {
 		d.Y[50+i] = 7
 	}
 	task := mustPrepare(t, d, problem.Options{})
-	if _, err := Run(context.Background(), task, backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
+	if _, err := Run(t.Context(), task, backend); err == nil || !strings.Contains(err.Error(), `the target "volt" is constant`) {
 		t.Errorf("error %v, want one about volt", err)
 	}
 }

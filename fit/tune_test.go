@@ -2,7 +2,6 @@ package fit
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -146,8 +145,8 @@ func TestSubsets(t *testing.T) {
 	for i := range rows {
 		rows[i] = i
 	}
-	all := must.Get(Evaluate(context.Background(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
-	whole, err := Evaluate(context.Background(), task, backend, nil)
+	all := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
+	whole, err := Evaluate(t.Context(), task, backend, nil)
 	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
 	}
@@ -294,7 +293,7 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out := must.Get(Run(context.Background(), mustPrepare(t, d, o), backend, backend))(t)
+		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, backend))(t)
 		out.Report.Device = "cpu"
 		if !bytes.Equal(first, bits(t, out)) {
 			t.Errorf("%+v: the same fit on two devices has other bits", o.Settings)

@@ -2,7 +2,6 @@ package gp
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -64,13 +63,13 @@ func exampleModel(t testing.TB, text string, withMean bool) *Model {
 // weigh sets a model's weights to Σ⁻¹(y − m(X)).
 func weigh(t testing.TB, m *Model) {
 	t.Helper()
-	p := must.Get(m.Condition(context.Background(), backend))(t)
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	m.Alpha = m.Scaling.Targets(m.Y)
 	for i, v := range meanValues(m, m.Scaling.Inputs(m.X), m.N()) {
 		m.Alpha[i] -= v
 	}
-	must.Do(t, p.Workspace().Solve(context.Background(), m.Alpha, 1))
+	must.Do(t, p.Workspace().Solve(t.Context(), m.Alpha, 1))
 }
 
 // exportKernels contain every leaf and combinations of leaves.
@@ -272,7 +271,7 @@ func TestReadGroups(t *testing.T) {
 	m := noisyModel(t, 40)
 	rows := newRows(4)
 	noise := RowNoise{Group: []string{"a", "b", "b", "a"}, Known: []float64{0, 1.5, 0.25, 3}}
-	want := must.Get(condition(t, m).PredictNoise(context.Background(), rows, 4, noise))(t)
+	want := must.Get(condition(t, m).PredictNoise(t.Context(), rows, 4, noise))(t)
 	plain := *m
 	plain.Noise = Noise{Column: m.Noise.Column} // newExchange predicts without groups
 	e := newExchange(t, &plain, "groups", "json", rows)

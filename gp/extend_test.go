@@ -46,11 +46,11 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 // settled returns the model with the weights of a fresh factorisation.
 func settled(t *testing.T, m *Model) *Model {
 	t.Helper()
-	p := must.Get(m.Condition(context.Background(), backend))(t)
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	one := *m
 	p.whole = &one
-	must.Do(t, settle(context.Background(), p))
+	must.Do(t, settle(t.Context(), p))
 	return &one
 }
 
@@ -82,7 +82,7 @@ func variants(t *testing.T, n int) map[string]*Model {
 
 // TestExtend compares with a fresh factorisation of all rows.
 func TestExtend(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	for name, whole := range variants(t, 200) {
 		for _, count := range []int{1, 7, 64, 130} {
 			part, add := addition(t, whole, count)
@@ -131,7 +131,7 @@ func largestDifference(a, b []float64) float64 {
 
 // TestExtensionScores compares with predictions of the model before: row by row, and jointly.
 func TestExtensionScores(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	part, add := addition(t, newModel(t, 90), 12)
 	p, e, err := part.Extend(ctx, backend, add)
 	if err != nil {
@@ -170,7 +170,7 @@ func TestExtensionScores(t *testing.T) {
 
 // TestExtendErrors checks what an addition cannot have.
 func TestExtendErrors(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	models := variants(t, 40)
 	var shape *ShapeError
 	if _, _, err := models["free mean"].Extend(ctx, backend, Addition{X: make([]float64, 5), Y: make([]float64, 2), N: 2}); !errors.As(err, &shape) {
@@ -209,17 +209,17 @@ func BenchmarkExtend(b *testing.B) {
 	for i := range count {
 		add.Y = append(add.Y, 100+float64(i%3))
 	}
-	before := must.Get(m.Condition(context.Background(), backend))(b)
+	before := must.Get(m.Condition(b.Context(), backend))(b)
 	defer before.Close()
 	b.Run("extended", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := must.Get2(before.Extend(context.Background(), backend, add))(b)
+			p, _ := must.Get2(before.Extend(b.Context(), backend, add))(b)
 			p.Close()
 		}
 	})
 	b.Run("afresh", func(b *testing.B) {
 		for b.Loop() {
-			p, _ := must.Get2(m.Extend(context.Background(), backend, add))(b)
+			p, _ := must.Get2(m.Extend(b.Context(), backend, add))(b)
 			p.Close()
 		}
 	})

@@ -2,7 +2,6 @@ package gp
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -63,7 +62,7 @@ func newRows(m int) []float64 {
 func predict(t testing.TB, m *Model, rows []float64) *Prediction {
 	t.Helper()
 	p := condition(t, m)
-	return must.Get(p.Predict(context.Background(), rows, len(rows)/3))(t)
+	return must.Get(p.Predict(t.Context(), rows, len(rows)/3))(t)
 }
 
 // TestPredict compares with an explicit inverse.
@@ -106,7 +105,7 @@ func TestAtTrainingPoints(t *testing.T) {
 	for i := range 30 {
 		rows = append(rows, m.X[2*i], -1, m.X[2*i+1])
 	}
-	got := must.Get(p.Predict(context.Background(), rows, 30))(t)
+	got := must.Get(p.Predict(t.Context(), rows, 30))(t)
 	for i, y := range m.Y {
 		if math.Abs(got.Mean[i]-y) > 1e-4 || got.StdLatent[i] > 1e-3*m.Scaling.YScale {
 			t.Errorf("row %d: %v ± %v, data %v", i, got.Mean[i], got.StdLatent[i], y)
@@ -132,7 +131,7 @@ func TestSaveLoad(t *testing.T) {
 		t.Errorf("predictions differ in their bits:\n%s", diff)
 	}
 	// With the factor, which is then read instead of computed.
-	p, err := m.Condition(context.Background(), backend)
+	p, err := m.Condition(t.Context(), backend)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +144,7 @@ func TestSaveLoad(t *testing.T) {
 	if f := q.Workspace().Work().Flops; f != 0 {
 		t.Errorf("%v operations though the factor is in the file", f)
 	}
-	got := must.Get(q.Predict(context.Background(), rows, 40))(t)
+	got := must.Get(q.Predict(t.Context(), rows, 40))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("predictions with a stored factor differ:\n%s", diff)
 	}
@@ -265,9 +264,9 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("a model with a bad %s was saved", what)
 		}
 	}
-	p := must.Get(newModel(t, 5).Condition(context.Background(), backend))(t)
+	p := must.Get(newModel(t, 5).Condition(t.Context(), backend))(t)
 	defer p.Close()
-	if _, err := p.Predict(context.Background(), make([]float64, 4), 2); err == nil {
+	if _, err := p.Predict(t.Context(), make([]float64, 4), 2); err == nil {
 		t.Error("rows of two features accepted for three")
 	}
 }
@@ -296,7 +295,7 @@ func TestCoverage(t *testing.T) {
 		for i := range variances {
 			variances[i] = noise
 		}
-		prior := must.Get(NewPrior(context.Background(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
+		prior := must.Get(NewPrior(t.Context(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
 		sampler := must.Get(prior.Sampler())(t)
 		y := mustDraw(t, sampler, 1, rng.Uint64())
 		// Use other units, to check the scaling.
@@ -310,14 +309,14 @@ func TestCoverage(t *testing.T) {
 		last := m.Y[n]
 		m.Y = m.Y[:n]
 		m.Alpha = m.Scaling.Targets(m.Y)
-		p, err := m.Condition(context.Background(), backend)
+		p, err := m.Condition(t.Context(), backend)
 		if err == nil {
-			err = p.Workspace().Solve(context.Background(), m.Alpha, 1)
+			err = p.Workspace().Solve(t.Context(), m.Alpha, 1)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := must.Get(p.Predict(context.Background(), x[2*n:], 1))(t)
+		got := must.Get(p.Predict(t.Context(), x[2*n:], 1))(t)
 		p.Close()
 		for i, level := range levels {
 			if lower, upper := got.Interval(level); lower[0] <= last && last <= upper[0] {
@@ -351,7 +350,7 @@ func TestCustomKernel(t *testing.T) {
 	weigh(t, m)
 	rows := newRows(4)
 	p := condition(t, m)
-	terms, sum := must.Get2(p.Terms(context.Background(), rows, 4))(t)
+	terms, sum := must.Get2(p.Terms(t.Context(), rows, 4))(t)
 	whole := predict(t, m, rows)
 	for i := range sum {
 		for _, term := range terms {
@@ -361,7 +360,7 @@ func TestCustomKernel(t *testing.T) {
 			t.Errorf("row %d: terms add up to %v, want %v", i, sum[i], whole.Mean[i])
 		}
 	}
-	grad := must.Get(p.MeanGradient(context.Background(), rows, 4))(t)
+	grad := must.Get(p.MeanGradient(t.Context(), rows, 4))(t)
 	step := 1e-5 * m.Scaling.XScale[1]
 	up, down := append([]float64(nil), rows...), append([]float64(nil), rows...)
 	for i := range 4 {
@@ -379,7 +378,7 @@ func TestCustomKernel(t *testing.T) {
 // TestOtherMethod checks that a method without a factor can use a model file that
 // has one, with the same predictions, and returns errors for missing capabilities.
 func TestOtherMethod(t *testing.T) {
-	ctx, path, rows := context.Background(), t.TempDir()+"/m", newRows(20)
+	ctx, path, rows := t.Context(), t.TempDir()+"/m", newRows(20)
 	m := newModel(t, 40)
 	p := condition(t, m)
 	must.Do(t, p.SaveWithFactor(path))

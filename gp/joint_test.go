@@ -19,7 +19,7 @@ const jointTolerance = 1e-10
 
 func condition(t testing.TB, m *Model) *Posterior {
 	t.Helper()
-	p := must.Get(m.Condition(context.Background(), backend))(t)
+	p := must.Get(m.Condition(t.Context(), backend))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -34,8 +34,8 @@ func TestJoint(t *testing.T) {
 	p, ref := condition(t, m), newReference(t, m)
 	marginal := predict(t, m, rows)
 	for _, observed := range []bool{false, true} {
-		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: observed}))(t)
-		prior := must.Get(Prior(context.Background(), m, rows, points, JointOptions{Observed: observed}))(t)
+		joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: observed}))(t)
+		prior := must.Get(Prior(t.Context(), m, rows, points, JointOptions{Observed: observed}))(t)
 		for i := range points {
 			a := used(rows, i)
 			std := marginal.StdLatent[i]
@@ -87,7 +87,7 @@ func TestJointTooLarge(t *testing.T) {
 func TestDraws(t *testing.T) {
 	const points, count = 6, 40000
 	m := newModel(t, 30)
-	joint := must.Get(condition(t, m).Joint(context.Background(), newRows(points), points, JointOptions{}))(t)
+	joint := must.Get(condition(t, m).Joint(t.Context(), newRows(points), points, JointOptions{}))(t)
 	mean, cov := joint.Mean, slices.Clone(joint.Cov)
 	s := must.Get(joint.Sampler())(t)
 	if s.Rank != points || s.Dropped != 0 {
@@ -130,7 +130,7 @@ func TestSemidefinite(t *testing.T) {
 	}
 	x = append(x, x[:20]...)
 	m := len(x)
-	joint := must.Get(NewPrior(context.Background(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil))(t)
+	joint := must.Get(NewPrior(t.Context(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil))(t)
 	cov := slices.Clone(joint.Cov)
 	s := must.Get(joint.Sampler())(t)
 	if s.Rank > 30 || s.Rank < 8 || !(s.Dropped > 0) || s.Dropped > 4*1e-12 {
@@ -180,7 +180,7 @@ func TestPriorPieces(t *testing.T) {
 		x[i] = float64(i*i%977) / 100
 	}
 	points := kernel.NewPoints(x, m, 1)
-	joint := must.Get(NewPrior(context.Background(), prog, []float64{1.5, 4}, points, nil))(t)
+	joint := must.Get(NewPrior(t.Context(), prog, []float64{1.5, 4}, points, nil))(t)
 	if joint.scale != 4 {
 		t.Errorf("largest variance %v, want 4", joint.scale)
 	}
@@ -192,7 +192,7 @@ func TestPriorPieces(t *testing.T) {
 			}
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := NewPrior(ctx, prog, []float64{1.5, 4}, points, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want a cancelled context's", err)
@@ -208,7 +208,7 @@ func TestProcess(t *testing.T) {
 	p := must.Get(NewProcess(expr, d))(t)
 	joint := func(observed bool) []float64 {
 		t.Helper()
-		j := must.Get(p.Joint(context.Background(), rows, n, observed))(t)
+		j := must.Get(p.Joint(t.Context(), rows, n, observed))(t)
 		if slices.ContainsFunc(j.Mean, func(v float64) bool { return v != 0 }) {
 			t.Errorf("mean %v", j.Mean)
 		}
@@ -225,7 +225,7 @@ func TestProcess(t *testing.T) {
 			}
 			theta = append(theta, v)
 		}
-		j := must.Get(NewPrior(context.Background(), prog, theta, kernel.NewPoints(rows, n, d), nil))(t)
+		j := must.Get(NewPrior(t.Context(), prog, theta, kernel.NewPoints(rows, n, d), nil))(t)
 		return j.Cov
 	}
 	if got := joint(false); !slices.Equal(got, want(map[string]float64{"k1.lengthscale[0]": 2, "k1.lengthscale[1]": 3})) {

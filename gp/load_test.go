@@ -3,7 +3,6 @@ package gp
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -158,7 +157,7 @@ func TestVersion2(t *testing.T) {
 		}
 		for _, m := range []*Model{m, fresh} {
 			p := condition(t, m)
-			preds, err := p.PredictTargets(context.Background(), newRows(3), 3, RowNoise{DefaultGroup: "b"})
+			preds, err := p.PredictTargets(t.Context(), newRows(3), 3, RowNoise{DefaultGroup: "b"})
 			if err != nil || len(preds) != m.T() || !(preds[0].StdLatent[0] > 0) {
 				t.Errorf("%s: predictions %v, %v", name, preds, err)
 			}
@@ -242,7 +241,7 @@ func TestVersion3(t *testing.T) {
 func TestReadEncoding(t *testing.T) {
 	interpreter := python(t, "numpy")
 	m, cells := encodedModel(t)
-	want := must.Get(condition(t, m).Predict(context.Background(), m.X, m.N()))(t)
+	want := must.Get(condition(t, m).Predict(t.Context(), m.X, m.N()))(t)
 	text := "t,k,n,b,c,d\n"
 	for _, row := range cells {
 		text += fmt.Sprintf("%s,\"%s\",\"%s\",%s,%s,%s\n", row[5], row[2], row[0], row[1], row[3], row[4])
@@ -349,7 +348,7 @@ func checkLoad(t *testing.T, path string) {
 // checkPredictions checks that a posterior, if there is one, predicts and that
 // deviations are not negative.
 func checkPredictions(t *testing.T, m *Model) {
-	ctx := context.Background()
+	ctx := t.Context()
 	if m.N() > 200 || len(m.FeatureNames) > 100 || m.T() > 100 || len(m.Kernel) > 500 {
 		return
 	}

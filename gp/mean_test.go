@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"context"
 	"errors"
 	"math"
 	"path/filepath"
@@ -54,8 +53,8 @@ func TestUniversalKriging(t *testing.T) {
 	}
 	rows := newRows(points)
 	p := condition(t, m)
-	got := must.Get(p.Predict(context.Background(), rows, points))(t)
-	joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true}))(t)
+	got := must.Get(p.Predict(t.Context(), rows, points))(t)
+	joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true}))(t)
 	scale := m.Scaling.YScale * m.Scaling.YScale
 	larger := 0
 	for i := range points {
@@ -182,8 +181,8 @@ func TestRowNoise(t *testing.T) {
 		"known":       {RowNoise{Known: known, DefaultGroup: "a"}, func(i int) float64 { return 0.02*square + known[i] }},
 		"known group": {RowNoise{Known: known, Group: group, DefaultGroup: "a"}, func(i int) float64 { return square*[]float64{0.02, 0.3, 0.3, 0.02, 0.02, 0.02}[i] + known[i] }},
 	} {
-		got := must.Get(p.PredictNoise(context.Background(), rows, points, c.row))(t)
-		joint := must.Get(p.Joint(context.Background(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
+		got := must.Get(p.PredictNoise(t.Context(), rows, points, c.row))(t)
+		joint := must.Get(p.Joint(t.Context(), rows, points, JointOptions{Observed: true, Noise: c.row}))(t)
 		for i := range points {
 			x := used(rows, i)
 			mean, latent := ref.posteriorMean(x), ref.posteriorCov(x, x)
@@ -207,12 +206,12 @@ func TestRowNoise(t *testing.T) {
 		"negative":      {RowNoise{Known: []float64{0, 0, -1, 0, 0, 0}, DefaultGroup: "a"}, "row 3 (from 1): the noise variance is -1"},
 		"NaN":           {RowNoise{Known: []float64{0, 0, math.NaN(), 0, 0, 0}, DefaultGroup: "a"}, "row 3"},
 	} {
-		if _, err := p.PredictNoise(context.Background(), rows, points, c.row); err == nil || !strings.Contains(err.Error(), c.word) {
+		if _, err := p.PredictNoise(t.Context(), rows, points, c.row); err == nil || !strings.Contains(err.Error(), c.word) {
 			t.Errorf("%s: error %v, want %q", what, err, c.word)
 		}
 	}
 	var ne *NoiseError
-	if _, err := p.Predict(context.Background(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
+	if _, err := p.Predict(t.Context(), rows, points); !errors.As(err, &ne) || ne.Row != -1 {
 		t.Errorf("error %v, want a NoiseError", err)
 	}
 	if _, err := noisesOf(newModel(t, 5), 6, RowNoise{Known: known}); err == nil {
@@ -232,7 +231,7 @@ func TestSaveNoise(t *testing.T) {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
 	predictions := func(m *Model) *Prediction {
-		return must.Get(condition(t, m).PredictNoise(context.Background(), newRows(5), 5, RowNoise{DefaultGroup: "a"}))(t)
+		return must.Get(condition(t, m).PredictNoise(t.Context(), newRows(5), 5, RowNoise{DefaultGroup: "a"}))(t)
 	}
 	if diff := cmp.Diff(predictions(m), predictions(again)); diff != "" {
 		t.Errorf("predictions differ:\n%s", diff)

@@ -1,7 +1,6 @@
 package gp
 
 import (
-	"context"
 	"math"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ import (
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
 	m := newModel(t, n)
-	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	var squares, nlpd, total, mean float64
 	for _, y := range m.Y {
 		mean += y / n
@@ -72,9 +71,9 @@ func TestLeaveOneOutJitter(t *testing.T) {
 	m := newModel(t, 20)
 	m.NoiseVariance = 0.03
 	m.Jitter = 0.02
-	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	m.NoiseVariance, m.Jitter = 0.05, 0
-	whole := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	whole := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	for i := range got.Std {
 		want := math.Sqrt(whole.Std[i]*whole.Std[i] - 0.02*m.Scaling.YScale*m.Scaling.YScale)
 		if math.Abs(got.Std[i]-want) > 1e-12*want || got.Mean[i] != whole.Mean[i] {
@@ -87,14 +86,14 @@ func TestLeaveOneOutJitter(t *testing.T) {
 func TestLeaveOneOutLeastSquares(t *testing.T) {
 	const n = 40
 	m := leastSquaresModel(t, n)
-	got := must.Get(condition(t, m).LeaveOneOut(context.Background()))(t)
+	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
 	for i := 0; i < n; i += 3 {
 		rest := *m
 		rest.X = slices.Delete(slices.Clone(m.X), 2*i, 2*i+2)
 		rest.Y = slices.Delete(slices.Clone(m.Y), i, i+1)
 		refitLeastSquares(t, &rest)
 		p := condition(t, &rest)
-		want := must.Get(p.Predict(context.Background(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
+		want := must.Get(p.Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
 		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
 			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
 		}
@@ -106,7 +105,7 @@ func refitLeastSquares(t testing.TB, m *Model) {
 	t.Helper()
 	m.Alpha = make([]float64, m.N())
 	p := condition(t, m)
-	must.Do(t, p.leastSquares(context.Background()))
+	must.Do(t, p.leastSquares(t.Context()))
 	m.Mean.Coefficients = p.gls.Coefficients(m.Scaling.Targets(m.Y))
 	weigh(t, m)
 }
@@ -139,7 +138,7 @@ func withDraws(m *Model, count int) *Model {
 // TestMixture compares with the average of the models of the draws, each conditioned
 // alone, and quantiles with the distribution function of the mixture.
 func TestMixture(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	rows := newRows(9)
 	for name, m := range variants(t, 50) {
 		m = withDraws(m, 3)
@@ -193,13 +192,13 @@ func TestMixture(t *testing.T) {
 func TestMixtureLimit(t *testing.T) {
 	m := withDraws(newModel(t, 20), 10)
 	for limit, want := range map[int][]int{0: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1: {5}, 2: {2, 7}, 5: {1, 3, 5, 7, 9}, 99: {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		x := must.Get(NewMixture(context.Background(), m, backend, limit))(t)
+		x := must.Get(NewMixture(t.Context(), m, backend, limit))(t)
 		if d := cmp.Diff(want, x.use); d != "" {
 			t.Errorf("limit %d: %s", limit, d)
 		}
 		x.Close()
 	}
-	if _, err := NewMixture(context.Background(), newModel(t, 20), backend, 0); err == nil {
+	if _, err := NewMixture(t.Context(), newModel(t, 20), backend, 0); err == nil {
 		t.Error("a mixture without draws")
 	}
 }
@@ -244,7 +243,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 		if m.Experts != nil {
 			continue // see Posterior.Relevance
 		}
-		got := must.Get(Relevance(context.Background(), m, 0))(t)
+		got := must.Get(Relevance(t.Context(), m, 0))(t)
 		for q, want := range relevanceByPredictions(t, m) {
 			if math.Abs(got[q]-want) > 1e-9*(1+want) {
 				t.Errorf("%s: relevance of column %d is %v, by predictions %v", what, q, got[q], want)
@@ -270,7 +269,7 @@ func relevanceByPredictions(t *testing.T, m *Model) []float64 {
 			changed[c] = row(pair[1])[c]
 			rows = append(append(rows, row(pair[0])...), changed...)
 		}
-		parts := must.Get(condition(t, m).PredictTargets(context.Background(), rows, 2*len(pairs), RowNoise{}))(t)
+		parts := must.Get(condition(t, m).PredictTargets(t.Context(), rows, 2*len(pairs), RowNoise{}))(t)
 		for k, part := range parts {
 			sum := 0.0
 			for i := range pairs {
@@ -315,7 +314,7 @@ func TestRelevanceThreads(t *testing.T) {
 	m := exampleModel(t, "rbf", false)
 	prog := must.Get(m.Program())(t)
 	var running, most atomic.Int64
-	if err := eachRowOn(context.Background(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
+	if err := eachRowOn(t.Context(), 2, 40, prog, m.Theta, func(*kernel.Evaluator, []float64, int) {
 		now := running.Add(1)
 		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 		}
@@ -324,8 +323,8 @@ func TestRelevanceThreads(t *testing.T) {
 	}); err != nil || most.Load() > 2 {
 		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
 	}
-	want := must.Get(Relevance(context.Background(), m, 1))(t)
-	got, err := Relevance(context.Background(), m, 3)
+	want := must.Get(Relevance(t.Context(), m, 1))(t)
+	got, err := Relevance(t.Context(), m, 3)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
 	}

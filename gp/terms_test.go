@@ -20,7 +20,7 @@ func TestTerms(t *testing.T) {
 	m := newModel(t, n)
 	rows := newRows(points)
 	ref := newReference(t, m)
-	terms, meanFunction := must.Get2(condition(t, m).Terms(context.Background(), rows, points))(t)
+	terms, meanFunction := must.Get2(condition(t, m).Terms(t.Context(), rows, points))(t)
 	if len(terms) != 2 || terms[0].Path != "k1" || terms[1].Path != "k2" || terms[0].Text != "rbf(ard)" || terms[1].Text != "matern32" {
 		t.Fatalf("terms %+v", terms)
 	}
@@ -49,7 +49,7 @@ func TestTermsLeastSquares(t *testing.T) {
 	m := leastSquaresModel(t, n)
 	s := m.Scaling
 	rows := newRows(points)
-	terms, meanFunction := must.Get2(condition(t, m).Terms(context.Background(), rows, points))(t)
+	terms, meanFunction := must.Get2(condition(t, m).Terms(t.Context(), rows, points))(t)
 	ref := newVagueReference(t, m, 1e4)
 	whole := predict(t, m, rows)
 	for i := range points {
@@ -79,7 +79,7 @@ func TestTermPaths(t *testing.T) {
 		"(rbf + constant) + (linear + rq)": {"k1.k1", "k1.k2", "k2.k1", "k2.k2"},
 	} {
 		m := exampleModel(t, text, false)
-		terms, _ := must.Get2(condition(t, m).Terms(context.Background(), newRows(1), 1))(t)
+		terms, _ := must.Get2(condition(t, m).Terms(t.Context(), newRows(1), 1))(t)
 		if len(terms) != len(want) {
 			t.Fatalf("%s: %d terms, want %d", text, len(terms), len(want))
 		}
@@ -105,7 +105,7 @@ func TestMeanGradient(t *testing.T) {
 			continue // these have no derivatives
 		}
 		p := condition(t, m)
-		grad := must.Get(p.MeanGradient(context.Background(), rows, points))(t)
+		grad := must.Get(p.MeanGradient(t.Context(), rows, points))(t)
 		for c := range 3 {
 			if c == 1 { // the unused feature
 				for i := range points {
@@ -144,7 +144,7 @@ func TestGradientStd(t *testing.T) {
 	for i, text := range []string{"cosine(dims=0)*rbf + rbf", "matern32*linear + periodic", "rq + poly(2)"} {
 		models[text] = exampleModel(t, text, i%2 == 1)
 	}
-	ctx := context.Background()
+	ctx := t.Context()
 	for what, m := range models {
 		if m.Experts != nil {
 			continue // these have no derivatives
@@ -185,7 +185,7 @@ func TestGradientStd(t *testing.T) {
 
 func TestMeanGradientCancelled(t *testing.T) {
 	p := condition(t, newModel(t, 20))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.MeanGradient(ctx, newRows(5), 5); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want a cancelled context's", err)
@@ -241,7 +241,7 @@ func TestWeights(t *testing.T) {
 		m := exampleModel(t, text, false)
 		m.Jitter = 0
 		weigh(t, m)
-		got, err := condition(t, m).Weights(context.Background())
+		got, err := condition(t, m).Weights(t.Context())
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%s: %d terms, %v", text, len(got), err)
 		}
@@ -319,12 +319,12 @@ func TestWeightsBeside(t *testing.T) {
 	refitLeastSquares(t, universal)
 	for what, m := range map[string]*Model{"zero mean": m, "least squares": universal} {
 		p := condition(t, m)
-		weights, err := p.Weights(context.Background())
+		weights, err := p.Weights(t.Context())
 		if err != nil || len(weights) != 2 || weights[0].Path != "k2" || weights[1].Path != "k4" {
 			t.Fatalf("%s: %+v, %v", what, weights, err)
 		}
 		rows := newRows(5)
-		terms, _ := must.Get2(p.Terms(context.Background(), rows, 5))(t)
+		terms, _ := must.Get2(p.Terms(t.Context(), rows, 5))(t)
 		s := m.Scaling
 		for _, w := range weights {
 			term, columns := terms[1], []int{0}
@@ -361,7 +361,7 @@ func TestWeightsOfFeatures(t *testing.T) {
 		m.Jitter = 0
 		weigh(t, m)
 		p := condition(t, m)
-		got, err := p.Weights(context.Background())
+		got, err := p.Weights(t.Context())
 		if err != nil || len(got) != 1 || strings.Join(got[0].Names, " ") != want.names {
 			t.Fatalf("%s: %+v, %v", text, got, err)
 		}

@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -235,7 +234,7 @@ func TestNoiseErrors(t *testing.T) {
 			s.X.Column(c)[30] = s.X.Column(c)[2]
 		}
 	})
-	if _, err := f.obj.Value(context.Background(), []float64{0, 0}); !device.IsNotPD(err) {
+	if _, err := f.obj.Value(t.Context(), []float64{0, 0}); !device.IsNotPD(err) {
 		t.Errorf("error %v, want a NotPDError", err)
 	}
 }
@@ -403,7 +402,7 @@ func TestGLSCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = obj.Value(context.Background(), []float64{0, 0, 0})
+	_, err = obj.Value(t.Context(), []float64{0, 0, 0})
 	if !errors.As(err, new(*mean.ConditionError)) || !device.IsNotPD(err) {
 		t.Errorf("error %v, want a ConditionError", err)
 	}

@@ -48,7 +48,7 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 		change(&f.spec)
 	}
 	var err error
-	if f.ws, err = backend.NewWorkspace(context.Background(), f.spec.X); err != nil {
+	if f.ws, err = backend.NewWorkspace(t.Context(), f.spec.X); err != nil {
 		t.Fatal(err)
 	}
 	if f.obj, err = graph.Build(f.ws, f.spec); err != nil {
@@ -69,13 +69,13 @@ func (f *fixture) z(seed uint64) []float64 {
 
 func (f *fixture) value(t testing.TB, z []float64) float64 {
 	t.Helper()
-	return must.Get(f.obj.Value(context.Background(), z))(t)
+	return must.Get(f.obj.Value(t.Context(), z))(t)
 }
 
 func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {
 	t.Helper()
 	grad := make([]float64, len(z))
-	v := must.Get(f.obj.ValueGradient(context.Background(), z, grad))(t)
+	v := must.Get(f.obj.ValueGradient(t.Context(), z, grad))(t)
 	return v, grad
 }
 
@@ -131,8 +131,8 @@ func TestValue(t *testing.T) {
 		t.Fatalf("parameters %s, want %s", names, want)
 	}
 	theta := []float64{math.Exp(z[0]), math.Exp(z[1]), math.Exp(z[2])}
-	ws := must.Get(backend.NewWorkspace(context.Background(), f.spec.X))(t)
-	ctx := context.Background()
+	ws := must.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
+	ctx := t.Context()
 	must.Do(t, ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}))
 	r := make([]float64, 90)
 	for i := range r {
@@ -237,7 +237,7 @@ func TestReuse(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	f := newFixture(t, "rbf", 80, 2, func(s *graph.Spec) {
 		for c := range 2 { // two equal rows
 			s.X.Column(c)[70] = s.X.Column(c)[3]
@@ -312,7 +312,7 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			ws, err := backend.NewWorkspace(context.Background(), f.spec.X)
+			ws, err := backend.NewWorkspace(t.Context(), f.spec.X)
 			if err != nil {
 				t.Error(err)
 				return
@@ -324,7 +324,7 @@ func TestConcurrent(t *testing.T) {
 			}
 			grad := make([]float64, len(z))
 			for range 20 {
-				v, err := obj.ValueGradient(context.Background(), z, grad)
+				v, err := obj.ValueGradient(t.Context(), z, grad)
 				if err != nil || v != want || grad[0] != wantGrad[0] {
 					t.Errorf("value %v, gradient %v, error %v; want %v, %v", v, grad, err, want, wantGrad)
 					return
@@ -350,14 +350,14 @@ func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 func BenchmarkGraph(b *testing.B) {
 	grad := make([]float64, 3)
 	benchmark(b, func(f *fixture, z []float64) {
-		if _, err := f.obj.ValueGradient(context.Background(), z, grad); err != nil {
+		if _, err := f.obj.ValueGradient(b.Context(), z, grad); err != nil {
 			b.Fatal(err)
 		}
 	})
 }
 
 func BenchmarkDirect(b *testing.B) {
-	ctx := context.Background()
+	ctx := b.Context()
 	alpha, diag, grad := make([]float64, 500), make([]float64, 500), make([]float64, 2)
 	benchmark(b, func(f *fixture, z []float64) {
 		theta := []float64{math.Exp(z[0]), math.Exp(z[1])}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"math"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf(ard) + matern32", 2)
 	x := kernel.NewPoints([]float64{0, 1, 2, 3, 1, 5, -1, 0, 0.5, 0.25}, 5, 2)
 	backend := must.Get(cpu.New(device.Options{}))(t)
-	ws := must.Get(backend.NewWorkspace(context.Background(), x))(t)
+	ws := must.Get(backend.NewWorkspace(t.Context(), x))(t)
 	defer ws.Close()
 	line := must.Get(mean.Parse("linear", nil))(t)
 	basis := must.Get(line.Basis(x, nil))(t)
@@ -38,7 +37,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 	grad := make([]float64, len(z))
 	for round := range 3 {
 		z[0] = float64(round) / 3
-		f := must.Get(o.ValueGradient(context.Background(), z, grad))(t)
+		f := must.Get(o.ValueGradient(t.Context(), z, grad))(t)
 		o.solver.formed = false // so that the other machine does the work
 		vm := gorgonia.NewTapeMachine(o.graph)
 		must.Do(t, vm.RunAll())
@@ -66,7 +65,7 @@ func TestPanicInOp(t *testing.T) {
 	g := gorgonia.NewGraph()
 	in := gorgonia.NewScalar(g, tensor.Float64, gorgonia.WithName("x"), gorgonia.WithValue(1.0))
 	op := &panicOp{op{
-		solver: &solver{ctx: context.Background()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, shape: tensor.ScalarShape(),
+		solver: &solver{ctx: t.Context()}, name: "Panic", inputs: []hm.Type{tensor.Float64}, shape: tensor.ScalarShape(),
 		do: func([]gorgonia.Value) (gorgonia.Value, error) { panic("bang") },
 	}}
 	out := must.Get(gorgonia.ApplyOp(op, in))(t)

@@ -1,7 +1,6 @@
 package graph_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -261,7 +260,7 @@ func TestSquaredErrorScale(t *testing.T) {
 func TestLeaveOneOutNumber(t *testing.T) {
 	loo := newFixture(t, "matern32(ard)", 70, 2, func(s *graph.Spec) { s.LeaveOneOut = true })
 	f := newFixture(t, "matern32(ard)", 70, 2, nil)
-	ctx := context.Background()
+	ctx := t.Context()
 	if _, err := f.obj.LeaveOneOut(ctx); err == nil {
 		t.Error("leave-one-out before any evaluation")
 	}
@@ -302,7 +301,7 @@ func TestLeverage(t *testing.T) {
 			s.LeaveOneOut, s.Folds = true, folds
 		})
 		var le *graph.LeverageError
-		if _, err := f.obj.Value(context.Background(), []float64{0, 0, 0}); !errors.As(err, &le) || *le != want || device.IsNotPD(err) {
+		if _, err := f.obj.Value(t.Context(), []float64{0, 0, 0}); !errors.As(err, &le) || *le != want || device.IsNotPD(err) {
 			t.Errorf("error %v, want %v", err, &want)
 		}
 	}
@@ -370,7 +369,7 @@ func TestFoldsBeside(t *testing.T) {
 	if w, again := f.gradient(t, z); w != v || again[0] != grad[0] || flops() != before {
 		t.Errorf("value %v and gradient %v, the second time %v and %v after %.2f n³ operations", v, grad, w, again, flops()-before)
 	}
-	loo, err := f.obj.LeaveOneOut(context.Background())
+	loo, err := f.obj.LeaveOneOut(t.Context())
 	if err != nil || loo == v {
 		t.Errorf("leave-one-out %v, error %v, with folds %v", loo, err, v)
 	}
@@ -399,7 +398,7 @@ func TestFoldErrors(t *testing.T) {
 	spec := f.spec
 	spec.LeaveOneOut, spec.Folds = true, []int{10, n}
 	obj := must.Get(graph.Build(inexact{f.ws}, spec))(t)
-	if _, err := obj.Value(context.Background(), f.z(1)); !errors.As(err, new(*device.UnsupportedError)) {
+	if _, err := obj.Value(t.Context(), f.z(1)); !errors.As(err, new(*device.UnsupportedError)) {
 		t.Errorf("error %v, want an UnsupportedError", err)
 	}
 }

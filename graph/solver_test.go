@@ -63,7 +63,7 @@ func TestIdentity(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = obj.ValueGradient(context.Background(), z, grad)
+				_, err = obj.ValueGradient(t.Context(), z, grad)
 				isWrong := w.inverse != 0 || w.gradient != 0
 				// The last parameter of some kernels is not part of the identity.
 				weights := f.spec.Program.Homogeneous(f.spec.X)
@@ -75,7 +75,7 @@ func TestIdentity(t *testing.T) {
 				}
 				if !isWrong && obj.IdentitySlack() == 0 {
 					// By chance, both sides may be the same number; not at two points.
-					_, _ = obj.ValueGradient(context.Background(), f.z(4), grad)
+					_, _ = obj.ValueGradient(t.Context(), f.z(4), grad)
 				}
 				if !isWrong && obj.IdentitySlack() == 0 {
 					t.Errorf("%s, %s: not checked", name, text)
@@ -118,7 +118,7 @@ func slack(t *testing.T, f *fixture, what string, noise, size float64) float64 {
 			z[i] = size / 2
 		}
 	}
-	_, err := f.obj.ValueGradient(context.Background(), z, make([]float64, len(z)))
+	_, err := f.obj.ValueGradient(t.Context(), z, make([]float64, len(z)))
 	if err != nil && !device.IsNotPD(err) && !strings.Contains(err.Error(), "collinear") {
 		t.Errorf("%s, size %g: %v", what, size, err)
 	}
@@ -143,7 +143,7 @@ func (w inexact) LogDet() (value, stdErr float64, err error) {
 // TestInexactMethod checks that the terms include the standard error of log|Σ|, and
 // that leave-one-out, which the method cannot provide, is an error.
 func TestInexactMethod(t *testing.T) {
-	ctx, f := context.Background(), newFixture(t, "rbf(ard)", 40, 2, nil)
+	ctx, f := t.Context(), newFixture(t, "rbf(ard)", 40, 2, nil)
 	z := f.z(1)
 	want := f.value(t, z)
 	if e := f.obj.Terms().LogDetStdErr; e != 0 {

@@ -66,7 +66,7 @@ func misleading(rows int) *shaped {
 func tuneMisled(t *testing.T, n int, s Settings) (*Result, int64) {
 	t.Helper()
 	p := misleading(n)
-	r := must.Get(Tune(context.Background(), p, s, nil))(t)
+	r := must.Get(Tune(t.Context(), p, s, nil))(t)
 	if int64(r.FullSize.Value) != p.full.Load() {
 		t.Errorf("%+v evaluations over all rows, the objective counts %d", r.FullSize, p.full.Load())
 	}
@@ -151,7 +151,7 @@ func pit(_ int, x float64) (f, slope float64) {
 // TestLower checks that a fit descends from a point that it met below its end.
 func TestLower(t *testing.T) {
 	p := &shaped{table{n: 100, starts: [][]float64{{-1.2}}}, 1.2, pit}
-	r := must.Get(Tune(context.Background(), p, Settings{Restarts: 1}, nil))(t)
+	r := must.Get(Tune(t.Context(), p, Settings{Restarts: 1}, nil))(t)
 	if math.Abs(r.X[0]) > 1e-3 || !(r.F < -7.9) || len(r.Optima) == 0 || r.Optima[0].F != r.F || r.BestStart != 2 {
 		t.Errorf("ends at %v, %v: optima %+v", r.X, r.F, r.Optima)
 	}

@@ -119,7 +119,7 @@ func (s *part) f(z, g []float64) float64 {
 
 func tune(t *testing.T, p *table, s Settings) *Result {
 	t.Helper()
-	r := must.Get(Tune(context.Background(), p, s, nil))(t)
+	r := must.Get(Tune(t.Context(), p, s, nil))(t)
 	starts := 1 + s.Restarts
 	if p.starts != nil {
 		starts = max(2, starts)
@@ -240,7 +240,7 @@ func TestTuneWorkers(t *testing.T) {
 func TestTuneEnds(t *testing.T) {
 	full := errors.New("no room")
 	p := &table{n: 2100, room: full}
-	if r, err := Tune(context.Background(), p, Settings{}, nil); !errors.Is(err, full) || r.X != nil || p.open.Load() != 0 {
+	if r, err := Tune(t.Context(), p, Settings{}, nil); !errors.Is(err, full) || r.X != nil || p.open.Load() != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	broken := errors.New("broken")
@@ -258,18 +258,18 @@ func TestTuneEnds(t *testing.T) {
 			}
 			return nil
 		}}
-		r, err := Tune(context.Background(), p, Settings{Restarts: c.restarts}, nil)
+		r, err := Tune(t.Context(), p, Settings{Restarts: c.restarts}, nil)
 		if !errors.Is(err, broken) || r.X == nil || math.IsNaN(r.F) == c.value {
 			t.Errorf("n = %d, broken at %d rows: X %v, F %v, %v", c.n, c.rows, r.X, r.F, err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r, err := Tune(ctx, &table{n: 300}, Settings{}, nil); !errors.Is(err, context.Canceled) || r.X != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, s := range []Settings{{Restarts: -1}, {Coarse: "maybe"}} {
-		if _, err := Tune(context.Background(), &table{n: 30}, s, nil); err == nil {
+		if _, err := Tune(t.Context(), &table{n: 30}, s, nil); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
 	}

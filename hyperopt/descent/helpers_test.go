@@ -360,7 +360,7 @@ func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRe
 }
 
 func TestCheckGradient(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	for _, z := range [][]float64{{-1.2, 1}, {1, 1}, {5, -3}} {
 		if rel, err := checkGradient(ctx, total(rosenbrock), z, 0); err != nil || rel > 1e-5 {
 			t.Errorf("at %v: %g, %v", z, rel, err)
@@ -408,7 +408,7 @@ func TestKKT(t *testing.T) {
 				lower[i], upper[i] = upper[i], lower[i]
 			}
 		}
-		r, err := minimizeArrays(context.Background(), arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper},
+		r, err := minimizeArrays(t.Context(), arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper},
 			how{RelativeTolerance: -1})
 		if err != nil {
 			t.Fatal(err)

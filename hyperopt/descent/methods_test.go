@@ -61,7 +61,7 @@ func TestMethodsWithinBounds(t *testing.T) {
 				problem.Lower, problem.Upper = append(problem.Lower, b.lo), append(problem.Upper, b.hi)
 				problem.Fixed = append(problem.Fixed, i == 0 && p > 2)
 			}
-			result, err := minimizeArrays(context.Background(), problem, how{Method: m, MaxEvaluations: 5000})
+			result, err := minimizeArrays(t.Context(), problem, how{Method: m, MaxEvaluations: 5000})
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -94,13 +94,13 @@ func TestMethodsEnd(t *testing.T) {
 	for _, m := range Methods() {
 		for _, limit := range []int{1, 2, 7} {
 			b := &bowl{a: []float64{1, 2, -1}, lo: -9, hi: 9}
-			r, err := minimizeArrays(context.Background(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
+			r, err := minimizeArrays(t.Context(), arrays{Objective: b, Start: []float64{0, 0, 0}}, how{Method: m, MaxEvaluations: limit})
 			// Nelder-Mead evaluates the best point again for its gradient.
 			if err != nil || r.Status != StatusMaxEvaluations || r.X == nil || b.values > limit+1 {
 				t.Errorf("%s: limit %d: %v, %v, %d values", m.Name(), limit, r.Status, err, b.values)
 			}
 		}
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		p := arrays{Objective: &bowl{a: []float64{1, 2}, lo: -9, hi: 9}, Start: []float64{0, 0}}
 		p.Wrap = func(_ int, o Func) Func {
@@ -119,7 +119,7 @@ func TestMethodsEnd(t *testing.T) {
 				return nil
 			}}
 		}
-		if r, err := minimizeArrays(context.Background(), p, how{Method: m}); !errors.Is(err, broken) || r.Status != StatusFailed {
+		if r, err := minimizeArrays(t.Context(), p, how{Method: m}); !errors.Is(err, broken) || r.Status != StatusFailed {
 			t.Errorf("%s: broken: %v, %v", m.Name(), r.Status, err)
 		}
 	}
@@ -148,7 +148,7 @@ func (h hooked) Value(ctx context.Context, z []float64) (float64, error) {
 func TestHessian(t *testing.T) {
 	b := &bowl{a: []float64{0.5, -1, 2}, lo: -9, hi: 9}
 	z := []float64{0, 0.3, 1}
-	h := must.Get(Hessian(context.Background(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}}))(t)
+	h := must.Get(Hessian(t.Context(), NewOracle(b, nil), z, HessianOptions{Fixed: []bool{false, true, false}}))(t)
 	for i := range 3 {
 		for j := range 3 {
 			want := 0.0
@@ -181,7 +181,7 @@ func TestMetric(t *testing.T) {
 				problem.Metric[i*9] = scale * float64(1+i*9/8)
 			}
 		}
-		r, err := minimizeArrays(context.Background(), problem, how{GradientTolerance: 1e-6})
+		r, err := minimizeArrays(t.Context(), problem, how{GradientTolerance: 1e-6})
 		if err != nil || r.Status != StatusGradientConverged || r.F > 1e-10 {
 			t.Errorf("metric %s: %v, %v, f = %v", name, r.Status, err, r.F)
 		}
@@ -195,7 +195,7 @@ func TestMetric(t *testing.T) {
 // TestFurther checks that given starts replace random ones and are moved inside the bounds.
 func TestFurther(t *testing.T) {
 	b := &bowl{a: []float64{1, 1}, lo: -5, hi: 5}
-	r, err := minimizeArrays(context.Background(), arrays{
+	r, err := minimizeArrays(t.Context(), arrays{
 		Objective: b, Start: []float64{0, 0}, Lower: []float64{-5, -5}, Upper: []float64{5, 5},
 		Further: []Start{{Z: []float64{2, 9}}, {Z: []float64{-1, -1}, Metric: []float64{1, 0, 0, 5}}},
 	}, how{Restarts: 7})
@@ -207,7 +207,7 @@ func TestFurther(t *testing.T) {
 			t.Errorf("start %d ends at %v with metric %v", k, s.F, s.Metric)
 		}
 	}
-	if _, err := minimizeArrays(context.Background(), arrays{Objective: b, Start: []float64{0, 0}, Metric: []float64{1}}, how{}); err == nil {
+	if _, err := minimizeArrays(t.Context(), arrays{Objective: b, Start: []float64{0, 0}, Metric: []float64{1}}, how{}); err == nil {
 		t.Error("a metric of the wrong size was taken")
 	}
 }
@@ -353,7 +353,7 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("after %d: F = %g, lowest evaluated %g", after, r.F, low)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), -time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), -time.Second)
 	defer cancel()
 	if r, err := minimizeArrays(ctx, arrays{Objective: total(rosenbrock), Start: []float64{-1.2, 1}}, how{}); !errors.Is(err, context.DeadlineExceeded) || r.Status != StatusCancelled {
 		t.Errorf("deadline: %+v, %v", r, err)
@@ -361,7 +361,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestCancelledInSecondStartKeepsTheFirst(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := minimizeArrays(ctx, arrays{Objective: total(twoWells), Start: []float64{-1}}, how{Restarts: 3,
 		Callback: func(it Iteration) {

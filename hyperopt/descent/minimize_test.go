@@ -1,7 +1,6 @@
 package descent
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +18,7 @@ func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 	t.Helper()
 	obj, _ := p.Objective.(*smooth)
 	obj.calls = nil
-	r, err := minimizeArrays(context.Background(), p, s)
+	r, err := minimizeArrays(t.Context(), p, s)
 	if r == nil {
 		return r, err
 	}
@@ -144,7 +143,7 @@ func TestGP(t *testing.T) {
 	for i, d := range []int{1, 2, 3} {
 		g := newGP(30, d, 0.2, uint64(i))
 		p := g.problem()
-		if rel, err := checkGradient(context.Background(), p.Objective, p.Start, 0); err != nil || rel > 1e-6 {
+		if rel, err := checkGradient(t.Context(), p.Objective, p.Start, 0); err != nil || rel > 1e-6 {
 			t.Fatalf("gradient of the test problem: %g, %v", rel, err)
 		}
 		r := mustMinimize(t, p, how{Restarts: 6, Seed: 7})
@@ -407,7 +406,7 @@ func TestInvalid(t *testing.T) {
 			Lower: []float64{-1, -1}, Upper: []float64{1, 1}}.problem(how{}), Options{}
 		p.Starts = nil
 		change(&p, &s)
-		r, err := Minimize(context.Background(), p, s)
+		r, err := Minimize(t.Context(), p, s)
 		if r != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v, %v", want, r, err)
 		}
@@ -428,7 +427,7 @@ func TestNaturalValues(t *testing.T) {
 			{Name: "mean", Start: -1, Lower: math.Inf(-1), Upper: math.Inf(1)},
 		},
 	}
-	r, err := Minimize(context.Background(), p, Options{})
+	r, err := Minimize(t.Context(), p, Options{})
 	if err != nil || r.X[0] != math.Log(0.5) || math.Abs(r.X[1]-1) > 1e-4 {
 		t.Fatalf("%+v, %v", r, err)
 	}

@@ -183,7 +183,7 @@ func TestPromised(t *testing.T) {
 			if math.IsNaN(got) {
 				got = d.Promise()
 			}
-		}).run(context.Background())
+		}).run(t.Context())
 		if math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("fixed %v: promised %v, want %v", c.fixed, got, c.want)
 		}
@@ -229,7 +229,7 @@ func TestWorkers(t *testing.T) {
 	for _, race := range []bool{false, true} {
 		settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: race}
 		start := []float64{0.3, -2}
-		serial := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Start: start}, settings))(t)
+		serial := must.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Start: start}, settings))(t)
 		ended := !slices.ContainsFunc(serial.Starts, func(s StartResult) bool { return !s.Status.Converged() })
 		if race && ended {
 			t.Error("every start ran to its end")
@@ -237,7 +237,7 @@ func TestWorkers(t *testing.T) {
 		for range 5 {
 			last, calls := Iteration{Best: math.Inf(1)}, 0
 			settings.Callback = func(it Iteration) { last, calls = it, calls+1 }
-			got := must.Get(minimizeArrays(context.Background(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
+			got := must.Get(minimizeArrays(t.Context(), arrays{Objective: &waves{}, Workers: []Func{&waves{}, &waves{}}, Start: start}, settings))(t)
 			if diff := cmp.Diff(serial, got, cmpopts.EquateNaNs()); diff != "" {
 				t.Fatalf("race %v, with three workers:\n%s", race, diff)
 			}
@@ -253,7 +253,7 @@ func TestBrokenWorker(t *testing.T) {
 	for _, race := range []bool{false, true} {
 		broke := make(chan struct{})
 		good, bad := &waves{wait: broke}, &waves{limit: 7, broke: broke}
-		r, err := minimizeArrays(context.Background(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
+		r, err := minimizeArrays(t.Context(), arrays{Objective: good, Workers: []Func{bad}, Start: []float64{0.3, -2}},
 			how{Restarts: 40, Seed: 5, RestartStd: 3, Race: race})
 		if !errors.Is(err, errBroken) || !race && r.X == nil || r.Status != StatusFailed {
 			t.Errorf("race %v: status %v, best %v, error %v", race, r.Status, r.X, err)

@@ -24,7 +24,7 @@ func (d density) LogDensity(_ context.Context, q, grad []float64) (float64, erro
 
 func run(t *testing.T, d density, starts [][]float64, o Options) []Chain {
 	t.Helper()
-	chains := must.Get(Run(context.Background(), starts, o, func(int) (Density, func(), error) { return d, func() {}, nil }))(t)
+	chains := must.Get(Run(t.Context(), starts, o, func(int) (Density, func(), error) { return d, func() {}, nil }))(t)
 	return chains
 }
 
@@ -233,16 +233,16 @@ func TestCalibration(t *testing.T) {
 func TestErrors(t *testing.T) {
 	boom, calls := errors.New("boom"), 0
 	failing := failAfter{gaussian([]float64{0}, mat.NewSymDense(1, []float64{1})), boom, &calls}
-	_, err := Run(context.Background(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return failing, func() {}, nil })
+	_, err := Run(t.Context(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return failing, func() {}, nil })
 	if !errors.Is(err, boom) {
 		t.Errorf("error %v, want %v", err, boom)
 	}
 	nowhere := density(func(q, grad []float64) float64 { return math.Inf(-1) })
-	_, err = Run(context.Background(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return nowhere, func() {}, nil })
+	_, err = Run(t.Context(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return nowhere, func() {}, nil })
 	if !errors.Is(err, ErrStart) {
 		t.Errorf("a start without density: %v", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return nowhere, func() {}, nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
@@ -250,7 +250,7 @@ func TestErrors(t *testing.T) {
 	for name, o := range map[string]Options{
 		"starts": {Chains: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariance: []float64{1, 2}}, "definite": {Chains: 1, Covariance: []float64{-1}},
 	} {
-		if _, err := Run(context.Background(), [][]float64{{0}}, o, func(int) (Density, func(), error) { return failing.density, func() {}, nil }); err == nil {
+		if _, err := Run(t.Context(), [][]float64{{0}}, o, func(int) (Density, func(), error) { return failing.density, func() {}, nil }); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
