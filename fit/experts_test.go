@@ -3,7 +3,6 @@ package fit
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,14 +18,10 @@ import (
 
 // islands are rows in groups that are so far apart that their covariance is 0 in float64.
 func islands(groups, each int) problem.Data {
-	rng := rand.New(rand.NewPCG(5, 6))
-	d := problem.Data{N: groups * each, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
-	for i := range d.N {
-		a, b := rng.Float64(), rng.Float64()
-		d.X = append(d.X, a+1000*float64(i%groups), b)
-		d.Y = append(d.Y, math.Sin(6*a)+b*b+0.1*rng.NormFloat64())
-	}
-	return d
+	return drawn(5, 6, groups*each, "a b y", func(i int, uniform, normal random) []float64 {
+		a, b := uniform(), uniform()
+		return []float64{a + 1000*float64(i%groups), b, math.Sin(6*a) + b*b + 0.1*normal()}
+	})
 }
 
 // predictAt predicts rows between and around the training rows.
@@ -238,30 +233,18 @@ func TestExpertsOptions(t *testing.T) {
 	}
 }
 
-// small is a backend with little free memory.
-type small struct {
-	device.Backend
-	free int64
-}
-
-func (b small) Info() device.Info {
-	info := b.Backend.Info()
-	info.MemoryFree = b.free
-	return info
-}
-
 // TestExpertsAdvice checks that a table too large for the memory leads to local experts,
 // which then have room for it.
 func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
-	b := small{backend, 150 << 20}
+	b := freeMemory{backend, 150 << 20}
 	var memory *device.MemoryError
 	err := mustPrepare(t, d, problem.Options{}).CheckMemory(b)
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "divide the rows among local experts, which is an approximation (option experts kmeans:3)") {
 		t.Errorf("error %v", err)
 	}
 	must.Do(t, mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(b))
-	err = mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(small{backend, 10 << 20})
+	err = mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(freeMemory{backend, 10 << 20})
 	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "more local experts with fewer rows each") {
 		t.Errorf("error %v", err)
 	}

@@ -24,12 +24,24 @@ import (
 // synthetic makes n rows of three features in awkward units, the second
 // constant, and a smooth target with noise of standard deviation 5.
 func synthetic(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(12, 34))
-	d := problem.Data{N: n, D: 3, FeatureNames: []string{"mm", "const", "kelvin"}, TargetName: "watt"}
-	for range n {
-		a, c := 1000*rng.Float64(), 273+30*rng.Float64()
-		d.X = append(d.X, a, 7, c)
-		d.Y = append(d.Y, 500+80*math.Sin(a/150)+3*(c-288)+5*rng.NormFloat64())
+	return drawn(12, 34, n, "mm const kelvin watt", func(_ int, uniform, normal random) []float64 {
+		a, c := 1000*uniform(), 273+30*uniform()
+		return []float64{a, 7, c, 500 + 80*math.Sin(a/150) + 3*(c-288) + 5*normal()}
+	})
+}
+
+// random returns the next random number.
+type random func() float64
+
+// drawn returns n rows of the columns, of which the last one is the target. The function row
+// makes them from random numbers, which the seeds determine.
+func drawn(seed, stream uint64, n int, columns string, row func(i int, uniform, normal random) []float64) problem.Data {
+	rng, names := rand.New(rand.NewPCG(seed, stream)), strings.Fields(columns)
+	last := len(names) - 1
+	d := problem.Data{N: n, D: last, FeatureNames: names[:last], TargetName: names[last]}
+	for i := range n {
+		cells := row(i, rng.Float64, rng.NormFloat64)
+		d.X, d.Y = append(d.X, cells[:last]...), append(d.Y, cells[last])
 	}
 	return d
 }

@@ -1,11 +1,8 @@
 package fit
 
 import (
-	"bytes"
 	"errors"
 	"math"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,15 +22,13 @@ import (
 // centred makes n rows of two columns of very different scales and a target of
 // another one, all with mean 0.
 func centred(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(55, 1))
-	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	var mean [3]float64
-	for range n {
-		a, b := 30*rng.NormFloat64(), 0.02*rng.NormFloat64()
-		y := 7 * (math.Sin(a/20) + 40*b + 0.3*rng.NormFloat64())
-		d.X, d.Y = append(d.X, a, b), append(d.Y, y)
+	d := drawn(55, 1, n, "a b y", func(_ int, _, normal random) []float64 {
+		a, b := 30*normal(), 0.02*normal()
+		y := 7 * (math.Sin(a/20) + 40*b + 0.3*normal())
 		mean[0], mean[1], mean[2] = mean[0]+a/float64(n), mean[1]+b/float64(n), mean[2]+y/float64(n)
-	}
+		return []float64{a, b, y}
+	})
 	for i := range d.Y {
 		d.X[2*i] -= mean[0]
 		d.X[2*i+1] -= mean[1]
@@ -120,12 +115,10 @@ func TestStarts(t *testing.T) {
 
 // TestPeriodicFit finds a period and a slope.
 func TestPeriodicFit(t *testing.T) {
-	rng := rand.New(rand.NewPCG(77, 1))
-	d := problem.Data{N: 150, D: 1, FeatureNames: []string{"year"}, TargetName: "ppm"}
-	for range d.N {
-		x := 1990 + 12*rng.Float64()
-		d.X, d.Y = append(d.X, x), append(d.Y, 350+1.5*(x-1996)+4*math.Sin(2*math.Pi*x)+0.3*rng.NormFloat64())
-	}
+	d := drawn(77, 1, 150, "year ppm", func(_ int, uniform, normal random) []float64 {
+		x := 1990 + 12*uniform()
+		return []float64{x, 350 + 1.5*(x-1996) + 4*math.Sin(2*math.Pi*x) + 0.3*normal()}
+	})
 	start := 1.1 / gp.NewScaling(gp.StandardizeX, d.X, d.Y, 1).XScale[0]
 	r := mustFit(t, d, problem.Options{Kernel: "periodic + linear", Set: []problem.Assignment{{Name: "k1.period", Value: start, Given: true}}}).Report
 	if p := r.ParametersOriginalUnits["k1.period"]; math.Abs(p-1) > 2e-3 {
@@ -249,14 +242,10 @@ func TestFormulaFit(t *testing.T) {
 
 // quadratics returns a table without noise in its inputs, whose target is a quadratic form.
 func quadratics(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(8, 2))
-	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
-	for range n {
-		a, b := rng.NormFloat64(), rng.NormFloat64()
-		d.X = append(d.X, a, b)
-		d.Y = append(d.Y, a*a-0.5*a*b+0.3*b*b+0.2*rng.NormFloat64())
-	}
-	return d
+	return drawn(8, 2, n, "a b y", func(_ int, _, normal random) []float64 {
+		a, b := normal(), normal()
+		return []float64{a, b, a*a - 0.5*a*b + 0.3*b*b + 0.2*normal()}
+	})
 }
 
 // primal is the Bayesian regression on a², √2·ab and b²: R&W (2006), section 2.1.2 and
@@ -309,10 +298,8 @@ func TestZeroOffset(t *testing.T) {
 		if r := out.Report; math.Abs(r.NLML-want) > tol*math.Abs(want) {
 			t.Errorf("%s: NLML %v, by regression on features %v", r.Kernel, r.NLML, want)
 		}
-		var file bytes.Buffer
-		must.Do(t, modelOf(t, out).Write(&file))
 		path := filepath.Join(t.TempDir(), "zero.gpfit")
-		must.Do(t, os.WriteFile(path, file.Bytes(), 0o600))
+		must.Do(t, modelOf(t, out).Save(path))
 		m := must.Get(gp.Load(path))(t)
 		again := must.Get(m.Condition(t.Context(), backend))(t)
 		t.Cleanup(func() { again.Close() })

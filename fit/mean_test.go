@@ -235,14 +235,10 @@ func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.C
 	}
 }
 
-func TestKriging(t *testing.T) {
-	k, o := readKriging(t)
-	d := problem.Data{
-		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
-		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
-	}
-	task := mustPrepare(t, d, o)
-	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
+// measure calls check with the report and the posterior at the start values.
+func measure(t *testing.T, d problem.Data, o problem.Options, check func(summary.Report, *gp.Posterior) error) {
+	t.Helper()
+	must.Do(t, Measure(t.Context(), mustPrepare(t, d, o), backend, func(p *Parts) error {
 		r, err := p.Evaluate(t.Context())
 		if err != nil {
 			return err
@@ -251,11 +247,22 @@ func TestKriging(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		return check(r, posterior)
+	}))
+}
+
+func TestKriging(t *testing.T) {
+	k, o := readKriging(t)
+	d := problem.Data{
+		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
+		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
+	}
+	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) error {
 		pred, err := posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)})
 		if err != nil {
 			return err
 		}
 		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, pred)
 		return nil
-	}))
+	})
 }

@@ -157,11 +157,7 @@ func TestInterpolation(t *testing.T) {
 }
 
 func TestNoiseErrors(t *testing.T) {
-	for what, c := range map[string]struct {
-		change func(d *problem.Data)
-		o      problem.Options
-		word   string
-	}{
+	refuses(t, func() problem.Data { return twoLabs(30) }, map[string]refusal{
 		"short": {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{}, "the list of noise groups has 29 rows, but the table has 30"},
 		"many": {func(d *problem.Data) {
 			for i := range d.NoiseGroup {
@@ -178,27 +174,12 @@ func TestNoiseErrors(t *testing.T) {
 		"none":         {func(*problem.Data) {}, problem.Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
 		"zero":         {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0, Given: true}}}, "option noise none fits without noise"},
 		"no parameter": {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{NoNoise: true, Fix: []problem.Assignment{{Name: "noise_variance", Value: 1, Given: true}}}, "no such parameter"},
-	} {
-		d := twoLabs(30)
-		c.change(&d)
-		_, err := Prepare(d, c.o, problem.Events{})
-		var de *problem.DataError
-		var oe *problem.OptionError
-		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
-			t.Errorf("%s: error %v, want %q", what, err, c.word)
-		}
-	}
+	})
 }
 
 // white returns n targets of noise alone.
 func white(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(6, 6))
-	d := problem.Data{N: n, D: 1}
-	for range n {
-		d.X = append(d.X, rng.Float64())
-		d.Y = append(d.Y, 3*rng.NormFloat64())
-	}
-	return d
+	return drawn(6, 6, n, "x y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), 3 * normal()} })
 }
 
 func interpolationWarnings(r *summary.Report) []string {

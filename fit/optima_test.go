@@ -221,14 +221,10 @@ func TestCoarseAbovePlain(t *testing.T) {
 // TestRelevance checks the order of columns, their relevance where it is known, and their
 // lengthscales in original units.
 func TestRelevance(t *testing.T) {
-	rng := rand.New(rand.NewPCG(8, 1))
-	d := problem.Data{N: 400, D: 4, FeatureNames: []string{"unused", "weak", "strong", "constant"}, TargetName: "y"}
-	for range d.N {
-		u, w, s := rng.Float64(), 1000*rng.Float64(), 0.01*rng.Float64()
-		d.X = append(d.X, u, w, s, 7)
-		// Standard deviations 1/√12 and 4/√12.
-		d.Y = append(d.Y, w/1000+400*s+0.01*rng.NormFloat64())
-	}
+	d := drawn(8, 1, 400, "unused weak strong constant y", func(_ int, uniform, normal random) []float64 {
+		u, w, s := uniform(), 1000*uniform(), 0.01*uniform()
+		return []float64{u, w, s, 7, w/1000 + 400*s + 0.01*normal()} // standard deviations 1/√12 and 4/√12
+	})
 	for _, text := range []string{"linear(ard)", "rbf(ard)", "rbf + linear"} {
 		r := mustFit(t, d, problem.Options{Kernel: text}).Report
 		if len(r.Relevance) != 3 {

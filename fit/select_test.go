@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -18,13 +17,10 @@ import (
 
 // trend is a line with a smooth wiggle of small amplitude and noise.
 func trend(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(3, 4))
-	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
-	for i := range n {
+	return drawn(3, 4, n, "x y", func(i int, _, normal random) []float64 {
 		x := 10 * float64(i) / float64(n)
-		d.X, d.Y = append(d.X, x), append(d.Y, 5*x+3*math.Sin(3*x)+0.3*rng.NormFloat64())
-	}
-	return d
+		return []float64{x, 5*x + 3*math.Sin(3*x) + 0.3*normal()}
+	})
 }
 
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,17 +23,14 @@ import (
 
 // regions are rows of a plane, of which one half is smooth and the other rough and noisy.
 func regions(n int, seed uint64) problem.Data {
-	rng := rand.New(rand.NewPCG(seed, 9))
-	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
-	for range n {
-		a, b := 2*rng.Float64()-1, rng.Float64()
-		y := math.Sin(2*a) + 0.5*b*b + 0.02*rng.NormFloat64()
+	return drawn(seed, 9, n, "a b y", func(_ int, uniform, normal random) []float64 {
+		a, b := 2*uniform()-1, uniform()
+		y := math.Sin(2*a) + 0.5*b*b + 0.02*normal()
 		if a > 0 {
-			y = math.Sin(15*a)*math.Cos(6*b) + 0.2*rng.NormFloat64()
+			y = math.Sin(15*a)*math.Cos(6*b) + 0.2*normal()
 		}
-		d.X, d.Y = append(d.X, a, b), append(d.Y, y)
-	}
-	return d
+		return []float64{a, b, y}
+	})
 }
 
 // separated are options of experts with parameters of their own.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/must"
 )
@@ -23,16 +24,7 @@ func TestKrigingTargets(t *testing.T) {
 		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
 		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
 	}
-	task := mustPrepare(t, d, o)
-	must.Do(t, Measure(t.Context(), task, backend, func(p *Parts) error {
-		r, err := p.Evaluate(t.Context())
-		if err != nil {
-			return err
-		}
-		posterior, err := p.Posterior(p.Start)
-		if err != nil {
-			return err
-		}
+	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) error {
 		preds, err := posterior.PredictTargets(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Group: labels(k.NewGroup)})
 		if err != nil {
 			return err
@@ -50,7 +42,7 @@ func TestKrigingTargets(t *testing.T) {
 			t.Errorf("NLML %v, NumPy %v", r.NLMLOriginalUnits, sum)
 		}
 		return nil
-	}))
+	})
 }
 
 // twoTargets returns two smooth functions of the same inputs in different units.
@@ -190,27 +182,37 @@ func TestWithRows(t *testing.T) {
 	}
 }
 
+// refusal is a change of a table after which a fit with some options is refused with an
+// error that has the words.
+type refusal struct {
+	change  func(d *problem.Data)
+	options problem.Options
+	words   string
+}
+
+// refuses checks what is refused of the table.
+func refuses(t *testing.T, table func() problem.Data, refusals map[string]refusal) {
+	t.Helper()
+	for what, c := range refusals {
+		d := table()
+		c.change(&d)
+		_, err := Prepare(d, c.options, problem.Events{})
+		var de *problem.DataError
+		var oe *problem.OptionError
+		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: error %v, want %q", what, err, c.words)
+		}
+	}
+}
+
 func TestTargetErrors(t *testing.T) {
-	for what, c := range map[string]struct {
-		change func(d *problem.Data)
-		o      problem.Options
-		word   string
-	}{
+	refuses(t, func() problem.Data { return twoTargets(50) }, map[string]refusal{
 		"short":    {func(d *problem.Data) { d.Y = d.Y[1:] }, problem.Options{}, "99 target values for 50 rows"},
 		"one name": {func(d *problem.Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, problem.Options{}, "target values"},
 		"free":     {func(*problem.Data) {}, problem.Options{Mean: "constant", MeanFit: problem.MeanFree}, "cannot be set, fixed, bounded or free"},
 		"named":    {func(*problem.Data) {}, problem.Options{Mean: "constant", Fix: []problem.Assignment{{Name: "mean_constant", Value: 1, Given: true}}}, "cannot be set"},
 		"known":    {func(d *problem.Data) { d.NoiseVariance = make([]float64, 50) }, problem.Options{}, "cannot be combined with several"},
-	} {
-		d := twoTargets(50)
-		c.change(&d)
-		_, err := Prepare(d, c.o, problem.Events{})
-		var de *problem.DataError
-		var oe *problem.OptionError
-		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.word) {
-			t.Errorf("%s: error %v, want %q", what, err, c.word)
-		}
-	}
+	})
 	d := twoTargets(50)
 	for i := range 50 {
 		d.Y[50+i] = 7

@@ -3,11 +3,7 @@ package fit
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,17 +20,10 @@ import (
 
 // smooth returns n rows of four features, the last of which has no effect.
 func smooth(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(5, 6))
-	d := problem.Data{N: n, D: 4, FeatureNames: []string{"a", "b", "c", "d"}, TargetName: "y"}
-	for range n {
-		var x [4]float64
-		for i := range x {
-			x[i] = 3 * rng.NormFloat64()
-		}
-		d.X = append(d.X, x[:]...)
-		d.Y = append(d.Y, math.Sin(x[0])+0.5*x[1]+0.3*math.Cos(x[1]*x[2]/4)+0.1*rng.NormFloat64())
-	}
-	return d
+	return drawn(5, 6, n, "a b c d y", func(_ int, _, normal random) []float64 {
+		a, b, c, d := 3*normal(), 3*normal(), 3*normal(), 3*normal()
+		return []float64{a, b, c, d, math.Sin(a) + 0.5*b + 0.3*math.Cos(b*c/4) + 0.1*normal()}
+	})
 }
 
 // TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the
@@ -184,14 +173,10 @@ func TestLimits(t *testing.T) {
 // twoOptima returns a target with a smooth and a rough explanation: a slow wave with
 // a fast ripple, in few points.
 func twoOptima(n int) problem.Data {
-	rng := rand.New(rand.NewPCG(1, 9))
-	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
-	for i := range n {
+	return drawn(1, 9, n, "x y", func(i int, _, normal random) []float64 {
 		x := float64(i) / float64(n)
-		d.X = append(d.X, x)
-		d.Y = append(d.Y, math.Sin(6*x)+0.5*math.Sin(40*x)+0.05*rng.NormFloat64())
-	}
-	return d
+		return []float64{x, math.Sin(6*x) + 0.5*math.Sin(40*x) + 0.05*normal()}
+	})
 }
 
 // TestRestartsListOptima checks that the optima are distinct, that each is a
@@ -318,17 +303,16 @@ func TestMethodsAgree(t *testing.T) {
 // bits returns the model file and the report without times.
 func bits(t *testing.T, out *Outcome) []byte {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "m.gpfit")
+	var text bytes.Buffer
 	saved := *out.Model
 	saved.Record = nil // it has seconds
-	must.Do(t, saved.Save(path))
-	model := must.Get(os.ReadFile(path))(t)
+	must.Do(t, saved.Write(&text))
 	r := out.Report
 	r.Seconds, r.EvaluationSeconds = 0, 0
 	r.Path = slices.Clone(r.Path)
 	for i := range r.Path {
 		r.Path[i].Seconds = 0
 	}
-	text := must.Get(json.Marshal(r))(t)
-	return fmt.Appendf(model, "%s", text)
+	must.Do(t, json.NewEncoder(&text).Encode(r))
+	return text.Bytes()
 }
