@@ -13,22 +13,6 @@ import (
 	"gpfit/internal/score"
 )
 
-// Difference is the score of a method minus the best method's, on the same rows.
-// Positive numbers mean that the method is worse.
-type Difference struct {
-	Value float64 `json:"value"`
-	// StdError is the standard error of Value, and Lower95 and Upper95 bound its 95 %
-	// interval by Student's t; nil if there are too few folds, groups or rows for one.
-	StdError *float64 `json:"std_error"`
-	Lower95  *float64 `json:"lower95"`
-	Upper95  *float64 `json:"upper95"`
-	// Better and Worse count the folds, or with one hold-out the rows, in which the method
-	// is better or worse than the best method; Equal counts the others.
-	Better int `json:"better"`
-	Worse  int `json:"worse"`
-	Equal  int `json:"equal"`
-}
-
 // clear reports whether the 95 % interval excludes 0.
 func (d *Difference) clear() bool { return d.Lower95 != nil && *d.Lower95 > 0 }
 

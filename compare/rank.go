@@ -10,32 +10,6 @@ import (
 	"gpfit/internal/score"
 )
 
-// Ranked is a method with its scores over all folds together, in original units and in units
-// of the targets' standard deviation. Pointers are nil without such a score.
-type Ranked struct {
-	// Rank counts from 1; 0 means that the method has no score.
-	Rank   int    `json:"rank"`
-	Method string `json:"method"`
-	Status string `json:"status"`
-	Error  string `json:"error,omitempty"`
-	// Folds and Rows count what the scores are from.
-	Folds            int      `json:"folds"`
-	Rows             int      `json:"n_test"`
-	RMSE             *float64 `json:"rmse"`
-	RMSEStandardized *float64 `json:"rmse_standardized"`
-	NLPD             *float64 `json:"nlpd"`
-	NLPDStandardized *float64 `json:"nlpd_standardized"`
-	Coverage95       *float64 `json:"coverage95"`
-	// Difference compares the deciding score with the best method's; nil for the best method
-	// and without a score.
-	Difference *Difference `json:"difference"`
-	// The seconds are sums over the folds.
-	FitSeconds     float64 `json:"fit_seconds"`
-	PredictSeconds float64 `json:"predict_seconds"`
-
-	rows rowScores
-}
-
 // Seconds is the time of all fits and predictions.
 func (e *Ranked) Seconds() float64 { return e.FitSeconds + e.PredictSeconds }
 

@@ -45,6 +45,48 @@ type Trial struct {
 	warnings []string
 }
 
+// Ranked is a method with its scores over all folds together, in original units and in units
+// of the targets' standard deviation. Pointers are nil without such a score.
+type Ranked struct {
+	// Rank counts from 1; 0 means that the method has no score.
+	Rank   int    `json:"rank"`
+	Method string `json:"method"`
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+	// Folds and Rows count what the scores are from.
+	Folds            int      `json:"folds"`
+	Rows             int      `json:"n_test"`
+	RMSE             *float64 `json:"rmse"`
+	RMSEStandardized *float64 `json:"rmse_standardized"`
+	NLPD             *float64 `json:"nlpd"`
+	NLPDStandardized *float64 `json:"nlpd_standardized"`
+	Coverage95       *float64 `json:"coverage95"`
+	// Difference compares the deciding score with the best method's; nil for the best method
+	// and without a score.
+	Difference *Difference `json:"difference"`
+	// The seconds are sums over the folds.
+	FitSeconds     float64 `json:"fit_seconds"`
+	PredictSeconds float64 `json:"predict_seconds"`
+
+	rows rowScores
+}
+
+// Difference is the score of a method minus the best method's, on the same rows.
+// Positive numbers mean that the method is worse.
+type Difference struct {
+	Value float64 `json:"value"`
+	// StdError is the standard error of Value, and Lower95 and Upper95 bound its 95 %
+	// interval by Student's t; nil if there are too few folds, groups or rows for one.
+	StdError *float64 `json:"std_error"`
+	Lower95  *float64 `json:"lower95"`
+	Upper95  *float64 `json:"upper95"`
+	// Better and Worse count the folds, or with one hold-out the rows, in which the method
+	// is better or worse than the best method; Equal counts the others.
+	Better int `json:"better"`
+	Worse  int `json:"worse"`
+	Equal  int `json:"equal"`
+}
+
 func (t *Trial) done() bool { return t.Status == Done }
 
 // rowScores holds the errors of held-out rows and, unless the method has no density, the
