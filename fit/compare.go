@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -320,7 +319,7 @@ func walk(e kernel.Expr, prefix string, visit func(l *kernel.Leaf, prefix string
 	}
 	parts, _ := children(e)
 	for i, p := range parts {
-		walk(p, prefix+"k"+strconv.Itoa(i+1)+".", visit)
+		walk(p, fmt.Sprintf("%sk%d.", prefix, i+1), visit)
 	}
 }
 

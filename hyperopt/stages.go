@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -190,7 +189,7 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 			callback(it)
 		}
 	}
-	result, err := t.minimize(ctx, []Session{o}, fmt.Sprintf("half-%d", k), []candidate{h.candidate}, settings)
+	result, err := t.minimize(ctx, []Session{o}, "half-"+strconv.Itoa(k), []candidate{h.candidate}, settings)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		return nil // not defined there on these rows: it continues unchanged
@@ -233,7 +232,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 	}
 	workers := pick.All(len(objectives))
 	oracle := func(worker, k int, what string) *descent.Oracle {
-		return descent.NewOracle(objectives[worker], t.journal.Sequence(fmt.Sprintf("%s-%d", what, k)))
+		return descent.NewOracle(objectives[worker], t.journal.Sequence(what+"-"+strconv.Itoa(k)))
 	}
 	err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		ev := oracle(worker, k, "end")

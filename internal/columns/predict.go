@@ -71,24 +71,25 @@ func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(x.Model(), len(marginal))
-	for t, m := range marginal {
-		o.marginal(&parts[t], m)
-	}
-	return parts, nil
+	return o.marginals(x.Model(), marginal), nil
 }
 
-// marginal adds the columns of a prediction.
-func (o *Predict) marginal(r *TargetColumns, m *gp.Prediction) {
-	r.Prediction = m
-	r.Add("mean", m.Mean)
-	r.Add("std", m.Std)
-	for _, probability := range o.Probabilities {
-		lower, upper := m.Interval(probability)
-		r.Add("lower"+Level(probability), lower)
-		r.Add("upper"+Level(probability), upper)
+// marginals returns the columns of the predictions of each target.
+func (o *Predict) marginals(of *gp.Model, predictions []*gp.Prediction) []TargetColumns {
+	parts := newParts(of, len(predictions))
+	for t, m := range predictions {
+		r := &parts[t]
+		r.Prediction = m
+		r.Add("mean", m.Mean)
+		r.Add("std", m.Std)
+		for _, probability := range o.Probabilities {
+			lower, upper := m.Interval(probability)
+			r.Add("lower"+Level(probability), lower)
+			r.Add("upper"+Level(probability), upper)
+		}
+		r.Add("std_latent", m.StdLatent)
 	}
-	r.Add("std_latent", m.StdLatent)
+	return parts
 }
 
 // Parts predicts rows and returns a part for each target: columns mean, std, lower
@@ -99,9 +100,8 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(p.Whole(), len(marginal))
-	for t, m := range marginal {
-		o.marginal(&parts[t], m)
+	parts := o.marginals(p.Whole(), marginal)
+	for t := range parts {
 		if err := o.more(ctx, p.Target(t), in, &parts[t]); err != nil {
 			return nil, err
 		}
