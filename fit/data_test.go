@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,9 +37,7 @@ func TestNamesByDefault(t *testing.T) {
 	}
 	row := gp.RowNoise{Group: []string{"b"}}
 	want := must.Get(o.posterior.PredictNoise(t.Context(), []float64{1, 7, 0.5}, 1, row))(t)
-	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, o.SaveModel(path, false))
-	m := must.Get(gp.Load(path))(t)
+	m := must.Get(gp.Load(saved(t, o, false)))(t)
 	if !slices.Equal(m.FeatureNames, []string{"x0", "x1", "x2"}) || m.TargetName != "y" || m.Noise.GroupColumn != "noise_group" {
 		t.Errorf("features %q, target %q, noise groups %q", m.FeatureNames, m.TargetName, m.Noise.GroupColumn)
 	}
@@ -253,9 +250,7 @@ func TestHoldOutScores(t *testing.T) {
 	if want.Report.HeldOut != nil || want.Model.HeldOut != nil {
 		t.Errorf("a mask is not a drawn hold-out: %+v", want.Report.HeldOut)
 	}
-	path := t.TempDir() + "/m.gpfit"
-	must.Do(t, out.SaveModel(path, false))
-	m, err := gp.Load(path)
+	m, err := gp.Load(saved(t, out, false))
 	if err != nil || !reflect.DeepEqual(m.HeldOut, out.Report.HeldOut) || m.HeldOut.Seed != 7 || m.HeldOut.Of != 0.25 {
 		t.Errorf("held out %+v, in the model %+v, %v", out.Report.HeldOut, m.HeldOut, err)
 	}

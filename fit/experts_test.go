@@ -113,8 +113,7 @@ func TestExpertsFile(t *testing.T) {
 		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
 			t.Errorf("%s: %.3f of the held-out rows are in their 95 %% interval", rule, c)
 		}
-		path := filepath.Join(t.TempDir(), "m.gpfit")
-		must.Do(t, out.SaveModel(path, false))
+		path := saved(t, out, false)
 		m, info, err := gp.Inspect(path)
 		if err != nil || info.SchemaVersion != 5 || m.Experts.Combine != rule || len(m.Experts.Scores) != 2 || !(m.Experts.Temperature > 0) {
 			t.Fatalf("%v, version %d, experts %+v", err, info.SchemaVersion, m.Experts)

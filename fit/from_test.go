@@ -30,6 +30,14 @@ func modelOf(t *testing.T, o *Outcome) *gp.Model {
 	return o.Model
 }
 
+// saved writes the model of a fit and returns the path of the file.
+func saved(t *testing.T, o *Outcome, withFactor bool) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	must.Do(t, o.SaveModel(path, withFactor))
+	return path
+}
+
 // TestFrom checks that a fit from a model takes what describes it, starts at its
 // parameters in the units of the new table, and ends where a fit from scratch does.
 func TestFrom(t *testing.T) {
@@ -319,9 +327,7 @@ func TestNoiseLabels(t *testing.T) {
 func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
 	out := mustFit(t, d, problem.Options{Kernel: "rbf(dims=b)"})
-	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, out.SaveModel(path, false))
-	m := must.Get(gp.Load(path))(t)
+	m := must.Get(gp.Load(saved(t, out, false)))(t)
 	p := must.Get(m.Condition(t.Context(), backend))(t)
 	defer p.Close()
 	pred := must.Get(p.Predict(t.Context(), []float64{1, 0, 290, 99, 0, 290, 1, 0, 291}, 3))(t)

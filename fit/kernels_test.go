@@ -3,7 +3,6 @@ package fit
 import (
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -153,8 +152,7 @@ func TestCustomKernel(t *testing.T) {
 	if got := out.Report.ParametersOriginalUnits["k1.k1.lengthscale"] / out.Report.Parameters["k1.k1.lengthscale"]; math.Abs(got/scaling.XScale[0]-1) > 1e-12 {
 		t.Errorf("its lengthscale changes by %v with the units, the column by %v", got, scaling.XScale[0])
 	}
-	path := filepath.Join(t.TempDir(), "model.npz")
-	must.Do(t, out.Model.Save(path))
+	path := saved(t, out, false)
 	if _, err := gp.Load(path); err == nil || !strings.Contains(err.Error(), "sech") {
 		t.Errorf("read without the kernel: %v", err)
 	}
@@ -298,9 +296,7 @@ func TestZeroOffset(t *testing.T) {
 		if r := out.Report; math.Abs(r.NLML-want) > tol*math.Abs(want) {
 			t.Errorf("%s: NLML %v, by regression on features %v", r.Kernel, r.NLML, want)
 		}
-		path := filepath.Join(t.TempDir(), "zero.gpfit")
-		must.Do(t, modelOf(t, out).Save(path))
-		m := must.Get(gp.Load(path))(t)
+		m := must.Get(gp.Load(saved(t, out, false)))(t)
 		again := must.Get(m.Condition(t.Context(), backend))(t)
 		t.Cleanup(func() { again.Close() })
 		for _, p := range []*gp.Posterior{out.Posterior(), again} {

@@ -42,6 +42,29 @@ func wantOption(t *testing.T, d problem.Data, o problem.Options, word string) {
 	}
 }
 
+// refusal is a change of a table after which a fit with some options is refused with an
+// error that has the words.
+type refusal struct {
+	change  func(d *problem.Data)
+	options problem.Options
+	words   string
+}
+
+// refuses checks what is refused of the table.
+func refuses(t *testing.T, table func() problem.Data, refusals map[string]refusal) {
+	t.Helper()
+	for what, c := range refusals {
+		d := table()
+		c.change(&d)
+		_, err := Prepare(d, c.options, problem.Events{})
+		var de *problem.DataError
+		var oe *problem.OptionError
+		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: error %v, want %q", what, err, c.words)
+		}
+	}
+}
+
 // wantWords fails unless a text contains all words.
 func wantWords(t *testing.T, text string, words ...string) {
 	t.Helper()

@@ -61,8 +61,7 @@ func TestSelect(t *testing.T) {
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
 			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
 		}
-		path := t.TempDir() + "/best.gpfit"
-		must.Do(t, r.Outcome.SaveModel(path, false))
+		must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/best.gpfit", false))
 		text := r.Text()
 		wantWords(t, text, "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
 	}

@@ -153,8 +153,7 @@ func TestSeparateFile(t *testing.T) {
 		d.NoiseGroup, d.NoiseGroupColumn = nil, "lab"
 		d.NoiseGroup = cycled(d.N, "one", "two")
 		out := mustFit(t, d, o)
-		path := filepath.Join(t.TempDir(), "m.gpfit")
-		must.Do(t, out.SaveModel(path, false))
+		path := saved(t, out, false)
 		m, info, err := gp.Inspect(path)
 		if err != nil || info.SchemaVersion != 6 || len(m.Locals) != 4 {
 			t.Fatalf("%v, version %d, %d experts", err, info.SchemaVersion, len(m.Locals))

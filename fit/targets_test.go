@@ -1,9 +1,7 @@
 package fit
 
 import (
-	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -138,9 +136,7 @@ func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	}
 	want := predict(out.Model)
 	for _, factor := range []bool{false, true} {
-		path := filepath.Join(t.TempDir(), "m.gpfit")
-		must.Do(t, out.SaveModel(path, factor))
-		again := must.Get(gp.Load(path))(t)
+		again := must.Get(gp.Load(saved(t, out, factor)))(t)
 		if diff := cmp.Diff(out.Model, again, cmpopts.IgnoreUnexported(gp.Model{})); diff != "" {
 			t.Errorf("saved and loaded models differ:\n%s", diff)
 		}
@@ -179,29 +175,6 @@ func TestWithRows(t *testing.T) {
 	want := evaluate(t, part, o)
 	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
 		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
-	}
-}
-
-// refusal is a change of a table after which a fit with some options is refused with an
-// error that has the words.
-type refusal struct {
-	change  func(d *problem.Data)
-	options problem.Options
-	words   string
-}
-
-// refuses checks what is refused of the table.
-func refuses(t *testing.T, table func() problem.Data, refusals map[string]refusal) {
-	t.Helper()
-	for what, c := range refusals {
-		d := table()
-		c.change(&d)
-		_, err := Prepare(d, c.options, problem.Events{})
-		var de *problem.DataError
-		var oe *problem.OptionError
-		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.words) {
-			t.Errorf("%s: error %v, want %q", what, err, c.words)
-		}
 	}
 }
 

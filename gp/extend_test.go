@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/internal/testmethod"
+	"gpfit/kernel"
 )
 
 // extendTolerance is relative to the largest element. The covariance of newModel has a
@@ -86,10 +87,8 @@ func TestExtend(t *testing.T) {
 	for name, whole := range variants(t, 200) {
 		for _, count := range []int{1, 7, 64, 130} {
 			part, add := addition(t, whole, count)
-			file := filepath.Join(t.TempDir(), "m.gpfit")
 			before := must.Get(part.Condition(ctx, backend))(t)
-			must.Do(t, before.SaveWithFactor(file))
-			stored := must.Get(Load(file))(t)
+			stored := must.Get(Load(saved(t, before.SaveWithFactor)))(t)
 			want := settled(t, whole)
 			for how, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
 				"from the file": stored.Extend, "from the posterior": before.Extend, "afresh": part.Extend,
@@ -276,10 +275,20 @@ func TestMeansErrors(t *testing.T) {
 	if _, err := means.Predict(t.Context(), newRows(3)[1:], 3); err == nil {
 		t.Error("rows of the wrong length")
 	}
+}
+
+func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := means.Predict(ctx, newRows(3), 3); err == nil {
-		t.Error("a cancelled context")
+	m, rows := newModel(t, 20), newRows(5)
+	_, means := newMeans(t, m, backend).Predict(ctx, rows, 5)
+	_, gradient := condition(t, m).MeanGradient(ctx, rows, 5)
+	many := kernel.NewPoints(make([]float64, 2*rowPiece+7), 2*rowPiece+7, 1)
+	_, prior := NewPrior(ctx, kerneltest.Program(t, "rbf", 1), []float64{1.5, 4}, many, nil)
+	for what, err := range map[string]error{"means": means, "gradient": gradient, "prior": prior} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want a cancelled context's", what, err)
+		}
 	}
 }
 

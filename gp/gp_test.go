@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -117,13 +116,19 @@ func equalModels(a, b *Model) string {
 	return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Model{}))
 }
 
+// saved writes a model and returns the path of the file.
+func saved(t *testing.T, save func(path string) error) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "m.gpfit")
+	must.Do(t, save(path))
+	return path
+}
+
 func TestSaveLoad(t *testing.T) {
 	m := newModel(t, 70)
 	rows := newRows(40)
 	want := predict(t, m, rows)
-	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, m.Save(path))
-	again := must.Get(Load(path))(t)
+	again := must.Get(Load(saved(t, m.Save)))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}
@@ -131,16 +136,7 @@ func TestSaveLoad(t *testing.T) {
 		t.Errorf("predictions differ in their bits:\n%s", diff)
 	}
 	// With the factor, which is then read instead of computed.
-	p, err := m.Condition(t.Context(), backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	must.Do(t, p.SaveWithFactor(path))
-	if again, err = Load(path); err != nil {
-		t.Fatal(err)
-	}
-	q := condition(t, again)
+	q := condition(t, must.Get(Load(saved(t, condition(t, m).SaveWithFactor)))(t))
 	if f := q.Workspace().Work().Flops; f != 0 {
 		t.Errorf("%v operations though the factor is in the file", f)
 	}
@@ -167,7 +163,7 @@ func TestDamage(t *testing.T) {
 			if testing.Short() && (i+bit)%8 != 0 {
 				continue
 			}
-			text := slices.Clone(whole)
+			text := bytes.Clone(whole)
 			text[i] ^= 1 << bit
 			refused(fmt.Sprintf("bit %d of byte %d changed", bit, i), text)
 		}
@@ -177,7 +173,7 @@ func TestDamage(t *testing.T) {
 		refused("a truncated file", whole[:i])
 	}
 	refused("a file without its last byte", whole[:len(whole)-1])
-	refused("appended text", append(slices.Clone(whole), 'x'))
+	refused("appended text", append(bytes.Clone(whole), 'x'))
 	refused("a table", []byte("x,y\n1,2\n3,4\n"+strings.Repeat("5,6\n", 100)))
 	if _, err := Load(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
@@ -378,10 +374,9 @@ func TestCustomKernel(t *testing.T) {
 // TestOtherMethod checks that a method without a factor can use a model file that
 // has one, with the same predictions, and returns errors for missing capabilities.
 func TestOtherMethod(t *testing.T) {
-	ctx, path, rows := t.Context(), t.TempDir()+"/m", newRows(20)
+	ctx, rows := t.Context(), newRows(20)
 	m := newModel(t, 40)
-	p := condition(t, m)
-	must.Do(t, p.SaveWithFactor(path))
+	path := saved(t, condition(t, m).SaveWithFactor)
 	loaded := must.Get(Load(path))(t)
 	other := must.Get(loaded.Condition(ctx, testmethod.New()))(t)
 	defer other.Close()

@@ -3,7 +3,6 @@ package gp
 import (
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -224,9 +223,7 @@ func TestRowNoise(t *testing.T) {
 func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9
-	path := filepath.Join(t.TempDir(), "m.gpfit")
-	must.Do(t, m.Save(path))
-	again := must.Get(Load(path))(t)
+	again := must.Get(Load(saved(t, m.Save)))(t)
 	if diff := equalModels(m, again); diff != "" {
 		t.Errorf("saved and loaded models differ:\n%s", diff)
 	}

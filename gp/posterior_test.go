@@ -2,7 +2,6 @@ package gp
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -206,10 +205,8 @@ func TestMixtureLimit(t *testing.T) {
 // TestDrawsFile checks that a model with draws is read back, as version 4, and that draws
 // that no model can have are refused.
 func TestDrawsFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.gpfit")
 	m := withDraws(newModel(t, 12), 4)
-	must.Do(t, m.Save(path))
-	got, info, err := Inspect(path)
+	got, info, err := Inspect(saved(t, m.Save))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +221,7 @@ func TestDrawsFile(t *testing.T) {
 	} {
 		bad := withDraws(newModel(t, 12), 4)
 		spoil(bad.Draws)
-		if err := bad.Save(path); err == nil || !strings.Contains(err.Error(), "draw") {
+		if err := bad.Save(t.TempDir() + "/m"); err == nil || !strings.Contains(err.Error(), "draw") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

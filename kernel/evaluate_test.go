@@ -23,15 +23,22 @@ var evaluatorCases = []string{
 	"rbf*periodic + rq + linear", "linear(ard)*(cosine + poly(1)) + constant*rq",
 }
 
+// eachEvaluator calls check for each of evaluatorCases over three columns, with random
+// parameters and n random points.
+func eachEvaluator(t *testing.T, seed uint64, n int, check func(rng *rand.Rand, e *Evaluator, x *Points)) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	x := randomPoints(rng, n, 3)
+	for _, text := range evaluatorCases {
+		p := mustCompile(t, text, 3)
+		check(rng, bound(p, randomTheta(rng, p)), x)
+	}
+}
+
 // TestRowsAgainstPairs checks that a value depends, to the last bit, neither on the
 // position of its pair in a row nor on the order of the points.
 func TestRowsAgainstPairs(t *testing.T) {
-	const n, d = 150, 3
-	rng := rand.New(rand.NewPCG(21, 1))
-	x := randomPoints(rng, n, d)
-	for _, text := range evaluatorCases {
-		p := mustCompile(t, text, d)
-		e := bound(p, randomTheta(rng, p))
+	const n = 150
+	eachEvaluator(t, 21, n, func(rng *rand.Rand, e *Evaluator, x *Points) {
 		all, part := make([]float64, n), make([]float64, n)
 		for i := range 5 {
 			e.Row(all, x, i, x, 0, n)
@@ -40,29 +47,25 @@ func TestRowsAgainstPairs(t *testing.T) {
 				e.Row(part, x, i, x, j0, j1)
 				for j := j0; j < j1; j++ {
 					if part[j-j0] != all[j] {
-						t.Fatalf("%s: k(x%d, x%d) is %v in a row from %d to %d, %v in the whole", text, i, j, part[j-j0], j0, j1, all[j])
+						t.Fatalf("%s: k(x%d, x%d) is %v in a row from %d to %d, %v in the whole", e.prog.Text, i, j, part[j-j0], j0, j1, all[j])
 					}
 				}
 			}
 			for j := range all {
 				if e.Row(part, x, j, x, i, i+1); part[0] != all[j] {
-					t.Fatalf("%s: k(x%d, x%d) = %v, the other way round %v", text, i, j, all[j], part[0])
+					t.Fatalf("%s: k(x%d, x%d) = %v, the other way round %v", e.prog.Text, i, j, all[j], part[0])
 				}
 			}
 		}
-	}
+	})
 }
 
 // TestGradientOfRows checks that the gradient over a row is the sum of the
 // gradients of its pairs, for every length.
 func TestGradientOfRows(t *testing.T) {
-	const n, d = 90, 3
-	rng := rand.New(rand.NewPCG(22, 1))
-	x := randomPoints(rng, n, d)
-	adj := randomPoints(rng, n, 1).X
-	for _, text := range evaluatorCases {
-		p := mustCompile(t, text, d)
-		e := bound(p, randomTheta(rng, p))
+	const n = 90
+	eachEvaluator(t, 22, n, func(rng *rand.Rand, e *Evaluator, x *Points) {
+		p, adj := e.prog, randomPoints(rng, n, 1).X
 		for m := range n {
 			got, want, size := make([]float64, p.NumParams), make([]float64, p.NumParams), 0.0
 			e.RowGradient(got, adj, x, 7, x, 0, m)
@@ -72,11 +75,26 @@ func TestGradientOfRows(t *testing.T) {
 			}
 			for q := range got {
 				if math.Abs(got[q]-want[q]) > relTol*size {
-					t.Fatalf("%s, %d pairs: ∂/∂log θ%d = %v, %v pair by pair", text, m, q, got[q], want[q])
+					t.Fatalf("%s, %d pairs: ∂/∂log θ%d = %v, %v pair by pair", p.Text, m, q, got[q], want[q])
 				}
 			}
 		}
-	}
+	})
+}
+
+// TestDiagonalOfRows checks that the diagonal equals the values of rows at equal
+// points, to the last bit.
+func TestDiagonalOfRows(t *testing.T) {
+	const n = 20
+	eachEvaluator(t, 25, n, func(_ *rand.Rand, e *Evaluator, x *Points) {
+		diagonal, row := make([]float64, 11), make([]float64, n)
+		e.Diagonal(diagonal, x, 4, 15)
+		for i := 4; i < 15; i++ {
+			if e.Row(row, x, i, x, 0, n); row[i] != diagonal[i-4] {
+				t.Errorf("%s: k(x%d, x%d) is %v in its row, %v on the diagonal", e.prog.Text, i, i, row[i], diagonal[i-4])
+			}
+		}
+	})
 }
 
 // TestExtremes checks that points whose distance overflows have covariance 0, and
@@ -96,20 +114,18 @@ func TestExtremes(t *testing.T) {
 
 // TestNoAllocation checks that nothing is allocated after the first row.
 func TestNoAllocation(t *testing.T) {
-	rng := rand.New(rand.NewPCG(23, 1))
-	x, row := randomPoints(rng, 60, 3), make([]float64, 60)
-	for _, text := range evaluatorCases {
-		p := mustCompile(t, text, 3)
-		e, grad, input := bound(p, randomTheta(rng, p)), make([]float64, p.NumParams), make([]float64, 3)
+	row, input := make([]float64, 60), make([]float64, 3)
+	eachEvaluator(t, 23, 60, func(_ *rand.Rand, e *Evaluator, x *Points) {
+		grad := make([]float64, e.prog.NumParams)
 		if n := testing.AllocsPerRun(10, func() {
 			e.Row(row, x, 1, x, 0, 60)
 			e.RowGradient(grad, row, x, 1, x, 0, 60)
 			e.RowInputGradient(input, row, x, 1, x, 0, 60)
 			e.Diagonal(row, x, 0, 60)
 		}); n != 0 {
-			t.Errorf("%s: %v allocations a row", text, n)
+			t.Errorf("%s: %v allocations a row", e.prog.Text, n)
 		}
-	}
+	})
 }
 
 // eval returns k(x, y) for two single points.
@@ -205,11 +221,7 @@ func TestSlopesOfDistances(t *testing.T) {
 // TestRowSlopes checks that the weighted sum of the slopes is the gradient of a row.
 func TestRowSlopes(t *testing.T) {
 	const n, d = 40, 3
-	rng := rand.New(rand.NewPCG(33, 1))
-	x := randomPoints(rng, n, d)
-	for _, text := range evaluatorCases {
-		p := mustCompile(t, text, d)
-		e := bound(p, randomTheta(rng, p))
+	eachEvaluator(t, 33, n, func(rng *rand.Rand, e *Evaluator, x *Points) {
 		adj, want, slopes := randomPoints(rng, n, 1).X, make([]float64, d), make([]float64, n*d)
 		e.RowInputGradient(want, adj, x, 3, x, 0, n)
 		e.RowSlopes(slopes, x, 3, x, 0, n)
@@ -220,10 +232,10 @@ func TestRowSlopes(t *testing.T) {
 				size += math.Abs(a * slopes[c*n+j])
 			}
 			if math.Abs(got-want[c]) > relTol*size {
-				t.Errorf("%s, column %d: slopes add up to %v, gradient %v", text, c, got, want[c])
+				t.Errorf("%s, column %d: slopes add up to %v, gradient %v", e.prog.Text, c, got, want[c])
 			}
 		}
-	}
+	})
 }
 
 // TestOperations checks that every operation on rows agrees with its definition in

@@ -324,25 +324,6 @@ func TestDiagonal(t *testing.T) {
 	}
 }
 
-// TestDiagonalOfRows checks that the diagonal equals the values of rows at equal
-// points, to the last bit.
-func TestDiagonalOfRows(t *testing.T) {
-	const n, d = 20, 3
-	rng := rand.New(rand.NewPCG(25, 1))
-	x := randomPoints(rng, n, d)
-	for _, text := range evaluatorCases {
-		p := mustCompile(t, text, d)
-		e := bound(p, randomTheta(rng, p))
-		diagonal, row := make([]float64, 11), make([]float64, n)
-		e.Diagonal(diagonal, x, 4, 15)
-		for i := 4; i < 15; i++ {
-			if e.Row(row, x, i, x, 0, n); row[i] != diagonal[i-4] {
-				t.Errorf("%s: k(x%d, x%d) is %v in its row, %v on the diagonal", text, i, i, row[i], diagonal[i-4])
-			}
-		}
-	}
-}
-
 // TestCompileErrorPosition checks that compilation errors point to the faulty part
 // in sums, products and parentheses, and to the second of two equal leaves.
 func TestCompileErrorPosition(t *testing.T) {
