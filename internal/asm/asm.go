@@ -65,10 +65,12 @@ func (t ISA) Zero(r reg.Register) {
 	build.VXORPD(r, r, r)
 }
 
-// Leaf begins a function. All functions are leaves without a frame and keep no pointers.
-func Leaf(name, signature string, doc ...string) {
+// Leaf begins a function. The * in its name stands for the suffix of the instruction set. doc goes
+// on after the name. All functions are leaves without a frame and keep no pointers.
+func (i ISA) Leaf(name, signature string, doc ...string) {
+	name = strings.Replace(name, "*", i.Suffix, 1)
 	build.TEXT(name, build.NOSPLIT, signature)
-	build.Doc(doc...)
+	build.Doc(append([]string{name + " " + doc[0]}, doc[1:]...)...)
 	build.Pragma("noescape")
 }
 

@@ -15,9 +15,8 @@ import (
 // triangular factor of D − X·Xᵀ with the reciprocals of its diagonal stored. One
 // column fills one vector; the elements above the diagonal are arbitrary.
 func (t *isa) cholesky() {
-	name := "cholesky" + t.Suffix
-	Leaf(name, "func(k int, x, d, diag *float64) int",
-		name+fmt.Sprintf(" replaces the %d×%d tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the", t.mr, t.mr),
+	t.Leaf("cholesky*", "func(k int, x, d, diag *float64) int",
+		fmt.Sprintf("replaces the %d×%d tile D of a panel by the Cholesky factor L of D − X·Xᵀ, the", t.mr, t.mr),
 		"reciprocals of the diagonal stored, the diagonal itself in diag; k ≥ 0. It returns the",
 		"number of columns done, less than all if a pivot is not positive.")
 	k, a, b, d, diag, n := reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.RSI, reg.RDI

@@ -111,9 +111,8 @@ func (t *isa) multiply(nv int, k, a reg.Register, b, c place, next reg.Register)
 
 // tileProduct generates the micro-kernel of a product: C = ±B·Aᵀ or C ± B·Aᵀ for a tile C.
 func (t *isa) tileProduct(nv int) {
-	name := fmt.Sprintf("tileProduct%sx%d", t.Suffix, nv)
-	Leaf(name, "func(k int, a, b *float64, bs int, c *float64, cs int, mode int, next *float64)",
-		fmt.Sprintf("%s multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", name, nv),
+	t.Leaf(fmt.Sprintf("tileProduct*x%d", nv), "func(k int, a, b *float64, bs int, c *float64, cs int, mode int, next *float64)",
+		fmt.Sprintf("multiplies k > 0 columns of %d panels at b, bs elements apart, by the panel a:", nv),
 		"B·Aᵀ. It replaces the tile at c, whose panels are cs elements apart, by the product if mode",
 		"is 0 and by its negative if mode is 1, and adds it if mode is 2 and subtracts it if mode is 3.",
 		"It prefetches k/2 cache lines from next on.")
@@ -161,9 +160,8 @@ func (t *isa) tileProduct(nv int) {
 // tileSolve generates the micro-kernel of a triangular solve: X = (X − B·Aᵀ)·T⁻ᵀ for a
 // tile X, where T is a lower triangle whose diagonal holds reciprocals.
 func (t *isa) tileSolve(nv int) {
-	name := fmt.Sprintf("tileSolve%sx%d", t.Suffix, nv)
-	Leaf(name, "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int, next *float64)",
-		fmt.Sprintf("%s replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", name, nv),
+	t.Leaf(fmt.Sprintf("tileSolve*x%d", nv), "func(k int, a, b *float64, bs int, t, x *float64, xs int, fresh int, next *float64)",
+		fmt.Sprintf("replaces the tile X of %d panels by (X − B·Aᵀ)·T⁻ᵀ: k ≥ 0 columns of the panels at b,", nv),
 		"bs elements apart, times the panel a, and T a lower triangle with the reciprocals of its",
 		"diagonal stored, element (r, c) at t[c·mr + r]. X counts as zero if fresh is not 0. It",
 		"prefetches k/2 cache lines from next on.")
@@ -212,9 +210,8 @@ func (t *isa) tileSolve(nv int) {
 
 // squares generates the sums of the squares along the rows of a panel.
 func (t *isa) squares() {
-	name := "squares" + t.Suffix
-	Leaf(name, "func(n int, x, sums *float64)",
-		fmt.Sprintf("%s writes to sums the sums of squares of the %d rows of a panel of 4·n columns; n > 0.", name, t.Lanes))
+	t.Leaf("squares*", "func(n int, x, sums *float64)",
+		fmt.Sprintf("writes to sums the sums of squares of the %d rows of a panel of 4·n columns; n > 0.", t.Lanes))
 	n, x, sums := reg.RAX, reg.RSI, reg.RDI
 	Params("n x sums", n, x, sums)
 	// Four accumulators hide the latency of the additions.
@@ -240,9 +237,8 @@ func (t *isa) squares() {
 
 // panelVector generates the product of a panel and a vector.
 func (t *isa) panelVector() {
-	name := "panelVector" + t.Suffix
-	Leaf(name, "func(k int, p, x, y *float64)",
-		name+fmt.Sprintf(" subtracts the product of 4·k columns of the panel p and the vector x from the %d", t.Lanes),
+	t.Leaf("panelVector*", "func(k int, p, x, y *float64)",
+		fmt.Sprintf("subtracts the product of 4·k columns of the panel p and the vector x from the %d", t.Lanes),
 		"numbers at y; k > 0.")
 	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
 	Params("k p x y", k, p, x, y)
@@ -272,9 +268,8 @@ func (t *isa) panelVector() {
 // panelTransposedVector generates the product of a transposed panel and a vector. It sums
 // the elements of each column in pairs, then the pairs, and so on.
 func (t *isa) panelTransposedVector() {
-	name := "panelTransposedVector" + t.Suffix
-	Leaf(name, "func(k int, p, x, y *float64)",
-		name+fmt.Sprintf(" subtracts the products of the columns of the panel p with the %d numbers at x", t.Lanes),
+	t.Leaf("panelTransposedVector*", "func(k int, p, x, y *float64)",
+		fmt.Sprintf("subtracts the products of the columns of the panel p with the %d numbers at x", t.Lanes),
 		fmt.Sprintf("from the %d·k numbers at y; k > 0.", t.Lanes))
 	k, p, x, y := reg.RAX, reg.RSI, reg.RCX, reg.RDI
 	Params("k p x y", k, p, x, y)

@@ -12,9 +12,8 @@ import (
 
 // transpose generates the transposition of square tiles, one vector wide, in registers.
 func (t *isa) transpose() {
-	name := "transpose" + t.Suffix
-	Leaf(name, "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",
-		name+fmt.Sprintf(" transposes n > 0 tiles of %d×%d. Rows are ss and ds elements apart, tiles sstep", t.Lanes, t.Lanes),
+	t.Leaf("transpose*", "func(n int, src *float64, ss, sstep int, dst *float64, ds, dstep int)",
+		fmt.Sprintf("transposes n > 0 tiles of %d×%d. Rows are ss and ds elements apart, tiles sstep", t.Lanes, t.Lanes),
 		"and dstep.")
 	n, src, ss, sstep, dst, ds, dstep := reg.RAX, reg.RSI, reg.RCX, reg.RBX, reg.RDI, reg.RDX, reg.R8
 	ss3, ds3, p, q := reg.R9, reg.R10, reg.R11, reg.R12

@@ -23,10 +23,10 @@ const (
 // columnSums generates a routine that keeps a block of dst in registers while it
 // loops over the columns, so that it reads every column once and writes dst once.
 func (t *isa) columnSums(mode columnMode) {
-	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences", unequal: "mismatches"}[mode] + t.Suffix
+	name := map[columnMode]string{squares: "squaredDistances", products: "innerProducts", plain: "differences", unequal: "mismatches"}[mode]
 	term := map[columnMode]string{squares: "(x[q] − y[index[q]·stride + j])²", products: "x[q]·y[index[q]·stride + j]", plain: "(x[q] − y[index[q]·stride + j])", unequal: "[x[q] ≠ y[index[q]·stride + j]]"}[mode]
-	t.function(name, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
-		name+" sets dst[j] = Σ_q w[q]·"+term+" for j < n; without",
+	t.function(name+"*", "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int)",
+		"sets dst[j] = Σ_q w[q]·"+term+" for j < n; without",
 		"weights if w is nil. d ≥ 1.")
 	dst, n, x, w, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
@@ -135,9 +135,8 @@ func (t *isa) weightedSums(mode columnMode, columns int) {
 	if mode == unequal {
 		name, term = "weightedMismatches", "[x[q] ≠ y[index[q]·stride + j]]"
 	}
-	name = fmt.Sprintf("%s%sx%d", name, t.Suffix, columns)
-	t.function(name, "func(sums, x, w *float64, n int, y *float64, stride int, index *int)",
-		fmt.Sprintf("%s sets sums[q] = Σ_j w[j]·%s over j < n, for", name, term),
+	t.function(fmt.Sprintf("%s*x%d", name, columns), "func(sums, x, w *float64, n int, y *float64, stride int, index *int)",
+		"sets sums[q] = Σ_j w[j]·"+term+" over j < n, for",
 		fmt.Sprintf("q < %d.", columns))
 	sums, x, w, n, y, stride, index, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RBX, reg.R8, reg.R9, reg.RAX
 	Params("sums x w n y stride index", sums, x, w, n, y, stride, index)

@@ -18,8 +18,7 @@ func (t *isa) elementwise() {
 	// rows generates a function of one row a or of two, a and b, with float64 arguments. prepare
 	// broadcasts them and returns registers for the vectors of each row.
 	rows := func(name string, count int, arguments, doc string, prepare func() ([][]reg.Register, combination)) {
-		name += t.Suffix
-		t.function(name, "func(dst, "+"a, b"[:3*count-2]+" *float64, n int"+floats(arguments)+")", name+" sets dst[j] = "+doc+" for j < n.")
+		t.function(name+"*", "func(dst, "+"a, b"[:3*count-2]+" *float64, n int"+floats(arguments)+")", "sets dst[j] = "+doc+" for j < n.")
 		Params("dst "+"a b "[:2*count]+"n", append(append([]reg.Register{dst}, sources[:count]...), n)...)
 		x, compute := prepare()
 		finish := func(v int) {

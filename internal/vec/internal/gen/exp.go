@@ -205,20 +205,20 @@ const (
 // rootDecay generates (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s), and also the
 // slope (q[0]/t + q[1] + q[2]·t)·e^−t.
 func (t *isa) rootDecay(mode rootMode) {
-	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode] + t.Suffix
+	name := map[rootMode]string{valueOnly: "rootDecay", withSlope: "rootSlope", withPole: "rootPole"}[mode]
 	signature := "func(k, slope, s *float64, n int, c float64, p, q *[3]float64)"
 	doc := []string{
-		name + " sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n, and",
+		"sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n, and",
 		"slope[j] = (q[1] + q[2]·t)·e^−t.",
 	}
 	switch mode {
 	case valueOnly:
 		signature = "func(k, s *float64, n int, c float64, p *[3]float64)"
-		doc = []string{name + " sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n."}
+		doc = []string{"sets k[j] = (p[0] + p[1]·t + p[2]·t²)·e^−t with t = √(c·s[j]) for j < n."}
 	case withPole:
 		doc[1] = "slope[j] = (q[0]/t + q[1] + q[2]·t)·e^−t, without its first term where t = 0."
 	}
-	t.function(name, signature, doc...)
+	t.function(name+"*", signature, doc...)
 	k, slope, s, n, i, p, q := reg.RDI, reg.RBX, reg.RSI, reg.RCX, reg.RAX, reg.RDX, reg.R8
 	if mode == valueOnly {
 		Params("k s n p", k, s, n, p)

@@ -95,9 +95,8 @@ func (t *isa) register(index int) reg.Register {
 
 // polynomial generates Horner's scheme, with all coefficients for one block of elements at a time.
 func (t *isa) polynomial() {
-	name := "polynomial" + t.Suffix
-	t.function(name, "func(dst, src *float64, n int, coef *float64, d int)",
-		name+" sets dst[j] = Σ_{k<d} coef[k]·src[j]^k for j < n. d ≥ 1.")
+	t.function("polynomial*", "func(dst, src *float64, n int, coef *float64, d int)",
+		"sets dst[j] = Σ_{k<d} coef[k]·src[j]^k for j < n. d ≥ 1.")
 	dst, src, n, coef, d, i, k := reg.RDI, reg.RSI, reg.RCX, reg.RDX, reg.R8, reg.RAX, reg.R9
 	Params("dst src n coef d", dst, src, n, coef, d)
 	DECQ(d)

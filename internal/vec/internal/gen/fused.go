@@ -11,15 +11,15 @@ import (
 // registers, with the results of columnSums and expScaled. The exponentials are
 // multiplied by b or, if weighted, by a row, and these products are also summed.
 func (t *isa) expDistances(weighted bool) {
-	name, signature := "expDistances"+t.Suffix, "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int, a, b float64)"
+	name, signature := "expDistances*", "func(dst *float64, n int, x, w, y *float64, stride int, index *int, d int, a, b float64)"
 	doc := []string{
-		name + " sets dst[j] = b·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²",
+		"sets dst[j] = b·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²",
 		"for j < n; without weights if w is nil. d ≥ 1.",
 	}
 	if weighted {
-		name, signature = "expDistancesTimes"+t.Suffix, "func(dst, by *float64, n int, x, w, y *float64, stride int, index *int, d int, a float64) float64"
+		name, signature = "expDistancesTimes*", "func(dst, by *float64, n int, x, w, y *float64, stride int, index *int, d int, a float64) float64"
 		doc = []string{
-			name + " sets dst[j] = by[j]·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²",
+			"sets dst[j] = by[j]·exp(a·s) with s = Σ_q w[q]·(x[q] − y[index[q]·stride + j])²",
 			"for j < n and returns Σ_j by[j]·exp(a·s); without weights if w is nil. d ≥ 1.",
 		}
 	}

@@ -30,9 +30,9 @@ var (
 	avx2   = &isa{ISA: AVX2, maxColumns: 4}
 )
 
-// function begins a function.
+// function begins a function as [ISA.Leaf] does.
 func (t *isa) function(name, signature string, doc ...string) {
-	Leaf(name, signature, doc...)
+	t.Leaf(name, signature, doc...)
 	t.used, t.mask = 0, nil
 	if !t.Wide() {
 		t.mask = t.alloc()
@@ -49,8 +49,7 @@ func floats(arguments string) string {
 
 // rowFunction begins a function of one row with float64 arguments. i is free.
 func (t *isa) rowFunction(name, arguments, doc string) (dst, src, n, i reg.GPPhysical) {
-	name += t.Suffix
-	t.function(name, "func(dst, src *float64, n int"+floats(arguments)+")", name+" sets dst[j] = "+doc)
+	t.function(name+"*", "func(dst, src *float64, n int"+floats(arguments)+")", "sets dst[j] = "+doc)
 	Params("dst src n", reg.RDI, reg.RSI, reg.RCX)
 	return reg.RDI, reg.RSI, reg.RCX, reg.RAX
 }

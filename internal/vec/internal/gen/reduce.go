@@ -19,19 +19,19 @@ func (t *isa) totalOfFour(acc []reg.Register) {
 // dot generates the sum of one row, or of products of two or three rows. Four
 // accumulators hide the latency of an FMA; they are added pairwise at the end.
 func (t *isa) dot(factors int) {
-	name, signature, doc := "dot"+t.Suffix, "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
+	name, signature, doc := "dot*", "func(a, b *float64, n int) float64", "Σ a[j]·b[j]"
 	args := "a b n"
 	a, b, c, n, i := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	regs := []reg.Register{a, b, n}
 	switch factors {
 	case 1:
-		name, signature, doc = "sum"+t.Suffix, "func(a *float64, n int) float64", "Σ a[j]"
+		name, signature, doc = "sum*", "func(a *float64, n int) float64", "Σ a[j]"
 		args, regs = "a n", []reg.Register{a, n}
 	case 3:
-		name, signature, doc = "tripleDot"+t.Suffix, "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
+		name, signature, doc = "tripleDot*", "func(a, b, c *float64, n int) float64", "Σ a[j]·b[j]·c[j]"
 		args, regs = "a b c n", []reg.Register{a, b, c, n}
 	}
-	t.function(name, signature, name+" returns "+doc+" over j < n.")
+	t.function(name, signature, "returns "+doc+" over j < n.")
 	Params(args, regs...)
 	const unroll = 4
 	acc, x, y := t.allocs(unroll), t.allocs(unroll), t.allocs(1)[0]

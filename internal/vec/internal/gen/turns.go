@@ -68,7 +68,7 @@ func (t *isa) turnRegs(n int) []turnRegs {
 // turnRow generates b·cos(2πu) = b − 2b·sin²(πu), b·sin(2πu) = 2b·sin(πu)·cos(πu) or both,
 // with u = c·src.
 func (t *isa) turnRow(name, results string, withCosine, withSine bool, doc ...string) {
-	t.function(name+t.Suffix, "func("+strings.ReplaceAll(results, " ", ", ")+", src *float64, n int, c, b float64)", append([]string{name + t.Suffix + " sets " + doc[0]}, doc[1:]...)...)
+	t.function(name+"*", "func("+strings.ReplaceAll(results, " ", ", ")+", src *float64, n int, c, b float64)", append([]string{"sets " + doc[0]}, doc[1:]...)...)
 	dst, src, n, i, sine := reg.RDI, reg.RSI, reg.RCX, reg.RAX, reg.RDX
 	regs := []reg.Register{dst, src, n}
 	if withCosine && withSine {
@@ -113,9 +113,8 @@ func (t *isa) turnRow(name, results string, withCosine, withSine bool, doc ...st
 
 // sinSquares generates the sum over columns of w·sin²(πu), like columnSums.
 func (t *isa) sinSquares() {
-	name := "sinSquares" + t.Suffix
-	t.function(name, "func(dst *float64, n int, x, w, f, y *float64, stride int, index *int, d int)",
-		name+" sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;",
+	t.function("sinSquares*", "func(dst *float64, n int, x, w, f, y *float64, stride int, index *int, d int)",
+		"sets dst[j] = Σ_q w[q]·sin²(π·f[q]·(x[q] − y[index[q]·stride + j])) for j < n;",
 		"without weights if w is nil. d ≥ 1.")
 	dst, n, x, w, f, y, stride, index, d := reg.RDI, reg.RCX, reg.RSI, reg.RBX, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
@@ -161,9 +160,8 @@ func (t *isa) sinSquares() {
 
 // sinSquaresSlope generates the sums over columns of sin²(πu) and of u·sin(πu)·cos(πu).
 func (t *isa) sinSquaresSlope() {
-	name := "sinSquaresSlope" + t.Suffix
-	t.function(name, "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
-		name+" sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with",
+	t.function("sinSquaresSlope*", "func(dst, sine *float64, n int, x, f, y *float64, stride int, index *int, d int)",
+		"sets dst[j] = Σ_q sin²(πu) and sine[j] = Σ_q u·sin(2πu) for j < n, with",
 		"u = f[q]·(x[q] − y[index[q]·stride + j]). d ≥ 1.")
 	dst, sine, n, x, f, y, stride, index, d := reg.RDI, reg.RBX, reg.RCX, reg.RSI, reg.R13, reg.RDX, reg.R8, reg.R9, reg.R10
 	i, q, col := reg.RAX, reg.R11, reg.R12
@@ -205,9 +203,8 @@ func (t *isa) sinSquaresSlope() {
 
 // sinSums generates the two sums over one column.
 func (t *isa) sinSums() {
-	name := "sinSums" + t.Suffix
-	t.function(name, "func(x, f float64, w, y *float64, n int) (square, sine float64)",
-		name+" returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),",
+	t.function("sinSums*", "func(x, f float64, w, y *float64, n int) (square, sine float64)",
+		"returns Σ_j w[j]·sin²(πu) and Σ_j w[j]·u·sin(πu)·cos(πu), u = f·(x − y[j]),",
 		"over j < n.")
 	w, y, n, i := reg.RSI, reg.RDX, reg.RCX, reg.RAX
 	Params("w y n", w, y, n)
@@ -251,9 +248,8 @@ const waveLanes = 8
 
 // turnWaves generates the rotation of waves.
 func (t *isa) turnWaves() {
-	name := "turnWaves" + t.Suffix
-	t.function(name, "func(cos, sin, turnCos, turnSin *float64, n int)",
-		name+" turns row i of eight waves by the angle with cosine turnCos[i] and sine",
+	t.function("turnWaves*", "func(cos, sin, turnCos, turnSin *float64, n int)",
+		"turns row i of eight waves by the angle with cosine turnCos[i] and sine",
 		"turnSin[i], for i < n. n ≥ 1.")
 	cos, sin, turnCos, turnSin, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
 	Params("cos sin turnCos turnSin n", cos, sin, turnCos, turnSin, n)
@@ -284,9 +280,8 @@ func (t *isa) turnWaves() {
 
 // waveSums generates the sums from which the power of a wave follows.
 func (t *isa) waveSums() {
-	name := "waveSums" + t.Suffix
-	t.function(name, "func(sums *[5][8]float64, cos, sin, y *float64, n int)",
-		name+" sets sums to the sums over i < n of cos·y[i], sin·y[i], cos², sin² and cos·sin",
+	t.function("waveSums*", "func(sums *[5][8]float64, cos, sin, y *float64, n int)",
+		"sets sums to the sums over i < n of cos·y[i], sin·y[i], cos², sin² and cos·sin",
 		"for each of eight waves, whose row i is at 8·i. n ≥ 1.")
 	sums, cos, sin, y, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
 	Params("sums cos sin y n", sums, cos, sin, y, n)
