@@ -12,20 +12,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// folder writes files into a new folder.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-	}
-	return dir
-}
-
 func TestSeveralFiles(t *testing.T) {
-	dir := folder(t, map[string]string{
+	dir := must.Folder(t, map[string]string{
 		"part-2.csv": "a,y\n5,6\n", "part-10.csv.gz": gzipped(t, "a,y\n1,2\n3,4\n"), "part-3.csv": "# more\na;y\n7;8\n",
 		".hidden": "x", "_SUCCESS": "",
 	})
@@ -45,7 +33,7 @@ func TestSeveralFiles(t *testing.T) {
 		t.Errorf("mask: %v, %v", mask, err)
 	}
 	// A file whose name is a pattern takes precedence over the pattern.
-	odd := folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
+	odd := must.Folder(t, map[string]string{"a[1].csv": "1,2\n", "a1.csv": "3,4\n"})
 	if got, err := Read(filepath.Join(odd, "a[1].csv"), Options{}); err != nil || got.X[0] != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -87,7 +75,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 		{"a folder inside", map[string]string{"1": ay, "sub/2": ay}, `: contains the directory "sub"; gpfit reads only files`},
 		{"nothing", nil, `: the directory has no files`},
 	} {
-		dir := folder(t, c.files)
+		dir := must.Folder(t, c.files)
 		want := dir + c.want
 		if strings.Contains(want, "%s") {
 			want = fmt.Sprintf(want, dir)
@@ -98,7 +86,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 			t.Errorf("%s: got %v, %v\nwant %s", c.name, got, err, want)
 		}
 	}
-	dir := folder(t, nil)
+	dir := t.TempDir()
 	for pattern, want := range map[string]string{"/*.csv": ": no file matches the pattern", "/[": ": not a pattern: syntax error in pattern"} {
 		if _, err := Read(dir+pattern, Options{}); err == nil || err.Error() != dir+pattern+want {
 			t.Errorf("%s: %v", pattern, err)

@@ -33,9 +33,16 @@ type opener struct {
 // opener is the opener of a format of another package.
 func (format Format) opener() opener {
 	return opener{format.Name, format.Magic, func(f *os.File, path string) (source, error) {
-		rows, err := format.Open(f, path)
+		var rows FormatRows
+		err := Guard(path, format.Name, func() (err error) {
+			rows, err = format.Open(f, path)
+			return err
+		})
 		if err != nil {
 			return nil, err
+		}
+		if len(rows.Columns()) == 0 {
+			return nil, &Error{Source: path, Msg: "the " + format.Name + " file has no columns"}
 		}
 		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows, used: map[int]int{}}
 		for _, c := range rows.Columns() {

@@ -146,6 +146,16 @@ func openBare(t testing.TB, index int) *Device {
 	return b
 }
 
+// reference returns a job of n points and its results, on a device that is closed again.
+func reference(t testing.TB, n int) (*job, []float64) {
+	t.Helper()
+	b := openBare(t, 0)
+	j := newJob(t, n)
+	want := j.mustRun(t, b, nil)
+	mustClose(t, b)
+	return j, want
+}
+
 // checked opens a device as openBare does, with a check of the memory at the end of the test.
 func checked(t testing.TB) *Device {
 	t.Helper()

@@ -38,11 +38,7 @@ func wantLost(t *testing.T, what string, err error) {
 // TestLostAtEachCall makes the device fail permanently at each call of a job in turn, in
 // its short form at every third.
 func TestLostAtEachCall(t *testing.T) {
-	emulator.Need(t)
-	j := newJob(t, 90)
-	b := openBare(t, 0)
-	want := j.mustRun(t, b, nil)
-	mustClose(t, b)
+	j, want := reference(t, 90)
 	step := 3 // no divisor of the number of codes
 	if emulator.Long() {
 		step = 1
@@ -93,8 +89,7 @@ func TestLostAtEachCall(t *testing.T) {
 	}
 	// After a reset, which stands for a new process, there is a device again.
 	emulator.Reset()
-	b = openBare(t, 0)
-	j.mustRun(t, b, want)
+	j.mustRun(t, openBare(t, 0), want)
 }
 
 // wantLostWorkspace fails unless every call reports that the device is lost, without

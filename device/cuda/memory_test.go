@@ -19,10 +19,7 @@ import (
 // completes the whole job. Its short form refuses every second launch.
 func TestOutOfMemory(t *testing.T) {
 	emulator.Check(t)
-	j := newJob(t, 90)
-	b := openBare(t, 0)
-	want := j.mustRun(t, b, nil)
-	mustClose(t, b)
+	j, want := reference(t, 90)
 	for _, c := range []struct {
 		entry string
 		code  int

@@ -16,21 +16,18 @@ import (
 	"gpfit/table"
 )
 
-// formats is the folder of files that pandas and PyArrow wrote, by make.py there.
-const formats = "../../table/testdata/formats/"
-
 var read = tabletest.Reader(Format())
 
 // TestFiles reads the Arrow files of real.csv and whole.csv, of every type, compression
 // and version. Every bit must be the same.
 func TestFiles(t *testing.T) {
 	for truth, files := range map[string]int{"real": 6, "whole": 11} {
-		paths, err := filepath.Glob(formats + truth + "_*.arrow")
-		feathers, err2 := filepath.Glob(formats + truth + "_*.feather")
+		paths, err := filepath.Glob(tabletest.Files + truth + "_*.arrow")
+		feathers, err2 := filepath.Glob(tabletest.Files + truth + "_*.feather")
 		if paths = append(paths, feathers...); errors.Join(err, err2) != nil || len(paths) < files {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		tabletest.Same(t, formats+truth+".csv", paths, nil, Format())
+		tabletest.Same(t, tabletest.Files+truth+".csv", paths, nil, Format())
 	}
 }
 
@@ -54,31 +51,31 @@ func TestTypes(t *testing.T) {
 		if c.want.Kind == feature.Category {
 			o.Columns.Categories = o.Features // three rows are too few otherwise
 		}
-		got := must.Get(read(formats+"types.arrow", o))(t)
+		got := must.Get(read(tabletest.Files+"types.arrow", o))(t)
 		c.want.Name = name
 		if d := cmp.Diff([]feature.Coding{c.want}, got.Encoding.Columns) + cmp.Diff(c.x, got.X); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	gap, err := read(formats+"types.arrow", table.Options{Features: []string{"gap"}, ExtraText: []string{"dictionary"}, Missing: table.MissingDrop})
+	gap, err := read(tabletest.Files+"types.arrow", table.Options{Features: []string{"gap"}, ExtraText: []string{"dictionary"}, Missing: table.MissingDrop})
 	if err != nil || !slices.Equal(gap.X, []float64{1.5}) || !slices.Equal(gap.ExtraText["dictionary"], []string{"left"}) {
 		t.Errorf("%+v, %v", gap, err)
 	}
-	index, err := read(formats+"index.arrow", table.Options{})
+	index, err := read(tabletest.Files+"index.arrow", table.Options{})
 	if err != nil || index.D != 2 || len(index.Warnings) != 1 || !strings.Contains(index.Warnings[0], "is the index of a pandas table") {
 		t.Errorf("%+v, %v", index, err)
 	}
 }
 
 func TestErrors(t *testing.T) {
-	whole := must.Get(os.ReadFile(formats + "real_none.arrow"))(t)
+	whole := must.Get(os.ReadFile(tabletest.Files + "real_none.arrow"))(t)
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
 		must.Do(t, os.WriteFile(path, data, 0o600))
 		return path
 	}
-	types := formats + "types.arrow"
+	types := tabletest.Files + "types.arrow"
 	for _, c := range []struct {
 		path, features, want string
 	}{
@@ -86,7 +83,7 @@ func TestErrors(t *testing.T) {
 		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers`},
 		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers`},
 		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`},
-		{formats + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`},
+		{tabletest.Files + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`},
 		{write("cut.arrow", whole[:len(whole)-3]), "a", `cut.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`},
 		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short`},
 	} {
@@ -109,7 +106,7 @@ func TestErrors(t *testing.T) {
 
 // TestDamage changes each byte of a file in turn. The result is a table or an error.
 func TestDamage(t *testing.T) {
-	whole := must.Get(os.ReadFile(formats + "real_zstd.arrow"))(t)
+	whole := must.Get(os.ReadFile(tabletest.Files + "real_zstd.arrow"))(t)
 	path := filepath.Join(t.TempDir(), "damaged.arrow")
 	for i := range whole {
 		bad := slices.Clone(whole)
@@ -123,4 +120,4 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func FuzzArrow(f *testing.F) { tabletest.Fuzz(f, formats+"*.arrow", magic, Format()) }
+func FuzzArrow(f *testing.F) { tabletest.Fuzz(f, tabletest.Files+"*.arrow", magic, Format()) }

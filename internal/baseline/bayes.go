@@ -41,18 +41,10 @@ type BayesianModel struct {
 
 // Fit fits a [*BayesianModel].
 func (m BayesianLinear) Fit(x mat.Matrix, y []float64) (Model, error) {
-	if err := checkTable(x, y); err != nil {
-		return nil, err
-	}
-	n, d := x.Dims()
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	form, err := m.Form.resolve(n, d)
-	if err != nil {
-		return nil, err
-	}
-	scale, r, err := m.reduce(x, y)
+	form, scale, r, err := m.begin(m.Form, x, y)
 	if err != nil {
 		return nil, err
 	}

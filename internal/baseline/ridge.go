@@ -40,15 +40,7 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkPenalties(m.Lambdas); err != nil {
 		return nil, err
 	}
-	if err := checkTable(x, y); err != nil {
-		return nil, err
-	}
-	n, d := x.Dims()
-	form, err := m.Form.resolve(n, d)
-	if err != nil {
-		return nil, err
-	}
-	scale, r, err := m.reduce(x, y)
+	form, scale, r, err := m.begin(m.Form, x, y)
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func TestPlot(t *testing.T) {
 	var results []*Result
 	for _, device := range []string{"cpu", "cuda:0"} {
 		for _, n := range []int{4000, 1000, 2000} {
-			r := &Result{Device: device, N: n, D: 8, Kernel: "rbf", SecondsValue: float64(n) * 1e-5, SecondsValueGradient: float64(n) * 2e-5}
+			r := &Result{Device: device, N: n, D: 8, Kernel: "rbf", Seconds: Seconds{SecondsValue: float64(n) * 1e-5, SecondsValueGradient: float64(n) * 2e-5}}
 			if device == "cpu" {
 				r.DgemmGFlops = 160
 			}

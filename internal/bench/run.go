@@ -34,14 +34,8 @@ type Result struct {
 	NLML        float64            `json:"nlml"`
 	Parameters  map[string]float64 `json:"parameters"`
 	GradientLog map[string]float64 `json:"gradient_log"`
-	// SecondsValue and SecondsValueGradient are medians of Repeat evaluations after
-	// one warm-up. Each evaluation includes forming the covariance matrix.
-	SecondsValue         float64 `json:"seconds_value"`
-	SecondsValueGradient float64 `json:"seconds_value_gradient"`
-	// AllSecondsValue and AllSecondsValueGradient are the individual times.
-	AllSecondsValue         []float64 `json:"all_seconds_value"`
-	AllSecondsValueGradient []float64 `json:"all_seconds_value_gradient"`
-	Repeat                  int       `json:"repeat"`
+	Seconds
+	Repeat int `json:"repeat"`
 	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ per second.
 	// DgemmGFlops is the rate of the device's matrix product, measured at order
 	// DgemmN, and FractionOfDgemm their ratio. The last three are 0 if the device
@@ -63,6 +57,22 @@ type Result struct {
 	PredictRowsPerSecond float64  `json:"predict_rows_per_second"`
 	PredictRows          int      `json:"predict_rows"`
 	Warnings             []string `json:"warnings"`
+}
+
+// Seconds are the times of evaluations. Each includes forming the covariance matrix.
+type Seconds struct {
+	// SecondsValue and SecondsValueGradient are medians of several evaluations after one
+	// warm-up.
+	SecondsValue         float64 `json:"seconds_value"`
+	SecondsValueGradient float64 `json:"seconds_value_gradient"`
+	// AllSecondsValue and AllSecondsValueGradient are the individual times.
+	AllSecondsValue         []float64 `json:"all_seconds_value"`
+	AllSecondsValueGradient []float64 `json:"all_seconds_value_gradient"`
+}
+
+// TakeMedians sets the medians of the individual times.
+func (s *Seconds) TakeMedians() {
+	s.SecondsValue, s.SecondsValueGradient = Median(s.AllSecondsValue), Median(s.AllSecondsValueGradient)
 }
 
 // predictRows is the number of rows predicted at once: enough for efficient matrix
@@ -134,7 +144,7 @@ func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
 	}); err != nil {
 		return nil, err
 	}
-	r.SecondsValue, r.SecondsValueGradient = Median(r.AllSecondsValue), Median(r.AllSecondsValueGradient)
+	r.TakeMedians()
 	if err := measurePredictions(ctx, p, r, z, repeat); err != nil {
 		return nil, err
 	}

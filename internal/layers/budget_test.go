@@ -1,9 +1,7 @@
 package layers
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,20 +36,9 @@ func TestRaisedBudgets(t *testing.T) {
 	}
 }
 
-// writeModule writes the files of a small module and returns its folder.
-func writeModule(t *testing.T, files map[string]string) string {
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	return dir
-}
-
 // TestMeasure compares the numbers of a small module with explicit ones.
 func TestMeasure(t *testing.T) {
-	dir := writeModule(t, map[string]string{
+	dir := must.Folder(t, map[string]string{
 		"go.mod": "module gpfit\n\ngo 1.26\n",
 		"a/a.go": `package a
 

@@ -278,7 +278,7 @@ func TestDocLinks(t *testing.T) {
 // TestFalseLinks checks that links without a target are found in any doc comment,
 // and that links with a target are not reported.
 func TestFalseLinks(t *testing.T) {
-	dir := writeModule(t, map[string]string{
+	dir := must.Folder(t, map[string]string{
 		"go.mod": "module m\n\ngo 1.26\n",
 		"m.go": `// Package m has [Gone0] and [T], [*T], [T.M], [T.F], [os.File], [encoding/json] and matrix[T] and [t].
 package m

@@ -1,6 +1,11 @@
 // Package must ends a test at an error that the test does not expect.
 package must
 
+import (
+	"os"
+	"path/filepath"
+)
+
 // Test is a test, or part of one: *testing.T, *testing.B, *testing.F or *rapid.T.
 type Test interface{ Fatal(args ...any) }
 
@@ -37,4 +42,20 @@ func Get2[T, U any](v T, w U, err error) func(Test) (T, U) {
 		Do(t, err)
 		return v, w
 	}
+}
+
+// Folder writes files, by their paths below a new folder, and returns the folder.
+func Folder(t interface {
+	Test
+	TempDir() string
+}, files map[string]string) string {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		Do(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+	}
+	return dir
 }

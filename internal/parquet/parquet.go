@@ -61,17 +61,14 @@ type column struct {
 	unsigned bool
 }
 
-// open opens a Parquet file.
-func open(f *os.File, path string) (table.FormatRows, error) {
-	in := &rows{path: path, file: f, row: -1}
-	if err := in.guard(in.open); err != nil {
-		return nil, err
-	}
-	return in, nil
-}
-
 // guard calls do, which may fail on a damaged file.
 func (in *rows) guard(do func() error) error { return table.Guard(in.path, "Parquet", do) }
+
+// open opens a file in this format.
+func open(f *os.File, path string) (table.FormatRows, error) {
+	in := &rows{path: path, file: f, row: -1}
+	return in, in.open()
+}
 
 func (in *rows) open() error {
 	info, err := in.file.Stat()
@@ -100,9 +97,6 @@ func (in *rows) open() error {
 	for _, c := range pf.Root().Columns() {
 		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kindOf(c)})
 		in.leaves = append(in.leaves, c)
-	}
-	if len(in.columns) == 0 {
-		return &table.Error{Source: in.path, Msg: "the Parquet file has no columns"}
 	}
 	return nil
 }

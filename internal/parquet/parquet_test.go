@@ -17,21 +17,18 @@ import (
 	"gpfit/table"
 )
 
-// formats is the folder of files that pandas and PyArrow wrote, by make.py there.
-const formats = "../../table/testdata/formats/"
-
 var read = tabletest.Reader(Format())
 
 // TestFiles reads the Parquet files of real.csv and whole.csv. Every bit must be the
 // same, and several of the files make one table.
 func TestFiles(t *testing.T) {
 	for _, truth := range []string{"real", "whole"} {
-		paths, err := filepath.Glob(formats + truth + "_*.parquet")
+		paths, err := filepath.Glob(tabletest.Files + truth + "_*.parquet")
 		if err != nil || len(paths) < 8 {
 			t.Fatalf("%d files, %v", len(paths), err)
 		}
-		want := tabletest.Same(t, formats+truth+".csv", paths, nil, Format())
-		several, err := read(formats+truth+"_*.parquet", table.Options{})
+		want := tabletest.Same(t, tabletest.Files+truth+".csv", paths, nil, Format())
+		several, err := read(tabletest.Files+truth+"_*.parquet", table.Options{})
 		if err != nil || several.N != len(paths)*want.N || !reflect.DeepEqual(several.X[len(several.X)-len(want.X):], want.X) {
 			t.Errorf("%d rows of several files, %v", several.N, err)
 		}
@@ -40,7 +37,7 @@ func TestFiles(t *testing.T) {
 
 // TestWithoutFormat checks the error of a program that does not pass the format.
 func TestWithoutFormat(t *testing.T) {
-	_, err := table.Read(formats+"real_none.parquet", table.Options{})
+	_, err := table.Read(tabletest.Files+"real_none.parquet", table.Options{})
 	var e *table.Error
 	if !errors.As(err, &e) || !strings.Contains(err.Error(), "Options.Formats") {
 		t.Errorf("error %v", err)
@@ -67,16 +64,16 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
 		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {
-		got, err := read(formats+c.file, c.opts)
+		got, err := read(tabletest.Files+c.file, c.opts)
 		var e *table.Error
-		if !errors.As(err, &e) || e.Error() != formats+c.file+c.want || got != nil {
+		if !errors.As(err, &e) || e.Error() != tabletest.Files+c.file+c.want || got != nil {
 			t.Errorf("%s: got %v, %v\nwant %s", c.file, got, err, c.want)
 		}
 	}
 }
 
 func TestTypes(t *testing.T) {
-	got := must.Get(read(formats+"types.parquet", table.Options{
+	got := must.Get(read(tabletest.Files+"types.parquet", table.Options{
 		Features: []string{"gap", "big", "test"}, Extra: []string{"x"}, ExtraText: []string{"kind", "x", "test"}, Missing: table.MissingDrop,
 	}))(t)
 	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
@@ -86,11 +83,11 @@ func TestTypes(t *testing.T) {
 	if !reflect.DeepEqual(got.ExtraText, text) || !reflect.DeepEqual(got.Extra["x"], []float64{1.5, 4.5}) {
 		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
 	}
-	want := formats + `types.parquet: row 2, column 2 ("gap"): null`
+	want := tabletest.Files + `types.parquet: row 2, column 2 ("gap"): null`
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "left out 2 of 4 rows: missing values (first: "+want+")") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
-	several, err := read(formats+"types.parquet", table.Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
+	several, err := read(tabletest.Files+"types.parquet", table.Options{Features: []string{"x"}, Targets: []string{"gap", "y"}, ExtraText: []string{"kind"}})
 	if err != nil || !reflect.DeepEqual(several.Missing, [][]bool{{false, true, true, false}, make([]bool, 4)}) {
 		t.Errorf("several targets: %+v, %v", several, err)
 	}
@@ -98,7 +95,7 @@ func TestTypes(t *testing.T) {
 
 // TestIndex reads a file with an index of pandas, which is not an input.
 func TestIndex(t *testing.T) {
-	got, err := read(formats+"index.parquet", table.Options{})
+	got, err := read(tabletest.Files+"index.parquet", table.Options{})
 	want := []string{`column "__index_level_0__" is the index of a pandas table; it is an input only if you name it`}
 	if err != nil || !reflect.DeepEqual(got.FeatureNames, []string{"a", "b"}) || got.TargetName != "y" || !reflect.DeepEqual(got.Warnings, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -106,7 +103,7 @@ func TestIndex(t *testing.T) {
 }
 
 func TestMask(t *testing.T) {
-	got, err := table.ReadMask(formats+"types.parquet", "test", Format())
+	got, err := table.ReadMask(tabletest.Files+"types.parquet", "test", Format())
 	if err != nil || !reflect.DeepEqual(got, []bool{true, false, true, false}) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -115,7 +112,7 @@ func TestMask(t *testing.T) {
 		{"types.parquet", "gap", `: row 2, column 2 ("gap"): empty cell in a mask`},
 		{"types.parquet", "site", `: column 4 ("site"): holds STRING values, not numbers`},
 	} {
-		if _, err := table.ReadMask(formats+c[0], c[1], Format()); err == nil || err.Error() != formats+c[0]+c[2] {
+		if _, err := table.ReadMask(tabletest.Files+c[0], c[1], Format()); err == nil || err.Error() != tabletest.Files+c[0]+c[2] {
 			t.Errorf("%s, %s: %v", c[0], c[1], err)
 		}
 	}
@@ -154,4 +151,4 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func FuzzParquet(f *testing.F) { tabletest.Fuzz(f, formats+"*.parquet", magic, Format()) }
+func FuzzParquet(f *testing.F) { tabletest.Fuzz(f, tabletest.Files+"*.parquet", magic, Format()) }

@@ -17,6 +17,9 @@ import (
 	"gpfit/table"
 )
 
+// Files is the folder of files that pandas and PyArrow wrote, by make.py there.
+const Files = "../../table/testdata/formats/"
+
 // Fuzz reads damaged files of one format, which begin with magic; the files that pattern
 // names are the seeds. It expects no panic, no memory beyond what the file can fill, and
 // either a sound table or a [*table.Error]. It reads each file twice, with and without

@@ -44,20 +44,17 @@ type stagesResult struct {
 	Repeat int    `json:"repeat"`
 	// Fill and Potrf together compute the factor. Alpha is the log-determinant and
 	// the solve, Inverse is Σ⁻¹ from the factor, and Contract its contraction with
-	// ∂K. Value includes the first three, ValueGradient all five.
-	Fill          float64   `json:"seconds_fill"`
-	Potrf         float64   `json:"seconds_potrf"`
-	Alpha         float64   `json:"seconds_alpha"`
-	Inverse       float64   `json:"seconds_inverse"`
-	Contract      float64   `json:"seconds_contract"`
-	Value         float64   `json:"seconds_value"`
-	ValueGradient float64   `json:"seconds_value_gradient"`
-	AllValue      []float64 `json:"all_seconds_value"`
-	AllGradient   []float64 `json:"all_seconds_value_gradient"`
+	// ∂K. A value includes the first three, a value and gradient all five.
+	Fill     float64 `json:"seconds_fill"`
+	Potrf    float64 `json:"seconds_potrf"`
+	Alpha    float64 `json:"seconds_alpha"`
+	Inverse  float64 `json:"seconds_inverse"`
+	Contract float64 `json:"seconds_contract"`
+	bench.Seconds
 	// Objective is value and gradient through a fit's expression graph, 0 if not
 	// requested.
 	Objective float64 `json:"seconds_objective"`
-	// GFlops is n³ operations over ValueGradient; Flops is the counted number.
+	// GFlops is n³ operations over SecondsValueGradient; Flops is the counted number.
 	GFlops   float64            `json:"gflops"`
 	Flops    float64            `json:"flops"`
 	NLML     float64            `json:"nlml"`
@@ -123,8 +120,8 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 			factor = append(factor, factored.Sub(start).Seconds())
 			alpha = append(alpha, solved.Sub(factored).Seconds())
 			gradient = append(gradient, end.Sub(solved).Seconds())
-			r.AllValue = append(r.AllValue, solved.Sub(start).Seconds())
-			r.AllGradient = append(r.AllGradient, end.Sub(start).Seconds())
+			r.AllSecondsValue = append(r.AllSecondsValue, solved.Sub(start).Seconds())
+			r.AllSecondsValueGradient = append(r.AllSecondsValueGradient, end.Sub(start).Seconds())
 			if i == repeat-1 {
 				// The inverse already exists, so this measures only the contraction.
 				if _, err := p.gradient(j.ctx, w, a); err != nil {
@@ -136,10 +133,11 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 		if r.Fill, err = j.measureFill(p, w); err != nil {
 			return err
 		}
-		r.Alpha, r.Value, r.ValueGradient = bench.Median(alpha), bench.Median(r.AllValue), bench.Median(r.AllGradient)
+		r.Alpha = bench.Median(alpha)
+		r.TakeMedians()
 		r.Potrf = bench.Median(factor) - r.Fill
 		r.Inverse = bench.Median(gradient) - r.Contract
-		r.GFlops = float64(n) * float64(n) * float64(n) / r.ValueGradient / 1e9
+		r.GFlops = float64(n) * float64(n) * float64(n) / r.SecondsValueGradient / 1e9
 		work := w.Work()
 		r.WorkspaceBytes, r.MatrixBytes, r.UsedBytes = work.Bytes, work.MatrixBytes, used(j)
 		return nil

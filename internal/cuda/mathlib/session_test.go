@@ -2,12 +2,8 @@ package mathlib_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/emulator"
@@ -140,86 +136,6 @@ func TestNewFails(t *testing.T) {
 		}
 		emulator.Reset()
 	}
-}
-
-func TestToolkits(t *testing.T) {
-	home := t.TempDir()
-	conda := func(kit string) []string { return []string{"HOME=" + home, kit} }
-	p := emulator.Build(t)
-	in := func(parts ...string) string { return filepath.Join(append([]string{p.Root}, parts...)...) }
-	cases := []struct {
-		name  string
-		cfg   emulator.Config
-		major int
-		words string // words of the place or of the error
-	}{
-		{"toolkit12", emulator.Config{}, 12, "GPFIT_CUDA_LIB="},
-		{"toolkit13", emulator.Config{Toolkit: emulator.CUDA13, DriverVersion: 13000}, 13, "GPFIT_CUDA_LIB="},
-		{"wheels12", emulator.Config{Toolkit: emulator.Wheels12}, 12, "GPFIT_CUDA_LIB="},
-		{"wheels13", emulator.Config{Toolkit: emulator.Wheels13, DriverVersion: 13000}, 13, "GPFIT_CUDA_LIB="},
-		{"folder", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=" + in("cuda12/lib64")}}, 12, "GPFIT_CUDA_LIB="},
-		{"home", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"CUDA_HOME=" + in("cuda12")}}, 12, "CUDA_HOME="},
-		{"path", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"CUDA_PATH=" + in("cuda12")}}, 12, "CUDA_PATH="},
-		{"loader", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + in("cuda12/lib64")}}, 12, "the loader's path"},
-		{"conda", emulator.Config{Toolkit: emulator.NoToolkit, Env: conda("CONDA_PREFIX=" + in("wheels12"))}, 12, "CONDA_PREFIX="},
-		{"venv", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"VIRTUAL_ENV=" + venv(t, in("wheels12", "nvidia"))}}, 12, "site-packages"},
-		{"loader wheels", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + strings.Join([]string{
-			in("wheels12/nvidia/cublas/lib"), in("wheels12/nvidia/cusolver/lib"), in("wheels12/nvidia/cusparse/lib"), in("wheels12/nvidia/nvjitlink/lib")}, ":")}}, 12, "the loader's path"},
-		// The loader's path mixes toolkits, CUDA_HOME does not.
-		{"second choice", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{
-			"LD_LIBRARY_PATH=" + in("mixed/lib64"), "CUDA_HOME=" + in("cuda12")}}, 12, "CUDA_HOME="},
-
-		{"driver12", emulator.Config{Toolkit: emulator.CUDA13}, 0, "CUDA 13 needs a driver for CUDA 13.0 or later, but this one supports 12.4"},
-		{"mixed", emulator.Config{Toolkit: emulator.Mixed}, 0, "mixes toolkits: libcublas.so.12 belongs to CUDA 12, libcusolver.so.12 to CUDA 13"},
-		{"mixedsparse", emulator.Config{Toolkit: emulator.MixedSparse}, 0, "needs libnvJitLink.so.13, which is not beside it"},
-		{"incomplete", emulator.Config{Toolkit: emulator.Incomplete}, 0, "libcublas.so.12 exists but libcusolver.so.11 does not"},
-		{"lacking", emulator.Config{Toolkit: emulator.Lacking}, 0, "the libraries lack cublasCreate_v2, "},
-		{"empty", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=" + in("driver")}}, 0, "no CUDA 12 or 13 toolkit was found (nothing in GPFIT_CUDA_LIB="},
-		{"loader mixed", emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"LD_LIBRARY_PATH=" + in("incomplete/lib64") + ":" + in("12")}}, 0, "it mixes toolkits: " + in("12")},
-		{"no driver", emulator.Config{NoDriver: true}, 0, "cannot be opened"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			if c.major == 0 && c.cfg.Toolkit == emulator.NoToolkit {
-				c.cfg.Env = append(c.cfg.Env, "HOME="+home)
-			}
-			if emulator.Rerun(t, c.cfg) {
-				return
-			}
-			lib, err := mathlib.Load()
-			if c.major == 0 {
-				if err == nil && c.name == "loader mixed" {
-					t.Skipf("SKIPPED: this machine has a toolkit: %s", lib.Toolkit.Place)
-				}
-				if err == nil || !strings.Contains(err.Error(), c.words) {
-					t.Errorf("error %v, want %q", err, c.words)
-				}
-				return
-			}
-			if err != nil || lib.Toolkit.Major != c.major || !strings.Contains(lib.Toolkit.Place, c.words) {
-				t.Fatalf("%+v, %v", lib, err)
-			}
-			kit, err := mathlib.Find(driver.Detect().DriverVersion)
-			if err != nil || kit.Place != lib.Toolkit.Place {
-				t.Errorf("%+v, %v", kit, err)
-			}
-			b := setup(t)
-			nine := b.matrix(1, 1, func(_, _ int64) float64 { return 9 })
-			if minor, err := b.h.Potrf(1, nine.Matrix); minor != 0 || err != nil {
-				t.Errorf("%v, %v", minor, err)
-			}
-			nine.expect("the factor of 9", mat.NewDense(1, 1, []float64{3}), all)
-		})
-	}
-}
-
-// venv creates a Python environment whose site-packages contain the wheels.
-func venv(t *testing.T, wheels string) string {
-	t.Helper()
-	dir := t.TempDir()
-	site := filepath.Join(dir, "lib", "python3.11", "site-packages")
-	must.Do(t, os.MkdirAll(site, 0o755), os.Symlink(wheels, filepath.Join(site, "nvidia")))
-	return dir
 }
 
 // TestRequestedEmulation checks that gpfit reads the variables as cuBLAS does.

@@ -66,17 +66,21 @@ static int mantissa(const struct handle *h) {
 
 API int cublasGetProperty(int which, int *v) { return *v = which == 0 ? MAJOR : 0, 0; }
 
+static void gemm(int bits, int ta, int tb, L m, L n, L k, double alpha, const double *a, L lda, const double *b, L ldb,
+                 double beta, double *c, L ldc) {
+	if (bits)
+		emu_gemm_fixed(bits, ta != 0, tb != 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+	else
+		emu_gemm(ta != 0, tb != 0, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
 API int cublasDgemm_v2_64(struct handle *h, int ta, int tb, L m, L n, L k, const double *alpha, const double *a, L lda,
                           const double *b, L ldb, const double *beta, double *c, L ldc) {
 	ENTER;
 	REQUIRE(matrix(a, ta ? k : m, ta ? m : k, lda) && matrix(b, tb ? n : k, tb ? k : n, ldb) && matrix(c, m, n, ldc));
 	note((struct call){"gemm", {m, n, k}, {a, b, c}, {lda, ldb, ldc}});
 	struct spoiled s = spoil(__func__, largest(m, n, k), WHOLE, m, n, *beta, c, ldc);
-	int bits = mantissa(h);
-	if (bits)
-		emu_gemm_fixed(bits, ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
-	else
-		emu_gemm(ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
+	gemm(mantissa(h), ta, tb, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
 	finish(&s);
 	return 0;
 }
@@ -114,10 +118,7 @@ API int cublasDgemmStridedBatched_64(struct handle *h, int ta, int tb, L m, L n,
 		REQUIRE(matrix(a, ta ? k : m, ta ? m : k, lda) && matrix(b, tb ? n : k, tb ? k : n, ldb) && matrix(c, m, n, ldc));
 		note((struct call){"gemmbatched", {m, n, k}, {a, b, c}, {lda, ldb, ldc}});
 		struct spoiled s = spoil(__func__, largest(m, n, k), WHOLE, m, n, *beta, c, ldc);
-		if (bits)
-			emu_gemm_fixed(bits, ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
-		else
-			emu_gemm(ta != 0, tb != 0, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
+		gemm(bits, ta, tb, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);
 		finish(&s);
 	}
 	return 0;

@@ -50,19 +50,18 @@ static void add_fault(const char *entry, long at, int code) {
 	}
 }
 
-/* GPFIT_EMU_FAULTS lists entry:k:code, separated by commas. */
-static void parse_faults(void) {
-	const char *v = getenv("GPFIT_EMU_FAULTS");
+void emu_each(const char *variable, void (*take)(const char *entry, long number, int code)) {
+	const char *v = getenv(variable);
 	char copy[2048], *save = NULL;
 	snprintf(copy, sizeof copy, "%s", v ? v : "");
 	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
 		char entry[48];
-		long at;
+		long number;
 		int code;
-		if (sscanf(item, "%47[^:]:%ld:%d", entry, &at, &code) == 3)
-			add_fault(entry, at, code);
+		if (sscanf(item, "%47[^:]:%ld:%d", entry, &number, &code) == 3)
+			take(entry, number, code);
 		else
-			fprintf(stderr, "emulated libcuda: cannot read fault %s\n", item);
+			fprintf(stderr, "emulated libcuda: cannot read %s in %s\n", item, variable);
 	}
 }
 
@@ -92,7 +91,7 @@ __attribute__((constructor)) static void configure(void) {
 			.mode = list_item("GPFIT_EMU_MODE", i, 0),
 			.memory = env_number("GPFIT_EMU_MEMORY", 1LL << 30)};
 	}
-	parse_faults();
+	emu_each("GPFIT_EMU_FAULTS", add_fault);
 }
 
 static struct counter *counter_of(const char *entry) {

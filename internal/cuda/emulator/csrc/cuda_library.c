@@ -19,20 +19,7 @@ static long ncalls, capacity;
 static int recording;
 
 /* GPFIT_EMU_SPOIL lists entry:from:kind, separated by commas. */
-__attribute__((constructor)) static void configure(void) {
-	const char *v = getenv("GPFIT_EMU_SPOIL");
-	char copy[2048], *save = NULL;
-	snprintf(copy, sizeof copy, "%s", v ? v : "");
-	for (char *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
-		char entry[48];
-		long from;
-		int kind;
-		if (sscanf(item, "%47[^:]:%ld:%d", entry, &from, &kind) == 3)
-			gpfit_emu_spoil(entry, from, kind);
-		else
-			fprintf(stderr, "emulated libcuda: cannot read %s in GPFIT_EMU_SPOIL\n", item);
-	}
-}
+__attribute__((constructor)) static void configure(void) { emu_each("GPFIT_EMU_SPOIL", gpfit_emu_spoil); }
 
 /* Makes all calls of an entry point return a wrong result from a given size on. */
 API void gpfit_emu_spoil(const char *entry, long from, int kind) {

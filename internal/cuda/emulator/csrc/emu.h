@@ -52,6 +52,9 @@ extern __thread struct device *emu_current;
 CUresult emu_enter(const char *name, int need);
 #define ENTER(need) do { CUresult e_ = emu_enter(__func__, need); if (e_) return e_ == SILENT ? 0 : e_; } while (0)
 
+/* Calls take for each item entry:number:code of an environment variable; commas separate them. */
+void emu_each(const char *variable, void (*take)(const char *entry, long number, int code));
+
 /* Returns whether a code makes a device unusable for the rest of the process or until
  * reset. */
 int emu_is_sticky(int code);
