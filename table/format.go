@@ -34,14 +34,12 @@ type opener struct {
 func (format Format) opener() opener {
 	return opener{format.Name, format.Magic, func(f *os.File, path string) (source, error) {
 		var rows FormatRows
-		err := Guard(path, format.Name, func() (err error) {
+		if err := Guard(path, format.Name, func() (err error) {
 			rows, err = format.Open(f, path)
 			return err
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
-		}
-		if len(rows.Columns()) == 0 {
+		} else if len(rows.Columns()) == 0 {
 			return nil, &Error{Source: path, Msg: "the " + format.Name + " file has no columns"}
 		}
 		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows, used: map[int]int{}}

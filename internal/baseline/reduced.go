@@ -26,21 +26,6 @@ type reduced struct {
 	yq []float64
 }
 
-// begin checks a table for a model in a form, and returns the form to solve it in with what reduce
-// returns.
-func (d Design) begin(form Form, x mat.Matrix, y []float64) (Form, scaling, *reduced, error) {
-	if err := checkTable(x, y); err != nil {
-		return form, scaling{}, nil, err
-	}
-	n, width := x.Dims()
-	form, err := form.resolve(n, width)
-	if err != nil {
-		return form, scaling{}, nil, err
-	}
-	scale, r, err := d.reduce(x, y)
-	return form, scale, r, err
-}
-
 // reduce returns the scaling of the columns, and the problem without the intercept.
 func (d Design) reduce(x mat.Matrix, y []float64) (scaling, *reduced, error) {
 	n, _ := x.Dims()

@@ -36,6 +36,21 @@ func (f Form) resolve(n, d int) (Form, error) {
 	return Dual, nil
 }
 
+// begin checks a table for a model in a form, and returns the form to solve it in with what reduce
+// returns.
+func (d Design) begin(form Form, x mat.Matrix, y []float64) (Form, scaling, *reduced, error) {
+	if err := checkTable(x, y); err != nil {
+		return form, scaling{}, nil, err
+	}
+	n, width := x.Dims()
+	form, err := form.resolve(n, width)
+	if err != nil {
+		return form, scaling{}, nil, err
+	}
+	scale, r, err := d.reduce(x, y)
+	return form, scale, r, err
+}
+
 // solution is the minimum of ‖y − Zw‖² + λ‖w‖².
 type solution struct {
 	weights []float64

@@ -70,11 +70,6 @@ type Seconds struct {
 	AllSecondsValueGradient []float64 `json:"all_seconds_value_gradient"`
 }
 
-// TakeMedians sets the medians of the individual times.
-func (s *Seconds) TakeMedians() {
-	s.SecondsValue, s.SecondsValueGradient = Median(s.AllSecondsValue), Median(s.AllSecondsValueGradient)
-}
-
 // predictRows is the number of rows predicted at once: enough for efficient matrix
 // products, few enough to keep their n² operations each small compared with n³.
 const predictRows = 1000
@@ -144,7 +139,7 @@ func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
 	}); err != nil {
 		return nil, err
 	}
-	r.TakeMedians()
+	r.SecondsValue, r.SecondsValueGradient = Median(r.AllSecondsValue), Median(r.AllSecondsValueGradient)
 	if err := measurePredictions(ctx, p, r, z, repeat); err != nil {
 		return nil, err
 	}

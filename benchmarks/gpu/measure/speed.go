@@ -134,7 +134,7 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 			return err
 		}
 		r.Alpha = bench.Median(alpha)
-		r.TakeMedians()
+		r.SecondsValue, r.SecondsValueGradient = bench.Median(r.AllSecondsValue), bench.Median(r.AllSecondsValueGradient)
 		r.Potrf = bench.Median(factor) - r.Fill
 		r.Inverse = bench.Median(gradient) - r.Contract
 		r.GFlops = float64(n) * float64(n) * float64(n) / r.SecondsValueGradient / 1e9
