@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -241,8 +240,7 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 		"linear": {0.3, -1.7}, "poly(1)": {0.3, -1.7},
 	} {
 		p := mustCompile(t, text, 2)
-		theta := slices.Repeat([]float64{1}, p.NumParams)
-		e, grad := bound(p, theta), make([]float64, 2)
+		e, grad := bound(p, ones(p)), make([]float64, 2)
 		e.RowInputGradient(grad, []float64{1}, x, 0, x, 0, 1)
 		if grad[0] != want[0] || grad[1] != want[1] {
 			t.Errorf("%s: %v, want %v", text, grad, want)

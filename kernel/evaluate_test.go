@@ -97,12 +97,15 @@ func TestDiagonalOfRows(t *testing.T) {
 	})
 }
 
+// ones returns parameters that are all 1.
+func ones(p *Program) []float64 { return slices.Repeat([]float64{1}, p.NumParams) }
+
 // TestExtremes checks that points whose distance overflows have covariance 0, and
 // that NaN stays NaN.
 func TestExtremes(t *testing.T) {
 	for _, text := range evaluatorCases[:6] {
 		p := mustCompile(t, text, 3)
-		theta := slices.Repeat([]float64{1}, p.NumParams)
+		theta := ones(p)
 		for _, c := range []struct{ x, want float64 }{{1e3, 0}, {1e100, 0}, {1e200, 0}, {math.NaN(), math.NaN()}} {
 			got := eval(p, theta, []float64{c.x, 0, c.x}, []float64{0, 0, 0})
 			if got != c.want && (got == got || c.want == c.want) {

@@ -95,10 +95,7 @@ func TestFormulaText(t *testing.T) {
 		"formula(exp(-r), lengthscale=2, ard) + rbf": "formula(exp(-r), ard, lengthscale=2) + rbf",
 		"formula(1, signal_variance=3)*rbf":          "formula(1, signal_variance=3)*rbf",
 	} {
-		e, err := Parse(text)
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-		} else if e.String() != want {
+		if e := must.Get(Parse(text))(t); e.String() != want {
 			t.Errorf("%s prints as %s, want %s", text, e, want)
 		}
 	}
@@ -142,11 +139,7 @@ func TestFormulaErrors(t *testing.T) {
 		"formula(x*y)": "one column", "rbf + formula(x*y, ard)": "one column", "formula(1/0)": "not a finite", "formula(r/a, a=[1, 2])": "start values",
 		"formula(r, lengthscale=2)": "only with ard",
 	} {
-		e, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = Compile(e, Columns(2)); err == nil || !strings.Contains(err.Error(), msg) {
+		if _, err := Compile(must.Get(Parse(text))(t), Columns(2)); err == nil || !strings.Contains(err.Error(), msg) {
 			t.Errorf("%s: %v, want %q", text, err, msg)
 		}
 	}

@@ -261,7 +261,11 @@ func TestErrors(t *testing.T) {
 		{"rbf(ard, ard)", "given twice", 9},
 		{"rbf(dims=-1)", "index from 0", 9},
 		{"rbf(dims=[1, 1])", "given twice", 13},
-		{"rbf(lengthscale=0)", "positive number", 16},
+		{"rbf(lengthscale=0)", "a start value is a positive number", 16},
+		{"poly(2, offset=-1)", "a positive number or is the constant 0", 15},
+		{"poly(2, signal_variance=0)", "a start value is a positive number", 24},
+		{"formula(dot + a, a=0)", "a start value is a positive number", 19},
+		{"poly(2, offset=0, offset=1)", "given twice", 18},
 		{"rbf(length=1)", "no argument", 4},
 		{"rbf matern12", "expected '+'", 4},
 		{"(rbf", "found the end", 4},
@@ -298,8 +302,7 @@ func TestErrors(t *testing.T) {
 		"rbf(signal_variance=1)*(rbf + rbf)", "linear(lengthscale=1)", "linear(ard, signal_variance=1)", "poly(2, lengthscale=1)",
 		"periodic(ard, period=[1, 2])", "rq(alpha=[1, 2])",
 	} {
-		e := must.Get(Parse(text))(t)
-		if _, err := Compile(e, Columns(3)); err == nil {
+		if _, err := Compile(must.Get(Parse(text))(t), Columns(3)); err == nil {
 			t.Errorf("%s compiled", text)
 		}
 	}
@@ -308,6 +311,9 @@ func TestErrors(t *testing.T) {
 		if p.CheckTheta(theta) == nil {
 			t.Errorf("θ = %v accepted", theta)
 		}
+	}
+	if err := mustCompile(t, "poly(2)", 1).CheckTheta([]float64{0, 1}); err == nil || !strings.Contains(err.Error(), "offset=0 in the kernel") {
+		t.Errorf("a parameter 0: %v", err)
 	}
 }
 
@@ -337,11 +343,7 @@ func TestCompileErrorPosition(t *testing.T) {
 		"rbf + linear(ard)*rbf(signal_variance=2)":            "linear(ard)*rbf(signal_variance=2)",
 		"rbf + rbf(signal_variance=2)*rbf(signal_variance=2)": "rbf(signal_variance=2)",
 	} {
-		e, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = Compile(e, Columns(2))
+		_, err := Compile(must.Get(Parse(text))(t), Columns(2))
 		var ce *CompileError
 		if !errors.As(err, &ce) || !strings.HasPrefix(ce.Text[ce.Pos:], want) {
 			t.Errorf("%s: error %v, want a mark below %s", text, err, want)

@@ -182,25 +182,6 @@ func TestWithZero(t *testing.T) {
 	}
 }
 
-// TestZeroErrors checks what is said where a 0 is wrong.
-func TestZeroErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"poly(2, offset=-1)":          "a positive number or is the constant 0",
-		"poly(2, signal_variance=0)":  "a start value is a positive number",
-		"rbf(lengthscale=0)":          "a start value is a positive number",
-		"formula(dot + a, a=0)":       "a start value is a positive number",
-		"poly(2, offset=0, offset=1)": "given twice",
-	} {
-		if _, err := kernel.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-	prog := kerneltest.Program(t, "poly(2)", 1)
-	if err := prog.CheckTheta([]float64{0, 1}); err == nil || !strings.Contains(err.Error(), "offset=0 in the kernel") {
-		t.Errorf("a parameter 0: %v", err)
-	}
-}
-
 // TestQuadraticGradient compares QuadraticGradient with the sum over all pairs.
 func TestQuadraticGradient(t *testing.T) {
 	const n, d = 12, 3
