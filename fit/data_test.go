@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +16,77 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 )
+
+// synthetic makes n rows of three features in awkward units, the second
+// constant, and a smooth target with noise of standard deviation 5.
+func synthetic(n int) problem.Data {
+	return drawn(12, 34, n, "mm const kelvin watt", func(_ int, uniform, normal random) []float64 {
+		a, c := 1000*uniform(), 273+30*uniform()
+		return []float64{a, 7, c, 500 + 80*math.Sin(a/150) + 3*(c-288) + 5*normal()}
+	})
+}
+
+// random returns the next random number.
+type random func() float64
+
+// drawn returns n rows of the columns, of which the last one is the target. The function row
+// makes them from random numbers, which the seeds determine.
+func drawn(seed, stream uint64, n int, columns string, row func(i int, uniform, normal random) []float64) problem.Data {
+	rng, names := rand.New(rand.NewPCG(seed, stream)), strings.Fields(columns)
+	last := len(names) - 1
+	d := problem.Data{N: n, D: last, FeatureNames: names[:last], TargetName: names[last]}
+	for i := range n {
+		cells := row(i, rng.Float64, rng.NormFloat64)
+		d.X, d.Y = append(d.X, cells[:last]...), append(d.Y, cells[last])
+	}
+	return d
+}
+
+// smooth returns n rows of four features, the last of which has no effect.
+func smooth(n int) problem.Data {
+	return drawn(5, 6, n, "a b c d y", func(_ int, _, normal random) []float64 {
+		a, b, c, d := 3*normal(), 3*normal(), 3*normal(), 3*normal()
+		return []float64{a, b, c, d, math.Sin(a) + 0.5*b + 0.3*math.Cos(b*c/4) + 0.1*normal()}
+	})
+}
+
+// twoOptima returns a target with a smooth and a rough explanation: a slow wave with
+// a fast ripple, in few points.
+func twoOptima(n int) problem.Data {
+	return drawn(1, 9, n, "x y", func(i int, _, normal random) []float64 {
+		x := float64(i) / float64(n)
+		return []float64{x, math.Sin(6*x) + 0.5*math.Sin(40*x) + 0.05*normal()}
+	})
+}
+
+// trend is a line with a smooth wiggle of small amplitude and noise.
+func trend(n int) problem.Data {
+	return drawn(3, 4, n, "x y", func(i int, _, normal random) []float64 {
+		x := 10 * float64(i) / float64(n)
+		return []float64{x, 5*x + 3*math.Sin(3*x) + 0.3*normal()}
+	})
+}
+
+// white returns n targets of noise alone.
+func white(n int) problem.Data {
+	return drawn(6, 6, n, "x y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), 3 * normal()} })
+}
+
+// idle returns a table of n rows whose target depends on the first column alone.
+func idle(n, columns int) problem.Data {
+	var names []string
+	for c := range columns {
+		names = append(names, fmt.Sprintf("c%d", c))
+	}
+	return drawn(4, 4, n, strings.Join(names, " ")+" y", func(_ int, uniform, normal random) []float64 {
+		x := 4 * uniform()
+		cells := []float64{x}
+		for range columns - 1 {
+			cells = append(cells, normal())
+		}
+		return append(cells, math.Sin(3*x)+0.1*normal())
+	})
+}
 
 // nameless is a table of three columns, the second one constant, without names.
 func nameless(n int) problem.Data {

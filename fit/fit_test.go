@@ -21,31 +21,6 @@ import (
 	"gpfit/internal/must"
 )
 
-// synthetic makes n rows of three features in awkward units, the second
-// constant, and a smooth target with noise of standard deviation 5.
-func synthetic(n int) problem.Data {
-	return drawn(12, 34, n, "mm const kelvin watt", func(_ int, uniform, normal random) []float64 {
-		a, c := 1000*uniform(), 273+30*uniform()
-		return []float64{a, 7, c, 500 + 80*math.Sin(a/150) + 3*(c-288) + 5*normal()}
-	})
-}
-
-// random returns the next random number.
-type random func() float64
-
-// drawn returns n rows of the columns, of which the last one is the target. The function row
-// makes them from random numbers, which the seeds determine.
-func drawn(seed, stream uint64, n int, columns string, row func(i int, uniform, normal random) []float64) problem.Data {
-	rng, names := rand.New(rand.NewPCG(seed, stream)), strings.Fields(columns)
-	last := len(names) - 1
-	d := problem.Data{N: n, D: last, FeatureNames: names[:last], TargetName: names[last]}
-	for i := range n {
-		cells := row(i, rng.Float64, rng.NormFloat64)
-		d.X, d.Y = append(d.X, cells[:last]...), append(d.Y, cells[last])
-	}
-	return d
-}
-
 func mustFit(t *testing.T, d problem.Data, o problem.Options) *Outcome {
 	t.Helper()
 	task := mustPrepare(t, d, o)

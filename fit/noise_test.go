@@ -177,11 +177,6 @@ func TestNoiseErrors(t *testing.T) {
 	})
 }
 
-// white returns n targets of noise alone.
-func white(n int) problem.Data {
-	return drawn(6, 6, n, "x y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), 3 * normal()} })
-}
-
 func interpolationWarnings(r *summary.Report) []string {
 	var out []string
 	for _, w := range r.Warnings {

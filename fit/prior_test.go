@@ -2,9 +2,7 @@ package fit
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -309,24 +307,6 @@ func TestTieErrors(t *testing.T) {
 	if math.Abs(r.Parameters["k2.lengthscale"]-1.5) > 1e-14 {
 		t.Errorf("tied to a fixed parameter: %v", r.Parameters)
 	}
-}
-
-// idle returns a table of n rows whose target depends on the first column alone.
-func idle(n, columns int) problem.Data {
-	rng := rand.New(rand.NewPCG(4, 4))
-	d := problem.Data{N: n, D: columns, TargetName: "y"}
-	for c := range columns {
-		d.FeatureNames = append(d.FeatureNames, fmt.Sprintf("c%d", c))
-	}
-	for range n {
-		x := 4 * rng.Float64()
-		d.X = append(d.X, x)
-		for range columns - 1 {
-			d.X = append(d.X, rng.NormFloat64())
-		}
-		d.Y = append(d.Y, math.Sin(3*x)+0.1*rng.NormFloat64())
-	}
-	return d
 }
 
 // atUpper bounds all free parameters whose name begins with a prefix.

@@ -15,14 +15,6 @@ import (
 	"gpfit/kernel"
 )
 
-// trend is a line with a smooth wiggle of small amplitude and noise.
-func trend(n int) problem.Data {
-	return drawn(3, 4, n, "x y", func(i int, _, normal random) []float64 {
-		x := 10 * float64(i) / float64(n)
-		return []float64{x, 5*x + 3*math.Sin(3*x) + 0.3*normal()}
-	})
-}
-
 func mustSelect(t *testing.T, d problem.Data, o problem.Options, s SelectOptions) *Selection {
 	t.Helper()
 	return must.Get(Select(t.Context(), d, o, problem.Events{}, s, backend))(t)

@@ -18,14 +18,6 @@ import (
 	"gpfit/internal/tuning"
 )
 
-// smooth returns n rows of four features, the last of which has no effect.
-func smooth(n int) problem.Data {
-	return drawn(5, 6, n, "a b c d y", func(_ int, _, normal random) []float64 {
-		a, b, c, d := 3*normal(), 3*normal(), 3*normal(), 3*normal()
-		return []float64{a, b, c, d, math.Sin(a) + 0.5*b + 0.3*math.Cos(b*c/4) + 0.1*normal()}
-	})
-}
-
 // TestCoarseReachesTheOptimum checks that coarse to fine ends at the optimum of the
 // plain fit, by the same criteria, with fewer evaluations at full size.
 func TestCoarseReachesTheOptimum(t *testing.T) {
@@ -168,15 +160,6 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-}
-
-// twoOptima returns a target with a smooth and a rough explanation: a slow wave with
-// a fast ripple, in few points.
-func twoOptima(n int) problem.Data {
-	return drawn(1, 9, n, "x y", func(i int, _, normal random) []float64 {
-		x := float64(i) / float64(n)
-		return []float64{x, math.Sin(6*x) + 0.5*math.Sin(40*x) + 0.05*normal()}
-	})
 }
 
 // TestRestartsListOptima checks that the optima are distinct, that each is a
