@@ -10,23 +10,6 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Parameters says whether experts have the same parameters.
-type Parameters string
-
-// The choices.
-const (
-	// Shared gives all experts the same parameters, tuned on the sum of their likelihoods.
-	Shared Parameters = "shared"
-	// Separate tunes the parameters of each expert on its own rows.
-	Separate Parameters = "separate"
-)
-
-// ParameterChoices lists the choices, the default first.
-func ParameterChoices() []Parameters { return []Parameters{Shared, Separate} }
-
-// Check returns an error for an unknown choice.
-func (p Parameters) Check() error { return oneOf(p, ParameterChoices()) }
-
 // Each calls do with the index and the workspace of each expert of a workspace of
 // [Partition.On], for experts with parameters of their own. It calls some at the same time,
 // and returns the first error in the order of the experts. The methods of ws itself compute

@@ -39,6 +39,23 @@ func Rules() []Rule { return []Rule{RBCM, Nearest} }
 // Check returns an error for an unknown rule.
 func (r Rule) Check() error { return oneOf(r, Rules()) }
 
+// Parameters says whether experts have the same parameters.
+type Parameters string
+
+// The choices of [Parameters].
+const (
+	// Shared gives all experts the same parameters, tuned on the sum of their likelihoods.
+	Shared Parameters = "shared"
+	// Separate tunes the parameters of each expert on its own rows.
+	Separate Parameters = "separate"
+)
+
+// ParameterChoices lists the choices, the default first.
+func ParameterChoices() []Parameters { return []Parameters{Shared, Separate} }
+
+// Check returns an error for an unknown choice.
+func (p Parameters) Check() error { return oneOf(p, ParameterChoices()) }
+
 // oneOf returns an error for a word that is neither of two.
 func oneOf[T ~string](word T, words []T) error {
 	if slices.Contains(words, word) {

@@ -1,10 +1,8 @@
 package feature
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,24 +96,6 @@ func (e *Encoder) Value(cell string) (float64, error) {
 		return 0, fmt.Errorf("not a number: %s", textform.Quote(cell))
 	}
 	return v, nil
-}
-
-// Sort sorts the labels of a category column: numbers by value, before other texts.
-func Sort(labels []string) {
-	slices.SortFunc(labels, func(a, b string) int {
-		x, xErr := strconv.ParseFloat(a, 64)
-		y, yErr := strconv.ParseFloat(b, 64)
-		switch {
-		case xErr == nil && yErr == nil:
-			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
-		case (xErr == nil) != (yErr == nil):
-			if xErr == nil {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a, b)
-	})
 }
 
 // Row returns the features of one row, whose cells are texts in the order of the columns.

@@ -6,8 +6,10 @@
 package feature
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gpfit/internal/textform"
@@ -129,6 +131,24 @@ func listed(labels []string) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// Sort sorts the labels of a category column: numbers by value, before other texts.
+func Sort(labels []string) {
+	slices.SortFunc(labels, func(a, b string) int {
+		x, xErr := strconv.ParseFloat(a, 64)
+		y, yErr := strconv.ParseFloat(b, 64)
+		switch {
+		case xErr == nil && yErr == nil:
+			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+		case (xErr == nil) != (yErr == nil):
+			if xErr == nil {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
 }
 
 // check returns an error for a column that no table can have made.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
-	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
@@ -279,10 +279,10 @@ func expertsReport(j *problem.Prepared) *summary.ExpertsReport {
 	}
 }
 
-// addCalibration adds what a fit found of the rules.
-func addCalibration(r *summary.Report, m *gp.Model) {
-	if m.Experts != nil {
-		r.Experts.Temperature, r.Experts.Rules = m.Experts.Temperature, m.Experts.Scores
+// addCalibration adds what a fit found of the rules, if there are experts.
+func addCalibration(r *summary.Report, p *experts.Partition) {
+	if p != nil {
+		r.Experts.Temperature, r.Experts.Rules = p.Temperature, p.Scores
 	}
 }
 

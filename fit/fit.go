@@ -99,7 +99,7 @@ func tuneParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *jou
 	}
 	out.posterior = posterior
 	if err = posterior.CalibrateExperts(ctx); err == nil {
-		addCalibration(&out.Report, m)
+		addCalibration(&out.Report, m.Experts)
 		err = scoreParts(ctx, j, &out.Report, posterior, w.Backends[0].Info().Threads)
 	}
 	if err == nil {

@@ -252,7 +252,7 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	if out.posterior, err = s.Posterior(ctx, out.Model); err != nil {
 		return nil, err
 	}
-	addCalibration(r, out.Model)
+	addCalibration(r, out.Model.Experts)
 	if r.Relevance, err = relevance(ctx, j, s.Info.Threads, out.posterior, j.Params.Values(result.X)); err != nil {
 		return nil, err
 	}

@@ -122,22 +122,20 @@ func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *Ta
 			r.Add("std_"+t.Path, t.Std, "terms", t.Path, "std")
 		}
 	}
-	if o.Gradient {
-		gradient, err := p.MeanGradient(ctx, in.X, in.N)
+	for _, g := range []struct {
+		wanted  bool
+		name    string
+		compute func(ctx context.Context, rows []float64, m int) ([]float64, error)
+	}{{o.Gradient, "gradient", p.MeanGradient}, {o.GradientStd, "gradient_std", p.GradientStd}} {
+		if !g.wanted {
+			continue
+		}
+		values, err := g.compute(ctx, in.X, in.N)
 		if err != nil {
 			return err
 		}
 		for c, name := range p.Model().FeatureNames {
-			r.Add("gradient_"+name, Of(gradient, in.N, c), "gradient", name)
-		}
-	}
-	if o.GradientStd {
-		std, err := p.GradientStd(ctx, in.X, in.N)
-		if err != nil {
-			return err
-		}
-		for c, name := range p.Model().FeatureNames {
-			r.Add("gradient_std_"+name, Of(std, in.N, c), "gradient_std", name)
+			r.Add(g.name+"_"+name, Of(values, in.N, c), g.name, name)
 		}
 	}
 	if !o.Wanted() {

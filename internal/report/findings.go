@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -150,6 +149,6 @@ func (s *subject) judgeColumns(add func(text, advice string)) {
 // warned reports whether a warning of the fit says that a column does not matter.
 func (s *subject) warned(column string) bool {
 	return slices.ContainsFunc(s.Record.Report.Warnings, func(text string) bool {
-		return strings.Contains(text, "not matter") && strings.Contains(text, strconv.Quote(column))
+		return strings.Contains(text, "not matter") && strings.Contains(text, fmt.Sprintf("%q", column))
 	})
 }
