@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strconv"
@@ -156,7 +155,7 @@ func TestFormats(t *testing.T) {
 	if d := cmp.Diff(map[string]int{"job": 10, "ranking": 4, "comparison": 9, "run": 1}, count); d != "" {
 		t.Error(d)
 	}
-	if err := Write(io.Discard, "xls", run(), all); err == nil {
+	if err := Write(&b, "xls", run(), all); err == nil {
 		t.Error("no error")
 	}
 	b.Reset()
