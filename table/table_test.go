@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -132,7 +131,7 @@ func TestReadFile(t *testing.T) {
 
 	_, err := Read(filepath.Join(dir, "absent.csv"), Options{})
 	var e *Error
-	if !errors.As(err, &e) || !errors.Is(err, fs.ErrNotExist) || e.Msg != "no such file or directory" {
+	if !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) || e.Msg != "no such file or directory" {
 		t.Errorf("absent file: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 )
 
@@ -18,7 +17,7 @@ const bufferSize = 256 << 10
 func openFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err == nil {
-		var info fs.FileInfo
+		var info os.FileInfo
 		if info, err = f.Stat(); err == nil && !info.IsDir() {
 			return f, nil
 		}
@@ -28,7 +27,7 @@ func openFile(path string) (*os.File, error) {
 		}
 	}
 	e := &Error{Source: path, Msg: err.Error(), Err: err}
-	var pathErr *fs.PathError
+	var pathErr *os.PathError
 	if errors.As(err, &pathErr) {
 		e.Msg = pathErr.Err.Error()
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -81,7 +80,7 @@ func readResult(t *testing.T, dir string) result {
 		}
 		out[j.ID+" model"] = rundir.SHA256([]byte(withoutRecord(t, r.Path("models", j.ID))))
 	}
-	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && (strings.HasPrefix(d.Name(), ".") || strings.Contains(d.Name(), ".tmp") || strings.HasSuffix(d.Name(), ".ckpt")) {
 			t.Errorf("left behind: %s", path)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,10 +59,10 @@ func TestFiles(t *testing.T) {
 	}
 	for _, c := range []struct {
 		before string
-		forbid fs.FileMode
+		forbid os.FileMode
 	}{{"umask 077; exec " + offline, 0o077}, {"umask 027; exec", 0o027}} {
 		dir, files := runEverything(t, c.before), 0
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 			given := map[string]bool{"data.csv": true, "new.csv": true, "study.yaml": true}
 			if err != nil || path == dir || given[d.Name()] {
 				return err

@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,7 +63,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // systemError returns the [*Error] for a system call that failed.
 func systemError(path string, err error) *Error {
 	doing, cause := "use", err
-	if call, ok := errors.AsType[*fs.PathError](err); ok {
+	if call, ok := errors.AsType[*os.PathError](err); ok {
 		doing, cause = call.Op, call.Err
 	}
 	return &Error{Path: path, Msg: fmt.Sprintf("cannot %s the checkpoint: %v", doing, cause), Err: err}

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/doc/comment"
 	"go/types"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,7 +61,7 @@ func TestMarkdownLinksFail(t *testing.T) {
 // .github and without what builds leave behind.
 func markdownPages(t *testing.T, root string) []string {
 	var pages []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

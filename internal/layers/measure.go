@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -125,7 +124,7 @@ var generated = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.$`)
 // readTree counts the lines of the files below dir, except in hidden folders.
 func readTree(dir string) (*tree, error) {
 	t := &tree{lines: map[string]int{}, files: map[string]int{}}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,7 +109,7 @@ type JobStatus struct {
 func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return JobStatus{State: StatePending}, nil
 	}
 	if err != nil {

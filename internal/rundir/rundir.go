@@ -20,7 +20,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,7 +132,7 @@ func Exists(dir string) bool {
 // checkNew returns an error if dir has files that Create has not made.
 func checkNew(dir string) error {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -179,7 +178,7 @@ func write(dir string, m *Manifest, specText []byte) error {
 func Open(dir string) (*Run, error) {
 	path := filepath.Join(dir, "run.json")
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, &Error{Path: dir, Msg: whyNoRun(dir), Err: err}
 	}
 	if err != nil {

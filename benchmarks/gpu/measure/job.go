@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ import (
 // job is a command with its flags and the open device.
 type job struct {
 	ctx context.Context
-	out io.Writer
+	out *json.Encoder
 	b   device.Backend
 
 	device, kernel, file string
@@ -44,7 +43,7 @@ func (j *job) open(name string) (device.Backend, error) {
 }
 
 // emit prints one object on one line.
-func (j *job) emit(v any) { _ = json.NewEncoder(j.out).Encode(v) }
+func (j *job) emit(v any) { _ = j.out.Encode(v) }
 
 // each runs f for every n. It reports a failure and continues with the next n,
 // unless the device is lost or time is up.

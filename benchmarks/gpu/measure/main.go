@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -57,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	command := commands[args[0]]
-	j := &job{ctx: ctx, out: stdout}
+	j := &job{ctx: ctx, out: json.NewEncoder(stdout)}
 	flags := flag.NewFlagSet("measure "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	sizes := flags.String("n", command.sizes, "numbers of points, separated by commas")

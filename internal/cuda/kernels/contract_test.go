@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
 )
 
@@ -102,12 +101,8 @@ func (r adjoint) contracted(c *trial, diag []float64) (want, scale []float64) {
 // TestContractRepeats checks that the same launch yields the same bits with poisoned
 // and used scratch memory, and for any interleaving of blocks.
 func TestContractRepeats(t *testing.T) {
-	rng := seeded(5)
-	prog := kerneltest.Program(t, "rbf(ard) + matern32*matern12(ard)", 11)
-	m := newMachine(t)
 	const n = 200
-	on, _ := m.gradient(prog, someTheta(rng, prog))
-	x := m.points(somePoints(rng, n, 11))
+	m, rng, on, x := gradientOf(t, 5, "rbf(ard) + matern32*matern12(ard)", n)
 	diag, adj := m.blank(n), kernels.Adjoint{
 		Inv: 0.5, Inverse: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n}, Middle: kernels.Matrix{A: m.put(normals(rng, n*n)), LD: n},
 		Vectors: m.put(normals(rng, 3*n)), Outer: m.put(normals(rng, 3)), Count: 3,

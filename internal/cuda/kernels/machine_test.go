@@ -247,6 +247,16 @@ func (m *machine) gradient(prog *kernel.Program, theta []float64) (f kernels.Fun
 	return m.function(prog, theta, ptx.NewGradient)
 }
 
+// gradientOf returns a machine with the gradient of a kernel at some parameters, and n points of 11
+// columns.
+func gradientOf(t *testing.T, seed uint64, text string, n int) (*machine, *rand.Rand, kernels.Function, kernels.Points) {
+	t.Helper()
+	rng, m := seeded(seed), newMachine(t)
+	prog := kerneltest.Program(t, text, 11)
+	on, _ := m.gradient(prog, someTheta(rng, prog))
+	return m, rng, on, m.points(somePoints(rng, n, 11))
+}
+
 func (m *machine) function(prog *kernel.Program, theta []float64, compile func(*kernel.Program) (*ptx.Kernel, error)) (kernels.Function, []float64) {
 	m.t.Helper()
 	k, err := compile(prog)

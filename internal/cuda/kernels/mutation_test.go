@@ -63,12 +63,8 @@ func filling(t *testing.T) *machine {
 
 // contracting runs a contraction, or only its last part, the sum over blocks.
 func contracting(t *testing.T, last bool) *machine {
-	rng := seeded(22)
-	prog := kerneltest.Program(t, "rbf(ard) + matern32", 11)
-	m := newMachine(t)
 	const n = 100
-	on, _ := m.gradient(prog, someTheta(rng, prog))
-	x := m.points(somePoints(rng, n, 11))
+	m, rng, on, x := gradientOf(t, 22, "rbf(ard) + matern32", n)
 	work := kernels.ContractWork{Blocks: 2}
 	scratch, partial := kernels.ContractSpace(on.Kernel, work.Blocks)
 	sums := make([]float64, partial/8)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +71,7 @@ func CheckOutput(out string, force bool, r *rundir.Run) error {
 		inputs = append(inputs, in.Path)
 	}
 	// A running batch may remove files, which then need no protection.
-	_ = filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(r.Dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && path != r.Path("", "report")+".html" {
 			inputs = append(inputs, path)
 		}
