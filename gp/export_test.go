@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -106,13 +105,8 @@ func newExchange(t *testing.T, m *Model, what, format string, rows []float64) ex
 	if format == "npz" {
 		export = ExportNPZ
 	}
-	file, err := os.Create(e.model)
-	if err == nil {
-		err = errors.Join(export(m, file), file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(e.model))(t)
+	must.Do(t, errors.Join(export(m, file), file.Close()))
 	var text strings.Builder
 	fmt.Fprintln(&text, "# rows to predict for\nc,a")
 	for i := range len(rows) / 3 {
@@ -351,7 +345,8 @@ func TestExportSchema(t *testing.T) {
 func TestExportInvalid(t *testing.T) {
 	m := newModel(t, 5)
 	m.Theta = m.Theta[1:]
-	if ExportJSON(m, io.Discard) == nil || ExportNPZ(m, io.Discard) == nil {
+	var out bytes.Buffer
+	if ExportJSON(m, &out) == nil || ExportNPZ(m, &out) == nil {
 		t.Error("a model without one of its parameters was exported")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -95,7 +94,7 @@ func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Mo
 		return nil, nil, err
 	}
 	for _, array := range h.arrays() {
-		if *array.into, err = readArray(archive, array.name, array.shape); errors.Is(err, fs.ErrNotExist) && array.optional {
+		if *array.into, err = readArray(archive, array.name, array.shape); errors.Is(err, os.ErrNotExist) && array.optional {
 			continue
 		} else if err != nil {
 			return nil, nil, err
@@ -159,7 +158,7 @@ func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
 func readRecord(archive *zip.Reader) (json.RawMessage, error) {
 	text, err := readText(archive, recordEntry)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case err == nil && !json.Valid(text):
 		err = errors.New(recordEntry + " is not JSON")

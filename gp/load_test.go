@@ -26,13 +26,20 @@ import (
 	"gpfit/mean"
 )
 
-// writeUnchecked writes a model, even an invalid one, with a valid checksum.
-func writeUnchecked(t *testing.T, m *Model) string {
+// writeUnchecked writes a model, even an invalid one, in a version of the format with a valid
+// checksum.
+func writeUnchecked(t *testing.T, m *Model, version int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
 	f := must.Get(os.Create(path))(t)
-	must.Do(t, errors.Join(writeModel(m, f, nil, SchemaVersion), f.Close()))
+	must.Do(t, errors.Join(writeModel(m, f, nil, version), f.Close()))
 	return path
+}
+
+func TestLoadMissing(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
 }
 
 // TestLoadNonFinite checks that a model with a valid checksum and numbers that are
@@ -50,7 +57,7 @@ func TestLoadNonFinite(t *testing.T) {
 	} {
 		m := newModel(t, 5)
 		change(m)
-		_, err := Load(writeUnchecked(t, m))
+		_, err := Load(writeUnchecked(t, m, SchemaVersion))
 		if !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "element 4 of noise is NaN") {
 			t.Errorf("%s: error %v", want, err)
 		}
@@ -77,7 +84,7 @@ func TestLoadClaims(t *testing.T) {
 			return f.Name, zip.Store, []byte(strings.Replace(string(text), "(5, 2, )", "(9, 2, )", 1))
 		},
 	} {
-		path := rewriteArchive(t, writeUnchecked(t, newModel(t, 5)), rewrite)
+		path := rewriteArchive(t, writeUnchecked(t, newModel(t, 5), SchemaVersion), rewrite)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Load(path)
