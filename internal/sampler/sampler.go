@@ -9,7 +9,9 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -39,6 +41,25 @@ func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int
 		return nil
 	})
 	return chains, err
+}
+
+func (o Options) withDefaults() Options {
+	o.Chains, o.Warmup, o.Draws = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000)
+	o.Workers = cmp.Or(o.Workers, 1)
+	return o
+}
+
+// check returns an error for options that no run can have.
+func (o Options) check(p int) error {
+	switch {
+	case p < 1:
+		return errors.New("sampler: there is nothing to draw")
+	case o.Chains < 1 || o.Warmup < 0 || o.Draws < 1 || o.Workers < 1:
+		return fmt.Errorf("sampler: %d chains of %d and %d iterations, %d workers", o.Chains, o.Warmup, o.Draws, o.Workers)
+	case o.Covariance != nil && len(o.Covariance) != p*p:
+		return fmt.Errorf("sampler: a covariance of %d numbers for %d", len(o.Covariance), p)
+	}
+	return nil
 }
 
 // one runs a chain.

@@ -1,10 +1,8 @@
 package sampler
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -180,25 +178,6 @@ type Options struct {
 	// OnIteration, unless nil, is called after each iteration of a chain, the first of
 	// them 1, warm-up included. Calls do not overlap.
 	OnIteration func(chain, iteration int)
-}
-
-func (o Options) withDefaults() Options {
-	o.Chains, o.Warmup, o.Draws = cmp.Or(o.Chains, 4), cmp.Or(o.Warmup, 500), cmp.Or(o.Draws, 1000)
-	o.Workers = cmp.Or(o.Workers, 1)
-	return o
-}
-
-// check returns an error for options that no run can have.
-func (o Options) check(p int) error {
-	switch {
-	case p < 1:
-		return errors.New("sampler: there is nothing to draw")
-	case o.Chains < 1 || o.Warmup < 0 || o.Draws < 1 || o.Workers < 1:
-		return fmt.Errorf("sampler: %d chains of %d and %d iterations, %d workers", o.Chains, o.Warmup, o.Draws, o.Workers)
-	case o.Covariance != nil && len(o.Covariance) != p*p:
-		return fmt.Errorf("sampler: a covariance of %d numbers for %d", len(o.Covariance), p)
-	}
-	return nil
 }
 
 // Chain holds the draws of a chain in order.
