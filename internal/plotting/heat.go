@@ -6,7 +6,9 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"sort"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -29,16 +31,12 @@ type Heat struct {
 }
 
 func (h *Heat) check() error {
-	if len(h.X) < 2 || len(h.Y) < 2 || len(h.Z) != len(h.Y) {
-		return fmt.Errorf("grid of %d×%d: needs two values of each axis and a row for each value of Y", len(h.X), len(h.Y))
+	ok := len(h.X) > 1 && len(h.Y) > 1 && len(h.Z) == len(h.Y) && slices.IsSorted(h.X) && slices.IsSorted(h.Y)
+	for _, row := range h.Z {
+		ok = ok && len(row) == len(h.X)
 	}
-	if !slices.IsSorted(h.X) || !slices.IsSorted(h.Y) {
-		return fmt.Errorf("grid: the axes do not ascend")
-	}
-	for i, row := range h.Z {
-		if len(row) != len(h.X) {
-			return fmt.Errorf("grid: row %d has %d values for %d columns", i, len(row), len(h.X))
-		}
+	if !ok {
+		return fmt.Errorf("grid of %d×%d: needs two or more ascending values of each axis, and a value for each pair of them", len(h.X), len(h.Y))
 	}
 	return nil
 }
@@ -50,12 +48,6 @@ func (h *Heat) extend(e *extent) {
 
 func (h *Heat) entry() entry { return entry{} }
 
-// colours implements coloured.
-func (h *Heat) colours() colours {
-	lo, hi := h.limits()
-	return colours{label: h.Label, lo: lo, hi: hi, of: func(v float64) color.NRGBA { return h.color(v, lo, hi) }}
-}
-
 // limits returns the values at the ends of the colour scale.
 func (h *Heat) limits() (lo, hi float64) {
 	if h.Low != 0 || h.High != 0 {
@@ -66,11 +58,10 @@ func (h *Heat) limits() (lo, hi float64) {
 		s.add(row...)
 	}
 	if h.Diverging {
-		s.hi = max(math.Abs(s.lo), math.Abs(s.hi))
-		s.lo = -s.hi
+		s.add(-s.lo, -s.hi)
 	}
 	if s.lo == s.hi {
-		s.lo, s.hi = s.lo-0.5, s.hi+0.5
+		return s.lo - 0.5, s.hi + 0.5
 	}
 	return s.lo, s.hi
 }
@@ -105,117 +96,160 @@ func (h *Heat) color(v, lo, hi float64) color.NRGBA {
 	return color.NRGBA{between(a.R, b.R), between(a.G, b.G), between(a.B, b.B), 255}
 }
 
-// pixels is the largest number of pixels along a side of a grid's picture.
+func (h *Heat) plotters(c *chart) []plot.Plotter {
+	c.onColours = true
+	out := []plot.Plotter{&heatMap{h, c.Chart}}
+	if h.Label != "" {
+		out = append(out, newColourScale(h, c.tile.Y))
+	}
+	return out
+}
+
+// heatMap draws a grid on a chart. The heat map of gonum has one colour for each cell, and the order
+// of its contour lines changes from drawing to drawing.
+type heatMap struct {
+	*Heat
+	chart *Chart
+}
+
+// pixels is the number of pixels along a side of a grid's picture.
 const pixels = 320
 
-func (h *Heat) draw(c *chart) {
-	lo, hi := h.limits()
-	from, _ := c.at(h.X[0], h.Y[0])
-	to, _ := c.at(h.X[len(h.X)-1], h.Y[len(h.Y)-1])
-	d := c.data.Rectangle
+// Plot implements [plot.Plotter].
+func (h *heatMap) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	x, y := make([]vg.Length, len(h.X)), make([]vg.Length, len(h.Y))
+	for i, v := range h.X {
+		x[i] = toX(h.chart.X.place(v))
+	}
+	for i, v := range h.Y {
+		y[i] = toY(h.chart.Y.place(v))
+	}
 	box := vg.Rectangle{
-		Min: vg.Point{X: max(min(from.X, to.X), d.Min.X), Y: max(min(from.Y, to.Y), d.Min.Y)},
-		Max: vg.Point{X: min(max(from.X, to.X), d.Max.X), Y: min(max(from.Y, to.Y), d.Max.Y)},
+		Min: vg.Point{X: max(slices.Min(x), c.Min.X), Y: max(slices.Min(y), c.Min.Y)},
+		Max: vg.Point{X: min(slices.Max(x), c.Max.X), Y: min(slices.Max(y), c.Max.Y)},
 	}
-	if size := box.Size(); size.X <= 0 || size.Y <= 0 {
+	size := box.Size()
+	if size.X <= 0 || size.Y <= 0 {
 		return
 	}
+	lo, hi := h.limits()
 	picture := image.NewNRGBA(image.Rect(0, 0, pixels, pixels))
-	columns, rows := make([]place, pixels), make([]place, pixels)
 	for i := range pixels {
-		share := (vg.Length(i) + 0.5) / pixels
-		columns[i] = find(h.X, c.x, float64((box.Min.X+share*(box.Max.X-box.Min.X)-d.Min.X)/(d.Max.X-d.Min.X)))
-		rows[i] = find(h.Y, c.y, float64((box.Max.Y-share*(box.Max.Y-box.Min.Y)-d.Min.Y)/(d.Max.Y-d.Min.Y)))
-	}
-	for i, row := range rows {
-		for j, column := range columns {
-			below := h.Z[row.index][column.index]*(1-column.share) + h.Z[row.index][column.index+1]*column.share
-			above := h.Z[row.index+1][column.index]*(1-column.share) + h.Z[row.index+1][column.index+1]*column.share
-			picture.SetNRGBA(j, i, h.color(below*(1-row.share)+above*row.share, lo, hi))
+		row, up := find(y, box.Max.Y-(vg.Length(i)+0.5)/pixels*size.Y)
+		for j := range pixels {
+			column, right := find(x, box.Min.X+(vg.Length(j)+0.5)/pixels*size.X)
+			below := h.Z[row][column]*(1-right) + h.Z[row][column+1]*right
+			above := h.Z[row+1][column]*(1-right) + h.Z[row+1][column+1]*right
+			picture.SetNRGBA(j, i, h.color(below*(1-up)+above*up, lo, hi))
 		}
 	}
-	c.data.DrawImage(box, picture)
-	h.drawLevels(c)
+	c.DrawImage(box, picture)
+	h.drawLevels(c, x, y)
 }
 
-// place is a position between two points of an axis of the grid.
-type place struct {
-	index int
-	share float64
+// find returns the index of the first of two lengths, which ascend or descend, around a length, and
+// which share of the way to the second it is.
+func find(lengths []vg.Length, at vg.Length) (index int, share float64) {
+	last := len(lengths) - 2
+	i := sort.Search(last, func(i int) bool { return (lengths[i+1] > at) == (lengths[0] < lengths[last+1]) })
+	return i, min(max(float64((at-lengths[i])/(lengths[i+1]-lengths[i])), 0), 1)
 }
 
-// find returns where the position at, a part of the axis, is among ascending values.
-func find(values []float64, s scale, at float64) place {
-	if s.reversed {
-		at = 1 - at
-	}
-	lo, hi := s.forward(s.lo), s.forward(s.hi)
-	v := lo + at*(hi-lo)
-	i, _ := slices.BinarySearchFunc(values, v, func(value, v float64) int {
-		if s.forward(value) < v {
-			return -1
-		}
-		return 1
-	})
-	i = min(max(i-1, 0), len(values)-2)
-	a, b := s.forward(values[i]), s.forward(values[i+1])
-	return place{i, min(max((v-a)/(b-a), 0), 1)}
-}
-
-// drawLevels draws the lines of equal value.
-func (h *Heat) drawLevels(c *chart) {
-	levels := slices.DeleteFunc(slices.Sorted(slices.Values(h.Levels)), func(v float64) bool { return !finite(v) })
-	if len(levels) == 0 {
-		return
-	}
+// drawLevels draws the lines of equal value on a grid with the columns x and the rows y.
+func (h *heatMap) drawLevels(c draw.Canvas, x, y []vg.Length) {
 	line := draw.LineStyle{Color: color.NRGBA{255, 255, 255, 200}, Width: vg.Points(0.8)}
 	if h.Diverging {
 		line.Color = color.NRGBA{0, 0, 0, 130}
 	}
-	for _, level := range levels {
-		segments := h.contour(level, c)
-		if segments = c.data.ClipLinesXY(segments...); len(segments) > 0 {
-			c.data.SetLineStyle(line)
-			var path vg.Path
-			for _, s := range segments {
-				path.Move(s[0])
-				path.Line(s[len(s)-1])
-			}
-			c.data.Stroke(path)
+	c.SetLineStyle(line)
+	for _, level := range slices.Sorted(slices.Values(h.Levels)) {
+		var path vg.Path
+		for _, s := range c.ClipLinesXY(h.contour(level, x, y)...) {
+			path.Move(s[0])
+			path.Line(s[len(s)-1])
+		}
+		if len(path) > 0 {
+			c.Stroke(path)
 		}
 	}
 }
 
 // contour returns the pieces of the line where the grid has a value, each a straight line
 // through a cell (marching squares, Lorensen & Cline 1987, in two dimensions).
-func (h *Heat) contour(level float64, c *chart) (segments [][]vg.Point) {
-	for i := range len(h.Y) - 1 {
-		for j := range len(h.X) - 1 {
+func (h *Heat) contour(level float64, x, y []vg.Length) (segments [][]vg.Point) {
+	for i := range len(y) - 1 {
+		for j := range len(x) - 1 {
 			// The corners of the cell, around it.
 			rows, columns := [4]int{i, i, i + 1, i + 1}, [4]int{j, j + 1, j + 1, j}
 			var crossings []vg.Point
 			mean := 0.0
 			for k := range 4 {
-				a, b := h.Z[rows[k]][columns[k]], h.Z[rows[(k+1)%4]][columns[(k+1)%4]]
+				next := (k + 1) % 4
+				a, b := h.Z[rows[k]][columns[k]], h.Z[rows[next]][columns[next]]
 				mean += a / 4
 				if (a < level) == (b < level) || !finite(a) || !finite(b) {
 					continue
 				}
-				share := vg.Length((level - a) / (b - a))
-				from, _ := c.at(h.X[columns[k]], h.Y[rows[k]])
-				to, _ := c.at(h.X[columns[(k+1)%4]], h.Y[rows[(k+1)%4]])
-				crossings = append(crossings, from.Add(to.Sub(from).Scale(share)))
+				from, to := vg.Point{X: x[columns[k]], Y: y[rows[k]]}, vg.Point{X: x[columns[next]], Y: y[rows[next]]}
+				crossings = append(crossings, from.Add(to.Sub(from).Scale(vg.Length((level-a)/(b-a)))))
 			}
 			switch {
 			case len(crossings) == 4 && (mean < level) == (h.Z[i][j] < level):
 				// A saddle: the corners with the mean's side of the level are joined.
-				segments = append(segments, []vg.Point{crossings[0], crossings[1]}, []vg.Point{crossings[2], crossings[3]})
+				segments = append(segments, crossings[:2], crossings[2:])
 			case len(crossings) == 4:
-				segments = append(segments, []vg.Point{crossings[3], crossings[0]}, []vg.Point{crossings[1], crossings[2]})
+				segments = append(segments, []vg.Point{crossings[3], crossings[0]}, crossings[1:3])
 			case len(crossings) == 2:
 				segments = append(segments, crossings)
 			}
 		}
 	}
 	return segments
+}
+
+// colourScale draws the scale of a coloured grid on its right, where its box claims room: axes of
+// gonum are on the left.
+type colourScale struct {
+	*Heat
+	ticks []plot.Tick
+	// label is the distance of the label from the bar.
+	label vg.Length
+}
+
+// Sizes of the colour scale, in points.
+const barWidth, barGap = 10, 10
+
+func newColourScale(h *Heat, height vg.Length) *colourScale {
+	lo, hi := h.limits()
+	s := &colourScale{Heat: h, ticks: linearTicks(lo, hi, max(2, int(height/30)))}
+	for _, t := range s.ticks {
+		s.label = max(s.label, tickLength+2*labelGap+textStyle(textSize).Width(t.Label))
+	}
+	return s
+}
+
+// GlyphBoxes implements [plot.GlyphBoxer].
+func (s *colourScale) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	width := barGap + barWidth + s.label + textStyle(textSize).FontExtents().Height
+	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: width}}}}
+}
+
+// Plot implements [plot.Plotter].
+func (s *colourScale) Plot(c draw.Canvas, _ *plot.Plot) {
+	lo, hi := s.limits()
+	picture := image.NewNRGBA(image.Rect(0, 0, 1, 256))
+	for i := range 256 {
+		picture.SetNRGBA(0, 255-i, s.color(lo+(float64(i)+0.5)/256*(hi-lo), lo, hi))
+	}
+	right, style := c.Max.X+barGap+barWidth, textStyle(textSize)
+	c.DrawImage(vg.Rectangle{Min: vg.Point{X: right - barWidth, Y: c.Min.Y}, Max: vg.Point{X: right, Y: c.Max.Y}}, picture)
+	for _, t := range s.ticks {
+		y := c.Y((t.Value - lo) / (hi - lo))
+		c.StrokeLine2(axisLine, right, y, right+tickLength, y)
+		fillText(c, style, vg.Point{X: right + tickLength + labelGap, Y: y}, t.Label, draw.XLeft, draw.YCenter)
+	}
+	style.Rotation = math.Pi / 2
+	label := shortened(style, oneLine(s.Label), c.Size().Y)
+	fillText(c, style, vg.Point{X: right + s.label, Y: c.Center().Y}, label, draw.XCenter, draw.YTop)
 }

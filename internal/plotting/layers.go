@@ -6,7 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -23,54 +24,47 @@ type Line struct {
 
 func (l *Line) check() error     { return sameLength("line", l.Name, l.X, l.Y) }
 func (l *Line) extend(e *extent) { e.points(l.X, l.Y) }
-func (l *Line) entry() entry {
-	return lineEntry(l.Name, l.style(), false)
-}
-
-// lineEntry returns an entry whose sample is a line, level or upright.
-func lineEntry(name string, style draw.LineStyle, upright bool) entry {
-	return entry{name, func(c *draw.Canvas) {
-		if upright {
-			c.StrokeLine2(style, c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
-			return
-		}
-		c.StrokeLine2(style, c.Min.X, c.Center().Y, c.Max.X, c.Center().Y)
-	}}
-}
-
-// areaEntry returns an entry whose sample is an area of a colour.
-func areaEntry(name string, color color.Color) entry {
-	return entry{name, func(c *draw.Canvas) { c.FillPolygon(color, rectangle(c.Min, c.Max)) }}
-}
+func (l *Line) entry() entry     { return entry{l.Name, &plotter.Line{LineStyle: l.style()}} }
 
 func (l *Line) style() draw.LineStyle {
-	s := draw.LineStyle{Color: colorOf(l.Color, 100), Width: vg.Points(1.5)}
 	if l.Thin {
-		s.Color, s.Width = colorOf(l.Color, 65), vg.Points(0.8)
+		return lineStyle(colorOf(l.Color, 65), 0.8, l.Dashed)
 	}
-	if l.Dashed {
+	return lineStyle(colorOf(l.Color, 100), 1.5, l.Dashed)
+}
+
+func (l *Line) plotters(c *chart) []plot.Plotter { return c.lines(l.X, l.Y, l.style()) }
+
+func lineStyle(color color.Color, points float64, dashed bool) draw.LineStyle {
+	s := draw.LineStyle{Color: color, Width: vg.Points(points)}
+	if dashed {
 		s.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 	}
 	return s
 }
 
-func (l *Line) draw(c *chart) {
-	var part []vg.Point
-	stroke := func() {
-		if len(part) > 1 {
-			c.data.StrokeLines(l.style(), c.data.ClipLinesXY(part)...)
-		}
-		part = nil
+// lines returns a line for each run of finite points.
+func (c *chart) lines(x, y []float64, style draw.LineStyle) (out []plot.Plotter) {
+	for _, run := range c.runs(x, y) {
+		out = append(out, &plotter.Line{XYs: run, LineStyle: style})
 	}
-	for i := range l.X {
-		p, ok := c.at(l.X[i], l.Y[i])
-		if !ok {
-			stroke()
-			continue
+	return out
+}
+
+// runs returns the places of points in runs: lines and polygons of gonum need finite values, and
+// the others separate the runs.
+func (c *chart) runs(x, y []float64) (runs []plotter.XYs) {
+	open := false
+	for i := range x {
+		at, ok := c.at(x[i], y[i])
+		if ok && !open {
+			runs = append(runs, nil)
 		}
-		part = append(part, p)
+		if open = ok; ok {
+			runs[len(runs)-1] = append(runs[len(runs)-1], at)
+		}
 	}
-	stroke()
+	return runs
 }
 
 // Band fills the range between Lower and Upper. X ascends.
@@ -92,28 +86,27 @@ func (b *Band) extend(e *extent) {
 	e.points(b.X, b.Upper)
 }
 
-func (b *Band) color() color.Color { return colorOf(b.Color, 25) }
-func (b *Band) entry() entry       { return areaEntry(b.Name, b.color()) }
+func (b *Band) entry() entry { return entry{b.Name, area(b.Color, 25)} }
 
-func (b *Band) draw(c *chart) {
-	var lower, upper []vg.Point
-	fill := func() {
-		if len(lower) > 1 {
-			slices.Reverse(lower)
-			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(append(upper, lower...)))
+func (b *Band) plotters(c *chart) (out []plot.Plotter) {
+	lower, upper := slices.Clone(b.Lower), slices.Clone(b.Upper)
+	for i := range lower { // both have the same runs
+		if !finite(c.Y.place(lower[i])) || !finite(c.Y.place(upper[i])) {
+			lower[i], upper[i] = math.NaN(), math.NaN()
 		}
-		lower, upper = nil, nil
 	}
-	for i, x := range b.X {
-		lo, ok := c.at(x, b.Lower[i])
-		hi, ok2 := c.at(x, b.Upper[i])
-		if !ok || !ok2 {
-			fill()
-			continue
-		}
-		lower, upper = append(lower, lo), append(upper, hi)
+	above := c.runs(b.X, upper)
+	for i, run := range c.runs(b.X, lower) {
+		slices.Reverse(run)
+		out = append(out, area(b.Color, 25, append(above[i], run...)))
 	}
-	fill()
+	return out
+}
+
+// area returns polygons without a border, with the opacity in percent.
+func area(index, percent int, rings ...plotter.XYs) *plotter.Polygon {
+	c := colorOf(index, percent)
+	return &plotter.Polygon{Color: c, LineStyle: draw.LineStyle{Color: c}, XYs: rings}
 }
 
 // Shape is the look of a point.
@@ -124,9 +117,33 @@ const (
 	Dot Shape = iota
 	Ring
 	Cross
-	Diamond
 	Upright
 )
+
+// DrawGlyph implements [draw.GlyphDrawer]: lines of gonum's rings and crosses are too thin to be
+// seen on colours.
+func (s Shape) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	r := style.Radius
+	stroke := func(width, x, y vg.Length) {
+		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: width}, at.X-x, at.Y-y, at.X+x, at.Y+y)
+	}
+	switch s {
+	case Dot:
+		draw.CircleGlyph{}.DrawGlyph(c, style, at)
+	case Ring:
+		c.SetLineStyle(draw.LineStyle{Color: style.Color, Width: 1.3})
+		var circle vg.Path
+		circle.Move(vg.Point{X: at.X + r, Y: at.Y})
+		circle.Arc(at, r, 0, 2*math.Pi)
+		circle.Close()
+		c.Stroke(circle)
+	case Cross:
+		stroke(1.8, r, r)
+		stroke(1.8, -r, r)
+	case Upright:
+		stroke(3, 0, 3*r)
+	}
+}
 
 // Points are single points, with texts beside them if Labels has any.
 type Points struct {
@@ -147,118 +164,86 @@ func (p *Points) check() error {
 }
 
 func (p *Points) extend(e *extent) { e.points(p.X, p.Y) }
+func (p *Points) entry() entry     { return entry{p.Name, &plotter.Scatter{GlyphStyle: p.style()}} }
 
-func (p *Points) entry() entry {
-	return entry{p.Name, func(c *draw.Canvas) { p.mark(c, c.Center()) }}
-}
-
-func (p *Points) radius() vg.Length {
-	if p.Radius > 0 {
-		return vg.Length(p.Radius)
-	}
-	return vg.Length(min(2.6, max(1, 2.6*math.Pow(50/float64(len(p.X)), 0.25))))
-}
-
-func (p *Points) mark(c *draw.Canvas, at vg.Point) {
-	opacity := 100
+func (p *Points) style() draw.GlyphStyle {
+	s := draw.GlyphStyle{Color: colorOf(p.Color, 100), Radius: vg.Length(p.Radius), Shape: p.Shape}
 	if p.Shape == Dot && len(p.X) > 500 {
-		opacity = 60
+		s.Color = colorOf(p.Color, 60)
 	}
-	c.SetColor(colorOf(p.Color, opacity))
-	c.SetLineDash(nil, 0)
-	c.SetLineWidth(1.3)
-	r := p.radius()
-	path := func(lines ...vg.Point) (path vg.Path) {
-		path.Move(at.Add(lines[0]))
-		for _, to := range lines[1:] {
-			path.Line(at.Add(to))
-		}
-		return path
+	if p.Radius == 0 {
+		s.Radius = vg.Length(min(2.6, max(1, 2.6*math.Pow(50/float64(len(p.X)), 0.25))))
 	}
-	switch p.Shape {
-	case Dot:
-		draw.CircleGlyph{}.DrawGlyph(c, draw.GlyphStyle{Radius: r}, at)
-	case Ring:
-		var circle vg.Path
-		circle.Move(vg.Point{X: at.X + r, Y: at.Y})
-		circle.Arc(at, r, 0, 2*math.Pi)
-		circle.Close()
-		c.Stroke(circle)
-	case Cross:
-		c.SetLineWidth(1.8)
-		c.Stroke(path(vg.Point{X: -r, Y: -r}, vg.Point{X: r, Y: r}))
-		c.Stroke(path(vg.Point{X: -r, Y: r}, vg.Point{X: r, Y: -r}))
-	case Diamond:
-		diamond := path(vg.Point{X: -1.3 * r}, vg.Point{Y: 1.3 * r}, vg.Point{X: 1.3 * r}, vg.Point{Y: -1.3 * r})
-		diamond.Close()
-		c.Fill(diamond)
-	case Upright:
-		c.SetLineWidth(3)
-		c.Stroke(path(vg.Point{Y: -3 * r}, vg.Point{Y: 3 * r}))
-	}
+	return s
 }
 
-func (p *Points) draw(c *chart) {
-	style := textStyle(textSize)
+func (p *Points) plotters(c *chart) []plot.Plotter {
+	points, names := &plotter.Scatter{GlyphStyle: p.style()}, &labels{onColours: c.onColours}
 	for i := range p.X {
 		at, ok := c.at(p.X[i], p.Y[i])
-		if !ok || !c.data.Contains(at) {
+		if !ok {
 			continue
 		}
-		p.mark(&c.data, at)
-		if len(p.Labels) == 0 {
-			continue
+		points.XYs = append(points.XYs, at)
+		if len(p.Labels) > 0 {
+			names.add(at, oneLine(p.Labels[i]), points.Radius+labelGap)
 		}
-		label, gap := oneLine(p.Labels[i]), p.radius()+labelGap
-		x, side := at.X+gap, draw.XLeft
-		if x+style.Width(label) > c.data.Max.X {
-			x, side = at.X-gap, draw.XRight
-		}
-		c.label(vg.Point{X: x, Y: at.Y}, label, side)
 	}
+	return []plot.Plotter{points, names}
 }
 
-// label writes text beside a point. Above a grid the text has paper below.
-func (c *chart) label(at vg.Point, label string, side text.XAlignment) {
+// labels are the texts beside points, with paper below them on a coloured grid.
+type labels struct {
+	plotter.Labels
+	onColours bool
+}
+
+func (l *labels) add(at plotter.XY, text string, gap vg.Length) {
 	style := textStyle(textSize)
-	if c.colours != nil {
-		left, half := at.X+vg.Length(side)*style.Width(label), style.FontExtents().Height/2
-		c.data.FillPolygon(color.NRGBA{255, 255, 255, 215}, rectangle(vg.Point{X: left - 2, Y: at.Y - half}, vg.Point{X: left + style.Width(label) + 2, Y: at.Y + half}))
+	style.YAlign = draw.YCenter
+	if l.onColours {
 		style.Color = color.Black // also on a dark page
 	}
-	fillText(c.data, style, at, label, side, draw.YCenter)
+	l.Offset.X = gap
+	l.XYs, l.Labels.Labels, l.TextStyle = append(l.XYs, at), append(l.Labels.Labels, text), append(l.TextStyle, style)
+}
+
+// Plot implements [plot.Plotter].
+func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for i, at := range l.XYs {
+		style, from := l.TextStyle[i], vg.Point{X: x(at.X) + l.Offset.X - 2, Y: y(at.Y) - l.TextStyle[i].FontExtents().Height/2}
+		if l.onColours && c.Contains(from) {
+			size := vg.Point{X: style.Width(l.Labels.Labels[i]) + 4, Y: style.FontExtents().Height}
+			c.SetColor(color.NRGBA{255, 255, 255, 215})
+			c.Fill(vg.Rectangle{Min: from, Max: from.Add(size)}.Path())
+		}
+	}
+	l.Labels.Plot(c, p)
 }
 
 // Errors are upright bars from Lower to Upper at each X.
-type Errors struct {
-	Name            string
-	X, Lower, Upper []float64
-	Color           int
-}
+type Errors Band
 
-func (b *Errors) check() error {
-	return sameLength("error bars", b.Name, b.X, b.Lower, b.Upper)
-}
+func (b *Errors) check() error          { return sameLength("error bars", b.Name, b.X, b.Lower, b.Upper) }
+func (b *Errors) extend(e *extent)      { (*Band)(b).extend(e) }
+func (b *Errors) entry() entry          { return entry{b.Name, upright(b.style())} }
+func (b *Errors) style() draw.LineStyle { return lineStyle(colorOf(b.Color, 45), 1.6, false) }
 
-func (b *Errors) extend(e *extent) {
-	e.points(b.X, b.Lower)
-	e.points(b.X, b.Upper)
-}
-
-func (b *Errors) style() draw.LineStyle {
-	return draw.LineStyle{Color: colorOf(b.Color, 45), Width: vg.Points(1.6)}
-}
-
-func (b *Errors) entry() entry { return lineEntry(b.Name, b.style(), true) }
-
-func (b *Errors) draw(c *chart) {
+// plotters returns a line for each bar: error bars of gonum have caps.
+func (b *Errors) plotters(c *chart) (out []plot.Plotter) {
 	for i, x := range b.X {
-		from, ok := c.at(x, b.Lower[i])
-		to, ok2 := c.at(x, b.Upper[i])
-		if ok && ok2 {
-			c.data.StrokeLines(b.style(), c.data.ClipLinesXY([]vg.Point{from, to})...)
-		}
+		out = append(out, c.lines([]float64{x, x}, []float64{b.Lower[i], b.Upper[i]}, b.style())...)
 	}
+	return out
+}
+
+// upright is the sample of an upright line.
+type upright draw.LineStyle
+
+// Thumbnail implements [plot.Thumbnailer].
+func (u upright) Thumbnail(c *draw.Canvas) {
+	c.StrokeLine2(draw.LineStyle(u), c.Center().X, c.Min.Y, c.Center().X, c.Max.Y)
 }
 
 // Bars are upright bars of a width from 0 to Height around At.
@@ -284,18 +269,18 @@ func (b *Bars) extend(e *extent) {
 	}
 }
 
-func (b *Bars) color() color.Color { return colorOf(b.Color, 75) }
+func (b *Bars) entry() entry { return entry{b.Name, area(b.Color, 75)} }
 
-func (b *Bars) entry() entry { return areaEntry(b.Name, b.color()) }
-
-func (b *Bars) draw(c *chart) {
+func (b *Bars) plotters(c *chart) []plot.Plotter {
+	var bars []plotter.XYs
 	for i, at := range b.At {
 		from, ok := c.at(at-b.Width/2, 0)
 		to, ok2 := c.at(at+b.Width/2, b.Height[i])
 		if ok && ok2 {
-			c.data.FillPolygon(b.color(), c.data.ClipPolygonXY(rectangle(from, to)))
+			bars = append(bars, plotter.XYs{from, {X: to.X, Y: from.Y}, to, {X: from.X, Y: to.Y}})
 		}
 	}
+	return []plot.Plotter{area(b.Color, 75, bars...)}
 }
 
 // Histogram returns bars that count the finite values in bins of equal width, with bins
@@ -349,24 +334,21 @@ func (r *Guide) extend(e *extent) {
 	e.y.add(r.At)
 }
 
-func (r *Guide) style() draw.LineStyle {
-	s := draw.LineStyle{Color: colorOf(r.Color, 100), Width: vg.Points(1)}
-	if r.Dashed {
-		s.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
+func (r *Guide) style() draw.LineStyle { return lineStyle(colorOf(r.Color, 100), 1, r.Dashed) }
+
+func (r *Guide) entry() entry {
+	if r.Vertical {
+		return entry{r.Name, upright(r.style())}
 	}
-	return s
+	return entry{r.Name, &plotter.Line{LineStyle: r.style()}}
 }
 
-func (r *Guide) entry() entry { return lineEntry(r.Name, r.style(), r.Vertical) }
-
-func (r *Guide) draw(c *chart) {
-	d := &c.data
-	if x := c.toX(r.At); r.Vertical && d.ContainsX(x) {
-		d.StrokeLine2(r.style(), x, d.Min.Y, x, d.Max.Y)
+func (r *Guide) plotters(c *chart) []plot.Plotter {
+	x, y := []float64{c.X.value(c.plot.X.Min), c.X.value(c.plot.X.Max)}, []float64{r.At, r.At}
+	if r.Vertical {
+		x, y = y, []float64{c.Y.value(c.plot.Y.Min), c.Y.value(c.plot.Y.Max)}
 	}
-	if y := c.toY(r.At); !r.Vertical && d.ContainsY(y) {
-		d.StrokeLine2(r.style(), d.Min.X, y, d.Max.X, y)
-	}
+	return c.lines(x, y, r.style())
 }
 
 func sameLength(kind, name string, first []float64, others ...[]float64) error {
@@ -376,8 +358,4 @@ func sameLength(kind, name string, first []float64, others ...[]float64) error {
 		}
 	}
 	return nil
-}
-
-func rectangle(from, to vg.Point) []vg.Point {
-	return []vg.Point{from, {X: to.X, Y: from.Y}, to, {X: from.X, Y: to.Y}}
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -101,16 +102,14 @@ func (f *Figure) check() error {
 
 // columns returns the number of charts in a row: at most three.
 func (f *Figure) columns() int {
-	if f.Columns > 0 {
-		return min(f.Columns, len(f.Charts))
-	}
-	switch n := len(f.Charts); n {
-	case 1, 2, 3:
-		return n
-	case 4:
+	switch n := len(f.Charts); {
+	case f.Columns > 0:
+		return min(f.Columns, n)
+	case n == 4:
 		return 2
+	default:
+		return min(n, 3)
 	}
-	return 3
 }
 
 // The sizes of charts that a figure has without a size, in centimetres.
@@ -130,67 +129,46 @@ func (f *Figure) defaultSize(columns int) Size {
 // draw draws title, charts and legend.
 func (f *Figure) draw(c draw.Canvas, columns int) error {
 	c = draw.Crop(c, margin, -margin, margin, -margin)
-	text := textStyle(titleSize)
-	for _, line := range wrap(text, printable(f.Title), c.Max.X-c.Min.X) {
-		height := text.FontExtents().Height
-		fillText(c, text, vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: c.Max.Y}, line, draw.XCenter, draw.YTop)
-		c.Max.Y -= height
+	style := textStyle(titleSize)
+	if title := wrap(style, f.Title, c.Size().X); title != "" {
+		fillText(c, style, vg.Point{X: c.Center().X, Y: c.Max.Y}, title, draw.XCenter, draw.YTop)
+		c.Max.Y -= style.Height(title) + titleGap
 	}
-	if f.Title != "" {
-		c.Max.Y -= titleGap
+	if rows := f.legend(c.Size().X); len(rows) > 0 {
+		c.Min.Y += drawLegend(c, rows) + margin
 	}
-	entries := f.legend()
-	if len(f.Charts) == 1 {
-		drawn, err := f.layOut(c, columns)
-		if err != nil {
-			return err
-		}
-		if at, ok := drawn[0].corner(entries); ok {
-			drawn[0].draw()
-			entries.draw(c, at)
-			return nil
-		}
-	}
-	if len(entries) > 0 {
-		c.Min.Y += entries.below(c) + margin
-	}
-	drawn, err := f.layOut(c, columns)
-	for i := range drawn {
-		drawn[i].draw()
+	charts, places, err := f.layOut(c, columns)
+	for i := range charts {
+		charts[i].plot.Draw(places[i/columns][i%columns])
 	}
 	return err
 }
 
-// layOut places the charts on the canvas in rows. The axes of a row and of a column of
-// charts are in line.
-func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, error) {
-	rows := (len(f.Charts) + columns - 1) / columns
-	tile := vg.Point{X: (c.Max.X - c.Min.X - gapX*vg.Length(columns-1)) / vg.Length(columns), Y: (c.Max.Y - c.Min.Y - gapY*vg.Length(rows-1)) / vg.Length(rows)}
-	charts := make([]*chart, len(f.Charts))
-	left, right := make([]vg.Length, columns), make([]vg.Length, columns)
-	below, above := make([]vg.Length, rows), make([]vg.Length, rows)
+// layOut makes the charts and places them on the canvas in rows. The axes of a row and of a column
+// of charts are in line.
+func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, error) {
+	tiles := draw.Tiles{Cols: columns, Rows: (len(f.Charts) + columns - 1) / columns, PadX: gapX, PadY: gapY}
+	charts, plots := make([]*chart, len(f.Charts)), make([][]*plot.Plot, tiles.Rows)
 	for i := range f.Charts {
-		made, err := newChart(&f.Charts[i], f.extent(i), tile)
+		made, err := newChart(&f.Charts[i], f.extent(i), tiles.At(c, 0, 0).Size())
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		charts[i] = made
-		row, column := i/columns, i%columns
-		left[column], right[column] = max(left[column], made.left), max(right[column], made.right)
-		below[row], above[row] = max(below[row], made.below), max(above[row], made.above)
+		charts[i], plots[i/columns] = made, append(plots[i/columns], made.plot)
 	}
-	width := (c.Max.X - c.Min.X - gapX*vg.Length(columns-1) - sum(left) - sum(right)) / vg.Length(columns)
-	height := (c.Max.Y - c.Min.Y - gapY*vg.Length(rows-1) - sum(below) - sum(above)) / vg.Length(rows)
-	if width < smallestAxis || height < smallestAxis {
-		return nil, ErrSmall
+	last := plots[tiles.Rows-1]
+	plots[tiles.Rows-1] = append(last, make([]*plot.Plot, columns-len(last))...)
+	for range 3 { // the room for data depends on the ticks, and these on the room
+		places := plot.Align(plots, tiles, c)
+		for i, made := range charts {
+			size := made.plot.DataCanvas(places[i/columns][i%columns]).Size()
+			if min(size.X, size.Y) < smallestAxis {
+				return nil, nil, ErrSmall
+			}
+			made.fit(size)
+		}
 	}
-	for i, made := range charts {
-		row, column := i/columns, i%columns
-		at := vg.Point{X: c.Min.X + sum(left[:column+1]) + sum(right[:column]), Y: c.Max.Y - sum(above[:row+1]) - sum(below[:row])}
-		at = at.Add(vg.Point{X: vg.Length(column) * (width + gapX), Y: -vg.Length(row)*(height+gapY) - height})
-		made.data = draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: at, Max: at.Add(vg.Point{X: width, Y: height})}}
-	}
-	return charts, nil
+	return charts, plot.Align(plots, tiles, c), nil
 }
 
 // extent returns the range of the values of chart i, or of all that share its range.
@@ -206,29 +184,5 @@ func (f *Figure) extent(i int) extent {
 	return e
 }
 
-func sum(lengths []vg.Length) (s vg.Length) {
-	for _, l := range lengths {
-		s += l
-	}
-	return s
-}
-
 // ErrSmall says that a picture is too small for its charts.
 var ErrSmall = errors.New("the picture is too small for its axes: give a larger size")
-
-// legend returns an entry for each name among the layers of all charts.
-func (f *Figure) legend() entries {
-	var all entries
-	seen := map[string]bool{}
-	for i := range f.Charts {
-		for _, l := range f.Charts[i].Layers {
-			e := l.entry()
-			if e.name = oneLine(e.name); e.name == "" || seen[e.name] {
-				continue
-			}
-			seen[e.name] = true
-			all = append(all, e)
-		}
-	}
-	return all
-}

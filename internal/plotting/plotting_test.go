@@ -116,52 +116,39 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestLegend checks that no sample or name of a legend lies on a layer.
+// TestLegend checks that the legend has every name once, and that no chart reaches into it.
 func TestLegend(t *testing.T) {
-	inside := 0
+	c := draw.NewCanvas(vgimg.New(500, 350), 500, 350)
 	for name, f := range samples() {
-		if len(f.Charts) > 1 || len(f.legend()) == 0 {
-			continue
+		names, width := map[string]int{}, c.Size().X
+		rows := f.legend(width)
+		for _, row := range rows {
+			total := -vg.Length(legendGap)
+			for _, e := range row {
+				names[e.name]++
+				total += legendGap + e.width()
+			}
+			if total > width {
+				t.Errorf("%s: a row of the legend is %v wide", name, total)
+			}
 		}
-		charts, err := f.layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1)
+		area := draw.Crop(c, 0, 0, drawLegend(c, rows), 0)
+		charts, places, err := f.layOut(area, f.columns())
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		at, ok := charts[0].corner(f.legend())
-		if !ok {
-			continue
-		}
-		inside++
-		size := f.legend().size()
-		for _, l := range f.Charts[0].Layers {
-			x, y := coordinates(l)
-			for i := range x {
-				p, _ := charts[0].at(x[i], y[i])
-				if p.X > at.X && p.X < at.X+size.X && p.Y < at.Y && p.Y > at.Y-size.Y {
-					t.Errorf("%s: (%v, %v) lies below the legend", name, x[i], y[i])
+		for i, made := range charts {
+			place := places[i/f.columns()][i%f.columns()]
+			if data := made.plot.DataCanvas(place); data.Min.Y < place.Min.Y || place.Min.Y < area.Min.Y-1e-9 {
+				t.Errorf("%s: chart %d begins at %v, the legend ends at %v", name, i, place.Min.Y, area.Min.Y)
+			}
+			for _, l := range made.Layers {
+				if e := l.entry(); e.name != "" && names[e.name] != 1 {
+					t.Errorf("%s: the legend has %s %d times", name, e.name, names[e.name])
 				}
 			}
 		}
 	}
-	if inside < 3 {
-		t.Errorf("%d legends are within their charts", inside)
-	}
-	charts := must.Get(full().layOut(draw.NewCanvas(vgimg.New(vg.Length(500), vg.Length(350)), 500, 350), 1))(t)
-	if _, ok := charts[0].corner(full().legend()); ok {
-		t.Error("a legend lies on a cloud of points")
-	}
-}
-
-func coordinates(l Layer) (x, y []float64) {
-	switch l := l.(type) {
-	case *Line:
-		return l.X, l.Y
-	case *Points:
-		return l.X, l.Y
-	case *Band:
-		return append(append(x, l.X...), l.X...), append(append(y, l.Lower...), l.Upper...)
-	}
-	return nil, nil
 }
 
 var textElement = regexp.MustCompile(`<text[^>]*>([^<]*)</text>`)
@@ -181,7 +168,7 @@ func TestTexts(t *testing.T) {
 		text := must.Get(samples()[name].SVG())(t)
 		var texts []string
 		for _, m := range textElement.FindAllStringSubmatch(text, -1) {
-			texts = append(texts, m[1])
+			texts = append(texts, strings.TrimSpace(m[1]))
 			if strings.Contains(m[1], ".") && strings.HasSuffix(m[1], "0") && !strings.Contains(m[1], "e") {
 				t.Errorf("%s: the label %s has a needless zero", name, m[1])
 			}
@@ -260,29 +247,36 @@ func attributes(t *testing.T, text string) map[string]string {
 
 // TestTicks checks that ticks are within the axis, are ascending and read as their value.
 func TestTicks(t *testing.T) {
-	for _, s := range []scale{{lo: 0, hi: 1}, {lo: -1e-9, hi: 3e-9}, {lo: 1e6, hi: 1e6 + 3}, {lo: -5e12, hi: 1e13}, {lo: 0.03, hi: 20, log: true}, {lo: 2, hi: 3, log: true}, {lo: 1e-12, hi: 1e15, log: true}} {
+	for _, a := range []struct {
+		lo, hi float64
+		Axis
+	}{
+		{lo: 0, hi: 1}, {lo: -1e-9, hi: 3e-9}, {lo: 1e6, hi: 1e6 + 3}, {lo: -5e12, hi: 1e13}, {lo: -7, hi: 0.3, Axis: Axis{Reversed: true}},
+		{lo: 0.03, hi: 20, Axis: Axis{Log: true}}, {lo: 2, hi: 3, Axis: Axis{Log: true}}, {lo: 1e-12, hi: 1e15, Axis: Axis{Log: true}}, {lo: 3, hi: 4e5, Axis: Axis{Log: true, Reversed: true}},
+	} {
+		from, to := a.place(a.lo), a.place(a.hi)
+		if a.Reversed {
+			from, to = to, from
+		}
 		for n := 2; n < 10; n++ {
-			ticks := linearTicks(s.lo, s.hi, n)
-			if s.log {
-				ticks = logTicks(&s, n)
-			}
 			labels, last := 0, math.Inf(-1)
-			for _, at := range ticks {
-				if at.value < s.lo-1e-9*(s.hi-s.lo) || at.value > s.hi+1e-9*(s.hi-s.lo) || at.value <= last {
-					t.Errorf("[%v, %v]: tick at %v after %v", s.lo, s.hi, at.value, last)
+			for _, at := range a.ticks(from, to, n) {
+				value := a.value(at.Value)
+				if value < a.lo-1e-9*(a.hi-a.lo) || value > a.hi+1e-9*(a.hi-a.lo) || at.Value <= last {
+					t.Errorf("[%v, %v]: tick at %v after %v", a.lo, a.hi, value, last)
 				}
-				last = at.value
-				if at.label == "" {
+				last = at.Value
+				if at.Label == "" {
 					continue
 				}
 				labels++
-				v, err := strconv.ParseFloat(strings.ReplaceAll(at.label, "−", "-"), 64)
-				if err != nil || math.Abs(v-at.value) > 1e-9*math.Abs(s.hi-s.lo) {
-					t.Errorf("the tick at %v has the label %s", at.value, at.label)
+				v, err := strconv.ParseFloat(strings.ReplaceAll(at.Label, "−", "-"), 64)
+				if err != nil || math.Abs(v-value) > 1e-9*math.Abs(a.hi-a.lo) {
+					t.Errorf("the tick at %v has the label %s", value, at.Label)
 				}
 			}
 			if labels < 1 || labels > 3*n+3 {
-				t.Errorf("[%v, %v]: %d labels for %d", s.lo, s.hi, labels, n)
+				t.Errorf("[%v, %v]: %d labels for %d", a.lo, a.hi, labels, n)
 			}
 		}
 	}
@@ -323,19 +317,18 @@ func TestContour(t *testing.T) {
 		}
 		h.Z = append(h.Z, row)
 	}
-	f := &Figure{Charts: []Chart{{Layers: []Layer{h}}}}
-	charts := must.Get(f.layOut(draw.NewCanvas(vgimg.New(vg.Length(400), vg.Length(400)), 400, 400), 1))(t)
-	c, length := charts[0], 0.0
-	unit := c.toX(1) - c.toX(0)
-	segments := h.contour(1, c)
-	for _, s := range segments {
+	var places []vg.Length
+	for _, v := range h.X {
+		places = append(places, vg.Length(v))
+	}
+	length := 0.0
+	for _, s := range h.contour(1, places, places) {
 		for _, p := range s {
-			x, y := float64((p.X-c.toX(0))/unit), float64((p.Y-c.toY(0))/(c.toY(1)-c.toY(0)))
-			if math.Abs(math.Hypot(x, y)-1) > 0.01 {
-				t.Fatalf("(%v, %v) is not on the circle", x, y)
+			if math.Abs(math.Hypot(float64(p.X), float64(p.Y))-1) > 0.01 {
+				t.Fatalf("(%v, %v) is not on the circle", p.X, p.Y)
 			}
 		}
-		length += math.Hypot(float64(s[0].X-s[1].X), float64(s[0].Y-s[1].Y)) / float64(unit)
+		length += math.Hypot(float64(s[0].X-s[1].X), float64(s[0].Y-s[1].Y))
 	}
 	if math.Abs(length-2*math.Pi) > 0.2 {
 		t.Errorf("the circle has the length %v", length)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/image/font/sfnt"
@@ -31,7 +32,7 @@ import (
 const (
 	titleSize    = 12
 	textSize     = 10
-	titleGap     = 4
+	titleGap     = 6
 	margin       = 9
 	smallestAxis = 40
 	pngDPI       = 160
@@ -56,6 +57,12 @@ var (
 	ink       = color.NRGBA{33, 37, 41, 255}
 	gridColor = color.NRGBA{33, 37, 41, 28}
 	paper     = color.White
+)
+
+// Lines of axes and of the grid.
+var (
+	axisLine = draw.LineStyle{Color: ink, Width: 0.8}
+	gridLine = draw.LineStyle{Color: gridColor, Width: 0.6}
 )
 
 // The colours of ink and grid in SVG files. The opacity of the grid rounds its colour.
@@ -156,21 +163,17 @@ func fillText(c draw.Canvas, style text.Style, at vg.Point, line string, x text.
 }
 
 // wrap breaks text into lines of at most the given width, where it has spaces.
-func wrap(style text.Style, line string, width vg.Length) []string {
+func wrap(style text.Style, line string, width vg.Length) string {
 	var lines []string
-	current := ""
-	for _, word := range strings.Fields(line) {
-		longer := strings.TrimSpace(current + " " + word)
-		if current != "" && style.Width(longer) > width {
-			lines, current = append(lines, shortened(style, current, width)), word
+	for _, word := range strings.Fields(printable(line)) {
+		last := len(lines) - 1
+		if last >= 0 && style.Width(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
 			continue
 		}
-		current = longer
+		lines = append(lines, shortened(style, word, width))
 	}
-	if current != "" {
-		lines = append(lines, shortened(style, current, width))
-	}
-	return lines
+	return strings.Join(lines, "\n")
 }
 
 // shortened cuts text that is wider than width, and ends it with an ellipsis.
@@ -195,95 +198,75 @@ func newPDF(w, h vg.Length) vg.CanvasWriterTo { return &pdf{vgpdf.New(w, h)} }
 
 // straight is a colour whose components are not multiplied by its opacity: vgpdf multiplies
 // them.
-type straight struct{ color.NRGBA }
+type straight color.NRGBA
 
 // RGBA implements color.Color in the way that vgpdf needs.
 func (s straight) RGBA() (r, g, b, a uint32) {
-	wide := func(v uint8) uint32 { return uint32(v) * 0x101 }
-	return wide(s.R), wide(s.G), wide(s.B), wide(s.A)
+	return uint32(s.R) * 0x101, uint32(s.G) * 0x101, uint32(s.B) * 0x101, uint32(s.A) * 0x101
 }
 
 // SetColor implements vg.Canvas.
 func (p *pdf) SetColor(c color.Color) {
-	p.Canvas.SetColor(straight{color.NRGBAModel.Convert(c).(color.NRGBA)})
+	p.Canvas.SetColor(straight(color.NRGBAModel.Convert(c).(color.NRGBA)))
 }
 
 // DrawImage implements vg.Canvas. vgpdf draws pictures upside down, with the opacity of the
 // last colour.
 func (p *pdf) DrawImage(at vg.Rectangle, picture image.Image) {
-	b := picture.Bounds()
-	flipped := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	for y := range b.Dy() {
-		for x := range b.Dx() {
-			flipped.Set(x, b.Dy()-1-y, picture.At(b.Min.X+x, b.Min.Y+y))
-		}
-	}
+	p.Push()
 	p.Canvas.SetColor(color.Black)
-	p.Canvas.DrawImage(at, flipped)
+	p.Translate(vg.Point{Y: at.Min.Y + at.Max.Y})
+	p.Scale(1, -1)
+	p.Canvas.DrawImage(at, picture)
+	p.Pop()
 }
 
 // FillString implements vg.Canvas.
 func (p *pdf) FillString(face font.Face, at vg.Point, line string) {
-	if latin(line) {
+	if !strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxASCII }) {
 		p.Canvas.FillString(face, at, line)
 		return
 	}
 	var outlines vg.Path
 	for _, r := range line {
-		advance := addOutline(&outlines, face, at, r)
-		at.X += advance
+		at.X += addOutline(&outlines, face, at, r)
 	}
 	p.Canvas.Fill(outlines)
 }
 
-// latin reports whether text is ASCII.
-func latin(line string) bool {
-	for _, r := range line {
-		if r >= 0x7F {
-			return false
-		}
-	}
-	return true
-}
-
-// addOutline adds the outline of a character and returns its width.
+// addOutline adds the outline of a character and returns its width; a character that the font does
+// not have is left out.
 func addOutline(path *vg.Path, face font.Face, at vg.Point, r rune) vg.Length {
 	var b sfnt.Buffer
-	size := face.Font.Size
 	const unit = 1024
-	em := fixed.I(unit)
 	glyph, err := face.Face.GlyphIndex(&b, r)
-	if err != nil {
+	advance, err2 := face.Face.GlyphAdvance(&b, glyph, fixed.I(unit), 0)
+	segments, err3 := face.Face.LoadGlyph(&b, glyph, fixed.I(unit), nil) // valid until the next use of b
+	if err != nil || err2 != nil || err3 != nil {
 		return 0
 	}
-	segments, err := face.Face.LoadGlyph(&b, glyph, em, nil)
-	if err != nil {
-		return 0
-	}
-	point := func(p fixed.Point26_6) vg.Point { // y of fonts runs down
-		return vg.Point{X: at.X + vg.Length(p.X)/64/unit*size, Y: at.Y - vg.Length(p.Y)/64/unit*size}
-	}
+	length := func(v fixed.Int26_6) vg.Length { return vg.Length(v) / 64 / unit * face.Font.Size }
 	for i, s := range segments {
+		var to [3]vg.Point
+		for k, p := range s.Args {
+			to[k] = at.Add(vg.Point{X: length(p.X), Y: -length(p.Y)}) // y of fonts runs down
+		}
 		switch s.Op {
 		case sfnt.SegmentOpMoveTo:
 			if i > 0 {
 				path.Close()
 			}
-			path.Move(point(s.Args[0]))
+			path.Move(to[0])
 		case sfnt.SegmentOpLineTo:
-			path.Line(point(s.Args[0]))
+			path.Line(to[0])
 		case sfnt.SegmentOpQuadTo:
-			path.QuadTo(point(s.Args[0]), point(s.Args[1]))
+			path.QuadTo(to[0], to[1])
 		case sfnt.SegmentOpCubeTo:
-			path.CubeTo(point(s.Args[0]), point(s.Args[1]), point(s.Args[2]))
+			path.CubeTo(to[0], to[1], to[2])
 		}
 	}
 	if len(segments) > 0 {
 		path.Close()
 	}
-	advance, err := face.Face.GlyphAdvance(&b, glyph, em, 0)
-	if err != nil {
-		return 0
-	}
-	return vg.Length(advance) / 64 / unit * size
+	return length(advance)
 }
