@@ -30,6 +30,27 @@ type Layer interface {
 	entry() entry
 }
 
+// entry is a name in the legend and its sample.
+type entry struct {
+	name   string
+	sample plot.Thumbnailer
+}
+
+// Sizes in the legend, in points.
+const sampleWidth, legendLine, legendGap = 22, 15, 14
+
+func (e entry) width() vg.Length {
+	return sampleWidth + labelGap + 2 + textStyle(textSize).Width(e.name)
+}
+
+// draw draws an entry with its upper left corner at a point.
+func (e entry) draw(c draw.Canvas, at vg.Point) {
+	sample := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+		Min: vg.Point{X: at.X, Y: at.Y - legendLine + 3}, Max: vg.Point{X: at.X + sampleWidth, Y: at.Y - 3}}}
+	e.sample.Thumbnail(&sample)
+	fillText(c, textStyle(textSize), vg.Point{X: at.X + sampleWidth + labelGap + 2, Y: at.Y - legendLine/2}, e.name, draw.XLeft, draw.YCenter)
+}
+
 // extent is the range of the values of layers along both axes.
 type extent struct{ x, y span }
 
@@ -76,7 +97,7 @@ func newChart(c *Chart, e extent, tile vg.Point) (*chart, error) {
 	place := func() { p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = left, right, low, high }
 	place()
 	p.Title.Text = wrap(style, c.Title, 0.9*tile.X)
-	behind := &grid{plotter.Grid{Vertical: gridLine, Horizontal: gridLine}}
+	behind := &gridLines{plotter.Grid{Vertical: gridLine, Horizontal: gridLine}}
 	if c.X.Categories != nil {
 		behind.Vertical.Color = nil
 	}
@@ -122,11 +143,11 @@ func (c *chart) fit(size vg.Point) {
 	}
 }
 
-// grid draws lines behind the layers, and claims room on the right of and above the axes.
-type grid struct{ plotter.Grid }
+// gridLines are lines behind the layers, which claim room on the right of and above the axes.
+type gridLines struct{ plotter.Grid }
 
 // GlyphBoxes implements [plot.GlyphBoxer].
-func (*grid) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+func (*gridLines) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 	return []plot.GlyphBox{
 		{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: 0.5 * textSize}}},
 		{Y: 1, Rectangle: vg.Rectangle{Max: vg.Point{Y: 0.85 * textSize}}},

@@ -144,6 +144,44 @@ func (f *Figure) draw(c draw.Canvas, columns int) error {
 	return err
 }
 
+// legend returns an entry for each name among the layers of all charts, in rows of at most a width:
+// below the charts a legend hides no data. The legend of gonum is a column within a chart.
+func (f *Figure) legend(width vg.Length) (rows [][]entry) {
+	seen, used := map[string]bool{"": true}, width
+	for i := range f.Charts {
+		for _, l := range f.Charts[i].Layers {
+			e := l.entry()
+			if e.name = oneLine(e.name); seen[e.name] {
+				continue
+			}
+			seen[e.name] = true
+			e.name = shortened(textStyle(textSize), e.name, width-sampleWidth-labelGap-2)
+			if used += legendGap + e.width(); used > width {
+				rows, used = append(rows, nil), e.width()
+			}
+			rows[len(rows)-1] = append(rows[len(rows)-1], e)
+		}
+	}
+	return rows
+}
+
+// drawLegend draws rows of entries at the lower edge of the canvas and returns their height.
+func drawLegend(c draw.Canvas, rows [][]entry) vg.Length {
+	height := vg.Length(len(rows)) * legendLine
+	for i, row := range rows {
+		total := legendGap * vg.Length(len(row)-1)
+		for _, e := range row {
+			total += e.width()
+		}
+		at := vg.Point{X: c.Center().X - total/2, Y: c.Min.Y + height - vg.Length(i)*legendLine}
+		for _, e := range row {
+			e.draw(c, at)
+			at.X += e.width() + legendGap
+		}
+	}
+	return height
+}
+
 // layOut makes the charts and places them on the canvas in rows. The axes of a row and of a column
 // of charts are in line.
 func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, error) {
