@@ -1,13 +1,11 @@
-// Package batch runs many fits: data sets × kernels × splits × seeds. It runs
-// them side by side on the cores and accelerators of one machine or several, and
-// a run continues after any crash.
+// Package batch runs many fits: data sets × kernels × splits × seeds. It runs them side by side on
+// the cores and accelerators of one machine or several, and a run continues after any crash.
 //
-// [Plan] turns a spec (package spec) into jobs and decides all their options.
-// Package rundir keeps the jobs and their results in a directory. [Run] runs the
-// jobs that are not done, and package results makes tables of them. schedule.go
-// decides when a job runs: big jobs run first. pool.go decides where: it runs as
-// many jobs side by side as the cores and the planned memory allow. task.go has
-// the steps of a job: claim → read → fit, with a checkpoint → model → record.
+// [Plan] turns a spec (package spec) into jobs and decides all their options. Package rundir keeps
+// the jobs and their results in a directory. [Run] runs the jobs that are not done, and package
+// results makes tables of them. schedule.go decides when a job runs: big jobs run first. pool.go
+// decides where: it runs as many jobs side by side as the cores and the planned memory allow.
+// task.go has the steps of a job: claim → read → fit, with a checkpoint → model → record.
 //
 // Results do not depend on the number of workers. The last bits of a result
 // depend on the number of threads, which is an option of the job.
@@ -22,11 +20,10 @@ import (
 	"gpfit/internal/rundir"
 )
 
-// Run runs the jobs of r that are not done. The caller holds the lock of r. A
-// job that fails does not stop the others; Run then returns a [*JobsFailedError]
-// with the summary. If ctx is cancelled, the running jobs stop and keep their
-// checkpoints, and Run returns ctx's error. Any other error means that Run could
-// not use the run directory.
+// Run runs the jobs of r that are not done. The caller holds the lock of r. A job that fails does
+// not stop the others; Run then returns a [*JobsFailedError] with the summary. If ctx is cancelled,
+// the running jobs stop and keep their checkpoints, and Run returns ctx's error. Any other error
+// means that Run could not use the run directory.
 func Run(ctx context.Context, r *rundir.Run, o Options) (Summary, error) {
 	s, err := newScheduler(ctx, r, o)
 	if err != nil {
@@ -40,12 +37,11 @@ func Run(ctx context.Context, r *rundir.Run, o Options) (Summary, error) {
 	return s.loop()
 }
 
-// relaxCollector lets the heap grow to five times the live data before the garbage
-// collector runs. Collecting the matrices of 200 jobs of 500 rows took 8 % of the
-// wall time on two cores. The limit makes the collector run earlier if jobs fill
-// the memory that they may use, in bytes. relaxCollector changes nothing if GOGC or
-// GOMEMLIMIT is set or memory is not positive. It returns a function that restores
-// the old settings.
+// relaxCollector lets the heap grow to five times the live data before the garbage collector runs.
+// Collecting the matrices of 200 jobs of 500 rows took 8 % of the wall time on two cores. The limit
+// makes the collector run earlier if jobs fill the memory that they may use, in bytes.
+// relaxCollector changes nothing if GOGC or GOMEMLIMIT is set or memory is not positive. It returns
+// a function that restores the old settings.
 func relaxCollector(memory int64) (restore func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" || memory <= 0 {
 		return func() {}

@@ -54,8 +54,7 @@ func kindOf(err error) string {
 	return KindOther
 }
 
-// retryable reports whether the place or the moment may have caused a failure, and not
-// the job.
+// retryable reports whether the place or the moment may have caused a failure, and not the job.
 func retryable(kind string) bool {
 	return kind == KindMemory || kind == KindDevice || kind == KindWrite
 }
@@ -65,8 +64,7 @@ func as[T error](err error) bool {
 	return ok
 }
 
-// JobsFailedError reports that some jobs failed. The command line maps it to exit
-// code 3.
+// JobsFailedError reports that some jobs failed. The command line maps it to exit code 3.
 type JobsFailedError struct {
 	Failed []Failure
 	Total  int

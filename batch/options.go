@@ -77,9 +77,8 @@ type Summary struct {
 	// Elsewhere is the number of jobs that other processes still work on.
 	Elsewhere int
 	Failed    []Failure
-	// Wall is the elapsed time. EvaluationSeconds is the time within evaluations, summed
-	// over jobs, and CoreSeconds the same times each job's threads. Workers is the number
-	// of cores.
+	// Wall is the elapsed time. EvaluationSeconds is the time within evaluations, summed over jobs,
+	// and CoreSeconds the same times each job's threads. Workers is the number of cores.
 	Wall              time.Duration
 	EvaluationSeconds float64
 	CoreSeconds       float64
@@ -98,10 +97,9 @@ type Shard struct{ Index, Count int }
 // holds reports whether the shard contains job number i.
 func (s Shard) holds(i int) bool { return s.Count <= 1 || i%s.Count == s.Index }
 
-// ParseShard parses "i/N", with i from 0 to N−1, "auto" or "auto/N". For auto it
-// reads the index from SLURM_ARRAY_TASK_ID, _MIN and _STEP or from Kubernetes'
-// JOB_COMPLETION_INDEX. The count is N or SLURM_ARRAY_TASK_COUNT. lookup reads a
-// variable, as os.LookupEnv does.
+// ParseShard parses "i/N", with i from 0 to N−1, "auto" or "auto/N". For auto it reads the index
+// from SLURM_ARRAY_TASK_ID, _MIN and _STEP or from Kubernetes' JOB_COMPLETION_INDEX. The count is N
+// or SLURM_ARRAY_TASK_COUNT. lookup reads a variable, as os.LookupEnv does.
 func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) {
 	index, count, hasCount := strings.Cut(strings.TrimSpace(text), "/")
 	var s Shard

@@ -49,10 +49,9 @@ type PlanOptions struct {
 // and jobs side by side use the cores better.
 const rowsPerThread = 4000
 
-// Plan reads the data of a spec and decides the device and the threads of every
-// job, so that results do not depend on the machine that runs a job. Errors:
-// [*spec.Error], also for jobs that no data can cure, one for each place in the spec;
-// [*table.Error] if a file does not exist.
+// Plan reads the data of a spec and decides the device and the threads of every job, so that
+// results do not depend on the machine that runs a job. Errors: [*spec.Error], also for jobs that
+// no data can cure, one for each place in the spec; [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
 	jobs, err := s.Expand(filepath.Dir(o.SpecPath), o.Extra, o.Formats...)
 	if err != nil {

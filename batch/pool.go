@@ -56,8 +56,7 @@ type demand struct {
 	// devices on which the job has failed.
 	alone bool
 	avoid map[string]bool
-	// onFallback means that the job's own device is unavailable; notes gives the
-	// reason.
+	// onFallback means that the job's own device is unavailable; notes gives the reason.
 	onFallback bool
 	notes      []string
 }

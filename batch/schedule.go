@@ -45,8 +45,7 @@ type scheduler struct {
 	failures map[string]Failure
 	began    time.Time
 	fatal    error
-	// costDone and busyDone sum the cost and the time of the jobs that this process
-	// has done.
+	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
 	costDone float64
 	busyDone time.Duration
 }
@@ -74,8 +73,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		switch {
 		case status.State == rundir.StateDone:
 			s.summary.Done++
-			// A process that was killed after it wrote the result may have left
-			// its checkpoint.
+			// A process that was killed after it wrote the result may have left its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
 		case status.State == rundir.StateFailed && !o.RetryFailed && !retryable(last.Kind):
@@ -318,9 +316,8 @@ func (s *scheduler) finish(out outcome) {
 	}
 }
 
-// again puts a job at the end of the queue after a failure that may be temporary.
-// The job then avoids that accelerator, if it can use another one, and runs alone
-// if memory did not suffice.
+// again puts a job at the end of the queue after a failure that may be temporary. The job then
+// avoids that accelerator, if it can use another one, and runs alone if memory did not suffice.
 func (s *scheduler) again(t *task, out outcome) {
 	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, textform.FirstLine(out.err.Error())))
 	if a := t.at.accelerator; a != nil {
@@ -374,9 +371,8 @@ func (s *scheduler) tellProgress() {
 	s.o.OnProgress(p)
 }
 
-// left estimates the remaining time. It multiplies the remaining cost by the time
-// per cost of the finished jobs, and divides by the average number of jobs that ran
-// side by side.
+// left estimates the remaining time. It multiplies the remaining cost by the time per cost of the
+// finished jobs, and divides by the average number of jobs that ran side by side.
 func (s *scheduler) left() time.Duration {
 	wall := time.Since(s.began)
 	if s.costDone == 0 || wall == 0 {

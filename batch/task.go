@@ -52,8 +52,7 @@ type task struct {
 // outcome describes how an attempt ended.
 type outcome struct {
 	task *task
-	// state is the new state of the job. err and kind give the reason and the kind
-	// of a failure.
+	// state is the new state of the job. err and kind give the reason and the kind of a failure.
 	state rundir.State
 	err   error
 	kind  string
@@ -73,9 +72,8 @@ type runner struct {
 	shared bool
 }
 
-// attempt claims and runs a job at a place. If the task has a gate, its memory may
-// not be reserved yet. attempt calls computed when the device is free again, before
-// it writes the result.
+// attempt claims and runs a job at a place. If the task has a gate, its memory may not be reserved
+// yet. attempt calls computed when the device is free again, before it writes the result.
 func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()) outcome {
 	out := outcome{task: t}
 	claim, err := r.run.Claim(t.job)

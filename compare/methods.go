@@ -206,8 +206,7 @@ type process struct {
 	backends []device.Backend
 }
 
-// newProcess enters the Gaussian process with a kernel, which it prepares on data to find
-// mistakes.
+// newProcess enters the Gaussian process with a kernel, which it prepares on data to find mistakes.
 func newProcess(text string, o problem.Options, events problem.Events, data problem.Data, backends []device.Backend) (entrant, error) {
 	e, err := kernel.Parser{Families: o.Kernels, Columns: data.FeatureNames}.Parse(cmp.Or(text, "rbf"))
 	if err != nil {

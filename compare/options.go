@@ -24,8 +24,7 @@ const (
 // Rankings returns all scores that can rank the methods.
 func Rankings() []RankBy { return []RankBy{ByRMSE, ByNLPD} }
 
-// Options configures [Run]. The zero value compares all methods by tenfold
-// cross-validation.
+// Options configures [Run]. The zero value compares all methods by tenfold cross-validation.
 type Options struct {
 	// Methods are names from [Methods]; nil means all. Own are further methods.
 	Methods []string

@@ -116,12 +116,11 @@ func (p pairing) byFold() [][]int {
 // stdError returns the standard error of a difference of scores from the differences u of
 // the influences of the rows, and its degrees of freedom, 0 if it is undefined.
 //
-// Folds: the variance over the folds, times 1/K + n_test/n_train because their training
-// rows overlap (Nadeau and Bengio, Inference for the generalization error, Machine Learning
-// 52, 2003). Hold-outs: the sandwich estimator with groups as clusters; with consecutive
-// rows, ten consecutive batches are the clusters (the method of batch means); otherwise
-// rows are independent. All of them leave out what another draw of the training rows of a
-// hold-out would change.
+// Folds: the variance over the folds, times 1/K + n_test/n_train because their training rows
+// overlap (Nadeau and Bengio, Inference for the generalization error, Machine Learning 52, 2003).
+// Hold-outs: the sandwich estimator with groups as clusters; with consecutive rows, ten consecutive
+// batches are the clusters (the method of batch means); otherwise rows are independent. All of them
+// leave out what another draw of the training rows of a hold-out would change.
 func (p pairing) stdError(u []float64) (se, freedom float64) {
 	n := float64(len(u))
 	switch {

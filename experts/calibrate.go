@@ -161,9 +161,8 @@ func (l *leftOut) temperature() float64 {
 	return math.Exp((low + high) / 2)
 }
 
-// Opinion is what an expert with parameters of its own says about the function, without
-// noise, at m points in scaled units: means, m×T column-major, and m variances, before and
-// after its rows.
+// Opinion is what an expert with parameters of its own says about the function, without noise, at m
+// points in scaled units: means, m×T column-major, and m variances, before and after its rows.
 type Opinion struct {
 	PriorMean, PriorVariance, Mean, Variance []float64
 }

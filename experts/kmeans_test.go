@@ -84,8 +84,7 @@ func checkClusters(t *testing.T, c *clusters) {
 	}
 }
 
-// blobs returns rows around centres that are far apart, in mixed order, and the blob of
-// each row.
+// blobs returns rows around centres that are far apart, in mixed order, and the blob of each row.
 func blobs(sizes []int, d int, seed uint64) (rows []float64, of []int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for k, size := range sizes {
@@ -127,8 +126,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestPartitionSizes checks the limit on the rows of an expert and the merging of small
-// clusters.
+// TestPartitionSizes checks the limit on the rows of an expert and the merging of small clusters.
 func TestPartitionSizes(t *testing.T) {
 	rows, of := blobs([]int{900, 50, 50}, 2, 3)
 	p := NewPartition(rows, len(of), 2, PartitionOptions{Clusters: 3, Seed: 1})

@@ -9,9 +9,8 @@ import (
 // Name is the name of the method of local experts.
 const Name = "experts"
 
-// Method is the method of local experts. It computes on the backends of [device.Dense]
-// until a job or a model has a [Partition], which then makes its own of them
-// ([Partition.On]).
+// Method is the method of local experts. It computes on the backends of [device.Dense] until a job
+// or a model has a [Partition], which then makes its own of them ([Partition.On]).
 type Method struct{ device.Dense }
 
 // Name returns [Name].

@@ -10,10 +10,9 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Each calls do with the index and the workspace of each expert of a workspace of
-// [Partition.On], for experts with parameters of their own. It calls some at the same time,
-// and returns the first error in the order of the experts. The methods of ws itself compute
-// with one set of parameters.
+// Each calls do with the index and the workspace of each expert of a workspace of [Partition.On],
+// for experts with parameters of their own. It calls some at the same time, and returns the first
+// error in the order of the experts. The methods of ws itself compute with one set of parameters.
 func Each(ctx context.Context, ws device.Workspace, do func(k int, own device.Workspace) error) error {
 	w, ok := ws.(*workspace)
 	if !ok {

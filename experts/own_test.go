@@ -8,8 +8,7 @@ import (
 )
 
 // TestCombinedSame checks that experts with the same prior that trust each other fully are the
-// committee of Deisenroth and Ng 2015, eq. 20 and 21, and that one without trust predicts
-// alone.
+// committee of Deisenroth and Ng 2015, eq. 20 and 21, and that one without trust predicts alone.
 func TestCombinedSame(t *testing.T) {
 	const prior = 2.0
 	mean, variance := []float64{1, -0.5, 0.3}, []float64{0.1, 1.9, 0.7}

@@ -184,8 +184,7 @@ func (p *Partition) Check(n, d int) error {
 // parameters may mislead there: an expert that was tuned where the function is smooth is too
 // sure of itself where it is rough.
 type Trust struct {
-	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in
-	// [RBCM].
+	// Weight is 0 if the expert predicts its points alone, and 1 if all experts do as in [RBCM].
 	Weight float64 `json:"weight"`
 	// Temperature belongs to the committee and is at least 1: where noise hides the function, the
 	// rows do not show that the function is surer than the experts say.

@@ -41,8 +41,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	return nil
 }
 
-// predictPiece is the number of points for which a committee keeps the predictions of all
-// experts.
+// predictPiece is the number of points for which a committee keeps the predictions of all experts.
 const predictPiece = 2048
 
 // predictNearest predicts each point by its nearest expert.

@@ -283,8 +283,7 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// slow predicts point j of xs by the formulas of the literature, from the training rows
-// except one.
+// slow predicts point j of xs by the formulas of the literature, from the training rows except one.
 func (tab *table) slow(t *testing.T, y []float64, xs *kernel.Points, j, except int, rule experts.Rule, temperature float64) (mean, variance, prior float64) {
 	star := tab.covariance(xs, tab.x)
 	prior = tab.covariance(xs, xs).At(j, j)

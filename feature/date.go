@@ -112,9 +112,8 @@ func notDate(text string) error {
 	return fmt.Errorf("not a date such as 2024-01-31 or 2024-01-31T14:30:00Z: %s", textform.Quote(text))
 }
 
-// ParseDate parses a date in one of these forms. The time of day may be missing, seconds
-// may be missing or have a fraction, a time without a zone is UTC, and a month means its
-// first day:
+// ParseDate parses a date in one of these forms. The time of day may be missing, seconds may be
+// missing or have a fraction, a time without a zone is UTC, and a month means its first day:
 //
 //	2024-01-31T14:30:05Z        2024-01-31 14:30:05+02:00     2024-01
 //	2024/01/31 14:30            31.01.2024 14:30              20240131T143005

@@ -56,10 +56,9 @@ func (e *UnseenError) Error() string {
 	return fmt.Sprintf("the training table has no category %s%s; it has %s", textform.Quote(e.Label), suggest.DidYouMean(e.Label, e.Known), listed(e.Known))
 }
 
-// Value returns the number for a cell: the number itself, 1 or 0 for a boolean, the time
-// of a date since the origin, or the position of a category. [Coding.Append] makes
-// features of it. Errors say what is wrong with the cell; an unknown category is an
-// [*UnseenError].
+// Value returns the number for a cell: the number itself, 1 or 0 for a boolean, the time of a date
+// since the origin, or the position of a category. [Coding.Append] makes features of it. Errors say
+// what is wrong with the cell; an unknown category is an [*UnseenError].
 func (e *Encoder) Value(cell string) (float64, error) {
 	switch e.column.Kind {
 	case Boolean:
@@ -98,9 +97,8 @@ func (e *Encoder) Value(cell string) (float64, error) {
 	return v, nil
 }
 
-// Row returns the features of one row, whose cells are texts in the order of the columns.
-// Numbers have a decimal point, or the sign of the encoding. Errors name the column; see
-// [Encoder.Value].
+// Row returns the features of one row, whose cells are texts in the order of the columns. Numbers
+// have a decimal point, or the sign of the encoding. Errors name the column; see [Encoder.Value].
 func (e *Encoding) Row(cells []string) ([]float64, error) {
 	if len(cells) != len(e.Columns) {
 		return nil, fmt.Errorf("%d cells for %d columns", len(cells), len(e.Columns))

@@ -1,8 +1,7 @@
-// Package feature says how the columns of a table become the features of a model: numbers
-// as they are, booleans as 0 and 1, categories as indicator columns or codes, dates and
-// times of day in a unit. [Rules] are what a user asks for when a training table is read.
-// An [Encoding] is the result: it is stored in the model, so that later tables are read in
-// the same way.
+// Package feature says how the columns of a table become the features of a model: numbers as they
+// are, booleans as 0 and 1, categories as indicator columns or codes, dates and times of day in a
+// unit. [Rules] are what a user asks for when a training table is read. An [Encoding] is the
+// result: it is stored in the model, so that later tables are read in the same way.
 package feature
 
 import (
@@ -37,17 +36,15 @@ const (
 // value recognises booleans, dates and times of day by their form, takes other texts as
 // categories, and makes an indicator column of each category.
 type Rules struct {
-	// Categories, Dates and Numbers are columns that are read as such, whatever they
-	// contain: names, indices or ranges of indices such as "0-3". Dates include times
-	// of day.
+	// Categories, Dates and Numbers are columns that are read as such, whatever they contain:
+	// names, indices or ranges of indices such as "0-3". Dates include times of day.
 	Categories, Dates, Numbers []string
 	// Codes makes one column of each category column, with the codes 0, 1, … in the
 	// order of the categories, for kernels such as hamming.
 	Codes bool
 	// Unit is the unit of dates and times of day; empty means days.
 	Unit Unit
-	// Origin is the date that becomes 0, in a form of [ParseDate]; empty means
-	// 1970-01-01.
+	// Origin is the date that becomes 0, in a form of [ParseDate]; empty means 1970-01-01.
 	Origin string
 }
 
@@ -226,8 +223,7 @@ func (e *Encoding) Check(features []string) error {
 	return nil
 }
 
-// Recognize returns the kind of a text by its form: boolean, date, time of day, or
-// category.
+// Recognize returns the kind of a text by its form: boolean, date, time of day, or category.
 func Recognize(text string) ColumnKind {
 	if _, ok := ParseBoolean(text); ok {
 		return Boolean

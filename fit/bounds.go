@@ -51,9 +51,8 @@ func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior,
 	return out, nil
 }
 
-// irrelevant is the relevance of a column, in units of the targets' standard deviation,
-// below which the predictions do not depend on it for any purpose. The numbers in reports
-// have two decimals.
+// irrelevant is the relevance of a column, in units of the targets' standard deviation, below which
+// the predictions do not depend on it for any purpose. The numbers in reports have two decimals.
 const irrelevant = 0.005
 
 // boundText collects what there is to say about parameters at bounds, so that parameters

@@ -26,9 +26,8 @@ var checkpointed = map[string]problem.Options{
 	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.NelderMead{}, MaxEvaluations: 40}},
 }
 
-// TestResumeAtEveryEvaluation checks that a fit that fails permanently at every
-// single factorisation, and is restarted each time, ends with the bits of an
-// undisturbed fit.
+// TestResumeAtEveryEvaluation checks that a fit that fails permanently at every single
+// factorisation, and is restarted each time, ends with the bits of an undisturbed fit.
 func TestResumeAtEveryEvaluation(t *testing.T) {
 	for name, o := range checkpointed {
 		t.Run(name, func(t *testing.T) {
@@ -160,9 +159,8 @@ func TestForeignCheckpoint(t *testing.T) {
 	out.Close()
 }
 
-// TestCancelledCheckpoint checks that a cancelled fit returns its best model and
-// continues from the checkpoint to the bits of an undisturbed fit, even if it was
-// cancelled on few rows.
+// TestCancelledCheckpoint checks that a cancelled fit returns its best model and continues from the
+// checkpoint to the bits of an undisturbed fit, even if it was cancelled on few rows.
 func TestCancelledCheckpoint(t *testing.T) {
 	d := smooth(120)
 	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}

@@ -40,8 +40,7 @@ type candidateExpr struct {
 	values leafValues
 }
 
-// parse reads the kernels and prepares each one, so that mistakes show before
-// anything is computed.
+// parse reads the kernels and prepares each one, so that mistakes show before anything is computed.
 func (r *selection) parse() ([]candidateExpr, error) {
 	var out []candidateExpr
 	for _, text := range r.settings.Kernels {
@@ -155,8 +154,7 @@ func ends(err error) bool {
 	return problem.IsCancelled(err) || errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
-// fit fits one kernel and scores it. It frees the outcome's memory; the model and the
-// report stay.
+// fit fits one kernel and scores it. It frees the outcome's memory; the model and the report stay.
 func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	began := time.Now()
 	c := Candidate{Kernel: job.KernelText(), Parameters: job.NumFitted()}

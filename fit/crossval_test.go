@@ -267,9 +267,8 @@ func TestObjectiveFolds(t *testing.T) {
 	}
 }
 
-// TestFitByFolds checks that fits by cross-validation reach lower scores than fits by
-// likelihood, that the model numbers its rows by the table, and that stages on subsets
-// keep the folds.
+// TestFitByFolds checks that fits by cross-validation reach lower scores than fits by likelihood,
+// that the model numbers its rows by the table, and that stages on subsets keep the folds.
 func TestFitByFolds(t *testing.T) {
 	d := grouped(90)
 	for i := range d.N { // the model is wrong: sites differ by more than noise

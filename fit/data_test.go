@@ -236,8 +236,7 @@ func TestWildScales(t *testing.T) {
 	}
 }
 
-// TestCheckFinite checks that a number in a report that is not finite is an error
-// that names it.
+// TestCheckFinite checks that a number in a report that is not finite is an error that names it.
 func TestCheckFinite(t *testing.T) {
 	for want, r := range map[string]summary.Report{
 		"nlml is not":                    {NLML: math.NaN()},

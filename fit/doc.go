@@ -3,10 +3,9 @@
 //	job, err := fit.Prepare(problem.Data{X: x, Y: y, N: n, D: d}, problem.Options{Kernel: "rbf(ard)"}, problem.Events{})
 //	outcome, err := fit.Run(ctx, job, backend)
 //
-// [Prepare] checks everything and chooses start values, [Run] tunes on one or more backends
-// of package device, and the [Outcome] has a [summary.Report] and a model of package gp.
-// Programs that need only this call the module's root package, which also opens the
-// devices.
+// [Prepare] checks everything and chooses start values, [Run] tunes on one or more backends of
+// package device, and the [Outcome] has a [summary.Report] and a model of package gp. Programs that
+// need only this call the module's root package, which also opens the devices.
 //
 // The floors, from the top down:
 //
@@ -15,9 +14,8 @@
 //	fit/summary       results, as JSON and as text
 //	fit/problem       data and options → problem
 //
-// A fit minimises the negative log marginal likelihood or the negative leave-one-out log
-// density, plus the negative log prior if there are priors. Package hyperopt does the
-// minimisation.
+// A fit minimises the negative log marginal likelihood or the negative leave-one-out log density,
+// plus the negative log prior if there are priors. Package hyperopt does the minimisation.
 //
 // [Evaluate] does the same without the optimisation, for `gpfit nlml`.
 package fit

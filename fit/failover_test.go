@@ -187,8 +187,7 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-// slipping is the CPU, called a GPU, whose inverse has a relative error from the k-th
-// gradient on.
+// slipping is the CPU, called a GPU, whose inverse has a relative error from the k-th gradient on.
 type slipping struct {
 	device.Backend
 	left *int
@@ -213,9 +212,8 @@ func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, pro
 	return w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
 }
 
-// TestWrongGradient checks that a fit on a device that begins to compute wrong
-// gradients ends with an error that names it, or continues on the fallback to the
-// same result.
+// TestWrongGradient checks that a fit on a device that begins to compute wrong gradients ends with
+// an error that names it, or continues on the fallback to the same result.
 func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
 	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report

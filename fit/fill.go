@@ -146,9 +146,8 @@ func addTests(r *summary.Report, tests []*summary.TestScores) {
 	}
 }
 
-// addTargets fills in the parts that depend on a target: in the report itself for one
-// target, in a part for each of several. Values in original units that all targets
-// share stay in the report.
+// addTargets fills in the parts that depend on a target: in the report itself for one target, in a
+// part for each of several. Values in original units that all targets share stay in the report.
 func addTargets(r *summary.Report, s *tuning.Placement, z, values []float64) {
 	j, terms := s.Job, s.Objective.Terms()
 	count := float64(j.Sample.T())

@@ -76,8 +76,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestFromOptions checks that the options given beside a model count, and which models do
-// not suit.
+// TestFromOptions checks that the options given beside a model count, and which models do not suit.
 func TestFromOptions(t *testing.T) {
 	d := synthetic(60)
 	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeX, NoNoise: false}))
@@ -109,8 +108,7 @@ func TestFromOptions(t *testing.T) {
 	wantOption(t, other, problem.Options{From: m, Kernel: "rbf(ard)"}, "celsius")
 }
 
-// TestFromIdentity checks that a checkpoint of a fit from a model is one of its start
-// values.
+// TestFromIdentity checks that a checkpoint of a fit from a model is one of its start values.
 func TestFromIdentity(t *testing.T) {
 	d := synthetic(60)
 	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}))

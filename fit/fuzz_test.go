@@ -11,9 +11,8 @@ import (
 	"gpfit/kernel"
 )
 
-// FuzzPrepare checks that options of every kind, with arbitrary names and texts, give
-// a job whose start values are finite and within their bounds, or an error that names
-// the option or the data.
+// FuzzPrepare checks that options of every kind, with arbitrary names and texts, give a job whose
+// start values are finite and within their bounds, or an error that names the option or the data.
 func FuzzPrepare(f *testing.F) {
 	f.Add("rbf(ard)", "linear", "lengthscale[2]", "noise_variance", "lognormal(0, 1)", 2.0, 1e-3, 10.0, uint16(0))
 	f.Add("rbf + periodic*linear", "poly(2, dims=0)", "k1.lengthscale", "k2.k1.lengthscale", "uniform(1, 2)", 0.5, 0.1, 0.2, uint16(0xffff))
@@ -43,8 +42,7 @@ func FuzzPrepare(f *testing.F) {
 	})
 }
 
-// fuzzData is a small table whose noise groups have labels that look like the names
-// of parameters.
+// fuzzData is a small table whose noise groups have labels that look like the names of parameters.
 func fuzzData(flags uint16) problem.Data {
 	d := synthetic(8)
 	if flags&1024 != 0 {

@@ -67,9 +67,8 @@ func readSet(t *testing.T, name string) problem.Data {
 	return problem.Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
-// goldenCase says how to write a reference kernel here, in the order of the
-// reference's parameters (with a factor for each, by the chain rule, if the
-// reference's parameter is a function of ours).
+// goldenCase says how to write a reference kernel here, in the order of the reference's parameters
+// (with a factor for each, by the chain rule, if the reference's parameter is a function of ours).
 type goldenCase struct {
 	text string
 	set  map[string]float64
@@ -81,9 +80,8 @@ type goldenDerivative map[string]float64
 
 // goldenCases: signal variance 1.5, noise 0.05, lengthscale 1.2 or, with ARD,
 // 0.7 + 0.15 i, α = 0.8, period 3. scikit-learn's DotProduct(σ₀) is σ₀² + x·x',
-// σ₀ = 0.5: a factor c of it is linear with signal variance c and constant with
-// cσ₀², so that ∂/∂log c is the sum of both and ∂/∂log σ₀ twice the latter; its
-// square is poly with offset σ₀².
+// σ₀ = 0.5: a factor c of it is linear with signal variance c and constant with cσ₀², so that
+// ∂/∂log c is the sum of both and ∂/∂log σ₀ twice the latter; its square is poly with offset σ₀².
 func goldenCases(d int) map[string]goldenCase {
 	one := func(names ...string) (out []goldenDerivative) {
 		for _, n := range append(names, "noise_variance") {
@@ -219,9 +217,8 @@ func rareSets() []string {
 	return []string{"yacht", "concrete"}
 }
 
-// TestGoldenFit checks the best NLML known and the held-out scores there on the two
-// small sets, each with an optimum that few starts find. benchmarks/uci measures
-// the other sets.
+// TestGoldenFit checks the best NLML known and the held-out scores there on the two small sets,
+// each with an optimum that few starts find. benchmarks/uci measures the other sets.
 func TestGoldenFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes under the race detector")
@@ -263,8 +260,7 @@ func TestRareOptima(t *testing.T) {
 	}
 }
 
-// bookKernel is the covariance of Rasmussen & Williams (2006), §5.4.3, at the
-// book's parameters.
+// bookKernel is the covariance of Rasmussen & Williams (2006), §5.4.3, at the book's parameters.
 const bookKernel = "rbf(lengthscale=67, signal_variance=4356)" +
 	" + rbf(lengthscale=90, signal_variance=5.76)*periodic(lengthscale=1.3, period=1)" +
 	" + rq(lengthscale=1.2, alpha=0.78, signal_variance=0.4356)" +
@@ -287,9 +283,8 @@ func co2Task(t *testing.T) *tuning.Job {
 	return task
 }
 
-// TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after
-// subtracting the mean (benchmarks/peers/co2.py prints the numbers), at the book's
-// parameters and at the optimum.
+// TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after subtracting the mean
+// (benchmarks/peers/co2.py prints the numbers), at the book's parameters and at the optimum.
 func TestBookCO2(t *testing.T) {
 	const (
 		sklearnAtBook  = 117.02314394209282
@@ -327,9 +322,8 @@ func TestBookCO2(t *testing.T) {
 	}
 }
 
-// TestTextbook fits by another method on another device. The likelihood, the optimum
-// and the predictions equal the CPU's, and operations that the method lacks are
-// errors.
+// TestTextbook fits by another method on another device. The likelihood, the optimum and the
+// predictions equal the CPU's, and operations that the method lacks are errors.
 func TestTextbook(t *testing.T) {
 	ctx, d := t.Context(), synthetic(60)
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true, StdErrors: true}

@@ -16,9 +16,8 @@ import (
 
 func near(got, want, tol float64) bool { return math.Abs(got-want) <= tol*(1e-300+math.Abs(want)) }
 
-// TestMeanUnits checks that y and a·y + b have the same scaled problem, and that the
-// latter's coefficients in original units are a times as large; its constant also
-// moves by b.
+// TestMeanUnits checks that y and a·y + b have the same scaled problem, and that the latter's
+// coefficients in original units are a times as large; its constant also moves by b.
 func TestMeanUnits(t *testing.T) {
 	d := synthetic(80)
 	e := d

@@ -69,9 +69,8 @@ func TestNoiseGroups(t *testing.T) {
 	}
 }
 
-// TestKnownNoise tests known variances alone, and with an estimated part that the
-// data do not need. In both cases, a·y + b with variances times a² gives the same
-// result.
+// TestKnownNoise tests known variances alone, and with an estimated part that the data do not need.
+// In both cases, a·y + b with variances times a² gives the same result.
 func TestKnownNoise(t *testing.T) {
 	d := twoLabs(240)
 	for i := range d.N {
@@ -98,8 +97,7 @@ func TestKnownNoise(t *testing.T) {
 	}
 }
 
-// TestGroupsAreKnown checks that fixed variances of groups are equivalent to known
-// ones.
+// TestGroupsAreKnown checks that fixed variances of groups are equivalent to known ones.
 func TestGroupsAreKnown(t *testing.T) {
 	d := twoLabs(60)
 	set := []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "signal_variance", Value: 0.7, Given: true}}
@@ -138,8 +136,7 @@ func TestInterpolation(t *testing.T) {
 	defer p.Close()
 	pred := must.Get(p.Predict(t.Context(), d.X, d.N))(t)
 	for i, y := range d.Y {
-		// Σ has a condition number of about 1e5; the error of variances is its square
-		// root.
+		// Σ has a condition number of about 1e5; the error of variances is its square root.
 		if math.Abs(pred.Mean[i]-y) > 1e-7*100 || pred.Std[i] > 1e-3 || pred.Std[i] != pred.StdLatent[i] {
 			t.Errorf("row %d: %v ± %v (latent %v), target %v", i, pred.Mean[i], pred.Std[i], pred.StdLatent[i], y)
 		}
@@ -298,8 +295,7 @@ func TestNoiseFloor(t *testing.T) {
 	}
 }
 
-// TestConditionWarning checks that a report states the number of remaining digits if
-// few remain.
+// TestConditionWarning checks that a report states the number of remaining digits if few remain.
 func TestConditionWarning(t *testing.T) {
 	data := problem.Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
 	for i := range 40 {

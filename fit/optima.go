@@ -19,9 +19,8 @@ const (
 	// scoredOptima is the largest number of optima whose predictions are scored; each
 	// takes one more evaluation.
 	scoredOptima = 10
-	// nearNats is the difference of two objectives with which the data hardly choose
-	// between two optima: a Bayes factor of 20 at most, if the widths of the optima are
-	// alike.
+	// nearNats is the difference of two objectives with which the data hardly choose between two
+	// optima: a Bayes factor of 20 at most, if the widths of the optima are alike.
 	nearNats = 3
 	// Two optima predict differently if their leave-one-out predictions differ, as root
 	// mean square, by more than differentMeans of the error of the better optimum, or if
@@ -142,8 +141,7 @@ func newSearch(c hyperopt.Coverage, suggested int) *summary.SearchReport {
 	return out
 }
 
-// compareOptima adds a warning if optimum i is hardly worse than the best and predicts
-// differently.
+// compareOptima adds a warning if optimum i is hardly worse than the best and predicts differently.
 func compareOptima(r *summary.Report, j *tuning.Job, i int, scores []optimumScores) {
 	a, b := scores[0], scores[i]
 	gap := r.Optima[i].Objective - r.Optima[0].Objective

@@ -190,8 +190,7 @@ func TestPosteriorOverflow(t *testing.T) {
 	}))
 }
 
-// calibrationPriors are the means and standard deviations of the normal priors of the
-// logarithms.
+// calibrationPriors are the means and standard deviations of the normal priors of the logarithms.
 var calibrationPriors = []struct {
 	name      string
 	mu, sigma float64
@@ -232,11 +231,10 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	return truth, problem.Data{X: x, Y: y.RawVector().Data, N: n, D: 1, FeatureNames: []string{"t"}}
 }
 
-// TestPosteriorCalibration is simulation-based calibration (Talts et al. 2018): for
-// parameters drawn from the prior and data drawn with them, the rank of the truth among
-// draws of the posterior is uniform. The χ² test of the histogram is at 1 %. With
-// GPFIT_CALIBRATION=1 there are 200 data sets of 50 rows and ten bins, otherwise 20 of 20
-// and four.
+// TestPosteriorCalibration is simulation-based calibration (Talts et al. 2018): for parameters
+// drawn from the prior and data drawn with them, the rank of the truth among draws of the posterior
+// is uniform. The χ² test of the histogram is at 1 %. With GPFIT_CALIBRATION=1 there are 200 data
+// sets of 50 rows and ten bins, otherwise 20 of 20 and four.
 func TestPosteriorCalibration(t *testing.T) {
 	sets, n, bins := 20, 20, 4
 	if os.Getenv("GPFIT_CALIBRATION") != "" { // a minute of processor time

@@ -252,8 +252,7 @@ func TestTiedChain(t *testing.T) {
 	}
 }
 
-// TestTieNoiseGroups checks that a group's noise can be tied to another's and can
-// have a prior.
+// TestTieNoiseGroups checks that a group's noise can be tied to another's and can have a prior.
 func TestTieNoiseGroups(t *testing.T) {
 	d := synthetic(60)
 	d.NoiseGroupColumn = "g"
@@ -320,8 +319,7 @@ func atUpper(j *tuning.Job, prefix string) []descent.Bound {
 	return out
 }
 
-// TestBoundWarnings checks the sentences for parameters at bounds, one for each kind of
-// reason.
+// TestBoundWarnings checks the sentences for parameters at bounds, one for each kind of reason.
 func TestBoundWarnings(t *testing.T) {
 	for _, c := range []struct {
 		kernel  string

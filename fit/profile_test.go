@@ -229,8 +229,7 @@ func TestProfileSideBySide(t *testing.T) {
 	}
 }
 
-// TestProfileUndefined checks that points without a value are null, and are counted in a
-// warning.
+// TestProfileUndefined checks that points without a value are null, and are counted in a warning.
 func TestProfileUndefined(t *testing.T) {
 	d := waveAndSlope(t)
 	d.X[1] = d.X[0] // singular without noise

@@ -20,8 +20,7 @@ const (
 	maxProfilePoints     = 250_000
 )
 
-// ProfileOptions configures [Profile]. The zero value shows a curve for each free
-// parameter.
+// ProfileOptions configures [Profile]. The zero value shows a curve for each free parameter.
 type ProfileOptions struct {
 	Show   summary.ProfileShow
 	Others summary.ProfileOthers
@@ -87,8 +86,7 @@ var (
 	rangeMost  = math.Log(1000)
 )
 
-// profiled returns the indices of the parameters along which the sections go, for each
-// section.
+// profiled returns the indices of the parameters along which the sections go, for each section.
 func profiled(j *problem.Prepared, o ProfileOptions) ([][]int, error) {
 	var named []int
 	for _, name := range o.Along {
@@ -142,8 +140,7 @@ func profiledPair(j *problem.Prepared, o ProfileOptions, named []int) ([]int, er
 	return named, nil
 }
 
-// usualPair returns the first lengthscale and the first noise variance, or what else is not
-// fixed.
+// usualPair returns the first lengthscale and the first noise variance, or what else is not fixed.
 func usualPair(j *problem.Prepared) []int {
 	var scale, noise, rest []int
 	for i, p := range j.Params.Free {
@@ -315,8 +312,7 @@ func addOriginal(j *problem.Prepared, a *summary.ProfileAxis, values []float64) 
 	}
 }
 
-// sharedByTargets reports whether a parameter has the same value in original units for all
-// targets.
+// sharedByTargets reports whether a parameter has the same value in original units for all targets.
 func sharedByTargets(j *problem.Prepared, name string, values []float64) bool {
 	first := j.OriginalUnits(0, values).Values[name]
 	for t := range j.Sample.T() {

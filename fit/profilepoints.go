@@ -19,14 +19,12 @@ import (
 )
 
 const (
-	// profileStarts is the largest number of optima from which the others are tuned at
-	// each point.
+	// profileStarts is the largest number of optima from which the others are tuned at each point.
 	profileStarts = 5
 	// profileGain is the decrease of the objective that makes a start from a neighbouring
 	// point worth a descent. Descents end within about 1e-8.
 	profileGain = 1e-5
-	// profileRounds is the largest number of times that points learn from their
-	// neighbours.
+	// profileRounds is the largest number of times that points learn from their neighbours.
 	profileRounds = 200
 	// profileBetter is the distance below the best optimum at which a point shows that the
 	// fit missed an optimum, and profileValleys how many such points all others start from.

@@ -339,8 +339,7 @@ func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error
 	return o.Model.Record, nil
 }
 
-// Parts is a job on a device as Fit and Evaluate use it, for measurements of the
-// single steps.
+// Parts is a job on a device as Fit and Evaluate use it, for measurements of the single steps.
 type Parts struct {
 	// Objective is the objective of the graph, and Start its vector at the start values.
 	Objective *graph.Objective
@@ -360,8 +359,7 @@ func Measure(ctx context.Context, j *tuning.Job, b device.Backend, f func(*Parts
 	return f(&Parts{Objective: s.Objective, Start: j.Params.Start(), Workspace: s.Workspace, placement: s})
 }
 
-// Evaluate evaluates value and gradient at the start and reports them, as
-// [Evaluate] does.
+// Evaluate evaluates value and gradient at the start and reports them, as [Evaluate] does.
 func (p *Parts) Evaluate(ctx context.Context) (summary.Report, error) {
 	e, err := evaluateStart(ctx, p.placement.Job, p.placement)
 	if err != nil {

@@ -33,8 +33,7 @@ func newTestScores(p *gp.Prediction, y []float64, scale float64) *summary.TestSc
 	return &s
 }
 
-// scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there
-// are none.
+// scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.
 func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summary.TestScores, error) {
 	s := j.Sample
 	m := len(s.TestY) / s.T()
@@ -296,8 +295,7 @@ func pool(s *summary.CrossValidationScores, n int, of *problem.Sample) {
 	}
 }
 
-// foldError returns the standard error of a mean over folds, from the spread over the
-// folds.
+// foldError returns the standard error of a mean over folds, from the spread over the folds.
 func foldError(folds []summary.Number, mean summary.Number) summary.Number {
 	spread := 0.0
 	for _, v := range folds {

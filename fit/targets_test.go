@@ -125,8 +125,7 @@ func TestTargetsLeaveOneOut(t *testing.T) {
 	}
 }
 
-// checkTargetsSaved saves and loads the model and predicts with both, with and
-// without the factor.
+// checkTargetsSaved saves and loads the model and predicts with both, with and without the factor.
 func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
 	t.Helper()
 	predict := func(m *gp.Model) []*gp.Prediction {

@@ -53,9 +53,8 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 	}
 }
 
-// TestCoarseOfEveryKind checks that coarse to fine ends at the optimum of the plain
-// fit with priors, ties, noise of groups and of rows, several starts and
-// leave-one-out.
+// TestCoarseOfEveryKind checks that coarse to fine ends at the optimum of the plain fit with
+// priors, ties, noise of groups and of rows, several starts and leave-one-out.
 func TestCoarseOfEveryKind(t *testing.T) {
 	rows := twoLabs(300)
 	for i := range rows.N {
@@ -114,8 +113,7 @@ func checkPath(t *testing.T, r summary.Report) {
 	}
 }
 
-// TestSubsets checks that a job on all rows is the job itself and that one on few
-// rows has few.
+// TestSubsets checks that a job on all rows is the job itself and that one on few rows has few.
 func TestSubsets(t *testing.T) {
 	d := synthetic(90)
 	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Mean: "linear"})
@@ -162,9 +160,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestRestartsListOptima checks that the optima are distinct, that each is a
-// stationary point with the NLML of a plain fit from there, and that every start ends
-// at one of them.
+// TestRestartsListOptima checks that the optima are distinct, that each is a stationary point with
+// the NLML of a plain fit from there, and that every start ends at one of them.
 func TestRestartsListOptima(t *testing.T) {
 	for _, c := range []hyperopt.Coarse{hyperopt.CoarseAuto, hyperopt.CoarseOff} {
 		d := twoOptima(240)
@@ -270,8 +267,7 @@ func TestFitsRepeat(t *testing.T) {
 	}
 }
 
-// TestMethodsAgree checks that the methods find the optimum of L-BFGS to their
-// accuracy.
+// TestMethodsAgree checks that the methods find the optimum of L-BFGS to their accuracy.
 func TestMethodsAgree(t *testing.T) {
 	d := synthetic(120)
 	want := mustFit(t, d, problem.Options{}).Report.NLML

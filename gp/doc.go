@@ -1,9 +1,8 @@
 // Package gp saves, loads and predicts with fitted Gaussian-process models.
 //
-// A [Model] holds the data with its scaling and the parameters. It comes from a fit
-// or from a file ([Load], [Model.Save]). [Model.Condition] conditions it on a
-// device and returns a [Posterior], which predicts in original units by Rasmussen &
-// Williams (2006), algorithm 2.1:
+// A [Model] holds the data with its scaling and the parameters. It comes from a fit or from a file
+// ([Load], [Model.Save]). [Model.Condition] conditions it on a device and returns a [Posterior],
+// which predicts in original units by Rasmussen & Williams (2006), algorithm 2.1:
 //
 //	mean      m(x*) + k*ᵀα,          α = Σ⁻¹(y − m(X))
 //	variance  k(x*, x*) − k*ᵀΣ⁻¹k*,  plus σ² for a new observation

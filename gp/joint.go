@@ -59,9 +59,8 @@ type Joint struct {
 // If least squares found the mean's coefficients, their uncertainty is added (eq.
 // 2.42).
 //
-// The cost is n²m + nm² flops and m×m numbers of host memory, which are checked
-// before. Errors are [*ShapeError], [*SizeError], [*device.MemoryError],
-// [*device.UnsupportedError] and [*RangeError].
+// The cost is n²m + nm² flops and m×m numbers of host memory, which are checked before. Errors are
+// [*ShapeError], [*SizeError], [*device.MemoryError], [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
 	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")

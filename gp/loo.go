@@ -30,8 +30,7 @@ type LeaveOneOut struct {
 	// Target is y. Mean and Std are the mean and standard deviation of the
 	// predicted observation, including noise.
 	Target, Mean, Std []float64
-	// Residual is y − Mean. Standardized is Residual/Std, standard normal if the
-	// model is correct.
+	// Residual is y − Mean. Standardized is Residual/Std, standard normal if the model is correct.
 	Residual, Standardized []float64
 	// LogDensity is the log predictive density of the target.
 	LogDensity []float64
@@ -149,8 +148,7 @@ func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 	return out
 }
 
-// leaveOneOut returns the leave-one-out predictions of the experts, each from the rows of its
-// own.
+// leaveOneOut returns the leave-one-out predictions of the experts, each from the rows of its own.
 func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, error) {
 	out := newLeaveOneOut(y)
 	for k, e := range l.each {

@@ -121,10 +121,9 @@ const (
 // kernels and means, also for linear ones, whose lengthscales say nothing about
 // relevance. Of columns that depend on each other, it changes one alone.
 //
-// The expectation is over pairs of training rows, the same ones in each call, and sd(y) is
-// √(½ E[(y − y′)²]) over the same pairs. Several targets share their mean square. The cost is
-// O(128·d·n·d) operations, on that many threads of the host, 0 for all; the number does not
-// change the result.
+// The expectation is over pairs of training rows, the same ones in each call, and sd(y) is √(½ E[(y
+// − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d)
+// operations, on that many threads of the host, 0 for all; the number does not change the result.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	prog, err := m.Program()
 	if err == nil {

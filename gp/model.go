@@ -376,8 +376,7 @@ type Scaling struct {
 	YScale float64   `json:"y_scale"`
 }
 
-// NewScaling computes the scaling of n rows of d columns. A constant column or
-// target has scale 1.
+// NewScaling computes the scaling of n rows of d columns. A constant column or target has scale 1.
 func NewScaling(how Standardize, x, y []float64, d int) Scaling {
 	s := Scaling{XMean: make([]float64, d), XScale: make([]float64, d), YScale: 1}
 	for c := range d {

@@ -104,8 +104,7 @@ func (p *Posterior) Close() error { return p.ws.Close() }
 // SaveWithFactor writes the model together with the Cholesky factor, 8n² bytes,
 // so that a later Condition need not compute it.
 //
-// Errors are [*FileError], and [*device.UnsupportedError] if the posterior's method
-// has no factor.
+// Errors are [*FileError], and [*device.UnsupportedError] if the posterior's method has no factor.
 func (p *Posterior) SaveWithFactor(path string) error { return save(path, p.WriteWithFactor) }
 
 // WriteWithFactor writes the model with the Cholesky factor in the format of a model file.
@@ -124,8 +123,7 @@ func (p *Posterior) Target(t int) *Posterior {
 	return &one
 }
 
-// locals are the posteriors of local experts with parameters of their own, and their
-// training rows.
+// locals are the posteriors of local experts with parameters of their own, and their training rows.
 type locals struct {
 	each []*Posterior
 	rows [][]int
@@ -183,8 +181,7 @@ func meanUncertainty(ctx context.Context, p *Posterior, prog *kernel.Program, th
 	return w, nil
 }
 
-// coefficients returns the number of coefficients that least squares found, after
-// leastSquares.
+// coefficients returns the number of coefficients that least squares found, after leastSquares.
 func (p *Posterior) coefficients(ctx context.Context) (int, error) {
 	q := len(p.model.Mean.Basis)
 	if !p.model.Mean.LeastSquares || q == 0 {

@@ -25,8 +25,7 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("gp: the %s of row %d (from 1) is not a finite number: its values are too far from the training data for double precision, or the model's covariance is nearly singular", e.What, e.Row+1)
 }
 
-// checkResult returns a [*RangeError] for the first number of columns of m rows
-// that is not finite.
+// checkResult returns a [*RangeError] for the first number of columns of m rows that is not finite.
 func checkResult(what string, m int, columns ...[]float64) error {
 	for _, column := range columns {
 		if i := firstNonFinite(column); i >= 0 {
@@ -213,8 +212,7 @@ func checkSize(what string, numbers float64, free int64) error {
 	return nil
 }
 
-// SizeError reports a result for which the host lacks memory. It is returned before
-// any allocation.
+// SizeError reports a result for which the host lacks memory. It is returned before any allocation.
 type SizeError struct {
 	// What names the result; Need and Free are the needed and the free bytes.
 	What       string

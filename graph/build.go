@@ -76,8 +76,7 @@ func checkFolds(folds []int, n int) error {
 	return nil
 }
 
-// hashesCollide reports whether two nodes have the same hash; the compiler would
-// treat them as one.
+// hashesCollide reports whether two nodes have the same hash; the compiler would treat them as one.
 func hashesCollide(g *gorgonia.ExprGraph) bool {
 	seen := map[uint32]bool{}
 	for _, node := range g.AllNodes() {

@@ -276,9 +276,8 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 // The derivatives for the adjoint g of f are (Rasmussen & Williams 2006, eq. 5.9,
 // negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r, and r receives gα.
 //
-// If the solver finds the mean's coefficients by generalised least squares, r is
-// the target y and f is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which
-// minimises φ for that Σ. By the chain rule
+// If the solver finds the mean's coefficients by generalised least squares, r is the target y and f
+// is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which minimises φ for that Σ. By the chain rule
 //
 //	df/dΣ = ∂φ/∂Σ + (∂φ/∂β)(dβ̂/dΣ),  ∂φ/∂β = −HᵀΣ⁻¹(y − Hβ).
 //

@@ -16,8 +16,7 @@ import (
 	"gpfit/kernel"
 )
 
-// wrong is a workspace whose contraction has a relative error of the inverse or of
-// one derivative.
+// wrong is a workspace whose contraction has a relative error of the inverse or of one derivative.
 type wrong struct {
 	device.Workspace
 	inverse, gradient float64

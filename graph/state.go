@@ -22,8 +22,7 @@ type Terms struct {
 	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
 	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
 	DataFit, Complexity, Constant float64
-	// DataFits are the targets' parts of DataFit; the other two terms are the same
-	// for each target.
+	// DataFits are the targets' parts of DataFit; the other two terms are the same for each target.
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
 	NegLogPrior float64
@@ -243,8 +242,7 @@ type identity struct {
 	// spread is the sum over targets of ‖α_t‖ times the norms of the solutions from
 	// which α_t was computed.
 	spread float64
-	// slack is the difference of the two sides in the last check, in units of the
-	// bound, for tests.
+	// slack is the difference of the two sides in the last check, in units of the bound, for tests.
 	slack float64
 }
 

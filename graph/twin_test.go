@@ -320,8 +320,7 @@ var denseInverse = &denseOp{
 	},
 }
 
-// denseLogDet is log|Σ|. From ∂ log|X| = tr(X⁻¹∂X) (eq. 43) it follows that X has
-// the adjoint gX⁻ᵀ.
+// denseLogDet is log|Σ|. From ∂ log|X| = tr(X⁻¹∂X) (eq. 43) it follows that X has the adjoint gX⁻ᵀ.
 var denseLogDet *denseOp
 
 func init() { // its derivative refers to the other op

@@ -39,10 +39,9 @@ type Problem interface {
 	// Room returns an error if the given number of workers lack the memory for all rows, so that
 	// a fit can fail before its stages on few rows and not after them.
 	Room(ctx context.Context, workers int) error
-	// Open returns the objective over the given rows, in ascending order, or over
-	// all rows for nil, on a worker, counted from 0. Sessions over all rows stay
-	// open; the caller of Tune closes them. The error [ErrUndetermined] means that
-	// the rows are too few to determine the objective.
+	// Open returns the objective over the given rows, in ascending order, or over all rows for nil,
+	// on a worker, counted from 0. Sessions over all rows stay open; the caller of Tune closes
+	// them. The error [ErrUndetermined] means that the rows are too few to determine the objective.
 	Open(ctx context.Context, worker int, rows []int) (Session, error)
 }
 
@@ -57,8 +56,7 @@ type Session interface {
 	Close()
 }
 
-// ErrUndetermined reports that the given rows do not determine the objective. Tune
-// skips the stage.
+// ErrUndetermined reports that the given rows do not determine the objective. Tune skips the stage.
 var ErrUndetermined = errors.New("hyperopt: the rows do not determine the objective")
 
 // Coarse selects whether to tune on subsets of the rows before all of them.
@@ -86,8 +84,7 @@ const (
 	LargeToleranceNats   = 1e-2
 )
 
-// MaxRestarts is the largest Settings.Restarts; each restart keeps a point and a
-// result in memory.
+// MaxRestarts is the largest Settings.Restarts; each restart keeps a point and a result in memory.
 const MaxRestarts = 10_000
 
 // Settings configures [Tune]. The zero value is ready to use.

@@ -162,11 +162,10 @@ type Expectation struct {
 	Values int
 }
 
-// Typical numbers of values of a descent: from start values, over all rows, a number and
-// one more for each parameter; on few rows, with loose tolerances; and from the optimum of
-// half as many rows, with loose or final tolerances. Fits of the CO₂ data with 3, 5 and 6
-// parameters take 24, 44 and 40 values; of 3,000 rows with 3 and 5 parameters, in stages,
-// 16, 4 and 8, and 18, 10 and 11.
+// Typical numbers of values of a descent: from start values, over all rows, a number and one more
+// for each parameter; on few rows, with loose tolerances; and from the optimum of half as many
+// rows, with loose or final tolerances. Fits of the CO₂ data with 3, 5 and 6 parameters take 24, 44
+// and 40 values; of 3,000 rows with 3 and 5 parameters, in stages, 16, 4 and 8, and 18, 10 and 11.
 const (
 	typicalAlone, typicalPerParameter            = 10, 6
 	typicalFirst, typicalFurther, typicalOverAll = 18, 8, 11

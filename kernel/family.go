@@ -90,8 +90,7 @@ func (f *Family) number() *number {
 	return &number{name: "degree", what: "a whole number", first: 1, count: f.MaxDegree, standard: 2}
 }
 
-// check returns an error if a custom family is invalid; known finds the families
-// defined before it.
+// check returns an error if a custom family is invalid; known finds the families defined before it.
 func (f *Family) check(known func(name string) *Family) error {
 	if !textform.IsName(f.Name) || known(f.Name) != nil || f.Name == formulaName {
 		return fmt.Errorf("kernel: a custom kernel cannot be named %q: the name must be a word that is not in use", f.Name)

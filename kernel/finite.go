@@ -44,9 +44,8 @@ const maxFinite = 2000
 // ErrManyFeatures is the error of a kernel with too many features to list.
 var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
 
-// FiniteFeatures returns the features of the kernel at θ, nil if there are none or
-// infinitely many, and [ErrManyFeatures] if there are too many. It tests products of
-// formulas on the points x.
+// FiniteFeatures returns the features of the kernel at θ, nil if there are none or infinitely many,
+// and [ErrManyFeatures] if there are too many. It tests products of formulas on the points x.
 func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
 	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values))}
 	p.List.Uniforms(f.uniforms, theta, p.List.Needed(p.Value))

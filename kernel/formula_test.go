@@ -320,9 +320,8 @@ func TestNoKernels(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no text costs much, that errors are [*ParseError] and point
-// into the text, and that an expression prints as text that reads back to it, with
-// the same compiled function.
+// FuzzParse checks that no text costs much, that errors are [*ParseError] and point into the text,
+// and that an expression prints as text that reads back to it, with the same compiled function.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"rbf", "rbf(ard)*matern12 + (rbf(lengthscale=[1, 2e3], dims=[0, 1]))", "((rbf))", "rbf(", "rbf(dims=", "é",
 		"periodic(dims=0, period=1)*rbf + linear", "rq(alpha=0.8, ard)", "poly(2, offset=0.25)", "poly(2, offset=0)", "poly(degree=3, ard)*cosine(period=[1, 2, 3], ard)",

@@ -263,8 +263,7 @@ const (
 // its column)^Input to get the parameter for original units.
 type Units struct{ Target, Input float64 }
 
-// Param is one parameter of a program, a scalar or, with ARD, a vector. All
-// elements are positive.
+// Param is one parameter of a program, a scalar or, with ARD, a vector. All elements are positive.
 type Param struct {
 	// Name is a name such as "lengthscale", or a path in a composite, "k1.lengthscale".
 	Name string

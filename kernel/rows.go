@@ -190,8 +190,7 @@ func doAddInverse(r *routine, s *step, m int) {
 	vec.Combine(dst, dst, r.row(s.a, m), 1, s.value.Poly[0])
 }
 
-// doDamp multiplies by e^−t, which is in a. Where e^−t is 0, even an infinite
-// polynomial becomes 0.
+// doDamp multiplies by e^−t, which is in a. Where e^−t is 0, even an infinite polynomial becomes 0.
 func doDamp(r *routine, s *step, m int) {
 	dst := r.row(s.dst, m)
 	for j, e := range r.row(s.a, m) {
@@ -363,9 +362,8 @@ func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, 
 	}
 }
 
-// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds
-// to feature number k, without its weight. For SinSquares it also sets sums[d+q] =
-// Σ_j weights[j]·u sin(2πu).
+// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds to feature
+// number k, without its weight. For SinSquares it also sets sums[d+q] = Σ_j weights[j]·u sin(2πu).
 func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p *pairs) {
 	d, point, y := len(f.Dims), s.points[k], p.others()
 	switch f.Kind {

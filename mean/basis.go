@@ -25,14 +25,12 @@ const (
 type Function struct {
 	// Group is Constant, Linear, Power or Bump.
 	Group string `json:"group"`
-	// Column is the position among the columns in use, Label the column's label in
-	// names.
+	// Column is the position among the columns in use, Label the column's label in names.
 	Column int `json:"column"`
 	Label  int `json:"label"`
 	// Index is the power or the number of the bump.
 	Index int `json:"index"`
-	// Centre and Width define the bump exp(−½((x − Centre)/Width)²), in scaled
-	// units.
+	// Centre and Width define the bump exp(−½((x − Centre)/Width)²), in scaled units.
 	Centre float64 `json:"centre,omitempty"`
 	Width  float64 `json:"width,omitempty"`
 }
@@ -83,11 +81,10 @@ func (f Function) Slope(x float64) float64 {
 // Linear, Power, Bump, Constant.
 type Basis []Function
 
-// Basis returns the functions of e for the points x, in scaled units; labels name
-// the columns of x; nil means 0 … d−1. The m bumps of a column have their centres
-// at its quantiles (i + ½)/m, i = 0 … m−1 (linearly interpolated). Their common
-// width is the mean distance between neighbouring centres, or for a single bump the
-// column's standard deviation.
+// Basis returns the functions of e for the points x, in scaled units; labels name the columns of x;
+// nil means 0 … d−1. The m bumps of a column have their centres at its quantiles (i + ½)/m, i = 0 …
+// m−1 (linearly interpolated). Their common width is the mean distance between neighbouring
+// centres, or for a single bump the column's standard deviation.
 func (e Expr) Basis(x *kernel.Points, labels []int) (Basis, error) {
 	if len(e) == 0 {
 		return nil, nil
@@ -167,8 +164,7 @@ func (t Summand) bumps(v []float64, column, label int) (Basis, error) {
 	return out, nil
 }
 
-// Evaluate returns the n×q matrix H, column-major, of the functions' values at the
-// points.
+// Evaluate returns the n×q matrix H, column-major, of the functions' values at the points.
 func (b Basis) Evaluate(x *kernel.Points) []float64 {
 	h := make([]float64, 0, x.N*len(b))
 	for _, f := range b {
@@ -188,11 +184,10 @@ func (b Basis) Names() []string {
 	return out
 }
 
-// Original returns the q×q matrix T, row-major, that converts the coefficients for
-// scaled inputs, x_scaled = (x − mean)/scale, to the coefficients of the same
-// function of original inputs: β_original = Tβ. Powers expand by the binomial
-// theorem; bumps and the constant keep their coefficients. Original does not
-// convert the units of the target.
+// Original returns the q×q matrix T, row-major, that converts the coefficients for scaled inputs,
+// x_scaled = (x − mean)/scale, to the coefficients of the same function of original inputs:
+// β_original = Tβ. Powers expand by the binomial theorem; bumps and the constant keep their
+// coefficients. Original does not convert the units of the target.
 func (b Basis) Original(xMean, xScale []float64) []float64 {
 	q := len(b)
 	t := make([]float64, q*q)

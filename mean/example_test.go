@@ -8,9 +8,8 @@ import (
 	"gpfit/mean"
 )
 
-// Parse a mean function, a sum of terms in text form, and evaluate its basis functions
-// on points. Generalised least squares find the coefficients; here the covariance is the
-// identity.
+// Parse a mean function, a sum of terms in text form, and evaluate its basis functions on points.
+// Generalised least squares find the coefficients; here the covariance is the identity.
 func Example() {
 	expr, err := mean.Parse("linear", nil)
 	if err != nil {

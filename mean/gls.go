@@ -116,10 +116,9 @@ func (g *GLS) Whiten(r []float64) {
 	blas64.Trsm(blas.Right, blas.NoTrans, 1, g.upper(), blas64.General{Rows: m, Cols: g.q, Stride: g.q, Data: r})
 }
 
-// dependent is the bound below which a column of H counts as a linear combination
-// of the columns before it: the norm of its part orthogonal to them, relative to
-// the column's own norm. HᵀΣ⁻¹H squares this ratio, so that below √ε rounding would
-// hide the difference.
+// dependent is the bound below which a column of H counts as a linear combination of the columns
+// before it: the norm of its part orthogonal to them, relative to the column's own norm. HᵀΣ⁻¹H
+// squares this ratio, so that below √ε rounding would hide the difference.
 const dependent = 1e-8
 
 // RankError reports basis functions that are linearly dependent at the data points,

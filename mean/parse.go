@@ -86,13 +86,12 @@ func CheckText(text string) error {
 //	     | "poly" "(" degree [ "," dims ] ")" | "bumps" "(" count [ "," dims ] ")"
 //	dims = "dims" "=" ( column | "[" column { "," column } "]" )
 //
-// A column is an index or, unless columns is nil, a name, in double quotes if it has blanks, brackets, commas,
-// quotes or equals signs, or looks like a number.
-// linear contains every column, poly(k) the powers 1 … k of every column without
-// products of different columns, and bumps(m) m Gaussian bumps on every column (see
-// [Expr.Basis] for their positions). All of them include the constant. The
-// constant, and powers that several terms contain, count once. Empty text means
-// zero. Errors are [*ParseError].
+// A column is an index or, unless columns is nil, a name, in double quotes if it has blanks,
+// brackets, commas, quotes or equals signs, or looks like a number. linear contains every column,
+// poly(k) the powers 1 … k of every column without products of different columns, and bumps(m) m
+// Gaussian bumps on every column (see [Expr.Basis] for their positions). All of them include the
+// constant. The constant, and powers that several terms contain, count once. Empty text means zero.
+// Errors are [*ParseError].
 func Parse(text string, columns []string) (Expr, error) {
 	return parse(textform.Scanner{What: "mean", Text: text, Columns: columns})
 }

@@ -33,9 +33,8 @@ type Data struct {
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
-	// Group holds a label for each row; nil means none. Rows with the same label stay
-	// together in hold-outs and folds. GroupColumn is the column's name; the default is
-	// group.
+	// Group holds a label for each row; nil means none. Rows with the same label stay together in
+	// hold-outs and folds. GroupColumn is the column's name; the default is group.
 	Group       []string `hash:"omitzero"`
 	GroupColumn string   `hash:"omitzero"`
 	// Row holds the number of each row, from 0, in the larger table that the rows
@@ -139,8 +138,7 @@ func (d Data) checkShape() error {
 
 func NotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// DataError reports a table that gpfit cannot fit. The command line maps it to exit
-// code 10.
+// DataError reports a table that gpfit cannot fit. The command line maps it to exit code 10.
 type DataError struct{ Msg string }
 
 func (e *DataError) Error() string { return e.Msg }

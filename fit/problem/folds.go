@@ -19,8 +19,7 @@ type CrossValidation struct {
 	Folds int
 	// Seed determines which rows belong to which fold; 0 is a valid seed.
 	Seed uint64
-	// Refit tunes the parameters on the other rows for every fold, from the given
-	// ones.
+	// Refit tunes the parameters on the other rows for every fold, from the given ones.
 	Refit bool
 	// OnFold, if not nil, is called before each fold with its number, from 0.
 	OnFold func(fold, folds int)
@@ -93,8 +92,7 @@ func unitsOf(n int, groups []string) (units [][]int) {
 	return units
 }
 
-// foldBlocks divides the rows into blocks of consecutive rows, whose sizes differ by at
-// most one.
+// foldBlocks divides the rows into blocks of consecutive rows, whose sizes differ by at most one.
 func foldBlocks(n, folds int) [][]int {
 	parts := make([][]int, folds)
 	for i := range n {

@@ -18,10 +18,9 @@ var formerly = map[string][]string{
 	"Settings.Seed":    {"Callback"},
 }
 
-// hashValue writes the contents of v to w, such that equal contents give equal bytes:
-// numbers by their bits, everything with its length, pointers as what they point to.
-// It leaves out zero fields with the tag hash:"omitzero", so that a later field leaves
-// earlier hashes as they are.
+// hashValue writes the contents of v to w, such that equal contents give equal bytes: numbers by
+// their bits, everything with its length, pointers as what they point to. It leaves out zero fields
+// with the tag hash:"omitzero", so that a later field leaves earlier hashes as they are.
 func hashValue(w io.Writer, v any) { hashReflected(w, reflect.ValueOf(v)) }
 
 func hashReflected(w io.Writer, v reflect.Value) {

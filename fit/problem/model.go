@@ -86,8 +86,7 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 	return nil
 }
 
-// withNames returns an error about the basis with the names of columns in place of
-// indices.
+// withNames returns an error about the basis with the names of columns in place of indices.
 func (s *Sample) withNames(err error) error {
 	rank, ok := errors.AsType[*mean.RankError](err)
 	if !ok {
@@ -119,11 +118,10 @@ func (m *Model) DeterminedBy(s *Sample) bool {
 	return m.MeanFree || m.Basis.CheckRank(m.Basis.Evaluate(s.Points)) == nil
 }
 
-// TargetVariance returns the variance that kernel and noise have to explain, in
-// scaled units, as the mean over the targets. It is the variance of the targets or,
-// if least squares find the mean, of their residuals by ordinary least squares, but
-// at least leastVariance times the former. Start values and bounds are relative to
-// it.
+// TargetVariance returns the variance that kernel and noise have to explain, in scaled units, as
+// the mean over the targets. It is the variance of the targets or, if least squares find the mean,
+// of their residuals by ordinary least squares, but at least leastVariance times the former. Start
+// values and bounds are relative to it.
 func (m *Model) TargetVariance(s *Sample) float64 {
 	n, sum := s.N(), 0.0
 	var ols *mean.GLS
@@ -147,8 +145,7 @@ func (m *Model) TargetVariance(s *Sample) float64 {
 	return sum / float64(s.T())
 }
 
-// leastVariance keeps the start values away from zero if the mean explains the
-// targets exactly.
+// leastVariance keeps the start values away from zero if the mean explains the targets exactly.
 const leastVariance = 1e-8
 
 // MeanSquare returns the variance of v, or 1 if that is 0.

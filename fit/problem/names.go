@@ -7,10 +7,9 @@ import (
 	"gpfit/internal/textform"
 )
 
-// The parameters of a model have two names. In the graph and in model files the columns
-// of the table have their indices, lengthscale[3], the indexed name. Reports, warnings
-// and errors have their names, lengthscale[temp]. Options may give either. names.go
-// translates.
+// The parameters of a model have two names. In the graph and in model files the columns of the
+// table have their indices, lengthscale[3], the indexed name. Reports, warnings and errors have
+// their names, lengthscale[temp]. Options may give either. names.go translates.
 
 // Names returns the names of the features.
 func (s *Sample) Names() textform.Columns { return s.Data.FeatureNames }

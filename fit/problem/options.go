@@ -49,15 +49,13 @@ func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo,
 // and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
 // Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
-	// Kernel is the kernel in text form, in which dims= may name columns; empty means
-	// "rbf". ARD gives every leaf one
-	// lengthscale per column.
+	// Kernel is the kernel in text form, in which dims= may name columns; empty means "rbf". ARD
+	// gives every leaf one lengthscale per column.
 	Kernel string
 	ARD    bool
-	// Kernels are user-defined kernels that Kernel may name. Write each function
-	// once; all devices evaluate it. A model file holds only their names, so that
-	// [gp.Load] needs the kernels, too. A kernel that needs no name can be a formula
-	// in Kernel: formula(exp(-r/a), a=1).
+	// Kernels are user-defined kernels that Kernel may name. Write each function once; all devices
+	// evaluate it. A model file holds only their names, so that [gp.Load] needs the kernels, too. A
+	// kernel that needs no name can be a formula in Kernel: formula(exp(-r/a), a=1).
 	Kernels []*kernel.Family
 	// RequirePSD concerns kernels with a formula or one of Kernels. If the kernel's
 	// matrix on up to 300 training rows at the start values is asymmetric or has a
@@ -76,8 +74,7 @@ type Options struct {
 	NoiseFloor string `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
-	// Set gives start values, Fix fixes parameters, and Bounds replaces default
-	// bounds.
+	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
 	// Ties bind parameters to others. Priors give parameters densities; the fit then
@@ -102,10 +99,9 @@ type Options struct {
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
 	StdErrors bool
-	// Posterior asks for draws of the parameters from their posterior, after the fit: by
-	// the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws
-	// draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many
-	// draws as all chains.
+	// Posterior asks for draws of the parameters from their posterior, after the fit: by the
+	// Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws draws after
+	// PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many draws as all chains.
 	Posterior       PosteriorMethod `hash:"omitzero"`
 	PosteriorChains int             `hash:"omitzero"`
 	PosteriorWarmup int             `hash:"omitzero"`
@@ -113,25 +109,23 @@ type Options struct {
 	// MaxJitter is the largest variance that gpfit may add to the diagonal if the
 	// covariance is not positive definite; 0 allows none.
 	MaxJitter float64
-	// Checkpoint, if not empty, is a file that records every evaluation. After a
-	// cancellation, a crash or a lost device, the same fit with the same file
-	// continues where it ended and finds the same bits. A file of other data or
-	// options is an [*OptionError], a damaged one a [*DataError]. The file stays
-	// until fit.Outcome.RemoveCheckpoint.
+	// Checkpoint, if not empty, is a file that records every evaluation. After a cancellation, a
+	// crash or a lost device, the same fit with the same file continues where it ended and finds
+	// the same bits. A file of other data or options is an [*OptionError], a damaged one a
+	// [*DataError]. The file stays until fit.Outcome.RemoveCheckpoint.
 	Checkpoint string
 	// DiscardCancelled makes a cancelled fit end at once. The fit then does not
 	// return the best model so far, which would take one more evaluation.
 	DiscardCancelled bool
 	// Settings configures tuning. Its Precision is replaced by the device's.
 	Settings hyperopt.Settings
-	// Experts, if not empty, divides the training rows among local experts, for tables that
-	// are too large for one process: kmeans:K finds K clusters of the scaled rows, and the
-	// covariance of rows of different clusters counts as 0. Each cluster is an exact process.
-	// Combine says how they predict together; empty means as a
-	// committee, [experts.RBCM]. ExpertRows is the largest number of rows of an expert, 0 for twice the
-	// mean; larger clusters are divided again. See package experts.
-	// ExpertParameters says whether all experts share the parameters, which is the default,
-	// or whether each has its own, tuned on its rows alone.
+	// Experts, if not empty, divides the training rows among local experts, for tables that are too
+	// large for one process: kmeans:K finds K clusters of the scaled rows, and the covariance of
+	// rows of different clusters counts as 0. Each cluster is an exact process. Combine says how
+	// they predict together; empty means as a committee, [experts.RBCM]. ExpertRows is the largest
+	// number of rows of an expert, 0 for twice the mean; larger clusters are divided again. See
+	// package experts. ExpertParameters says whether all experts share the parameters, which is the
+	// default, or whether each has its own, tuned on its rows alone.
 	Experts          string             `hash:"omitzero"`
 	Combine          experts.Rule       `hash:"omitzero"`
 	ExpertRows       int                `hash:"omitzero"`
@@ -191,9 +185,8 @@ type MeanFit string
 // Bounds or Priors name a coefficient, MeanGLS otherwise.
 const (
 	MeanAuto MeanFit = ""
-	// MeanGLS takes the coefficients of largest likelihood at the other parameters,
-	// by generalised least squares within each evaluation. Predictions include their
-	// uncertainty.
+	// MeanGLS takes the coefficients of largest likelihood at the other parameters, by generalised
+	// least squares within each evaluation. Predictions include their uncertainty.
 	MeanGLS MeanFit = "gls"
 	// MeanFree makes the coefficients parameters of the objective.
 	MeanFree MeanFit = "free"
@@ -235,11 +228,10 @@ const (
 	// the model's prior and more on its predictions (Rasmussen & Williams 2006,
 	// §5.4.2). An evaluation costs about twice as much.
 	LOO Criterion = "loo"
-	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the
-	// parameters minimise ½n(log 2πM + 1), where M is the mean squared error, summed
-	// over the targets. The error does not depend on the common size of all variances,
-	// which a second term chooses such that the mean squared standardised error is 1.
-	// An evaluation costs as much as with LOO.
+	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the parameters
+	// minimise ½n(log 2πM + 1), where M is the mean squared error, summed over the targets. The
+	// error does not depend on the common size of all variances, which a second term chooses such
+	// that the mean squared standardised error is 1. An evaluation costs as much as with LOO.
 	LOORMSE Criterion = "loo-rmse"
 	// CV and CVRMSE are these criteria for predictions of the rows of each fold from the
 	// other folds, at the same parameters and scaling: the folds of Options.Folds. Data with
@@ -346,9 +338,8 @@ func (o Options) expertRefusals() []refusal {
 	}
 }
 
-// OptionError reports an option that does not fit the problem, such as a
-// parameter that the kernel does not have. The command line maps it to exit
-// code 2.
+// OptionError reports an option that does not fit the problem, such as a parameter that the kernel
+// does not have. The command line maps it to exit code 2.
 type OptionError struct {
 	// Option is the option's name, as the doc comment of [Options] explains, such as
 	// "max-jitter"; empty if the error concerns no single option. Value is the value

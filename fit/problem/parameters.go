@@ -71,8 +71,7 @@ func (p *ParameterList) NumFree() int {
 	return n
 }
 
-// At returns the objective's vector at natural values by name; nil stands for the
-// start values.
+// At returns the objective's vector at natural values by name; nil stands for the start values.
 func (p *ParameterList) At(values map[string]float64) ([]float64, error) {
 	z := p.Start()
 	if values == nil {

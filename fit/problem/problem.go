@@ -124,8 +124,7 @@ func (j *Prepared) FreeNames() []string {
 	return ofEach(j.Params.Free, func(q *Parameter) string { return q.Name })
 }
 
-// WithPrior follows the objective's name if the objective includes the negative log
-// prior.
+// WithPrior follows the objective's name if the objective includes the negative log prior.
 const WithPrior = "+neg_log_prior"
 
 // ObjectiveName returns the name of the quantity that the job minimises.
@@ -162,9 +161,8 @@ func (j *Prepared) Spec() graph.Spec {
 	return spec
 }
 
-// ID returns a hash of everything that a fit depends on: data, options, and the
-// resulting start values and bounds. The hash leaves out the device, because a fit
-// may continue on another one.
+// ID returns a hash of everything that a fit depends on: data, options, and the resulting start
+// values and bounds. The hash leaves out the device, because a fit may continue on another one.
 func (j *Prepared) ID() string {
 	h := sha256.New()
 	w := bufio.NewWriter(h)

@@ -13,8 +13,7 @@ import (
 	"gpfit/kernel"
 )
 
-// Sample is the data of a job: the training rows, checked and scaled, and the
-// held-out rows.
+// Sample is the data of a job: the training rows, checked and scaled, and the held-out rows.
 type Sample struct {
 	Data Data // as given
 	// Columns are the features in use; rows are the positions of the training rows in
@@ -23,8 +22,7 @@ type Sample struct {
 	Columns, Rows []int
 	X, Y          []float64
 	TestX, TestY  []float64 // all features, original units
-	// Scalings has one entry for each target. They differ only in the target's
-	// scaling.
+	// Scalings has one entry for each target. They differ only in the target's scaling.
 	Scalings []gp.Scaling
 	Points   *kernel.Points
 	Targets  []float64
@@ -238,8 +236,7 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	return &sub
 }
 
-// Without returns the sample of the training rows that are not in held, with held as
-// its test rows.
+// Without returns the sample of the training rows that are not in held, with held as its test rows.
 func (s *Sample) Without(held []int) *Sample {
 	var rest []int
 	for i := range s.N() {

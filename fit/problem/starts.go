@@ -12,15 +12,13 @@ import (
 	"gpfit/kernel"
 )
 
-// A second optimum often differs from the first in what it calls noise: short
-// lengthscales with little noise explain the same targets as long ones with much. So
-// starts combine levels of noise with levels of the lengthscales that the distances of
-// the data suggest. Periods come from a periodogram, because the objective has an
-// optimum near every multiple of a period and almost none of its starts leads to the
-// best.
+// A second optimum often differs from the first in what it calls noise: short lengthscales with
+// little noise explain the same targets as long ones with much. So starts combine levels of noise
+// with levels of the lengthscales that the distances of the data suggest. Periods come from a
+// periodogram, because the objective has an optimum near every multiple of a period and almost none
+// of its starts leads to the best.
 
-// noiseLevels are start values of the noise variance as shares of the targets'
-// variance.
+// noiseLevels are start values of the noise variance as shares of the targets' variance.
 var noiseLevels = []float64{1e-6, 1e-4, 1e-2, 0.1, 0.5}
 
 // The levels of a lengthscale: twice the median distance to the nearest other point,

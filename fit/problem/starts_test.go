@@ -29,10 +29,9 @@ func column(n int, f func(i int) float64, g func(x float64) float64) Data {
 	return d
 }
 
-// TestStartsCover checks that the starts combine levels of noise from 1e-6 to half of the
-// variance with lengthscales from below the spacing of the points to beyond their range,
-// within the bounds, that fixed parameters keep their values, and that no two leaves start
-// equal.
+// TestStartsCover checks that the starts combine levels of noise from 1e-6 to half of the variance
+// with lengthscales from below the spacing of the points to beyond their range, within the bounds,
+// that fixed parameters keep their values, and that no two leaves start equal.
 func TestStartsCover(t *testing.T) {
 	d := column(200, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) })
 	for _, c := range []struct {
@@ -91,8 +90,7 @@ func TestPeriodogram(t *testing.T) {
 			return 0.02*x*x + math.Sin(2*math.Pi*x/0.73) + 0.3*rng.NormFloat64()
 		})
 		peaks, _, _ := periodogram(d.X, d.Y, periodRows)
-		// The width of a peak is one turn over the range of 25, a quarter of which is
-		// the step.
+		// The width of a peak is one turn over the range of 25, a quarter of which is the step.
 		if len(peaks) == 0 || math.Abs(25/peaks[0].period-25/0.73) > 0.25 {
 			t.Errorf("%s: peaks %+v", name, peaks)
 		}

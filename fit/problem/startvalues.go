@@ -150,9 +150,8 @@ func countSizes(prog *kernel.Program) int {
 	return n
 }
 
-// Default bounds of the noise, in units of the targets' variance. They are wide
-// enough for a target without noise, and keep the optimiser where exp and Cholesky
-// still work.
+// Default bounds of the noise, in units of the targets' variance. They are wide enough for a target
+// without noise, and keep the optimiser where exp and Cholesky still work.
 const (
 	noiseLo, noiseHi = 1e-9, 1e2
 	// noiseStart is the noise's start value as a share of the targets' variance.
@@ -212,8 +211,7 @@ func MeanVariance(prog *kernel.Program, theta []float64, x *kernel.Points) float
 	return sum / float64(count)
 }
 
-// smallestRange returns the smallest nonzero range of the columns, or 1 if there is
-// none.
+// smallestRange returns the smallest nonzero range of the columns, or 1 if there is none.
 func smallestRange(x *kernel.Points, dims []int) float64 {
 	best := math.Inf(1)
 	for _, c := range dims {
@@ -241,9 +239,8 @@ func rootMeanNorm(x *kernel.Points, dims []int) float64 {
 	return math.Sqrt(sum / float64(x.N))
 }
 
-// medianDistance returns the median Euclidean distance of pairs of points over the
-// given columns, from at most 4,000 pairs drawn with a fixed seed. It ignores pairs
-// at distance zero.
+// medianDistance returns the median Euclidean distance of pairs of points over the given columns,
+// from at most 4,000 pairs drawn with a fixed seed. It ignores pairs at distance zero.
 func medianDistance(x *kernel.Points, dims []int) float64 {
 	const pairs = 4000
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -10,14 +10,12 @@ import (
 	"gpfit/kernel"
 )
 
-// Rows at the same place tell noise from signal. A random half of the rows parts
-// most of them and then no longer shows how much noise there is; so they stay together
-// in every subset.
+// Rows at the same place tell noise from signal. A random half of the rows parts most of them and
+// then no longer shows how much noise there is; so they stay together in every subset.
 
-// twinShare is the largest distance of two near-repeated rows, in units of the distance
-// that neighbours of as many evenly spread points would have. At a tenth, a tenth of
-// evenly spread points on a line have such a neighbour by chance, and hardly any in more
-// dimensions.
+// twinShare is the largest distance of two near-repeated rows, in units of the distance that
+// neighbours of as many evenly spread points would have. At a tenth, a tenth of evenly spread
+// points on a line have such a neighbour by chance, and hardly any in more dimensions.
 const twinShare = 0.1
 
 // largestGroup is the largest group as a share of the rows. If a table has only few

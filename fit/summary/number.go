@@ -10,14 +10,12 @@ import (
 	"gpfit/fit/problem"
 )
 
-// Number is a score that may not be finite. If a prediction has no variance, as
-// without noise, the density at the target is infinite if the mean equals the target
-// and zero otherwise. JSON has no such number: MarshalJSON writes null, and
-// UnmarshalJSON reads null as NaN.
+// Number is a score that may not be finite. If a prediction has no variance, as without noise, the
+// density at the target is infinite if the mean equals the target and zero otherwise. JSON has no
+// such number: MarshalJSON writes null, and UnmarshalJSON reads null as NaN.
 type Number float64
 
-// Format implements [fmt.Formatter]. It writes "undefined" for a number that is not
-// finite.
+// Format implements [fmt.Formatter]. It writes "undefined" for a number that is not finite.
 func (n Number) Format(f fmt.State, verb rune) {
 	if !problem.NotFinite(float64(n)) {
 		fmt.Fprintf(f, fmt.FormatString(f, verb), float64(n))

@@ -44,8 +44,7 @@ type Profile struct {
 	Others        ProfileOthers `json:"others"`
 	// Sections holds a curve for each parameter, or one contour or grid of fits.
 	Sections []ProfileSection `json:"sections"`
-	// Optima lists the optima that the fit found, the best first. Without restarts that
-	// is one.
+	// Optima lists the optima that the fit found, the best first. Without restarts that is one.
 	Optima []OptimumReport `json:"optima"`
 	// Evaluations counts the evaluations of the points, without the fit.
 	Evaluations Counts   `json:"evaluations"`
@@ -86,8 +85,7 @@ type ProfileInterval struct {
 	Gaps  bool     `json:"gaps,omitempty"`
 }
 
-// ProfileAxis is a parameter that a section moves, with its natural values of the scaled
-// problem.
+// ProfileAxis is a parameter that a section moves, with its natural values of the scaled problem.
 type ProfileAxis struct {
 	Name string `json:"name"`
 	// Log means that the parameter is positive and its values are equally spaced on a

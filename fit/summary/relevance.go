@@ -11,9 +11,8 @@ type ColumnRelevance struct {
 	// Column is the name of the column; Index counts the features from 0.
 	Column string `json:"column"`
 	Index  int    `json:"index"`
-	// Relevance is the standard deviation of the part of the predictions that the
-	// column takes part in, in units of the targets' standard deviation; see
-	// [gp.Relevance].
+	// Relevance is the standard deviation of the part of the predictions that the column takes part
+	// in, in units of the targets' standard deviation; see [gp.Relevance].
 	Relevance float64 `json:"relevance"`
 	// Lengthscales are the kernel's lengthscales for this column, in units of the column
 	// and in the order of the kernel's leaves. Leaves without a lengthscale add none.

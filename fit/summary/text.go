@@ -105,8 +105,7 @@ func drawn(seed uint64, group string, blocks bool) string {
 	return fmt.Sprintf("seed %d", seed)
 }
 
-// original returns a parameter in original units, or a note that it follows by column or by
-// target.
+// original returns a parameter in original units, or a note that it follows by column or by target.
 func original(r *Report, name string) string {
 	isPart := func(other string) bool { return other == name || strings.HasPrefix(other, name+"[") }
 	switch v, ok := r.ParametersOriginalUnits[name]; {

@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5).
-// It clears their memory where the curvature condition fails, and limits the step,
-// in particular by the bounds.
+// director chooses search directions: gonum's L-BFGS (N&W algorithms 7.4 and 7.5). It clears their
+// memory where the curvature condition fails, and limits the step, in particular by the bounds.
 type director struct {
 	memory int
 	lo, hi []float64 // bounds of the variables

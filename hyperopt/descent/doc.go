@@ -1,9 +1,8 @@
 // Package descent minimises a function of log-parameters, such as a negative log
 // marginal likelihood, from given starts.
 //
-// [Minimize] takes a [Search] (functions, parameters, starts) and [Options], whose
-// zero value is the documented default, and returns a [Result]. A run consists of
-// these layers:
+// [Minimize] takes a [Search] (functions, parameters, starts) and [Options], whose zero value is
+// the documented default, and returns a [Result]. A run consists of these layers:
 //
 //	Minimize   runs starts in sequence or in parallel        (minimize.go)
 //	race       runs them in turns, merges and drops some     (minimize.go)
@@ -17,9 +16,8 @@
 // computes only the value (n³/3), and the gradient at the same point (2n³/3 more)
 // only if the value does not rule out the step.
 //
-// A start with a [Metric], an approximation of the Hessian (see [Hessian]),
-// descends by damped BFGS from that metric. The result of every start contains such
-// a metric.
+// A start with a [Metric], an approximation of the Hessian (see [Hessian]), descends by damped BFGS
+// from that metric. The result of every start contains such a metric.
 //
 // Formulas are cited from J. Nocedal and S. Wright, Numerical Optimization, 2nd
 // edition, Springer 2006 ("N&W").

@@ -162,8 +162,7 @@ func (r *restriction) factorize() {
 	}
 }
 
-// restricted returns the model over the given parameters, and false if it is not positive
-// definite.
+// restricted returns the model over the given parameters, and false if it is not positive definite.
 func (m *model) restricted(index []int) (*restriction, bool) {
 	if m.b == nil {
 		return nil, false

@@ -27,10 +27,9 @@ type Func interface {
 	ValueGradient(ctx context.Context, z, grad []float64) (float64, error)
 }
 
-// IsInfeasible reports whether err means that a function is not defined at a point.
-// This is so if an error in its chain has a method Infeasible() bool that returns
-// true, for example the error for a covariance matrix that is not positive
-// definite, or if the value or the gradient is not finite.
+// IsInfeasible reports whether err means that a function is not defined at a point. This is so if
+// an error in its chain has a method Infeasible() bool that returns true, for example the error for
+// a covariance matrix that is not positive definite, or if the value or the gradient is not finite.
 func IsInfeasible(err error) bool {
 	var e interface{ Infeasible() bool }
 	return errors.Is(err, errUndefined) || errors.As(err, &e) && e.Infeasible()

@@ -193,8 +193,7 @@ const (
 	// StatusFailed means that f is not defined at the start, or that the objective
 	// returned an error that ends the run.
 	StatusFailed
-	// StatusDropped means that a race stopped the start because it could no longer
-	// become the best.
+	// StatusDropped means that a race stopped the start because it could no longer become the best.
 	StatusDropped
 	// StatusMerged means that a race stopped the start because it was converging to
 	// the optimum of a better start.
@@ -266,10 +265,9 @@ type Iteration struct {
 
 // StartResult is the outcome of one start.
 //
-// If [Status.Converged] holds, X is the point at which the criteria hold, and F is
-// the lowest value seen, up to rounding (Options.Precision). Otherwise X is the
-// evaluated point with the lowest finite value. This can be a trial point of a line
-// search whose gradient was never computed.
+// If [Status.Converged] holds, X is the point at which the criteria hold, and F is the lowest value
+// seen, up to rounding (Options.Precision). Otherwise X is the evaluated point with the lowest
+// finite value. This can be a trial point of a line search whose gradient was never computed.
 type StartResult struct {
 	// Start is the start point, moved inside the bounds if necessary.
 	Start []float64

@@ -190,8 +190,7 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// waves has many local minima; each instance counts its evaluations and fails
-// after limit of them.
+// waves has many local minima; each instance counts its evaluations and fails after limit of them.
 type waves struct {
 	calls atomic.Int64
 	limit int64

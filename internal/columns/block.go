@@ -143,8 +143,7 @@ func appendCell(line []byte, text string) []byte {
 	return append(line, '"')
 }
 
-// NewJSONLines returns an encoder that writes a JSON object for each row. Blank rows
-// have null.
+// NewJSONLines returns an encoder that writes a JSON object for each row. Blank rows have null.
 func NewJSONLines(w io.Writer) BlockEncoder { return &linesEncoder{w: bufio.NewWriterSize(w, 1<<16)} }
 
 type linesEncoder struct {

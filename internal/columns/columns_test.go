@@ -14,8 +14,7 @@ import (
 	"gpfit/kernel"
 )
 
-// two returns pieces of the results of two targets, with a column that only CSV
-// has.
+// two returns pieces of the results of two targets, with a column that only CSV has.
 func two(from float64) []TargetColumns {
 	parts := make([]TargetColumns, 2)
 	for t, name := range []string{"a", `b,"c"`} {

@@ -22,14 +22,12 @@ type Sampling struct {
 	Seed  uint64
 	// Observed selects new observations, with noise, instead of the function.
 	Observed bool
-	// Covariance is the name of a file for the covariance, "" for none. It ends in
-	// one of CovarianceExtensions; with several targets the names become
-	// NAME.TARGET.npy.
+	// Covariance is the name of a file for the covariance, "" for none. It ends in one of
+	// CovarianceExtensions; with several targets the names become NAME.TARGET.npy.
 	Covariance string
 	// Replace says that the file may replace an existing one.
 	Replace bool
-	// OnNote, unless nil, receives notes about files written and singular
-	// covariances.
+	// OnNote, unless nil, receives notes about files written and singular covariances.
 	OnNote func(text string)
 }
 
@@ -64,10 +62,9 @@ func (o *Sampling) note(format string, args ...any) {
 	}
 }
 
-// Add writes the covariance of j and adds columns draw0, draw1, … to r. It destroys
-// the covariance. target is the target's name if the model has several targets,
-// whose draws are independent. Add returns the errors of [gp.Joint.Sampler], of
-// [gp.Sampler.Draw] and of writing the file.
+// Add writes the covariance of j and adds columns draw0, draw1, … to r. It destroys the covariance.
+// target is the target's name if the model has several targets, whose draws are independent. Add
+// returns the errors of [gp.Joint.Sampler], of [gp.Sampler.Draw] and of writing the file.
 func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, target string) error {
 	m := len(j.Mean)
 	if r.Info == nil {

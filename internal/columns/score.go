@@ -8,8 +8,7 @@ import (
 	"gpfit/internal/score"
 )
 
-// Score holds the scores of predictions against observations of one target, in
-// original units.
+// Score holds the scores of predictions against observations of one target, in original units.
 type Score struct {
 	Target string `json:"target"`
 	// N counts the rows with an observation.
@@ -60,8 +59,7 @@ func (s *Scorer) Add(o *Predict, in rows.Rows, parts []TargetColumns) {
 	}
 }
 
-// Scores returns the scores of each target of m. A target without observations has
-// none.
+// Scores returns the scores of each target of m. A target without observations has none.
 func (s *Scorer) Scores(o *Predict, m *gp.Model) []Score {
 	var out []Score
 	for t := range s.targets {

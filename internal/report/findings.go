@@ -22,8 +22,7 @@ const (
 	farOff = 4
 	// mostFar is the number of such rows that it names.
 	mostFar = 5
-	// hiddenShare is the estimated probability of another optimum that is worth more
-	// restarts.
+	// hiddenShare is the estimated probability of another optimum that is worth more restarts.
 	hiddenShare = 0.2
 )
 
@@ -74,8 +73,7 @@ func sentence(text string) string {
 	return text
 }
 
-// judgeIntervals warns of intervals with the wrong width, and of errors that are not
-// normal.
+// judgeIntervals warns of intervals with the wrong width, and of errors that are not normal.
 func (c *scores) judgeIntervals(add func(text, advice string)) {
 	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, c.of)
 	switch c.calibration {

@@ -409,8 +409,7 @@ func TestUnscored(t *testing.T) {
 	}
 }
 
-// TestBinomialRange checks the band of the calibration curve against sums of the
-// distribution.
+// TestBinomialRange checks the band of the calibration curve against sums of the distribution.
 func TestBinomialRange(t *testing.T) {
 	for _, c := range []struct{ n, p, low, high float64 }{
 		{10, 0.5, 0.2, 0.8},   // P(X ≤ 1) = 11/1024, P(X ≤ 2) = 56/1024; symmetric

@@ -28,8 +28,7 @@ func relevantColumns(s *subject) (page.Section, error) {
 		"Relevance is the standard deviation of the part of the predictions that the column takes part in, in units of the target's standard deviation: 1 means that the predictions follow the column as far as the target varies, 0 that they ignore it."}}, nil
 }
 
-// parameters shows the parameters by name, in both units, with what is known of their
-// uncertainty.
+// parameters shows the parameters by name, in both units, with what is known of their uncertainty.
 func parameters(s *subject) (page.Section, error) {
 	r := s.Record.Report
 	grid := page.Grid{Heads: append(page.Words("parameter"), page.Numbers("scaled", "in units of the table")...)}

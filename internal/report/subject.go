@@ -35,8 +35,7 @@ type Subject struct {
 type subject struct {
 	Subject
 	model *gp.Model
-	// scores has an element for each target; it is empty, and unscored says why, if there
-	// are none.
+	// scores has an element for each target; it is empty, and unscored says why, if there are none.
 	scores   []scores
 	unscored string
 	// axes are the columns of the table in use, most relevant first.
@@ -52,8 +51,7 @@ type Scored struct {
 	// Of says what the rows are, such as "held-out rows".
 	Of   string
 	Rows rows.Rows
-	// Numbers are the numbers of the rows in their table, from 0; nil if they are all of its
-	// rows.
+	// Numbers are the numbers of the rows in their table, from 0; nil if they are all of its rows.
 	Numbers []int
 	// Predictions has an element for each target.
 	Predictions []*gp.Prediction
@@ -61,8 +59,7 @@ type Scored struct {
 	Notes []string
 }
 
-// scores are predictions of rows of one target beside what was observed, with their
-// summary.
+// scores are predictions of rows of one target beside what was observed, with their summary.
 type scores struct {
 	ofTarget
 	// of says which rows these are.

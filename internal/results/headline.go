@@ -9,8 +9,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-// clearTail is the largest p-value of the sign test with which the page calls a difference
-// clear.
+// clearTail is the largest p-value of the sign test with which the page calls a difference clear.
 const clearTail = 0.05
 
 // Headline says in words which kernel is best, how sure that is, and whether the intervals
@@ -121,8 +120,7 @@ func against(rows []Row, m Measure, kernel string) []duel {
 	return out
 }
 
-// verdictOn says how clearly the kernel that is first on all data sets is better than the
-// others.
+// verdictOn says how clearly the kernel that is first on all data sets is better than the others.
 func verdictOn(kernel, where string, duels []duel, m Measure) string {
 	wins, pairs := 0, 0
 	var unclear []duel

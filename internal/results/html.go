@@ -144,8 +144,7 @@ func pairs(all []PairedComparison) page.Section {
 	return section
 }
 
-// calibration shows how many held-out rows the 95 % intervals cover, and the jobs with a
-// verdict.
+// calibration shows how many held-out rows the 95 % intervals cover, and the jobs with a verdict.
 func calibration(rows []Row) page.Section {
 	section := page.Section{Title: "Calibration"}
 	grid := page.Grid{Caption: "Share of held-out rows in their 95 % interval. A job has a verdict if a correct interval makes its share improbable.",
@@ -190,8 +189,7 @@ func calibration(rows []Row) page.Section {
 	return section
 }
 
-// parameters shows the parameters of each kernel on each data set, in the units of the
-// table.
+// parameters shows the parameters of each kernel on each data set, in the units of the table.
 func parameters(rows []Row) page.Section {
 	section := page.Section{Title: "Parameters"}
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {

@@ -1,7 +1,6 @@
-// Package results makes tables of a run and writes them as text, JSON, CSV, Parquet
-// or an HTML page. [Collect] returns one row for each job, [Rank] ranks the kernels
-// of a data set by their scores, and [Compare] compares pairs of kernels over the
-// same data, split and seed.
+// Package results makes tables of a run and writes them as text, JSON, CSV, Parquet or an HTML
+// page. [Collect] returns one row for each job, [Rank] ranks the kernels of a data set by their
+// scores, and [Compare] compares pairs of kernels over the same data, split and seed.
 package results
 
 import (
@@ -125,8 +124,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// mostRelevant returns the first columns of a row's relevance for people: "year 0.98,
-// season 0.11".
+// mostRelevant returns the first columns of a row's relevance for people: "year 0.98, season 0.11".
 func (row *Row) mostRelevant() string {
 	const most = 3
 	var columns []summary.ColumnRelevance
@@ -159,9 +157,8 @@ type Measure struct {
 	Of          func(Row) *float64
 }
 
-// Metrics returns the scores that at least one row has. Scores on held-out rows are
-// first. The NLML is divided by the number of training rows, so that it can be
-// averaged over data sets.
+// Metrics returns the scores that at least one row has. Scores on held-out rows are first. The NLML
+// is divided by the number of training rows, so that it can be averaged over data sets.
 func Metrics(rows []Row) []Measure {
 	all := []Measure{
 		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
@@ -195,8 +192,7 @@ type Standing struct {
 	Seconds    float64            `json:"seconds"`
 }
 
-// Rank returns the kernels of every data set, ordered by the first metric that the data set
-// has.
+// Rank returns the kernels of every data set, ordered by the first metric that the data set has.
 func Rank(rows []Row, metrics []Measure) []Standing {
 	var out []Standing
 	for _, data := range names(rows, func(r Row) string { return r.Data }) {
@@ -270,9 +266,8 @@ type PairedComparison struct {
 	Pairs          int     `json:"pairs"`
 	MeanDifference float64 `json:"mean_difference"`
 	StdErr         float64 `json:"standard_error"`
-	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p-value of the
-	// exact sign test. Interpret it with care: splits of one table are not
-	// independent.
+	// WinsA, WinsB and Ties count the pairs. SignP is the two-sided p-value of the exact sign test.
+	// Interpret it with care: splits of one table are not independent.
 	WinsA int     `json:"wins_a"`
 	WinsB int     `json:"wins_b"`
 	Ties  int     `json:"ties"`

@@ -77,8 +77,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRank checks that the best kernel is first and that kernels with fewer finished
-// jobs are last.
+// TestRank checks that the best kernel is first and that kernels with fewer finished jobs are last.
 func TestRank(t *testing.T) {
 	all := rows()
 	metrics := Metrics(all)
@@ -170,8 +169,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestHTML checks that the page is complete and well-formed, escapes all text, and
-// fetches nothing.
+// TestHTML checks that the page is complete and well-formed, escapes all text, and fetches nothing.
 func TestHTML(t *testing.T) {
 	for _, all := range [][]Row{rows(), rows()[8:], nil} {
 		var b bytes.Buffer

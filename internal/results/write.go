@@ -96,8 +96,7 @@ func writeJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
 }
 
-// writeCSV writes a header and one row for each job. Numbers that are read back have
-// the same bits.
+// writeCSV writes a header and one row for each job. Numbers that are read back have the same bits.
 func writeCSV(w io.Writer, rows []Row) error {
 	c := csv.NewWriter(w)
 	t := reflect.TypeFor[Row]()

@@ -134,8 +134,7 @@ func tailESS(halves [][]float64, sorted []float64) float64 {
 	return least
 }
 
-// ess returns the effective sample size of split chains by Geyer's initial monotone
-// sequence.
+// ess returns the effective sample size of split chains by Geyer's initial monotone sequence.
 func ess(chains [][]float64) float64 {
 	m, n := len(chains), len(chains[0])
 	var means, variances []float64

@@ -18,8 +18,7 @@ const (
 	conditionTo = 16_384
 	// conditionRows is how many rows are copied at a time.
 	conditionRows = 64
-	// FewDigits is the number of decimal digits from which on down there is a
-	// warning.
+	// FewDigits is the number of decimal digits from which on down there is a warning.
 	FewDigits = 4
 )
 
@@ -43,10 +42,9 @@ func (s *Placement) WarnCondition() {
 // DigitsLeft returns how many decimal digits a system with this condition number leaves.
 func DigitsLeft(condition float64) float64 { return -math.Log10(0x1p-53 * condition) }
 
-// factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is
-// close to it as a rule. The smallest eigenvalue is at most the least L_ii². The
-// largest is at least 1ᵀΣ1/n and ‖Lu‖²/‖u‖² for u = Lᵀe_m; the latter is close for
-// kernels of low rank, if Σ_mm is large.
+// factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is close to it as a
+// rule. The smallest eigenvalue is at most the least L_ii². The largest is at least 1ᵀΣ1/n and
+// ‖Lu‖²/‖u‖² for u = Lᵀe_m; the latter is close for kernels of low rank, if Σ_mm is large.
 func factorCondition(factor device.FactorStore, n int) (float64, error) {
 	rows := make([]float64, min(n, conditionRows)*n)
 	u, err := largestRow(factor, n, rows)

@@ -118,8 +118,7 @@ func (j *Job) ExplainStart(err error) error {
 	return err
 }
 
-// isNonFinite reports whether a value, a gradient or an element of a matrix was not
-// finite.
+// isNonFinite reports whether a value, a gradient or an element of a matrix was not finite.
 func isNonFinite(err error) bool {
 	return isA[*device.NonFiniteError](err) || descent.IsInfeasible(err)
 }

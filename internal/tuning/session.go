@@ -14,10 +14,9 @@ import (
 	"gpfit/graph"
 )
 
-// Placement is a job on a device: a workspace and the objective on it, which the
-// optimiser evaluates. If its device is lost, or turns out too small, the session
-// moves to the fallback that the options allow and evaluates the same point there, so
-// that the optimiser does not notice.
+// Placement is a job on a device: a workspace and the objective on it, which the optimiser
+// evaluates. If its device is lost, or turns out too small, the session moves to the fallback that
+// the options allow and evaluates the same point there, so that the optimiser does not notice.
 type Placement struct {
 	Job       *Job
 	Workspace device.Workspace
@@ -218,8 +217,7 @@ const (
 // Crew counts the sessions that are evaluating on the threads of a host.
 type Crew struct{ busy atomic.Int32 }
 
-// CrewSize returns how many sessions over a number of rows share a host with a number of
-// threads.
+// CrewSize returns how many sessions over a number of rows share a host with a number of threads.
 func CrewSize(rows, threads int) int {
 	if rows > sideBySide {
 		return 1

@@ -11,9 +11,8 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Workplace is a job with its devices, on which tuning opens the job, on some or all of
-// its rows. It implements [hyperopt.Problem]; the starts, alternatives and groups are the
-// job's.
+// Workplace is a job with its devices, on which tuning opens the job, on some or all of its rows.
+// It implements [hyperopt.Problem]; the starts, alternatives and groups are the job's.
 type Workplace struct {
 	*Job
 	Backends []device.Backend
@@ -50,8 +49,7 @@ func (w *Workplace) Workers(rows int) int {
 // backend returns the backend of a worker.
 func (w *Workplace) backend(worker int) device.Backend { return w.Backends[worker%len(w.Backends)] }
 
-// Limits implements [hyperopt.Problem]. It limits the free lengthscales of single
-// columns.
+// Limits implements [hyperopt.Problem]. It limits the free lengthscales of single columns.
 func (w *Workplace) Limits(z []float64) []float64 {
 	w.bounded.Do(func() { w.limits = w.Job.Limits() })
 	return w.limits(z)
