@@ -17,6 +17,7 @@ import (
 	"gpfit/internal/baseline"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
+	"gpfit/internal/team"
 	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
@@ -116,7 +117,7 @@ func regression(m NamedMethod) entrant {
 			}
 		}
 		x := mat.NewDense(scaled.N, scaled.D, scaled.X)
-		model, err := await(ctx, func() (baseline.Model, error) { return m.Method.Fit(x, scaled.Y) })
+		model, err := team.Await(ctx, func() (baseline.Model, error) { return m.Method.Fit(x, scaled.Y) })
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +141,7 @@ func checkMatrices(n int, free int64) error {
 
 // predictWith predicts scaled rows by a model, in original units.
 func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (prediction, error) {
-	p, err := await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
+	p, err := team.Await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
 	if err != nil {
 		return prediction{}, err
 	}
@@ -176,27 +177,6 @@ func chosen(model baseline.Model) map[string]float64 {
 		return map[string]float64{"lambda": m.Lambda, "width": m.Width}
 	}
 	return nil
-}
-
-// await returns the result of work, or ctx's error if ctx is done first. The work then goes
-// on until it ends, and its result is lost.
-func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		v, err := work()
-		done <- outcome{v, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
 }
 
 // process is a Gaussian process with one kernel in the comparison. prepare makes the job of

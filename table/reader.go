@@ -14,7 +14,7 @@ import (
 // Read reads the table at path: a file in any of the formats, or several files of one
 // format with the same columns as one table, given as a directory or a pattern such
 // as "part-*.csv". Every error in the content is an [*Error]. So is the error for a
-// file that cannot be opened, which wraps the cause as [io/fs] defines it. For
+// file that cannot be opened, which wraps the cause, such as [os.ErrNotExist]. For
 // standard input use [ReadFrom].
 //
 // Read takes the memory of the result, a sixteenth more while it grows, and a buffer

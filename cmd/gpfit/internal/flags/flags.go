@@ -23,6 +23,7 @@ import (
 	"gpfit/internal/option"
 	"gpfit/internal/parquet"
 	"gpfit/internal/suggest"
+	"gpfit/internal/team"
 	"gpfit/table"
 )
 
@@ -253,23 +254,12 @@ func ReadTable(ctx context.Context, path string, stdin io.Reader, o dataset.Opti
 // Await calls read, which reads the input called name, in a goroutine. If ctx is done first,
 // because a pipe or a terminal gives nothing, it returns ctx's error.
 func Await[T any](ctx context.Context, name string, read func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := read()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
+	v, err := team.Await(ctx, read)
+	if err != nil && err == ctx.Err() {
 		if name == "-" {
 			name = "standard input"
 		}
-		return none, fmt.Errorf("interrupted while reading %s: %w", name, ctx.Err())
+		err = fmt.Errorf("interrupted while reading %s: %w", name, err)
 	}
+	return v, err
 }
