@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"gonum.org/v1/plot"
 )
 
 // Axis is one axis of a chart. The zero value is linear and has the range of the data,
@@ -76,8 +78,8 @@ func (s *span) addGrid(values []float64) {
 // headroom is the part of an axis that is free at each end, for markers and lines.
 const headroom = 0.04
 
-// ends returns the places of the ends of the axis for values of the span.
-func (a *Axis) ends(values span) (lo, hi float64, err error) {
+// setEnds sets the places of the ends of the axis for values of the span.
+func (a *Axis) setEnds(on *plot.Axis, values span) error {
 	if a.Zero {
 		values.add(0)
 	}
@@ -92,9 +94,9 @@ func (a *Axis) ends(values span) (lo, hi float64, err error) {
 		values = span{lo: 0, hi: 1}
 	}
 	if a.Log && !(values.lo > 0) {
-		return 0, 0, fmt.Errorf("plotting: %v has no place on the logarithmic axis %s", values.lo, a.Label)
+		return fmt.Errorf("plotting: %v has no place on the logarithmic axis %s", values.lo, a.Label)
 	}
-	lo, hi = a.place(values.lo), a.place(values.hi)
+	lo, hi := a.place(values.lo), a.place(values.hi)
 	if a.Reversed {
 		lo, hi = hi, lo
 	}
@@ -107,7 +109,8 @@ func (a *Axis) ends(values span) (lo, hi float64, err error) {
 	case values.tight:
 		room = 0
 	}
-	return lo - room, hi + room, nil
+	on.Min, on.Max = lo-room, hi+room
+	return nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

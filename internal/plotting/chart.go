@@ -1,6 +1,7 @@
 package plotting
 
 import (
+	"errors"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -86,16 +87,10 @@ type chart struct {
 func newChart(c *Chart, e extent, tile vg.Point) (*chart, error) {
 	p, style := newPlot(), textStyle(textSize)
 	made := &chart{Chart: c, plot: p, tile: tile}
-	left, right, err := c.X.ends(e.x)
-	if err != nil {
+	setEnds := func() error { return errors.Join(c.X.setEnds(&p.X, e.x), c.Y.setEnds(&p.Y, e.y)) }
+	if err := setEnds(); err != nil {
 		return nil, err
 	}
-	low, high, err := c.Y.ends(e.y)
-	if err != nil {
-		return nil, err
-	}
-	place := func() { p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = left, right, low, high }
-	place()
 	p.Title.Text = wrap(style, c.Title, 0.9*tile.X)
 	behind := &gridLines{plotter.Grid{Vertical: gridLine, Horizontal: gridLine}}
 	if c.X.Categories != nil {
@@ -105,9 +100,9 @@ func newChart(c *Chart, e extent, tile vg.Point) (*chart, error) {
 	for _, l := range c.Layers {
 		p.Add(l.plotters(made)...)
 	}
-	place() // Add has extended the axes
+	err := setEnds() // again: Add has extended the axes
 	made.fit(tile.Scale(0.8))
-	return made, nil
+	return made, err
 }
 
 // newPlot returns an empty plot in the style of the figures.

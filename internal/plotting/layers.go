@@ -178,7 +178,8 @@ func (p *Points) style() draw.GlyphStyle {
 }
 
 func (p *Points) plotters(c *chart) []plot.Plotter {
-	points, names := &plotter.Scatter{GlyphStyle: p.style()}, &labels{onColours: c.onColours}
+	points := &plotter.Scatter{GlyphStyle: p.style()}
+	out := []plot.Plotter{points}
 	for i := range p.X {
 		at, ok := c.at(p.X[i], p.Y[i])
 		if !ok {
@@ -186,40 +187,41 @@ func (p *Points) plotters(c *chart) []plot.Plotter {
 		}
 		points.XYs = append(points.XYs, at)
 		if len(p.Labels) > 0 {
-			names.add(at, oneLine(p.Labels[i]), points.Radius+labelGap)
+			out = append(out, label{at, oneLine(p.Labels[i]), points.Radius + labelGap, c.onColours})
 		}
 	}
-	return []plot.Plotter{points, names}
+	return out
 }
 
-// labels are the texts beside points, with paper below them on a coloured grid.
-type labels struct {
-	plotter.Labels
+// label is a text on the right of a point, with paper below it on a coloured grid.
+type label struct {
+	at        plotter.XY
+	text      string
+	gap       vg.Length
 	onColours bool
 }
 
-func (l *labels) add(at plotter.XY, text string, gap vg.Length) {
-	style := textStyle(textSize)
-	style.YAlign = draw.YCenter
-	if l.onColours {
-		style.Color = color.Black // also on a dark page
-	}
-	l.Offset.X = gap
-	l.XYs, l.Labels.Labels, l.TextStyle = append(l.XYs, at), append(l.Labels.Labels, text), append(l.TextStyle, style)
+// GlyphBoxes implements [plot.GlyphBoxer].
+func (l label) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	end := vg.Point{X: l.gap + textStyle(textSize).Width(l.text)}
+	return []plot.GlyphBox{{X: p.X.Norm(l.at.X), Y: p.Y.Norm(l.at.Y), Rectangle: vg.Rectangle{Max: end}}}
 }
 
 // Plot implements [plot.Plotter].
-func (l *labels) Plot(c draw.Canvas, p *plot.Plot) {
+func (l label) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	for i, at := range l.XYs {
-		style, from := l.TextStyle[i], vg.Point{X: x(at.X) + l.Offset.X - 2, Y: y(at.Y) - l.TextStyle[i].FontExtents().Height/2}
-		if l.onColours && c.Contains(from) {
-			size := vg.Point{X: style.Width(l.Labels.Labels[i]) + 4, Y: style.FontExtents().Height}
-			c.SetColor(color.NRGBA{255, 255, 255, 215})
-			c.Fill(vg.Rectangle{Min: from, Max: from.Add(size)}.Path())
-		}
+	at, style := vg.Point{X: x(l.at.X), Y: y(l.at.Y)}, textStyle(textSize)
+	if !c.Contains(at) {
+		return
 	}
-	l.Labels.Plot(c, p)
+	at.X += l.gap
+	if l.onColours {
+		margin := vg.Point{X: 2, Y: style.FontExtents().Height / 2}
+		c.SetColor(color.NRGBA{255, 255, 255, 215})
+		c.Fill(vg.Rectangle{Min: at.Sub(margin), Max: at.Add(margin).Add(vg.Point{X: style.Width(l.text)})}.Path())
+		style.Color = color.Black // also on a dark page
+	}
+	fillText(c, style, at, l.text, draw.XLeft, draw.YCenter)
 }
 
 // Errors are upright bars from Lower to Upper at each X.

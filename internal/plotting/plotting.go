@@ -196,17 +196,22 @@ func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, 
 	}
 	last := plots[tiles.Rows-1]
 	plots[tiles.Rows-1] = append(last, make([]*plot.Plot, columns-len(last))...)
-	for range 3 { // the room for data depends on the ticks, and these on the room
+	for round := 0; ; round++ { // the room for data depends on the ticks, and these on the room
 		places := plot.Align(plots, tiles, c)
 		for i, made := range charts {
-			size := made.plot.DataCanvas(places[i/columns][i%columns]).Size()
-			if min(size.X, size.Y) < smallestAxis {
+			data := made.plot.DataCanvas(places[i/columns][i%columns])
+			size := data.Size()
+			if min(size.X, size.Y) < smallestAxis || !c.Contains(data.Min) || !c.Contains(data.Max) {
 				return nil, nil, ErrSmall
 			}
-			made.fit(size)
+			if round < 3 {
+				made.fit(size)
+			}
+		}
+		if round == 3 {
+			return charts, places, nil
 		}
 	}
-	return charts, plot.Align(plots, tiles, c), nil
 }
 
 // extent returns the range of the values of chart i, or of all that share its range.

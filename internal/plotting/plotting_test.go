@@ -88,28 +88,32 @@ func TestErrors(t *testing.T) {
 }
 
 // TestInside checks that every text and path of the samples lies within the picture: nothing
-// is clipped.
+// is clipped, and pictures that are too small are errors.
 func TestInside(t *testing.T) {
 	for name, f := range samples() {
-		size := cmp.Or(f.Size, f.defaultSize(f.columns()))
-		w, h := vg.Length(size.Width)*vg.Centimeter, vg.Length(size.Height)*vg.Centimeter
-		// Draw on a larger canvas, with the picture in its middle; its frame must stay empty.
-		const frame = 40
-		canvas := vgimg.NewWith(vgimg.UseWH(w+2*frame, h+2*frame), vgimg.UseDPI(72))
-		area := draw.Crop(draw.New(canvas), frame, -frame, frame, -frame)
-		if err := f.draw(area, f.columns()); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		img := canvas.Image()
-		b := img.Bounds()
-		for y := range b.Dy() {
-			for x := range b.Dx() {
-				if x >= frame && x < b.Dx()-frame && y >= frame && y < b.Dy()-frame {
-					continue
-				}
-				if r, g, bl, _ := img.At(x, y).RGBA(); r != 0xFFFF || g != 0xFFFF || bl != 0xFFFF {
-					t.Fatalf("%s: something is drawn outside, at (%d, %d)", name, x-frame, y-frame)
+		own := cmp.Or(f.Size, f.defaultSize(f.columns()))
+		for _, size := range []Size{own, {Width: 4, Height: 4}, {Width: 6, Height: 5}, {Width: 8, Height: 4}, {Width: 12, Height: 6}, {Width: 30, Height: 9}} {
+			w, h := vg.Length(size.Width)*vg.Centimeter, vg.Length(size.Height)*vg.Centimeter
+			// Draw on a larger canvas, with the picture in its middle; its frame must stay empty.
+			const frame = 40
+			canvas := vgimg.NewWith(vgimg.UseWH(w+2*frame, h+2*frame), vgimg.UseDPI(72))
+			area := draw.Crop(draw.New(canvas), frame, -frame, frame, -frame)
+			if err := f.draw(area, f.columns()); size != own && errors.Is(err, ErrSmall) {
+				continue
+			} else if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			img := canvas.Image()
+			b := img.Bounds()
+			for y := range b.Dy() {
+				for x := range b.Dx() {
+					if x >= frame && x < b.Dx()-frame && y >= frame && y < b.Dy()-frame {
+						continue
+					}
+					if r, g, bl, _ := img.At(x, y).RGBA(); r != 0xFFFF || g != 0xFFFF || bl != 0xFFFF {
+						t.Fatalf("%s: something is drawn outside %v, at (%d, %d)", name, size, x-frame, y-frame)
+					}
 				}
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"image/color"
 	"io"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,7 +33,7 @@ const (
 	textSize     = 10
 	titleGap     = 6
 	margin       = 9
-	smallestAxis = 40
+	smallestAxis = 36
 	pngDPI       = 160
 	// Between charts side by side, and one above the other.
 	gapX, gapY = 14, 12
@@ -126,18 +125,15 @@ func inlineSVG(canvas vg.CanvasWriterTo, alt string) (string, error) {
 		return "", err
 	}
 	_, rest, ok := strings.Cut(b.String(), "<svg ")
-	head, body, ok2 := strings.Cut(rest, ">")
-	m := svgHead.FindStringSubmatch(head)
-	if !ok || !ok2 || m == nil {
+	_, body, ok2 := strings.Cut(rest, ">")
+	if !ok || !ok2 {
 		return "", errors.New("plotting: no svg element was written")
 	}
 	alt = html.EscapeString(printable(alt))
 	body = strings.NewReplacer(inkText, "currentColor", gridText, "currentColor").Replace(body)
-	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" style="width:100%%;height:auto;max-width:%spt" viewBox="%s" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`, alt, m[1], m[2]) +
-		body, nil
+	w, h := canvas.Size()
+	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" style="width:100%%;height:auto;max-width:%.5gpt" viewBox="0 0 %.5g %.5g" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`, alt, w, w, h) + body, nil
 }
-
-var svgHead = regexp.MustCompile(`width="([0-9.]+)pt"[^>]*viewBox="([^"]+)"`)
 
 // printable returns text with � in place of characters that an SVG file cannot
 // contain: control characters and invalid UTF-8 (XML 1.0, §2.2).
