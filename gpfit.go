@@ -11,13 +11,11 @@ import (
 	"gpfit/kernel"
 )
 
-// Options configures a fit; see [problem.Options] for the fields. The zero value is ready
-// to use.
+// Options configures a fit; see [problem.Options] for the fields. The zero value is ready to use.
 type Options = problem.Options
 
-// Data is a table in row-major slices. In addition to the arguments of [Fit], it has
-// names, several targets, known noise and held-out rows; see [problem.Data] for the
-// fields.
+// Data is a table in row-major slices. In addition to the arguments of [Fit], it has names, several
+// targets, known noise and held-out rows; see [problem.Data] for the fields.
 type Data = problem.Data
 
 // Fit tunes the hyperparameters on the rows x, all of the same length, and their
@@ -27,9 +25,8 @@ func Fit(ctx context.Context, x [][]float64, y []float64, opts Options) (*Model,
 	return Devices{}.Fit(ctx, x, y, opts)
 }
 
-// FitData is Fit for a table in row-major slices. The matrix of
-// gonum.org/v1/gonum/mat.Dense is such a slice: its RawMatrix().Data, if its stride
-// equals its number of columns.
+// FitData is Fit for a table in row-major slices. The matrix of gonum.org/v1/gonum/mat.Dense is
+// such a slice: its RawMatrix().Data, if its stride equals its number of columns.
 func FitData(ctx context.Context, data Data, opts Options) (*Model, error) {
 	return Devices{}.FitData(ctx, data, opts)
 }
@@ -57,10 +54,9 @@ func (d Devices) Fit(ctx context.Context, x [][]float64, y []float64, opts Optio
 // run in parallel.
 //
 // If ctx is cancelled, FitData returns the best model so far together with a
-// [*problem.CancelledError], unless it has not evaluated any point or
-// Options.DiscardCancelled is set. With any other error the model is nil. Unless
-// Events.Fallback is set, the fallback of d replaces a device that fails, with a
-// warning in the report.
+// [*problem.CancelledError], unless it has not evaluated any point or Options.DiscardCancelled is
+// set. With any other error the model is nil. Unless Events.Fallback is set, the fallback of d
+// replaces a device that fails, with a warning in the report.
 func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, error) {
 	events := d.Events
 	if events.Fallback == nil {
@@ -89,10 +85,9 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	return fitted(outcome, opened, err == nil), err
 }
 
-// Load reads a model file and prepares the model for prediction on the first of these
-// devices. It takes n³/3 operations, or none if the file has the factor. kernels must
-// contain the user-defined kernels that the model names. Errors: [*gp.FileError], and
-// errors in opening a device.
+// Load reads a model file and prepares the model for prediction on the first of these devices. It
+// takes n³/3 operations, or none if the file has the factor. kernels must contain the user-defined
+// kernels that the model names. Errors: [*gp.FileError], and errors in opening a device.
 func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Family) (*Model, error) {
 	m, err := gp.Load(path, kernels...)
 	if err != nil {

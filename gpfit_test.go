@@ -147,9 +147,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestCancel checks that a cancelled fit returns the best model so far and keeps its
-// checkpoint, that the next fit continues from it, and that saving that fit removes
-// it.
+// TestCancel checks that a cancelled fit returns the best model so far and keeps its checkpoint,
+// that the next fit continues from it, and that saving that fit removes it.
 func TestCancel(t *testing.T) {
 	x, y := waves(60)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -180,8 +179,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestSample checks that draws have the mean and the standard deviation of the
-// prediction.
+// TestSample checks that draws have the mean and the standard deviation of the prediction.
 func TestSample(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{})
@@ -229,8 +227,7 @@ func TestSeveralTargets(t *testing.T) {
 	}
 }
 
-// TestConcurrent checks that concurrent callers of one model get the result of a
-// single caller.
+// TestConcurrent checks that concurrent callers of one model get the result of a single caller.
 func TestConcurrent(t *testing.T) {
 	x, y := waves(40)
 	m := mustFit(t, x, y, gpfit.Options{})

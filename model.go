@@ -17,9 +17,8 @@ import (
 // ErrClosed is returned by calls on a model after [Model.Close].
 var ErrClosed = errors.New("gpfit: the model is closed")
 
-// Prediction holds a mean, standard deviations and a 95 % interval for each row, in
-// the units of the target; see [gp.Prediction]. Its method Interval returns intervals
-// for other probabilities.
+// Prediction holds a mean, standard deviations and a 95 % interval for each row, in the units of
+// the target; see [gp.Prediction]. Its method Interval returns intervals for other probabilities.
 type Prediction = gp.Prediction
 
 // Model is a fitted model on its device, ready to predict. All methods except
@@ -91,14 +90,12 @@ func (m *Model) rows(x [][]float64) ([]float64, error) {
 	return slices.Concat(x...), nil
 }
 
-// Predict returns the prediction for the rows x, each with all columns of the
-// training table. For probabilities other than 95 % see [gp.Prediction.Interval]. For
-// a model with several targets or known noise, use the methods PredictTargets and
-// PredictNoise of [Model.Posterior].
+// Predict returns the prediction for the rows x, each with all columns of the training table. For
+// probabilities other than 95 % see [gp.Prediction.Interval]. For a model with several targets or
+// known noise, use the methods PredictTargets and PredictNoise of [Model.Posterior].
 //
-// Errors: [*gp.ShapeError], [*gp.NameError] if there are several targets,
-// [*gp.NoiseError] if each group of rows has its own noise, [*gp.RangeError],
-// [*device.MemoryError], [*device.LostError].
+// Errors: [*gp.ShapeError], [*gp.NameError] if there are several targets, [*gp.NoiseError] if each
+// group of rows has its own noise, [*gp.RangeError], [*device.MemoryError], [*device.LostError].
 func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error) {
 	return predicted(m, x, func(p *gp.Posterior, rows []float64) (*Prediction, error) { return p.Predict(ctx, rows, len(x)) })
 }
@@ -166,9 +163,8 @@ func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
 // them in original units.
 func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }
 
-// Report returns the result of the fit: the likelihood and its terms, parameters in
-// both units, status and evaluations, scores of held-out rows, and warnings. It is
-// nil for a model from a file.
+// Report returns the result of the fit: the likelihood and its terms, parameters in both units,
+// status and evaluations, scores of held-out rows, and warnings. It is nil for a model from a file.
 func (m *Model) Report() *summary.Report { return m.report }
 
 // Warnings returns the ways in which the fit departed from the request, such as a
@@ -183,9 +179,8 @@ func (m *Model) Device() string { return m.device }
 // is valid until Close and not safe for concurrent use.
 func (m *Model) Posterior() *gp.Posterior { return m.posterior }
 
-// Save writes the model to a file, whole or not at all, and then removes the
-// checkpoint of a fit that ended. For user-defined kernels, the file contains only
-// the names. Errors: [*gp.FileError].
+// Save writes the model to a file, whole or not at all, and then removes the checkpoint of a fit
+// that ended. For user-defined kernels, the file contains only the names. Errors: [*gp.FileError].
 func (m *Model) Save(path string) error {
 	return m.save(func(*gp.Posterior) error { return m.model.Save(path) })
 }

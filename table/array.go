@@ -284,8 +284,7 @@ func (in *arrays) use(numbers, labels []int) error {
 		if a.used == nil || !a.fortran || a.at != nil {
 			continue
 		}
-		// A compressed array stored by columns must be read whole before its first
-		// row.
+		// A compressed array stored by columns must be read whole before its first row.
 		size := int64(a.rows) * int64(a.cols) * int64(a.size)
 		if free := hostmem.Free(); free > 0 && size > free {
 			return tooLarge(in.source, size, free)

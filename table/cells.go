@@ -12,8 +12,7 @@ import (
 
 // cells reads the cells of one feature column as numbers.
 type cells interface {
-	// read returns the number for the value of the current row in column c, or why
-	// there is none.
+	// read returns the number for the value of the current row in column c, or why there is none.
 	read(src source, c int) (float64, *fault)
 	// text reports whether read needs the labels of a column of the given type.
 	text(typed feature.ColumnKind) bool

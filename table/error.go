@@ -7,8 +7,7 @@ import (
 	"gpfit/internal/textform"
 )
 
-// Error describes an error in a table and its place. The command line maps it to exit
-// code 10.
+// Error describes an error in a table and its place. The command line maps it to exit code 10.
 type Error struct {
 	// Source is the file's name, "-" for standard input.
 	Source string
@@ -28,8 +27,7 @@ type Error struct {
 	Selected string
 	// Msg describes the error.
 	Msg string
-	// Err is the underlying cause, if there is one, such as a failed read or a
-	// missing file.
+	// Err is the underlying cause, if there is one, such as a failed read or a missing file.
 	Err error
 }
 

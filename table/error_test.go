@@ -12,8 +12,7 @@ import (
 	"gpfit/feature"
 )
 
-// errorCases are texts and options that must be rejected, with the message, which has the
-// place.
+// errorCases are texts and options that must be rejected, with the message, which has the place.
 var errorCases = []struct {
 	name, text string
 	opts       Options
@@ -229,8 +228,7 @@ func (r repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestEndlessRecord reads from endless sources. The error must come before memory
-// runs out.
+// TestEndlessRecord reads from endless sources. The error must come before memory runs out.
 func TestEndlessRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 128 MiB")

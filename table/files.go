@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// openPath opens the file that path names, or the files of a directory or pattern as
-// one table.
+// openPath opens the file that path names, or the files of a directory or pattern as one table.
 func openPath(path string, opts Options) (source, error) {
 	names, err := Files(path)
 	if err != nil {

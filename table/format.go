@@ -162,8 +162,7 @@ type source interface {
 	// decimal form, for Options.Keep; "" if it is missing. Labels of numbers have a form
 	// that old models refer to.
 	text(c int) string
-	// missing reports whether the value in column c is missing, as opposed to
-	// wrong.
+	// missing reports whether the value in column c is missing, as opposed to wrong.
 	missing(c int) bool
 	// place returns the line of the current row, or the number of the row, from 1, in
 	// formats without lines.

@@ -15,8 +15,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// formats is the folder of files that NumPy, pandas and PyArrow wrote, by
-// make.py there.
+// formats is the folder of files that NumPy, pandas and PyArrow wrote, by make.py there.
 const formatsDir = "testdata/formats/"
 
 func TestFormatErrors(t *testing.T) {
@@ -98,8 +97,7 @@ func npyFile(n, d int, fortran bool, value func(i, j int) float64) []byte {
 	return b
 }
 
-// TestBlocks reads tables that are longer than the blocks in which the formats are
-// read.
+// TestBlocks reads tables that are longer than the blocks in which the formats are read.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
 	value := func(i, j int) float64 { return float64(d*i + j) }

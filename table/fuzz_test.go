@@ -90,8 +90,7 @@ func slowRead(text []byte) (rows [][]float64, sure bool) {
 	return rows, len(rows) > 0 && len(rows[0]) > 1
 }
 
-// FuzzCSV compares with a slow reader: a text that is a table by any rules must give
-// the same bits.
+// FuzzCSV compares with a slow reader: a text that is a table by any rules must give the same bits.
 func FuzzCSV(f *testing.F) {
 	for _, text := range []string{"1,2\n3,4\n", "\ufeff\"1\", 2\r\n# c\r\n\n3 ,4", "1,2,3\n1,\"2\n\",3\n", "1e308,-0\n0.1,123456789012345678901\n", "1,2\n3", "\"1\"\"\",2\n"} {
 		f.Add([]byte(text))

@@ -170,9 +170,8 @@ func (l *learnedCells) made(kind feature.ColumnKind) feature.Coding {
 	return as
 }
 
-// finish returns the column for the given codes, which it replaces by the column's
-// values: every stride-th number of x from at on. msg says what is wrong with the column,
-// if anything.
+// finish returns the column for the given codes, which it replaces by the column's values: every
+// stride-th number of x from at on. msg says what is wrong with the column, if anything.
 func (l *learnedCells) finish(x []float64, at, stride int) (as feature.Coding, msg string) {
 	if l.kind != feature.Category {
 		return l.made(l.kind), ""

@@ -57,9 +57,8 @@ func notInMask(in source, c int) string {
 	return "not 0 or 1 in a mask: " + quote(label)
 }
 
-// SelectMask returns the part of a mask read from path for the rows of t, which may
-// lack some rows of its source. The error is an [*Error] if the mask does not suit
-// t's source.
+// SelectMask returns the part of a mask read from path for the rows of t, which may lack some rows
+// of its source. The error is an [*Error] if the mask does not suit t's source.
 func SelectMask(path string, mask []bool, t *Table) ([]bool, error) {
 	if len(mask) != t.SourceRows {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf("the mask has %s, but the table has %d", count(len(mask), "row"), t.SourceRows)}

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// openNPZ opens an archive of NumPy arrays. The table is the
-// only array; or X with y as its last column, and other arrays of one dimension and
-// as many rows as columns that are used if selected; or the arrays of one dimension
-// as its columns.
+// openNPZ opens an archive of NumPy arrays. The table is the only array; or X with y as its last
+// column, and other arrays of one dimension and as many rows as columns that are used if selected;
+// or the arrays of one dimension as its columns.
 func openNPZ(f *os.File, path string) (source, error) {
 	fail := func(format string, args ...any) (source, error) {
 		return nil, &Error{Source: path, Msg: fmt.Sprintf(format, args...)}

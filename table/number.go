@@ -18,8 +18,7 @@ func parseNumber(b []byte) (float64, bool) {
 	if !decimalDigits(b) {
 		return 0, false
 	}
-	// The conversion stays on the stack, because ParseFloat copies the text of its
-	// errors.
+	// The conversion stays on the stack, because ParseFloat copies the text of its errors.
 	v, err := strconv.ParseFloat(string(b), 64)
 	return v, err == nil
 }

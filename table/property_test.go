@@ -221,8 +221,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// TestAllocations checks that rows cost no allocation beyond the growth of the
-// result.
+// TestAllocations checks that rows cost no allocation beyond the growth of the result.
 func TestAllocations(t *testing.T) {
 	const n = 20_000
 	for name, row := range map[string]string{"plain": "1.5,0.12345678901234567,3\n", "quoted": "\"1.5\", 2,3\n"} {

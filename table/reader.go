@@ -11,11 +11,10 @@ import (
 	"gpfit/internal/pick"
 )
 
-// Read reads the table at path: a file in any of the formats, or several files of one
-// format with the same columns as one table, given as a directory or a pattern such
-// as "part-*.csv". Every error in the content is an [*Error]. So is the error for a
-// file that cannot be opened, which wraps the cause, such as [os.ErrNotExist]. For
-// standard input use [ReadFrom].
+// Read reads the table at path: a file in any of the formats, or several files of one format with
+// the same columns as one table, given as a directory or a pattern such as "part-*.csv". Every
+// error in the content is an [*Error]. So is the error for a file that cannot be opened, which
+// wraps the cause, such as [os.ErrNotExist]. For standard input use [ReadFrom].
 //
 // Read takes the memory of the result, a sixteenth more while it grows, and a buffer
 // of fixed size. If the number of rows cannot be estimated, as for a pipe, growing
@@ -207,9 +206,8 @@ func (r *Reader) Next(most int) (*Table, error) {
 	return nil, io.EOF
 }
 
-// Warnings returns what a user should know about the rows read so far. Later calls
-// return the same warnings first. Only the last one, the number of rows dropped,
-// changes.
+// Warnings returns what a user should know about the rows read so far. Later calls return the same
+// warnings first. Only the last one, the number of rows dropped, changes.
 func (r *Reader) Warnings() []string {
 	notes := append(slices.Clone(r.src.warnings()), r.notes...)
 	if r.gaps > 0 {
@@ -270,8 +268,7 @@ func (r *Reader) newTable() *Table {
 	return t
 }
 
-// append adds the next row to t, skipping dropped rows. It returns io.EOF after the
-// last row.
+// append adds the next row to t, skipping dropped rows. It returns io.EOF after the last row.
 func (r *Reader) append(t *Table) error {
 	for {
 		if err := r.src.next(); err != nil {
@@ -308,8 +305,7 @@ func (r *Reader) append(t *Table) error {
 	}
 }
 
-// take appends the values of the current row to t and reports whether all of them are
-// valid.
+// take appends the values of the current row to t and reports whether all of them are valid.
 func (r *Reader) take(t *Table) bool {
 	ok := true
 	for i, c := range r.sel.features {

@@ -12,8 +12,7 @@ import (
 	"gpfit/internal/pick"
 )
 
-// TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole
-// table.
+// TestReaderPieces joins pieces of a table, of all sizes, and compares with the whole table.
 func TestReaderPieces(t *testing.T) {
 	for _, gap := range []int{0, 3, 4} {
 		text := counting(23, gap)

@@ -144,8 +144,7 @@ func (in *rows) parse(cell []byte) (float64, bool) {
 	return parseNumber(bytes.Replace(cell, []byte(","), []byte("."), 1))
 }
 
-// looksLikeData reports whether a cell of the first row shows that the row is not a
-// header.
+// looksLikeData reports whether a cell of the first row shows that the row is not a header.
 func (in *rows) looksLikeData(cell []byte) bool {
 	_, ok := in.parse(cell)
 	return ok || looksLikeData(cell)
@@ -178,8 +177,7 @@ func (in *rows) errorAt(c int, msg string) *Error {
 	return e
 }
 
-// badCell returns the error for the cell in column c, which is not a number or is an
-// empty label.
+// badCell returns the error for the cell in column c, which is not a number or is an empty label.
 func (in *rows) badCell(c int) *Error {
 	return in.errorAt(c, in.whyNotNumber(in.cells[c]))
 }

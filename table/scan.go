@@ -15,10 +15,9 @@ import (
 // without line ends, is an error before memory runs out.
 const maxRecord = 64 << 20
 
-// scanner splits text into records of cells, by the rules of encoding/csv, and
-// records where each begins. In addition to that package, it drops blanks around
-// cells, skips comments, splits at runs of blanks, limits the length of a record, and
-// returns bytes, so that a row costs no allocation.
+// scanner splits text into records of cells, by the rules of encoding/csv, and records where each
+// begins. In addition to that package, it drops blanks around cells, skips comments, splits at runs
+// of blanks, limits the length of a record, and returns bytes, so that a row costs no allocation.
 //
 // A record is one line, unless a quoted cell contains line ends. The scanner skips
 // lines that are blank or begin with #.
@@ -211,8 +210,7 @@ func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 	return rest[end:], nil
 }
 
-// skipSeparator skips the separator before the next cell and reports whether there is
-// a next cell.
+// skipSeparator skips the separator before the next cell and reports whether there is a next cell.
 func (s *scanner) skipSeparator(rest []byte) ([]byte, bool) {
 	rest = s.skipBlanks(rest)
 	if s.sep == 0 {
@@ -242,8 +240,7 @@ func (s *scanner) tooLong(line int) error {
 	return &Error{Source: s.source, Line: line, Msg: "the record that begins here is longer than 64 MiB: a quote is not closed, or the file is not a table"}
 }
 
-// isBlank reports whether a line has no cells. A line of tabs has cells if tabs
-// separate them.
+// isBlank reports whether a line has no cells. A line of tabs has cells if tabs separate them.
 func (s *scanner) isBlank(line []byte) bool {
 	return len(s.skipBlanks(line)) == 0
 }
@@ -255,8 +252,7 @@ func isComment(line []byte) bool {
 	return len(line) > 0 && line[0] == '#' && !isSpreadsheetError(line)
 }
 
-// isSpreadsheetError reports whether b begins with a spreadsheet's mark for a
-// failed formula.
+// isSpreadsheetError reports whether b begins with a spreadsheet's mark for a failed formula.
 func isSpreadsheetError(b []byte) bool {
 	return slices.ContainsFunc(spreadsheetErrors, func(cell string) bool { return bytes.HasPrefix(b, []byte(cell)) })
 }
@@ -323,8 +319,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// progress returns the share of the file that has been read, 0 if its size is
-// unknown.
+// progress returns the share of the file that has been read, 0 if its size is unknown.
 func (s *scanner) progress() float64 {
 	if s.file == nil {
 		return 0

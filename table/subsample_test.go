@@ -93,9 +93,8 @@ func TestSubsampleIsUniform(t *testing.T) {
 	}
 }
 
-// TestSubsampleWhole checks that marked rows stay beside the drawn ones, that the draw
-// among the others equals the draw of a table without the marked rows, and that any row may be
-// drawn.
+// TestSubsampleWhole checks that marked rows stay beside the drawn ones, that the draw among the
+// others equals the draw of a table without the marked rows, and that any row may be drawn.
 func TestSubsampleWhole(t *testing.T) {
 	const n, size = 400, 30
 	extra, texts := []string{"sd"}, []string{"group"}

@@ -2,9 +2,8 @@
 //
 //	t, err := table.Read("data.csv", table.Options{Target: "price"})
 //
-// t.X has the inputs, row-major, and t.Y the outputs. [Open] returns a [Reader] for
-// tables that need not be in memory as a whole, and [ReadMask] reads which rows are held
-// out.
+// t.X has the inputs, row-major, and t.Y the outputs. [Open] returns a [Reader] for tables that
+// need not be in memory as a whole, and [ReadMask] reads which rows are held out.
 //
 // The package reads text: CSV in its usual dialects, tab- and semicolon-separated files,
 // columns of numbers separated by blanks, and JSON lines, plain or gzip-compressed. It also reads
@@ -67,9 +66,8 @@ const (
 	MissingMark MissingMode = "blank"
 )
 
-// Options says how to read a file and which of its columns to use. The zero value
-// takes the last column as target and all others as features, and detects a header
-// and the cell separator.
+// Options says how to read a file and which of its columns to use. The zero value takes the last
+// column as target and all others as features, and detects a header and the cell separator.
 //
 // Select a column by its name in the header or by its index: 0 is the first column,
 // -1 the last. If a column's name is a number, the name takes precedence. Without a
@@ -77,11 +75,10 @@ const (
 type Options struct {
 	// Target is the column of the outputs y; "" is the last column.
 	Target string
-	// NoTarget reads a table for prediction, which needs no target; "" then means
-	// that there is none. If Target is the name of a column, that column is not a
-	// feature, and Y returns it if all its cells are numbers. A table without such a
-	// column is valid. Indices do not count here, since such a table usually lacks
-	// the target's column.
+	// NoTarget reads a table for prediction, which needs no target; "" then means that there is
+	// none. If Target is the name of a column, that column is not a feature, and Y returns it if
+	// all its cells are numbers. A table without such a column is valid. Indices do not count here,
+	// since such a table usually lacks the target's column.
 	NoTarget bool
 	// Features are the columns of the inputs X, in this order: names, indices, or
 	// ranges of indices that include both ends ("0-3"). Empty means all columns
@@ -89,14 +86,12 @@ type Options struct {
 	Features []string
 	// Header says whether the first row names the columns.
 	Header HeaderMode
-	// Targets are several output columns instead of Target. Their cells may be
-	// missing.
+	// Targets are several output columns instead of Target. Their cells may be missing.
 	Targets []string
 	// Extra are further columns to return as numbers, and ExtraText as labels, beside
 	// the features. They are features only if Features lists them, too.
 	Extra, ExtraText []string
-	// Keep are columns to return as text, beside any other use. Their cells may be
-	// empty.
+	// Keep are columns to return as text, beside any other use. Their cells may be empty.
 	Keep []string
 	// Missing says how to treat rows with missing values.
 	Missing MissingMode
@@ -107,9 +102,8 @@ type Options struct {
 	// Whole marks rows of the source, without a header, that a subsample keeps beside the
 	// rows that it draws, such as held-out rows; nil marks none.
 	Whole []bool
-	// MaxRows, unless 0, is the largest number of rows that a table may have. Reading
-	// ends with an [*Error] with TooLarge once there are more. With a subsample, only its
-	// rows count.
+	// MaxRows, unless 0, is the largest number of rows that a table may have. Reading ends with an
+	// [*Error] with TooLarge once there are more. With a subsample, only its rows count.
 	MaxRows int
 	// Seed is the seed of the subsample.
 	Seed uint64

@@ -218,8 +218,7 @@ func TestMaxRows(t *testing.T) {
 	}
 }
 
-// TestManyColumns checks that the memory of a table grows with its cells, even if it
-// has few rows.
+// TestManyColumns checks that the memory of a table grows with its cells, even if it has few rows.
 func TestManyColumns(t *testing.T) {
 	const columns = 400_000
 	line := strings.TrimSuffix(strings.Repeat("1,", columns), ",") + "\n"

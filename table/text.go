@@ -94,12 +94,11 @@ type shape struct {
 	fields                   int // cells if runs of blanks separate them
 }
 
-// guessSeparator guesses the cell separator from the beginning of a text, 0 for
-// blanks. atEnd says that the sample is the whole text, decimalComma that commas are
-// decimal signs. guessSeparator prefers a
-// character that occurs equally often in each of the first records: semicolons, then
-// commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged
-// file, the first row of data decides.
+// guessSeparator guesses the cell separator from the beginning of a text, 0 for blanks. atEnd says
+// that the sample is the whole text, decimalComma that commas are decimal signs. guessSeparator
+// prefers a character that occurs equally often in each of the first records: semicolons, then
+// commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged file, the
+// first row of data decides.
 func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 	shapes := measureRecords(sample, atEnd)
 	only := byte(',') // of a file with one column
@@ -150,9 +149,8 @@ func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 	return only
 }
 
-// measureRecords returns the shapes of the first records of a text, without comments
-// and blank lines. It leaves out a last record that the sample cuts off, unless that
-// is the only one.
+// measureRecords returns the shapes of the first records of a text, without comments and blank
+// lines. It leaves out a last record that the sample cuts off, unless that is the only one.
 func measureRecords(sample []byte, atEnd bool) []shape {
 	var shapes []shape
 	for len(sample) > 0 && len(shapes) < sniffRecords {

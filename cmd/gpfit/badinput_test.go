@@ -143,8 +143,7 @@ func (c *badCase) run(t *testing.T, good string) {
 	}
 }
 
-// checkMessage checks that the message contains want, on a few lines without control
-// characters.
+// checkMessage checks that the message contains want, on a few lines without control characters.
 func checkMessage(t *testing.T, text string, want []string) {
 	t.Helper()
 	for _, w := range want {

@@ -21,8 +21,7 @@ import (
 	"gpfit/internal/rundir"
 )
 
-// writeStudy writes two tables of n rows with masks, and a spec of 2 data sets ×
-// kernels × seeds.
+// writeStudy writes two tables of n rows with masks, and a spec of 2 data sets × kernels × seeds.
 func writeStudy(t testing.TB, dir string, n, seeds, restarts int) string {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, name := range []string{"a", "b"} {

@@ -103,8 +103,7 @@ func noteCost(c *frame.Command, n int) {
 	}
 }
 
-// openForKernels opens the devices for the Gaussian processes, none if --methods leaves them
-// out.
+// openForKernels opens the devices for the Gaussian processes, none if --methods leaves them out.
 func openForKernels(c *frame.Command, data problem.Data) (*gpfit.OpenDevices, error) {
 	if !compares(c, "gp") {
 		return &gpfit.OpenDevices{}, nil

@@ -36,8 +36,7 @@ type modelView struct {
 	SHA256        string `json:"sha256"`
 	FileVersion   int    `json:"file_version"`
 	Factor        bool   `json:"factor"`
-	// N counts training rows, Features all feature columns, Used the columns that the
-	// kernel uses.
+	// N counts training rows, Features all feature columns, Used the columns that the kernel uses.
 	N          int                  `json:"n"`
 	Features   []string             `json:"features"`
 	Used       []string             `json:"used"`

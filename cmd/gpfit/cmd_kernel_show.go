@@ -142,8 +142,7 @@ func (k *kernelShow) measure(reach []float64) error {
 	return err
 }
 
-// doubt notes whether k is not a covariance function on the points of the plot, and reports
-// that.
+// doubt notes whether k is not a covariance function on the points of the plot, and reports that.
 func (k *kernelShow) doubt() (bool, error) {
 	x := option.Spaced(k.lo, k.hi, curvePoints)
 	all, err := k.process.Matrix(k.rows(x), len(x))

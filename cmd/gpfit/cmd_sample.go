@@ -49,8 +49,7 @@ func runSample(c *frame.Command) error {
 	return file.Summary(c.Out, c.Output.JSON, info)
 }
 
-// checkSample checks that the arguments belong to the options, and returns the file of the
-// result.
+// checkSample checks that the arguments belong to the options, and returns the file of the result.
 func checkSample(c *frame.Command) (*output.File, error) {
 	var want []string
 	if c.Sample.Prior == "" {

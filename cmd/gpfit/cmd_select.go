@@ -49,8 +49,7 @@ func runSelect(c *frame.Command) error {
 	return finishSelect(c, opened.Warning, result, err)
 }
 
-// finishSelect prints the comparison, writes the best model and returns how it
-// ended.
+// finishSelect prints the comparison, writes the best model and returns how it ended.
 func finishSelect(c *frame.Command, warning string, r *fit.Selection, runErr error) error {
 	var saveErr error
 	if c.Output.Out != "" {

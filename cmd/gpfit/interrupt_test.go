@@ -105,9 +105,8 @@ func TestProfileNLML(t *testing.T) {
 	}
 }
 
-// TestContinueReplaces checks that a fit that continues from its checkpoint replaces
-// the model of the interruption without --force, and that without the checkpoint the
-// same command does not.
+// TestContinueReplaces checks that a fit that continues from its checkpoint replaces the model of
+// the interruption without --force, and that without the checkpoint the same command does not.
 func TestContinueReplaces(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")

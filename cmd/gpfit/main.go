@@ -4,11 +4,10 @@
 //	gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
 //	gpfit predict co2.gpfit examples/co2_new.csv
 //
-// Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results
-// go to standard output, progress and messages to standard error. Exit codes:
-// 0 success, 1 failure, 2 usage, 3 some jobs of a batch failed, 10 bad input
-// data, 11 run directory in use, 12 device unavailable or too small, 130
-// interrupted by Ctrl-C, SIGTERM or SIGHUP.
+// Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results go to standard
+// output, progress and messages to standard error. Exit codes: 0 success, 1 failure, 2 usage, 3
+// some jobs of a batch failed, 10 bad input data, 11 run directory in use, 12 device unavailable or
+// too small, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.
 package main
 
 import (

@@ -233,8 +233,7 @@ func TestScoreWithDraws(t *testing.T) {
 	}
 }
 
-// mixtureNLPD returns −Σ log(mean density over the draws)/n, from the posterior of each draw
-// alone.
+// mixtureNLPD returns −Σ log(mean density over the draws)/n, from the posterior of each draw alone.
 func mixtureNLPD(t *testing.T, path string, x, y []float64) float64 {
 	t.Helper()
 	m := must.Get(gp.Load(path))(t)

@@ -39,10 +39,9 @@ func crashFit(data string) []string {
 	return []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
 }
 
-// TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by
-// SIGTERM in turn, and continues them, without and with stages of subsets. Model and report must
-// equal an undisturbed fit's, and the checkpoint is gone in the end. GPFIT_KILLS sets the number
-// of signals.
+// TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by SIGTERM in
+// turn, and continues them, without and with stages of subsets. Model and report must equal an
+// undisturbed fit's, and the checkpoint is gone in the end. GPFIT_KILLS sets the number of signals.
 func TestCrashSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -346,8 +345,7 @@ func TestPipeWithoutWriter(t *testing.T) {
 	}
 }
 
-// TestPipeSignal checks that the first SIGTERM ends a process that waits for the rest of a
-// table.
+// TestPipeSignal checks that the first SIGTERM ends a process that waits for the rest of a table.
 func TestPipeSignal(t *testing.T) {
 	t.Parallel()
 	dir := pipes(t)
@@ -418,8 +416,7 @@ func BenchmarkPredictMemory(b *testing.B) {
 	}
 }
 
-// writeUniform writes n rows of 8 columns and a target: random numbers with up to 17
-// digits.
+// writeUniform writes n rows of 8 columns and a target: random numbers with up to 17 digits.
 func writeUniform(path string, n int) error {
 	f, err := os.Create(path)
 	if err != nil {

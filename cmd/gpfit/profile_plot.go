@@ -20,8 +20,7 @@ const (
 	nearNats, farNats = 3, 20
 	// contourNats is the greatest height of a contour's colours, unless an optimum is higher.
 	contourNats = 10
-	// panelWidth and panelHeight are the size of a chart among the charts of fits, in
-	// centimetres.
+	// panelWidth and panelHeight are the size of a chart among the charts of fits, in centimetres.
 	panelWidth, panelHeight = 10.5, 6
 	// interval95 is the height of a profile likelihood at the ends of its 95 % interval.
 	interval95 = 1.92

@@ -15,9 +15,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// releaseTolerance is relative to the size of a column's numbers. Another processor and
-// other loops computed the factors, and the matrices have condition numbers up to about
-// 1e8.
+// releaseTolerance is relative to the size of a column's numbers. Another processor and other loops
+// computed the factors, and the matrices have condition numbers up to about 1e8.
 const releaseTolerance = 1e-6
 
 // forEachRelease runs a test in a copy of every release's samples.

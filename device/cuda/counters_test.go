@@ -57,8 +57,7 @@ func TestWorkOfGradient(t *testing.T) {
 	if work.MatrixBytes < 8*n*n || work.MatrixBytes > 8*n*(n+16) {
 		t.Errorf("%d bytes of matrix", work.MatrixBytes)
 	}
-	// The rest includes the scratch space of the contraction, which does not grow with
-	// n.
+	// The rest includes the scratch space of the contraction, which does not grow with n.
 	scratch, partial := kernels.ContractSpace(ws.program.gradient.Kernel, ws.program.work.Blocks)
 	if rest := used - work.MatrixBytes - scratch - partial; rest > 8*n*(2*32+20) || used > b.plan(n, 2).DeviceBytes() {
 		t.Errorf("%d bytes beside the matrix", rest)

@@ -16,9 +16,8 @@ import (
 	"gpfit/kernel"
 )
 
-// realDevice names a GPU of this machine, such as "cuda:0", on which to run the
-// conformance suite instead of the emulated device. It is only for tests whose names
-// begin with TestConformance.
+// realDevice names a GPU of this machine, such as "cuda:0", on which to run the conformance suite
+// instead of the emulated device. It is only for tests whose names begin with TestConformance.
 var realDevice = os.Getenv("GPFIT_TEST_DEVICE")
 
 func TestMain(m *testing.M) {

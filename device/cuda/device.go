@@ -47,8 +47,7 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// reserve is the memory in bytes set aside for the libraries' workspaces and the
-// driver.
+// reserve is the memory in bytes set aside for the libraries' workspaces and the driver.
 const reserve = 256 << 20
 
 // Plan returns memory and work. The device holds one n×n matrix, a panel of Σ⁻¹, the

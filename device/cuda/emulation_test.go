@@ -9,10 +9,9 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestEmulatedFloat64 checks that gpfit emulates float64 by integers if the user asks
-// for it, and reports it in the description of the device. The emulation passes the
-// self-test and the residual check with the number of bits that cuBLAS chooses, but not
-// with a few.
+// TestEmulatedFloat64 checks that gpfit emulates float64 by integers if the user asks for it, and
+// reports it in the description of the device. The emulation passes the self-test and the residual
+// check with the number of bits that cuBLAS chooses, but not with a few.
 func TestEmulatedFloat64(t *testing.T) {
 	for bits, exact := range map[string]bool{"55": true, "20": false} {
 		t.Run(bits, func(t *testing.T) {

@@ -15,9 +15,8 @@ import (
 	"gpfit/kernel"
 )
 
-// gpu is the device that the algorithm uses: memory, copies, our kernels and, through
-// the handle, the matrix routines. All of them run in the order of one stream. Copies
-// wait for it.
+// gpu is the device that the algorithm uses: memory, copies, our kernels and, through the handle,
+// the matrix routines. All of them run in the order of one stream. Copies wait for it.
 type gpu struct {
 	*mathlib.Handle
 	name      string

@@ -81,8 +81,7 @@ func (p prediction) crossCovariances(r0, r1 int64, out kernels.Matrix) {
 	p.run(kernels.Cross(p.program.value.Function, p.points, test, 0, cols, out))
 }
 
-// PredictCovariance forms V = L⁻¹·K*, one column for each point, in blocks, and then
-// VᵀV.
+// PredictCovariance forms V = L⁻¹·K*, one column for each point, in blocks, and then VᵀV.
 func (w *Workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
 	return w.do(ctx, stageFactored, func() {
 		m := int64(xs.N)

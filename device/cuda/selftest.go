@@ -81,11 +81,10 @@ func (d *Device) selfTestOf(ctx context.Context, text string) error {
 	return nil
 }
 
-// evaluate returns the value (without its constant), the residual and the diagonal of
-// Σ⁻¹; the gradient by log θ, the diagonal of its adjoint, and α twice more; gradient
-// and diagonal for an adjoint with all terms; and mean, variance reduction and
-// covariance reduction at xs, the last three with a factor that was read and written
-// back.
+// evaluate returns the value (without its constant), the residual and the diagonal of Σ⁻¹; the
+// gradient by log θ, the diagonal of its adjoint, and α twice more; gradient and diagonal for an
+// adjoint with all terms; and mean, variance reduction and covariance reduction at xs, the last
+// three with a factor that was read and written back.
 func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	n, m := len(y), xs.N
 	value, residual, alpha, kappa := 0.0, 0.0, slices.Clone(y), make([]float64, n)

@@ -6,9 +6,8 @@ import (
 	"gpfit/internal/cuda/kernels"
 )
 
-// sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each
-// step without interruption. Between steps the workspace reports progress and polls the
-// context.
+// sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each step
+// without interruption. Between steps the workspace reports progress and polls the context.
 type sizes struct {
 	// fill is the number of columns of Σ filled at a time, factor the width of a block
 	// of the Cholesky factorisation, and symm the order of the diagonal blocks of Σ⁻¹
@@ -32,10 +31,9 @@ var defaultSizes = sizes{fill: 8192, factor: 20480, symm: 4096, leaf: kernels.Ma
 // kernels after two seconds, and Ctrl-C waits for the current step.
 const longestStep = 0.3
 
-// at returns the sizes for n points on a card that computes rate operations per second
-// (0 if unknown). They are smaller than s if the steps of s would take too long. Rates
-// are rounded to powers of two, so that two measurements yield the same sizes unless
-// they are next to a power.
+// at returns the sizes for n points on a card that computes rate operations per second (0 if
+// unknown). They are smaller than s if the steps of s would take too long. Rates are rounded to
+// powers of two, so that two measurements yield the same sizes unless they are next to a power.
 func (s sizes) at(rate float64, n int64) sizes {
 	if !(rate > 0) {
 		return s
@@ -79,9 +77,8 @@ func (s sizes) panelWidth(n int64) int64 {
 	return panelWidth(n)
 }
 
-// updateWidth returns the number of columns that one product of the Cholesky
-// factorisation updates. Panels of large matrices are wider: that is 5 per cent faster at
-// n = 70,000 on an H100.
+// updateWidth returns the number of columns that one product of the Cholesky factorisation updates.
+// Panels of large matrices are wider: that is 5 per cent faster at n = 70,000 on an H100.
 func (s sizes) updateWidth(n int64) int64 {
 	if s.panel == 0 && n > 32768 {
 		return 1024
@@ -93,9 +90,8 @@ func (s sizes) updateWidth(n int64) int64 {
 // and the diagonal matrix of the term.
 func (s sizes) middleElements(n int64) int64 { return leadingDim(n) * (s.panelWidth(n) + 1) }
 
-// lineElements is the number of float64 values in 128 bytes, one memory transaction.
-// cuBLAS uses its fastest products if matrices and their columns begin on such a
-// boundary.
+// lineElements is the number of float64 values in 128 bytes, one memory transaction. cuBLAS uses
+// its fastest products if matrices and their columns begin on such a boundary.
 const lineElements = 16
 
 // leadingDim pads columns to whole memory lines.

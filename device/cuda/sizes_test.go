@@ -2,9 +2,8 @@ package cuda
 
 import "testing"
 
-// TestStepsOfSlowCards checks that no step takes longer than longestStep at the rate of
-// the card, unless blocks have their minimum width, and that fast cards and unknown
-// rates change nothing.
+// TestStepsOfSlowCards checks that no step takes longer than longestStep at the rate of the card,
+// unless blocks have their minimum width, and that fast cards and unknown rates change nothing.
 func TestStepsOfSlowCards(t *testing.T) {
 	for _, n := range []int64{2000, 20000, 60000, 100000} {
 		for _, rate := range []float64{3e11, 1e12, 2.5e12, 1e13} {

@@ -98,12 +98,11 @@ func withRows(w *Workspace, needs stage, r0, r1 int, f func(rows kernels.Matrix)
 // kernel that regenerates Σ processes at a time.
 const residualColumns = 4
 
-// Residual implements [device.ResidualChecker]. It solves Σv = e for four vectors e and
-// multiplies v by Σ, which it generates again from the points. This detects the wrong
-// factors of large matrices that libraries have returned without an error. Two vectors
-// are the first and the last column of the identity. The other two have random signs,
-// so that an error anywhere in the factor shows; if the points are far apart, a column
-// of the identity misses it.
+// Residual implements [device.ResidualChecker]. It solves Σv = e for four vectors e and multiplies
+// v by Σ, which it generates again from the points. This detects the wrong factors of large
+// matrices that libraries have returned without an error. Two vectors are the first and the last
+// column of the identity. The other two have random signs, so that an error anywhere in the factor
+// shows; if the points are far apart, a column of the identity misses it.
 func (w *Workspace) Residual(ctx context.Context) (worst float64, err error) {
 	m := min(residualColumns, w.n)
 	e, got := probes(w.n, m), make([]float64, w.n*m)

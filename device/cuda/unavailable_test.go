@@ -77,8 +77,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// emulatorRetained returns the emulated driver's count of retained contexts if there is
-// one.
+// emulatorRetained returns the emulated driver's count of retained contexts if there is one.
 func emulatorRetained(found []device.Finding) int {
 	if found[0].Name == "cuda" {
 		return 0

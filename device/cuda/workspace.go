@@ -20,9 +20,8 @@ const (
 	stageInverted // L below, Σ⁻¹ strictly above the diagonal
 )
 
-// Workspace implements [device.DenseWorkspace]. Its matrix is column-major on the
-// device. The lower triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a
-// gradient has been computed.
+// Workspace implements [device.DenseWorkspace]. Its matrix is column-major on the device. The lower
+// triangle holds Σ and then L, the strict upper triangle Σ⁻¹ once a gradient has been computed.
 type Workspace struct {
 	device.Meter
 	queue // of the current call
@@ -153,8 +152,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) bool {
 	return w.program.bind(&w.queue, &w.memory, w.x, prog, theta)
 }
 
-// require fails with a [*device.MemoryError] unless the given number of bytes is free for
-// what.
+// require fails with a [*device.MemoryError] unless the given number of bytes is free for what.
 func (w *Workspace) require(bytes int64, what string) {
 	w.then(func() error {
 		free, err := w.gpu.free()

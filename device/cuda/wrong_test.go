@@ -20,17 +20,15 @@ var wrongSteps = sizes{fill: 128, factor: 128, symm: 128, leaf: 32, panel: 64, g
 type finding string
 
 const (
-	// byFactor is the Cholesky factorisation, which finds the damaged matrix not
-	// positive definite.
+	// byFactor is the Cholesky factorisation, which finds the damaged matrix not positive definite.
 	byFactor   finding = "the factorisation"
 	byResidual finding = "the residual"
 	byIdentity finding = "the identity"
 	byNothing  finding = "nothing"
 )
 
-// TestWrongResults corrupts the results of one routine from a size that the self-test
-// does not reach, and compares which check detects it first. The checks run in the
-// order of a fit.
+// TestWrongResults corrupts the results of one routine from a size that the self-test does not
+// reach, and compares which check detects it first. The checks run in the order of a fit.
 func TestWrongResults(t *testing.T) {
 	emulator.Check(t)
 	for _, c := range []struct {
@@ -42,8 +40,7 @@ func TestWrongResults(t *testing.T) {
 		{"cublasDtrsm_v2_64", 100, byFactor, byResidual, byFactor},
 		{"cublasDgemm_v2_64", 100, byFactor, byResidual, byResidual},
 		{"cublasDgemmStridedBatched_64", 30, byIdentity, byIdentity, byIdentity},
-		// Only leave-one-out objectives call it, and the identity does not apply to
-		// them.
+		// Only leave-one-out objectives call it, and the identity does not apply to them.
 		{"cublasDsymm_v2_64", 100, byNothing, byNothing, byNothing},
 	} {
 		for how, want := range map[emulator.Spoiling]finding{

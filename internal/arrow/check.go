@@ -198,8 +198,7 @@ func (r record) blocks(slot flatbuffers.VOffsetT) ([]block, error) {
 	return out, err
 }
 
-// allocator limits what a batch may take, because compressed buffers say how long they
-// are.
+// allocator limits what a batch may take, because compressed buffers say how long they are.
 type allocator struct {
 	memory.Allocator
 	used, most int

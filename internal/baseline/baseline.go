@@ -14,8 +14,7 @@ type Method interface {
 	Fit(x mat.Matrix, y []float64) (Model, error)
 }
 
-// Model predicts the targets of rows of the same d columns. It is safe for concurrent
-// use.
+// Model predicts the targets of rows of the same d columns. It is safe for concurrent use.
 type Model interface {
 	Predict(x mat.Matrix) (Prediction, error)
 }

@@ -130,10 +130,9 @@ func monomialName(term []int) string {
 }
 
 // Gaussians makes the functions exp(−‖x − c_j‖²/(2w²)) around centres c_j (PRML, eq. 3.4, for
-// several columns) of columns that are centred and divided by their standard deviation. The
-// centres are rows of the fit: the row nearest to the mean, then always the row farthest from
-// the chosen rows (Gonzalez 1985). w is twice the mean distance of a centre from the nearest
-// other one.
+// several columns) of columns that are centred and divided by their standard deviation. The centres
+// are rows of the fit: the row nearest to the mean, then always the row farthest from the chosen
+// rows (Gonzalez 1985). w is twice the mean distance of a centre from the nearest other one.
 type Gaussians struct {
 	// Count is the number of centres, fewer if there are fewer distinct rows; 0 means 50.
 	Count int

@@ -20,8 +20,7 @@ type BayesianLinear struct {
 	PriorScale float64
 	// Noise is σ²; 0 chooses it.
 	Noise float64
-	// Form is primal (RW, eq. 2.8) if d ≤ n and dual (RW, eq. 2.12) otherwise, unless
-	// it is given.
+	// Form is primal (RW, eq. 2.8) if d ≤ n and dual (RW, eq. 2.12) otherwise, unless it is given.
 	Form Form
 }
 

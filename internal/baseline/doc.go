@@ -14,11 +14,10 @@
 //	[KernelRidge]     kernelridge.go  leave-one-out
 //	[Basis]           basis.go        as BayesianLinear, on basis functions
 //
-// Ridge, BayesianLinear and Spline are penalised least squares with columns that are
-// penalised and columns that are not. They share its reduction (reduced.go), its primal
-// and dual solutions (solve.go) and its spectrum, from which leave-one-out and marginal
-// likelihood follow for every penalty (spectrum.go). [Design] says how columns are centred
-// and scaled (design.go).
+// Ridge, BayesianLinear and Spline are penalised least squares with columns that are penalised and
+// columns that are not. They share its reduction (reduced.go), its primal and dual solutions
+// (solve.go) and its spectrum, from which leave-one-out and marginal likelihood follow for every
+// penalty (spectrum.go). [Design] says how columns are centred and scaled (design.go).
 //
 // The algorithms are textbook ones. Each says where its formulas come from:
 //

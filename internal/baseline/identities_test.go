@@ -20,8 +20,7 @@ import (
 // rounding of their solutions, some hundred ε for these well-conditioned tables, with room.
 const sameModel = 1e-10
 
-// example returns n rows of d columns in different units, correlated, and targets with
-// noise.
+// example returns n rows of d columns in different units, correlated, and targets with noise.
 func example(n, d int, seed uint64) (*mat.Dense, []float64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x, y := mat.NewDense(n, d, nil), make([]float64, n)

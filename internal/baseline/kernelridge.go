@@ -14,17 +14,15 @@ import (
 	"gpfit/kernel"
 )
 
-// KernelRidge is kernel ridge regression: the function f = b + Σ α_i k(x_i, ·) that
-// minimises
+// KernelRidge is kernel ridge regression: the function f = b + Σ α_i k(x_i, ·) that minimises
 //
 //	Σ (y_i − f(x_i))² + λ‖f − b‖²
 //
-// in the space of the kernel rbf with variance 1, with α = (K + λI)⁻¹(y − b) (ESL, eq. 5.53;
-// RW, section 6.2.2). It is the mean of a Gaussian process with noise variance λ. b is the
-// mean of the targets. Columns are centred and divided by their standard deviation, and the
-// lengthscale is a width times the median distance of rows. Leave-one-out chooses penalty
-// and width (RW, eq. 5.12). The cost is O(n³) flops and n² numbers of memory for each of
-// about 50 pairs that are tried.
+// in the space of the kernel rbf with variance 1, with α = (K + λI)⁻¹(y − b) (ESL, eq. 5.53; RW,
+// section 6.2.2). It is the mean of a Gaussian process with noise variance λ. b is the mean of the
+// targets. Columns are centred and divided by their standard deviation, and the lengthscale is a
+// width times the median distance of rows. Leave-one-out chooses penalty and width (RW, eq. 5.12).
+// The cost is O(n³) flops and n² numbers of memory for each of about 50 pairs that are tried.
 type KernelRidge struct{}
 
 // KernelModel is a fitted kernel ridge regression.
@@ -36,8 +34,7 @@ type KernelModel struct {
 	// Alpha are the coefficients of the rows, and Intercept is b.
 	Alpha     []float64
 	Intercept float64
-	// Error is the leave-one-out mean squared error, with b and the scaling of all
-	// rows.
+	// Error is the leave-one-out mean squared error, with b and the scaling of all rows.
 	Error float64
 
 	program *kernel.Program
@@ -205,9 +202,8 @@ const (
 	simplexChange = 1e-3
 )
 
-// refine improves the best penalty and width by the simplex of Nelder and Mead (1965) on
-// their logarithms, which follows the valleys in which a larger width goes with a smaller
-// penalty.
+// refine improves the best penalty and width by the simplex of Nelder and Mead (1965) on their
+// logarithms, which follows the valleys in which a larger width goes with a smaller penalty.
 func (p *kernelProblem) refine() error {
 	if p.best.Alpha == nil {
 		return errRange

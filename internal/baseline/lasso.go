@@ -100,10 +100,9 @@ type Path struct {
 	// Weights and Intercepts are in original units, one of each for every penalty.
 	Weights    [][]float64
 	Intercepts []float64
-	// Violations are the largest violations of the conditions of Karush, Kuhn and
-	// Tucker by the weights of scaled columns, in units of λ: for the gradient
-	// g_j = x_jᵀ(y − Xw)/n, |g_j − λ sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it
-	// is 0 (ESL, exercise 3.27).
+	// Violations are the largest violations of the conditions of Karush, Kuhn and Tucker by the
+	// weights of scaled columns, in units of λ: for the gradient g_j = x_jᵀ(y − Xw)/n, |g_j − λ
+	// sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it is 0 (ESL, exercise 3.27).
 	Violations []float64
 	// Sweeps counts the passes over columns, all penalties together.
 	Sweeps int

@@ -11,15 +11,13 @@ import (
 //
 //	minimise ‖y − Bb − Zw‖² + λ‖w‖²
 //
-// without the columns B that are not penalised: with an orthonormal basis Q of B, z and y
-// are the residuals of Z and y after regression on B, and w minimises ‖y − Zw‖² + λ‖w‖²
-// in these (ESL, section 3.2.3). The same holds for a posterior of w when b has a flat
-// prior (RW, section 2.7).
+// without the columns B that are not penalised: with an orthonormal basis Q of B, z and y are the
+// residuals of Z and y after regression on B, and w minimises ‖y − Zw‖² + λ‖w‖² in these (ESL,
+// section 3.2.3). The same holds for a posterior of w when b has a flat prior (RW, section 2.7).
 type reduced struct {
 	z *mat.Dense
 	y []float64
-	// q is Q, n×r, and coordinates maps a row b of B to its coordinates in Q; nil if
-	// there is no B.
+	// q is Q, n×r, and coordinates maps a row b of B to its coordinates in Q; nil if there is no B.
 	q, coordinates *mat.Dense
 	// zq is QᵀZ, and yq is Qᵀy before the regression.
 	zq *mat.Dense
@@ -151,8 +149,7 @@ func scaled(factor float64, v []float64) []float64 {
 	return floats.ScaleTo(make([]float64, len(v)), factor, v)
 }
 
-// level returns the mean of the targets where Z is 0, for B that is an intercept or
-// nothing.
+// level returns the mean of the targets where Z is 0, for B that is an intercept or nothing.
 func (r *reduced) level(weights []float64) float64 {
 	if r.q == nil {
 		return 0

@@ -14,10 +14,9 @@ import (
 // and weights of prior variance τ². The cost is O(nd·min(n, d)) flops.
 type Ridge struct {
 	Design
-	// Lambdas are the penalties to choose from by leave-one-out in closed form; one is
-	// used as it is. Nil stands for all in a wide range around the eigenvalues of XᵀX.
-	// 0 gives least squares or, if that has several solutions, the solution with the
-	// shortest w.
+	// Lambdas are the penalties to choose from by leave-one-out in closed form; one is used as it
+	// is. Nil stands for all in a wide range around the eigenvalues of XᵀX. 0 gives least squares
+	// or, if that has several solutions, the solution with the shortest w.
 	Lambdas []float64
 	// Form is primal if d ≤ n and dual otherwise, unless it is given.
 	Form Form

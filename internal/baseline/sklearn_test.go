@@ -130,9 +130,8 @@ func TestBayesianLinearSklearn(t *testing.T) {
 	}
 }
 
-// TestLassoSklearn compares the default path with scikit-learn's, its penalties too, for
-// correlated columns and for more columns than rows, and checks the conditions of the
-// minimum along it.
+// TestLassoSklearn compares the default path with scikit-learn's, its penalties too, for correlated
+// columns and for more columns than rows, and checks the conditions of the minimum along it.
 func TestLassoSklearn(t *testing.T) {
 	r := sklearn(t)
 	for _, want := range r.Lasso {

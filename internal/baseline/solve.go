@@ -18,8 +18,7 @@ type Form string
 const (
 	// Primal solves for the d weights: w = (XᵀX + λI)⁻¹Xᵀy (ESL, eq. 3.44).
 	Primal Form = "primal"
-	// Dual solves for one coefficient a row: w = Xᵀ(XXᵀ + λI)⁻¹y (ESL, eq. 18.12; RW,
-	// eq. 2.12).
+	// Dual solves for one coefficient a row: w = Xᵀ(XXᵀ + λI)⁻¹y (ESL, eq. 18.12; RW, eq. 2.12).
 	Dual Form = "dual"
 )
 

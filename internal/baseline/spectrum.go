@@ -43,8 +43,7 @@ func (s *spectrum) weights(lambda float64) []float64 {
 	return multiply(s.v, part)
 }
 
-// shrink returns λ/(s_j² + λ), the share of a component that the penalty leaves to the
-// residual.
+// shrink returns λ/(s_j² + λ), the share of a component that the penalty leaves to the residual.
 func (s *spectrum) shrink(j int, lambda float64) float64 {
 	if lambda == 0 {
 		return 0
@@ -169,8 +168,7 @@ func (s *spectrum) mostLikely(noise, scale float64) (lambda, variance, nlml floa
 	return lambda, variance, nlml, nil
 }
 
-// errNoLikelihood is the error of a choice by marginal likelihood for targets without
-// variation.
+// errNoLikelihood is the error of a choice by marginal likelihood for targets without variation.
 var errNoLikelihood = fmt.Errorf("baseline: the marginal likelihood has no largest value, because the targets do not vary; give the penalty, or the noise and the scale of the prior")
 
 // gridPoints is the number of points of a first search over a penalty's logarithm, three

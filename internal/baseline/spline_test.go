@@ -112,8 +112,7 @@ func TestSplineChoice(t *testing.T) {
 	}
 }
 
-// byLeavingOut returns the mean squared error of predictions of each row by a fit of the
-// others.
+// byLeavingOut returns the mean squared error of predictions of each row by a fit of the others.
 func byLeavingOut(t *testing.T, m baseline.Method, x *mat.Dense, y []float64) float64 {
 	t.Helper()
 	n, d := x.Dims()
@@ -132,8 +131,7 @@ func byLeavingOut(t *testing.T, m baseline.Method, x *mat.Dense, y []float64) fl
 	return sum
 }
 
-// TestSplineLine checks columns in which no knot fits: the spline is the line of least
-// squares.
+// TestSplineLine checks columns in which no knot fits: the spline is the line of least squares.
 func TestSplineLine(t *testing.T) {
 	x := mat.NewDense(6, 2, []float64{0, 7, 1, 7, 0, 7, 1, 7, 0, 7, 1, 7}) // two values, and a constant
 	y := []float64{1, 4, 2, 5, 3, 3}

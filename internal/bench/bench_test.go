@@ -35,8 +35,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestNothingIsReused checks by counting operations that every timed evaluation
-// factors again.
+// TestNothingIsReused checks by counting operations that every timed evaluation factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
 	job := must.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{}, problem.Events{}))(t)
@@ -62,8 +61,7 @@ func TestNothingIsReused(t *testing.T) {
 	}
 }
 
-// TestPeak checks that the memory of one n is measured and that the next n starts
-// over.
+// TestPeak checks that the memory of one n is measured and that the next n starts over.
 func TestPeak(t *testing.T) {
 	if peakBytes() == 0 {
 		t.Skip("this system does not tell the peak memory")

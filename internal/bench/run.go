@@ -1,10 +1,9 @@
 // Package bench measures how fast a device evaluates the objective of a fit, and
 // compares this with the speed of the device's matrix product, for `gpfit bench`.
 //
-// Start with [Run], which measures one job (a table of n rows, a kernel,
-// parameters) on one device and returns a [Result]. [DgemmRate] measures the limit,
-// [Synthetic] generates data if none are given, and memory_linux.go reads the peak
-// memory.
+// Start with [Run], which measures one job (a table of n rows, a kernel, parameters) on one device
+// and returns a [Result]. [DgemmRate] measures the limit, [Synthetic] generates data if none are
+// given, and memory_linux.go reads the peak memory.
 package bench
 
 import (
@@ -36,18 +35,16 @@ type Result struct {
 	GradientLog map[string]float64 `json:"gradient_log"`
 	Seconds
 	Repeat int `json:"repeat"`
-	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ per second.
-	// DgemmGFlops is the rate of the device's matrix product, measured at order
-	// DgemmN, and FractionOfDgemm their ratio. The last three are 0 if the device
-	// has no such measurement.
+	// GFlops is n³ operations over SecondsValueGradient, in 10⁹ per second. DgemmGFlops is the rate
+	// of the device's matrix product, measured at order DgemmN, and FractionOfDgemm their ratio.
+	// The last three are 0 if the device has no such measurement.
 	GFlops          float64 `json:"gflops"`
 	DgemmGFlops     float64 `json:"dgemm_gflops"`
 	DgemmN          int     `json:"dgemm_n"`
 	FractionOfDgemm float64 `json:"fraction_of_dgemm"`
-	// PeakBytes is the largest resident memory of the process since the measurement
-	// of this n began, or since the process began if PeakIsCumulative; 0 if the
-	// system does not report it. WorkspaceBytes is the memory that the backend
-	// holds, on a GPU in the GPU's memory.
+	// PeakBytes is the largest resident memory of the process since the measurement of this n
+	// began, or since the process began if PeakIsCumulative; 0 if the system does not report it.
+	// WorkspaceBytes is the memory that the backend holds, on a GPU in the GPU's memory.
 	PeakBytes        int64 `json:"peak_bytes"`
 	PeakIsCumulative bool  `json:"peak_is_cumulative"`
 	WorkspaceBytes   int64 `json:"workspace_bytes"`
@@ -61,8 +58,7 @@ type Result struct {
 
 // Seconds are the times of evaluations. Each includes forming the covariance matrix.
 type Seconds struct {
-	// SecondsValue and SecondsValueGradient are medians of several evaluations after one
-	// warm-up.
+	// SecondsValue and SecondsValueGradient are medians of several evaluations after one warm-up.
 	SecondsValue         float64 `json:"seconds_value"`
 	SecondsValueGradient float64 `json:"seconds_value_gradient"`
 	// AllSecondsValue and AllSecondsValueGradient are the individual times.
@@ -78,9 +74,8 @@ const predictRows = 1000
 // reuse of the factor but changes neither the work nor the conditioning.
 const step = 1e-6
 
-// Run measures the job on b, whose matrix product has the given rate. It evaluates
-// the job's expression graph, as a fit does. It returns the errors of
-// [fit.Evaluate].
+// Run measures the job on b, whose matrix product has the given rate. It evaluates the job's
+// expression graph, as a fit does. It returns the errors of [fit.Evaluate].
 func Run(ctx context.Context, job *tuning.Job, b device.Backend, limit Limit, repeat int) (*Result, error) {
 	var r *Result
 	exclusive := resetPeak()
@@ -147,8 +142,7 @@ func measure(ctx context.Context, p *fit.Parts, repeat int) (*Result, error) {
 	return r, nil
 }
 
-// measurePredictions predicts training rows at the point z, whose factor the
-// workspace holds.
+// measurePredictions predicts training rows at the point z, whose factor the workspace holds.
 func measurePredictions(ctx context.Context, p *fit.Parts, r *Result, z []float64, repeat int) error {
 	post, err := p.Posterior(z)
 	if err != nil {

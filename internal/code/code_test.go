@@ -13,8 +13,7 @@ const smallest, largest = 1e-6, 1e6
 
 const epsilon = 0x1p-52
 
-// entry is a value of a list with its result by plain arithmetic and a bound of the
-// rounding error.
+// entry is a value of a list with its result by plain arithmetic and a bound of the rounding error.
 type entry struct {
 	id         ID
 	value, err float64

@@ -26,15 +26,13 @@ const (
 	// Sum is Σ_i Coef[i]·Args[i], plus Offset if it is not None. Coef and Offset
 	// are uniform. The coefficients of a uniform Sum are numbers.
 	Sum
-	// Product is Π_i Args[i]^Powers[i]; a uniform product is multiplied by
-	// Value.Number.
+	// Product is Π_i Args[i]^Powers[i]; a uniform product is multiplied by Value.Number.
 	Product
 	// Exp is e^a, Log is log a, Log1p is log(1 + a) for a ≥ 0.
 	Exp
 	Log
 	Log1p
-	// LogOrZero is log a, and 0 where a is 0. Derivatives multiply it by a factor
-	// that is 0 there.
+	// LogOrZero is log a, and 0 where a is 0. Derivatives multiply it by a factor that is 0 there.
 	LogOrZero
 	// Sqrt is √a. RootInverse is 1/√a, and 0 where a is 0. It occurs in derivatives
 	// of distances, which take the mean of both one-sided limits there.
@@ -51,8 +49,7 @@ const (
 	Step
 	// Power is a^Coef[0] for a ≥ 0, with a uniform exponent.
 	Power
-	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. At t = 0 the t^−1 term
-	// counts as 0.
+	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. At t = 0 the t^−1 term counts as 0.
 	Decay
 )
 

@@ -120,8 +120,7 @@ func (l *List) ofLinear(sum linear) ID {
 	return l.put(v)
 }
 
-// addUniform returns a + sign·b of uniform values, a sum of monomials with numeric
-// coefficients.
+// addUniform returns a + sign·b of uniform values, a sum of monomials with numeric coefficients.
 func addUniform(l *List, a, b ID, sign float64) ID {
 	v, offset := Value{Op: Sum, Offset: None}, 0.0
 	add := func(term ID, factor float64) {

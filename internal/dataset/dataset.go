@@ -28,8 +28,7 @@ type Options struct {
 	// Features are the input columns, in this order: names, indices or ranges of
 	// indices such as "0-3".
 	Features []string
-	// Header says whether the first row names the columns: auto, yes or no; empty
-	// means auto.
+	// Header says whether the first row names the columns: auto, yes or no; empty means auto.
 	Header string
 	// Decimal is the decimal sign of text: "." or ","; empty means a point.
 	Decimal string
@@ -55,14 +54,12 @@ type Options struct {
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
-	// Formats are file formats besides text and NumPy, such as Parquet from
-	// internal/parquet.
+	// Formats are file formats besides text and NumPy, such as Parquet from internal/parquet.
 	Formats []table.Format
 }
 
-// Read reads the table at path: a file of any format that gpfit reads or several
-// files, or text from stdin if path is "-". Errors of the table or mask name the
-// file, line and column.
+// Read reads the table at path: a file of any format that gpfit reads or several files, or text
+// from stdin if path is "-". Errors of the table or mask name the file, line and column.
 func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
 	var mask []bool
 	var err error

@@ -73,8 +73,7 @@ func Columns(m *gp.Model) ([]Variable, error) {
 	return all, nil
 }
 
-// training returns the values of the column in the training rows, nil if the model does not
-// use it.
+// training returns the values of the column in the training rows, nil if the model does not use it.
 func (c *Variable) training(m *gp.Model) []float64 {
 	d, width := len(m.Columns), c.coding.Width()
 	var used []int // positions in the rows of X

@@ -1,6 +1,5 @@
-// Package fuzzguard bounds the time and memory of one input in a fuzz target,
-// because a parser that takes seconds or gigabytes for a few bytes is as broken as
-// one that panics.
+// Package fuzzguard bounds the time and memory of one input in a fuzz target, because a parser that
+// takes seconds or gigabytes for a few bytes is as broken as one that panics.
 package fuzzguard
 
 import (
@@ -39,8 +38,7 @@ func within(t testing.TB, f func(), limit time.Duration) {
 	}
 }
 
-// cost returns the bytes that f allocates, in all goroutines, and the time it
-// takes.
+// cost returns the bytes that f allocates, in all goroutines, and the time it takes.
 func cost(f func()) (bytes uint64, took time.Duration) {
 	before, begin := total(), time.Now()
 	f()

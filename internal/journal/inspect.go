@@ -22,8 +22,7 @@ type Contents struct {
 	Streams []StreamContents
 	// InUse says that a process is writing the journal.
 	InUse bool
-	// Incomplete says that the last line is incomplete, as after a kill. It does not
-	// count.
+	// Incomplete says that the last line is incomplete, as after a kill. It does not count.
 	Incomplete bool
 }
 

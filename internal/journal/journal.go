@@ -97,9 +97,8 @@ type Journal struct {
 	named, finished bool
 }
 
-// Open opens or creates the journal of a job, which a word names. The error is an
-// [*Error] if the file belongs to another job, is in use, is damaged or is not a
-// journal.
+// Open opens or creates the journal of a job, which a word names. The error is an [*Error] if the
+// file belongs to another job, is in use, is damaged or is not a journal.
 func Open(path, job string, failures Failures) (j *Journal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -144,9 +143,8 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 	return j, nil
 }
 
-// read stores the records of text, whose first line should be want, and returns the
-// number of valid bytes. The rest is a line that was incomplete when the process
-// ended.
+// read stores the records of text, whose first line should be want, and returns the number of valid
+// bytes. The rest is a line that was incomplete when the process ended.
 func (j *Journal) read(text, want string) (good int64, err error) {
 	if len(text) < len(want) && strings.HasPrefix(want, text) {
 		return 0, nil
@@ -165,8 +163,7 @@ func (j *Journal) read(text, want string) (good int64, err error) {
 		line, after, whole := strings.Cut(rest, "\n")
 		stream, r, ok := parseRecord(line)
 		if !whole || !ok {
-			// A kill can truncate the last line but cannot damage a line before
-			// complete records.
+			// A kill can truncate the last line but cannot damage a line before complete records.
 			for next := range strings.Lines(after) {
 				if _, _, ok := parseRecord(strings.TrimSuffix(next, "\n")); ok {
 					return 0, &Error{Path: j.path, Damaged: true, Msg: fmt.Sprintf("is damaged at line %d; delete it to start over", number)}
@@ -210,8 +207,7 @@ func (j *Journal) write() error {
 	return nil
 }
 
-// sync flushes the log to disk, and the first time also its name, on systems that
-// support this.
+// sync flushes the log to disk, and the first time also its name, on systems that support this.
 func (j *Journal) sync() error {
 	if err := j.write(); err != nil {
 		return err
@@ -264,8 +260,7 @@ func (j *Journal) Finish() {
 	}
 }
 
-// Close flushes the log to disk, unless the run is finished, and closes it. It may
-// be called twice.
+// Close flushes the log to disk, unless the run is finished, and closes it. It may be called twice.
 func (j *Journal) Close() error {
 	if j == nil || j.file == nil {
 		return nil
@@ -352,8 +347,7 @@ type record struct {
 	kind byte
 	// point is the hash of z.
 	point uint64
-	// numbers are f and then the gradient, or the numbers of an error; see
-	// Failures.
+	// numbers are f and then the gradient, or the numbers of an error; see Failures.
 	numbers []float64
 }
 

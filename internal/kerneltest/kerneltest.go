@@ -24,11 +24,10 @@ const (
 // derivative.
 const tolerance = 1e-7
 
-// Run tests k in an expression that names it, and with ard. It checks that the parameters
-// compile, that covariances on random points are symmetric up to rounding and
-// positive semidefinite ([kernel.CheckKernelhood]), and that the derivatives by the
-// logs of the parameters and by the inputs agree with central differences. The numbers of
-// columns are 1, 2 and 3 unless given.
+// Run tests k in an expression that names it, and with ard. It checks that the parameters compile,
+// that covariances on random points are symmetric up to rounding and positive semidefinite
+// ([kernel.CheckKernelhood]), and that the derivatives by the logs of the parameters and by the
+// inputs agree with central differences. The numbers of columns are 1, 2 and 3 unless given.
 func Run(t *testing.T, k *kernel.Family, columns ...int) {
 	t.Helper()
 	for _, text := range []string{k.Name, k.Name + "(ard)"} {
@@ -36,8 +35,7 @@ func Run(t *testing.T, k *kernel.Family, columns ...int) {
 	}
 }
 
-// Expression tests a kernel given in text form, which may name custom families; see
-// [Run].
+// Expression tests a kernel given in text form, which may name custom families; see [Run].
 func Expression(t *testing.T, text string, families []*kernel.Family, columns ...int) {
 	t.Helper()
 	if columns == nil {
@@ -114,10 +112,9 @@ func (c check) value(theta []float64, x *kernel.Points) (f, size float64) {
 	return f, size
 }
 
-// difference returns the fourth-order central difference. With its step, the
-// cancellation error is near 1e-12 of the values, and the truncation error is as
-// small as long as the fifth derivative is below some ten thousand times their
-// size.
+// difference returns the fourth-order central difference. With its step, the cancellation error is
+// near 1e-12 of the values, and the truncation error is as small as long as the fifth derivative is
+// below some ten thousand times their size.
 func difference(f func(h float64) float64) float64 {
 	const h = 1e-4
 	return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h)

@@ -51,8 +51,7 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestMistakes runs the helper on wrong kernels in a separate process, where it
-// must fail.
+// TestMistakes runs the helper on wrong kernels in a separate process, where it must fail.
 func TestMistakes(t *testing.T) {
 	const variable = "KERNELTEST_MISTAKE"
 	if wrong := os.Getenv(variable); wrong != "" {

@@ -180,8 +180,7 @@ type ValueKind struct {
 	Flag bool
 	// Repeats means that each item adds to the value.
 	Repeats bool
-	// Columns means that values are columns of DATA, and Named that items have
-	// names.
+	// Columns means that values are columns of DATA, and Named that items have names.
 	Columns, Named bool
 	split          func(text string) ([]Item, error)
 	read           func(o *Option, e Item) (any, error)
@@ -336,8 +335,7 @@ func (t Entries) Has(name string) bool {
 	return slices.ContainsFunc(t, func(o Option) bool { return o.Name == name })
 }
 
-// Assign stores the given values, which have the names of their options, in their
-// fields.
+// Assign stores the given values, which have the names of their options, in their fields.
 func (t Entries) Assign(v *Values, given map[string]any) {
 	for i := range t {
 		if value, ok := given[t[i].Name]; ok {

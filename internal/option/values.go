@@ -96,9 +96,8 @@ type plotValues struct {
 
 // Compute describes where to compute.
 type Compute struct {
-	// Device is "auto", a name, or several names separated by commas. Fallback is
-	// the device to take if Device is not available, is lost or is too small; empty
-	// for none.
+	// Device is "auto", a name, or several names separated by commas. Fallback is the device to
+	// take if Device is not available, is lost or is too small; empty for none.
 	Device, Fallback string
 	// Method is the name of a method, chosen or empty.
 	Method string
@@ -140,8 +139,7 @@ type Slurm struct {
 	// Tasks is the number of tasks of the job array; the default is one task per job,
 	// but no more than 8.
 	Tasks int `yaml:"tasks,omitempty" json:"tasks,omitempty"`
-	// CPUs is the number of CPUs per task; the default is the largest number of threads
-	// of a job.
+	// CPUs is the number of CPUs per task; the default is the largest number of threads of a job.
 	CPUs    int    `yaml:"cpus,omitempty" json:"cpus,omitempty"`
 	Memory  string `yaml:"memory,omitempty" json:"memory,omitempty"`
 	Account string `yaml:"account,omitempty" json:"account,omitempty"`

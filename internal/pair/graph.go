@@ -22,9 +22,8 @@ var Building sync.Mutex
 // Node is a Gorgonia node for a scalar of a pair.
 type Node = gorgonia.Node
 
-// Graph is a covariance function of a pair of points under construction. Its
-// methods make nodes and keep the first error, which Err returns. They also accept nodes
-// made by Gorgonia's own functions.
+// Graph is a covariance function of a pair of points under construction. Its methods make nodes and
+// keep the first error, which Err returns. They also accept nodes made by Gorgonia's own functions.
 type Graph struct {
 	inputs
 	// derived is the differentiated expression, or nil.
@@ -284,8 +283,7 @@ func (e *Expression) Feature(n *Node) (index int, ok bool) {
 	return in.index, ok && in.op == code.Feature
 }
 
-// Parameter returns the index in θ of the parameter that n stands for, if it is
-// one.
+// Parameter returns the index in θ of the parameter that n stands for, if it is one.
 func (e *Expression) Parameter(n *Node) (index int, ok bool) {
 	in, ok := e.graph.of[n]
 	return in.index, ok && in.op == code.Parameter
@@ -391,8 +389,7 @@ func (f function) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return gorgonia.NewF64(l.Evaluate(append(a, 0), a, root)[0]), nil
 }
 
-// code appends the function to a list as an operation; b is the exponent of a
-// power.
+// code appends the function to a list as an operation; b is the exponent of a power.
 func (f function) code(l *code.List, a, b code.ID) code.ID {
 	switch f.op {
 	case code.Product:
@@ -405,8 +402,7 @@ func (f function) code(l *code.List, a, b code.ID) code.ID {
 	return l.Apply(f.op, a)
 }
 
-// DiffWRT returns true for all inputs; a step also counts as differentiable, with
-// derivative 0.
+// DiffWRT returns true for all inputs; a step also counts as differentiable, with derivative 0.
 func (f function) DiffWRT(inputs int) []bool {
 	out := make([]bool, inputs)
 	for i := range out {
@@ -456,9 +452,8 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 // errNotTwice reports a function with a kink at distance 0.
 var errNotTwice = errors.New("the function has no second derivative at distance 0")
 
-// powerDiff returns ∂a^b/∂a = b·a^b/a and ∂a^b/∂b = a^b log a. At a = 0 both count
-// as 0, the first through 1/√a; for distances this is the mean of both one-sided
-// derivatives.
+// powerDiff returns ∂a^b/∂a = b·a^b/a and ∂a^b/∂b = a^b log a. At a = 0 both count as 0, the first
+// through 1/√a; for distances this is the mean of both one-sided derivatives.
 func (f function) powerDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgonia.Nodes, error) {
 	g, a, b := f.graph, inputs[0], inputs[1]
 	inverse := g.Square(applied(g, function{op: code.RootInverse}, a))

@@ -10,9 +10,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// tolDerivative bounds a central difference of the fourth order, relative to the
-// sum of the magnitudes of value and derivative, if the differences of two steps
-// agree.
+// tolDerivative bounds a central difference of the fourth order, relative to the sum of the
+// magnitudes of value and derivative, if the differences of two steps agree.
 const tolDerivative = 1e-6
 
 // point holds features and parameters.
@@ -36,8 +35,7 @@ type term struct {
 	uniform bool
 }
 
-// pool is a graph with terms; at is the point at which they must be well
-// conditioned.
+// pool is a graph with terms; at is the point at which they must be well conditioned.
 type pool struct {
 	t     *rapid.T
 	graph *Graph

@@ -131,10 +131,9 @@ type Function struct {
 	ByFeature, ByParameter []code.ID
 }
 
-// Compile translates an expression, and on request its derivatives, to operations.
-// features and parameters are the numbers of features and parameters. A graph can
-// be differentiated only once, because Gorgonia's derivatives of a graph that
-// already has derivatives are wrong.
+// Compile translates an expression, and on request its derivatives, to operations. features and
+// parameters are the numbers of features and parameters. A graph can be differentiated only once,
+// because Gorgonia's derivatives of a graph that already has derivatives are wrong.
 func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -194,8 +193,7 @@ func Symbol(op gorgonia.Op) string {
 	return name
 }
 
-// element returns the text for an op that slices, T[from:to:step...], or that adds
-// to a slice.
+// element returns the text for an op that slices, T[from:to:step...], or that adds to a slice.
 func element(text string) string {
 	from, _, _ := strings.Cut(strings.TrimPrefix(text, "T["), ":")
 	if strings.Contains(text, "+=") {

@@ -30,8 +30,7 @@ const (
 	memoryShare = 4
 )
 
-// expansion is the largest number of bytes into which a codec unpacks one byte; 0 if
-// unlimited.
+// expansion is the largest number of bytes into which a codec unpacks one byte; 0 if unlimited.
 var expansion = map[format.CompressionCodec]int64{
 	format.Uncompressed: 1, format.Snappy: 32, format.Gzip: 1032, format.Lz4Raw: 256,
 }
@@ -225,15 +224,13 @@ func lz4Length(b []byte) int {
 	return out
 }
 
-// thriftWalk walks a structure in Thrift's compact protocol, the format of Parquet's
-// footer and page headers, without allocating memory for it. The Parquet library
-// allocates as much as a length claims before it checks that there are that many
-// bytes.
+// thriftWalk walks a structure in Thrift's compact protocol, the format of Parquet's footer and
+// page headers, without allocating memory for it. The Parquet library allocates as much as a length
+// claims before it checks that there are that many bytes.
 type thriftWalk struct {
 	text []byte
 	at   int
-	// short says that the text ends within the structure; bad says that it is
-	// invalid.
+	// short says that the text ends within the structure; bad says that it is invalid.
 	short, bad bool
 }
 

@@ -1,7 +1,6 @@
-// Package rows reads the rows of a table for prediction with a fitted model: the
-// model's features, found by name, and the known noise of each row. Start with
-// [Open], which returns a reader that delivers the rows in pieces, so that the
-// table need not fit in memory.
+// Package rows reads the rows of a table for prediction with a fitted model: the model's features,
+// found by name, and the known noise of each row. Start with [Open], which returns a reader that
+// delivers the rows in pieces, so that the table need not fit in memory.
 package rows
 
 import (
@@ -27,29 +26,25 @@ type Options struct {
 	// Features selects columns by name, index or range of indices, in the order of
 	// the model's features. Empty means the columns with the same names.
 	Features []string
-	// Header is auto, yes or no: whether the first row names the columns. Empty
-	// means auto.
+	// Header is auto, yes or no: whether the first row names the columns. Empty means auto.
 	Header string
 	// Decimal is the decimal sign of text, "." or ","; empty means the sign of the training
 	// table. UnseenZero accepts categories that the training table did not have: all their
 	// indicators are 0, and their code is −1.
 	Decimal    string
 	UnseenZero bool
-	// NoiseColumn is the column of known noise variances, NoiseGroup the column of
-	// noise group labels. Empty means the column with the same name as in training,
-	// if the table has it. DefaultGroup is the group of rows whose group the model
-	// does not have.
+	// NoiseColumn is the column of known noise variances, NoiseGroup the column of noise group
+	// labels. Empty means the column with the same name as in training, if the table has it.
+	// DefaultGroup is the group of rows whose group the model does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
-	// Missing says what to do with rows that have missing values in the columns used:
-	// "error", the default; "drop", leave them out; or "blank", return them without
-	// numbers.
+	// Missing says what to do with rows that have missing values in the columns used: "error", the
+	// default; "drop", leave them out; or "blank", return them without numbers.
 	Missing string
 	// Keep are columns whose text the rows return.
 	Keep []string
 	// Observed says that the table has the model's targets, which the rows return.
 	Observed bool
-	// Formats holds file formats beside text and NumPy's, such as Parquet from
-	// internal/parquet.
+	// Formats holds file formats beside text and NumPy's, such as Parquet from internal/parquet.
 	Formats []table.Format
 }
 
@@ -67,8 +62,7 @@ type Rows struct {
 	X     []float64
 	N     int
 	Noise gp.RowNoise
-	// Observed holds N observations of each target with Options.Observed, NaN where
-	// one is missing.
+	// Observed holds N observations of each target with Options.Observed, NaN where one is missing.
 	Observed [][]float64
 	// Total is the number of rows, blank rows included. Blank marks them; it is nil
 	// if there are none.
@@ -236,8 +230,7 @@ func (r *ModelRows) wholeRows(t *table.Table) []int {
 // pieceNumbers bounds the size of a piece with many columns, in numbers.
 const pieceNumbers = 4 << 20
 
-// All returns all remaining rows. It returns the errors of [ModelRows.Next], and
-// [*gp.SizeError].
+// All returns all remaining rows. It returns the errors of [ModelRows.Next], and [*gp.SizeError].
 func (r *ModelRows) All() (Rows, error) {
 	all := Rows{Noise: gp.RowNoise{DefaultGroup: r.options.DefaultGroup}}
 	for {
@@ -296,8 +289,7 @@ func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
 // Progress returns the share of the table that has been read, 0 if it is unknown.
 func (r *ModelRows) Progress() float64 { return r.in.Progress() }
 
-// Warnings returns the warnings about the rows read so far. Later calls only append
-// to the list.
+// Warnings returns the warnings about the rows read so far. Later calls only append to the list.
 func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }
 
 // Close closes the table.
@@ -335,8 +327,7 @@ func (c *columns) columnOf() []int {
 	return of
 }
 
-// choose returns the encodings of that many columns: of the columns that the model uses,
-// or of all.
+// choose returns the encodings of that many columns: of the columns that the model uses, or of all.
 func (c *columns) choose(count int) ([]feature.Coding, error) {
 	chosen := c.used
 	switch all := len(c.encoding.Columns); count {

@@ -16,8 +16,7 @@ import (
 	"gpfit/table"
 )
 
-// model returns a model that uses the features a and c of three, with known noise
-// and two groups.
+// model returns a model that uses the features a and c of three, with known noise and two groups.
 var model = &gp.Model{
 	Columns: []int{0, 2}, FeatureNames: []string{"a", "b", "c"}, TargetName: "y", Scaling: gp.Scaling{YScale: 1},
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
@@ -32,9 +31,8 @@ func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, er
 	return r, err
 }
 
-// TestOpen checks that columns are found by the model's names, in any order, or by
-// options, and that a feature that the model does not use may be missing and is
-// then zero.
+// TestOpen checks that columns are found by the model's names, in any order, or by options, and
+// that a feature that the model does not use may be missing and is then zero.
 func TestOpen(t *testing.T) {
 	noise := gp.RowNoise{Known: []float64{0.1, 0.2}, Group: []string{"left", "right"}}
 	for name, c := range map[string]struct {

@@ -180,8 +180,7 @@ func read(f io.Reader) (Record, int64, error) {
 	return out, int64(whole), nil
 }
 
-// Claim is the exclusive right to work on a job. It ends with Release or with the
-// process.
+// Claim is the exclusive right to work on a job. It ends with Release or with the process.
 type Claim struct {
 	run    *Run
 	job    PlannedJob
@@ -189,8 +188,7 @@ type Claim struct {
 	Record Record
 }
 
-// ErrClaimed reports that another process, or another part of this process, works on
-// the job.
+// ErrClaimed reports that another process, or another part of this process, works on the job.
 var ErrClaimed = errors.New("the job is claimed by another process")
 
 // Claim claims a job. It removes files that a killed process left half-written.
@@ -217,9 +215,8 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	return c, nil
 }
 
-// recover reads the record, cuts off half a line at its end, and removes temporary
-// files. If the last event is from other options or data, it also removes the model
-// and the checkpoint.
+// recover reads the record, cuts off half a line at its end, and removes temporary files. If the
+// last event is from other options or data, it also removes the model and the checkpoint.
 func (c *Claim) recover() error {
 	record, whole, err := read(c.file)
 	if err != nil {

@@ -9,11 +9,10 @@
 //	               "done" with the report, "failed", "retry", "interrupted"
 //	models/, checkpoints/, logs/   ID.gpfit, ID.ckpt, ID.log
 //
-// This package writes a file whole or not at all. One process at a time appends
-// lines to a job's file. If a killed process left half a line at the end, the next
-// process cuts it off. A process claims a job with a lock on the job's file. The
-// lock ends with the process, so a claim is never stale. Start at [Create], [Open]
-// and [Run.Claim].
+// This package writes a file whole or not at all. One process at a time appends lines to a job's
+// file. If a killed process left half a line at the end, the next process cuts it off. A process
+// claims a job with a lock on the job's file. The lock ends with the process, so a claim is never
+// stale. Start at [Create], [Open] and [Run.Claim].
 package rundir
 
 import (
@@ -52,8 +51,7 @@ type Manifest struct {
 	Jobs   []PlannedJob `json:"jobs"`
 }
 
-// Input is a file, a folder or a pattern of files that jobs read. Bytes is the
-// total size.
+// Input is a file, a folder or a pattern of files that jobs read. Bytes is the total size.
 type Input struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
@@ -66,8 +64,7 @@ type PlannedJob struct {
 	// Fingerprint is a hash of everything that the result depends on. A result
 	// with another fingerprint belongs to another job.
 	Fingerprint string `json:"fingerprint"`
-	// N and D are the numbers of training rows and columns, 0 if the data cannot
-	// be fitted.
+	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
 	N int `json:"n"`
 	D int `json:"d"`
 }
@@ -94,10 +91,9 @@ var ErrExists = errors.New("a run already exists")
 
 var folders = []string{"jobs", "models", "checkpoints", "logs"}
 
-// Create makes a run and returns it with its exclusive lock. dir must be new, empty
-// or left by a Create that did not finish. Create calls build with the lock held.
-// build returns the manifest and the text of the spec. Errors: [*InUseError],
-// [ErrExists], [*Error], build's.
+// Create makes a run and returns it with its exclusive lock. dir must be new, empty or left by a
+// Create that did not finish. Create calls build with the lock held. build returns the manifest and
+// the text of the spec. Errors: [*InUseError], [ErrExists], [*Error], build's.
 func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, error) {
 	if err := checkNew(dir); err != nil {
 		return nil, nil, err
@@ -221,8 +217,7 @@ func whyNoRun(dir string) string {
 	return "is not a run directory (it has no run.json)"
 }
 
-// OpenLocked opens a run, locks it, and makes its missing folders. Errors: [*InUseError],
-// [*Error].
+// OpenLocked opens a run, locks it, and makes its missing folders. Errors: [*InUseError], [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -290,8 +285,7 @@ func (r *Run) Worker() string {
 	return ""
 }
 
-// Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or
-// "logs".
+// Path returns the path of a job's file. kind is "jobs", "models", "checkpoints" or "logs".
 func (r *Run) Path(kind, id string) string {
 	return filepath.Join(r.Dir, kind, id+extensions[kind])
 }

@@ -123,8 +123,7 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Submission is a job array that sbatch accepted, and a line of
-// slurm/submissions.jsonl.
+// Submission is a job array that sbatch accepted, and a line of slurm/submissions.jsonl.
 type Submission struct {
 	ID   string    `json:"slurm_job"`
 	Time time.Time `json:"time"`

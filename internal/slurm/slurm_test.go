@@ -81,8 +81,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestKubernetes checks that the example is an Indexed Job with one shard for each
-// completion.
+// TestKubernetes checks that the example is an Indexed Job with one shard for each completion.
 func TestKubernetes(t *testing.T) {
 	text := must.Get(os.ReadFile("../../examples/batch/kubernetes.yaml"))(t)
 	var job struct {

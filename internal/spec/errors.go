@@ -9,8 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Error is a mistake in a spec file, with its place. The command line maps it to exit
-// code 2.
+// Error is a mistake in a spec file, with its place. The command line maps it to exit code 2.
 type Error struct {
 	// Source is the file's name. Line and Column count from 1; they are 0 if the error
 	// belongs to no place.
@@ -31,8 +30,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason returns an error of package os without the path, which the message already
-// has.
+// Reason returns an error of package os without the path, which the message already has.
 func Reason(err error) string {
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err.Error()

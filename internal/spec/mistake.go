@@ -13,11 +13,10 @@ import (
 	"gpfit/table"
 )
 
-// Mistake returns the error for a job that no data of its table can cure, at the place in
-// the spec that states what is wrong: a column that the table does not have, an option that
-// does not suit the job, or a kernel that does not suit the table. cause is the error of the
-// job's preparation. For other causes, and if no place in the spec states it, Mistake
-// returns nil.
+// Mistake returns the error for a job that no data of its table can cure, at the place in the spec
+// that states what is wrong: a column that the table does not have, an option that does not suit
+// the job, or a kernel that does not suit the table. cause is the error of the job's preparation.
+// For other causes, and if no place in the spec states it, Mistake returns nil.
 func (s *Batch) Mistake(j JobSpec, cause error) error {
 	at, msg := "", fmt.Sprint(cause)
 	data, isData := errors.AsType[*table.Error](cause)
@@ -57,8 +56,7 @@ func (s *Batch) placeOfColumn(j JobSpec, column string) string {
 	return ""
 }
 
-// statedAt returns the place where the spec states an option of a job, or "" if the spec
-// does not.
+// statedAt returns the place where the spec states an option of a job, or "" if the spec does not.
 func (s *Batch) statedAt(j JobSpec, o *option.Option) string {
 	i := slices.IndexFunc(known, func(k option.Option) bool { return k.Name == o.Name })
 	states := func(from Options) bool { return !reflect.ValueOf(from).Field(i).IsNil() }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// maxID bounds the ids of jobs. Names of files contain them and have at most 255
-// characters.
+// maxID bounds the ids of jobs. Names of files contain them and have at most 255 characters.
 const maxID = 200
 
 // validName matches the parts of job ids.

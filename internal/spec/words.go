@@ -7,8 +7,7 @@ import (
 	"gpfit/internal/option"
 )
 
-// Word is a string that YAML may read as a number or a truth value, such as the index of
-// a column.
+// Word is a string that YAML may read as a number or a truth value, such as the index of a column.
 type Word string
 
 // UnmarshalYAML implements yaml.InterfaceUnmarshaler.

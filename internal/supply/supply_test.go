@@ -115,9 +115,8 @@ func TestReleaseVersion(t *testing.T) {
 	}
 }
 
-// TestHostFiles checks the files that a public host of the repository reads: they are
-// YAML, the scripts, make targets and folders that they name exist, and every version
-// is exact.
+// TestHostFiles checks the files that a public host of the repository reads: they are YAML, the
+// scripts, make targets and folders that they name exist, and every version is exact.
 func TestHostFiles(t *testing.T) {
 	root := "../.."
 	files := must.Get(filepath.Glob(filepath.Join(root, ".github", "*", "*.yml")))(t)
@@ -151,8 +150,7 @@ func TestHostFiles(t *testing.T) {
 	checkModulesOfUpdates(t, root)
 }
 
-// checkModulesOfUpdates compares the folders in dependabot.yml with the folders that
-// have a go.mod.
+// checkModulesOfUpdates compares the folders in dependabot.yml with the folders that have a go.mod.
 func checkModulesOfUpdates(t *testing.T, root string) {
 	t.Helper()
 	var updates struct {

@@ -20,10 +20,9 @@ import (
 // Files is the folder of files that pandas and PyArrow wrote, by make.py there.
 const Files = "../../table/testdata/formats/"
 
-// Fuzz reads damaged files of one format, which begin with magic; the files that pattern
-// names are the seeds. It expects no panic, no memory beyond what the file can fill, and
-// either a sound table or a [*table.Error]. It reads each file twice, with and without
-// columns that are not numbers.
+// Fuzz reads damaged files of one format, which begin with magic; the files that pattern names are
+// the seeds. It expects no panic, no memory beyond what the file can fill, and either a sound table
+// or a [*table.Error]. It reads each file twice, with and without columns that are not numbers.
 func Fuzz(f *testing.F, pattern, magic string, formats ...table.Format) {
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) < 5 {

@@ -26,15 +26,13 @@ type Error struct {
 	Msg string
 }
 
-// Error returns the message, the text around the faulty character and a mark below
-// it.
+// Error returns the message, the text around the faulty character and a mark below it.
 func (e *Error) Error() string {
 	line, before := excerpt(e.Text, e.Pos)
 	return fmt.Sprintf("%s: %s\n  %s\n  %s^", e.What, e.Msg, line, strings.Repeat(" ", before))
 }
 
-// Scanner reads Text from Pos on and skips blanks before each item. Its errors are
-// [*Error].
+// Scanner reads Text from Pos on and skips blanks before each item. Its errors are [*Error].
 type Scanner struct {
 	What, Text string
 	Pos        int
@@ -64,8 +62,7 @@ func (s *Scanner) run(class func(rune) bool) (text string, start int) {
 // Word reads letters, digits and _.
 func (s *Scanner) Word() (word string, start int) { return s.run(inWord) }
 
-// Value reads text that may be meant as a number, up to a blank, bracket, comma or
-// equals sign.
+// Value reads text that may be meant as a number, up to a blank, bracket, comma or equals sign.
 func (s *Scanner) Value() (text string, start int) {
 	return s.run(func(c rune) bool { return !strings.ContainsRune(blanks+"()[],=", c) })
 }
@@ -134,8 +131,7 @@ func (s *Scanner) Each(sep byte, item func() error) error {
 	}
 }
 
-// List calls item to read each part of a comma-separated list and reads the closing
-// bracket.
+// List calls item to read each part of a comma-separated list and reads the closing bracket.
 func (s *Scanner) List(closing byte, item func() error) error {
 	if err := s.Each(',', item); err != nil || s.Accept(closing) {
 		return err
@@ -339,8 +335,7 @@ func (c Columns) count(name string) int {
 	return n
 }
 
-// Index returns the index of the column called name. The error says what is wrong with
-// the name.
+// Index returns the index of the column called name. The error says what is wrong with the name.
 func (c Columns) Index(name string) (int, error) {
 	i := slices.Index(c, name)
 	switch {
@@ -371,9 +366,8 @@ func (c Columns) hint(name string) string {
 	return "; the columns are " + list
 }
 
-// Display returns the name of a parameter with the labels of columns in place of
-// indices: lengthscale[3] becomes lengthscale[temp], and mean_power[3,2]
-// mean_power[temp,2].
+// Display returns the name of a parameter with the labels of columns in place of indices:
+// lengthscale[3] becomes lengthscale[temp], and mean_power[3,2] mean_power[temp,2].
 func (c Columns) Display(indexed string) string {
 	base, rest, ok := strings.Cut(indexed, "[")
 	end := strings.IndexAny(rest, ",]")
@@ -452,8 +446,7 @@ func escape(line string) string {
 	return out.String()
 }
 
-// notPrinted reports whether a character is unprintable; invalid UTF-8 decodes to
-// one.
+// notPrinted reports whether a character is unprintable; invalid UTF-8 decodes to one.
 func notPrinted(c rune) bool { return c == utf8.RuneError || !unicode.IsPrint(c) }
 
 // excerpt returns the text around a position on one line, and the number of its
@@ -470,8 +463,7 @@ func excerpt(text string, pos int) (line string, before int) {
 	return head + oneLine(text[pos:to]) + right, utf8.RuneCountInString(head)
 }
 
-// oneLine returns a part of a text on one line, without a character that the cut
-// has split.
+// oneLine returns a part of a text on one line, without a character that the cut has split.
 func oneLine(part string) string {
 	part = strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' || c == '\t' {

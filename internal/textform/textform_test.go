@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMark checks that the mark is below the faulty character for any bytes before
-// it.
+// TestMark checks that the mark is below the faulty character for any bytes before it.
 func TestMark(t *testing.T) {
 	s := Scanner{What: "form", Text: "é\t= x"}
 	if word, start := s.Word(); word != "é" || start != 0 {

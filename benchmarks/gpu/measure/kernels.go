@@ -25,9 +25,8 @@ type kernelInfo struct {
 // functions are the covariance functions whose kernels are examined, on 8 columns.
 var functions = []string{"rbf(ard)", "matern52(ard)", "periodic", "rbf(ard) + matern32 + periodic"}
 
-// kernels loads the kernels without the rest of the backend. If a device cannot be
-// opened, this shows whether the driver is the cause, or the libraries or the
-// self-test.
+// kernels loads the kernels without the rest of the backend. If a device cannot be opened, this
+// shows whether the driver is the cause, or the libraries or the self-test.
 func (j *job) kernels() (err error) {
 	info, ok := gpu(j.device)
 	if !ok {

@@ -102,8 +102,7 @@ func TestScriptGoesOn(t *testing.T) {
 	}
 }
 
-// TestScriptHang checks that a program that ignores signals is killed and the next
-// step runs.
+// TestScriptHang checks that a program that ignores signals is killed and the next step runs.
 func TestScriptHang(t *testing.T) {
 	if os.Getenv("GPFIT_LONG") == "" {
 		t.Skip("SKIPPED: takes ten seconds; GPFIT_LONG=1 runs it")

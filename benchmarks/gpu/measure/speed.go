@@ -51,8 +51,7 @@ type stagesResult struct {
 	Inverse  float64 `json:"seconds_inverse"`
 	Contract float64 `json:"seconds_contract"`
 	bench.Seconds
-	// Objective is value and gradient through a fit's expression graph, 0 if not
-	// requested.
+	// Objective is value and gradient through a fit's expression graph, 0 if not requested.
 	Objective float64 `json:"seconds_objective"`
 	// GFlops is n³ operations over SecondsValueGradient; Flops is the counted number.
 	GFlops   float64            `json:"gflops"`
@@ -145,9 +144,8 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 	return r, err
 }
 
-// measureFill times Fill alone. Fill may return before the device is done, so a
-// tiny product on the same stream waits for it; the cost of that product is
-// subtracted.
+// measureFill times Fill alone. Fill may return before the device is done, so a tiny product on the
+// same stream waits for it; the cost of that product is subtracted.
 func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, error) {
 	wait := func() error {
 		if timer, ok := bench.Timer(j.b); ok {

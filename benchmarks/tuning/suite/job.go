@@ -70,8 +70,7 @@ type result struct {
 	Pair  string  `json:"pair"`
 	Label string  `json:"label,omitempty"`
 	NLML  float64 `json:"nlml"`
-	// Starts counts the long starts, and Near the starts that ended within half a nat of
-	// the best.
+	// Starts counts the long starts, and Near the starts that ended within half a nat of the best.
 	Starts int `json:"starts,omitempty"`
 	Near   int `json:"near,omitempty"`
 	// Restarts and Seed describe a run, Cost its evaluations, in values with gradient

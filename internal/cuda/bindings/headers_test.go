@@ -14,8 +14,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestHeaders compares the prototypes, types, constants, statuses and layouts with the
-// headers.
+// TestHeaders compares the prototypes, types, constants, statuses and layouts with the headers.
 func TestHeaders(t *testing.T) {
 	k := needToolkit(t)
 	functions := 0
@@ -115,8 +114,7 @@ func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 	return k.compile(t, b.String())
 }
 
-// typeAsserts returns assertions about the sizes of types, and about which types are
-// pointers.
+// typeAsserts returns assertions about the sizes of types, and about which types are pointers.
 func typeAsserts() []string {
 	class := map[kind]int{integer: 1, enumeration: 1, handle: 5, real: 8} // as GCC numbers them
 	var lines []string
@@ -139,8 +137,7 @@ func since(version int, line string) string {
 	return fmt.Sprintf("#if CUDA_VERSION >= %d\n%s\n#endif", version, line)
 }
 
-// constantAsserts returns assertions about the value and the enumeration of each
-// enumerator.
+// constantAsserts returns assertions about the value and the enumeration of each enumerator.
 func constantAsserts(s *source) []string {
 	var lines []string
 	values := s.integers()

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// mutations are wrong prototypes. The calls, the headers (h), or both (b) must detect
-// each of them.
+// mutations are wrong prototypes. The calls, the headers (h), or both (b) must detect each of them.
 var mutations = []struct{ in, function, old, new, found string }{
 	{"driver", "cuDeviceTotalMem_v2", "size_t *bytes", "unsigned int *bytes", "b"},
 	{"driver", "cuMemAlloc_v2", "size_t bytesize", "unsigned int bytesize", "b"},

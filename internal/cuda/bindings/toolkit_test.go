@@ -13,16 +13,14 @@ import (
 	"gpfit/internal/must"
 )
 
-// toolkitVariable names the folder of a toolkit: an installation, or a folder of
-// unpacked wheels.
+// toolkitVariable names the folder of a toolkit: an installation, or a folder of unpacked wheels.
 const toolkitVariable = "GPFIT_CUDA_TOOLKIT"
 
 // toolkit consists of headers and libraries from NVIDIA.
 type toolkit struct {
 	dir   string
 	flags []string // for gcc
-	// version is CUDA_VERSION; blas and solver are the libraries' versions in their
-	// headers.
+	// version is CUDA_VERSION; blas and solver are the libraries' versions in their headers.
 	version      int
 	blas, solver string
 	// declared maps names to the prototypes in the headers.
@@ -63,8 +61,7 @@ const headers = "#define __CUDA_API_VERSION_INTERNAL\n" + plainHeaders
 
 const plainHeaders = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
 
-// gcc compiles a text and returns its output; a failed compilation is not an error
-// here.
+// gcc compiles a text and returns its output; a failed compilation is not an error here.
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "check.c")

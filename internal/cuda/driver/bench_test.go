@@ -8,8 +8,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// BenchmarkCall measures a call that does nothing, from another goroutine and within
-// Do.
+// BenchmarkCall measures a call that does nothing, from another goroutine and within Do.
 func BenchmarkCall(b *testing.B) {
 	emulator.Need(b)
 	d := must.Get(driver.Open(0))(b)

@@ -119,8 +119,7 @@ func (a *api) inspect(index int) DeviceInfo {
 	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
 	info.Multiprocessors = attribute(attrMultiprocessors)
 	info.ClockHz = 1e3 * float64(attribute(attrClock))
-	// Memory transfers data twice per clock. The clock is in kHz, the bus width in
-	// bits.
+	// Memory transfers data twice per clock. The clock is in kHz, the bus width in bits.
 	info.MemoryBandwidth = 2 * 1e3 * float64(attribute(attrMemoryClock)) * float64(attribute(attrMemoryBus)) / 8
 	switch {
 	case info.Compute() < MinCompute:

@@ -174,8 +174,7 @@ func (d *Device) release(f function, handle *uintptr) error {
 	return err
 }
 
-// check converts a code to an error, with the details in the format, and remembers sticky
-// errors.
+// check converts a code to an error, with the details in the format, and remembers sticky errors.
 func (d *Device) check(f function, c Code, format string, args ...any) error {
 	if c == Success {
 		return nil
@@ -210,15 +209,13 @@ func (d *Device) MemInfo() (free, total int64, err error) {
 	return free, total, err
 }
 
-// Synchronize waits for all work of the context (cuCtxSynchronize) and returns
-// its error.
+// Synchronize waits for all work of the context (cuCtxSynchronize) and returns its error.
 func (d *Device) Synchronize() error {
 	return d.do(func() error { return d.run(ctxSynchronize) })
 }
 
-// Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread. The last
-// release in the process frees memory that was not freed. Calling Close twice is
-// allowed.
+// Close releases the context (cuDevicePrimaryCtxRelease) and ends the thread. The last release in
+// the process frees memory that was not freed. Calling Close twice is allowed.
 func (d *Device) Close() error {
 	err := d.undo(func() error {
 		var none uintptr

@@ -16,13 +16,12 @@
 //
 // # Threads
 //
-// A CUDA context is current to an operating system thread, goroutines move between
-// threads, and cuBLAS and cuSOLVER use the context of the calling thread. A [Device]
-// therefore owns one locked thread, on which its primary context is current, and every
-// call runs there: [Device.Do] sends a function to it. Calls from within such a
-// function run at once. A loop over tiles should therefore run within one Do: switching
-// to the thread and back costs ten microseconds or more, a call there less than one
-// (BenchmarkCall).
+// A CUDA context is current to an operating system thread, goroutines move between threads, and
+// cuBLAS and cuSOLVER use the context of the calling thread. A [Device] therefore owns one locked
+// thread, on which its primary context is current, and every call runs there: [Device.Do] sends a
+// function to it. Calls from within such a function run at once. A loop over tiles should therefore
+// run within one Do: switching to the thread and back costs ten microseconds or more, a call there
+// less than one (BenchmarkCall).
 //
 // # Errors
 //

@@ -59,10 +59,9 @@ var codes = map[Code][2]string{
 	999: {"CUDA_ERROR_UNKNOWN", "unknown error"},
 }
 
-// Sticky reports whether the context is dead for every later call in this process after
-// this code: uncorrectable memory and link errors (214, 220), an illegal address (700),
-// a timeout (702), a destroyed context (709), a device assertion (710) and launch
-// failures (714–719).
+// Sticky reports whether the context is dead for every later call in this process after this code:
+// uncorrectable memory and link errors (214, 220), an illegal address (700), a timeout (702), a
+// destroyed context (709), a device assertion (710) and launch failures (714–719).
 func (c Code) Sticky() bool {
 	switch c {
 	case 214, 220, 700, 702, 709, 710:
@@ -77,9 +76,8 @@ type Error struct {
 	Op string
 	// Code is the code that it returned.
 	Code Code
-	// Name and Text are CUDA's name and text of the code, for example
-	// "CUDA_ERROR_OUT_OF_MEMORY" and "out of memory" (cuGetErrorName,
-	// cuGetErrorString).
+	// Name and Text are CUDA's name and text of the code, for example "CUDA_ERROR_OUT_OF_MEMORY"
+	// and "out of memory" (cuGetErrorName, cuGetErrorString).
 	Name, Text string
 	// Detail adds facts such as the number of bytes or the compiler's log.
 	Detail string

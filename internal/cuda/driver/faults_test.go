@@ -97,8 +97,7 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	}
 	other := must.Get(driver.Open(1))(t)
 	defer other.Close()
-	// The first two calls retain the context and make it current; the last two undo
-	// these.
+	// The first two calls retain the context and make it current; the last two undo these.
 	for k := 1; k <= calls-4; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			emulator.Reset()
@@ -122,8 +121,7 @@ func TestStickyErrorAtEachCall(t *testing.T) {
 	}
 }
 
-// TestErrorAtEachCall makes every call fail once, with an error that leaves the device
-// usable.
+// TestErrorAtEachCall makes every call fail once, with an error that leaves the device usable.
 func TestErrorAtEachCall(t *testing.T) {
 	emulator.Need(t)
 	emulator.Reset()

@@ -33,8 +33,7 @@ var libraries = []string{
 	"/usr/lib/wsl/lib/libcuda.so.1",
 }
 
-// loaded is the driver of the process. There can be only one, because libcuda is never
-// closed.
+// loaded is the driver of the process. There can be only one, because libcuda is never closed.
 type loaded struct {
 	api     *api // nil if there is no driver
 	path    string

@@ -120,9 +120,8 @@ func (s *Stream) Memset(dst Ptr, value byte, n int64) error {
 	})
 }
 
-// CopyBlockToHost copies a block of rows×cols numbers from src to one on the host
-// with leading dimension ldd and waits for it (cuMemcpy2DAsync,
-// cuStreamSynchronize).
+// CopyBlockToHost copies a block of rows×cols numbers from src to one on the host with leading
+// dimension ldd and waits for it (cuMemcpy2DAsync, cuStreamSynchronize).
 func CopyBlockToHost(s *Stream, dst []float64, ldd int64, src Matrix, rows, cols int64) error {
 	p := &memcpy2D{srcType: memoryDevice, srcDevice: src.A, srcPitch: uintptr(8 * src.LD), dstType: memoryHost, dstPitch: uintptr(8 * ldd)}
 	return s.copyBlock(p, &p.dstHost, dst, ldd, rows, cols)

@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// Stream is a queue of work on a device. Copies and launches of one stream run
-// in order.
+// Stream is a queue of work on a device. Copies and launches of one stream run in order.
 type Stream struct {
 	dev    *Device
 	handle uintptr
@@ -29,8 +28,7 @@ func (s *Stream) Device() *Device { return s.dev }
 // Handle returns CUDA's CUstream, for libraries that take one.
 func (s *Stream) Handle() uintptr { return s.handle }
 
-// Synchronize waits for the work of the stream (cuStreamSynchronize) and
-// returns its error.
+// Synchronize waits for the work of the stream (cuStreamSynchronize) and returns its error.
 func (s *Stream) Synchronize() error {
 	return s.dev.do(func() error { return s.dev.run(streamSynchronize, s.handle) })
 }

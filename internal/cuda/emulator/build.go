@@ -87,9 +87,8 @@ func paths(root string) *Paths {
 	return &Paths{Root: root, Driver: filepath.Join(root, "driver", "libcuda.so.1")}
 }
 
-// toolchain is a C compiler for the libraries and a C++ compiler for the code that
-// executes PTX, with the flag, if it has one, that makes it use all instructions of
-// this processor.
+// toolchain is a C compiler for the libraries and a C++ compiler for the code that executes PTX,
+// with the flag, if it has one, that makes it use all instructions of this processor.
 type toolchain struct{ cc, cxx, native string }
 
 // compilers finds the compilers: $CC, cc, gcc or clang, and $CXX, c++, g++ or clang++.
@@ -148,8 +147,7 @@ func files() (map[string][]byte, error) {
 	return all, err
 }
 
-// fingerprint identifies a build by its sources, the steps in this file and the
-// compilers.
+// fingerprint identifies a build by its sources, the steps in this file and the compilers.
 func (with toolchain) fingerprint() (string, error) {
 	all, err := files()
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"gpfit/internal/cuda/native"
 )
 
-// control calls a function of the emulated libcuda, the library that the driver package
-// loads.
+// control calls a function of the emulated libcuda, the library that the driver package loads.
 func control(name string, args ...uintptr) int64 {
 	library, err := native.Open(os.Getenv("GPFIT_CUDA_DRIVER"))
 	if err != nil {
@@ -57,8 +56,7 @@ func SetMemory(device int, bytes int64) {
 // since the last reset.
 func Threads(device int) int { return int(control("gpfit_emu_threads", uintptr(device))) }
 
-// Retained returns the number of times that the primary context of a device is
-// retained.
+// Retained returns the number of times that the primary context of a device is retained.
 func Retained(device int) int { return int(control("gpfit_emu_retained", uintptr(device))) }
 
 // Blocks returns the number of allocations.
@@ -89,9 +87,8 @@ func Check(t testing.TB) {
 	})
 }
 
-// Spoil makes every call of an entry point of the math libraries whose largest
-// dimension is at least from return success and a wrong result, until the end of the
-// test.
+// Spoil makes every call of an entry point of the math libraries whose largest dimension is at
+// least from return success and a wrong result, until the end of the test.
 func Spoil(t testing.TB, entry string, from int, how Spoiling) {
 	t.Helper()
 	Need(t)
@@ -103,8 +100,7 @@ func Spoil(t testing.TB, entry string, from int, how Spoiling) {
 type Call struct {
 	// Routine is the BLAS or LAPACK name without its precision, such as "gemm".
 	Routine string
-	// M and N are the rows and columns of the result, K the number of terms in its
-	// sums.
+	// M and N are the rows and columns of the result, K the number of terms in its sums.
 	M, N, K int64
 	// Offset is where each of the matrices A, B and C begins, in bytes from the
 	// beginning of its allocation, and LD its leading dimension. B is C if the result

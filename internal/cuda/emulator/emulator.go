@@ -1,12 +1,10 @@
-// Package emulator runs tests on an emulated NVIDIA GPU. It consists of a libcuda.so.1
-// whose device memory is host memory and whose launches execute the loaded PTX, and of
-// stand-ins for cuBLAS and cuSOLVER in C. The sources are in folder csrc. The tests
-// build them with the machine's C and C++ compilers, once for each state of the
-// sources, and keep the result in the user's cache folder.
+// Package emulator runs tests on an emulated NVIDIA GPU. It consists of a libcuda.so.1 whose device
+// memory is host memory and whose launches execute the loaded PTX, and of stand-ins for cuBLAS and
+// cuSOLVER in C. The sources are in folder csrc. The tests build them with the machine's C and C++
+// compilers, once for each state of the sources, and keep the result in the user's cache folder.
 //
-// The C code reads its configuration from the environment when it is loaded, and a
-// process can load only one libcuda. A test package therefore starts itself again with
-// the right environment:
+// The C code reads its configuration from the environment when it is loaded, and a process can load
+// only one libcuda. A test package therefore starts itself again with the right environment:
 //
 //	func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{})) }
 //
@@ -27,21 +25,19 @@
 // [Used] and [Check] report calls, allocated memory and misuse of memory. New device
 // memory is filled with NaN and ends at a page that cannot be accessed.
 //
-// The emulator decodes a module's text when it loads it (csrc/ptx_parser.cpp,
-// ptx_decode.cpp). It refuses text that it does not know, with the line in the log. All
-// threads of a block execute an instruction together. If they diverge, the threads that
-// are least far in the text run first, until they meet the others (ptx_block.cpp). The
-// emulator knows the instructions for float64, for integers of 32 and 64 bits and for
-// predicates, memory in all spaces, barrier 0 and shfl.sync, but no atomics, functions
-// or textures.
+// The emulator decodes a module's text when it loads it (csrc/ptx_parser.cpp, ptx_decode.cpp). It
+// refuses text that it does not know, with the line in the log. All threads of a block execute an
+// instruction together. If they diverge, the threads that are least far in the text run first,
+// until they meet the others (ptx_block.cpp). The emulator knows the instructions for float64, for
+// integers of 32 and 64 bits and for predicates, memory in all spaces, barrier 0 and shfl.sync, but
+// no atomics, functions or textures.
 //
-// The emulator checks every access of a kernel (ptx_memory.cpp): alignment, the bounds
-// of allocations and of shared and local memory, reads of shared and local memory that
-// the block never wrote, and races in shared memory, which are accesses of two threads
-// to the same location between barriers, one of them a write. It also detects barriers
-// that only some threads reach. Such a launch fails with the code of a real device and
-// reports the kernel, line of PTX, block and thread on standard error. Registers
-// initially contain NaN.
+// The emulator checks every access of a kernel (ptx_memory.cpp): alignment, the bounds of
+// allocations and of shared and local memory, reads of shared and local memory that the block never
+// wrote, and races in shared memory, which are accesses of two threads to the same location between
+// barriers, one of them a write. It also detects barriers that only some threads reach. Such a
+// launch fails with the code of a real device and reports the kernel, line of PTX, block and thread
+// on standard error. Registers initially contain NaN.
 package emulator
 
 import (
@@ -65,11 +61,9 @@ type Config struct {
 	Memory int64
 	// DriverVersion is CUDA's version number, such as 12040.
 	DriverVersion int
-	// Compute lists the compute capabilities of the devices, such as "90,70"; the last
-	// one repeats.
+	// Compute lists the compute capabilities of the devices, such as "90,70"; the last one repeats.
 	Compute string
-	// ComputeMode lists CUDA's compute modes of the devices in the same way; 2 is
-	// prohibited.
+	// ComputeMode lists CUDA's compute modes of the devices in the same way; 2 is prohibited.
 	ComputeMode string
 	// InitCode is the return code of cuInit.
 	InitCode int
@@ -92,10 +86,9 @@ type Fault struct {
 	// counts all calls that use a context.
 	Entry string
 	K     int
-	// Code is a CUDA code. For the math libraries a code below 100 is one of their
-	// statuses, except that 2 with "*" means out of memory. Sticky CUDA codes destroy
-	// the context: every later call returns them. [Silent] is for calls without results
-	// of their own, and for kernels.
+	// Code is a CUDA code. For the math libraries a code below 100 is one of their statuses, except
+	// that 2 with "*" means out of memory. Sticky CUDA codes destroy the context: every later call
+	// returns them. [Silent] is for calls without results of their own, and for kernels.
 	Code int
 }
 
@@ -114,8 +107,7 @@ type Spoiled struct {
 type Spoiling int
 
 const (
-	// BlockLeftOut leaves out a block of up to 64×64, which keeps its previous
-	// contents.
+	// BlockLeftOut leaves out a block of up to 64×64, which keeps its previous contents.
 	BlockLeftOut Spoiling = 1 + iota
 	// ElementOff changes one element by a thousandth of its value.
 	ElementOff
@@ -139,8 +131,7 @@ const (
 	Wheels13 Toolkit = "wheels13/nvidia" // Python wheels, nvidia/cu13/lib
 	// Mixed has cuBLAS of CUDA 12 and cuSOLVER of CUDA 13.
 	Mixed Toolkit = "mixed"
-	// MixedSparse is CUDA 12 except for libcusparse.so.12, whose name is the same in
-	// CUDA 13.
+	// MixedSparse is CUDA 12 except for libcusparse.so.12, whose name is the same in CUDA 13.
 	MixedSparse Toolkit = "mixedsparse"
 	// Incomplete lacks cuSOLVER.
 	Incomplete Toolkit = "incomplete"
@@ -157,9 +148,8 @@ const (
 	longVariable     = "GPFIT_EMU_LONG"
 )
 
-// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 requests.
-// They test every combination of which the short forms test a sample, in minutes of
-// processor time.
+// Long reports whether tests take their long forms, which GPFIT_EMU_LONG=1 requests. They test
+// every combination of which the short forms test a sample, in minutes of processor time.
 func Long() bool { return os.Getenv(longVariable) == "1" }
 
 // active reports whether this process runs on the emulated device.

@@ -13,9 +13,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// kernelText returns a module with one kernel, k, whose first parameter is the address
-// %out of its result. %t is the 32-bit number of a thread. The body begins at line
-// bodyLine.
+// kernelText returns a module with one kernel, k, whose first parameter is the address %out of its
+// result. %t is the 32-bit number of a thread. The body begins at line bodyLine.
 func kernelText(body string) []byte {
 	return []byte(`.version 7.8
 .target sm_80
@@ -62,8 +61,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	return result, driver.CopyToHost(s, result, out)
 }
 
-// wantResult compares the result of a kernel of n threads, which is one number for each
-// thread.
+// wantResult compares the result of a kernel of n threads, which is one number for each thread.
 func wantResult(t *testing.T, body string, n int, in []float64, want func(i int) int64) {
 	t.Helper()
 	got := must.Get(ptxRun(t, kernelText(body), uint32(n), n, in))(t)

@@ -65,8 +65,7 @@ type adjoint struct {
 	s, middle, vectors, factors []float64
 }
 
-// contracted returns the derivatives and the sums of their absolute terms, and checks the
-// diagonal.
+// contracted returns the derivatives and the sums of their absolute terms, and checks the diagonal.
 func (r adjoint) contracted(c *trial, diag []float64) (want, scale []float64) {
 	n := r.x.N
 	want, scale = make([]float64, c.prog.NumParams), make([]float64, c.prog.NumParams)

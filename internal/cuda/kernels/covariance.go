@@ -75,11 +75,10 @@ type Adjoint struct {
 	Count          int64
 }
 
-// Contract processes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with
-// column j0. It adds their part of Σ_pairs G·value, with elements off the diagonal
-// counted twice, to sums[r] for every row r of f, a gradient, and writes G_jj to
-// diag[j]. Run the two launches in this order, and set sums to zero before the first
-// panel.
+// Contract processes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with column j0. It
+// adds their part of Σ_pairs G·value, with elements off the diagonal counted twice, to sums[r] for
+// every row r of f, a gradient, and writes G_jj to diag[j]. Run the two launches in this order, and
+// set sums to zero before the first panel.
 func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,

@@ -16,10 +16,9 @@ var sizes = []int{1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 193}
 // sizesWith returns the sizes and the given ones.
 func sizesWith(more ...int) []int { return append(slices.Clone(sizes), more...) }
 
-// sizesOf returns the sizes for the i-th program. The long form uses all sizes, and a
-// larger one for every sixth program. The short form uses every third size and begins
-// with a different one for the next program, so that each program covers several tiles
-// and every size is used.
+// sizesOf returns the sizes for the i-th program. The long form uses all sizes, and a larger one
+// for every sixth program. The short form uses every third size and begins with a different one for
+// the next program, so that each program covers several tiles and every size is used.
 func sizesOf(i int) []int {
 	if emulator.Long() {
 		if i%6 == 0 {

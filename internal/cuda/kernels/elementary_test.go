@@ -11,8 +11,7 @@ import (
 	"gpfit/kernel"
 )
 
-// bigExp returns eˣ to about 180 bits, from the Taylor series of x/2^40, squared 40
-// times.
+// bigExp returns eˣ to about 180 bits, from the Taylor series of x/2^40, squared 40 times.
 func bigExp(x *big.Float) *big.Float {
 	const halvings, precision = 40, 250
 	number := func(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }
@@ -77,9 +76,8 @@ func column(t *testing.T, prog *kernel.Program, theta, x []float64, y float64) [
 	return m.floats(out)
 }
 
-// TestTurns tests sines and cosines through cosine, which is 1 − 2 sin²(πx), and
-// through periodic with a lengthscale so small that it shows the relative error of
-// sin²(πx) near whole numbers.
+// TestTurns tests sines and cosines through cosine, which is 1 − 2 sin²(πx), and through periodic
+// with a lengthscale so small that it shows the relative error of sin²(πx) near whole numbers.
 func TestTurns(t *testing.T) {
 	rng := seeded(12)
 	xs := []float64{0, 0.25, 0.5, 0.75, 1, 1.5, 1e-300, 1e-9, 0.1, 1e6 + 0.125, 1e15 + 0.5, 1 << 52, 1<<53 + 2, 1e300, -0.3, -7.75}
@@ -187,9 +185,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices
-// exceed 2³² and whose size in bytes exceeds the memory. The system allocates only the
-// pages that it touches.
+// TestLargeMatrix works in the last columns of a matrix of 70,000², whose indices exceed 2³² and
+// whose size in bytes exceeds the memory. The system allocates only the pages that it touches.
 func TestLargeMatrix(t *testing.T) {
 	if !emulator.Long() {
 		t.Skip("GPFIT_EMU_LONG=1 runs the long form")

@@ -21,8 +21,7 @@ type Launch struct {
 	// Of is the covariance function for which the kernel was generated, nil for a
 	// kernel from [Table].
 	Of *ptx.Kernel
-	// Blocks may be 0, which means that there is nothing to do. A driver refuses such a
-	// launch.
+	// Blocks may be 0, which means that there is nothing to do. A driver refuses such a launch.
 	Blocks uint32
 	// Args contains the 8 bytes of every parameter.
 	Args  []uint64
@@ -104,8 +103,7 @@ type Points struct {
 	N int64
 }
 
-// Function is a covariance function, or its derivatives, with its uniform values in
-// device memory.
+// Function is a covariance function, or its derivatives, with its uniform values in device memory.
 type Function struct {
 	*ptx.Kernel
 	Uniforms Ptr

@@ -31,9 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(emulator.Main(m, emulator.Config{Memory: 1 << 40}))
 }
 
-// A machine collects buffers and launches and runs them on the emulated device. A
-// buffer's address is its number + 1 in the upper bits and a byte offset in the
-// lower.
+// A machine collects buffers and launches and runs them on the emulated device. A buffer's address
+// is its number + 1 in the upper bits and a byte offset in the lower.
 type machine struct {
 	t       testing.TB
 	buffers []buffer
@@ -120,9 +119,8 @@ func (m *machine) run() {
 // after adds a check of the results, for the end of run.
 func (m *machine) after(check func()) { m.checks = append(m.checks, check) }
 
-// runOn runs the queue, with separate memory for each buffer, and returns the final
-// contents of the buffers. If a text is given, all launches use the module with that
-// text.
+// runOn runs the queue, with separate memory for each buffer, and returns the final contents of the
+// buffers. If a text is given, all launches use the module with that text.
 func (m *machine) runOn(given []byte) (out [][]byte, err error) {
 	d, err := driver.Open(0)
 	if err != nil {
@@ -322,9 +320,8 @@ func near(got, want, scale float64) bool {
 	return math.Abs(got-want) <= tolerance*math.Abs(scale) || got == want
 }
 
-// bounds returns the scales for the relative errors of a row of covariances: their
-// absolute values, or √(k(x, x)·k(y, y)), which no covariance exceeds, if terms of
-// different sign can cancel.
+// bounds returns the scales for the relative errors of a row of covariances: their absolute values,
+// or √(k(x, x)·k(y, y)), which no covariance exceeds, if terms of different sign can cancel.
 func bounds(e *kernel.Evaluator, prog *kernel.Program, values []float64, x *kernel.Points, i int, y *kernel.Points) []float64 {
 	cancels := slices.ContainsFunc(prog.Features, func(f kernel.Feature) bool {
 		return f.Kind == kernel.InnerProduct || f.Kind == kernel.Differences
@@ -351,8 +348,7 @@ type trial struct {
 	e     *kernel.Evaluator
 }
 
-// eachProgram runs a test of a trial for each program of a list, in parallel, and then the
-// machine.
+// eachProgram runs a test of a trial for each program of a list, in parallel, and then the machine.
 func eachProgram(t *testing.T, seed uint64, list []testProgram, test func(c *trial)) {
 	for i, p := range list {
 		t.Run(fmt.Sprintf("%s/%d", p.text, p.d), func(t *testing.T) {

@@ -10,9 +10,8 @@ func Reduce(parts Ptr, count int64, out Vector, add bool) Launch {
 	return launch(reduce, out.N, parts, count, out.A, flag(add))
 }
 
-// partBlocks returns the number of blocks that share a vector of n: some work for each
-// thread, and few enough that their results are read quickly. It does not depend on the
-// device.
+// partBlocks returns the number of blocks that share a vector of n: some work for each thread, and
+// few enough that their results are read quickly. It does not depend on the device.
 func partBlocks(n int64) int64 { return min(tiles(n, 4*Threads), MaxParts) }
 
 // MaxParts is the largest number of partial results of [LogDet] and [FirstBad].
@@ -92,8 +91,7 @@ func ReadRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	return launch(readRows, squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)
 }
 
-// WriteRows is the inverse of [ReadRows]; it leaves the strict upper triangle of a as
-// it is.
+// WriteRows is the inverse of [ReadRows]; it leaves the strict upper triangle of a as it is.
 func WriteRows(a Matrix, n, r0, r1 int64, b Matrix) Launch {
 	require(0 <= r0 && r0 <= r1 && r1 <= n && b.LD >= n, "rows of n, leading dimension", r0, r1, n, b.LD)
 	return launch(writeRows, squares(r1-r0, n), a.A, a.LD, n, r0, r1, b.A, b.LD)

@@ -109,8 +109,7 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"no barrier in the fill", barrier, removed, filling, nil, 100},
 		{"no barrier in the contraction", barrier, removed, contraction, nil, 100},
-		// A sum begins and ends with a barrier, because of other sums before and after
-		// it.
+		// A sum begins and ends with a barrier, because of other sums before and after it.
 		{"no barrier in the sum", barrier, removed, sum, []int{0, 9}, 100},
 		{"an index of the fill", `st\.(shared|global)\.f64[^;]*\]`, nextElement, filling, nil, 100},
 		{"an index of the sum", `(ld|st)\.(shared|global)\.f64[^;]*\]`, nextElement, sum, nil, 100},

@@ -217,8 +217,7 @@ func exactExp(x float64) float64 {
 	return v
 }
 
-// exactLog returns math.Log of x, corrected for subnormal numbers, for which it is
-// wrong on amd64.
+// exactLog returns math.Log of x, corrected for subnormal numbers, for which it is wrong on amd64.
 func exactLog(x float64) float64 {
 	if x > 0 && x < 1e-300 {
 		return math.Log(x*0x1p60) - 60*math.Ln2

@@ -29,8 +29,7 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// OutOfMemory reports whether the library could not allocate memory; the device stays
-// usable.
+// OutOfMemory reports whether the library could not allocate memory; the device stays usable.
 func (e *Error) OutOfMemory() bool {
 	return e.Name == "CUBLAS_STATUS_ALLOC_FAILED" || e.Name == "CUSOLVER_STATUS_ALLOC_FAILED" || driver.IsOutOfMemory(e.Err)
 }

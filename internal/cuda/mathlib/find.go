@@ -56,8 +56,7 @@ type place struct {
 	loader bool
 }
 
-// Find looks for a toolkit that works with the given driver version, without loading
-// anything.
+// Find looks for a toolkit that works with the given driver version, without loading anything.
 func Find(driverVersion int) (Toolkit, error) {
 	kits, fail := search(places(os.Getenv), driverVersion)
 	if len(kits) == 0 {
@@ -211,8 +210,7 @@ func neededBy(path string) ([]string, error) {
 	return slices.DeleteFunc(all, func(s string) bool { return !family.MatchString(s) }), nil
 }
 
-// architecture names this architecture as Debian's folders (triplet) and CUDA's
-// (target) do.
+// architecture names this architecture as Debian's folders (triplet) and CUDA's (target) do.
 func architecture() (triplet, target string) {
 	if runtime.GOARCH == "arm64" {
 		return "aarch64-linux-gnu", "sbsa-linux"
@@ -265,8 +263,7 @@ func newestFirst(pattern string) []string {
 	return dirs
 }
 
-// within lists the possible layouts of a named folder: the libraries themselves, a
-// toolkit, wheels.
+// within lists the possible layouts of a named folder: the libraries themselves, a toolkit, wheels.
 func within(name, dir string) []place {
 	_, target := architecture()
 	list := []place{

@@ -29,12 +29,11 @@ type Handle struct {
 // infoBytes is the size of the allocation for cuSOLVER's info.
 const infoBytes = 256
 
-// New creates handles that work on the stream (cublasCreate, cublasSetStream,
-// cusolverDnCreate, cusolverDnSetStream, cusolverDnCreateParams), and asks cuSOLVER for
-// reproducible results (cusolverDnSetDeterministicMode), its default. cuBLAS is
-// reproducible on one stream by default. New sets the math modes of both
-// (cublasSetMathMode, cusolverDnSetMathMode) and reads them back. The emulation of
-// float64 numbers is off unless requested, and if the libraries cannot emulate;
+// New creates handles that work on the stream (cublasCreate, cublasSetStream, cusolverDnCreate,
+// cusolverDnSetStream, cusolverDnCreateParams), and asks cuSOLVER for reproducible results
+// (cusolverDnSetDeterministicMode), its default. cuBLAS is reproducible on one stream by default.
+// New sets the math modes of both (cublasSetMathMode, cusolverDnSetMathMode) and reads them back.
+// The emulation of float64 numbers is off unless requested, and if the libraries cannot emulate;
 // [Handle.Emulation] returns the setting.
 func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	h := &Handle{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
@@ -61,9 +60,8 @@ func (l *Library) New(s *driver.Stream, emulation Emulation) (*Handle, error) {
 	return h, nil
 }
 
-// setModes asks cuSOLVER for reproducible results and sets the math modes. Libraries before
-// CUDA 13 cannot emulate float64 and ignore a request. It must run on the thread of the
-// device.
+// setModes asks cuSOLVER for reproducible results and sets the math modes. Libraries before CUDA 13
+// cannot emulate float64 and ignore a request. It must run on the thread of the device.
 func (h *Handle) setModes(want Emulation) error {
 	if h.lib.has(solverSetDeterministic) {
 		const deterministicResults = 1
@@ -126,9 +124,8 @@ func (h *Handle) run(f function, args ...uintptr) error {
 	return nil
 }
 
-// Close destroys the handles (cublasDestroy, cusolverDnDestroy,
-// cusolverDnDestroyParams). On a dead device it does nothing. Calling it twice is
-// allowed.
+// Close destroys the handles (cublasDestroy, cusolverDnDestroy, cusolverDnDestroyParams). On a dead
+// device it does nothing. Calling it twice is allowed.
 func (h *Handle) Close() error {
 	return h.dev.Do(func() error {
 		var first error

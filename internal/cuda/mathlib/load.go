@@ -69,9 +69,8 @@ type Library struct {
 	addresses []uintptr
 }
 
-// Load finds and loads the libraries once per process, because a second set could not
-// be loaded beside the first. Without a driver the error
-// is a [*driver.UnavailableError].
+// Load finds and loads the libraries once per process, because a second set could not be loaded
+// beside the first. Without a driver the error is a [*driver.UnavailableError].
 func Load() (*Library, error) { return load() }
 
 var load = sync.OnceValues(func() (*Library, error) {

@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m, emulator.Config{Memory: 256 << 20})) }
 
-// tolerance limits the difference between two ways to sum a few hundred terms of order
-// one.
+// tolerance limits the difference between two ways to sum a few hundred terms of order one.
 const tolerance = 1e-11
 
 // bench is a handle on the emulated device.
@@ -50,8 +49,7 @@ func unchecked(t *testing.T) *bench {
 	return &bench{t, d, s, h, rand.New(rand.NewPCG(1, 2))}
 }
 
-// matrix is a column-major matrix on the device, with a leading dimension above its
-// number of rows.
+// matrix is a column-major matrix on the device, with a leading dimension above its number of rows.
 type matrix struct {
 	driver.Matrix
 	b          *bench

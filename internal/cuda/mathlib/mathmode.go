@@ -5,8 +5,7 @@ package mathlib
 // 754.
 type Emulation int32
 
-// These are values of cublasEmulationStrategy_t, except that [Native] forbids
-// emulation.
+// These are values of cublasEmulationStrategy_t, except that [Native] forbids emulation.
 const (
 	Native        Emulation = 0 // float64 arithmetic, on tensor cores if the device has them
 	WhereFaster   Emulation = 1 // "performant"

@@ -11,8 +11,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// session opens a device and a handle that the test may destroy, with 64 KiB of device
-// memory.
+// session opens a device and a handle that the test may destroy, with 64 KiB of device memory.
 func session(t *testing.T) (*driver.Device, *mathlib.Handle, driver.Ptr) {
 	t.Helper()
 	b := unchecked(t)

@@ -10,10 +10,9 @@ import (
 // real64 is CUDA_R_64F of cudaDataType.
 const real64 = 1
 
-// Potrf overwrites the lower triangle of the n×n matrix A with its Cholesky factor L, A
-// = LLᵀ, and waits for it (cusolverDnXpotrf). minor is 0, or the order of the leading
-// minor that is not positive definite; the triangle then holds part of a factor, and
-// err is nil. It takes n³/3 flops.
+// Potrf overwrites the lower triangle of the n×n matrix A with its Cholesky factor L, A = LLᵀ, and
+// waits for it (cusolverDnXpotrf). minor is 0, or the order of the leading minor that is not
+// positive definite; the triangle then holds part of a factor, and err is nil. It takes n³/3 flops.
 func (h *Handle) Potrf(n int64, a driver.Matrix) (minor int, err error) {
 	err = h.dev.Do(func() error {
 		var device, host int64

@@ -125,8 +125,7 @@ func (c *contraction) pairsOfPass() {
 	}
 }
 
-// collect adds the first count of every width sums in red to the numbers that the
-// threads keep.
+// collect adds the first count of every width sums in red to the numbers that the threads keep.
 func (c *contraction) collect(kept, count string, width int) {
 	c.barrier()
 	skip := c.label()
@@ -185,8 +184,7 @@ func (c *contraction) sumInLoop(t terms, s *sweep, i int, w vec, index, kept str
 	c.here(more)
 }
 
-// store writes a column's sums to red, the second sum of SinSquares width places
-// further on.
+// store writes a column's sums to red, the second sum of SinSquares width places further on.
 func (c *contraction) store(red string, slot, width int, sums []string) {
 	for k, sum := range sums {
 		c.put("st.shared.f64 %s, %s", at(red, 8*Threads*(slot+k*width)), sum)

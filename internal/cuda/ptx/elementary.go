@@ -12,10 +12,9 @@ var expPolynomial = []float64{
 	0x1.6c16c17b6c8e8p-10, 0x1.1111111119571p-7, 0x1.55555555536c5p-5, 0x1.5555555555555p-3, 0.5,
 }
 
-// reduced returns m and r for x = m·ln 2 + r with |r| ≤ ½ ln 2, with ln 2 in two parts
-// (Cody & Waite, Software Manual for the Elementary Functions, 1980, ch. 6). whole is
-// m, in 32 bits. The bias 3·2⁵¹ leaves round(x/ln 2) in the low word. The bias and the
-// parts of ln 2 come from fdlibm.
+// reduced returns m and r for x = m·ln 2 + r with |r| ≤ ½ ln 2, with ln 2 in two parts (Cody &
+// Waite, Software Manual for the Elementary Functions, 1980, ch. 6). whole is m, in 32 bits. The
+// bias 3·2⁵¹ leaves round(x/ln 2) in the low word. The bias and the parts of ln 2 come from fdlibm.
 func reduced(w *writer, x vec) (whole, r vec) {
 	const bias = 0x1.8p52
 	shifted := w.fma(x, 0x1.71547652b82fep+0, bias)
@@ -24,8 +23,7 @@ func reduced(w *writer, x vec) (whole, r vec) {
 	return w.each("cvt.u32.u64", w.each("mov.b64", shifted)), w.fma(m, -0x1.a39ef35793c76p-33, r)
 }
 
-// power2 returns 2^m for integers −1022 ≤ m ≤ 1023; its result for other m must not be
-// used.
+// power2 returns 2^m for integers −1022 ≤ m ≤ 1023; its result for other m must not be used.
 func power2(w *writer, m vec) vec {
 	high := w.each("shl.b32", w.each("add.s32", m, "1023"), "20")
 	out := make(vec, len(m))
@@ -118,9 +116,8 @@ func logOnePlus(w *writer, t vec) vec {
 	return w.choose(out, u, w.is("lt", u, math.Inf(1)))
 }
 
-// powerOf returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the
-// logarithm and the product in two parts each, so that |b·log a| does not multiply the
-// error.
+// powerOf returns a^b for a ≥ 0 and the same b for all pairs: e^(b·log a), with the logarithm and
+// the product in two parts each, so that |b·log a| does not multiply the error.
 func powerOf(w *writer, a vec, b string) vec {
 	high, f, low := logParts(w, a)
 	sum := w.add(high, f)

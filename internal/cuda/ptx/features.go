@@ -46,8 +46,7 @@ func (b *body) zeros() vec {
 	return out
 }
 
-// terms computes the terms that a column adds to features, and computes shared parts
-// once.
+// terms computes the terms that a column adds to features, and computes shared parts once.
 type terms struct {
 	*body
 	column

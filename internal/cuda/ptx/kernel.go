@@ -32,14 +32,12 @@ type Kernel struct {
 	sweeps   []sweep
 	// columns are the columns of X that the kernel reads, in order.
 	columns []int
-	// slot[v] is the index of a uniform value in the array, size the length of the
-	// array.
+	// slot[v] is the index of a uniform value in the array, size the length of the array.
 	slot []int
 	size int
 }
 
-// For generates the kernels for prog that include the entry e. The error is
-// [ErrLimit].
+// For generates the kernels for prog that include the entry e. The error is [ErrLimit].
 func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	if e == Contract {
 		return NewGradient(prog)
@@ -47,8 +45,7 @@ func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
 	return New(prog)
 }
 
-// New generates the entries Fill, Cross and Multiply for the function. The error is
-// [ErrLimit].
+// New generates the entries Fill, Cross and Multiply for the function. The error is [ErrLimit].
 func New(prog *kernel.Program) (*Kernel, error) {
 	k := &Kernel{list: prog.List, features: prog.Features, value: prog.Value, need: prog.List.Needed(prog.Value)}
 	return k, k.arrange()

@@ -49,8 +49,7 @@ func (k *Kernel) Pairs(e *Entry) int {
 // the 128 registers that it has if two blocks share a multiprocessor.
 const registers = 44
 
-// scratch returns the number of temporary float64 values that operations need for each
-// pair.
+// scratch returns the number of temporary float64 values that operations need for each pair.
 func (k *Kernel) scratch() int {
 	most := 2
 	if slices.ContainsFunc(k.features, func(f kernel.Feature) bool { return waves(&f) }) {

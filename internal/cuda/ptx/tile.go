@@ -26,8 +26,7 @@ type body struct {
 	values       map[code.ID]vec
 	roots        map[code.ID]*decayed
 	live         lifetimes
-	// written is the approximate number of operations on columns that are written out
-	// one by one.
+	// written is the approximate number of operations on columns that are written out one by one.
 	written int
 }
 
@@ -104,8 +103,7 @@ func stageSide(b *body, x, n, first string, size, offset int) {
 	}
 }
 
-// passes writes body for all pairs of the thread, as a loop if there are several
-// passes.
+// passes writes body for all pairs of the thread, as a loop if there are several passes.
 func (b *body) passes(body func()) {
 	count := tileRows * tileCols / Threads / b.pairs()
 	if count == 1 {
@@ -234,8 +232,7 @@ func (b *body) ofCols(values []string) vec {
 	return out
 }
 
-// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one
-// argument share.
+// decayed contains √a, e^−√a and whether that counts as 0, which all Decays of one argument share.
 type decayed struct{ root, exp, small vec }
 
 // lifetimes records how many numbers of a pair are held at a time.

@@ -252,8 +252,7 @@ func decayPolynomial(b *body, d *decayed, poly []float64) vec {
 	return b.add(sum, term)
 }
 
-// waveOf returns sin 2πa or cos 2πa, and computes both if the list contains both for one
-// argument.
+// waveOf returns sin 2πa or cos 2πa, and computes both if the list contains both for one argument.
 func waveOf(b *body, v code.ID, value *code.Value, a vec) vec {
 	partner := code.None
 	for id := range b.k.list.Values {

@@ -76,9 +76,8 @@ func (w *writer) here(label string) { fmt.Fprintf(&w.body, "%s:\n", label) }
 
 func (w *writer) barrier() { w.put("bar.sync 0") }
 
-// loop writes body as a loop that runs while register i, which begins with first and
-// grows by step, is less than limit. maybe is set if body may not run at all. t is the
-// type of i and limit.
+// loop writes body as a loop that runs while register i, which begins with first and grows by step,
+// is less than limit. maybe is set if body may not run at all. t is the type of i and limit.
 func (w *writer) loop(t, first, limit, step string, maybe bool, body func(i string)) {
 	i := w.do("mov"+strings.Replace(t, ".s", ".b", 1), first)
 	begin, end := w.label(), w.label()
@@ -242,18 +241,16 @@ var (
 	// Cross writes k(x_i, x*_r) to out[i + (r−r0)·ldo], for 0 ≤ i < n and test points
 	// r0 ≤ r < r1 out of the m in xs. The launch has a block for every tile.
 	Cross = NewEntry("gpfit_cross", "*uniforms *x n *xs m r0 r1 *out ldo")
-	// Multiply writes rows i0 ≤ i < i1 of Σ·v to y[i−i0 + q·ldy], for the n×m matrix v.
-	// It generates both triangles of Σ again from the points, so that a check of a
-	// factorisation shares nothing with the factorisation. A block for 64 rows
-	// processes all columns in order.
+	// Multiply writes rows i0 ≤ i < i1 of Σ·v to y[i−i0 + q·ldy], for the n×m matrix v. It
+	// generates both triangles of Σ again from the points, so that a check of a factorisation
+	// shares nothing with the factorisation. A block for 64 rows processes all columns in order.
 	Multiply = NewEntry("gpfit_multiply", "*uniforms *x n *noise noises i0 i1 *v ldv m *y ldy")
-	// Contract reads columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from s[i + (j−j0)·lds],
-	// and of M in the same way from middle, which may be null; it does not read below the
-	// diagonal. vectors holds count columns of n numbers, outer as many factors. With G =
-	// inv·Σ⁻¹ + M + Σ_k outer_k·v_k v_kᵀ, and elements off the diagonal counted twice,
-	// block b of B writes its share of Σ_pairs G·value to partial[r·B + b] for every row
-	// r of sums, and G_jj to diag[j]. scratch has 256 numbers for every block and eight
-	// rows.
+	// Contract reads columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from s[i + (j−j0)·lds], and of M
+	// in the same way from middle, which may be null; it does not read below the diagonal. vectors
+	// holds count columns of n numbers, outer as many factors. With G = inv·Σ⁻¹ + M + Σ_k
+	// outer_k·v_k v_kᵀ, and elements off the diagonal counted twice, block b of B writes its share
+	// of Σ_pairs G·value to partial[r·B + b] for every row r of sums, and G_jj to diag[j]. scratch
+	// has 256 numbers for every block and eight rows.
 	Contract = NewEntry("gpfit_contract", "*uniforms *x n *s lds *middle ldm j0 j1 *vectors *outer count .inv *diag *scratch *partial")
 )
 

@@ -1,7 +1,6 @@
-// Command generate writes the files that come from the table of options: the options
-// of a batch spec, its JSON Schema, docs/options.md, and the options of the Python
-// package. Its argument is the root of the repository. The templates beside it have the forms
-// of the files.
+// Command generate writes the files that come from the table of options: the options of a batch
+// spec, its JSON Schema, docs/options.md, and the options of the Python package. Its argument is
+// the root of the repository. The templates beside it have the forms of the files.
 package main
 
 import (
@@ -46,8 +45,7 @@ var paths = map[string]string{
 	"options.py.tmpl": "python/src/pygpfit/_options.py", "parameters.py.tmpl": "python/src/pygpfit/_parameters.py",
 }
 
-// render returns the files, by their paths below the root. base is the schema without
-// the options.
+// render returns the files, by their paths below the root. base is the schema without the options.
 func render(options option.Entries, base string) (map[string][]byte, error) {
 	all, err := template.New("").Funcs(template.FuncMap{
 		"groups": option.Groups, "field": fieldName, "where": where, "kind": kind, "default": defaultOf, "python": pythonDefault,

@@ -125,9 +125,8 @@ func (c *Check) judge() {
 }
 
 // CheckAll opens the devices in name, or the CPU and all accelerators for auto, compares
-// accelerators with the CPU and the CPU with plain formulas at the given sizes, and calls
-// tell with each outcome. It returns the errors of devices that do not open or compute wrong
-// results.
+// accelerators with the CPU and the CPU with plain formulas at the given sizes, and calls tell with
+// each outcome. It returns the errors of devices that do not open or compute wrong results.
 func CheckAll(ctx context.Context, name string, sizes []int, tell func(Check)) error {
 	found := device.Find(ctx, gpfit.Drivers())
 	names := strings.Split(name, ",")
@@ -156,8 +155,7 @@ func reference(b device.Backend) (device.Backend, error) {
 	return cpu.New(device.Options{})
 }
 
-// checkDevice opens a device and compares it at all sizes for which memory and time
-// suffice.
+// checkDevice opens a device and compares it at all sizes for which memory and time suffice.
 func checkDevice(ctx context.Context, found device.Found, name string, sizes []int, tell func(Check)) error {
 	opened, _, err := found.Open(ctx, device.Request{Device: name})
 	if err != nil {

@@ -70,8 +70,7 @@ func Code(ctx context.Context, err error) int {
 	return Failure
 }
 
-// Advice returns what a user can do about a system error, or "" if the error's message
-// says enough.
+// Advice returns what a user can do about a system error, or "" if the error's message says enough.
 func Advice(err error) string {
 	if errors.Is(err, syscall.EFBIG) {
 		return "the file is larger than this process may write: raise the limit with 'ulimit -f'"
@@ -90,8 +89,7 @@ func is[T error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// Status is an exit code with its meaning: in a few words, and in the words of the
-// reference.
+// Status is an exit code with its meaning: in a few words, and in the words of the reference.
 type Status struct {
 	Code           int
 	Short, Meaning string

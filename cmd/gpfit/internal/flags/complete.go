@@ -86,8 +86,7 @@ func dataPath(cmd *cobra.Command, args []string) string {
 
 func isData(argument string) bool { return strings.Trim(argument, "[]") == "DATA" }
 
-// completedBytes is the size up to which completion reads a whole table, in a fraction of a
-// second.
+// completedBytes is the size up to which completion reads a whole table, in a fraction of a second.
 const completedBytes = 8 << 20
 
 // completeParameter returns the completions of NAME=VALUE, given its beginning: the names
@@ -114,9 +113,8 @@ func (f *tableFlag) completeParameter(cmd *cobra.Command, args []string, begun s
 	return words, directive
 }
 
-// parameterNames returns the names of the parameters that a command's table and kernels
-// have, of whole vectors first. It returns nil if there is no such job yet, or if the table
-// is large.
+// parameterNames returns the names of the parameters that a command's table and kernels have, of
+// whole vectors first. It returns nil if there is no such job yet, or if the table is large.
 func (o *Set) parameterNames(cmd *cobra.Command, args []string) []string {
 	path := dataPath(cmd, args)
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > completedBytes {

@@ -29,8 +29,7 @@ import (
 
 // Set holds the options of a place of the table, as flags of a command.
 type Set struct {
-	// Values are the options as the library takes them, defaults included. Read fills
-	// them in.
+	// Values are the options as the library takes them, defaults included. Read fills them in.
 	option.Values
 	// Given holds the values that the command line or a variable gives, by name.
 	Given map[string]any
@@ -151,14 +150,12 @@ func (o *Set) Texts(without ...string) map[string]string {
 	return out
 }
 
-// tableFlag is the flag of an option. It collects texts; Set reads them once all
-// are known.
+// tableFlag is the flag of an option. It collects texts; Set reads them once all are known.
 type tableFlag struct {
 	option *option.Option
 	all    *Set
 	texts  []string
-	// variable is the environment variable that the text comes from, "" for the
-	// command line.
+	// variable is the environment variable that the text comes from, "" for the command line.
 	variable string
 }
 

@@ -213,9 +213,8 @@ func fill(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Wrap breaks the paragraphs of a text into lines. Blocks of lines that begin with
-// blanks stay as they are if they fit; otherwise each item continues below its second
-// column.
+// Wrap breaks the paragraphs of a text into lines. Blocks of lines that begin with blanks stay as
+// they are if they fit; otherwise each item continues below its second column.
 func Wrap(text string, width int) string {
 	var out, paragraph, block []string
 	end := func() {

@@ -14,8 +14,7 @@ import (
 	"gpfit/internal/rows"
 )
 
-// Inputs returns the files that the command reads for a training table at path, and further
-// files.
+// Inputs returns the files that the command reads for a training table at path, and further files.
 func (c *Command) Inputs(path string, more ...string) []string {
 	return append([]string{path, c.Data.Mask}, more...)
 }

@@ -89,8 +89,7 @@ func (m *Writer) Progress(p device.Progress) {
 
 func share(p device.Progress) float64 { return min(1, p.Done/max(p.Total, 1)) }
 
-// draw shows a text whose clauses, separated by semicolons, are in the order of their
-// importance.
+// draw shows a text whose clauses, separated by semicolons, are in the order of their importance.
 func (m *Writer) draw(text string, always bool) {
 	if m.quiet || !always && time.Since(m.last) < m.interval {
 		return

@@ -64,8 +64,7 @@ func (e naming) Encode(b *columns.Block) error {
 
 // Choose returns the file for --out, whose name gives the format unless --format or
 // --json gives it. The formats of the command are known, the first of them the default
-// on standard output. A name that contradicts the format, or has an unknown ending, is
-// an error.
+// on standard output. A name that contradicts the format, or has an unknown ending, is an error.
 func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error) {
 	f := &File{Path: out, Format: FileFormat(format)}
 	if f.Format != "" && !slices.Contains(known, f.Format) {
@@ -139,8 +138,7 @@ func orFormat(known []FileFormat) string {
 	return ""
 }
 
-// Compressed returns a function that writes to w what write writes, compressed if the
-// name says so.
+// Compressed returns a function that writes to w what write writes, compressed if the name says so.
 func (f *File) Compressed(write func(io.Writer) error) func(io.Writer) error {
 	if !f.gzip {
 		return write
@@ -257,8 +255,7 @@ func schemaOf(b *columns.Block) parquet.Node {
 	return g
 }
 
-// orderedGroup is a group whose fields keep their order; [parquet.Group] sorts its
-// fields by name.
+// orderedGroup is a group whose fields keep their order; [parquet.Group] sorts its fields by name.
 type orderedGroup struct {
 	parquet.Group
 	names []string

@@ -66,8 +66,7 @@ func ModelName(data string) string {
 // commonNames are names of tables that do not tell one from another.
 var commonNames = []string{"all", "data", "dataset", "input", "inputs", "model", "part", "table", "train", "training", "x", "xy"}
 
-// DistinctName is [ModelName] with the name of the table's folder in front, if data
-// names one.
+// DistinctName is [ModelName] with the name of the table's folder in front, if data names one.
 func DistinctName(data string) string {
 	name, folder := baseName(data), filepath.Dir(filepath.Clean(data))
 	if folder == "." || data == "-" {
@@ -100,8 +99,7 @@ func baseName(data string) string {
 	return name
 }
 
-// Destination is a file that a command writes: Path is the value of Flag, "" for no
-// file.
+// Destination is a file that a command writes: Path is the value of Flag, "" for no file.
 type Destination struct {
 	Flag, Path string
 	// Other is another name to suggest if the file exists, "" for none.
