@@ -2,6 +2,7 @@ package plotting
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -21,10 +22,9 @@ type Chart struct {
 // or [*Heat]. If it has a name, the legend shows it. Its colour is an index of the
 // palette, or [Grey]. Values that are not finite are left out.
 type Layer interface {
-	// check returns an error for values that do not belong together.
-	check() error
-	// extend adds the layer's values to the range of the chart.
-	extend(e *extent)
+	// extend adds the layer's values to the range of the chart. An error says that they do not
+	// belong together.
+	extend(e *extent) error
 	// plotters draw the layer.
 	plotters(c *chart) []plot.Plotter
 	// entry is the layer's name and its sample for the legend.
@@ -55,22 +55,28 @@ func (e entry) draw(c draw.Canvas, at vg.Point) {
 // extent is the range of the values of layers along both axes.
 type extent struct{ x, y span }
 
-// points adds the points with finite coordinates.
-func (e *extent) points(x, y []float64) {
-	for i := range x {
-		if finite(x[i]) && finite(y[i]) {
-			e.x.add(x[i])
-			e.y.add(y[i])
+// points adds the points with finite coordinates. Each of y has a value for each of x.
+func (e *extent) points(kind, name string, x []float64, y ...[]float64) error {
+	for _, y := range y {
+		if len(y) != len(x) {
+			return fmt.Errorf("plotting: %s %s: %d values for %d others", kind, name, len(y), len(x))
+		}
+		for i := range x {
+			if finite(x[i]) && finite(y[i]) {
+				e.x.add(x[i])
+				e.y.add(y[i])
+			}
 		}
 	}
+	return nil
 }
 
 // extent returns the range of the values of the layers.
-func (c *Chart) extent() (e extent) {
+func (c *Chart) extent() (e extent, err error) {
 	for _, l := range c.Layers {
-		l.extend(&e)
+		err = errors.Join(err, l.extend(&e))
 	}
-	return e
+	return e, err
 }
 
 // chart is a Chart as a plot.

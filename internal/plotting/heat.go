@@ -30,20 +30,17 @@ type Heat struct {
 	Diverging bool
 }
 
-func (h *Heat) check() error {
+func (h *Heat) extend(e *extent) error {
 	ok := len(h.X) > 1 && len(h.Y) > 1 && len(h.Z) == len(h.Y) && slices.IsSorted(h.X) && slices.IsSorted(h.Y)
 	for _, row := range h.Z {
 		ok = ok && len(row) == len(h.X)
 	}
 	if !ok {
-		return fmt.Errorf("grid of %d×%d: needs two or more ascending values of each axis, and a value for each pair of them", len(h.X), len(h.Y))
+		return fmt.Errorf("plotting: grid of %d×%d: needs two or more ascending values of each axis, and a value for each pair of them", len(h.X), len(h.Y))
 	}
-	return nil
-}
-
-func (h *Heat) extend(e *extent) {
 	e.x.addGrid(h.X)
 	e.y.addGrid(h.Y)
+	return nil
 }
 
 func (h *Heat) entry() entry { return entry{} }
@@ -98,18 +95,34 @@ func (h *Heat) color(v, lo, hi float64) color.NRGBA {
 
 func (h *Heat) plotters(c *chart) []plot.Plotter {
 	c.onColours = true
-	out := []plot.Plotter{&heatMap{h, c.Chart}}
-	if h.Label != "" {
-		out = append(out, newColourScale(h, c.tile.Y))
+	lo, hi := h.limits()
+	made := &heatMap{Heat: h, chart: c.Chart, ticks: linearTicks(lo, hi, max(2, int(c.tile.Y/30)))}
+	for _, t := range made.ticks {
+		made.label = max(made.label, tickLength+2*labelGap+textStyle(textSize).Width(t.Label))
 	}
-	return out
+	return []plot.Plotter{made}
 }
 
-// heatMap draws a grid on a chart. The heat map of gonum has one colour for each cell, and the order
-// of its contour lines changes from drawing to drawing.
+// heatMap draws a grid on a chart, and its colour scale on the right. The heat map of gonum has one
+// colour for each cell, and the order of its contour lines changes from drawing to drawing.
 type heatMap struct {
 	*Heat
 	chart *Chart
+	// ticks are on the scale, and label is the distance of its label from the bar.
+	ticks []plot.Tick
+	label vg.Length
+}
+
+// Sizes of the colour scale, in points.
+const barWidth, barGap = 10, 10
+
+// GlyphBoxes implements [plot.GlyphBoxer]: it claims room for the scale.
+func (h *heatMap) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	if h.Label == "" {
+		return nil
+	}
+	width := barGap + barWidth + h.label + textStyle(textSize).FontExtents().Height
+	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: width}}}}
 }
 
 // pixels is the number of pixels along a side of a grid's picture.
@@ -146,6 +159,9 @@ func (h *heatMap) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	c.DrawImage(box, picture)
 	h.drawLevels(c, x, y)
+	if h.Label != "" {
+		h.drawScale(c)
+	}
 }
 
 // find returns the index of the first of two lengths, which ascend or descend, around a length, and
@@ -208,48 +224,21 @@ func (h *Heat) contour(level float64, x, y []vg.Length) (segments [][]vg.Point) 
 	return segments
 }
 
-// colourScale draws the scale of a coloured grid on its right, where its box claims room: axes of
-// gonum are on the left.
-type colourScale struct {
-	*Heat
-	ticks []plot.Tick
-	// label is the distance of the label from the bar.
-	label vg.Length
-}
-
-// Sizes of the colour scale, in points.
-const barWidth, barGap = 10, 10
-
-func newColourScale(h *Heat, height vg.Length) *colourScale {
+// drawScale draws the colour scale: axes of gonum are on the left.
+func (h *heatMap) drawScale(c draw.Canvas) {
 	lo, hi := h.limits()
-	s := &colourScale{Heat: h, ticks: linearTicks(lo, hi, max(2, int(height/30)))}
-	for _, t := range s.ticks {
-		s.label = max(s.label, tickLength+2*labelGap+textStyle(textSize).Width(t.Label))
-	}
-	return s
-}
-
-// GlyphBoxes implements [plot.GlyphBoxer].
-func (s *colourScale) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
-	width := barGap + barWidth + s.label + textStyle(textSize).FontExtents().Height
-	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: width}}}}
-}
-
-// Plot implements [plot.Plotter].
-func (s *colourScale) Plot(c draw.Canvas, _ *plot.Plot) {
-	lo, hi := s.limits()
 	picture := image.NewNRGBA(image.Rect(0, 0, 1, 256))
 	for i := range 256 {
-		picture.SetNRGBA(0, 255-i, s.color(lo+(float64(i)+0.5)/256*(hi-lo), lo, hi))
+		picture.SetNRGBA(0, 255-i, h.color(lo+(float64(i)+0.5)/256*(hi-lo), lo, hi))
 	}
 	right, style := c.Max.X+barGap+barWidth, textStyle(textSize)
 	c.DrawImage(vg.Rectangle{Min: vg.Point{X: right - barWidth, Y: c.Min.Y}, Max: vg.Point{X: right, Y: c.Max.Y}}, picture)
-	for _, t := range s.ticks {
+	for _, t := range h.ticks {
 		y := c.Y((t.Value - lo) / (hi - lo))
 		c.StrokeLine2(axisLine, right, y, right+tickLength, y)
 		fillText(c, style, vg.Point{X: right + tickLength + labelGap, Y: y}, t.Label, draw.XLeft, draw.YCenter)
 	}
 	style.Rotation = math.Pi / 2
-	label := shortened(style, oneLine(s.Label), c.Size().Y)
-	fillText(c, style, vg.Point{X: right + s.label, Y: c.Center().Y}, label, draw.XCenter, draw.YTop)
+	label := shortened(style, oneLine(h.Label), c.Size().Y)
+	fillText(c, style, vg.Point{X: right + h.label, Y: c.Center().Y}, label, draw.XCenter, draw.YTop)
 }

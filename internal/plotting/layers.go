@@ -22,9 +22,9 @@ type Line struct {
 	Thin bool
 }
 
-func (l *Line) check() error     { return sameLength("line", l.Name, l.X, l.Y) }
-func (l *Line) extend(e *extent) { e.points(l.X, l.Y) }
-func (l *Line) entry() entry     { return entry{l.Name, &plotter.Line{LineStyle: l.style()}} }
+func (l *Line) extend(e *extent) error { return e.points("line", l.Name, l.X, l.Y) }
+
+func (l *Line) entry() entry { return entry{l.Name, &plotter.Line{LineStyle: l.style()}} }
 
 func (l *Line) style() draw.LineStyle {
 	if l.Thin {
@@ -74,16 +74,11 @@ type Band struct {
 	Color           int
 }
 
-func (b *Band) check() error {
+func (b *Band) extend(e *extent) error {
 	if !slices.IsSorted(b.X) {
-		return fmt.Errorf("band %s: X does not ascend", b.Name)
+		return fmt.Errorf("plotting: band %s: X does not ascend", b.Name)
 	}
-	return sameLength("band", b.Name, b.X, b.Lower, b.Upper)
-}
-
-func (b *Band) extend(e *extent) {
-	e.points(b.X, b.Lower)
-	e.points(b.X, b.Upper)
+	return e.points("band", b.Name, b.X, b.Lower, b.Upper)
 }
 
 func (b *Band) entry() entry { return entry{b.Name, area(b.Color, 25)} }
@@ -156,15 +151,14 @@ type Points struct {
 	Radius float64
 }
 
-func (p *Points) check() error {
+func (p *Points) extend(e *extent) error {
 	if len(p.Labels) > 0 && len(p.Labels) != len(p.X) {
-		return fmt.Errorf("points %s: %d labels for %d points", p.Name, len(p.Labels), len(p.X))
+		return fmt.Errorf("plotting: points %s: %d labels for %d points", p.Name, len(p.Labels), len(p.X))
 	}
-	return sameLength("points", p.Name, p.X, p.Y)
+	return e.points("points", p.Name, p.X, p.Y)
 }
 
-func (p *Points) extend(e *extent) { e.points(p.X, p.Y) }
-func (p *Points) entry() entry     { return entry{p.Name, &plotter.Scatter{GlyphStyle: p.style()}} }
+func (p *Points) entry() entry { return entry{p.Name, &plotter.Scatter{GlyphStyle: p.style()}} }
 
 func (p *Points) style() draw.GlyphStyle {
 	s := draw.GlyphStyle{Color: colorOf(p.Color, 100), Radius: vg.Length(p.Radius), Shape: p.Shape}
@@ -227,8 +221,10 @@ func (l label) Plot(c draw.Canvas, p *plot.Plot) {
 // Errors are upright bars from Lower to Upper at each X.
 type Errors Band
 
-func (b *Errors) check() error          { return sameLength("error bars", b.Name, b.X, b.Lower, b.Upper) }
-func (b *Errors) extend(e *extent)      { (*Band)(b).extend(e) }
+func (b *Errors) extend(e *extent) error {
+	return e.points("error bars", b.Name, b.X, b.Lower, b.Upper)
+}
+
 func (b *Errors) entry() entry          { return entry{b.Name, upright(b.style())} }
 func (b *Errors) style() draw.LineStyle { return lineStyle(colorOf(b.Color, 45), 1.6, false) }
 
@@ -256,19 +252,15 @@ type Bars struct {
 	Color      int
 }
 
-func (b *Bars) check() error {
+func (b *Bars) extend(e *extent) error {
 	if !(b.Width > 0) {
-		return fmt.Errorf("bars %s: the width %v is not positive", b.Name, b.Width)
+		return fmt.Errorf("plotting: bars %s: the width %v is not positive", b.Name, b.Width)
 	}
-	return sameLength("bars", b.Name, b.At, b.Height)
-}
-
-func (b *Bars) extend(e *extent) {
 	e.y.add(0)
-	e.y.add(b.Height...)
 	for _, v := range b.At {
 		e.x.add(v-b.Width/2, v+b.Width/2)
 	}
+	return e.points("bars", b.Name, b.At, b.Height)
 }
 
 func (b *Bars) entry() entry { return entry{b.Name, area(b.Color, 75)} }
@@ -326,14 +318,13 @@ type Guide struct {
 	Dashed   bool
 }
 
-func (r *Guide) check() error { return nil }
-
-func (r *Guide) extend(e *extent) {
+func (r *Guide) extend(e *extent) error {
 	if r.Vertical {
 		e.x.add(r.At)
-		return
+	} else {
+		e.y.add(r.At)
 	}
-	e.y.add(r.At)
+	return nil
 }
 
 func (r *Guide) style() draw.LineStyle { return lineStyle(colorOf(r.Color, 100), 1, r.Dashed) }
@@ -351,13 +342,4 @@ func (r *Guide) plotters(c *chart) []plot.Plotter {
 		x, y = y, []float64{c.Y.value(c.plot.Y.Min), c.Y.value(c.plot.Y.Max)}
 	}
 	return c.lines(x, y, r.style())
-}
-
-func sameLength(kind, name string, first []float64, others ...[]float64) error {
-	for _, o := range others {
-		if len(o) != len(first) {
-			return fmt.Errorf("%s %s: %d values for %d others", kind, name, len(o), len(first))
-		}
-	}
-	return nil
 }

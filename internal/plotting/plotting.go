@@ -8,8 +8,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -79,23 +79,13 @@ func (f *Figure) render(format string) (vg.CanvasWriterTo, error) {
 	return canvas, f.draw(area, columns)
 }
 
-// check returns an error for a figure that cannot be drawn.
+// check returns an error for a figure without charts or layers, and for numbers that mean nothing.
 func (f *Figure) check() error {
-	if len(f.Charts) == 0 {
+	if len(f.Charts) == 0 || slices.ContainsFunc(f.Charts, func(c Chart) bool { return len(c.Layers) == 0 }) {
 		return errors.New("plotting: nothing to draw")
 	}
 	if f.Size.Width < 0 || f.Size.Height < 0 || f.Columns < 0 {
 		return errors.New("plotting: the size and the number of columns must not be negative")
-	}
-	for i := range f.Charts {
-		if len(f.Charts[i].Layers) == 0 {
-			return errors.New("plotting: nothing to draw")
-		}
-		for _, l := range f.Charts[i].Layers {
-			if err := l.check(); err != nil {
-				return fmt.Errorf("plotting: %w", err)
-			}
-		}
 	}
 	return nil
 }
@@ -187,8 +177,12 @@ func drawLegend(c draw.Canvas, rows [][]entry) vg.Length {
 func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, error) {
 	tiles := draw.Tiles{Cols: columns, Rows: (len(f.Charts) + columns - 1) / columns, PadX: gapX, PadY: gapY}
 	charts, plots := make([]*chart, len(f.Charts)), make([][]*plot.Plot, tiles.Rows)
+	extents, err := f.extents()
+	if err != nil {
+		return nil, nil, err
+	}
 	for i := range f.Charts {
-		made, err := newChart(&f.Charts[i], f.extent(i), tiles.At(c, 0, 0).Size())
+		made, err := newChart(&f.Charts[i], extents[i], tiles.At(c, 0, 0).Size())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -214,17 +208,24 @@ func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, 
 	}
 }
 
-// extent returns the range of the values of chart i, or of all that share its range.
-func (f *Figure) extent(i int) extent {
-	e := f.Charts[i].extent()
-	for k := range f.Charts {
-		if f.SharedY && f.Charts[k].Y.Label == f.Charts[i].Y.Label {
-			if other := f.Charts[k].extent(); other.y.some {
-				e.y.add(other.y.lo, other.y.hi)
+// extents returns the ranges of the values of the charts, with those that share one.
+func (f *Figure) extents() ([]extent, error) {
+	own := make([]extent, len(f.Charts))
+	for i := range f.Charts {
+		var err error
+		if own[i], err = f.Charts[i].extent(); err != nil {
+			return nil, err
+		}
+	}
+	all := slices.Clone(own)
+	for i := range all {
+		for k, other := range own {
+			if f.SharedY && other.y.some && f.Charts[k].Y.Label == f.Charts[i].Y.Label {
+				all[i].y.add(other.y.lo, other.y.hi)
 			}
 		}
 	}
-	return e
+	return all, nil
 }
 
 // ErrSmall says that a picture is too small for its charts.

@@ -301,7 +301,7 @@ func TestHistogram(t *testing.T) {
 		if int(rows) != want {
 			t.Errorf("%v: %v rows in the bars", values, rows)
 		}
-		if err := b.check(); err != nil {
+		if err := b.extend(&extent{}); err != nil {
 			t.Error(err)
 		}
 	}

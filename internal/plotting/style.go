@@ -98,7 +98,7 @@ func newCanvas(format string, s Size) vg.CanvasWriterTo {
 	case "png":
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI))}
 	case "pdf":
-		return newPDF(w, h)
+		return &pdf{vgpdf.New(w, h)}
 	}
 	return vgsvg.New(w, h)
 }
@@ -189,8 +189,6 @@ func shortened(style text.Style, line string, width vg.Length) string {
 // pdf is a PDF page. vgpdf writes texts in code page 1252; other texts, such as Greek, are
 // drawn as outlines.
 type pdf struct{ *vgpdf.Canvas }
-
-func newPDF(w, h vg.Length) vg.CanvasWriterTo { return &pdf{vgpdf.New(w, h)} }
 
 // straight is a colour whose components are not multiplied by its opacity: vgpdf multiplies
 // them.
