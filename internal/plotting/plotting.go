@@ -177,12 +177,12 @@ func drawLegend(c draw.Canvas, rows [][]entry) vg.Length {
 func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, error) {
 	tiles := draw.Tiles{Cols: columns, Rows: (len(f.Charts) + columns - 1) / columns, PadX: gapX, PadY: gapY}
 	charts, plots := make([]*chart, len(f.Charts)), make([][]*plot.Plot, tiles.Rows)
-	extents, err := f.extents()
-	if err != nil {
-		return nil, nil, err
-	}
 	for i := range f.Charts {
-		made, err := newChart(&f.Charts[i], extents[i], tiles.At(c, 0, 0).Size())
+		values, err := f.extent(i)
+		if err != nil {
+			return nil, nil, err
+		}
+		made, err := newChart(&f.Charts[i], values, tiles.At(c, 0, 0).Size())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -208,24 +208,18 @@ func (f *Figure) layOut(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, 
 	}
 }
 
-// extents returns the ranges of the values of the charts, with those that share one.
-func (f *Figure) extents() ([]extent, error) {
-	own := make([]extent, len(f.Charts))
-	for i := range f.Charts {
-		var err error
-		if own[i], err = f.Charts[i].extent(); err != nil {
-			return nil, err
-		}
-	}
-	all := slices.Clone(own)
-	for i := range all {
-		for k, other := range own {
-			if f.SharedY && other.y.some && f.Charts[k].Y.Label == f.Charts[i].Y.Label {
-				all[i].y.add(other.y.lo, other.y.hi)
+// extent returns the range of the values of chart i, or of all charts that share its range.
+func (f *Figure) extent(i int) (extent, error) {
+	e, err := f.Charts[i].extent()
+	for k := range f.Charts {
+		if f.SharedY && f.Charts[k].Y.Label == f.Charts[i].Y.Label {
+			other, wrong := f.Charts[k].extent()
+			if err = cmp.Or(err, wrong); other.y.some {
+				e.y.add(other.y.lo, other.y.hi)
 			}
 		}
 	}
-	return all, nil
+	return e, err
 }
 
 // ErrSmall says that a picture is too small for its charts.
