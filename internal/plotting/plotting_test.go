@@ -287,7 +287,7 @@ func TestTicks(t *testing.T) {
 }
 
 func TestHistogram(t *testing.T) {
-	for _, values := range [][]float64{{1, 2, 3, 4, 5, math.NaN()}, {7, 7, 7}, {0, 0, 0, 0, 1}, nil} {
+	for _, values := range [][]float64{{1, 2, 3, 4, 5, math.NaN()}, {7, 7, 7}, {1e17, 1e17}, {0, 0, 0, 0, 1}, nil} {
 		b := Histogram(values)
 		rows, want := 0.0, 0
 		for _, h := range b.Height {
