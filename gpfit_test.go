@@ -87,28 +87,22 @@ func TestErrors(t *testing.T) {
 		"few targets": {x, y[1:], gpfit.Options{}},
 		"ragged":      {append(slices.Clone(x[:19]), []float64{1}), y, gpfit.Options{}},
 	} {
-		m, err := gpfit.Fit(t.Context(), c.x, c.y, c.o)
-		var data *problem.DataError
-		if m != nil || !errors.As(err, &data) {
+		if m, err := gpfit.Fit(t.Context(), c.x, c.y, c.o); m != nil || !errors.As(err, new(*problem.DataError)) {
 			t.Errorf("%s: %v, want a DataError", name, err)
 		}
 	}
-	var parse *kernel.ParseError
-	if _, err := gpfit.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rfb"}); !errors.As(err, &parse) {
+	if _, err := gpfit.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rfb"}); !errors.As(err, new(*kernel.ParseError)) {
 		t.Errorf("%v, want a ParseError", err)
 	}
-	var unavailable *device.UnavailableError
-	if _, err := (gpfit.Devices{Name: "abacus"}).Fit(t.Context(), x, y, gpfit.Options{}); !errors.As(err, &unavailable) {
+	if _, err := (gpfit.Devices{Name: "abacus"}).Fit(t.Context(), x, y, gpfit.Options{}); !errors.As(err, new(*device.UnavailableError)) {
 		t.Errorf("%v, want an UnavailableError", err)
 	}
-	var file *gp.FileError
-	if _, err := gpfit.Load(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.As(err, &file) {
+	if _, err := gpfit.Load(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.As(err, new(*gp.FileError)) {
 		t.Errorf("%v, want a FileError", err)
 	}
 	m := mustFit(t, x, y, gpfit.Options{})
-	var shape *gp.ShapeError
 	for _, at := range [][][]float64{{{1}}, {{1, 2}, {1, 2, 3}}, {{1, 2, 3}, {1}}} {
-		if _, err := m.Predict(t.Context(), at); !errors.As(err, &shape) {
+		if _, err := m.Predict(t.Context(), at); !errors.As(err, new(*gp.ShapeError)) {
 			t.Errorf("%v: %v, want a ShapeError", at, err)
 		}
 	}
@@ -200,8 +194,7 @@ func TestSample(t *testing.T) {
 			t.Errorf("row %d: draws %v ± %v, want %v ± %v", i, mean, std, p.Mean[i], p.StdLatent[i])
 		}
 	}
-	loo, err := m.LeaveOneOut(t.Context())
-	if err != nil || len(loo.Mean) != 40 {
+	if loo, err := m.LeaveOneOut(t.Context()); err != nil || len(loo.Mean) != 40 {
 		t.Fatal(err)
 	}
 }
@@ -235,8 +228,7 @@ func TestConcurrent(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			got, err := m.Predict(t.Context(), x[:5])
-			if err != nil || !slices.Equal(got.Mean, want.Mean) {
+			if got, err := m.Predict(t.Context(), x[:5]); err != nil || !slices.Equal(got.Mean, want.Mean) {
 				t.Errorf("%v, want %v (%v)", got, want.Mean, err)
 			}
 		})
@@ -282,8 +274,7 @@ func TestUpdate(t *testing.T) {
 	if _, err := before.Predict(ctx, at); err != nil {
 		t.Errorf("the model before: %v", err)
 	}
-	var shape *gp.ShapeError
-	if _, _, err := before.Update(ctx, x[50:], y[50:51]); !errors.As(err, &shape) {
+	if _, _, err := before.Update(ctx, x[50:], y[50:51]); !errors.As(err, new(*gp.ShapeError)) {
 		t.Errorf("one target for ten rows: %v", err)
 	}
 }

@@ -333,8 +333,7 @@ func TestExportSchema(t *testing.T) {
 			if c[0] == `"family":"` && strings.Contains(whole, `"operations"`) {
 				c = [2]string{`"op":"`, `"op":"x`}
 			}
-			broken := strings.Replace(whole, c[0], c[1], 1)
-			if broken == whole || check(broken) == nil {
+			if broken := strings.Replace(whole, c[0], c[1], 1); broken == whole || check(broken) == nil {
 				t.Errorf("%s: the schema accepts %s for %s", text, c[1], c[0])
 			}
 		}

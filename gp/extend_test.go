@@ -171,8 +171,7 @@ func TestExtensionScores(t *testing.T) {
 func TestExtendErrors(t *testing.T) {
 	ctx := t.Context()
 	models := variants(t, 40)
-	var shape *ShapeError
-	if _, _, err := models["free mean"].Extend(ctx, backend, Addition{X: make([]float64, 5), Y: make([]float64, 2), N: 2}); !errors.As(err, &shape) {
+	if _, _, err := models["free mean"].Extend(ctx, backend, Addition{X: make([]float64, 5), Y: make([]float64, 2), N: 2}); !errors.As(err, new(*ShapeError)) {
 		t.Errorf("a wrong shape: %v", err)
 	}
 	var noise *NoiseError

@@ -50,10 +50,7 @@ func newModel(t testing.TB, n int) *Model {
 
 func newRows(m int) []float64 {
 	rng := rand.New(rand.NewPCG(8, 8))
-	rows := make([]float64, 3*m)
-	for i := range rows {
-		rows[i] = 5 * rng.NormFloat64()
-	}
+	rows := must.Slice(3*m, func(int) float64 { return 5 * rng.NormFloat64() })
 	return rows
 }
 
@@ -111,9 +108,7 @@ func TestAtTrainingPoints(t *testing.T) {
 	}
 }
 
-func equalModels(a, b *Model) string {
-	return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Model{}))
-}
+func equalModels(a, b *Model) string { return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Model{})) }
 
 // saved writes a model and returns the path of the file.
 func saved(t *testing.T, save func(path string) error) string {
@@ -271,15 +266,9 @@ func TestCoverage(t *testing.T) {
 	for range problems {
 		k := kernels[rng.IntN(len(kernels))]
 		noise := math.Exp(-4 * rng.Float64())
-		x := make([]float64, 2*(n+1))
-		for i := range x {
-			x[i] = 2 * rng.NormFloat64()
-		}
+		x := must.Slice(2*(n+1), func(int) float64 { return 2 * rng.NormFloat64() })
 		prog := kerneltest.Program(t, k.text, 2)
-		variances := make([]float64, n+1)
-		for i := range variances {
-			variances[i] = noise
-		}
+		variances := must.Slice(n+1, func(int) float64 { return noise })
 		prior := must.Get(NewPrior(t.Context(), prog, k.theta, kernel.NewPoints(x, n+1, 2), variances))(t)
 		sampler := must.Get(prior.Sampler())(t)
 		y := mustDraw(t, sampler, 1, rng.Uint64())

@@ -111,8 +111,7 @@ func TestDraws(t *testing.T) {
 			}
 			// The variance of a product of normals is c_ii c_jj + c_ij².
 			c := cov[i*points+j]
-			limit := 5 * math.Sqrt((cov[i*points+i]*cov[j*points+j]+c*c)/count)
-			if math.Abs(sum/count-c) > limit {
+			if limit := 5 * math.Sqrt((cov[i*points+i]*cov[j*points+j]+c*c)/count); math.Abs(sum/count-c) > limit {
 				t.Errorf("covariance of rows %d, %d: %v in draws, want %v ± %v", i, j, sum/count, c, limit)
 			}
 		}
@@ -174,10 +173,7 @@ func mustDraw(t testing.TB, s *Sampler, count int, seed uint64) []float64 {
 func TestPriorPieces(t *testing.T) {
 	const m = 2*rowPiece + 7
 	prog := kerneltest.Program(t, "rbf", 1)
-	x := make([]float64, m)
-	for i := range x {
-		x[i] = float64(i*i%977) / 100
-	}
+	x := must.Slice(m, func(i int) float64 { return float64(i*i%977) / 100 })
 	points := kernel.NewPoints(x, m, 1)
 	joint := must.Get(NewPrior(t.Context(), prog, []float64{1.5, 4}, points, nil))(t)
 	if joint.scale != 4 {

@@ -321,8 +321,7 @@ func TestRelevanceThreads(t *testing.T) {
 		t.Errorf("%d rows at a time on 2 threads, error %v", most.Load(), err)
 	}
 	want := must.Get(Relevance(t.Context(), m, 1))(t)
-	got, err := Relevance(t.Context(), m, 3)
-	if err != nil || !slices.Equal(got, want) {
+	if got, err := Relevance(t.Context(), m, 3); err != nil || !slices.Equal(got, want) {
 		t.Errorf("relevance %v on 3 threads, %v on one, error %v", got, want, err)
 	}
 }

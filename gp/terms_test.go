@@ -354,10 +354,7 @@ func TestWeightsOfFeatures(t *testing.T) {
 			x.SetRow(i, want.phi(m.X[2*i]-s.XMean[0], m.X[2*i+1]-s.XMean[1]))
 		}
 		copy(prior, w.PriorVariance)
-		y := make([]float64, n)
-		for i := range y {
-			y[i] = m.Y[i] - s.YMean
-		}
+		y := must.Slice(n, func(i int) float64 { return m.Y[i] - s.YMean })
 		mean, cov := bayesianRegression(t, x, y, prior, m.NoiseVariance*s.YScale*s.YScale)
 		for i := range k {
 			// Differences are in units of the weights' deviations, which the

@@ -101,18 +101,12 @@ func TestTiedErrors(t *testing.T) {
 }
 
 func knownNoise(n int) []float64 {
-	known := make([]float64, n)
-	for i := range known {
-		known[i] = 0.05 * float64(i%4)
-	}
+	known := must.Slice(n, func(i int) float64 { return 0.05 * float64(i%4) })
 	return known
 }
 
 func groupsOf(n int) []int {
-	group := make([]int, n)
-	for i := range group {
-		group[i] = (i * i) % 5 % 3
-	}
+	group := must.Slice(n, func(i int) int { return (i * i) % 5 % 3 })
 	return group
 }
 
@@ -265,9 +259,7 @@ var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(
 // parameters and with generalised least squares, where they vary with Σ.
 func TestMeanGradient(t *testing.T) {
 	for _, text := range means {
-		t.Run("free "+text, func(t *testing.T) {
-			newFixture(t, "rbf(ard)", 40, 2, freeMean(text)).checkGradient(t)
-		})
+		t.Run("free "+text, func(t *testing.T) { newFixture(t, "rbf(ard)", 40, 2, freeMean(text)).checkGradient(t) })
 		t.Run("gls "+text, func(t *testing.T) {
 			f := newFixture(t, "rbf(ard)", 40, 2, withMean(text))
 			if got := len(f.obj.Names()); got != 4 {
@@ -418,10 +410,7 @@ func TestTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			extra := func(s *graph.Spec, k int) []float64 {
-				y := make([]float64, n)
-				for i := range y {
-					y[i] = math.Cos(float64(k*i)) + s.X.Column(0)[i]
-				}
+				y := must.Slice(n, func(i int) float64 { return math.Cos(float64(k*i)) + s.X.Column(0)[i] })
 				return y
 			}
 			f := newFixture(t, "rbf(ard)", n, 2, func(s *graph.Spec) {

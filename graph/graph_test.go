@@ -60,10 +60,7 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 
 func (f *fixture) z(seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	z := make([]float64, len(f.obj.Names()))
-	for i := range z {
-		z[i] = 0.4 * rng.NormFloat64()
-	}
+	z := must.Slice(len(f.obj.Names()), func(int) float64 { return 0.4 * rng.NormFloat64() })
 	return z
 }
 
@@ -111,14 +108,10 @@ func TestGradient(t *testing.T) {
 	}
 	for _, text := range texts {
 		for _, mean := range []string{"zero", "constant", "linear"} {
-			t.Run(text+" "+mean, func(t *testing.T) {
-				newFixture(t, text, 40, 3, freeMean(mean)).checkGradient(t)
-			})
+			t.Run(text+" "+mean, func(t *testing.T) { newFixture(t, text, 40, 3, freeMean(mean)).checkGradient(t) })
 		}
 	}
-	t.Run("one column", func(t *testing.T) {
-		newFixture(t, "rbf(ard)", 30, 1, freeMean("linear")).checkGradient(t)
-	})
+	t.Run("one column", func(t *testing.T) { newFixture(t, "rbf(ard)", 30, 1, freeMean("linear")).checkGradient(t) })
 }
 
 // TestValue compares the objective with direct calls of the workspace.
@@ -134,10 +127,9 @@ func TestValue(t *testing.T) {
 	ws := must.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
 	ctx := t.Context()
 	must.Do(t, ws.Form(ctx, f.spec.Program, theta, []float64{math.Exp(z[3])}))
-	r := make([]float64, 90)
-	for i := range r {
-		r[i] = f.spec.Y[i] - z[6] - z[4]*f.spec.X.Column(0)[i] - z[5]*f.spec.X.Column(1)[i]
-	}
+	r := must.Slice(90, func(i int) float64 {
+		return f.spec.Y[i] - z[6] - z[4]*f.spec.X.Column(0)[i] - z[5]*f.spec.X.Column(1)[i]
+	})
 	alpha := append([]float64(nil), r...)
 	must.Do(t, ws.Solve(ctx, alpha, 1))
 	logDet, _, _ := ws.LogDet()
@@ -145,8 +137,7 @@ func TestValue(t *testing.T) {
 	for i := range r {
 		fit += r[i] * alpha[i]
 	}
-	want := fit/2 + logDet/2 + 45*math.Log(2*math.Pi)
-	if math.Abs(got-want) > 1e-12*math.Abs(want) {
+	if want := fit/2 + logDet/2 + 45*math.Log(2*math.Pi); math.Abs(got-want) > 1e-12*math.Abs(want) {
 		t.Errorf("objective %v, want %v", got, want)
 	}
 	terms := f.obj.Terms()
@@ -157,8 +148,7 @@ func TestValue(t *testing.T) {
 	if len(gotTheta) != 3 || gotTheta[0] != theta[0] || len(noise) != 1 || noise[0] != math.Exp(z[3]) || math.Abs(gotAlpha[7]-alpha[7]) > 1e-12 {
 		t.Errorf("θ = %v, σ² = %v, α[7] = %v", gotTheta, noise, gotAlpha[7])
 	}
-	logs := f.obj.IsLog()
-	if !logs[0] || !logs[3] || logs[4] || logs[6] {
+	if logs := f.obj.IsLog(); !logs[0] || !logs[3] || logs[4] || logs[6] {
 		t.Errorf("IsLog = %v", logs)
 	}
 }

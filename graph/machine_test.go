@@ -30,10 +30,7 @@ func TestAgainstTapeMachine(t *testing.T) {
 		Program: prog, X: x, Y: []float64{1, -1, 2, 0, 1}, Mean: basis, MeanFree: true,
 		Prior: func(n Nodes) (*gorgonia.Node, error) { return gorgonia.Square(n.Log["noise_variance"]) },
 	}))(t)
-	z := make([]float64, len(o.Names()))
-	for i := range z {
-		z[i] = 0.1 * float64(i)
-	}
+	z := must.Slice(len(o.Names()), func(i int) float64 { return 0.1 * float64(i) })
 	grad := make([]float64, len(z))
 	for round := range 3 {
 		z[0] = float64(round) / 3
@@ -83,9 +80,7 @@ func TestPanicInOp(t *testing.T) {
 // solver have different hashes, and that a collision is detected.
 func TestHashes(t *testing.T) {
 	a, b := &solver{}, &solver{}
-	hash := func(s *solver, name, args string) uint32 {
-		return (&op{solver: s, name: name, args: args}).Hashcode()
-	}
+	hash := func(s *solver, name, args string) uint32 { return (&op{solver: s, name: name, args: args}).Hashcode() }
 	if hash(a, "Pick", "x") == hash(a, "Pick", "y") || hash(a, "Pick", "x") == hash(b, "Pick", "x") {
 		t.Error("equal hashes for different ops")
 	}

@@ -40,10 +40,7 @@ func leftOut(f *fixture, sigma *mat.SymDense, beta []float64) (deviations, varia
 
 // singles returns the ends of n folds of one row.
 func singles(n int) []int {
-	ends := make([]int, n)
-	for i := range ends {
-		ends[i] = i + 1
-	}
+	ends := must.Slice(n, func(i int) int { return i + 1 })
 	return ends
 }
 
@@ -163,8 +160,7 @@ func TestPredictive(t *testing.T) {
 					s.LeaveOneOut, s.SquaredError, s.Folds = true, squares, folds
 				})
 				checkPredictive(t, f)
-				density, all := f.obj.FoldScores()
-				if folds != nil && (len(all) != len(f.spec.Y)/n || density == 0) {
+				if density, all := f.obj.FoldScores(); folds != nil && (len(all) != len(f.spec.Y)/n || density == 0) {
 					t.Errorf("scores of folds %v, %v", density, all)
 				}
 			})
@@ -270,8 +266,7 @@ func TestLeaveOneOutNumber(t *testing.T) {
 	if want := loo.value(t, z); err != nil || math.Abs(got-want) > 1e-12*math.Abs(want) {
 		t.Errorf("leave-one-out %v, %v; as the objective %v", got, err, want)
 	}
-	w, after := f.gradient(t, z)
-	if v != w || grad[0] != after[0] {
+	if w, after := f.gradient(t, z); v != w || grad[0] != after[0] {
 		t.Errorf("value %v, gradient %v, and after leave-one-out %v, %v", v, grad, w, after)
 	}
 	f.value(t, f.z(2))
@@ -369,8 +364,7 @@ func TestFoldsBeside(t *testing.T) {
 	if w, again := f.gradient(t, z); w != v || again[0] != grad[0] || flops() != before {
 		t.Errorf("value %v and gradient %v, the second time %v and %v after %.2f n³ operations", v, grad, w, again, flops()-before)
 	}
-	loo, err := f.obj.LeaveOneOut(t.Context())
-	if err != nil || loo == v {
+	if loo, err := f.obj.LeaveOneOut(t.Context()); err != nil || loo == v {
 		t.Errorf("leave-one-out %v, error %v, with folds %v", loo, err, v)
 	}
 	if terms := f.obj.Terms(); terms.LeaveOneOut != v {

@@ -112,8 +112,7 @@ func TestPriorMode(t *testing.T) {
 	without := newFixture(t, "rbf", 20, 2, nil)
 	z := []float64{0.4 - 0.81, 0.1, -1}
 	_, a := with.gradient(t, z)
-	_, b := without.gradient(t, z)
-	if math.Abs(a[0]-b[0]) > 1e-13 {
+	if _, b := without.gradient(t, z); math.Abs(a[0]-b[0]) > 1e-13 {
 		t.Errorf("gradient of the prior at the mode of θ is %v", a[0]-b[0])
 	}
 }
@@ -181,9 +180,7 @@ func FuzzParsePrior(f *testing.F) {
 	}
 	f.Add("lognormal(700, 1e-3)", 0.0)
 	f.Add("gamma(0.5, 1)", 0.0)
-	f.Fuzz(func(t *testing.T, text string, x float64) {
-		fuzzguard.Run(t, func() { checkPrior(t, text, x) })
-	})
+	f.Fuzz(func(t *testing.T, text string, x float64) { fuzzguard.Run(t, func() { checkPrior(t, text, x) }) })
 }
 
 func checkPrior(t *testing.T, text string, x float64) {
@@ -195,8 +192,7 @@ func checkPrior(t *testing.T, text string, x float64) {
 		}
 		return
 	}
-	q, err := graph.ParsePrior(p.String())
-	if err != nil || q.Family != p.Family || !slices.Equal(q.Args, p.Args) {
+	if q, err := graph.ParsePrior(p.String()); err != nil || q.Family != p.Family || !slices.Equal(q.Args, p.Args) {
 		t.Fatalf("%q read back as %+v, %v", p, q, err)
 	}
 	if !p.Suits(true) && !p.Suits(false) {

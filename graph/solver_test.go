@@ -34,10 +34,7 @@ var identityModels = map[string]func(*graph.Spec){
 	"plain":   nil,
 	"targets": func(s *graph.Spec) { s.Y = append(append([]float64(nil), s.Y...), s.X.X[:s.X.N]...) },
 	"known": func(s *graph.Spec) {
-		s.Noise.Known = make([]float64, s.X.N)
-		for i := range s.Noise.Known {
-			s.Noise.Known[i] = 0.01 * float64(1+i%7)
-		}
+		s.Noise.Known = must.Slice(s.X.N, func(i int) float64 { return 0.01 * float64(1+i%7) })
 	},
 	"mean": func(s *graph.Spec) {
 		withMean("linear")(s)
@@ -65,8 +62,7 @@ func TestIdentity(t *testing.T) {
 				_, err = obj.ValueGradient(t.Context(), z, grad)
 				isWrong := w.inverse != 0 || w.gradient != 0
 				// The last parameter of some kernels is not part of the identity.
-				weights := f.spec.Program.Homogeneous(f.spec.X)
-				if w.gradient != 0 && weights[len(weights)-1] == 0 {
+				if weights := f.spec.Program.Homogeneous(f.spec.X); w.gradient != 0 && weights[len(weights)-1] == 0 {
 					isWrong = false
 				}
 				if errors.As(err, new(*device.WrongError)) != isWrong || isWrong && !strings.Contains(err.Error(), "cuda:7 computes wrong results: do not use this device or its libraries") {

@@ -15,6 +15,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"gpfit/graph"
+	"gpfit/internal/must"
 	"gpfit/internal/pair"
 )
 
@@ -164,18 +165,13 @@ func (w *twin) must(n *gorgonia.Node, err error) *gorgonia.Node {
 
 // matrix adds a matrix of data.
 func (w *twin) matrix(at func(i, j int) float64) *gorgonia.Node {
-	x := make([]float64, w.n*w.n)
-	for i := range x {
-		x[i] = at(i/w.n, i%w.n)
-	}
+	x := must.Slice(w.n*w.n, func(i int) float64 { return at(i/w.n, i%w.n) })
 	w.numbers++
 	return gorgonia.NewMatrix(w.graph, tensor.Float64, gorgonia.WithShape(w.n, w.n), gorgonia.WithName(fmt.Sprint("matrix ", w.numbers)),
 		gorgonia.WithValue(tensor.New(tensor.WithShape(w.n, w.n), tensor.WithBacking(x))))
 }
 
-func (w *twin) filled(x float64) *gorgonia.Node {
-	return w.matrix(func(int, int) float64 { return x })
-}
+func (w *twin) filled(x float64) *gorgonia.Node { return w.matrix(func(int, int) float64 { return x }) }
 
 func (w *twin) identity() *gorgonia.Node {
 	return w.matrix(func(i, j int) float64 {

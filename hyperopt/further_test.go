@@ -273,8 +273,7 @@ func TestUnseenShare(t *testing.T) {
 	}
 	for w := 1; w <= 4; w++ { // beyond, the cut at 60 optima matters
 		want, ok := Coverage{Drawn: n, Distinct: w}.Unseen()
-		got := sums[w] / float64(counts[w])
-		if !ok || counts[w] < 1000 || math.Abs(got-want) > 0.03*want+0.002 {
+		if got := sums[w] / float64(counts[w]); !ok || counts[w] < 1000 || math.Abs(got-want) > 0.03*want+0.002 {
 			t.Errorf("%d optima of %d starts: unseen share %.4f in %d trials, estimate %.4f", w, n, got, counts[w], want)
 		}
 	}

@@ -31,10 +31,7 @@ func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a 
 	bench := func(text string, d, n int) {
 		b.Run(fmt.Sprintf("%s/d=%d/n=%d", text, d, n), func(b *testing.B) {
 			p := mustCompile(b, text, d)
-			theta := make([]float64, p.NumParams)
-			for i := range theta {
-				theta[i] = 1.5 + 0.1*float64(i)
-			}
+			theta := must.Slice(p.NumParams, func(i int) float64 { return 1.5 + 0.1*float64(i) })
 			run(b, bound(p, theta), randomPoints(rand.New(rand.NewPCG(1, 1)), n, d), make([]float64, n*n))
 			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(n*(n+1)/2)*1e9, "ns/pair")
 		})
@@ -72,9 +69,7 @@ func BenchmarkSweep(b *testing.B) {
 		}
 		grad := make([]float64, e.prog.NumParams)
 		for b.Loop() {
-			benchTriangle(x.N, func(i, j0, j1 int) {
-				e.RowGradient(grad, a[i*x.N+j0:i*x.N+j1], x, i, x, j0, j1)
-			})
+			benchTriangle(x.N, func(i, j0, j1 int) { e.RowGradient(grad, a[i*x.N+j0:i*x.N+j1], x, i, x, j0, j1) })
 		}
 	})
 }

@@ -222,8 +222,7 @@ func TestRandomFormulas(t *testing.T) {
 			}
 		}
 		e := must.Get(Parse(strings.Join(append([]string{text}, given...), ", ") + ", dims=1)"))(t)
-		again, err := Parse(e.String())
-		if err != nil || again.String() != e.String() {
+		if again, err := Parse(e.String()); err != nil || again.String() != e.String() {
 			t.Fatalf("%s prints as %s, which reads back as %v, %v", text, e, again, err)
 		}
 		p := must.Get(Compile(e, Columns(2)))(t)
@@ -296,10 +295,7 @@ func b2i(b bool) int {
 // TestNoKernels checks that functions that look like kernels and are none are found.
 func TestNoKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	x := make([]float64, 40)
-	for i := range x {
-		x[i] = rng.Float64()
-	}
+	x := must.Slice(40, func(int) float64 { return rng.Float64() })
 	for name, f := range map[string]func(a, b float64) float64{
 		"max - min": func(a, b float64) float64 { return math.Max(a, b) - math.Min(a, b) },
 		"|x - x'|":  func(a, b float64) float64 { return math.Abs(a - b) },
@@ -332,9 +328,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	x := randomPoints(rand.New(rand.NewPCG(1, 2)), 3, 3)
-	f.Fuzz(func(t *testing.T, text string) {
-		fuzzguard.Run(t, func() { checkParse(t, text, x) })
-	})
+	f.Fuzz(func(t *testing.T, text string) { fuzzguard.Run(t, func() { checkParse(t, text, x) }) })
 }
 
 func checkParse(t *testing.T, text string, x *Points) {
@@ -376,10 +370,7 @@ func checkParse(t *testing.T, text string, x *Points) {
 
 // firstRow returns k(x₀, xⱼ) for all j, at the start values of the text.
 func firstRow(p *Program, x *Points) []float64 {
-	theta := make([]float64, p.NumParams)
-	for i := range theta {
-		theta[i] = 1 + float64(i%7)/8
-	}
+	theta := must.Slice(p.NumParams, func(i int) float64 { return 1 + float64(i%7)/8 })
 	for _, q := range p.Params {
 		copy(theta[q.Offset:], q.Start)
 	}

@@ -37,10 +37,7 @@ func mustCompile(t testing.TB, text string, d int) *Program {
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
+	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
 	return NewPoints(rows, n, d)
 }
 
@@ -52,10 +49,7 @@ func bound(p *Program, theta []float64) *Evaluator {
 }
 
 func randomTheta(rng *rand.Rand, p *Program) []float64 {
-	theta := make([]float64, p.NumParams)
-	for i := range theta {
-		theta[i] = math.Exp(0.5 * rng.NormFloat64())
-	}
+	theta := must.Slice(p.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
 	return theta
 }
 
@@ -349,8 +343,7 @@ func TestCompileErrorPosition(t *testing.T) {
 			t.Errorf("%s: error %v, want a mark below %s", text, err, want)
 			continue
 		}
-		lines := strings.Split(err.Error(), "\n")
-		if len(lines) != 3 || len(lines[2]) != len("  ")+ce.Pos+1 {
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != 3 || len(lines[2]) != len("  ")+ce.Pos+1 {
 			t.Errorf("%s: %q", text, lines)
 		}
 	}
@@ -405,9 +398,7 @@ func TestReference(t *testing.T) {
 		Gradient    []string
 	}
 	must.Do(t, json.Unmarshal(text, &pairs))
-	number := func(text string) float64 {
-		return must.Get(strconv.ParseFloat(text, 64))(t)
-	}
+	number := func(text string) float64 { return must.Get(strconv.ParseFloat(text, 64))(t) }
 	worst := 0.0
 	for _, c := range pairs {
 		p := mustCompile(t, c.Kernel, len(c.X))

@@ -14,10 +14,7 @@ import (
 )
 
 func normalPoints(rng *rand.Rand, n, d int) *kernel.Points {
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
+	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
 	return kernel.NewPoints(rows, n, d)
 }
 
@@ -72,8 +69,7 @@ func TestFiniteFeatures(t *testing.T) {
 			names = append(names, f.Name(j, []string{"a", "b"}, []float64{10, 1}))
 		}
 		slices.Sort(names)
-		want := slices.Sorted(slices.Values(c.names))
-		if !slices.Equal(names, want) {
+		if want := slices.Sorted(slices.Values(c.names)); !slices.Equal(names, want) {
 			t.Errorf("%s: features %v, want %v", c.text, names, want)
 		}
 		checkFeatures(t, c.text, prog, theta, f, x)
@@ -124,10 +120,7 @@ func TestZeroOffset(t *testing.T) {
 		if strings.Contains(strings.Join(p.Names(), " "), "offset") || len(p.Zeros) != 1 || !strings.HasSuffix(p.Zeros[0], "offset") {
 			t.Errorf("%s: parameters %v, zeros %v", text, p.Names(), p.Zeros)
 		}
-		theta := make([]float64, p.NumParams)
-		for i := range theta {
-			theta[i] = 0.8 + 0.1*float64(i)
-		}
+		theta := must.Slice(p.NumParams, func(i int) float64 { return 0.8 + 0.1*float64(i) })
 		other := theta
 		if q.NumParams > p.NumParams { // a formula with ard has a signal variance besides
 			other = append(slices.Clone(theta), 1)
@@ -204,18 +197,12 @@ func TestQuadraticGradient(t *testing.T) {
 		if !bilinear {
 			continue
 		}
-		natural := make([]float64, prog.NumParams)
-		for i := range natural {
-			natural[i] = math.Exp(0.3 * theta[i])
-		}
+		natural := must.Slice(prog.NumParams, func(i int) float64 { return math.Exp(0.3 * theta[i]) })
 		e := bound(prog, natural)
 		got, want := make([]float64, prog.NumParams), make([]float64, prog.NumParams)
 		e.QuadraticGradient(got, -0.5, v, x)
 		for i := range n {
-			adj := make([]float64, n)
-			for j := range adj {
-				adj[j] = -0.5 * v[i] * v[j]
-			}
+			adj := must.Slice(n, func(j int) float64 { return -0.5 * v[i] * v[j] })
 			e.RowGradient(want, adj, x, i, x, 0, n)
 		}
 		for p := range want {
@@ -238,10 +225,7 @@ func TestQuadraticGradientOrthogonal(t *testing.T) {
 	v := []float64{1e20, -2e20, 1e20, 0}
 	for _, text := range []string{"linear(dims=0)", "linear(ard, dims=0) + constant", "poly(1, dims=0)"} {
 		prog := kerneltest.Program(t, text, 2)
-		theta := make([]float64, prog.NumParams)
-		for i := range theta {
-			theta[i] = 0.7 + 0.1*float64(i)
-		}
+		theta := must.Slice(prog.NumParams, func(i int) float64 { return 0.7 + 0.1*float64(i) })
 		e := bound(prog, theta)
 		grad := make([]float64, prog.NumParams)
 		e.QuadraticGradient(grad, 1, v, x)
@@ -270,10 +254,7 @@ func TestHomogeneous(t *testing.T) {
 			t.Errorf("%s: not homogeneous", text)
 			continue
 		}
-		theta := make([]float64, prog.NumParams)
-		for i := range theta {
-			theta[i] = math.Exp(0.5 * rng.NormFloat64())
-		}
+		theta := must.Slice(prog.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
 		sum, size := 0.0, 0.0
 		e := kernel.NewEvaluator(prog)
 		for i, w := range weights {

@@ -60,10 +60,7 @@ func TestAside(t *testing.T) {
 
 func TestMaskFormats(t *testing.T) {
 	whole := must.Get(Read(formatsDir+"whole.csv", Options{}))(t)
-	want := make([]bool, whole.N)
-	for i := range want {
-		want[i] = whole.X[2*i] > 5
-	}
+	want := must.Slice(whole.N, func(i int) bool { return whole.X[2*i] > 5 })
 	for file, column := range map[string]string{"mask.npy": "", "aside.npz": "test"} {
 		if got, err := ReadMask(formatsDir+file, column); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", file, got, err)
@@ -124,8 +121,7 @@ func TestBlocks(t *testing.T) {
 		for _, part := range []int{3, 5, 20, 50, 99} {
 			cut := filepath.Join(dir, "cut")
 			must.Do(t, os.WriteFile(cut, data[:len(data)*part/100], 0o600))
-			var e *Error
-			if _, err := Read(cut, Options{}); !errors.As(err, &e) {
+			if _, err := Read(cut, Options{}); !errors.As(err, new(*Error)) {
 				t.Errorf("%s cut to %d %%: %v", name, part, err)
 			}
 		}

@@ -19,8 +19,7 @@ import (
 // finite draws finite float64 numbers of all magnitudes.
 var finite = rapid.Custom(func(t *rapid.T) float64 {
 	if rapid.Bool().Draw(t, "any bits") {
-		v := math.Float64frombits(rapid.Uint64().Draw(t, "bits"))
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v := math.Float64frombits(rapid.Uint64().Draw(t, "bits")); !math.IsNaN(v) && !math.IsInf(v, 0) {
 			return v
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"gpfit/internal/must"
 )
 
 // notPD is the error of an objective that is not defined at a point.
@@ -24,9 +26,7 @@ func (e *notPD) Error() string {
 
 func (e *notPD) Infeasible() bool { return true }
 
-func isNotPD(err error) bool {
-	return errors.As(err, new(*notPD))
-}
+func isNotPD(err error) bool { return errors.As(err, new(*notPD)) }
 
 // arrays is a problem in plain numbers for tests; nil means no names, bounds, fixed
 // parameters or further starts.
@@ -168,10 +168,7 @@ func rosenbrock(z, grad []float64) float64 {
 // reflection so that its axes differ from the axes of z.
 func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 	n := len(c)
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = 1 / math.Sqrt(float64(n))
-	}
+	v := must.Slice(n, func(int) float64 { return 1 / math.Sqrt(float64(n)) })
 	reflect := func(x []float64) []float64 {
 		y, dot := slices.Clone(x), 0.0
 		for i := range x {
@@ -183,10 +180,7 @@ func quadratic(c []float64, cond float64) func(z, grad []float64) float64 {
 		return y
 	}
 	return func(z, grad []float64) float64 {
-		d := make([]float64, n)
-		for i := range d {
-			d[i] = z[i] - c[i]
-		}
+		d := must.Slice(n, func(i int) float64 { return z[i] - c[i] })
 		d = reflect(d)
 		f := 0.0
 		for i := range d {
@@ -392,10 +386,7 @@ func TestKKT(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 8).Draw(t, "n")
 		draw := func(name string, lo, hi float64) []float64 {
-			z := make([]float64, n)
-			for i := range z {
-				z[i] = rapid.Float64Range(lo, hi).Draw(t, name)
-			}
+			z := must.Slice(n, func(int) float64 { return rapid.Float64Range(lo, hi).Draw(t, name) })
 			return z
 		}
 		f := rosenbrock

@@ -165,10 +165,7 @@ func TestHessian(t *testing.T) {
 // TestMetric checks that a descent with the Hessian at the minimum as its metric takes fewer
 // evaluations, and that a misleading metric costs evaluations but not the minimum.
 func TestMetric(t *testing.T) {
-	minimum := make([]float64, 8)
-	for i := range minimum {
-		minimum[i] = 0.3 * float64(i%3)
-	}
+	minimum := must.Slice(8, func(i int) float64 { return 0.3 * float64(i%3) })
 	problem := arrays{Start: make([]float64, 8)}
 	counts := map[string]int{}
 	for name, scale := range map[string]float64{"none": 0, "exact": 1, "large": 1e6, "small": 1e-6, "negative": -1} {
@@ -234,9 +231,7 @@ func TestRestartsFindTheBetterMinimum(t *testing.T) {
 
 func TestDeterminism(t *testing.T) {
 	g := newGP(25, 2, 0.3, 3)
-	run := func(restarts int) *Result {
-		return mustMinimize(t, g.problem(), how{Restarts: restarts, Seed: 42})
-	}
+	run := func(restarts int) *Result { return mustMinimize(t, g.problem(), how{Restarts: restarts, Seed: 42}) }
 	a, b, more := run(3), run(3), run(5)
 	same := cmp.Options{cmpopts.EquateNaNs()}
 	if diff := cmp.Diff(a, b, same); diff != "" {

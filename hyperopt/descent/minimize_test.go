@@ -22,8 +22,7 @@ func minimize(t *testing.T, p arrays, s how) (*Result, error) {
 	if r == nil {
 		return r, err
 	}
-	values, gradients := obj.counts()
-	if r.Evaluations.Value != values || r.Evaluations.Gradient != gradients {
+	if values, gradients := obj.counts(); r.Evaluations.Value != values || r.Evaluations.Gradient != gradients {
 		t.Errorf("evaluations are %+v, the objective saw %d values and %d gradients", r.Evaluations, values, gradients)
 	}
 	var sum Evaluations
@@ -68,10 +67,7 @@ func wantNear(t *testing.T, what string, got, want []float64, tol float64) {
 }
 
 func constant(n int, v float64) []float64 {
-	z := make([]float64, n)
-	for i := range z {
-		z[i] = v
-	}
+	z := must.Slice(n, func(int) float64 { return v })
 	return z
 }
 
@@ -406,8 +402,7 @@ func TestInvalid(t *testing.T) {
 			Lower: []float64{-1, -1}, Upper: []float64{1, 1}}.problem(how{}), Options{}
 		p.Starts = nil
 		change(&p, &s)
-		r, err := Minimize(t.Context(), p, s)
-		if r != nil || err == nil || !strings.Contains(err.Error(), want) {
+		if r, err := Minimize(t.Context(), p, s); r != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v, %v", want, r, err)
 		}
 	}

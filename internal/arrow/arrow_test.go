@@ -113,8 +113,7 @@ func TestDamage(t *testing.T) {
 		bad[i] ^= 0x55
 		must.Do(t, os.WriteFile(path, bad, 0o600))
 		got, err := read(path, table.Options{NoTarget: true})
-		var e *table.Error
-		if (got == nil) == (err == nil) || err != nil && !errors.As(err, &e) {
+		if (got == nil) == (err == nil) || err != nil && !errors.As(err, new(*table.Error)) {
 			t.Fatalf("byte %d: %v, %v", i, got, err)
 		}
 	}

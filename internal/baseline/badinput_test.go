@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
 // all are the methods with defaults.
@@ -137,10 +138,7 @@ func TestOnlyConstantColumns(t *testing.T) {
 // the likelihood has no largest value.
 func TestConstantTarget(t *testing.T) {
 	x, _ := example(20, 3, 1)
-	y := make([]float64, 20)
-	for i := range y {
-		y[i] = 0.1
-	}
+	y := must.Slice(20, func(int) float64 { return 0.1 })
 	for name, method := range all {
 		model, err := method.Fit(x, y)
 		if err != nil {

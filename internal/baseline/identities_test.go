@@ -68,10 +68,7 @@ func near(t rapid.TB, what string, got, want []float64, tolerance float64) {
 
 // roots returns the square roots of numbers.
 func roots(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i := range out {
-		out[i] = math.Sqrt(v[i])
-	}
+	out := must.Slice(len(v), func(i int) float64 { return math.Sqrt(v[i]) })
 	return out
 }
 

@@ -151,8 +151,7 @@ func (p *pool) keep(e entry) {
 	if math.Abs(e.value) > largest {
 		return
 	}
-	got := p.list.Evaluate(p.theta, p.features, e.id)[0]
-	if !(math.Abs(got-e.value) <= 64*e.err) {
+	if got := p.list.Evaluate(p.theta, p.features, e.id)[0]; !(math.Abs(got-e.value) <= 64*e.err) {
 		p.t.Fatalf("%v, by plain arithmetic %v ± %v: %+v", got, e.value, e.err, *p.list.At(e.id))
 	}
 	switch v := p.list.At(e.id); {
@@ -207,8 +206,7 @@ func TestRules(t *testing.T) {
 		},
 	} {
 		l := &List{}
-		a, b := pairs(l, l.Feat(0, AtLeast0), l.Feat(1, Unknown), l.Param(0))
-		if a != b {
+		if a, b := pairs(l, l.Feat(0, AtLeast0), l.Feat(1, Unknown), l.Param(0)); a != b {
 			t.Errorf("%s: %+v and %+v", name, *l.At(a), *l.At(b))
 		}
 	}

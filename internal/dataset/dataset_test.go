@@ -56,9 +56,8 @@ func TestRead(t *testing.T) {
 		}
 	}
 
-	var te *table.Error
 	_, err := Read("-", strings.NewReader(text), Options{Targets: []string{"a", "b"}, Features: x})
-	if !errors.As(err, &te) || err.Error() != `standard input:3: the target "b" is missing; option missing drop leaves such rows out` {
+	if !errors.As(err, new(*table.Error)) || err.Error() != `standard input:3: the target "b" is missing; option missing drop leaves such rows out` {
 		t.Errorf("a target is missing: %v", err)
 	}
 	if _, err := Read(path, nil, Options{Header: "maybe"}); err == nil {
@@ -144,10 +143,7 @@ func TestModelFile(t *testing.T) {
 // modelOf returns a model of all features with arbitrary parameters.
 func modelOf(x, y []float64, names []string, e *feature.Encoding) *gp.Model {
 	d := len(names)
-	scale := make([]float64, d)
-	for c := range scale {
-		scale[c] = 1
-	}
+	scale := must.Slice(d, func(int) float64 { return 1 })
 	return &gp.Model{
 		Kernel: "rbf", Columns: kernel.Columns(d), FeatureNames: names, TargetName: "target", Encoding: e,
 		ParameterNames: []string{"lengthscale", "signal_variance"}, Theta: []float64{1, 1}, NoiseVariance: 1,

@@ -1,7 +1,8 @@
-// Package must ends a test at an error that the test does not expect.
+// Package must ends tests at errors that they do not expect, and has the loops that many tests need.
 package must
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -58,4 +59,29 @@ func Folder(t interface {
 		Do(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 	}
 	return dir
+}
+
+// Slice returns f(0), f(1), …, f(n−1).
+func Slice[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
+// Near reports the numbers of got that differ from want by more than relative·|want| + absolute.
+func Near(t interface{ Errorf(string, ...any) }, what string, got, want []float64, relative, absolute float64) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	for i, w := range want {
+		if !(math.Abs(got[i]-w) <= relative*math.Abs(w)+absolute) {
+			t.Errorf("%s: number %d is %v, want %v", what, i, got[i], w)
+		}
+	}
 }

@@ -135,8 +135,7 @@ func (p *pool) grow() {
 	if rapid.Bool().Draw(p.t, "two operands") {
 		o := binaries[rapid.IntRange(0, len(binaries)-1).Draw(p.t, "op")]
 		a, found := p.operand(o.first)
-		b, both := p.operand(o.second)
-		if found && both {
+		if b, both := p.operand(o.second); found && both {
 			p.terms = append(p.terms, term{o.node(p.graph, a.node, b.node), func(x point) float64 { return o.f(a.at(x), b.at(x)) }, a.uniform && b.uniform})
 		}
 		return

@@ -38,8 +38,7 @@ func TestFiles(t *testing.T) {
 // TestWithoutFormat checks the error of a program that does not pass the format.
 func TestWithoutFormat(t *testing.T) {
 	_, err := table.Read(tabletest.Files+"real_none.parquet", table.Options{})
-	var e *table.Error
-	if !errors.As(err, &e) || !strings.Contains(err.Error(), "Options.Formats") {
+	if !errors.As(err, new(*table.Error)) || !strings.Contains(err.Error(), "Options.Formats") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -144,8 +143,7 @@ func TestBlocks(t *testing.T) {
 	for _, part := range []int{3, 5, 20, 50, 99} {
 		cut := filepath.Join(dir, "cut")
 		must.Do(t, os.WriteFile(cut, pq.Bytes()[:pq.Len()*part/100], 0o600))
-		var e *table.Error
-		if _, err := read(cut, table.Options{}); !errors.As(err, &e) {
+		if _, err := read(cut, table.Options{}); !errors.As(err, new(*table.Error)) {
 			t.Errorf("cut to %d %%: %v", part, err)
 		}
 	}
