@@ -120,12 +120,6 @@ func TestCoarseCheckAgrees(t *testing.T) {
 // TestRacedPlain checks that the descent from the start values that a race over all rows
 // stopped runs to its end with CoarseCheck, and that it is not made twice otherwise.
 func TestRacedPlain(t *testing.T) {
-	steps := func(r *Result) (out []string) {
-		for _, s := range r.Path {
-			out = append(out, s.Step)
-		}
-		return out
-	}
 	for name, c := range map[string]struct {
 		starts  [][]float64
 		stopped bool
@@ -163,9 +157,6 @@ func TestLower(t *testing.T) {
 // TestAlternatives checks that the tuning descends from a near alternative to the best end, that
 // it keeps the better end and counts its evaluations, and that it leaves far alternatives alone.
 func TestAlternatives(t *testing.T) {
-	step := func(r *Result) bool {
-		return slices.ContainsFunc(r.Path, func(s Stage) bool { return s.Step == "alternatives" })
-	}
 	for _, c := range []struct {
 		name        string
 		alternative []float64
@@ -180,7 +171,7 @@ func TestAlternatives(t *testing.T) {
 			p.alternatives = [][]float64{c.alternative}
 		}
 		r := tune(t, p, Settings{Restarts: 2})
-		if step(r) != c.want {
+		if slices.Contains(steps(r), "alternatives") != c.want {
 			t.Errorf("%s: path %+v", c.name, r.Path)
 		}
 		if int64(r.FullSize.Value) != p.full.Load() {

@@ -130,6 +130,10 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	return r
 }
 
+func steps(r *Result) []string {
+	return must.Slice(len(r.Path), func(i int) string { return r.Path[i].Step })
+}
+
 // TestTune checks that tuning by stages, by halves or directly ends at a minimum over all rows,
 // with restarts at the better one, and that its counts and its path are consistent.
 func TestTune(t *testing.T) {
@@ -163,14 +167,12 @@ func TestTune(t *testing.T) {
 			if math.Abs(r.X[1]-want) > 0.5 {
 				t.Errorf("ends at %v, want the well at %v", r.X, want)
 			}
-			var steps []string
 			var sum descent.Evaluations
 			for _, s := range r.Path {
-				steps = append(steps, s.Step)
 				sum.Add(s.Evaluations)
 			}
-			if !slices.Equal(steps, c.steps) {
-				t.Errorf("steps %q, want %q", steps, c.steps)
+			if got := steps(r); !slices.Equal(got, c.steps) {
+				t.Errorf("steps %q, want %q", got, c.steps)
 			}
 			if last := r.Path[len(r.Path)-1]; last.Rows != c.n || last.F != r.F {
 				t.Errorf("the path ends with %+v, the result is %v", last, r.F)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/diff/fd"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -150,15 +151,18 @@ func total(f func(z, grad []float64) float64) *smooth {
 }
 
 // rosenbrock is the chained Rosenbrock function, minimum 0 at (1, …, 1).
-func rosenbrock(z, grad []float64) float64 {
+func rosenbrock(z, grad []float64) float64 { return valley(100, z, grad) }
+
+// valley is rosenbrock with another steepness of its walls.
+func valley(steep float64, z, grad []float64) float64 {
 	clear(grad)
 	f := 0.0
 	for i := 0; i+1 < len(z); i++ {
 		a, b := 1-z[i], z[i+1]-z[i]*z[i]
-		f += a*a + 100*b*b
+		f += a*a + steep*b*b
 		if grad != nil {
-			grad[i] += -2*a - 400*z[i]*b
-			grad[i+1] += 200 * b
+			grad[i] += -2*a - 4*steep*z[i]*b
+			grad[i+1] += 2 * steep * b
 		}
 	}
 	return f
@@ -260,23 +264,13 @@ func (g *gpProblem) nlml(z, grad []float64) (float64, error) {
 	}
 	y := mat.NewVecDense(n, g.y)
 	var alpha mat.VecDense
-	if err := ch.SolveVecTo(&alpha, y); err != nil {
-		var cond mat.Condition
-		if !errors.As(err, &cond) {
-			return 0, err
-		}
-	}
+	_ = ch.SolveVecTo(&alpha, y) // its only error says that the condition number is large
 	f := 0.5*mat.Dot(y, &alpha) + 0.5*ch.LogDet() + 0.5*float64(n)*math.Log(2*math.Pi)
 	if grad == nil {
 		return f, nil
 	}
 	var inv mat.SymDense
-	if err := ch.InverseTo(&inv); err != nil {
-		var cond mat.Condition
-		if !errors.As(err, &cond) {
-			return 0, err
-		}
-	}
+	_ = ch.InverseTo(&inv)
 	clear(grad)
 	for i := range n {
 		for j := range n {
@@ -294,89 +288,13 @@ func (g *gpProblem) nlml(z, grad []float64) (float64, error) {
 	return f, nil
 }
 
-// checkGradient compares obj's gradient at z with central differences
-//
-//	(f(z + h·eᵢ) − f(z − h·eᵢ)) / 2h
-//
-// and returns the largest error, relative to the larger of the two numbers. The error of a
-// component that is small against the others (below 1e-3 of the largest), against the rounding of
-// the differences (1e3·ε·|f|/h), or against its change over h is measured relative to that. h is
-// in log units; 0 means 1e-5, near the ε^⅓ that balances truncation and rounding (N&W 8.6). It
-// costs 2p+1 values and one gradient.
-func checkGradient(ctx context.Context, obj Func, z []float64, h float64) (maxRelErr float64, err error) {
-	if h == 0 {
-		h = 1e-5
-	}
-	if !(h > 0) {
-		return 0, fmt.Errorf("hyperopt: the difference step is not positive: %g", h)
-	}
-	f, err := obj.Value(ctx, z)
-	if err != nil {
-		return 0, err
-	}
+// checkSlopes compares the gradient of f at z with central differences.
+func checkSlopes(t *testing.T, f func(z, grad []float64) float64, z []float64, absolute float64) {
+	t.Helper()
 	g := make([]float64, len(z))
-	fg, err := obj.ValueGradient(ctx, z, g)
-	if err != nil {
-		return 0, err
-	}
-	if math.Abs(f-fg) > DefaultPrecision*math.Max(1, math.Abs(f)) {
-		return 0, fmt.Errorf("hyperopt: Value and ValueGradient disagree at the same point: %.17g and %.17g", f, fg)
-	}
-	norm := 0.0
-	for _, v := range g {
-		norm = math.Max(norm, math.Abs(v))
-	}
-	const eps = 0x1p-52
-	floor := math.Max(1e-3*norm, 1e3*eps*math.Max(math.Abs(f), 1e-8)/h)
-	x := slices.Clone(z)
-	for i := range z {
-		x[i] = z[i] + h
-		up, err := obj.Value(ctx, x)
-		if err != nil {
-			return 0, err
-		}
-		a := x[i]
-		x[i] = z[i] - h
-		down, err := obj.Value(ctx, x)
-		if err != nil {
-			return 0, err
-		}
-		d := (up - down) / (a - x[i]) // the actual step
-		x[i] = z[i]
-		scale := math.Max(floor, math.Abs(up-2*f+down)/h)
-		rel := math.Abs(d-g[i]) / math.Max(scale, math.Max(math.Abs(d), math.Abs(g[i])))
-		if math.IsNaN(rel) {
-			return 0, fmt.Errorf("hyperopt: the gradient or a difference is not a number at component %d: %g and %g", i, g[i], d)
-		}
-		maxRelErr = math.Max(maxRelErr, rel)
-	}
-	return maxRelErr, nil
-}
-
-func TestCheckGradient(t *testing.T) {
-	ctx := t.Context()
-	for _, z := range [][]float64{{-1.2, 1}, {1, 1}, {5, -3}} {
-		if rel, err := checkGradient(ctx, total(rosenbrock), z, 0); err != nil || rel > 1e-5 {
-			t.Errorf("at %v: %g, %v", z, rel, err)
-		}
-	}
-	wrong := total(func(z, g []float64) float64 {
-		f := rosenbrock(z, g)
-		if g != nil {
-			g[1] *= 1.01
-		}
-		return f
-	})
-	if rel, err := checkGradient(ctx, wrong, []float64{-1.2, 1}, 0); err != nil || math.Abs(rel-0.01) > 1e-3 {
-		t.Errorf("wrong by 1 %%: %g, %v", rel, err)
-	}
-	broken := errors.New("broken")
-	if _, err := checkGradient(ctx, &smooth{f: func(_, _ []float64) (float64, error) { return 0, broken }}, []float64{1}, 0); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := checkGradient(ctx, total(rosenbrock), []float64{1, 1}, -1); err == nil {
-		t.Error("a negative step passes")
-	}
+	f(z, g)
+	want := fd.Gradient(nil, func(z []float64) float64 { return f(z, nil) }, z, &fd.Settings{Formula: fd.Central})
+	must.Near(t, "gradient", g, want, 1e-6, absolute)
 }
 
 // TestKKT minimises random convex quadratics and random Rosenbrock functions in
@@ -399,11 +317,8 @@ func TestKKT(t *testing.T) {
 				lower[i], upper[i] = upper[i], lower[i]
 			}
 		}
-		r, err := minimizeArrays(t.Context(), arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper},
-			how{RelativeTolerance: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := arrays{Objective: total(f), Start: draw("start", -4, 4), Lower: lower, Upper: upper}
+		r := must.Get(minimizeArrays(t.Context(), p, how{RelativeTolerance: -1}))(t)
 		if r.Status != StatusGradientConverged && r.Status != StatusAllFixed {
 			t.Fatalf("%v: gradient norm %g at %v, %+v", r.Status, r.GradientNorm, r.X, r.Evaluations)
 		}

@@ -23,35 +23,33 @@ var searchers = []struct {
 	{"backtracking", func(*stepLimit, Options) optimize.Linesearcher { return &optimize.Backtracking{} }},
 }
 
-// searchProblems are: GP regressions of 40 rows with bounds, 16 starts each; Rosenbrock in 4
+// searchProblem is a problem for line searches, from several starts.
+type searchProblem struct {
+	kind     string
+	problem  arrays
+	restarts int
+}
+
+// searchProblems are GP regressions of 40 rows with bounds, 16 starts each, Rosenbrock in 4
 // dimensions and a quadratic of condition 1e3 in 10, 21 starts each.
-func searchProblems() (problems []arrays, settings []how, names []string) {
+func searchProblems() (out []searchProblem) {
 	for i, d := range []int{1, 2, 4, 6, 8} {
-		g := newGP(40, d, 0.2, uint64(i))
-		p := g.problem()
-		p.Objective = &smooth{f: g.nlml}
-		problems = append(problems, p)
-		settings = append(settings, how{Restarts: 15})
-		names = append(names, "gp")
+		out = append(out, searchProblem{"gp", newGP(40, d, 0.2, uint64(i)).problem(), 15})
 	}
-	return append(problems, arrays{Objective: total(rosenbrock), Start: make([]float64, 4)},
-			arrays{Objective: total(quadratic(make([]float64, 10), 1e3)), Start: make([]float64, 10)}),
-		append(settings, how{Restarts: 20}, how{Restarts: 20}),
-		append(names, "rosenbrock", "quadratic")
+	return append(out,
+		searchProblem{"rosenbrock", arrays{Objective: total(rosenbrock), Start: make([]float64, 4)}, 20},
+		searchProblem{"quadratic", arrays{Objective: total(quadratic(make([]float64, 10), 1e3)), Start: make([]float64, 10)}, 20})
 }
 
 // searchCost returns the weighted cost (value 1, gradient 2 more) by kind of problem, and the
 // number of starts that did not bring the gradient below its tolerance.
 func searchCost(tb testing.TB, make func(*stepLimit, Options) optimize.Linesearcher, every int) (cost map[string]int, failed int) {
 	cost = map[string]int{}
-	problems, settings, names := searchProblems()
-	for i, p := range problems {
-		s := settings[i]
-		s.Restarts /= every
-		s.searcher, s.RelativeTolerance = make, -1
-		r := must.Get(minimizeArrays(context.Background(), p, s))(tb)
+	for _, p := range searchProblems() {
+		s := how{Restarts: p.restarts / every, searcher: make, RelativeTolerance: -1}
+		r := must.Get(minimizeArrays(context.Background(), p.problem, s))(tb)
 		c := r.Evaluations.Value + 2*r.Evaluations.Gradient
-		cost[names[i]] += c
+		cost[p.kind] += c
 		cost["all"] += c
 		for _, st := range r.Starts {
 			if st.Status != StatusGradientConverged {
@@ -128,12 +126,10 @@ func TestValueFirst(t *testing.T) {
 		return func(a float64) (float64, float64) { return (a - c) * (a - c), 2 * (a - c) }
 	}
 	for _, c := range []struct {
-		name   string
-		f      func(a float64) (float64, float64)
-		step   float64
-		limit  float64
-		values int // at most
-		slopes int
+		name           string
+		f              func(a float64) (float64, float64)
+		step, limit    float64
+		values, slopes int // at most
 	}{
 		{"exact step", parabola(1), 1, inf, 1, 1},
 		{"much too long", parabola(1e-3), 1, inf, 4, 1},
@@ -164,9 +160,7 @@ func TestValueFirst(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, values, slopes, err := phi(t, c.f, c.step, c.limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			f0, g0 := c.f(0)
 			f, g := c.f(a)
 			t.Logf("step %g after %d values, %d slopes", a, values, slopes)
@@ -181,12 +175,9 @@ func TestValueFirst(t *testing.T) {
 			}
 		})
 	}
-	t.Run("no decrease", func(t *testing.T) {
-		_, _, _, err := phi(t, func(a float64) (float64, float64) { return a, -1 }, 1, inf)
-		if err != optimize.ErrLinesearcherFailure {
-			t.Errorf("got %v", err)
-		}
-	})
+	if _, _, _, err := phi(t, func(a float64) (float64, float64) { return a, -1 }, 1, inf); err != optimize.ErrLinesearcherFailure {
+		t.Errorf("no decrease: %v", err)
+	}
 }
 
 // TestInterpolation compares the minimisers with the minimisers of known polynomials.
@@ -213,18 +204,12 @@ func TestInterpolation(t *testing.T) {
 func fading(at float64) func(z, g []float64) float64 {
 	return func(z, g []float64) float64 {
 		r := math.Exp(-2 * z[0])
-		d := r - at
-		f := 50*d*d + (z[1]-1)*(z[1]-1)
+		f, slope := 50*(r-at)*(r-at), -200*(r-at)*r
 		if at < 0 {
-			f = 30*r + (z[1]-1)*(z[1]-1)
+			f, slope = 30*r, -60*r
 		}
-		if g != nil {
-			g[0], g[1] = -200*d*r, 2*(z[1]-1)
-			if at < 0 {
-				g[0] = -60 * r
-			}
-		}
-		return f
+		copy(g, []float64{slope, 2 * (z[1] - 1)})
+		return f + (z[1]-1)*(z[1]-1)
 	}
 }
 
@@ -256,29 +241,11 @@ func TestVanish(t *testing.T) {
 	}
 }
 
-// valley is the extended Rosenbrock function with a steep wall: L-BFGS needs
-// hundreds of iterations.
-func valley(z, grad []float64) float64 {
-	const steep = 1e5
-	sum := 0.0
-	if grad != nil {
-		clear(grad)
-	}
-	for i := range len(z) - 1 {
-		a, b := z[i+1]-z[i]*z[i], 1-z[i]
-		sum += steep*a*a + b*b
-		if grad != nil {
-			grad[i] += -4*steep*a*z[i] - 2*b
-			grad[i+1] += 2 * steep * a
-		}
-	}
-	return sum
-}
-
 // TestSlowDescentLooks checks that a descent of more than hessianAfter iterations computes the
 // differences for the Hessian once, within the bounds, and reaches the minimum.
 func TestSlowDescentLooks(t *testing.T) {
-	obj := total(valley)
+	// L-BFGS needs hundreds of iterations along such a steep valley.
+	obj := total(func(z, grad []float64) float64 { return valley(1e5, z, grad) })
 	p := arrays{Objective: obj, Start: []float64{-1, 0.5, -0.5, 0.3, 0.8, -0.2}, Lower: slices.Repeat([]float64{-3}, 6), Upper: slices.Repeat([]float64{3}, 6)}
 	looks, at := 0, []float64(nil)
 	r := mustMinimize(t, p, how{Callback: func(it Iteration) {
@@ -313,16 +280,12 @@ func TestSlowDescentLooks(t *testing.T) {
 // monkey has a saddle at 0, where the gradient vanishes, and minima at z₀ = ±1. The other
 // elements are a well-conditioned bowl, along which a descent reaches the saddle.
 func monkey(z, grad []float64) float64 {
-	f := 50 * (z[0]*z[0]*z[0]*z[0]/4 - z[0]*z[0]/2)
-	if grad != nil {
-		grad[0] = 50 * (z[0]*z[0]*z[0] - z[0])
+	f, slopes := 50*(z[0]*z[0]*z[0]*z[0]/4-z[0]*z[0]/2), []float64{50 * (z[0]*z[0]*z[0] - z[0])}
+	for _, x := range z[1:] {
+		f += 20 * (x - 1) * (x - 1)
+		slopes = append(slopes, 40*(x-1))
 	}
-	for i := 1; i < len(z); i++ {
-		f += 20 * (z[i] - 1) * (z[i] - 1)
-		if grad != nil {
-			grad[i] = 40 * (z[i] - 1)
-		}
-	}
+	copy(grad, slopes)
 	return f
 }
 
@@ -397,10 +360,7 @@ func TestECNoise(t *testing.T) {
 	if far > 25 || none > 100 {
 		t.Errorf("of 500 estimates %d are far off and %d found no noise", far, none)
 	}
-	var smooth []float64
-	for k := range noiseValues + 1 {
-		smooth = append(smooth, math.Exp(float64(k)/4))
-	}
+	smooth := must.Slice(noiseValues+1, func(k int) float64 { return math.Exp(float64(k) / 4) })
 	if got := ecNoise(smooth); got != 0 {
 		t.Errorf("a smooth function has noise %g", got)
 	}

@@ -73,16 +73,7 @@ func raceStarts() (p arrays, well []int) {
 
 func TestWellsGradient(t *testing.T) {
 	p, _ := raceStarts()
-	z, g := p.Start, make([]float64, 4)
-	wells(z, g)
-	for i := range z {
-		up, down := slices.Clone(z), slices.Clone(z)
-		up[i] += 1e-5
-		down[i] -= 1e-5
-		if d := (wells(up, nil) - wells(down, nil)) / 2e-5; math.Abs(d-g[i]) > 1e-6*(1+math.Abs(d)) {
-			t.Errorf("derivative %d is %v, differences say %v", i, g[i], d)
-		}
-	}
+	checkSlopes(t, wells, p.Start, 1e-6)
 }
 
 // TestRace checks that within reach every minimum is found once and other starts in
@@ -162,11 +153,7 @@ func TestRaceEnds(t *testing.T) {
 func TestPromised(t *testing.T) {
 	h := Metric{7, 1, 0.5, 1, 5, -1, 0.5, -1, 4}
 	f := func(z, grad []float64) float64 {
-		for i := range z {
-			if grad != nil {
-				grad[i] = dot(h[3*i:3*i+3], z)
-			}
-		}
+		copy(grad, []float64{dot(h[:3], z), dot(h[3:6], z), dot(h[6:], z)})
 		return h.Nats(make([]float64, 3), z)
 	}
 	for _, c := range []struct {
