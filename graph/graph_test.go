@@ -36,32 +36,21 @@ func newFixture(t testing.TB, text string, n, d int, change func(*graph.Spec)) *
 	t.Helper()
 	prog := kerneltest.Program(t, text, d)
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
-	rows, y := make([]float64, n*d), make([]float64, n)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
-	for i := range y {
-		y[i] = math.Sin(2*rows[i*d]) + 0.3*rng.NormFloat64()
-	}
+	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
+	y := must.Slice(n, func(i int) float64 { return math.Sin(2*rows[i*d]) + 0.3*rng.NormFloat64() })
 	f := &fixture{spec: graph.Spec{Program: prog, X: kernel.NewPoints(rows, n, d), Y: y}}
 	if change != nil {
 		change(&f.spec)
 	}
-	var err error
-	if f.ws, err = backend.NewWorkspace(t.Context(), f.spec.X); err != nil {
-		t.Fatal(err)
-	}
-	if f.obj, err = graph.Build(f.ws, f.spec); err != nil {
-		t.Fatal(err)
-	}
+	f.ws = must.Get(backend.NewWorkspace(t.Context(), f.spec.X))(t)
+	f.obj = must.Get(graph.Build(f.ws, f.spec))(t)
 	t.Cleanup(func() { f.ws.Close() })
 	return f
 }
 
 func (f *fixture) z(seed uint64) []float64 {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	z := must.Slice(len(f.obj.Names()), func(int) float64 { return 0.4 * rng.NormFloat64() })
-	return z
+	return must.Slice(len(f.obj.Names()), func(int) float64 { return 0.4 * rng.NormFloat64() })
 }
 
 func (f *fixture) value(t testing.TB, z []float64) float64 {
@@ -74,6 +63,13 @@ func (f *fixture) gradient(t testing.TB, z []float64) (float64, []float64) {
 	grad := make([]float64, len(z))
 	v := must.Get(f.obj.ValueGradient(t.Context(), z, grad))(t)
 	return v, grad
+}
+
+// work returns the operations of a call, as multiples of n³.
+func (f *fixture) work(call func()) float64 {
+	before := f.ws.Work().Flops
+	call()
+	return (f.ws.Work().Flops - before) / math.Pow(float64(f.spec.X.N), 3)
 }
 
 // checkGradient compares the graph's gradient with central differences of its
@@ -181,11 +177,7 @@ func TestDerived(t *testing.T) {
 		t.Errorf("tied %v, untied %v", v, w)
 	}
 	want := []float64{fullGrad[0] + fullGrad[2], fullGrad[1] + 2*fullGrad[4], fullGrad[3]}
-	for i := range want {
-		if math.Abs(grad[i]-want[i]) > 1e-10*(1+math.Abs(want[i])) {
-			t.Errorf("gradient %v, chain rule by hand %v", grad, want)
-		}
-	}
+	must.Near(t, "gradient", grad, want, 1e-10, 1e-10)
 }
 
 func TestPrior(t *testing.T) {
@@ -212,15 +204,8 @@ func TestReuse(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, nil)
 	z := f.z(2)
-	work := func(call func()) float64 {
-		before := f.ws.Work().Flops
-		call()
-		return (f.ws.Work().Flops - before) / (n * n * n)
-	}
-	value := work(func() { f.value(t, z) })
-	again := work(func() { f.value(t, z) })
-	gradient := work(func() { f.gradient(t, z) })
-	gradientAgain := work(func() { f.gradient(t, z) })
+	value, again := f.work(func() { f.value(t, z) }), f.work(func() { f.value(t, z) })
+	gradient, gradientAgain := f.work(func() { f.gradient(t, z) }), f.work(func() { f.gradient(t, z) })
 	if value < 0.3 || value > 0.45 || again != 0 || gradient < 0.6 || gradient > 1.2 || gradientAgain != 0 {
 		t.Errorf("n³ operations: value %.2f, again %.2f, gradient %.2f, again %.2f", value, again, gradient, gradientAgain)
 	}
@@ -295,21 +280,16 @@ func TestJitter(t *testing.T) {
 
 // TestConcurrent builds and runs many objectives at once.
 func TestConcurrent(t *testing.T) {
-	want, wantGrad := 0.0, []float64(nil)
 	f := newFixture(t, "rbf(ard)", 50, 2, nil)
 	z := f.z(4)
-	want, wantGrad = f.gradient(t, z)
+	want, wantGrad := f.gradient(t, z)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			ws, err := backend.NewWorkspace(t.Context(), f.spec.X)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			ws, errSpace := backend.NewWorkspace(t.Context(), f.spec.X)
 			obj, err := graph.Build(ws, f.spec)
-			if err != nil {
-				t.Error(err)
+			if errSpace != nil || err != nil {
+				t.Error(errSpace, err)
 				return
 			}
 			grad := make([]float64, len(z))
@@ -340,9 +320,7 @@ func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 func BenchmarkGraph(b *testing.B) {
 	grad := make([]float64, 3)
 	benchmark(b, func(f *fixture, z []float64) {
-		if _, err := f.obj.ValueGradient(b.Context(), z, grad); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(f.obj.ValueGradient(b.Context(), z, grad))(b)
 	})
 }
 

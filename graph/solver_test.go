@@ -55,11 +55,8 @@ func TestIdentity(t *testing.T) {
 			z := f.z(3)
 			grad := make([]float64, len(z))
 			for _, w := range []wrong{{f.ws, 0, 0}, {f.ws, 1e-6, 0}, {f.ws, 0, 1e-6}} {
-				obj, err := graph.Build(w, f.spec)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = obj.ValueGradient(t.Context(), z, grad)
+				obj := must.Get(graph.Build(w, f.spec))(t)
+				_, err := obj.ValueGradient(t.Context(), z, grad)
 				isWrong := w.inverse != 0 || w.gradient != 0
 				// The last parameter of some kernels is not part of the identity.
 				if weights := f.spec.Program.Homogeneous(f.spec.X); w.gradient != 0 && weights[len(weights)-1] == 0 {
@@ -102,17 +99,23 @@ func TestIdentityOfHardProblems(t *testing.T) {
 	}
 }
 
-// slack evaluates f at a noise variance and a size of lengthscales.
-func slack(t *testing.T, f *fixture, what string, noise, size float64) float64 {
+// at returns a point with one noise variance, lengthscales of one size, and 0 elsewhere.
+func (f *fixture) at(noise, size float64) []float64 {
 	z := make([]float64, len(f.obj.Names()))
 	for i, name := range f.obj.Names() {
 		switch {
 		case name == graph.NoiseVariance:
 			z[i] = noise
 		case strings.Contains(name, "lengthscale"):
-			z[i] = size / 2
+			z[i] = size
 		}
 	}
+	return z
+}
+
+// slack evaluates f at a noise variance and a size of lengthscales.
+func slack(t *testing.T, f *fixture, what string, noise, size float64) float64 {
+	z := f.at(noise, size/2)
 	_, err := f.obj.ValueGradient(t.Context(), z, make([]float64, len(z)))
 	if err != nil && !device.IsNotPD(err) && !strings.Contains(err.Error(), "collinear") {
 		t.Errorf("%s, size %g: %v", what, size, err)
@@ -154,9 +157,7 @@ func TestInexactMethod(t *testing.T) {
 	}
 	_, scored := obj.LeaveOneOut(ctx)
 	f.spec.LeaveOneOut = true
-	if obj, err = graph.Build(inexact{f.ws}, f.spec); err != nil {
-		t.Fatal(err)
-	}
+	obj = must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
 	_, minimised := obj.ValueGradient(ctx, z, make([]float64, len(z)))
 	for what, err := range map[string]error{"score": scored, "objective": minimised} {
 		var unsupported *device.UnsupportedError
@@ -194,13 +195,7 @@ func TestGradientRounding(t *testing.T) {
 			closest := 0.0
 			for exponent := 0; exponent <= 13; exponent++ {
 				noise := math.Pow(10, -float64(exponent))
-				z := make([]float64, len(f.obj.Names()))
-				for i, name := range f.obj.Names() {
-					if name == graph.NoiseVariance {
-						z[i] = math.Log(noise)
-					}
-				}
-				_, grad := f.gradient(t, z)
+				_, grad := f.gradient(t, f.at(math.Log(noise), 0))
 				want, estimate := rankOne(x, f.spec.Y, noise), f.obj.GradientRounding()[0]
 				off := math.Abs(grad[0] - want)
 				if !(off <= estimate+1e-12) || power == 1 && off > 1e-13/noise {
