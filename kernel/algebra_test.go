@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"gpfit/internal/must"
@@ -58,16 +59,8 @@ func swapOperands(name string) string {
 	return name
 }
 
-func sameValues(t interface{ Fatalf(string, ...any) }, what string, a, b []float64) {
-	size := 0.0
-	for _, v := range a {
-		size = max(size, math.Abs(v))
-	}
-	for i := range a {
-		if !(math.Abs(a[i]-b[i]) <= algebraTol*size) {
-			t.Fatalf("%s: %v and %v", what, a[i], b[i])
-		}
-	}
+func sameValues(t interface{ Errorf(string, ...any) }, what string, a, b []float64) {
+	must.Near(t, what, b, a, 0, algebraTol*floats.Norm(a, math.Inf(1)))
 }
 
 // TestAlgebra checks identities that hold for every kernel: sums and products commute, products
@@ -89,9 +82,7 @@ func TestAlgebra(t *testing.T) {
 		total := make([]float64, x.N*y.N)
 		seen := map[int]bool{}
 		for _, term := range terms {
-			for i, v := range pairValues(term.Program, term.Theta(theta), x, y) {
-				total[i] += v
-			}
+			floats.Add(total, pairValues(term.Program, term.Theta(theta), x, y))
 			for _, p := range term.Params {
 				seen[p] = true
 			}
@@ -113,11 +104,8 @@ func TestAlgebra(t *testing.T) {
 		sameValues(t, "f·g, g·f", want, pairValues(gf, reorder(t, fg, gf, theta, swapOperands), x, y))
 		if last := fg.Params[len(fg.Params)-1]; last.Kind == Variance {
 			theta[last.Offset] *= 3
-			for i, v := range pairValues(fg, theta, x, y) {
-				if math.Abs(v-3*want[i]) > algebraTol*math.Abs(v) {
-					t.Fatalf("%s: three times the variance makes %v of %v", fg.Text, v, want[i])
-				}
-			}
+			floats.Scale(3, want)
+			must.Near(t, "three times the variance of "+fg.Text, pairValues(fg, theta, x, y), want, algebraTol, 0)
 		}
 		if setsScale(f) || setsScale(g) || setsScale(h) {
 			return
@@ -141,10 +129,7 @@ func TestAlgebra(t *testing.T) {
 			}
 			value[path+q] = theta[i]
 		}
-		spread := make([]float64, right.NumParams)
-		for i, name := range right.Names() {
-			spread[i] = value[name]
-		}
+		spread := must.Slice(right.NumParams, func(i int) float64 { return value[right.Names()[i]] })
 		sameValues(t, left.Text+" distributes", pairValues(left, theta, x, y), pairValues(right, spread, x, y))
 	})
 }
@@ -190,10 +175,7 @@ func checkInputGradient(t interface{ Errorf(string, ...any) }, p *Program, seed 
 	rng := rand.New(rand.NewPCG(seed, 4))
 	const m = 9
 	x, y := randomPoints(rng, 2, p.D), randomPoints(rng, m, p.D)
-	theta, adj := randomTheta(rng, p), make([]float64, m)
-	for j := range adj {
-		adj[j] = rng.NormFloat64()
-	}
+	theta, adj := randomTheta(rng, p), randomPoints(rng, m, 1).X
 	e := bound(p, theta)
 	grad, row := make([]float64, p.D), make([]float64, m)
 	e.RowInputGradient(grad, adj[2:], x, 1, y, 2, m)

@@ -73,11 +73,7 @@ func TestGradientOfRows(t *testing.T) {
 				e.RowGradient(want, adj[j:], x, 7, x, j, j+1)
 				size += math.Abs(adj[j]) * 20
 			}
-			for q := range got {
-				if math.Abs(got[q]-want[q]) > relTol*size {
-					t.Fatalf("%s, %d pairs: ∂/∂log θ%d = %v, %v pair by pair", p.Text, m, q, got[q], want[q])
-				}
-			}
+			must.Near(t, "gradient of "+p.Text+" over "+strconv.Itoa(m)+" pairs", got, want, 0, relTol*size)
 		}
 	})
 }
@@ -141,17 +137,19 @@ func eval(prog *Program, theta, x, y []float64) float64 {
 
 // distanceFamilies are matern12 and matern32 written in terms of the distance.
 var distanceFamilies = []*Family{
-	{
-		Name: "kinked", Parameters: []Parameter{lengthscale},
-		Function: func(p *Pair) *Node { return p.Exp(p.Neg(p.Distance("lengthscale"))) },
-	},
-	{
-		Name: "smooth", Parameters: []Parameter{lengthscale},
-		Function: func(p *Pair) *Node {
-			t := p.Scale(math.Sqrt(3), p.Distance("lengthscale"))
-			return p.Mul(p.Add(p.Number(1), t), p.Exp(p.Neg(t)))
-		},
-	},
+	{Name: "kinked", Parameters: []Parameter{lengthscale}, Function: func(p *Pair) *Node {
+		return p.Exp(p.Neg(p.Distance("lengthscale")))
+	}},
+	{Name: "smooth", Parameters: []Parameter{lengthscale}, Function: func(p *Pair) *Node {
+		t := p.Scale(math.Sqrt(3), p.Distance("lengthscale"))
+		return p.Mul(p.Add(p.Number(1), t), p.Exp(p.Neg(t)))
+	}},
+}
+
+// withFamilies compiles a text that names families of its own, over two columns.
+func withFamilies(t *testing.T, text string, own ...*Family) *Program {
+	t.Helper()
+	return compile(t, must.Get(Parser{Families: own}.Parse(text))(t), Columns(2))
 }
 
 // TestSlopes compares prior variances of derivatives with second differences of the covariance.
@@ -186,9 +184,7 @@ func slopeVariance(t *testing.T, p *Program, theta, x []float64) []float64 {
 	t.Helper()
 	s := must.Get(NewSlopes(p, theta))(t)
 	out := make([]float64, p.D)
-	if err := s.Variance(out, x); err != nil {
-		t.Fatalf("%s: %v", p.Text, err)
-	}
+	must.Do(t, s.Variance(out, x))
 	return out
 }
 
@@ -198,19 +194,13 @@ func TestSlopesOfDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	for _, other := range []string{"", "*rbf", " + periodic"} {
 		want := mustCompile(t, "matern32(ard)"+other, 2)
-		expr := must.Get(Parser{Families: distanceFamilies}.Parse("smooth(ard)" + other))(t)
-		p := must.Get(Compile(expr, Columns(2)))(t)
+		p := withFamilies(t, "smooth(ard)"+other, distanceFamilies...)
 		theta, x := randomTheta(rng, p), randomPoints(rng, 1, 2).X
 		got, exact := slopeVariance(t, p, theta, x), slopeVariance(t, want, theta, x)
-		for c := range got {
-			if math.Abs(got[c]-exact[c]) > 1e-8*math.Abs(exact[c]) {
-				t.Errorf("%s: variance %v, for matern32 %v", p.Text, got[c], exact[c])
-			}
-		}
+		must.Near(t, "variances of "+p.Text, got, exact, 1e-8, 0)
 	}
 	for _, text := range []string{"matern12", "matern12*linear", "kinked", "rbf + kinked"} {
-		expr := must.Get(Parser{Families: distanceFamilies}.Parse(text))(t)
-		p := must.Get(Compile(expr, Columns(2)))(t)
+		p := withFamilies(t, text, distanceFamilies...)
 		s, err := NewSlopes(p, randomTheta(rng, p))
 		if err == nil {
 			err = s.Variance(make([]float64, 2), []float64{0.3, 0.4})
@@ -274,9 +264,8 @@ func TestOperations(t *testing.T) {
 
 func checkOperations(t *testing.T, name, text string, family *Family) {
 	t.Helper()
-	expr := must.Get(Parser{Families: []*Family{family}}.Parse(text))(t)
 	const d, n = 2, 40
-	p := must.Get(Compile(expr, Columns(d)))(t)
+	p := withFamilies(t, text, family)
 	rng := rand.New(rand.NewPCG(5, 1))
 	x := randomPoints(rng, n, d)
 	theta, row := []float64{0.9, 1.2, 1.5, 1.1}[:p.NumParams], make([]float64, n)
@@ -325,10 +314,7 @@ type tape struct {
 }
 
 func newTape(t interface{ Fatal(...any) }, prog *Program) tape {
-	f, err := prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams)
-	if err != nil {
-		t.Fatal(prog.Text, err)
-	}
+	f := must.Get(prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams))(t)
 	return tape{prog, f, prog.graph.Differentiated()}
 }
 
@@ -350,9 +336,7 @@ func (c tape) check(t interface {
 	}
 	vm := gorgonia.NewTapeMachine(c.nodes.Value.Graph())
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(c.prog.Text, err)
-	}
+	must.Do(t, vm.RunAll())
 	number := func(n *Node) float64 {
 		if n == nil {
 			return 0

@@ -52,11 +52,7 @@ func TestFormulasAsFamilies(t *testing.T) {
 		for i := range x.N {
 			e.Row(got, x, i, x, 0, x.N)
 			f.Row(want, x, i, x, 0, x.N)
-			for j := range got {
-				if math.Abs(got[j]-want[j]) > 1e-11*(1+math.Abs(want[j])) {
-					t.Errorf("%s: k(x%d, x%d) = %v, %s %v", c.formula, i, j, got[j], c.family, want[j])
-				}
-			}
+			must.Near(t, c.formula+" and "+c.family, got, want, 1e-11, 1e-11)
 		}
 		checkGradient(t, p, 5)
 	}
@@ -72,14 +68,14 @@ func TestFormulaAtDistance0(t *testing.T) {
 			e, grad, input := bound(p, theta), make([]float64, p.NumParams), make([]float64, 2)
 			e.RowGradient(grad, []float64{1, 1, 1}, x, 0, x, 0, 3)
 			e.RowInputGradient(input, []float64{1, 1, 1}, x, 0, x, 0, 3)
-			for _, v := range append(grad, input...) {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					t.Errorf("%s at %v: derivatives %v, %v", text, g, grad, input)
-				}
+			if slices.ContainsFunc(append(grad, input...), notFinite) {
+				t.Errorf("%s at %v: derivatives %v, %v", text, g, grad, input)
 			}
 		}
 	}
 }
+
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 func TestFormulaText(t *testing.T) {
 	for text, want := range map[string]string{
@@ -126,13 +122,8 @@ func TestFormulaErrors(t *testing.T) {
 		{"formula(r" + strings.Repeat("+r", 500) + ")", "at most 500", ""},
 	} {
 		_, err := Parse(c.text)
-		e, ok := err.(*ParseError)
-		if !ok {
-			t.Errorf("%.60s: error %v, want a ParseError", c.text, err)
-			continue
-		}
-		if !strings.Contains(e.Msg, c.msg) || c.at != "" && !strings.HasPrefix(c.text[e.Pos:], c.at) {
-			t.Errorf("%.60s: %q at %d, want %q at %q", c.text, e.Msg, e.Pos, c.msg, c.at)
+		if e, ok := err.(*ParseError); !ok || !strings.Contains(e.Msg, c.msg) || c.at != "" && !strings.HasPrefix(c.text[e.Pos:], c.at) {
+			t.Errorf("%.60s: error %v, want a ParseError, %q at %q", c.text, err, c.msg, c.at)
 		}
 	}
 	for text, msg := range map[string]string{
@@ -227,19 +218,13 @@ func TestRandomFormulas(t *testing.T) {
 		}
 		p := must.Get(Compile(e, Columns(2)))(t)
 		x := randomPoints(rand.New(rand.NewPCG(1, 2)), 6, 2)
-		ev, theta := NewEvaluator(p), make([]float64, p.NumParams)
-		for i := range theta {
-			theta[i] = 0.7
-		}
-		ev.Bind(theta)
+		ev := bound(p, slices.Repeat([]float64{0.7}, p.NumParams))
 		row, grad, input := make([]float64, 6), make([]float64, p.NumParams), make([]float64, 2)
 		ev.Row(row, x, 2, x, 0, 6)
 		ev.RowGradient(grad, row, x, 2, x, 0, 6)
 		ev.RowInputGradient(input, row, x, 2, x, 0, 6)
-		for _, v := range slices.Concat(row, grad, input) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Fatalf("%s: values %v, derivatives %v, %v", e, row, grad, input)
-			}
+		if slices.ContainsFunc(slices.Concat(row, grad, input), notFinite) {
+			t.Fatalf("%s: values %v, derivatives %v, %v", e, row, grad, input)
 		}
 	})
 }
@@ -268,12 +253,7 @@ func TestCheckMatrix(t *testing.T) {
 			if n == 1 && name != "min" {
 				continue
 			}
-			k := make([]float64, n*n)
-			for i := range n {
-				for j := range n {
-					k[i*n+j] = c.k(i, j)
-				}
-			}
+			k := must.Slice(n*n, func(i int) float64 { return c.k(i/n, i%n) })
 			h := must.Get(CheckMatrix(n, k))(t)
 			if tol := eigenvalueTolerance * float64(n) * c.largest; math.Abs(h.Largest-c.largest) > tol || math.Abs(h.Smallest-c.smallest) > tol {
 				t.Errorf("%s, n = %d: eigenvalues from %v to %v, want %v to %v", name, n, h.Smallest, h.Largest, c.smallest, c.largest)
@@ -304,12 +284,7 @@ func TestNoKernels(t *testing.T) {
 		"x":         func(a, _ float64) float64 { return a },
 		"NaN":       func(a, b float64) float64 { return math.Log(a - b) },
 	} {
-		k := make([]float64, 0, len(x)*len(x))
-		for _, a := range x {
-			for _, b := range x {
-				k = append(k, f(a, b))
-			}
-		}
+		k := must.Slice(len(x)*len(x), func(i int) float64 { return f(x[i/len(x)], x[i%len(x)]) })
 		if h, err := CheckMatrix(len(x), k); err != nil || h.OK() {
 			t.Errorf("%s: %v, error %v", name, h, err)
 		}

@@ -5,15 +5,29 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // definition is a family's formula for one pair, written again from its textbook
 // form: x and y are the chosen columns, p a parameter of column q (the same for all
 // of them in an isotropic leaf). Errors are relative to size.
-type definition func(x, y []float64, degree int, p func(name string, q int) float64) (value, size float64)
+type definition func(x, y []float64, degree int, p parameters) (value, size float64)
 
-func stationary(f func(r float64, p func(string, int) float64) float64) definition {
-	return func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+// parameters returns a parameter of column q.
+type parameters = func(name string, q int) float64
+
+// inner returns Σ x_q y_q/ρ_q² and the sum of the magnitudes.
+func inner(x, y []float64, p parameters) (sum, size float64) {
+	for q := range x {
+		term := x[q] / p("lengthscale", q) * (y[q] / p("lengthscale", q))
+		sum, size = sum+term, size+math.Abs(term)
+	}
+	return sum, size
+}
+
+func stationary(f func(r float64, p parameters) float64) definition {
+	return func(x, y []float64, _ int, p parameters) (float64, float64) {
 		r := 0.0
 		for q := range x {
 			r = math.Hypot(r, (x[q]-y[q])/p("lengthscale", q))
@@ -24,20 +38,15 @@ func stationary(f func(r float64, p func(string, int) float64) float64) definiti
 }
 
 var definitions = map[string]definition{
-	"rbf":      stationary(func(r float64, _ func(string, int) float64) float64 { return math.Exp(-r * r / 2) }),
-	"matern12": stationary(func(r float64, _ func(string, int) float64) float64 { return math.Exp(-r) }),
-	"matern32": stationary(func(r float64, _ func(string, int) float64) float64 {
-		return (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r)
-	}),
-	"matern52": stationary(func(r float64, _ func(string, int) float64) float64 {
+	"rbf":      stationary(func(r float64, _ parameters) float64 { return math.Exp(-r * r / 2) }),
+	"matern12": stationary(func(r float64, _ parameters) float64 { return math.Exp(-r) }),
+	"matern32": stationary(func(r float64, _ parameters) float64 { return (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r) }),
+	"matern52": stationary(func(r float64, _ parameters) float64 {
 		return (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r)
 	}),
-	"rq": stationary(func(r float64, p func(string, int) float64) float64 {
-		a := p("alpha", 0)
-		return math.Pow(1+r*r/(2*a), -a)
-	}),
+	"rq": stationary(func(r float64, p parameters) float64 { return math.Pow(1+r*r/(2*p("alpha", 0)), -p("alpha", 0)) }),
 	// The product of the columns' kernels.
-	"periodic": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+	"periodic": func(x, y []float64, _ int, p parameters) (float64, float64) {
 		v := 1.0
 		for q := range x {
 			s := math.Sin(math.Pi*(x[q]-y[q])/p("period", q)) / p("lengthscale", q)
@@ -45,23 +54,13 @@ var definitions = map[string]definition{
 		}
 		return v, v
 	},
-	"linear": func(x, y []float64, _ int, p func(string, int) float64) (v, size float64) {
-		for q := range x {
-			term := x[q] / p("lengthscale", q) * y[q] / p("lengthscale", q)
-			v, size = v+term, size+math.Abs(term)
-		}
-		return v, size
+	"linear": func(x, y []float64, _ int, p parameters) (float64, float64) { return inner(x, y, p) },
+	"poly": func(x, y []float64, degree int, p parameters) (float64, float64) {
+		v, size := inner(x, y, p)
+		c, power := p("offset", 0), float64(degree)
+		return math.Pow(c+v, power), power * math.Pow(c+size, power)
 	},
-	"poly": func(x, y []float64, degree int, p func(string, int) float64) (float64, float64) {
-		v := p("offset", 0)
-		size := v
-		for q := range x {
-			term := x[q] / p("lengthscale", q) * y[q] / p("lengthscale", q)
-			v, size = v+term, size+math.Abs(term)
-		}
-		return math.Pow(v, float64(degree)), float64(degree) * math.Pow(size, float64(degree))
-	},
-	"cosine": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+	"cosine": func(x, y []float64, _ int, p parameters) (float64, float64) {
 		sum, size := 0.0, 1.0
 		for q := range x {
 			turns := (x[q] - y[q]) / p("period", q)
@@ -70,7 +69,7 @@ var definitions = map[string]definition{
 		return math.Cos(2 * math.Pi * sum), size
 	},
 	// By the recursion of the reverse Bessel polynomials θ_n = (2n−1)θ_(n−1) + t²θ_(n−2).
-	"matern": func(x, y []float64, degree int, p func(string, int) float64) (float64, float64) {
+	"matern": func(x, y []float64, degree int, p parameters) (float64, float64) {
 		order := float64(degree - 1)
 		bessel := func(t float64) float64 {
 			before, now := 1.0, 1.0
@@ -83,14 +82,14 @@ var definitions = map[string]definition{
 			}
 			return now
 		}
-		return stationary(func(r float64, _ func(string, int) float64) float64 {
+		return stationary(func(r float64, _ parameters) float64 {
 			t := math.Sqrt(2*order+1) * r
 			return bessel(t) / bessel(0) * math.Exp(-t)
 		})(x, y, 0, p)
 	},
 	// R&W eq. 4.21.
-	"wendland": func(x, y []float64, degree int, p func(string, int) float64) (float64, float64) {
-		v, _ := stationary(func(r float64, _ func(string, int) float64) float64 {
+	"wendland": func(x, y []float64, degree int, p parameters) (float64, float64) {
+		v, _ := stationary(func(r float64, _ parameters) float64 {
 			if r >= 1 {
 				return 0
 			}
@@ -106,35 +105,22 @@ var definitions = map[string]definition{
 		return v, 10
 	},
 	// R&W eq. 4.29, with augmented vectors.
-	"arcsine": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
-		inner := func(x, y []float64) float64 {
-			sum := p("offset", 0)
-			for q := range x {
-				sum += x[q] / p("lengthscale", q) * (y[q] / p("lengthscale", q))
-			}
-			return sum
-		}
-		root := math.Sqrt(1+2*inner(x, x)) * math.Sqrt(1+2*inner(y, y))
-		size := 1 + 1/(1-math.Abs(2*inner(x, y)/root))
-		return 2 / math.Pi * math.Asin(2*inner(x, y)/root), size
+	"arcsine": func(x, y []float64, _ int, p parameters) (float64, float64) {
+		augmented := func(x, y []float64) float64 { sum, _ := inner(x, y, p); return p("offset", 0) + sum }
+		sine := 2 * augmented(x, y) / (math.Sqrt(1+2*augmented(x, x)) * math.Sqrt(1+2*augmented(y, y)))
+		return 2 / math.Pi * math.Asin(sine), 1 + 1/(1-math.Abs(sine))
 	},
 	// R&W eq. 4.32.
-	"gibbs": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+	"gibbs": func(x, y []float64, _ int, p parameters) (float64, float64) {
 		squared := func(x []float64) float64 {
-			mean := 0.0
-			for _, v := range x {
-				mean += v / float64(len(x))
-			}
+			mean := floats.Sum(x) / float64(len(x))
 			return math.Pow(p("lengthscale_low", 0), 1-mean) * math.Pow(p("lengthscale_high", 0), 1+mean)
 		}
-		a, b, sum := squared(x), squared(y), 0.0
-		for q := range x {
-			sum += (x[q] - y[q]) * (x[q] - y[q])
-		}
-		return math.Pow(2*math.Sqrt(a*b)/(a+b), float64(len(x))/2) * math.Exp(-sum/(a+b)), 10
+		a, b, r := squared(x), squared(y), floats.Distance(x, y, 2)
+		return math.Pow(2*math.Sqrt(a*b)/(a+b), float64(len(x))/2) * math.Exp(-r*r/(a+b)), 10
 	},
 	// The product over columns of 1 for equal values and exp(−1/ρ²) otherwise.
-	"hamming": func(x, y []float64, _ int, p func(string, int) float64) (float64, float64) {
+	"hamming": func(x, y []float64, _ int, p parameters) (float64, float64) {
 		v := 1.0
 		for q := range x {
 			if x[q] != y[q] {
@@ -143,7 +129,7 @@ var definitions = map[string]definition{
 		}
 		return v, 1
 	},
-	"constant": func(_, _ []float64, _ int, _ func(string, int) float64) (float64, float64) { return 1, 1 },
+	"constant": func(_, _ []float64, _ int, _ parameters) (float64, float64) { return 1, 1 },
 }
 
 func TestFamiliesAgainstFormulas(t *testing.T) {
@@ -205,10 +191,7 @@ func checkFormula(t *testing.T, p *Program, degree int, formula definition) {
 			}
 			return 1
 		}
-		x, y := make([]float64, p.D), make([]float64, p.D)
-		for c := range x {
-			x[c], y[c] = rng.NormFloat64(), rng.NormFloat64()
-		}
+		x, y := randomPoints(rng, p.D, 1).X, randomPoints(rng, p.D, 1).X
 		pick := func(x []float64) (out []float64) {
 			for _, c := range dims {
 				out = append(out, x[c])
@@ -232,10 +215,9 @@ func checkFormula(t *testing.T, p *Program, degree int, formula definition) {
 // arguments, and that powers and logarithms reach the limits of their formulas.
 func TestHugeArguments(t *testing.T) {
 	for _, c := range []struct {
-		text  string
-		theta []float64
-		x     float64
-		want  float64
+		text    string
+		theta   []float64
+		x, want float64
 	}{
 		{"cosine", []float64{4, 2}, 4*1e15 + 1, 2 * math.Cos(math.Pi/2)},
 		{"cosine", []float64{0.5, 2}, 1e200, 2},

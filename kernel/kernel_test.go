@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -37,8 +39,7 @@ func mustCompile(t testing.TB, text string, d int) *Program {
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *Points {
-	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
-	return NewPoints(rows, n, d)
+	return NewPoints(must.Slice(n*d, func(int) float64 { return rng.NormFloat64() }), n, d)
 }
 
 // bound returns an evaluator with its parameters.
@@ -49,8 +50,7 @@ func bound(p *Program, theta []float64) *Evaluator {
 }
 
 func randomTheta(rng *rand.Rand, p *Program) []float64 {
-	theta := must.Slice(p.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
-	return theta
+	return must.Slice(p.NumParams, func(int) float64 { return math.Exp(0.5 * rng.NormFloat64()) })
 }
 
 // checkGradient compares RowGradient with central differences of Row by every log-parameter.
@@ -70,11 +70,7 @@ func checkGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint6
 	f := func(theta []float64) float64 {
 		e.Bind(theta)
 		e.Row(row, x, 1, y, 0, m)
-		sum := 0.0
-		for j, v := range row {
-			sum += adj[j] * v
-		}
-		return sum
+		return floats.Dot(adj, row)
 	}
 	top := []float64{0} // k(x, x) bounds every value and, up to a small factor, every slope
 	e.Bind(theta)
@@ -151,30 +147,19 @@ func TestRandomExpressions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := expressions(3, 4).Draw(t, "expr")
 		text := e.String()
-		again, err := Parse(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if again.String() != text {
+		if again := must.Get(Parse(text))(t); again.String() != text {
 			t.Fatalf("%q reads back as %q", text, again)
 		}
 		p := must.Get(Compile(e, Columns(3)))(t)
-		if len(p.Names()) != p.NumParams {
-			t.Fatalf("%d names for %d parameters", len(p.Names()), p.NumParams)
-		}
-		seen := map[string]bool{}
-		for _, name := range p.Names() {
-			if seen[name] {
-				t.Fatalf("two parameters are called %s", name)
-			}
-			seen[name] = true
+		if len(slices.Compact(slices.Sorted(slices.Values(p.Names())))) != p.NumParams || len(p.Names()) != p.NumParams {
+			t.Fatalf("names %v for %d parameters", p.Names(), p.NumParams)
 		}
 		checkGradient(t, p, 9)
 	})
 }
 
 func TestParameterNames(t *testing.T) {
-	cases := map[string]string{
+	for text, want := range map[string]string{
 		"rbf":                        "lengthscale signal_variance",
 		"rbf(ard)":                   "lengthscale[0] lengthscale[1] lengthscale[2] signal_variance",
 		"rbf(ard, dims=[1])":         "lengthscale[1] signal_variance",
@@ -187,8 +172,7 @@ func TestParameterNames(t *testing.T) {
 		"rbf + rbf*matern12":         "k1.lengthscale k1.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.signal_variance",
 		"rbf*(rbf+matern12)":         "k1.lengthscale k2.k1.lengthscale k2.k1.signal_variance k2.k2.lengthscale k2.k2.signal_variance",
 		"(rbf+rbf)*(rbf+rbf)":        "k1.k1.lengthscale k1.k1.signal_variance k1.k2.lengthscale k1.k2.signal_variance k2.k1.lengthscale k2.k2.lengthscale k2.k2.signal_variance",
-	}
-	for text, want := range cases {
+	} {
 		if got := strings.Join(mustCompile(t, text, 3).Names(), " "); got != want {
 			t.Errorf("%s: parameters %s, want %s", text, got, want)
 		}
@@ -231,14 +215,8 @@ func TestSharedFeatures(t *testing.T) {
 func TestStartValues(t *testing.T) {
 	p := mustCompile(t, "rbf(ard, lengthscale=[1, 2], signal_variance=3) + matern12(ard, lengthscale=4)", 2)
 	for i, want := range [][]float64{{1, 2}, {3}, {4, 4}, nil} {
-		got := p.Params[i].Start
-		if len(got) != len(want) {
-			t.Fatalf("%s: start %v, want %v", p.Params[i].Name, got, want)
-		}
-		for j := range want {
-			if got[j] != want[j] {
-				t.Errorf("%s: start %v, want %v", p.Params[i].Name, got, want)
-			}
+		if got := p.Params[i].Start; !slices.Equal(got, want) {
+			t.Errorf("%s: start %v, want %v", p.Params[i].Name, got, want)
 		}
 	}
 }
@@ -279,16 +257,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, c := range parse {
 		_, err := Parse(c.text)
-		pe, ok := err.(*ParseError)
-		if !ok {
-			t.Errorf("%q: error %v, want a ParseError", c.text, err)
-			continue
-		}
-		if pe.Pos != c.pos || !strings.Contains(pe.Msg, c.msg) {
-			t.Errorf("%q: error at %d: %s; want %q at %d", c.text, pe.Pos, pe.Msg, c.msg, c.pos)
-		}
-		if !strings.HasSuffix(pe.Error(), "^") {
-			t.Errorf("%q: no mark below the fault: %s", c.text, pe.Error())
+		if pe, ok := err.(*ParseError); !ok || pe.Pos != c.pos || !strings.Contains(pe.Msg, c.msg) || !strings.HasSuffix(pe.Error(), "^") {
+			t.Errorf("%q: error %v, want a ParseError, %q at %d, with a mark", c.text, err, c.msg, c.pos)
 		}
 	}
 	for _, text := range []string{
@@ -317,10 +287,8 @@ func TestDiagonal(t *testing.T) {
 	e := bound(p, theta)
 	got := make([]float64, 3)
 	e.Diagonal(got, randomPoints(rand.New(rand.NewPCG(5, 5)), 8, 2), 5, 8)
-	for _, v := range got {
-		if v != 5 {
-			t.Errorf("k(x, x) = %v, want 5", v)
-		}
+	if !slices.Equal(got, []float64{5, 5, 5}) {
+		t.Errorf("k(x, x) = %v, want 5", got)
 	}
 }
 
