@@ -159,12 +159,9 @@ func parseTable(t *testing.T, text string) [][]float64 {
 	}
 	var out [][]float64
 	for _, record := range records[1:] {
-		var row []float64
-		for _, cell := range record {
-			v := must.Get(strconv.ParseFloat(cell, 64))(t)
-			row = append(row, v)
-		}
-		out = append(out, row)
+		out = append(out, must.Slice(len(record), func(i int) float64 {
+			return must.Get(strconv.ParseFloat(record[i], 64))(t)
+		}))
 	}
 	return out
 }

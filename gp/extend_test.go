@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
@@ -93,10 +95,7 @@ func TestExtend(t *testing.T) {
 			for how, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
 				"from the file": stored.Extend, "from the posterior": before.Extend, "afresh": part.Extend,
 			} {
-				p, e, err := extend(ctx, backend, add)
-				if err != nil {
-					t.Fatalf("%s, %d rows %s: %v", name, count, how, err)
-				}
+				p, e := must.Get2(extend(ctx, backend, add))(t)
 				if e.Extended != (how != "afresh") {
 					t.Errorf("%s, %s: extended %v", name, how, e.Extended)
 				}
@@ -121,21 +120,14 @@ func TestExtend(t *testing.T) {
 }
 
 func largestDifference(a, b []float64) float64 {
-	diff, size := 0.0, 0.0
-	for i := range a {
-		diff, size = max(diff, math.Abs(a[i]-b[i])), max(size, math.Abs(b[i]))
-	}
-	return diff / max(size, 1e-300)
+	return floats.Distance(a, b, math.Inf(1)) / max(floats.Norm(b, math.Inf(1)), 1e-300)
 }
 
 // TestExtensionScores compares with predictions of the model before: row by row, and jointly.
 func TestExtensionScores(t *testing.T) {
 	ctx := t.Context()
 	part, add := addition(t, newModel(t, 90), 12)
-	p, e, err := part.Extend(ctx, backend, add)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, e := must.Get2(part.Extend(ctx, backend, add))(t)
 	defer p.Close()
 	before := must.Get(part.Condition(ctx, backend))(t)
 	defer before.Close()
@@ -209,18 +201,16 @@ func BenchmarkExtend(b *testing.B) {
 	}
 	before := must.Get(m.Condition(b.Context(), backend))(b)
 	defer before.Close()
-	b.Run("extended", func(b *testing.B) {
-		for b.Loop() {
-			p, _ := must.Get2(before.Extend(b.Context(), backend, add))(b)
-			p.Close()
-		}
-	})
-	b.Run("afresh", func(b *testing.B) {
-		for b.Loop() {
-			p, _ := must.Get2(m.Extend(b.Context(), backend, add))(b)
-			p.Close()
-		}
-	})
+	for name, extend := range map[string]func(context.Context, device.Backend, Addition) (*Posterior, *Extension, error){
+		"extended": before.Extend, "afresh": m.Extend,
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p, _ := must.Get2(extend(b.Context(), backend, add))(b)
+				p.Close()
+			}
+		})
+	}
 }
 
 // TestMeans checks that means alone have the bits of predictions with variances, on a
@@ -234,9 +224,9 @@ func TestMeans(t *testing.T) {
 		for _, threads := range []int{1, 3} {
 			b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
 			posterior := must.Get(model.Condition(t.Context(), b))(t)
-			noise := RowNoise{DefaultGroup: "a"}
-			if model.Noise.GroupColumn == "" {
-				noise.DefaultGroup = ""
+			var noise RowNoise
+			if model.Noise.GroupColumn != "" {
+				noise.DefaultGroup = "a"
 			}
 			want := must.Get(posterior.PredictTargets(t.Context(), rows, m, noise))(t)
 			other := must.Get(posterior.PredictMeans(t.Context(), rows, m))(t)
@@ -261,12 +251,7 @@ func TestMeansElsewhere(t *testing.T) {
 	const m = 20
 	model, rows := newModel(t, 40), newRows(m)
 	want, got := predictMeans(t, newMeans(t, model, backend), rows, m), predictMeans(t, newMeans(t, model, testmethod.New()), rows, m)
-	const tolerance = 1e-9 // rounding, times the condition of the kernel's sums
-	for i := range want[0] {
-		if math.Abs(want[0][i]-got[0][i]) > tolerance*math.Abs(want[0][i]) {
-			t.Errorf("row %d: mean %v, want %v", i, got[0][i], want[0][i])
-		}
-	}
+	must.Near(t, "means", got[0], want[0], 1e-9, 0) // rounding, times the condition of the kernel's sums
 }
 
 func TestMeansErrors(t *testing.T) {

@@ -122,11 +122,7 @@ func TestDraws(t *testing.T) {
 // many close rows that most variances are only rounding errors.
 func TestSemidefinite(t *testing.T) {
 	prog := kerneltest.Program(t, "rbf", 1)
-	var x []float64
-	for i := range 200 {
-		x = append(x, float64(i)/100)
-	}
-	x = append(x, x[:20]...)
+	x := must.Slice(220, func(i int) float64 { return float64(i%200) / 100 })
 	m := len(x)
 	joint := must.Get(NewPrior(t.Context(), prog, []float64{1, 4}, kernel.NewPoints(x, m, 1), nil))(t)
 	cov := slices.Clone(joint.Cov)
@@ -207,13 +203,11 @@ func TestProcess(t *testing.T) {
 	prog := must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 	want := func(values map[string]float64) []float64 {
 		t.Helper()
-		var theta []float64
-		for _, name := range prog.Names() {
-			v, ok := values[name]
-			if !ok {
-				v = 1
+		theta := slices.Repeat([]float64{1}, prog.NumParams)
+		for i, name := range prog.Names() {
+			if v, ok := values[name]; ok {
+				theta[i] = v
 			}
-			theta = append(theta, v)
 		}
 		j := must.Get(NewPrior(t.Context(), prog, theta, kernel.NewPoints(rows, n, d), nil))(t)
 		return j.Cov

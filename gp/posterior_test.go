@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/internal/must"
 	"gpfit/kernel"
@@ -109,26 +110,21 @@ func refitLeastSquares(t testing.TB, m *Model) {
 	weigh(t, m)
 }
 
+func scaled(v []float64, factor float64) []float64 {
+	return floats.ScaleTo(make([]float64, len(v)), factor, v)
+}
+
 // withDraws returns the model with draws around its parameters.
 func withDraws(m *Model, count int) *Model {
 	one := *m
 	d := &Draws{Method: "hmc"}
 	for k := range count {
 		scale := math.Exp(0.3 * float64(k-count/2))
-		theta := append([]float64(nil), m.Theta...)
-		for i := range theta {
-			theta[i] *= scale
-		}
-		d.Theta = append(d.Theta, theta)
+		noise := []float64{m.NoiseVariance / scale}
 		if len(m.Noise.Labels) > 0 {
-			var noise []float64
-			for _, v := range m.Noise.Variances {
-				noise = append(noise, v*scale)
-			}
-			d.Noise = append(d.Noise, noise)
-			continue
+			noise = scaled(m.Noise.Variances, scale)
 		}
-		d.Noise = append(d.Noise, []float64{m.NoiseVariance / scale})
+		d.Theta, d.Noise = append(d.Theta, scaled(m.Theta, scale)), append(d.Noise, noise)
 	}
 	one.Draws = d
 	return &one
@@ -143,15 +139,10 @@ func TestMixture(t *testing.T) {
 		m = withDraws(m, 3)
 		var noise RowNoise
 		if m.Noise.Column != "" {
-			for range 9 {
-				noise.Known = append(noise.Known, 0.4)
-			}
+			noise.Known = slices.Repeat([]float64{0.4}, 9)
 		}
 		x := must.Get(NewMixture(ctx, m, backend, 0))(t)
-		got, err := x.Predict(ctx, rows, 9, noise)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		got := must.Get(x.Predict(ctx, rows, 9, noise))(t)
 		var parts [][]*Prediction
 		for k := range 3 {
 			one := settled(t, drawnModel(m, k))
@@ -206,10 +197,7 @@ func TestMixtureLimit(t *testing.T) {
 // that no model can have are refused.
 func TestDrawsFile(t *testing.T) {
 	m := withDraws(newModel(t, 12), 4)
-	got, info, err := Inspect(saved(t, m.Save))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, info := must.Get2(Inspect(saved(t, m.Save)))(t)
 	if d := cmp.Diff(m.Draws, got.Draws); d != "" || info.SchemaVersion != 4 {
 		t.Errorf("version %d\n%s", info.SchemaVersion, d)
 	}
@@ -241,11 +229,7 @@ func TestRelevanceByPredictions(t *testing.T) {
 			continue // see Posterior.Relevance
 		}
 		got := must.Get(Relevance(t.Context(), m, 0))(t)
-		for q, want := range relevanceByPredictions(t, m) {
-			if math.Abs(got[q]-want) > 1e-9*(1+want) {
-				t.Errorf("%s: relevance of column %d is %v, by predictions %v", what, q, got[q], want)
-			}
-		}
+		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
 	}
 }
 

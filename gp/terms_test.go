@@ -22,11 +22,8 @@ func TestTerms(t *testing.T) {
 		t.Fatalf("terms %+v", terms)
 	}
 	rows := newRows(len(meanFunction))
-	for i, got := range meanFunction {
-		if want := ref.mean(used(rows, i)); math.Abs(got-want) > 1e-13*math.Abs(want) {
-			t.Errorf("row %d: mean function %v, want %v", i, got, want)
-		}
-	}
+	want := must.Slice(len(meanFunction), func(i int) float64 { return ref.mean(used(rows, i)) })
+	must.Near(t, "mean function", meanFunction, want, 1e-13, 0)
 }
 
 // checkTerms compares the terms of a prediction with the reference, within tolerances in
@@ -72,13 +69,8 @@ func TestTermPaths(t *testing.T) {
 	} {
 		m := exampleModel(t, text, false)
 		terms, _ := must.Get2(condition(t, m).Terms(t.Context(), newRows(1), 1))(t)
-		if len(terms) != len(want) {
-			t.Fatalf("%s: %d terms, want %d", text, len(terms), len(want))
-		}
-		for i, term := range terms {
-			if term.Path != want[i] {
-				t.Errorf("%s: term %d is %s, want %s", text, i, term.Path, want[i])
-			}
+		if !slices.EqualFunc(terms, want, func(term TermPrediction, path string) bool { return term.Path == path }) {
+			t.Errorf("%s: terms %+v, want %s", text, terms, want)
 		}
 	}
 }
@@ -150,9 +142,7 @@ func TestGradientStd(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		must.Do(t, err)
 		for c := range 3 {
 			if c == 1 { // the unused feature
 				if got[c] != 0 {
@@ -286,11 +276,7 @@ func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDe
 	}
 	var want mat.VecDense
 	must.Do(t, want.SolveVec(stacked, target))
-	for i := range k {
-		if math.Abs(w.AtVec(i)-want.AtVec(i)) > 1e-12 {
-			t.Errorf("weight %d is %v, by ridge regression %v", i, w.AtVec(i), want.AtVec(i))
-		}
-	}
+	must.Near(t, "weights", w.RawVector().Data, want.RawVector().Data, 0, 1e-12)
 }
 
 // TestWeightsBeside checks that the posterior of a linear term's weights agrees with the
