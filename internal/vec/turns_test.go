@@ -18,26 +18,6 @@ const (
 
 func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
 
-// bigPi is π by Machin's formula: 16 arctan(1/5) − 4 arctan(1/239).
-var bigPi = func() *big.Float {
-	arctan := func(m int64) *big.Float { // of 1/m
-		sum, pow := new(big.Float).SetPrec(bigPrec), new(big.Float).SetPrec(bigPrec).Quo(bigFloat(1), bigFloat(float64(m)))
-		square := bigFloat(float64(m * m))
-		for k := int64(0); k < 100; k++ {
-			term := new(big.Float).SetPrec(bigPrec).Quo(pow, bigFloat(float64(2*k+1)))
-			if k%2 == 1 {
-				term.Neg(term)
-			}
-			sum.Add(sum, term)
-			pow.Quo(pow, square)
-		}
-		return sum
-	}
-	a, b := arctan(5), arctan(239)
-	a.Mul(a, bigFloat(16))
-	return a.Sub(a, b.Mul(b, bigFloat(4)))
-}()
-
 // bigSinTurns and bigCosTurns return sin(2πu) and cos(2πu) by the series after
 // subtracting the nearest integer from u.
 func bigSinTurns(u float64) *big.Float { return bigSeries(u, 1) }
