@@ -26,8 +26,7 @@ func TestConformance(t *testing.T) {
 	for _, threads := range counts {
 		t.Run(fmt.Sprintf("threads=%d", threads), func(t *testing.T) {
 			devicetest.RunInPlace(t, func(*testing.T) device.DenseDevice {
-				dev := must.Get(Open(device.Options{Threads: threads}))(t)
-				return dev
+				return must.Get(Open(device.Options{Threads: threads}))(t)
 			})
 		})
 	}

@@ -66,9 +66,7 @@ func TestDispatch(t *testing.T) {
 	}
 	known := at(50)
 	known.Path = filepath.Join(t.TempDir(), "crossover.json")
-	if _, err := known.Renew(context.Background(), pair.findings[0], cpu.findings[0], nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(known.Renew(context.Background(), pair.findings[0], cpu.findings[0], nil, nil))(t)
 	mine, plain := &kernel.Program{Text: "mine"}, &kernel.Program{Text: "rbf"}
 	cases := []struct {
 		req     Request
@@ -216,16 +214,13 @@ func (bareDevice) Info() Info { return Info{Name: "bare"} }
 func TestMethods(t *testing.T) {
 	var closed []string
 	drivers := []Driver{fakeDriver{"cpu", []Finding{{Name: "cpu", Host: true, Usable: true, Detail: "8 cores"}}, "", &closed}}
-	backends, _, err := Dispatch(context.Background(), Request{Device: "cpu"}, drivers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	backends, _ := must.Get2(Dispatch(context.Background(), Request{Device: "cpu"}, drivers))(t)
 	if c := backends[0].Capabilities(); c.Method != "dense" || !c.Exact || c.Precision != 1e-12 || len(c.Devices) != 1 || c.Devices[0].Info() != backends[0].Info() {
 		t.Errorf("capabilities %+v", c)
 	}
 	for _, name := range []string{"cpu", "auto"} {
 		closed = nil
-		_, _, err = Dispatch(context.Background(), Request{Device: name, Method: "none"}, drivers, Dense{}, noMethod{})
+		_, _, err := Dispatch(context.Background(), Request{Device: name, Method: "none"}, drivers, Dense{}, noMethod{})
 		if !errors.As(err, new(*UnavailableError)) || !strings.Contains(err.Error(), "it lacks what the method needs") || len(closed) != 1 {
 			t.Errorf("%s: error %v, closed %v", name, err, closed)
 		}

@@ -1,6 +1,7 @@
 package reliability
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"testing"
@@ -15,11 +16,7 @@ import (
 func size(t testing.TB, short, full int) int {
 	t.Helper()
 	if text := os.Getenv("GPFIT_PROBLEMS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("GPFIT_PROBLEMS: %v", err)
-		}
-		return n
+		return must.Get(strconv.Atoi(text))(t)
 	}
 	if os.Getenv("GPFIT_CAMPAIGN") == "full" {
 		return full
@@ -31,20 +28,11 @@ func size(t testing.TB, short, full int) int {
 // other seeds count up from it.
 func firstSeed(t testing.TB) uint64 {
 	t.Helper()
-	text := os.Getenv("GPFIT_SEED")
-	if text == "" {
-		return 1
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("GPFIT_SEED: %v", err)
-	}
-	return seed
+	return must.Get(strconv.ParseUint(cmp.Or(os.Getenv("GPFIT_SEED"), "1"), 10, 64))(t)
 }
 
 // backend returns the CPU with a fixed number of threads.
 func backend(t testing.TB, threads int) device.Backend {
 	t.Helper()
-	b := must.Get(cpu.New(device.Options{Threads: threads}))(t)
-	return b
+	return must.Get(cpu.New(device.Options{Threads: threads}))(t)
 }

@@ -135,9 +135,7 @@ func TestPredictWaitingPipe(t *testing.T) {
 				close(written)
 			}()
 			begin := make([]byte, 1000)
-			if _, err := io.ReadFull(out, begin); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(out, begin))(t)
 			go func() {
 				<-written
 				c.end(in, cancel)

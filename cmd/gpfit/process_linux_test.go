@@ -365,9 +365,7 @@ func TestPipeSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := io.WriteString(w, "a,y\n1,2\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(w, "a,y\n1,2\n"))(t)
 	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait() // the test checks the exit code
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted while reading "+pipe) {

@@ -42,8 +42,7 @@ func mustOpen(t *testing.T) device.DenseDevice {
 	if realDevice != "" {
 		name = realDevice
 	}
-	b := must.Get(openDevice(name))(t)
-	return b
+	return must.Get(openDevice(name))(t)
 }
 
 func TestConformance(t *testing.T) {

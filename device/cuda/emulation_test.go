@@ -64,6 +64,5 @@ func residualOf(t *testing.T, b *Device) float64 {
 	j, ctx := newJob(t, 301), context.Background()
 	ws := j.workspace(t, b)
 	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
-	r := must.Get(ws.Residual(ctx))(t)
-	return r
+	return must.Get(ws.Residual(ctx))(t)
 }

@@ -174,9 +174,7 @@ func TestPlanRefused(t *testing.T) {
 	}
 	emulator.SetMemory(0, emulator.Used(0)+need)
 	ws := must.Get(b.NewWorkspace(context.Background(), x))(t)
-	if err := ws.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, ws.Close())
 }
 
 // TestPlanHolds compares the plan with the peak memory of a job.
@@ -186,9 +184,7 @@ func TestPlanHolds(t *testing.T) {
 		j := newJob(t, n)
 		before := emulator.Used(0)
 		ws := must.Get(b.NewWorkspace(context.Background(), j.x))(t)
-		if _, err := j.runIn(context.Background(), ws); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(j.runIn(context.Background(), ws))(t)
 		// These are more test points than one block of cross-covariances holds.
 		many, numbers := &kernel.Points{N: 4100, D: 2, X: make([]float64, 8200)}, make([]float64, 4100)
 		must.Do(t, ws.Predict(context.Background(), j.prog, j.theta, j.y, many, numbers, numbers))
@@ -197,9 +193,7 @@ func TestPlanHolds(t *testing.T) {
 		if work.Bytes > used || used-work.Bytes > 8192 || used+reserve > plan.DeviceBytes()+reserve/8 {
 			t.Errorf("n = %d: %d bytes counted, %d used, %d planned beside the reserve", n, work.Bytes, used, plan.DeviceBytes()-reserve)
 		}
-		if err := ws.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, ws.Close())
 		if w := ws.Work(); w.Bytes != 0 || w.MatrixBytes != 0 || w.Flops != work.Flops {
 			t.Errorf("after Close: %+v", w)
 		}

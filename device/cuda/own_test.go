@@ -42,11 +42,7 @@ func TestOwnKernel(t *testing.T) {
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
 			opts := problem.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
 			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
-			out, err := fit.Run(context.Background(), job, b)
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
-			nlml[i] = out.Report.NLML
+			nlml[i] = must.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
 		}
 		if math.Abs(nlml[0]-nlml[1]) > 1e-10*math.Abs(nlml[0]) {
 			t.Errorf("%s: NLML %v on the CPU, %v on the GPU", text, nlml[0], nlml[1])

@@ -78,9 +78,7 @@ func TestUnsupportedKernel(t *testing.T) {
 	}
 	check("Supports", b.Supports(prog))
 	j := newJob(t, 20)
-	if err := b.Supports(j.prog); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, b.Supports(j.prog))
 	ws := must.Get(b.NewWorkspace(context.Background(), kernel.NewPoints(make([]float64, 5*columns), 5, columns)))(t)
 	defer ws.Close()
 	calls := emulator.Calls("cuMemAlloc_v2")
@@ -90,14 +88,11 @@ func TestUnsupportedKernel(t *testing.T) {
 		t.Errorf("%d allocations by a Fill that is refused", more)
 	}
 	drivers := []device.Driver{Driver{}, cpu.Driver{}}
-	all, choice, err := device.Dispatch(context.Background(), device.Request{Workload: device.Workload{Program: prog}}, drivers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all, choice := must.Get2(device.Dispatch(context.Background(), device.Request{Workload: device.Workload{Program: prog}}, drivers))(t)
 	defer mustClose(t, all[0])
 	if choice.Device != "cpu" || !strings.Contains(choice.Reason, "cuda:0 cannot evaluate the kernel") {
 		t.Errorf("auto takes %s because %s", choice.Device, choice.Reason)
 	}
-	_, _, err = device.Dispatch(context.Background(), device.Request{Device: "cuda:0", Workload: device.Workload{Program: prog}}, drivers)
+	_, _, err := device.Dispatch(context.Background(), device.Request{Device: "cuda:0", Workload: device.Workload{Program: prog}}, drivers)
 	check("Dispatch", err)
 }

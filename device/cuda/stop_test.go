@@ -132,9 +132,7 @@ func TestProgress(t *testing.T) {
 		}
 		last[p.Stage] = p
 	})
-	if _, err := j.runIn(context.Background(), ws); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(j.runIn(context.Background(), ws))(t)
 	for _, stage := range []string{"factor", "gradient", "predict"} {
 		if p := last[stage]; !(p.Done > 0.999*p.Total) || p.Total == 0 {
 			t.Errorf("%s ends at %+v", stage, p)

@@ -82,15 +82,12 @@ func found(t *testing.T) finding {
 		}
 		return byFactor
 	}
-	r, err := ws.Residual(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(ws.Residual(ctx))(t)
 	// This is the limit of package fit.
 	if limit := math.Sqrt(float64(ws.N())) * obj.ResidualLimit(); !(r <= limit) {
 		return byResidual
 	}
-	_, err = obj.ValueGradient(ctx, z, make([]float64, len(z)))
+	_, err := obj.ValueGradient(ctx, z, make([]float64, len(z)))
 	var wrong *device.WrongError
 	switch {
 	case err == nil:

@@ -35,8 +35,7 @@ func TestReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	open := func() *Journal {
 		t.Helper()
-		j := must.Get(Open(path, "job", failures))(t)
-		return j
+		return must.Get(Open(path, "job", failures))(t)
 	}
 	j := open()
 	z, other := []float64{1, math.Pi}, []float64{2, 3}
@@ -80,10 +79,7 @@ func TestReplay(t *testing.T) {
 func TestOtherRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
-	j, err := Open(path, "job", failures)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := must.Get(Open(path, "job", failures))(t)
 	must.Do(t, j.Sequence("a").Record([]float64{1}, 2, nil, nil))
 	refused := func(path, job, want string) {
 		t.Helper()
@@ -154,9 +150,7 @@ func TestDamage(t *testing.T) {
 	must.Do(t, j.Close())
 	whole := must.Get(os.ReadFile(path))(t)
 	want := &Journal{past: map[string][]record{}}
-	if _, err := want.read(string(whole), head+"job\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(want.read(string(whole), head+"job\n"))(t)
 	refused := 0
 	for i := range whole {
 		for bit := range 8 {

@@ -38,8 +38,7 @@ func watchTree(t *testing.T) {
 func loadModule(t *testing.T) []*packages.Package {
 	t.Helper()
 	watchTree(t)
-	pkgs := must.Get(loaded())(t)
-	return pkgs
+	return must.Get(loaded())(t)
 }
 
 var loaded = sync.OnceValues(func() ([]*packages.Package, error) { return Load(root, "./...") })

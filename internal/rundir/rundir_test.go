@@ -55,10 +55,7 @@ func TestClaim(t *testing.T) {
 	if s, err := r.Status(j); err != nil || s.State != StatePending {
 		t.Fatalf("%v, %v", s, err)
 	}
-	c, err := r.Claim(j)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(r.Claim(j))(t)
 	appendAll(t, c, Started)
 	if _, err := r.Claim(j); !errors.Is(err, ErrClaimed) {
 		t.Errorf("a second claim: %v", err)
@@ -70,8 +67,8 @@ func TestClaim(t *testing.T) {
 	if s, _ := r.Status(j); s.State != StateDied || !strings.Contains(s.About, fmt.Sprint("process ", os.Getpid(), " began it at 20")) {
 		t.Errorf("without its process: %s, %s", s.State, s.About)
 	}
-	if c, err = r.Claim(j); err != nil || c.State() != StateInterrupted {
-		t.Fatalf("%v", err)
+	if c = must.Get(r.Claim(j))(t); c.State() != StateInterrupted {
+		t.Fatal(c.State())
 	}
 	appendAll(t, c, Started, Done)
 	c.Release()
@@ -126,10 +123,7 @@ func TestRecovery(t *testing.T) {
 	appendAll(t, c, Started)
 	c.Release()
 	path := r.Path("jobs", j.ID)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	must.Do(t, os.WriteFile(path, append(whole, `{"type":"done","repo`...), 0o644))
 	left := filepath.Join(r.Dir, "models", "."+j.ID+".gpfit.tmp123")
 	other := filepath.Join(r.Dir, "models", ".a.rbf.seed-10.gpfit.tmp123")

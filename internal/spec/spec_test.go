@@ -62,10 +62,7 @@ func writeMask(t *testing.T) string {
 func TestExpand(t *testing.T) {
 	s := must.Get(Parse("s.yaml", []byte(full)))(t)
 	dir := writeMask(t)
-	jobs, err := s.Expand(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := must.Get(s.Expand(dir, Options{}))(t)
 	var ids []string
 	byID := map[string]JobSpec{}
 	for _, j := range jobs {
@@ -98,8 +95,8 @@ func TestExpand(t *testing.T) {
 		t.Errorf("options of one job reach another: %+v", o)
 	}
 	three := 3
-	if jobs, err = s.Expand(dir, Options{Threads: &three}); err != nil || *jobs[len(jobs)-1].Options.Threads != 3 {
-		t.Errorf("the extra options do not override the spec: %v", err)
+	if jobs = must.Get(s.Expand(dir, Options{Threads: &three}))(t); *jobs[len(jobs)-1].Options.Threads != 3 {
+		t.Error("the extra options do not override the spec")
 	}
 }
 
@@ -207,16 +204,14 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}
-	s, err := Parse("s.yaml", []byte("data: [{path: a, split_mask: mask.csv, splits: [0, forcast]}]\nkernels: [rbf]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), `no column "forcast"; there are forecast, random`) {
-		t.Errorf("an unknown split: %v", err)
-	}
-	s = must.Get(Parse("s.yaml", []byte(ok+"exclude: [{data: [a]}]\n")))(t)
-	if _, err := s.Expand(".", Options{}); err == nil || !strings.Contains(err.Error(), "leaves no job") {
-		t.Errorf("exclude all jobs: %v", err)
+	for text, want := range map[string]string{
+		"data: [{path: a, split_mask: mask.csv, splits: [0, forcast]}]\nkernels: [rbf]\n": `no column "forcast"; there are forecast, random`,
+		"data: [a.csv]\nkernels: [rbf]\nexclude: [{data: [a]}]\n":                         "leaves no job",
+	} {
+		s := must.Get(Parse("s.yaml", []byte(text)))(t)
+		if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -240,8 +235,7 @@ func compileSchema(t testing.TB) *jsonschema.Schema {
 	doc := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(Schema)))(t)
 	c := jsonschema.NewCompiler()
 	must.Do(t, c.AddResource("schema.json", doc))
-	schema := must.Get(c.Compile("schema.json"))(t)
-	return schema
+	return must.Get(c.Compile("schema.json"))(t)
 }
 
 func validate(t testing.TB, schema *jsonschema.Schema, text []byte) error {

@@ -61,14 +61,12 @@ func cycloneDX(t *testing.T) *jsonschema.Schema {
 		text := must.Get(os.ReadFile(filepath.Join("testdata/cyclonedx", name)))(t)
 		must.Do(t, c.AddResource(at+name, parsed(t, text)))
 	}
-	schema := must.Get(c.Compile(at + "bom-1.5.schema.json"))(t)
-	return schema
+	return must.Get(c.Compile(at + "bom-1.5.schema.json"))(t)
 }
 
 func parsed(t *testing.T, text []byte) any {
 	t.Helper()
-	v := must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
-	return v
+	return must.Get(jsonschema.UnmarshalJSON(bytes.NewReader(text)))(t)
 }
 
 // TestReleaseVersion checks the versions of commits with and without tags.

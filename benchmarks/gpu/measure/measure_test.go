@@ -193,9 +193,7 @@ func TestData(t *testing.T) {
 		t.Fatalf("%d bytes, error %v", len(text), err)
 	}
 	got := make([]float64, 60)
-	if _, err := binary.Decode(text, binary.LittleEndian, got); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(binary.Decode(text, binary.LittleEndian, got))(t)
 	want := bench.Synthetic(20, 2, 3)
 	if got[3] != want.X[3] || got[59] != want.Y[19] {
 		t.Error("other data than Synthetic's")

@@ -29,9 +29,7 @@ func open(t *testing.T) *driver.Device {
 	emulator.Check(t)
 	d := must.Get(driver.Open(0))(t)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, d.Close())
 	})
 	return d
 }
@@ -211,9 +209,7 @@ func TestLaunch(t *testing.T) {
 	if geometry.Launch(s, 0, 64, uint64(x)) == nil || geometry.Launch(s, 5, 64, make([]uint64, 65)...) == nil {
 		t.Error("limits")
 	}
-	if err := d.Synchronize(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Synchronize())
 	if f, err := m.Function("nothing"); err == nil {
 		var e *driver.Error
 		err = f.Launch(s, 5, 64)
@@ -238,9 +234,7 @@ func TestModuleErrors(t *testing.T) {
 	if _, err := m.Function("geo"); !errors.As(err, &e) || e.Code != driver.CodeNotFound {
 		t.Errorf("kernel that is not in the PTX: %v", err)
 	}
-	if _, err := m.Function("geometry"); err != nil {
-		t.Error(err)
-	}
+	must.Get(m.Function("geometry"))(t)
 }
 
 func TestThread(t *testing.T) {

@@ -40,9 +40,7 @@ func TestMisuseOfMemoryShows(t *testing.T) {
 	if err := d.Free(p); err != nil || emulator.Violations() != before+1 {
 		t.Errorf("error %v, %d violations", err, emulator.Violations()-before)
 	}
-	if err := s.Destroy(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Destroy())
 }
 
 func TestSetMemory(t *testing.T) {

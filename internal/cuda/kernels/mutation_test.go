@@ -153,8 +153,7 @@ func TestWrongCoefficients(t *testing.T) {
 
 func rightResult(t *testing.T, m *machine, text string) [][]byte {
 	t.Helper()
-	right := must.Get(m.runOn([]byte(text)))(t)
-	return right
+	return must.Get(m.runOn([]byte(text)))(t)
 }
 
 // shows reports whether a module fails or yields a different result.

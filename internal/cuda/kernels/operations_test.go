@@ -23,8 +23,7 @@ func own(t *testing.T, text string, d int, f func(p pair, a node) node) *kernel.
 		{Name: "a"}, {Name: "lengthscale", Kind: kernel.Lengthscale, Count: kernel.PerColumn}, {Name: "period", Kind: kernel.Period, Count: kernel.PerColumn},
 	}, Function: func(p *kernel.Pair) *kernel.Node { return f(p, p.Parameter("a")) }}
 	expr := must.Get(kernel.Parser{Families: []*kernel.Family{family}}.Parse(text))(t)
-	prog := must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
-	return prog
+	return must.Get(kernel.Compile(expr, kernel.Columns(d)))(t)
 }
 
 // distance returns the argument of most of the functions below.
