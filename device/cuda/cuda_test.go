@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -11,9 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/kernel"
 )
 
 // realDevice names a GPU of this machine, such as "cuda:0", on which to run the conformance suite
@@ -77,36 +74,5 @@ func TestProbe(t *testing.T) {
 		if !errors.As(err, &ue) || ue.Device != name {
 			t.Errorf("Open %q: error %v, want an UnavailableError", name, err)
 		}
-	}
-}
-
-// TestResidual checks that a correct factor passes and a wrong one does not.
-func TestResidual(t *testing.T) {
-	b := mustOpen(t)
-	defer b.Close()
-	const n = 300
-	rows := make([]float64, 2*n)
-	for i := range rows {
-		rows[i] = math.Sin(float64(i * i))
-	}
-	prog := kerneltest.Program(t, "matern32(ard)", 2)
-	ctx := context.Background()
-	ws := must.Get(b.NewWorkspace(ctx, kernel.NewPoints(rows, n, 2)))(t)
-	defer ws.Close()
-	w := ws.(*Workspace)
-	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
-		t.Errorf("before Factor: error %v", err)
-	}
-	must.Do(t, errors.Join(w.Fill(ctx, prog, []float64{1, 2, 1}, []float64{0.01}), w.Factor(ctx)))
-	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) || r == 0 {
-		t.Errorf("residual %v, error %v", r, err)
-	}
-	l := make([]float64, n)
-	must.Do(t, w.ReadFactor(200, 201, l))
-	l[100] += 0.1
-	must.Do(t, w.WriteFactor(200, 201, l))
-	w.stage = stageFactored
-	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
-		t.Errorf("residual %v of a wrong factor, error %v", r, err)
 	}
 }

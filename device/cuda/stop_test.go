@@ -155,6 +155,9 @@ func TestResidualOfLastFill(t *testing.T) {
 	for i := range 90 {
 		l[i*91] = 1
 	}
+	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
+		t.Errorf("before Factor: error %v", err)
+	}
 	must.Do(t, ws.WriteFactor(0, 90, l))
 	if _, err := w.Residual(ctx); !errors.Is(err, device.ErrStage) {
 		t.Errorf("of a factor that was read: error %v", err)
@@ -178,7 +181,14 @@ func TestResidualOfLastFill(t *testing.T) {
 	fill(0.1)
 	must.Do(t, ws.Factor(ctx))
 	predict()
-	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) {
+	if r, err := w.Residual(ctx); err != nil || !(r < 1e-11) || r == 0 {
 		t.Errorf("residual %v, error %v", r, err)
+	}
+	must.Do(t, ws.ReadFactor(60, 61, l))
+	l[30] += 0.1
+	must.Do(t, ws.WriteFactor(60, 61, l))
+	w.stage = stageFactored
+	if r, err := w.Residual(ctx); err != nil || !(r > 1e-6) {
+		t.Errorf("residual %v of a wrong factor, error %v", r, err)
 	}
 }

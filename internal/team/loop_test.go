@@ -24,17 +24,13 @@ func TestFor(t *testing.T) {
 		if err := team.For(ctx, threads, 100, func(_, task int) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("%d threads: error %v after cancel", threads, err)
 		}
-		func() {
-			defer func() {
-				if recover() != "boom" {
-					t.Errorf("%d threads: the panic was lost", threads)
-				}
-			}()
-			_ = team.For(context.Background(), threads, 10, func(_, task int) {
-				if task == 3 {
-					panic("boom")
-				}
-			})
-		}()
+		boom := func(_, task int) {
+			if task == 3 {
+				panic("boom")
+			}
+		}
+		if p := recovered(func() { _ = team.For(context.Background(), threads, 10, boom) }); p != "boom" {
+			t.Errorf("%d threads: the panic was lost: %v", threads, p)
+		}
 	}
 }

@@ -268,19 +268,3 @@ func TestFunctionErrors(t *testing.T) {
 		})
 	}
 }
-
-// TestSineBesideCosine checks that the sine alone equals the sine computed with the cosine.
-func TestSineBesideCosine(t *testing.T) {
-	points := turnPoints()
-	forVariants(t, func(t *testing.T) {
-		n := len(points)
-		alone, cosine, beside := make([]float64, n), make([]float64, n), make([]float64, n)
-		Sine(alone, points, 0.9, 1.5)
-		CosineSine(cosine, beside, points, 0.9, 1.5)
-		for j, v := range alone {
-			if v != beside[j] {
-				t.Fatalf("1.5·sin(2π·0.9·%v) is %v alone, %v with the cosine", points[j], v, beside[j])
-			}
-		}
-	})
-}

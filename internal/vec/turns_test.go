@@ -107,8 +107,14 @@ func TestTurnErrors(t *testing.T) {
 		Cosine(k, points, 1, 1)
 		CosineSine(k2, s, points, 1, 1)
 		SinSquares(sq, []float64{0}, nil, []float64{1}, points, n, []int{0})
+		alone, cosine, beside := make([]float64, n), make([]float64, n), make([]float64, n)
+		Sine(alone, points, 0.9, 1.5)
+		CosineSine(cosine, beside, points, 0.9, 1.5)
 		worst, worstULP := 0.0, 0.0
 		for j, u := range points {
+			if alone[j] != beside[j] {
+				t.Fatalf("1.5·sin(2π·0.9·%v) is %v alone, %v with the cosine", u, alone[j], beside[j])
+			}
 			if k[j] != k2[j] {
 				t.Fatalf("cos(2π·%v) is %v alone, %v with the sine", u, k[j], k2[j])
 			}

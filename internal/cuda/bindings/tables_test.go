@@ -1,5 +1,7 @@
 package bindings
 
+import "strings"
+
 // kind is the way in which a C type is passed.
 type kind int
 
@@ -18,48 +20,27 @@ type ctype struct {
 	size int64
 }
 
-var ctypes = map[string]ctype{
-	"char":          {integer, 1},
-	"unsigned char": {integer, 1},
-	"int":           {integer, 4},
-	"unsigned int":  {integer, 4},
-	"int64_t":       {integer, 8},
-	"long long int": {integer, 8},
-	"size_t":        {integer, 8},
-	"float":         {real, 4},
-	"double":        {real, 8},
+var ctypes = map[string]ctype{}
 
-	"CUdevice":             {integer, 4},
-	deviceAddress:          {integer, 8},
-	"CUresult":             {enumeration, 4},
-	"CUdevice_attribute":   {enumeration, 4},
-	"CUfunction_attribute": {enumeration, 4},
-	"CUcomputemode":        {enumeration, 4},
-	"CUmemorytype":         {enumeration, 4},
-	"CUjit_option":         {enumeration, 4},
-	"CUcontext":            {handle, 8},
-	"CUevent":              {handle, 8},
-	"CUfunction":           {handle, 8},
-	"CUmodule":             {handle, 8},
-	"CUstream":             {handle, 8},
-	"CUDA_MEMCPY2D":        {aggregate, 128},
-
-	"cublasStatus_t":              {enumeration, 4},
-	"cublasMath_t":                {enumeration, 4},
-	"cublasEmulationStrategy_t":   {enumeration, 4},
-	"cusolverMathMode_t":          {enumeration, 4},
-	"cublasDiagType_t":            {enumeration, 4},
-	"cublasFillMode_t":            {enumeration, 4},
-	"cublasOperation_t":           {enumeration, 4},
-	"cublasSideMode_t":            {enumeration, 4},
-	"cudaDataType":                {enumeration, 4},
-	"cusolverDeterministicMode_t": {enumeration, 4},
-	"cusolverStatus_t":            {enumeration, 4},
-	"libraryPropertyType":         {enumeration, 4},
-	"cublasHandle_t":              {handle, 8},
-	"cudaStream_t":                {handle, 8},
-	"cusolverDnHandle_t":          {handle, 8},
-	"cusolverDnParams_t":          {handle, 8},
+func init() {
+	for c, names := range map[ctype]string{
+		{integer, 1}: "char, unsigned char",
+		{integer, 4}: "int, unsigned int, CUdevice",
+		{integer, 8}: "int64_t, long long int, size_t, CUdeviceptr",
+		{real, 4}:    "float",
+		{real, 8}:    "double",
+		{enumeration, 4}: "CUresult, CUdevice_attribute, CUfunction_attribute, CUcomputemode, CUmemorytype, " +
+			"CUjit_option, cublasStatus_t, cublasMath_t, cublasEmulationStrategy_t, cusolverMathMode_t, " +
+			"cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t, cudaDataType, " +
+			"cusolverDeterministicMode_t, cusolverStatus_t, libraryPropertyType",
+		{handle, 8}: "CUcontext, CUevent, CUfunction, CUmodule, CUstream, cublasHandle_t, cudaStream_t, " +
+			"cusolverDnHandle_t, cusolverDnParams_t",
+		{aggregate, 128}: "CUDA_MEMCPY2D",
+	} {
+		for name := range strings.SplitSeq(names, ", ") {
+			ctypes[name] = c
+		}
+	}
 }
 
 // deviceAddress is cuda.h's type for addresses in device memory.
