@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
@@ -59,9 +59,7 @@ func TestBadInput(t *testing.T) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%d %s", i, c.args), func(t *testing.T) {
-			t.Parallel()
-			slots <- true
-			defer func() { <-slots }()
+			twoAtATime(t, slots)
 			c.run(t, good)
 		})
 	}
@@ -109,14 +107,12 @@ func (c *badCase) run(t *testing.T, good string) {
 		args = append(args, strings.Trim(w, "'"))
 	}
 	cmd := exec.CommandContext(ctx, "gpfit", args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, strings.NewReader(""), &stdout, &stderr
-	_ = cmd.Run() // the caller checks the exit code
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader("")
+	code, stdout, text := end(t, cmd)
 	if ctx.Err() != nil {
 		t.Fatalf("not done after %v", badHang)
 	}
-	text := stderr.String()
-	if code := cmd.ProcessState.ExitCode(); code != c.code {
+	if code != c.code {
 		t.Errorf("exit code %d, want %d\n%s", code, c.code, text)
 	}
 	checkMessage(t, text, c.want)
@@ -126,21 +122,11 @@ func (c *badCase) run(t *testing.T, good string) {
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > badMemory {
 		t.Errorf("took %d MiB", usage.Maxrss>>10)
 	}
-	if strings.Contains(stdout.String(), "NaN") || strings.Contains(stdout.String(), "Inf") {
-		t.Errorf("printed a number that is not finite:\n%s", &stdout)
+	if strings.Contains(stdout, "NaN") || strings.Contains(stdout, "Inf") {
+		t.Errorf("printed a number that is not finite:\n%s", stdout)
 	}
-	after := snapshot(t, dir)
-	maps.DeleteFunc(after, func(name, is string) bool {
-		was, found := before[name]
-		delete(before, name)
-		if found && was == is {
-			return true
-		}
-		t.Errorf("%s changed from %q to %q", name, was, is)
-		return true
-	})
-	if len(before) > 0 {
-		t.Errorf("gone: %v", before)
+	if diff := cmp.Diff(before, snapshot(t, dir)); diff != "" {
+		t.Errorf("files before (-) and after (+):\n%s", diff)
 	}
 }
 
@@ -186,9 +172,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		all[strings.TrimPrefix(path, dir)] = info.Mode().String() + " " + sum
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return all
 }
 

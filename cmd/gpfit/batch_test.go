@@ -101,37 +101,19 @@ func TestInUse(t *testing.T) {
 	dir := t.TempDir()
 	study := writeStudy(t, dir, 20, 1, 0)
 	run1 := filepath.Join(dir, "r.run")
-	quiet := func(args ...string) (int, string) {
-		code, _, stderr := runLine(t, args...)
-		return code, stderr
-	}
-	if code, text := quiet("batch", study, "--out", run1); code != 0 {
-		t.Fatal(text)
-	}
+	mustLine(t, "batch", study, "--out", run1)
 	_, lock := must.Get2(rundir.OpenLocked(run1, rundir.Exclusive))(t)
 	for _, args := range [][]string{{"resume", run1}, {"resume", run1, "--worker"}, {"batch", study, "--out", run1, "--shard", "0/2"}} {
-		if code, text := quiet(args...); code != exit.InUse || !strings.Contains(text, "in use by process") {
-			t.Errorf("%v: exit code %d: %s", args, code, text)
-		}
+		ends(t, exit.InUse, "in use by process", args...)
 	}
-	if code, text := quiet("show", run1); code != 0 {
-		t.Errorf("show needs no lock: %s", text)
-	}
+	mustLine(t, "show", run1) // it needs no lock
 	lock.Release()
 	_, lock = must.Get2(rundir.OpenLocked(run1, rundir.Shared))(t)
-	if code, text := quiet("resume", run1); code != exit.InUse || !strings.Contains(text, "shards or workers") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
-	if code, text := quiet("resume", run1, "--worker"); code != 0 {
-		t.Errorf("workers share a run: exit code %d: %s", code, text)
-	}
+	ends(t, exit.InUse, "shards or workers", "resume", run1)
+	mustLine(t, "resume", run1, "--worker") // workers share a run
 	lock.Release()
-	if code, text := quiet("resume", run1); code != 0 {
-		t.Errorf("exit code %d: %s", code, text)
-	}
-	if code, text := quiet("batch", study, "--out", run1); code != exit.Usage || !strings.Contains(text, "gpfit resume") {
-		t.Errorf("a second batch: exit code %d: %s", code, text)
-	}
+	mustLine(t, "resume", run1)
+	ends(t, exit.Usage, "gpfit resume", "batch", study, "--out", run1)
 }
 
 // TestBatchSignal checks that a signal ends a batch within moments, with exit code 130
@@ -201,20 +183,13 @@ func TestLoginNode(t *testing.T) {
 	if text = mustLine(t, append(plan, "--json")...); !strings.Contains(text, `"planned_for":"NVIDIA H100"`) || !strings.Contains(text, `"type":"slurm_array"`) {
 		t.Errorf("as JSON:\n%s", text)
 	}
-	code, _, stderr := runLine(t, "batch", "study.yaml", "--engine", "slurm")
-	if code != exit.Failure || !strings.Contains(stderr, "sbatch is not installed on this machine") {
-		t.Errorf("without sbatch: exit code %d\n%s", code, stderr)
-	}
+	ends(t, exit.Failure, "sbatch is not installed on this machine", "batch", "study.yaml", "--engine", "slurm")
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 2 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	// A run that exists is as it was.
 	mustLine(t, "batch", "study.yaml", "--quiet", "--device", "cpu")
-	if code, _, stderr = runLine(t, "resume", "study.run", "--engine", "slurm"); code != exit.Failure {
-		t.Errorf("resume: exit code %d\n%s", code, stderr)
-	}
-	if _, err := os.Stat(filepath.Join("study.run", "slurm")); err == nil {
-		t.Error("resume left a folder for Slurm")
-	}
+	ends(t, exit.Failure, "", "resume", "study.run", "--engine", "slurm")
+	absent(t, filepath.Join("study.run", "slurm"))
 }

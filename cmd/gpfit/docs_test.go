@@ -22,6 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/reference"
 	"gpfit/internal/must"
 )
@@ -60,9 +61,7 @@ func TestDocumentedCommands(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			slots <- true
-			defer func() { <-slots }()
+			twoAtATime(t, slots)
 			outputs := runInExamples(t, lines)
 			if name == "README.md" {
 				checkREADMEOutput(t, string(text), outputs[0])
@@ -100,9 +99,7 @@ func userPages(t *testing.T) []string {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return pages
 }
@@ -357,9 +354,7 @@ func render(t *testing.T, program []string, page []byte) string {
 func TestReferenceCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man", "man1")
 	t.Setenv("SOURCE_DATE_EPOCH", "86400")
-	if code, _, stderr := runLine(t, "reference", "man", dir); code != 0 {
-		t.Fatal(stderr)
-	}
+	mustLine(t, "reference", "man", dir)
 	page, err := os.ReadFile(filepath.Join(dir, "gpfit-fit.1"))
 	if err != nil || !bytes.Contains(page, []byte("1970-01-02")) {
 		t.Errorf("%v, %.80s", err, page)
@@ -369,9 +364,7 @@ func TestReferenceCommand(t *testing.T) {
 		{"today", "man", `SOURCE_DATE_EPOCH="today": must be a number of seconds`},
 	} {
 		t.Setenv("SOURCE_DATE_EPOCH", c.epoch)
-		if code, _, stderr := runLine(t, "reference", c.format, dir); code != 2 || !strings.Contains(stderr, c.want) {
-			t.Errorf("%v: exit code %d, %s", c, code, stderr)
-		}
+		ends(t, exit.Usage, c.want, "reference", c.format, dir)
 	}
 }
 
@@ -394,9 +387,7 @@ func TestTroubleshooting(t *testing.T) {
 	slots := make(chan bool, 2)
 	for _, c := range cases {
 		t.Run(c.title, func(t *testing.T) {
-			t.Parallel()
-			slots <- true
-			defer func() { <-slots }()
+			twoAtATime(t, slots)
 			c.run(t, path)
 		})
 	}
@@ -484,11 +475,6 @@ func runShell(t *testing.T, dir, path, commands string) (int, string) {
 	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), "-c", commands)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + path, "HOME=" + dir}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	_ = cmd.Run() // the caller checks the exit code
-	if cmd.ProcessState == nil {
-		t.Fatalf("the shell did not start: %v", ctx.Err())
-	}
-	return cmd.ProcessState.ExitCode(), stderr.String()
+	code, _, stderr := end(t, cmd)
+	return code, stderr
 }

@@ -119,7 +119,5 @@ func TestContinueReplaces(t *testing.T) {
 	if err != nil || !strings.HasSuffix(m.Status, "-converged") {
 		t.Fatalf("status %q, %v", m.Status, err)
 	}
-	if code, _, stderr := runLine(t, args...); code != exit.Usage || !strings.Contains(stderr, "the file exists") {
-		t.Errorf("a third time: exit code %d\n%s", code, stderr)
-	}
+	ends(t, exit.Usage, "the file exists", args...)
 }

@@ -96,9 +96,7 @@ func crashSignals(t *testing.T, dir string, args []string) {
 		if d := cmp.Diff(want, leaves(t, out.String(), times)); d != "" {
 			t.Errorf("round %d: another report, undisturbed (-), continued (+):\n%s", rounds, d)
 		}
-		if _, err := os.Stat(checkpoint); err == nil {
-			t.Error("the checkpoint is still there")
-		}
+		absent(t, checkpoint)
 	}
 	t.Logf("%d signals in %d fits", sent, rounds)
 }
@@ -133,9 +131,7 @@ func TestCrashFullDisk(t *testing.T) {
 	args = append(args, "--out", model, "--checkpoint", filepath.Join(small, "ck"))
 	code, _, stderr = end(t, exec.Command("gpfit", args...))
 	crashes(t, "checkpoint on a full disk", "no space left", dir, code, stderr)
-	if _, err := os.Stat(model); err == nil {
-		t.Error("the failed fit left a model")
-	}
+	absent(t, model)
 	must.Do(t, syscall.Mount("none", small, "tmpfs", syscall.MS_REMOUNT, "size=1m"))
 	stdoutOf(t, "gpfit", args...)
 }
@@ -199,9 +195,7 @@ func TestCrashFileLimit(t *testing.T) {
 	out := filepath.Join(dir, "p.csv")
 	code, _, stderr = limited(t, "-f 2", "predict", model, filepath.Join(dir, "data.csv"), "--out", out)
 	crashes(t, "predictions", "ulimit -f", dir, code, stderr)
-	if _, err := os.Stat(out); err == nil {
-		t.Error("a part of the predictions is left")
-	}
+	absent(t, out)
 }
 
 // TestCrashFileLimitRun checks that a batch under a file size limit ends with an error and
@@ -261,9 +255,7 @@ func TestCrashRunRemoved(t *testing.T) {
 	if code == 0 || strings.Contains(stderr, "goroutine ") {
 		t.Errorf("exit code %d\n%.2000s", code, stderr)
 	}
-	if _, err := os.Stat(run); err == nil {
-		t.Error("the batch made the run directory again")
-	}
+	absent(t, run)
 }
 
 // TestCrashCheckpointsRemoved removes the checkpoint folder of a running batch. Jobs that
@@ -371,9 +363,7 @@ func TestPipeSignal(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(stderr.String(), "interrupted while reading "+pipe) {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "new.gpfit")); err == nil {
-		t.Error("there is a model")
-	}
+	absent(t, filepath.Join(dir, "new.gpfit"))
 }
 
 // BenchmarkPredictMemory predicts for tables of 8 columns with a model of 500 rows.

@@ -36,6 +36,29 @@ func mustLine(t *testing.T, args ...string) string {
 	return stdout
 }
 
+// ends runs a command that must end with a code and with a word in its messages.
+func ends(t *testing.T, want int, word string, args ...string) {
+	t.Helper()
+	if code, _, stderr := runLine(t, args...); code != want || !strings.Contains(stderr, word) {
+		t.Errorf("%q: exit code %d, want %d and %q in\n%s", args, code, want, word, stderr)
+	}
+}
+
+// absent fails if there is a file.
+func absent(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); err == nil {
+		t.Errorf("there is %s", path)
+	}
+}
+
+// twoAtATime lets two parallel tests work at the same time, each until its end.
+func twoAtATime(t *testing.T, slots chan bool) {
+	t.Parallel()
+	slots <- true
+	t.Cleanup(func() { <-slots })
+}
+
 // decodeLine runs a command that must succeed and decodes the JSON that it prints.
 func decodeLine(t *testing.T, into any, args ...string) {
 	t.Helper()

@@ -16,37 +16,28 @@ import (
 func TestUnavailable(t *testing.T) {
 	emulator.Need(t)
 	for name, c := range map[string]struct {
-		change func(*emulator.Config)
+		machine emulator.Config
 		// finding is the name that the probe reports.
 		finding string
 		words   []string
 	}{
-		"no driver":    {func(c *emulator.Config) { c.NoDriver = true }, "cuda", []string{"libcuda"}},
-		"no device":    {func(c *emulator.Config) { c.Devices = -1 }, "cuda", []string{"no GPU"}},
-		"old driver":   {func(c *emulator.Config) { c.DriverVersion = 11080 }, "cuda", []string{"supports CUDA 11.8", "needs 12.0"}},
-		"driver fails": {func(c *emulator.Config) { c.InitCode = 803 }, "cuda", []string{"does not start", "different versions"}},
-		"old card":     {func(c *emulator.Config) { c.Compute = "70" }, "cuda:0", []string{"compute capability 7.0", "needs 8.0"}},
-		"prohibited":   {func(c *emulator.Config) { c.ComputeMode = "2" }, "cuda:0", []string{"prohibited"}},
-		"no libraries": {func(c *emulator.Config) {
-			c.Toolkit = emulator.NoToolkit
-			c.Env = []string{"GPFIT_CUDA_LIB=/nonexistent"}
-		}, "cuda:0", []string{"cuBLAS and cuSOLVER", "/nonexistent"}},
-		"no cuSOLVER":     {func(c *emulator.Config) { c.Toolkit = emulator.Incomplete }, "cuda:0", []string{"libcublas.so.12 exists but libcusolver.so.11 does not"}},
-		"mixed toolkits":  {func(c *emulator.Config) { c.Toolkit = emulator.Mixed }, "cuda:0", []string{"mixes toolkits"}},
-		"mixed cuSPARSE":  {func(c *emulator.Config) { c.Toolkit = emulator.MixedSparse }, "cuda:0", []string{"mixes toolkits"}},
-		"toolkit too new": {func(c *emulator.Config) { c.Toolkit = emulator.CUDA13 }, "cuda:0", []string{"CUDA 13 needs a driver for CUDA 13.0", "this one supports 12.4"}},
-		"context not given": {func(c *emulator.Config) {
-			c.Faults = []emulator.Fault{{Entry: "cuDevicePrimaryCtxRetain", K: 1, Code: 46}}
-		}, "", []string{"busy or unavailable"}},
-		"lacking functions": {func(c *emulator.Config) { c.Toolkit = emulator.Lacking }, "", []string{"lack cublas", "needs CUDA 12.0"}},
-		"no kernel image": {func(c *emulator.Config) {
-			c.Faults = []emulator.Fault{{Entry: "cuModuleLoadDataEx", K: 1, Code: 222}, {Entry: "cuModuleLoadData", K: 1, Code: 222}}
-		}, "", []string{"newer than the driver"}},
+		"no driver":         {emulator.Config{NoDriver: true}, "cuda", []string{"libcuda"}},
+		"no device":         {emulator.Config{Devices: -1}, "cuda", []string{"no GPU"}},
+		"old driver":        {emulator.Config{DriverVersion: 11080}, "cuda", []string{"supports CUDA 11.8", "needs 12.0"}},
+		"driver fails":      {emulator.Config{InitCode: 803}, "cuda", []string{"does not start", "different versions"}},
+		"old card":          {emulator.Config{Compute: "70"}, "cuda:0", []string{"compute capability 7.0", "needs 8.0"}},
+		"prohibited":        {emulator.Config{ComputeMode: "2"}, "cuda:0", []string{"prohibited"}},
+		"no libraries":      {emulator.Config{Toolkit: emulator.NoToolkit, Env: []string{"GPFIT_CUDA_LIB=/nonexistent"}}, "cuda:0", []string{"cuBLAS and cuSOLVER", "/nonexistent"}},
+		"no cuSOLVER":       {emulator.Config{Toolkit: emulator.Incomplete}, "cuda:0", []string{"libcublas.so.12 exists but libcusolver.so.11 does not"}},
+		"mixed toolkits":    {emulator.Config{Toolkit: emulator.Mixed}, "cuda:0", []string{"mixes toolkits"}},
+		"mixed cuSPARSE":    {emulator.Config{Toolkit: emulator.MixedSparse}, "cuda:0", []string{"mixes toolkits"}},
+		"toolkit too new":   {emulator.Config{Toolkit: emulator.CUDA13}, "cuda:0", []string{"CUDA 13 needs a driver for CUDA 13.0", "this one supports 12.4"}},
+		"context not given": {emulator.Config{Faults: []emulator.Fault{{Entry: "cuDevicePrimaryCtxRetain", K: 1, Code: 46}}}, "", []string{"busy or unavailable"}},
+		"lacking functions": {emulator.Config{Toolkit: emulator.Lacking}, "", []string{"lack cublas", "needs CUDA 12.0"}},
+		"no kernel image":   {emulator.Config{Faults: []emulator.Fault{{Entry: "cuModuleLoadDataEx", K: 1, Code: 222}, {Entry: "cuModuleLoadData", K: 1, Code: 222}}}, "", []string{"newer than the driver"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var cfg emulator.Config
-			c.change(&cfg)
-			if emulator.Rerun(t, cfg) {
+			if emulator.Rerun(t, c.machine) {
 				return
 			}
 			found := Driver{}.Probe(context.Background())
