@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -35,4 +36,27 @@ func firstSeed(t testing.TB) uint64 {
 func backend(t testing.TB, threads int) device.Backend {
 	t.Helper()
 	return must.Get(cpu.New(device.Options{Threads: threads}))(t)
+}
+
+// TestClock checks that under clock.sh the wall clock jumps in both directions and the
+// time between two moments does not.
+func TestClock(t *testing.T) {
+	if os.Getenv("GPFIT_CLOCK") != "jumps" {
+		t.Skip("the clock does not jump: run the test with benchmarks/reliability/clock.sh")
+	}
+	const year = 365 * 24 * time.Hour
+	var ahead, back bool
+	last := time.Now()
+	for began := last; time.Since(began) < 400*time.Millisecond; {
+		now := time.Now()
+		wall := now.Round(0).Sub(last.Round(0))
+		ahead, back = ahead || wall > year/2, back || wall < -year/2
+		if passed := now.Sub(last); passed < 0 || passed > year/2 {
+			t.Fatalf("%v passed", passed)
+		}
+		last = now
+	}
+	if !ahead || !back {
+		t.Errorf("a jump ahead: %t, a jump back: %t", ahead, back)
+	}
 }

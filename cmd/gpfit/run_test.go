@@ -10,11 +10,18 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
 )
 
@@ -188,4 +195,85 @@ func withoutRecord(t *testing.T, path string) string {
 		}
 	}
 	return out.String()
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"gpfit": main})
+}
+
+// TestScript runs the command line as a user does, with the scripts in testdata/script.
+func TestScript(t *testing.T) {
+	examples := must.Get(filepath.Abs("../../examples"))(t)
+	formats := must.Get(filepath.Abs("../../table/testdata/formats"))(t)
+	passengers := must.Get(filepath.Abs("testdata/passengers"))(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("EXAMPLES", examples)
+			env.Setenv("FORMATS", formats)
+			// Most scripts write one file several times; overwrite.txtar unsets this.
+			env.Setenv("GPFIT_FORCE", "true")
+			env.Setenv("PASSENGERS", passengers)
+			return nil
+		},
+		Condition: condition,
+	})
+}
+
+// condition decides the conditions of the scripts: devfull means that a device that is
+// always full exists, hup that the tests do not run under nohup, which ignores SIGHUP.
+func condition(name string) (bool, error) {
+	switch name {
+	case "devfull":
+		_, err := os.Stat("/dev/full")
+		return err == nil, nil
+	case "hup":
+		return !signal.Ignored(syscall.SIGHUP), nil
+	}
+	return false, fmt.Errorf("unknown condition %s", name)
+}
+
+// TestInterrupt cancels a fit as Ctrl-C does, after its first iteration. gpfit must write
+// the best model so far, which predicts, and exit with code 130.
+func TestInterrupt(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "m.gpfit")
+	code, stdout, stderr := interrupt(t, "iteration 0", "fit", "../../examples/co2.csv", "--device", "cpu", "--out", model)
+	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "cancelled") {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if lines := strings.Count(mustLine(t, "predict", model, "../../examples/co2_new.csv"), "\n"); lines != 25 {
+		t.Errorf("%d lines of predictions, want a header and 24", lines)
+	}
+}
+
+// TestBuild checks what a program says about its source, for each way to build it.
+func TestBuild(t *testing.T) {
+	vcs := func(modified string) []debug.BuildSetting {
+		return []debug.BuildSetting{{Key: "vcs.revision", Value: "965db3562a6f"}, {Key: "vcs.time", Value: "2026-11-22T14:26:33Z"}, {Key: "vcs.modified", Value: modified}}
+	}
+	const pseudo = "v0.0.0-20261122142633-965db3562a6f"
+	for _, c := range []struct {
+		name, released, module string
+		settings               []debug.BuildSetting
+		version, revision      string
+	}{
+		{"make release", "0.2.0", pseudo, vcs("false"), "0.2.0", "965db3562a6f"},
+		{"go install at a tag", "", "v0.2.0", nil, "0.2.0", "unknown revision"},
+		{"go install of a candidate", "", "v0.2.0-rc.1", nil, "0.2.0-rc.1", "unknown revision"},
+		{"go install at a commit", "", pseudo, nil, version + "-dev", "965db3562a6f"},
+		{"go build at a tag", "", "v0.2.0", vcs("false"), "0.2.0", "965db3562a6f"},
+		{"go build at a tag with changes", "", "v0.2.0+dirty", vcs("true"), version + "-dev", "965db3562a6f+changes"},
+		{"go build", "", pseudo, vcs("false"), version + "-dev", "965db3562a6f"},
+		{"go build -buildvcs=false", "", "(devel)", nil, version + "-dev", "unknown revision"},
+		{"no information", "", "", nil, version + "-dev", "unknown revision"},
+	} {
+		b := newBuild(&debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings}, c.released)
+		if b.Version != c.version || b.Revision != c.revision || b.Modified != strings.HasSuffix(c.revision, "+changes") || (b.Time == nil) != (c.settings == nil) {
+			t.Errorf("%s: %+v", c.name, b)
+		}
+	}
+	b := newBuild(&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "-tags", Value: "nogpu,cu"}}}, "")
+	if !slices.Equal(b.Tags, []string{"cu", "nogpu"}) {
+		t.Errorf("tags %v", b.Tags)
+	}
 }

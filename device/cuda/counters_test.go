@@ -162,3 +162,104 @@ func TestCostOfResidual(t *testing.T) {
 		}
 	}
 }
+
+// TestStepsOfSlowCards checks that no step takes longer than longestStep at the rate of the card,
+// unless blocks have their minimum width, and that fast cards and unknown rates change nothing.
+func TestStepsOfSlowCards(t *testing.T) {
+	for _, n := range []int64{2000, 20000, 60000, 100000} {
+		for _, rate := range []float64{3e11, 1e12, 2.5e12, 1e13} {
+			d := &Device{sizes: defaultSizes, flopRate: func() float64 { return rate }}
+			s := d.sizesFor(int(n))
+			width := float64(s.factor)
+			for what, operations := range map[string]float64{
+				"product": s.gemm, "Cholesky": cube(s.factor) / 3, "solve": max(64*width*width, min(s.gemm, float64(n-s.factor)*width*width)),
+				"symmetric product": 2 * float64(s.symm) * float64(s.symm) * float64(s.panelWidth(n)),
+				"prediction":        float64(n) * float64(n) * float64(s.crossWidth(n)),
+			} {
+				narrow := s.factor == 256 || s.symm == 256 || s.crossWidth(n) == 32
+				if took := operations / rate; took > longestStep && !narrow {
+					t.Errorf("n = %d at %.1e/s: a step of %s takes %.2f s, %+v", n, rate, what, took, s)
+				}
+			}
+			if s.factor < 256 || s.symm < 256 || s.panelWidth(n) != panelWidth(n) {
+				t.Errorf("n = %d at %.1e/s: %+v", n, rate, s)
+			}
+		}
+		for _, rate := range []float64{0, 4e13, 6e13} {
+			if s := defaultSizes.at(rate, n); s != defaultSizes {
+				t.Errorf("n = %d at %.1e/s: %+v", n, rate, s)
+			}
+		}
+	}
+	untimed := &Device{sizes: defaultSizes, flopRate: func() float64 { panic("timed") }}
+	if s := untimed.sizesFor(1999); s != defaultSizes {
+		t.Errorf("a small job: %+v", s)
+	}
+}
+
+// TestAlignment checks that every matrix passed to the libraries, and each of its
+// columns, begins on a memory line, for every n and every division of the work.
+func TestAlignment(t *testing.T) {
+	b := checked(t)
+	slow := sizes{fill: 64, factor: 64, symm: 64, leaf: 16, panel: 64, gemm: 1.5e5, cross: 32}
+	for _, steps := range []sizes{defaultSizes, slow} {
+		b.sizes = steps
+		for _, n := range []int{257, 391} {
+			j, routines := newJob(t, n), map[string]int{}
+			calls := emulator.Record(t, func() { j.mustRun(t, b, nil) })
+			for _, c := range calls {
+				routines[c.Routine]++
+				for i := range c.LD {
+					if c.Offset[i]%128 != 0 || c.LD[i]%lineElements != 0 {
+						t.Fatalf("n = %d, %+v: matrix %d of %s is not aligned: %+v", n, steps, i, c.Routine, c)
+					}
+				}
+			}
+			for _, name := range []string{"gemm", "gemmbatched", "symm", "trsm", "potrf"} {
+				if routines[name] == 0 {
+					t.Errorf("n = %d: no call of %s among %v", n, name, routines)
+				}
+			}
+		}
+	}
+}
+
+// TestPanelWidth checks that panels are the least power of two times the blocks of the
+// kernel that covers n, up to 512.
+func TestPanelWidth(t *testing.T) {
+	for n := int64(1); n <= 131_072; n += 1 + n/7 {
+		width := panelWidth(n)
+		doublings := 0
+		for w := int64(kernels.MaxInvert); w < width; w *= 2 {
+			doublings++
+		}
+		if width != kernels.MaxInvert<<doublings || width > 512 || (width < n && width < 512) || (width > kernels.MaxInvert && width/2 >= n) {
+			t.Errorf("n = %d: panels of %d columns", n, width)
+		}
+	}
+}
+
+// TestTypical checks that the plan for a GPU which this machine does not have is the plan of
+// a GPU that it has, and that its times equal the committed run's on an H100.
+func TestTypical(t *testing.T) {
+	for n, seconds := range map[int]float64{5000: 0.00846, 10_000: 0.0329, 20_000: 0.192, 50_000: 2.64, 100_000: 19.8} {
+		d, model := Driver{}.Typical()
+		p := d.(device.DenseDevice).Plan(n, 8)
+		there := (&Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes}).plan(n, 8)
+		if model != "NVIDIA H100" || p.HostBytes() != there.HostBytes() || p.DeviceBytes() != there.DeviceBytes() || p.FlopsGradient != there.FlopsGradient {
+			t.Errorf("n = %d: %+v, on a GPU %+v", n, p, there)
+		}
+		// The rate is a line and a limit through five measurements: a fifth is as close as
+		// that comes.
+		if got := p.GradientTime().Seconds(); math.Abs(got/seconds-1) > 0.2 {
+			t.Errorf("n = %d: %.3g s, measured %.3g s", n, got, seconds)
+		}
+	}
+	found := device.Find(t.Context(), []device.Driver{Driver{}})
+	if b, model := found.Typical("cuda:3", device.Chosen); b == nil || model == "" {
+		t.Error("no plan for cuda:3")
+	}
+	if b, _ := found.Typical("rocm", device.Chosen); b != nil {
+		t.Error("a plan for a kind without a driver")
+	}
+}
