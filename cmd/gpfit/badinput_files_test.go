@@ -7,15 +7,15 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
 )
 
 var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
@@ -26,47 +26,27 @@ var badSpecs = badText("batch bad.yaml --out new.run", "bad.yaml", exit.Usage,
 
 // withChecksum changes the text of an entry of m.gpfit, and possibly its length, and
 // gives the file a valid checksum.
-func withChecksum(change func(name string, text []byte) []byte) func(dir string) error {
-	return func(dir string) error {
+func withChecksum(change func(name string, text []byte) []byte) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
 		path := filepath.Join(dir, "m.gpfit")
-		in, err := zip.OpenReader(path)
-		if err != nil {
-			return err
-		}
+		in := must.Get(zip.OpenReader(path))(t)
 		defer in.Close()
 		var out bytes.Buffer
 		w := zip.NewWriter(&out)
 		for _, f := range in.File {
-			r, err := f.Open()
-			if err != nil {
-				return err
-			}
-			text, err := io.ReadAll(r)
-			if err != nil {
-				return err
-			}
-			entry, err := w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
-			if err == nil {
-				_, err = entry.Write(change(f.Name, text))
-			}
-			if err != nil {
-				return err
-			}
+			text := must.Get(io.ReadAll(must.Get(f.Open())(t)))(t)
+			entry := must.Get(w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store}))(t)
+			must.Get(entry.Write(change(f.Name, text)))(t)
 		}
-		if err := w.SetComment("gpfit model sha256 " + strings.Repeat("0", 64)); err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
-			return err
-		}
+		must.Do(t, w.SetComment("gpfit model sha256 "+strings.Repeat("0", 64)), w.Close())
 		body := out.Bytes()[:out.Len()-64]
 		sum := sha256.Sum256(body)
-		return os.WriteFile(path, append(slices.Clone(body), hex.EncodeToString(sum[:])...), 0o644)
+		write(t, dir, "m.gpfit", string(body)+hex.EncodeToString(sum[:]))
 	}
 }
 
 // inHeader replaces text of model.json.
-func inHeader(old, text string) func(dir string) error {
+func inHeader(old, text string) func(t *testing.T, dir string) {
 	return withChecksum(func(name string, all []byte) []byte {
 		if name == "model.json" {
 			return bytes.Replace(all, []byte(old), []byte(text), 1)
@@ -76,7 +56,7 @@ func inHeader(old, text string) func(dir string) error {
 }
 
 // lastNumber replaces the last number of an array.
-func lastNumber(array string, bits string) func(dir string) error {
+func lastNumber(array string, bits string) func(t *testing.T, dir string) {
 	return withChecksum(func(name string, all []byte) []byte {
 		if name == array+".npy" {
 			copy(all[len(all)-8:], bits)
@@ -88,14 +68,9 @@ func lastNumber(array string, bits string) func(dir string) error {
 const nanBits = "\x00\x00\x00\x00\x00\x00\xf8\x7f"
 
 // onFile changes a file's text.
-func onFile(name string, change func([]byte) []byte) func(dir string) error {
-	return func(dir string) error {
-		path := filepath.Join(dir, name)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, change(text), 0o644)
+func onFile(name string, change func([]byte) []byte) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		write(t, dir, name, string(change(must.Get(os.ReadFile(filepath.Join(dir, name)))(t))))
 	}
 }
 
@@ -107,8 +82,8 @@ func flip(text []byte) []byte {
 }
 
 // sparse appends a gibibyte of zeros to a file, which take no room on the disk.
-func sparse(name string) func(dir string) error {
-	return func(dir string) error { return os.Truncate(filepath.Join(dir, name), 1<<30) }
+func sparse(name string) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) { must.Do(t, os.Truncate(filepath.Join(dir, name), 1<<30)) }
 }
 
 var badModels = []badCase{
@@ -129,20 +104,21 @@ var badModels = []badCase{
 }
 
 // inDone changes a file of the finished run.
-func inDone(name string, change func([]byte) []byte) func(dir string) error {
+func inDone(name string, change func([]byte) []byte) func(t *testing.T, dir string) {
 	return onFile(filepath.Join("done", name), change)
 }
 
 // freshRun makes a run from the current files.
-func freshRun(dir string) error {
+func freshRun(t *testing.T, dir string) {
+	t.Helper()
 	cmd := exec.Command("gpfit", "batch", "spec.yaml", "--out", "fresh", "--quiet")
 	cmd.Dir = dir
-	return cmd.Run()
+	must.Do(t, cmd.Run())
 }
 
 var badRuns = []badCase{
-	{args: "resume stopped", code: exit.Data, want: []string{"start it again with 'gpfit batch SPEC --out stopped'"}, change: func(dir string) error {
-		return os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755)
+	{args: "resume stopped", code: exit.Data, want: []string{"start it again with 'gpfit batch SPEC --out stopped'"}, change: func(t *testing.T, dir string) {
+		must.Do(t, os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755))
 	}},
 	{args: "resume done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inDone("run.json", cutShort)},
 	{args: "show done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inDone("run.json", func([]byte) []byte { return []byte("{}") })},
@@ -150,7 +126,8 @@ var badRuns = []badCase{
 		return bytes.Replace(text, []byte(`"schema_version": 1`), []byte(`"schema_version": 9`), 1)
 	})},
 	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is also an input"}, change: freshRun},
-	{args: "resume fresh", code: exit.Data, want: []string{"changed since the run was made", "--allow-changed"}, change: func(dir string) error {
-		return errors.Join(freshRun(dir), onFile("t.csv", cutShort)(dir))
+	{args: "resume fresh", code: exit.Data, want: []string{"changed since the run was made", "--allow-changed"}, change: func(t *testing.T, dir string) {
+		freshRun(t, dir)
+		onFile("t.csv", cutShort)(t, dir)
 	}},
 }

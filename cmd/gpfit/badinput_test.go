@@ -33,7 +33,7 @@ type badCase struct {
 	// files are written first, by name, in addition to the good ones of goodFiles.
 	files map[string]string
 	// change, unless nil, changes the folder first.
-	change func(dir string) error
+	change func(t *testing.T, dir string)
 }
 
 // The limits of a case. Its processor time does not depend on what else runs; badHang ends
@@ -97,7 +97,7 @@ func (c *badCase) run(t *testing.T, good string) {
 		write(t, dir, name, text)
 	}
 	if c.change != nil {
-		must.Do(t, c.change(dir))
+		c.change(t, dir)
 	}
 	before := snapshot(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), badHang)

@@ -277,26 +277,7 @@ func TestDocLinks(t *testing.T) {
 // TestFalseLinks checks that links without a target are found in any doc comment,
 // and that links with a target are not reported.
 func TestFalseLinks(t *testing.T) {
-	dir := must.Folder(t, map[string]string{
-		"go.mod": "module m\n\ngo 1.26\n",
-		"m.go": `// Package m has [Gone0] and [T], [*T], [T.M], [T.F], [os.File], [encoding/json] and matrix[T] and [t].
-package m
-
-import "os"
-
-// T has:
-//   - [Gone1] and [os.Gone2]
-type T struct {
-	// F has [T.Gone3].
-	F *os.File
-}
-
-// M has [gone.Gone4] and [io/gone].
-func (*T) M() {
-	// [Gone5] is no link here.
-}
-`,
-	})
+	dir := module(t, "links")
 	pkgs := must.Get(Load(dir, "."))(t)
 	got := strings.Join(falseLinks(pkgs[0]), "\n")
 	want := []string{"[encoding/json]", "[Gone0]", "[Gone1]", "[os.Gone2]", "[T.Gone3]", "[gone.Gone4]", "[io/gone]"}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/txtar"
 
 	"gpfit/internal/must"
 )
@@ -32,6 +33,16 @@ func watchTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// module writes the files of an archive in testdata into a new folder, and returns the folder.
+func module(t *testing.T, archive string) string {
+	t.Helper()
+	files := map[string]string{}
+	for _, f := range must.Get(txtar.ParseFile("testdata/" + archive + ".txtar"))(t).Files {
+		files[f.Name] = string(f.Data)
+	}
+	return must.Folder(t, files)
 }
 
 // loadModule loads all packages of the module, once for all tests.

@@ -12,14 +12,7 @@ import (
 // TestReferences checks that uses of functions, types, methods, fields, constants
 // and variables of another file are references, and that uses by tests are not.
 func TestReferences(t *testing.T) {
-	dir := must.Folder(t, map[string]string{
-		"go.mod": "module m\n\ngo 1.26\n",
-		"a.go":   "package m\n\ntype T struct{ F int }\n\nfunc (*T) M() {}\n\nconst C = 1\n\nvar V = func() {}\n\nfunc G[P any](P) {}\n",
-		"b.go":   "package m\n\nimport \"os\"\n\nfunc f(t *T) int {\n\tV()\n\tG(os.Args)\n\tt.M()\n\treturn t.F + C\n}\n",
-		"c.go":   "package m\n\nfunc (t *T) unused() int { return f(t) }\n",
-		// A test is not a file of the package.
-		"a_test.go": "package m\n\nvar _ = f\n",
-	})
+	dir := module(t, "references")
 	pkgs := must.Get(Load(dir, "."))(t)
 	want := []Reference{
 		{"b.go", "a.go", []string{"C", "F", "G", "T", "T.M", "V"}},

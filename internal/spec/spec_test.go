@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -21,38 +22,8 @@ import (
 	"gpfit/internal/option"
 )
 
-const full = `
-name: study
-defaults:
-  target: 0
-  features: [1, b, 3-5]
-  header: yes
-  set: {lengthscale: 0.5}
-  restarts: 2
-data:
-  - airfoil.csv.gz
-  - name: co2
-    path: co2.csv
-    split_mask: mask.csv
-    splits: [forecast, 1]
-    mean: linear
-    set: {lengthscale: 2, noise_variance: 0.001}
-kernels:
-  - rbf(ard)
-  - name: m
-    kernel: matern32 * rbf
-    threads: 2
-    fix: {noise_variance: 0.01, signal_variance: }
-    bounds: {lengthscale: [0.1, 10]}
-    memory: 1.5GiB
-seeds: [1, 7]
-overrides:
-  - match: {data: [co2], split: [1]}
-    restarts: 0
-exclude:
-  - {data: [airfoil], kernel: [m], seed: [7]}
-slurm: {partition: gpu, tasks: 3, options: ["--exclude=a"]}
-`
+//go:embed testdata/full.yaml
+var full string
 
 func writeMask(t *testing.T) string {
 	dir := t.TempDir()
