@@ -448,7 +448,7 @@ func TestMethod(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %q in\n%s", args, code, want, stderr)
 		}
 	}
-	if out := output("devices"); !strings.Contains(out, "textbook  exact") || !strings.Contains(out, "experts   approximate") {
+	if _, out, _ := try("devices"); !strings.Contains(out, "textbook  exact") || !strings.Contains(out, "experts   approximate") {
 		t.Errorf("devices:\n%s", out)
 	}
 }
