@@ -39,8 +39,7 @@ func mustFit(t *testing.T, x [][]float64, y []float64, o gpfit.Options) *gpfit.M
 	return m
 }
 
-// TestFitPredict checks that a prediction from slices has the bits of the packages
-// below, before and after saving.
+// TestFitPredict checks that predictions from slices have the bits of the packages below, also from a file.
 func TestFitPredict(t *testing.T) {
 	x, y := waves(60)
 	o := gpfit.Options{Kernel: "matern52(ard)", Mean: "linear", Settings: hyperopt.Settings{Restarts: 1}}
@@ -199,8 +198,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestSeveralTargets checks that the methods for one target return an error and that
-// the posterior has all targets.
+// TestSeveralTargets checks that methods for one target refuse several, and that the posterior has them.
 func TestSeveralTargets(t *testing.T) {
 	x, y := waves(30)
 	m := must.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{}))(t)

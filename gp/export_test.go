@@ -95,8 +95,7 @@ type exchange struct {
 	want                *Prediction
 }
 
-// newExchange exports m and writes rows of the columns in use, in a different order
-// than the model's.
+// newExchange exports m and writes rows of the columns in use, in another order.
 func newExchange(t *testing.T, m *Model, what, format string, rows []float64) exchange {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,8 +115,7 @@ func newExchange(t *testing.T, m *Model, what, format string, rows []float64) ex
 	return e
 }
 
-// runAll runs a script's main for each exchange in one process, because loading
-// scikit-learn takes seconds.
+// runAll runs a script's main for all exchanges in one process: loading scikit-learn is slow.
 const runAll = `import importlib, sys
 sys.path.insert(0, "../examples")
 script = importlib.import_module(sys.argv[1])

@@ -18,12 +18,10 @@ import (
 	"gpfit/kernel"
 )
 
-// extendTolerance is relative to the largest element. The covariance of newModel has a
-// condition number near 1e4.
+// extendTolerance is relative to the largest element; newModel has a condition number near 1e4.
 const extendTolerance = 1e-10
 
-// addition returns the last count rows of a model of n rows as new rows, and the model
-// without them.
+// addition returns the last count rows of a model as new rows, and the model without them.
 func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 	t.Helper()
 	n := whole.N() - count
@@ -245,8 +243,7 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestMeansElsewhere checks that a method that needs Form before it predicts gives the
-// same means up to rounding.
+// TestMeansElsewhere checks that a method that needs Form gives the same means up to rounding.
 func TestMeansElsewhere(t *testing.T) {
 	const m = 20
 	model, rows := newModel(t, 40), newRows(m)

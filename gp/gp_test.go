@@ -25,8 +25,7 @@ import (
 
 var backend, _ = cpu.New(device.Options{Threads: 2})
 
-// newModel returns a model of n rows with one unused feature and a linear mean, and
-// with the weights of the posterior.
+// newModel returns a model of n rows with one unused feature, a linear mean and its weights.
 func newModel(t testing.TB, n int) *Model {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, uint64(n)))

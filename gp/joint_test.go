@@ -65,8 +65,7 @@ func TestJoint(t *testing.T) {
 	}
 }
 
-// TestJointTooLarge checks that a covariance that does not fit in memory is
-// rejected before any other check.
+// TestJointTooLarge checks that a covariance too large for the memory is rejected first.
 func TestJointTooLarge(t *testing.T) {
 	err := checkSize("the covariance of 100000 rows", 1e10, 1<<30)
 	var tooLarge *SizeError
@@ -231,17 +230,15 @@ func TestProcess(t *testing.T) {
 	if got := joint(true); !slices.Equal(got, cov) {
 		t.Errorf("covariance of observations %v, want %v", got, cov)
 	}
-	var unknown *NameError
-	if err := p.Set("k2.lenghtscale", 1); !errors.As(err, &unknown) || unknown.Error() != `k2.lenghtscale: there is no such parameter (did you mean "k2.lengthscale"?)` {
+	if err := p.Set("k2.lenghtscale", 1); !errors.As(err, new(*NameError)) || err.Error() != `k2.lenghtscale: there is no such parameter (did you mean "k2.lengthscale"?)` {
 		t.Errorf("error %v", err)
 	}
-	if err := p.Set("k2.lengthscale[0]", 1); !errors.As(err, &unknown) {
+	if err := p.Set("k2.lengthscale[0]", 1); !errors.As(err, new(*NameError)) {
 		t.Errorf("a number as a vector: %v", err)
 	}
 }
 
-// TestTargetNamed checks that "" means the only target, and that one of several
-// targets must be named.
+// TestTargetNamed checks that "" means the only target, and is an error with several.
 func TestTargetNamed(t *testing.T) {
 	one := newModel(t, 20)
 	one.TargetName = "y"
@@ -264,9 +261,7 @@ func TestTargetNamed(t *testing.T) {
 		{&two, "z", `no target "z": the model's targets are a, b`},
 		{&two, "", "the model has several targets: a, b"},
 	} {
-		_, err := c.model.TargetNamed(c.name)
-		var te *NameError
-		if !errors.As(err, &te) || te.Error() != c.want {
+		if _, err := c.model.TargetNamed(c.name); !errors.As(err, new(*NameError)) || err.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.name, err, c.want)
 		}
 	}

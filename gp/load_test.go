@@ -26,8 +26,7 @@ import (
 	"gpfit/mean"
 )
 
-// writeUnchecked writes a model, even an invalid one, in a version of the format with a valid
-// checksum.
+// writeUnchecked writes any model in a version of the format with a valid checksum.
 func writeUnchecked(t *testing.T, m *Model, version int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.gpfit")
@@ -67,8 +66,7 @@ func TestLoadNonFinite(t *testing.T) {
 	}
 }
 
-// TestLoadClaims checks that the sizes in a header are compared with the file
-// before memory is allocated.
+// TestLoadClaims checks that sizes in a header are compared with the file before allocation.
 func TestLoadClaims(t *testing.T) {
 	for want, rewrite := range map[string]func(w *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte){
 		"model.json claims": func(_ *zip.Writer, f *zip.File, text []byte) (string, uint16, []byte) {
@@ -170,8 +168,7 @@ func TestInvalidTargets(t *testing.T) {
 	}
 }
 
-// encodedModel returns a model whose features come from columns of every kind, and the
-// cells of its training rows.
+// encodedModel returns a model with columns of every kind, and the cells of its training rows.
 func encodedModel(t testing.TB) (*Model, [][]string) {
 	t.Helper()
 	e := &feature.Encoding{Decimal: ",", Columns: []feature.Coding{
@@ -314,8 +311,7 @@ func checkLoad(t *testing.T, path string) {
 	checkPredictions(t, m)
 }
 
-// checkPredictions checks that a posterior, if there is one, predicts and that
-// deviations are not negative.
+// checkPredictions checks that a posterior, if any, predicts deviations that are not negative.
 func checkPredictions(t *testing.T, m *Model) {
 	ctx := t.Context()
 	if m.N() > 200 || len(m.FeatureNames) > 100 || m.T() > 100 || len(m.Kernel) > 500 {

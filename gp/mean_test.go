@@ -218,8 +218,7 @@ func TestRowNoise(t *testing.T) {
 	}
 }
 
-// TestSaveNoise checks that the rows' variances are in the file and in the
-// covariance that Condition forms.
+// TestSaveNoise checks that the rows' variances are in the file and in Condition's covariance.
 func TestSaveNoise(t *testing.T) {
 	m := noisyModel(t, 30)
 	m.Jitter = 1e-9

@@ -15,8 +15,7 @@ import (
 	"gpfit/kernel"
 )
 
-// TestLeaveOneOut leaves every row out in turn and predicts it from an explicit
-// inverse of the rest.
+// TestLeaveOneOut predicts every row from an explicit inverse of the others.
 func TestLeaveOneOut(t *testing.T) {
 	const n = 60
 	m := newModel(t, n)
@@ -193,8 +192,7 @@ func TestMixtureLimit(t *testing.T) {
 	}
 }
 
-// TestDrawsFile checks that a model with draws is read back, as version 4, and that draws
-// that no model can have are refused.
+// TestDrawsFile checks that draws are read back, as version 4, and that impossible ones are refused.
 func TestDrawsFile(t *testing.T) {
 	m := withDraws(newModel(t, 12), 4)
 	got, info := must.Get2(Inspect(saved(t, m.Save)))(t)
@@ -289,8 +287,7 @@ func TestRelevancePairs(t *testing.T) {
 	}
 }
 
-// TestRelevanceThreads checks that rows run on no more threads than allowed, and that
-// their number does not change a bit.
+// TestRelevanceThreads checks the number of threads, and that it does not change a bit.
 func TestRelevanceThreads(t *testing.T) {
 	m := exampleModel(t, "rbf", false)
 	prog := must.Get(m.Program())(t)

@@ -106,9 +106,7 @@ func knownNoise(n int) []float64 {
 	return must.Slice(n, func(i int) float64 { return 0.05 * float64(i%4) })
 }
 
-func groupsOf(n int) []int {
-	return must.Slice(n, func(i int) int { return (i * i) % 5 % 3 })
-}
+func groupsOf(n int) []int { return must.Slice(n, func(i int) int { return (i * i) % 5 % 3 }) }
 
 var noises = map[string]func(s *graph.Spec){
 	"one":   func(*graph.Spec) {},
@@ -270,8 +268,7 @@ func TestMeanGradient(t *testing.T) {
 	}
 }
 
-// dense returns the covariance matrix of a fixture with the isotropic rbf, computed
-// element by element.
+// dense returns the covariance matrix of a fixture with the isotropic rbf, element by element.
 func dense(f *fixture, lengthscale, variance float64, noise func(i int) float64) *mat.SymDense {
 	n := f.spec.X.N
 	sigma := mat.NewSymDense(n, nil)
@@ -292,8 +289,7 @@ func dense(f *fixture, lengthscale, variance float64, noise func(i int) float64)
 	return sigma
 }
 
-// TestGLS compares value, coefficients and their covariance with explicit inverses
-// and an explicit H.
+// TestGLS compares value, coefficients and their covariance with explicit inverses and H.
 func TestGLS(t *testing.T) {
 	const n = 60
 	f := newFixture(t, "rbf", n, 2, withMean("poly(2, dims=0)"))

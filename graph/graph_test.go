@@ -198,8 +198,7 @@ func TestPrior(t *testing.T) {
 	}
 }
 
-// TestReuse checks that a value costs n³/3, a gradient after it 2n³/3 more, and the
-// same value again nothing.
+// TestReuse checks that a value costs n³/3, a gradient 2n³/3 more, and repetitions nothing.
 func TestReuse(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, nil)
@@ -319,9 +318,7 @@ func benchmark(b *testing.B, run func(f *fixture, z []float64)) {
 // and without the graph; the difference is the graph's overhead.
 func BenchmarkGraph(b *testing.B) {
 	grad := make([]float64, 3)
-	benchmark(b, func(f *fixture, z []float64) {
-		must.Get(f.obj.ValueGradient(b.Context(), z, grad))(b)
-	})
+	benchmark(b, func(f *fixture, z []float64) { must.Get(f.obj.ValueGradient(b.Context(), z, grad))(b) })
 }
 
 func BenchmarkDirect(b *testing.B) {

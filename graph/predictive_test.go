@@ -39,9 +39,7 @@ func leftOut(t *testing.T, f *fixture, sigma *mat.SymDense, beta []float64) (dev
 }
 
 // singles returns the ends of n folds of one row.
-func singles(n int) []int {
-	return must.Slice(n, func(i int) int { return i + 1 })
-}
+func singles(n int) []int { return must.Slice(n, func(i int) int { return i + 1 }) }
 
 func predictFold(t *testing.T, sigma *mat.SymDense, h *mat.Dense, y, beta []float64, q, first, end int) (deviations, variances []float64) {
 	n := len(y)
@@ -276,8 +274,7 @@ func TestLeaveOneOutNumber(t *testing.T) {
 	}
 }
 
-// TestLeverage checks that a point that alone determines a coefficient, and its fold, have no
-// prediction.
+// TestLeverage checks that a point that alone determines a coefficient, and its fold, are errors.
 func TestLeverage(t *testing.T) {
 	const n = 20
 	for want, folds := range map[graph.LeverageError][]int{{Index: 7}: nil, {Index: 1, Fold: true}: {5, 10, n}} {

@@ -24,8 +24,7 @@ import (
 // gradient, relative to the sum of the magnitudes of the NLML's three terms.
 const tolTwin = 1e-10
 
-// twinKernels are covariance functions, written as matrices of all pairs. Kernels with the same
-// matrix have one entry.
+// twinKernels are covariance functions as matrices of all pairs, for one or more texts.
 var twinKernels = map[string]func(*twin) *gorgonia.Node{
 	"rbf | rbf(ard)":           func(w *twin) *gorgonia.Node { return w.scaled("", w.rbf("")) },
 	"matern12 | matern12(ard)": func(w *twin) *gorgonia.Node { return w.scaled("", w.matern("", 1, 1)) },

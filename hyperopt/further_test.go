@@ -12,8 +12,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// shaped is a table with one parameter and another objective, which may depend on the number of
-// rows.
+// shaped is a table with one parameter and an objective that may depend on the number of rows.
 type shaped struct {
 	table
 	start float64
@@ -204,8 +203,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestLeastRestarts checks that the number of restarts that is said to give an estimate does,
-// and one fewer does not.
+// TestLeastRestarts checks that the number of restarts for an estimate is the least.
 func TestLeastRestarts(t *testing.T) {
 	suggested := [][]float64{{-1, -3, 0.25}, {1, -2.5, 0.25}, {2, -1, 0.25}, {-3, 3, 0.25}}
 	run := func(restarts int) (Coverage, *Result) {
@@ -321,8 +319,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestKronecker checks that the first n points are evenly spread in every dimension: each
-// tenth has its share.
+// TestKronecker checks that each tenth of every dimension has its share of the first n points.
 func TestKronecker(t *testing.T) {
 	for _, d := range []int{1, 2, 7, 20} {
 		points := kronecker(d, 5, 1000)
@@ -332,8 +329,7 @@ func TestKronecker(t *testing.T) {
 				counts[int(10*u[j])]++
 			}
 			for k, c := range counts {
-				// A half above or below 100 would be seven standard deviations of
-				// independent draws.
+				// A half too many or too few is seven standard deviations of independent draws.
 				if c < 67 || c > 133 {
 					t.Errorf("dimension %d of %d: %d of 1000 points in tenth %d", j, d, c, k)
 				}

@@ -198,8 +198,7 @@ func TestGoodStart(t *testing.T) {
 	}
 }
 
-// TestOptima checks that the optima are distinct and sorted, and that every start
-// is at one of them.
+// TestOptima checks that optima are distinct and sorted, and that every start is at one.
 func TestOptima(t *testing.T) {
 	r := tune(t, &table{n: 150}, Settings{Restarts: 7, Seed: 3})
 	starts := 0

@@ -31,8 +31,7 @@ func compile(t interface{ Fatal(...any) }, e Expr, labels []int) *Program {
 	return must.Get(Compile(e, labels))(t)
 }
 
-// reorder maps the θ of one program to another's by the names of parameters,
-// as rename changes them.
+// reorder maps the θ of one program to another's by the names that rename returns.
 func reorder(t interface{ Fatalf(string, ...any) }, from, to *Program, theta []float64, rename func(string) string) []float64 {
 	value := map[string]float64{}
 	for i, name := range from.Names() {
@@ -230,8 +229,7 @@ func TestInputGradientAtTheSamePoint(t *testing.T) {
 	}
 }
 
-// TestWhoSetsTheScale checks the number and the units of signal variances, with and
-// without a linear(ard) or poly(ard).
+// TestWhoSetsTheScale checks the signal variances and the units of all parameters.
 func TestWhoSetsTheScale(t *testing.T) {
 	for text, want := range map[string]string{
 		"linear":                            "signal_variance{2 -2}",

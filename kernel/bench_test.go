@@ -25,8 +25,7 @@ func benchTriangle(n int, f func(i, j0, j1 int)) {
 	}
 }
 
-// benchCases runs over large triangles of many kernels, and over the small triangles of one,
-// whose rows are short.
+// benchCases runs over large triangles of many kernels, and over small ones, with short rows, of one.
 func benchCases(b *testing.B, run func(b *testing.B, e *Evaluator, x *Points, a []float64)) {
 	bench := func(text string, d, n int) {
 		b.Run(fmt.Sprintf("%s/d=%d/n=%d", text, d, n), func(b *testing.B) {
@@ -74,8 +73,7 @@ func BenchmarkSweep(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile builds an expression, differentiates it with Gorgonia and
-// compiles both, which a fit does once.
+// BenchmarkCompile builds, differentiates and compiles an expression, which a fit does once.
 func BenchmarkCompile(b *testing.B) {
 	for _, text := range []string{
 		"rbf", "rbf(ard)*periodic + rq",

@@ -23,8 +23,7 @@ var evaluatorCases = []string{
 	"rbf*periodic + rq + linear", "linear(ard)*(cosine + poly(1)) + constant*rq",
 }
 
-// eachEvaluator calls check for each of evaluatorCases over three columns, with random
-// parameters and n random points.
+// eachEvaluator calls check for evaluatorCases over three columns, with random parameters and points.
 func eachEvaluator(t *testing.T, seed uint64, n int, check func(rng *rand.Rand, e *Evaluator, x *Points)) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x := randomPoints(rng, n, 3)
@@ -78,8 +77,7 @@ func TestGradientOfRows(t *testing.T) {
 	})
 }
 
-// TestDiagonalOfRows checks that the diagonal equals the values of rows at equal
-// points, to the last bit.
+// TestDiagonalOfRows checks that the diagonal has the bits of rows at equal points.
 func TestDiagonalOfRows(t *testing.T) {
 	const n = 20
 	eachEvaluator(t, 25, n, func(_ *rand.Rand, e *Evaluator, x *Points) {
@@ -96,8 +94,7 @@ func TestDiagonalOfRows(t *testing.T) {
 // ones returns parameters that are all 1.
 func ones(p *Program) []float64 { return slices.Repeat([]float64{1}, p.NumParams) }
 
-// TestExtremes checks that points whose distance overflows have covariance 0, and
-// that NaN stays NaN.
+// TestExtremes checks that k is 0 if the distance overflows, and that NaN stays NaN.
 func TestExtremes(t *testing.T) {
 	for _, text := range evaluatorCases[:6] {
 		p := mustCompile(t, text, 3)
@@ -359,8 +356,7 @@ func (c tape) check(t interface {
 	}
 }
 
-// randomFeatures draws one value of each feature with its sign, and inner products
-// smaller than the norms.
+// randomFeatures draws features with their signs, and inner products smaller than the norms.
 func randomFeatures(rng *rand.Rand, p *Program) []float64 {
 	out := make([]float64, len(p.Features))
 	for i := range out {

@@ -229,8 +229,7 @@ func TestRandomFormulas(t *testing.T) {
 	})
 }
 
-// eigenvalueTolerance bounds the error of an eigenvalue, relative to the largest: a small
-// multiple of n times the precision.
+// eigenvalueTolerance is relative to n times the largest eigenvalue.
 const eigenvalueTolerance = 1e-13
 
 // TestCheckMatrix compares extreme eigenvalues with the closed forms of known matrices.
@@ -242,8 +241,7 @@ func TestCheckMatrix(t *testing.T) {
 			smallest, largest float64
 			ok                bool
 		}{
-			// Brownian motion at 1, 2, …, n: the inverse of a second difference (Fortiana &
-			// Cuadras 1997).
+			// Brownian motion at 1, …, n: an inverse second difference (Fortiana & Cuadras 1997).
 			"min": {func(i, j int) float64 { return float64(min(i, j) + 1) }, 1 / (2 + 2*math.Cos(theta*2)), 1 / (2 - 2*math.Cos(theta)), true},
 			// Second differences, with eigenvalues 2 − 2 cos(πk/(n+1)).
 			"second difference": {func(i, j int) float64 { return float64(2*b2i(i == j) - b2i(i-j == 1 || j-i == 1)) }, 2 - 2*math.Cos(math.Pi/float64(n+1)), 2 - 2*math.Cos(math.Pi*float64(n)/float64(n+1)), true},

@@ -102,8 +102,7 @@ func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []floa
 	}
 }
 
-// TestZeroOffset compares kernels whose offset is the constant 0 with the same functions as
-// formulas, and tests their derivatives.
+// TestZeroOffset compares kernels with the offset 0 with formulas, and tests their derivatives.
 func TestZeroOffset(t *testing.T) {
 	const n, d = 8, 3
 	x := normalPoints(rand.New(rand.NewPCG(5, 1)), n, d)
@@ -217,8 +216,7 @@ func TestQuadraticGradientOrthogonal(t *testing.T) {
 	}
 }
 
-// TestHomogeneous checks that the weighted derivatives sum to the covariance, for
-// all ways to set the size of terms.
+// TestHomogeneous checks that the weighted derivatives sum to the covariance.
 func TestHomogeneous(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	const n, d = 6, 3

@@ -26,9 +26,7 @@ func TestExtraColumns(t *testing.T) {
 	got, err = ReadFrom(strings.NewReader(weather), "T", Options{
 		Target: "temp", Extra: []string{"sd", "-2", "sd"}, ExtraText: []string{"site", "0"}, Missing: MissingDrop,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !reflect.DeepEqual(got.FeatureNames, []string{"rain", "wind"}) || !reflect.DeepEqual(got.X, []float64{10, 5, 40, 8}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) {
 		t.Errorf("features %q: %v, targets %v", got.FeatureNames, got.X, got.Y)
 	}

@@ -169,8 +169,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestDamagedGzip cuts and changes compressed data. The line counts all rows that
-// could be unpacked.
+// TestDamagedGzip cuts and changes compressed data. The line counts all rows that were unpacked.
 func TestDamagedGzip(t *testing.T) {
 	var text strings.Builder
 	for i := range 5000 {
@@ -210,9 +209,8 @@ func TestReaderFails(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	in := io.MultiReader(strings.NewReader("1,2\n3,4\n5"), iotest.ErrReader(broken))
 	_, err := ReadFrom(in, "-", Options{})
-	var e *Error
-	if !errors.As(err, &e) || !errors.Is(err, broken) ||
-		e.Error() != "standard input:3: cannot be read: the disk is gone" {
+	if !errors.As(err, new(*Error)) || !errors.Is(err, broken) ||
+		err.Error() != "standard input:3: cannot be read: the disk is gone" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -81,8 +81,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 			want = fmt.Sprintf(want, dir)
 		}
 		got, err := Read(dir, Options{})
-		var e *Error
-		if !errors.As(err, &e) || e.Error() != want || got != nil {
+		if !errors.As(err, new(*Error)) || err.Error() != want || got != nil {
 			t.Errorf("%s: got %v, %v\nwant %s", c.name, got, err, want)
 		}
 	}

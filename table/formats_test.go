@@ -39,8 +39,7 @@ func TestFormatErrors(t *testing.T) {
 		{"aside.npz", Options{Target: "z"}, `: no column named "z" for the target; columns: "x0", "x1", "y", "sd", "test"`},
 	} {
 		got, err := Read(formatsDir+c.file, c.opts)
-		var e *Error
-		if !errors.As(err, &e) || e.Error() != formatsDir+c.file+c.want || got != nil {
+		if !errors.As(err, new(*Error)) || err.Error() != formatsDir+c.file+c.want || got != nil {
 			t.Errorf("%s: got %v, %v\nwant %s", c.file, got, err, c.want)
 		}
 	}
@@ -66,12 +65,9 @@ func TestMaskFormats(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, got, err)
 		}
 	}
-	for _, c := range [][3]string{
-		{"nan.npy", "1", `: row 1, column 2: not 0 or 1 in a mask: "2"`},
-	} {
-		if _, err := ReadMask(formatsDir+c[0], c[1]); err == nil || err.Error() != formatsDir+c[0]+c[2] {
-			t.Errorf("%s, %s: %v", c[0], c[1], err)
-		}
+	wrong := formatsDir + `nan.npy: row 1, column 2: not 0 or 1 in a mask: "2"`
+	if _, err := ReadMask(formatsDir+"nan.npy", "1"); err == nil || err.Error() != wrong {
+		t.Errorf("got %v, want %s", err, wrong)
 	}
 }
 
@@ -100,11 +96,8 @@ func TestBlocks(t *testing.T) {
 	value := func(i, j int) float64 { return float64(d*i + j) }
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	entry, err := z.Create("all.npy")
-	if err == nil {
-		_, err = entry.Write(npyFile(n, d, true, value))
-	}
-	must.Do(t, errors.Join(err, z.Close()))
+	must.Get(must.Get(z.Create("all.npy"))(t).Write(npyFile(n, d, true, value)))(t)
+	must.Do(t, z.Close())
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{
 		"c.npy": npyFile(n, d, false, value), "fortran.npy": npyFile(n, d, true, value), "f.npz": archive.Bytes(),

@@ -20,8 +20,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// FuzzNPYNumbers checks that numbers written as a NumPy array of any type and order
-// are read back unchanged.
+// FuzzNPYNumbers checks that numbers written as a NumPy array are read back unchanged.
 func FuzzNPYNumbers(f *testing.F) {
 	f.Add(uint8(3), []byte("0123456789abcdef01234567"))
 	f.Add(uint8(1), make([]byte, 64))

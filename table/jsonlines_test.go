@@ -1,11 +1,9 @@
 package table
 
 import (
-	"bytes"
-	"compress/gzip"
-	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,13 +31,8 @@ func TestJSONLines(t *testing.T) {
 	if err != nil || !slices.Equal(sparse.FeatureNames, []string{"b", "a"}) || !slices.Equal(sparse.Row, []int{1, 5, 7, 9, 11}) || sparse.X[1] != 1 {
 		t.Errorf("%+v, %v", sparse, err)
 	}
-	text := must.Get(os.ReadFile(formatsDir + "real.jsonl"))(t)
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	if _, err := z.Write(text); errors.Join(err, z.Close()) != nil {
-		t.Fatal(err)
-	}
-	if got, err := ReadFrom(&zipped, "-", Options{}); err != nil || got.N != 14 {
+	zipped := gzipped(t, string(must.Get(os.ReadFile(formatsDir+"real.jsonl"))(t)))
+	if got, err := ReadFrom(strings.NewReader(zipped), "-", Options{}); err != nil || got.N != 14 {
 		t.Error(got, err)
 	}
 	if got, err := Read(formatsDir+"nested.jsonl", Options{Features: []string{"a"}}); err != nil || got.N != 3 {

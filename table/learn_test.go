@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/feature"
+	"gpfit/internal/must"
 )
 
 func readKinds(text string, rules feature.Rules, change func(*Options)) (*Table, error) {
@@ -55,11 +56,7 @@ func TestKinds(t *testing.T) {
 		"gap": {"c,y\nNA,1\nred,2\n,3\nblue,4\nred,6\nblue,7\n", feature.Rules{}, func(o *Options) { o.Missing = MissingDrop }, &red,
 			[]float64{0, 1, 1, 0, 0, 1, 1, 0}},
 	} {
-		got, err := readKinds(c.text, c.rules, c.change)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		got := must.Get(readKinds(c.text, c.rules, c.change))(t)
 		var want *feature.Encoding
 		features := []string{"c"}
 		if c.want != nil {
@@ -83,8 +80,7 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
-// TestEncoding checks how a table for a model is read, with categories that the model
-// does not have.
+// TestEncoding checks how a table for a model is read, also with categories unknown to the model.
 func TestEncoding(t *testing.T) {
 	columns := []feature.Coding{
 		{Name: "c", Kind: feature.Category, Categories: []string{"blue", "red"}},

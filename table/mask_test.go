@@ -12,17 +12,14 @@ import (
 
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return filepath.Join(must.Folder(t, map[string]string{name: text}), name)
 }
 
 func TestReadMask(t *testing.T) {
 	for _, c := range []struct {
-		name, text string
-		col        string
-		want       []bool
-		err        string // Error() after the file's name
+		name, text, col string
+		want            []bool
+		err             string // Error() after the file's name
 	}{
 		{name: "one column", text: "0\n1\n1\n", want: []bool{false, true, true}},
 		{name: "header and comment", text: "# c\nm\n1\n0\n", want: []bool{true, false}},
@@ -45,8 +42,7 @@ func TestReadMask(t *testing.T) {
 			path := writeFile(t, "mask.csv", c.text)
 			got, err := ReadMask(path, c.col)
 			if c.err != "" {
-				var e *Error
-				if !errors.As(err, &e) || e.Error() != path+c.err || got != nil {
+				if !errors.As(err, new(*Error)) || err.Error() != path+c.err || got != nil {
 					t.Errorf("got %v, error %v", got, err)
 				}
 				return
@@ -65,9 +61,7 @@ func TestParseMaskFlag(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must.Do(t, os.WriteFile("odd:1", nil, 0o600))
 	for _, c := range []struct {
-		in, path string
-		col      string
-		err      string
+		in, path, col, err string
 	}{
 		{in: "m.csv", path: "m.csv"},
 		{in: "m.csv:0", path: "m.csv", col: "0"},

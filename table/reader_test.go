@@ -32,9 +32,7 @@ func TestReaderPieces(t *testing.T) {
 				if err == io.EOF {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if p.N < 1 || p.N > most || len(p.X) != p.N*p.D {
 					t.Fatalf("a piece of %d rows, at most %d", p.N, most)
 				}

@@ -25,9 +25,7 @@ func gzipped(t testing.TB, s string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(s)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write([]byte(s)))(t)
 	must.Do(t, z.Close())
 	return b.String()
 }
@@ -110,26 +108,20 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadFile(t *testing.T) {
-	dir := t.TempDir()
 	// Only the content of a file counts, not its name.
 	for name, text := range map[string]string{
 		"plain.csv": "1,2\n", "plain.gz": "1,2\n",
 		"packed.csv": gzipped(t, "1,2\n"), "packed.csv.gz": gzipped(t, "1,2\n"),
 		"two-members.gz": gzipped(t, "1,") + gzipped(t, "2\n"),
 	} {
-		path := filepath.Join(dir, name)
-		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-		got, err := Read(path, Options{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		path := writeFile(t, name, text)
+		got := must.Get(Read(path, Options{}))(t)
 		if got.Source != path || got.N != 1 || got.D != 1 || got.X[0] != 1 || got.Y[0] != 2 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
 
-	_, err := Read(filepath.Join(dir, "absent.csv"), Options{})
+	_, err := Read(filepath.Join(t.TempDir(), "absent.csv"), Options{})
 	var e *Error
 	if !errors.As(err, &e) || !errors.Is(err, os.ErrNotExist) || e.Msg != "no such file or directory" {
 		t.Errorf("absent file: %v", err)
@@ -157,8 +149,7 @@ func TestReadManyRows(t *testing.T) {
 	}
 }
 
-// TestParseNumber compares every bit with strconv, for decimal numbers of all lengths
-// and for texts that resemble them.
+// TestParseNumber compares every bit with strconv, for numbers and for texts that resemble them.
 func TestParseNumber(t *testing.T) {
 	check := func(t interface{ Fatalf(string, ...any) }, s string) {
 		want, err := strconv.ParseFloat(s, 64)
@@ -204,12 +195,9 @@ func TestMaxRows(t *testing.T) {
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	if _, err := io.CopyN(z, &endless{}, 9*2_000_000); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.CopyN(z, &endless{}, 9*2_000_000))(t)
 	must.Do(t, z.Close())
-	path := filepath.Join(t.TempDir(), "bomb.csv.gz")
-	must.Do(t, os.WriteFile(path, packed.Bytes(), 0o644))
+	path := writeFile(t, "bomb.csv.gz", packed.String())
 	if _, err := Read(path, Options{MaxRows: 10_000}); !errors.As(err, &se) || !se.TooLarge {
 		t.Errorf("%d packed bytes: error %v", packed.Len(), err)
 	}
@@ -231,16 +219,13 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// TestClaimedRows checks that an archive that claims more rows than its bytes can
-// hold is an immediate error.
+// TestClaimedRows checks that an archive that claims more rows than its bytes hold is an error.
 func TestClaimedRows(t *testing.T) {
 	for _, rows := range []int{134_000_000, math.MaxInt64 / 8} {
 		header := fmt.Sprintf("{'descr': '<f8', 'fortran_order': False, 'shape': (%d, 2), }", rows)
 		header += strings.Repeat(" ", 117-len(header)) + "\n"
 		text := "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", 64)
-		path := filepath.Join(t.TempDir(), "claims.npy")
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
-		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements, but its shape") {
+		if _, err := Read(writeFile(t, "claims.npy", text), Options{}); err == nil || !strings.Contains(err.Error(), "64 bytes of elements, but its shape") {
 			t.Errorf("%d rows: error %v", rows, err)
 		}
 	}

@@ -29,8 +29,7 @@ func (e *notPD) Infeasible() bool { return true }
 
 func isNotPD(err error) bool { return errors.As(err, new(*notPD)) }
 
-// arrays is a problem in plain numbers for tests; nil means no names, bounds, fixed
-// parameters or further starts.
+// arrays is a problem in plain numbers; nil means no names, bounds, fixed parameters or further starts.
 type arrays struct {
 	Objective    Func
 	Workers      []Func
@@ -112,8 +111,7 @@ func minimizeArrays(ctx context.Context, a arrays, h how) (*Result, error) {
 // rounding is the difference of two values below which they count as equal.
 func rounding(f float64) float64 { return DefaultPrecision * math.Max(1, math.Abs(f)) }
 
-// smooth is an objective from a function that writes the gradient unless it is
-// nil, recorded call by call.
+// smooth is a function that writes the gradient unless it is nil, with a record of its calls.
 type smooth struct {
 	f     func(z, grad []float64) (float64, error)
 	calls []callRecord

@@ -15,8 +15,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// bowl is a strictly convex function with its minimum at a, and curvatures 1 to 10.
-// It counts its evaluations.
+// bowl is strictly convex, with its minimum at a and curvatures 1 to 10, and counts its evaluations.
 type bowl struct {
 	a                []float64
 	values, gradient int
@@ -306,8 +305,7 @@ func TestNaNAtStart(t *testing.T) {
 	}
 }
 
-// stoppedAfter minimises f with a context that is cancelled at the call after so many. It returns
-// the lowest value evaluated, too.
+// stoppedAfter minimises f up to a number of calls, and returns the lowest value evaluated, too.
 func stoppedAfter(p arrays, f func(z, grad []float64) float64, s how, after int, cause error) (r *Result, low float64, err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

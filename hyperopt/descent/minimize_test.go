@@ -96,8 +96,7 @@ func TestUnconstrained(t *testing.T) {
 	}
 }
 
-// A constant of 1e5 hides the last decreases of f in rounding, but the descent
-// still reaches the gradient tolerance.
+// A constant of 1e5 hides the last decreases of f in rounding, but not the gradient.
 func TestOffsetDoesNotStopEarly(t *testing.T) {
 	q := quadratic(constant(6, 1), 1e3)
 	for _, offset := range []float64{1e3, 1e5, -1e5} {
@@ -267,8 +266,7 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// The minimum lies next to a region where f is +Inf, NaN or not PD, and the
-// first steps lead into it.
+// The first steps lead into a region beside the minimum where f is infinite, NaN or not PD.
 func TestInfeasibleRegion(t *testing.T) {
 	npd := fmt.Errorf("evaluation: %w", &notPD{3, 9})
 	for name, bad := range map[string]func() (float64, error){
@@ -290,8 +288,7 @@ func TestInfeasibleRegion(t *testing.T) {
 		}
 		wantNear(t, name, r.X, []float64{1, 1}, 1e-4)
 
-		// The minimum is beyond the wall, so f cannot be decreased there, and the
-		// status reports it.
+		// With the minimum beyond the wall, f cannot be decreased there.
 		obj.f = func(z, grad []float64) (float64, error) {
 			if z[0] > 0.5 {
 				return bad()

@@ -209,8 +209,7 @@ func (w *waves) ValueGradient(ctx context.Context, z, grad []float64) (float64, 
 	return w.Value(ctx, z)
 }
 
-// TestWorkers checks that starts on several objectives give the same result as on one, bit by
-// bit, with and without a race.
+// TestWorkers checks that starts on several objectives have the bits of starts on one.
 func TestWorkers(t *testing.T) {
 	for _, race := range []bool{false, true} {
 		settings := how{Restarts: 11, Seed: 5, RestartStd: 3, Race: race}

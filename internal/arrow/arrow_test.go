@@ -88,8 +88,7 @@ func TestErrors(t *testing.T) {
 		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short`},
 	} {
 		got, err := read(c.path, table.Options{Features: []string{c.features}})
-		var e *table.Error
-		if got != nil || !errors.As(err, &e) || !strings.HasSuffix(e.Error(), c.want) {
+		if got != nil || !errors.As(err, new(*table.Error)) || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -50,35 +51,17 @@ func predict(t rapid.TB, m baseline.Model, x mat.Matrix) baseline.Prediction {
 // near compares vectors, relative to the largest element of want.
 func near(t rapid.TB, what string, got, want []float64, tolerance float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
-		return
-	}
-	size := 0.0
-	for _, v := range want {
-		size = max(size, math.Abs(v))
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= tolerance*size) {
-			t.Errorf("%s: element %d is %v, want %v", what, i, got[i], want[i])
-			return
-		}
-	}
+	must.Near(t, what, got, want, 0, tolerance*floats.Norm(want, math.Inf(1)))
 }
 
 // roots returns the square roots of numbers.
 func roots(v []float64) []float64 {
-	out := must.Slice(len(v), func(i int) float64 { return math.Sqrt(v[i]) })
-	return out
+	return must.Slice(len(v), func(i int) float64 { return math.Sqrt(v[i]) })
 }
 
 func rows(x *mat.Dense) [][]float64 {
 	n, _ := x.Dims()
-	out := make([][]float64, n)
-	for i := range out {
-		out[i] = x.RawRowView(i)
-	}
-	return out
+	return must.Slice(n, x.RawRowView)
 }
 
 // process fits a Gaussian process with fixed parameters and predicts.
@@ -124,16 +107,13 @@ func TestLinearProcess(t *testing.T) {
 	}
 }
 
-// TestKernelRidgeProcess checks that kernel ridge regression is the mean of a Gaussian
-// process with λ = σ².
+// TestKernelRidgeProcess checks that kernel ridge regression is a process's mean with λ = σ².
 func TestKernelRidgeProcess(t *testing.T) {
 	x, y := example(50, 3, 5)
 	at, _ := example(15, 3, 6)
 	got := learn(t, baseline.KernelRidge{}, x, y).(*baseline.KernelModel)
 	opts := gpfit.Options{Kernel: "rbf", Standardize: gp.StandardizeX, Fix: fixed("lengthscale", got.Theta[0], "signal_variance", got.Theta[1], "noise_variance", got.Lambda)}
 	want := process(t, x, centred(y), at, opts).Mean
-	for i := range want {
-		want[i] += got.Intercept
-	}
+	floats.AddConst(got.Intercept, want)
 	near(t, "mean", predict(t, got, at).Mean, want, sameModel)
 }

@@ -28,8 +28,7 @@ func nearlyDependent() (*mat.Dense, []float64) {
 	return x, y
 }
 
-// TestNearlyDependentColumns fits a path where passes over the columns alone take more than
-// the largest number of them.
+// TestNearlyDependentColumns fits a path for which passes over the columns alone are too slow.
 func TestNearlyDependentColumns(t *testing.T) {
 	path := must.Get(Lasso{}.Path(nearlyDependent()))(t)
 	if len(path.Lambdas) != pathPoints || path.Sweeps > 2*pathPoints*slowSweeps {

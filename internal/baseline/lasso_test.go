@@ -2,15 +2,17 @@ package baseline_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/internal/baseline"
+	"gpfit/internal/must"
 )
 
-// lassoConditions is the bound on violations of the conditions of Karush, Kuhn and Tucker
-// of columns around 1.
+// lassoConditions bounds violations of the conditions of Karush, Kuhn and Tucker of columns around 1.
 const lassoConditions = 1e-8
 
 // checkConditions computes the conditions of the minimum from the weights, intercept and
@@ -19,27 +21,20 @@ func checkConditions(t *testing.T, path *baseline.Path, x *mat.Dense, y []float6
 	t.Helper()
 	n, d := x.Dims()
 	for i, lambda := range path.Lambdas {
-		residual, sum := make([]float64, n), 0.0
-		for r := range n {
-			residual[r] = y[r] - path.Intercepts[i]
-			for c, w := range path.Weights[i] {
-				residual[r] -= w * x.At(r, c)
-			}
-			sum += residual[r]
+		residual := slices.Clone(y)
+		floats.AddConst(-path.Intercepts[i], residual)
+		for c, w := range path.Weights[i] {
+			floats.AddScaled(residual, -w, mat.Col(nil, c, x))
 		}
-		if math.Abs(sum) > lassoConditions*float64(n) {
+		if sum := floats.Sum(residual); math.Abs(sum) > lassoConditions*float64(n) {
 			t.Errorf("λ %d: residuals sum to %v", i, sum)
 		}
 		worst := 0.0
 		for c := range d {
-			gradient := 0.0
-			for r := range n {
-				gradient += x.At(r, c) * residual[r] / float64(n)
-			}
-			switch w := path.Weights[i][c]; {
-			case w != 0:
+			gradient := floats.Dot(mat.Col(nil, c, x), residual) / float64(n)
+			if w := path.Weights[i][c]; w != 0 {
 				worst = max(worst, math.Abs(gradient-math.Copysign(lambda, w)))
-			default:
+			} else {
 				worst = max(worst, math.Abs(gradient)-lambda)
 			}
 		}
@@ -56,14 +51,10 @@ func TestLassoOrthogonal(t *testing.T) {
 	y := []float64{4, 1, -2, 0}
 	for _, lambda := range []float64{0, 0.3, 0.6, 1, 3} {
 		m := learn(t, baseline.Lasso{Lambdas: []float64{lambda}}, x, y).(*baseline.LassoModel)
-		want := make([]float64, 3)
-		for c := range want {
-			ols := 0.0
-			for r := range y {
-				ols += x.At(r, c) * y[r] / 4
-			}
-			want[c] = math.Copysign(max(0, math.Abs(ols)-lambda), ols)
-		}
+		want := must.Slice(3, func(c int) float64 {
+			ols := floats.Dot(mat.Col(nil, c, x), y) / 4
+			return math.Copysign(max(0, math.Abs(ols)-lambda), ols)
+		})
 		near(t, "weights", m.Weights, want, 1e-14)
 		near(t, "intercept", []float64{m.Intercept}, []float64{0.75}, 1e-15)
 	}

@@ -1,9 +1,11 @@
 package baseline_test
 
 import (
+	"maps"
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
@@ -11,8 +13,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// drawn returns a random table: any shape with d below and above n, correlated columns,
-// and sometimes a constant one.
+// drawn returns a random table: d below and above n, correlated columns, and sometimes a constant one.
 func drawn(t *rapid.T, least int) (*mat.Dense, []float64) {
 	n, d := rapid.IntRange(least, 25).Draw(t, "n"), rapid.IntRange(1, 12).Draw(t, "d")
 	x, y := example(n, d, rapid.Uint64().Draw(t, "seed"))
@@ -40,16 +41,13 @@ func TestFormsAgree(t *testing.T) {
 		near(t, "mean", dual.Mean, primal.Mean, 1e-9)
 		near(t, "mean of ridge", ridge.Mean, primal.Mean, 1e-9)
 		near(t, "variance", dual.Variance, primal.Variance, 1e-7)
-		for _, v := range primal.Variance {
-			if v < lambda {
-				t.Fatalf("variance %v below the noise %v", v, lambda)
-			}
+		if v := floats.Min(primal.Variance); v < lambda {
+			t.Fatalf("variance %v below the noise %v", v, lambda)
 		}
 	})
 }
 
-// TestMinimumNorm checks λ = 0: the gradient of least squares is 0, and w is a combination
-// of the centred rows.
+// TestMinimumNorm checks for λ = 0 that the gradient is 0 and that w combines the centred rows.
 func TestMinimumNorm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := drawn(t, 1)
@@ -57,19 +55,12 @@ func TestMinimumNorm(t *testing.T) {
 		m := learn(t, baseline.Ridge{Design: baseline.Design{Unscaled: true}, Lambdas: []float64{0}}, x, y).(*baseline.LinearModel)
 		rows := mat.NewDense(n, d, nil)
 		for c := range d {
-			for i, v := range centred(mat.Col(nil, c, x)) {
-				rows.Set(i, c, v)
-			}
+			rows.SetCol(c, centred(mat.Col(nil, c, x)))
 		}
-		p := predict(t, m, x)
-		residual, size := mat.NewVecDense(n, nil), 0.0
-		for i := range n {
-			residual.SetVec(i, y[i]-p.Mean[i])
-			size = max(size, math.Abs(y[i]))
-		}
+		residual := mat.NewVecDense(n, floats.SubTo(make([]float64, n), y, predict(t, m, x).Mean))
 		var gradient mat.VecDense
 		gradient.MulVec(rows.T(), residual)
-		if g := mat.Norm(&gradient, 2); g > 1e-9*size*mat.Norm(rows, 2) {
+		if g := mat.Norm(&gradient, 2); g > 1e-9*floats.Norm(y, math.Inf(1))*mat.Norm(rows, 2) {
 			t.Fatalf("gradient %v", g)
 		}
 		if n < d { // w = Xᵀa for some a, of least squares
@@ -94,40 +85,29 @@ func TestMinimumNorm(t *testing.T) {
 // TestUnits checks that predictions follow the units of columns and target, for methods
 // that choose their penalties on scaled columns.
 func TestUnits(t *testing.T) {
-	methods := map[string]baseline.Method{
-		"ridge": baseline.Ridge{}, "bayes": baseline.BayesianLinear{}, "lasso": baseline.Lasso{},
-		"spline": baseline.Spline{}, "kernel": baseline.KernelRidge{},
-		"polynomial": baseline.Basis{}, "gaussians": baseline.Basis{Expansion: baseline.Gaussians{Count: 6}},
-	}
+	methods := maps.Clone(all)
+	methods["gaussians"] = baseline.Basis{Expansion: baseline.Gaussians{Count: 6}}
 	for name, method := range methods {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			x, y := example(rapid.IntRange(18, 25).Draw(t, "n"), rapid.IntRange(1, 3).Draw(t, "d"), rapid.Uint64().Draw(t, "seed"))
-			n, d := x.Dims()
+			_, d := x.Dims()
 			at, _ := example(5, d, 99)
 			want := predict(t, learn(t, method, x, y), at)
-			// Powers of two change no rounding, so that no choice flips; shifts are
-			// tested by the intercept.
+			// Powers of two change no rounding, and flip no choice.
 			factor := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "factor"))
 			for c := range d {
 				unit := math.Ldexp(1, rapid.IntRange(-20, 20).Draw(t, "unit"))
-				for i := range n {
-					x.Set(i, c, x.At(i, c)*unit)
-				}
-				for i := range 5 {
-					at.Set(i, c, at.At(i, c)*unit)
+				for _, table := range []*mat.Dense{x, at} {
+					column := mat.Col(nil, c, table)
+					floats.Scale(unit, column)
+					table.SetCol(c, column)
 				}
 			}
-			for i := range y {
-				y[i] *= factor
-			}
+			floats.Scale(factor, y)
 			got := predict(t, learn(t, method, x, y), at)
-			for i := range want.Mean {
-				want.Mean[i] *= factor
-			}
+			floats.Scale(factor, want.Mean)
 			near(t, "mean", got.Mean, want.Mean, sameFit(method))
-			for i := range want.Variance {
-				want.Variance[i] *= factor * factor
-			}
+			floats.Scale(factor*factor, want.Variance)
 			near(t, "variance", got.Variance, want.Variance, 1e-5)
 		}))
 	}
@@ -146,8 +126,7 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestLassoPath checks random paths: conditions of the minimum, and no weights at the
-// largest penalty.
+// TestLassoPath checks the conditions of random paths, and that they begin without weights.
 func TestLassoPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := drawn(t, 2)
@@ -157,11 +136,7 @@ func TestLassoPath(t *testing.T) {
 				t.Fatalf("λ = %v violates its conditions by %v", path.Lambdas[i], v)
 			}
 		}
-		for c, w := range path.Weights[0] {
-			if math.Abs(w) > 1e-12 {
-				t.Fatalf("weight %d is %v at the largest penalty", c, w)
-			}
-		}
+		must.Near(t, "weights at the largest penalty", path.Weights[0], make([]float64, len(path.Weights[0])), 0, 1e-12)
 	})
 }
 

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"gpfit/internal/baseline"
 	"gpfit/internal/must"
@@ -54,17 +57,10 @@ func dense(rows [][]float64) *mat.Dense {
 
 // standardized returns a with the columns of x at mean 0 and deviation 1.
 func standardized(a, x *mat.Dense) *mat.Dense {
-	n, d := x.Dims()
-	m, _ := a.Dims()
+	m, d := a.Dims()
 	out := mat.NewDense(m, d, nil)
 	for c := range d {
-		mean, variance := 0.0, 0.0
-		for i := range n {
-			mean += x.At(i, c) / float64(n)
-		}
-		for i := range n {
-			variance += (x.At(i, c) - mean) * (x.At(i, c) - mean) / float64(n)
-		}
+		mean, variance := stat.PopMeanVariance(mat.Col(nil, c, x), nil)
 		for i := range m {
 			out.Set(i, c, (a.At(i, c)-mean)/math.Sqrt(variance))
 		}
@@ -73,12 +69,8 @@ func standardized(a, x *mat.Dense) *mat.Dense {
 }
 
 func centred(y []float64) []float64 {
-	out := append([]float64(nil), y...)
-	for i := range out {
-		for _, v := range y {
-			out[i] -= v / float64(len(y))
-		}
-	}
+	out := slices.Clone(y)
+	floats.AddConst(-stat.Mean(y, nil), out)
 	return out
 }
 

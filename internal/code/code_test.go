@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Bounds of the values that random expressions continue with, so that they stay
-// well conditioned and away from steps.
+// Bounds of values with which random expressions continue, to stay well conditioned.
 const smallest, largest = 1e-6, 1e6
 
 const epsilon = 0x1p-52
@@ -161,8 +160,7 @@ func (p *pool) keep(e entry) {
 	p.entries = append(p.entries, e)
 }
 
-// TestRandom compares random expressions, which are simplified during construction,
-// with plain arithmetic.
+// TestRandom compares random expressions, simplified as they are built, with plain arithmetic.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPool(t)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +30,7 @@ const text = `x,v,lab,held,a,b
 
 // TestRead checks which parts of a table are read into which fields.
 func TestRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "t.csv")
-	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	path := filepath.Join(must.Folder(t, map[string]string{"t.csv": text}), "t.csv")
 	x := []string{"x"}
 	for name, c := range map[string]struct {
 		options Options
@@ -115,10 +115,7 @@ func TestModelFile(t *testing.T) {
 		lines[0] = strings.TrimSuffix(lines[0], "0") + "target"
 		path := filepath.Join(dir, "t.csv")
 		must.Do(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
-		data, err := Read(path, nil, o)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, strings.Join(lines, "\n"))
-		}
+		data := must.Get(Read(path, nil, o))(t)
 		model := modelOf(data.X, data.Y, data.FeatureNames, data.Encoding)
 		file := filepath.Join(dir, "m.gpfit")
 		must.Do(t, model.Save(file))
@@ -128,14 +125,12 @@ func TestModelFile(t *testing.T) {
 		}
 		in := must.Get(rows.Open(path, nil, read, rows.Options{}))(t)
 		defer in.Close()
-		all, err := in.All()
-		if err != nil || all.N != n || len(all.X) != len(data.X) {
-			t.Fatalf("%d rows, %d numbers, want %d: %v", all.N, len(all.X), len(data.X), err)
+		all := must.Get(in.All())(t)
+		if all.N != n {
+			t.Fatalf("%d rows, want %d", all.N, n)
 		}
-		for i, v := range all.X {
-			if math.Float64bits(v) != math.Float64bits(data.X[i]) {
-				t.Fatalf("number %d is %v, was %v", i, v, data.X[i])
-			}
+		if diff := cmp.Diff(data.X, all.X, cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })); diff != "" {
+			t.Fatal(diff)
 		}
 	})
 }
@@ -143,7 +138,7 @@ func TestModelFile(t *testing.T) {
 // modelOf returns a model of all features with arbitrary parameters.
 func modelOf(x, y []float64, names []string, e *feature.Encoding) *gp.Model {
 	d := len(names)
-	scale := must.Slice(d, func(int) float64 { return 1 })
+	scale := slices.Repeat([]float64{1}, d)
 	return &gp.Model{
 		Kernel: "rbf", Columns: kernel.Columns(d), FeatureNames: names, TargetName: "target", Encoding: e,
 		ParameterNames: []string{"lengthscale", "signal_variance"}, Theta: []float64{1, 1}, NoiseVariance: 1,

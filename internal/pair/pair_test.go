@@ -146,8 +146,7 @@ func (p *pool) grow() {
 	}
 }
 
-// difference is the central difference of the fourth order; ok reports whether half
-// the step gives the same.
+// difference is a central difference of the fourth order; ok says that half the step agrees.
 func difference(f func(h float64) float64) (d float64, ok bool) {
 	at := func(h float64) float64 { return (8*(f(h)-f(-h)) - (f(2*h) - f(-2*h))) / (12 * h) }
 	d, other := at(1e-3), at(5e-4)
@@ -198,10 +197,8 @@ func TestRandom(t *testing.T) {
 func TestSecondDerivatives(t *testing.T) {
 	g := NewGraph()
 	k := g.Exp(g.Scale(-0.5, g.Feature(0, "s", code.AtLeast0)))
-	for i, derivatives := range []bool{false, true, false} {
-		if _, err := g.Compile(k, derivatives, 1, 0); err != nil {
-			t.Fatalf("call %d: %v", i, err)
-		}
+	for _, derivatives := range []bool{false, true, false} {
+		must.Get(g.Compile(k, derivatives, 1, 0))(t)
 	}
 	if _, err := g.Compile(k, true, 1, 0); err == nil {
 		t.Error("derivatives of a graph that was differentiated")
@@ -226,10 +223,7 @@ func TestAtDistance0(t *testing.T) {
 		"power":              {func(g *Graph, s *Node) *Node { return g.Pow(s, g.Number(2)) }, 0},
 	} {
 		g := NewGraph()
-		f, err := g.Compile(c.write(g, g.Feature(0, "s", code.AtLeast0)), true, 1, 0)
-		if err != nil {
-			t.Fatal(name, err)
-		}
+		f := must.Get(g.Compile(c.write(g, g.Feature(0, "s", code.AtLeast0)), true, 1, 0))(t)
 		if got := f.List.Evaluate(nil, []float64{0}, f.ByFeature[0])[0]; !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%s: derivative %v at 0, want %v", name, got, c.want)
 		}

@@ -31,8 +31,7 @@ func checkBytes(file []byte, codec format.CompressionCodec, kind parquet.Kind, d
 	return c.check()
 }
 
-// TestPageClaims checks that a page gets no memory that its bytes, its values and the
-// free memory cannot fill.
+// TestPageClaims checks that a page gets no memory that it cannot fill.
 func TestPageClaims(t *testing.T) {
 	for i, c := range []struct {
 		compressed, uncompressed, values int32

@@ -64,8 +64,7 @@ func TestErrors(t *testing.T) {
 		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {
 		got, err := read(tabletest.Files+c.file, c.opts)
-		var e *table.Error
-		if !errors.As(err, &e) || e.Error() != tabletest.Files+c.file+c.want || got != nil {
+		if !errors.As(err, new(*table.Error)) || err.Error() != tabletest.Files+c.file+c.want || got != nil {
 			t.Errorf("%s: got %v, %v\nwant %s", c.file, got, err, c.want)
 		}
 	}
@@ -117,8 +116,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// TestBlocks reads a table of several blocks, pages and groups. A file cut short
-// anywhere is an error.
+// TestBlocks reads a table of several blocks, pages and groups, and the same cut short.
 func TestBlocks(t *testing.T) {
 	const n, d = 25_000, 3
 	value := func(i, j int) float64 { return float64(d*i + j) }
@@ -126,9 +124,7 @@ func TestBlocks(t *testing.T) {
 	var pq bytes.Buffer
 	w := parquet.NewGenericWriter[row](&pq, parquet.MaxRowsPerRowGroup(7001), parquet.PageBufferSize(5000))
 	for i := range n {
-		if _, err := w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]row{{value(i, 0), value(i, 1), value(i, 2)}}))(t)
 	}
 	must.Do(t, w.Close())
 	dir := t.TempDir()

@@ -3,7 +3,6 @@ package rows
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,10 +47,7 @@ func TestOpen(t *testing.T) {
 			Rows{X: []float64{1, 7, 3, 2, 8, 4}, N: 2, Total: 2, Noise: gp.RowNoise{DefaultGroup: "right"}},
 			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
-		r, err := openText(t, c.text, model, c.options)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		r := must.Get(openText(t, c.text, model, c.options))(t)
 		got, err := r.All()
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
@@ -75,8 +71,7 @@ func TestOpenErrors(t *testing.T) {
 		"no groups":        {&plain, Options{DefaultGroup: "left"}, "option noise-group-default: the model has no noise groups"},
 	} {
 		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
-		var oe *MismatchError
-		if !errors.As(err, &oe) || oe.Error() != c.want {
+		if !errors.As(err, new(*MismatchError)) || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -100,8 +95,7 @@ func TestPieces(t *testing.T) {
 	}
 	grouped := *model
 	grouped.Noise.Column = ""
-	path := filepath.Join(t.TempDir(), "rows.csv")
-	must.Do(t, os.WriteFile(path, []byte(text.String()+"0,0,middle\n"), 0o600))
+	path := filepath.Join(must.Folder(t, map[string]string{"rows.csv": text.String() + "0,0,middle\n"}), "rows.csv")
 	r := must.Get(openText(t, text.String(), &grouped, Options{}))(t)
 	row := 0
 	for _, want := range []int{Piece, 5, 0} {

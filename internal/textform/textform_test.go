@@ -119,8 +119,7 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestNamesReadBack checks that any names of columns read back: in the names of
-// parameters, in NAME=VALUE and in dims.
+// TestNamesReadBack checks that any names of columns read back, in parameters, NAME=VALUE and dims.
 func TestNamesReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := Columns(rapid.SliceOfN(rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom([]rune(`ab 01"\\[](),='+*x`)), 0, 6, -1)), 1, 6).Draw(t, "columns"))
