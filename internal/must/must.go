@@ -1,10 +1,14 @@
-// Package must ends tests at errors that they do not expect, and has the loops that many tests need.
+// Package must ends tests at errors that they do not expect, and has the checks and the loops that many
+// tests need.
 package must
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 )
 
 // Test is a test, or part of one: *testing.T, *testing.B, *testing.F or *rapid.T.
@@ -83,5 +87,42 @@ func Near(t interface{ Errorf(string, ...any) }, what string, got, want []float6
 		if !(math.Abs(got[i]-w) <= relative*math.Abs(w)+absolute) {
 			t.Errorf("%s: number %d is %v, want %v", what, i, got[i], w)
 		}
+	}
+}
+
+// Reporter is a test that continues after a failure.
+type Reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Fail reports an error that is no E or lacks one of the words, and returns the E.
+func Fail[E error](t Reporter, err error, words ...string) E {
+	t.Helper()
+	found, ok := errors.AsType[E](err)
+	for _, word := range words {
+		ok = ok && strings.Contains(err.Error(), word)
+	}
+	if !ok {
+		t.Errorf("error %v, want %v with %q", err, reflect.TypeFor[E](), words)
+	}
+	return found
+}
+
+// Words reports the words that a text lacks.
+func Words(t Reporter, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in\n%s", word, text)
+		}
+	}
+}
+
+// Within reports a number that is farther from the wanted one than the bound, or NaN.
+func Within(t Reporter, got, want, bound float64, format string, args ...any) {
+	t.Helper()
+	if !(math.Abs(got-want) <= bound) {
+		t.Errorf(format+": %v, want %v ± %v", append(args, got, want, bound)...)
 	}
 }
