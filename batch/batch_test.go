@@ -19,6 +19,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/graph"
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
@@ -59,9 +60,7 @@ func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 		m, err := Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), SpecText: text, Program: "test", Drivers: drivers})
 		return m, text, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(lock.Release)
 	return r
 }
@@ -73,6 +72,16 @@ func status(t *testing.T, r *rundir.Run, id string) rundir.JobStatus {
 		t.Fatalf("no job %s", id)
 	}
 	return must.Get(r.Status(r.Jobs[i]))(t)
+}
+
+// runAll runs a number of jobs, all of which succeed.
+func runAll(t *testing.T, r *rundir.Run, o Options, jobs int) Summary {
+	t.Helper()
+	sum := must.Get(Run(t.Context(), r, o))(t)
+	if sum.Done != jobs {
+		t.Fatalf("%d jobs are done, want %d", sum.Done, jobs)
+	}
+	return sum
 }
 
 // events returns the types of the events of a job, with the kinds of failures.
@@ -111,20 +120,13 @@ kernels:
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	if text := status(t, r, "bad.rbf.seed-1").Record.Last().Error; !strings.Contains(text, "bad.csv:2: column 3") {
-		t.Errorf("the error does not name the place: %s", text)
-	}
-	if _, err = Run(t.Context(), r, Options{Drivers: onCPU}); !errors.As(err, &failed) {
-		t.Errorf("again: %v", err)
-	}
-	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data" {
-		t.Errorf("a failure was tried again: %s", got)
-	}
-	if _, err = Run(t.Context(), r, Options{Drivers: onCPU, RetryFailed: true}); !errors.As(err, &failed) {
-		t.Errorf("again: %v", err)
-	}
-	if got := events(status(t, r, "flat.rbf.seed-1")); got != "started failed:data started failed:data" {
-		t.Errorf("RetryFailed: %s", got)
+	must.Words(t, status(t, r, "bad.rbf.seed-1").Record.Last().Error, "bad.csv:2: column 3")
+	for retry, want := range []string{"started failed:data", "started failed:data started failed:data"} {
+		_, err = Run(t.Context(), r, Options{Drivers: onCPU, RetryFailed: retry == 1})
+		must.Fail[*JobsFailedError](t, err)
+		if got := events(status(t, r, "flat.rbf.seed-1")); got != want {
+			t.Errorf("RetryFailed %v: %s, want %s", retry == 1, got, want)
+		}
 	}
 }
 
@@ -137,9 +139,7 @@ data: [{name: rows, path: a.csv, holdout: 0.25}, {name: groups, path: groups.csv
 kernels: [rbf]
 seeds: [1, 2, 3, 4]
 `, cpu.Driver{})
-	if sum, err := Run(t.Context(), r, Options{Drivers: onCPU}); err != nil || sum.Done != 8 {
-		t.Fatalf("%v, %+v", err, sum)
-	}
+	runAll(t, r, Options{Drivers: onCPU}, 8)
 	held := map[string]bool{}
 	for _, j := range r.Jobs {
 		report := status(t, r, j.ID).Record.Last().Report
@@ -169,9 +169,7 @@ func TestLostDevice(t *testing.T) {
 	lose(d, "cuda:0")
 	drivers := []device.Driver{d, cpu.Driver{}}
 	r := create(t, text, drivers...)
-	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
-		t.Fatalf("%+v, %v", sum, err)
-	}
+	runAll(t, r, Options{Drivers: drivers}, 4)
 	retried := 0
 	for _, j := range r.Jobs {
 		if events(status(t, r, j.ID)) == "started retry:device started done" {
@@ -190,15 +188,11 @@ func TestLostDevice(t *testing.T) {
 	}
 	// A later resume, when the devices work again, retries the jobs.
 	d.fail = nil
-	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
-		t.Errorf("with the devices back: %+v, %v", sum, err)
-	}
+	runAll(t, r, Options{Drivers: drivers}, 4)
 
 	lose(d, "cuda:0", "cuda:1")
 	r = create(t, strings.Replace(text, "device: cuda", "device: cuda, fallback: cpu", 1), drivers...)
-	if sum, err := Run(t.Context(), r, Options{Drivers: drivers}); err != nil || sum.Done != 4 {
-		t.Fatalf("with a fallback: %+v, %v", sum, err)
-	}
+	runAll(t, r, Options{Drivers: drivers}, 4)
 	for _, j := range r.Jobs {
 		report := status(t, r, j.ID).Record.Last().Report
 		if report.Device != "cpu" || len(report.Warnings) == 0 {
@@ -215,9 +209,7 @@ func TestMemory(t *testing.T) {
 	drivers := []device.Driver{d, cpu.Driver{}}
 	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8]\n"
 	r := create(t, text, drivers...)
-	if _, err := Run(t.Context(), r, Options{Drivers: drivers, JobsPerDevice: 5}); err != nil {
-		t.Fatal(err)
-	}
+	runAll(t, r, Options{Drivers: drivers, JobsPerDevice: 5}, 8)
 	if d.most["cuda:0"] > 3 || d.most["cuda:0"] < 2 {
 		t.Errorf("%d jobs side by side, want 2 or 3", d.most["cuda:0"])
 	}
@@ -232,9 +224,7 @@ func TestMemory(t *testing.T) {
 	}
 	drivers = []device.Driver{d, cpu.Driver{}}
 	r = create(t, text, drivers...)
-	if sum, err := Run(t.Context(), r, Options{Drivers: drivers, JobsPerDevice: 5}); err != nil || sum.Done != 8 {
-		t.Errorf("%+v, %v", sum, err)
-	}
+	runAll(t, r, Options{Drivers: drivers, JobsPerDevice: 5}, 8)
 
 	d = newGPUs(1, 8*40*40)
 	drivers = []device.Driver{d, cpu.Driver{}}
@@ -307,14 +297,9 @@ func TestCancel(t *testing.T) {
 		t.Fatalf("%+v, %v after %v", sum, err, time.Since(began))
 	}
 	var last RunProgress
-	if sum, err = Run(t.Context(), r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p RunProgress) { last = p }}); err != nil || sum.Done != 6 {
-		t.Errorf("%+v, %v", sum, err)
-	}
-	if last.Done != 6 || last.Total != 6 || last.Running != 0 {
-		t.Errorf("last progress: %+v", last)
-	}
-	if u := sum.Utilization(); !(u > 0 && u <= 1.0001) {
-		t.Errorf("utilization %v", u)
+	u := runAll(t, r, Options{Drivers: drivers, Cores: 2, OnProgress: func(p RunProgress) { last = p }}, 6).Utilization()
+	if last.Done != 6 || last.Total != 6 || last.Running != 0 || !(u > 0 && u <= 1.0001) {
+		t.Errorf("last progress: %+v, utilization %v", last, u)
 	}
 }
 
@@ -334,9 +319,7 @@ func TestPanic(t *testing.T) {
 	if !errors.As(err, &failed) || sum.Done != 1 || failed.Failed[0].Kind != KindPanic {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	if log, _ := os.ReadFile(r.Path("logs", "big.rbf.seed-1")); !strings.Contains(string(log), "batch_test.go") {
-		t.Errorf("the log has no stack:\n%s", log)
-	}
+	must.Words(t, string(must.Get(os.ReadFile(r.Path("logs", "big.rbf.seed-1")))(t)), "batch_test.go") // the stack
 }
 
 // TestPlan checks that Plan decides the device, the threads and the sizes of jobs.
@@ -349,10 +332,9 @@ func TestPlan(t *testing.T) {
 	s := must.Get(spec.Parse("s.yaml", []byte("data: [a.csv, big.csv]\nkernels: [rbf]\n")))(t)
 	crossover := &device.Crossover{Path: filepath.Join(dir, "crossover.json"), Measure: func(context.Context, device.Backend, device.Backend) (int, error) { return 100, nil }}
 	found := device.Find(t.Context(), drivers).Findings
-	if _, err := crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Crossover: crossover}))(t)
+	must.Get(crossover.Renew(t.Context(), found[0], found[len(found)-1], nil, nil))(t)
+	path := filepath.Join(dir, "s.yaml")
+	m := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
 	for i, want := range []string{"cpu", "cuda"} {
 		if o := m.Jobs[i].Options; *o.Device != want || *o.Threads != 1 {
 			t.Errorf("%s: %s, %d threads", m.Jobs[i].ID, *o.Device, *o.Threads)
@@ -365,7 +347,7 @@ func TestPlan(t *testing.T) {
 	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
 		t.Errorf("%+v, %v", estimates, err)
 	}
-	again := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers, Crossover: crossover}))(t)
+	again := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
 	}
@@ -379,24 +361,22 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	s = must.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
-	if _, err := Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), Drivers: drivers}); !isData(err) || !strings.Contains(err.Error(), "none.csv: no such file") {
+	_, err = Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers})
+	if must.Fail[error](t, err, "none.csv: no such file"); !isData(err) {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestOptions checks that every option of a spec reaches the fit.
 func TestOptions(t *testing.T) {
-	s, err := spec.Parse("s.yaml", []byte(`
+	s := must.Get(spec.Parse("s.yaml", []byte(`
 data: [a.csv]
 kernels:
   - {kernel: rbf, ard: true, mean: linear, standardize: x, require_psd: true, max_jitter: 0.1, restarts: 3, max_evals: 9,
      set: {"lengthscale[0]": 2, lengthscale: 1}, fix: {noise_variance: 0.5, signal_variance: null}, bounds: {lengthscale: [0.1, 4]}, tie: {noise_variance: signal_variance},
      prior: {lengthscale: "lognormal(0, 1)"}, noise: none, noise_floor: 0.0001, mean_fit: free, objective: loo, scores: [loo], std_errors: true}
 seeds: [5]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	jobs := must.Get(s.Expand(".", spec.Options{}))(t)
 	want := problem.Options{
 		Kernel: "rbf", ARD: true, Mean: "linear", Standardize: "x", RequirePSD: true, MaxJitter: 0.1,
@@ -406,8 +386,7 @@ seeds: [5]
 		Ties:   []problem.Tie{{Name: "noise_variance", Source: "signal_variance"}}, NoNoise: true, NoiseFloor: "0.0001", MeanFit: problem.MeanFree,
 		Objective: problem.LOO, LeaveOneOut: true, StdErrors: true,
 	}
-	density := must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)
-	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: density}}
+	want.Priors = []problem.ParameterPrior{{Name: "lengthscale", Density: must.Get(graph.ParsePrior("lognormal(0, 1)"))(t)}}
 	want.Settings.Restarts, want.Settings.Seed, want.Settings.MaxEvaluations, want.FoldSeed = 3, 5, 9, 5
 	got := must.Get(jobs[0].Values())(t).Fit
 	if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", want) {
@@ -421,14 +400,10 @@ func TestParseShard(t *testing.T) {
 		want      Shard
 		err       string
 	}{
-		{"0/4", "", Shard{0, 4}, ""},
-		{"3/4", "", Shard{3, 4}, ""},
-		{"4/4", "", Shard{}, "not in the range 0 … 3"},
-		{"-1/4", "", Shard{}, "not in the range"},
-		{"a/4", "", Shard{}, "not the index"},
-		{"1/0", "", Shard{}, "not a number of shards"},
-		{"1", "", Shard{}, "must be i/N"},
-		{"auto", "", Shard{}, "neither"},
+		{"0/4", "", Shard{0, 4}, ""}, {"3/4", "", Shard{3, 4}, ""},
+		{"4/4", "", Shard{}, "not in the range 0 … 3"}, {"-1/4", "", Shard{}, "not in the range"},
+		{"a/4", "", Shard{}, "not the index"}, {"1/0", "", Shard{}, "not a number of shards"},
+		{"1", "", Shard{}, "must be i/N"}, {"auto", "", Shard{}, "neither"},
 		{"auto", "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_COUNT=5", Shard{3, 5}, ""},
 		{"auto", "SLURM_ARRAY_TASK_ID=8 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=5", Shard{2, 5}, ""},
 		{"auto/8", "JOB_COMPLETION_INDEX=6", Shard{6, 8}, ""},
@@ -443,13 +418,41 @@ func TestParseShard(t *testing.T) {
 		}
 		got, err := ParseShard(c.text, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if c.err != "" {
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s %s: %v, want %s", c.text, c.env, err, c.err)
-			}
-			continue
-		}
-		if err != nil || got != c.want {
+			must.Fail[error](t, err, c.err)
+		} else if err != nil || got != c.want {
 			t.Errorf("%s %s: %v, %v", c.text, c.env, got, err)
 		}
 	}
+}
+
+// FuzzParseShard checks that ParseShard returns an error or an index below the
+// count, that the shard printed as i/N parses to the same shard, and that the shard
+// contains the job of its own index but not the next one.
+func FuzzParseShard(f *testing.F) {
+	for _, c := range [][3]string{{"0/3"}, {"auto", "4", "2"}, {"auto/3", "2", ""}, {"3/3"}, {"-1/2"}, {"1/0"}, {" 1/2 "}, {"a/b"}, {"9223372036854775807/9223372036854775807"}, {"auto", "x", "1"}} {
+		f.Add(c[0], c[1], c[2])
+	}
+	f.Fuzz(func(t *testing.T, text, index, count string) {
+		fuzzguard.Run(t, func() {
+			variables := map[string]string{"SLURM_ARRAY_TASK_ID": index, "SLURM_ARRAY_TASK_COUNT": count, "JOB_COMPLETION_INDEX": index}
+			lookup := func(name string) (string, bool) { v, ok := variables[name]; return v, ok }
+			s, err := ParseShard(text, lookup)
+			if err != nil {
+				if err.Error() == "" {
+					t.Fatal("the error has no text")
+				}
+				return
+			}
+			if s.Index < 0 || s.Index >= s.Count {
+				t.Fatalf("%q: %+v", text, s)
+			}
+			again, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Count), nil)
+			if err != nil || again != s {
+				t.Fatalf("%+v read back as %+v, %v", s, again, err)
+			}
+			if !s.holds(s.Index) || s.Count > 1 && s.holds(s.Index+1) {
+				t.Fatalf("%+v holds the wrong jobs", s)
+			}
+		})
+	})
 }

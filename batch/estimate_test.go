@@ -2,7 +2,6 @@ package batch
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,16 +73,9 @@ func TestMistakes(t *testing.T) {
 		"two places": {"data: [{path: a.csv, target: z}]\nkernels: [rbf]\noverrides:\n  - {match: {seed: [2]}, target: q}\nseeds: [1, 2]\n", []string{`s.yaml:1:22: `, `s.yaml:4:26: `}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for file, text := range map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"} {
-				must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644))
-			}
-			s, err := spec.Parse("s.yaml", []byte(c.spec))
-			if err != nil {
-				t.Fatal(err)
-			}
-			warned := 0
-			_, err = Plan(t.Context(), s, PlanOptions{
+			dir := must.Folder(t, map[string]string{"a.csv": good, "m.csv": "one,two\n0,1\n0,0\n1,0\n0,0\n0,0\n0,1\n"})
+			s, warned := must.Get(spec.Parse("s.yaml", []byte(c.spec)))(t), 0
+			_, err := Plan(t.Context(), s, PlanOptions{
 				SpecPath: filepath.Join(dir, "s.yaml"), SpecText: []byte(c.spec), Drivers: []device.Driver{cpu.Driver{}},
 				OnWarning: func(string) { warned++ },
 			})

@@ -181,20 +181,13 @@ func TestRanking(t *testing.T) {
 		if last.Status != Failed || last.Error != "no\nsolution" || last.RMSE != nil {
 			t.Errorf("%s: the failed method is %+v", by, last)
 		}
-		text := r.Text()
-		for _, line := range []string{"\nfailed\n  fails: no\n", "ranked by " + strings.ToUpper(string(by)), "4 folds, seed 0", "20 rows, 1 column"} {
-			if !strings.Contains(text, line) {
-				t.Errorf("%s: the text lacks %q:\n%s", by, line, text)
-			}
-		}
+		must.Words(t, r.Text(), "\nfailed\n  fails: no\n", "ranked by "+strings.ToUpper(string(by)), "4 folds, seed 0", "20 rows, 1 column")
 		if by == ByNLPD && r.Methods[3].Difference != nil {
 			t.Error("a method without density has a difference of NLPDs")
 		}
 	}
 	_, err := Run(t.Context(), data, asIs, only(o.Own[0]))
-	if err == nil || !strings.Contains(err.Error(), "fails: no") {
-		t.Errorf("all methods failed: %v", err)
-	}
+	must.Fail[error](t, err, "fails: no")
 }
 
 // TestSizes checks that subsets are nested, random, and leave the rows to predict alone.
@@ -245,9 +238,7 @@ func TestSizes(t *testing.T) {
 	if s := steps[7]; s.Done != 7 || s.Total != 8 || s.Rows != 20 || s.Left == 0 {
 		t.Errorf("the last step is %+v", s)
 	}
-	if !strings.Contains(result.Text(), "RMSE by the number of training rows") {
-		t.Errorf("the text is\n%s", result.Text())
-	}
+	must.Words(t, result.Text(), "RMSE by the number of training rows")
 }
 
 // TestFolds checks that groups stay together and that blocks are consecutive.
@@ -260,10 +251,7 @@ func TestFolds(t *testing.T) {
 	if r.Split.Folds != 3 || r.Split.Group != "group" || *r.Methods[1].Difference.StdError <= 0 {
 		t.Errorf("split %v, difference %+v", r.Split, r.Methods[1].Difference)
 	}
-	folds, _, err := newFolds(data, problem.Options{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folds, _ := must.Get2(newFolds(data, problem.Options{}, 3))(t)
 	for _, f := range folds {
 		for _, i := range f.test {
 			for _, k := range f.train {
@@ -320,9 +308,7 @@ func TestInterruption(t *testing.T) {
 			t.Errorf("%s: %s, %d folds, %d rows", e.Method, e.Status, e.Folds, e.Rows)
 		}
 	}
-	if !strings.Contains(r.Text(), r.Stopped) {
-		t.Error("the text does not tell of the interruption")
-	}
+	must.Words(t, r.Text(), r.Stopped)
 	r, err = run(0)
 	if !errors.As(err, &cancelled) || r == nil || r.Methods[0].Method != "a" || r.Methods[1].Status != Unfinished || r.Methods[1].Rank != 0 {
 		t.Errorf("interrupted in the first fold: %+v, %v", r, err)
@@ -340,16 +326,10 @@ func TestInterruption(t *testing.T) {
 // TestMistakes checks the errors before any fit.
 func TestMistakes(t *testing.T) {
 	data := waves(12)
-	masked := data
-	masked.Test = make([]bool, data.N)
-	both := data
-	both.Test = slices.Repeat([]bool{true, false}, 6)
-	targets := data
+	masked, both, targets, flat, gap := data, data, data, data, data
+	masked.Test, both.Test = make([]bool, data.N), slices.Repeat([]bool{true, false}, 6)
 	targets.TargetNames = []string{"a", "b"}
-	flat := data
-	flat.Y = make([]float64, data.N)
-	gap := data
-	gap.X = slices.Clone(data.X)
+	flat.Y, gap.X = make([]float64, data.N), slices.Clone(data.X)
 	gap.X[5] = math.NaN()
 	process := []string{"gp"}
 	for name, c := range map[string]struct {
@@ -377,13 +357,12 @@ func TestMistakes(t *testing.T) {
 		"hold-out":  {data, problem.Options{HoldOut: 12}, Options{}, "nothing is left to train on"},
 	} {
 		r, err := Run(t.Context(), c.data, c.opts, c.o, backend)
-		if r != nil || err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+		if must.Fail[error](t, err, c.want); r != nil {
+			t.Errorf("%s: a result beside an error", name)
 		}
 	}
-	if _, err := Run(t.Context(), data, problem.Options{}, Options{Methods: process}); err == nil || !strings.Contains(err.Error(), "needs an open device") {
-		t.Errorf("without a device: %v", err)
-	}
+	_, err := Run(t.Context(), data, problem.Options{}, Options{Methods: process})
+	must.Fail[error](t, err, "needs an open device")
 }
 
 // TestBadPredictions checks that predictions without a meaning are failures of their method.
@@ -409,15 +388,8 @@ func (short) Predict(mat.Matrix) (baseline.Prediction, error) {
 
 // TestMatrices checks that a method whose matrices do not fit says so before it allocates.
 func TestMatrices(t *testing.T) {
-	if err := checkMatrices(1000, 16_000_000); err != nil {
-		t.Error(err)
-	}
-	if err := checkMatrices(1000, 0); err != nil {
-		t.Error(err) // the free memory is unknown
-	}
-	if err := checkMatrices(1001, 16_000_000); err == nil || !strings.Contains(err.Error(), "two matrices of 1001 × 1001 take ") || !strings.Contains(err.Error(), "option subsample") {
-		t.Error(err)
-	}
+	must.Do(t, checkMatrices(1000, 16_000_000), checkMatrices(1000, 0)) // 0: the free memory is unknown
+	must.Fail[error](t, checkMatrices(1001, 16_000_000), "two matrices of 1001 × 1001 take ", "option subsample")
 }
 
 // TestCurves compares curves with the method that draws them.

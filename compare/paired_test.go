@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/internal/must"
 	"gpfit/internal/score"
 )
 
@@ -16,9 +17,7 @@ func TestFoldError(t *testing.T) {
 	near(t, "difference", &d.Value, 3)
 	near(t, "standard error", d.StdError, math.Sqrt((1/3.0+1/2.0)*7))
 	const quantile = 4.302652729696142 // of Student's t with 2 degrees of freedom, at 0.975
-	if got := (*d.Upper95 - d.Value) / *d.StdError; math.Abs(got-quantile) > 1e-9 {
-		t.Errorf("the interval is %v standard errors wide, want %v", got, quantile)
-	}
+	must.Within(t, (*d.Upper95-d.Value) / *d.StdError, quantile, 1e-9, "width of the interval in standard errors")
 	if d.Better != 0 || d.Worse != 3 || d.clear() {
 		t.Errorf("%+v", d)
 	}
@@ -53,9 +52,7 @@ func TestRootError(t *testing.T) {
 		left = append(left, without(a)-without(b))
 	}
 	jackknife := math.Sqrt(score.Variance(left) * (n - 1) * (n - 1) / n)
-	if ratio := *d.StdError / jackknife; math.Abs(ratio-1) > 0.01 {
-		t.Errorf("the standard error is %v of the jackknife's", ratio)
-	}
+	must.Within(t, *d.StdError, jackknife, 0.01*jackknife, "standard error, and the jackknife's")
 	if p.difference(losses{values: a, root: true}, losses{values: a, root: true}).Value != 0 {
 		t.Error("a method differs from itself")
 	}

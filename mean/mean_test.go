@@ -1,7 +1,6 @@
 package mean
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 func mustParse(t testing.TB, text string) Expr {
 	t.Helper()
-	e := must.Get(Parse(text, nil))(t)
-	return e
+	return must.Get(Parse(text, nil))(t)
 }
 
 func TestParse(t *testing.T) {
@@ -72,14 +71,47 @@ func TestParseErrors(t *testing.T) {
 		{"linear + \x00", "expected a mean function", 9},
 	} {
 		_, err := Parse(c.text, nil)
-		var pe *ParseError
-		if !errors.As(err, &pe) {
-			t.Errorf("%q: error %v, want a ParseError", c.text, err)
-			continue
+		if pe := must.Fail[*ParseError](t, err, c.word); pe != nil && pe.Pos != c.pos {
+			t.Errorf("%q: %q at %d, want %d", c.text, pe.Msg, pe.Pos, c.pos)
 		}
-		if pe.Pos != c.pos || !strings.Contains(pe.Msg, c.word) {
-			t.Errorf("%q: %q at %d, want %q at %d", c.text, pe.Msg, pe.Pos, c.word, c.pos)
+	}
+}
+
+// FuzzParse checks that no text costs much, that errors are [*ParseError] and point
+// into the text, that an expression prints as text that reads back to an equal one,
+// and that its functions are finite and as many as stated.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"linear + bumps(5, dims=0)", "poly(2, dims=[1,3])", "zero", "constant + ", "\"a\" /* */ 'b'", "poly(0x2)", "bumps(1000)+bumps(999)", "poly(10)+linear", `linear(dims=temp) + poly(2, dims=["1", 1])`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { fuzzguard.Run(t, func() { checkParse(t, text) }) })
+}
+
+func checkParse(t *testing.T, text string) {
+	columns := []string{"temp", `wind "x"`, "1"}
+	e, err := Parse(text, columns)
+	if errCheck := CheckText(text); err == nil && errCheck != nil {
+		t.Fatalf("%q: %v before the table is read", text, errCheck)
+	}
+	if err != nil {
+		if pe := must.Fail[*ParseError](t, err); pe == nil || pe.Pos < 0 || pe.Pos > len(text) || pe.Error() == "" {
+			t.Fatalf("%q: %v", text, err)
 		}
+		return
+	}
+	plain, err := Parse(e.String(), nil)
+	named, errNamed := Parse(e.Text(columns), columns)
+	if err != nil || errNamed != nil || !cmp.Equal(e, plain) || !cmp.Equal(e, named) {
+		t.Fatalf("%q → %q → %v, %v; %q → %v, %v", text, e.String(), plain, err, e.Text(columns), named, errNamed)
+	}
+	x, _ := points(5, 3)
+	b, err := e.Basis(x, []int{0, 1, 2})
+	if err != nil {
+		return
+	}
+	h := b.Evaluate(x)
+	if b.Validate(3) != nil || len(h) != len(b)*x.N || slices.ContainsFunc(h, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
+		t.Fatalf("%q: %d functions, %d values: %v", text, len(b), len(h), b.Validate(3))
 	}
 }
 
@@ -115,27 +147,22 @@ func TestBasis(t *testing.T) {
 		u, v := x.Column(0)[i], x.Column(1)[i]
 		bump := func(k int) float64 { f := b[4+k]; return math.Exp(-math.Pow((v-f.Centre)/f.Width, 2) / 2) }
 		for j, want := range []float64{u, v, u * u, u * u * u, bump(0), bump(1), bump(2), 1} {
-			if got := h[j*40+i]; math.Abs(got-want) > 1e-14*(1+math.Abs(want)) {
-				t.Errorf("h_%d(x_%d) = %v, want %v", j, i, got, want)
-			}
+			must.Within(t, h[j*40+i], want, 1e-14*(1+math.Abs(want)), "h_%d(x_%d)", j, i)
 		}
 	}
 	for _, f := range b {
 		const x, step = 0.7, 1e-5
 		// Truncation is h²f‴/6, f‴ up to about 20 for a narrow bump.
-		if want := (f.At(x+step) - f.At(x-step)) / (2 * step); math.Abs(f.Slope(x)-want) > 1e-8*(1+math.Abs(want)) {
-			t.Errorf("slope of %s is %v, central difference %v", f.Name(), f.Slope(x), want)
-		}
+		want := (f.At(x+step) - f.At(x-step)) / (2 * step)
+		must.Within(t, f.Slope(x), want, 1e-8*(1+math.Abs(want)), "slope of %s", f.Name())
 	}
-	if err := b.CheckRank(h); err != nil {
-		t.Error(err)
+	must.Do(t, b.CheckRank(h))
+	if none := must.Get(mustParse(t, "zero").Basis(x, nil))(t); none != nil {
+		t.Errorf("zero has the basis %v", none)
 	}
-	if none, err := mustParse(t, "zero").Basis(x, nil); err != nil || none != nil {
-		t.Errorf("zero has the basis %v, %v", none, err)
-	}
-	one, err := mustParse(t, "bumps(1, dims=0)").Basis(x, nil)
-	if err != nil || len(one) != 2 || !(one[0].Width > 0.5 && one[0].Width < 2) {
-		t.Errorf("one bump: %+v, %v", one, err)
+	one := must.Get(mustParse(t, "bumps(1, dims=0)").Basis(x, nil))(t)
+	if len(one) != 2 || !(one[0].Width > 0.5 && one[0].Width < 2) {
+		t.Errorf("one bump: %+v", one)
 	}
 }
 
@@ -150,9 +177,7 @@ func TestBasisErrors(t *testing.T) {
 		"bumps(2, dims=0) + bumps(3, dims=[0, 5])": "bumps from two terms",
 	} {
 		_, err := mustParse(t, text).Basis(x, []int{0, 5})
-		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%s: error %v, want %q", text, err, word)
-		}
+		must.Fail[error](t, err, word)
 	}
 }
 
@@ -177,9 +202,7 @@ func TestOriginal(t *testing.T) {
 				size += math.Abs(part)
 			}
 			// The expansion cancels: the bound is relative to its terms.
-			if math.Abs(sum-hs[j*50+i]) > 1e-13*size {
-				t.Errorf("function %s at row %d: %v, want %v", b[j].Name(), i, sum, hs[j*50+i])
-			}
+			must.Within(t, sum, hs[j*50+i], 1e-13*size, "function %s at row %d", b[j].Name(), i)
 		}
 	}
 }
@@ -195,15 +218,8 @@ func TestRank(t *testing.T) {
 		"poly(2, dims=2)":   "mean_linear[2] is a linear combination of mean_power[2,2],",
 		"bumps(40, dims=0)": "41 coefficients cannot be determined from 30 rows",
 	} {
-		b, err := mustParse(t, text).Basis(x, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = b.CheckRank(b.Evaluate(x))
-		var re *RankError
-		if !errors.As(err, &re) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", text, err, want)
-		}
+		b := must.Get(mustParse(t, text).Basis(x, nil))(t)
+		must.Fail[*RankError](t, b.CheckRank(b.Evaluate(x)), want)
 	}
 	// CheckRank distinguishes two functions that differ by only 1e-6.
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -211,17 +227,13 @@ func TestRank(t *testing.T) {
 		x.Column(1)[i] = x.Column(0)[i] + 1e-6*rng.NormFloat64()
 	}
 	b, _ := mustParse(t, "linear(dims=[0,1])").Basis(x, nil)
-	if err := b.CheckRank(b.Evaluate(x)); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, b.CheckRank(b.Evaluate(x)))
 }
 
 func TestValidate(t *testing.T) {
 	x, _ := points(20, 2)
 	b, _ := mustParse(t, "poly(2) + bumps(2)").Basis(x, nil)
-	if err := b.Validate(2); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, b.Validate(2))
 	for what, f := range map[string]Function{
 		"group": {Group: "mean_sine"}, "column": {Group: Linear, Column: 2}, "negative column": {Group: Linear, Column: -1},
 		"width": {Group: Bump}, "power": {Group: Power, Index: 400000000},

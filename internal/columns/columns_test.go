@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -60,10 +59,8 @@ func TestSheet(t *testing.T) {
 func TestSampling(t *testing.T) {
 	expr := must.Get(kernel.Parse("rbf"))(t)
 	process := must.Get(gp.NewProcess(expr, 1))(t)
-	joint := func() *gp.Joint {
-		// The last two rows are the same: the covariance is singular.
-		j := must.Get(process.Joint(context.Background(), []float64{0, 1, 1}, 3, false))(t)
-		return j
+	joint := func() *gp.Joint { // the last two rows are the same: the covariance is singular
+		return must.Get(process.Joint(t.Context(), []float64{0, 1, 1}, 3, false))(t)
 	}
 	s := must.Get(joint().Sampler())(t)
 	want := must.Get(s.Draw(2, gp.TargetSeed(5, "y")))(t)
@@ -83,7 +80,5 @@ func TestSampling(t *testing.T) {
 	if len(r.Columns) != 2 || !slices.Equal(slices.Concat(r.Columns[0].Values, r.Columns[1].Values), want) {
 		t.Errorf("draws %v, want %v", r.Columns, want)
 	}
-	if _, err := json.Marshal(r.object()); err != nil {
-		t.Error(err)
-	}
+	must.Get(json.Marshal(r.object()))(t)
 }

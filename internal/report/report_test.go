@@ -112,23 +112,14 @@ func TestLeaveOneOut(t *testing.T) {
 	selfContained(t, html)
 	left := must.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
 	s := left.Summary()
-	for _, want := range []string{
+	must.Words(t, html,
 		fmt.Sprintf("The model explains %.1f %% of the variance of y &amp; z in 60 training rows left out in turn, with an RMSE of %.3g", 100*s.Q2, s.RMSE),
 		fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them: they are right.", 100*s.Coverage95),
 		"These scores are leave-one-out", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
 		"&lt;script&gt;alert", "The best optimum was reached by", `class="bar"`, "-converged",
-	} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
+		`<td class="words">lengthscale[b]</td>`, `<td class="words">noise_variance</td>`)
 	if got := pictures(p); got["Predictions"] != 4 || got["Effect of each column"] != 2 || got["Terms of the kernel"] != 0 {
 		t.Errorf("pictures %v", got)
-	}
-	for _, name := range []string{"lengthscale[b]", "noise_variance"} {
-		if !strings.Contains(html, `<td class="words">`+name+"</td>") {
-			t.Errorf("no parameter %s", name)
-		}
 	}
 }
 
@@ -150,13 +141,8 @@ func TestHeldOut(t *testing.T) {
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test
-	for _, want := range []string{
-		"in 40 held-out rows, with an RMSE of " + fmt.Sprintf("%.3g", test.RMSE), "These scores are those of held-out rows.", number(test.RMSE), number(float64(test.NLPD)),
-	} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
+	must.Words(t, html, "in 40 held-out rows, with an RMSE of "+fmt.Sprintf("%.3g", test.RMSE), "These scores are those of held-out rows.",
+		number(test.RMSE), number(float64(test.NLPD)))
 }
 
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over
@@ -198,14 +184,9 @@ func TestMixture(t *testing.T) {
 	}
 	_, html := written(t, about)
 	selfContained(t, html)
-	for _, want := range []string{
-		fmt.Sprintf("Its 95 %% intervals hold %s of them", shares[2]), "<td>" + number(nlpd) + "</td>", "its z has the same probability",
-		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...),
-	} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
+	must.Words(t, html,
+		fmt.Sprintf("Its 95 %% intervals hold %s of them", shares[2]), "<td>"+number(nlpd)+"</td>", "its z has the same probability",
+		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...))
 }
 
 // TestNewScored checks that training rows are recognised by their numbers, also where
@@ -312,20 +293,15 @@ func TestKinds(t *testing.T) {
 			_, o := outcome(t, c.data, c.options)
 			p, html := written(t, subjectOf(t, o))
 			selfContained(t, html)
-			for _, want := range c.want {
-				if !strings.Contains(html, want) {
-					t.Errorf("the page has no %q", want)
-				}
-			}
+			must.Words(t, html, c.want...)
 			if got := pictures(p); got["Effect of each column"] == 0 {
 				t.Errorf("pictures %v", got)
 			}
 			// A model without a record has a page, too.
 			about := subjectOf(t, o)
 			about.Record = nil
-			if _, html = written(t, about); !strings.Contains(html, "The model has no report of its fit") {
-				t.Error("the page does not say that the report is missing")
-			}
+			_, html = written(t, about)
+			must.Words(t, html, "The model has no report of its fit")
 			selfContained(t, html)
 		})
 	}
@@ -337,19 +313,12 @@ func TestRemarks(t *testing.T) {
 	d.Y[60] += 40
 	_, o := outcome(t, d, problem.Options{Kernel: "rbf(ard)"})
 	p, _ := written(t, subjectOf(t, o))
-	text := remarks(p)
-	if !strings.Contains(text, "row 60 (") || !strings.Contains(text, "Rows count from 0. Check whether they are mistakes in the table.") {
-		t.Errorf("the page does not warn of the far row: %s", text)
-	}
+	must.Words(t, remarks(p), "row 60 (", "Rows count from 0. Check whether they are mistakes in the table.")
 	about := subjectOf(t, o)
 	about.Record.Report.Warnings = []string{"/home/me/t.csv:3: noise is high; set option noise-floor"}
 	about.Record.Report.Status = "evaluation-limit"
 	p, _ = written(t, about)
-	for _, want := range []string{"t.csv:3: noise is high. Set option noise-floor.", "The fit ended with status evaluation-limit."} {
-		if text = remarks(p); !strings.Contains(text, want) {
-			t.Errorf("no %q in %s", want, text)
-		}
-	}
+	must.Words(t, remarks(p), "t.csv:3: noise is high. Set option noise-floor.", "The fit ended with status evaluation-limit.")
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
 	_, o = outcome(t, good, problem.Options{Kernel: "rbf(dims=0)"})
@@ -361,13 +330,12 @@ func TestRemarks(t *testing.T) {
 	predictions := must.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
 	about.Rows = &Scored{Of: "rows of new.csv", Rows: rows.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
-	if text = remarks(p); !strings.Contains(text, "the intervals are too narrow. Compare kernels by cross-validation") || !strings.Contains(html, "too narrow (overconfident)") {
-		t.Errorf("the page does not say that intervals are too narrow: %s", text)
-	}
+	must.Words(t, remarks(p), "the intervals are too narrow. Compare kernels by cross-validation")
+	must.Words(t, html, "too narrow (overconfident)")
 	copy(wrong, good.Y)
 	wrong[3] = math.NaN() // not observed, so not scored
 	p, html = written(t, about)
-	if text = remarks(p); !strings.HasPrefix(text, "The predictions ignore b. ") || strings.Contains(text, "\n") || !strings.Contains(html, "in 119 rows of new.csv") {
+	if text := remarks(p); !strings.HasPrefix(text, "The predictions ignore b. ") || strings.Contains(text, "\n") || !strings.Contains(html, "in 119 rows of new.csv") {
 		t.Errorf("a good model has other warnings: %s", text)
 	}
 }
@@ -388,9 +356,7 @@ func TestCertain(t *testing.T) {
 	if !strings.Contains(html, "Its 95 % intervals hold 95.0 % of them") || strings.Contains(html, "+Inf") {
 		t.Errorf("certain predictions are not within their intervals: %q", p.Headline)
 	}
-	if text := remarks(p); !strings.Contains(text, "row 4 (") {
-		t.Errorf("the page does not name the row that is off: %s", text)
-	}
+	must.Words(t, remarks(p), "row 4 (")
 }
 
 // TestUnscored checks that a page says why there are no scores.
@@ -437,9 +403,8 @@ func TestEffects(t *testing.T) {
 		found = true
 		// Date in the middle, green, and false, which is as common as true.
 		p := must.Get(o.Posterior().Predict(t.Context(), []float64{29, 0, 1, 0, 0}, 1))(t)
-		if math.Abs(e.Mean[1]-p.Mean[0]) > 1e-12 || math.Abs(e.StdLatent[1]-p.StdLatent[0]) > 1e-12 || len(e.Mean) != 3 {
-			t.Errorf("effect %v, prediction %v", e.Mean, p.Mean)
-		}
+		must.Within(t, e.Mean[1], p.Mean[0], 1e-12, "effect")
+		must.Within(t, e.StdLatent[1], p.StdLatent[0], 1e-12, "its standard deviation")
 	}
 	if !found || len(s.effects) != 3 {
 		t.Errorf("%d effects", len(s.effects))

@@ -4,17 +4,26 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/fit/summary"
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )
@@ -154,19 +163,11 @@ func TestFormats(t *testing.T) {
 	if d := cmp.Diff(map[string]int{"job": 10, "ranking": 4, "comparison": 9, "run": 1}, count); d != "" {
 		t.Error(d)
 	}
-	if err := Write(&b, "xls", run(), all); err == nil {
-		t.Error("no error")
-	}
+	must.Fail[error](t, Write(&b, "xls", run(), all))
 	b.Reset()
 	must.Do(t, Write(&b, "table", run(), all))
-	for _, want := range []string{
-		"8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
-		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
+	must.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
+		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n")
 }
 
 // TestHTML checks that the page is complete and well-formed, escapes all text, and fetches nothing.
@@ -260,9 +261,7 @@ func TestHeadline(t *testing.T) {
 	}
 	nlml, seconds := 1.0, 1.0
 	again = append(again, Row{Data: "b", Kernel: "rbf", State: "done", N: 1, NLML: &nlml, Seconds: &seconds})
-	if got := Headline(again)[0]; !strings.Contains(got, "has one pair of jobs, which is no result") {
-		t.Error(got)
-	}
+	must.Words(t, Headline(again)[0], "has one pair of jobs, which is no result")
 	again = append(scored(grid("a", 9, 0, 1)), again[len(again)-1])
 	if got := Headline(again)[0]; got != "matern52 is best on the only table with this score, 9 of 9 pairs (NLPD)." {
 		t.Error(got)
@@ -289,9 +288,144 @@ func TestPageNamesNoFolders(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	for _, want := range []string{"a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the page has no %q", want)
+	must.Words(t, b.String(), "a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration")
+}
+
+// elements returns the number of elements of a page by name. It fails the test if the
+// page is not well-formed or an element has an event handler. It replaces control
+// characters first, because HTML allows them and XML does not.
+func elements(t *testing.T, page string) map[string]int {
+	t.Helper()
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= '\uFFFE' && r <= '\uFFFF' {
+			return '?'
+		}
+		return r
+	}, page)
+	d := xml.NewDecoder(strings.NewReader(clean))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	count := map[string]int{}
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return count
+		}
+		must.Do(t, err)
+		if start, ok := token.(xml.StartElement); ok {
+			count[start.Name.Local]++
+			for _, a := range start.Attr {
+				if strings.HasPrefix(strings.ToLower(a.Name.Local), "on") {
+					t.Fatalf("<%s> has the attribute %s", start.Name.Local, a.Name.Local)
+				}
+			}
 		}
 	}
+}
+
+// named returns rows and a run in which every name is text.
+func named(text string) ([]Row, *rundir.Run) {
+	all, r := rows(), run()
+	for i := range all {
+		all[i].Job, all[i].Kind, all[i].Error, all[i].Status, all[i].Device, all[i].Model = text, text, text, text, text, text
+		if all[i].Data == "a" {
+			all[i].Data = text
+		}
+		if all[i].Kernel == "p" {
+			all[i].Kernel = text
+		}
+		if parameters, err := json.Marshal(map[string]float64{text: 1}); err == nil {
+			all[i].Parameters = string(parameters)
+		}
+		if relevance, err := json.Marshal([]summary.ColumnRelevance{{Column: text, Relevance: 0.5}}); err == nil {
+			all[i].Relevance, all[i].Verdict = string(relevance), text
+		}
+	}
+	r.Name, r.Program, r.Dir, r.Inputs[0].Path = text, text, text, text
+	return all, r
+}
+
+// FuzzNames checks output with arbitrary names of columns, files and jobs: a page has
+// the same elements as with plain names, JSON lines and CSV contain the name
+// unchanged, and no format costs much time or memory.
+func FuzzNames(f *testing.F) {
+	for _, text := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "' onload='x", "</svg><b>", "<!--", "]]>", "&lt;&", "a\nb,\"c\"", "=1+1", "\u202e", "{{.}}", "\\frac{1}{2}", "é", "\x00", "x\u200b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if text == "" || text == "b" || text == "q" || len(text) > 200 || !utf8.ValidString(text) {
+			return // the page must have as many data sets and kernels as with plain names
+		}
+		fuzzguard.Run(t, func() { checkNames(t, text) })
+	})
+}
+
+func checkNames(t *testing.T, text string) {
+	all, r := named(text)
+	plainRows, plainRun := named("plain")
+	var b, plain bytes.Buffer
+	must.Do(t, errors.Join(WriteHTML(&b, r, all), WriteHTML(&plain, plainRun, plainRows)))
+	got, want := elements(t, b.String()), elements(t, plain.String())
+	// A plot draws a name as glyphs, one for each letter.
+	for _, drawn := range []string{"path", "text", "tspan", "g", "use"} {
+		delete(got, drawn)
+		delete(want, drawn)
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("%q: elements %v, with plain names %v", text, got, want)
+	}
+	b.Reset()
+	must.Do(t, Write(&b, "json", r, all))
+	var first struct{ Job, Error string }
+	if err := json.NewDecoder(&b).Decode(&first); err != nil || first.Job != text || first.Error != text {
+		t.Fatalf("%q: JSON gives %+v, %v", text, first, err)
+	}
+	b.Reset()
+	must.Do(t, Write(&b, "csv", r, all))
+	lines, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(lines) != len(all)+1 || lines[1][0] != strings.ReplaceAll(text, "\r\n", "\n") {
+		t.Fatalf("%q: CSV gives %q, %v", text, lines, err)
+	}
+	must.Do(t, errors.Join(Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all)))
+}
+
+// FuzzCollect checks that Collect either refuses arbitrary records as damaged or returns
+// rows that every format can write, and that the JSON lines are valid.
+func FuzzCollect(f *testing.F) {
+	event := `{"type":"done","fingerprint":"f","report":{"nlml":1.5,"status":"x","parameters":{"a":1},"test":{"rmse":1,"nlpd":null}}}` + "\n"
+	for _, text := range []string{"", event, strings.Replace(event, "1.5", "1e308", 1), strings.Replace(event, "null", "\"inf\"", 1), `{"type":"done","fingerprint":"f"}` + "\n", `{"type":"failed","fingerprint":"f","error":"<b>"}` + "\n"} {
+		f.Add([]byte(text))
+	}
+	dir := f.TempDir()
+	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
+	r := &rundir.Run{Dir: dir}
+	for _, id := range []string{"a.k", "a.l"} {
+		j := rundir.PlannedJob{Fingerprint: "f"}
+		j.ID, j.Data, j.Kernel = id, "a", id
+		r.Jobs = append(r.Jobs, j)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, j := range r.Jobs {
+			must.Do(t, os.WriteFile(r.Path("jobs", j.ID), text, 0o600))
+		}
+		fuzzguard.Run(t, func() { checkCollect(t, r) })
+	})
+}
+
+func checkCollect(t *testing.T, r *rundir.Run) {
+	all, err := Collect(r)
+	if err != nil {
+		if !errors.As(err, new(*rundir.Error)) {
+			t.Fatalf("%#v", err)
+		}
+		return
+	}
+	var page, lines bytes.Buffer
+	err = errors.Join(WriteHTML(&page, r, all), Write(&lines, "json", r, all), Write(io.Discard, "csv", r, all), Write(io.Discard, "table", r, all), Write(io.Discard, "parquet", r, all))
+	must.Do(t, err)
+	for line := range bytes.Lines(lines.Bytes()) {
+		if !json.Valid(line) {
+			t.Fatalf("not JSON: %s", line)
+		}
+	}
+	elements(t, page.String())
 }

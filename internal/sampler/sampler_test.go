@@ -24,8 +24,12 @@ func (d density) LogDensity(_ context.Context, q, grad []float64) (float64, erro
 
 func run(t *testing.T, d density, starts [][]float64, o Options) []Chain {
 	t.Helper()
-	chains := must.Get(Run(t.Context(), starts, o, func(int) (Density, func(), error) { return d, func() {}, nil }))(t)
-	return chains
+	return must.Get(Run(t.Context(), starts, o, open(d)))(t)
+}
+
+// open returns a density for every worker.
+func open(d Density) func(int) (Density, func(), error) {
+	return func(int) (Density, func(), error) { return d, func() {}, nil }
 }
 
 // columns returns the draws of coordinate i by chain.
@@ -82,9 +86,7 @@ func TestGaussian(t *testing.T) {
 			for k := range i {
 				got := stat.Correlation(columns(chains, i)[c], columns(chains, k)[c], nil)
 				want := covariance.At(i, k) / math.Sqrt(covariance.At(i, i)*covariance.At(k, k))
-				if math.Abs(got-want) > 0.15 {
-					t.Errorf("correlation of %d and %d in chain %d: %v, want %v", i, k, c, got, want)
-				}
+				must.Within(t, got, want, 0.15, "correlation of %d and %d in chain %d", i, k, c)
 			}
 		}
 	}
@@ -140,15 +142,8 @@ func TestFunnel(t *testing.T) {
 		starts[c] = make([]float64, p)
 		starts[c][0] = float64(c) - 1
 	}
-	divergent := 0
-	for _, chain := range run(t, centred, starts, Options{Seed: 2}) {
-		for _, d := range chain.Divergent {
-			if d {
-				divergent++
-			}
-		}
-	}
-	if divergent == 0 {
+	chains := run(t, centred, starts, Options{Seed: 2})
+	if !slices.ContainsFunc(chains, func(c Chain) bool { return slices.Contains(c.Divergent, true) }) {
 		t.Error("no divergence in the neck of the funnel")
 	}
 	normal := density(func(q, grad []float64) float64 {
@@ -160,7 +155,7 @@ func TestFunnel(t *testing.T) {
 		}
 		return logp
 	})
-	chains := run(t, normal, starts, Options{Seed: 2})
+	chains = run(t, normal, starts, Options{Seed: 2})
 	if s := Summarize(columns(chains, 0)); math.Abs(s.Mean) > standardErrors*3/math.Sqrt(s.ESSBulk) || math.Abs(s.SD/3-1) > 0.1 || !(s.RHat < 1.02) {
 		t.Errorf("%+v, want 0 ± 3", s)
 	}
@@ -233,24 +228,22 @@ func TestCalibration(t *testing.T) {
 func TestErrors(t *testing.T) {
 	boom, calls := errors.New("boom"), 0
 	failing := failAfter{gaussian([]float64{0}, mat.NewSymDense(1, []float64{1})), boom, &calls}
-	_, err := Run(t.Context(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return failing, func() {}, nil })
-	if !errors.Is(err, boom) {
-		t.Errorf("error %v, want %v", err, boom)
-	}
 	nowhere := density(func(q, grad []float64) float64 { return math.Inf(-1) })
-	_, err = Run(t.Context(), [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return nowhere, func() {}, nil })
-	if !errors.Is(err, ErrStart) {
-		t.Errorf("a start without density: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, [][]float64{{0}}, Options{Chains: 1}, func(int) (Density, func(), error) { return nowhere, func() {}, nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	for _, c := range []struct {
+		ctx  context.Context
+		d    Density
+		want error
+	}{{t.Context(), failing, boom}, {t.Context(), nowhere, ErrStart}, {cancelled, nowhere, context.Canceled}} {
+		if _, err := Run(c.ctx, [][]float64{{0}}, Options{Chains: 1}, open(c.d)); !errors.Is(err, c.want) {
+			t.Errorf("error %v, want %v", err, c.want)
+		}
 	}
 	for name, o := range map[string]Options{
 		"starts": {Chains: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariance: []float64{1, 2}}, "definite": {Chains: 1, Covariance: []float64{-1}},
 	} {
-		if _, err := Run(t.Context(), [][]float64{{0}}, o, func(int) (Density, func(), error) { return failing.density, func() {}, nil }); err == nil {
+		if _, err := Run(t.Context(), [][]float64{{0}}, o, open(failing.density)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

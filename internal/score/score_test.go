@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"gpfit/internal/must"
 )
 
 // mixtures are densities with parts far apart, close together, alike, and with no variance.
@@ -54,9 +56,7 @@ func TestNegLog(t *testing.T) {
 			exponent := bigDensity(d, y).MantExp(mantissa)
 			m, _ := mantissa.Float64()
 			want := -math.Log(m) - float64(exponent)*math.Ln2
-			if got := d.NegLog(y); math.Abs(got-want) > tol*max(1, math.Abs(want)) {
-				t.Errorf("%s at %v: %.17g, want %.17g", name, y, got, want)
-			}
+			must.Within(t, d.NegLog(y), want, tol*max(1, math.Abs(want)), "%s at %v", name, y)
 		}
 	}
 	for _, c := range []struct {
@@ -86,12 +86,8 @@ func TestInterval(t *testing.T) {
 		for _, p := range []float64{0.1, 0.5, 0.9, 0.95, 0.999} {
 			lower, upper := d.Interval(p)
 			if name != "narrow" { // where doubles are too coarse
-				if got := below(d, lower); math.Abs(got-(1-p)/2) > tol {
-					t.Errorf("%s: %v below the interval of %v", name, got, p)
-				}
-				if got := below(d, upper); math.Abs(got-(1+p)/2) > tol {
-					t.Errorf("%s: %v below the upper bound of %v", name, got, p)
-				}
+				must.Within(t, below(d, lower), (1-p)/2, tol, "%s: probability below the interval of %v", name, p)
+				must.Within(t, below(d, upper), (1+p)/2, tol, "%s: probability below the upper bound of %v", name, p)
 			}
 			z := CentralQuantile(p)
 			for _, y := range []float64{lower - 1e-6, lower + 1e-6, upper - 1e-6, upper + 1e-6} {
@@ -100,9 +96,7 @@ func TestInterval(t *testing.T) {
 				}
 			}
 		}
-		if got, want := d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)); math.Abs(got-want) > 1e-8 {
-			t.Errorf("%s: standardised %v, want %v", name, got, want)
-		}
+		must.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardised", name)
 		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
 			t.Errorf("%s: far out %v", name, z)
 		}
