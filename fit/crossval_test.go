@@ -119,20 +119,15 @@ func TestCrossValidateRefit(t *testing.T) {
 		f := got.Folds[k]
 		p := f.Parameters
 		want, _ := bruteFold(task, held, p["lengthscale"], p["signal_variance"], p["noise_variance"], 0)
-		if math.Abs(float64(f.NLPD)-want/20) > 1e-8 {
-			t.Errorf("fold %d: NLPD %v, at its parameters %v", k, float64(f.NLPD), want/20)
-		}
+		must.Within(t, float64(f.NLPD), want/20, 1e-8, "fold %d: NLPD", k)
 		// The same rows as a separate table, on the same scale.
-		sub := problem.Data{X: nil, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 		s := task.Sample.Without(held)
+		sub := problem.Data{N: len(s.Targets), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y", Y: s.Targets}
 		for i := range s.Targets {
 			sub.X = append(sub.X, s.Points.Column(0)[i], s.Points.Column(1)[i])
 		}
-		sub.Y, sub.N = s.Targets, len(s.Targets)
 		r := mustFit(t, sub, problem.Options{Standardize: gp.StandardizeNone}).Report
-		if math.Abs(r.Parameters["lengthscale"]/p["lengthscale"]-1) > 1e-3 {
-			t.Errorf("fold %d: lengthscale %v, fitted alone %v", k, p["lengthscale"], r.Parameters["lengthscale"])
-		}
+		must.Within(t, r.Parameters["lengthscale"], p["lengthscale"], 1e-3*p["lengthscale"], "fold %d: lengthscale", k)
 	}
 }
 
@@ -150,16 +145,13 @@ func TestCrossValidateWarnings(t *testing.T) {
 func TestCrossValidateErrors(t *testing.T) {
 	task := mustPrepare(t, synthetic(20), problem.Options{})
 	for _, folds := range []int{-1, 1, 21} {
-		var oe *problem.OptionError
-		if _, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: folds}); !errors.As(err, &oe) {
-			t.Errorf("%d folds: %v", folds, err)
-		}
+		_, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: folds})
+		must.Fail[*problem.OptionError](t, err)
 	}
-	if _, err := CrossValidate(t.Context(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{}); err == nil {
-		t.Error("missing parameters accepted")
-	}
+	_, err := CrossValidate(t.Context(), task, backend, map[string]float64{"lengthscale": 1}, problem.CrossValidation{})
+	must.Fail[error](t, err) // parameters are missing
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := CrossValidate(ctx, task, backend, nil, problem.CrossValidation{OnFold: func(k, _ int) {
+	_, err = CrossValidate(ctx, task, backend, nil, problem.CrossValidation{OnFold: func(k, _ int) {
 		if k == 3 {
 			cancel()
 		}
@@ -177,8 +169,7 @@ func TestCrossValidateErrors(t *testing.T) {
 // alone, with a mean by least squares and noise groups, too. The totals are means.
 func TestCrossValidateTargets(t *testing.T) {
 	d := twoTargets(60)
-	d.NoiseGroupColumn = "lab"
-	d.NoiseGroup = cycled(d.N, "a", "b")
+	d.NoiseGroupColumn, d.NoiseGroup = "lab", cycled(d.N, "a", "b")
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear"}
 	cv := problem.CrossValidation{Folds: 4, Seed: 3}
 	task := mustPrepare(t, d, o)
@@ -210,21 +201,9 @@ func TestCrossValidateTargets(t *testing.T) {
 // posterior for each fold, at the same parameters: random folds, blocks and groups, with a
 // mean, several targets, noise groups and known noise.
 func TestObjectiveFolds(t *testing.T) {
-	noisy := grouped(70)
-	for i := range noisy.N {
-		noisy.NoiseVariance = append(noisy.NoiseVariance, float64(1+i%4)*0.01)
-		noisy.NoiseGroup = append(noisy.NoiseGroup, string(rune('a'+i%2)))
-	}
-	two := synthetic(60)
-	for i := range two.N {
-		two.Y = append(two.Y, math.Cos(two.X[2*i]))
-	}
-	two.TargetName, two.TargetNames = "", []string{"a", "b"}
-	held := synthetic(60)
-	held.Test = make([]bool, 60)
-	for i := range 60 {
-		held.Test[i] = i%7 == 3
-	}
+	noisy, held, two := grouped(70), synthetic(60), twoTargets(60)
+	noisy.NoiseVariance, noisy.NoiseGroup = cycled(70, 0.01, 0.02, 0.03, 0.04), cycled(70, "a", "b")
+	held.Test, two.Test = every(7, 3, 60), nil
 	for name, c := range map[string]struct {
 		data problem.Data
 		o    problem.Options
@@ -256,9 +235,7 @@ func TestObjectiveFolds(t *testing.T) {
 				"NLPD": {got.NLPD, float64(want.NLPD)}, "standardized NLPD": {got.NLPDStandardized, float64(want.NLPDStandardized)},
 				"RMSE": {got.RMSE, want.RMSE}, "standardized RMSE": {got.RMSEStandardized, want.RMSEStandardized},
 			} {
-				if !(math.Abs(pair[0]-pair[1]) <= 1e-9*max(1, math.Abs(pair[1]))) {
-					t.Errorf("%s, %s: %s %v by the formula, %v by refits", name, criterion, what, pair[0], pair[1])
-				}
+				must.Within(t, pair[0], pair[1], 1e-9*max(1, math.Abs(pair[1])), "%s, %s: %s by the formula, and by refits", name, criterion, what)
 			}
 			if got.Folds != len(want.Folds) || got.Group != want.Group || got.Blocks != want.Blocks {
 				t.Errorf("%s: %+v by the formula, %+v by refits", name, got, want)
@@ -289,8 +266,7 @@ func TestFitByFolds(t *testing.T) {
 		case criterion == problem.CVRMSE && !(f.RMSE < ml.RMSE):
 			t.Errorf("RMSE %v, by likelihood %v", f.RMSE, ml.RMSE)
 		}
-		text := r.Text()
-		wantWords(t, text, "CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`)
+		must.Words(t, r.Text(), "CV, RMSE", "(cross-validation)", `3 folds, groups of "site"`)
 		// The model's rows are in another order than the table's and say which they are.
 		m := out.Model
 		for k, row := range m.Rows {
@@ -315,9 +291,7 @@ func TestFitByFolds(t *testing.T) {
 // evaluateAt returns the scores of folds at parameters.
 func evaluateAt(t *testing.T, d problem.Data, o problem.Options, parameters map[string]float64) *summary.ObjectiveFolds {
 	t.Helper()
-	for name, v := range parameters {
-		o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
-	}
+	o.Set = assignments(parameters)
 	return evaluate(t, d, o).Scores.Objective
 }
 

@@ -47,7 +47,7 @@ func sameNumbers(t *testing.T, what string, got, want []float64) {
 // TestOneExpertIsPlain checks that a fit with one expert is a fit without, by both rules.
 func TestOneExpertIsPlain(t *testing.T) {
 	d := synthetic(150)
-	d.Test = every(6, d.N)
+	d.Test = every(6, 0, d.N)
 	for _, text := range []string{"rbf(ard)", "linear(ard)"} {
 		o := problem.Options{Kernel: text, Mean: "linear", LeaveOneOut: true}
 		plain := mustFit(t, d, o)
@@ -82,19 +82,13 @@ func TestIslands(t *testing.T) {
 	got, want := predictAt(t, local.Model, rows), predictAt(t, whole.Model, rows)
 	sameNumbers(t, "mean", got.Mean, want.Mean)
 	sameNumbers(t, "std", got.Std, want.Std)
-	var set []problem.Assignment
-	for name, v := range local.Report.Parameters {
-		set = append(set, problem.Assignment{Name: name, Value: v, Given: true})
-	}
 	nlml := 0.0
 	for k := range 3 {
 		part := problem.Data{D: 2, FeatureNames: d.FeatureNames, TargetName: "y"}
 		for i := k; i < d.N; i += 3 {
 			part.X, part.Y, part.N = append(part.X, d.X[2*i:2*i+2]...), append(part.Y, d.Y[i]), part.N+1
 		}
-		task := mustPrepare(t, part, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: set})
-		out := must.Get(Run(t.Context(), task, backend))(t)
-		defer out.Close()
+		out := mustFit(t, part, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: assignments(local.Report.Parameters)})
 		nlml += out.Report.NLML
 		alone := predictAt(t, out.Model, rows[2*k:2*k+2])
 		sameNumbers(t, "mean of one", got.Mean[k:k+1], alone.Mean)
@@ -107,7 +101,7 @@ func TestIslands(t *testing.T) {
 // that it predicts in pieces as at once, and that intervals hold what they say.
 func TestExpertsFile(t *testing.T) {
 	d := synthetic(700)
-	d.Test = every(2, d.N)
+	d.Test = every(2, 0, d.N)
 	for _, rule := range experts.Rules() {
 		out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
 		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
@@ -127,7 +121,6 @@ func TestExpertsFile(t *testing.T) {
 			piece := predictAt(t, m, rows[i*d.D:(i+10)*d.D])
 			sameNumbers(t, "piece", piece.Std, want.Std[i:i+10])
 		}
-		var unsupported *device.UnsupportedError
 		p := out.Posterior()
 		_, gradient := p.MeanGradient(t.Context(), rows, 50)
 		_, _, terms := p.Terms(t.Context(), rows, 50)
@@ -135,14 +128,11 @@ func TestExpertsFile(t *testing.T) {
 		_, joint := p.Joint(t.Context(), rows, 50, gp.JointOptions{})
 		_, _, update := p.Extend(t.Context(), backend, gp.Addition{X: rows[:d.D], Y: []float64{1}, N: 1})
 		_, relevance := gp.Relevance(t.Context(), m, 1)
-		for what, err := range map[string]error{"gradient": gradient, "terms": terms, "weights": weights, "joint": joint, "update": update, "relevance": relevance, "factor": out.SaveModel(path, true)} {
-			if !errors.As(err, &unsupported) {
-				t.Errorf("%s: error %v", what, err)
-			}
+		for _, err := range []error{gradient, terms, weights, joint, update, relevance, out.SaveModel(path, true)} {
+			must.Fail[*device.UnsupportedError](t, err)
 		}
-		left, err := p.LeaveOneOut(t.Context())
-		if err != nil || len(left.Mean) != m.N() {
-			t.Errorf("leave-one-out: %v", err)
+		if left := must.Get(p.LeaveOneOut(t.Context()))(t); len(left.Mean) != m.N() {
+			t.Errorf("leave-one-out of %d rows", len(left.Mean))
 		}
 	}
 }
@@ -151,14 +141,10 @@ func TestExpertsFile(t *testing.T) {
 // targets and a checkpoint work with experts.
 func TestExpertsTuning(t *testing.T) {
 	d := synthetic(400)
-	d.NoiseVariance = make([]float64, d.N)
-	for i := range d.NoiseVariance {
-		d.NoiseVariance[i] = 1 + float64(i%3)
-	}
-	checkpoint := filepath.Join(t.TempDir(), "ck")
+	d.NoiseVariance = cycled(d.N, 1.0, 2, 3)
 	o := problem.Options{Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
 	want := mustFit(t, d, o)
-	o.Checkpoint = checkpoint
+	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	task := mustPrepare(t, d, o)
 	k := 30
 	if _, err := Run(t.Context(), task, failing{backend, &k, &device.LostError{Device: "cuda:0", Err: errors.New("gone")}}); err == nil || k > 0 {
@@ -195,14 +181,12 @@ func TestExpertsGradient(t *testing.T) {
 		value := func(name string, by float64) float64 {
 			o := o
 			o.Set = []problem.Assignment{{Name: name, Value: at.Parameters[name] * math.Exp(by), Given: true}}
-			r := evaluate(t, d, o)
-			return r.NLML
+			return evaluate(t, d, o).NLML
 		}
 		for name, g := range at.GradientLog {
 			const h = 1e-4 // the truncation of the differences is h²/6 times the third derivative
-			if want := (value(name, h) - value(name, -h)) / (2 * h); math.Abs(g-want) > 1e-5*(1+math.Abs(want)) {
-				t.Errorf("%s: derivative by %s is %v, differences give %v", text, name, g, want)
-			}
+			want := (value(name, h) - value(name, -h)) / (2 * h)
+			must.Within(t, g, want, 1e-5*(1+math.Abs(want)), "%s: derivative by %s", text, name)
 		}
 	}
 }
@@ -237,14 +221,8 @@ func TestExpertsOptions(t *testing.T) {
 func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
 	b := freeMemory{backend, 150 << 20}
-	var memory *device.MemoryError
-	err := mustPrepare(t, d, problem.Options{}).CheckMemory(b)
-	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "divide the rows among local experts, which is an approximation (option experts kmeans:3)") {
-		t.Errorf("error %v", err)
-	}
-	must.Do(t, mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(b))
-	err = mustPrepare(t, d, problem.Options{Experts: "kmeans:3"}).CheckMemory(freeMemory{backend, 10 << 20})
-	if !errors.As(err, &memory) || !strings.Contains(err.Error(), "more local experts with fewer rows each") {
-		t.Errorf("error %v", err)
-	}
+	exact, local := mustPrepare(t, d, problem.Options{}), mustPrepare(t, d, problem.Options{Experts: "kmeans:3"})
+	must.Fail[*device.MemoryError](t, exact.CheckMemory(b), "divide the rows among local experts, which is an approximation (option experts kmeans:3)")
+	must.Do(t, local.CheckMemory(b))
+	must.Fail[*device.MemoryError](t, local.CheckMemory(freeMemory{backend, 10 << 20}), "more local experts with fewer rows each")
 }

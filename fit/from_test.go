@@ -2,10 +2,10 @@ package fit
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,19 +58,18 @@ func TestFrom(t *testing.T) {
 	// In original units the start values equal the model's parameters.
 	was, is := first.Report.ParametersOriginalUnits, warm.OriginalUnits(0, warm.Params.Values(warm.Params.Start())).Values
 	for name, v := range is {
-		if math.Abs(v/was[name]-1) > 1e-12 {
-			t.Errorf("%s starts at %v, the model has %v", name, v, was[name])
-		}
+		must.Within(t, v/was[name], 1, 1e-12, "start value of %s by the model's", name)
 	}
 	if metric, want := warm.Options.Settings.Metric, first.Report.StdErrors.Hessian[0][0]*240/200; len(metric) == 0 || math.Abs(metric[0]/want-1) > 1e-14 {
 		t.Errorf("metric %v, want %v first", metric, want)
 	}
-	ends := [2]*Outcome{}
+	ends := [2]summary.Report{}
 	for i, j := range []*tuning.Job{warm, cold} {
-		ends[i] = must.Get(Run(t.Context(), j, backend))(t)
-		defer ends[i].Close()
+		out := must.Get(Run(t.Context(), j, backend))(t)
+		out.Close()
+		ends[i] = out.Report
 	}
-	w, c := ends[0].Report, ends[1].Report
+	w, c := ends[0], ends[1]
 	if math.Abs(w.Objective-c.Objective) > 1e-4 || w.Evaluations.Gradient >= c.Evaluations.Gradient {
 		t.Errorf("from the model %v after %d gradients, from scratch %v after %d", w.Objective, w.Evaluations.Gradient, c.Objective, c.Evaluations.Gradient)
 	}
@@ -101,7 +100,7 @@ func TestFromOptions(t *testing.T) {
 	if j := mustPrepare(t, d, problem.Options{From: none, Set: []problem.Assignment{{Name: "noise_variance", Value: 0.1, Given: true}}}); j.Options.NoNoise {
 		t.Error("option set names the noise, but the fit has none")
 	}
-	wantWords(t, strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), "\n"), "no value of alpha")
+	must.Words(t, strings.Join(mustPrepare(t, d, problem.Options{From: m, Kernel: "rq(ard)"}).Warnings(), "\n"), "no value of alpha")
 	wantOption(t, d, problem.Options{From: m, Kernel: "rbf + matern12", NoNoise: true}, "kernel is rbf(ard)")
 	other := d
 	other.FeatureNames = []string{"mm", "const", "celsius"}
@@ -125,45 +124,26 @@ func TestFromIdentity(t *testing.T) {
 // that made it.
 func TestTrainingData(t *testing.T) {
 	plain := synthetic(60)
-	known := plain
-	for i := range 60 {
-		known.NoiseVariance = append(known.NoiseVariance, float64(1+i%4))
-	}
-	groups := plain
-	for i := range 60 {
-		groups.NoiseGroup = append(groups.NoiseGroup, []string{"a", "b"}[i%2])
-	}
-	several := plain
+	known, groups, several := plain, plain, plain
+	known.NoiseVariance, groups.NoiseGroup = cycled(60, 1.0, 2, 3, 4), cycled(60, "a", "b")
 	several.TargetName, several.TargetNames = "", []string{"one", "two"}
 	for i := range 60 {
 		several.Y = append(several.Y, several.Y[i]+float64(i%5))
 	}
 	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several} {
-		d.Test = make([]bool, 60)
-		d.Test[7] = true
+		d.Test = every(60, 7, 60)
 		first := mustFit(t, d, problem.Options{Mean: "constant"})
-		data, err := problem.TrainingData(modelOf(t, first))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
 		if data.N != 59 || data.Row[7] != 8 {
 			t.Errorf("%s: %d rows, %v", name, data.N, data.Row)
 		}
-		again, err := Evaluate(t.Context(), mustPrepare(t, data, problem.Options{From: first.Model}), backend, nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if math.Abs(again.NLML-first.Report.NLML) > 1e-8*math.Abs(again.NLML) {
-			t.Errorf("%s: NLML %v, the fit had %v", name, again.NLML, first.Report.NLML)
-		}
+		again := evaluate(t, data, problem.Options{From: first.Model})
+		must.Within(t, again.NLML, first.Report.NLML, 1e-8*math.Abs(again.NLML), "%s: NLML", name)
 	}
 	both := known
 	both.NoiseGroup = groups.NoiseGroup
-	m := modelOf(t, mustFit(t, both, problem.Options{}))
-	var de *problem.DataError
-	if _, err := problem.TrainingData(m); !errors.As(err, &de) || !strings.Contains(err.Error(), "starting from this model") {
-		t.Errorf("known noise and groups: %v", err)
-	}
+	_, err := problem.TrainingData(modelOf(t, mustFit(t, both, problem.Options{})))
+	must.Fail[*problem.DataError](t, err, "starting from this model")
 }
 
 // TestUpdateReport checks the advice: none for rows that the model expects, and reasons
@@ -188,12 +168,8 @@ func TestUpdateReport(t *testing.T) {
 	if a := advice(150, 200, none); a != "" {
 		t.Errorf("advice %q for rows like the others", a)
 	}
-	if a := advice(150, 200, func(i int) float64 { return 40 * float64(i%2) }); !strings.Contains(a, "larger than the model expects") {
-		t.Errorf("advice %q for large errors", a)
-	}
-	if a := advice(150, 300, none); !strings.Contains(a, "tuned on 150 rows, and the model has 300 now") {
-		t.Errorf("advice %q for many rows", a)
-	}
+	must.Words(t, advice(150, 200, func(i int) float64 { return 40 * float64(i%2) }), "larger than the model expects")
+	must.Words(t, advice(150, 300, none), "tuned on 150 rows, and the model has 300 now")
 }
 
 // named is synthetic data whose columns have the given names; the second is constant.
@@ -242,14 +218,8 @@ func TestNames(t *testing.T) {
 
 	again := o
 	again.StdErrors = false
-	for name, v := range r.Parameters {
-		if r.Tied[name] == "" {
-			again.Set = append(again.Set, problem.Assignment{Name: name, Value: v, Given: true})
-		}
-	}
-	if e := evaluate(t, d, again); math.Abs(e.NLML-r.NLML) > 1e-9 {
-		t.Errorf("NLML %v at the reported parameters, %v in the fit", e.NLML, r.NLML)
-	}
+	again.Set = slices.DeleteFunc(assignments(r.Parameters), func(a problem.Assignment) bool { return r.Tied[a.Name] != "" })
+	must.Within(t, evaluate(t, d, again).NLML, r.NLML, 1e-9, "NLML at the reported parameters")
 }
 
 // TestNamesMeanIndices checks that options by name and by index are the same fit.
@@ -279,16 +249,6 @@ func TestNamesMeanIndices(t *testing.T) {
 	}
 }
 
-// TestUnnamedColumns checks that data without names keeps indices.
-func TestUnnamedColumns(t *testing.T) {
-	d := synthetic(40)
-	d.FeatureNames = nil
-	r := mustFit(t, d, problem.Options{Kernel: "rbf(ard) + linear(dims=2)"}).Report
-	if r.Parameters["k1.lengthscale[2]"] == 0 || r.Kernel != "rbf(ard) + linear(dims=2)" || r.Columns["k1.lengthscale[2]"].Column != "x2" {
-		t.Errorf("kernel %s, parameters %v, columns %v", r.Kernel, r.Parameters, r.Columns)
-	}
-}
-
 func TestNameMistakes(t *testing.T) {
 	d := named(30, "temp", "const", "temperature")
 	for want, o := range map[string]problem.Options{
@@ -300,9 +260,7 @@ func TestNameMistakes(t *testing.T) {
 		wantOption(t, d, o, want)
 	}
 	_, err := Prepare(d, problem.Options{Kernel: "rbf(dims=[temp, temperatur])"}, problem.Events{})
-	if err == nil || !strings.Contains(err.Error(), `no column is called "temperatur" (did you mean "temperature"?)`) {
-		t.Errorf("a typo in dims: %v", err)
-	}
+	must.Fail[error](t, err, `no column is called "temperatur" (did you mean "temperature"?)`)
 	d.FeatureNames = []string{"temp", "const", "temp"}
 	if r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
 		t.Errorf("two columns of the same name: %v", r.Parameters)
@@ -326,9 +284,7 @@ func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
 	out := mustFit(t, d, problem.Options{Kernel: "rbf(dims=b)"})
 	m := must.Get(gp.Load(saved(t, out, false)))(t)
-	p := must.Get(m.Condition(t.Context(), backend))(t)
-	defer p.Close()
-	pred := must.Get(p.Predict(t.Context(), []float64{1, 0, 290, 99, 0, 290, 1, 0, 291}, 3))(t)
+	pred := predictAt(t, m, []float64{1, 0, 290, 99, 0, 290, 1, 0, 291})
 	if pred.Mean[0] != pred.Mean[1] || pred.Mean[0] == pred.Mean[2] {
 		t.Errorf("means %v: only b matters", pred.Mean)
 	}
@@ -339,11 +295,8 @@ func TestModelColumns(t *testing.T) {
 // parameters had indices.
 func TestCheckpointOfIndices(t *testing.T) {
 	d := problem.Data{X: []float64{0, 1, 2, 5, 3, 4, 1, 7, 5, 2}, Y: []float64{1, 2, 4, 3, 5}, N: 5, D: 2, FeatureNames: []string{"wind speed", "temp"}, TargetName: "y"}
-	job, err := Prepare(d, problem.Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: problem.MeanFree,
-		Set: []problem.Assignment{{Name: "k1.lengthscale[1]", Value: 2, Given: true}}, Bounds: []problem.Interval{{Name: "k1.lengthscale[0]", Lo: 0.1, Hi: 9}}}, problem.Events{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard) + linear(dims=1)", Mean: "linear(dims=1)", MeanFit: problem.MeanFree,
+		Set: []problem.Assignment{{Name: "k1.lengthscale[1]", Value: 2, Given: true}}, Bounds: []problem.Interval{{Name: "k1.lengthscale[0]", Lo: 0.1, Hi: 9}}})
 	if got, want := job.ID(), "6a79a327aeae66e6f67787335b66826123909ac4fa6a9ac785054e8c3afb2248"; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -136,15 +135,8 @@ func TestGoldenNLML(t *testing.T) {
 		for key, want := range g.Fixed {
 			c := cases[key]
 			cut := problem.Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
-			opts := problem.Options{Kernel: c.text, Standardize: gp.StandardizeNone}
-			for name, v := range c.set {
-				opts.Set = append(opts.Set, problem.Assignment{Name: name, Value: v, Given: true})
-			}
-			task := mustPrepare(t, cut, opts)
-			r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
-			if math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) {
-				t.Errorf("%s %s: NLML %v, want %v", name, key, r.NLML, want.NLML)
-			}
+			r := evaluate(t, cut, problem.Options{Kernel: c.text, Standardize: gp.StandardizeNone, Set: assignments(c.set)})
+			must.Within(t, r.NLML, want.NLML, 1e-9*math.Abs(want.NLML), "%s %s: NLML", name, key)
 			if len(want.Grad) != len(c.grad) || len(r.GradientLog) != len(c.set) {
 				t.Fatalf("%s %s: %d derivatives in the reference, %d here of %d parameters", name, key, len(want.Grad), len(c.grad), len(r.GradientLog))
 			}
@@ -157,9 +149,7 @@ func TestGoldenNLML(t *testing.T) {
 				for name, factor := range c.grad[i] {
 					got += factor * r.GradientLog[name]
 				}
-				if math.Abs(got-v) > 1e-6*scale {
-					t.Errorf("%s %s: derivative %v = %v, want %v", name, key, c.grad[i], got, v)
-				}
+				must.Within(t, got, v, 1e-6*scale, "%s %s: derivative %v", name, key, c.grad[i])
 			}
 		}
 	}
@@ -181,29 +171,12 @@ func TestSnelson(t *testing.T) {
 		{gp.StandardizeXY, 302.291320135364, 89.810256273985, 0.354245453, 0.962337510, 0.112101633},
 		{gp.StandardizeNone, 88.518833729561, 55.900276689364, 0.612342566, 0.769163574, 0.079647125},
 	} {
-		task, err := Prepare(data, problem.Options{Standardize: c.how, Set: []problem.Assignment{
-			{Name: "lengthscale", Value: 1, Given: true}, {Name: "signal_variance", Value: 1, Given: true}, {Name: "noise_variance", Value: 0.1, Given: true}}}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
-		if math.Abs(r.NLML-c.fixed) > 1e-9*c.fixed {
-			t.Errorf("standardize %s: NLML %v, want %v", c.how, r.NLML, c.fixed)
-		}
-		task, err = Prepare(data, problem.Options{Standardize: c.how}, problem.Events{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := must.Get(Run(t.Context(), task, backend))(t)
-		out.Close()
-		p := out.Report.Parameters
-		if math.Abs(out.Report.NLML-c.best) > 1e-7*c.best {
-			t.Errorf("standardize %s: best NLML %v, want %v", c.how, out.Report.NLML, c.best)
-		}
+		at := assignments(map[string]float64{"lengthscale": 1, "signal_variance": 1, "noise_variance": 0.1})
+		fixed, best := evaluate(t, data, problem.Options{Standardize: c.how, Set: at}), mustFit(t, data, problem.Options{Standardize: c.how}).Report
+		must.Within(t, fixed.NLML, c.fixed, 1e-9*c.fixed, "standardize %s: NLML", c.how)
+		must.Within(t, best.NLML, c.best, 1e-7*c.best, "standardize %s: best NLML", c.how)
 		for name, want := range map[string]float64{"lengthscale": c.rho, "signal_variance": c.tau, "noise_variance": c.sig} {
-			if math.Abs(p[name]-want) > 1e-4 {
-				t.Errorf("standardize %s: %s = %v, want %v", c.how, name, p[name], want)
-			}
+			must.Within(t, best.Parameters[name], want, 1e-4, "standardize %s: %s", c.how, name)
 		}
 	}
 }
@@ -276,11 +249,9 @@ func co2Task(t *testing.T) *tuning.Job {
 	for i := range in.Y {
 		in.Y[i] -= mean
 	}
-	task := watched(t,
+	return mustPrepare(t,
 		problem.Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
-		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}}, problem.Events{},
-	)
-	return task
+		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}})
 }
 
 // TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after subtracting the mean
@@ -299,18 +270,14 @@ func TestBookCO2(t *testing.T) {
 	}
 	task := co2Task(t)
 	r := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
-	if d := math.Abs(r.NLML-sklearnAtBook) / sklearnAtBook; d > 1e-8 {
-		t.Errorf("NLML at the book's parameters %.12f, scikit-learn %.12f: %.1e apart", r.NLML, sklearnAtBook, d)
-	}
+	must.Within(t, r.NLML, sklearnAtBook, 1e-8*sklearnAtBook, "NLML at the book's parameters")
 	if len(r.GradientLog) != len(gradient) {
 		t.Errorf("%d parameters, expected %d", len(r.GradientLog), len(gradient))
 	}
 	// The condition number of Σ is near 1e7: relative to the largest component
 	// gradients agree to about 1e-9.
 	for name, want := range gradient {
-		if got := r.GradientLog[name]; math.Abs(got-want) > 1e-6*math.Abs(want)+1e-5 {
-			t.Errorf("∂NLML/∂log %s = %.9g, scikit-learn %.9g", name, got, want)
-		}
+		must.Within(t, r.GradientLog[name], want, 1e-6*math.Abs(want)+1e-5, "∂NLML/∂log %s", name)
 	}
 	if testing.Short() {
 		t.Skip("the optimum takes some seconds")
@@ -339,16 +306,14 @@ func TestTextbook(t *testing.T) {
 		"NLML at the start": {start.NLML, wantStart.NLML}, "NLML": {got.Report.NLML, want.Report.NLML},
 		"leave-one-out": {got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum},
 	} {
-		if !(math.Abs(pair[0]-pair[1]) <= 1e-10*math.Abs(pair[1])) {
-			t.Errorf("%s: %v, want %v", what, pair[0], pair[1])
-		}
+		must.Within(t, pair[0], pair[1], 1e-10*math.Abs(pair[1]), "%s", what)
 	}
 	if got.Report.Device != textbook.Name {
 		t.Errorf("device %s", got.Report.Device)
 	}
 	must.Do(t, got.SaveModel(t.TempDir()+"/m", false))
-	var unsupported *device.UnsupportedError
-	if err := got.SaveModel(t.TempDir()+"/m", true); !errors.As(err, &unsupported) || unsupported.Method != "textbook" {
-		t.Errorf("a model with a factor: error %v", err)
+	err = got.SaveModel(t.TempDir()+"/m", true) // with a factor
+	if e := must.Fail[*device.UnsupportedError](t, err); e != nil && e.Method != "textbook" {
+		t.Errorf("error %v", err)
 	}
 }

@@ -2,10 +2,16 @@ package fit
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/stat"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -22,9 +28,9 @@ func TestMeanUnits(t *testing.T) {
 	d := synthetic(80)
 	e := d
 	const a, b = -40, 700
-	e.Y = make([]float64, d.N)
-	for i, y := range d.Y {
-		e.Y[i] = a*y + b
+	e.Y = nil
+	for _, y := range d.Y {
+		e.Y = append(e.Y, a*y+b)
 	}
 	o := problem.Options{Kernel: "rbf(ard)", Mean: "poly(3, dims=0) + linear + bumps(4, dims=2)"}
 	r, s := evaluate(t, d, o), evaluate(t, e, o)
@@ -51,8 +57,7 @@ func TestMeanUnits(t *testing.T) {
 			t.Errorf("%s is not among the parameters", c.Name)
 		}
 	}
-	text := r.Text()
-	wantWords(t, text, "std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)")
+	must.Words(t, r.Text(), "std. error", "mean_power[mm,3]", "mean_bump[kelvin,1]", ", width ", "poly(3, dims=mm)")
 }
 
 // TestMeanOriginal evaluates at the reported parameters on raw data, which gives the
@@ -63,7 +68,7 @@ func TestMeanOriginal(t *testing.T) {
 	r := evaluate(t, d, o)
 	raw := o
 	raw.Standardize = gp.StandardizeNone
-	for _, name := range r.NamesOriginal {
+	for _, name := range r.NamesOriginal { // without the coefficients
 		raw.Set = append(raw.Set, problem.Assignment{Name: name, Value: r.ParametersOriginalUnits[name], Given: true})
 	}
 	s := evaluate(t, d, raw)
@@ -97,9 +102,7 @@ func TestMeanFit(t *testing.T) {
 		if free.MeanFit != problem.MeanFree || gls.MeanFit != problem.MeanGLS {
 			t.Errorf("%s: coefficients by %s and %s", name, free.MeanFit, gls.MeanFit)
 		}
-		if math.Abs(free.NLML-gls.NLML) > 1e-4 {
-			t.Errorf("%s: NLML %v, by least squares %v", name, free.NLML, gls.NLML)
-		}
+		must.Within(t, free.NLML, gls.NLML, 1e-4, "%s: NLML, and by least squares", name)
 		for i, c := range gls.MeanCoefficients {
 			if f := free.MeanCoefficients[i]; math.Abs(f.Value-c.Value) > 0.02**c.StandardError || f.StandardError != nil {
 				t.Errorf("%s: %s = %v, by least squares %v ± %v", name, c.Name, f.Value, c.Value, *c.StandardError)
@@ -124,20 +127,11 @@ func TestMeanStart(t *testing.T) {
 		x := float64(i)
 		d.X, d.Y = append(d.X, x), append(d.Y, 3+40*x+math.Sin(x*x))
 	}
-	mx, _ := meanAndStd(d.X)
-	my, sy := meanAndStd(d.Y)
-	sxx, sxy, syy := 0.0, 0.0, 0.0
-	for i := range d.N {
-		u, v := d.X[i]-mx, d.Y[i]-my
-		sxx, sxy, syy = sxx+u*u, sxy+u*v, syy+v*v
-	}
-	left := (syy - sxy*sxy/sxx) / 50 / (sy * sy)
-	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": left} {
-		r := evaluate(t, d, problem.Options{Mean: text})
-		// The difference syy − sxy²/sxx loses six digits here.
-		if got := r.Parameters["signal_variance"]; !near(got, want, 1e-8) {
-			t.Errorf("%s: signal variance starts at %v, want %v", text, got, want)
-		}
+	r := stat.Correlation(d.X, d.Y, nil)
+	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": 1 - r*r} {
+		// The difference 1 − r² loses six digits here.
+		got := evaluate(t, d, problem.Options{Mean: text}).Parameters["signal_variance"]
+		must.Within(t, got, want, 1e-8*want, "%s: start of the signal variance", text)
 	}
 }
 
@@ -159,10 +153,8 @@ func TestMeanErrors(t *testing.T) {
 	} {
 		wantOption(t, d, c.o, c.word)
 	}
-	var pe *mean.ParseError
-	if _, err := Prepare(d, problem.Options{Mean: "cubic"}, problem.Events{}); !errors.As(err, &pe) {
-		t.Errorf("error %v, want a ParseError", err)
-	}
+	_, err := Prepare(d, problem.Options{Mean: "cubic"}, problem.Events{})
+	must.Fail[*mean.ParseError](t, err)
 }
 
 // krigingCase is the part of testdata/kriging.json for one target.
@@ -193,23 +185,16 @@ type kriging struct {
 
 func readKriging(t *testing.T) (k kriging, o problem.Options) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/kriging.json")
-	if err == nil {
-		err = json.Unmarshal(text, &k)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/kriging.json"))(t), &k))
 	return k, problem.Options{Mean: "poly(2, dims=0)", Set: []problem.Assignment{
 		{Name: "lengthscale", Value: k.Lengthscale, Given: true}, {Name: "signal_variance", Value: k.SignalVariance, Given: true},
 		{Name: "noise_variance[g0]", Value: k.NoiseVariance[0], Given: true}, {Name: "noise_variance[g1]", Value: k.NoiseVariance[1], Given: true},
 	}}
 }
 
-func labels(group []int) []string {
-	out := make([]string, len(group))
-	for i, g := range group {
-		out[i] = [...]string{"g0", "g1"}[g]
+func labels(group []int) (out []string) {
+	for _, g := range group {
+		out = append(out, fmt.Sprint("g", g))
 	}
 	return out
 }
@@ -219,9 +204,7 @@ func labels(group []int) []string {
 func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.Coefficient, p *gp.Prediction) {
 	t.Helper()
 	const tol = 1e-9
-	if !near(nlml, c.NLML, tol) {
-		t.Errorf("NLML %v, NumPy %v", nlml, c.NLML)
-	}
+	must.Within(t, nlml, c.NLML, tol*math.Abs(c.NLML), "NLML")
 	for i, k := range coefficients {
 		if !near(k.OriginalUnits, c.Beta[i], tol) || !near(*k.StandardErrorOriginalUnits, c.Error[i], tol) {
 			t.Errorf("%s: %v ± %v, NumPy %v ± %v", k.Name, k.OriginalUnits, *k.StandardErrorOriginalUnits, c.Beta[i], c.Error[i])
@@ -235,18 +218,11 @@ func (c *krigingCase) check(t *testing.T, nlml float64, coefficients []summary.C
 }
 
 // measure calls check with the report and the posterior at the start values.
-func measure(t *testing.T, d problem.Data, o problem.Options, check func(summary.Report, *gp.Posterior) error) {
+func measure(t *testing.T, d problem.Data, o problem.Options, check func(summary.Report, *gp.Posterior)) {
 	t.Helper()
 	must.Do(t, Measure(t.Context(), mustPrepare(t, d, o), backend, func(p *Parts) error {
-		r, err := p.Evaluate(t.Context())
-		if err != nil {
-			return err
-		}
-		posterior, err := p.Posterior(p.Start)
-		if err != nil {
-			return err
-		}
-		return check(r, posterior)
+		check(must.Get(p.Evaluate(t.Context()))(t), must.Get(p.Posterior(p.Start))(t))
+		return nil
 	}))
 }
 
@@ -256,12 +232,173 @@ func TestKriging(t *testing.T) {
 		X: k.X, Y: k.Y[0], N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y",
 		NoiseVariance: k.Known, NoiseGroup: labels(k.Group), NoiseColumn: "variance", NoiseGroupColumn: "lab",
 	}
-	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) error {
-		pred, err := posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)})
-		if err != nil {
-			return err
-		}
-		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, pred)
-		return nil
+	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) {
+		noise := gp.RowNoise{Known: k.NewKnown, Group: labels(k.NewGroup)}
+		k.One.check(t, r.NLMLOriginalUnits, r.MeanCoefficients, must.Get(posterior.PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t))
 	})
+}
+
+// TestKrigingTargets compares two targets with NumPy's results for each alone.
+func TestKrigingTargets(t *testing.T) {
+	k, o := readKriging(t)
+	d := problem.Data{
+		X: k.X, Y: slices.Concat(k.Y...), N: len(k.Known), D: 2, FeatureNames: []string{"a", "b"}, TargetNames: []string{"y1", "y2"},
+		NoiseGroup: labels(k.Group), NoiseGroupColumn: "lab",
+	}
+	measure(t, d, o, func(r summary.Report, posterior *gp.Posterior) {
+		noise := gp.RowNoise{Group: labels(k.NewGroup)}
+		preds := must.Get(posterior.PredictTargets(t.Context(), k.New, len(k.NewKnown), noise))(t)
+		sum := 0.0
+		for i, want := range k.Several {
+			want.check(t, r.Targets[i].NLMLOriginalUnits, r.Targets[i].MeanCoefficients, preds[i])
+			sum += want.NLML
+			alone := must.Get(posterior.Target(i).PredictNoise(t.Context(), k.New, len(k.NewKnown), noise))(t)
+			if diff := cmp.Diff(preds[i], alone, cmpopts.EquateApprox(1e-13, 0)); diff != "" {
+				t.Errorf("target %d, alone:\n%s", i, diff)
+			}
+		}
+		must.Within(t, r.NLMLOriginalUnits, sum, 1e-9*math.Abs(sum), "NLML")
+	})
+}
+
+// twoTargets returns two smooth functions of the same inputs in different units.
+func twoTargets(n int) problem.Data {
+	d := synthetic(n)
+	for i := range n {
+		d.Y = append(d.Y, 1e-3*(math.Cos(d.X[3*i]/150)+0.1*(d.X[3*i+2]-288))+1e-4*math.Sin(float64(i*i)))
+	}
+	d.TargetName, d.TargetNames = "", []string{"watt", "volt"}
+	d.Test = every(5, 0, n)
+	return d
+}
+
+func TestTargets(t *testing.T) {
+	d := twoTargets(150)
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear"}
+	out := mustFit(t, d, o)
+	r := out.Report
+	if len(r.Targets) != 2 || r.Test != nil || len(r.MeanCoefficients) != 0 {
+		t.Fatalf("report %+v", r)
+	}
+	if _, ok := r.ParametersOriginalUnits["signal_variance"]; ok || r.ParametersOriginalUnits["lengthscale[mm]"] == 0 {
+		t.Errorf("shared parameters in original units: %v", r.ParametersOriginalUnits)
+	}
+	// Each target alone, at the parameters found.
+	nlml, original := 0.0, 0.0
+	for i, part := range r.Targets {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
+		fixed := o
+		fixed.Fix = assignments(r.Parameters)
+		s := mustFit(t, one, fixed).Report
+		nlml, original = nlml+s.NLML, original+s.NLMLOriginalUnits
+		if part.Name != one.TargetName || !near(part.NLML, s.NLML, 1e-10) || !near(part.DataFit, s.DataFit, 1e-10) {
+			t.Errorf("%s: NLML %v, alone %v", part.Name, part.NLML, s.NLML)
+		}
+		for name, v := range s.ParametersOriginalUnits {
+			if !near(part.ParametersOriginalUnits[name], v, 1e-6) {
+				t.Errorf("%s: %s is %v in original units, alone %v", part.Name, name, part.ParametersOriginalUnits[name], v)
+			}
+		}
+		if part.Test == nil || !near(part.Test.RMSE, s.Test.RMSE, 1e-8) || !near(float64(part.Test.NLPD), float64(s.Test.NLPD), 1e-8) {
+			t.Errorf("%s: scores %+v, alone %+v", part.Name, part.Test, s.Test)
+		}
+	}
+	if !near(r.NLML, nlml, 1e-10) || !near(r.NLMLOriginalUnits, original, 1e-10) || !near(r.DataFit+r.Complexity+r.Constant, r.NLML, 1e-12) {
+		t.Errorf("NLML %v and %v, sums %v and %v", r.NLML, r.NLMLOriginalUnits, nlml, original)
+	}
+	if strings.Contains(r.Text(), "mean coefficient") {
+		t.Errorf("a table of coefficients without any:\n%s", r.Text())
+	}
+	must.Words(t, r.Text(), `target "volt": NLML`, "by target:", "held-out rows (30)")
+	checkTargetsSaved(t, out, d)
+}
+
+// TestTargetsLeaveOneOut checks that the score of two targets is the mean of their
+// separate scores at the same parameters. Standard errors in original units exist
+// only for parameters that the targets share.
+func TestTargetsLeaveOneOut(t *testing.T) {
+	d := twoTargets(80)
+	o := problem.Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	r := mustFit(t, d, o).Report
+	if _, ok := r.StdErrors.Original["signal_variance"]; ok || len(r.StdErrors.Original) != 2 || r.StdErrors.Failure != "" {
+		t.Errorf("standard errors %v, failure %q", r.StdErrors.Original, r.StdErrors.Failure)
+	}
+	nlpd, standardized := 0.0, 0.0
+	for i := range 2 {
+		one := d
+		one.TargetNames, one.TargetName, one.Y = nil, d.TargetNames[i], d.Y[i*d.N:(i+1)*d.N]
+		set := o
+		set.Set = assignments(r.Parameters)
+		alone := evaluate(t, one, set).Scores.LeaveOneOut
+		nlpd, standardized = nlpd+float64(alone.NLPD)/2, standardized+float64(alone.NLPDStandardized)/2
+	}
+	if l := r.Scores.LeaveOneOut; !near(float64(l.NLPD), nlpd, 1e-8) || !near(float64(l.NLPDStandardized), standardized, 1e-8) {
+		t.Errorf("leave-one-out %v and %v, mean of both alone %v and %v", float64(l.NLPD), float64(l.NLPDStandardized), nlpd, standardized)
+	}
+}
+
+// checkTargetsSaved saves and loads the model and predicts with both, with and without the factor.
+func checkTargetsSaved(t *testing.T, out *Outcome, d problem.Data) {
+	t.Helper()
+	predict := func(m *gp.Model) []*gp.Prediction {
+		p := must.Get(m.Condition(t.Context(), backend))(t)
+		defer p.Close()
+		return must.Get(p.PredictTargets(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
+	}
+	want := predict(out.Model)
+	for _, factor := range []bool{false, true} {
+		again := must.Get(gp.Load(saved(t, out, factor)))(t)
+		if diff := cmp.Diff(out.Model, again, cmpopts.IgnoreUnexported(gp.Model{})); diff != "" {
+			t.Errorf("saved and loaded models differ:\n%s", diff)
+		}
+		if diff := cmp.Diff(want, predict(again)); diff != "" {
+			t.Errorf("predictions differ:\n%s", diff)
+		}
+	}
+}
+
+// TestWithRows checks that a task on some rows equals the task of these rows alone,
+// at the scaling of all.
+func TestWithRows(t *testing.T) {
+	d := twoTargets(60)
+	d.Test = nil
+	d.NoiseGroupColumn, d.NoiseGroup = "lab", cycled(d.N, "a", "b")
+	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
+	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
+	task := mustPrepare(t, d, o)
+	for i := range task.Params.Free {
+		o.Set = append(o.Set, problem.Assignment{Name: task.Params.Free[i].Name, Value: task.Params.Free[i].Start, Given: true})
+	}
+	part := problem.Data{N: len(rows), D: 3, FeatureNames: d.FeatureNames, TargetNames: d.TargetNames, NoiseGroupColumn: "lab"}
+	for k := range 2 {
+		for _, i := range rows {
+			part.Y = append(part.Y, d.Y[k*d.N+i])
+		}
+	}
+	for _, i := range rows {
+		part.X = append(part.X, d.X[3*i:3*i+3]...)
+		part.NoiseGroup = append(part.NoiseGroup, d.NoiseGroup[i])
+	}
+	sub := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
+	want := evaluate(t, part, o)
+	if sub.N != 10 || !near(sub.NLML, want.NLML, 1e-12) || !near(sub.GradientLog["noise_variance[b]"], want.GradientLog["noise_variance[b]"], 1e-9) {
+		t.Errorf("NLML %v of %d rows, want %v", sub.NLML, sub.N, want.NLML)
+	}
+}
+
+func TestTargetErrors(t *testing.T) {
+	refuses(t, func() problem.Data { return twoTargets(50) }, map[string]refusal{
+		"short":    {func(d *problem.Data) { d.Y = d.Y[1:] }, problem.Options{}, "99 target values for 50 rows"},
+		"one name": {func(d *problem.Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, problem.Options{}, "target values"},
+		"free":     {func(*problem.Data) {}, problem.Options{Mean: "constant", MeanFit: problem.MeanFree}, "cannot be set, fixed, bounded or free"},
+		"named":    {func(*problem.Data) {}, problem.Options{Mean: "constant", Fix: []problem.Assignment{{Name: "mean_constant", Value: 1, Given: true}}}, "cannot be set"},
+		"known":    {func(d *problem.Data) { d.NoiseVariance = make([]float64, 50) }, problem.Options{}, "cannot be combined with several"},
+	})
+	d := twoTargets(50)
+	for i := range 50 {
+		d.Y[50+i] = 7
+	}
+	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{}), backend)
+	must.Fail[*problem.DataError](t, err, `the target "volt" is constant`)
 }

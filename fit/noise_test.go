@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
@@ -33,14 +35,12 @@ func twoLabs(n int) problem.Data {
 
 func TestNoiseGroups(t *testing.T) {
 	d := twoLabs(240)
-	d.Test = every(4, d.N)
+	d.Test = every(4, 0, d.N)
 	out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
 	r := out.Report
 	for label, want := range map[string]float64{"good": 2, "poor": 20} {
 		// The estimate from 60 rows or more is within a quarter.
-		if got := math.Sqrt(r.ParametersOriginalUnits[graph.NoiseName(label)]); math.Abs(got/want-1) > 0.25 {
-			t.Errorf("noise of %q is %v, want about %v", label, got, want)
-		}
+		must.Within(t, math.Sqrt(r.ParametersOriginalUnits[graph.NoiseName(label)]), want, 0.25*want, "noise of %q", label)
 	}
 	plain := d
 	plain.NoiseGroup, plain.NoiseGroupColumn = nil, ""
@@ -59,9 +59,7 @@ func TestNoiseGroups(t *testing.T) {
 			nlpd += (z*z/2 + math.Log(pred.Std[i]*math.Sqrt(2*math.Pi))) / 60
 		}
 	}
-	if math.Abs(nlpd-float64(r.Test.NLPD)) > 1e-9 {
-		t.Errorf("NLPD %v, from predictions %v", float64(r.Test.NLPD), nlpd)
-	}
+	must.Within(t, float64(r.Test.NLPD), nlpd, 1e-9, "NLPD")
 	// One name fixes all of them.
 	fixed := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.01, Given: true}}}).Report
 	if !near(fixed.Parameters["noise_variance[good]"], 0.01, 1e-14) || !near(fixed.Parameters["noise_variance[poor]"], 0.01, 1e-14) {
@@ -69,14 +67,20 @@ func TestNoiseGroups(t *testing.T) {
 	}
 }
 
+// knownLabs is twoLabs with known variances in place of groups.
+func knownLabs(n int) problem.Data {
+	d := twoLabs(n)
+	for _, label := range d.NoiseGroup {
+		d.NoiseVariance = append(d.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[label])
+	}
+	d.NoiseGroup, d.NoiseGroupColumn, d.NoiseColumn = nil, "", "variance"
+	return d
+}
+
 // TestKnownNoise tests known variances alone, and with an estimated part that the data do not need.
 // In both cases, a·y + b with variances times a² gives the same result.
 func TestKnownNoise(t *testing.T) {
-	d := twoLabs(240)
-	for i := range d.N {
-		d.NoiseVariance = append(d.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[d.NoiseGroup[i]])
-	}
-	d.NoiseGroup, d.NoiseGroupColumn, d.NoiseColumn = nil, "", "variance"
+	d := knownLabs(240)
 	e := d
 	e.Y, e.NoiseVariance = make([]float64, d.N), make([]float64, d.N)
 	for i := range d.N {
@@ -102,7 +106,7 @@ func TestGroupsAreKnown(t *testing.T) {
 	d := twoLabs(60)
 	set := []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "signal_variance", Value: 0.7, Given: true}}
 	groups := evaluate(t, d, problem.Options{Set: append(set, problem.Assignment{Name: "noise_variance[good]", Value: 0.02, Given: true}, problem.Assignment{Name: "noise_variance[poor]", Value: 0.3, Given: true})})
-	_, std := meanAndStd(d.Y)
+	_, std := stat.PopMeanStdDev(d.Y, nil)
 	known := d
 	known.NoiseGroup = nil
 	for _, label := range d.NoiseGroup {
@@ -114,16 +118,6 @@ func TestGroupsAreKnown(t *testing.T) {
 	}
 }
 
-func meanAndStd(v []float64) (mean, std float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	for _, x := range v {
-		std += (x - mean) * (x - mean) / float64(len(v))
-	}
-	return mean, math.Sqrt(std)
-}
-
 // TestInterpolation checks that the posterior without noise interpolates the targets,
 // and that an error gives advice if it cannot.
 func TestInterpolation(t *testing.T) {
@@ -132,9 +126,7 @@ func TestInterpolation(t *testing.T) {
 	if _, ok := out.Report.Parameters["noise_variance"]; ok || len(out.Report.GradientLog) != 3 {
 		t.Errorf("parameters %v", out.Report.Parameters)
 	}
-	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
-	defer p.Close()
-	pred := must.Get(p.Predict(t.Context(), d.X, d.N))(t)
+	pred := predictAt(t, out.Model, d.X)
 	for i, y := range d.Y {
 		// Σ has a condition number of about 1e5; the error of variances is its square root.
 		if math.Abs(pred.Mean[i]-y) > 1e-7*100 || pred.Std[i] > 1e-3 || pred.Std[i] != pred.StdLatent[i] {
@@ -155,33 +147,15 @@ func TestInterpolation(t *testing.T) {
 
 func TestNoiseErrors(t *testing.T) {
 	refuses(t, func() problem.Data { return twoLabs(30) }, map[string]refusal{
-		"short": {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{}, "the list of noise groups has 29 rows, but the table has 30"},
-		"many": {func(d *problem.Data) {
-			for i := range d.NoiseGroup {
-				d.NoiseGroup[i] = string(rune('a' + i))
-			}
-		}, problem.Options{}, `column "lab" has 30 noise groups`},
-		"held out": {func(d *problem.Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, problem.Options{}, `"other" (column "lab") occurs only in held-out rows`},
-		"negative": {func(d *problem.Data) {
-			d.NoiseVariance = make([]float64, 30)
-			d.NoiseVariance[6] = -2
-			d.NoiseColumn = "v"
-		}, problem.Options{}, `row 7 (from 1), column "v", is -2`},
+		"short":        {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{}, "the list of noise groups has 29 rows, but the table has 30"},
+		"many":         {func(d *problem.Data) { d.NoiseGroup = strings.Split("abcdefghijklmnopqrstuvwxyz0123", "") }, problem.Options{}, `column "lab" has 30 noise groups`},
+		"held out":     {func(d *problem.Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, problem.Options{}, `"other" (column "lab") occurs only in held-out rows`},
+		"negative":     {func(d *problem.Data) { d.NoiseColumn, d.NoiseVariance = "v", cycled(30, 0, 0, 0, 0, 0, 0, -2.0) }, problem.Options{}, `row 7 (from 1), column "v", is -2`},
 		"NaN":          {func(d *problem.Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, problem.Options{}, "row 30"},
 		"none":         {func(*problem.Data) {}, problem.Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
 		"zero":         {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0, Given: true}}}, "option noise none fits without noise"},
 		"no parameter": {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{NoNoise: true, Fix: []problem.Assignment{{Name: "noise_variance", Value: 1, Given: true}}}, "no such parameter"},
 	})
-}
-
-func interpolationWarnings(r *summary.Report) []string {
-	var out []string
-	for _, w := range r.Warnings {
-		if strings.Contains(w, "interpolator") {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // shortScale starts a fit at the optimum of white noise at which the kernel, and not the
@@ -196,15 +170,10 @@ func TestDegenerate(t *testing.T) {
 	if i == nil || !i.Degenerate || i.LeaveOneOut == nil || math.Abs(i.LeaveOneOut.RMSEStandardized-1) > 0.1 || i.Condition == nil || *i.Condition > 100 {
 		t.Fatalf("%+v", i)
 	}
-	if i.NoiseFloor != 0.01 {
-		t.Errorf("floor %v", i.NoiseFloor)
-	}
-	got := interpolationWarnings(&r)
-	if len(got) != 1 || !strings.Contains(got[0], "option noise-floor 0.01") || !strings.Contains(got[0], "option prior") || !strings.Contains(got[0], "condition number") {
-		t.Errorf("%q", r.Warnings)
-	}
-	if r.Scores.LeaveOneOut != nil {
-		t.Error("scores that were not requested")
+	warnings := strings.Join(r.Warnings, "\n")
+	must.Words(t, warnings, "option noise-floor 0.01", "option prior", "condition number")
+	if i.NoiseFloor != 0.01 || strings.Count(warnings, "interpolator") != 1 || r.Scores.LeaveOneOut != nil { // no scores were requested
+		t.Errorf("floor %v, warnings %q, scores %+v", i.NoiseFloor, warnings, r.Scores.LeaveOneOut)
 	}
 	// The advice works: the same start with the floor ends at another optimum.
 	r = mustFit(t, white(120), problem.Options{Kernel: "rbf", NoiseFloor: "0.01"}).Report
@@ -223,22 +192,16 @@ func TestExactTargets(t *testing.T) {
 	if i := r.Interpolation; i == nil || i.Degenerate || i.NoiseFloor != 0 || !i.AtBound {
 		t.Fatalf("%+v, %v", i, r.Parameters)
 	}
-	got := interpolationWarnings(&r)
-	if len(got) != 1 || !strings.Contains(got[0], "suits targets without noise") {
-		t.Errorf("%q", r.Warnings)
-	}
-	if strings.Contains(strings.Join(r.Warnings, "\n"), "a smaller value") {
-		t.Errorf("%q", r.Warnings)
+	warnings := strings.Join(r.Warnings, "\n")
+	if must.Words(t, warnings, "suits targets without noise"); strings.Count(warnings, "interpolator") != 1 || strings.Contains(warnings, "a smaller value") {
+		t.Errorf("%q", warnings)
 	}
 }
 
 // TestNoInterpolation checks fits that the judgement does not concern.
 func TestNoInterpolation(t *testing.T) {
 	known := white(40)
-	known.NoiseVariance = make([]float64, 40)
-	for i := range known.NoiseVariance {
-		known.NoiseVariance[i] = 1
-	}
+	known.NoiseVariance = cycled(40, 1.0)
 	for name, r := range map[string]summary.Report{
 		"noisy":       mustFit(t, idle(60, 2), problem.Options{Kernel: "rbf"}).Report,
 		"known noise": mustFit(t, known, problem.Options{Set: shortScale}).Report,
@@ -259,18 +222,12 @@ func TestNoiseFloor(t *testing.T) {
 		t.Errorf("noise variance %v, at bound %v", got, r.AtBound)
 	}
 	r = mustFit(t, d, problem.Options{Kernel: "rbf", NoiseFloor: "2"}).Report
-	if got := r.Parameters["noise_variance"]; math.Abs(got-2) > 1e-12 {
-		t.Errorf("noise variance %v", got)
-	}
+	must.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
 	grouped := d
-	grouped.NoiseGroup = make([]string, d.N)
-	for i := range grouped.NoiseGroup {
-		grouped.NoiseGroup[i] = string(rune('a' + i%2))
-	}
+	grouped.NoiseGroup = cycled(d.N, "a", "b")
 	r = mustFit(t, grouped, problem.Options{Kernel: "rbf", NoiseFloor: "2"}).Report
-	if a, b := r.Parameters["noise_variance[a]"], r.Parameters["noise_variance[b]"]; math.Abs(a-2) > 1e-12 || math.Abs(b-2) > 1e-12 {
-		t.Errorf("noise variances %v, %v", a, b)
-	}
+	must.Within(t, r.Parameters["noise_variance[a]"], 2, 1e-12, "noise variance of a")
+	must.Within(t, r.Parameters["noise_variance[b]"], 2, 1e-12, "noise variance of b")
 	// Tied groups have one bound.
 	mustFit(t, grouped, problem.Options{Kernel: "rbf", NoiseFloor: "2", Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
 	for want, o := range map[string]problem.Options{

@@ -38,7 +38,7 @@ func TestLOO(t *testing.T) {
 		if math.Abs(float64(cv.NLPD)-float64(b.NLPD)) > 1e-9*math.Abs(float64(b.NLPD)) || math.Abs(float64(cv.NLPDStandardized)-float64(b.NLPDStandardized)) > 1e-9*math.Abs(float64(b.NLPDStandardized)) {
 			t.Errorf("mean %q: NLPD %v by 60 folds, %v by the formula", mean, float64(cv.NLPD), float64(b.NLPD))
 		}
-		wantWords(t, loo.Text(), "LOO ", "∂LOO/∂log", "(leave-one-out)")
+		must.Words(t, loo.Text(), "LOO ", "∂LOO/∂log", "(leave-one-out)")
 	}
 }
 
@@ -83,9 +83,9 @@ func TestObjectiveOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, cv or cv-rmse")
 	wantOption(t, d, problem.Options{Objective: problem.LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, problem.Options{})
-	text, err := json.Marshal(r)
-	if err != nil || strings.Contains(string(text), "scores") || strings.Contains(string(text), "priors") {
-		t.Errorf("%s, %v", text, err)
+	text := string(must.Get(json.Marshal(r))(t))
+	if strings.Contains(text, "scores") || strings.Contains(text, "priors") {
+		t.Error(text)
 	}
 	// A coefficient that one row alone determines.
 	d = problem.Data{N: 12, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
@@ -97,11 +97,9 @@ func TestObjectiveOptions(t *testing.T) {
 	if lacking.Scores.LeaveOneOut != nil || !strings.Contains(strings.Join(lacking.Warnings, ";"), "no leave-one-out score") {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
-	task := mustPrepare(t, d, problem.Options{Mean: "poly(2)", Objective: problem.LOO})
-	_, err = Run(t.Context(), task, backend)
-	var le *graph.LeverageError
-	if !errors.As(err, &le) || le.Index != 11 {
-		t.Errorf("error %v, want a LeverageError of row 11", err)
+	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Mean: "poly(2)", Objective: problem.LOO}), backend)
+	if e := must.Fail[*graph.LeverageError](t, err); e != nil && e.Index != 11 {
+		t.Errorf("error %v, want row 11", err)
 	}
 }
 
@@ -110,16 +108,12 @@ func TestObjectiveOptions(t *testing.T) {
 func TestCrossValidateNoise(t *testing.T) {
 	d := synthetic(40)
 	d.NoiseColumn, d.NoiseGroupColumn = "v", "g"
-	for i := range d.N {
-		d.NoiseVariance = append(d.NoiseVariance, float64(1+i%4)*20)
-		d.NoiseGroup = append(d.NoiseGroup, string(rune('a'+i%2)))
-	}
+	d.NoiseVariance, d.NoiseGroup = cycled(d.N, 20.0, 40, 60, 80), cycled(d.N, "a", "b")
 	o := problem.Options{Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
 	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
-	if want := float64(r.Scores.LeaveOneOut.NLPD); math.Abs(float64(cv.NLPD)-want) > 1e-9*math.Abs(want) {
-		t.Errorf("NLPD %v by folds of one row, %v by the formula", float64(cv.NLPD), want)
-	}
+	want := float64(r.Scores.LeaveOneOut.NLPD)
+	must.Within(t, float64(cv.NLPD), want, 1e-9*math.Abs(want), "NLPD by folds of one row, and by the formula")
 }
 
 // freeMemory is a backend with a given amount of free memory.
@@ -148,9 +142,7 @@ func TestCheckMemory(t *testing.T) {
 		{problem.LOO, plan.HostBytes(), false}, {problem.LOO, middle.HostBytes(), true},
 	} {
 		task := mustPrepare(t, d, problem.Options{Objective: c.objective})
-		err := task.CheckMemory(freeMemory{backend, c.free})
-		var me *device.MemoryError
-		if errors.As(err, &me) == c.fits {
+		if err := task.CheckMemory(freeMemory{backend, c.free}); errors.As(err, new(*device.MemoryError)) == c.fits {
 			t.Errorf("%s with %d bytes: error %v", c.objective, c.free, err)
 		}
 	}
@@ -175,12 +167,9 @@ func TestStdErrorsAnalytic(t *testing.T) {
 		wantTau, wantMean := s/tau*math.Sqrt(2.0/50), math.Sqrt(s/50)
 		// hessianStep² / 6 times a third derivative as large as the second.
 		const tol = 1e-6
-		if math.Abs(e.Log["signal_variance"]/wantTau-1) > tol || math.Abs(e.Scaled["signal_variance"]/(wantTau*tau)-1) > tol {
-			t.Errorf("%s: log τ² has %v, analytic %v", how, e.Log["signal_variance"], wantTau)
-		}
-		if math.Abs(e.Scaled["mean_constant"]/wantMean-1) > tol {
-			t.Errorf("%s: mean_constant has %v, analytic %v", how, e.Scaled["mean_constant"], wantMean)
-		}
+		must.Within(t, e.Log["signal_variance"]/wantTau, 1, tol, "%s: standard error of log τ²", how)
+		must.Within(t, e.Scaled["signal_variance"]/(wantTau*tau), 1, tol, "%s: standard error of τ²", how)
+		must.Within(t, e.Scaled["mean_constant"]/wantMean, 1, tol, "%s: standard error of mean_constant", how)
 		i := e.Interval95["signal_variance"]
 		if math.Abs(i[0]*i[1]/(tau*tau)-1) > 1e-9 || math.Abs(math.Log(i[1]/tau)/(1.959964*wantTau)-1) > tol {
 			t.Errorf("interval %v around %v", i, tau)
@@ -239,19 +228,15 @@ func TestHessian(t *testing.T) {
 		}
 		return nil
 	}))
-	if len(e.Names) < 7 {
-		t.Errorf("only %v", e.Names)
-	}
-	if e.Asymmetry > 1e-4*math.Abs(e.Hessian[0][0]) {
-		t.Errorf("asymmetry %v", e.Asymmetry)
+	if len(e.Names) < 7 || e.Asymmetry > 1e-4*math.Abs(e.Hessian[0][0]) {
+		t.Errorf("only %v, or asymmetry %v", e.Names, e.Asymmetry)
 	}
 	if e.Log["k2.lengthscale[mm]"] != e.Log["k1.lengthscale[mm]"] || e.Log["k2.lengthscale[mm]"] == 0 {
 		t.Errorf("tied: %v", e.Log)
 	}
 	// The slope of the first column in original units, by the delta method by hand.
-	if ratio := e.Original["mean_linear[0]"] / e.Scaled["mean_linear[0]"]; math.Abs(ratio/(task.Sample.Scalings[0].YScale/task.Sample.Scalings[0].XScale[0])-1) > 1e-9 {
-		t.Errorf("slope's units: ratio %v", ratio)
-	}
+	units := task.Sample.Scalings[0].YScale / task.Sample.Scalings[0].XScale[0]
+	must.Within(t, e.Original["mean_linear[mm]"]/e.Scaled["mean_linear[mm]"]/units, 1, 1e-9, "slope's units")
 }
 
 // TestStdErrorsFailure checks that there are no standard errors if the data do not
@@ -265,17 +250,17 @@ func TestStdErrorsFailure(t *testing.T) {
 	if e := r.StdErrors; !strings.Contains(e.Failure, "not positive definite") || e.Log != nil || e.Scaled != nil || len(e.Hessian) != 2 {
 		t.Errorf("%+v", e)
 	}
-	wantWords(t, r.Text(), "no standard errors")
-	wantWords(t, strings.Join(r.Warnings, "\n"), "no standard errors")
+	must.Words(t, r.Text(), "no standard errors")
+	must.Words(t, strings.Join(r.Warnings, "\n"), "no standard errors")
 	all := mustFit(t, d, problem.Options{StdErrors: true, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
-	wantWords(t, all.StdErrors.Failure, "every parameter")
+	must.Words(t, all.StdErrors.Failure, "every parameter")
 	bound := mustFit(t, d, problem.Options{StdErrors: true, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-3, Hi: 1e-2}}}).Report
 	if e := bound.StdErrors; strings.Join(e.LeftOut, " ") != "signal_variance" || len(e.Log) != 2 {
 		t.Errorf("%+v", e)
 	}
 	early := problem.Options{StdErrors: true, Kernel: "rbf(ard)"}
 	early.Settings.MaxEvaluations = 3
-	wantWords(t, strings.Join(mustFit(t, d, early).Report.Warnings, "\n"), "standard errors")
+	must.Words(t, strings.Join(mustFit(t, d, early).Report.Warnings, "\n"), "standard errors")
 }
 
 // TestScoresWithoutVariance checks a held-out row that repeats a training row and is
@@ -302,12 +287,9 @@ func TestScoresWithoutVariance(t *testing.T) {
 	}
 	finite := newTestScores(exact, []float64{1, 2}, 1)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
-	text, err := json.Marshal(finite)
+	text := must.Get(json.Marshal(finite))(t)
 	var back summary.TestScores
-	if err == nil {
-		err = json.Unmarshal(text, &back)
-	}
-	if err != nil || back != *finite {
+	if err := json.Unmarshal(text, &back); err != nil || back != *finite {
 		t.Errorf("%s read back as %+v, %v", text, back, err)
 	}
 	// A whole cross-validation of a table that contains each row twice.

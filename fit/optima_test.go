@@ -21,10 +21,7 @@ import (
 // fixed reports, and that the scores of the best are the report's.
 func TestOptimaScores(t *testing.T) {
 	d := twoOptima(150)
-	d.Test = make([]bool, d.N)
-	for i := range d.N {
-		d.Test[i] = i%10 == 3
-	}
+	d.Test = every(10, 3, d.N)
 	o := problem.Options{LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 30, Seed: 2}}
 	r := mustFit(t, d, o).Report
 	if len(r.Optima) < 2 || r.Optima[1].Dropped {
@@ -35,14 +32,9 @@ func TestOptimaScores(t *testing.T) {
 	}
 	values, starts := 0, 0
 	for i, opt := range r.Optima {
-		var fix []problem.Assignment
-		for name, v := range opt.Parameters {
-			fix = append(fix, problem.Assignment{Name: name, Value: v, Given: true})
-		}
-		there := mustFit(t, d, problem.Options{LeaveOneOut: true, Fix: fix}).Report
-		if math.Abs(value(there.Test.NLPD)-value(opt.Test.NLPD)) > 1e-8 || math.Abs(there.Scores.LeaveOneOut.NLPD-opt.LeaveOneOut.NLPD) > 1e-8 {
-			t.Errorf("optimum %d: %+v %+v, with its parameters fixed %+v %+v", i, opt.LeaveOneOut, opt.Test, there.Scores.LeaveOneOut, there.Test)
-		}
+		there := mustFit(t, d, problem.Options{LeaveOneOut: true, Fix: assignments(opt.Parameters)}).Report
+		must.Within(t, float64(there.Test.NLPD), float64(opt.Test.NLPD), 1e-8, "optimum %d: NLPD of held-out rows", i)
+		must.Within(t, there.Scores.LeaveOneOut.NLPD, opt.LeaveOneOut.NLPD, 1e-8, "optimum %d: leave-one-out NLPD", i)
 		values += opt.Value
 		starts += opt.Starts
 	}
@@ -52,17 +44,13 @@ func TestOptimaScores(t *testing.T) {
 	if s := r.Search; s == nil || s.Starts != starts || s.Best != r.Optima[0].Starts || s.Drawn == 0 || s.Drawn >= starts-1 || s.Unseen == nil {
 		t.Errorf("%+v of %d starts", s, starts)
 	}
-	text := r.Text()
-	wantWords(t, text, "LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender")
+	must.Words(t, r.Text(), "LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender")
 	alone := o
 	alone.Settings.Restarts = 0
 	if r := mustFit(t, d, alone).Report; r.Search != nil || strings.Contains(r.Text(), "optimum") {
 		t.Errorf("one start: %+v", r.Search)
 	}
 }
-
-// value returns the number.
-func value(n summary.Number) float64 { return float64(n) }
 
 // TestUndrawn checks what is said where the starts give no estimate.
 func TestUndrawn(t *testing.T) {
@@ -146,9 +134,7 @@ func TestBetterThanDegenerate(t *testing.T) {
 		t.Fatalf("%v", i)
 	}
 	r.Interpolation.Better = i
-	if got := warning(r.Interpolation, r.Optima); !strings.Contains(got, "optimum 2, 2 nats worse, does not interpolate") {
-		t.Errorf("%s", got)
-	}
+	must.Words(t, warning(r.Interpolation, r.Optima), "optimum 2, 2 nats worse, does not interpolate")
 }
 
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
@@ -212,7 +198,7 @@ func TestCoarseAbovePlain(t *testing.T) {
 	if check.NLML != off.NLML || c == nil || !c.Compared || *c.Objective != auto.Objective || *c.PlainObjective != off.Objective {
 		t.Errorf("check ends at %v, the plain descent at %v: %+v", check.NLML, off.NLML, c)
 	}
-	wantWords(t, strings.Join(check.Warnings, "\n"), "nats above the descent from the start values over all rows, whose end the fit keeps")
+	must.Words(t, strings.Join(check.Warnings, "\n"), "nats above the descent from the start values over all rows, whose end the fit keeps")
 	if text := check.Text(); strings.Contains(text, line) || !strings.Contains(text, "coarse to fine ended at 258.6409, the descent from the start values over all rows at 128.7331\n") {
 		t.Errorf("%s", text)
 	}
@@ -225,7 +211,7 @@ func TestRelevance(t *testing.T) {
 		u, w, s := uniform(), 1000*uniform(), 0.01*uniform()
 		return []float64{u, w, s, 7, w/1000 + 400*s + 0.01*normal()} // standard deviations 1/√12 and 4/√12
 	})
-	for _, text := range []string{"linear(ard)", "rbf(ard)", "rbf + linear"} {
+	for text, name := range map[string]string{"linear(ard)": "", "rbf(ard)": "lengthscale[weak]", "rbf + linear": "k1.lengthscale[weak]"} {
 		r := mustFit(t, d, problem.Options{Kernel: text}).Report
 		if len(r.Relevance) != 3 {
 			t.Fatalf("%s: %v", text, r.Relevance)
@@ -237,19 +223,12 @@ func TestRelevance(t *testing.T) {
 		if math.Abs(strong.Relevance-4/math.Sqrt(17)) > 0.05 || math.Abs(weak.Relevance-1/math.Sqrt(17)) > 0.05 || unused.Relevance > 0.05 {
 			t.Errorf("%s: relevance %v", text, r.Relevance)
 		}
-		switch text {
-		case "rbf(ard)":
-			if len(weak.Lengthscales) != 1 || weak.Lengthscales[0] != r.ParametersOriginalUnits["lengthscale[weak]"] {
-				t.Errorf("lengthscales %v of %v", weak.Lengthscales, r.ParametersOriginalUnits)
-			}
-		case "rbf + linear":
-			if len(weak.Lengthscales) != 1 || weak.Lengthscales[0] != r.ParametersOriginalUnits["k1.lengthscale[weak]"] {
-				t.Errorf("lengthscales %v of %v", weak.Lengthscales, r.ParametersOriginalUnits)
-			}
-		case "linear(ard)":
-			if weak.Lengthscales != nil {
-				t.Errorf("lengthscales %v of a linear kernel", weak.Lengthscales)
-			}
+		var want []float64
+		if name != "" {
+			want = []float64{r.ParametersOriginalUnits[name]}
+		}
+		if !slices.Equal(weak.Lengthscales, want) {
+			t.Errorf("%s: lengthscales %v, want %v", text, weak.Lengthscales, want)
 		}
 		if text := r.Text(); !strings.Contains(text, "\nstrong  ") || strings.Index(text, "\nstrong  ") > strings.Index(text, "\nweak  ") {
 			t.Errorf("text\n%s", text)
@@ -264,7 +243,7 @@ func TestRelevanceText(t *testing.T) {
 		r.Relevance = append(r.Relevance, summary.ColumnRelevance{Column: fmt.Sprintf("c%d", i), Relevance: 1 / float64(1+i), Lengthscales: []float64{1, 2}})
 	}
 	text := r.Text()
-	wantWords(t, text, "\nc9 ", "and 23 more, each with a relevance of at most 0.09")
+	must.Words(t, text, "\nc9 ", "and 23 more, each with a relevance of at most 0.09")
 	if strings.Contains(text, "\nc10 ") {
 		t.Error(text)
 	}
@@ -310,10 +289,7 @@ func TestCalibration(t *testing.T) {
 func TestVerdict(t *testing.T) {
 	for noise, want := range map[float64]summary.Calibration{1e-6: summary.Overconfident, 30: summary.Underconfident, 0: ""} {
 		d := synthetic(400)
-		d.Test = make([]bool, d.N)
-		for i := range d.Test {
-			d.Test[i] = i%2 == 1
-		}
+		d.Test = every(2, 1, d.N)
 		o := problem.Options{Kernel: "rbf(ard)"}
 		if noise > 0 {
 			o.Fix = []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}

@@ -17,7 +17,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
 )
 
@@ -32,11 +31,7 @@ func TestPosteriorDensity(t *testing.T) {
 		Fix:    []problem.Assignment{{Name: "k1.lengthscale[kelvin]"}}, Ties: []problem.Tie{{Name: "k2.signal_variance", Source: "k1.signal_variance"}},
 	})
 	z := j.Params.Start()
-	for i, q := range j.Params.Free {
-		if q.Name == "mean_linear[mm]" {
-			z[i] = 0.3
-		}
-	}
+	z[slices.IndexFunc(j.Params.Free, func(q *problem.Parameter) bool { return q.Name == "mean_linear[mm]" })] = 0.3
 	p := must.Get(newPosterior(j, z, nil))(t)
 	if len(p.free) != len(j.Params.Free)-1 {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
@@ -52,17 +47,12 @@ func TestPosteriorDensity(t *testing.T) {
 			at[i] += h
 			return must.Get(f.Value(t.Context(), at))(t)
 		}
-		if _, err := f.Value(t.Context(), u); err != nil {
-			return err
-		}
-		if _, err := f.ValueGradient(t.Context(), u, grad); err != nil {
-			return err
-		}
+		must.Get(f.Value(t.Context(), u))(t)
+		must.Get(f.ValueGradient(t.Context(), u, grad))(t)
 		for i := range u {
 			const h = 1e-4
-			if want := (value(i, h) - value(i, -h)) / (2 * h); math.Abs(grad[i]-want) > 1e-5*(1+math.Abs(want)) {
-				t.Errorf("∂/∂u of %s is %v, difference quotient %v", p.free[i].name, grad[i], want)
-			}
+			want := (value(i, h) - value(i, -h)) / (2 * h)
+			must.Within(t, grad[i], want, 1e-5*(1+math.Abs(want)), "∂/∂u of %s", p.free[i].name)
 		}
 		return nil
 	}))
@@ -102,9 +92,8 @@ func TestPosteriorAnalytic(t *testing.T) {
 	if math.Abs(s.Lower/(n/59.3417)-1) > 0.06 || math.Abs(s.Upper/(n/24.4330)-1) > 0.06 {
 		t.Errorf("quantiles %v and %v, want %v and %v", s.Lower, s.Upper, n/59.3417, n/24.4330)
 	}
-	if got, want := r.OriginalUnits["signal_variance"].Mean/s.Mean, report.ParametersOriginalUnits["signal_variance"]/report.Parameters["signal_variance"]; math.Abs(got/want-1) > 1e-9 {
-		t.Errorf("original units: ratio %v, want %v", got, want)
-	}
+	units := report.ParametersOriginalUnits["signal_variance"] / report.Parameters["signal_variance"]
+	must.Within(t, r.OriginalUnits["signal_variance"].Mean/s.Mean, units, 1e-9*units, "ratio of units")
 	o.Posterior, o.PosteriorWarmup = problem.Laplace, 0
 	l := mustFit(t, d, o).Report.Posterior.Parameters["signal_variance"]
 	// Over the logarithm the mode is at 1 with the variance 2/n.
@@ -131,7 +120,7 @@ func TestPosteriorSame(t *testing.T) {
 		t.Fatalf("interrupted: %v", err)
 	}
 	out.Close()
-	if info, err := os.Stat(o.Checkpoint); err != nil || info.Size() == 0 {
+	if must.Get(os.Stat(o.Checkpoint))(t).Size() == 0 {
 		t.Fatal("no checkpoint")
 	}
 	again := mustFit(t, d, o)
@@ -150,8 +139,8 @@ func TestPosteriorSame(t *testing.T) {
 			t.Errorf("%s: laplace %+v, hmc %+v", name, v.DrawSummary, s.DrawSummary)
 		}
 	}
-	wantWords(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
-	wantWords(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
+	must.Words(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
+	must.Words(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
 }
 
 // TestPosteriorOptions checks which options a posterior does not suit.
@@ -162,10 +151,7 @@ func TestPosteriorOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
 	wantOption(t, d, problem.Options{Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
 	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}), backend)
-	if err == nil || !strings.Contains(err.Error(), "every parameter is fixed") {
-		t.Errorf("all fixed: %v", err)
-	}
-	var _ descent.Func = &negative{}
+	must.Fail[error](t, err, "every parameter is fixed")
 }
 
 // TestPosteriorOverflow checks that the density is zero, and no error, where a trajectory of
@@ -254,10 +240,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		rng := rand.New(rand.NewPCG(77, uint64(set)))
 		truth, d := drawProblem(rng, n)
 		o.Settings.Seed = uint64(set)
-		out, err := Run(t.Context(), mustPrepare(t, d, o), backend)
-		if err != nil {
-			t.Fatalf("data set %d: %v", set, err)
-		}
+		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend))(t)
 		r := out.Report.Posterior
 		divergences += r.Divergences
 		for i, p := range calibrationPriors {

@@ -11,8 +11,10 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 func density(t *testing.T, text string) graph.Prior {
@@ -34,10 +36,7 @@ func watched(t *testing.T, d problem.Data, o problem.Options, e problem.Events) 
 func wantOption(t *testing.T, d problem.Data, o problem.Options, word string) {
 	t.Helper()
 	_, err := Prepare(d, o, problem.Events{})
-	var oe *problem.OptionError
-	if !errors.As(err, &oe) || !strings.Contains(oe.Error(), word) {
-		t.Errorf("error %v, want an OptionError with %q", err, word)
-	}
+	must.Fail[*problem.OptionError](t, err, word)
 }
 
 // refusal is a change of a table after which a fit with some options is refused with an
@@ -55,35 +54,23 @@ func refuses(t *testing.T, table func() problem.Data, refusals map[string]refusa
 		d := table()
 		c.change(&d)
 		_, err := Prepare(d, c.options, problem.Events{})
-		var de *problem.DataError
-		var oe *problem.OptionError
-		if !errors.As(err, &de) && !errors.As(err, &oe) || !strings.Contains(err.Error(), c.words) {
+		if !errors.As(err, new(*problem.DataError)) && !errors.As(err, new(*problem.OptionError)) || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: error %v, want %q", what, err, c.words)
 		}
 	}
 }
 
-// wantWords fails unless a text contains all words.
-func wantWords(t *testing.T, text string, words ...string) {
-	t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("no %q in\n%s", word, text)
-		}
-	}
-}
-
-// every returns a mask of n rows that holds out one of k.
-func every(k, n int) []bool {
+// every returns a mask of n rows that holds out one of k, from the first.
+func every(k, first, n int) []bool {
 	mask := make([]bool, n)
-	for i := 0; i < n; i += k {
+	for i := first; i < n; i += k {
 		mask[i] = true
 	}
 	return mask
 }
 
-// cycled returns n labels in turn.
-func cycled(n int, labels ...string) []string { return slices.Repeat(labels, n/len(labels)+1)[:n] }
+// cycled returns n of the values in turn.
+func cycled[T any](n int, values ...T) []T { return slices.Repeat(values, n/len(values)+1)[:n] }
 
 // TestMAP checks that a strong prior holds its parameter at the prior's mode, for the
 // density over θ itself. The report has the likelihood separately.
@@ -96,9 +83,7 @@ func TestMAP(t *testing.T) {
 	}}).Report
 	mode := math.Exp(-0.5 - 1e-6)
 	// The likelihood's slope, some tens, against the prior's curvature of 1e6.
-	if got := r.Parameters["lengthscale[kelvin]"]; math.Abs(got/mode-1) > 1e-3 {
-		t.Errorf("lengthscale[kelvin] = %v, prior's mode %v", got, mode)
-	}
+	must.Within(t, r.Parameters["lengthscale[kelvin]"], mode, 1e-3*mode, "mode")
 	if r.Priors["lengthscale[mm]"] != "lognormal(0, 1)" || r.Priors["lengthscale[kelvin]"] != "lognormal(-0.5, 0.001)" {
 		t.Errorf("priors %v", r.Priors)
 	}
@@ -126,14 +111,10 @@ func TestUniformPrior(t *testing.T) {
 	if got := r.Parameters["lengthscale"]; math.Abs(got-3) > 1e-9 || len(r.AtBound) != 1 {
 		t.Errorf("lengthscale %v within 3 … 4, at bound %v", got, r.AtBound)
 	}
-	for _, w := range r.Warnings {
-		if strings.Contains(w, "moved") {
-			t.Errorf("the default start gave a warning: %s", w)
-		}
+	if w := strings.Join(r.Warnings, "\n"); strings.Contains(w, "moved") {
+		t.Errorf("the default start gave a warning: %s", w)
 	}
-	if math.Abs(*r.NegLogPrior) > 1e-12 {
-		t.Errorf("−log density %v on an interval of length 1", *r.NegLogPrior)
-	}
+	must.Within(t, *r.NegLogPrior, 0, 1e-12, "−log density on an interval of length 1")
 	if p := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(1e7, 1e8)")}}}).Params.Free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
 		t.Errorf("bounds %v:%v", p.Lower, p.Upper)
 	}
@@ -154,7 +135,7 @@ func TestPriorOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "normal(0, 1)")}}}, "use lognormal")
 	wantOption(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree, Priors: []problem.ParameterPrior{{Name: "mean_constant", Density: gamma}}}, "use normal")
 	fixed := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}}, Fix: []problem.Assignment{{Name: "lengthscale"}}})
-	wantWords(t, strings.Join(fixed.Warnings(), "\n"), "it is fixed")
+	must.Words(t, strings.Join(fixed.Warnings(), "\n"), "it is fixed")
 	// A prior for an element precedes one for the vector in any order.
 	for _, order := range [][]problem.ParameterPrior{
 		{{Name: "lengthscale", Density: gamma}, {Name: "lengthscale[0]", Density: density(t, "gamma(5, 5)")}},
@@ -184,14 +165,12 @@ func TestBoundsOfEveryKind(t *testing.T) {
 		if v := r.Parameters[name]; v < b.Lo*(1-1e-12)-1e-12*math.Abs(b.Lo) && b.Lo > 0 || v < b.Lo-1e-12*math.Abs(b.Lo) || v > b.Hi+1e-12*math.Abs(b.Hi) {
 			t.Errorf("%s = %v outside of %v:%v", name, v, b.Lo, b.Hi)
 		}
-		for _, w := range r.Warnings {
-			if strings.Contains(w, "NaN") {
-				t.Error(w)
-			}
+		if w := strings.Join(r.Warnings, "\n"); strings.Contains(w, "NaN") {
+			t.Error(w)
 		}
 	}
 	o.Bounds, o.Set = []problem.Interval{{Name: "mean_constant", Lo: -0.5, Hi: 0.5}}, []problem.Assignment{{Name: "mean_constant", Value: -3, Given: true}}
-	wantWords(t, strings.Join(mustFit(t, d, o).Report.Warnings, "\n"), "the start of mean_constant, -3, is outside its bounds [-0.5, 0.5]")
+	must.Words(t, strings.Join(mustFit(t, d, o).Report.Warnings, "\n"), "the start of mean_constant, -3, is outside its bounds [-0.5, 0.5]")
 	wantOption(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree, Bounds: []problem.Interval{{Name: "mean_constant", Lo: 1, Hi: -1}}}, "lower < upper")
 }
 
@@ -209,10 +188,10 @@ func TestTies(t *testing.T) {
 		if len(r.Tied) != 1 || len(r.GradientLog) != 3 || len(p) != 4 {
 			t.Errorf("%v: tied %v, gradient %v, parameters %v", ties, r.Tied, r.GradientLog, p)
 		}
-		wantWords(t, r.Text(), "tied to lengthscale")
+		must.Words(t, r.Text(), "tied to lengthscale")
 	}
 	// Predictions use the tied values, so that the held-out scores are the same.
-	d.Test = every(4, d.N)
+	d.Test = every(4, 0, d.N)
 	a := mustFit(t, d, problem.Options{Kernel: "rbf"}).Report.Test
 	b := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
 	if math.Abs(a.RMSE/b.RMSE-1) > 1e-3 || math.Abs(float64(a.NLPD)-float64(b.NLPD)) > 1e-3 {
@@ -255,8 +234,7 @@ func TestTiedChain(t *testing.T) {
 // TestTieNoiseGroups checks that a group's noise can be tied to another's and can have a prior.
 func TestTieNoiseGroups(t *testing.T) {
 	d := synthetic(60)
-	d.NoiseGroupColumn = "g"
-	d.NoiseGroup = cycled(d.N, "a", "b", "c")
+	d.NoiseGroupColumn, d.NoiseGroup = "g", cycled(d.N, "a", "b", "c")
 	gamma := []problem.ParameterPrior{{Name: "noise_variance", Density: density(t, "gamma(2, 20)")}}
 	r := mustFit(t, d, problem.Options{Priors: gamma, Ties: []problem.Tie{{Name: "noise_variance[c]", Source: "noise_variance[a]"}}}).Report
 	p := r.Parameters
@@ -266,9 +244,7 @@ func TestTieNoiseGroups(t *testing.T) {
 	plain := synthetic(60)
 	one := mustFit(t, plain, problem.Options{}).Report
 	all := mustFit(t, d, problem.Options{Ties: []problem.Tie{{Name: "noise_variance", Source: "noise_variance[b]"}}}).Report
-	if math.Abs(all.NLML-one.NLML) > 1e-6*math.Abs(one.NLML) {
-		t.Errorf("NLML %v with all groups tied, %v without groups", all.NLML, one.NLML)
-	}
+	must.Within(t, all.NLML, one.NLML, 1e-6*math.Abs(one.NLML), "NLML with all groups tied, and without groups")
 }
 
 func TestTieErrors(t *testing.T) {
@@ -303,9 +279,7 @@ func TestTieErrors(t *testing.T) {
 	r := mustFit(t, d, with(one, func(o *problem.Options) {
 		o.Fix = []problem.Assignment{{Name: "k1.lengthscale[0]", Value: 1.5, Given: true}}
 	})).Report
-	if math.Abs(r.Parameters["k2.lengthscale"]-1.5) > 1e-14 {
-		t.Errorf("tied to a fixed parameter: %v", r.Parameters)
-	}
+	must.Within(t, r.Parameters["k2.lengthscale"], 1.5, 1e-14, "tied to a fixed parameter")
 }
 
 // atUpper bounds all free parameters whose name begins with a prefix.
@@ -366,18 +340,14 @@ func TestBoundWarnings(t *testing.T) {
 			t.Errorf("%s at %v: %q, want one sentence", c.kernel, c.at, got)
 			continue
 		}
-		for _, want := range c.want {
-			if !strings.Contains(got[0], want) {
-				t.Errorf("%s at %v: %q, want %q", c.kernel, c.at, got, want)
-			}
-		}
+		must.Words(t, got[0], c.want...)
 	}
 }
 
 // TestGivenBound checks that a bound that the options set is reported as a bound.
 func TestGivenBound(t *testing.T) {
 	r := mustFit(t, idle(60, 2), problem.Options{Kernel: "rbf(ard)", Bounds: []problem.Interval{{Name: "lengthscale[c0]", Lo: 0.1, Hi: 0.2}}}).Report
-	wantWords(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
+	must.Words(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
 }
 
 // TestIdleColumns checks that a fit with many irrelevant columns says so once, and of
@@ -398,5 +368,66 @@ func TestIdleColumns(t *testing.T) {
 	}
 	if sentences != 1 || len(r.AtBound) < 2 {
 		t.Errorf("at bound %v, warnings %q", r.AtBound, r.Warnings)
+	}
+}
+
+// FuzzPrepare checks that options of every kind, with arbitrary names and texts, give a job whose
+// start values are finite and within their bounds, or an error that names the option or the data.
+func FuzzPrepare(f *testing.F) {
+	f.Add("rbf(ard)", "linear", "lengthscale[2]", "noise_variance", "lognormal(0, 1)", 2.0, 1e-3, 10.0, uint16(0))
+	f.Add("rbf + periodic*linear", "poly(2, dims=0)", "k1.lengthscale", "k2.k1.lengthscale", "uniform(1, 2)", 0.5, 0.1, 0.2, uint16(0xffff))
+	f.Add("constant", "bumps(3)", "noise_variance[a=b]", "noise_variance[]", "normal(0, 1)", 0.0, math.NaN(), math.Inf(1), uint16(0x5555))
+	f.Add("rq(alpha=1e300)*poly(100)", "zero", "mean_constant", "alpha", "gamma(1e-300, 1)", 1e308, 5e-324, 1e308, uint16(3))
+	f.Fuzz(func(t *testing.T, expression, mean, name, other, density string, value, lo, hi float64, flags uint16) {
+		o := problem.Options{Kernel: expression, Mean: mean, ARD: flags&1 != 0, NoNoise: flags&2 != 0, StdErrors: flags&4 != 0}
+		if flags&8 != 0 {
+			o.Set = []problem.Assignment{{Name: name, Value: value, Given: true}}
+		}
+		if flags&16 != 0 {
+			o.Fix = []problem.Assignment{{Name: other, Value: lo, Given: flags&32 != 0}}
+		}
+		if flags&64 != 0 {
+			o.Bounds = []problem.Interval{{Name: name, Lo: lo, Hi: hi}}
+		}
+		if flags&128 != 0 {
+			o.Ties = []problem.Tie{{Name: other, Source: name}}
+		}
+		if p, err := graph.ParsePrior(density); err == nil && flags&256 != 0 {
+			o.Priors = []problem.ParameterPrior{{Name: name, Density: p}}
+		}
+		if flags&512 != 0 {
+			o.Objective, o.MeanFit, o.MaxJitter = problem.LOO, problem.MeanFree, math.Abs(value)
+		}
+		fuzzguard.Run(t, func() { checkPrepare(t, fuzzData(flags), o) })
+	})
+}
+
+// fuzzData is a small table whose noise groups have labels that look like the names of parameters.
+func fuzzData(flags uint16) problem.Data {
+	d := synthetic(8)
+	if flags&1024 != 0 {
+		d.NoiseGroupColumn = "lab"
+		d.NoiseGroup = cycled(d.N, "a=b", "[0]")
+	}
+	return d
+}
+
+func checkPrepare(t *testing.T, d problem.Data, o problem.Options) {
+	job, err := Prepare(d, o, problem.Events{})
+	if err != nil {
+		var text *kernel.ParseError
+		typed := errors.As(err, new(*problem.OptionError)) || errors.As(err, new(*problem.DataError)) || errors.As(err, new(*kernel.CompileError)) || errors.As(err, &text) && text.Pos <= len(text.Text)
+		if !typed || err.Error() == "" {
+			t.Fatalf("%+v: %#v", o, err)
+		}
+		return
+	}
+	for _, p := range job.Params.Free {
+		// A fixed parameter may stand anywhere. A start value that the user gave may, too:
+		// the optimiser moves it into the bounds with a warning.
+		anywhere := p.Fixed || p.Given || p.TextStart
+		if math.IsNaN(p.Start) || math.IsInf(p.Start, 0) || p.Log && !(p.Start > 0) || !anywhere && !(p.Lower <= p.Start && p.Start <= p.Upper) {
+			t.Fatalf("%+v: %s begins at %v within %v … %v", o, p.Name, p.Start, p.Lower, p.Upper)
+		}
 	}
 }

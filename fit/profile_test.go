@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -81,12 +82,9 @@ func TestProfileValues(t *testing.T) {
 
 func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *summary.ProfilePoint) {
 	t.Helper()
-	o.Set = nil
-	for name, v := range point.Parameters {
-		if !slices.ContainsFunc(o.Ties, func(tie problem.Tie) bool { return tie.Name == name }) {
-			o.Set = append(o.Set, problem.Assignment{Name: name, Value: v, Given: true})
-		}
-	}
+	o.Set = slices.DeleteFunc(assignments(point.Parameters), func(a problem.Assignment) bool {
+		return slices.ContainsFunc(o.Ties, func(tie problem.Tie) bool { return tie.Name == a.Name })
+	})
 	r := evaluate(t, d, o)
 	size := math.Abs(r.NLML) + math.Abs(r.DataFit) + math.Abs(r.Complexity)
 	for name, pair := range map[string][2]float64{
@@ -94,9 +92,7 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 		"complexity": {float64(point.Complexity), r.Complexity}, "constant": {float64(point.Constant), r.Constant},
 		"sum": {float64(point.DataFit + point.Complexity + point.Constant), r.NLML},
 	} {
-		if !(math.Abs(pair[0]-pair[1]) <= profileTolerance*size) {
-			t.Errorf("%s %v, evaluated %v at %v", name, pair[0], pair[1], point.Parameters)
-		}
+		must.Within(t, pair[0], pair[1], profileTolerance*size, "%s at %v", name, point.Parameters)
 	}
 	if (r.NegLogPrior != nil) != (point.NegLogPrior != nil) || r.NegLogPrior != nil && !(math.Abs(float64(*point.NegLogPrior)-*r.NegLogPrior) <= profileTolerance*size) {
 		t.Errorf("negative log prior %v, evaluated %v", point.NegLogPrior, r.NegLogPrior)
@@ -119,10 +115,8 @@ func TestProfileOptima(t *testing.T) {
 		t.Fatalf("%d sections, %d optima", len(tuned.Sections), len(tuned.Optima))
 	}
 	for i, optimum := range tuned.Optima {
-		for name, v := range out.Report.Optima[i].Parameters {
-			if optimum.Parameters[name] != v || optimum.Objective != out.Report.Optima[i].Objective {
-				t.Errorf("optimum %d: %s is %v, in the fit %v", i, name, optimum.Parameters[name], v)
-			}
+		if want := out.Report.Optima[i]; !maps.Equal(optimum.Parameters, want.Parameters) || optimum.Objective != want.Objective {
+			t.Errorf("optimum %d: %+v, in the fit %+v", i, optimum, want)
 		}
 	}
 	for i, s := range tuned.Sections {
@@ -141,9 +135,8 @@ func TestProfileOptima(t *testing.T) {
 		t.Fatalf("minima %v", lengthscale.Minima)
 	}
 	for i, k := range lengthscale.Minima {
-		if v, want := lengthscale.Axes[0].Values[k], tuned.Optima[i].Parameters["lengthscale"]; math.Abs(v/want-1) > 1e-9 {
-			t.Errorf("minimum at %v, optimum at %v", v, want)
-		}
+		want := tuned.Optima[i].Parameters["lengthscale"]
+		must.Within(t, lengthscale.Axes[0].Values[k], want, 1e-9*want, "minimum")
 	}
 	if lengthscale.Interval95 == nil || lengthscale.Interval95.Lower == nil || held.Sections[0].Interval95 != nil {
 		t.Errorf("intervals %v, held %v", lengthscale.Interval95, held.Sections[0].Interval95)
@@ -178,12 +171,9 @@ func TestProfileInterval(t *testing.T) {
 		}
 		at := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []problem.Interval{{Name: "noise_variance", Lo: *v, Hi: 2 * *v}}})
 		// A line between two of 81 points is within a hundredth of the curve.
-		if gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective; math.Abs(gap-halfChiSquare) > 0.01 {
-			t.Errorf("end %v is %v above the minimum", *v, gap)
-		}
-		if math.Abs(math.Log(*v/wald[i])) > 0.1 {
-			t.Errorf("end %v, by standard errors %v", *v, wald[i])
-		}
+		gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective
+		must.Within(t, gap, halfChiSquare, 0.01, "height above the minimum of the end %v", *v)
+		must.Within(t, math.Log(*v/wald[i]), 0, 0.1, "log ratio of the end %v and the end by standard errors", *v)
 	}
 }
 
@@ -197,17 +187,12 @@ func TestProfileFits(t *testing.T) {
 		t.Fatalf("%d points, %d inputs", len(s.Points), len(p.Inputs))
 	}
 	for _, point := range s.Points {
-		var o problem.Options
-		for name, v := range point.Parameters {
-			o.Fix = append(o.Fix, problem.Assignment{Name: name, Value: v, Given: true})
-		}
-		posterior := mustFit(t, d, o).Posterior()
-		want := must.Get(posterior.Predict(t.Context(), point.Prediction.Inputs, len(point.Prediction.Inputs)))(t)
+		posterior := mustFit(t, d, problem.Options{Fix: assignments(point.Parameters)}).Posterior()
+		got := point.Prediction
+		want := must.Get(posterior.Predict(t.Context(), got.Inputs, len(got.Inputs)))(t)
 		for k := range want.Mean {
-			for _, pair := range [][2]float64{{want.Mean[k], point.Prediction.Mean[k]}, {want.Lower95[k], point.Prediction.Lower95[k]}, {want.Upper95[k], point.Prediction.Upper95[k]}} {
-				if math.Abs(pair[0]-pair[1]) > 1e-10 {
-					t.Fatalf("%s: %v, want %v", summary.PointName(s.Axes, &point), pair[1], pair[0])
-				}
+			for _, pair := range [][2]float64{{got.Mean[k], want.Mean[k]}, {got.Lower95[k], want.Lower95[k]}, {got.Upper95[k], want.Upper95[k]}} {
+				must.Within(t, pair[0], pair[1], 1e-10, "%s", summary.PointName(s.Axes, &point))
 			}
 		}
 	}
@@ -217,7 +202,8 @@ func TestProfileFits(t *testing.T) {
 func TestProfileSideBySide(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 5} {
-		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, threaded(t, threads)))(t)
+		host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
+		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, host))(t)
 		p.Seconds, p.Report.Seconds, p.Report.EvaluationSeconds, p.Report.Path = 0, 0, 0, nil
 		text := must.Get(json.Marshal(p))(t)
 		if want == "" {
@@ -240,27 +226,21 @@ func TestProfileUndefined(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"objective":null,"nlml":null`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "is not defined at") }) {
-		t.Errorf("warnings %q", p.Warnings)
-	}
+	must.Words(t, strings.Join(p.Warnings, "\n"), "is not defined at")
 }
 
 // TestProfileMissed checks the warning of a profile that is lower than the fit's optimum.
 func TestProfileMissed(t *testing.T) {
 	o := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}})
-	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the fit missed an optimum") }) {
-		t.Errorf("optima %v, warnings %q", p.Optima, p.Warnings)
-	}
+	must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
 }
 
 // TestProfileCut checks the warning of descents whose evaluations are used up.
 func TestProfileCut(t *testing.T) {
 	o := problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
-	if !slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "the evaluations were used up") }) {
-		t.Errorf("warnings %q", p.Warnings)
-	}
+	must.Words(t, strings.Join(p.Warnings, "\n"), "the evaluations were used up")
 }
 
 // TestProfileMissedValley checks that a valley which one curve finds becomes a start for
@@ -313,15 +293,11 @@ func TestProfileErrors(t *testing.T) {
 		{ProfileOptions{Show: summary.ProfileFits}, synthetic(20), "but this table has 2"},
 	} {
 		_, err := Profile(t.Context(), mustPrepare(t, c.data, problem.Options{}), c.profile, backend)
-		var option *problem.OptionError
-		if !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %s", c.profile, err, c.want)
-		}
+		must.Fail[*problem.OptionError](t, err, c.want)
 	}
 	fixed := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
-	if _, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{}, backend); err == nil || !strings.Contains(err.Error(), "all parameters are fixed") {
-		t.Errorf("all fixed: %v", err)
-	}
+	_, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{}, backend)
+	must.Fail[error](t, err, "all parameters are fixed")
 	if p := mustProfile(t, mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{Along: []string{"lengthscale"}}); len(p.Sections[0].Points) != DefaultCurvePoints {
 		t.Errorf("along a fixed parameter: %d points", len(p.Sections[0].Points))
 	}
@@ -347,10 +323,4 @@ func TestProfileCancelled(t *testing.T) {
 			t.Errorf("cancelled before: %v, %v", p, err)
 		}
 	}
-}
-
-// threaded returns a host that computes on a number of threads.
-func threaded(t *testing.T, threads int) device.Backend {
-	t.Helper()
-	return must.Get(cpu.New(device.Options{Threads: threads}))(t)
 }

@@ -44,18 +44,16 @@ func TestSelect(t *testing.T) {
 		if score != ByBIC {
 			continue
 		}
-		task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true})
-		out := must.Get(Run(t.Context(), task, backend))(t)
-		out.Close()
-		cv := must.Get(CrossValidate(t.Context(), task, backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
+		o := problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true}
+		out := mustFit(t, d, o)
+		cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5, Seed: 2}))(t)
 		// Three parameters of the covariance, one of the mean.
 		bic := 2*out.Report.NLML + 4*math.Log(60)
 		if c := r.Candidates[0]; *c.NLML != out.Report.NLML || *c.LOO != out.Report.Scores.LeaveOneOut.Sum || *c.CV != float64(cv.NLPD) || math.Abs(*c.BIC-bic) > 1e-12*math.Abs(bic) || c.Parameters != 4 {
 			t.Errorf("%+v, alone NLML %v, BIC %v, CV %v", c, out.Report.NLML, bic, float64(cv.NLPD))
 		}
 		must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/best.gpfit", false))
-		text := r.Text()
-		wantWords(t, text, "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
+		must.Words(t, r.Text(), "*  rbf(lengthscale=0.1) + linear", "best by bic", "CV NLPD", "5-fold validation")
 	}
 }
 
@@ -78,7 +76,7 @@ func TestGreedy(t *testing.T) {
 			t.Errorf("candidate %d in round %d", i, c.Round)
 		}
 	}
-	wantWords(t, r.Stopped, "no kernel")
+	must.Words(t, r.Stopped, "no kernel")
 	again := mustSelect(t, d, problem.Options{}, s)
 	for i := range r.Candidates {
 		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
@@ -99,29 +97,22 @@ func TestGreedy(t *testing.T) {
 // TestWarmStart checks that a grown kernel starts at the values of the kernel that it
 // was made from.
 func TestWarmStart(t *testing.T) {
-	var starts []map[string]float64
-	d := trend(40)
-	r := &selection{ctx: t.Context(), data: d, settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
+	r := &selection{ctx: t.Context(), data: trend(40), settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
 	e := mustParse(t, "linear + rbf")
 	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
-	for _, n := range neighbours(e, bases(t, "matern32"), 3) {
+	grown := neighbours(e, bases(t, "matern32"), 3)
+	for _, n := range grown {
 		task := must.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
 		report := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
-		starts = append(starts, report.Parameters)
 		if n.String() == "linear + matern32 + rbf" {
-			want := map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3, "noise_variance": 0.01}
-			for name, v := range want {
-				if got := report.Parameters[name]; math.Abs(got-v) > 1e-14*v {
-					t.Errorf("%s: %s begins at %v, want %v", n, name, got, v)
-				}
+			for name, v := range map[string]float64{"k1.signal_variance": 7, "k3.signal_variance": 5, "k3.lengthscale": 0.3} {
+				must.Within(t, report.Parameters[name], v, 1e-14*v, "%s: start of %s", n, name)
 			}
 		}
-		if math.Abs(report.Parameters["noise_variance"]-0.01) > 1e-15 {
-			t.Errorf("%s: noise begins at %v", n, report.Parameters["noise_variance"])
-		}
+		must.Within(t, report.Parameters["noise_variance"], 0.01, 1e-16, "%s: start of the noise", n)
 	}
-	if len(starts) < 5 {
-		t.Errorf("%d kernels", len(starts))
+	if len(grown) < 5 {
+		t.Errorf("%d kernels", len(grown))
 	}
 }
 
@@ -154,10 +145,9 @@ func TestSelectFailures(t *testing.T) {
 	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
 		t.Errorf("%+v", r.Candidates)
 	}
-	wantWords(t, r.Text(), "failed: ")
-	if r, err := Select(t.Context(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend); r != nil || err == nil || !strings.Contains(err.Error(), "no kernel could be fitted") {
-		t.Errorf("%v, %v", r, err)
-	}
+	must.Words(t, r.Text(), "failed: ")
+	_, err := Select(t.Context(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend)
+	must.Fail[error](t, err, "no kernel could be fitted")
 	fitted := 0
 	count := func(int, int, string) { fitted++ }
 	for what, s := range map[string]SelectOptions{
@@ -178,9 +168,9 @@ func TestSelectFailures(t *testing.T) {
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	if _, err := Select(t.Context(), d, problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend); err == nil || !strings.Contains(err.Error(), "kernel rbf + linear: option set lengthscale") {
-		t.Errorf("%v", err)
-	}
+	set := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}
+	_, err = Select(t.Context(), d, set, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend)
+	must.Fail[error](t, err, "kernel rbf + linear: option set lengthscale")
 }
 
 func mustParse(t *testing.T, text string) kernel.Expr {
@@ -188,9 +178,8 @@ func mustParse(t *testing.T, text string) kernel.Expr {
 	return must.Get(kernel.Parse(text))(t)
 }
 
-func bases(t *testing.T, texts ...string) []*kernel.Leaf {
+func bases(t *testing.T, texts ...string) (out []*kernel.Leaf) {
 	t.Helper()
-	var out []*kernel.Leaf
 	for _, text := range texts {
 		out = append(out, mustParse(t, text).(*kernel.Leaf))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"path/filepath"
 	"strings"
@@ -88,13 +89,8 @@ func TestSeparateExperts(t *testing.T) {
 	for k, one := range single {
 		each := out.Report.Experts.Each[k]
 		nlml, loo = nlml+one.Report.NLML, loo+one.Report.Scores.LeaveOneOut.Sum
-		for name, v := range one.Report.Parameters {
-			if each.Parameters[name] != v {
-				t.Errorf("expert %d: %s is %v, alone %v", k, name, each.Parameters[name], v)
-			}
-		}
-		if each.Evaluations != one.Report.Evaluations || each.Rows != one.Report.N {
-			t.Errorf("expert %d: %+v, alone %+v", k, each.Evaluations, one.Report.Evaluations)
+		if r := one.Report; !maps.Equal(each.Parameters, r.Parameters) || each.Evaluations != r.Evaluations || each.Rows != r.N {
+			t.Errorf("expert %d: %+v, alone %v after %+v", k, each, r.Parameters, r.Evaluations)
 		}
 	}
 	sameNumbers(t, "sums", []float64{out.Report.NLML, out.Report.Scores.LeaveOneOut.Sum}, []float64{nlml, loo})
@@ -150,8 +146,7 @@ func TestSeparateFile(t *testing.T) {
 	for _, rule := range experts.Rules() {
 		o := separated("kmeans:4")
 		o.Combine, o.Mean = rule, "linear"
-		d.NoiseGroup, d.NoiseGroupColumn = nil, "lab"
-		d.NoiseGroup = cycled(d.N, "one", "two")
+		d.NoiseGroup, d.NoiseGroupColumn = cycled(d.N, "one", "two"), "lab"
 		out := mustFit(t, d, o)
 		path := saved(t, out, false)
 		m, info, err := gp.Inspect(path)
@@ -175,10 +170,8 @@ func TestSeparateFile(t *testing.T) {
 		if s := left.Summary(); s.N != 300 || s.Coverage95 < 0.9 || s.Coverage95 > 0.99 {
 			t.Errorf("leave-one-out %+v", s)
 		}
-		m.Locals[1].Theta[0] = -1
-		if m.Save(path) == nil {
-			t.Error("a model with a negative lengthscale of an expert was saved")
-		}
+		m.Locals[1].Theta[0] = -1 // a negative lengthscale
+		must.Fail[error](t, m.Save(path))
 	}
 }
 
@@ -188,7 +181,7 @@ func TestSeparateIntervals(t *testing.T) {
 	d, test := regions(900, 5), regions(2000, 6)
 	covered := func(m *gp.Model) (smooth, rough float64) {
 		p := predictAt(t, m, test.X)
-		count := [2]float64{}
+		var count, inside [2]float64
 		for i, y := range test.Y {
 			half := 0
 			if test.X[2*i] > 0 {
@@ -196,14 +189,10 @@ func TestSeparateIntervals(t *testing.T) {
 			}
 			count[half]++
 			if y >= p.Lower95[i] && y <= p.Upper95[i] {
-				if half == 0 {
-					smooth++
-				} else {
-					rough++
-				}
+				inside[half]++
 			}
 		}
-		return smooth / count[0], rough / count[1]
+		return inside[0] / count[0], inside[1] / count[1]
 	}
 	model := mustFit(t, d, separated("kmeans:4")).Model
 	t.Logf("trust %+v", model.Experts.Trust)
@@ -251,8 +240,7 @@ func TestSeparateResume(t *testing.T) {
 			out.Close()
 			return
 		}
-		var l *device.LostError
-		if !errors.As(err, &l) || !strings.Contains(err.Error(), "local expert ") || !strings.Contains(err.Error(), "continues from the checkpoint") || runs > 200 {
+		if must.Fail[*device.LostError](t, err, "local expert ", "continues from the checkpoint") == nil || runs > 200 {
 			t.Fatalf("run %d: %v", runs, err)
 		}
 	}
@@ -281,7 +269,7 @@ func TestSeparateInterrupt(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || out == nil || len(told) < 2 {
 		t.Fatalf("told %v, error %v", told, err)
 	}
-	wantWords(t, strings.Join(out.Report.Warnings, "\n"), "it has its start values")
+	must.Words(t, strings.Join(out.Report.Warnings, "\n"), "it has its start values")
 	if out.Report.Status != "cancelled" || out.Model.Status != "cancelled" {
 		t.Errorf("status %s", out.Report.Status)
 	}
@@ -293,8 +281,6 @@ func TestSeparateInterrupt(t *testing.T) {
 	if !bytes.Equal(partBits(t, out), want) {
 		t.Error("the continued fit has other bits")
 	}
-	ctx, cancel = context.WithCancel(t.Context())
-	cancel()
 	o.Checkpoint, o.DiscardCancelled = "", true
 	if out, err := Run(ctx, mustPrepare(t, d, o), backend); out != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("discarded: %v", err)
@@ -305,10 +291,7 @@ func TestSeparateInterrupt(t *testing.T) {
 // needs shared parameters.
 func TestSeparateOptions(t *testing.T) {
 	d := regions(150, 9)
-	d.NoiseVariance = make([]float64, d.N)
-	for i := range d.NoiseVariance {
-		d.NoiseVariance[i] = 0.01 * float64(1+i%3)
-	}
+	d.NoiseVariance = cycled(d.N, 0.01, 0.02, 0.03)
 	o := separated("kmeans:2")
 	o.StdErrors = true
 	out := mustFit(t, d, o)
@@ -317,7 +300,7 @@ func TestSeparateOptions(t *testing.T) {
 			t.Errorf("expert %d has no standard errors", k)
 		}
 	}
-	wantWords(t, out.Report.Text(), "of the experts, scaled")
+	must.Words(t, out.Report.Text(), "of the experts, scaled")
 	d.NoiseVariance, d.TargetName, d.TargetNames = nil, "", []string{"u", "v"}
 	for _, y := range d.Y[:d.N] {
 		d.Y = append(d.Y, 5-2*y)
@@ -341,12 +324,8 @@ func TestSeparateOptions(t *testing.T) {
 	job := mustPrepare(t, regions(60, 1), separated("kmeans:2"))
 	_, cv := CrossValidate(t.Context(), job, backend, nil, problem.CrossValidation{Folds: 3})
 	_, profile := Profile(t.Context(), job, ProfileOptions{}, backend)
-	for _, err := range []error{cv, profile} {
-		var option *problem.OptionError
-		if !errors.As(err, &option) || option.Option != "expert-parameters" {
-			t.Errorf("error %v", err)
-		}
-	}
+	must.Fail[*problem.OptionError](t, cv, "option expert-parameters")
+	must.Fail[*problem.OptionError](t, profile, "option expert-parameters")
 	if job.NumFitted() != 8 || job.Expected() != nil {
 		t.Errorf("%d parameters", job.NumFitted())
 	}

@@ -2,14 +2,19 @@ package fit
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
@@ -56,18 +61,12 @@ func TestCoarseReachesTheOptimum(t *testing.T) {
 // TestCoarseOfEveryKind checks that coarse to fine ends at the optimum of the plain fit with
 // priors, ties, noise of groups and of rows, several starts and leave-one-out.
 func TestCoarseOfEveryKind(t *testing.T) {
-	rows := twoLabs(300)
-	for i := range rows.N {
-		rows.NoiseVariance = append(rows.NoiseVariance, map[string]float64{"good": 4, "poor": 400}[rows.NoiseGroup[i]])
-	}
-	rows.NoiseGroup, rows.NoiseGroupColumn = nil, ""
-	rows.NoiseColumn = "variance"
 	for name, c := range map[string]struct {
 		data problem.Data
 		o    problem.Options
 	}{
 		"groups":   {twoLabs(300), problem.Options{}},
-		"rows":     {rows, problem.Options{}},
+		"rows":     {knownLabs(300), problem.Options{}},
 		"prior":    {synthetic(300), problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}}},
 		"loo":      {synthetic(300), problem.Options{Objective: problem.LOO}},
 		"basis":    {synthetic(300), problem.Options{Mean: "linear + bumps(5, dims=0)"}},
@@ -125,13 +124,12 @@ func TestSubsets(t *testing.T) {
 		rows[i] = i
 	}
 	all := must.Get(Evaluate(t.Context(), task.On(task.Sample.WithRows(rows)), backend, nil))(t)
-	whole, err := Evaluate(t.Context(), task, backend, nil)
-	if err != nil || all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
-		t.Errorf("NLML on all rows %v, of the job %v (%v)", all.NLML, whole.NLML, err)
+	whole := must.Get(Evaluate(t.Context(), task, backend, nil))(t)
+	if all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
+		t.Errorf("NLML on all rows %v, of the job %v", all.NLML, whole.NLML)
 	}
-	if _, err := Prepare(smooth(20), problem.Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{}); err == nil {
-		t.Error("option coarse maybe was taken")
-	}
+	_, err := Prepare(smooth(20), problem.Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{})
+	must.Fail[error](t, err)
 }
 
 // TestLimits checks that ARD lengthscales, and no other parameters, are limited in
@@ -183,13 +181,8 @@ func TestRestartsListOptima(t *testing.T) {
 			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
 				t.Errorf("%s: optima not in order", c)
 			}
-			again := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
-			for name, v := range opt.Parameters {
-				again.Set = append(again.Set, problem.Assignment{Name: name, Value: v, Given: true})
-			}
-			if there := mustFit(t, d, again).Report; math.Abs(there.NLML-opt.Objective) > hyperopt.DefaultToleranceNats {
-				t.Errorf("%s: optimum %d has NLML %v, a fit from there ends at %v", c, i, opt.Objective, there.NLML)
-			}
+			again := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: assignments(opt.Parameters)}
+			must.Within(t, mustFit(t, d, again).Report.NLML, opt.Objective, hyperopt.DefaultToleranceNats, "%s: end of a fit from optimum %d", c, i)
 		}
 		// Values over all rows choose five of twice as many.
 		if most := 10; starts < 5 || starts > most || c == hyperopt.CoarseOff && starts != 5 {
@@ -249,6 +242,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 func TestFitsRepeat(t *testing.T) {
 	d := smooth(260)
 	for _, o := range []problem.Options{
+		{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 4, Seed: 3}},
 		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 		{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 2}},
 		{Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 60}},
@@ -258,10 +252,13 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, backend))(t)
+		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, backend, backend))(t)
+		if out.Report.Device != "cpu,cpu,cpu" && o.Settings.Restarts > 0 {
+			t.Errorf("%+v: devices %s", o.Settings, out.Report.Device)
+		}
 		out.Report.Device = "cpu"
 		if !bytes.Equal(first, bits(t, out)) {
-			t.Errorf("%+v: the same fit on two devices has other bits", o.Settings)
+			t.Errorf("%+v: the same fit on three devices has other bits", o.Settings)
 		}
 		out.Close()
 	}
@@ -273,9 +270,7 @@ func TestMethodsAgree(t *testing.T) {
 	want := mustFit(t, d, problem.Options{}).Report.NLML
 	for _, m := range descent.Methods() {
 		r := mustFit(t, d, problem.Options{Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
-		if math.Abs(r.NLML-want) > 1e-3 {
-			t.Errorf("%s: NLML %v, want %v (%s)", m.Name(), r.NLML, want, r.Status)
-		}
+		must.Within(t, r.NLML, want, 1e-3, "%s: NLML (%s)", m.Name(), r.Status)
 	}
 }
 
@@ -294,4 +289,169 @@ func bits(t *testing.T, out *Outcome) []byte {
 	}
 	must.Do(t, json.NewEncoder(&text).Encode(r))
 	return text.Bytes()
+}
+
+// checkpointed lists fits of every kind that a checkpoint must support.
+var checkpointed = map[string]problem.Options{
+	"plain":       {Kernel: "rbf(ard)"},
+	"coarse":      {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
+	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2, Seed: 3}},
+	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 25}},
+	"nelder-mead": {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.NelderMead{}, MaxEvaluations: 40}},
+}
+
+// TestResumeAtEveryEvaluation checks that a fit that fails permanently at every single
+// factorisation, and is restarted each time, ends with the bits of an undisturbed fit.
+func TestResumeAtEveryEvaluation(t *testing.T) {
+	for name, o := range checkpointed {
+		t.Run(name, func(t *testing.T) {
+			d := synthetic(50)
+			if o.Settings.Restarts > 0 {
+				d = synthetic(205)
+			}
+			undisturbed := mustFit(t, d, o)
+			want := bits(t, undisturbed)
+			o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+			task := mustPrepare(t, d, o)
+			lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
+			runs := 0
+			for {
+				// The first evaluation succeeds and the next one fails. The last run
+				// needs two evaluations, because it evaluates the best point again.
+				k := 3
+				out, err := Run(t.Context(), task, failing{backend, &k, lost})
+				if runs++; err == nil {
+					out.Report.Device = "cpu"
+					if got := bits(t, out); !bytes.Equal(got, want) {
+						t.Errorf("after %d runs other bits:\n%s\nwant\n%s", runs, tail(got), tail(want))
+					}
+					must.Do(t, out.RemoveCheckpoint())
+					out.Close()
+					break
+				}
+				if must.Fail[*device.LostError](t, err, "continues from the checkpoint") == nil || runs > 2000 {
+					t.Fatalf("run %d: %v", runs, err)
+				}
+			}
+			if e := undisturbed.Report.Evaluations.Value; runs < e/4 {
+				t.Errorf("%d runs for %d evaluations: the test does not stop often", runs, e)
+			}
+			if _, err := os.Stat(o.Checkpoint); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the checkpoint is still there: %v", err)
+			}
+		})
+	}
+}
+
+func tail(b []byte) []byte { return b[max(0, len(b)-1500):] }
+
+// finishedCheckpoint runs a fit to its end and returns its bits, the task, and
+// the checkpoint's text.
+func finishedCheckpoint(t *testing.T, d problem.Data, o problem.Options) (want []byte, task *tuning.Job, text []byte) {
+	t.Helper()
+	task = mustPrepare(t, d, o)
+	out := must.Get(Run(t.Context(), task, backend))(t)
+	want = bits(t, out)
+	out.Close()
+	text = must.Get(os.ReadFile(o.Checkpoint))(t)
+	return want, task, text
+}
+
+// TestTornCheckpoint checks that a fit continues from a log cut off anywhere.
+func TestTornCheckpoint(t *testing.T) {
+	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	want, task, text := finishedCheckpoint(t, synthetic(40), o)
+	for cut := 0; cut < len(text); cut += 1 + len(text)/97 {
+		for _, garbage := range []string{"", "\x00\x00\n\x00"} {
+			if garbage != "" && cut < 200 {
+				continue // the head itself
+			}
+			must.Do(t, os.WriteFile(o.Checkpoint, append(text[:cut:cut], garbage...), 0o600))
+			out := must.Get(Run(t.Context(), task, backend))(t)
+			if !bytes.Equal(bits(t, out), want) {
+				t.Errorf("cut at %d: other bits", cut)
+			}
+			out.Close()
+			if again, err := os.ReadFile(o.Checkpoint); err != nil || !bytes.Equal(again, text) {
+				t.Fatalf("cut at %d: the checkpoint became another (%v)", cut, err)
+			}
+		}
+	}
+}
+
+// TestForeignCheckpoint checks that a fit rejects another job's checkpoint, a damaged
+// one and a file that is no checkpoint, and leaves them unchanged.
+func TestForeignCheckpoint(t *testing.T) {
+	d := synthetic(40)
+	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
+	_, _, text := finishedCheckpoint(t, d, o)
+	other := synthetic(40)
+	other.Y[7] += 1e-9
+	middle := bytes.Clone(text)
+	middle[len(text)/2] ^= 1
+	prior := []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}
+	for name, c := range map[string]struct {
+		data    problem.Data
+		change  func(*problem.Options)
+		text    []byte
+		message string
+	}{
+		"data":    {other, func(*problem.Options) {}, text, "belongs to another job"},
+		"kernel":  {d, func(o *problem.Options) { o.Kernel = "matern32" }, text, "belongs to another job"},
+		"seed":    {d, func(o *problem.Options) { o.Settings.Seed = 2 }, text, "belongs to another job"},
+		"start":   {d, func(o *problem.Options) { o.Set = []problem.Assignment{{Name: "lengthscale", Value: 2, Given: true}} }, text, "belongs to another job"},
+		"prior":   {d, func(o *problem.Options) { o.Priors = prior }, text, "belongs to another job"},
+		"damaged": {d, func(*problem.Options) {}, middle, "is damaged at line"},
+		"version": {d, func(*problem.Options) {}, []byte("gpfit-checkpoint 0 abc\n"), "another version"},
+		"none":    {d, func(*problem.Options) {}, []byte("x,y\n1,2\n"), "is not a checkpoint"},
+	} {
+		must.Do(t, os.WriteFile(o.Checkpoint, c.text, 0o600))
+		changed := o
+		c.change(&changed)
+		_, err := Run(t.Context(), mustPrepare(t, c.data, changed), backend)
+		if name == "damaged" {
+			must.Fail[*problem.DataError](t, err, c.message)
+		} else {
+			must.Fail[*problem.OptionError](t, err, c.message)
+		}
+		if now, err := os.ReadFile(o.Checkpoint); err != nil || !bytes.Equal(now, c.text) {
+			t.Errorf("%s: the file was changed (%v)", name, err)
+		}
+	}
+	// Events do not change the job.
+	must.Do(t, os.WriteFile(o.Checkpoint, text, 0o600))
+	out := must.Get(Run(t.Context(), watched(t, d, o, problem.Events{OnWarning: func(string) {}}), backend))(t)
+	// No other fit can open a checkpoint in use.
+	_, err := Run(t.Context(), mustPrepare(t, d, o), backend)
+	must.Fail[error](t, err, "another process")
+	out.Close()
+}
+
+// TestCancelledCheckpoint checks that a cancelled fit returns its best model and continues from the
+// checkpoint to the bits of an undisturbed fit, even if it was cancelled on few rows.
+func TestCancelledCheckpoint(t *testing.T) {
+	d := smooth(120)
+	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	want := bits(t, mustFit(t, d, o))
+	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
+	for _, stop := range []int{1, 2, 5, 9, 20} {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		out, err := Run(ctx, watched(t, d, o, problem.Events{OnIteration: func(descent.Iteration) {
+			if seen++; seen == stop {
+				cancel()
+			}
+		}}), backend)
+		cancel()
+		if out == nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "continues from the checkpoint") {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		if out.Report.Status != "cancelled" || out.Report.N != 120 || out.Model == nil {
+			t.Errorf("stopped at %d: %+v", stop, out.Report)
+		}
+		out.Close()
+	}
+	if !bytes.Equal(bits(t, mustFit(t, d, o)), want) {
+		t.Error("other bits after cancellations")
+	}
 }
