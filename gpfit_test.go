@@ -264,11 +264,8 @@ func TestUpdate(t *testing.T) {
 	at := [][]float64{{2.33}, {5.9}, {7}}
 	got := must.Get(after.Predict(ctx, at))(t)
 	want := must.Get(whole.Predict(ctx, at))(t)
-	for i := range at {
-		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-9 || math.Abs(got.Std[i]-want.Std[i]) > 1e-9 {
-			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[i], want.Std[i])
-		}
-	}
+	must.Near(t, "means", got.Mean, want.Mean, 0, 1e-9)
+	must.Near(t, "deviations", got.Std, want.Std, 0, 1e-9)
 	if _, err := before.Predict(ctx, at); err != nil {
 		t.Errorf("the model before: %v", err)
 	}

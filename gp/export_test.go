@@ -321,9 +321,7 @@ func TestExportSchema(t *testing.T) {
 			v := must.Get(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 			return schema.Validate(v)
 		}
-		if err := check(whole); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Do(t, check(whole))
 		for _, c := range [][2]string{{`"jitter"`, `"jiter"`}, {`"family":"`, `"family":"x`}, {`"columns":[`, `"columns":[-1,`}, {`"least_squares"`, `"least"`}, {`"n":`, `"n":-`}} {
 			if c[0] == `"family":"` && strings.Contains(whole, `"operations"`) {
 				c = [2]string{`"op":"`, `"op":"x`}

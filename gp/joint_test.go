@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
@@ -72,12 +74,7 @@ func TestJointTooLarge(t *testing.T) {
 	if !errors.As(err, &tooLarge) || tooLarge.Need != 8e10 {
 		t.Fatalf("error %v, want a SizeError of 8e10 bytes", err)
 	}
-	if err := checkSize("the covariance", 1e6, 1<<30); err != nil {
-		t.Error(err)
-	}
-	if err := checkSize("the covariance", 0x1p60, 0); err != nil {
-		t.Errorf("refused though the free memory is unknown: %v", err)
-	}
+	must.Do(t, checkSize("the covariance", 1e6, 1<<30), checkSize("the covariance", 0x1p60, 0)) // 0: unknown
 }
 
 // TestDraws compares the moments of draws with the moments of their distribution. With 40,000
@@ -131,10 +128,7 @@ func TestSemidefinite(t *testing.T) {
 	}
 	for i, p := range s.perm {
 		for j, q := range s.perm {
-			sum := 0.0
-			for k := range s.Rank {
-				sum += s.factor[i*m+k] * s.factor[j*m+k]
-			}
+			sum := floats.Dot(s.factor[i*m:i*m+s.Rank], s.factor[j*m:j*m+s.Rank])
 			if math.Abs(sum-cov[p*m+q]) > 4*1e-12 {
 				t.Fatalf("LLᵀ of rows %d, %d is %v, want %v", p, q, sum, cov[p*m+q])
 			}

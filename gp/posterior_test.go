@@ -216,16 +216,13 @@ func TestDrawsFile(t *testing.T) {
 // TestRelevanceByPredictions compares with predictions of rows whose columns were
 // exchanged one at a time, by the device.
 func TestRelevanceByPredictions(t *testing.T) {
-	models := exportModels(t)
+	models := wholeModels(t)
 	models["plain"] = newModel(t, 30)
 	for _, text := range []string{"matern12(ard)", "linear", "periodic(dims=2)*rbf", "formula(exp(-r/a)*cos(2*pi*r/b), a=1, b=2, dims=0) + rbf", "tent(dims=0) + rbf"} {
 		models[text] = exampleModel(t, text, text == "linear")
 	}
 	models["targets"] = settled(t, variants(t, 30)["targets"])
 	for what, m := range models {
-		if m.Experts != nil {
-			continue // see Posterior.Relevance
-		}
 		got := must.Get(Relevance(t.Context(), m, 0))(t)
 		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
 	}

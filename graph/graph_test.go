@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 
 	"gpfit/cpu"
@@ -129,10 +130,7 @@ func TestValue(t *testing.T) {
 	alpha := append([]float64(nil), r...)
 	must.Do(t, ws.Solve(ctx, alpha, 1))
 	logDet, _, _ := ws.LogDet()
-	fit := 0.0
-	for i := range r {
-		fit += r[i] * alpha[i]
-	}
+	fit := floats.Dot(r, alpha)
 	if want := fit/2 + logDet/2 + 45*math.Log(2*math.Pi); math.Abs(got-want) > 1e-12*math.Abs(want) {
 		t.Errorf("objective %v, want %v", got, want)
 	}

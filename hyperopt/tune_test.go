@@ -201,20 +201,16 @@ func TestGoodStart(t *testing.T) {
 // TestOptima checks that optima are distinct and sorted, and that every start is at one.
 func TestOptima(t *testing.T) {
 	r := tune(t, &table{n: 150}, Settings{Restarts: 7, Seed: 3})
-	starts := 0
+	starts, drawn, spent := 0, 0, descent.Evaluations{}
 	for i, o := range r.Optima {
-		starts += o.Starts
+		starts, drawn = starts+o.Starts, drawn+o.Drawn
+		spent.Add(o.Evaluations)
 		if i > 0 && o.F < r.Optima[i-1].F {
 			t.Error("not in order")
 		}
 	}
 	if len(r.Optima) != 2 || starts != 8 || len(r.Starts) != 8 {
 		t.Errorf("%d starts at %+v", starts, r.Optima)
-	}
-	drawn, spent := 0, descent.Evaluations{}
-	for _, o := range r.Optima {
-		drawn += o.Drawn
-		spent.Add(o.Evaluations)
 	}
 	if c := NewCoverage(r.Optima); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Drawn: 7, Distinct: 2}) {
 		t.Errorf("%d drawn, %+v", drawn, c)

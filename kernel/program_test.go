@@ -63,10 +63,7 @@ func TestFiniteFeatures(t *testing.T) {
 			}
 			continue
 		}
-		var names []string
-		for j := range f.Variances {
-			names = append(names, f.Name(j, []string{"a", "b"}, []float64{10, 1}))
-		}
+		names := must.Slice(len(f.Variances), func(j int) string { return f.Name(j, []string{"a", "b"}, []float64{10, 1}) })
 		slices.Sort(names)
 		if want := slices.Sorted(slices.Values(c.names)); !slices.Equal(names, want) {
 			t.Errorf("%s: features %v, want %v", c.text, names, want)

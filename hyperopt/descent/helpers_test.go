@@ -33,7 +33,6 @@ func isNotPD(err error) bool { return errors.As(err, new(*notPD)) }
 type arrays struct {
 	Objective    Func
 	Workers      []Func
-	Wrap         func(start int, obj Func) Func
 	Names        []string
 	Start        []float64
 	Metric       Metric
@@ -100,11 +99,7 @@ func (a arrays) problem(h how) Search {
 	return p
 }
 
-// minimizeArrays minimises a, wrapped by Wrap if it is set.
 func minimizeArrays(ctx context.Context, a arrays, h how) (*Result, error) {
-	if a.Wrap != nil {
-		a.Objective = a.Wrap(0, a.Objective)
-	}
 	return Minimize(ctx, a.problem(h), h.settings())
 }
 

@@ -96,33 +96,27 @@ func TestMethodsEnd(t *testing.T) {
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		calls := 0
-		p := arrays{Objective: &bowl{a: []float64{1, 2}, lo: -9, hi: 9}, Start: []float64{0, 0}}
-		p.Wrap = func(_ int, o Func) Func {
-			return hooked{o, func() error { calls++; stopAt(calls, cancel); return nil }}
-		}
+		calls, plain := 0, &bowl{a: []float64{1, 2}, lo: -9, hi: 9}
+		p := arrays{Start: []float64{0, 0}, Objective: hooked{plain, func() error {
+			if calls++; calls == 4 {
+				cancel()
+			}
+			return nil
+		}}}
 		if r, err := minimizeArrays(ctx, p, how{Method: m}); !errors.Is(err, context.Canceled) || r.Status != StatusCancelled {
 			t.Errorf("%s: cancelled: %v, %v", m.Name(), r.Status, err)
 		}
 		broken := errors.New("broken")
 		calls = 0
-		p.Wrap = func(_ int, o Func) Func {
-			return hooked{o, func() error {
-				if calls++; calls > 4 {
-					return broken
-				}
-				return nil
-			}}
-		}
+		p.Objective = hooked{plain, func() error {
+			if calls++; calls > 4 {
+				return broken
+			}
+			return nil
+		}}
 		if r, err := minimizeArrays(t.Context(), p, how{Method: m}); !errors.Is(err, broken) || r.Status != StatusFailed {
 			t.Errorf("%s: broken: %v, %v", m.Name(), r.Status, err)
 		}
-	}
-}
-
-func stopAt(calls int, cancel func()) {
-	if calls == 4 {
-		cancel()
 	}
 }
 

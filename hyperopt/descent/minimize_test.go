@@ -276,26 +276,22 @@ func TestInfeasibleRegion(t *testing.T) {
 		"not-pd":  func() (float64, error) { return 0, npd },
 		"not-pd0": func() (float64, error) { return math.NaN(), npd },
 	} {
-		obj := &smooth{f: func(z, grad []float64) (float64, error) {
-			if z[0] > 1.05 {
-				return bad()
-			}
-			return rosenbrock(z, grad), nil
-		}}
-		r := mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
+		wall := func(at float64) *smooth {
+			return &smooth{f: func(z, grad []float64) (float64, error) {
+				if z[0] > at {
+					return bad()
+				}
+				return rosenbrock(z, grad), nil
+			}}
+		}
+		r := mustMinimize(t, arrays{Objective: wall(1.05), Start: []float64{-1.2, 1}}, how{})
 		if r.Status != StatusGradientConverged {
 			t.Errorf("%s: %v", name, r.Status)
 		}
 		wantNear(t, name, r.X, []float64{1, 1}, 1e-4)
 
 		// With the minimum beyond the wall, f cannot be decreased there.
-		obj.f = func(z, grad []float64) (float64, error) {
-			if z[0] > 0.5 {
-				return bad()
-			}
-			return rosenbrock(z, grad), nil
-		}
-		r = mustMinimize(t, arrays{Objective: obj, Start: []float64{-1.2, 1}}, how{})
+		r = mustMinimize(t, arrays{Objective: wall(0.5), Start: []float64{-1.2, 1}}, how{})
 		if r.Status != StatusStalled || r.Evaluations.Infeasible == 0 || r.X[0] > 0.5 {
 			t.Errorf("%s: wall: %v, %+v, X %v", name, r.Status, r.Evaluations, r.X)
 		}
