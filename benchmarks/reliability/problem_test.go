@@ -295,23 +295,24 @@ func again(t *testing.T, env ...string) []byte {
 	return out
 }
 
-func answer(v any) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
+// answers prints the results of problems in the process that again starts, and returns whether
+// this is such a process.
+func answers[T any](t *testing.T, count uint64, result func(seed uint64) T) bool {
+	if os.Getenv(child) == "" {
+		return false
 	}
-	fmt.Printf("<<<%s>>>\n", text)
+	var all []T
+	for seed := range count {
+		all = append(all, result(seed))
+	}
+	fmt.Printf("<<<%s>>>\n", must.Get(json.Marshal(all))(t))
+	return true
 }
 
 // TestVariants checks that instruction sets agree up to rounding.
 func TestVariants(t *testing.T) {
 	count := uint64(size(t, 6, 30))
-	if os.Getenv(child) != "" {
-		var all []numbers
-		for seed := range count {
-			all = append(all, evaluateCalm(t, backend(t, 1), seed))
-		}
-		answer(all)
+	if answers(t, count, func(seed uint64) numbers { return evaluateCalm(t, backend(t, 1), seed) }) {
 		return
 	}
 	const largest = 1e-12
@@ -343,13 +344,7 @@ func hasVariant(name string) bool {
 // a bit of a fit with a fixed number of threads.
 func TestSameBits(t *testing.T) {
 	count := uint64(size(t, 3, 30))
-	if os.Getenv(child) != "" {
-		b := backend(t, 3)
-		var all []map[string]any
-		for seed := range count {
-			all = append(all, fitCalm(t, b, seed))
-		}
-		answer(all)
+	if b := backend(t, 3); answers(t, count, func(seed uint64) map[string]any { return fitCalm(t, b, seed) }) {
 		return
 	}
 	want := again(t, "GOMAXPROCS=1")

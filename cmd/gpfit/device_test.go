@@ -42,19 +42,22 @@ func (g *gpu) run(t *testing.T, machine emulator.Config, args ...string) (code i
 // output returns what a command prints, which must succeed.
 func (g *gpu) output(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := g.run(t, emulator.Config{}, args...)
+	stdout, _ := g.outputs(t, emulator.Config{}, args...)
+	return stdout
+}
+
+func (g *gpu) outputs(t *testing.T, machine emulator.Config, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := g.run(t, machine, args...)
 	if code != 0 {
 		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
 	}
-	return stdout
+	return stdout, stderr
 }
 
 func (g *gpu) report(t *testing.T, machine emulator.Config, args ...string) (r summary.Report, stderr string) {
 	t.Helper()
-	code, stdout, stderr := g.run(t, machine, append(args, "--json")...)
-	if code != 0 {
-		t.Fatalf("gpfit %s: exit code %d\n%s", strings.Join(args, " "), code, stderr)
-	}
+	stdout, stderr := g.outputs(t, machine, append(args, "--json")...)
 	must.Do(t, json.Unmarshal([]byte(stdout), &r))
 	return r, stderr
 }

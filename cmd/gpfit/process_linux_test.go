@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -386,8 +385,7 @@ func BenchmarkPredictMemory(b *testing.B) {
 		return float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * 1024
 	}
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
-		path := filepath.Join(dir, "rows.csv")
-		must.Do(b, writeUniform(path, n))
+		path := write(b, dir, "rows.csv", uniform(n))
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			model, out := filepath.Join(dir, "m.gpfit"), filepath.Join(dir, "out.csv")
 			fitted := peak("fit", path, "--subsample", "500", "--max-evals", "3", "--out", model)
@@ -404,24 +402,19 @@ func BenchmarkPredictMemory(b *testing.B) {
 	}
 }
 
-// writeUniform writes n rows of 8 columns and a target: random numbers with up to 17 digits.
-func writeUniform(path string, n int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, "a,b,c,d,e,f,g,h,y")
+// uniform returns a table of n rows, 8 columns and a target: random numbers with up to 17 digits.
+func uniform(n int) string {
+	var table strings.Builder
+	table.WriteString("a,b,c,d,e,f,g,h,y\n")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range n {
 		sum := 0.0
 		for range 8 {
 			v := rng.Float64()
 			sum += v
-			fmt.Fprint(w, v, ",")
+			fmt.Fprint(&table, v, ",")
 		}
-		fmt.Fprintln(w, sum)
+		fmt.Fprintln(&table, sum)
 	}
-	return w.Flush()
+	return table.String()
 }

@@ -17,11 +17,8 @@ import (
 // newRun makes a run with one job that reads one file.
 func newRun(t *testing.T) (*Run, *Lock) {
 	t.Helper()
-	dir := t.TempDir()
-	input := filepath.Join(dir, "a.csv")
-	must.Do(t, os.WriteFile(input, []byte("x,y\n1,2\n"), 0o644))
-	specPath := filepath.Join(dir, "s.yaml")
-	must.Do(t, os.WriteFile(specPath, []byte("data"), 0o644))
+	dir := must.Folder(t, map[string]string{"a.csv": "x,y\n1,2\n", "s.yaml": "data"})
+	input, specPath := filepath.Join(dir, "a.csv"), filepath.Join(dir, "s.yaml")
 	in := must.Get(HashInput(input))(t)
 	r, lock, err := Create(filepath.Join(dir, "run"), func() (*Manifest, []byte, error) {
 		return &Manifest{
@@ -203,9 +200,7 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "not a run directory") {
 		t.Errorf("%v", err)
 	}
-	full := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(full, "thesis.tex"), nil, 0o644))
-	if _, _, err := Create(full, nil); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, _, err := Create(must.Folder(t, map[string]string{"thesis.tex": ""}), nil); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("%v", err)
 	}
 	// A failure leaves nothing behind.
@@ -220,17 +215,8 @@ func TestOpen(t *testing.T) {
 
 // TestHashInput checks that the hash of several files depends on their names.
 func TestHashInput(t *testing.T) {
-	dir := t.TempDir()
-	put := func(name, text string) {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	put("a.csv", "1")
-	put("b.csv", "2")
-	sum := func(path string) string {
-		t.Helper()
-		in := must.Get(HashInput(path))(t)
-		return in.SHA256
-	}
+	dir := must.Folder(t, map[string]string{"a.csv": "1", "b.csv": "2"})
+	sum := func(path string) string { return must.Get(HashInput(path))(t).SHA256 }
 	// printf 1 | sha256sum
 	if got := sum(filepath.Join(dir, "a.csv")); got != "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" {
 		t.Error(got)
@@ -239,9 +225,7 @@ func TestHashInput(t *testing.T) {
 	if sum(filepath.Join(dir, "*.csv")) != whole {
 		t.Error("a folder and a pattern of the same files differ")
 	}
-	put("a.csv", "2")
-	put("b.csv", "1")
-	if sum(dir) == whole {
+	if sum(must.Folder(t, map[string]string{"a.csv": "2", "b.csv": "1"})) == whole {
 		t.Error("the hash does not depend on which file has which content")
 	}
 	if _, err := HashInput(filepath.Join(dir, "none")); err == nil {

@@ -26,9 +26,7 @@ import (
 var full string
 
 func writeMask(t *testing.T) string {
-	dir := t.TempDir()
-	must.Do(t, os.WriteFile(filepath.Join(dir, "mask.csv"), []byte("forecast,random\n0,1\n1,0\n"), 0o644))
-	return dir
+	return must.Folder(t, map[string]string{"mask.csv": "forecast,random\n0,1\n1,0\n"})
 }
 
 func TestExpand(t *testing.T) {

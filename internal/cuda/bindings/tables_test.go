@@ -1,6 +1,9 @@
 package bindings
 
-import "strings"
+import (
+	_ "embed"
+	"strings"
+)
 
 // kind is the way in which a C type is passed.
 type kind int
@@ -64,50 +67,18 @@ var goEnums = map[string]string{
 // enumerator is a value of a C enumeration.
 type enumerator struct{ ctype, name string }
 
-// constants are the Go constants of packages driver and mathlib that CUDA defines.
-var constants = map[string]enumerator{
-	"memoryHost":            {"CUmemorytype", "CU_MEMORYTYPE_HOST"},
-	"memoryDevice":          {"CUmemorytype", "CU_MEMORYTYPE_DEVICE"},
-	"attrClock":             {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_CLOCK_RATE"},
-	"attrMultiprocessors":   {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"},
-	"attrComputeMode":       {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE"},
-	"attrMemoryClock":       {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE"},
-	"attrMemoryBus":         {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH"},
-	"attrComputeMajor":      {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR"},
-	"attrComputeMinor":      {"CUdevice_attribute", "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR"},
-	"computeModeProhibited": {"CUcomputemode", "CU_COMPUTEMODE_PROHIBITED"},
-	"errorLogBuffer":        {"CUjit_option", "CU_JIT_ERROR_LOG_BUFFER"},
-	"errorLogBufferSize":    {"CUjit_option", "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"},
-	"MaxThreadsPerBlock":    {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"},
-	"StaticSharedBytes":     {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"},
-	"ConstantBytes":         {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES"},
-	"LocalBytes":            {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES"},
-	"Registers":             {"CUfunction_attribute", "CU_FUNC_ATTRIBUTE_NUM_REGS"},
-	"Success":               {"CUresult", "CUDA_SUCCESS"},
-	"CodeInvalidValue":      {"CUresult", "CUDA_ERROR_INVALID_VALUE"},
-	"CodeOutOfMemory":       {"CUresult", "CUDA_ERROR_OUT_OF_MEMORY"},
-	"CodeStubLibrary":       {"CUresult", "CUDA_ERROR_STUB_LIBRARY"},
-	"CodeNoDevice":          {"CUresult", "CUDA_ERROR_NO_DEVICE"},
-	"CodeNotFound":          {"CUresult", "CUDA_ERROR_NOT_FOUND"},
-	"CodeIllegalAddress":    {"CUresult", "CUDA_ERROR_ILLEGAL_ADDRESS"},
-	"CodeUnknown":           {"CUresult", "CUDA_ERROR_UNKNOWN"},
+//go:embed constants.txt
+var constantsText string
 
-	"NoTrans":              {"cublasOperation_t", "CUBLAS_OP_N"},
-	"Trans":                {"cublasOperation_t", "CUBLAS_OP_T"},
-	"Left":                 {"cublasSideMode_t", "CUBLAS_SIDE_LEFT"},
-	"Right":                {"cublasSideMode_t", "CUBLAS_SIDE_RIGHT"},
-	"lower":                {"cublasFillMode_t", "CUBLAS_FILL_MODE_LOWER"},
-	"upper":                {"cublasFillMode_t", "CUBLAS_FILL_MODE_UPPER"},
-	"nonUnit":              {"cublasDiagType_t", "CUBLAS_DIAG_NON_UNIT"},
-	"real64":               {"cudaDataType", "CUDA_R_64F"},
-	"defaultMath":          {"cublasMath_t", "CUBLAS_DEFAULT_MATH"},
-	"emulatedMath":         {"cublasMath_t", "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH"},
-	"solverDefaultMath":    {"cusolverMathMode_t", "CUSOLVER_DEFAULT_MATH"},
-	"solverEmulatedMath":   {"cusolverMathMode_t", "CUSOLVER_FP64_EMULATED_FIXEDPOINT_MATH"},
-	"Native":               {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_DEFAULT"},
-	"WhereFaster":          {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_PERFORMANT"},
-	"WherePossible":        {"cublasEmulationStrategy_t", "CUBLAS_EMULATION_STRATEGY_EAGER"},
-	"deterministicResults": {"cusolverDeterministicMode_t", "CUSOLVER_DETERMINISTIC_RESULTS"},
+// constants are the Go constants of packages driver and mathlib that CUDA defines. A line of
+// constants.txt has the enumeration in C, the name in Go and the name in C.
+var constants = map[string]enumerator{}
+
+func init() {
+	for line := range strings.Lines(constantsText) {
+		words := strings.Fields(line)
+		constants[words[1]] = enumerator{words[0], words[2]}
+	}
 }
 
 // ownConstants are constants that CUDA does not define.

@@ -24,13 +24,10 @@ func module(t *testing.T, major, minor int) string {
 }
 
 func TestModule(t *testing.T) {
-	for _, c := range []struct {
-		major, minor int
-		target       string
-	}{{8, 0, "sm_80"}, {8, 6, "sm_80"}, {9, 0, "sm_90"}, {10, 0, "sm_90"}} {
-		text := module(t, c.major, c.minor)
-		if !strings.Contains(text, "\n.target "+c.target+"\n") {
-			t.Errorf("no .target %s for %d.%d", c.target, c.major, c.minor)
+	for compute, target := range map[[2]int]string{{8, 0}: "sm_80", {8, 6}: "sm_80", {9, 0}: "sm_90", {10, 0}: "sm_90"} {
+		text := module(t, compute[0], compute[1])
+		if !strings.Contains(text, "\n.target "+target+"\n") {
+			t.Errorf("no .target %s for %d", target, compute)
 		}
 		version := regexp.MustCompile(`(?m)^\.version (\d+)\.(\d+)$`).FindStringSubmatch(text)
 		if version == nil || version[1] != "7" || version[2] > "8" {
