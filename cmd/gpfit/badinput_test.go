@@ -153,7 +153,7 @@ func checkMessage(t *testing.T, text string, want []string) {
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -171,8 +171,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		}
 		all[strings.TrimPrefix(path, dir)] = info.Mode().String() + " " + sum
 		return nil
-	})
-	must.Do(t, err)
+	}))
 	return all
 }
 

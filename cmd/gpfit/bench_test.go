@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -67,16 +68,8 @@ func TestBenchJSON(t *testing.T) {
 	var got bench.Result
 	decodeLine(t, &want, append([]string{"nlml", path, "--threads", "2"}, model...)...)
 	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
-	if got.NLML != want.NLML {
-		t.Errorf("NLML %v, `gpfit nlml` gives %v", got.NLML, want.NLML)
-	}
-	if len(want.Gradient) != 5 {
-		t.Errorf("gradient of %d parameters, expected 5", len(want.Gradient))
-	}
-	for name, v := range want.Gradient {
-		if got.GradientLog[name] != v {
-			t.Errorf("gradient by %s: %v, `gpfit nlml` gives %v", name, got.GradientLog[name], v)
-		}
+	if got.NLML != want.NLML || len(want.Gradient) != 5 || !maps.Equal(got.GradientLog, want.Gradient) {
+		t.Errorf("NLML %v with the gradient %v, `gpfit nlml` gives %v with %v", got.NLML, got.GradientLog, want.NLML, want.Gradient)
 	}
 	if text, err := os.ReadFile(plot); err != nil || !bytes.Contains(text, []byte("<svg")) {
 		t.Errorf("plot of %d bytes, error %v", len(text), err)

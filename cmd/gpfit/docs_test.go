@@ -87,7 +87,7 @@ func userPages(t *testing.T) []string {
 	t.Helper()
 	pages := []string{filepath.FromSlash("../../README.md")}
 	for _, root := range []string{"docs", "examples", "python"} {
-		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -98,8 +98,7 @@ func userPages(t *testing.T) []string {
 				pages = append(pages, path)
 			}
 			return nil
-		})
-		must.Do(t, err)
+		}))
 	}
 	return pages
 }

@@ -40,15 +40,9 @@ func TestReplay(t *testing.T) {
 	j := open()
 	z, other := []float64{1, math.Pi}, []float64{2, 3}
 	a, b := j.Sequence("a"), j.Sequence("b")
-	for _, err := range []error{
+	must.Do(t,
 		a.Record(z, -0.1, nil, nil), b.Record(other, 7, nil, nil), a.Record(z, -0.1, []float64{math.Inf(1), 1e-300}, nil),
-		a.Record(other, 0, nil, &undefined{4}), a.Record(z, 0, nil, errors.New("ends the run")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must.Do(t, errors.Join(j.Close(), j.Close()))
+		a.Record(other, 0, nil, &undefined{4}), a.Record(z, 0, nil, errors.New("ends the run")), j.Close(), j.Close())
 	j = open()
 	defer j.Close()
 	a, b = j.Sequence("a"), j.Sequence("b")

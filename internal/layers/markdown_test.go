@@ -61,7 +61,7 @@ func TestMarkdownLinksFail(t *testing.T) {
 // .github and without what builds leave behind.
 func markdownPages(t *testing.T, root string) []string {
 	var pages []string
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -74,10 +74,7 @@ func markdownPages(t *testing.T, root string) []string {
 			pages = append(pages, path)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return pages
 }
 

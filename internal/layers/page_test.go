@@ -22,7 +22,7 @@ const root = "../.."
 // not use cached results of these tests after a change.
 func watchTree(t *testing.T) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		switch {
 		case err == nil && d.IsDir() && d.Name() == ".git":
 			return filepath.SkipDir
@@ -30,10 +30,7 @@ func watchTree(t *testing.T) {
 			_, err = os.Stat(path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // module writes the files of an archive in testdata into a new folder, and returns the folder.

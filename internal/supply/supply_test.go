@@ -159,16 +159,13 @@ func checkModulesOfUpdates(t *testing.T, root string) {
 	}
 	must.Do(t, yaml.Unmarshal([]byte(read(t, filepath.Join(root, ".github", "dependabot.yml"))), &updates))
 	var have []string
-	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && filepath.Base(path) == "go.mod" && !strings.Contains(path, "testdata") {
 			folder, _ := filepath.Rel(root, filepath.Dir(path))
 			have = append(have, "/"+strings.TrimPrefix(filepath.ToSlash(folder), "."))
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, u := range updates.Updates {
 		if u.Ecosystem != "gomod" {
 			continue

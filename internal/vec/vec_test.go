@@ -234,14 +234,11 @@ func mismatch(x, y float64) float64 {
 func TestDots(t *testing.T) {
 	lengths(t, func(d data, n int) {
 		a, b, c := d.normal(n), d.normal(n), d.normal(n)
-		sum2, abs2, sum3, abs3 := 0.0, 0.0, 0.0, 0.0
+		sum1, abs1, sum2, abs2, sum3, abs3 := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 		for j := range a {
+			sum1, abs1 = sum1+a[j], abs1+math.Abs(a[j])
 			sum2, abs2 = sum2+a[j]*b[j], abs2+math.Abs(a[j]*b[j])
 			sum3, abs3 = sum3+a[j]*b[j]*c[j], abs3+math.Abs(a[j]*b[j]*c[j])
-		}
-		sum1, abs1 := 0.0, 0.0
-		for _, v := range a {
-			sum1, abs1 = sum1+v, abs1+math.Abs(v)
 		}
 		if got := Sum(a); math.Abs(got-sum1) > float64(n+2)*eps*abs1 || Sum(a) != got {
 			t.Fatalf("length %d: sums %v and %v, want %v", n, got, Sum(a), sum1)

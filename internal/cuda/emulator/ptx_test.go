@@ -48,10 +48,7 @@ func ptxRun(t *testing.T, text []byte, threads uint32, size int, in []float64) (
 	defer s.Destroy()
 	out := must.Get(d.Alloc(int64(8 * size)))(t)
 	defer d.Free(out)
-	given, err := d.Alloc(int64(8 * max(len(in), 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	given := must.Get(d.Alloc(int64(8 * max(len(in), 1))))(t)
 	defer d.Free(given)
 	result := make([]int64, size)
 	err = errors.Join(driver.CopyToDevice(s, given, in), f.Launch(s, 1, threads, uint64(out), uint64(given)))
