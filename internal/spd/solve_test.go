@@ -171,16 +171,9 @@ func TestRows(t *testing.T) {
 			return s
 		})
 		must.Do(t, q.ScaledInverse(t.Context(), i0, i1, nil))
-		must.Do(t, r.MultiplyBlock(t.Context(), q, 0, n, flatten(rows)))
+		must.Do(t, r.MultiplyBlock(t.Context(), q, 0, n, slices.Concat(rows...)))
 		compareRows(t, "MultiplyBlock", r, 0, func(i, j int) float64 { return dot(rows[i], rows[j]) })
 	})
-}
-
-func flatten(rows [][]float64) (out []float64) {
-	for _, row := range rows {
-		out = append(out, row...)
-	}
-	return out
 }
 
 // compareRows compares columns of r from j0 on, a multiple of the lanes.

@@ -35,11 +35,18 @@ const programVariable = "GPFIT_MEASURE_PROGRAM"
 // lines runs a command that must succeed and returns its objects of one type.
 func lines(t *testing.T, kind string, args ...string) []map[string]any {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), args, &out, &errs); code != 0 {
-		t.Fatalf("%q: exit code %d: %s", args, code, errs.String())
+	code, out, errs := runLine(t, args...)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, code, errs)
 	}
-	return parse(t, kind, out.String())
+	return parse(t, kind, out)
+}
+
+// runLine runs the program in this process.
+func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
 }
 
 func parse(t *testing.T, kind, text string) []map[string]any {
@@ -169,9 +176,8 @@ func TestAgree(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
-	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"agree", "--n", "60", "--tolerance", "-1"}, &out, &errs); code != exitFailed || !strings.Contains(errs.String(), "differ by more") {
-		t.Errorf("exit code %d: %s", code, errs.String())
+	if code, _, errs := runLine(t, "agree", "--n", "60", "--tolerance", "-1"); code != exitFailed || !strings.Contains(errs, "differ by more") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 
@@ -216,17 +222,15 @@ func TestFailures(t *testing.T) {
 		{[]string{"stages", "--device", "cpu", "--kernel", "cubic"}, exitFailed, "cubic"},
 		{[]string{"data"}, exitFailed, "--out"},
 	} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), c.args, &out, &errs); code != c.code || !strings.Contains(errs.String(), c.text) {
-			t.Errorf("%q: exit code %d, want %d: %s", c.args, code, c.code, errs.String())
+		if code, _, errs := runLine(t, c.args...); code != c.code || !strings.Contains(errs, c.text) {
+			t.Errorf("%q: exit code %d, want %d: %s", c.args, code, c.code, errs)
 		}
 	}
 	emulator.Need(t)
 	// A size that does not fit is reported, and the next n is measured.
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"stages", "--n", "2000,50", "--repeat", "1"}, &out, &errs)
-	if code != exitFailed || len(parse(t, "error", out.String())) != 1 || len(parse(t, "stages", out.String())) != 1 {
-		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
+	code, out, errs := runLine(t, "stages", "--n", "2000,50", "--repeat", "1")
+	if code != exitFailed || len(parse(t, "error", out)) != 1 || len(parse(t, "stages", out)) != 1 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }
 

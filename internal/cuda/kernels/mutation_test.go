@@ -117,7 +117,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			m := c.make(t)
 			text := part(t, m.queue[0])
-			right := rightResult(t, m, text)
+			right := must.Get(m.runOn([]byte(text)))(t)
 			for k := range c.most {
 				mistaken, ok := change(text, c.pattern, k, c.mistake)
 				if !ok {
@@ -136,7 +136,7 @@ func TestMistakes(t *testing.T) {
 func TestWrongCoefficients(t *testing.T) {
 	m := filling(t)
 	text := part(t, m.queue[0])
-	right := rightResult(t, m, text)
+	right := must.Get(m.runOn([]byte(text)))(t)
 	for _, k := range []int{2, 3, 4, 5, 6, 7, 8, 9} {
 		factorial := 1.0
 		for i := range k {
@@ -149,11 +149,6 @@ func TestWrongCoefficients(t *testing.T) {
 			t.Errorf("the coefficient of power %d may be wrong", k)
 		}
 	}
-}
-
-func rightResult(t *testing.T, m *machine, text string) [][]byte {
-	t.Helper()
-	return must.Get(m.runOn([]byte(text)))(t)
 }
 
 // shows reports whether a module fails or yields a different result.
