@@ -45,19 +45,24 @@ func writeTable(t testing.TB, path string, n int) {
 // a.csv, and of 200 rows, big.csv, and two that cannot be fitted.
 func create(t *testing.T, text string, drivers ...device.Driver) *rundir.Run {
 	t.Helper()
-	dir := t.TempDir()
+	dir := must.Folder(t, map[string]string{
+		"bad.csv": "u,v,y\n1,2,x\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "groups.csv": "site,u,y\na,1,2\na,2,3\nb,3,5\nb,4,4\nb,5,6\nc,6,7\nc,7,5\nc,8,4\nc,9,3\n"})
 	writeTable(t, filepath.Join(dir, "a.csv"), 40)
 	writeTable(t, filepath.Join(dir, "big.csv"), 200)
-	files := map[string]string{"bad.csv": "u,v,y\n1,2,x\n", "groups.csv": "site,u,y\na,1,2\na,2,3\nb,3,5\nb,4,4\nb,5,6\nc,6,7\nc,7,5\nc,8,4\nc,9,3\n", "flat.csv": "u,v,y\n1,2,3\n2,1,3\n4,4,3\n", "s.yaml": text}
-	for name, text := range files {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
+	return createIn(t, dir, text, drivers...)
+}
+
+// createIn makes a run of a spec in a folder with the tables.
+func createIn(t testing.TB, dir, text string, drivers ...device.Driver) *rundir.Run {
+	t.Helper()
+	path := filepath.Join(dir, "s.yaml")
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
-		s, text, err := spec.Read(filepath.Join(dir, "s.yaml"))
+		s, text, err := spec.Read(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		m, err := Plan(t.Context(), s, PlanOptions{SpecPath: filepath.Join(dir, "s.yaml"), SpecText: text, Program: "test", Drivers: drivers})
+		m, err := Plan(t.Context(), s, PlanOptions{SpecPath: path, SpecText: text, Program: "test", Drivers: drivers})
 		return m, text, err
 	})
 	must.Do(t, err)

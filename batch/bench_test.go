@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/must"
-	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
 )
 
 // BenchmarkSmallJobs runs 200 jobs of 500 rows on two cores, one thread for each
@@ -31,26 +28,9 @@ func benchmarkSmallJobs(b *testing.B, restarts string) {
 	for range b.N {
 		dir := b.TempDir()
 		writeTable(b, filepath.Join(dir, "a.csv"), 500)
-		var seeds []string
-		for i := range 50 {
-			seeds = append(seeds, strconv.Itoa(i+1))
-		}
-		text := []byte("defaults: {device: cpu, threads: 1, restarts: " + restarts + "}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: [" + strings.Join(seeds, ", ") + "]\n")
-		path := filepath.Join(dir, "s.yaml")
-		must.Do(b, os.WriteFile(path, text, 0o644))
-		r, lock, err := rundir.Create(filepath.Join(dir, "run"), func() (*rundir.Manifest, []byte, error) {
-			s, _, err := spec.Read(path)
-			if err != nil {
-				return nil, nil, err
-			}
-			m, err := Plan(b.Context(), s, PlanOptions{SpecPath: path, SpecText: text, Program: "benchmark", Drivers: drivers})
-			return m, text, err
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		seeds := strings.Join(must.Slice(50, func(i int) string { return strconv.Itoa(i + 1) }), ", ")
+		r := createIn(b, dir, "defaults: {device: cpu, threads: 1, restarts: "+restarts+"}\ndata: [a.csv]\nkernels: [rbf(ard), matern32(ard), matern52, rbf + matern12]\nseeds: ["+seeds+"]\n", drivers...)
 		sum, err := Run(b.Context(), r, Options{Drivers: drivers, Cores: 2})
-		lock.Release()
 		if err != nil || sum.Here != 200 {
 			b.Fatalf("%+v, %v", sum, err)
 		}

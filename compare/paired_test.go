@@ -67,10 +67,7 @@ func TestIntervals(t *testing.T) {
 		draws = 400
 	}
 	r := rand.New(rand.NewPCG(7, 8))
-	groups := make([]string, n)
-	for i := range groups {
-		groups[i] = string(rune('A' + i/10))
-	}
+	groups := must.Slice(n, func(i int) string { return string(rune('A' + i/10)) })
 	for _, c := range []struct {
 		name    string
 		p       pairing

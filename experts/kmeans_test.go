@@ -79,9 +79,7 @@ func checkClusters(t *testing.T, c *clusters) {
 		}
 		sum += own
 	}
-	if math.Abs(sum-c.inertia) > 1e-9*sum {
-		t.Errorf("inertia %v, sum of distances %v", c.inertia, sum)
-	}
+	must.Within(t, c.inertia, sum, 1e-9*sum, "inertia")
 }
 
 // blobs returns rows around centres that are far apart, in mixed order, and the blob of each row.
@@ -142,9 +140,7 @@ func TestPartitionSizes(t *testing.T) {
 	if slices.Sort(p.Sizes); p.Merged != 1 || !slices.Equal(p.Sizes, []int{400, 405}) {
 		t.Errorf("a cluster of 5 rows: %+v", p)
 	}
-	if err := p.Check(805, 2); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, p.Check(805, 2))
 	if p.Check(804, 2) == nil || p.Check(805, 3) == nil {
 		t.Error("a partition of other rows is accepted")
 	}

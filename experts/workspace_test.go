@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -59,13 +60,7 @@ func newTable(t *testing.T, text string, rule experts.Rule) *table {
 	const n, d, m = 60, 2, 17
 	rng := rand.New(rand.NewPCG(3, 4))
 	tab := &table{prog: kerneltest.Program(t, text, d), partition: &experts.Partition{Combine: rule, Centres: [][]float64{{-2, 0}, {2, 1}, {0, 3}}, Sizes: make([]int, 3)}}
-	draw := func(n int) []float64 {
-		rows := make([]float64, n*d)
-		for i := range rows {
-			rows[i] = 2 * rng.NormFloat64()
-		}
-		return rows
-	}
+	draw := func(n int) []float64 { return must.Slice(n*d, func(int) float64 { return 2 * rng.NormFloat64() }) }
 	rows := draw(n)
 	tab.x, tab.xs = kernel.NewPoints(rows, n, d), kernel.NewPoints(draw(m), m, d)
 	for i := range n {
@@ -74,9 +69,7 @@ func newTable(t *testing.T, text string, rule experts.Rule) *table {
 		tab.partition.Sizes[k]++
 		tab.noise = append(tab.noise, 0.05+0.1*rng.Float64())
 	}
-	for range tab.prog.NumParams {
-		tab.theta = append(tab.theta, 0.8+0.4*rng.Float64())
-	}
+	tab.theta = must.Slice(tab.prog.NumParams, func(int) float64 { return 0.8 + 0.4*rng.Float64() })
 	return tab
 }
 
@@ -152,10 +145,7 @@ func TestBlocks(t *testing.T) {
 	near(t, "log-determinant", []float64{value}, []float64{chol.LogDet()})
 	var inverse mat.SymDense
 	must.Do(t, chol.InverseTo(&inverse))
-	b, want := make([]float64, 2*n), make([]float64, 2*n)
-	for i := range b {
-		b[i] = math.Sin(float64(i))
-	}
+	b, want := must.Slice(2*n, func(i int) float64 { return math.Sin(float64(i)) }), make([]float64, 2*n)
 	for q := range 2 {
 		var solved mat.VecDense
 		must.Do(t, chol.SolveVecTo(&solved, mat.NewVecDense(n, b[q*n:(q+1)*n])))
@@ -164,12 +154,9 @@ func TestBlocks(t *testing.T) {
 	alpha := append([]float64(nil), b...)
 	must.Do(t, w.Solve(ctx, alpha, 2))
 	near(t, "solution", alpha, want)
-	diagonal, wantDiagonal := make([]float64, n), make([]float64, n)
-	for i := range n {
-		wantDiagonal[i] = inverse.At(i, i)
-	}
+	diagonal := make([]float64, n)
 	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diagonal))
-	near(t, "diagonal of the inverse", diagonal, wantDiagonal)
+	near(t, "diagonal of the inverse", diagonal, must.Slice(n, func(i int) float64 { return inverse.At(i, i) }))
 	tab.testContract(t, w, &inverse, alpha[:n])
 }
 
@@ -186,11 +173,7 @@ func (tab *table) testContract(t *testing.T, w device.Workspace, inverse *mat.Sy
 			g.Set(i, j, 0.5*inverse.At(i, j)-0.5*v[i]*v[j])
 		}
 	}
-	wantDiagonal := make([]float64, n)
-	for i := range n {
-		wantDiagonal[i] = g.At(i, i)
-	}
-	near(t, "diagonal of the adjoint", diag, wantDiagonal)
+	near(t, "diagonal of the adjoint", diag, must.Slice(n, func(i int) float64 { return g.At(i, i) }))
 	product := func(p int, by float64) float64 {
 		moved := *tab
 		moved.theta = append([]float64(nil), tab.theta...)
@@ -208,9 +191,7 @@ func (tab *table) testContract(t *testing.T, w device.Workspace, inverse *mat.Sy
 	for p := range grad {
 		const h = 1e-4 // the error of the differences is h²/6 times the third derivative
 		want := (product(p, h) - product(p, -h)) / (2 * h)
-		if math.Abs(grad[p]-want) > 1e-6*(1+math.Abs(want)) {
-			t.Errorf("derivative %d: %v, want %v", p, grad[p], want)
-		}
+		must.Within(t, grad[p], want, 1e-6*(1+math.Abs(want)), "derivative %d", p)
 	}
 }
 
@@ -222,10 +203,7 @@ func TestPredictRules(t *testing.T) {
 			tab := newTable(t, "rbf(ard) + rq", rule)
 			tab.partition.Temperature = temperature
 			w, n, m := tab.open(t), tab.x.N, tab.xs.N
-			y := make([]float64, 2*n)
-			for i := range y {
-				y[i] = math.Cos(float64(3 * i))
-			}
+			y := must.Slice(2*n, func(i int) float64 { return math.Cos(float64(3 * i)) })
 			alpha := append([]float64(nil), y...)
 			must.Do(t, w.Solve(t.Context(), alpha, 2))
 			mean, reduction := make([]float64, 2*m), make([]float64, m)
@@ -249,10 +227,7 @@ func TestPredictRules(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	tab := newTable(t, "rbf(ard)", experts.RBCM)
 	w, n := tab.open(t), tab.x.N
-	y := make([]float64, n)
-	for i := range y {
-		y[i] = math.Sin(2*tab.x.X[i]) + 0.3*math.Cos(float64(3*i))
-	}
+	y := must.Slice(n, func(i int) float64 { return math.Sin(2*tab.x.X[i]) + 0.3*math.Cos(float64(3*i)) })
 	alpha := append([]float64(nil), y...)
 	must.Do(t, w.Solve(t.Context(), alpha, 1))
 	p := must.Get(experts.Calibrate(t.Context(), w, experts.Training{Program: tab.prog, Theta: tab.theta, Noise: tab.noise, Residual: y, Alpha: alpha}))(t)
@@ -343,19 +318,12 @@ func TestCombinedSame(t *testing.T) {
 	}
 	precision += (1 - betas) / prior
 	p := &experts.Partition{Trust: []experts.Trust{{Weight: 1, Temperature: 1}, {Weight: 0, Temperature: 1}, {Weight: 1, Temperature: 1e300}}}
-	near := func(what string, got, want float64) {
-		if math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
-			t.Errorf("%s %v, want %v", what, got, want)
-		}
-	}
 	m, v := p.Combined([]int{0}, all)
-	near("mean", m[0], sum/precision)
-	near("variance", v[0], 1/precision)
+	must.Near(t, "mean and variance", []float64{m[0], v[0]}, []float64{sum / precision, 1 / precision}, 1e-12, 1e-12)
 	m, v = p.Combined([]int{1}, all)
-	near("mean alone", m[0], mean[1])
-	near("variance alone", v[0], variance[1])
+	must.Near(t, "mean and variance alone", []float64{m[0], v[0]}, []float64{mean[1], variance[1]}, 1e-12, 1e-12)
 	_, v = p.Combined([]int{2}, all)
-	near("hottest variance", v[0], prior)
+	must.Near(t, "hottest variance", v, []float64{prior}, 1e-12, 1e-12)
 }
 
 // TestCalibratedTrust checks that an expert does not trust one that is sure and wrong, and
@@ -386,9 +354,5 @@ func TestCalibratedTrust(t *testing.T) {
 
 // opinion returns an opinion of n points with the prior of a standard normal distribution.
 func opinion(n int) experts.Opinion {
-	o := experts.Opinion{PriorMean: make([]float64, n), PriorVariance: make([]float64, n), Mean: make([]float64, n), Variance: make([]float64, n)}
-	for i := range n {
-		o.PriorVariance[i] = 1
-	}
-	return o
+	return experts.Opinion{PriorMean: make([]float64, n), PriorVariance: slices.Repeat([]float64{1}, n), Mean: make([]float64, n), Variance: make([]float64, n)}
 }

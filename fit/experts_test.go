@@ -32,16 +32,10 @@ func predictAt(t *testing.T, m *gp.Model, rows []float64) *gp.Prediction {
 	return must.Get(p.Predict(t.Context(), rows, len(rows)/len(m.FeatureNames)))(t)
 }
 
-// sameNumbers compares numbers with the relative tolerance of the same formula in another
-// order of its sums.
+// sameNumbers compares numbers with the tolerance of the same formula in another order of its sums.
 func sameNumbers(t *testing.T, what string, got, want []float64) {
 	t.Helper()
-	for i, v := range want {
-		if math.Abs(got[i]-v) > 1e-10*(1+math.Abs(v)) {
-			t.Errorf("%s %d: %v, want %v", what, i, got[i], v)
-			return
-		}
-	}
+	must.Near(t, what, got, want, 1e-10, 1e-10)
 }
 
 // TestOneExpertIsPlain checks that a fit with one expert is a fit without, by both rules.

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -62,7 +64,12 @@ func readGolden(t *testing.T) map[string]golden {
 
 func readSet(t *testing.T, name string) problem.Data {
 	t.Helper()
-	tab := must.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)
+	return readTable(t, refdata.Path(t, "data", name, "data.csv.gz"), table.Options{})
+}
+
+func readTable(t *testing.T, path string, o table.Options) problem.Data {
+	t.Helper()
+	tab := must.Get(table.Read(path, o))(t)
 	return problem.Data{X: tab.X, Y: tab.Y, N: tab.N, D: tab.D, FeatureNames: tab.FeatureNames, TargetName: tab.TargetName}
 }
 
@@ -241,17 +248,9 @@ const bookKernel = "rbf(lengthscale=67, signal_variance=4356)" +
 
 func co2Task(t *testing.T) *tuning.Job {
 	t.Helper()
-	in := must.Get(table.Read(filepath.Join("..", "examples", "co2.csv"), table.Options{Features: []string{"year"}}))(t)
-	mean := 0.0
-	for _, y := range in.Y {
-		mean += y / float64(in.N)
-	}
-	for i := range in.Y {
-		in.Y[i] -= mean
-	}
-	return mustPrepare(t,
-		problem.Data{X: in.X, Y: in.Y, N: in.N, D: in.D, FeatureNames: in.FeatureNames, TargetName: in.TargetName},
-		problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}})
+	d := readTable(t, "../examples/co2.csv", table.Options{Features: []string{"year"}})
+	floats.AddConst(-stat.Mean(d.Y, nil), d.Y)
+	return mustPrepare(t, d, problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}})
 }
 
 // TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after subtracting the mean

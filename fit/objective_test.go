@@ -69,9 +69,7 @@ func TestLOORMSE(t *testing.T) {
 		// At the best size of the variances, the objective is the density of the errors
 		// under one variance.
 		m := r.Scores.LeaveOneOut.RMSEStandardized
-		if want := 30 * (1 + math.Log(2*math.Pi*m*m)); math.Abs(r.Objective-want) > 2*hyperopt.DefaultToleranceNats {
-			t.Errorf("objective %v, want %v", r.Objective, want)
-		}
+		must.Within(t, r.Objective, 30*(1+math.Log(2*math.Pi*m*m)), 2*hyperopt.DefaultToleranceNats, "objective")
 	}
 	if !(rmse[problem.LOORMSE] < rmse[problem.LOO]) || !(rmse[problem.LOORMSE] < rmse[problem.NLML]) {
 		t.Errorf("RMSE by objective: %v", rmse)

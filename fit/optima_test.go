@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -254,10 +256,7 @@ func TestCalibration(t *testing.T) {
 	tail := func(n, from, to int) float64 {
 		sum := 0.0
 		for k := from; k <= to; k++ {
-			a, _ := math.Lgamma(float64(n + 1))
-			b, _ := math.Lgamma(float64(k + 1))
-			c, _ := math.Lgamma(float64(n - k + 1))
-			sum += math.Exp(a - b - c + float64(k)*math.Log(0.95) + float64(n-k)*math.Log(0.05))
+			sum += distuv.Binomial{N: float64(n), P: 0.95}.Prob(float64(k))
 		}
 		return sum
 	}

@@ -135,9 +135,7 @@ func TestPosteriorSame(t *testing.T) {
 	o.Checkpoint, o.Posterior = "", problem.Laplace
 	l, h := mustFit(t, d, o).Report.Posterior, want.Report.Posterior
 	for name, s := range h.Parameters {
-		if v := l.Parameters[name]; math.Abs(v.Median-s.Median) > 1.5*s.SD {
-			t.Errorf("%s: laplace %+v, hmc %+v", name, v.DrawSummary, s.DrawSummary)
-		}
+		must.Within(t, l.Parameters[name].Median, s.Median, 1.5*s.SD, "%s: medians by laplace and hmc", name)
 	}
 	must.Words(t, want.Report.Text(), "hmc (NUTS), 2 chains of 40 draws after 60", "default prior of noise_variance: lognormal(")
 	must.Words(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
@@ -188,10 +186,7 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	for _, p := range calibrationPriors {
 		truth = append(truth, math.Exp(p.mu+p.sigma*rng.NormFloat64()))
 	}
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 4 * rng.Float64()
-	}
+	x := must.Slice(n, func(int) float64 { return 4 * rng.Float64() })
 	sigma := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i + 1 {
@@ -209,11 +204,8 @@ func drawProblem(rng *rand.Rand, n int) (truth []float64, d problem.Data) {
 	}
 	var l mat.TriDense
 	chol.LTo(&l)
-	xi, y := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
-	for i := range n {
-		xi.SetVec(i, rng.NormFloat64())
-	}
-	y.MulVec(&l, xi)
+	y := mat.NewVecDense(n, nil)
+	y.MulVec(&l, mat.NewVecDense(n, must.Slice(n, func(int) float64 { return rng.NormFloat64() })))
 	return truth, problem.Data{X: x, Y: y.RawVector().Data, N: n, D: 1, FeatureNames: []string{"t"}}
 }
 

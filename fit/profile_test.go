@@ -2,14 +2,11 @@ package fit
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"maps"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,22 +18,13 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
+	"gpfit/table"
 )
 
 // waveAndSlope reads examples/two_optima.csv, whose likelihood has two optima.
 func waveAndSlope(t *testing.T) problem.Data {
 	t.Helper()
-	f := must.Get(os.Open("../examples/two_optima.csv"))(t)
-	defer f.Close()
-	rows := must.Get(csv.NewReader(f).ReadAll())(t)
-	d := problem.Data{N: len(rows) - 1, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
-	for _, row := range rows[1:] {
-		x, err1 := strconv.ParseFloat(row[0], 64)
-		y, err2 := strconv.ParseFloat(row[1], 64)
-		must.Do(t, errors.Join(err1, err2))
-		d.X, d.Y = append(d.X, x), append(d.Y, y)
-	}
-	return d
+	return readTable(t, "../examples/two_optima.csv", table.Options{})
 }
 
 func mustProfile(t *testing.T, j *tuning.Job, o ProfileOptions) *summary.Profile {

@@ -117,10 +117,7 @@ func checkParse(t *testing.T, text string) {
 
 func points(n, d int) (*kernel.Points, []float64) {
 	rng := rand.New(rand.NewPCG(5, uint64(n)))
-	rows := make([]float64, n*d)
-	for i := range rows {
-		rows[i] = rng.NormFloat64()
-	}
+	rows := must.Slice(n*d, func(int) float64 { return rng.NormFloat64() })
 	return kernel.NewPoints(rows, n, d), rows
 }
 

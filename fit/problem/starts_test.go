@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -11,13 +12,6 @@ import (
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
-
-// mustNew prepares a problem.
-func mustNew(t *testing.T, d Data, o Options) *Prepared {
-	t.Helper()
-	p := must.Get(New(d, o))(t)
-	return p
-}
 
 // column returns n values of one feature from f, and targets from g.
 func column(n int, f func(i int) float64, g func(x float64) float64) Data {
@@ -43,7 +37,7 @@ func TestStartsCover(t *testing.T) {
 		{Options{Bounds: []Interval{{"noise_variance", 1e-3, 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
 		{Options{Fix: []Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
 	} {
-		j := mustNew(t, d, c.o)
+		j := must.Get(New(d, c.o))(t)
 		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
 		starts := j.Starts()
 		if len(starts) < 3 {
@@ -65,12 +59,7 @@ func TestStartsCover(t *testing.T) {
 				t.Errorf("%+v: leaves start equal at %v", c.o, lengths)
 			}
 		}
-		// Rounding of exp and log.
-		for k := range noise {
-			if math.Abs(noise[k]/c.noise[k]-1) > 1e-9 {
-				t.Errorf("%+v: noise from %v, want %v", c.o, noise, c.noise)
-			}
-		}
+		must.Near(t, fmt.Sprintf("%+v: noise", c.o), noise[:], c.noise[:], 1e-9, 0) // rounding of exp and log
 		spacing := 0.1 / j.Sample.Scalings[0].XScale[0]
 		if length[0] > c.span[0]*spacing*1.001 || length[1] < c.span[1]*spacing {
 			t.Errorf("%+v: lengthscales from %g to %g spacings", c.o, length[0]/spacing, length[1]/spacing)
@@ -127,10 +116,7 @@ func TestTwins(t *testing.T) {
 	if g := twinsOf(kernel.NewPoints(rows[720:], 60, 3)); g != nil {
 		t.Errorf("distinct rows have groups %v", g)
 	}
-	two := make([]float64, 200)
-	for i := range two {
-		two[i] = float64(i % 2)
-	}
+	two := must.Slice(200, func(i int) float64 { return float64(i % 2) })
 	if g := twinsOf(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
 		t.Errorf("200 rows at two places have %d groups, want 20 of 10", slices.Max(g)+1)
 	}
@@ -146,9 +132,7 @@ func TestCommonMultiple(t *testing.T) {
 		{[]float64{0.119, 0.2777}, 3.5, 0.833}, {[]float64{1, 0.5}, 15, 1}, {[]float64{3, 2}, 20, 6},
 		{[]float64{3, 2}, 10, 0}, {[]float64{1, math.Sqrt2}, 100, 0}, {[]float64{1}, 10, 0},
 	} {
-		if got := commonMultiple(c.periods, c.span); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%v over %v: %v, want %v", c.periods, c.span, got, c.want)
-		}
+		must.Within(t, commonMultiple(c.periods, c.span), c.want, 1e-9, "%v over %v", c.periods, c.span)
 	}
 }
 
@@ -162,7 +146,7 @@ func TestColumnLengthscales(t *testing.T) {
 		d.X = append(d.X, a, b, c)
 		d.Y = append(d.Y, (1+0.3*b)*math.Sin(2*math.Pi*a/1.6)+0.3*rng.NormFloat64())
 	}
-	j := mustNew(t, d, Options{Kernel: "rbf(ard)", Standardize: "none"})
+	j := must.Get(New(d, Options{Kernel: "rbf(ard)", Standardize: "none"}))(t)
 	own := columnLengthscales(j.Sample)
 	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
 		t.Errorf("lengthscales %v, want 0.4 and none", own)
@@ -176,7 +160,7 @@ func TestColumnLengthscales(t *testing.T) {
 // keep the bounds.
 func TestPeriodAlternatives(t *testing.T) {
 	d := column(60, func(i int) float64 { return float64(i) / 6 }, math.Sin)
-	j := mustNew(t, d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}})
+	j := must.Get(New(d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}}))(t)
 	var got [][2]float64
 	for _, z := range j.Alternatives(j.Params.Start()) {
 		var pair [2]float64
@@ -222,9 +206,7 @@ func TestWavePowers(t *testing.T) {
 		r.MulVec(design, &b)
 		r.SubVec(target, &r)
 		// Angles of up to 70,000 turn by 300 a step, and each rounding error counts 32 times.
-		if want := 2 * (mat.Dot(target, target) - mat.Dot(&r, &r)); math.Abs(got-want) > 1e-9 {
-			t.Fatalf("frequency %d: %v, want %v", k, got, want)
-		}
+		must.Within(t, got, 2*(mat.Dot(target, target)-mat.Dot(&r, &r)), 1e-9, "frequency %d", k)
 	}
 }
 

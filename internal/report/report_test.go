@@ -223,17 +223,15 @@ func TestNewScored(t *testing.T) {
 	}
 }
 
-// kinds returns tables and options of every kind of model.
-func kinds() map[string]struct {
+// kind is a table with options of a fit, and the words of its page.
+type kind struct {
 	data    problem.Data
 	options problem.Options
 	want    []string
-} {
-	type kind = struct {
-		data    problem.Data
-		options problem.Options
-		want    []string
-	}
+}
+
+// kinds returns tables and options of every kind of model.
+func kinds() map[string]kind {
 	out := map[string]kind{}
 	several := table(50)
 	several.TargetName, several.TargetNames = "", []string{"p", "q"}
@@ -383,9 +381,8 @@ func TestBinomialRange(t *testing.T) {
 		{20, 0.95, 0.85, 1.0}, // P(X ≤ 16) = 0.0159, P(X ≤ 17) = 0.0755, P(X ≤ 19) = 0.6415
 		{5, 0, 0, 0}, {5, 1, 1, 1},
 	} {
-		if low, high := binomialRange(c.n, c.p); math.Abs(low-c.low) > 1e-12 || math.Abs(high-c.high) > 1e-12 {
-			t.Errorf("n = %v, p = %v: %v to %v, want %v to %v", c.n, c.p, low, high, c.low, c.high)
-		}
+		low, high := binomialRange(c.n, c.p)
+		must.Near(t, fmt.Sprintf("n = %v, p = %v", c.n, c.p), []float64{low, high}, []float64{c.low, c.high}, 0, 1e-12)
 	}
 }
 

@@ -185,10 +185,7 @@ func TestCalibration(t *testing.T) {
 	counts := [2][bins]float64{}
 	for set := range sets {
 		truth := []float64{rng.NormFloat64(), 0.5 * rng.NormFloat64()}
-		y := make([]float64, n)
-		for i := range y {
-			y[i] = truth[0] + math.Exp(truth[1]/2)*rng.NormFloat64()
-		}
+		y := must.Slice(n, func(int) float64 { return truth[0] + math.Exp(truth[1]/2)*rng.NormFloat64() })
 		posterior := density(func(q, grad []float64) float64 {
 			logp := -0.5*q[0]*q[0] - 2*q[1]*q[1]
 			grad[0], grad[1] = -q[0], -4*q[1]
