@@ -113,9 +113,10 @@ func (p *pool) takeHost(ctx context.Context, key deviceKey) (device.Backend, err
 	p.mu.Lock()
 	list := p.free[key]
 	if last := len(list) - 1; last >= 0 {
+		b := list[last]
 		p.free[key] = list[:last]
 		p.mu.Unlock()
-		return list[last], nil
+		return b, nil
 	}
 	p.mu.Unlock()
 	return p.open(ctx, key)
