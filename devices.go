@@ -7,9 +7,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
-	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/experts"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tuning"
 )

@@ -19,8 +19,8 @@ type Options struct {
 	Drivers []device.Driver
 	// Methods are the methods that jobs may name; none means [device.Dense] alone.
 	Methods []device.Method
-	// Formats are table formats besides text and NumPy's, such as internal/parquet's. They
-	// must equal the formats of [PlanOptions].
+	// Formats are table formats besides text and NumPy's, such as Parquet from package formats.
+	// They must equal the formats of [PlanOptions].
 	Formats []table.Format
 	// Cores is the number of CPU cores to use, 0 for all.
 	Cores int

@@ -38,7 +38,7 @@ type PlanOptions struct {
 	// Accelerated means that the jobs will run on machines with an accelerator:
 	// "auto" then stands for the accelerator.
 	Accelerated bool
-	// Formats holds formats of tables beside text and NumPy's, such as internal/parquet's.
+	// Formats holds formats of tables beside text and NumPy's, such as Parquet from package formats.
 	Formats []table.Format
 	// OnWarning, if not nil, receives a warning for each job that will fail.
 	OnWarning func(text string)

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/experts"
 	"gpfit/internal/must"
 )
 

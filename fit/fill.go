@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/experts"
 	"gpfit/internal/tuning"
 	"gpfit/mean"
 )

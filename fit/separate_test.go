@@ -13,10 +13,10 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/internal/code"
+	"gpfit/internal/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
 )

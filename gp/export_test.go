@@ -16,7 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"

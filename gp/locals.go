@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
 )

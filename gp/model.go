@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/feature"
+	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
 	"gpfit/mean"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
 )

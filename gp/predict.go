@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/kernel"

@@ -8,7 +8,7 @@
 // The package reads text: CSV in its usual dialects, tab- and semicolon-separated files,
 // columns of numbers separated by blanks, and JSON lines, plain or gzip-compressed. It also reads
 // NumPy's arrays and archives of arrays, and several files of one format as one table.
-// Options.Formats adds other formats, such as Parquet from internal/parquet. The results are
+// Options.Formats adds other formats, such as Parquet from package formats. The results are
 // finite float64 numbers and, if the caller selects them, labels. Anything else is an
 // [*Error] that names the file, the line or row, and the column. The package can leave
 // out rows with missing values and take a random subsample of the rows.
@@ -186,7 +186,7 @@ type Table struct {
 }
 
 // Format is a file format besides text and NumPy that [Read] recognises by its first
-// bytes. Package internal/parquet has one. Formats do not register themselves; a program
+// bytes. Package formats has two. Formats do not register themselves; a program
 // passes the formats that it needs in [Options].
 type Format struct {
 	// Name is the name of the format in messages.

@@ -18,10 +18,10 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/internal/columns"
-	"gpfit/internal/rows"
 	"gpfit/internal/textform"
 )
 
@@ -141,7 +141,7 @@ type prediction struct {
 	*frame.Command
 	file  *output.File
 	model *gp.Model
-	table *rows.ModelRows
+	table *dataset.ModelRows
 	// read holds the rows in hand. next waits for the read under way, and written for the write
 	// under way; nil if there is none.
 	read    rowsRead
@@ -150,7 +150,7 @@ type prediction struct {
 	warned  int // warnings shown
 	picture *predictPlot
 	// parts predicts rows.
-	parts func(in rows.Rows) ([]columns.TargetColumns, error)
+	parts func(in dataset.Rows) ([]columns.TargetColumns, error)
 	// marginal predicts rows for the plot.
 	marginal predictor
 	scorer   columns.Scorer
@@ -161,7 +161,7 @@ type prediction struct {
 
 // rowsRead is what one read returned, with the state of the reader after it.
 type rowsRead struct {
-	rows     rows.Rows
+	rows     dataset.Rows
 	progress float64
 	warnings []string
 }
@@ -174,7 +174,7 @@ func start[T any](f func() (T, error)) func() (T, error) {
 }
 
 // from returns a function that reads rows. They remain valid during the next read.
-func (r *prediction) from(read func() (rows.Rows, error)) func() (rowsRead, error) {
+func (r *prediction) from(read func() (dataset.Rows, error)) func() (rowsRead, error) {
 	return func() (rowsRead, error) {
 		piece, err := read()
 		return rowsRead{piece.Clone(), r.table.Progress(), r.table.Warnings()}, err
@@ -227,7 +227,7 @@ func (r *prediction) begin() (err error) {
 func (r *prediction) prepare() (func(), error) {
 	if r.Predict.MeanOnly {
 		means, done, err := r.Means(r.model)
-		r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Means(r.Ctx, means, in) }
+		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Means(r.Ctx, means, in) }
 		return done, err
 	}
 	if mixes(r.Command, r.model) {
@@ -236,8 +236,8 @@ func (r *prediction) prepare() (func(), error) {
 			return nil, err
 		}
 		r.Msg.Note("averaging over %d draws of the parameters", mixture.Len())
-		r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Mixed(r.Ctx, mixture, in) }
-		r.marginal = func(in rows.Rows) ([]*gp.Prediction, error) { return mixture.Predict(r.Ctx, in.X, in.N, in.Noise) }
+		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Mixed(r.Ctx, mixture, in) }
+		r.marginal = func(in dataset.Rows) ([]*gp.Prediction, error) { return mixture.Predict(r.Ctx, in.X, in.N, in.Noise) }
 		return done, nil
 	}
 	posterior, done, err := r.Condition(r.model)
@@ -247,8 +247,8 @@ func (r *prediction) prepare() (func(), error) {
 	if !r.Predict.Wanted() {
 		posterior.Workspace().OnProgress(func(p device.Progress) { r.progress(p.Done / p.Total) })
 	}
-	r.parts = func(in rows.Rows) ([]columns.TargetColumns, error) { return r.Predict.Parts(r.Ctx, posterior, in) }
-	r.marginal = func(in rows.Rows) ([]*gp.Prediction, error) {
+	r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Parts(r.Ctx, posterior, in) }
+	r.marginal = func(in dataset.Rows) ([]*gp.Prediction, error) {
 		return posterior.PredictTargets(r.Ctx, in.X, in.N, in.Noise)
 	}
 	return done, nil

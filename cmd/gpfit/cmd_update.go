@@ -10,12 +10,12 @@ import (
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/rows"
 )
 
 func runUpdate(c *frame.Command) error {
@@ -77,7 +77,7 @@ func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, []st
 
 // knownTargets returns the indices of the rows whose targets are all known. Others are an
 // error unless option missing drops them.
-func knownTargets(c *frame.Command, all rows.Rows, path string, m *gp.Model) (keep []int, err error) {
+func knownTargets(c *frame.Command, all dataset.Rows, path string, m *gp.Model) (keep []int, err error) {
 	for i := range all.N {
 		gap := slices.IndexFunc(all.Observed, func(y []float64) bool { return y[i] != y[i] })
 		switch {

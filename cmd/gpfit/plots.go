@@ -10,11 +10,11 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/dataset"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/effect"
 	"gpfit/internal/plotting"
-	"gpfit/internal/rows"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 )
@@ -106,7 +106,7 @@ func columnNames(all []effect.Variable) string {
 func (p *predictPlot) effects() bool { return p.chosen != nil || !p.by && len(p.varying) > 1 }
 
 // add appends the results of the rows in, which have all features.
-func (p *predictPlot) add(in rows.Rows, results []columns.TargetColumns) {
+func (p *predictPlot) add(in dataset.Rows, results []columns.TargetColumns) {
 	if in.N == 0 {
 		return
 	}
@@ -202,7 +202,7 @@ func (p *predictPlot) layers(t int, separate bool, data *plotting.Points) []plot
 }
 
 // predictor predicts rows, with an element of the result for each target.
-type predictor func(in rows.Rows) ([]*gp.Prediction, error)
+type predictor func(in dataset.Rows) ([]*gp.Prediction, error)
 
 // effectFigure returns the effect plot: a chart for each target and chosen column.
 func (p *predictPlot) effectFigure(ctx context.Context, threads int, probability float64, predict predictor) (*plotting.Figure, error) {

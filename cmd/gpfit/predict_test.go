@@ -19,12 +19,12 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cpu"
+	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/must"
-	"gpfit/internal/rows"
 )
 
 // TestPredictPieces predicts more rows than gpfit reads at a time, and compares every
@@ -42,7 +42,7 @@ func TestPredictPieces(t *testing.T) {
 	}
 	call("fit", "../../examples/co2.csv", "--max-evals", "3", "--out", model)
 
-	const n = 2*rows.Piece + 1234
+	const n = 2*dataset.Piece + 1234
 	var text strings.Builder
 	text.WriteString("season_cos,year,season_sin\n")
 	x := make([]float64, 0, 3*n)
@@ -60,7 +60,7 @@ func TestPredictPieces(t *testing.T) {
 	posterior := must.Get(m.Condition(context.Background(), b))(t)
 	defer posterior.Close()
 	predict := columns.Predict{Probabilities: []float64{0.9}, Terms: true, Gradient: true}
-	p := must.Get(predict.Parts(context.Background(), posterior, rows.Rows{X: x, N: n}))(t)
+	p := must.Get(predict.Parts(context.Background(), posterior, dataset.Rows{X: x, N: n}))(t)
 	for _, asJSON := range []bool{false, true} {
 		var want strings.Builder
 		sheet := columns.NewTable(columns.NewCSV(&want))
@@ -101,7 +101,7 @@ func TestPredictWaitingPipe(t *testing.T) {
 	var piece bytes.Buffer
 	piece.WriteString("season_cos,year,season_sin,note\n")
 	// The long notes fill the buffers of the reader.
-	const n = 2 * rows.Piece
+	const n = 2 * dataset.Piece
 	for i := range n {
 		fmt.Fprintf(&piece, "0.5,%d,0.25,%0400d\n", 1958+i%60, i)
 	}

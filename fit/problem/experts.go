@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 )
 

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/experts"
 	"gpfit/kernel"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/experts"
 	"gpfit/kernel"
 )
 

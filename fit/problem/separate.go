@@ -1,8 +1,8 @@
 package problem
 
 import (
-	"gpfit/experts"
 	"gpfit/gp"
+	"gpfit/internal/experts"
 )
 
 // LargestMatrix returns the number of rows of the largest matrix of the job: all rows,

@@ -1,10 +1,10 @@
 package summary
 
 import (
-	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/experts"
 	"gpfit/internal/sampler"
 )
 

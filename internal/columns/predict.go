@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"gpfit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/rows"
 )
 
 // Predict selects the predictions for rows, all in original units.
@@ -50,7 +50,7 @@ func newParts(m *gp.Model, targets int) []TargetColumns {
 
 // Means predicts rows and returns a part for each target with the column mean. It
 // returns the errors of [gp.Means.Predict].
-func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]TargetColumns, error) {
+func (o *Predict) Means(ctx context.Context, p *gp.Means, in dataset.Rows) ([]TargetColumns, error) {
 	means, err := p.Predict(ctx, in.X, in.N)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (o *Predict) Means(ctx context.Context, p *gp.Means, in rows.Rows) ([]Targe
 
 // Mixed is [Predict.Parts] for draws of the parameters. It gives the mean, the standard
 // deviations and the intervals alone.
-func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in rows.Rows) ([]TargetColumns, error) {
+func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in dataset.Rows) ([]TargetColumns, error) {
 	marginal, err := x.Predict(ctx, in.X, in.N, in.Noise)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (o *Predict) marginals(of *gp.Model, predictions []*gp.Prediction) []Target
 // Parts predicts rows and returns a part for each target: columns mean, std, lower
 // and upper bound of each interval, std_latent, and the other selected columns. It
 // returns the errors of [gp.Posterior].
-func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]TargetColumns, error) {
+func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in dataset.Rows) ([]TargetColumns, error) {
 	marginal, err := p.PredictTargets(ctx, in.X, in.N, in.Noise)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in rows.Rows) ([]T
 }
 
 // more adds the results beyond mean and deviation to r.
-func (o *Predict) more(ctx context.Context, p *gp.Posterior, in rows.Rows, r *TargetColumns) error {
+func (o *Predict) more(ctx context.Context, p *gp.Posterior, in dataset.Rows, r *TargetColumns) error {
 	if o.Terms {
 		terms, meanFunction, err := p.Terms(ctx, in.X, in.N)
 		if err != nil {

@@ -3,8 +3,8 @@ package columns
 import (
 	"math"
 
+	"gpfit/dataset"
 	"gpfit/gp"
-	"gpfit/internal/rows"
 	"gpfit/internal/score"
 )
 
@@ -29,7 +29,7 @@ type Scorer struct{ targets []score.Tally }
 
 // Add adds the rows in, which have observations, with their predictions. A row counts as
 // covered if its observation is between the bounds that parts has for it.
-func (s *Scorer) Add(o *Predict, in rows.Rows, parts []TargetColumns) {
+func (s *Scorer) Add(o *Predict, in dataset.Rows, parts []TargetColumns) {
 	if s.targets == nil {
 		s.targets = make([]score.Tally, len(in.Observed))
 	}

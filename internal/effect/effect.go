@@ -13,11 +13,11 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"gpfit/dataset"
 	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/pick"
 	"gpfit/internal/plotting"
-	"gpfit/internal/rows"
 )
 
 // Variable is a column of the training table that a model uses.
@@ -164,9 +164,9 @@ func (c *Variable) Widen(x []float64, n int) {
 }
 
 // Along returns a row for each value of column c, with the typical values of the other columns.
-func Along(m *gp.Model, columns []Variable, c int, values []float64) rows.Rows {
+func Along(m *gp.Model, columns []Variable, c int, values []float64) dataset.Rows {
 	d := len(m.FeatureNames)
-	out := rows.Rows{X: make([]float64, len(values)*d), N: len(values), Total: len(values)}
+	out := dataset.Rows{X: make([]float64, len(values)*d), N: len(values), Total: len(values)}
 	if len(m.Noise.Labels) > 0 {
 		out.Noise.DefaultGroup = m.Noise.Labels[0] // the function does not depend on it
 	}

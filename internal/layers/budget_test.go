@@ -228,8 +228,7 @@ func TestLibraryLinks(t *testing.T) {
 	}{
 		{".", append([]string{Module + "table"}, heavy...)},
 		{"./fit", append([]string{Module + "table"}, heavy...)},
-		{"./internal/dataset", heavy},
-		{"./internal/rows", heavy},
+		{"./dataset", heavy},
 		{"./table", heavy},
 		{"./batch", heavy},
 	} {

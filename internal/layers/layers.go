@@ -8,12 +8,13 @@ package layers
 
 import (
 	"errors"
+	"slices"
 
 	"golang.org/x/tools/go/packages"
 )
 
 // Load parses and type-checks the packages matching patterns, relative to the
-// folder dir, without their tests.
+// folder dir, without their tests. It leaves out folders that hold only tests.
 func Load(dir string, patterns ...string) ([]*packages.Package, error) {
 	const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo
 	pkgs, err := packages.Load(&packages.Config{Mode: mode, Dir: dir}, patterns...)
@@ -26,5 +27,6 @@ func Load(dir string, patterns ...string) ([]*packages.Package, error) {
 			errs = append(errs, e)
 		}
 	}
-	return pkgs, errors.Join(errs...)
+	testsOnly := func(p *packages.Package) bool { return len(p.GoFiles) == 0 }
+	return slices.DeleteFunc(pkgs, testsOnly), errors.Join(errs...)
 }

@@ -35,11 +35,11 @@ func Page(dir string) (string, error) {
 	return page(pkgs)
 }
 
-// describe asks the go command for the packages in dir.
+// describe asks the go command for the packages in dir, without folders that hold only tests.
 func describe(dir string) (map[string]*describedPackage, error) {
 	pkgs := map[string]*describedPackage{}
 	for _, tags := range []string{"", "nogpu", "cu"} {
-		lines, err := goList(dir, "-tags", tags, "-f", "{{.ImportPath}}\t{{.Doc}}\t{{join .Imports \" \"}}", "./...")
+		lines, err := goList(dir, "-tags", tags, "-f", "{{if .GoFiles}}{{.ImportPath}}\t{{.Doc}}\t{{join .Imports \" \"}}{{end}}", "./...")
 		if err != nil {
 			return nil, err
 		}

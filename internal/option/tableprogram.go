@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 )
 

@@ -9,12 +9,12 @@ import (
 
 	"gpfit/compare"
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
+	"gpfit/internal/experts"
 )
 
 func scoreOptions() Entries {

@@ -2,12 +2,11 @@ package option
 
 import (
 	"gpfit/compare"
-	"gpfit/experts"
+	"gpfit/dataset"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
-	"gpfit/internal/dataset"
-	"gpfit/internal/rows"
+	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 )
 
@@ -16,7 +15,7 @@ import (
 type Values struct {
 	// Data describes how to read a training table, Rows how to read a table for a model.
 	Data dataset.Options
-	Rows rows.Options
+	Rows dataset.RowOptions
 	// Fit describes the model and how to tune it.
 	Fit problem.Options
 	// CrossValidate requests the scores that CrossValidation describes.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/gp"
+	"gpfit/internal/experts"
 	"gpfit/internal/page"
 	"gpfit/internal/textform"
 )

@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"gpfit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
-	"gpfit/internal/rows"
 	"gpfit/internal/textform"
 )
 
@@ -59,7 +59,7 @@ func (s *subject) about() string {
 // NewScored returns the rows of a table that m did not train on. If the fit used this
 // table, these are its other rows, and a note says so; it has none if m trained on all
 // of them. Blank rows are left out.
-func NewScored(m *gp.Model, name string, all rows.Rows) *Scored {
+func NewScored(m *gp.Model, name string, all dataset.Rows) *Scored {
 	out := &Scored{Of: "rows of " + name, Rows: all}
 	for i := range all.Total {
 		if all.Blank == nil || !all.Blank[i] {

@@ -11,17 +11,17 @@ import (
 	"testing"
 
 	"gpfit/cpu"
+	"gpfit/dataset"
 	"gpfit/device"
-	"gpfit/experts"
 	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
+	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/page"
-	"gpfit/internal/rows"
 	"gpfit/internal/tuning"
 )
 
@@ -136,7 +136,7 @@ func TestHeldOut(t *testing.T) {
 	if len(numbers) != 40 || len(observed) != 1 || len(observed[0]) != 40 || len(x) != 80 {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
-	about.Rows = &Scored{Of: "held-out rows", Rows: rows.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
+	about.Rows = &Scored{Of: "held-out rows", Rows: dataset.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
 	about.Rows.Predictions = must.Get(o.Posterior().PredictTargets(t.Context(), x, 40, noise))(t)
 	_, html := written(t, about)
 	selfContained(t, html)
@@ -154,7 +154,7 @@ func TestMixture(t *testing.T) {
 	mixture := must.Get(gp.NewMixture(t.Context(), o.Model, b, 0))(t)
 	defer mixture.Close()
 	d, about := table(151), subjectOf(t, o)
-	about.Rows = &Scored{Of: "other rows", Rows: rows.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{d.Y}}}
+	about.Rows = &Scored{Of: "other rows", Rows: dataset.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{d.Y}}}
 	about.Rows.Predictions = must.Get(mixture.Predict(t.Context(), d.X, d.N, gp.RowNoise{}))(t)
 	p := about.Rows.Predictions[0]
 	nlpd, shares, normal := 0.0, []any{}, 0
@@ -194,8 +194,8 @@ func TestMixture(t *testing.T) {
 func TestNewScored(t *testing.T) {
 	d := table(40)
 	_, o := outcome(t, d, problem.Options{Kernel: "rbf", HoldOut: 0.25})
-	all := func() rows.Rows {
-		return rows.Rows{X: append([]float64(nil), d.X...), N: 40, Total: 40, Observed: [][]float64{append([]float64(nil), d.Y...)}}
+	all := func() dataset.Rows {
+		return dataset.Rows{X: append([]float64(nil), d.X...), N: 40, Total: 40, Observed: [][]float64{append([]float64(nil), d.Y...)}}
 	}
 	s := NewScored(o.Model, "t.csv", all())
 	if s.Rows.N != 10 || len(s.Numbers) != 10 || len(s.Notes) != 1 {
@@ -326,7 +326,7 @@ func TestRemarks(t *testing.T) {
 		wrong[i] = y + 3*math.Cos(40*float64(i))
 	}
 	predictions := must.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
-	about.Rows = &Scored{Of: "rows of new.csv", Rows: rows.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
+	about.Rows = &Scored{Of: "rows of new.csv", Rows: dataset.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
 	must.Words(t, remarks(p), "the intervals are too narrow. Compare kernels by cross-validation")
 	must.Words(t, html, "too narrow (overconfident)")
@@ -347,7 +347,7 @@ func TestCertain(t *testing.T) {
 	y := append([]float64(nil), d.Y...)
 	y[4]++
 	std := make([]float64, d.N)
-	about.Rows = &Scored{Of: "rows of t.csv", Rows: rows.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{y}},
+	about.Rows = &Scored{Of: "rows of t.csv", Rows: dataset.Rows{X: d.X, N: d.N, Total: d.N, Observed: [][]float64{y}},
 		Predictions: []*gp.Prediction{{Mean: d.Y, Std: std, StdLatent: std, Lower95: d.Y, Upper95: d.Y}}}
 	p, html := written(t, about)
 	selfContained(t, html)

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/dataset"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/effect"
-	"gpfit/internal/rows"
 	"gpfit/internal/score"
 	"gpfit/internal/textform"
 )
@@ -50,7 +50,7 @@ type subject struct {
 type Scored struct {
 	// Of says what the rows are, such as "held-out rows".
 	Of   string
-	Rows rows.Rows
+	Rows dataset.Rows
 	// Numbers are the numbers of the rows in their table, from 0; nil if they are all of its rows.
 	Numbers []int
 	// Predictions has an element for each target.
@@ -79,7 +79,7 @@ type axis struct {
 	effect.Variable
 	relevance float64
 	values    []float64
-	rows      rows.Rows
+	rows      dataset.Rows
 }
 
 // curve is a prediction of a target along a column.

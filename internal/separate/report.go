@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"gpfit/experts"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/experts"
 	"gpfit/internal/tuning"
 )
 

@@ -17,14 +17,13 @@ import (
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/dataset"
 	"gpfit/fit/problem"
-	"gpfit/internal/arrow"
-	"gpfit/internal/dataset"
 	"gpfit/internal/option"
-	"gpfit/internal/parquet"
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
 	"gpfit/table"
+	"gpfit/table/formats"
 )
 
 // Set holds the options of a place of the table, as flags of a command.
@@ -240,7 +239,7 @@ func WrongArgs(n int, want []string) error {
 }
 
 // Formats returns the table formats that the command reads besides text and NumPy's.
-func Formats() []table.Format { return []table.Format{parquet.Format(), arrow.Format()} }
+func Formats() []table.Format { return []table.Format{formats.Parquet(), formats.Arrow()} }
 
 // ReadTable reads a table with all formats. If ctx is done first, it returns ctx's error.
 func ReadTable(ctx context.Context, path string, stdin io.Reader, o dataset.Options) (problem.Data, error) {

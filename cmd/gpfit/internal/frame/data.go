@@ -8,10 +8,10 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/dataset"
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/rows"
 )
 
 // Inputs returns the files that the command reads for a training table at path, and further files.
@@ -35,18 +35,18 @@ func (c *Command) Table(path string) (problem.Data, error) {
 
 // OpenRows opens a table for a model. The caller closes the reader. If the user interrupts
 // the command before a pipe has a writer, OpenRows returns an error.
-func (c *Command) OpenRows(path string, m *gp.Model) (*rows.ModelRows, error) {
+func (c *Command) OpenRows(path string, m *gp.Model) (*dataset.ModelRows, error) {
 	in := c.Rows
 	in.Formats = flags.Formats()
-	r, err := flags.Await(c.Ctx, path, func() (*rows.ModelRows, error) { return rows.Open(path, c.In, m, in) })
+	r, err := flags.Await(c.Ctx, path, func() (*dataset.ModelRows, error) { return dataset.OpenRows(path, c.In, m, in) })
 	return r, RowsError(err)
 }
 
 // AllRows reads all rows of a table for a model, with warnings about them.
-func (c *Command) AllRows(path string, m *gp.Model) (rows.Rows, []string, error) {
+func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, error) {
 	in, err := c.OpenRows(path, m)
 	if err != nil {
-		return rows.Rows{}, nil, err
+		return dataset.Rows{}, nil, err
 	}
 	defer in.Close()
 	all, err := flags.Await(c.Ctx, path, in.All)
@@ -55,7 +55,7 @@ func (c *Command) AllRows(path string, m *gp.Model) (rows.Rows, []string, error)
 
 // RowsError turns errors of package rows about options into errors of the command line.
 func RowsError(err error) error {
-	var mismatch *rows.MismatchError
+	var mismatch *dataset.MismatchError
 	if errors.As(err, &mismatch) {
 		return &problem.OptionError{Option: mismatch.Option, Msg: mismatch.Msg}
 	}

@@ -13,7 +13,7 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/experts"
+	"gpfit/internal/experts"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/internal/testmethod"

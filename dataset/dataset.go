@@ -1,5 +1,7 @@
-// Package dataset reads a table from a file as the data of a fit: features, one or
-// several targets, known noise and the held-out rows. Start at [Read].
+// Package dataset reads tables from files for fits and models. [Read] returns the data of a
+// fit: features, one or several targets, known noise and the held-out rows. [OpenRows] reads
+// the rows that a fitted model predicts for: its features, found by name, and the known noise
+// of each row, in pieces, so that the table need not fit in memory.
 package dataset
 
 import (
@@ -54,7 +56,7 @@ type Options struct {
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
-	// Formats are file formats besides text and NumPy, such as Parquet from internal/parquet.
+	// Formats are file formats besides text and NumPy, such as Parquet from package formats.
 	Formats []table.Format
 }
 

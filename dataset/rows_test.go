@@ -1,4 +1,4 @@
-package rows
+package dataset
 
 import (
 	"errors"
@@ -21,29 +21,29 @@ var model = &gp.Model{
 	Noise: gp.Noise{Column: "v", GroupColumn: "lab", Labels: []string{"left", "right"}, Variances: []float64{1, 2}},
 }
 
-func openText(t *testing.T, text string, m *gp.Model, o Options) (*ModelRows, error) {
+func openText(t *testing.T, text string, m *gp.Model, o RowOptions) (*ModelRows, error) {
 	t.Helper()
-	r, err := Open("-", strings.NewReader(text), m, o)
+	r, err := OpenRows("-", strings.NewReader(text), m, o)
 	if err == nil {
 		t.Cleanup(func() { r.Close() })
 	}
 	return r, err
 }
 
-// TestOpen checks that columns are found by the model's names, in any order, or by options, and
+// TestOpenRows checks that columns are found by the model's names, in any order, or by options, and
 // that a feature that the model does not use may be missing and is then zero.
-func TestOpen(t *testing.T) {
+func TestOpenRows(t *testing.T) {
 	noise := gp.RowNoise{Known: []float64{0.1, 0.2}, Group: []string{"left", "right"}}
 	for name, c := range map[string]struct {
 		text     string
-		options  Options
+		options  RowOptions
 		want     Rows
 		warnings []string
 	}{
-		"names": {"lab,c,v,y,a\nleft,3,0.1,9,1\nright,4,0.2,9,2\n", Options{}, Rows{X: []float64{1, 0, 3, 2, 0, 4}, N: 2, Total: 2, Noise: noise}, nil},
-		"features": {"p,q,w,g\n1,3,0.1,left\n2,4,0.2,right\n", Options{Features: []string{"p", "q"}, NoiseColumn: "w", NoiseGroup: "g"},
+		"names": {"lab,c,v,y,a\nleft,3,0.1,9,1\nright,4,0.2,9,2\n", RowOptions{}, Rows{X: []float64{1, 0, 3, 2, 0, 4}, N: 2, Total: 2, Noise: noise}, nil},
+		"features": {"p,q,w,g\n1,3,0.1,left\n2,4,0.2,right\n", RowOptions{Features: []string{"p", "q"}, NoiseColumn: "w", NoiseGroup: "g"},
 			Rows{X: []float64{1, 0, 3, 2, 0, 4}, N: 2, Total: 2, Noise: noise}, nil},
-		"all features": {"1,7,3\n2,8,4\n", Options{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
+		"all features": {"1,7,3\n2,8,4\n", RowOptions{Features: []string{"0-2"}, Header: "no", DefaultGroup: "right"},
 			Rows{X: []float64{1, 7, 3, 2, 8, 4}, N: 2, Total: 2, Noise: gp.RowNoise{DefaultGroup: "right"}},
 			[]string{`the table has no column "v" of known noise variances: std does not include them`}},
 	} {
@@ -58,17 +58,17 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-func TestOpenErrors(t *testing.T) {
+func TestOpenRowsErrors(t *testing.T) {
 	plain := *model
 	plain.Noise = gp.Noise{}
 	for name, c := range map[string]struct {
 		model   *gp.Model
-		options Options
+		options RowOptions
 		want    string
 	}{
-		"too many columns": {&plain, Options{Features: []string{"a"}}, "option features: selects 1 columns, but the model has 3"},
-		"no known noise":   {&plain, Options{NoiseColumn: "a"}, "option noise-column: the model was fitted without known variances"},
-		"no groups":        {&plain, Options{DefaultGroup: "left"}, "option noise-group-default: the model has no noise groups"},
+		"too many columns": {&plain, RowOptions{Features: []string{"a"}}, "option features: selects 1 columns, but the model has 3"},
+		"no known noise":   {&plain, RowOptions{NoiseColumn: "a"}, "option noise-column: the model was fitted without known variances"},
+		"no groups":        {&plain, RowOptions{DefaultGroup: "left"}, "option noise-group-default: the model has no noise groups"},
 	} {
 		_, err := openText(t, "a,c\n1,2\n", c.model, c.options)
 		if !errors.As(err, new(*MismatchError)) || err.Error() != c.want {
@@ -76,10 +76,10 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 	var te *table.Error
-	if _, err := openText(t, "a,b\n1,2\n", &plain, Options{}); !errors.As(err, &te) || !strings.Contains(te.Msg, `"c"`) {
+	if _, err := openText(t, "a,b\n1,2\n", &plain, RowOptions{}); !errors.As(err, &te) || !strings.Contains(te.Msg, `"c"`) {
 		t.Errorf("a column that is not there: %v", err)
 	}
-	if _, err := openText(t, "a,c\n1,2\n", &plain, Options{Header: "maybe"}); err == nil {
+	if _, err := openText(t, "a,c\n1,2\n", &plain, RowOptions{Header: "maybe"}); err == nil {
 		t.Error("a header that is neither yes nor no")
 	}
 }
@@ -96,7 +96,7 @@ func TestPieces(t *testing.T) {
 	grouped := *model
 	grouped.Noise.Column = ""
 	path := filepath.Join(must.Folder(t, map[string]string{"rows.csv": text.String() + "0,0,middle\n"}), "rows.csv")
-	r := must.Get(openText(t, text.String(), &grouped, Options{}))(t)
+	r := must.Get(openText(t, text.String(), &grouped, RowOptions{}))(t)
 	row := 0
 	for _, want := range []int{Piece, 5, 0} {
 		piece, err := r.Next()
@@ -110,7 +110,7 @@ func TestPieces(t *testing.T) {
 			row++
 		}
 	}
-	file := must.Get(Open(path, nil, &grouped, Options{}))(t)
+	file := must.Get(OpenRows(path, nil, &grouped, RowOptions{}))(t)
 	defer file.Close()
 	var ne *gp.NoiseError
 	if _, err := file.All(); !errors.As(err, &ne) || ne.Row != n {

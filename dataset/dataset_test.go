@@ -17,7 +17,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/must"
-	"gpfit/internal/rows"
 	"gpfit/kernel"
 	"gpfit/table"
 )
@@ -123,7 +122,7 @@ func TestModelFile(t *testing.T) {
 		if diff := cmp.Diff(data.Encoding, read.Encoding); diff != "" {
 			t.Fatal(diff)
 		}
-		in := must.Get(rows.Open(path, nil, read, rows.Options{}))(t)
+		in := must.Get(OpenRows(path, nil, read, RowOptions{}))(t)
 		defer in.Close()
 		all := must.Get(in.All())(t)
 		if all.N != n {

@@ -1,7 +1,4 @@
-// Package rows reads the rows of a table for prediction with a fitted model: the model's features,
-// found by name, and the known noise of each row. Start with [Open], which returns a reader that
-// delivers the rows in pieces, so that the table need not fit in memory.
-package rows
+package dataset
 
 import (
 	"cmp"
@@ -20,9 +17,9 @@ import (
 // Piece is the largest number of rows that [ModelRows.Next] returns.
 const Piece = 1 << 13
 
-// Options selects the table columns for the model. The zero value finds them by
+// RowOptions selects the table columns for the model. The zero value finds them by
 // their names in the training table.
-type Options struct {
+type RowOptions struct {
 	// Features selects columns by name, index or range of indices, in the order of
 	// the model's features. Empty means the columns with the same names.
 	Features []string
@@ -44,13 +41,13 @@ type Options struct {
 	Keep []string
 	// Observed says that the table has the model's targets, which the rows return.
 	Observed bool
-	// Formats holds file formats beside text and NumPy's, such as Parquet from internal/parquet.
+	// Formats holds file formats beside text and NumPy's, such as Parquet from package formats.
 	Formats []table.Format
 }
 
 // MismatchError reports an option that does not fit the model.
 type MismatchError struct {
-	// Option is the option's name in the table of package option. Msg describes the problem.
+	// Option is the option's name on the command line. Msg describes the problem.
 	Option, Msg string
 }
 
@@ -62,13 +59,13 @@ type Rows struct {
 	X     []float64
 	N     int
 	Noise gp.RowNoise
-	// Observed holds N observations of each target with Options.Observed, NaN where one is missing.
+	// Observed holds N observations of each target with RowOptions.Observed, NaN where one is missing.
 	Observed [][]float64
 	// Total is the number of rows, blank rows included. Blank marks them; it is nil
 	// if there are none.
 	Total int
 	Blank []bool
-	// Keep holds a column of Total texts for each of Options.Keep.
+	// Keep holds a column of Total texts for each of RowOptions.Keep.
 	Keep [][]string
 }
 
@@ -92,7 +89,7 @@ func cloneColumns[E any](columns [][]E) [][]E {
 type ModelRows struct {
 	in      *table.Reader
 	model   *gp.Model
-	options Options
+	options RowOptions
 	into    []int // for each feature read, its index among the model's features
 	buffer  []float64
 	whole   []int
@@ -100,11 +97,11 @@ type ModelRows struct {
 	done    int
 }
 
-// Open opens a table of any format that gpfit reads, or for "-" the text from
+// OpenRows opens a table of any format that gpfit reads, or for "-" the text from
 // stdin. The table may lack features that the model does not use because they were
 // constant; they are zero then. The caller must close the reader. Errors are
 // [*MismatchError], and errors of the table with file, line and column.
-func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, error) {
+func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRows, error) {
 	if err := o.check(m); err != nil {
 		return nil, err
 	}
@@ -142,7 +139,7 @@ func Open(path string, stdin io.Reader, m *gp.Model, o Options) (*ModelRows, err
 	return r, nil
 }
 
-func (o *Options) check(m *gp.Model) error {
+func (o *RowOptions) check(m *gp.Model) error {
 	grouped := m.Noise.GroupColumn != ""
 	switch {
 	case o.NoiseColumn != "" && m.Noise.Column == "":
@@ -157,7 +154,7 @@ func (o *Options) check(m *gp.Model) error {
 
 // findNoise looks for the model's noise columns among the names of the table's columns,
 // unless the options name others, and adds them to the columns to read.
-func (o *Options) findNoise(m *gp.Model, names []string, columns *table.Options) {
+func (o *RowOptions) findNoise(m *gp.Model, names []string, columns *table.Options) {
 	for _, c := range []struct {
 		given *string
 		name  string
@@ -283,7 +280,7 @@ func appendColumns[E any](all, piece [][]E) [][]E {
 	return all
 }
 
-// KeptNames returns the names of the columns of Options.Keep.
+// KeptNames returns the names of the columns of RowOptions.Keep.
 func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
 
 // Progress returns the share of the table that has been read, 0 if it is unknown.
