@@ -19,6 +19,7 @@ import (
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/runs"
+	"gpfit/fit/problem"
 	"gpfit/internal/option"
 	"gpfit/internal/results"
 	"gpfit/internal/rundir"
@@ -28,6 +29,9 @@ import (
 
 func runBatch(c *frame.Command) error {
 	path := c.Args[0]
+	if _, err := problem.FindMethod(c.Jobs.Compute.Method, gpfit.Methods(), c.Jobs.Fit); err != nil {
+		return err
+	}
 	run, err := runs.New(c)
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ func runBench(c *frame.Command) error {
 	if err := c.CheckOutputs([]string{c.Bench.Table}); err != nil {
 		return err
 	}
+	if _, err := problem.FindMethod(c.Compute.Method, gpfit.Methods(), c.Fit); err != nil {
+		return err
+	}
 	jobs, err := benchJobs(c)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
@@ -32,6 +33,9 @@ func runUpdate(c *frame.Command) error {
 	}
 	if model.Experts != nil {
 		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
+	}
+	if err := (gpfit.Devices{Method: c.Compute.Method}).CheckModel(model); err != nil {
+		return err
 	}
 	if !c.Changed("save-factor") {
 		c.Output.SaveFactor = model.HasFactor()

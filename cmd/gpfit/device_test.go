@@ -444,7 +444,7 @@ func TestMethod(t *testing.T) {
 	same("batch", jobs[1], jobs[0])
 	for want, args := range map[string][]string{
 		`must be chosen, dense, experts or textbook (did you mean "textbook"?)`: {"fit", "table.csv", "--method", "textboks"},
-		"--method experts: needs local experts":                                 {"fit", "table.csv", "--method", "experts"},
+		"--method experts: computes with local experts":                         {"fit", "table.csv", "--method", "experts"},
 		"--method textbook: computes with one process":                          {"fit", "table.csv", "--method", "textbook", "--experts", "kmeans:2"},
 	} {
 		if code, _, stderr := try(args...); code == 0 || !strings.Contains(stderr, want) {

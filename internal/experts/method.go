@@ -32,7 +32,7 @@ func (Method) MaxRows(int64) int { return 0 }
 func CheckMethod(asked string, divided bool) error {
 	switch {
 	case asked == Name && !divided:
-		return fmt.Errorf("needs local experts: option experts divides the training rows among them, such as kmeans:20")
+		return fmt.Errorf("computes with local experts, which only fits with option experts have, such as kmeans:20, and their models")
 	case divided && asked != "" && asked != device.Chosen && asked != Name:
 		return fmt.Errorf("computes with one process, but there are local experts, whose method is %s", Name)
 	}

@@ -226,7 +226,7 @@ func profileOptions() Entries {
 	return Entries{
 		{Name: "show", Kind: Choice, Group: Profile, Field: "Profile.Show", Places: places, Default: string(summary.ProfileCurves), Words: words(summary.ProfileShows()...),
 			Help: "what to show: curves, the objective along each parameter; contour, over two parameters; or fits, the predictions for each pair of values of two parameters"},
-		{Name: "along", Kind: Names, Group: Profile, Field: "Profile.Along", Places: places, Unset: "all free parameters, or a lengthscale and a noise variance for a contour and for fits",
+		{Name: "along", Kind: Names, Group: Profile, Field: "Profile.Along", Places: places, Placeholder: "NAME", Unset: "all free parameters, or a lengthscale and a noise variance for a contour and for fits",
 			Help: "parameter to move, such as noise_variance or 'lengthscale[temp]'; a vector stands for all its elements"},
 		{Name: "range", Kind: Intervals, Group: Profile, Field: "Profile.Ranges", Places: places, Unit: "scaled units", Unset: "a few standard errors around the optimum",
 			Help: "values between which a parameter moves"},

@@ -74,7 +74,7 @@ func Read(cmd *cobra.Command) error {
 		case f.Hidden && f.Changed:
 			messages.New(cmd.ErrOrStderr(), false).Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
 		case !f.Hidden:
-			first = cmp.Or(first, v.fromEnvironment(cmd.Flags()))
+			first = cmp.Or(first, v.fromEnvironment(cmd.Flags(), messages.New(cmd.ErrOrStderr(), false)))
 		}
 		if !slices.Contains(all, v.all) {
 			all = append(all, v.all)
@@ -185,10 +185,20 @@ func (f *tableFlag) Set(text string) error {
 }
 
 // fromEnvironment sets the flag to the value of its variable, unless it is given.
-func (f *tableFlag) fromEnvironment(s *pflag.FlagSet) error {
+func (f *tableFlag) fromEnvironment(s *pflag.FlagSet, msg *messages.Writer) error {
 	variable := f.option.Variable()
+	if variable == "" || len(f.texts) > 0 {
+		return nil
+	}
 	value, ok := os.LookupEnv(variable)
-	if !ok || variable == "" || len(f.texts) > 0 {
+	if !ok && f.option.Former != "" {
+		former := option.Variable(f.option.Former)
+		if value, ok = os.LookupEnv(former); ok {
+			msg.Warn(fmt.Sprintf("%s is a former name of %s", former, variable))
+			variable = former
+		}
+	}
+	if !ok {
 		return nil
 	}
 	f.variable = variable

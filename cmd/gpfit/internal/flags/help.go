@@ -167,7 +167,7 @@ func (f *tableFlag) text() string {
 	if o.Bounded() {
 		notes = append(notes, fmt.Sprintf("at most %d", o.Most))
 	}
-	if o.Kind.Named || o.Kind.Name == option.Texts.Name {
+	if o.Kind.Named || o.Kind.Name == option.Texts.Name || o.Kind.Name == option.Names.Name {
 		notes = append(notes, "may be repeated")
 	}
 	if d := cmp.Or(o.Unset, o.Default); !f.all.overrides() && !slices.Contains([]string{"", "0", "false"}, d) {

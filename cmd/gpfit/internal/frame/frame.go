@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gpfit"
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/device"
 	"gpfit/internal/option"
 	"gpfit/internal/plotting"
 )
@@ -47,6 +50,9 @@ func New(place string, cmd *cobra.Command, run func(*Command) error) *cobra.Comm
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Ctx, c.Args, c.In, c.Out, c.Cmd = cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd
 		c.Msg = messages.New(cmd.ErrOrStderr(), c.Output.Quiet)
+		if _, err := device.FindMethod(c.Compute.Method, gpfit.Methods()); err != nil {
+			return exit.Usagef("--method %q: %w", c.Compute.Method, err)
+		}
 		return run(&c)
 	}
 	return cmd
