@@ -68,8 +68,9 @@
 //     of kernels;
 //   - package gp has [gp.Posterior]: terms, gradients, covariances, several targets;
 //   - package kernel lists the kernels and has [kernel.Family] for user-defined kernels;
-//   - packages internal/dataset and table read CSV and NumPy files, internal/parquet reads
-//     Parquet;
+//   - package dataset reads tables for fits and predictions: CSV, JSON lines and NumPy, and
+//     Parquet and Arrow with package table/formats;
 //   - package batch runs hundreds of fits and survives crashes;
-//   - package device lists and opens devices; a new kind of device implements its interfaces.
+//   - package device lists and opens devices; a new kind of device implements its interfaces,
+//     and package device/devicetest tests it, and kernels.
 package gpfit

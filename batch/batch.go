@@ -1,11 +1,14 @@
 // Package batch runs many fits: data sets × kernels × splits × seeds. It runs them side by side on
 // the cores and accelerators of one machine or several, and a run continues after any crash.
 //
-// [Plan] turns a spec (package spec) into jobs and decides all their options. Package rundir keeps
-// the jobs and their results in a directory. [Run] runs the jobs that are not done, and package
-// results makes tables of them. schedule.go decides when a job runs: big jobs run first. pool.go
-// decides where: it runs as many jobs side by side as the cores and the planned memory allow.
-// task.go has the steps of a job: claim → read → fit, with a checkpoint → model → record.
+// [Plan] turns a [Spec] into jobs and decides all their options. [Create] makes a [Directory], which
+// keeps the jobs and their results. [Run] runs the jobs that are not done, and [Directory.Status]
+// returns the state and the report of each.
+//
+// schedule.go decides when a job runs: big jobs run first. pool.go decides where: it runs as many
+// jobs side by side as the cores and the planned memory allow. task.go has the steps of a job:
+// claim → read → fit, with a checkpoint → model → record. Specs and directories are in
+// internal/spec and internal/rundir (aliases.go).
 //
 // Results do not depend on the number of workers. The last bits of a result
 // depend on the number of threads, which is an option of the job.
@@ -16,15 +19,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-
-	"gpfit/internal/rundir"
 )
 
 // Run runs the jobs of r that are not done. The caller holds the lock of r. A job that fails does
 // not stop the others; Run then returns a [*JobsFailedError] with the summary. If ctx is cancelled,
 // the running jobs stop and keep their checkpoints, and Run returns ctx's error. Any other error
 // means that Run could not use the run directory.
-func Run(ctx context.Context, r *rundir.Run, o Options) (Summary, error) {
+func Run(ctx context.Context, r *Directory, o Options) (Summary, error) {
 	s, err := newScheduler(ctx, r, o)
 	if err != nil {
 		return Summary{}, err

@@ -10,7 +10,6 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/internal/journal"
-	"gpfit/internal/rundir"
 	"gpfit/kernel"
 	"gpfit/table"
 )
@@ -83,7 +82,7 @@ func (e *JobsFailedError) Error() string {
 type Failure struct{ Job, Kind, Error string }
 
 // CheckPlan returns a [*JobsFailedError] if jobs of a plan are going to fail.
-func CheckPlan(jobs []rundir.PlannedJob) error {
+func CheckPlan(jobs []PlannedJob) error {
 	e := &JobsFailedError{Total: len(jobs), Planned: true}
 	for _, j := range jobs {
 		if j.N == 0 {
@@ -99,14 +98,14 @@ func CheckPlan(jobs []rundir.PlannedJob) error {
 // ErrChanged marks inputs that have changed since the run was made.
 var ErrChanged = errors.New("inputs have changed")
 
-// ChangedError returns a [*rundir.Error] with [ErrChanged] that names what has changed.
+// ChangedError returns a [*DirectoryError] with [ErrChanged] that names what has changed.
 func ChangedError(dir string, what ...string) error {
-	return &rundir.Error{Path: dir, Msg: "changed since the run was made: " + strings.Join(what, ", "), Err: ErrChanged}
+	return &DirectoryError{Path: dir, Msg: "changed since the run was made: " + strings.Join(what, ", "), Err: ErrChanged}
 }
 
 // Changed returns an error with [ErrChanged] if the spec or an input has changed since
 // the run was made.
-func Changed(r *rundir.Run) error {
+func Changed(r *Directory) error {
 	what, err := r.Changes()
 	if err == nil && len(what) > 0 {
 		err = ChangedError(r.Dir, what...)

@@ -5,12 +5,11 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/rundir"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
 type Estimate struct {
-	Job rundir.PlannedJob
+	Job PlannedJob
 	device.Plan
 	// Seconds is the expected time, 0 if unknown.
 	Seconds float64
@@ -25,7 +24,7 @@ const TypicalEvaluations = 40
 
 // Estimates returns the plan of every job, on the first device that the job may
 // take. If this machine has no such device, the plan is for a typical one.
-func Estimates(ctx context.Context, jobs []rundir.PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
+func Estimates(ctx context.Context, jobs []PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
 	found, open := device.Find(ctx, drivers, methods...), map[deviceKey]device.Backend{}
 	defer func() {
 		for _, b := range open {
@@ -69,12 +68,12 @@ func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.
 }
 
 // workload describes the evaluations of a planned job.
-func workload(j rundir.PlannedJob) device.Workload {
+func workload(j PlannedJob) device.Workload {
 	return problem.Criterion(value(j.Options.Objective)).Workload(j.N, j.D, problem.EvenFolds(j.N, value(j.Options.Folds)))
 }
 
 // estimate plans a job on a backend, which may be nil.
-func estimate(j rundir.PlannedJob, b device.Backend) Estimate {
+func estimate(j PlannedJob, b device.Backend) Estimate {
 	e := Estimate{Job: j}
 	if j.N == 0 || b == nil {
 		return e

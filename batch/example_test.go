@@ -12,12 +12,10 @@ import (
 	"gpfit/batch"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/rundir"
-	"gpfit/internal/spec"
 )
 
 // Read a spec, plan its jobs in a run directory, and run the jobs that are not done.
-// After a crash, rundir.OpenLocked and Run continue.
+// After a crash, OpenLocked and Run continue.
 func Example() {
 	folder, err := os.MkdirTemp("", "gpfit")
 	if err != nil {
@@ -35,15 +33,15 @@ func Example() {
 	text := []byte("data: [{name: sine, path: sine.csv}]\nkernels: [rbf, matern32]\n")
 
 	ctx, drivers := context.Background(), []device.Driver{cpu.Driver{}} // gpfit.Drivers() includes GPUs
-	plan := func() (*rundir.Manifest, []byte, error) {
-		s, err := spec.Parse("sine.yaml", text)
+	plan := func() (*batch.Manifest, []byte, error) {
+		s, err := batch.ParseSpec("sine.yaml", text)
 		if err != nil {
 			return nil, nil, err
 		}
 		m, err := batch.Plan(ctx, s, batch.PlanOptions{SpecPath: filepath.Join(folder, "sine.yaml"), SpecText: text, Program: "example", Drivers: drivers})
 		return m, text, err
 	}
-	run, lock, err := rundir.Create(filepath.Join(folder, "sine.run"), plan)
+	run, lock, err := batch.Create(filepath.Join(folder, "sine.run"), plan)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,10 +56,11 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(job.Kernel, status.State)
+		report := status.Record.Last().Report
+		fmt.Printf("%s %s, NLML %.0f\n", job.Kernel, status.State, report.NLML)
 	}
 	// Output:
 	// 2 of 2 jobs done
-	// rbf done
-	// matern32 done
+	// rbf done, NLML -126
+	// matern32 done, NLML -41
 }

@@ -27,7 +27,7 @@ type PlanOptions struct {
 	SpecPath string
 	SpecText []byte
 	// Extra holds options that override the spec's options.
-	Extra spec.Options
+	Extra SpecOptions
 	// Program is the name and version of this program.
 	Program string
 	// Drivers are the kinds of devices, and Methods the methods that jobs may name; none
@@ -50,9 +50,9 @@ type PlanOptions struct {
 const rowsPerThread = 4000
 
 // Plan reads the data of a spec and decides the device and the threads of every job, so that
-// results do not depend on the machine that runs a job. Errors: [*spec.Error], also for jobs that
+// results do not depend on the machine that runs a job. Errors: [*SpecError], also for jobs that
 // no data can cure, one for each place in the spec; [*table.Error] if a file does not exist.
-func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, error) {
+func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 	jobs, err := s.Expand(filepath.Dir(o.SpecPath), o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 	if err != nil {
 		return nil, err
 	}
-	m := &rundir.Manifest{
+	m := &Manifest{
 		Name: s.Name, Program: o.Program, Created: time.Now().UTC().Truncate(time.Second),
 		SpecPath: path, SpecSHA256: rundir.SHA256(o.SpecText), Extra: o.Extra, Slurm: s.Slurm,
 	}
@@ -75,7 +75,7 @@ func Plan(ctx context.Context, s *spec.Batch, o PlanOptions) (*rundir.Manifest, 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		job := rundir.PlannedJob{JobSpec: j}
+		job := PlannedJob{JobSpec: j}
 		size := sizes.of(j)
 		if size.err != nil && wrong.add(j, s.Mistake(j, size.err)) {
 			continue
@@ -142,7 +142,7 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 }
 
 // addInputs hashes every file that the jobs read.
-func addInputs(m *rundir.Manifest, jobs []spec.JobSpec) error {
+func addInputs(m *Manifest, jobs []spec.JobSpec) error {
 	seen := map[string]bool{"": true}
 	for _, j := range jobs {
 		for _, path := range []string{j.Path, j.SplitMask} {

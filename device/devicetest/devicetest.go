@@ -1,7 +1,7 @@
 // Package devicetest tests implementations of package device. [Run] tests any method.
 // [RunDense] also tests the requirements for a device of the dense method: a factor that can
 // be read and written, and bit-identical repetition. [RunInPlace] also tests the requirements
-// for a fast device: n³ operations and one n×n buffer.
+// for a fast device: n³ operations and one n×n buffer. [RunKernel] tests a covariance function.
 //
 // It compares results with a plain dense computation on gonum's mat package (reference.go) and
 // covariances with its own formulas (covariance.go). It uses none of the code that computes for

@@ -1,9 +1,22 @@
 package devicetest
 
 import (
-	"gpfit/device"
 	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/kerneltest"
+	"gpfit/kernel"
 )
+
+// RunKernel tests a covariance function in an expression that names it, and with ard, for points of
+// the given numbers of columns, or of 1, 2 and 3. It checks that the parameters compile, that
+// covariances on random points are symmetric up to rounding and positive semidefinite
+// ([kernel.CheckKernelhood]), and that the derivatives by the logs of the parameters and by the
+// inputs agree with central differences.
+func RunKernel(t *testing.T, k *kernel.Family, columns ...int) {
+	t.Helper()
+	kerneltest.Run(t, k, columns...)
+}
 
 // Run runs the tests of every method on the backend that open returns. It tests optional
 // capabilities if the workspaces have them, and skips what [device.Backend.Supports] excludes.

@@ -1,8 +1,4 @@
-// Package kerneltest tests covariance functions, especially custom ones:
-//
-//	func TestMyKernel(t *testing.T) {
-//		kerneltest.Run(t, MyKernel{})
-//	}
+// Package kerneltest tests covariance functions. Other modules call it as devicetest.RunKernel.
 package kerneltest
 
 import (
