@@ -40,8 +40,8 @@ T = "fit @t.csv --out m.gpfit"
 # --- Texts -------------------------------------------------------------------
 
 entry("help", "", "help", "--help")
-for command in ["fit", "nlml", "predict", "sample", "loo", "select", "export", "batch", "resume", "show", "report",
-                "bench", "devices", "weights", "version", "completion"]:
+for command in ["fit", "nlml", "predict", "sample", "loo", "select", "compare", "profile", "update", "export", "batch", "resume", "show",
+                "report", "inspect", "kernel", "bench", "devices", "weights", "version", "completion"]:
     entry(f"help-{command}", f"help {command}")
 entry("version", "version", "version --json")
 for shell in ["bash", "zsh", "fish", "powershell"]:
@@ -125,6 +125,11 @@ entry("scores-co2", f"{CO2} --scores loo,cv --folds 5 --fold-seed 3 --max-evals 
 entry("scores-mean-groups", f"{WAVES} --mean linear --noise-group lab --scores loo,cv --folds 3 --refit --json")
 entry("objective-loo", f"{CO2} --objective loo --max-evals 25 --json", f"{T} --objective loo --prior 'noise_variance=gamma(2, 20)'",
       "nlml @co2.csv --objective loo --mean linear --json")
+entry("objective-loo-rmse", f"{CO2} --objective loo-rmse --max-evals 10 --json", "nlml @waves.csv --target a,b --features x,z --objective loo-rmse --json")
+entry("objective-cv", *[f"nlml @{data} --folds 4 --json --objective {objective}" for data in ["co2.csv", "waves.csv --target a,b --features x,z --mean linear --noise-group lab"]
+                        for objective in ["cv", "cv-rmse"]],
+      "nlml @co2.csv --objective cv --folds 5 --blocks", f"{FEW} --objective cv --folds 3 --max-evals 10 --json", "predict m.gpfit @co2_new.csv",
+      f"{FEW} --objective cv-rmse --kernel 'rbf(ard)' --folds 3 --max-evals 10", f"{T} --objective cv --folds 10000", f"{T} --objective cv --folds 3 --std-errors")
 entry("objective-loo-wrong", f"{T} --objective mse", f"{T} --objective loo --std-errors")
 
 # --- Tuning ------------------------------------------------------------------
@@ -214,6 +219,39 @@ entry("select-greedy", "select @few.csv --features year --kernels rbf --kernels 
       "select @few.csv --features year --kernels rbf --kernels linear --greedy --budget 2 --folds 4 --max-evals 15")
 entry("select-options", "select @waves.csv --target a --features x,z --kernels rbf --kernels matern52 --ard --mean linear --restarts 1 --refit --folds 3 --split-mask @waves.csv:test --max-evals 20")
 entry("bench", "bench --n 50,120 --repeat 1 --json", "bench --data @co2.csv --n 60 --kernel 'rbf(ard)' --repeat 1 --json", "bench --data @targets.csv --target a,b --n 5")
+
+# --- Comparisons, profiles, updates, what a model is --------------------------
+
+PASSENGERS = "@passengers.csv --target fare --features class,sex,age,alone,port,booked --missing drop --max-evals 20"
+entry("compare", "compare @few.csv --max-evals 15 --folds 3 --json", f"compare {PASSENGERS} --folds 3 --group port --out c.csv",
+      f"compare {PASSENGERS} --holdout 0.3 --json", "compare @few.csv --features year --max-evals 8 --folds 3 --blocks --plot c.svg", "compare @t.csv --folds 100")
+entry("profile", "profile @t.csv --along lengthscale --along noise_variance --points 5 --out p.csv --plot p.svg", "profile @few.csv --along noise_variance --max-evals 15 --points 5 --json",
+      "profile @few.csv --max-evals 15 --along lengthscale --range lengthscale=0.1:10 --others held --points 5", "profile @t.csv --show contour --points 4 --restarts 2 --json",
+      "profile @t.csv --show fits --along lengthscale --along noise_variance --points 2 --plot f.svg --out f.csv", "profile @t.csv --along noise", "profile m.gpfit")
+entry("update", f"{FEW} --max-evals 15 --scores loo", "update m.gpfit @co2.csv --out u.gpfit --json", "update m.gpfit @co2.csv --retune --max-evals 8 --out v.gpfit",
+      "predict u.gpfit @co2_new.csv", "predict v.gpfit @co2_new.csv", "loo u.gpfit --json", "inspect u.gpfit --json", "update m.gpfit @t.csv")
+entry("inspect", f"{WAVES} --mean linear --noise-group lab --scores loo --max-evals 10 --checkpoint ck", "inspect m.gpfit", "inspect m.gpfit --json", "inspect @t.csv",
+      f"{WAVES} --max-evals 6 --checkpoint ck2 --out /dev/full", "inspect ck2", "inspect ck2 --json")
+entry("passengers", f"fit {PASSENGERS} --holdout 0.2 --out m.gpfit --json", "predict m.gpfit @passengers_new.csv --keep name,fare --missing blank --score",
+      *[f"predict m.gpfit @passengers_new.csv {keep} --missing drop --draws 2 --gradient --format {f} --out o.{f}" for keep, f in [("--keep name", "csv"), ("--keep name", "jsonl"), ("", "npy")]],
+      f"fit {PASSENGERS} --category-columns codes --kernel 'hamming(dims=[sex, port]) * rbf(dims=[age, booked])' --out c.gpfit", "predict c.gpfit @passengers_new.csv --missing blank")
+entry("report", f"fit {PASSENGERS} --scores loo --out m.gpfit", "report m.gpfit", "report m.gpfit @passengers.csv --missing drop --out q.html", "report @t.csv")
+entry("kernel-check", "kernel check 'formula(exp(-r/a), a=1)'", "kernel check 'formula(cos(r*r/a), a=1)' --json", "kernel check rbf", "kernel check 'formula(exp(-r/a), b=1)'")
+entry("kernel-show", "kernel show rbf", "kernel show", "kernel show 'rbf + periodic' --json", "kernel show rbf --plot k.svg", "kernel show 'matern52*linear' --draws 3 --plot d.svg", "kernel show mattern")
+
+# --- Posterior draws and local experts ---------------------------------------
+
+entry("posterior-laplace", f"{FEW} --posterior laplace --posterior-draws 40 --split-mask @few_mask.csv --json", "predict m.gpfit @co2.csv --score --out p.csv",
+      "predict m.gpfit @co2_new.csv --interval 0.5 --json", "predict m.gpfit @co2_new.csv --draws 2", "predict m.gpfit @few.csv --score --json", "report m.gpfit @few.csv --out r.html", "loo m.gpfit --json", "inspect m.gpfit",
+      "fit @targets.csv --target a,b --posterior laplace --posterior-draws 20 --json --out b.gpfit", "predict b.gpfit @targets.csv --score --json",
+      f"{T} --posterior laplace --objective loo", f"{T} --posterior gibbs")
+entry("posterior-hmc", f"{FEW} --posterior hmc --posterior-draws 20 --posterior-warmup 80 --posterior-chains 2 --posterior-out h.json --report h.html",
+      "predict m.gpfit @co2_new.csv --json", "predict m.gpfit @few.csv --score --quiet", "sample m.gpfit @co2_new.csv --draws 2", "profile m.gpfit")
+EXPERTS = f"{CO2} --experts kmeans:3 --max-evals 12"
+entry("experts", f"{EXPERTS} --json", "predict m.gpfit @co2_new.csv", "predict m.gpfit @co2_new.csv --combine nearest --json", "predict m.gpfit @co2.csv --score --out s.csv",
+      "inspect m.gpfit --json", "report m.gpfit", "export m.gpfit", "loo m.gpfit", "predict m.gpfit @co2_new.csv --gradient", f"{EXPERTS} --posterior laplace")
+entry("experts-separate", f"{EXPERTS} --expert-parameters separate --holdout 0.2 --json", "predict m.gpfit @co2_new.csv", "predict m.gpfit @co2.csv --score", "export m.gpfit",
+      "fit @waves.csv --target a --features x,z --experts kmeans:2 --noise-column v --expert-parameters separate --max-evals 5 --json --out w.gpfit", "predict w.gpfit @waves.csv --combine nearest")
 
 # --- Inputs ------------------------------------------------------------------
 

@@ -112,13 +112,14 @@ def write(folder: Path, repository: Path, shared: Path | None):
     (folder / "waves_mask.csv").write_text("".join(f"{int(i % 7 == 3)},{int(i % 5 == 1)}\n" for i in range(150)))
     (folder / "long.csv").write_text(table("a,b,c,d,e,f,y", long(1400)))
 
-    for name in ["co2.csv", "co2_mask.csv", "co2_new.csv"]:
+    for name in ["co2.csv", "co2_mask.csv", "co2_new.csv", "passengers.csv", "passengers_new.csv"]:
         shutil.copyfile(examples / name, folder / name)
     (folder / "batch").mkdir(exist_ok=True)
     for name in ["co2.yaml", "full.yaml"]:
         shutil.copyfile(examples / "batch" / name, folder / "batch" / name)
     lines = (examples / "co2.csv").read_text().splitlines(keepends=True)
     (folder / "few.csv").write_text("".join(lines[:85]))
+    (folder / "few_mask.csv").write_text("".join(f"{int(i % 4 == 1)}\n" for i in range(80)))
 
     numbers = [[float(v) for v in row] for row in itertools.islice(long(1400), 60)]
     (folder / "table.npy").write_bytes(npy(numbers))
