@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"os"
 	"path/filepath"
@@ -229,43 +228,33 @@ func exportedNames(pkg *types.Package) int {
 	return n
 }
 
-// boundFlags counts the calls that bind a variable to a flag with a constant name: methods
-// of pflag.FlagSet, and functions whose first arguments are a set and a pointer. Flags of
-// the table of options have no constant names.
+// tableBinder is the function that defines the flags of the table of options.
+const tableBinder = "(*" + Module + "cmd/gpfit/internal/flags.Set).addTable"
+
+// boundFlags counts the uses of functions and methods of package pflag that define flags, outside
+// tableBinder.
 func boundFlags(pkg *packages.Package) int {
 	n := 0
 	for _, file := range pkg.Syntax {
-		ast.Inspect(file, func(node ast.Node) bool {
-			if call, ok := node.(*ast.CallExpr); ok && bindsFlag(pkg.TypesInfo, call) {
-				n++
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && pkg.TypesInfo.Defs[f.Name].(*types.Func).FullName() == tableBinder {
+				continue
 			}
-			return true
-		})
+			ast.Inspect(decl, func(node ast.Node) bool {
+				if id, ok := node.(*ast.Ident); ok && definesFlag(pkg.TypesInfo.Uses[id]) {
+					n++
+				}
+				return true
+			})
+		}
 	}
 	return n
 }
 
-func bindsFlag(info *types.Info, call *ast.CallExpr) bool {
-	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	args := call.Args
-	if !isFlagSet(info.TypeOf(sel.X)) {
-		if len(args) < 3 || !isFlagSet(info.TypeOf(args[0])) {
-			return false
-		}
-		args = args[1:]
-	}
-	if len(args) < 2 {
-		return false
-	}
-	variable := info.TypeOf(args[0]).Underlying()
-	_, pointer := variable.(*types.Pointer)
-	name := info.Types[args[1]].Value
-	return (pointer || types.IsInterface(variable)) && name != nil && name.Kind() == constant.String
-}
-
-func isFlagSet(t types.Type) bool {
-	return t != nil && strings.HasSuffix(t.String(), "pflag.FlagSet")
+// definesFlag reports whether an object is a function or a method of package pflag with a
+// parameter "usage", as all have that define a flag, or one that adds finished flags.
+func definesFlag(o types.Object) bool {
+	f, ok := o.(*types.Func)
+	return ok && f.Pkg() != nil && f.Pkg().Name() == "pflag" &&
+		(strings.Contains(f.Signature().String(), " usage string") || strings.HasPrefix(f.Name(), "Add"))
 }
