@@ -415,6 +415,9 @@ func TestParseShard(t *testing.T) {
 		{"auto", "JOB_COMPLETION_INDEX=6", Shard{}, "use auto/N"},
 		{"auto/4", "JOB_COMPLETION_INDEX=6", Shard{}, "not in the range"},
 		{"auto/4", "JOB_COMPLETION_INDEX=x", Shard{}, "not a number"},
+		{"auto/4", "JOB_COMPLETION_INDEX=x SLURM_ARRAY_TASK_ID=2", Shard{2, 4}, ""},
+		{"auto/4", "JOB_COMPLETION_INDEX=3 SLURM_ARRAY_TASK_COUNT=x", Shard{3, 4}, ""},
+		{"auto/4", "SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_COUNT=x", Shard{}, "not a number"},
 	} {
 		env := map[string]string{}
 		for _, kv := range strings.Fields(c.env) {

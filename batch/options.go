@@ -133,8 +133,12 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 
 // autoIndex reads the scheduler's variables. It sets count if count is 0.
 func autoIndex(count *int, lookup func(string) (string, bool)) (int, error) {
+	names := []string{"JOB_COMPLETION_INDEX"}
+	if id, _ := lookup("SLURM_ARRAY_TASK_ID"); id != "" {
+		names = []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"}
+	}
 	numbers, err := map[string]int{"SLURM_ARRAY_TASK_STEP": 1}, error(nil)
-	for _, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT", "JOB_COMPLETION_INDEX"} {
+	for _, name := range names {
 		if v, _ := lookup(name); v != "" {
 			if numbers[name], err = strconv.Atoi(v); err != nil {
 				return 0, fmt.Errorf("%s=%s is not a number", name, v)

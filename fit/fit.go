@@ -75,7 +75,13 @@ func Prepare(data problem.Data, opts problem.Options, events problem.Events) (*t
 	if err != nil {
 		return nil, err
 	}
-	return tuning.New(p, events), nil
+	j := tuning.New(p, events)
+	if j.Separate() {
+		if err := separate.Check(j); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
 }
 
 // tuneParts tunes local experts with parameters of their own, and scores the model of all. The

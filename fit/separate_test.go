@@ -321,6 +321,13 @@ func TestSeparateOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
 	o.Posterior = problem.Laplace
 	wantOption(t, d, o, "needs parameters that all experts share")
+	flat := regions(120, 9)
+	for i := range flat.N {
+		flat.X[i], flat.X[flat.N+i] = flat.X[i]/20, float64(i%2) // one value of b in each cluster
+	}
+	o = separated("kmeans:2")
+	o.Mean = "linear"
+	wantOption(t, flat, o, "the rows do not determine its coefficients")
 	job := mustPrepare(t, regions(60, 1), separated("kmeans:2"))
 	_, cv := CrossValidate(t.Context(), job, backend, nil, problem.CrossValidation{Folds: 3})
 	_, profile := Profile(t.Context(), job, ProfileOptions{}, backend)

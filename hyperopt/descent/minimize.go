@@ -145,8 +145,8 @@ func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An
-// error cancels the context of the other calls and ends the run. SideBySide returns the first
-// that is no cancellation, or else a cancellation.
+// error cancels the context of the other calls and ends the run, but call 0 always runs.
+// SideBySide returns the first that is no cancellation, or else a cancellation.
 func SideBySide[W any](ctx context.Context, n int, workers []W, do func(ctx context.Context, worker W, k int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func SideBySide[W any](ctx context.Context, n int, workers []W, do func(ctx cont
 	var failed atomic.Bool
 	errs := make([]error, n)
 	work := func(w W) {
-		for k := int(next.Add(1)) - 1; k < n && !failed.Load(); k = int(next.Add(1)) - 1 {
+		for k := int(next.Add(1)) - 1; k < n && (k == 0 || !failed.Load()); k = int(next.Add(1)) - 1 {
 			if errs[k] = do(ctx, w, k); errs[k] != nil {
 				failed.Store(true)
 				cancel()

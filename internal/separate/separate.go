@@ -26,6 +26,12 @@ import (
 // without any evaluation.
 type Tuner func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error)
 
+// Check returns the error of a part that cannot be fitted, with the name of its expert.
+func Check(j *tuning.Job) error {
+	_, err := partsOf(j)
+	return err
+}
+
 // Tune tunes all parts of j, some at the same time, and returns the model of all and its
 // report: sums of objectives and evaluations, and medians of parameters. about describes the
 // experts. The number of workers changes no bit. With the error of a cancelled context Tune
@@ -48,11 +54,12 @@ func Tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 		}
 		p.report.Seconds = time.Since(began).Seconds()
 		done(p)
-		if unfinished, ok := errors.AsType[*problem.UnfinishedError](p.err); ok { // its parameters belong to this expert alone
-			return p.named(unfinished.Err)
-		}
-		if p.err == nil || problem.IsCancelled(p.err) {
+		unfinished, ok := errors.AsType[*problem.UnfinishedError](p.err)
+		switch {
+		case p.err == nil, problem.IsCancelled(p.err) && (p.model != nil || !ok):
 			return nil
+		case ok: // its parameters belong to this expert alone
+			return p.named(unfinished.Err)
 		}
 		return p.named(p.err)
 	})

@@ -46,8 +46,10 @@ func firstError(n int, check func(i int) error) error {
 
 // checkTwice returns an error for an entry that a list has twice.
 func checkTwice[T comparable](s *Batch, at, what string, list []T) error {
+	seen := make(map[T]bool, len(list))
 	return firstError(len(list), func(i int) error {
-		if !slices.Contains(list[:i], list[i]) {
+		if !seen[list[i]] {
+			seen[list[i]] = true
 			return nil
 		}
 		return s.errorAt(fmt.Sprintf("%s[%d]", at, i), nil, "%s %v appears twice", what, list[i])

@@ -50,7 +50,10 @@ func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, err
 	}
 	defer in.Close()
 	all, err := flags.Await(c.Ctx, path, in.All)
-	return all, in.Warnings(), RowsError(err)
+	if err != nil { // in may still be reading
+		return all, nil, RowsError(err)
+	}
+	return all, in.Warnings(), nil
 }
 
 // RowsError turns errors of package rows about options into errors of the command line.
