@@ -122,10 +122,10 @@ type Options struct {
 	// Experts, if not empty, divides the training rows among local experts, for tables that are too
 	// large for one process: kmeans:K finds K clusters of the scaled rows, and the covariance of
 	// rows of different clusters counts as 0. Each cluster is an exact process. Combine says how
-	// they predict together; empty means as a committee, [experts.RBCM]. ExpertRows is the largest
-	// number of rows of an expert, 0 for twice the mean; larger clusters are divided again. See
-	// package experts. ExpertParameters says whether all experts share the parameters, which is the
-	// default, or whether each has its own, tuned on its rows alone.
+	// they predict: as a committee, "rbcm", which is the default, or each near its own rows,
+	// "nearest". ExpertRows is the largest number of rows of an expert, 0 for twice the mean; larger
+	// clusters are divided again. ExpertParameters says whether all experts have the same
+	// parameters, "shared", the default, or each its own, tuned on its rows alone, "separate".
 	Experts          string             `hash:"omitzero"`
 	Combine          experts.Rule       `hash:"omitzero"`
 	ExpertRows       int                `hash:"omitzero"`

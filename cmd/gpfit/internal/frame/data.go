@@ -56,7 +56,7 @@ func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, err
 	return all, in.Warnings(), nil
 }
 
-// RowsError turns errors of package rows about options into errors of the command line.
+// RowsError turns errors of package dataset about options into errors of the command line.
 func RowsError(err error) error {
 	var mismatch *dataset.MismatchError
 	if errors.As(err, &mismatch) {
