@@ -166,7 +166,7 @@ func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, er
 
 // CalibrateExperts finds the temperature of the committee of a model with local experts, and
 // stores it with the scores of the rules in the model. It changes nothing of other models.
-// docs/experts.md says what it is.
+// docs/experts.md defines the temperature.
 func (p *Posterior) CalibrateExperts(ctx context.Context) error {
 	if p.whole.Experts == nil {
 		return nil

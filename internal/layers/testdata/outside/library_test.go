@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := model.Posterior().Predict(ctx, rows.X, rows.N); err != nil || len(p.Mean) != data.N {
+	if p, err := model.Posterior().PredictNoise(ctx, rows.X, rows.N, rows.Noise); err != nil || len(p.Mean) != data.N {
 		t.Errorf("predictions: %v", err)
 	}
 }
