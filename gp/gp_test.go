@@ -224,6 +224,7 @@ func TestInvalid(t *testing.T) {
 	for what, change := range map[string]func(*Model){
 		"kernel":  func(m *Model) { m.Kernel = "rbv" },
 		"theta":   func(m *Model) { m.Theta = m.Theta[1:] },
+		"names":   func(m *Model) { m.ParameterNames = append(m.ParameterNames, "one_more") },
 		"alpha":   func(m *Model) { m.Alpha = m.Alpha[1:] },
 		"scaling": func(m *Model) { m.Scaling.XMean = nil },
 		"feature": func(m *Model) { m.Columns = []int{0, 3} },

@@ -82,6 +82,8 @@ func (m *Model) validate() error {
 	switch {
 	case m.N() == 0 || d == 0 || len(m.Y)%m.T() != 0 || len(m.X) != m.N()*d || len(m.Alpha) != len(m.Y):
 		return fmt.Errorf("%d inputs, %d targets and %d weights for %d columns", len(m.X), len(m.Y), len(m.Alpha), d)
+	case len(m.ParameterNames) > len(m.Theta):
+		return fmt.Errorf("%d names of %d parameters", len(m.ParameterNames), len(m.Theta))
 	case len(m.Scaling.XMean) != d || len(m.Scaling.XScale) != d:
 		return errors.New("scaling does not fit the columns")
 	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):

@@ -29,6 +29,14 @@ func commas(text string) ([]Item, error) {
 	return items, nil
 }
 
+// numbers splits a comma-separated list of numbers, of which an empty text is a wrong one.
+func numbers(text string) ([]Item, error) {
+	if text == "" {
+		return whole(text)
+	}
+	return commas(text)
+}
+
 func readText(_ *Option, e Item) (any, error) { return e.Value, nil }
 
 func readItem(o *Option, e Item) (any, error) { return []string{e.Value}, o.checkWord(e.Value) }
@@ -45,8 +53,8 @@ var (
 	YesNo   = ValueKind{Name: "word", Go: "*Word", split: whole, read: readChoice}                                          // string
 	Truth   = ValueKind{Name: "true or false", Go: "*bool", Flag: true, split: whole, read: readTruth}                      // bool
 	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
-	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: commas, read: list[int](readWhole)}            // []int
-	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: commas, read: list[float64](readNumber)}             // []float64
+	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}           // []int
+	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}            // []float64
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string

@@ -162,7 +162,7 @@ func modelOptions() Entries {
 			Rules: []Constraint{{Needs: []string{"methods=gp", "methods="}, Text: "option kernels is for the method gp, which option methods leaves out"}}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "kernel of the Gaussian process; give the option once for each kernel, which are then methods of their own",
 			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
-		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Kernels, Field: "Select.Kernels", Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
+		{Name: "kernels", Kind: Texts, Group: Kernels, Field: "Select.Kernels", Places: []string{"select"}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "kernel to compare; give the option once for each kernel",
 			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
 		{Name: "ard", Kind: Truth, Group: Model, Field: "Fit.ARD", Places: in(tables, Spec), Default: "false", Stated: true,
