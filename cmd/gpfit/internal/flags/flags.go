@@ -66,15 +66,16 @@ func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 func Read(cmd *cobra.Command) error {
 	var all []*Set
 	var first error
+	msg := messages.New(cmd.ErrOrStderr(), false)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		v, ok := f.Value.(*tableFlag)
 		switch {
 		case !ok:
 			return
 		case f.Hidden && f.Changed:
-			messages.New(cmd.ErrOrStderr(), false).Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
+			msg.Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
 		case !f.Hidden:
-			first = cmp.Or(first, v.fromEnvironment(cmd.Flags(), messages.New(cmd.ErrOrStderr(), false)))
+			first = cmp.Or(first, v.fromEnvironment(cmd.Flags(), msg))
 		}
 		if !slices.Contains(all, v.all) {
 			all = append(all, v.all)
