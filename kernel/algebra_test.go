@@ -27,7 +27,7 @@ func pairValues(p *Program, theta []float64, x, y *Points) []float64 {
 	return out
 }
 
-func compile(t interface{ Fatal(...any) }, e Expr, labels []int) *Program {
+func compile(t must.Test, e Expr, labels []int) *Program {
 	return must.Get(Compile(e, labels))(t)
 }
 
@@ -58,7 +58,7 @@ func swapOperands(name string) string {
 	return name
 }
 
-func sameValues(t interface{ Errorf(string, ...any) }, what string, a, b []float64) {
+func sameValues(t must.Reporter, what string, a, b []float64) {
 	must.Near(t, what, b, a, 0, algebraTol*floats.Norm(a, math.Inf(1)))
 }
 
@@ -170,7 +170,7 @@ func TestRestriction(t *testing.T) {
 
 // checkInputGradient compares RowInputGradient with central differences of Row by
 // the coordinates of the row's first point.
-func checkInputGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint64) {
+func checkInputGradient(t must.Reporter, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	const m = 9
 	x, y := randomPoints(rng, 2, p.D), randomPoints(rng, m, p.D)

@@ -310,15 +310,15 @@ type tape struct {
 	nodes *pair.Expression
 }
 
-func newTape(t interface{ Fatal(...any) }, prog *Program) tape {
+func newTape(t must.Test, prog *Program) tape {
 	f := must.Get(prog.graph.Compile(prog.root, true, len(prog.Features), prog.NumParams))(t)
 	return tape{prog, f, prog.graph.Differentiated()}
 }
 
 // check compares the two at given features and parameters.
 func (c tape) check(t interface {
-	Fatal(...any)
-	Errorf(string, ...any)
+	must.Test
+	must.Reporter
 }, features, theta []float64) {
 	pair.Building.Lock()
 	defer pair.Building.Unlock()

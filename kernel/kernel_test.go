@@ -54,7 +54,7 @@ func randomTheta(rng *rand.Rand, p *Program) []float64 {
 }
 
 // checkGradient compares RowGradient with central differences of Row by every log-parameter.
-func checkGradient(t interface{ Errorf(string, ...any) }, p *Program, seed uint64) {
+func checkGradient(t must.Reporter, p *Program, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	const m = 9
 	x, y := randomPoints(rng, 2, p.D), randomPoints(rng, m, p.D)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/cpu"
@@ -120,16 +121,7 @@ func (tab *table) open(t *testing.T) device.Workspace {
 
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
-	scale := 0.0
-	for _, v := range want {
-		scale = max(scale, math.Abs(v))
-	}
-	for i, v := range want {
-		if !(math.Abs(got[i]-v) <= close1e10*scale) {
-			t.Errorf("%s %d: %v, want %v", what, i, got[i], v)
-			return
-		}
-	}
+	must.Near(t, what, got, want, 0, close1e10*floats.Norm(want, math.Inf(1)))
 }
 
 // TestBlocks compares a workspace of three experts with the dense block-diagonal matrix.

@@ -12,13 +12,14 @@ import (
 )
 
 // Test is a test, or part of one: *testing.T, *testing.B, *testing.F or *rapid.T.
-type Test interface{ Fatal(args ...any) }
+type Test interface {
+	Helper()
+	Fatal(args ...any)
+}
 
 // Do ends the test at the first error that is not nil.
 func Do(t Test, errs ...error) {
-	if h, ok := t.(interface{ Helper() }); ok {
-		h.Helper()
-	}
+	t.Helper()
 	for _, err := range errs {
 		if err != nil {
 			t.Fatal(err)
@@ -30,9 +31,7 @@ func Do(t Test, errs ...error) {
 // the text of a file. It ends the test if there is an error.
 func Get[T any](v T, err error) func(Test) T {
 	return func(t Test) T {
-		if h, ok := t.(interface{ Helper() }); ok {
-			h.Helper()
-		}
+		t.Helper()
 		Do(t, err)
 		return v
 	}
@@ -41,9 +40,7 @@ func Get[T any](v T, err error) func(Test) T {
 // Get2 is [Get] for calls with two results and an error.
 func Get2[T, U any](v T, w U, err error) func(Test) (T, U) {
 	return func(t Test) (T, U) {
-		if h, ok := t.(interface{ Helper() }); ok {
-			h.Helper()
-		}
+		t.Helper()
 		Do(t, err)
 		return v, w
 	}
@@ -54,9 +51,7 @@ func Folder(t interface {
 	Test
 	TempDir() string
 }, files map[string]string) string {
-	if h, ok := t.(interface{ Helper() }); ok {
-		h.Helper()
-	}
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -74,11 +69,15 @@ func Slice[T any](n int, f func(i int) T) []T {
 	return out
 }
 
+// Reporter is a test that continues after a failure.
+type Reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // Near reports the numbers of got that differ from want by more than relative·|want| + absolute.
-func Near(t interface{ Errorf(string, ...any) }, what string, got, want []float64, relative, absolute float64) {
-	if h, ok := t.(interface{ Helper() }); ok {
-		h.Helper()
-	}
+func Near(t Reporter, what string, got, want []float64, relative, absolute float64) {
+	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
 		return
@@ -88,12 +87,6 @@ func Near(t interface{ Errorf(string, ...any) }, what string, got, want []float6
 			t.Errorf("%s: number %d is %v, want %v", what, i, got[i], w)
 		}
 	}
-}
-
-// Reporter is a test that continues after a failure.
-type Reporter interface {
-	Helper()
-	Errorf(format string, args ...any)
 }
 
 // Fail reports an error that is no E or lacks one of the words, and returns the E.
