@@ -1,0 +1,32 @@
+package device
+
+import (
+	"context"
+	"fmt"
+
+	"gpfit/kernel"
+)
+
+// DerivativeProducts is the capability of a [Workspace] to compute what second derivatives of a
+// likelihood need: products of all derivatives of K with vectors, and of the factor's inverse.
+// With v = α they give the average-information matrix (Gilmour, Thompson & Cullis, Biometrics 51
+// (1995), 1440), with random v an estimate of the traces tr(Σ⁻¹ ∂Σ Σ⁻¹ ∂Σ).
+type DerivativeProducts interface {
+	// MultiplyDerivatives writes the products (∂K/∂log θ_p)·v of every parameter p of the
+	// program with every column v of vectors, n×m: column p·m + k of dst, n×(P·m), belongs to
+	// the p-th of P parameters and the k-th vector. It does not depend on Form. One pass over the
+	// pairs of points serves all products, which take O(P·m·n²) operations.
+	MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error
+	// Whiten overwrites b, n×m, by L⁻¹b or, if transposed, by L⁻ᵀb, for the factor
+	// L of Σ = LLᵀ, any matrix with that property. It takes n²m flops.
+	Whiten(ctx context.Context, b []float64, m int, transposed bool) error
+}
+
+// CheckProducts returns an error if the arguments of [DerivativeProducts] do not fit n points and
+// the program.
+func CheckProducts(prog *kernel.Program, n int, vectors []float64, m int, dst []float64) error {
+	if m < 0 || len(vectors) != n*m || len(dst) != n*m*prog.NumParams {
+		return fmt.Errorf("products of %d elements of %d vectors with %d results for n = %d, %d parameters", len(vectors), m, len(dst), n, prog.NumParams)
+	}
+	return nil
+}
