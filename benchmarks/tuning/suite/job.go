@@ -81,6 +81,9 @@ type result struct {
 	Seconds    float64            `json:"seconds"`
 	Status     string             `json:"status,omitempty"`
 	Parameters map[string]float64 `json:"parameters,omitempty"`
+	// Search and Warnings are what the report of a run says of the optimum.
+	Search   json.RawMessage `json:"search,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
 }
 
 // read returns the results in a file; none if it does not exist.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -16,9 +17,11 @@ import (
 )
 
 // Starts of best: noises and lengthscales in all combinations, then random ones. An
-// evaluation limit ends starts that only creep; the best goes on from where it ended.
+// evaluation limit ends starts that only creep; the best goes on from where it ended. Tuning
+// itself, with ownRestarts, is one more candidate.
 const (
 	randomStarts  = 31
+	ownRestarts   = 20
 	startLimit    = 120
 	withinNats    = 0.5
 	lengthscaleSD = 1.5
@@ -30,7 +33,7 @@ var (
 )
 
 // best finds the best optimum of a pair by long starts over all rows.
-func (j *job) best(p pair, d problem.Data, _ uint64) (result, error) {
+func (j *job) best(p pair, d problem.Data, seed uint64) (result, error) {
 	long := func(set []problem.Assignment, evaluations int) (*summary.Report, error) {
 		return j.fit(d, problem.Options{Kernel: p.kernel, Set: set, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: evaluations}})
 	}
@@ -39,10 +42,13 @@ func (j *job) best(p pair, d problem.Data, _ uint64) (result, error) {
 		return result{}, err
 	}
 	var ends []*summary.Report
-	for _, set := range starts(own.Parameters, rand.New(rand.NewPCG(1, 2))) {
+	for _, set := range starts(own.Parameters, rand.New(rand.NewPCG(1, 2+seed))) {
 		if r, err := long(set, startLimit); err == nil {
 			ends = append(ends, r)
 		}
+	}
+	if r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: ownRestarts, Seed: seed}}); err == nil {
+		ends = append(ends, r)
 	}
 	lower := func(a, b *summary.Report) int { return cmp.Compare(a.NLML, b.NLML) }
 	slices.SortFunc(ends, lower)
@@ -117,7 +123,9 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters}, nil
+	out := result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters, Warnings: r.Warnings}
+	out.Search, err = json.Marshal(r.Search)
+	return out, err
 }
 
 // cost returns the evaluations of a fit, in values with gradient over all rows: a value counts a

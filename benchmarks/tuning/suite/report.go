@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// version is a label with a number of restarts.
+type version struct {
+	label    string
+	restarts int
+}
+
+func (v version) String() string { return fmt.Sprintf("%s/%d", v.label, v.restarts) }
+
+// groups are the pairs that the report counts together.
+var groups = []struct {
+	name string
+	has  func(p pair) bool
+}{
+	{"all", func(pair) bool { return true }},
+	{"sums", func(p pair) bool { return strings.Contains(p.kernel, " + ") }},
+	{"products", func(p pair) bool { return strings.Contains(p.kernel, "*") }},
+	{"periods", func(p pair) bool { return strings.Contains(p.kernel, "periodic") }},
+	{"up to 220 rows", func(p pair) bool { return p.rows <= 220 }},
+	{"held", func(p pair) bool { return p.held }},
+	{"others", func(p pair) bool { return !p.held }},
+}
+
+// outcome is a run with its pair and how far it ended above the best known, in nats.
+type outcome struct {
+	result
+	pair   pair
+	excess float64
+}
+
+func (o outcome) found() bool { return o.excess <= withinNats }
+
+// report compares runs with the best known. A run that went below the best known
+// improves it for all.
+func report(args []string) error {
+	if len(args) < 2 {
+		return errors.New("report takes the file of best and files of runs")
+	}
+	best := map[string]float64{}
+	var runs []result
+	for i, path := range args {
+		more, err := read(path)
+		if err != nil {
+			return err
+		}
+		for _, r := range more {
+			if f, ok := best[r.Pair]; !ok || r.NLML < f {
+				best[r.Pair] = r.NLML
+			}
+		}
+		if i > 0 {
+			runs = append(runs, more...)
+		}
+	}
+	var versions []version
+	of := map[version][]outcome{}
+	for _, r := range runs {
+		i := slices.IndexFunc(pairs(), func(p pair) bool { return p.name() == r.Pair })
+		if i < 0 {
+			return fmt.Errorf("%s is no pair of the suite", r.Pair)
+		}
+		v := version{r.Label, r.Restarts}
+		if of[v] == nil {
+			versions = append(versions, v)
+		}
+		of[v] = append(of[v], outcome{r, pairs()[i], r.NLML - best[r.Pair]})
+	}
+	for _, v := range versions {
+		printShares(v, of[v])
+		printNesting(of[v], best)
+		printClaims(of[v])
+	}
+	for _, p := range pairs() {
+		if f, ok := best[p.name()]; ok {
+			fmt.Printf("%-42s best %12.3f", p.name(), f)
+			for _, v := range versions {
+				of := among(of[v], func(o outcome) bool { return o.pair.name() == p.name() })
+				fmt.Printf("   %s: +%.2f, cost %.0f", v, worst(of), meanCost(of))
+			}
+			fmt.Println()
+		}
+	}
+	return nil
+}
+
+// printShares prints for each group how many runs found the best known, and their costs.
+func printShares(v version, of []outcome) {
+	fmt.Printf("%-36s %22s %10s\n", v, "within 0.5 nats", "mean cost")
+	for _, g := range groups {
+		in := among(of, func(o outcome) bool { return g.has(o.pair) })
+		fmt.Printf("  %-34s %s %10.1f\n", g.name, share(in), meanCost(in))
+	}
+}
+
+// printNesting counts the sums that ended above the best of some of their own terms, which no
+// optimum does.
+func printNesting(of []outcome, best map[string]float64) {
+	sums, above, most := 0, 0, 0.0
+	for _, o := range of {
+		own := math.Inf(1)
+		for _, p := range pairs() {
+			if f, ok := best[p.name()]; ok && p.table == o.pair.table && p.rows == o.pair.rows && contains(o.pair.kernel, p.kernel) {
+				own = min(own, f)
+			}
+		}
+		if math.IsInf(own, 1) {
+			continue
+		}
+		sums++
+		if o.NLML > own+withinNats {
+			above, most = above+1, max(most, o.NLML-own)
+		}
+	}
+	fmt.Printf("  sums above their own terms: %d of %d, by %.2f nats at most\n", above, sums, most)
+}
+
+// contains reports whether a sum has all terms of a part, and more.
+func contains(sum, part string) bool {
+	terms, parts := strings.Split(sum, " + "), strings.Split(part, " + ")
+	for _, t := range parts {
+		i := slices.Index(terms, t)
+		if i < 0 {
+			return false
+		}
+		terms = slices.Delete(terms, i, i+1)
+	}
+	return len(terms) > 0
+}
+
+// printClaims prints for each thing that reports said how many of the runs had found the best known.
+func printClaims(of []outcome) {
+	said := map[string][]outcome{}
+	for _, o := range of {
+		for _, c := range o.claims() {
+			said[c] = append(said[c], o)
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(said)) {
+		fmt.Printf("  said: %-28s %s\n", c, share(said[c]))
+	}
+	fmt.Println()
+}
+
+// claims returns what a report says of its optimum.
+func (r result) claims() (out []string) {
+	var search struct {
+		Unseen *float64 `json:"unseen_share"`
+	}
+	switch err := json.Unmarshal(r.Search, &search); {
+	case err != nil || string(r.Search) == "null":
+		out = append(out, "nothing")
+	case search.Unseen == nil:
+		out = append(out, "no estimate")
+	case *search.Unseen <= 0.1:
+		out = append(out, "unseen at most 0.1")
+	default:
+		out = append(out, "unseen above 0.1")
+	}
+	if slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "do not need th") }) {
+		out = append(out, "a term is not needed")
+	}
+	return out
+}
+
+func among(of []outcome, has func(o outcome) bool) []outcome {
+	return slices.DeleteFunc(slices.Clone(of), func(o outcome) bool { return !has(o) })
+}
+
+// share prints how many of some runs found the best known.
+func share(of []outcome) string {
+	n := len(among(of, outcome.found))
+	return fmt.Sprintf("%8d of %3d, %4.1f %%", n, len(of), 100*float64(n)/float64(max(len(of), 1)))
+}
+
+func worst(of []outcome) (out float64) {
+	for _, o := range of {
+		out = max(out, o.excess)
+	}
+	return out
+}
+
+func meanCost(of []outcome) float64 {
+	sum := 0.0
+	for _, o := range of {
+		sum += o.Cost
+	}
+	return sum / float64(max(len(of), 1))
+}
