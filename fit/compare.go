@@ -224,7 +224,7 @@ func (r *selection) screen(c candidateExpr, job *tuning.Job) (*tuning.Job, error
 		if at != nil {
 			var more []problem.Assignment
 			for _, name := range c.values.newScales(c.expr, at) {
-				more = append(more, problem.Assignment{Name: name, Value: at[name] * scale, Given: true})
+				more = append(more, problem.Assignment{Name: name, Value: at[name] * scale, Given: true, Found: true})
 			}
 			if more == nil {
 				break
@@ -272,7 +272,7 @@ func newLeafValues(e kernel.Expr, parameters map[string]float64) leafValues {
 	})
 	for name, value := range parameters {
 		if strings.HasPrefix(name, graph.NoiseVariance) {
-			v.noise = append(v.noise, problem.Assignment{Name: name, Value: value, Given: true})
+			v.noise = append(v.noise, problem.Assignment{Name: name, Value: value, Given: true, Found: true})
 		}
 	}
 	return v
@@ -332,7 +332,7 @@ func (v leafValues) assignments(e kernel.Expr, names []string) []problem.Assignm
 	walk(e, "", func(l *kernel.Leaf, prefix string) {
 		for rest, value := range v.leaves[l] {
 			if name := prefix + rest; slices.Contains(names, name) {
-				out = append(out, problem.Assignment{Name: name, Value: value, Given: true})
+				out = append(out, problem.Assignment{Name: name, Value: value, Given: true, Found: true})
 			}
 		}
 	})

@@ -75,6 +75,42 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// TestFromAgain checks that ten updates in a row, each tuned again from the model before, keep
+// the default bounds and the condition where the noise ends at its bound: targets without noise.
+func TestFromAgain(t *testing.T) {
+	all := drawn(1, 2, 60, "x y", func(i int, _, _ random) []float64 {
+		x := float64(i) / 10
+		return []float64{x, math.Sin(x) + 0.3*math.Cos(2.3*x)}
+	})
+	job := mustPrepare(t, firstRowsOf(all, 50), problem.Options{})
+	condition := 0.0
+	for n := 50; ; n++ {
+		for _, q := range job.Params.Free {
+			fresh := mustPrepare(t, firstRowsOf(all, n), problem.Options{}).Params
+			if d := fresh.Free[fresh.Find(q.Name)[0]]; q.Lower != d.Lower || q.Upper != d.Upper {
+				t.Fatalf("%d rows: the bounds of %s are %v:%v, of a fit from scratch %v:%v", n, q.Name, q.Lower, q.Upper, d.Lower, d.Upper)
+			}
+		}
+		out := must.Get(Run(t.Context(), job, backend))(t)
+		defer out.Close()
+		i := out.Report.Interpolation
+		if i == nil || !i.AtBound || n > 50 && *i.Condition > 3*condition { // more rows raise it a little
+			t.Fatalf("%d rows: %+v, condition at first %.2g", n, i, condition)
+		}
+		if n == 60 {
+			return
+		}
+		if n == 50 {
+			condition = *i.Condition
+		}
+		p, _ := must.Get2(modelOf(t, out).Extend(t.Context(), backend, gp.Addition{X: all.X[n : n+1], Y: all.Y[n : n+1], N: 1}))(t)
+		defer p.Close()
+		whole := p.Whole()
+		whole.Record = out.Model.Record
+		job = mustPrepare(t, must.Get(problem.TrainingData(whole))(t), problem.Options{From: whole})
+	}
+}
+
 // TestFromOptions checks that the options given beside a model count, and which models do not suit.
 func TestFromOptions(t *testing.T) {
 	d := synthetic(60)

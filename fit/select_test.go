@@ -95,11 +95,11 @@ func TestGreedy(t *testing.T) {
 }
 
 // TestWarmStart checks that a grown kernel starts at the values of the kernel that it
-// was made from.
+// was made from, and that a noise near its bound does not widen the bound.
 func TestWarmStart(t *testing.T) {
 	r := &selection{ctx: t.Context(), data: trend(40), settings: SelectOptions{}, tried: map[string]bool{}, best: -1}
 	e := mustParse(t, "linear + rbf")
-	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 0.01})
+	values := newLeafValues(e, map[string]float64{"k1.signal_variance": 7, "k2.signal_variance": 5, "k2.lengthscale": 0.3, "noise_variance": 2e-9})
 	grown := neighbours(e, bases(t, "matern32"), 3)
 	for _, n := range grown {
 		task := must.Get(r.prepare(candidateExpr{expr: n, values: values}))(t)
@@ -109,7 +109,12 @@ func TestWarmStart(t *testing.T) {
 				must.Within(t, report.Parameters[name], v, 1e-14*v, "%s: start of %s", n, name)
 			}
 		}
-		must.Within(t, report.Parameters["noise_variance"], 0.01, 1e-16, "%s: start of the noise", n)
+		must.Within(t, report.Parameters["noise_variance"], 2e-9, 1e-23, "%s: start of the noise", n)
+		for i, q := range must.Get(r.prepare(candidateExpr{expr: n}))(t).Params.Free {
+			if got := task.Params.Free[i]; got.Lower != q.Lower || got.Upper != q.Upper {
+				t.Errorf("%s: bounds %v:%v of %s, by default %v:%v", n, got.Lower, got.Upper, q.Name, q.Lower, q.Upper)
+			}
+		}
 	}
 	if len(grown) < 5 {
 		t.Errorf("%d kernels", len(grown))

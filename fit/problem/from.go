@@ -158,7 +158,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 			missing = append(missing, q.Name)
 			continue
 		}
-		q.Start, q.Given = v*ratio, true
+		q.Start, q.Given, q.Found = v*ratio, true, true
 		found++
 	}
 	switch {

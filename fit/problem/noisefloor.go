@@ -56,7 +56,7 @@ func (p *ParameterList) floorNoise(s *Sample, text string) error {
 		switch {
 		case q.Bounded && q.Lower != floor:
 			return wrong("option bounds gives %s its lower bound already; leave out one of the two", q.Name)
-		case (q.Given || q.Fixed) && q.Start < floor:
+		case q.chosen() && q.Start < floor:
 			return wrong("the value %.6g of %s is below it (%.6g in scaled units)", q.Start, q.Name, floor)
 		case !(floor < q.Upper):
 			return wrong("is above the upper bound %.6g of %s, in scaled units; give a smaller one", q.Upper, q.Name)

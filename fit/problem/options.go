@@ -29,6 +29,9 @@ type Assignment struct {
 	Value float64
 	// Given is false in Options.Fix if the parameter is fixed at its start value.
 	Given bool
+	// Found says that another fit found the value: nobody chose it, so that it may move, as the
+	// start values of Options.From may.
+	Found bool `hash:"omitzero"`
 }
 
 func (a Assignment) String() string { return fmt.Sprintf("%s=%v", a.Name, a.Value) }

@@ -35,8 +35,9 @@ type Parameter struct {
 	Index  int
 	Source string
 	// Given says that the options set the start, TextStart that the kernel's
-	// text does, Bounded that the options set the bounds.
-	Given, TextStart, Bounded bool
+	// text does, Bounded that the options set the bounds. Found says that an earlier fit found
+	// the start that is given.
+	Given, TextStart, Bounded, Found bool
 	// offset says that it may be the constant 0 if it is fixed.
 	offset bool
 }
@@ -182,7 +183,7 @@ func (p *ParameterList) assign(set, fixed []Assignment) error {
 				return OptionErrorf(option, a.String(), "must be a positive number")
 			}
 			if a.Given {
-				q.Start, q.Given = a.Value, true
+				q.Start, q.Given, q.Found = a.Value, true, a.Found
 			}
 			q.Fixed = q.Fixed || fix
 		}
@@ -190,8 +191,11 @@ func (p *ParameterList) assign(set, fixed []Assignment) error {
 	return nil
 }
 
-// bound sets bounds. A given start value widens default bounds. A default start value
-// outside given bounds moves to the nearest one.
+// chosen reports whether the options choose the start value, so that it does not move.
+func (q *Parameter) chosen() bool { return q.Fixed || q.Given && !q.Found }
+
+// bound sets bounds. A given start value widens default bounds. A start value that nobody chose
+// moves to the nearest bound that is given.
 func (p *ParameterList) bound(bounds []Interval) error {
 	for _, b := range bounds {
 		found, err := p.MustFind("bounds", b.Name)
@@ -206,19 +210,32 @@ func (p *ParameterList) bound(bounds []Interval) error {
 				return OptionErrorf("bounds", b.String(), "needs lower < upper")
 			default:
 				q.Lower, q.Upper, q.Bounded = b.Lo, b.Hi, true
-				if !q.Given && !q.TextStart && !q.Fixed {
+				if !q.chosen() && (q.Found || !q.TextStart) {
 					q.Start = min(max(q.Start, b.Lo), b.Hi)
 				}
 			}
 		}
 	}
-	for k := range p.Free {
-		// Coefficients of the mean have no default bounds.
-		if q := p.Free[k]; q.Log && !q.Bounded {
-			q.Lower, q.Upper = min(q.Lower, q.Start/10), max(q.Upper, q.Start*10)
+	for _, q := range p.Free {
+		if q.Log && !q.Bounded { // coefficients of the mean have no default bounds
+			q.widen()
 		}
 	}
 	return nil
+}
+
+// widen widens default bounds to leave room around the start. A start that an earlier fit found
+// may be at a bound: it gets no more room than itself, and noise stays at its floor, or each
+// fit from the one before would lower the bound further.
+func (q *Parameter) widen() {
+	room := 10.0
+	if q.Found {
+		room = 1
+		if q.Group == graph.NoiseVariance && !q.Fixed {
+			q.Start = max(q.Start, q.Lower)
+		}
+	}
+	q.Lower, q.Upper = min(q.Lower, q.Start/room), max(q.Upper, q.Start*room)
 }
 
 // indexedPriors returns the priors by the indexed names of their parameters.

@@ -70,7 +70,7 @@ func (q *Parameter) boundBy(d graph.Prior) error {
 	if q.Log && !(hi > 0) {
 		return OptionErrorf("prior", given, "%s is positive", q.Name)
 	}
-	if q.Given && !(q.Start >= lo && q.Start <= hi) {
+	if q.Given && q.chosen() && !(q.Start >= lo && q.Start <= hi) {
 		return OptionErrorf("prior", given, "the prior has no density at the value %v given for %s", q.Start, q.Name)
 	}
 	if q.Log && lo <= 0 && math.IsInf(hi, 1) || math.IsInf(lo, -1) && math.IsInf(hi, 1) {
@@ -87,7 +87,9 @@ func (q *Parameter) boundBy(d graph.Prior) error {
 		}
 	}
 	q.Lower, q.Upper = lo, hi
-	if !q.Given && !(q.Start > lo && q.Start < hi) {
+	if q.Found && !q.Fixed {
+		q.Start = min(max(q.Start, lo), hi)
+	} else if !q.Given && !(q.Start > lo && q.Start < hi) {
 		q.Start = lo/2 + hi/2
 		if q.Log {
 			q.Start = math.Sqrt(lo) * math.Sqrt(hi)

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/graph"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -211,3 +212,34 @@ func TestWavePowers(t *testing.T) {
 }
 
 func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, kernel.Columns(x.D))) }
+
+// TestFoundStarts checks how far a start value widens default bounds: tenfold if the user chose
+// it, and no further than itself if another fit found it, of noise not at all. Bounds, a floor and
+// a prior of the options move a found start.
+func TestFoundStarts(t *testing.T) {
+	d := column(50, func(i int) float64 { return float64(i) }, func(x float64) float64 { return math.Sin(x / 5) })
+	fresh := must.Get(New(d, Options{}))(t).Params
+	noise, length := fresh.Free[fresh.Find("noise_variance")[0]], fresh.Free[fresh.Find("lengthscale")[0]]
+	for _, c := range []struct {
+		name                string
+		value               float64
+		found               bool
+		o                   Options
+		start, lower, upper float64
+	}{
+		{"noise_variance", 1e-12, true, Options{}, noise.Lower, noise.Lower, noise.Upper},
+		{"noise_variance", 1e-12, false, Options{}, 1e-12, 1e-13, noise.Upper},
+		{"noise_variance", 1e-12, true, Options{NoiseFloor: "1e-5"}, 1e-5, 1e-5, noise.Upper},
+		{"noise_variance", 1e-12, true, Options{Bounds: []Interval{{"noise_variance", 1e-14, 1e-13}}}, 1e-13, 1e-14, 1e-13},
+		{"noise_variance", 1e-12, true, Options{Priors: []ParameterPrior{{"noise_variance", must.Get(graph.ParsePrior("uniform(0.001, 1)"))(t)}}}, 1e-3, 1e-3, 1},
+		{"noise_variance", 1e-12, true, Options{Fix: []Assignment{{Name: "noise_variance"}}}, 1e-12, 1e-12, noise.Upper},
+		{"lengthscale", 1e6, true, Options{}, 1e6, length.Lower, 1e6},
+		{"lengthscale", 1e6, false, Options{}, 1e6, length.Lower, 1e7},
+		{"lengthscale", length.Upper, true, Options{}, length.Upper, length.Lower, length.Upper},
+	} {
+		c.o.Set = []Assignment{{Name: c.name, Value: c.value, Given: true, Found: c.found}}
+		p := must.Get(New(d, c.o))(t).Params
+		q := p.Free[p.Find(c.name)[0]]
+		must.Near(t, fmt.Sprintf("%s=%v found %v", c.name, c.value, c.found), []float64{q.Start, q.Lower, q.Upper}, []float64{c.start, c.lower, c.upper}, 1e-15, 0)
+	}
+}
