@@ -112,7 +112,7 @@ func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 			})
 		}
 	}
-	for i, o := range t.Optima {
+	for i, o := range listed(j, t) {
 		r.Optima = append(r.Optima, summary.OptimumReport{
 			Objective: o.F, NLML: nlml(o.F), Parameters: j.Params.Named(o.Z), Starts: o.Starts, Drawn: o.Drawn, Best: i == 0, Dropped: o.Dropped, Rows: o.Rows,
 			Value: o.Evaluations.Value, Gradient: o.Evaluations.Gradient,
@@ -120,9 +120,8 @@ func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 	}
 	if p := t.Plain; p != nil {
 		r.Coarse = &summary.CoarseReport{Compared: true, Objective: summary.Finite(p.Coarse), PlainObjective: summary.Finite(p.F)}
-	} else if t.Subsets {
-		r.Coarse = &summary.CoarseReport{}
 	}
+	r.Search = newSearch(j, t)
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -13,6 +14,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 const (
@@ -98,9 +100,32 @@ func (a optimumScores) difference(b optimumScores, s *problem.Sample) float64 {
 	return math.Sqrt(sum / float64(len(s.Targets)))
 }
 
-// addOptima adds the scores of the optima and what the starts say about others.
+// listed returns the optima that the report of a fit lists: all with restarts, none without.
+func listed(j *tuning.Job, t *hyperopt.Result) []hyperopt.Optimum {
+	if j.Options.Settings.Restarts == 0 {
+		return nil
+	}
+	return t.Optima
+}
+
+// newSearch reports what the starts say about the optimum.
+func newSearch(j *tuning.Job, t *hyperopt.Result) *summary.SearchReport {
+	s := &summary.Searched{
+		Coverage: hyperopt.NewCoverage(t), Status: t.Status.String(), Converged: t.Status.Converged(), Fixed: t.Status == descent.StatusAllFixed,
+		Given: j.Options.From != nil || len(j.Options.Set) > 0, Rows: j.N(), Restarts: j.Options.Settings.Restarts,
+	}
+	leaves := map[string]bool{}
+	for _, p := range j.Program().Params {
+		leaves[p.Name[:strings.LastIndex(p.Name, ".")+1]] = true
+		s.Parts = s.Parts || p.Kind == kernel.Period || len(leaves) > 1
+	}
+	return summary.NewSearch(s)
+}
+
+// addOptima adds the scores of the optima.
 func addOptima(r *summary.Report, j *tuning.Job, t *hyperopt.Result, scores []optimumScores) {
-	if len(t.Optima) == 0 {
+	optima := listed(j, t)
+	if len(optima) == 0 {
 		return
 	}
 	for i := range r.Optima {
@@ -109,12 +134,11 @@ func addOptima(r *summary.Report, j *tuning.Job, t *hyperopt.Result, scores []op
 			addOptimumTests(&r.Optima[i], scores[i].tests)
 		}
 	}
-	r.Search = newSearch(hyperopt.NewCoverage(t.Optima), t.Suggested)
 	for i := 1; i < len(scores); i++ {
 		compareOptima(r, j, i, scores)
 	}
 	if r.Interpolation != nil && r.Interpolation.Degenerate {
-		r.Interpolation.Better = betterThanDegenerate(r, j, t.Optima)
+		r.Interpolation.Better = betterThanDegenerate(r, j, optima)
 	}
 }
 
@@ -125,20 +149,6 @@ func addOptimumTests(o *summary.OptimumReport, tests []*summary.TestScores) {
 	} else {
 		o.Tests = tests
 	}
-}
-
-// newSearch converts the coverage of the starts.
-func newSearch(c hyperopt.Coverage, suggested int) *summary.SearchReport {
-	out := &summary.SearchReport{Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Drawn: c.Drawn, Distinct: c.Distinct}
-	if share, ok := c.Unseen(); ok {
-		out.Unseen = &share
-	} else {
-		out.LeastRestarts = c.LeastRestarts(suggested)
-	}
-	if number, ok := c.Optima(); ok {
-		out.Expected = &number
-	}
-	return out
 }
 
 // compareOptima adds a warning if optimum i is hardly worse than the best and predicts differently.

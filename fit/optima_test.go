@@ -43,45 +43,52 @@ func TestOptimaScores(t *testing.T) {
 	if values == 0 || values > r.Evaluations.Value {
 		t.Errorf("optima took %d values, the fit %d", values, r.Evaluations.Value)
 	}
-	if s := r.Search; s == nil || s.Starts != starts || s.Best != r.Optima[0].Starts || s.Drawn == 0 || s.Drawn >= starts-1 || s.Unseen == nil {
+	if s := r.Search; s.Starts != starts || s.Best != r.Optima[0].Starts || *s.Next != r.Optima[1].Objective-r.NLML {
 		t.Errorf("%+v of %d starts", s, starts)
 	}
-	must.Words(t, r.Text(), "LOO NLPD", "held-out NLPD", "optimum 1", "the best optimum was reached by", "Boender")
+	must.Words(t, r.Text(), "LOO NLPD", "held-out NLPD", "optimum 1", "\n"+r.Search.Text+"\n")
 	alone := o
 	alone.Settings.Restarts = 0
-	if r := mustFit(t, d, alone).Report; r.Search != nil || strings.Contains(r.Text(), "optimum") {
+	if r := mustFit(t, d, alone).Report; r.Search.Kind != summary.SearchAlone || r.Optima != nil {
 		t.Errorf("one start: %+v", r.Search)
 	}
 }
 
-// TestUndrawn checks what is said where the starts give no estimate.
-func TestUndrawn(t *testing.T) {
-	for _, c := range []struct {
-		s     summary.SearchReport
-		raced bool
-		want  string
+// TestSearch fits tables whose best optimum 20 complete restarts find, and checks for each kind of
+// search its sentence, and that the chance that it states suits the truth.
+func TestSearch(t *testing.T) {
+	complete := func(restarts int) hyperopt.Settings {
+		return hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: restarts}
+	}
+	fixed := problem.Options{Fix: []problem.Assignment{{Name: "noise_variance"}, {Name: "lengthscale"}, {Name: "signal_variance"}}}
+	for name, c := range map[string]struct {
+		d           problem.Data
+		o           problem.Options
+		kind        summary.SearchKind
+		words       string
+		least, most float64 // the chance; 0 for none
+		miss        bool
 	}{
-		{summary.SearchReport{Starts: 3, Best: 2, LeastRestarts: 26}, false, "\nthe best optimum was reached by 2 of 3 starts\nthe starts that reached an optimum were chosen from the data, not drawn at random: no estimate of the chance\nof a better optimum follows; it takes restarts 26 or more\n"},
-		{summary.SearchReport{Starts: 3, Best: 2, Drawn: 2, Distinct: 2, LeastRestarts: 27}, true, "\n2 starts drawn at random that found 2 optima are too few: no estimate of the chance\nof a better optimum follows; it takes restarts 27 or more, and coarse off, so that each start runs to its end\n"},
-		{summary.SearchReport{Starts: 3, Best: 2}, false, "it takes more restarts\n"},
+		"fixed":      {twoOptima(60), fixed, summary.SearchFixed, "all parameters are fixed: there was nothing to search", 0, 0, true},
+		"unfinished": {twoOptima(60), problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (max-evaluations)", 0, 0, true},
+		"given":      {twoOptima(60), problem.Options{Settings: complete(0), Set: shortScale}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
+		"alone":      {twoOptima(60), problem.Options{Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: most such fits miss a lower one; 5 restarts may find it", 0.7, 0.8, true},
+		"subset":     {smooth(400), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},
+		"single":     {twoWaves(), problem.Options{Kernel: "periodic"}, summary.SearchSingle, " 1 in ", 0.05, 0.4, true},
+		"agreed":     {smooth(100), problem.Options{Settings: complete(8)}, summary.SearchAgreed, "3 of 9 starts led to this optimum, 6 to others, the next 6.1 nats higher: about 1 in 40 such fits misses a lower one", 0.001, 0.05, false},
 	} {
-		r := summary.Report{Optima: make([]summary.OptimumReport, 1), Search: &c.s}
-		if !c.raced {
-			r.Starts = make([]summary.StartReport, 1)
+		r := mustFit(t, c.d, c.o).Report
+		best := mustFit(t, c.d, problem.Options{Kernel: c.o.Kernel, Settings: complete(20)}).Report.NLML
+		s, chance := r.Search, 0.0
+		if s.Chance != nil {
+			chance = *s.Chance
 		}
-		if text := r.Text(); !strings.HasSuffix(text, c.want) {
-			t.Errorf("%+v: %q, want %q", c.s, text, c.want)
+		if s.Kind != c.kind || !strings.Contains(s.Text, c.words) || chance < c.least || chance > c.most || (r.NLML > best+0.5) != c.miss {
+			t.Errorf("%s: NLML %v, best %v, %v, %+v", name, r.NLML, best, chance, s)
 		}
-	}
-	// A fit with few restarts says how many more it takes, and that many are enough.
-	o := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 2, Seed: 2}}
-	few := mustFit(t, twoOptima(60), o).Report.Search
-	if few.Unseen != nil || few.Drawn != 0 || few.LeastRestarts < 4 {
-		t.Fatalf("%+v", few)
-	}
-	o.Settings.Restarts = few.LeastRestarts
-	if more := mustFit(t, twoOptima(60), o).Report.Search; more.Drawn != 3 || more.Unseen == nil && more.Distinct < 2 || more.Unseen != nil && more.LeastRestarts != 0 {
-		t.Errorf("%+v", more)
+		if !strings.HasSuffix(r.Text(), "\n"+s.Text+"\n") {
+			t.Errorf("%s: the text does not end with the sentence:\n%s", name, r.Text())
+		}
 	}
 }
 
@@ -179,31 +186,21 @@ func twoWaves() problem.Data {
 }
 
 // TestCoarseAbovePlain checks, on a table where coarse to fine ends above the descent from the
-// start values, that the report says that the two were not compared, and that option coarse
-// check compares them and keeps the lower end.
+// start values, that option coarse check compares the two and keeps the lower end.
 func TestCoarseAbovePlain(t *testing.T) {
 	fit := func(c hyperopt.Coarse) summary.Report {
 		return mustFit(t, twoWaves(), problem.Options{Kernel: "periodic", Settings: hyperopt.Settings{Coarse: c}}).Report
 	}
-	const line = "a descent from the start values over all rows may end lower (coarse check compares)\n"
 	auto, off, check := fit(hyperopt.CoarseAuto), fit(hyperopt.CoarseOff), fit(hyperopt.CoarseCheck)
-	if !(auto.NLML > off.NLML+100) {
+	if !(auto.NLML > off.NLML+100) || auto.Coarse != nil || off.Coarse != nil {
 		t.Fatalf("coarse to fine ends at %v, the plain descent at %v", auto.NLML, off.NLML)
-	}
-	if auto.Coarse == nil || auto.Coarse.Compared || !strings.Contains(auto.Text(), line) {
-		t.Errorf("%+v:\n%s", auto.Coarse, auto.Text())
-	}
-	if off.Coarse != nil || strings.Contains(off.Text(), line) {
-		t.Errorf("coarse off: %+v:\n%s", off.Coarse, off.Text())
 	}
 	c := check.Coarse
 	if check.NLML != off.NLML || c == nil || !c.Compared || *c.Objective != auto.Objective || *c.PlainObjective != off.Objective {
 		t.Errorf("check ends at %v, the plain descent at %v: %+v", check.NLML, off.NLML, c)
 	}
 	must.Words(t, strings.Join(check.Warnings, "\n"), "nats above the descent from the start values over all rows, whose end the fit keeps")
-	if text := check.Text(); strings.Contains(text, line) || !strings.Contains(text, "coarse to fine ended at 258.6409, the descent from the start values over all rows at 128.7331\n") {
-		t.Errorf("%s", text)
-	}
+	must.Words(t, check.Text(), "coarse to fine ended at 258.6409, the descent from the start values over all rows at 128.7331\n")
 }
 
 // TestRelevance checks the order of columns, their relevance where it is known, and their

@@ -184,7 +184,7 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	})
 	if err == nil {
 		err = step(true, "scores of the other optima were complete", func() (err error) {
-			scores, err = scoreOptima(ctx, s, ev, result.Optima)
+			scores, err = scoreOptima(ctx, s, ev, listed(j, result))
 			return err
 		})
 	}

@@ -3,6 +3,7 @@ package hyperopt
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"gpfit/hyperopt/descent"
@@ -91,63 +92,43 @@ func optimaOf(all []candidate) []Optimum {
 	return out
 }
 
-// Coverage says how much of the space the starts of a run have explored, by the Bayesian
-// estimates of Boender and Rinnooy Kan (1987), Bayesian stopping rules for multistart global
-// optimization methods, Mathematical Programming 37. They assume that starts are drawn at random
-// and independently, that each leads to one optimum, and that nothing is known beforehand about
-// the number of optima or the shares of the space that lead to them. Of the starts, only random
-// ones that reached an optimum count. That an optimum which no random start found may be known
-// from another start makes the estimates of what is unknown too large rather than too small.
+// Coverage counts what the starts of a run found. The given start and the end of its descent on
+// half of the rows count as two.
 type Coverage struct {
 	// Starts counts the starts that reached an optimum, and Best the starts that reached
-	// the best one. Stopped counts the starts that did not end, because they could no
-	// longer become the best.
+	// the best one. Stopped counts the starts that did not end: they promised nothing better.
 	Starts, Best, Stopped int
-	// Drawn counts the starts drawn at random that reached an optimum, and Distinct the
-	// optima that they reached.
-	Drawn, Distinct int
+	// Next is how far the next optimum is above the best, +Inf without one.
+	Next float64
+	// Rows is the number of rows on which the starts were compared, if only one of them
+	// descended over all rows, and 0 otherwise.
+	Rows int
 }
 
-// NewCoverage counts the starts that led to optima. Dropped starts did not.
-func NewCoverage(optima []Optimum) Coverage {
-	var c Coverage
-	for i, o := range optima {
-		if o.Dropped {
+// NewCoverage counts the starts of a result.
+func NewCoverage(r *Result) Coverage {
+	c, descents := Coverage{Next: math.Inf(1)}, 0
+	for i, o := range r.Optima {
+		switch {
+		case o.Dropped:
 			c.Stopped += o.Starts
 			continue
+		case i == 0:
+			c.Best = o.Starts
+		case i == 1:
+			c.Next = o.F - r.Optima[0].F
 		}
 		c.Starts += o.Starts
-		c.Drawn += o.Drawn
-		c.Distinct += min(o.Drawn, 1)
-		if i == 0 {
-			c.Best = o.Starts
+	}
+	for _, s := range r.Path {
+		if s.Rows == r.Path[len(r.Path)-1].Rows && s.Step != "hessian" {
+			descents += s.Starts
+		}
+	}
+	for _, s := range r.Path {
+		if descents == 1 && c.Starts+c.Stopped > 1 && s.Step == "descent" && s.Rows < r.Path[len(r.Path)-1].Rows {
+			c.Rows = s.Rows
 		}
 	}
 	return c
-}
-
-// Unseen returns the expected share of the space from which descents lead to optima that
-// no random start has found, w(w+1)/(n(n−1)) for w optima of n starts. It is the
-// probability that another random start finds a new optimum, and so an upper limit of the
-// probability that it finds a better one. ok is false if n is below w+2.
-func (c Coverage) Unseen() (share float64, ok bool) {
-	w, n := float64(c.Distinct), float64(c.Drawn)
-	if c.Distinct == 0 || c.Drawn < c.Distinct+2 {
-		return 0, false
-	}
-	return w * (w + 1) / (n * (n - 1)), true
-}
-
-// LeastRestarts returns the least number of restarts with which Unseen can be known, if all
-// starts run to their end and the random ones find no more optima than now: suggested starts
-// precede random ones.
-func (c Coverage) LeastRestarts(suggested int) int { return suggested + max(c.Distinct, 1) + 2 }
-
-// Optima returns the expected number of optima, w(n−1)/(n−w−2). ok is false if n is below w+3.
-func (c Coverage) Optima() (number float64, ok bool) {
-	w, n := float64(c.Distinct), float64(c.Drawn)
-	if c.Distinct == 0 || c.Drawn < c.Distinct+3 {
-		return 0, false
-	}
-	return w * (n - 1) / (n - w - 2), true
 }

@@ -138,7 +138,7 @@ type Result struct {
 	Subsets bool
 	Plain   *PlainDescent
 	// Optima are the distinct optima that starts reached, best first, followed by
-	// the starts that were dropped; nil without restarts.
+	// the starts that were dropped.
 	Optima []Optimum
 	// Suggested counts the starts that the problem suggests. Restarts beyond them are drawn
 	// at random.

@@ -299,17 +299,17 @@ func finalists(t *tuner, done []half, from []candidate) []candidate {
 	out := []candidate{from[0]}
 	out[0].Metric, out[0].spent = t.Metric, done[0].spent
 	for _, c := range sorted {
-		if len(out) > max(1, t.Restarts) {
-			break
-		}
 		near := func(o candidate) bool {
 			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
 		}
 		if i := slices.IndexFunc(out, near); i >= 0 {
 			out[i].join(c)
-			continue
+		} else if len(out) <= max(1, t.Restarts) {
+			out = append(out, c)
+		} else {
+			c.left = true
+			t.dropped = append(t.dropped, c)
 		}
-		out = append(out, c)
 	}
 	return out
 }

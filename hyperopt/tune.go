@@ -124,9 +124,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 		}
 	}
 	t.result.FullSize.Add(between.Counts())
-	if t.Restarts > 0 {
-		t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))
-	}
+	t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))
 	return err
 }
 

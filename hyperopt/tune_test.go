@@ -180,8 +180,8 @@ func TestTune(t *testing.T) {
 			if sum.Gradient != r.Total.Gradient || int64(r.FullSize.Value) != p.full.Load() {
 				t.Errorf("path %+v, total %+v, over all rows %+v of %d", sum, r.Total, r.FullSize, p.full.Load())
 			}
-			if (r.Optima != nil) != (c.s.Restarts > 0) {
-				t.Errorf("%d restarts, optima %+v", c.s.Restarts, r.Optima)
+			if len(r.Optima) == 0 || r.Optima[0].F != r.F {
+				t.Errorf("the result is %v, optima %+v", r.F, r.Optima)
 			}
 		})
 	}
@@ -212,7 +212,7 @@ func TestOptima(t *testing.T) {
 	if len(r.Optima) != 2 || starts != 8 || len(r.Starts) != 8 {
 		t.Errorf("%d starts at %+v", starts, r.Optima)
 	}
-	if c := NewCoverage(r.Optima); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Drawn: 7, Distinct: 2}) {
+	if c := NewCoverage(r); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Next: r.Optima[1].F - r.F}) {
 		t.Errorf("%d drawn, %+v", drawn, c)
 	}
 	if spent.Value == 0 || spent.Value > r.Total.Value || spent.Value < r.Total.Value-1 {

@@ -1,7 +1,7 @@
 package summary
 
-// CoarseReport says whether the fit made the descent from the start values over all rows besides
-// (option coarse check), and where both ended. Without it, this descent may end lower than the fit.
+// CoarseReport says where coarse to fine and the descent from the start values over all rows
+// ended, with option coarse check. Models of earlier versions may have the report without numbers.
 type CoarseReport struct {
 	Compared       bool     `json:"compared"`
 	Objective      *float64 `json:"objective,omitempty"`

@@ -75,7 +75,7 @@ type Report struct {
 	Path []StageReport `json:"path,omitempty"`
 	// Optima lists the distinct optima that the starts reached, best first, with restarts.
 	Optima []OptimumReport `json:"optima,omitempty"`
-	// Search says how sure it is that the best of them is the best there is.
+	// Search says how sure it is that no optimum is lower.
 	Search    *SearchReport `json:"search,omitempty"`
 	AtBound   []string      `json:"at_bound,omitempty"`
 	StdErrors *StdErrors    `json:"std_errors,omitempty"`
@@ -87,7 +87,7 @@ type Report struct {
 	Test          *TestScores    `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
-	// Coarse is set if subsets of the rows chose where the descents over all rows began.
+	// Coarse is set if option coarse check compared two descents.
 	Coarse *CoarseReport `json:"coarse,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
@@ -172,26 +172,6 @@ type OptimumReport struct {
 	Dropped bool `json:"dropped,omitempty"`
 	// Rows is the number of rows of a dropped descent's objective, if not all.
 	Rows int `json:"rows,omitempty"`
-}
-
-// SearchReport says how often starts found the best optimum, and what that says about others:
-// the estimates of hyperopt.Coverage.
-type SearchReport struct {
-	// Starts counts the starts that reached an optimum, Best the starts that reached the
-	// best, and Stopped the starts that gpfit stopped early.
-	Starts  int `json:"starts"`
-	Best    int `json:"best"`
-	Stopped int `json:"stopped"`
-	// Drawn counts the starts drawn at random that reached an optimum, Distinct the optima
-	// that they reached.
-	Drawn    int `json:"drawn"`
-	Distinct int `json:"distinct"`
-	// Unseen is the estimated probability that another random start finds a new optimum, and
-	// Expected the number of optima; nil if the starts are too few.
-	Unseen   *float64 `json:"unseen_share,omitempty"`
-	Expected *float64 `json:"expected_optima,omitempty"`
-	// LeastRestarts is then the least number that can give them, if each runs to its end.
-	LeastRestarts int `json:"least_restarts_for_estimate,omitempty"`
 }
 
 // Coefficient is a coefficient of the mean function, in scaled and in original units, where it

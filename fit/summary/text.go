@@ -23,7 +23,7 @@ var (
 	updateTemplate string
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
-		"add": func(a, b int) int { return a + b }, "criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
+		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
 		"label": problem.ObjectiveLabel, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
@@ -179,25 +179,4 @@ func PointName(axes []ProfileAxis, p *ProfilePoint) string {
 		parts = append(parts, fmt.Sprintf("%s=%.6g", a.Name, p.Parameters[a.Name]))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Undrawn says why the starts give no estimate.
-func (s *SearchReport) Undrawn() string {
-	if s.Drawn == 0 {
-		return "the starts that reached an optimum were chosen from the data, not drawn at random"
-	}
-	return fmt.Sprintf("%s drawn at random that found %s are too few", textform.Counted(s.Drawn, "start"), textform.Counted(s.Distinct, "optimum", "optima"))
-}
-
-// Remedy names the options that can give an estimate. raced says that starts were stopped
-// early, or would have been.
-func (s *SearchReport) Remedy(raced bool) string {
-	text := fmt.Sprintf("restarts %d or more", s.LeastRestarts)
-	if s.LeastRestarts == 0 { // the model of an earlier version
-		text = "more restarts"
-	}
-	if raced {
-		text += ", and coarse off, so that each start runs to its end"
-	}
-	return text
 }

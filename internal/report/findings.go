@@ -22,8 +22,8 @@ const (
 	farOff = 4
 	// mostFar is the number of such rows that it names.
 	mostFar = 5
-	// hiddenShare is the estimated probability of another optimum that is worth more restarts.
-	hiddenShare = 0.2
+	// missedShare is the estimated probability of a lower optimum that is worth more restarts.
+	missedShare = 0.25
 )
 
 // findings lists the warnings, each with advice.
@@ -124,10 +124,8 @@ func (s *subject) judgeFit(add func(text, advice string)) {
 	if r.Status != "" && !strings.Contains(r.Status, "converged") && r.Type == "fit" {
 		add(fmt.Sprintf("The fit ended with status %s.", r.Status), "Let it run longer (option max-evals), or start another fit from this model.")
 	}
-	if q := r.Search; q != nil && q.Unseen != nil && *q.Unseen > hiddenShare {
-		add(fmt.Sprintf("By estimate another start finds a new optimum with probability %.2g.", *q.Unseen), "Try more starts (option restarts).")
-	} else if q != nil && q.Best == 1 && q.Starts+q.Stopped > 2 {
-		add(fmt.Sprintf("Only 1 of %d starts reached the best optimum.", q.Starts+q.Stopped), "Try more starts (option restarts): a better optimum may exist.")
+	if q := r.Search; q != nil && q.Chance != nil && *q.Chance > missedShare {
+		add("The fit may have missed a better optimum (see Convergence and restarts).", "Try more starts (option restarts).")
 	}
 }
 

@@ -116,7 +116,7 @@ func TestLeaveOneOut(t *testing.T) {
 		fmt.Sprintf("The model explains %.1f %% of the variance of y &amp; z in 60 training rows left out in turn, with an RMSE of %.3g", 100*s.Q2, s.RMSE),
 		fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them: they are right.", 100*s.Coverage95),
 		"These scores are leave-one-out", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
-		"&lt;script&gt;alert", "The best optimum was reached by", `class="bar"`, "-converged",
+		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "-converged",
 		`<td class="words">lengthscale[b]</td>`, `<td class="words">noise_variance</td>`)
 	if got := pictures(p); got["Predictions"] != 4 || got["Effect of each column"] != 2 || got["Terms of the kernel"] != 0 {
 		t.Errorf("pictures %v", got)

@@ -115,33 +115,11 @@ func convergence(s *subject) (page.Section, error) {
 	switch {
 	case s.model.Locals != nil:
 		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")
-	case r.Search != nil:
-		section.Notes = append(section.Notes, searchText(r.Search, len(r.Starts) == 0)...)
-	default:
-		section.Notes = append(section.Notes, "The fit made one descent. Restarts would show whether another optimum is better.")
-	}
-	if r.Coarse != nil && !r.Coarse.Compared {
-		section.Notes = append(section.Notes, "Subsets of the rows led here. A descent from the start values over all rows may end lower; coarse check compares the two.")
+	case r.Search != nil && r.Search.Text != "":
+		section.Notes = append(section.Notes, sentence(r.Search.Text))
 	}
 	section.Grids = page.Filled(optima(r), optimaParameters(r), s.expertFits())
 	return section, nil
-}
-
-// searchText says how often the best optimum was found, and what that means. raced says that
-// the starts raced.
-func searchText(q *summary.SearchReport, raced bool) []string {
-	text := fmt.Sprintf("The best optimum was reached by %d of %s.", q.Best, textform.Counted(q.Starts+q.Stopped, "start"))
-	if q.Stopped > 0 {
-		text += fmt.Sprintf(" gpfit stopped %d early, which seemed unable to become the best.", q.Stopped)
-	}
-	if q.Unseen == nil {
-		return []string{text, fmt.Sprintf("There is no estimate of the chance of a better optimum: %s. It takes %s.", q.Undrawn(), q.Remedy(raced))}
-	}
-	chance := fmt.Sprintf("%s drawn at random found %s. By estimate another start leads with probability %.2g to an optimum not seen yet, and so to a better one with at most that", textform.Counted(q.Drawn, "start"), textform.Counted(q.Distinct, "optimum", "optima"), *q.Unseen)
-	if q.Expected != nil {
-		chance += fmt.Sprintf("; about %.2g are expected in all", *q.Expected)
-	}
-	return []string{text, chance + " (Boender and Rinnooy Kan 1987)."}
 }
 
 // optima lists the optima with their scores.

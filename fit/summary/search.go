@@ -1,0 +1,173 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+
+	"gpfit/hyperopt"
+)
+
+// SearchKind says what a fit saw that bears on how sure its optimum is.
+type SearchKind string
+
+// The kinds of SearchReport.
+const (
+	// SearchFixed is a fit without free parameters, SearchUnfinished one whose best descent
+	// did not converge.
+	SearchFixed      SearchKind = "fixed"
+	SearchUnfinished SearchKind = "unfinished"
+	// SearchAlone is one descent, with no other start to compare.
+	SearchAlone SearchKind = "alone"
+	// SearchSubset compared its starts on fewer rows, and one descended over all rows.
+	SearchSubset SearchKind = "subset"
+	// SearchSingle had one of several starts lead to the optimum, SearchAgreed more than one.
+	SearchSingle SearchKind = "single"
+	SearchAgreed SearchKind = "agreed"
+)
+
+// SearchReport says how often starts led to the optimum, and how sure it is that none is lower.
+type SearchReport struct {
+	Kind SearchKind `json:"kind"`
+	// Chance estimates the probability that the fit misses an optimum more than half a nat
+	// lower; nil if there is nothing to estimate it from. Text says all of this in a sentence.
+	Chance *float64 `json:"chance,omitempty"`
+	Text   string   `json:"text"`
+	// Starts counts the starts that reached an optimum, Best the starts that reached the
+	// best, and Stopped the starts that gpfit stopped early.
+	Starts  int `json:"starts"`
+	Best    int `json:"best"`
+	Stopped int `json:"stopped"`
+	// Rows is the number of rows on which the starts were compared, if not all; Next is how far
+	// the next optimum is above the best.
+	Rows int      `json:"rows,omitempty"`
+	Next *float64 `json:"next,omitempty"`
+}
+
+// Searched is what a sentence on a search needs besides the counts of starts.
+type Searched struct {
+	Coverage hyperopt.Coverage
+	// Status is the status of the fit, and Converged and Fixed are what it means.
+	Status           string
+	Converged, Fixed bool
+	// Given says that the start is not the default one. Parts says that the kernel is a sum or
+	// a product, or has a period: its likelihood has more optima.
+	Given, Parts bool
+	// Rows counts all rows, and Restarts is the option.
+	Rows, Restarts int
+}
+
+// The shares of missed optima among the fits of benchmarks/tuning/suite: of one descent from the
+// default start, and by how much less the share is for each further start that led to the same
+// optimum, and for each that did not get lower. Starts on fewer rows say less.
+type missRates struct{ alone, same, other, subset float64 }
+
+var (
+	oneFunction = missRates{alone: 1. / 4, same: 8, other: 0.6, subset: 1. / 6}
+	composite   = missRates{alone: 3. / 4, same: 0.5, other: 0.6, subset: 1. / 2}
+)
+
+// odds are the values n that a sentence gives a chance of 1 in n. No chance below the last is
+// measured.
+var odds = []float64{2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40}
+
+// missed returns the chance that a fit misses a lower optimum, rounded to 1 in n, or 3/4.
+func (s *Searched) missed() float64 {
+	rates, c := oneFunction, s.Coverage
+	if s.Parts {
+		rates = composite
+	}
+	evidence := rates.same*float64(c.Best-1) + rates.other*float64(c.Starts+c.Stopped-c.Best)
+	if c.Rows > 0 {
+		evidence *= rates.subset
+	}
+	chance := rates.alone / (1 + evidence)
+	if chance > 0.6 {
+		return 0.75
+	}
+	best := odds[0]
+	for _, n := range odds {
+		if math.Abs(math.Log(n*chance)) < math.Abs(math.Log(best*chance)) {
+			best = n
+		}
+	}
+	return 1 / best
+}
+
+// kind returns the kind of the search.
+func (s *Searched) kind() SearchKind {
+	c := s.Coverage
+	switch {
+	case s.Fixed:
+		return SearchFixed
+	case !s.Converged || c.Starts == 0:
+		return SearchUnfinished
+	case c.Starts+c.Stopped == 1:
+		return SearchAlone
+	case c.Rows > 0:
+		return SearchSubset
+	case c.Best == 1:
+		return SearchSingle
+	}
+	return SearchAgreed
+}
+
+// NewSearch returns the report of a search.
+func NewSearch(s *Searched) *SearchReport {
+	c := s.Coverage
+	r := &SearchReport{Kind: s.kind(), Starts: c.Starts, Best: c.Best, Stopped: c.Stopped, Rows: c.Rows}
+	if !math.IsInf(c.Next, 1) {
+		r.Next = &c.Next
+	}
+	switch known := !s.Given || r.Kind != SearchAlone; {
+	case r.Kind == SearchFixed:
+		r.Text = "all parameters are fixed: there was nothing to search"
+	case r.Kind == SearchUnfinished:
+		r.Text = fmt.Sprintf("the descent did not converge (%s): its end is no optimum yet", s.Status)
+	case !known:
+		r.Text = "one descent from the given start: nothing says that there is no lower optimum"
+	default:
+		chance := s.missed()
+		r.Chance = &chance
+		r.Text = s.found(r.Next) + ": " + chanceText(chance)
+		if chance >= 1./8 {
+			r.Text += "; " + s.more()
+		}
+	}
+	return r
+}
+
+// found says what the starts found; next is the distance of the next optimum.
+func (s *Searched) found(next *float64) string {
+	c := s.Coverage
+	others, all := c.Starts-c.Best, c.Starts+c.Stopped
+	text := fmt.Sprintf("%d of %d starts led to this optimum", c.Best, all)
+	switch {
+	case all == 1:
+		return "one descent from the start values"
+	case c.Rows > 0:
+		return text + fmt.Sprintf(", compared on %d of %d rows; one descended over all rows", c.Rows, s.Rows)
+	case others > 0 && next != nil:
+		text += fmt.Sprintf(", %d to others, the next %.2g nats higher", others, *next)
+	}
+	if c.Stopped > 0 {
+		text += fmt.Sprintf(", %d stopped above it", c.Stopped)
+	}
+	return text
+}
+
+// chanceText states a chance.
+func chanceText(chance float64) string {
+	if chance > 0.6 {
+		return "most such fits miss a lower one"
+	}
+	return fmt.Sprintf("about 1 in %.0f such fits misses a lower one", 1/chance)
+}
+
+// more names a number of restarts to try.
+func (s *Searched) more() string {
+	more := 5
+	if s.Restarts > 0 {
+		more = max(20, 2*s.Restarts)
+	}
+	return fmt.Sprintf("%d restarts may find it", more)
+}
