@@ -75,7 +75,7 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 	mean, reduction := make([]float64, j.xs.N), make([]float64, j.xs.N)
 	kappa, gradAll, diagAll := make([]float64, n), make([]float64, len(j.theta)), make([]float64, n)
 	means, covariance := make([]float64, len(many)/n*j.xs.N), make([]float64, j.xs.N*j.xs.N)
-	l := make([]float64, n*n)
+	l, white, slopes := make([]float64, n*n), slices.Clone(many), make([]float64, len(many)*len(j.theta))
 	// The second block begins on a memory line.
 	ends := []int{n}
 	if n > lineElements {
@@ -106,6 +106,10 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 		{"predict many", func() error { return ws.Predict(ctx, j.prog, j.theta, many, j.xs, means, nil) }},
 		{"covariance", func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, covariance) }},
 		{"predict", func() error { return ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction) }},
+		{"products", func() error {
+			return ws.(device.DerivativeProducts).MultiplyDerivatives(ctx, j.prog, j.theta, many, len(many)/n, slopes)
+		}},
+		{"whiten", func() error { return ws.(device.DerivativeProducts).Whiten(ctx, white, len(many)/n, true) }},
 		{"read", func() error { return ws.ReadFactor(0, n, l) }},
 		{"write", func() error { return ws.WriteFactor(0, n, l) }},
 	} {
@@ -113,7 +117,7 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 			return nil, fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, blocks.Elements, gradBlocks, diagBlocks, means, covariance, mean, reduction, l), nil
+	return slices.Concat(logDet, residual, alpha, many, grad, diag, kappa, gradAll, diagAll, blocks.Elements, gradBlocks, diagBlocks, means, covariance, mean, reduction, slopes, white, l), nil
 }
 
 // mustRun fails unless the results equal want, to the bit, if want is not nil.

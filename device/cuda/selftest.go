@@ -83,14 +83,14 @@ func (d *Device) selfTestOf(ctx context.Context, text string) error {
 
 // evaluate returns the value (without its constant), the residual and the diagonal of Σ⁻¹; the
 // gradient by log θ, the diagonal of its adjoint, and α twice more; gradient and diagonal for an
-// adjoint with all terms; and mean, variance reduction and covariance reduction at xs, the last
-// three with a factor that was read and written back.
+// adjoint with all terms; mean, variance reduction and covariance reduction at xs, all three
+// with a factor that was read and written back; and products of ∂K and of L⁻¹ with vectors.
 func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Program, theta, noise, y []float64, xs *kernel.Points) ([]float64, error) {
 	n, m := len(y), xs.N
 	value, residual, alpha, kappa := 0.0, 0.0, slices.Clone(y), make([]float64, n)
 	grad, diag, gradAll, diagAll := make([]float64, len(theta)), make([]float64, n), make([]float64, len(theta)), make([]float64, n)
 	mean, reduction, covariance := make([]float64, m), make([]float64, m), make([]float64, m*m)
-	again, l := slices.Concat(y, y), make([]float64, n*n)
+	again, l, white, slopes := slices.Concat(y, y), make([]float64, n*n), slices.Clone(y), make([]float64, 5*n*len(theta))
 	for _, step := range []func() error{
 		func() error { return ws.Form(ctx, prog, theta, noise) },
 		func() (err error) {
@@ -114,6 +114,13 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 		func() error { return ws.WriteFactor(0, n, l) },
 		func() error { return ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction) },
 		func() error { return ws.PredictCovariance(ctx, prog, theta, xs, covariance) },
+		func() error {
+			products := ws.(device.DerivativeProducts)
+			if err := products.MultiplyDerivatives(ctx, prog, theta, slices.Concat(again, y, alpha, kappa), 5, slopes); err != nil {
+				return err
+			}
+			return products.Whiten(ctx, white, 1, false)
+		},
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -123,7 +130,7 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 	for i, a := range alpha {
 		value += a * y[i] / 2
 	}
-	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance), nil
+	return slices.Concat([]float64{value, residual}, kappa, grad, diag, again, gradAll, diagAll, mean, reduction, covariance, slopes, white), nil
 }
 
 // testAdjoint returns an adjoint with all terms: y in the middle, and two vectors.

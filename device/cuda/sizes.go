@@ -9,8 +9,8 @@ import (
 // sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each step
 // without interruption. Between steps the workspace reports progress and polls the context.
 type sizes struct {
-	// fill is the number of columns of Σ filled at a time, factor the width of a block
-	// of the Cholesky factorisation, and symm the order of the diagonal blocks of Σ⁻¹
+	// fill is the number of columns of Σ filled at a time, and half the number of rows of products
+	// of derivatives with vectors; factor is the width of a block of the Cholesky factorisation, and symm the order of the diagonal blocks of Σ⁻¹
 	// that one call multiplies.
 	fill, factor, symm int64
 	// leaf is the order of the diagonal blocks that a kernel inverts. panel is the

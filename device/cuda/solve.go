@@ -7,6 +7,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
 )
 
 // LogDet returns 2 Σ log L_ii.
@@ -22,6 +23,20 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 
 // Solve overwrites b with Σ⁻¹b.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
+	return w.solveEach(ctx, b, m, plain, transposed)
+}
+
+// Whiten overwrites b with L⁻¹b or L⁻ᵀb.
+func (w *Workspace) Whiten(ctx context.Context, b []float64, m int, transpose bool) error {
+	op := plain
+	if transpose {
+		op = transposed
+	}
+	return w.solveEach(ctx, b, m, op)
+}
+
+// solveEach overwrites b, n×m, by the solutions with L, or Lᵀ, for one op after the other.
+func (w *Workspace) solveEach(ctx context.Context, b []float64, m int, ops ...mathlib.Transpose) error {
 	return w.do(ctx, stageFactored, func() {
 		if int64(len(b)) < w.n*int64(m) {
 			w.fail(argumentf("right-hand side of %d elements for %d×%d", len(b), w.n, m))
@@ -37,16 +52,17 @@ func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 			}
 			rhs := w.columns(space)
 			w.uploadBlock(rhs, b, w.n, w.n, int64(m))
-			solve(w, rhs, int64(m))
+			solve(w, rhs, int64(m), ops...)
 			w.downloadBlock(b, w.n, rhs, w.n, int64(m))
 		})
 	})
 }
 
-// solve overwrites rhs, n×m, with Σ⁻¹·rhs.
-func solve(w *Workspace, rhs kernels.Matrix, m int64) {
-	w.trsm(left, plain, w.n, m, w.matrix, rhs)
-	w.trsm(left, transposed, w.n, m, w.matrix, rhs)
+// solve does so for rhs, n×m, on the device.
+func solve(w *Workspace, rhs kernels.Matrix, m int64, ops ...mathlib.Transpose) {
+	for _, op := range ops {
+		w.trsm(left, op, w.n, m, w.matrix, rhs)
+	}
 }
 
 // ReadFactor copies rows r0 … r1−1 of L to dst.
@@ -135,7 +151,7 @@ func multiplySolution(w *Workspace, local *memory, e []float64, m int64, got []f
 	w.need(local, &product, leadingDim(w.n)*m)
 	v, y := w.columns(solution), w.columns(product)
 	w.uploadBlock(v, e, w.n, w.n, m)
-	solve(w, v, m)
+	solve(w, v, m, plain, transposed)
 	const rows = 8192
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)

@@ -120,6 +120,9 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 			return c.ContractBlocks(ctx, device.Adjoint{}, middle, p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
 		}
 	}
+	if c, ok := w.(device.DerivativeProducts); ok {
+		calls["Whiten"] = func(ctx context.Context) error { return c.Whiten(ctx, make([]float64, n), 1, true) }
+	}
 	if c, ok := w.(device.JointCovariance); ok {
 		calls["PredictCovariance"] = func(ctx context.Context) error {
 			return c.PredictCovariance(ctx, p.prog, p.theta, p.x, make([]float64, m*m))

@@ -51,6 +51,9 @@ func Run(t *testing.T, open func(t *testing.T) device.Backend) {
 		{"Factor", testFactor},
 		{"ExtendFactor", testExtendFactor},
 		{"Residual", testResidual},
+		{"MultiplyDerivatives", testMultiplyDerivatives},
+		{"ProductCalls", testProductCalls},
+		{"Whiten", testWhiten},
 	})
 }
 

@@ -173,9 +173,14 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	if len(b) != m*w.x.N {
 		return fmt.Errorf("experts: %d numbers for %d columns of %d points", len(b), m, w.x.N)
 	}
+	return w.eachPart(ctx, b, func(e *expert, own []float64) error { return e.ws.Solve(ctx, own, m) })
+}
+
+// eachPart overwrites the rows of b that belong to each expert by what do makes of them.
+func (w *workspace) eachPart(ctx context.Context, b []float64, do func(e *expert, own []float64) error) error {
 	return w.each(ctx, square, func(_ int, e *expert) error {
 		own := pick.Rows(b, e.rows, w.x.N, 1)
-		if err := e.ws.Solve(ctx, own, m); err != nil {
+		if err := do(e, own); err != nil {
 			return err
 		}
 		pick.Put(b, own, e.rows, w.x.N)

@@ -238,16 +238,7 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 
 // Solve overwrites b by Σ⁻¹b. The columns of b are rows of a matrix X, and X = X·L⁻ᵀ·L⁻¹.
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := w.begin(ctx, "", 0); err != nil {
-		return err
-	}
-	if len(b) < m*w.n {
-		return fmt.Errorf("textbook: right-hand side of %d elements for %d×%d", len(b), w.n, m)
-	}
-	rows := w.general(b, 0, m, 0, w.n)
-	blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.n), rows)
-	blas64.Trsm(blas.Right, blas.NoTrans, 1, w.lower(0, w.n), rows)
-	return nil
+	return w.solveEach(ctx, b, m, blas.Trans, blas.NoTrans)
 }
 
 // invert computes Σ⁻¹ unless it is there: column by column LLᵀx = e_k, of which the unknowns

@@ -5,7 +5,7 @@
 #
 # ARCHITECTURES lists the architectures (default: from sm_80 to sm_120), of which the
 # script uses those that this ptxas knows. The script fails if ptxas refuses a file or
-# warns, or if an entry named gpfit_contract... spills, which means that ptxas keeps
+# warns, or if an entry named gpfit_contract... or gpfit_derivative... spills, which means that ptxas keeps
 # some of its registers in memory. With -v it prints, for every entry, the registers,
 # the bytes that ptxas spills and loads again, and the bytes of shared memory.
 set -euo pipefail
@@ -28,7 +28,7 @@ assemble() { # verbose, ptxas, architecture, file
     /bytes spill stores/ { stores = number("bytes spill stores"); loads = number("bytes spill loads") }
     /Used [0-9]+ registers/ {
       if (verbose) printf "%-22s %-24s %-8s %9d %7d %7d %7d\n", where, entry, arch, number("registers"), stores, loads, number("bytes smem")
-      if (entry ~ /^gpfit_contract/ && stores + loads > 0) {
+      if (entry ~ /^gpfit_(contract|derivative)/ && stores + loads > 0) {
         print where ".ptx for " arch ": " entry " spills " stores " bytes and loads " loads > "/dev/stderr"; failed = 1
       }
       entries++

@@ -47,6 +47,17 @@ func Multiply(f Function, x Points, noise Vector, i0, i1 int64, v Matrix, m int6
 	return launchOf(f, ptx.Multiply, blocks, x.X, x.N, noise.A, noise.N, i0, i1, v.A, v.LD, m, y.A, y.LD)
 }
 
+// DerivativeRows is the number of rows of a block of [Derivatives].
+const DerivativeRows = tileRows
+
+// Derivatives writes rows i0 ≤ i < i1 of the products of the sums of f, a gradient, with the
+// columns of the n×e.Vectors matrix v to rows 0 … i1−i0−1 of y, for an entry e of
+// [ptx.Derivatives]. scratch has [ptx.Kernel.ProductScratch] numbers for each [DerivativeRows] rows.
+func Derivatives(f Function, e *ptx.Entry, x Points, i0, i1 int64, v Matrix, scratch Ptr, y Matrix) Launch {
+	require(0 <= i0 && i0 <= i1 && i1 <= x.N && v.LD >= x.N && y.LD >= i1-i0, "rows of n, leading dimensions", i0, i1, x.N, v.LD, y.LD)
+	return launchOf(f, e, tiles(i1-i0, tileRows), x.X, x.N, i0, i1, v.A, v.LD, scratch, y.A, y.LD)
+}
+
 // ContractBlocks returns the largest number of blocks that [Contract] uses on a device
 // with the given number of multiprocessors: two for each, which is what its registers
 // hold. The last bits of a contraction depend on this number.

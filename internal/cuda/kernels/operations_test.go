@@ -102,7 +102,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// compareWithCPU compares Cross and Contract with the CPU, on points some of which are
+// compareWithCPU compares Cross, Contract and Derivatives with the CPU, on points some of which are
 // equal or have equal coordinates.
 func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 	const n = 70
@@ -121,9 +121,11 @@ func compareWithCPU(t *testing.T, prog *kernel.Program, d int) {
 	work := m.work(gradient, 2)
 	sums := m.put(make([]float64, gradient.Rows()))
 	m.launch(kernels.Contract(gradient, on, kernels.Adjoint{Inv: 0.5, Inverse: kernels.Matrix{A: m.put(s), LD: n}}, 0, n, m.blank(n), sums, work)...)
+	products := m.multiply(prog, theta, x, 0, n, 1+d%2, n)
 	m.run()
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)
+	products.check(t, m, e, 1)
 	want, scale := make([]float64, prog.NumParams), make([]float64, prog.NumParams)
 	single := make([]float64, prog.NumParams)
 	for j := range n {

@@ -154,7 +154,7 @@ func (c *contraction) sumColumns(f *kernel.Feature, i int, w vec, next int) {
 			if q%width == 0 {
 				c.barrier()
 			}
-			c.store(c.red, q%width, width, t.weighted(w, s, i))
+			c.store(c.red, q%width, width, t.weighted(w, s, i, c.sum))
 			if q++; q%width == 0 || q == len(f.Dims) {
 				c.collect(at(kept, 8*Threads*((q-1)/width)), fmt.Sprint((q-1)%width+1), width)
 			}
@@ -172,7 +172,7 @@ func (c *contraction) sumInLoop(t terms, s *sweep, i int, w vec, index, kept str
 	c.barrier()
 	c.here(begun)
 	to := c.do("add.s64", c.red, c.do("mul.wide.u32", index, fmt.Sprint(8*Threads)))
-	c.store(to, 0, width, t.weighted(w, s, i))
+	c.store(to, 0, width, t.weighted(w, s, i, c.sum))
 	c.put("add.u32 %s, %s, 1", index, index)
 	last := c.do("add.s64", c.uniforms, fmt.Sprint(8*(s.at+s.words*(len(s.dims)-1))))
 	unfinished := c.do("and.pred", c.do("setp.lt.u32", index, fmt.Sprint(width)), c.do("setp.lt.s64", t.record, last))
@@ -185,9 +185,9 @@ func (c *contraction) sumInLoop(t terms, s *sweep, i int, w vec, index, kept str
 }
 
 // store writes a column's sums to red, the second sum of SinSquares width places further on.
-func (c *contraction) store(red string, slot, width int, sums []string) {
+func (c *contraction) store(red string, slot, width int, sums []vec) {
 	for k, sum := range sums {
-		c.put("st.shared.f64 %s, %s", at(red, 8*Threads*(slot+k*width)), sum)
+		c.put("st.shared.f64 %s, %s", at(red, 8*Threads*(slot+k*width)), sum[0])
 	}
 }
 

@@ -163,23 +163,39 @@ func (t *terms) addTerm(sum, a vec, weight any) {
 	t.into(sum, "fma.rn.f64", a, weight, sum)
 }
 
-// weighted returns Σ_pairs w·term for the column's term of feature f without its
-// weight, and for SinSquares also Σ_pairs w·u·sin 2πu.
-func (t *terms) weighted(w vec, s *sweep, f int) []string {
+// weighted returns of(a, b) for w·term = a·b, the column's term of feature f without its weight, and
+// for SinSquares also for w·u·sin 2πu. b is nil for the number 1.
+func (t *terms) weighted(w vec, s *sweep, f int, of func(a, b vec) vec) []vec {
 	feature := &t.k.features[f]
 	if a, b := t.factors(feature.Kind); a != nil {
-		return []string{t.dot(t.mul(a, w), b)}
+		return []vec{of(t.mul(a, w), b)}
 	}
 	switch feature.Kind {
 	case kernel.Differences:
-		return []string{t.dot(t.delta(), w)}
+		return []vec{of(t.delta(), w)}
 	case kernel.Mismatches:
-		return []string{t.total(t.mismatch(w))}
+		return []vec{of(t.mismatch(w), nil)}
 	}
 	t.waves(s.field[f]+fields(feature)-1, true)
 	sw := t.mul(t.sin, w)
-	phases := t.dot(t.mul(sw, t.cos), t.u)
-	return []string{t.dot(sw, t.sin), t.do("add.rn.f64", phases, phases)}
+	phases := of(t.mul(sw, t.cos), t.u)
+	return []vec{of(sw, t.sin), t.body.add(phases, phases)}
+}
+
+// sum returns Σ_pairs a·b, or Σ_pairs a if b is nil.
+func (b *body) sum(a, c vec) vec {
+	if c == nil {
+		return vec{b.total(a)}
+	}
+	return vec{b.dot(a, c)}
+}
+
+// product returns a·b of each pair, or a if b is nil.
+func (b *body) product(a, c vec) vec {
+	if c == nil {
+		return a
+	}
+	return b.mul(a, c)
 }
 
 // dot returns Σ_pairs a·b, total Σ_pairs a.

@@ -39,7 +39,7 @@ type Kernel struct {
 
 // For generates the kernels for prog that include the entry e. The error is [ErrLimit].
 func For(prog *kernel.Program, e *Entry) (*Kernel, error) {
-	if e == Contract {
+	if e == Contract || e.Vectors > 0 {
 		return NewGradient(prog)
 	}
 	return New(prog)
@@ -51,7 +51,7 @@ func New(prog *kernel.Program) (*Kernel, error) {
 	return k, k.arrange()
 }
 
-// NewGradient generates the entry Contract. The error is [ErrLimit].
+// NewGradient generates the entries Contract and [Derivatives]. The error is [ErrLimit].
 func NewGradient(prog *kernel.Program) (*Kernel, error) {
 	g := prog.Gradient()
 	k := &Kernel{list: g.List, features: g.Features, value: code.None, gradient: g, need: g.Needed()}
@@ -270,12 +270,26 @@ func (k *Kernel) Assemble(grad, theta, values, result []float64) {
 			sums[p.element] = result[r]
 		}
 	}
+	k.Assembler(theta, values)(grad, sums)
+}
+
+// Assembler returns a function that adds the derivatives by log θ to grad, from the sums of
+// [kernel.Gradient]; values are the values that Uniforms returned.
+func (k *Kernel) Assembler(theta, values []float64) func(grad, sums []float64) {
 	inverse := make([]float64, len(theta))
 	for i, v := range theta {
 		inverse[i] = 1 / v
 	}
-	k.gradient.Assemble(grad, k.gradient.Factors(nil, inverse, values), sums)
+	factors := k.gradient.Factors(nil, inverse, values)
+	return func(grad, sums []float64) { k.gradient.Assemble(grad, factors, sums) }
 }
+
+// NumSums returns the number of sums of [Derivatives].
+func (k *Kernel) NumSums() int { return k.gradient.NumSums() }
+
+// ProductScratch returns the number of float64 values that each block of e, an entry of
+// [Derivatives], needs.
+func (k *Kernel) ProductScratch(e *Entry) int { return Threads * rowHalves * e.Vectors * k.NumSums() }
 
 // A tile has 64 rows and 32 columns of pairs. In shared memory, the coordinates of a column of X
 // take stageBytes: first the coordinates of the rows, then of the columns.

@@ -23,6 +23,10 @@ func (k *Kernel) Text(e *Entry, target string) []byte {
 
 func (k *Kernel) body(e *Entry, pairs int) *body {
 	b := newBody(k, pairs)
+	if e.Vectors > 0 {
+		writeDerivatives(b, e.Vectors)
+		return b
+	}
 	map[*Entry]func(*body){Fill: writeFill, Cross: writeCross, Multiply: writeMultiply, Contract: writeContract}[e](b)
 	return b
 }
@@ -35,11 +39,11 @@ func (k *Kernel) Pairs(e *Entry) int {
 		sums = 2 * vectors
 	}
 	for _, pairs := range []int{8, 4, 2} {
-		if (live+scratch)*pairs+sums <= registers {
+		if (live+scratch)*pairs+sums+pairs/2*e.Vectors <= registers {
 			return pairs
 		}
 	}
-	if e == Multiply { // its sums belong to two rows
+	if e == Multiply || e.Vectors > 0 { // sums belong to two rows
 		return 2
 	}
 	return 1

@@ -229,6 +229,8 @@ type EntryParam struct {
 type Entry struct {
 	Name   string
 	Params []EntryParam
+	// Vectors is the number of columns of v of an entry of [Derivatives].
+	Vectors int
 }
 
 // Each entry is a separate module, for points x stored by column; [Kernel.Uniforms]
@@ -252,10 +254,30 @@ var (
 	// of Σ_pairs G·value to partial[r·B + b] for every row r of sums, and G_jj to diag[j]. scratch
 	// has 256 numbers for every block and eight rows.
 	Contract = NewEntry("gpfit_contract", "*uniforms *x n *s lds *middle ldm j0 j1 *vectors *outer count .inv *diag *scratch *partial")
+	// derivative and derivatives multiply one vector and four.
+	derivative  = entryOfVectors("gpfit_derivative", 1)
+	derivatives = entryOfVectors("gpfit_derivatives", 4)
 )
 
+func entryOfVectors(name string, vectors int) *Entry {
+	e := NewEntry(name, "*uniforms *x n i0 i1 *v ldv *scratch *y ldy")
+	e.Vectors = vectors
+	return e
+}
+
+// Derivatives returns the entry for m ≥ 1 vectors, or for as many of them as it can multiply at once.
+// It multiplies rows i0 ≤ i < i1 of the sums of [kernel.Gradient] by the n×Vectors matrix v: Σ_j s(x_i,
+// x_j)·v_jk for the k-th vector and the term s of the q-th sum is y[i−i0 + (q·Vectors+k)·ldy]. A block
+// has 64 rows; [Kernel.ProductScratch] is its part of scratch.
+func Derivatives(m int) *Entry {
+	if m == 1 {
+		return derivative
+	}
+	return derivatives
+}
+
 // Entries lists all entries.
-func Entries() []*Entry { return []*Entry{Fill, Cross, Multiply, Contract} }
+func Entries() []*Entry { return []*Entry{Fill, Cross, Multiply, Contract, derivative, derivatives} }
 
 // NewEntry returns an entry with a list of parameters: a star marks a pointer, a point a
 // float64; the others are integers.
