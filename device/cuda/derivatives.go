@@ -22,7 +22,7 @@ func (w *Workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 			return
 		}
 		w.local(func(local *memory) {
-			p := products{Workspace: w, dst: dst, count: m, assemble: w.program.gradient.Assembler(theta, w.program.gradient.values)}
+			p := multiplication{Workspace: w, dst: dst, count: m, assemble: w.program.gradient.Assembler(theta, w.program.gradient.values)}
 			p.allocate(local)
 			for k := 0; k < m && w.err == nil; k += p.entry.Vectors {
 				p.multiply(k, vectors)
@@ -31,8 +31,8 @@ func (w *Workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 	})
 }
 
-// products are the products with count vectors.
-type products struct {
+// multiplication multiplies the derivatives by count vectors.
+type multiplication struct {
 	*Workspace
 	dst      []float64
 	count    int
@@ -49,7 +49,7 @@ type products struct {
 const productScratch = 32 << 20
 
 // allocate allocates the memory of a launch.
-func (p *products) allocate(local *memory) {
+func (p *multiplication) allocate(local *memory) {
 	f := p.program.gradient.Kernel
 	p.entry = ptx.Derivatives(p.count)
 	columns, block := int64(f.NumSums()*p.entry.Vectors), int64(f.ProductScratch(p.entry))
@@ -65,7 +65,7 @@ func (p *products) allocate(local *memory) {
 }
 
 // multiply multiplies by the vectors from number first on.
-func (p *products) multiply(first int, vectors []float64) {
+func (p *multiplication) multiply(first int, vectors []float64) {
 	left := p.count - first
 	p.entry = ptx.Derivatives(left)
 	v, used := p.columns(p.v), min(left, p.entry.Vectors)
@@ -85,7 +85,7 @@ func (p *products) multiply(first int, vectors []float64) {
 
 // collect writes rows i0 … i0+rows−1 of the products with the k-th vector, whose sums are columns
 // Vectors·rows apart.
-func (p *products) collect(i0, k int, sums []float64, rows int) {
+func (p *multiplication) collect(i0, k int, sums []float64, rows int) {
 	one, grad := make([]float64, p.program.gradient.NumSums()), make([]float64, p.program.of.NumParams)
 	for i := range rows {
 		for s := range one {

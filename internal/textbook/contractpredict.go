@@ -128,6 +128,36 @@ func (w *workspace) contract(ctx context.Context, c contraction, invalid error) 
 	return nil
 }
 
+var _ device.DerivativeProducts = (*workspace)(nil)
+
+// MultiplyDerivatives contracts each row of ∂K with each vector.
+func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	if w.x == nil {
+		return device.ErrStage
+	}
+	if err := device.CheckProducts(prog, w.n, vectors, m, dst); err != nil {
+		return fmt.Errorf("textbook: %w", err)
+	}
+	e, err := evaluator(w.x, prog, theta)
+	if err != nil {
+		return err
+	}
+	grad := make([]float64, prog.NumParams)
+	for i := range w.n {
+		if err := w.poll(ctx); err != nil {
+			return err
+		}
+		for k := range m {
+			clear(grad)
+			e.RowGradient(grad, vectors[k*w.n:(k+1)*w.n], w.x, i, w.x, 0, w.n)
+			for p, v := range grad {
+				dst[(p*m+k)*w.n+i] = v
+			}
+		}
+	}
+	return nil
+}
+
 var _ device.MeanPredictor = gonum{}
 
 // PredictMeans implements [device.MeanPredictor].

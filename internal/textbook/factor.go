@@ -241,6 +241,29 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	return w.solveEach(ctx, b, m, blas.Trans, blas.NoTrans)
 }
 
+// Whiten overwrites b by L⁻¹b or L⁻ᵀb. The columns of b are rows of a matrix, as in Solve.
+func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
+	op := blas.Trans
+	if transposed {
+		op = blas.NoTrans
+	}
+	return w.solveEach(ctx, b, m, op)
+}
+
+// solveEach overwrites the rows of X, the columns of b, by X·L⁻ᵀ or X·L⁻¹ for one op after the other.
+func (w *workspace) solveEach(ctx context.Context, b []float64, m int, ops ...blas.Transpose) error {
+	if err := w.begin(ctx, "", 0); err != nil {
+		return err
+	}
+	if len(b) < m*w.n {
+		return fmt.Errorf("textbook: right-hand side of %d elements for %d×%d", len(b), w.n, m)
+	}
+	for _, op := range ops {
+		blas64.Trsm(blas.Right, op, 1, w.lower(0, w.n), w.general(b, 0, m, 0, w.n))
+	}
+	return nil
+}
+
 // invert computes Σ⁻¹ unless it is there: column by column LLᵀx = e_k, of which the unknowns
 // from k on depend on those rows of L alone. more is the number of operations that follow.
 func (w *workspace) invert(ctx context.Context, more float64) error {

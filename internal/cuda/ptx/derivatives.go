@@ -22,9 +22,6 @@ type products struct {
 	factors []vec
 }
 
-// rowHalves is the number of rows of a tile that belong to a thread.
-const rowHalves = tileRows / 32
-
 // stride returns the distance of the numbers of one sum from those of the next, in bytes.
 func (p *products) stride() int { return 8 * Threads * rowHalves * p.vectors }
 

@@ -301,6 +301,8 @@ const (
 	// columns, the kernel reads coordinates from device memory.
 	maxResident = 32
 	redBytes    = 8 * group * Threads
+	// rowHalves is the number of rows of a tile whose products belong to a thread.
+	rowHalves = tileRows / 32
 )
 
 func (k *Kernel) resident() bool { return len(k.columns) <= maxResident }
