@@ -3,6 +3,7 @@
 #
 #   run.sh [nlml] [--quick] [OPTIONS]       NLML and gradient; NumPy's dgemm
 #   run.sh fit [--quick] DATA[,MASK[:COL]]… whole fits against scikit-learn
+#   run.sh values [--data FOLDER]           values that a fit from one start needs, against scikit-learn
 #   run.sh dgemm [--n …] [--rounds …]       gpfit against NumPy, the product alone
 #   run.sh co2                             the CO2 model of the book, against scikit-learn
 #
@@ -20,8 +21,8 @@ cache=${BENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-bench}
 
 mode=nlml
 case "${1:-}" in
-nlml | fit | dgemm | co2) mode=$1 && shift ;;
--h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
+nlml | fit | values | dgemm | co2) mode=$1 && shift ;;
+-h | --help) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
 esac
 
 # The environment is rebuilt if the requirements change.
