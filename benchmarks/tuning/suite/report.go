@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 )
@@ -78,7 +77,7 @@ func report(args []string) error {
 	}
 	for _, v := range versions {
 		printShares(v, of[v])
-		printNesting(of[v], best)
+		printNesting(of[v])
 		printClaims(of[v])
 	}
 	for _, p := range pairs() {
@@ -96,81 +95,72 @@ func report(args []string) error {
 
 // printShares prints for each group how many runs found the best known, and their costs.
 func printShares(v version, of []outcome) {
-	fmt.Printf("%-36s %22s %10s\n", v, "within 0.5 nats", "mean cost")
+	fmt.Printf("%-48s %22s %10s\n", v, "within 0.5 nats", "mean cost")
 	for _, g := range groups {
 		in := among(of, func(o outcome) bool { return g.has(o.pair) })
-		fmt.Printf("  %-34s %s %10.1f\n", g.name, share(in), meanCost(in))
+		fmt.Printf("  %-46s %s %10.1f\n", g.name, share(in), meanCost(in))
 	}
 }
 
-// printNesting counts the sums that ended above the best of some of their own terms, which no
-// optimum does.
-func printNesting(of []outcome, best map[string]float64) {
-	sums, above, most := 0, 0, 0.0
-	for _, o := range of {
-		own := math.Inf(1)
-		for _, p := range pairs() {
-			if f, ok := best[p.name()]; ok && p.table == o.pair.table && p.rows == o.pair.rows && contains(o.pair.kernel, p.kernel) {
-				own = min(own, f)
-			}
-		}
-		if math.IsInf(own, 1) {
-			continue
-		}
-		sums++
-		if o.NLML > own+withinNats {
-			above, most = above+1, max(most, o.NLML-own)
-		}
+// printNesting counts the sums that ended above one of their own terms: a sum at its best is
+// never worse, because the other terms can vanish.
+func printNesting(of []outcome) {
+	sums := among(of, func(o outcome) bool { return o.Term != nil })
+	above := among(sums, func(o outcome) bool { return o.NLML > *o.Term+withinNats })
+	most := 0.0
+	for _, o := range above {
+		most = max(most, o.NLML-*o.Term)
 	}
-	fmt.Printf("  sums above their own terms: %d of %d, by %.2f nats at most\n", above, sums, most)
+	fmt.Printf("  sums above one of their terms: %d of %d, by %.2f nats at most\n", len(above), len(sums), most)
 }
 
-// contains reports whether a sum has all terms of a part, and more.
-func contains(sum, part string) bool {
-	terms, parts := strings.Split(sum, " + "), strings.Split(part, " + ")
-	for _, t := range parts {
-		i := slices.Index(terms, t)
-		if i < 0 {
-			return false
-		}
-		terms = slices.Delete(terms, i, i+1)
-	}
-	return len(terms) > 0
-}
-
-// printClaims prints for each thing that reports said how many of the runs had found the best known.
+// printClaims prints for each thing that reports said how many of the runs had found the best
+// known, and the misses that the stated chances expect beside the real ones.
 func printClaims(of []outcome) {
 	said := map[string][]outcome{}
+	expected, misses := 0.0, 0
 	for _, o := range of {
-		for _, c := range o.claims() {
+		claims, chance := o.claims()
+		for _, c := range claims {
 			said[c] = append(said[c], o)
+		}
+		if chance != nil {
+			expected += *chance
+			if !o.found() {
+				misses++
+			}
 		}
 	}
 	for _, c := range slices.Sorted(maps.Keys(said)) {
-		fmt.Printf("  said: %-28s %s\n", c, share(said[c]))
+		fmt.Printf("  said: %-40s %s\n", c, share(said[c]))
+	}
+	if expected > 0 {
+		fmt.Printf("  misses by these chances: %.1f expected, %d seen\n", expected, misses)
 	}
 	fmt.Println()
 }
 
-// claims returns what a report says of its optimum.
-func (r result) claims() (out []string) {
-	var search struct {
-		Unseen *float64 `json:"unseen_share"`
+// claims returns what a report says of its optimum, and the chance of a lower one that it states.
+func (r result) claims() (out []string, chance *float64) {
+	var search *struct {
+		Kind   string   `json:"kind"`
+		Chance *float64 `json:"chance"`
 	}
 	switch err := json.Unmarshal(r.Search, &search); {
-	case err != nil || string(r.Search) == "null":
+	case err != nil || search == nil:
 		out = append(out, "nothing")
-	case search.Unseen == nil:
-		out = append(out, "no estimate")
-	case *search.Unseen <= 0.1:
-		out = append(out, "unseen at most 0.1")
+	case search.Kind == "": // an earlier version
+		out = append(out, "an estimate for random starts, or none")
+	case search.Chance == nil:
+		out = append(out, search.Kind+", no chance")
 	default:
-		out = append(out, "unseen above 0.1")
+		chance = search.Chance
+		out = append(out, fmt.Sprintf("%s, %2.0f %% miss a lower one", search.Kind, 100**chance))
 	}
 	if slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "do not need th") }) {
 		out = append(out, "a term is not needed")
 	}
-	return out
+	return out, chance
 }
 
 func among(of []outcome, has func(o outcome) bool) []outcome {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -117,13 +118,27 @@ func (j *job) fit(d problem.Data, o problem.Options) (*summary.Report, error) {
 	return &out.Report, nil
 }
 
-// tuned is the result of gpfit's own tuning.
+// tuned is the result of gpfit's own tuning. A sum also has the lowest result of its terms alone.
 func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
-	r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
+	own := func(kernel string) (*summary.Report, error) {
+		return j.fit(d, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
+	}
+	r, err := own(p.kernel)
 	if err != nil {
 		return result{}, err
 	}
 	out := result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters, Warnings: r.Warnings}
+	if terms := strings.Split(p.kernel, " + "); len(terms) > 1 {
+		for _, term := range terms {
+			r, err := own(term)
+			if err != nil {
+				return result{}, fmt.Errorf("%s alone: %w", term, err)
+			}
+			if out.Term == nil || r.NLML < *out.Term {
+				out.Term = &r.NLML
+			}
+		}
+	}
 	out.Search, err = json.Marshal(r.Search)
 	return out, err
 }
