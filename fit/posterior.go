@@ -5,18 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
-	"sync"
-
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
-	"gpfit/internal/sampler"
 	"gpfit/internal/tuning"
 )
 
@@ -35,6 +30,7 @@ type posterior struct {
 type coordinate struct {
 	index  int
 	name   string
+	group  string  // of the vector that it belongs to, or name
 	log    bool    // z is a logarithm
 	lo, hi float64 // bounds of z
 	// jacobian says that the objective has a prior over exp z, whose density over z has
@@ -64,7 +60,7 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 		if q.Fixed {
 			continue
 		}
-		c := coordinate{index: i, name: q.Name, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
+		c := coordinate{index: i, name: q.Name, group: q.Group, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
 		density, given := j.Params.Priors[q.Name]
 		bounded := q.Bounded
 		if given {
@@ -87,9 +83,6 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 			c.centre, c.width = math.Log(defaults[k].Start), defaultWidth
 		}
 		p.free = append(p.free, c)
-	}
-	if len(p.free) == 0 {
-		return nil, problem.OptionErrorf("posterior", string(j.Options.Posterior), "every parameter is fixed: there is nothing to draw")
 	}
 	return p, nil
 }
@@ -178,7 +171,16 @@ func (n *negative) Value(ctx context.Context, u []float64) (float64, error) {
 		return math.Inf(1), nil
 	}
 	f, err := n.s.Value(ctx, n.vector(u))
-	return f + n.terms(u, nil, nil), err
+	return defined(f+n.terms(u, nil, nil), err)
+}
+
+// defined returns a density of zero where the parameters' sizes make an element of the covariance
+// overflow, although none of them does alone.
+func defined(f float64, err error) (float64, error) {
+	if _, overflow := errors.AsType[*device.NonFiniteError](err); overflow {
+		return math.Inf(1), nil
+	}
+	return f, err
 }
 
 // ValueGradient implements [descent.Func].
@@ -188,7 +190,7 @@ func (n *negative) ValueGradient(ctx context.Context, u, grad []float64) (float6
 	}
 	full := make([]float64, len(n.rest))
 	f, err := n.s.ValueGradient(ctx, n.vector(u), full)
-	return f + n.terms(u, full, grad), err
+	return defined(f+n.terms(u, full, grad), err)
 }
 
 // terms returns what the negative log density has besides the objective, and writes its
@@ -239,160 +241,4 @@ func (c chain) LogDensity(ctx context.Context, u, grad []float64) (float64, erro
 // oracle returns the oracle of the negative log density on a session.
 func (p *posterior) oracle(s *tuning.Placement, stream string) *descent.Oracle {
 	return descent.NewOracle(&negative{p, s}, p.log.Sequence("posterior-"+stream))
-}
-
-// mode finds the mode over u from a start, and the Hessian of the negative log density.
-func (p *posterior) mode(ctx context.Context, s *tuning.Placement, settings descent.Options, start []float64) ([]float64, *mat.SymDense, error) {
-	search := descent.Search{Objectives: []descent.Func{&negative{p, s}}, Starts: []descent.Start{{Z: start}},
-		Log: func(int) *journal.Sequence { return p.log.Sequence("posterior-mode") }}
-	for _, c := range p.free {
-		search.Parameters = append(search.Parameters, descent.Parameter{Name: c.name, Group: c.name, Lower: math.Inf(-1), Upper: math.Inf(1)})
-	}
-	result, err := descent.Minimize(ctx, search, settings)
-	if err != nil {
-		return nil, nil, err
-	}
-	h, err := descent.Hessian(ctx, p.oracle(s, "hessian"), result.X, descent.HessianOptions{Step: func(int) float64 { return 1e-3 }})
-	if err != nil || h == nil {
-		return result.X, nil, err
-	}
-	return result.X, mat.NewSymDense(len(p.free), h), nil
-}
-
-// covariance returns the inverse of a Hessian, with small and negative eigenvalues raised
-// to the curvature of a prior of width 4, and whether none had to be.
-func covariance(h *mat.SymDense, p int) (*mat.SymDense, bool) {
-	const least = 1.0 / 16
-	out, ok := mat.NewSymDense(p, nil), true
-	var eigen mat.EigenSym
-	if h == nil || !eigen.Factorize(h, true) {
-		for i := range p {
-			out.SetSym(i, i, 1)
-		}
-		return out, false
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	for k, v := range eigen.Values(nil) {
-		if !(v > 0) {
-			ok = false
-		}
-		x := vectors.ColView(k)
-		out.SymRankOne(out, 1/math.Max(v, least), x)
-	}
-	return out, ok
-}
-
-// draws are the draws of u by chain.
-type draws struct {
-	mode       []float64
-	chains     [][][]float64
-	diagnosed  []sampler.Chain // nil for Laplace
-	covariance *mat.SymDense
-	lower      mat.TriDense // its Cholesky factor L
-}
-
-// sample draws from the posterior. s is a session over all rows.
-func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Placement) (*draws, error) {
-	o := p.job.Options
-	start := make([]float64, len(p.free))
-	for i := range p.free {
-		start[i] = p.free[i].u(p.rest[p.free[i].index])
-	}
-	settings := descent.Options{Precision: b.Capabilities().Precision}
-	mode, hessian, err := p.mode(ctx, s, settings, start)
-	if err != nil {
-		return nil, fmt.Errorf("mode of the posterior: %w", err)
-	}
-	cov, definite := covariance(hessian, len(p.free))
-	if o.Posterior == problem.Laplace && !definite {
-		return nil, problem.OptionErrorf("posterior", string(problem.Laplace), "the posterior is not normal around its mode: the Hessian is not positive definite; use hmc, or give a prior or bounds")
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(cov) {
-		return nil, errors.New("fit: the covariance at the mode cannot be factored")
-	}
-	d := &draws{mode: mode, covariance: cov}
-	chol.LTo(&d.lower)
-	if o.Posterior == problem.HMC {
-		return d, p.hmc(ctx, b, s, d)
-	}
-	rng := rand.New(rand.NewPCG(o.Settings.Seed, 0x6c61706c616365))
-	var all [][]float64
-	for range o.Chains() * o.Draws() {
-		all = append(all, d.around(1, rng))
-	}
-	d.chains = [][][]float64{all}
-	return d, nil
-}
-
-// around returns mode + size·L·ξ for standard normal ξ.
-func (d *draws) around(size float64, rng *rand.Rand) []float64 {
-	xi := mat.NewVecDense(len(d.mode), nil)
-	for i := range d.mode {
-		xi.SetVec(i, size*rng.NormFloat64())
-	}
-	out := mat.NewVecDense(len(d.mode), nil)
-	out.MulVec(&d.lower, xi)
-	out.AddVec(out, mat.NewVecDense(len(d.mode), slices.Clone(d.mode)))
-	return out.RawVector().Data
-}
-
-// hmc runs the chains, each on a session of its own.
-func (p *posterior) hmc(ctx context.Context, b device.Backend, s *tuning.Placement, d *draws) error {
-	o := p.job.Options
-	so := sampler.Options{Chains: o.Chains(), Warmup: o.Warmup(), Draws: o.Draws(), Seed: o.Settings.Seed,
-		OnIteration: p.job.Events.OnDraw}
-	if so.Workers = 1; b.Info().Host {
-		so.Workers = min(so.Chains, tuning.CrewSize(p.job.N(), b.Info().Threads))
-	}
-	so.Covariance = mat.DenseCopyOf(d.covariance).RawMatrix().Data
-	starts, err := p.starts(ctx, s, d, so.Chains)
-	if err != nil {
-		return err
-	}
-	var sharing tuning.Crew
-	var opening sync.Mutex // graphs are built one at a time
-	d.diagnosed, err = sampler.Run(ctx, starts, so, func(c int) (sampler.Density, func(), error) {
-		opening.Lock()
-		defer opening.Unlock()
-		s, err := p.job.Open(ctx, b)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.Workspace.OnProgress(nil)
-		s.Crew = &sharing
-		return chain{p.oracle(s, fmt.Sprintf("chain-%d", c))}, s.Close, nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, c := range d.diagnosed {
-		d.chains = append(d.chains, c.Draws)
-	}
-	return nil
-}
-
-// starts returns starts of chains around the mode, twice as far out as draws, but where
-// the density is defined.
-func (p *posterior) starts(ctx context.Context, s *tuning.Placement, d *draws, chains int) ([][]float64, error) {
-	ev := p.oracle(s, "starts")
-	var out [][]float64
-	for c := range chains {
-		u := d.mode
-		for try := range 10 {
-			rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x7374617274<<8|uint64(c)))
-			trial := d.around(2/float64(int(1)<<try), rng)
-			f, err := ev.Value(ctx, trial)
-			if err != nil {
-				return nil, err
-			}
-			if !math.IsInf(f, 1) {
-				u = trial
-				break
-			}
-		}
-		out = append(out, u)
-	}
-	return out, nil
 }

@@ -18,6 +18,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/internal/must"
+	"gpfit/internal/psis"
 )
 
 // TestPosteriorDensity compares the gradient of the log density over u with central
@@ -95,10 +96,26 @@ func TestPosteriorAnalytic(t *testing.T) {
 	units := report.ParametersOriginalUnits["signal_variance"] / report.Parameters["signal_variance"]
 	must.Within(t, r.OriginalUnits["signal_variance"].Mean/s.Mean, units, 1e-9*units, "ratio of units")
 	o.Posterior, o.PosteriorWarmup = problem.Laplace, 0
-	l := mustFit(t, d, o).Report.Posterior.Parameters["signal_variance"]
+	laplace := mustFit(t, d, o).Report.Posterior
+	l := laplace.Parameters["signal_variance"]
 	// Over the logarithm the mode is at 1 with the variance 2/n.
 	if math.Abs(math.Log(l.Median)) > 0.02 || math.Abs(math.Log(l.Upper)/(1.96*math.Sqrt(2.0/n))-1) > 0.1 || l.RHat != nil {
 		t.Errorf("Laplace: %+v", l)
+	}
+	// The importance ratios by formula: u is a logit of the place z between the bounds, and with
+	// the slope R/4 of z at u = 0, for the distance R of the bounds, the curvature is R²n/32 + ½.
+	var logs []float64
+	reach := math.Log(1e8)
+	for _, values := range laplace.Values[0][:ratioDraws(n)] {
+		z := math.Log(values["signal_variance"])
+		s := z/reach + 0.5
+		u := math.Log(s / (1 - s))
+		logs = append(logs, -0.5*n*(z+math.Exp(-z))+math.Log(s*(1-s))+0.5*u*u*(reach*reach*n/32+0.5))
+	}
+	const fromDifferences = 1e-3 // the curvature is of differences
+	must.Within(t, *laplace.ParetoK, psis.K(logs), fromDifferences, "k-hat")
+	if *laplace.ParetoK > psis.MostK {
+		t.Errorf("k-hat %v of an almost normal posterior", *laplace.ParetoK)
 	}
 }
 
@@ -148,8 +165,7 @@ func TestPosteriorOptions(t *testing.T) {
 	wantOption(t, d, problem.Options{Posterior: problem.HMC, Objective: problem.LOO}, "leave-one-out")
 	wantOption(t, d, problem.Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
 	wantOption(t, d, problem.Options{Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
-	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}), backend)
-	must.Fail[error](t, err, "every parameter is fixed")
+	wantOption(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}, "every parameter is fixed")
 }
 
 // TestPosteriorOverflow checks that the density is zero, and no error, where a trajectory of

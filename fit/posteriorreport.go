@@ -3,11 +3,16 @@ package fit
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/psis"
 	"gpfit/internal/sampler"
 )
 
@@ -85,8 +90,55 @@ func (p *posterior) report(d *draws) *summary.PosteriorReport {
 			r.OriginalUnits[name] = s
 		}
 	}
-	judge(r)
+	p.addModes(r, d)
+	if r.Stats != nil {
+		judge(r)
+	} else {
+		r.ParetoK = summary.Finite(d.k)
+		judgeLaplace(r, d)
+	}
 	return r
+}
+
+// addModes lists the modes, and warns if the fit is at another one than the draws.
+func (p *posterior) addModes(r *summary.PosteriorReport, d *draws) {
+	values := func(m *mode) map[string]float64 { return p.job.Params.Named(p.vector(m.u)) }
+	for i, m := range d.modes {
+		chains := len(slices.DeleteFunc(slices.Clone(d.of), func(k int) bool { return k != i }))
+		r.Modes = append(r.Modes, summary.PosteriorMode{Parameters: values(m), LogEvidence: m.evidence() - d.modes[0].evidence(), Share: m.share, Chains: chains, Fit: m.fitted})
+		if behind := -r.Modes[i].LogEvidence; m.fitted && behind > nearNats {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the fit is not at the main mode of the posterior: the evidence of a mode with %s is larger by a factor of e^%.3g, and the draws are from there; fit again with more restarts (option restarts), or begin at that mode (option set)",
+				p.contrast(d.modes[0], m), behind))
+		}
+	}
+}
+
+// contrast names the values at mode a of the two parameters that differ most from mode b.
+func (p *posterior) contrast(a, b *mode) string {
+	apart, order := make([]float64, len(a.u)), make([]int, len(a.u))
+	for i := range a.u {
+		apart[i] = -math.Abs(a.u[i]-b.u[i]) / math.Sqrt(a.covariance.At(i, i)+b.covariance.At(i, i))
+	}
+	floats.ArgsortStable(apart, order)
+	from, to := p.job.Params.Named(p.vector(a.u)), p.job.Params.Named(p.vector(b.u))
+	var parts []string
+	for _, i := range order[:min(2, len(order))] {
+		name := p.free[i].name
+		parts = append(parts, fmt.Sprintf("%s = %.4g (the fit: %.4g)", name, from[name], to[name]))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// judgeLaplace adds warnings about a normal approximation that does not hold.
+func judgeLaplace(r *summary.PosteriorReport, d *draws) {
+	for _, m := range d.modes {
+		for _, names := range m.flat {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the posterior is flat or not at a maximum along %s, and laplace gives this direction the width of a weak prior: a prior (option prior) or bounds (option bounds) can determine it, and option posterior hmc needs no curvature", problem.Listed(names)))
+		}
+	}
+	if d.k > psis.MostK {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2g, above %g): do not trust its intervals of the parameters; option posterior hmc draws from the posterior itself", d.k, psis.MostK))
+	}
 }
 
 // summarize summarises the draws of a name.
@@ -106,11 +158,8 @@ func summarize(r *summary.PosteriorReport, draws [][]map[string]float64, name st
 	return s
 }
 
-// judge adds warnings about draws that should not be trusted.
+// judge adds warnings about chains that should not be trusted.
 func judge(r *summary.PosteriorReport) {
-	if r.Stats == nil {
-		return
-	}
 	var apart, few []string
 	least := float64(leastESSByChain * r.Chains)
 	for _, name := range r.Names {
@@ -125,8 +174,12 @@ func judge(r *summary.PosteriorReport) {
 	if r.Divergences > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of %d draws of the posterior diverged: the draws may miss a part of it; give a prior or bounds to the parameters that the data do not determine", r.Divergences, r.Chains*r.Draws))
 	}
+	remedy := "draw more with option posterior-warmup and option posterior-draws"
+	if r.Modes[0].Chains < r.Chains {
+		remedy = "they began at several modes, in proportion to estimates of their probability, and may stay there; a prior (option prior) or bounds (option bounds) can choose one"
+	}
 	if len(apart) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the chains of the posterior disagree about %s (R-hat above %g): draw more with option posterior-warmup and option posterior-draws", problem.Listed(apart), mostRHat))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the chains of the posterior disagree about %s (R-hat above %g): %s", problem.Listed(apart), mostRHat, remedy))
 	}
 	if len(few) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("few effective draws of %s (less than %d for each chain): draw more with option posterior-draws", problem.Listed(few), leastESSByChain))

@@ -199,7 +199,7 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	addStdErrors(&out.Report, stdErrors, result.Status)
 	if j.Options.Posterior != "" && cancelled == nil {
 		err = step(true, "posterior was drawn", func() error {
-			return drawPosterior(ctx, j, w.Backends[0], s, out, result.X, log)
+			return drawPosterior(ctx, j, w.Backends[0], s, out, result, log)
 		})
 		if err == nil { // the workspace shall hold the factor of the result again
 			_, err = s.Value(final, result.X)
@@ -271,19 +271,24 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	return out, nil
 }
 
-// drawPosterior draws the parameters and stores them in the outcome.
-func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, z []float64, log *journal.Journal) error {
-	p, err := newPosterior(j, z, log)
-	if err != nil {
+// drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
+// costs a warning and not the fit; an error is a cancellation.
+func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
+	p, err := newPosterior(j, result.X, log)
+	var d *draws
+	if err == nil {
+		d, err = p.sample(ctx, b, s, result.Optima)
+	}
+	r := &out.Report
+	switch {
+	case problem.IsCancelled(err):
 		return err
+	case err != nil:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no draws of the posterior: %v", err))
+		return nil
 	}
-	d, err := p.sample(ctx, b, s)
-	if err != nil {
-		return fmt.Errorf("posterior: %w", err)
-	}
-	out.Model.Draws = p.modelDraws(d)
-	out.Report.Posterior = p.report(d)
-	out.Report.Warnings = append(out.Report.Warnings, out.Report.Posterior.Warnings...)
+	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
+	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
 	return nil
 }
 

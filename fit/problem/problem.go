@@ -88,6 +88,9 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 			return nil, err
 		}
 	}
+	if o.Posterior != "" && !slices.ContainsFunc(p.Free, func(q *Parameter) bool { return !q.Fixed }) {
+		return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
+	}
 	return p, nil
 }
 

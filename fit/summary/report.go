@@ -372,11 +372,30 @@ type PosteriorReport struct {
 	// Parameters and OriginalUnits summarise the draws, in scaled and in original units.
 	Parameters    map[string]PosteriorSummary `json:"parameters"`
 	OriginalUnits map[string]PosteriorSummary `json:"parameters_original_units,omitempty"`
-	Warnings      []string                    `json:"warnings"`
+	// Modes lists the modes of the posterior that were found, the one of most evidence first.
+	Modes []PosteriorMode `json:"modes,omitempty"`
+	// ParetoK is k̂ of the importance ratios of the posterior's density and the density of the
+	// draws of Laplace (package psis); nil for HMC, and for too few draws.
+	ParetoK  *float64 `json:"pareto_k,omitempty"`
+	Warnings []string `json:"warnings"`
 	// Values are natural values of the scaled problem by chain, draw and name; Names is their order.
 	Values [][]map[string]float64 `json:"-"`
 	Names  []string               `json:"-"`
 	Stats  []sampler.Chain        `json:"-"`
+}
+
+// PosteriorMode is a mode of the posterior over the logarithms of the parameters, or over a logistic
+// function between bounds.
+type PosteriorMode struct {
+	// Parameters are natural values of the scaled problem.
+	Parameters map[string]float64 `json:"parameters"`
+	// LogEvidence is the logarithm of its evidence, by the Laplace approximation, relative to the
+	// first mode's; Share is its share of the evidence of all modes.
+	LogEvidence float64 `json:"log_evidence"`
+	Share       float64 `json:"share"`
+	// Chains counts the chains of HMC that began there. Fit marks the mode at the result of the fit.
+	Chains int  `json:"chains"`
+	Fit    bool `json:"fit"`
 }
 
 // PosteriorSummary summarises the draws of a parameter.

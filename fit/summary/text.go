@@ -24,7 +24,7 @@ var (
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
-		"label": problem.ObjectiveLabel, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "withoutPrior": withoutPrior,
+		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
@@ -143,6 +143,20 @@ func drawnNames(p *PosteriorReport) []string {
 		return p.Names
 	}
 	return slices.Sorted(maps.Keys(p.Parameters))
+}
+
+// likelyModes returns the modes that the text lists, four at most: those with a share of a thousandth,
+// and the fit's. It lists none if that is one.
+func likelyModes(p *PosteriorReport) (out []PosteriorMode) {
+	for _, m := range p.Modes {
+		if m.Fit || m.Share >= 1e-3 && len(out) < 3 {
+			out = append(out, m)
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
 }
 
 // foundOptima returns the numbers of the optima whose parameters the text lists, four at most.

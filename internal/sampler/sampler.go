@@ -19,8 +19,8 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Run draws chains from the density that open returns for each, from starts near the
-// mode: Starts at different points show whether chains agree. The caller of open closes
+// Run draws chains from the density that open returns for each, from starts near
+// modes: Starts at different points show whether chains agree. The caller of open closes
 // what it opened with the function that it returns. The result depends on the density, the
 // starts, the seed and the options alone.
 func Run(ctx context.Context, starts [][]float64, o Options, open func(chain int) (Density, func(), error)) ([]Chain, error) {
@@ -55,8 +55,8 @@ func (o Options) check(p int) error {
 		return errors.New("sampler: there is nothing to draw")
 	case o.Chains < 1 || o.Warmup < 0 || o.Draws < 1 || o.Workers < 1:
 		return fmt.Errorf("sampler: %d chains of %d and %d iterations, %d workers", o.Chains, o.Warmup, o.Draws, o.Workers)
-	case o.Covariance != nil && len(o.Covariance) != p*p:
-		return fmt.Errorf("sampler: a covariance of %d numbers for %d", len(o.Covariance), p)
+	case o.Covariances != nil && (len(o.Covariances) != o.Chains || slices.ContainsFunc(o.Covariances, func(c []float64) bool { return len(c) != p*p })):
+		return fmt.Errorf("sampler: not a covariance of %d numbers for each of %d chains", p*p, o.Chains)
 	}
 	return nil
 }
@@ -71,7 +71,11 @@ func one(ctx context.Context, c int, start []float64, o Options, open func(int) 
 		return err
 	}
 	defer done()
-	w, err := newWalker(ctx, density, start, o, rand.New(rand.NewPCG(o.Seed, uint64(c))))
+	var metric []float64
+	if o.Covariances != nil {
+		metric = o.Covariances[c]
+	}
+	w, err := newWalker(ctx, density, start, metric, rand.New(rand.NewPCG(o.Seed, uint64(c))))
 	if err != nil {
 		return err
 	}

@@ -238,7 +238,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{
-		"starts": {Chains: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariance: []float64{1, 2}}, "definite": {Chains: 1, Covariance: []float64{-1}},
+		"starts": {Chains: 2}, "draws": {Chains: 1, Draws: -1}, "covariance": {Chains: 1, Covariances: [][]float64{{1, 2}}}, "definite": {Chains: 1, Covariances: [][]float64{{-1}}},
 	} {
 		if _, err := Run(t.Context(), [][]float64{{0}}, o, open(failing.density)); err == nil {
 			t.Errorf("%s: no error", name)

@@ -28,12 +28,12 @@ type walker struct {
 // ErrStart reports a chain whose start has no density.
 var ErrStart = errors.New("the density is zero at the start")
 
-func newWalker(ctx context.Context, density Density, start []float64, o Options, rng *rand.Rand) (*walker, error) {
+func newWalker(ctx context.Context, density Density, start, metric []float64, rng *rand.Rand) (*walker, error) {
 	p := len(start)
 	w := &walker{density: density, rng: rng, q: slices.Clone(start), g: make([]float64, p), raw: make([]float64, p)}
-	covariance := mat.NewSymDense(p, slices.Clone(o.Covariance))
+	covariance := mat.NewSymDense(p, slices.Clone(metric))
 	for i := range p {
-		if o.Covariance == nil {
+		if metric == nil {
 			covariance.SetSym(i, i, 1)
 		}
 	}
@@ -170,8 +170,9 @@ type Options struct {
 	Chains, Warmup, Draws int
 	// Seed determines all draws.
 	Seed uint64
-	// Covariance is a first estimate of the covariance, p×p; nil means the identity.
-	Covariance []float64
+	// Covariances are first estimates of the covariance around the start of each chain, p×p; nil
+	// means the identity.
+	Covariances [][]float64
 	// Workers is the number of chains that run at the same time; 0 means 1. The draws do
 	// not depend on it.
 	Workers int
