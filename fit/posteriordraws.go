@@ -23,7 +23,7 @@ import (
 
 // draws are the draws of u by chain.
 type draws struct {
-	modes     []*mode // the one of most evidence first
+	modes     []*mode // in the order of their evidence
 	of        []int   // the mode of each chain of HMC
 	chains    [][][]float64
 	diagnosed []sampler.Chain // nil for Laplace

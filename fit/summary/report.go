@@ -372,7 +372,7 @@ type PosteriorReport struct {
 	// Parameters and OriginalUnits summarise the draws, in scaled and in original units.
 	Parameters    map[string]PosteriorSummary `json:"parameters"`
 	OriginalUnits map[string]PosteriorSummary `json:"parameters_original_units,omitempty"`
-	// Modes lists the modes of the posterior that were found, the one of most evidence first.
+	// Modes lists the modes of the posterior that were found, in the order of their evidence.
 	Modes []PosteriorMode `json:"modes,omitempty"`
 	// ParetoK is k̂ of the importance ratios of the posterior's density and the density of the
 	// draws of Laplace (package psis); nil for HMC, and for too few draws.

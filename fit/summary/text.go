@@ -145,7 +145,7 @@ func drawnNames(p *PosteriorReport) []string {
 	return slices.Sorted(maps.Keys(p.Parameters))
 }
 
-// likelyModes returns the modes that the text lists, four at most: those with a share of a thousandth,
+// likelyModes returns the modes that the text lists, four at most: modes with a share of a thousandth,
 // and the fit's. It lists none if that is one.
 func likelyModes(p *PosteriorReport) (out []PosteriorMode) {
 	for _, m := range p.Modes {
