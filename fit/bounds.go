@@ -3,7 +3,10 @@ package fit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -11,6 +14,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
@@ -58,56 +62,82 @@ const irrelevant = 0.005
 // boundText collects what there is to say about parameters at bounds, so that parameters
 // of the same kind share a sentence.
 type boundText struct {
-	columns, parts, terms, lower, upper []string
+	columns, without, near, parts, terms, dead, alive, lower, upper []string
 }
 
-// boundWarnings explains the parameters at a bound that the objective pushes outwards. It
-// leaves out noise variances at their lower bound if noise is false.
-func boundWarnings(j *problem.Prepared, at []descent.Bound, relevance []summary.ColumnRelevance, noise bool) []string {
+// boundWarnings explains the parameters at a bound that the objective pushes outwards, by the
+// tests of them. It leaves out noise variances at their lower bound if noise is false.
+func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, relevance []summary.ColumnRelevance, noise bool) []string {
 	var t boundText
-	idle := idleColumns(j, at, relevance)
+	idle := irrelevantOf(j, tests.idle(), relevance)
 	for _, c := range idle {
-		t.columns = append(t.columns, fmt.Sprintf("%q", j.Sample.Data.FeatureNames[j.Sample.Columns[c]]))
+		t.columns = append(t.columns, columnName(j, c))
 	}
 	for _, b := range at {
 		p := j.Params.Free[b.Index]
 		kind, dims := scaleOf(j, b.Index)
-		isScale := b.Side == descent.Upper && (kind == kernel.Lengthscale || kind == kernel.InnerScale)
+		isScale := b.Side == descent.Upper && (kind == kernel.Lengthscale || kind == kernel.InnerScale) && len(dims) == 1
 		switch {
-		case isScale && len(dims) == 1 && slices.Contains(idle, dims[0]):
-		case isScale && len(dims) == 1 && !p.Bounded:
+		case isScale && slices.Contains(idle, dims[0]):
+		case isScale && tests.near[dims[0]] < -sameNats:
+			t.near = append(t.near, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.near[dims[0]]))
+		case isScale && tests.without < -sameNats && slices.Contains(tests.columns, dims[0]):
+			t.without = append(t.without, columnName(j, dims[0]))
+		case isScale && !p.Bounded:
 			t.parts = append(t.parts, p.Name)
-		case b.Side == descent.Lower && kind == kernel.Variance && len(signalVariances(j)) > 1:
-			t.terms = append(t.terms, p.Name)
+		case slices.Contains(deadTerms(j, []descent.Bound{b}), b.Index):
+			switch {
+			case tests.needless(b.Index):
+				t.terms = append(t.terms, p.Name)
+			case tests.revived[b.Index] < -sameNats:
+				t.alive = append(t.alive, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.revived[b.Index]))
+			default:
+				t.dead = append(t.dead, p.Name)
+			}
 		case b.Side == descent.Upper:
 			t.upper = append(t.upper, fmt.Sprintf("%s is at its upper bound %.6g", p.Name, p.Upper))
 		case p.Group != graph.NoiseVariance || noise:
 			t.lower = append(t.lower, fmt.Sprintf("%s is at its lower bound %.6g", p.Name, p.Lower))
 		}
 	}
-	return t.sentences()
+	return t.sentences(tests)
+}
+
+func columnName(j *problem.Prepared, c int) string {
+	return fmt.Sprintf("%q", j.Sample.Data.FeatureNames[j.Sample.Columns[c]])
 }
 
 // sentences returns one sentence for each kind.
-func (t *boundText) sentences() []string {
+func (t *boundText) sentences(tests boundTests) []string {
 	var out []string
-	switch len(t.columns) {
-	case 0:
-	case 1:
-		out = append(out, fmt.Sprintf("column %s does not matter: its lengthscale is at its upper bound, and predictions do not depend on it", t.columns[0]))
-	default:
-		out = append(out, fmt.Sprintf("columns %s do not matter: their lengthscales are at their upper bounds, and predictions do not depend on them", problem.Listed(t.columns)))
+	add := func(names []string, one, several string) {
+		switch len(names) {
+		case 0:
+		case 1:
+			out = append(out, fmt.Sprintf(one, names[0]))
+		default:
+			out = append(out, fmt.Sprintf(several, problem.Listed(names)))
+		}
 	}
-	if len(t.parts) == 1 {
-		out = append(out, t.parts[0]+" is at its upper bound: this part of the kernel hardly varies with the column")
-	} else if len(t.parts) > 1 {
-		out = append(out, problem.Listed(t.parts)+" are at their upper bounds: these parts of the kernel hardly vary with their columns")
+	on := ""
+	if tests.rows > 0 {
+		on = fmt.Sprintf(", by values on %d rows", tests.rows)
 	}
-	if len(t.terms) == 1 {
-		out = append(out, t.terms[0]+" is at its lower bound: the data do not need this term of the kernel; a fit without it is simpler")
-	} else if len(t.terms) > 1 {
-		out = append(out, problem.Listed(t.terms)+" are at their lower bounds: the data do not need these terms of the kernel; a fit without them is simpler")
+	add(t.columns, "column %s does not matter at this optimum: its lengthscale is at its upper bound, and predictions do not depend on it"+on,
+		"columns %s do not matter at this optimum: their lengthscales are at their upper bounds, and predictions do not depend on them"+on)
+	if len(t.without) > 0 {
+		out = append(out, fmt.Sprintf("the objective is %.2g nats lower without %s%s; option features can leave it out, and a fit without it may end lower still", -tests.without, problem.Listed(t.without), on))
 	}
+	add(t.near, "%s is at its upper bound, but the objective is lower at a moderate value"+on+"; this is no optimum: option set starts a fit there",
+		"%s are at their upper bounds, but the objective is lower at moderate values"+on+"; this is no optimum: option set starts a fit there")
+	add(t.parts, "%s is at its upper bound: this part of the kernel hardly varies with the column",
+		"%s are at their upper bounds: these parts of the kernel hardly vary with their columns")
+	add(t.terms, "%s is at its lower bound: at this optimum the data do not need this term of the kernel, and a descent with more of it ended no lower; a fit without it is simpler",
+		"%s are at their lower bounds: at this optimum the data do not need these terms of the kernel, and descents with more of each ended no lower; a fit without them is simpler")
+	add(t.alive, "%s is at its lower bound, but a descent with more of this term ended lower; another start (option set, option restarts) leads there",
+		"%s are at their lower bounds, but descents with more of these terms ended lower; other starts (option set, option restarts) lead there")
+	add(t.dead, "%s is at its lower bound: this term of the kernel explains nothing at this optimum; it may at another",
+		"%s are at their lower bounds: these terms of the kernel explain nothing at this optimum; they may at another")
 	if len(t.upper) > 0 {
 		out = append(out, strings.Join(t.upper, ", ")+": a larger value would fit the data better; option bounds sets other bounds")
 	}
@@ -149,21 +179,27 @@ func signalVariances(j *problem.Prepared) []int {
 	return out
 }
 
-// idleColumns returns the columns in use, in order, on which predictions do not depend:
-// all their lengthscales are at the upper bound, and their relevance is negligible.
-func idleColumns(j *problem.Prepared, at []descent.Bound, relevance []summary.ColumnRelevance) []int {
+// switchedOff returns the columns in use, in order, whose lengthscales are all at upper bounds.
+func switchedOff(j *problem.Prepared, at []descent.Bound) []int {
 	upper := map[int]bool{}
 	for _, b := range at {
 		upper[b.Index] = b.Side == descent.Upper
 	}
 	var out []int
-	for c, feature := range j.Sample.Columns {
-		known := slices.IndexFunc(relevance, func(r summary.ColumnRelevance) bool { return r.Index == feature })
-		if known >= 0 && relevance[known].Relevance < irrelevant && scalesBeyond(j, c, upper) {
+	for c := range j.Sample.Columns {
+		if scalesBeyond(j, c, upper) {
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// irrelevantOf returns the columns among some whose relevance is negligible.
+func irrelevantOf(j *problem.Prepared, columns []int, relevance []summary.ColumnRelevance) []int {
+	return slices.DeleteFunc(columns, func(c int) bool {
+		known := slices.IndexFunc(relevance, func(r summary.ColumnRelevance) bool { return r.Index == j.Sample.Columns[c] })
+		return known < 0 || !(relevance[known].Relevance < irrelevant)
+	})
 }
 
 // scalesBeyond reports whether a column has lengthscales, each of its own, and all of them
@@ -187,4 +223,163 @@ func scalesBeyond(j *problem.Prepared, column int, given map[int]bool) bool {
 		found = true
 	}
 	return found
+}
+
+// A lengthscale at its upper bound and a signal variance at its lower one may only belong to a
+// missed optimum. So no report says that a column does not matter, or that the data do not need a
+// term, unless values of the objective say so, too.
+
+const (
+	// boundRows is the largest number of rows for values and descents over all rows; with more, a
+	// random subset of subsetRows stands for them, without descents.
+	boundRows, subsetRows = 1999, 1000
+	// sameNats is the change of the objective that counts as none.
+	sameNats = 0.1
+	// removes is the factor from a bound to a value without any effect: the square of a
+	// distance in units of the lengthscale is then below the rounding of 1.
+	removes = 1e9
+	// termShare is the share of the noise that a term gets to see whether it gains.
+	termShare = 0.5
+)
+
+// moderate lists lengthscales, in standard deviations of a column, at which it has an effect.
+var moderate = []float64{2, 6}
+
+// boundTests are the results of tests of what is at a bound. Changes are of the objective over
+// the rows of the tests, against the end of the fit; NaN if it is not known.
+type boundTests struct {
+	// rows is the number of rows if that is not all.
+	rows int
+	// columns have all their lengthscales at upper bounds. without is the change if all of them
+	// leave the kernel, and near the lowest change with one of them at a moderate lengthscale.
+	columns []int
+	without float64
+	near    map[int]float64
+	// terms has the change without the term of a signal variance, by its index, and revived the
+	// change at the end of a descent in which the term began with more.
+	terms, revived map[int]float64
+	spent          descent.Evaluations
+}
+
+// testBounds tests the columns and terms at bounds.
+func testBounds(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, r *hyperopt.Result) (boundTests, error) {
+	t := boundTests{columns: switchedOff(j.Prepared, r.AtBound), without: math.NaN(), near: map[int]float64{}, terms: map[int]float64{}, revived: map[int]float64{}}
+	dead := deadTerms(j.Prepared, r.AtBound)
+	if len(t.columns)+len(dead) == 0 {
+		return t, nil
+	}
+	var objective descent.Func = s
+	if j.N() > boundRows {
+		t.rows = subsetRows
+		rows := rand.New(rand.NewPCG(j.Options.Settings.Seed, 0x626f756e64)).Perm(j.N())[:subsetRows]
+		slices.Sort(rows)
+		part, err := w.Open(ctx, 0, rows)
+		if errors.Is(err, hyperopt.ErrUndetermined) {
+			return t, nil
+		}
+		if err != nil {
+			return t, err
+		}
+		defer part.Close()
+		objective = part
+	}
+	ev := descent.NewOracle(objective, nil)
+	f, err := ev.Value(ctx, r.X)
+	if err == nil {
+		err = t.testColumns(ctx, j.Prepared, ev, r.X, f)
+	}
+	for _, i := range dead {
+		if err == nil {
+			err = t.testTerm(ctx, j, w, ev, objective, r.X, f, i)
+		}
+	}
+	t.spent.Add(ev.Counts())
+	return t, err
+}
+
+// testColumns evaluates without the columns, and with each of them at moderate lengthscales.
+func (t *boundTests) testColumns(ctx context.Context, j *problem.Prepared, ev *descent.Oracle, z []float64, f float64) error {
+	without := slices.Clone(z)
+	for _, c := range t.columns {
+		rms := math.Sqrt(problem.MeanSquare(j.Sample.Points.Column(c)))
+		t.near[c] = math.Inf(1)
+		for _, length := range moderate {
+			there := slices.Clone(z)
+			for i, q := range j.Params.Free {
+				if _, dims := scaleOf(j, i); len(dims) == 1 && dims[0] == c {
+					there[i], without[i] = q.Z(length*rms), q.Z(q.Upper*removes)
+				}
+			}
+			v, err := ev.Value(ctx, there)
+			if err != nil {
+				return err
+			}
+			t.near[c] = min(t.near[c], v-f)
+		}
+	}
+	if len(t.columns) == 0 {
+		return nil
+	}
+	v, err := ev.Value(ctx, without)
+	t.without = v - f
+	return err
+}
+
+// testTerm evaluates without the term of a signal variance, and descends from a point where it
+// has its start values and a share of the noise.
+func (t *boundTests) testTerm(ctx context.Context, j *tuning.Job, w *tuning.Workplace, ev *descent.Oracle, objective descent.Func, z []float64, f float64, term int) error {
+	q, there, noise := j.Params.Free[term], slices.Clone(z), 0.0
+	there[term] = q.Z(q.Lower / removes)
+	v, err := ev.Value(ctx, there)
+	if t.terms[term] = v - f; err != nil || t.rows > 0 {
+		return err
+	}
+	prefix, start := q.Name[:strings.LastIndex(q.Name, ".")+1], j.Params.Start()
+	for i, p := range j.Params.Free {
+		if strings.HasPrefix(p.Name, prefix) {
+			there[i] = start[i]
+		}
+	}
+	if noise, _ = estimatedNoise(j.Prepared, nil, z); noise <= 0 {
+		noise = q.Natural(start[term])
+	}
+	there[term] = q.Z(max(termShare*noise, 2*q.Lower))
+	search := descent.Search{Parameters: j.Params.List(), Objectives: []descent.Func{objective}, Starts: []descent.Start{{Z: there}}, Limits: w.Limits}
+	r, err := descent.Minimize(ctx, search, j.Options.Settings.Descents(j.N()))
+	if r != nil && r.X != nil {
+		t.revived[term] = r.F - f
+		t.spent.Add(r.Evaluations)
+	}
+	if begin := new(descent.StartError); errors.As(err, &begin) {
+		return nil // not defined there
+	}
+	return err
+}
+
+// idle returns the columns that do not matter: without them the objective is the same, and
+// none of them lowers it at a moderate lengthscale.
+func (t *boundTests) idle() []int {
+	if !(math.Abs(t.without) <= sameNats) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.columns), func(c int) bool { return t.near[c] < -sameNats })
+}
+
+// needless reports whether the objective is the same without a term and a descent with it did not
+// end lower.
+func (t *boundTests) needless(term int) bool {
+	without, ok := t.terms[term]
+	revived, tried := t.revived[term]
+	return ok && tried && without <= sameNats && revived >= -sameNats
+}
+
+// deadTerms lists the signal variances at their lower bounds of a kernel with several.
+func deadTerms(j *problem.Prepared, at []descent.Bound) []int {
+	var out []int
+	for _, b := range at {
+		if kind, _ := scaleOf(j, b.Index); b.Side == descent.Lower && kind == kernel.Variance && len(signalVariances(j)) > 1 {
+			out = append(out, b.Index)
+		}
+	}
+	return out
 }

@@ -153,6 +153,13 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	return nil, j.WithBest(err, result)
 }
 
+// findings are what a report needs of other points than the result: scores with an element for
+// each optimum, empty for the result, and tests of what is at a bound.
+type findings struct {
+	scores []optimumScores
+	bounds boundTests
+}
+
 // assemble evaluates what the report says of the result beyond tuning. cancelled is the error of
 // a run that ended early, or nil, before and after; log may be nil.
 func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error, error) {
@@ -177,14 +184,20 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	}
 	ev := descent.NewOracle(s, nil)
 	var stdErrors *summary.StdErrors
-	var scores []optimumScores
+	var known findings
 	err = step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
 		stdErrors, err = newStdErrors(ctx, j, ev, result)
 		return err
 	})
 	if err == nil {
 		err = step(true, "scores of the other optima were complete", func() (err error) {
-			scores, err = scoreOptima(ctx, s, ev, listed(j, result))
+			known.scores, err = scoreOptima(ctx, s, ev, listed(j, result))
+			return err
+		})
+	}
+	if err == nil {
+		err = step(true, "tests of bounds were complete", func() (err error) {
+			known.bounds, err = testBounds(ctx, j, w, s, result)
 			return err
 		})
 	}
@@ -192,7 +205,7 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 		return nil, cancelled, err
 	}
 	s.Workspace.OnProgress(nil)
-	out, err := conclude(final, j, w, s, ev, result, scores)
+	out, err := conclude(final, j, w, s, ev, result, known)
 	if err != nil {
 		return nil, cancelled, err
 	}
@@ -212,8 +225,8 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 }
 
 // conclude evaluates the result once more on s and reports it, with the model and the scores of
-// held-out rows. scores has an element for each optimum, which is empty for the result.
-func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, ev *descent.Oracle, result *hyperopt.Result, scores []optimumScores) (*Outcome, error) {
+// held-out rows.
+func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, ev *descent.Oracle, result *hyperopt.Result, known findings) (*Outcome, error) {
 	s.Checked = false // everything below depends on this factor
 	f, err := ev.Value(ctx, result.X)
 	if err == nil && math.IsInf(f, 1) {
@@ -231,6 +244,9 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	e := evaluation{z: result.X, grad: result.Gradient, all: result.Total, fullSize: result.FullSize}
 	e.all.Add(ev.Counts())
 	e.fullSize.Add(ev.Counts())
+	if e.all.Add(known.bounds.spent); known.bounds.rows == 0 {
+		e.fullSize.Add(known.bounds.spent)
+	}
 	out := &Outcome{Report: newReport(s, e), Model: s.Model(result.X, result.Status.String())}
 	r := &out.Report
 	r.Type, r.Scores.LeaveOneOut = "fit", loo
@@ -256,13 +272,13 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	if r.Relevance, err = relevance(ctx, j, s.Info.Threads, out.posterior, j.Params.Values(result.X)); err != nil {
 		return nil, err
 	}
-	if len(scores) > 0 {
+	if scores := known.scores; len(scores) > 0 {
 		if scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
 			return nil, err
 		}
 	}
-	addOptima(r, j, result, scores)
-	explainBounds(r, j, result.AtBound)
+	addOptima(r, j, result, known.scores)
+	explainBounds(r, j, result.AtBound, known.bounds)
 	tests, err := scoreHeldOut(ctx, j, out.posterior)
 	if err != nil {
 		return nil, err
