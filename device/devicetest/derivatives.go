@@ -16,8 +16,8 @@ import (
 	"gpfit/kernel"
 )
 
-// productTolerance is for sums of at most a few hundred terms, relative to the absolute terms and those
-// of K, because differences of features cancel: √300 rounding errors and those of the functions.
+// productTolerance is for sums of a few hundred terms, relative to the absolute terms and the terms
+// of K·v, because differences of features cancel: √300 rounding errors, and errors of the functions.
 const productTolerance = 1e-12
 
 // multiply returns the products of the derivatives with m vectors.

@@ -22,7 +22,7 @@ type products struct {
 	factors []vec
 }
 
-// stride returns the distance of the numbers of one sum from those of the next, in bytes.
+// stride returns the number of bytes from the numbers of one sum to the numbers of the next.
 func (p *products) stride() int { return 8 * Threads * rowHalves * p.vectors }
 
 // writeDerivatives writes Derivatives for a number of vectors.
