@@ -123,7 +123,7 @@ func testProductCalls(t *testing.T, s suite) {
 			t.Errorf("products with wrong %s accepted", what)
 		}
 	}
-	solve(t, w, p) // wrong arguments change nothing
+	mustForm(t, w, p)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := call(done, p.prog, p.theta, n*m, size); !errors.Is(err, context.Canceled) {
