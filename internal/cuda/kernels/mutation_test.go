@@ -81,6 +81,13 @@ func contracting(t *testing.T, last bool) *machine {
 	return m
 }
 
+// multiplying multiplies derivatives by a vector.
+func multiplying(t *testing.T) *machine {
+	m, rng, prog := newMachine(t), seeded(23), kerneltest.Program(t, "matern32(ard)", 2)
+	m.multiply(prog, someTheta(rng, prog), somePoints(rng, 70, 2), 0, 70, 1, 70)
+	return m
+}
+
 // differ reports whether two results differ by more than rounding.
 func differ(a, b [][]byte) bool {
 	for i := range a {
@@ -112,6 +119,9 @@ func TestMistakes(t *testing.T) {
 		// A sum begins and ends with a barrier, because of other sums before and after it.
 		{"no barrier in the sum", barrier, removed, sum, []int{0, 9}, 100},
 		{"an index of the fill", `st\.(shared|global)\.f64[^;]*\]`, nextElement, filling, nil, 100},
+		// The third saves registers; without the last, threads race in global memory, which no run in step shows.
+		{"no barrier in the products", barrier, removed, multiplying, []int{2, 3}, 100},
+		{"an index of the products", `(ld|st)\.global\.f64[^;]*\]`, nextElement, multiplying, nil, 100},
 		{"an index of the sum", `(ld|st)\.(shared|global)\.f64[^;]*\]`, nextElement, sum, nil, 100},
 	} {
 		t.Run(c.what, func(t *testing.T) {
