@@ -220,17 +220,23 @@ func TestNoRoomLater(t *testing.T) {
 		return ws.ContractDiagonal(ctx, testAdjoint(alpha, j.y), j.y, j.prog, j.theta, grad, diag)
 	}
 	covariance := func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.x, make([]float64, 300*300)) }
+	products := func() error {
+		return ws.MultiplyDerivatives(ctx, j.prog, j.theta, make([]float64, 600), 2, make([]float64, 600*len(j.theta)))
+	}
 	factor()
 	// There is enough memory for a plain contraction.
 	must.Do(t, ws.Contract(ctx, device.Adjoint{Inv: 1, Outer: []float64{1, 1}, Vectors: make([]float64, 600)}, j.prog, j.theta, grad, diag))
 	t.Cleanup(func() { emulator.SetMemory(0, 1<<30) })
 	plan := b.Plan(300, 2)
+	// Four vectors, their sums of two blocks of 64 rows, and 512 numbers for each sum in each block.
+	perProduct := int64(8 * 4 * (304 + (2*64+2*512)*ws.program.gradient.NumSums()))
 	for what, c := range map[string]struct {
 		call func() error
 		need int64
 		name string
 	}{
 		"middle": {middle, plan.Middle[0].Bytes, "middle term"}, "covariance": {covariance, 8 * 300 * (2*304 + 2), "300 predictions"},
+		"products": {products, perProduct, "products of derivatives"},
 	} {
 		factor()
 		emulator.SetMemory(0, emulator.Used(0)+c.need-1)
