@@ -217,11 +217,66 @@ func TestProfileUndefined(t *testing.T) {
 	must.Words(t, strings.Join(p.Warnings, "\n"), "is not defined at")
 }
 
-// TestProfileMissed checks the warning of a profile that is lower than the fit's optimum.
+// missed are options whose fit ends at the worse optimum of waveAndSlope.
+var missed = problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
+
+// checkLowest checks that no point of a profile is below its fit, and that each curve with an
+// interval is lowest at the fit.
+func checkLowest(t *testing.T, p *summary.Profile) {
+	t.Helper()
+	for _, s := range p.Sections {
+		for _, point := range s.Points {
+			if float64(point.Objective) < p.Report.Objective-profileBetter {
+				t.Errorf("%v at %s, the fit %v", point.Objective, summary.PointName(s.Axes, &point), p.Report.Objective)
+			}
+		}
+		if s.Interval95 != nil && s.Points[s.Lowest].F > p.Report.Objective+profileBetter {
+			t.Errorf("an interval of %s from a curve that is lowest at %v, the fit at %v", s.Axes[0].Name, s.Points[s.Lowest].F, p.Report.Objective)
+		}
+	}
+}
+
+// TestProfileMissed checks that a profile with a point below its fit goes on from there: the lower
+// optimum becomes the fit, at which all curves are lowest, and so is a contour.
 func TestProfileMissed(t *testing.T) {
-	o := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
-	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}})
-	must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
+	best := mustFit(t, waveAndSlope(t), problem.Options{Settings: restarted}).Report
+	first := mustFit(t, waveAndSlope(t), missed).Report
+	for _, o := range []ProfileOptions{
+		{}, {Show: summary.ProfileContour, Points: 15},
+		{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}},
+	} {
+		p := mustProfile(t, mustPrepare(t, waveAndSlope(t), missed), o)
+		checkLowest(t, p)
+		must.Within(t, p.Report.Objective, best.Objective, 1e-5, "%+v: objective", o)
+		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum: it ended at NLML 22.7315")
+		if p.Report.Evaluations.Value <= first.Evaluations.Value || p.Optima[0].Objective != p.Report.Objective || p.Sections[0].Interval95 == nil && o.Show == "" {
+			t.Errorf("%+v: %+v, optima %+v", o, p.Report.Evaluations, p.Optima)
+		}
+	}
+	for others, restarts := range map[summary.ProfileOthers]int{summary.OthersTuned: 2, summary.OthersHeld: 0} {
+		o := problem.Options{Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2}}
+		p := mustProfile(t, mustPrepare(t, synthetic(40), o), ProfileOptions{Points: 5, Others: others})
+		checkLowest(t, p)
+		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
+		if !p.Optima[0].Best || slices.ContainsFunc(p.Optima[1:], func(o summary.OptimumReport) bool { return o.Best || o.Objective < p.Optima[0].Objective }) {
+			t.Errorf("optima %+v", p.Optima)
+		}
+	}
+}
+
+// TestProfileOutside checks that points below the fit which bounds keep it away from lead to no
+// other fit, but to a warning and to no interval, and the same for a fixed parameter.
+func TestProfileOutside(t *testing.T) {
+	bounded, fixed := missed, missed
+	bounded.Bounds = []problem.Interval{{Name: "lengthscale", Lo: 1, Hi: 5}}
+	fixed.Fix, fixed.Set = []problem.Assignment{{Name: "lengthscale", Value: 3, Given: true}}, nil
+	for _, o := range []problem.Options{bounded, fixed} {
+		p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}})
+		must.Words(t, strings.Join(p.Warnings, "\n"), "lower than at the optimum of the fit", "a fit with other bounds")
+		if p.Report.Objective != mustFit(t, waveAndSlope(t), o).Report.Objective || p.Sections[0].Interval95 != nil {
+			t.Errorf("objective %v, interval %+v", p.Report.Objective, p.Sections[0].Interval95)
+		}
+	}
 }
 
 // TestProfileCut checks the warning of descents whose evaluations are used up.
@@ -229,20 +284,6 @@ func TestProfileCut(t *testing.T) {
 	o := problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
 	must.Words(t, strings.Join(p.Warnings, "\n"), "the evaluations were used up")
-}
-
-// TestProfileMissedValley checks that a valley which one curve finds becomes a start for
-// the others: all curves are then as low as the best of them.
-func TestProfileMissedValley(t *testing.T) {
-	o := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
-	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{})
-	best := mustFit(t, waveAndSlope(t), problem.Options{Settings: restarted}).Report.NLML
-	for _, s := range p.Sections {
-		// The points of a curve are a fifth of a log unit apart.
-		if lowest := float64(s.Points[s.Lowest].Objective); lowest > best+0.05 {
-			t.Errorf("%s: lowest point %v, best optimum %v", s.Axes[0].Name, lowest, best)
-		}
-	}
 }
 
 // TestProfileQuietRanges checks that a profile does not warn of standard errors, which only

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,15 +20,14 @@ import (
 const (
 	// profileStarts is the largest number of optima from which the others are tuned at each point.
 	profileStarts = 5
+	// profileFree is the distance of the points that also start without the Hessian of the best
+	// optimum: longer first steps see other valleys, which the points between learn from these.
+	profileFree = 8
 	// profileGain is the decrease of the objective that makes a start from a neighbouring
 	// point worth a descent. Descents end within about 1e-8.
 	profileGain = 1e-5
 	// profileRounds is the largest number of times that points learn from their neighbours.
 	profileRounds = 200
-	// profileBetter is the distance below the best optimum at which a point shows that the
-	// fit missed an optimum, and profileValleys how many such points all others start from.
-	profileBetter  = 1e-3
-	profileValleys = 3
 )
 
 // profiler evaluates the points of a profile.
@@ -48,6 +46,8 @@ type profiler struct {
 	around   [][]int
 	section  []*summary.ProfileSection
 	sessions []*tuning.Placement
+	// moves are the warnings of sessions that are closed.
+	moves []string
 	// done and expected count points for ProfileOptions.OnPoint.
 	done, expected int
 	counts         descent.Evaluations
@@ -58,9 +58,10 @@ type profiler struct {
 // optimum: its likelihood is less than a hundredth. Its place would only stretch the ranges.
 const unlikely = 4.6
 
-// newProfiler returns the profiler for a job whose fit has this report.
-func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler, error) {
-	p := &profiler{job: j, opts: o}
+// begin begins a profile around the fit with this report. The counts of one before go on.
+func (p *profiler) begin(r *summary.Report) error {
+	j, o := p.job, p.opts
+	p.optima, p.points, p.around, p.section, p.metric = nil, nil, nil, nil, nil
 	p.out = &summary.Profile{Type: "profile", SchemaVersion: summary.SchemaVersion, ObjectiveName: r.ObjectiveName, Show: o.Show, Others: o.Others, Report: r, Warnings: slices.Clone(r.Warnings)}
 	for _, e := range j.Params.All {
 		p.out.Names = append(p.out.Names, e.Name)
@@ -76,18 +77,10 @@ func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler,
 		}
 	}
 	if far > 0 {
-		p.out.Warnings = append(p.out.Warnings, fmt.Sprintf("not shown: %s more than %.1f above the best, which gpfit fit lists", textform.Counted(far, "optimum", "optima"), unlikely))
+		p.warn("not shown: %s more than %.1f above the best", textform.Counted(far, "optimum", "optima"), unlikely)
 	}
 	if len(p.out.Optima) == 0 {
-		free := map[string]float64{}
-		for _, name := range j.FreeNames() {
-			free[name] = r.Parameters[name]
-		}
-		p.out.Optima = []summary.OptimumReport{{Objective: r.Objective, Parameters: free, Starts: 1, Best: true,
-			Value: r.Evaluations.Value, Gradient: r.Evaluations.Gradient, LeaveOneOut: r.Scores.LeaveOneOut}}
-		if r.ObjectiveName == string(problem.NLML) {
-			p.out.Optima[0].NLML = &r.NLML
-		}
+		p.out.Optima = []summary.OptimumReport{onlyOptimum(j, r)}
 	}
 	if e := r.StdErrors; e != nil {
 		p.metric = j.Params.Metric(e.Names, e.Hessian)
@@ -95,11 +88,28 @@ func newProfiler(j *tuning.Job, o ProfileOptions, r *summary.Report) (*profiler,
 	for _, found := range p.out.Optima {
 		z, err := j.Params.At(found.Parameters)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.optima = append(p.optima, z)
 	}
-	return p, nil
+	return nil
+}
+
+// onlyOptimum describes the end of a fit from one start.
+func onlyOptimum(j *tuning.Job, r *summary.Report) summary.OptimumReport {
+	o := summary.OptimumReport{Objective: r.Objective, Parameters: map[string]float64{}, Starts: 1, Best: true,
+		Value: r.Evaluations.Value, Gradient: r.Evaluations.Gradient, LeaveOneOut: r.Scores.LeaveOneOut}
+	for _, name := range j.FreeNames() {
+		o.Parameters[name] = r.Parameters[name]
+	}
+	if r.ObjectiveName == string(problem.NLML) {
+		o.NLML = &r.NLML
+	}
+	return o
+}
+
+func (p *profiler) warn(format string, args ...any) {
+	p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(format, args...))
 }
 
 // stdError returns the standard error of an element of z, NaN if it is not known.
@@ -164,8 +174,8 @@ func gridNeighbours(axes []summary.ProfileAxis, at, first int) []int {
 	return out
 }
 
-// run evaluates the points.
-func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
+// run evaluates the points. It ends early if enough says so.
+func (p *profiler) run(ctx context.Context, backends []device.Backend, enough func() bool) error {
 	w := &tuning.Workplace{Job: p.job, Backends: backends, Crew: &tuning.Crew{}}
 	defer w.Close()
 	p.settings = p.job.Settings(backends[0]).Descents(p.job.N())
@@ -176,14 +186,16 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend) error {
 	}
 	p.sessions = w.Full
 	err := p.eachTold(ctx, pick.All(len(p.points)), p.first)
-	if err == nil && len(p.tuned()) > 0 {
-		err = p.settle(ctx)
-	}
-	if err == nil {
-		err = p.each(ctx, p.tuned(), p.conclude)
+	if tuned := p.tuned(); len(tuned) > 0 {
+		if err == nil && !enough() {
+			err = p.learn(ctx)
+		}
+		if err == nil && !enough() {
+			err = p.each(ctx, tuned, p.conclude)
+		}
 	}
 	for _, s := range w.Full {
-		p.out.Warnings = append(p.out.Warnings, s.Warnings...)
+		p.moves = append(p.moves, s.Warnings...)
 	}
 	return err
 }
@@ -231,6 +243,9 @@ func (p *profiler) first(ctx context.Context, s *tuning.Placement, k int) error 
 			start.Metric = p.metric
 		}
 		starts = append(starts, start)
+	}
+	if p.metric != nil && k%profileFree == 0 {
+		starts = append(starts, descent.Start{Z: starts[0].Z})
 	}
 	return p.tune(ctx, s, k, starts)
 }
@@ -285,30 +300,6 @@ func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts 
 		point.Z, point.F, point.Cut = p.through(k, result.X), result.F, result.Status == descent.StatusMaxEvaluations
 	}
 	return err
-}
-
-// settle tunes all points from their neighbours and, if that leads below the optima of the
-// fit, from the lowest point of all: one section may find a valley that the others lack.
-func (p *profiler) settle(ctx context.Context) error {
-	level := p.out.Optima[0].Objective
-	for range profileValleys {
-		if err := p.learn(ctx); err != nil {
-			return err
-		}
-		lowest := slices.MinFunc(p.points, func(a, b *summary.ProfilePoint) int { return cmp.Compare(a.F, b.F) })
-		if lowest.F > level-profileBetter {
-			return nil
-		}
-		level = lowest.F
-		start := slices.Clone(lowest.Z)
-		err := p.eachTold(ctx, p.tuned(), func(ctx context.Context, s *tuning.Placement, k int) error {
-			return p.tune(ctx, s, k, []descent.Start{{Z: p.through(k, start)}})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return p.learn(ctx)
 }
 
 // learn lets points start from the others' values of their neighbours, until no point gets

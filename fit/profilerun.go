@@ -2,10 +2,7 @@ package fit
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"gpfit/device"
@@ -41,15 +38,7 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 	if err != nil {
 		return nil, err
 	}
-	var p *profiler
-	report, err := fitForProfile(ctx, j, backends)
-	if err == nil {
-		p, err = newProfiler(j, o, report)
-	}
-	if err == nil {
-		p.layOut(sections, given)
-		err = p.run(ctx, backends)
-	}
+	p, err := profileLowest(ctx, j, o, sections, given, backends)
 	switch {
 	case problem.IsCancelled(err):
 		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
@@ -61,27 +50,6 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 	return p.out, nil
 }
 
-// fitForProfile fits the job and returns its report, with standard errors if there are any.
-func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend) (*summary.Report, error) {
-	sub := j.With(func(p *problem.Prepared) {
-		p.Options.DiscardCancelled, p.Options.Posterior, p.Options.Checkpoint = true, "", ""
-		p.Options.StdErrors = !p.Options.Objective.Predictive()
-	})
-	out, err := Run(ctx, sub, backends...)
-	if out != nil {
-		defer out.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &out.Report
-	if r.StdErrors != nil && r.StdErrors.Failure != "" { // nobody asked for them
-		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, noStdErrors) })
-		r.StdErrors = nil
-	}
-	return r, nil
-}
-
 // finish fills in what follows from the points.
 func (p *profiler) finish() {
 	out := p.out
@@ -90,18 +58,19 @@ func (p *profiler) finish() {
 	if from := p.job.Sample; out.Show == summary.ProfileFits {
 		out.Input, out.Target, out.Inputs, out.Targets = from.Data.FeatureNames[from.Columns[0]], from.TargetName(0), from.X, from.Y
 	}
+	out.Warnings = append(out.Warnings, p.moves...)
 	likelihood := out.ObjectiveName == string(problem.NLML)
 	first := 0
 	for i := range out.Sections {
 		s := &out.Sections[i]
 		findLowest(s, p.around[first:first+len(s.Points)], first)
-		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(first)) {
+		if out.Show == summary.ProfileCurves && likelihood && (p.opts.Others == summary.OthersTuned || p.nothingElse(first)) && atFit(p, s) {
 			findInterval(s, p.job)
 		}
 		first += len(s.Points)
 	}
 	p.warnPoints()
-	p.warnBetter()
+	warnLower(p)
 	p.warnEnds()
 }
 
@@ -125,20 +94,6 @@ func (p *profiler) warnPoints() {
 	}
 }
 
-// warnBetter warns if a point is lower than the best optimum of the fit.
-func (p *profiler) warnBetter() {
-	best, at := p.out.Optima[0].Objective-profileBetter, -1
-	for k, point := range p.points {
-		if point.F < best {
-			best, at = point.F, k
-		}
-	}
-	if at >= 0 {
-		p.warn("%s is %.6f at %s, lower than at the best optimum of the fit, %.6f: the fit missed an optimum; option restarts tries more starts, and option bounds allows other values",
-			problem.ObjectiveLabel(p.out.ObjectiveName), best, summary.PointName(p.section[at].Axes, p.points[at]), p.out.Optima[0].Objective)
-	}
-}
-
 // warnEnds warns of curves that are lowest at an end which is no bound.
 func (p *profiler) warnEnds() {
 	if p.out.Show != summary.ProfileCurves {
@@ -158,8 +113,4 @@ func (p *profiler) warnEnds() {
 		}
 		p.warn("the curve of %s is lowest at the end of its range, %.6g: option range gives it another one", a.Name, v)
 	}
-}
-
-func (p *profiler) warn(format string, args ...any) {
-	p.out.Warnings = append(p.out.Warnings, fmt.Sprintf(format, args...))
 }

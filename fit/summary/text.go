@@ -189,8 +189,8 @@ func minima(label string, s ProfileSection) string {
 // PointName names a point by the values that its section gives it.
 func PointName(axes []ProfileAxis, p *ProfilePoint) string {
 	var parts []string
-	for _, a := range axes {
-		parts = append(parts, fmt.Sprintf("%s=%.6g", a.Name, p.Parameters[a.Name]))
+	for i, a := range axes {
+		parts = append(parts, fmt.Sprintf("%s=%.6g", a.Name, p.Moved[i]))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,0 +1,169 @@
+package fit
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/hyperopt"
+	"gpfit/internal/textform"
+	"gpfit/internal/tuning"
+)
+
+// A point of a profile that is lower than the fit shows that the fit missed an optimum. The
+// profile then fits again from there, over all parameters, and begins anew at the lower optimum.
+const (
+	// profileBetter is the distance below the fit, in nats, from which on a point shows that.
+	profileBetter = 0.1
+	// profileFits is the largest number of fits from lower points. Each of them gains profileBetter.
+	profileFits = 20
+)
+
+// profileLowest fits the job and evaluates its profile, again from each lower optimum.
+func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, sections [][]int, given map[int]problem.Interval, backends []device.Backend) (*profiler, error) {
+	report, err := fitForProfile(ctx, j, backends)
+	if err != nil {
+		return nil, err
+	}
+	first, where := report.Objective, ""
+	p := &profiler{job: j, opts: o}
+	for fits := 0; ; fits++ {
+		if err := p.begin(report); err != nil {
+			return nil, err
+		}
+		p.layOut(sections, given)
+		again := func() bool { return fits < profileFits && lower(p) >= 0 }
+		if err := p.run(ctx, backends, again); err != nil {
+			return nil, err
+		}
+		if again() {
+			k := lower(p)
+			where = summary.PointName(p.section[k].Axes, p.points[k])
+			if report, err = fitFrom(ctx, p, k, backends); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if fits > 0 {
+			p.warn("the fit missed an optimum: it ended at %s %.6f, and %s from lower points of the profile, the last with %s, at %.6f, to which all of this profile belongs; option set starts gpfit fit at its parameters",
+				problem.ObjectiveLabel(p.out.ObjectiveName), first, textform.Counted(fits, "further fit"), where, report.Objective)
+		}
+		return p, nil
+	}
+}
+
+// fitForProfile fits the job and returns its report, with standard errors if there are any.
+func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend) (*summary.Report, error) {
+	sub := j.With(func(p *problem.Prepared) {
+		p.Options.DiscardCancelled, p.Options.Posterior, p.Options.Checkpoint = true, "", ""
+		p.Options.StdErrors = !p.Options.Objective.Predictive()
+	})
+	out, err := Run(ctx, sub, backends...)
+	if out != nil {
+		defer out.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &out.Report
+	if r.StdErrors != nil && r.StdErrors.Failure != "" { // nobody asked for them
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, noStdErrors) })
+		r.StdErrors = nil
+	}
+	return r, nil
+}
+
+// fitFrom fits the job from point k, which is lower than the fit before. The report counts the
+// evaluations of both fits. If the fit before lists optima, so does the report.
+func fitFrom(ctx context.Context, p *profiler, k int, backends []device.Backend) (*summary.Report, error) {
+	r, err := fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
+		q.Params = startingAt(q.Params, p.points[k].Z)
+		s := &q.Options.Settings
+		s.Restarts, s.Coarse, s.Metric = 0, hyperopt.CoarseOff, nil
+	}), backends)
+	if err != nil {
+		return nil, err
+	}
+	was := p.out.Report
+	e, more := &r.Evaluations, was.Evaluations
+	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
+	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
+	r.Iterations, r.Seconds, r.EvaluationSeconds = r.Iterations+was.Iterations, r.Seconds+was.Seconds, r.EvaluationSeconds+was.EvaluationSeconds
+	if was.Optima != nil {
+		r.Optima = []summary.OptimumReport{onlyOptimum(p.job, r)}
+		for _, o := range was.Optima {
+			o.Best = false
+			r.Optima = append(r.Optima, o)
+		}
+	}
+	return r, nil
+}
+
+// startingAt returns the parameters with the start values of z, moved within the bounds.
+func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
+	out := *p
+	out.All, out.Free = slices.Clone(p.All), slices.Clone(p.Free)
+	for i, q := range p.Free {
+		moved := *q
+		if !q.Fixed {
+			moved.Start = min(max(q.Natural(z[i]), q.Lower), q.Upper)
+		}
+		out.Free[i], out.All[slices.Index(p.All, q)] = &moved, &moved
+	}
+	return &out
+}
+
+// lower returns the index of the lowest point that shows that the fit missed an optimum, −1 if
+// none does.
+func lower(p *profiler) int {
+	best, at := p.out.Optima[0].Objective-profileBetter, -1
+	for k, point := range p.points {
+		if point.F < best && allowed(p, k) {
+			best, at = point.F, k
+		}
+	}
+	return at
+}
+
+// allowed reports whether a fit may go to a point: none of its axes is fixed, and its values are
+// within the bounds.
+func allowed(p *profiler, k int) bool {
+	return !slices.ContainsFunc(p.section[k].Axes, func(a summary.ProfileAxis) bool {
+		q, z := p.job.Params.Free[a.Index], p.points[k].Z[a.Index]
+		lo, hi := q.Z(q.Lower), q.Z(q.Upper)
+		const rounding = 1e-12 // of the ends of a range that are bounds
+		return q.Fixed || z < lo-rounding*math.Abs(lo) || z > hi+rounding*math.Abs(hi)
+	})
+}
+
+// warnLower warns of points below the fit.
+func warnLower(p *profiler) {
+	best := p.out.Optima[0].Objective
+	lowest := func(s *summary.ProfileSection) float64 {
+		if s.Lowest < 0 {
+			return math.Inf(1)
+		}
+		return s.Points[s.Lowest].F
+	}
+	if k := lower(p); k >= 0 {
+		p.warn("%d fits from lower points have not found the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
+			profileFits, problem.ObjectiveLabel(p.out.ObjectiveName), best, p.points[k].F, summary.PointName(p.section[k].Axes, p.points[k]))
+		return
+	}
+	for i := range p.out.Sections {
+		if s := &p.out.Sections[i]; lowest(s) < best-profileBetter {
+			p.warn("%s is %.6f at %s, lower than at the optimum of the fit, %.6f: a fit with other bounds (option bounds), or without option fix, goes there",
+				problem.ObjectiveLabel(p.out.ObjectiveName), lowest(s), summary.PointName(s.Axes, &s.Points[s.Lowest]), best)
+		}
+	}
+}
+
+// atFit reports whether the lowest point of a curve is the fit, and no curve has a lower one: only
+// then is the curve a profile likelihood around the fit.
+func atFit(p *profiler, s *summary.ProfileSection) bool {
+	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p) < 0
+}
