@@ -203,9 +203,14 @@ const (
 	// many, values over all rows tell more than further descent.
 	halfEvaluations = 10
 
-	// restartsFrom is the number of rows from which restarts race. With fewer rows,
-	// complete descents cost almost nothing.
-	restartsFrom = 200
+	// halvesFrom is the number of rows from which starts begin on halves. With fewer rows, a
+	// half says little, and complete descents cost almost nothing.
+	halvesFrom = 60
+	// leastFinals is the least number of starts that line up beside the given one.
+	leastFinals = 3
+	// block is the number of starts over all rows that descend side by side; none of them
+	// stops another.
+	block = 4
 	// restartStd is the standard deviation, in log units, of restarts around the
 	// given start: two standard deviations are a factor of 20 up or down.
 	restartStd = 1.5

@@ -1,7 +1,6 @@
 package hyperopt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -81,7 +80,7 @@ func (t *tuner) descend(ctx context.Context, rows []int, from []candidate) ([]ca
 	defer closeSessions(objectives)
 	settings, stream := t.looseDescents(len(rows)), strconv.Itoa(len(rows))
 	settings.Race, settings.Reach = t.raced(), hopeless
-	result, err := t.minimize(ctx, objectives, stream, from, settings)
+	result, err := t.minimize(ctx, objectives, stream, nil, from, settings)
 	if result == nil {
 		return from, err
 	}
@@ -135,19 +134,20 @@ type half struct {
 	result *descent.Result // nil if the start could not begin
 	rows   int
 	first  float64 // the value on the half where the start began
-	// full is the value over all rows, +Inf before it is known; values counts such values.
-	full   float64
-	values descent.Evaluations
+	// full is the value over all rows, +Inf before it is known, and end where the half led;
+	// values counts such values.
+	full, end float64
+	values    descent.Evaluations
 }
 
 // halves prepares each candidate on half of the rows and returns the candidates that
-// race over all rows, best first. The given start is always one of them, unchanged.
+// line up over all rows. The given start is always one of them, unchanged.
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	done := make([]half, len(from))
 	workers := pick.All(t.problem.Workers((t.rows + 1) / 2))
 	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
-		done[k].candidate, done[k].full = from[k], math.Inf(1)
+		done[k].candidate, done[k].full, done[k].end = from[k], math.Inf(1), math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
 	})
 	best := recordHalves(t, done, began)
@@ -188,7 +188,7 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 			callback(it)
 		}
 	}
-	result, err := t.minimize(ctx, []Session{o}, "half-"+strconv.Itoa(k), []candidate{h.candidate}, settings)
+	result, err := t.minimize(ctx, []Session{o}, "half-"+strconv.Itoa(k), nil, []candidate{h.candidate}, settings)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		return nil // not defined there on these rows: it continues unchanged
@@ -237,17 +237,16 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 		ev := oracle(worker, k, "end")
 		f, err := ev.Value(ctx, done[k].Z)
 		if done[k].values = ev.Counts(); err == nil {
-			done[k].full = f
+			done[k].full, done[k].end = f, f
 		}
 		return err
 	})
-	level := math.Inf(1)
-	for _, h := range done {
-		level = min(level, h.full)
-	}
 	if err == nil {
 		err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
-			h := &done[k]
+			h, level := &done[k], math.Inf(1)
+			for _, o := range done[:poolOf(k/pool, len(done))] {
+				level = min(level, o.end)
+			}
 			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
 				return nil
 			}
@@ -286,30 +285,49 @@ func recordValues(t *tuner, done []half, began time.Time, err error) error {
 	return err
 }
 
-// finalists returns the starts that race over all rows: the given one and the best of
-// the others that are not in the basin of a better one.
+// poolOf returns the number of starts, of n, among which so many restarts choose.
+func poolOf(restarts, n int) int { return min(n, max(leastPool, pool*(1+restarts))) }
+
+// finalists returns the starts that line up over all rows, at most one of a basin: the given
+// one, and with each restart the best of the others among which so many restarts choose. So
+// more restarts only add some at the end. The first two change places, because the best start
+// with a metric soon ends, and that end stops others early.
 func finalists(t *tuner, done []half, from []candidate) []candidate {
-	var sorted []candidate
-	for _, h := range done {
-		if h.f = h.full; !math.IsInf(h.f, 1) {
-			sorted = append(sorted, h.candidate)
-		}
-	}
-	slices.SortStableFunc(sorted, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
 	out := []candidate{from[0]}
 	out[0].Metric, out[0].spent = t.Metric, done[0].spent
-	for _, c := range sorted {
+	used := make([]bool, len(done))
+	for k := 1; ; {
+		best := -1
+		for i, h := range done[:poolOf(k, len(done))] {
+			if !used[i] && !math.IsInf(h.full, 1) && (best < 0 || h.full < done[best].full) {
+				best = i
+			}
+		}
+		if best < 0 && k > t.Restarts {
+			break
+		}
+		if best < 0 {
+			k++
+			continue
+		}
+		used[best] = true
+		c := done[best].candidate
+		c.f = done[best].full
 		near := func(o candidate) bool {
 			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
 		}
 		if i := slices.IndexFunc(out, near); i >= 0 {
 			out[i].join(c)
-		} else if len(out) <= max(1, t.Restarts) {
+		} else if k <= max(leastFinals, t.Restarts) {
 			out = append(out, c)
+			k++
 		} else {
 			c.left = true
 			t.dropped = append(t.dropped, c)
 		}
+	}
+	if len(out) > 1 {
+		out[0], out[1] = out[1], out[0]
 	}
 	return out
 }

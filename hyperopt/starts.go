@@ -113,10 +113,11 @@ type order struct {
 	ends []int
 }
 
-// Streams of random numbers: the stages, and the half of start 0.
+// Streams of random numbers: the stages, the half of start 0, and the rows for alternatives.
 const (
 	coarseStream = 0x636f61727365
 	halfStream   = 0x68616c66 << 16
+	screenStream = 0x73637265 << 16
 )
 
 // order returns the random order of a stream.

@@ -70,8 +70,11 @@ func (t *tuner) prepare() {
 
 // startCount returns the number of starts, if the problem suggests enough.
 func (t *tuner) startCount() int {
-	if t.racing() {
+	switch {
+	case t.racing() && t.rows >= halvesFrom:
 		return max(leastPool, pool*(1+t.Restarts))
+	case t.racing():
+		return max(leastPool, 1+t.Restarts)
 	}
 	return 1 + t.Restarts
 }
@@ -103,12 +106,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	if err != nil {
 		return err
 	}
-	settings := t.descents()
-	settings.Race = t.raced()
-	if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
-		return err
-	}
-	if found, err = alternatives(ctx, t, objectives, found); err != nil {
+	if found, err = finals(ctx, t, objectives, found); err != nil {
 		return err
 	}
 	if found, err = plainDescent(ctx, t, objectives, found); err != nil {
@@ -132,7 +130,7 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 // objective is not defined over all rows, it starts over at the start values.
 func (t *tuner) overAll(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
 	began := time.Now()
-	result, err := t.minimize(ctx, objectives, step, from, settings)
+	result, err := t.minimize(ctx, objectives, step, nil, from, settings)
 	if result == nil {
 		return err
 	}
@@ -195,36 +193,6 @@ func Expected(s Settings, rows, free int) []Expectation {
 	return append(out, Expectation{rows, typicalOverAll*finals + check})
 }
 
-// After the descents over all rows there may be more of them, one at a time: from an alternative
-// to the best end, from the start values to compare, and from a point that is lower than the end.
-
-// another descends over all rows from one more start and adds its outcome to the result and
-// the start to found. It records a step, which began with the given evaluations. The result
-// is nil if the descent did not run.
-func another(ctx context.Context, t *tuner, objectives []Session, stream string, step Stage, found []candidate, from candidate) (*descent.Result, []candidate, error) {
-	began := time.Now().Add(-step.Took)
-	result, err := t.minimize(ctx, objectives, stream, []candidate{from}, t.descents())
-	if result == nil {
-		return nil, found, err
-	}
-	t.result.FullSize.Add(result.Evaluations)
-	if result.X == nil || len(result.Starts) == 0 {
-		return nil, found, err
-	}
-	all := &t.result.Result
-	all.Starts = append(all.Starts, result.Starts[0])
-	iterations, evaluations := all.Iterations+result.Iterations, all.Evaluations
-	evaluations.Add(result.Evaluations)
-	if result.F < all.F {
-		all.StartResult, all.BestStart = result.StartResult, len(all.Starts)-1
-	}
-	all.Iterations, all.Evaluations = iterations, evaluations
-	step.Rows, step.Starts, step.Z, step.F = t.rows, 1, result.X, result.F
-	step.Evaluations.Add(result.Evaluations)
-	t.record(step, began)
-	return result, append(slices.Clone(found), from), err
-}
-
 // throughSubsets reports whether descents on fewer rows chose where descents over all
 // rows began, so that none of these is the descent from the start values: it did not
 // begin, or a race stopped it.
@@ -232,8 +200,9 @@ func throughSubsets(t *tuner) bool {
 	switch {
 	case t.anew:
 		return false
-	case t.halved():
-		return len(t.result.Starts) > 0 && t.result.Starts[0].Status == descent.StatusDropped
+	case t.lined():
+		own := slices.IndexFunc(t.result.Starts, func(r descent.StartResult) bool { return slices.Equal(r.Start, t.starts[0]) })
+		return own < 0 || t.result.Starts[own].Status == descent.StatusDropped
 	}
 	return slices.ContainsFunc(t.result.Path, func(s Stage) bool { return s.Rows < t.rows })
 }
@@ -245,7 +214,8 @@ func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 		return found, nil
 	}
 	coarse := t.result.F
-	result, found, err := another(ctx, t, objectives, "plain", Stage{Step: "plain"}, found, candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1})
+	own := candidate{Start: descent.Start{Z: t.starts[0], Metric: t.Metric}, starts: 1}
+	result, found, err := further(ctx, t, objectives, Stage{Step: "plain"}, found, t.descents(), own)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
 		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin))
@@ -267,39 +237,6 @@ func lowerDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	if t.lowest.Z == nil || !(t.lowest.f < t.result.F-sameRidge) || t.result.Status == descent.StatusCancelled {
 		return found, false, nil
 	}
-	result, found, err := another(ctx, t, objectives, "lower", Stage{Step: "lower"}, found, t.lowest)
+	result, found, err := further(ctx, t, objectives, Stage{Step: "lower"}, found, t.descents(), t.lowest)
 	return found, result != nil, err
-}
-
-// Subsets and their starts may all miss an optimum that only all rows show, such as an
-// optimum at a third of a period. So after the descents over all rows, values over all
-// rows at the alternatives to the best end decide whether another descent is worth it.
-
-// alternatives descends from the best alternative to the best end, unless that is much
-// worse, and adds its outcome to the result and its start to found.
-func alternatives(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
-	if !t.racing() || !t.result.Status.Converged() {
-		return found, nil
-	}
-	began := time.Now()
-	best := candidate{f: math.Inf(1), starts: 1}
-	var values descent.Evaluations
-	for k, z := range t.problem.Alternatives(t.result.X) {
-		ev := descent.NewOracle(objectives[0], t.journal.Sequence(fmt.Sprintf("alternative-%d", k)))
-		f, err := ev.Value(ctx, z)
-		values.Add(ev.Counts())
-		if err != nil {
-			t.result.FullSize.Add(values)
-			return found, err
-		}
-		if f < best.f {
-			best.Start, best.f = descent.Start{Z: z}, f
-		}
-	}
-	t.result.FullSize.Add(values)
-	if !(best.f <= t.result.F+worthwhile) {
-		return found, nil
-	}
-	_, found, err := another(ctx, t, objectives, "alternative", Stage{Step: "alternatives", Evaluations: values, Took: time.Since(began)}, found, best)
-	return found, err
 }

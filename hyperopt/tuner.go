@@ -28,6 +28,7 @@ type tuner struct {
 	starts  [][]float64
 	full    []Session // over all rows, once opened
 	lowest  candidate // the lowest value over all rows outside of the descents
+	screens int       // of alternatives
 	groups  [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
@@ -51,18 +52,24 @@ func (t *tuner) raced() bool { return len(t.starts) > 1 && t.racing() }
 // racing reports whether starts on fewer rows are allowed and worth it. Without restarts
 // they are not worth it if the given start has a metric.
 func (t *tuner) racing() bool {
-	return t.Coarse != CoarseOff && t.rows >= restartsFrom && t.free > 0 && (t.Restarts > 0 || t.Metric == nil && descent.TakesMetric(t.Method))
+	return t.Coarse != CoarseOff && t.free > 0 && (t.Restarts > 0 || t.Metric == nil && descent.TakesMetric(t.Method))
 }
 
 // halved reports whether each start uses a different half of the rows.
-func (t *tuner) halved() bool {
-	return t.raced() && t.rows < coarseFrom && (t.Restarts > 0 || t.Coarse != CoarseOn)
+func (t *tuner) halved() bool { return t.lined() && t.rows >= halvesFrom }
+
+// lined reports whether the starts that reach all rows line up: see finals.go.
+func (t *tuner) lined() bool {
+	return t.raced() && t.rows < coarseFrom && (t.Coarse != CoarseOn || t.Restarts > 0 && t.rows >= halvesFrom)
 }
 
 // finals returns the largest number of starts that reach all rows.
 func (t *tuner) finals() int {
-	if t.halved() {
+	switch {
+	case t.halved():
 		return max(2, 1+t.Restarts)
+	case t.lined():
+		return len(t.starts)
 	}
 	return 1 + t.Restarts
 }
@@ -141,9 +148,12 @@ func closeSessions(objectives []Session) {
 	}
 }
 
-// minimize runs descents from the candidates; stream names them in the journal.
-func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, from []candidate, s descent.Options) (*descent.Result, error) {
-	p := descent.Search{Parameters: t.params, Limits: t.problem.Limits, Log: func(start int) *journal.Sequence { return t.journal.Sequence(stream + "-" + strconv.Itoa(start)) }}
+// minimize runs descents from the candidates, after those with the given ends; stream names them
+// in the journal.
+func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, ends []descent.StartResult, from []candidate, s descent.Options) (*descent.Result, error) {
+	p := descent.Search{Parameters: t.params, Limits: t.problem.Limits, Ends: ends, Log: func(start int) *journal.Sequence {
+		return t.journal.Sequence(stream + "-" + strconv.Itoa(len(ends)+start))
+	}}
 	for _, o := range objectives {
 		p.Objectives = append(p.Objectives, o)
 	}
@@ -153,9 +163,19 @@ func (t *tuner) minimize(ctx context.Context, objectives []Session, stream strin
 	return descent.Minimize(ctx, p, s)
 }
 
-// record adds a stage to the path.
+// record adds a stage to the path, or to the last one if it is the same step.
 func (t *tuner) record(s Stage, began time.Time) {
 	s.Took = time.Since(began)
+	if n := len(t.result.Path); n > 0 && t.result.Path[n-1].Step == s.Step && s.Rows == t.rows {
+		last := &t.result.Path[n-1]
+		s.Starts, s.Took = s.Starts+last.Starts, s.Took+last.Took
+		s.Evaluations.Add(last.Evaluations)
+		if last.F <= s.F {
+			s.Z, s.F = last.Z, last.F
+		}
+		*last = s
+		return
+	}
 	t.result.Path = append(t.result.Path, s)
 }
 

@@ -36,7 +36,7 @@ func Minimize(ctx context.Context, p Search, s Options) (*Result, error) {
 		warnings = append(warnings, "all parameters are fixed: no restarts were run")
 	}
 	ends := make([]StartResult, len(r.starts))
-	if r.settings.Race && len(r.starts) > 1 && TakesMetric(r.settings.Method) {
+	if r.settings.Race && len(r.starts)+len(r.ends) > 1 && TakesMetric(r.settings.Method) {
 		ends = r.race(ctx)
 	} else { // in order, each on the next free objective
 		_ = SideBySide(ctx, len(r.starts), r.objectives, func(ctx context.Context, obj Func, k int) error {
@@ -88,6 +88,8 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 	case err != nil:
 		r.Status = status
 		return err
+	case r.BestStart < 0 && len(errs) < len(r.Starts):
+		r.Status = r.Starts[0].Status // every start that began was stopped
 	case r.BestStart < 0:
 		r.Status = StatusFailed
 		return fmt.Errorf("hyperopt: the objective is not defined at any start: %w", errors.Join(errs...))
@@ -102,6 +104,7 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 type run struct {
 	space      *space
 	starts     []Start
+	ends       []*racer
 	objectives []Func
 	settings   Options
 	log        func(start int) *journal.Sequence
@@ -133,7 +136,7 @@ func newRun(p Search, s Options) (*run, error) {
 		log = func(int) *journal.Sequence { return nil }
 	}
 	b := &board{callback: s.Callback, counts: make([]Evaluations, len(starts)), best: math.Inf(1)}
-	return &run{space: space, starts: starts, objectives: p.Objectives, settings: s, log: log, board: b}, nil
+	return &run{space: space, starts: starts, ends: ended(p.Ends), objectives: p.Objectives, settings: s, log: log, board: b}, nil
 }
 
 // descent prepares start k, which calls notify after each iteration.
@@ -234,6 +237,18 @@ type racer struct {
 	into int
 }
 
+// ended returns the ends of earlier descents as racers.
+func ended(ends []StartResult) []*racer {
+	out := make([]*racer, len(ends))
+	for k, e := range ends {
+		out[k] = &racer{Descent: &Descent{index: k}, result: e, over: true}
+		if e.Status == StatusDropped || e.Status == StatusMerged {
+			out[k].left = e.Status
+		}
+	}
+	return out
+}
+
 // race runs the starts in turns, one iteration at a time, on the free objectives,
 // and stops hopeless ones early; see Options.Race. Its decisions depend on the
 // points of all starts after a round, not on the objectives or their speed.
@@ -261,7 +276,14 @@ func (r *run) race(ctx context.Context) []StartResult {
 			return nil
 		})
 		running = slices.DeleteFunc(running, func(r *racer) bool { return r.over })
-		judge(field, r.settings.Reach)
+		if len(r.ends) == 0 {
+			judge(field, r.settings.Reach)
+		}
+		for _, one := range running {
+			if len(r.ends) > 0 {
+				judge(append(slices.Clip(r.ends), one), r.settings.Reach)
+			}
+		}
 	}
 	results := make([]StartResult, len(field))
 	for k, one := range field {

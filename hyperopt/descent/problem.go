@@ -62,6 +62,10 @@ type Search struct {
 	// Starts are the start points; nil means one, at the parameters' Start values. A free
 	// parameter outside its bounds is moved to the nearest bound, with a warning for start 0.
 	Starts []Start
+	// Ends are the ends of earlier descents, none by default. With Options.Race every start
+	// races against these and not against the other starts, so that its outcome does not
+	// depend on theirs. MergedInto counts the ends before the starts.
+	Ends []StartResult
 	// Log, unless nil, returns the journal for the evaluations of a start.
 	Log func(start int) *journal.Sequence
 }

@@ -1,0 +1,199 @@
+package hyperopt
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"gpfit/hyperopt/descent"
+)
+
+// Below coarseFrom rows, starts over all rows line up. Each descends until it converges or the
+// ends before it show that it cannot become the best; the starts after it never matter. So the
+// fit with fewer restarts is part of the fit with more, which can only end lower.
+
+// finals runs the descents over all rows, and those from alternatives to the best end. It
+// returns the candidates of all of them, in the order of the result's starts.
+func finals(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	settings := t.descents()
+	settings.Race = t.raced()
+	if !t.lined() {
+		if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
+			return found, err
+		}
+		return improve(ctx, t, objectives, found)
+	}
+	err := t.overAll(ctx, objectives, found[:1], "descent", settings)
+	done, waiting, improved := found[:1:1], found[1:], math.Inf(1)
+	for size := 1; err == nil && len(waiting) > 0 && !t.anew && t.result.Status != descent.StatusCancelled; size = block {
+		next := waiting[:min(size, len(waiting))]
+		waiting = waiting[len(next):]
+		_, done, err = further(ctx, t, objectives, Stage{Step: "descent"}, done, settings, next...)
+		var begin *descent.StartError
+		if errors.As(err, &begin) {
+			t.result.Warnings, err = append(t.result.Warnings, err.Error()), nil
+		}
+		if err == nil && t.result.F < improved {
+			done, err = improve(ctx, t, objectives, done)
+			improved = t.result.F
+		}
+	}
+	if err == nil && t.result.F < improved {
+		done, err = improve(ctx, t, objectives, done)
+	}
+	return done, err
+}
+
+// further descends over all rows from more starts and adds their outcomes to the result and
+// the starts to found. It records a step, which began with the given evaluations. The result is
+// nil if no descent ran.
+func further(ctx context.Context, t *tuner, objectives []Session, step Stage, found []candidate, settings descent.Options, from ...candidate) (*descent.Result, []candidate, error) {
+	began, all := time.Now().Add(-step.Took), &t.result.Result
+	result, err := t.minimize(ctx, objectives, step.Step, slices.Clip(all.Starts), from, settings)
+	if result == nil {
+		return nil, found, err
+	}
+	t.result.FullSize.Add(result.Evaluations)
+	all.Starts = append(slices.Clip(all.Starts), result.Starts...)
+	all.Iterations += result.Iterations
+	all.Evaluations.Add(result.Evaluations)
+	all.Warnings = append(slices.Clip(all.Warnings), result.Warnings...)
+	found = append(slices.Clone(found), from[:len(result.Starts)]...)
+	if result.X != nil && result.F < all.F {
+		iterations, evaluations, warnings := all.Iterations, all.Evaluations, all.Warnings
+		all.StartResult, all.BestStart = result.StartResult, len(all.Starts)-len(result.Starts)+result.BestStart
+		all.Iterations, all.Evaluations, all.Warnings = iterations, evaluations, warnings
+	}
+	step.Rows, step.Starts, step.Z, step.F = t.rows, len(result.Starts), all.X, all.F
+	step.Evaluations.Add(result.Evaluations)
+	t.record(step, began)
+	if result.X == nil {
+		result = nil
+	}
+	return result, found, err
+}
+
+// All starts may miss an optimum where the model explains the data in a similar way to the best
+// end: another multiple of a period. So alternatives to the best end descend on few rows, beside
+// that end itself; values over all rows of those that end near it decide which go on. This
+// repeats from each better end.
+
+// mostHops is the largest number of times that alternatives lead to a better end, each of which
+// has alternatives of its own.
+const mostHops = 8
+
+// improve descends from alternatives to the best end until none leads to a better one, and adds
+// their outcomes to the result and their starts to found.
+func improve(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	for range mostHops {
+		if !t.racing() || !t.result.Status.Converged() {
+			return found, nil
+		}
+		best := t.result.F
+		worth, step, err := screen(ctx, t, objectives)
+		if err != nil || len(worth) == 0 {
+			t.result.FullSize.Add(step.Evaluations)
+			return found, err
+		}
+		t.result.FullSize.Add(step.Evaluations)
+		settings := t.descents()
+		settings.Race = true
+		if _, found, err = further(ctx, t, objectives, step, found, settings, worth...); err != nil || !(t.result.F < best-sameRidge) {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// screen returns the alternatives to the best end that are worth a descent over all rows, and
+// the step that begins with their values over all rows.
+func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candidate, step Stage, err error) {
+	began := time.Now()
+	step.Step = "alternatives"
+	t.screens++
+	name := "screen-" + strconv.Itoa(t.screens)
+	var others []candidate
+	for _, z := range t.problem.Alternatives(t.result.X) {
+		others = append(others, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1})
+	}
+	if len(others) == 0 {
+		return nil, step, nil
+	}
+	if others, err = onFewer(ctx, t, name, others); err != nil {
+		return nil, step, err
+	}
+	for k, c := range others {
+		ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+"-value-"+strconv.Itoa(k)))
+		f, err := ev.Value(ctx, c.Z)
+		step.Evaluations.Add(ev.Counts())
+		if err != nil {
+			return nil, step, err
+		}
+		if f <= t.result.F+worthwhile {
+			c.f = f
+			worth = append(worth, c)
+		}
+	}
+	slices.SortStableFunc(worth, func(a, b candidate) int {
+		if a.f < b.f {
+			return -1
+		}
+		return 1
+	})
+	step.Took = time.Since(began)
+	return worth[:min(len(worth), mostWorth)], step, nil
+}
+
+// mostWorth is the largest number of alternatives that descend over all rows at once.
+const mostWorth = 2
+
+// onFewer descends from alternatives to the best end on few rows, and returns the ends that are
+// not far above where the best end itself leads there.
+func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]candidate, error) {
+	if t.rows < halvesFrom {
+		return others, nil
+	}
+	began := time.Now()
+	rows := t.order(screenStream + uint64(t.screens)).first((t.rows + 1) / 2)
+	objectives, err := t.open(ctx, rows, len(others))
+	if errors.Is(err, ErrUndetermined) {
+		return others, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer closeSessions(objectives)
+	settings := t.looseDescents(len(rows))
+	settings.MaxEvaluations = halfEvaluations
+	share := float64(len(rows)) / float64(t.rows)
+	own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
+	reference, err := t.minimize(ctx, objectives, name, nil, []candidate{own}, settings)
+	if reference == nil || err != nil {
+		return nil, err
+	}
+	settings.Race, settings.Reach = true, hopeless
+	result, err := t.minimize(ctx, objectives, name, reference.Starts, others, settings)
+	var begin *descent.StartError
+	if errors.As(err, &begin) {
+		err = nil // not defined at any of them
+	}
+	if result == nil {
+		return nil, err
+	}
+	result.Evaluations.Add(reference.Evaluations)
+	t.result.Total.Add(result.Evaluations)
+	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: result.Evaluations}, began)
+	var out []candidate
+	for k, s := range result.Starts {
+		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reference.F+hopeless {
+			c := others[k]
+			c.Start = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}
+			c.spent = s.Evaluations
+			out = append(out, c)
+		}
+	}
+	return out, err
+}
