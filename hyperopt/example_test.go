@@ -20,12 +20,12 @@ func (p rates) Parameters() []descent.Parameter {
 	return []descent.Parameter{{Name: "rate", Group: "rate", Log: true, Start: 1, Lower: 0, Upper: math.Inf(1)}}
 }
 
-func (p rates) Limits([]float64) []float64         { return []float64{math.Inf(1)} }
-func (p rates) Starts() [][]float64                { return nil }
-func (p rates) Groups() []int                      { return nil }
-func (p rates) Alternatives([]float64) [][]float64 { return nil }
-func (p rates) Workers(int) int                    { return 1 }
-func (p rates) Room(context.Context, int) error    { return nil }
+func (p rates) Limits([]float64) []float64                     { return []float64{math.Inf(1)} }
+func (p rates) Starts() [][]float64                            { return nil }
+func (p rates) Groups() []int                                  { return nil }
+func (p rates) Alternatives([]float64) (near, far [][]float64) { return nil, nil }
+func (p rates) Workers(int) int                                { return 1 }
+func (p rates) Room(context.Context, int) error                { return nil }
 
 // Open takes some of the rows, or all if rows is nil.
 func (p rates) Open(_ context.Context, _ int, rows []int) (hyperopt.Session, error) {

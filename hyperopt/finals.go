@@ -1,6 +1,7 @@
 package hyperopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -32,8 +33,7 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		next := waiting[:min(size, len(waiting))]
 		waiting = waiting[len(next):]
 		_, done, err = further(ctx, t, objectives, Stage{Step: "descent"}, done, settings, next...)
-		var begin *descent.StartError
-		if errors.As(err, &begin) {
+		if err != nil && undefined(err) == nil {
 			t.result.Warnings, err = append(t.result.Warnings, err.Error()), nil
 		}
 		if err == nil && t.result.F < improved {
@@ -101,7 +101,13 @@ func improve(ctx context.Context, t *tuner, objectives []Session, found []candid
 		t.result.FullSize.Add(step.Evaluations)
 		settings := t.descents()
 		settings.Race = true
-		if _, found, err = further(ctx, t, objectives, step, found, settings, worth...); err != nil || !(t.result.F < best-sameRidge) {
+		for _, c := range worth {
+			if _, found, err = further(ctx, t, objectives, step, found, settings, c); err != nil {
+				return found, err
+			}
+			step = Stage{Step: step.Step}
+		}
+		if err != nil || !(t.result.F < best-sameRidge) {
 			return found, err
 		}
 	}
@@ -115,42 +121,45 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 	step.Step = "alternatives"
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
+	value := func(c *candidate, stream string) {
+		ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+stream))
+		c.f, err = ev.Value(ctx, c.Z)
+		if step.Evaluations.Add(ev.Counts()); err == nil && c.f <= t.result.F+worthwhile {
+			worth = append(worth, *c)
+		}
+	}
 	var others []candidate
-	for _, z := range t.problem.Alternatives(t.result.X) {
-		others = append(others, candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1})
-	}
-	if len(others) == 0 {
-		return nil, step, nil
-	}
-	if others, err = onFewer(ctx, t, name, others); err != nil {
-		return nil, step, err
-	}
-	for k, c := range others {
-		ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+"-value-"+strconv.Itoa(k)))
-		f, err := ev.Value(ctx, c.Z)
-		step.Evaluations.Add(ev.Counts())
-		if err != nil {
-			return nil, step, err
+	near, far := t.problem.Alternatives(t.result.X)
+	for k, z := range slices.Concat(near, far) {
+		c := candidate{Start: descent.Start{Z: z, Metric: t.result.Metric}, f: math.Inf(1), starts: 1}
+		if k < len(near) {
+			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {
+				return nil, step, err
+			}
 		}
-		if f <= t.result.F+worthwhile {
-			c.f = f
-			worth = append(worth, c)
+		if k >= len(near) || c.f > t.result.F+worthwhile && c.f <= t.result.F+farAway {
+			others = append(others, c)
 		}
 	}
-	slices.SortStableFunc(worth, func(a, b candidate) int {
-		if a.f < b.f {
-			return -1
-		}
-		return 1
-	})
+	if len(others) > 0 {
+		others, err = onFewer(ctx, t, name, others)
+	}
+	for k := 0; k < len(others) && err == nil; k++ {
+		value(&others[k], "-end-"+strconv.Itoa(k))
+	}
+	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
 	step.Took = time.Since(began)
-	return worth[:min(len(worth), mostWorth)], step, nil
+	return worth[:min(len(worth), mostWorth)], step, err
 }
 
-// mostWorth is the largest number of alternatives that descend over all rows at once.
-const mostWorth = 2
+// Of near alternatives whose value is further above that of the best end than farAway, none led
+// to a better end. mostWorth is the largest number that descend over all rows at once.
+const (
+	farAway   = 100
+	mostWorth = 3
+)
 
-// onFewer descends from alternatives to the best end on few rows, and returns the ends that are
+// onFewer descends from alternatives to the best end on few rows and returns the ends that are
 // not far above where the best end itself leads there.
 func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]candidate, error) {
 	if t.rows < halvesFrom {
@@ -172,15 +181,11 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
 	reference, err := t.minimize(ctx, objectives, name, nil, []candidate{own}, settings)
 	if reference == nil || err != nil {
-		return nil, err
+		return nil, undefined(err)
 	}
 	settings.Race, settings.Reach = true, hopeless
 	result, err := t.minimize(ctx, objectives, name, reference.Starts, others, settings)
-	var begin *descent.StartError
-	if errors.As(err, &begin) {
-		err = nil // not defined at any of them
-	}
-	if result == nil {
+	if err = undefined(err); result == nil {
 		return nil, err
 	}
 	result.Evaluations.Add(reference.Evaluations)
@@ -190,10 +195,18 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	for k, s := range result.Starts {
 		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reference.F+hopeless {
 			c := others[k]
-			c.Start = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}
-			c.spent = s.Evaluations
+			c.Start, c.spent = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}, s.Evaluations
 			out = append(out, c)
 		}
 	}
 	return out, err
+}
+
+// undefined returns nil for the error that the objective is not defined at any start.
+func undefined(err error) error {
+	var begin *descent.StartError
+	if errors.As(err, &begin) {
+		return nil
+	}
+	return err
 }

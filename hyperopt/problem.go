@@ -27,9 +27,11 @@ type Problem interface {
 	// Starts returns starts other than the parameters' own that the data suggest, in
 	// the order in which they are worth a descent. The order does not depend on a seed.
 	Starts() [][]float64
-	// Alternatives returns points where there may be a better optimum than at z, because
-	// the model explains the data in a similar way: another multiple of a period.
-	Alternatives(z []float64) [][]float64
+	// Alternatives returns points where there may be a better optimum than at z, because the
+	// model explains the data in a similar way. At the near ones, f is about as low as at z if
+	// they are any good: two terms that change places. The far ones need a descent to show
+	// it: another period.
+	Alternatives(z []float64) (near, far [][]float64)
 	// Groups returns the number of the group of each row, from 0, or nil if every row
 	// is on its own. Rows of a group, such as repeated ones, stay together in subsets.
 	Groups() []int
@@ -222,7 +224,7 @@ const (
 	undone = 50
 	// worthwhile is the largest difference of the value at an alternative to the best
 	// value with which a descent from there is worth its evaluations.
-	worthwhile = 20
+	worthwhile = 4
 	// hopeless is the largest difference to the best, on a subset of the rows, with which an
 	// optimum continues. Over all rows the difference is about twice as large.
 	hopeless = 20

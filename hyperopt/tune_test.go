@@ -54,7 +54,7 @@ func (p *table) Limits([]float64) []float64 {
 	return []float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 }
 
-func (p *table) Alternatives([]float64) [][]float64 { return p.alternatives }
+func (p *table) Alternatives([]float64) (near, far [][]float64) { return p.alternatives, nil }
 
 func (p *table) Room(context.Context, int) error { return p.room }
 

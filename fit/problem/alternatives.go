@@ -1,9 +1,15 @@
 package problem
 
 import (
+	"cmp"
+	"math"
+	"os"
 	"slices"
+	"strings"
 
+	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -12,33 +18,329 @@ import (
 // lengthscale; one at a fraction of it may explain a harmonic.
 var periodFactors = []float64{1. / 3, 1. / 2, 2, 3}
 
-// Alternatives returns other points to try, as [hyperopt.Problem] says. For each leaf with a period it changes the
-// period by a factor, and the lengthscale so that the covariance of near points stays the
-// same.
-func (j *Prepared) Alternatives(z []float64) [][]float64 {
-	var out [][]float64
-	prog := j.Program()
-	for _, p := range prog.Params {
-		if p.Kind != kernel.Period {
-			continue
+// Alternatives returns other points to try, as [hyperopt.Problem] says: multiples of a period, two
+// terms with their lengthscales exchanged, other sizes and lengthscales of a term that explains
+// nothing or of one that equals another, and other lengthscales of a column; and, far away, the
+// periods that the data suggest.
+func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
+	o := j.outlook(z)
+	off := os.Getenv("GPFIT_OFF")
+	for c, moves := range map[string]func(){"x": o.exchanges} {
+		if !strings.Contains(off, c) {
+			moves()
 		}
-		for _, factor := range periodFactors {
-			other := slices.Clone(z)
-			for i, q := range j.Params.Free {
-				switch {
-				case q.Fixed:
-				case q.Group == p.Name:
-					other[i] = within(q.Parameter, q.Natural(z[i])*factor)
-				case q.Group == leafOf(p)+"lengthscale":
-					other[i] = within(q.Parameter, q.Natural(z[i])/factor)
-				}
-			}
-			if !slices.Equal(other, z) {
-				out = append(out, other)
+	}
+	o.revivals()
+	o.splits()
+	o.columns()
+	near, o.points = o.points, nil
+	o.periods()
+	o.peaks()
+	return near, o.points
+}
+
+// outlook is an optimum with the alternatives to it.
+type outlook struct {
+	*Prepared
+	z      []float64
+	terms  []kernel.Term
+	sizes  []float64 // mean variance of each term over the rows
+	points [][]float64
+}
+
+func (j *Prepared) outlook(z []float64) *outlook {
+	o := &outlook{Prepared: j, z: z}
+	terms, err := kernel.Terms(j.Model.expr, j.Sample.Columns)
+	if err != nil {
+		return o // a compiled kernel has terms
+	}
+	theta := j.Params.Values(z)[:j.Program().NumParams]
+	for _, t := range terms {
+		o.terms = append(o.terms, t)
+		o.sizes = append(o.sizes, MeanVariance(t.Program, t.Theta(theta), j.Sample.Points))
+	}
+	return o
+}
+
+// draft is an alternative in the making.
+type draft struct {
+	*outlook
+	z []float64
+}
+
+func (o *outlook) draft() draft { return draft{o, slices.Clone(o.z)} }
+
+// keep adds the draft to the alternatives unless it equals the optimum or one of them.
+func (d draft) keep() {
+	same := func(z []float64) bool { return slices.Equal(z, d.z) }
+	if !same(d.outlook.z) && !slices.ContainsFunc(d.points, same) {
+		d.outlook.points = append(d.outlook.points, d.z)
+	}
+}
+
+// scale multiplies the parameter of the vector with this index.
+func (d draft) scale(i int, factor float64) {
+	if q := d.Params.Free[i]; !q.Fixed {
+		d.z[i] = within(q.Parameter, q.Natural(d.z[i])*factor)
+	}
+}
+
+// set gives the parameter of the vector with this index a value.
+func (d draft) set(i int, v float64) {
+	if q := d.Params.Free[i]; !q.Fixed {
+		d.z[i] = within(q.Parameter, v)
+	}
+}
+
+// noise multiplies the noise variances.
+func (d draft) noise(factor float64) {
+	for i, q := range d.Params.Free {
+		if q.Group == graph.NoiseVariance {
+			d.scale(i, factor)
+		}
+	}
+}
+
+// resize multiplies the mean variance of a term.
+func (d draft) resize(t kernel.Term, factor float64) {
+	for _, p := range t.Program.Params {
+		for i := range p.Size {
+			if p.Units.Target != 0 {
+				d.scale(d.Params.All[t.Params[p.Offset+i]].Index, math.Pow(factor, p.Units.Target/2))
 			}
 		}
 	}
-	return out
+}
+
+// noiseVariance returns the mean of the noise variances.
+func (o *outlook) noiseVariance() float64 {
+	sum, count := 0.0, 0
+	for i, q := range o.Params.Free {
+		if q.Group == graph.NoiseVariance {
+			sum, count = sum+q.Natural(o.z[i]), count+1
+		}
+	}
+	return sum / max(1, float64(count))
+}
+
+// each calls do with every parameter of a term of a kind, and its index in the vector.
+func (o *outlook) each(t kernel.Term, kind kernel.Kind, do func(p kernel.Param, element, i int)) {
+	for _, p := range t.Program.Params {
+		for e := range p.Size {
+			if p.Kind == kind {
+				do(p, e, o.Params.All[t.Params[p.Offset+e]].Index)
+			}
+		}
+	}
+}
+
+// periods changes the period of each leaf by a factor, and the lengthscale so that the
+// covariance of near points stays the same.
+func (o *outlook) periods() {
+	for _, t := range o.terms {
+		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
+			for _, factor := range periodFactors {
+				d := o.draft()
+				d.scale(i, factor)
+				d.waves(t, p, func(i int) { d.scale(i, 1/factor) })
+				d.keep()
+			}
+		})
+	}
+}
+
+// waves calls do with the index of the lengthscale of the leaf of a period.
+func (d draft) waves(t kernel.Term, period kernel.Param, do func(i int)) {
+	d.each(t, kernel.Shape, func(p kernel.Param, _, i int) {
+		if leafOf(p) == leafOf(period) {
+			do(i)
+		}
+	})
+}
+
+// peaks gives a leaf each period that the data suggest and at least half of the variance, with
+// the lengthscales of the other terms as they are, short and long.
+func (o *outlook) peaks() {
+	all, levels := periodStarts(o.Sample, o.Program()), lengthscaleStarts(o.Sample, o.Program())
+	variance := o.Model.TargetVariance(o.Sample)
+	for _, t := range o.terms {
+		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
+			for _, v := range all[p.Name].waves() {
+				for _, level := range []int{-1, short, long} {
+					d, others := o.draft(), level < 0
+					for _, s := range o.terms {
+						o.each(s, kernel.Lengthscale, func(p kernel.Param, e, i int) {
+							if level >= 0 {
+								d.set(i, levels[p.ElementNames()[e]].values[level])
+								others = true
+							}
+						})
+					}
+					d.set(i, v.period)
+					d.waves(t, p, func(i int) { d.set(i, v.lengthscale) })
+					if others {
+						d.resize(t, max(1, variance/2/d.size(t)))
+						d.keep()
+					}
+				}
+			}
+		})
+	}
+}
+
+// lengthscale returns the geometric mean of the lengthscales of a term, 0 if it has none.
+func (o *outlook) lengthscale(t kernel.Term) float64 {
+	sum, count := 0.0, 0
+	o.each(t, kernel.Lengthscale, func(_ kernel.Param, _, i int) { sum, count = sum+o.z[i], count+1 })
+	if count == 0 {
+		return 0
+	}
+	return math.Exp(sum / float64(count))
+}
+
+// exchanges exchanges the lengthscales and sizes of two terms.
+func (o *outlook) exchanges() {
+	for a, s := range o.terms {
+		for b, t := range o.terms[:a] {
+			la, lb := o.lengthscale(s), o.lengthscale(t)
+			if la == 0 || lb == 0 || s.Text == t.Text || math.Abs(math.Log(la/lb)) < math.Ln2 {
+				continue
+			}
+			d := o.draft()
+			o.each(s, kernel.Lengthscale, func(_ kernel.Param, _, i int) { d.scale(i, lb/la) })
+			o.each(t, kernel.Lengthscale, func(_ kernel.Param, _, i int) { d.scale(i, la/lb) })
+			d.resize(s, o.sizes[b]/o.sizes[a])
+			d.resize(t, o.sizes[a]/o.sizes[b])
+			d.keep()
+		}
+	}
+}
+
+// negligible is the mean variance of a term, in units of the noise variance, up to which it
+// explains nothing.
+const negligible = 0.01
+
+// revivals gives a term that explains nothing a size again, with each level of lengthscales.
+func (o *outlook) revivals() {
+	noise := o.noiseVariance()
+	if len(o.terms) == 1 || noise == 0 {
+		return
+	}
+	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
+	all := periodStarts(o.Sample, o.Program())
+	for a, t := range o.terms {
+		if o.sizes[a] > negligible*max(noise, 1e-4*variance) {
+			continue
+		}
+		for _, level := range []int{nearest, short, long} {
+			d := o.draft()
+			found := false
+			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
+				found = true
+				d.set(i, levels[p.ElementNames()[e]].values[level])
+			})
+			o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
+				found = true
+				if v := all[p.Name].values; len(v) > 0 {
+					d.set(i, v[min(level, len(v)-1)])
+				}
+				d.waves(t, p, func(i int) { d.set(i, 1) })
+			})
+			size, rest := max(noise, 1e-4*variance)/2, 0.5
+			if level == nearest {
+				size, rest = max(noise, 1e-4*variance), 0.1
+			}
+			d.resize(t, size/d.size(t))
+			d.noise(rest)
+			if level == short || found {
+				d.keep()
+			}
+		}
+	}
+}
+
+// size returns the mean variance of a term at the draft.
+func (d draft) size(t kernel.Term) float64 {
+	return max(MeanVariance(t.Program, t.Theta(d.Params.Values(d.z)[:d.Program().NumParams]), d.Sample.Points), 1e-300)
+}
+
+// equal is the largest difference of logarithms of two equal parameters.
+const equal = 0.01
+
+// splits separates two terms that are equal.
+func (o *outlook) splits() {
+	for a, s := range o.terms {
+		for b, t := range o.terms[:a] {
+			if !o.alike(s, t) || o.sizes[a] == 0 || math.Abs(math.Log(o.sizes[a]/o.sizes[b])) > 1e9 {
+				continue
+			}
+			for _, factor := range []float64{0.2, 5} {
+				d := o.draft()
+				o.each(s, kernel.Lengthscale, func(_ kernel.Param, _, i int) { d.scale(i, factor) })
+				o.each(s, kernel.Period, func(_ kernel.Param, _, i int) { d.scale(i, factor) })
+				d.resize(s, 0.2)
+				d.resize(t, 1+0.8*o.sizes[a]/o.sizes[b])
+				d.keep()
+			}
+		}
+	}
+}
+
+// alike reports whether two terms have the same form and equal parameters but for their sizes.
+func (o *outlook) alike(s, t kernel.Term) bool {
+	if len(s.Params) != len(t.Params) || len(s.Program.Params) != len(t.Program.Params) {
+		return false
+	}
+	for k, p := range s.Program.Params {
+		q := t.Program.Params[k]
+		if p.Kind != q.Kind || p.Size != q.Size || !slices.Equal(p.Dims, q.Dims) {
+			return false
+		}
+		for e := range p.Size {
+			i, j := o.Params.All[s.Params[p.Offset+e]].Index, o.Params.All[t.Params[q.Offset+e]].Index
+			if p.Units.Target == 0 && math.Abs(o.z[i]-o.z[j]) > equal {
+				return false
+			}
+		}
+	}
+	return len(s.Params) > 1
+}
+
+// columns shortens the lengthscale of a column, with less noise, and exchanges those of two.
+func (o *outlook) columns() {
+	limits := o.Limits()(o.z)
+	for _, t := range o.terms {
+		var vector []int
+		o.each(t, kernel.Lengthscale, func(p kernel.Param, _, i int) {
+			if o.z[i] < limits[i] && !o.Params.Free[i].Fixed {
+				vector = append(vector, i)
+			}
+		})
+		if len(vector) == 0 {
+			continue
+		}
+		order := pick.All(len(vector))
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.z[vector[a]], o.z[vector[b]]) })
+		for k, a := range order[:min(3, len(order))] {
+			d := o.draft()
+			d.scale(vector[a], 0.4)
+			d.noise(0.5)
+			d.keep()
+			for _, b := range order[:k] {
+				if k-0 > 0 {
+					d := o.draft()
+					d.z[vector[a]], d.z[vector[b]] = o.z[vector[b]], o.z[vector[a]]
+					d.keep()
+				}
+			}
+		}
+		d := o.draft()
+		for _, i := range vector {
+			d.scale(i, 3)
+		}
+		d.noise(3)
+		d.keep()
+	}
 }
 
 // within returns the element of the vector for a natural value, moved within the bounds.

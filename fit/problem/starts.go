@@ -84,9 +84,13 @@ func (j *Prepared) Starts() [][]float64 {
 	s, given := j.Sample, j.Params.Start()
 	levels := lengthscaleStarts(s, j.Program())
 	peaks := periodStarts(s, j.Program())
-	variance, waves := j.Model.TargetVariance(s), map[string]bool{}
+	variance, waves := j.Model.TargetVariance(s), map[string]float64{}
 	for _, p := range j.Program().Params {
-		waves[p.Name] = p.Kind == kernel.Shape && hasPeriod(j.Program(), p)
+		for _, o := range j.Program().Params {
+			if l := peaks[o.Name]; l != nil && l.common > 0 && p.Kind == kernel.Shape && leafOf(o) == leafOf(p) {
+				waves[p.Name] = l.waves()[2].lengthscale
+			}
+		}
 	}
 	var out [][]float64
 	for _, c := range schemes {
@@ -100,8 +104,8 @@ func (j *Prepared) Starts() [][]float64 {
 				z[i] = q.Z(l.at(c))
 			case p != nil && len(p.values) > 0 && c.peak != own:
 				z[i] = q.Z(p.at(c))
-			case c.peak == common && waves[q.Group]:
-				z[i] = q.Z(wavesLengthscale)
+			case c.peak == common && waves[q.Group] > 0:
+				z[i] = q.Z(waves[q.Group])
 			}
 			z[i] = min(max(z[i], q.Z(q.Lower)), q.Z(q.Upper))
 		}
@@ -155,14 +159,9 @@ func lengthscaleStarts(s *Sample, prog *kernel.Program) map[string]*leafLevels {
 	return out
 }
 
-// wavesLengthscale is the lengthscale, of sin(π(x−x′)/period), of a leaf whose period
-// is a common multiple of two waves' periods, so that it has several waves in a period.
-const wavesLengthscale = 0.3
-
-// hasPeriod reports whether p belongs to a leaf with a period.
-func hasPeriod(prog *kernel.Program, p kernel.Param) bool {
-	return slices.ContainsFunc(prog.Params, func(o kernel.Param) bool { return o.Kind == kernel.Period && leafOf(o) == leafOf(p) })
-}
+// commonLengthscale is the lengthscale, of sin(π(x−x′)/period), of a leaf whose period is a common
+// multiple of two waves' periods, times the number of the faster waves in a period.
+const commonLengthscale = 2.5
 
 // leafOf returns the begin of the names of the parameters of p's leaf.
 func leafOf(p kernel.Param) string { return p.Name[:strings.LastIndex(p.Name, ".")+1] }
@@ -258,24 +257,43 @@ func periodStarts(s *Sample, prog *kernel.Program) map[string]*leafPeriods {
 }
 
 // mostMultiples is the largest multiple of a period that is a start value.
-const mostMultiples = 12
+const mostMultiples = 24
 
-// commonMultiple returns the smallest multiple of the first of the periods that is also a
-// further multiple of the second, to a quarter of a turn of the second over the range: one leaf
-// with that period explains both waves. It is 0 if there is none.
+// commonMultiple returns the smallest multiple of the shorter of the first two periods that is also
+// a multiple of the longer one, to a quarter of a turn over the range: one leaf with that period
+// explains both waves. It is 0 if there is none.
 func commonMultiple(periods []float64, span float64) float64 {
 	if len(periods) < 2 {
 		return 0
 	}
-	first, second := periods[0], periods[1]
-	for k := 1; k <= mostMultiples; k++ {
-		p := float64(k) * first
-		off := math.Abs(p/second - math.Round(p/second)) // in turns of the second, once
-		if p > 1.5*second && p <= span/2 && off*span/p <= 0.25 {
+	fast, slow := min(periods[0], periods[1]), max(periods[0], periods[1])
+	for k := 2; k <= mostMultiples; k++ {
+		p := float64(k) * fast
+		turns := math.Round(p / slow)
+		if turns >= 1 && p <= longestCommon*span && span*math.Abs(1/slow-turns/p) <= 0.25 {
 			return p
 		}
 	}
 	return 0
+}
+
+// longestCommon is the longest common multiple as a share of the range.
+const longestCommon = 0.7
+
+// wave is a period with the lengthscale, of sin(π(x−x′)/period), of a leaf that has it.
+type wave struct{ period, lengthscale float64 }
+
+// waves returns the periods of the two highest peaks and their common multiple, of which a leaf
+// has several waves in a period and so a shorter lengthscale.
+func (l *leafPeriods) waves() []wave {
+	var out []wave
+	for _, v := range l.values[:min(2, len(l.values))] {
+		out = append(out, wave{v, 1})
+	}
+	if l.common > 0 {
+		out = append(out, wave{l.common, commonLengthscale * min(l.values[0], l.values[1]) / l.common})
+	}
+	return out
 }
 
 // Constants of the periodogram: its largest numbers of rows and of frequencies, the
