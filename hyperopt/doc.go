@@ -7,7 +7,7 @@
 //	halves         few rows: a few steps on halves, then values         (stages.go)
 //	stages         many rows: growing random subsets                   (stages.go)
 //	subsets        random rows, of which groups stay together          (starts.go)
-//	all rows       the remaining starts race                           (tune.go)
+//	all rows       the remaining starts, then alternatives to the best (finals.go)
 //	optima         merging of ends of a stage at the same optimum      (optima.go)
 //
 // A stage is a run of [descent.Minimize] from all remaining starts. Each end has a

@@ -131,6 +131,7 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 	var others []candidate
 	near, far := t.problem.Alternatives(t.result.X)
 	for k, z := range slices.Concat(near, far) {
+		// With the metric of the best end it is judged soon, and its first steps are Newton's.
 		c := candidate{Start: descent.Start{Z: z, Metric: t.result.Metric}, f: math.Inf(1), starts: 1}
 		if k < len(near) {
 			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {

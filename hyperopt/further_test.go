@@ -102,7 +102,7 @@ func TestCoarseCheckAgrees(t *testing.T) {
 	for _, c := range []struct {
 		n, restarts int
 		compared    bool
-	}{{2100, 0, true}, {2100, 2, true}, {150, 2, false}, {150, 0, false}} {
+	}{{2100, 0, true}, {2100, 2, true}, {40, 2, false}, {40, 0, false}} {
 		auto := tune(t, &table{n: c.n}, Settings{Restarts: c.restarts})
 		check := tune(t, &table{n: c.n}, Settings{Restarts: c.restarts, Coarse: CoarseCheck})
 		if (check.Plain != nil) != c.compared || auto.Subsets != c.compared || len(check.Warnings) > 0 || check.F > auto.F {
@@ -143,7 +143,7 @@ func pit(_ int, x float64) (f, slope float64) {
 // TestLower checks that a fit descends from a point that it met below its end.
 func TestLower(t *testing.T) {
 	p := &shaped{table{n: 100, starts: [][]float64{{-1.2}}}, 1.2, pit}
-	r := must.Get(Tune(t.Context(), p, Settings{Restarts: 1}, nil))(t)
+	r := must.Get(Tune(t.Context(), p, Settings{Restarts: 1, Coarse: CoarseOff}, nil))(t)
 	if math.Abs(r.X[0]) > 1e-3 || !(r.F < -7.9) || len(r.Optima) == 0 || r.Optima[0].F != r.F || r.BestStart != 2 {
 		t.Errorf("ends at %v, %v: optima %+v", r.X, r.F, r.Optima)
 	}
@@ -152,25 +152,25 @@ func TestLower(t *testing.T) {
 	}
 }
 
-// TestAlternatives checks that the tuning descends from a near alternative to the best end, that
-// it keeps the better end and counts its evaluations, and that it leaves far alternatives alone.
+// TestAlternatives checks that the tuning descends from an alternative to the best end that is
+// near or, after a descent on few rows, far; that it goes on from the better end to that one's
+// alternatives; that it counts all evaluations; and that it leaves hopeless alternatives alone.
 func TestAlternatives(t *testing.T) {
+	near, far := []float64{0.02, 2.99, 0.25}, []float64{1.5, 3.2, 0.25}
 	for _, c := range []struct {
-		name        string
-		alternative []float64
-		want        bool
+		name      string
+		near, far [][]float64
+		want      float64 // the end of z₁
 	}{
-		{"none", nil, false},
-		{"near", []float64{0.1, 2.9, 0.25}, true},
-		{"far", []float64{60, 7, 0.25}, false},
+		{"none", nil, nil, -2},
+		{"near", [][]float64{near}, nil, 3},
+		{"far", nil, [][]float64{far}, 3},
+		{"hopeless", [][]float64{far}, nil, -2},
 	} {
-		p := &table{n: 400}
-		if c.alternative != nil {
-			p.alternatives = [][]float64{c.alternative}
-		}
-		r := tune(t, p, Settings{Restarts: 2})
-		if slices.Contains(steps(r), "alternatives") != c.want {
-			t.Errorf("%s: path %+v", c.name, r.Path)
+		p := &table{n: 400, alternatives: c.near, far: c.far, starts: [][]float64{{3, -2.2, 0.25}}}
+		r := tune(t, p, Settings{})
+		if math.Abs(r.X[1]-c.want) > 0.5 || slices.Contains(steps(r), "alternatives") != (c.want == 3) {
+			t.Errorf("%s: ends at %v, path %+v", c.name, r.X, r.Path)
 		}
 		if int64(r.FullSize.Value) != p.full.Load() {
 			t.Errorf("%s: %+v evaluations over all rows, the objective counts %d", c.name, r.FullSize, p.full.Load())

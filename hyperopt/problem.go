@@ -103,8 +103,8 @@ type Settings struct {
 	// Coarse selects whether to begin on subsets of the rows.
 	Coarse Coarse
 	// Restarts is the number of additional starts, at most MaxRestarts: the starts that the
-	// problem suggests, then a sequence that fills the space around them. They race, unless the
-	// rows are few or Coarse is CoarseOff; then all starts run to their end.
+	// problem suggests, then a sequence that fills the space around them. With CoarseOff all
+	// starts run to their end; otherwise some end early.
 	Restarts int
 	// Metric, unless nil, is an approximation of the Hessian at the start values, with
 	// which the descent from there begins unless subsets come before all rows.
@@ -152,8 +152,8 @@ type Result struct {
 type Stage struct {
 	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of
 	// each start on a random half of the rows) and "values" (over all rows, at the
-	// ends of these). "alternatives" are values at alternatives to the best end and a
-	// descent from the best of them. "plain" is the descent from the start values that
+	// ends of these). "screen" are descents on few rows from alternatives to the best end,
+	// "alternatives" values over all rows and descents from the best of these. "plain" is the descent from the start values that
 	// CoarseCheck asks for, and "lower" one from a point where a value was below the end.
 	Step string
 	Rows int
@@ -223,7 +223,8 @@ const (
 	// best value over all rows, up to which its own value over all rows is worth an evaluation.
 	undone = 50
 	// worthwhile is the largest difference of the value at an alternative to the best
-	// value with which a descent from there is worth its evaluations.
+	// value with which a descent from there is worth its evaluations: of 245 such descents on
+	// 180 tables and kernels, 19 led to a better end, of which all but one began within 3.
 	worthwhile = 4
 	// hopeless is the largest difference to the best, on a subset of the rows, with which an
 	// optimum continues. Over all rows the difference is about twice as large.

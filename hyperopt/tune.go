@@ -183,7 +183,10 @@ func Expected(s Settings, rows, free int) []Expectation {
 			{rows, len(t.starts) + alone + typicalOverAll*(finals-1) + check}}
 	}
 	sizes := t.stageSizes()
-	if len(sizes) == 0 {
+	switch {
+	case t.lined():
+		return []Expectation{{rows, alone + typicalOverAll*(finals-1) + check}}
+	case len(sizes) == 0:
 		return []Expectation{{rows, alone * finals}}
 	}
 	out := []Expectation{{sizes[0], typicalFirst * len(t.starts)}}

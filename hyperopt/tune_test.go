@@ -25,7 +25,8 @@ type table struct {
 	room         error
 	least        int // rows without which the objective is undetermined
 	starts       [][]float64
-	alternatives [][]float64
+	alternatives [][]float64 // near
+	far          [][]float64
 	groups       []int
 	// full counts evaluations over all rows; fail, unless nil, is called before each.
 	full atomic.Int64
@@ -54,7 +55,7 @@ func (p *table) Limits([]float64) []float64 {
 	return []float64{math.Inf(1), math.Inf(1), math.Inf(1)}
 }
 
-func (p *table) Alternatives([]float64) (near, far [][]float64) { return p.alternatives, nil }
+func (p *table) Alternatives([]float64) (near, far [][]float64) { return p.alternatives, p.far }
 
 func (p *table) Room(context.Context, int) error { return p.room }
 
@@ -122,7 +123,7 @@ func tune(t *testing.T, p *table, s Settings) *Result {
 	r := must.Get(Tune(t.Context(), p, s, nil))(t)
 	starts := 1 + s.Restarts
 	if p.starts != nil {
-		starts = max(2, starts)
+		starts = max(1+leastFinals, starts)
 	}
 	if p.open.Load() != int64(min(p.Workers(p.Rows()), starts)) {
 		t.Errorf("%d objectives are open, those over all rows should be", p.open.Load())
@@ -148,7 +149,7 @@ func TestTune(t *testing.T) {
 		"coarse off":         {2100, Settings{Coarse: CoarseOff}, []string{"descent"}, 0},
 		"coarse on":          {300, Settings{Coarse: CoarseOn}, []string{"descent", "hessian", "descent"}, 0},
 		"halves":             {300, Settings{Restarts: 12}, []string{"halves", "values", "descent"}, 0},
-		"restarts, few rows": {150, Settings{Restarts: 12}, []string{"descent"}, 0},
+		"restarts, few rows": {40, Settings{Restarts: 12}, []string{"descent"}, 0},
 		"restarts, stages":   {2100, Settings{Restarts: 12}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"undetermined":       {2100, Settings{}, []string{"descent", "hessian", "descent"}, 1000},
 		"all undetermined":   {300, Settings{Restarts: 12}, []string{"values", "descent"}, 280},
@@ -200,7 +201,7 @@ func TestGoodStart(t *testing.T) {
 
 // TestOptima checks that optima are distinct and sorted, and that every start is at one.
 func TestOptima(t *testing.T) {
-	r := tune(t, &table{n: 150}, Settings{Restarts: 7, Seed: 3})
+	r := tune(t, &table{n: 40}, Settings{Restarts: 7, Seed: 3})
 	starts, drawn, spent := 0, 0, descent.Evaluations{}
 	for i, o := range r.Optima {
 		starts, drawn = starts+o.Starts, drawn+o.Drawn
@@ -209,7 +210,7 @@ func TestOptima(t *testing.T) {
 			t.Error("not in order")
 		}
 	}
-	if len(r.Optima) != 2 || starts != 8 || len(r.Starts) != 8 {
+	if len(r.Optima) != 2 || starts != 8 {
 		t.Errorf("%d starts at %+v", starts, r.Optima)
 	}
 	if c := NewCoverage(r); drawn != 7 || c != (Coverage{Starts: 8, Best: r.Optima[0].Starts, Next: r.Optima[1].F - r.F}) {
@@ -299,10 +300,11 @@ func TestStageSizes(t *testing.T) {
 		{4001, "", 0, []int{501, 1001, 2001}},
 		{4001, CoarseOff, 3, nil},
 		{600, CoarseOn, 0, []int{300}},
-		{199, "", 3, nil},
+		{40, "", 3, nil},
 		{300, "", 3, nil}, // a half for each start
 		{300, CoarseOn, 3, nil},
-		{199, CoarseOn, 3, []int{100}},
+		{199, CoarseOn, 3, nil},
+		{40, CoarseOn, 3, []int{20}},
 		{4001, "", 3, []int{501, 1001, 2001}},
 		{3, CoarseOn, 0, []int{2}},
 	} {
@@ -320,13 +322,14 @@ func TestExpected(t *testing.T) {
 		rows, free int
 		want       []Expectation
 	}{
-		{Settings{}, 500, 3, []Expectation{{250, 80}, {500, 47}}},
-		{Settings{}, 150, 3, []Expectation{{150, 28}}},
+		{Settings{}, 500, 3, []Expectation{{250, 80}, {500, 69}}},
+		{Settings{}, 150, 3, []Expectation{{75, 80}, {150, 69}}},
+		{Settings{}, 40, 3, []Expectation{{40, 105}}},
 		{Settings{}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 11}}},
 		{Settings{Coarse: CoarseOff, Restarts: 1}, 3000, 3, []Expectation{{3000, 56}}},
 		{Settings{Coarse: CoarseCheck}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 39}}},
-		{Settings{Coarse: CoarseCheck}, 150, 3, []Expectation{{150, 28}}},
-		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 80}, {600, 58}}},
+		{Settings{Coarse: CoarseCheck}, 40, 3, []Expectation{{40, 133}}},
+		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 80}, {600, 69}}},
 		{Settings{Restarts: 2}, 3000, 3, []Expectation{{750, 144}, {1500, 24}, {3000, 33}}},
 	} {
 		if got := Expected(c.s, c.rows, c.free); !slices.Equal(got, c.want) {

@@ -67,7 +67,7 @@ func (t *tuner) lined() bool {
 func (t *tuner) finals() int {
 	switch {
 	case t.halved():
-		return max(2, 1+t.Restarts)
+		return 1 + max(leastFinals, t.Restarts)
 	case t.lined():
 		return len(t.starts)
 	}
@@ -166,7 +166,7 @@ func (t *tuner) minimize(ctx context.Context, objectives []Session, stream strin
 // record adds a stage to the path, or to the last one if it is the same step.
 func (t *tuner) record(s Stage, began time.Time) {
 	s.Took = time.Since(began)
-	if n := len(t.result.Path); n > 0 && t.result.Path[n-1].Step == s.Step && s.Rows == t.rows {
+	if n := len(t.result.Path); n > 0 && t.result.Path[n-1].Step == s.Step && t.result.Path[n-1].Rows == s.Rows && s.Rows == t.rows {
 		last := &t.result.Path[n-1]
 		s.Starts, s.Took = s.Starts+last.Starts, s.Took+last.Took
 		s.Evaluations.Add(last.Evaluations)

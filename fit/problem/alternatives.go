@@ -3,9 +3,7 @@ package problem
 import (
 	"cmp"
 	"math"
-	"os"
 	"slices"
-	"strings"
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -24,18 +22,15 @@ var periodFactors = []float64{1. / 3, 1. / 2, 2, 3}
 // periods that the data suggest.
 func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	o := j.outlook(z)
-	off := os.Getenv("GPFIT_OFF")
-	for c, moves := range map[string]func(){"x": o.exchanges} {
-		if !strings.Contains(off, c) {
-			moves()
-		}
-	}
+	o.exchanges()
 	o.revivals()
 	o.splits()
 	o.columns()
 	near, o.points = o.points, nil
 	o.periods()
 	o.peaks()
+	o.idle()
+	o.alone()
 	return near, o.points
 }
 
@@ -259,6 +254,41 @@ func (o *outlook) revivals() {
 	}
 }
 
+// alone lets each term explain the data without the others, from two levels of lengthscales and
+// noise.
+func (o *outlook) alone() {
+	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
+	noise := o.noiseVariance()
+	if len(o.terms) == 1 {
+		return
+	}
+	for a, t := range o.terms {
+		for level, share := range []float64{short: 1e-2, median: 0.1} {
+			if share == 0 {
+				continue
+			}
+			d, any := o.draft(), false
+			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
+				d.set(i, levels[p.ElementNames()[e]].values[level])
+				any = true
+			})
+			if !any {
+				continue
+			}
+			for b, s := range o.terms {
+				if b != a {
+					d.resize(s, 0.1*share*variance/d.size(s))
+				}
+			}
+			d.resize(t, variance/d.size(t))
+			if noise > 0 {
+				d.noise(share * variance / noise)
+			}
+			d.keep()
+		}
+	}
+}
+
 // size returns the mean variance of a term at the draft.
 func (d draft) size(t kernel.Term) float64 {
 	return max(MeanVariance(t.Program, t.Theta(d.Params.Values(d.z)[:d.Program().NumParams]), d.Sample.Points), 1e-300)
@@ -342,6 +372,30 @@ func (o *outlook) columns() {
 		d.keep()
 	}
 }
+
+// idleShare is the lengthscale, in root mean squares of the column, with which a column that has
+// no effect is tried again.
+const idleShare = 0.3
+
+// idle makes the lengthscales of columns short that have no effect.
+func (o *outlook) idle() {
+	limits := o.Limits()(o.z)
+	for _, t := range o.terms {
+		tried := 0
+		o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
+			if !p.Vector || o.z[i] < limits[i]-1 || tried == mostColumns {
+				return
+			}
+			d := o.draft()
+			d.set(i, idleShare*math.Sqrt(MeanSquare(o.Sample.Points.Column(p.Dims[e]))))
+			d.keep()
+			tried++
+		})
+	}
+}
+
+// mostColumns is the largest number of columns with alternatives.
+const mostColumns = 3
 
 // within returns the element of the vector for a natural value, moved within the bounds.
 func within(q descent.Parameter, v float64) float64 {

@@ -131,7 +131,7 @@ func TestCommonMultiple(t *testing.T) {
 		want    float64
 	}{
 		{[]float64{0.119, 0.2777}, 3.5, 0.833}, {[]float64{1, 0.5}, 15, 1}, {[]float64{3, 2}, 20, 6},
-		{[]float64{3, 2}, 10, 0}, {[]float64{1, math.Sqrt2}, 100, 0}, {[]float64{1}, 10, 0},
+		{[]float64{3, 2}, 8, 0}, {[]float64{1, math.Sqrt2}, 1000, 0}, {[]float64{1}, 10, 0},
 	} {
 		must.Within(t, commonMultiple(c.periods, c.span), c.want, 1e-9, "%v over %v", c.periods, c.span)
 	}
@@ -157,33 +157,56 @@ func TestColumnLengthscales(t *testing.T) {
 	}
 }
 
-// TestPeriodAlternatives checks the periods and lengthscales of alternatives, and that they
-// keep the bounds.
+// TestPeriodAlternatives checks that alternatives have multiples and fractions of a period with
+// lengthscales to match, and the period of the data, all within the bounds.
 func TestPeriodAlternatives(t *testing.T) {
+	d := column(60, func(i int) float64 { return float64(i) / 2 }, math.Sin)
+	j := must.Get(New(d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 21}}}))(t)
+	period := 29.5 // over the range of the column, a third of which is the start
+	for _, want := range [][2]float64{{period / 9, 3}, {period / 6, 2}, {2 * period / 3, 0.5}, {21, 1. / 3}, {2 * math.Pi, 1}} {
+		_, far := j.Alternatives(j.Params.Start())
+		if !slices.ContainsFunc(far, func(z []float64) bool {
+			v := j.Params.Named(z)
+			return math.Abs(v["k1.period"]-want[0]) < 0.05*want[0] && math.Abs(v["k1.lengthscale"]-want[1]) < 1e-12
+		}) {
+			t.Errorf("no alternative has %v", want)
+		}
+	}
+}
+
+// TestTermAlternatives checks the alternatives to an optimum of a sum: terms of different
+// lengthscales change places with their variances, and a term without variance, or one that
+// equals the other, gets another lengthscale and a share.
+func TestTermAlternatives(t *testing.T) {
 	d := column(60, func(i int) float64 { return float64(i) / 6 }, math.Sin)
-	j := must.Get(New(d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 9}}}))(t)
-	var got [][2]float64
-	for _, z := range j.Alternatives(j.Params.Start()) {
-		var pair [2]float64
-		for i, q := range j.Params.Free {
-			switch v := q.Natural(z[i]); q.Name {
-			case "k1.period":
-				pair[0] = v
-			case "k1.lengthscale":
-				pair[1] = v
-			default:
-				if z[i] != j.Params.Start()[i] {
-					t.Errorf("%s is %v", q.Name, v)
+	for name, c := range map[string]struct {
+		kernel string
+		at     [4]float64 // lengthscale and variance of both terms
+		ok     func(v [4]float64) bool
+	}{
+		"exchanged": {"rbf + matern12", [4]float64{5, 2, 0.5, 0.3}, func(v [4]float64) bool {
+			return math.Abs(v[0]-0.5)+math.Abs(v[1]-0.3)+math.Abs(v[2]-5)+math.Abs(v[3]-2) < 1e-9
+		}},
+		"dead":  {"rbf + matern12", [4]float64{5, 2, 50, 1e-6}, func(v [4]float64) bool { return v[2] < 1 && v[3] > 0.01 && v[0] == 5 && v[1] == 2 }},
+		"equal": {"rbf + rbf", [4]float64{2, 1, 2.01, 1.5}, func(v [4]float64) bool { return v[2] > 9 && v[3] > 0.2 && v[0] == 2 && v[1] > 1.5 }},
+	} {
+		j := must.Get(New(d, Options{Kernel: c.kernel, Standardize: "none"}))(t)
+		names := []string{"k1.lengthscale", "k1.signal_variance", "k2.lengthscale", "k2.signal_variance"}
+		at := map[string]float64{"noise_variance": 0.05}
+		for i, name := range names {
+			at[name] = c.at[i]
+		}
+		near, _ := j.Alternatives(must.Get(j.Params.At(at))(t))
+		if !slices.ContainsFunc(near, func(z []float64) bool {
+			var v [4]float64
+			for i, name := range names {
+				if v[i] = j.Params.Named(z)[name]; math.Abs(v[i]-c.at[i]) < 1e-9 {
+					v[i] = c.at[i] // rounding of exp and log
 				}
 			}
-		}
-		got = append(got, pair)
-	}
-	period := 10 - 1./6 // over the range of the column, a third of which is the start
-	want := [][2]float64{{period / 9, 3}, {period / 6, 2}, {2 * period / 3, 0.5}, {9, 1. / 3}}
-	for k := range want {
-		if len(got) != len(want) || math.Abs(got[k][0]-want[k][0]) > 1e-12 || math.Abs(got[k][1]-want[k][1]) > 1e-12 {
-			t.Fatalf("%v, want %v", got, want)
+			return c.ok(v)
+		}) {
+			t.Errorf("%s: no such alternative among %v", name, near)
 		}
 	}
 }
