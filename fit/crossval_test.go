@@ -257,7 +257,7 @@ func TestFitByFolds(t *testing.T) {
 		r := out.Report
 		f := r.Scores.Objective
 		switch {
-		case !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != string(criterion) || r.Starts[0].NLML != nil:
+		case !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != string(criterion) || r.Path[0].NLML != nil:
 			t.Errorf("%s: status %s, objective %s", criterion, r.Status, r.ObjectiveName)
 		case criterion == problem.CV && !(f.Sum < ml.Sum && near(f.Sum, r.Objective, 1e-12)):
 			t.Errorf("density %v (objective %v), by likelihood %v", f.Sum, r.Objective, ml.Sum)

@@ -56,7 +56,7 @@ func ExampleProfile() {
 	data := problem.Data{N: 40, D: 1}
 	for i := range data.N {
 		x := float64(i) / 4
-		noise := 0.3 * math.Sin(1000*x) // stands for random numbers
+		noise := 0.3 * math.Sin(1000*x*x) // stands for random numbers
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+noise)
 	}
 	job, err := fit.Prepare(data, problem.Options{}, problem.Events{})
@@ -77,7 +77,7 @@ func ExampleProfile() {
 	fmt.Printf("95 %% interval %.2f to %.2f\n", *curve.Interval95.Lower, *curve.Interval95.Upper)
 	fmt.Printf("NLML %.1f = data fit %.1f + complexity %.1f + constant %.1f\n", lowest.NLML, lowest.DataFit, lowest.Complexity, lowest.Constant)
 	// Output:
-	// 41 points, lowest at noise variance 0.11
-	// 95 % interval 0.07 to 0.19
-	// NLML 27.1 = data fit 20.0 + complexity -29.6 + constant 36.8
+	// 41 points, lowest at noise variance 0.07
+	// 95 % interval 0.04 to 0.11
+	// NLML 20.1 = data fit 20.0 + complexity -36.7 + constant 36.8
 }

@@ -71,12 +71,12 @@ func (c closeCounter) Close() error { *c.closed++; return nil }
 // TestFailover checks that the fallback replaces a device that is lost during the fit or has
 // too little memory from the start. The result equals an undisturbed run's, with a warning.
 func TestFailover(t *testing.T) {
-	d := synthetic(90)
-	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
+	d, o := synthetic(90), problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
+	want := mustFit(t, d, o).Report
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
 			closed, told := 0, 0
-			task := watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{
+			task := watched(t, d, o, problem.Events{
 				Fallback:  func(context.Context) (device.Backend, error) { return closeCounter{backend, &closed}, nil },
 				OnWarning: func(string) { told++ },
 			})

@@ -31,7 +31,7 @@ func TestFit(t *testing.T) {
 	d := synthetic(200)
 	d.Test = every(5, 0, 200)
 	var iterations []descent.Iteration
-	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
+	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
 	defer out.Close()
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || !strings.HasSuffix(r.Status, "-converged") || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
@@ -107,7 +107,7 @@ func TestFixAndBounds(t *testing.T) {
 }
 
 func TestRestarts(t *testing.T) {
-	r := mustFit(t, synthetic(60), problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9}}).Report
+	r := mustFit(t, synthetic(60), problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9, Coarse: hyperopt.CoarseOff}}).Report
 	if len(r.Starts) != 4 || *r.Seed != 9 {
 		t.Errorf("starts %+v", r.Starts)
 	}
@@ -129,7 +129,7 @@ func TestRestarts(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	best := math.Inf(1)
-	task := watched(t, synthetic(100), problem.Options{Kernel: "rbf(ard)"}, problem.Events{OnIteration: func(it descent.Iteration) {
+	task := watched(t, synthetic(100), problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) {
 		best = it.Best
 		if it.Iteration == 3 {
 			cancel()

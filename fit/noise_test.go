@@ -13,6 +13,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
@@ -165,7 +166,7 @@ var shortScale = []problem.Assignment{{Name: "lengthscale", Value: 1e-3, Given: 
 // TestDegenerate checks that a fit to noise that interpolates is recognised by its
 // leave-one-out errors, which equal the mean's.
 func TestDegenerate(t *testing.T) {
-	r := mustFit(t, white(120), problem.Options{Kernel: "rbf", Set: shortScale}).Report
+	r := mustFit(t, white(120), problem.Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}).Report
 	i := r.Interpolation
 	if i == nil || !i.Degenerate || i.LeaveOneOut == nil || math.Abs(i.LeaveOneOut.RMSEStandardized-1) > 0.1 || i.Condition == nil || *i.Condition > 100 {
 		t.Fatalf("%+v", i)

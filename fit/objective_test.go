@@ -26,7 +26,7 @@ func TestLOO(t *testing.T) {
 		o := problem.Options{Kernel: "rbf(ard)", Mean: mean, Objective: problem.LOO, Settings: hyperopt.Settings{Restarts: 3}}
 		loo := mustFit(t, d, o).Report
 		a, b := ml.Scores.LeaveOneOut, loo.Scores.LeaveOneOut
-		if !(b.Sum < a.Sum) || !(loo.NLML > ml.NLML) || loo.Objective != b.Sum || loo.ObjectiveName != "loo" || loo.Starts[0].NLML != nil {
+		if !(b.Sum < a.Sum) || !(loo.NLML > ml.NLML) || loo.Objective != b.Sum || loo.ObjectiveName != "loo" || loo.Path[0].NLML != nil {
 			t.Errorf("by leave-one-out: %v, NLML %v; by likelihood: %v, NLML %v; objective %s %v", b.Sum, loo.NLML, a.Sum, ml.NLML, loo.ObjectiveName, loo.Objective)
 		}
 		if !strings.HasSuffix(loo.Status, "-converged") {
@@ -63,7 +63,7 @@ func TestLOORMSE(t *testing.T) {
 		if c != problem.LOORMSE {
 			continue
 		}
-		if !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != "loo-rmse" || r.Starts[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO-RMSE/∂log") {
+		if !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != "loo-rmse" || r.Path[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO-RMSE/∂log") {
 			t.Errorf("%s, %s:\n%s", r.Status, r.ObjectiveName, r.Text())
 		}
 		// At the best size of the variances, the objective is the density of the errors

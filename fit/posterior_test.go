@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/psis"
 )
@@ -123,7 +124,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 // and that laplace and hmc agree where the data determine the parameters.
 func TestPosteriorSame(t *testing.T) {
 	d := synthetic(80)
-	o := problem.Options{Kernel: "rbf(ard)", Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
+	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
 	want := mustFit(t, d, o)
 	o.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -63,7 +63,8 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 		}
 	}
 	if p.job.Options.Posterior == problem.HMC {
-		all = slices.Concat(all, p.job.Alternatives(p.rest), p.job.Starts())
+		near, far := p.job.Alternatives(p.rest)
+		all = slices.Concat(all, near, far, p.job.Starts())
 	}
 	for _, z := range all {
 		u := make([]float64, len(p.free))

@@ -9,6 +9,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/graph"
+	"gpfit/hyperopt"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
@@ -75,7 +76,7 @@ func cycled[T any](n int, values ...T) []T { return slices.Repeat(values, n/len(
 func TestMAP(t *testing.T) {
 	d := synthetic(60)
 	free := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
-	r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Priors: []problem.ParameterPrior{
+	r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Priors: []problem.ParameterPrior{
 		{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")},
 		{Name: "lengthscale[2]", Density: density(t, "lognormal(-0.5, 0.001)")},
 	}}).Report

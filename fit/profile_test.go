@@ -218,7 +218,7 @@ func TestProfileUndefined(t *testing.T) {
 }
 
 // missed are options whose fit ends at the worse optimum of waveAndSlope.
-var missed = problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
+var missed = problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
 
 // checkLowest checks that no point of a profile is below its fit, and that each curve with an
 // interval is lowest at the fit.

@@ -48,10 +48,9 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 }
 
 // further descends over all rows from more starts and adds their outcomes to the result and
-// the starts to found. It records a step, which began with the given evaluations. The result is
-// nil if no descent ran.
+// the starts to found. It records a step. The result is nil if no descent ran.
 func further(ctx context.Context, t *tuner, objectives []Session, step Stage, found []candidate, settings descent.Options, from ...candidate) (*descent.Result, []candidate, error) {
-	began, all := time.Now().Add(-step.Took), &t.result.Result
+	began, all := time.Now(), &t.result.Result
 	result, err := t.minimize(ctx, objectives, step.Step, slices.Clip(all.Starts), from, settings)
 	if result == nil {
 		return nil, found, err
@@ -68,7 +67,7 @@ func further(ctx context.Context, t *tuner, objectives []Session, step Stage, fo
 		all.Iterations, all.Evaluations, all.Warnings = iterations, evaluations, warnings
 	}
 	step.Rows, step.Starts, step.Z, step.F = t.rows, len(result.Starts), all.X, all.F
-	step.Evaluations.Add(result.Evaluations)
+	step.Evaluations = result.Evaluations
 	t.record(step, began)
 	if result.X == nil {
 		result = nil
@@ -93,19 +92,20 @@ func improve(ctx context.Context, t *tuner, objectives []Session, found []candid
 			return found, nil
 		}
 		best := t.result.F
+		began := time.Now()
 		worth, step, err := screen(ctx, t, objectives)
-		if err != nil || len(worth) == 0 {
-			t.result.FullSize.Add(step.Evaluations)
+		t.result.FullSize.Add(step.Evaluations)
+		if err != nil || step.Step == "" {
 			return found, err
 		}
-		t.result.FullSize.Add(step.Evaluations)
+		step.Rows, step.Z, step.F = t.rows, t.result.X, best
+		t.record(step, began)
 		settings := t.descents()
 		settings.Race = true
 		for _, c := range worth {
-			if _, found, err = further(ctx, t, objectives, step, found, settings, c); err != nil {
+			if _, found, err = further(ctx, t, objectives, Stage{Step: step.Step}, found, settings, c); err != nil {
 				return found, err
 			}
-			step = Stage{Step: step.Step}
 		}
 		if err != nil || !(t.result.F < best-sameRidge) {
 			return found, err
@@ -117,8 +117,6 @@ func improve(ctx context.Context, t *tuner, objectives []Session, found []candid
 // screen returns the alternatives to the best end that are worth a descent over all rows, and
 // the step that begins with their values over all rows.
 func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candidate, step Stage, err error) {
-	began := time.Now()
-	step.Step = "alternatives"
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
 	value := func(c *candidate, stream string) {
@@ -130,6 +128,9 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 	}
 	var others []candidate
 	near, far := t.problem.Alternatives(t.result.X)
+	if len(near)+len(far) > 0 {
+		step.Step = "alternatives"
+	}
 	for k, z := range slices.Concat(near, far) {
 		// With the metric of the best end it is judged soon, and its first steps are Newton's.
 		c := candidate{Start: descent.Start{Z: z, Metric: t.result.Metric}, f: math.Inf(1), starts: 1}
@@ -149,7 +150,6 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 		value(&others[k], "-end-"+strconv.Itoa(k))
 	}
 	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
-	step.Took = time.Since(began)
 	return worth[:min(len(worth), mostWorth)], step, err
 }
 
