@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -22,12 +23,12 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 	settings := t.descents()
 	settings.Race = t.raced()
 	if !t.lined() {
-		if err := t.overAll(ctx, objectives, found, "descent", settings); err != nil {
+		if err := overAll(ctx, t, objectives, found, "descent", settings); err != nil {
 			return found, err
 		}
 		return improve(ctx, t, objectives, found)
 	}
-	err := t.overAll(ctx, objectives, found[:1], "descent", settings)
+	err := overAll(ctx, t, objectives, found[:1], "descent", settings)
 	done, waiting, improved := found[:1:1], found[1:], math.Inf(1)
 	for size := 1; err == nil && len(waiting) > 0 && !t.anew && t.result.Status != descent.StatusCancelled; size = block {
 		next := waiting[:min(size, len(waiting))]
@@ -45,6 +46,30 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		done, err = improve(ctx, t, objectives, done)
 	}
 	return done, err
+}
+
+// overAll runs descents over all rows. If the earlier stages led to a point where the
+// objective is not defined over all rows, it starts over at the start values.
+func overAll(ctx context.Context, t *tuner, objectives []Session, from []candidate, step string, settings descent.Options) error {
+	began := time.Now()
+	result, err := t.minimize(ctx, objectives, step, nil, from, settings)
+	if result == nil {
+		return err
+	}
+	t.result.FullSize.Add(result.Evaluations)
+	var begin *descent.StartError
+	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
+		t.anew = true
+		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
+		err := overAll(ctx, t, objectives, own, step+"-anew", settings)
+		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin))
+		return err
+	}
+	t.result.Result = *result
+	if result.X != nil {
+		t.record(Stage{Step: step, Rows: t.rows, Starts: len(result.Starts), Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
+	}
+	return err
 }
 
 // further descends over all rows from more starts and adds their outcomes to the result and

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
@@ -123,30 +122,6 @@ func (t *tuner) finish(ctx context.Context, found []candidate) error {
 	}
 	t.result.FullSize.Add(between.Counts())
 	t.result.Optima = optimaOf(slices.Concat(optima, dropped, t.dropped))
-	return err
-}
-
-// overAll runs descents over all rows. If the earlier stages led to a point where the
-// objective is not defined over all rows, it starts over at the start values.
-func (t *tuner) overAll(ctx context.Context, objectives []Session, from []candidate, step string, settings descent.Options) error {
-	began := time.Now()
-	result, err := t.minimize(ctx, objectives, step, nil, from, settings)
-	if result == nil {
-		return err
-	}
-	t.result.FullSize.Add(result.Evaluations)
-	var begin *descent.StartError
-	if errors.As(err, &begin) && len(t.result.Path) > 0 && !t.anew {
-		t.anew = true
-		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
-		err := t.overAll(ctx, objectives, own, step+"-anew", settings)
-		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin))
-		return err
-	}
-	t.result.Result = *result
-	if result.X != nil {
-		t.record(Stage{Step: step, Rows: t.rows, Starts: len(result.Starts), Z: result.X, F: result.F, Evaluations: result.Evaluations}, began)
-	}
 	return err
 }
 

@@ -160,7 +160,7 @@ func (o *outlook) peaks() {
 	variance := o.Model.TargetVariance(o.Sample)
 	for _, t := range o.terms {
 		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
-			for _, v := range all[p.Name].waves() {
+			for _, v := range all[p.Name].cycles() {
 				for _, level := range []int{-1, short, long} {
 					d, others := o.draft(), level < 0
 					for _, s := range o.terms {
