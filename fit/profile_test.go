@@ -254,7 +254,7 @@ func TestProfileMissed(t *testing.T) {
 		}
 	}
 	for others, restarts := range map[summary.ProfileOthers]int{summary.OthersTuned: 2, summary.OthersHeld: 0} {
-		o := problem.Options{Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2}}
+		o := problem.Options{Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2, Coarse: hyperopt.CoarseOff}}
 		p := mustProfile(t, mustPrepare(t, synthetic(40), o), ProfileOptions{Points: 5, Others: others})
 		checkLowest(t, p)
 		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
