@@ -85,15 +85,17 @@ func TestSeparateExperts(t *testing.T) {
 	out := mustFit(t, d, o)
 	plain := problem.Options{Kernel: o.Kernel, Mean: o.Mean, Standardize: o.Standardize, LeaveOneOut: true}
 	single := alone(t, d, out, plain)
-	nlml, loo := 0.0, 0.0
+	nlml, loo, chance := 0.0, 0.0, 0.0
 	for k, one := range single {
+		chance += *one.Report.Search.Chance / 3
 		each := out.Report.Experts.Each[k]
 		nlml, loo = nlml+one.Report.NLML, loo+one.Report.Scores.LeaveOneOut.Sum
 		if r := one.Report; !maps.Equal(each.Parameters, r.Parameters) || each.Evaluations != r.Evaluations || each.Rows != r.N {
 			t.Errorf("expert %d: %+v, alone %v after %+v", k, each, r.Parameters, r.Evaluations)
 		}
 	}
-	sameNumbers(t, "sums", []float64{out.Report.NLML, out.Report.Scores.LeaveOneOut.Sum}, []float64{nlml, loo})
+	sameNumbers(t, "sums", []float64{out.Report.NLML, out.Report.Scores.LeaveOneOut.Sum, *out.Report.Search.Chance}, []float64{nlml, loo, chance})
+	must.Words(t, out.Report.Search.Text, "3 experts were tuned alone, each from its own starts: on average about 1 in ", " such fits misses a lower one")
 	rows := regions(40, 2).X
 	out.Model.Experts.Trust = []experts.Trust{{Weight: 1, Temperature: 2}, {Weight: 0, Temperature: 1}, {Weight: 0.25, Temperature: 0.8}}
 	home := out.Model.Experts.Assign(kernelPoints(out.Model, rows))

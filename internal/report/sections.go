@@ -112,10 +112,10 @@ func convergence(s *subject) (page.Section, error) {
 		text += fmt.Sprintf("; the largest component of the gradient is %.2g", *r.GradientNorm)
 	}
 	section.Notes = []string{text + ".", fmt.Sprintf("NLML %.4f = data fit %.4f + complexity %.4f + constant %.4f.", r.NLML, r.DataFit, r.Complexity, r.Constant)}
-	switch {
-	case s.model.Locals != nil:
+	if s.model.Locals != nil {
 		section.Notes = append(section.Notes, "Each expert is tuned alone. The page shows no optima, phases and standard errors of single experts; gpfit inspect --json has their standard errors.")
-	case r.Search != nil && r.Search.Text != "":
+	}
+	if r.Search != nil && r.Search.Text != "" {
 		section.Notes = append(section.Notes, sentence(r.Search.Text))
 	}
 	section.Grids = page.Filled(optima(r), optimaParameters(r), s.expertFits())

@@ -92,9 +92,12 @@ func report(j *tuning.Job, all []*localJob, about *summary.ExpertsReport) summar
 		one.NLML, one.NLMLOriginalUnits, one.DataFit, one.Complexity, one.Constant, one.MeanCoefficients = 0, 0, 0, 0, 0, nil
 		r.Targets = append(r.Targets, one)
 	}
+	var searches []*summary.SearchReport
 	for _, p := range all {
 		addPart(&r, &p.report)
+		searches = append(searches, p.report.Search)
 	}
+	r.Search = summary.SearchOfParts(searches)
 	addWarnings(&r, all)
 	return r
 }
