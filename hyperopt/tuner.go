@@ -160,6 +160,12 @@ func (t *tuner) minimize(ctx context.Context, objectives []Session, stream strin
 	for _, c := range from {
 		p.Starts = append(p.Starts, c.Start)
 	}
+	if tell := s.Callback; tell != nil {
+		s.Callback = func(it descent.Iteration) {
+			it.Start += len(ends)
+			tell(it)
+		}
+	}
 	return descent.Minimize(ctx, p, s)
 }
 

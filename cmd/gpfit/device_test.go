@@ -156,7 +156,7 @@ func TestGPU(t *testing.T) {
 	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
 		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
 	}
-	moved, stderr := g.report(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--fallback", "cpu", "--out", model)
+	moved, stderr := g.report(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--fallback", "cpu", "--coarse", "off", "--out", model)
 	if moved.Device != "cpu" || math.Abs(moved.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || len(moved.Warnings) != 1 || !strings.Contains(stderr, "gpfit continued on cpu") {
 		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
 	}
