@@ -37,11 +37,20 @@ func (f failing) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 		return nil, f.err
 	}
 	ws, err := f.Backend.NewWorkspace(ctx, x)
-	return failingWorkspace{ws, f}, err
+	if err != nil {
+		return nil, err
+	}
+	return failingWorkspace{ws.(curved), f}, nil
+}
+
+// curved is a workspace from which a fit takes second derivatives.
+type curved interface {
+	device.Workspace
+	device.DerivativeProducts
 }
 
 type failingWorkspace struct {
-	device.Workspace
+	curved
 	f failing
 }
 
@@ -49,15 +58,15 @@ func (w failingWorkspace) Form(ctx context.Context, prog *kernel.Program, theta,
 	if *w.f.k--; *w.f.k <= 0 {
 		return w.f.err
 	}
-	return w.Workspace.Form(ctx, prog, theta, noise)
+	return w.curved.Form(ctx, prog, theta, noise)
 }
 
 func (w failingWorkspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	return w.Workspace.(device.InverseDiagonal).InverseDiagonal(ctx, dst)
+	return w.curved.(device.InverseDiagonal).InverseDiagonal(ctx, dst)
 }
 
 func (w failingWorkspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.Workspace.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag)
+	return w.curved.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag)
 }
 
 // closeCounter counts calls of Close on the fallback.
@@ -171,11 +180,11 @@ func (s slipping) Info() device.Info { return device.Info{Name: "cuda:0"} }
 
 func (s slipping) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
 	ws, err := s.Backend.NewWorkspace(ctx, x)
-	return slippingWorkspace{ws, s.left}, err
+	return slippingWorkspace{ws.(curved), s.left}, err
 }
 
 type slippingWorkspace struct {
-	device.Workspace
+	curved
 	left *int
 }
 
@@ -183,7 +192,7 @@ func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, pro
 	if *w.left--; *w.left < 0 {
 		adj.Inv *= 1 + 1e-6
 	}
-	return w.Workspace.Contract(ctx, adj, prog, theta, grad, diag)
+	return w.curved.Contract(ctx, adj, prog, theta, grad, diag)
 }
 
 // TestWrongGradient checks that a fit on a device that begins to compute wrong gradients ends with
@@ -334,11 +343,12 @@ func (c counting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if n := c.now.Add(1); n > c.most.Load() {
 		c.most.Store(n)
 	}
-	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.ThreadLimiter), c}, err
+	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.DerivativeProducts), ws.(device.ThreadLimiter), c}, err
 }
 
 type countedWorkspace struct {
 	device.DenseWorkspace
+	device.DerivativeProducts
 	device.ThreadLimiter
 	c counting
 }

@@ -27,7 +27,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: summary.Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,
-			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient},
+			FullSizeValue: e.fullSize.Value, FullSizeGradient: e.fullSize.Gradient, Hessian: e.all.Hessian},
 	}
 	if method := s.Workspace.Method(); method != (device.Dense{}).Name() {
 		r.Method = method

@@ -301,12 +301,10 @@ func TestTextbook(t *testing.T) {
 	start := must.Get(Evaluate(ctx, mustPrepare(t, d, o), backends[0], nil))(t)
 	got := must.Get(Run(ctx, mustPrepare(t, d, o), backends...))(t)
 	defer got.Close()
-	for what, pair := range map[string][2]float64{
-		"NLML at the start": {start.NLML, wantStart.NLML}, "NLML": {got.Report.NLML, want.Report.NLML},
-		"leave-one-out": {got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum},
-	} {
-		must.Within(t, pair[0], pair[1], 1e-10*math.Abs(pair[1]), "%s", what)
-	}
+	must.Within(t, start.NLML, wantStart.NLML, 1e-10*math.Abs(wantStart.NLML), "NLML at the start")
+	// Both fits end within the tolerance in nats of the optimum.
+	must.Within(t, got.Report.NLML, want.Report.NLML, 2*hyperopt.DefaultToleranceNats, "NLML")
+	must.Within(t, got.Report.Scores.LeaveOneOut.Sum, want.Report.Scores.LeaveOneOut.Sum, 1e-3, "leave-one-out")
 	if got.Report.Device != textbook.Name {
 		t.Errorf("device %s", got.Report.Device)
 	}

@@ -95,7 +95,7 @@ func checkPath(t *testing.T, r summary.Report) {
 		gradient += s.Gradient
 	}
 	last := r.Path[len(r.Path)-1]
-	if len(r.Path) < 3 || last.Rows != r.N || math.Abs(last.Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
+	if len(r.Path) < 2 || last.Rows != r.N || math.Abs(last.Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 		t.Errorf("path of %d steps ends at %+v, result %v at %v", len(r.Path), last, r.NLML, r.Parameters)
 	}
 	for name, v := range last.Parameters {

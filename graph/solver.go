@@ -17,6 +17,9 @@ import (
 // nlml forms the covariance in the workspace, if it is not there yet, and returns
 // the value for the residual r.
 func (s *solver) nlml(c covariance, r []float64) (float64, error) {
+	if s.frozen {
+		return s.terms.NLML(), nil
+	}
 	if len(r) != s.ws.N()*s.targets {
 		return 0, fmt.Errorf("graph: residual of %d elements for %d points and %d targets", len(r), s.ws.N(), s.targets)
 	}
@@ -118,7 +121,7 @@ func (s *solver) form(c covariance) (err error) {
 // s.diag, once for all consumers of the adjoint, whose value is v.
 func (s *solver) contract(v gorgonia.Value) error {
 	a, err := contentOf[adjoint](v)
-	if err != nil {
+	if err != nil || s.frozen {
 		return err
 	}
 	if a.stamp != s.stamp || !s.solved {

@@ -88,6 +88,13 @@ func (v *variable) set(z []float64) {
 	}
 }
 
+func (v *variable) get() []float64 {
+	if v.vector != nil {
+		return v.vector
+	}
+	return []float64{float64(*v.number)}
+}
+
 // Labels say what drawings call a model; the zero value calls columns by their indices.
 type Labels struct {
 	// Kernel is the kernel's text. Column returns the label of a column of the points.

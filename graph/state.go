@@ -54,6 +54,10 @@ type solver struct {
 	// mean whose coefficients are found by generalised least squares; nil means none.
 	targets int
 	h       []float64
+	// freeBasis (n×q) holds the basis functions of a mean whose coefficients are parameters, and
+	// noiseGroups the group of each point's noise; both are nil without.
+	freeBasis   []float64
+	noiseGroups []int
 	// leavesOut says that the objective is leave-one-out, squaredError which of its criteria.
 	leavesOut, squaredError bool
 
@@ -78,7 +82,9 @@ type solver struct {
 	folds      folding
 
 	// contracted means that grad and diag belong to (alpha, inv, outer).
-	contracted      bool
+	contracted bool
+	// frozen makes nlml and contract return what they have, whatever the parameters.
+	frozen          bool
 	inv, outer, loo float64
 	grad, diag      []float64
 	identity        identity
@@ -94,14 +100,16 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
+		noiseGroups: spec.Noise.Group, leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
 		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
 	}
 	if spec.LeaveOneOut {
 		s.folds.ends = spec.Folds
 	}
-	if !spec.MeanFree {
-		s.h = spec.Mean.Evaluate(spec.X)
+	if basis := spec.Mean.Evaluate(spec.X); spec.MeanFree {
+		s.freeBasis = basis
+	} else {
+		s.h = basis
 	}
 	return s
 }

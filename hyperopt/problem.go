@@ -80,9 +80,9 @@ func Coarses() []Coarse { return []Coarse{CoarseAuto, CoarseOn, CoarseOff, Coars
 
 // DefaultToleranceNats and LargeToleranceNats are the defaults of Settings.ToleranceNats for
 // fewer than 2,000 rows, where evaluations are cheap, and from there on. They move a
-// parameter by less than a 700th and a seventh of its standard error.
+// parameter by less than a 2000th and a seventh of its standard error.
 const (
-	DefaultToleranceNats = 1e-6
+	DefaultToleranceNats = 1e-7
 	LargeToleranceNats   = 1e-2
 )
 

@@ -18,6 +18,8 @@ type Evaluator struct {
 	gradient *gradientRun
 	measures measures
 	ones     []float64
+	// byParameters runs the derivatives as rows; it is nil until the first call that needs them.
+	byParameters *derivativeRun
 }
 
 // gradientRun runs a program's derivatives.
@@ -94,6 +96,9 @@ func (e *Evaluator) Bind(theta []float64) {
 	if e.gradient != nil && e.gradient.byInputs != nil {
 		e.gradient.byInputs.bind(e.theta)
 	}
+	if e.byParameters != nil {
+		e.byParameters.bind(e.theta)
+	}
 }
 
 // Row writes k(x_i, y_j) for j0 ≤ j < j1 to dst[0 : j1−j0].
@@ -118,6 +123,16 @@ func (e *Evaluator) RowGradient(grad, adj []float64, x *Points, i int, y *Points
 	g := e.derivatives()
 	g.run(adj[:j1-j0], pairs{x, i, y, j0})
 	g.Assemble(grad, g.assembly, g.all)
+}
+
+// RowDerivatives writes ∂k(x_i, y_j)/∂log θ_p, j0 ≤ j < j1, to dst[p·(j1−j0)+j−j0] for every
+// parameter p. [Evaluator.RowGradient] sums these with weights.
+func (e *Evaluator) RowDerivatives(dst []float64, x *Points, i int, y *Points, j0, j1 int) {
+	if e.byParameters == nil {
+		e.byParameters = newDerivativeRun(e.prog.Gradient(), &e.measures)
+		e.byParameters.bind(e.theta)
+	}
+	e.byParameters.write(dst[:(j1-j0)*e.prog.NumParams], pairs{x, i, y, j0}, j1-j0)
 }
 
 // RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to grad, which has D

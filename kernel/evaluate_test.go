@@ -228,6 +228,27 @@ func TestRowSlopes(t *testing.T) {
 	})
 }
 
+// TestRowDerivatives checks that the weighted sum of the derivatives is the gradient of a row.
+func TestRowDerivatives(t *testing.T) {
+	const n = 40
+	eachEvaluator(t, 34, n, func(rng *rand.Rand, e *Evaluator, x *Points) {
+		params := e.prog.NumParams
+		adj, want, rows := randomPoints(rng, n, 1).X, make([]float64, params), make([]float64, n*params)
+		e.RowGradient(want, adj, x, 3, x, 0, n)
+		e.RowDerivatives(rows, x, 3, x, 0, n)
+		for p := range want {
+			got, size := 0.0, 0.0
+			for j, a := range adj {
+				got += a * rows[p*n+j]
+				size += math.Abs(a * rows[p*n+j])
+			}
+			if !(math.Abs(got-want[p]) <= relTol*(size+math.Abs(want[p]))) {
+				t.Errorf("%s, parameter %d: derivatives add up to %v, gradient %v", e.prog.Text, p, got, want[p])
+			}
+		}
+	})
+}
+
 // TestOperations checks that every operation on rows agrees with its definition in
 // value and derivatives, even where it is limited or singular.
 func TestOperations(t *testing.T) {

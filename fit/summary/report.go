@@ -115,6 +115,9 @@ type Counts struct {
 	Gradient         int `json:"gradient"`
 	FullSizeValue    int `json:"full_size_value"`
 	FullSizeGradient int `json:"full_size_gradient"`
+	// Hessian counts Hessians, on any number of rows; each costs about as much as 130·p/n values with
+	// gradient over its n rows, for p parameters.
+	Hessian int `json:"hessian"`
 	// Infeasible counts trials whose covariance was not positive definite.
 	Infeasible int `json:"infeasible"`
 }

@@ -119,6 +119,10 @@ type Descent struct {
 	noise float64
 	// left is the status with which it left a race.
 	left Status
+	// curved says that the method takes second derivatives, if the function has them.
+	curved bool
+	// information is the average information at a start with a metric, nil if there is none.
+	information Metric
 }
 
 // rounding returns the difference of two values that says nothing about their order.
@@ -143,14 +147,8 @@ func (d *Descent) Accept(p Point) {
 	d.notify(d)
 }
 
-// step makes p the current iterate.
+// step makes p the current iterate, from which the model learns.
 func (d *Descent) step(p Point) {
-	d.change = math.Abs(d.at.F-p.F) / math.Max(1, math.Abs(p.F))
-	if d.change <= d.s.RelativeTolerance || d.s.RelativeTolerance >= 0 && math.Abs(d.at.F-p.F) <= d.noise {
-		d.flat++
-	} else {
-		d.restless()
-	}
 	s, y := make([]float64, len(p.Z)), make([]float64, len(p.Z))
 	for i := range s {
 		if !d.space.fixed[i] {
@@ -158,6 +156,17 @@ func (d *Descent) step(p Point) {
 		}
 	}
 	d.model.learn(s, y)
+	d.advance(p)
+}
+
+// advance makes p the current iterate.
+func (d *Descent) advance(p Point) {
+	d.change = math.Abs(d.at.F-p.F) / math.Max(1, math.Abs(p.F))
+	if d.change <= d.s.RelativeTolerance || d.s.RelativeTolerance >= 0 && math.Abs(d.at.F-p.F) <= d.noise {
+		d.flat++
+	} else {
+		d.restless()
+	}
 	d.at = p
 	d.iter++
 }
@@ -233,7 +242,7 @@ func (d *Descent) run(ctx context.Context) StartResult {
 func (d *Descent) begin(ctx context.Context) (Status, error) {
 	if d.start.Metric != nil {
 		var err error
-		if d.model, err = d.start.Metric.floored(len(d.start.Z)); err != nil {
+		if d.model, err = d.start.Metric.floored(len(d.start.Z), metricFloor); err != nil {
 			return StatusFailed, &StartError{Start: d.index, Err: err}
 		}
 	}
@@ -255,6 +264,11 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 	}
 	if err != nil {
 		return StatusFailed, err
+	}
+	if d.start.Metric != nil && d.curved {
+		if d.information, err = d.ev.Curvature(ctx, z, false); err != nil {
+			return StatusFailed, err
+		}
 	}
 	d.at = Point{Z: z, F: f, G: g}
 	d.notify(d)

@@ -192,6 +192,17 @@ type quasiNewton struct {
 	gain     gainRule
 	// scattered says that the noise of f was estimated.
 	scattered bool
+	// end is the second-order end of the descent, nil before; blunt says that it cannot be.
+	end   ending
+	blunt bool
+}
+
+// ending is the end of a descent by other steps.
+type ending interface {
+	// run takes steps to the end; StatusNone means that L-BFGS has to go on.
+	run() (Status, error)
+	// accept makes p, whose gradient was just evaluated, the iterate.
+	accept(p Point) error
 }
 
 // gainRule notices that nothing is left to gain.

@@ -340,7 +340,11 @@ func (q *quasiNewton) move(z []float64, most float64) (bool, error) {
 	if ok, err := q.ev.Gradient(q.ctx, z, g); err != nil || !ok {
 		return false, err
 	}
-	q.jump(Point{Z: z, F: f, G: g})
 	clear(q.held)
+	p := Point{Z: z, F: f, G: g}
+	if q.end != nil {
+		return true, q.end.accept(p)
+	}
+	q.jump(p)
 	return true, nil
 }

@@ -22,6 +22,9 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 	}
 	p := len(d.at.Z)
 	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, gain: gainRule{last: d.at.F}, held: make([]bool, p), released: make([]int, p), tried: make([]int, p)}
+	if d.information != nil {
+		q.end = &trust{quasiNewton: q, radius: trustFirst, b: d.information}
+	}
 	q.hold()
 	for range maxRounds {
 		status, err := q.round()
@@ -114,7 +117,11 @@ func (q *quasiNewton) revert(best Point) (bool, error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	q.step(Point{Z: best.Z, F: best.F, G: g})
+	p := Point{Z: best.Z, F: best.F, G: g}
+	if q.end != nil {
+		return true, q.end.accept(p)
+	}
+	q.step(p)
 	q.restless()
 	q.notify(q.Descent)
 	return true, nil
@@ -136,6 +143,9 @@ func (q *quasiNewton) release() (any bool) {
 // current iterate to convergence or until f no longer decreases. StatusNone means
 // that a parameter has to be held or released, or that another round is needed.
 func (q *quasiNewton) round() (Status, error) {
+	if q.end != nil {
+		return q.end.run()
+	}
 	if status := q.Converged(); status != StatusNone || q.settled() {
 		return status, nil
 	}
@@ -170,7 +180,14 @@ func (q *quasiNewton) round() (Status, error) {
 			op, err = lsm.Init(loc)
 			continue
 		case op == optimize.MajorIteration:
-			q.Accept(Point{Z: slices.Clone(v.z), F: loc.F, G: slices.Clone(v.g)})
+			p := Point{Z: slices.Clone(v.z), F: loc.F, G: slices.Clone(v.g)}
+			if err := q.beginTrust(p); err != nil {
+				return StatusNone, err
+			}
+			q.Accept(p)
+			if q.end != nil {
+				return StatusNone, nil
+			}
 			if status := q.Converged(); status != StatusNone || q.settled() {
 				return status, nil
 			}
@@ -211,7 +228,7 @@ func (q *quasiNewton) measure() (bool, error) {
 	if err != nil || h == nil {
 		return false, err
 	}
-	m, err := h.floored(len(q.at.Z))
+	m, err := h.floored(len(q.at.Z), metricFloor)
 	if err != nil {
 		return false, nil
 	}

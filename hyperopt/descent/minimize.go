@@ -144,7 +144,7 @@ func (r *run) descent(k int, obj Func, notify func(*Descent)) *Descent {
 	ev := NewOracle(obj, r.log(k))
 	ev.max = r.settings.MaxEvaluations
 	start := r.starts[k]
-	return &Descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}}
+	return &Descent{space: r.space, s: r.settings, index: k, start: start, ev: ev, notify: notify, change: math.NaN(), model: model{p: len(start.Z)}, curved: TakesMetric(r.settings.Method)}
 }
 
 // SideBySide calls do in parallel for 0 … n−1, in order, each with the next free worker. An

@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/internal/journal"
 )
 
@@ -25,6 +27,15 @@ type Func interface {
 	// fixed parameters. An [Oracle] calls it only directly after Value at the same
 	// z. It can reuse that factor and then costs 2n³/3 more operations.
 	ValueGradient(ctx context.Context, z, grad []float64) (float64, error)
+}
+
+// Curved is a [Func] with approximations of its Hessian.
+type Curved interface {
+	Func
+	// Curvature returns at z, the point of the latest ValueGradient, the Hessian ∂²f/∂z² if exact,
+	// up to an error that does not change steps much, and otherwise a positive semidefinite
+	// approximation of it that costs next to nothing. It is nil if the function has none.
+	Curvature(ctx context.Context, z []float64, exact bool) (Metric, error)
 }
 
 // IsInfeasible reports whether err means that a function is not defined at a point. This is so if
@@ -66,6 +77,8 @@ type Evaluations struct {
 	// Infeasible counts the trials at which the covariance was not positive
 	// definite, or the value or the gradient was not finite.
 	Infeasible int
+	// Hessian counts Hessians of a [Curved] function.
+	Hessian int
 }
 
 // Add adds the counts of o to e.
@@ -73,6 +86,7 @@ func (e *Evaluations) Add(o Evaluations) {
 	e.Value += o.Value
 	e.Gradient += o.Gradient
 	e.Infeasible += o.Infeasible
+	e.Hessian += o.Hessian
 }
 
 // Point is an evaluated point; G is the gradient, or nil if it was not evaluated.
@@ -94,6 +108,10 @@ type Oracle struct {
 	best   Point // lowest finite value seen; Z nil before the first
 	last   Point // latest finite gradient
 	valued Point // latest value, finite or not
+	// sloped is the point of the latest evaluation if it was a gradient; live says that the
+	// objective made it, and not an earlier run.
+	sloped []float64
+	live   bool
 	reason error // why the latest infeasible point was infeasible
 	buf    []float64
 }
@@ -113,7 +131,7 @@ func (e *Oracle) Best() Point { return e.best }
 func (e *Oracle) Reason() error { return e.reason }
 
 // move switches to another objective, the same function on another device.
-func (e *Oracle) move(obj Func) { e.obj, e.valued = obj, Point{} }
+func (e *Oracle) move(obj Func) { e.obj, e.valued, e.sloped = obj, Point{}, nil }
 
 // Value returns f(z), or +Inf where f is not defined.
 func (e *Oracle) Value(ctx context.Context, z []float64) (float64, error) {
@@ -182,9 +200,77 @@ func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err 
 	return true, nil
 }
 
+// Curvature returns the objective's curvature at z, a point with a finite gradient; see [Curved]. It
+// is nil if there is none. If the objective has evaluated another point since, it evaluates z again.
+func (e *Oracle) Curvature(ctx context.Context, z []float64, exact bool) (h Metric, err error) {
+	obj, ok := e.obj.(Curved)
+	if !ok {
+		return nil, nil
+	}
+	if err := cancelled(ctx); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(e.sloped, z) {
+		e.counts.Value++
+		e.counts.Gradient++
+		e.sloped, e.live = append(e.sloped[:0], z...), false
+	}
+	h = make(Metric, len(z)*len(z))
+	if found, err := e.log.ReplayMatrix(z, h); found || err != nil {
+		if h = h.orNil(); exact && h != nil {
+			e.counts.Hessian++
+		}
+		return h, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = &PanicError{Value: r, Stack: debug.Stack()}
+		}
+	}()
+	e.buf = append(e.buf[:0], z...)
+	if !e.live {
+		grad := make([]float64, len(z))
+		if _, err := obj.Value(ctx, e.buf); err != nil {
+			return nil, err
+		}
+		if _, err := obj.ValueGradient(ctx, e.buf, grad); err != nil {
+			return nil, err
+		}
+		e.live = true
+	}
+	got, err := obj.Curvature(ctx, e.buf, exact)
+	switch {
+	case IsInfeasible(err):
+		got = nil
+	case err != nil:
+		_, err = e.judge(ctx, 0, err)
+		return nil, err
+	}
+	if clear(h); got != nil {
+		copy(h, got)
+	}
+	failure := e.log.RecordMatrix(z, h)
+	if h = h.orNil(); exact && h != nil {
+		e.counts.Hessian++
+	}
+	return h, failure
+}
+
+// orNil returns nil for a matrix that is 0 or not finite.
+func (m Metric) orNil() Metric {
+	size := floats.Norm(m, 1)
+	if !(size > 0) || math.IsInf(size, 1) {
+		return nil
+	}
+	return m
+}
+
 // evaluate returns the next evaluation from the log, if it has one. Otherwise it
 // calls the objective and records the result.
 func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, err error) {
+	if e.sloped, e.live = e.sloped[:0], false; grad != nil {
+		e.sloped = append(e.sloped, z...)
+	}
 	if f, found, err := e.log.Replay(z, grad); found || err != nil {
 		return f, err
 	}
@@ -193,7 +279,7 @@ func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, er
 			err = &PanicError{Value: r, Stack: debug.Stack()}
 		}
 	}()
-	e.buf = append(e.buf[:0], z...)
+	e.buf, e.live = append(e.buf[:0], z...), true
 	if grad == nil {
 		f, err = e.obj.Value(ctx, e.buf)
 	} else {

@@ -83,6 +83,8 @@ func (s *Contents) add(name string, records []record) {
 		case gradientRecord:
 			s.Gradients++
 			stream.Best = min(stream.Best, r.numbers[0])
+		case matrixRecord:
+			stream.Evaluations--
 		default:
 			s.Undefined++
 		}

@@ -312,7 +312,7 @@ func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) 
 			return 0, true, err
 		}
 	}
-	return 0, true, &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s does not match this fit: another version of gpfit wrote it; delete it to start over", s.done, s.name)}
+	return 0, true, s.mismatch()
 }
 
 // Record appends an evaluation at z: its value, its gradient unless that is nil, or its error.
@@ -336,10 +336,37 @@ func (s *Sequence) Record(z []float64, f float64, grad []float64, failure error)
 	return s.journal.append(s.name, r)
 }
 
+// ReplayMatrix writes the next record, if one is left, to h, which was computed at z.
+func (s *Sequence) ReplayMatrix(z, h []float64) (found bool, err error) {
+	if s == nil || s.done >= len(s.past) {
+		return false, nil
+	}
+	r := s.past[s.done]
+	s.done++
+	if r.kind != matrixRecord || r.point != hashPoint(z) || len(r.numbers) != len(h) {
+		return true, s.mismatch()
+	}
+	copy(h, r.numbers)
+	return true, nil
+}
+
+// RecordMatrix appends a matrix that was computed at z.
+func (s *Sequence) RecordMatrix(z, h []float64) error {
+	if s == nil {
+		return nil
+	}
+	return s.journal.append(s.name, record{kind: matrixRecord, point: hashPoint(z), numbers: h})
+}
+
+// mismatch is the error of a record that does not belong to the fit.
+func (s *Sequence) mismatch() error {
+	return &Error{Path: s.journal.path, Msg: fmt.Sprintf("evaluation %d of %s does not match this fit: another version of gpfit wrote it; delete it to start over", s.done, s.name)}
+}
+
 // Every checkpoint begins with anyHead, and one of the version that gpfit writes with head.
 const (
 	anyHead = "gpfit-checkpoint "
-	head    = anyHead + "1 "
+	head    = anyHead + "2 "
 )
 
 // record is one evaluation.
@@ -355,6 +382,7 @@ type record struct {
 const (
 	valueRecord     = 'v'
 	gradientRecord  = 'g'
+	matrixRecord    = 'h'
 	failedValue     = 'p'
 	failedGradient  = 'q'
 	numbersOfValue  = 1

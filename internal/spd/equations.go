@@ -10,8 +10,14 @@ const (
 	unknowns = 96
 )
 
-// solvePanels replaces b by Σ⁻¹·b, as SolveEquations does.
-func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) error {
+// SolveTriangle replaces the right-hand sides b, as in SolveEquations, by L⁻¹·b or, if
+// transposed, by L⁻ᵀ·b.
+func (m *Symmetric) SolveTriangle(ctx context.Context, b []float64, count int, transposed bool) error {
+	return m.solvePanels(ctx, b, count, !transposed, transposed)
+}
+
+// solvePanels replaces b by L⁻¹·b if forward, and then by L⁻ᵀ·b if backward.
+func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int, forward, backward bool) error {
 	l := m.lanes
 	panels := (count + l - 1) / l
 	if len(m.sides) < panels*l*m.order {
@@ -20,20 +26,31 @@ func (m *Symmetric) solvePanels(ctx context.Context, b []float64, count int) err
 	s := substitution{Symmetric: m, x: m.sides, count: count, panels: panels}
 	s.load(b, count)
 	s.scratch = m.workers(unknowns * l)
-	if err := m.substitute(ctx, s.forward, s.backward); err != nil {
+	first, second := s.forward, s.backward
+	if !forward {
+		first = nil
+	}
+	if !backward {
+		second = nil
+	}
+	if err := m.substitute(ctx, first, second); err != nil {
 		return err
 	}
 	s.unload(b, count)
 	return nil
 }
 
-// substitute executes the tasks of a forward and of a backward substitution in blocks of unknowns:
+// substitute executes the tasks of a forward and of a backward substitution, either of which may
+// be nil, in blocks of unknowns:
 // block (i, i) is solved, and then subtracted from each later block j. The counter of a block is
 // the number of blocks subtracted from it, plus one if it is solved. A task gets the unknowns [i0,
 // i1) of block i and [c0, c1) of block j. The backward substitution counts blocks from the last.
 func (m *Symmetric) substitute(ctx context.Context, forward, backward func(worker, i0, i1, c0, c1 int)) error {
 	blocks := m.blocksOf(unknowns)
 	for pass, task := range []func(worker, i0, i1, c0, c1 int){forward, backward} {
+		if task == nil {
+			continue
+		}
 		r := &m.run
 		r.begin(ctx, blocks, nil)
 		for i := range blocks {

@@ -124,7 +124,22 @@ func TestEquations(t *testing.T) {
 			b := rng.numbers(n*count, 1)
 			x := slices.Clone(b)
 			must.Do(t, m.SolveEquations(t.Context(), x, count))
+			half := slices.Clone(b)
+			must.Do(t, m.SolveTriangle(t.Context(), half, count, false))
 			for q := range count {
+				for i, row := range l {
+					if got := dot(row, half[q*n:]); !near(got, b[q*n+i], 8*n) {
+						t.Fatalf("%d sides: row %d of L·L⁻¹·b is %v, want %v", count, i, got, b[q*n+i])
+					}
+				}
+			}
+			must.Do(t, m.SolveTriangle(t.Context(), half, count, true))
+			for q := range count {
+				for i := range n {
+					if got := half[q*n+i]; !near(got, x[q*n+i], 8*n) {
+						t.Fatalf("%d sides: L⁻ᵀ·L⁻¹·b is %v, Σ⁻¹·b is %v", count, got, x[q*n+i])
+					}
+				}
 				y := make([]float64, n) // Lᵀ·x
 				for i, row := range l {
 					for j, v := range row {

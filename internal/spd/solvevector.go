@@ -8,7 +8,7 @@ func (m *Symmetric) SolveEquations(ctx context.Context, b []float64, count int) 
 	if count == 1 {
 		return m.solveVector(ctx, b[:m.n])
 	}
-	return m.solvePanels(ctx, b, count)
+	return m.solvePanels(ctx, b, count, true, true)
 }
 
 // solveVector replaces b by Σ⁻¹·b. It reads L at the speed of the memory.

@@ -12,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt/descent"
 )
 
 // Placement is a job on a device: a workspace and the objective on it, which the optimiser
@@ -151,6 +152,21 @@ func (s *Placement) Value(ctx context.Context, z []float64) (float64, error) {
 // ValueGradient implements [descent.Func].
 func (s *Placement) ValueGradient(ctx context.Context, z, grad []float64) (float64, error) {
 	return s.retry(ctx, z, grad, (*graph.Objective).ValueGradient)
+}
+
+// Curvature implements [descent.Curved].
+func (s *Placement) Curvature(ctx context.Context, z []float64, exact bool) (h descent.Metric, err error) {
+	_, err = s.retry(ctx, z, make([]float64, len(z)), func(o *graph.Objective, ctx context.Context, z, grad []float64) (float64, error) {
+		f, err := o.ValueGradient(ctx, z, grad) // it costs nothing at the point of the last one
+		if err == nil {
+			h, err = o.Curvature(ctx, exact)
+		}
+		return f, err
+	})
+	if isA[*device.UnsupportedError](err) {
+		return nil, nil
+	}
+	return h, err
 }
 
 // LeaveOneOut returns the leave-one-out score at z, for any objective.

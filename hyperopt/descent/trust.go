@@ -1,0 +1,328 @@
+package descent
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/pick"
+)
+
+// The end of a descent of a [Curved] function: Newton steps within a trust region (N&W chapter 4),
+// first with the average information, which costs next to nothing, and with the Hessian where that
+// is too far from it, and to confirm the end. It begins near an optimum, because second-order
+// steps from afar lead to other basins.
+
+// Constants of the trust region, in log units and nats.
+const (
+	// trustFirst is the radius of the first region, trustMost the largest; a descent whose radius
+	// falls below trustLeast goes on with L-BFGS.
+	trustFirst, trustMost, trustLeast = 1, 6, 1e-5
+	// trustWarm is the number of iterations of a descent that began without a metric, and
+	// trustNear the decrease in one of them, before second-order steps begin.
+	trustWarm, trustNear = 8, 1
+	// trustShare is the share of Options.ToleranceNats whose promise ends a descent, because a flat
+	// direction may hold a multiple of its promise.
+	trustShare = 0.2
+	// trustWide is the radius in which a corrected Hessian may promise too little to go on.
+	trustWide = 0.25
+	// crawl is the ratio of the actual decrease to the promise from which on, twice in a row, the
+	// average information is too steep: with the true curvature h and its a, the ratio is 2 − h/a, and
+	// each step leaves 1 − h/a of the error.
+	crawl = 1.5
+	// trustworthy is the largest difference of that ratio from 1 with which the next point takes over
+	// the Hessian, corrected along the step, instead of a new one.
+	trustworthy = 0.3
+	// modelFloor is the least eigenvalue of the model that a race sees.
+	modelFloor = 0.1
+)
+
+// trust is the state of the second-order end of a descent.
+type trust struct {
+	*quasiNewton
+	radius float64
+	// b is the matrix of the model at the current iterate; exact says that it is the Hessian, and
+	// insist that all further ones are to be.
+	b             Metric
+	exact, insist bool
+	crawls        int
+	// fresh says that the Hessian was computed at the iterate, and not corrected by steps.
+	fresh bool
+	// trusted says that the latest step changed f as the model promised.
+	trusted bool
+}
+
+// beginTrust computes the matrix at p, whose gradient was just evaluated, if second-order steps are to
+// begin there.
+func (q *quasiNewton) beginTrust(p Point) error {
+	if q.blunt || q.end != nil || !q.nearEnd(p) {
+		return nil
+	}
+	t := &trust{quasiNewton: q, radius: trustFirst}
+	ok, err := t.examine(p)
+	if err != nil || !ok {
+		q.blunt = true
+		return err
+	}
+	q.end = t
+	return nil
+}
+
+// nearEnd reports whether p, the next iterate, is near an optimum.
+func (q *quasiNewton) nearEnd(p Point) bool {
+	if q.start.Metric != nil {
+		return true
+	}
+	return q.iter >= trustWarm && q.at.F-p.F <= trustNear
+}
+
+// examine computes the model at p, whose gradient was just evaluated: the Hessian if the average
+// information has crawled or if it promises no more than the tolerance. It reports whether the
+// function has such matrices there.
+func (t *trust) examine(p Point) (ok bool, err error) {
+	if !t.insist {
+		if t.b, err = t.ev.Curvature(t.ctx, p.Z, false); err != nil || t.b == nil {
+			return false, err
+		}
+		t.exact = false
+		if s, promise := t.propose(p); s != nil && promise > t.tolerance() {
+			return true, nil
+		}
+	}
+	if t.b, err = t.ev.Curvature(t.ctx, p.Z, true); err != nil || t.b == nil {
+		return false, err
+	}
+	t.exact, t.fresh = true, true
+	return true, nil
+}
+
+// tolerance is the promise with which a descent ends.
+func (t *trust) tolerance() float64 { return max(trustShare*t.s.ToleranceNats, t.rounding(t.at.F)) }
+
+// run takes second-order steps to the end. StatusNone means that L-BFGS has to go on.
+func (t *trust) run() (Status, error) {
+	for {
+		if status := t.Converged(); status != StatusNone && status != StatusGradientConverged {
+			return status, nil
+		}
+		if moved, err := t.vanish(); err != nil {
+			return StatusFailed, err
+		} else if moved {
+			continue
+		}
+		s, promise := t.propose(t.at)
+		switch {
+		case s == nil || promise > t.tolerance():
+		case t.exact && (t.fresh || t.radius >= trustWide):
+			return cmp.Or(t.Converged(), StatusGainConverged), nil
+		default:
+			if err := t.renew(); err != nil {
+				return StatusFailed, err
+			}
+			continue
+		}
+		if s == nil || t.radius < trustLeast {
+			t.end, t.blunt = nil, true
+			return StatusNone, nil
+		}
+		if err := t.step(s, promise); err != nil {
+			return StatusFailed, err
+		}
+	}
+}
+
+// step tries the step s, which promises a decrease, and makes its end the iterate if f is lower.
+func (t *trust) step(s []float64, promise float64) error {
+	z := slices.Clone(t.at.Z)
+	for i, d := range s {
+		if d != 0 {
+			z[i] = t.space.snap(i, z[i]+d)
+		}
+	}
+	length := floats.Norm(s, 2)
+	f, err := t.ev.Value(t.ctx, z)
+	if err != nil {
+		return err
+	}
+	ratio := (t.at.F - f) / promise
+	p := Point{Z: z, F: f, G: make([]float64, len(z))}
+	if f < t.at.F {
+		ok, err := t.ev.Gradient(t.ctx, z, p.G)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			ratio = math.Inf(-1)
+		}
+	}
+	switch {
+	case !(ratio > 0.25):
+		t.radius = length / 4
+	case ratio > 0.75 && length > 0.8*t.radius:
+		t.radius = min(trustMost, 2*t.radius)
+	}
+	if !(ratio > 0) {
+		if t.exact && t.fresh {
+			return nil
+		}
+		return t.renew()
+	}
+	if t.crawls++; ratio < crawl {
+		t.crawls = 0
+	}
+	t.insist = t.insist || t.crawls >= 2
+	t.trusted = math.Abs(ratio-1) < trustworthy
+	return t.accept(p)
+}
+
+// renew computes the Hessian at the iterate.
+func (t *trust) renew() error {
+	t.insist, t.radius = true, max(t.radius, trustWide)
+	ok, err := t.examine(t.at)
+	if err == nil && !ok {
+		t.radius = 0
+	}
+	return err
+}
+
+// accept makes p, whose gradient was just evaluated, the iterate.
+func (t *trust) accept(p Point) error {
+	ok := true
+	if t.exact && t.trusted {
+		t.correct(p)
+	} else {
+		var err error
+		if ok, err = t.examine(p); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		t.radius = 0
+	}
+	t.advance(p)
+	if m, err := t.b.floored(len(p.Z), modelFloor); ok && err == nil {
+		t.model = m
+	}
+	t.notify(t.Descent)
+	return nil
+}
+
+// correct makes the Hessian agree with the change of the gradient from the iterate to p, by the
+// least symmetric update (Powell symmetric Broyden; Dennis & Schnabel 1983, section 8.1).
+func (t *trust) correct(p Point) {
+	n := len(p.Z)
+	s, r := make([]float64, n), make([]float64, n)
+	for i := range s {
+		if !t.space.fixed[i] {
+			s[i] = p.Z[i] - t.at.Z[i]
+		}
+	}
+	for i := range r {
+		if !t.space.fixed[i] {
+			r[i] = p.G[i] - t.at.G[i] - dot(t.b[i*n:(i+1)*n], s)
+		}
+	}
+	t.b, t.fresh = slices.Clone(t.b), false
+	ss, rs := dot(s, s), dot(r, s)
+	for i := range r {
+		for j := range r {
+			t.b[i*n+j] += (r[i]*s[j]+s[i]*r[j])/ss - rs*s[i]*s[j]/(ss*ss)
+		}
+	}
+}
+
+// propose returns the step over all parameters that minimises the model at p within the region and
+// the bounds, and the decrease that it promises; nil if nothing can move.
+func (t *trust) propose(p Point) (s []float64, promise float64) {
+	s = make([]float64, len(p.Z))
+	var index []int
+	for i := range p.Z {
+		if !t.space.fixed[i] && !t.space.held(i, p.Z, p.G) {
+			index = append(index, i)
+		}
+	}
+	g, room := slices.Clone(p.G), t.radius*t.radius
+	for len(index) > 0 && room > 0 {
+		part := minimum(restrict(t.b, len(p.Z), index), pick.Values(g, index), math.Sqrt(room))
+		if part == nil {
+			return nil, 0
+		}
+		var inside []int
+		for k, i := range index {
+			target := t.space.clip(i, p.Z[i]+part[k])
+			if target == p.Z[i]+part[k] {
+				inside = append(inside, i)
+				continue
+			}
+			s[i] = target - p.Z[i]
+			room -= s[i] * s[i]
+		}
+		if len(inside) == len(index) {
+			for k, i := range index {
+				s[i] = part[k]
+			}
+			break
+		}
+		index = inside
+		for i := range g { // the gradient after the moves to bounds
+			g[i] = p.G[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)
+		}
+	}
+	for i, v := range s {
+		promise -= v * (p.G[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)/2)
+	}
+	return s, promise
+}
+
+// restrict returns the rows and columns of a p×p matrix with the given indices.
+func restrict(b Metric, p int, index []int) *mat.SymDense {
+	m := model{p, b}
+	return m.part(index)
+}
+
+// minimum returns the minimum of gᵀs + ½sᵀBs with |s| ≤ radius, for B of any sign (N&W 4.3): s =
+// −(B + λI)⁻¹g with the least λ ≥ 0 for which B + λI is positive semidefinite and s is short
+// enough. It is nil if B or g is not finite.
+func minimum(b *mat.SymDense, g []float64, radius float64) []float64 {
+	r := newRestriction(b)
+	if r.values == nil || floats.HasNaN(g) {
+		return nil
+	}
+	along := r.along(g)
+	weights := make([]float64, len(g))
+	step := func(lambda float64) float64 {
+		for k, v := range r.values {
+			weights[k] = 0
+			if along[k] != 0 {
+				weights[k] = -along[k] / (v + lambda)
+			}
+		}
+		return floats.Norm(weights, 2)
+	}
+	least := r.values[0]
+	scale := max(math.Abs(least), math.Abs(r.values[len(g)-1]), floats.Norm(g, 2), math.SmallestNonzeroFloat64)
+	low := max(0, -least) + 1e-14*scale
+	if length := step(low); !(length <= radius) {
+		high := low + scale
+		for step(high) > radius {
+			high = low + 2*(high-low)
+		}
+		for range 100 {
+			if middle := (low + high) / 2; step(middle) > radius {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		step(high)
+	} else if least < 0 {
+		// The hard case: nothing of g lies along the most negative curvature. The step goes on along it.
+		weights[0] = 0
+		rest := floats.Norm(weights, 2)
+		weights[0] = -math.Copysign(math.Sqrt(max(0, radius*radius-rest*rest)), along[0])
+	}
+	return r.sum(weights)
+}
