@@ -10,16 +10,18 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
 )
 
-// A point of a profile that is lower than the fit shows that the fit missed an optimum. The
-// profile then fits again from there, over all parameters, and begins anew at the lower optimum.
+// A profile with a point below the fit fits again from there, over all parameters, and begins
+// again at the lower optimum.
 const (
-	// profileBetter is the distance below the fit, in nats, from which on a point shows that.
-	profileBetter = 0.1
-	// profileFits is the largest number of fits from lower points. Each of them gains profileBetter.
+	// profileBetter is the least distance of the lower optimum, in nats, and profileHint the least
+	// distance of the point, of a curve whose points may lie on both sides of its minimum.
+	profileBetter, profileHint = 0.1, 0.01
+	// profileFits is the largest number of lower optima.
 	profileFits = 20
 )
 
@@ -36,17 +38,20 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 			return nil, err
 		}
 		p.layOut(sections, given)
-		again := func() bool { return fits < profileFits && lower(p) >= 0 }
-		if err := p.run(ctx, backends, again); err != nil {
+		if err := p.run(ctx, backends, func() bool { return fits < profileFits && lower(p, profileBetter) >= 0 }); err != nil {
 			return nil, err
 		}
-		if again() {
-			k := lower(p)
-			where = summary.PointName(p.section[k].Axes, p.points[k])
-			if report, err = fitFrom(ctx, p, k, backends); err != nil {
+		if k := lower(p, profileHint); k >= 0 && fits < profileFits {
+			next, err := fitFrom(ctx, p, k, backends)
+			if err != nil {
 				return nil, err
 			}
-			continue
+			if next.Objective < report.Objective-profileBetter {
+				report, where = follows(p, next), summary.PointName(p.section[k].Axes, p.points[k])
+				continue
+			}
+			e := next.Evaluations
+			p.counts.Add(descent.Evaluations{Value: e.Value, Gradient: e.Gradient, Infeasible: e.Infeasible})
 		}
 		if fits > 0 {
 			p.warn("the fit missed an optimum: it ended at %s %.6f, and %s from lower points of the profile, the last with %s, at %.6f, to which all of this profile belongs; option set starts gpfit fit at its parameters",
@@ -77,17 +82,18 @@ func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend
 	return r, nil
 }
 
-// fitFrom fits the job from point k, which is lower than the fit before. The report counts the
-// evaluations of both fits. If the fit before lists optima, so does the report.
+// fitFrom fits the job from point k.
 func fitFrom(ctx context.Context, p *profiler, k int, backends []device.Backend) (*summary.Report, error) {
-	r, err := fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
+	return fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
 		q.Params = startingAt(q.Params, p.points[k].Z)
 		s := &q.Options.Settings
 		s.Restarts, s.Coarse, s.Metric = 0, hyperopt.CoarseOff, nil
 	}), backends)
-	if err != nil {
-		return nil, err
-	}
+}
+
+// follows returns the report of a lower optimum, with the evaluations of the fit before. If the fit
+// before lists optima, so does the report.
+func follows(p *profiler, r *summary.Report) *summary.Report {
 	was := p.out.Report
 	e, more := &r.Evaluations, was.Evaluations
 	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
@@ -100,7 +106,7 @@ func fitFrom(ctx context.Context, p *profiler, k int, backends []device.Backend)
 			r.Optima = append(r.Optima, o)
 		}
 	}
-	return r, nil
+	return r
 }
 
 // startingAt returns the parameters with the start values of z, moved within the bounds.
@@ -117,10 +123,10 @@ func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
 	return &out
 }
 
-// lower returns the index of the lowest point that shows that the fit missed an optimum, −1 if
-// none does.
-func lower(p *profiler) int {
-	best, at := p.out.Optima[0].Objective-profileBetter, -1
+// lower returns the index of the lowest point to which a fit may go, and that is so many nats below
+// the fit; −1 if there is none.
+func lower(p *profiler, nats float64) int {
+	best, at := p.out.Optima[0].Objective-nats, -1
 	for k, point := range p.points {
 		if point.F < best && allowed(p, k) {
 			best, at = point.F, k
@@ -149,7 +155,7 @@ func warnLower(p *profiler) {
 		}
 		return s.Points[s.Lowest].F
 	}
-	if k := lower(p); k >= 0 {
+	if k := lower(p, profileBetter); k >= 0 {
 		p.warn("%d fits from lower points have not found the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
 			profileFits, problem.ObjectiveLabel(p.out.ObjectiveName), best, p.points[k].F, summary.PointName(p.section[k].Axes, p.points[k]))
 		return
@@ -165,5 +171,5 @@ func warnLower(p *profiler) {
 // atFit reports whether the lowest point of a curve is the fit, and no curve has a lower one: only
 // then is the curve a profile likelihood around the fit.
 func atFit(p *profiler, s *summary.ProfileSection) bool {
-	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p) < 0
+	return s.Lowest >= 0 && math.Abs(s.Points[s.Lowest].F-p.out.Optima[0].Objective) <= profileBetter && lower(p, profileBetter) < 0
 }
