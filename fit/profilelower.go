@@ -33,21 +33,26 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 	}
 	first, where := report.Objective, ""
 	p := &profiler{job: j, opts: o}
-	for fits := 0; ; fits++ {
+	for fits, left := 0, profileFits; ; {
 		if err := p.begin(report); err != nil {
 			return nil, err
 		}
 		p.layOut(sections, given)
-		if err := p.run(ctx, backends, func() bool { return fits < profileFits && lower(p, profileBetter) >= 0 }); err != nil {
+		if err := p.run(ctx, backends, func() bool { return left > 0 && lower(p, profileBetter) >= 0 }); err != nil {
 			return nil, err
 		}
-		if k := lower(p, profileHint); k >= 0 && fits < profileFits {
+		if k := lower(p, profileHint); k >= 0 && left > 0 {
 			next, err := fitFrom(ctx, p, k, backends)
 			if err != nil {
 				return nil, err
 			}
-			if next.Objective < report.Objective-profileBetter {
+			switch {
+			case next.Objective < report.Objective-profileBetter:
 				report, where = follows(p, next), summary.PointName(p.section[k].Axes, p.points[k])
+				fits, left = fits+1, left-1
+				continue
+			case lower(p, profileBetter) >= 0: // the profile is not complete
+				left = 0
 				continue
 			}
 			e := next.Evaluations
@@ -82,30 +87,26 @@ func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend
 	return r, nil
 }
 
-// fitFrom fits the job from point k.
+// fitFrom fits the job from point k, as the fit before did from the start values. It ends no
+// higher than a descent from there.
 func fitFrom(ctx context.Context, p *profiler, k int, backends []device.Backend) (*summary.Report, error) {
 	return fitForProfile(ctx, p.job.With(func(q *problem.Prepared) {
 		q.Params = startingAt(q.Params, p.points[k].Z)
 		s := &q.Options.Settings
-		s.Restarts, s.Coarse, s.Metric = 0, hyperopt.CoarseOff, nil
+		s.Metric = nil
+		if s.Coarse != hyperopt.CoarseOff {
+			s.Coarse = hyperopt.CoarseCheck
+		}
 	}), backends)
 }
 
-// follows returns the report of a lower optimum, with the evaluations of the fit before. If the fit
-// before lists optima, so does the report.
+// follows returns the report of a lower optimum, with the evaluations of the fit before.
 func follows(p *profiler, r *summary.Report) *summary.Report {
 	was := p.out.Report
 	e, more := &r.Evaluations, was.Evaluations
 	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
 	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
 	r.Iterations, r.Seconds, r.EvaluationSeconds = r.Iterations+was.Iterations, r.Seconds+was.Seconds, r.EvaluationSeconds+was.EvaluationSeconds
-	if was.Optima != nil {
-		r.Optima = []summary.OptimumReport{onlyOptimum(p.job, r)}
-		for _, o := range was.Optima {
-			o.Best = false
-			r.Optima = append(r.Optima, o)
-		}
-	}
 	return r
 }
 
@@ -156,8 +157,8 @@ func warnLower(p *profiler) {
 		return s.Points[s.Lowest].F
 	}
 	if k := lower(p, profileBetter); k >= 0 {
-		p.warn("%d fits from lower points have not found the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
-			profileFits, problem.ObjectiveLabel(p.out.ObjectiveName), best, p.points[k].F, summary.PointName(p.section[k].Axes, p.points[k]))
+		p.warn("fits from lower points have not led to the lowest: %s is %.6f at the optimum and %.6f at %s, so there are no intervals; option restarts tries more starts, and option max-evals lets descents go on",
+			problem.ObjectiveLabel(p.out.ObjectiveName), best, p.points[k].F, summary.PointName(p.section[k].Axes, p.points[k]))
 		return
 	}
 	for i := range p.out.Sections {
