@@ -188,7 +188,7 @@ func TestCoverage(t *testing.T) {
 	}{
 		{Result{}, Coverage{Next: none}},
 		{Result{Optima: []Optimum{{Starts: 1}}, Path: []Stage{half, all}}, Coverage{Starts: 1, Best: 1, Next: none}},
-		{Result{Optima: two, Path: []Stage{half, {Step: "hessian", Rows: 50}, all}}, Coverage{5, 3, 9, 2.5, 50}},
+		{Result{Optima: two, Path: []Stage{half, {Step: "descent", Rows: 70, Starts: 1}, {Step: "hessian", Rows: 50}, all, {Step: "alternatives", Rows: 100, Starts: 1}}}, Coverage{5, 3, 9, 2.5, 50}},
 		{Result{Optima: two, Path: []Stage{half, all, {Step: "plain", Rows: 100, Starts: 1}}}, Coverage{5, 3, 9, 2.5, 0}},
 		{Result{Optima: []Optimum{{Starts: 2}, {Starts: 4, Dropped: true, Rows: 50}}, Path: []Stage{half, all}}, Coverage{2, 2, 4, none, 50}},
 	} {

@@ -100,8 +100,8 @@ type Coverage struct {
 	Starts, Best, Stopped int
 	// Next is how far the next optimum is above the best, +Inf without one.
 	Next float64
-	// Rows is the number of rows on which the starts were compared, if only one of them
-	// descended over all rows, and 0 otherwise.
+	// Rows is the largest number of rows on which several starts descended, if only one of them
+	// did over all rows, and 0 otherwise.
 	Rows int
 }
 
@@ -121,12 +121,12 @@ func NewCoverage(r *Result) Coverage {
 		c.Starts += o.Starts
 	}
 	for _, s := range r.Path {
-		if s.Rows == r.Path[len(r.Path)-1].Rows && s.Step != "hessian" {
+		if s.Rows == r.Path[len(r.Path)-1].Rows && (s.Step == "descent" || s.Step == "plain") {
 			descents += s.Starts
 		}
 	}
 	for _, s := range r.Path {
-		if descents == 1 && c.Starts+c.Stopped > 1 && s.Step == "descent" && s.Rows < r.Path[len(r.Path)-1].Rows {
+		if descents == 1 && c.Starts+c.Stopped > 1 && s.Step == "descent" && s.Starts > 1 && s.Rows < r.Path[len(r.Path)-1].Rows {
 			c.Rows = s.Rows
 		}
 	}

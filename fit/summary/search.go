@@ -58,42 +58,27 @@ type Searched struct {
 	Rows, Restarts int
 }
 
-// The shares of missed optima among 671 fits of the 100 pairs of benchmarks/tuning/suite: of one
-// descent from the default start, and by how much less the share is for each further start that
-// led to the same optimum, and for each that did not get lower. Starts on fewer rows count less. With
-// one function, starts that were stopped made no difference.
-type missRates struct{ alone, same, other, subset float64 }
+// manyAgree is the number of starts at the optimum from which fewer fits of one function miss a
+// lower one.
+const manyAgree = 10
 
-var (
-	oneFunction = missRates{alone: 1. / 4, same: 1, other: 0, subset: 0.5}
-	composite   = missRates{alone: 2. / 3, same: 0.5, other: 0.7, subset: 0.75}
-)
-
-// odds are the values n that a sentence gives a chance of 1 in n. No chance below the last is
-// measured.
-var odds = []float64{2, 3, 4, 5, 6, 8, 10, 15, 20, 30}
-
-// missed returns the chance that a fit misses a lower optimum, rounded to 1 in n, or 2/3.
-func (s *Searched) missed() float64 {
-	rates, c := oneFunction, s.Coverage
-	if s.Parts {
-		rates = composite
-	}
-	evidence := rates.same*float64(c.Best-1) + rates.other*float64(c.Starts+c.Stopped-c.Best)
-	if c.Rows > 0 {
-		evidence *= rates.subset
-	}
-	chance := rates.alone / (1 + evidence)
-	if chance > 0.6 {
+// missed returns the share of the fits of benchmarks/tuning/suite of this kind that missed a lower
+// optimum, as 1 in n, or 2/3: benchmarks/results/2026-11-23-certainty.txt has the counts. With parts,
+// more starts made no difference: they share what they do not see.
+func (s *Searched) missed(kind SearchKind) float64 {
+	switch {
+	case kind == SearchAlone && s.Parts:
 		return 2. / 3
+	case kind == SearchAlone:
+		return 1. / 4
+	case s.Parts || kind == SearchSubset:
+		return 1. / 8
+	case kind == SearchSingle:
+		return 1. / 5
+	case s.Coverage.Best < manyAgree:
+		return 1. / 15
 	}
-	best := odds[0]
-	for _, n := range odds {
-		if math.Abs(math.Log(n*chance)) < math.Abs(math.Log(best*chance)) {
-			best = n
-		}
-	}
-	return 1 / best
+	return 1. / 30
 }
 
 // kind returns the kind of the search.
@@ -129,10 +114,10 @@ func NewSearch(s *Searched) *SearchReport {
 	case !known:
 		r.Text = "one descent from the given start: nothing says that there is no lower optimum"
 	default:
-		chance := s.missed()
+		chance := s.missed(r.Kind)
 		r.Chance = &chance
 		r.Text = s.found(r.Next) + ": " + chanceText(chance)
-		if chance >= 1./8 {
+		if chance >= 1./5 {
 			r.Text += "; " + s.more()
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	// mostFar is the number of such rows that it names.
 	mostFar = 5
 	// missedShare is the estimated probability of a lower optimum that is worth more restarts.
-	missedShare = 0.25
+	missedShare = 0.2
 )
 
 // findings lists the warnings, each with advice.
@@ -124,7 +124,7 @@ func (s *subject) judgeFit(add func(text, advice string)) {
 	if r.Status != "" && !strings.Contains(r.Status, "converged") && r.Type == "fit" {
 		add(fmt.Sprintf("The fit ended with status %s.", r.Status), "Let it run longer (option max-evals), or start another fit from this model.")
 	}
-	if q := r.Search; q != nil && q.Chance != nil && *q.Chance > missedShare {
+	if q := r.Search; q != nil && q.Chance != nil && *q.Chance >= missedShare {
 		add("The fit may have missed a better optimum (see Convergence and restarts).", "Try more starts (option restarts).")
 	}
 }

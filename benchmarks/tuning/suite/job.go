@@ -16,11 +16,11 @@ import (
 
 // job holds the flags of a command and its device.
 type job struct {
-	out, data, label string
-	only             *regexp.Regexp
-	restarts, seeds  int
-	held, dev        bool
-	b                device.Backend
+	out, data, label, coarse string
+	only                     *regexp.Regexp
+	restarts, seeds          int
+	held, dev                bool
+	b                        device.Backend
 }
 
 // each computes the results that are not in the file, and adds them.

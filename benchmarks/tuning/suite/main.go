@@ -44,6 +44,7 @@ func run(args []string) error {
 	flags.IntVar(&j.seeds, "seeds", map[bool]int{true: 1, false: 5}[args[0] == "best"], "number of seeds, of best sets of starts")
 	flags.BoolVar(&j.held, "held", false, "only the pairs that served for no choice")
 	flags.BoolVar(&j.dev, "chosen", false, "only the pairs that served for choices")
+	flags.StringVar(&j.coarse, "coarse", "", "option coarse of the runs")
 	only := flags.String("only", "", "regular expression of the pairs")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -121,7 +121,7 @@ func (j *job) fit(d problem.Data, o problem.Options) (*summary.Report, error) {
 // tuned is the result of gpfit's own tuning. A sum also has the lowest result of its terms alone.
 func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	own := func(kernel string) (*summary.Report, error) {
-		return j.fit(d, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed}})
+		return j.fit(d, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed, Coarse: hyperopt.Coarse(j.coarse)}})
 	}
 	r, err := own(p.kernel)
 	if err != nil {
