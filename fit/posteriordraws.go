@@ -53,8 +53,11 @@ func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Plac
 	return d, err
 }
 
-// searched returns the starts of the search for modes: the end of the fit and its other optima, and for
-// HMC, whose chains take far more evaluations, what else the problem suggests.
+// modeStarts limits the starts of the search, so that it takes a hundredth of the evaluations of HMC.
+const modeStarts = 16
+
+// searched returns the starts of the search for modes: the end of the fit and its optima, and for
+// HMC, whose chains take far more evaluations, what the data suggest.
 func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 	all := [][]float64{p.rest}
 	for _, o := range optima {
@@ -66,7 +69,7 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 		near, far := p.job.Alternatives(p.rest)
 		all = slices.Concat(all, near, far, p.job.Starts())
 	}
-	for _, z := range all {
+	for _, z := range all[:min(len(all), modeStarts)] {
 		u := make([]float64, len(p.free))
 		for i := range p.free {
 			u[i] = p.free[i].u(z[p.free[i].index])
