@@ -78,6 +78,8 @@ type result struct {
 	Restarts   int                `json:"restarts"`
 	Seed       uint64             `json:"seed"`
 	Cost       float64            `json:"cost"`
+	// Hessians is the part of Cost that is an estimate.
+	Hessians   float64            `json:"hessians,omitempty"`
 	Seconds    float64            `json:"seconds"`
 	Status     string             `json:"status,omitempty"`
 	Parameters map[string]float64 `json:"parameters,omitempty"`

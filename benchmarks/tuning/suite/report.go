@@ -38,6 +38,9 @@ type outcome struct {
 	excess float64
 }
 
+func costs(o outcome) float64    { return o.Cost }
+func hessians(o outcome) float64 { return o.Hessians }
+
 func (o outcome) found() bool { return o.excess <= withinNats }
 
 // report compares runs with the best known. A run that went below the best known
@@ -85,7 +88,7 @@ func report(args []string) error {
 			fmt.Printf("%-42s best %12.3f", p.name(), f)
 			for _, v := range versions {
 				of := among(of[v], func(o outcome) bool { return o.pair.name() == p.name() })
-				fmt.Printf("   %s: +%.2f, cost %.0f", v, worst(of), meanCost(of))
+				fmt.Printf("   %s: +%.2f, cost %.0f", v, worst(of), mean(of, costs))
 			}
 			fmt.Println()
 		}
@@ -95,10 +98,10 @@ func report(args []string) error {
 
 // printShares prints for each group how many runs found the best known, and their costs.
 func printShares(v version, of []outcome) {
-	fmt.Printf("%-48s %22s %10s\n", v, "within 0.5 nats", "mean cost")
+	fmt.Printf("%-48s %22s %10s %12s\n", v, "within 0.5 nats", "mean cost", "in Hessians")
 	for _, g := range groups {
 		in := among(of, func(o outcome) bool { return g.has(o.pair) })
-		fmt.Printf("  %-46s %s %10.1f\n", g.name, share(in), meanCost(in))
+		fmt.Printf("  %-46s %s %10.1f %12.1f\n", g.name, share(in), mean(in, costs), mean(in, hessians))
 	}
 }
 
@@ -180,10 +183,10 @@ func worst(of []outcome) (out float64) {
 	return out
 }
 
-func meanCost(of []outcome) float64 {
+func mean(of []outcome, part func(o outcome) float64) float64 {
 	sum := 0.0
 	for _, o := range of {
-		sum += o.Cost
+		sum += part(o)
 	}
 	return sum / float64(max(len(of), 1))
 }

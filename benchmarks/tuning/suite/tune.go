@@ -127,7 +127,7 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	out := result{NLML: r.NLML, Cost: cost(r), Status: r.Status, Parameters: r.Parameters, Warnings: r.Warnings}
+	out := result{NLML: r.NLML, Cost: cost(r), Hessians: hessian(r), Status: r.Status, Parameters: r.Parameters, Warnings: r.Warnings}
 	if terms := strings.Split(p.kernel, " + "); len(terms) > 1 {
 		for _, term := range terms {
 			r, err := own(term)
@@ -143,11 +143,17 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	return out, err
 }
 
+// hessian returns what the Hessians of a fit cost.
+func hessian(r *summary.Report) float64 {
+	return float64(r.Evaluations.Hessian) * 130 * float64(len(r.GradientLog)) / float64(r.N)
+}
+
 // cost returns the evaluations of a fit, in values with gradient over all rows: a value counts a
-// third, its gradient two thirds, and evaluations on m of n rows (m/n)³.
+// third, its gradient two thirds, evaluations on m of n rows (m/n)³, and a Hessian for p parameters
+// 130·p/n, as if all were over all rows.
 func cost(r *summary.Report) float64 {
 	units := func(value, gradient int) float64 { return float64(value)/3 + 2*float64(gradient)/3 }
-	sum := units(r.Evaluations.FullSizeValue, r.Evaluations.FullSizeGradient)
+	sum := units(r.Evaluations.FullSizeValue, r.Evaluations.FullSizeGradient) + hessian(r)
 	for _, s := range r.Path {
 		if s.Rows < r.N {
 			sum += units(s.Value, s.Gradient) * math.Pow(float64(s.Rows)/float64(r.N), 3)
