@@ -9,8 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-var _ device.DerivativeProducts = (*workspace)(nil)
-
 // manyVectors is the number of vectors from which rows of derivatives, once formed, are
 // multiplied by all vectors. With fewer, sums without these rows are faster.
 const manyVectors = 4

@@ -211,6 +211,7 @@ type DenseWorkspace interface {
 	BlockInverse
 	JointCovariance
 	FactorStore
+	DerivativeProducts
 	// Fill forms Σ like Form.
 	Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error
 	// Factor overwrites Σ by L. It costs n³/3 flops and returns the errors of Form.

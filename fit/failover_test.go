@@ -343,12 +343,11 @@ func (c counting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wo
 	if n := c.now.Add(1); n > c.most.Load() {
 		c.most.Store(n)
 	}
-	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.DerivativeProducts), ws.(device.ThreadLimiter), c}, err
+	return countedWorkspace{ws.(device.DenseWorkspace), ws.(device.ThreadLimiter), c}, err
 }
 
 type countedWorkspace struct {
 	device.DenseWorkspace
-	device.DerivativeProducts
 	device.ThreadLimiter
 	c counting
 }

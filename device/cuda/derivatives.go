@@ -9,8 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-var _ device.DerivativeProducts = (*Workspace)(nil)
-
 // MultiplyDerivatives multiplies the sums of the gradient by a few vectors at a time, some rows at
 // a time. The host computes the derivatives from the sums.
 func (w *Workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {

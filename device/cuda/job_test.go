@@ -107,9 +107,9 @@ func (j *job) runIn(ctx context.Context, ws device.DenseWorkspace) ([]float64, e
 		{"covariance", func() error { return ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, covariance) }},
 		{"predict", func() error { return ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction) }},
 		{"products", func() error {
-			return ws.(device.DerivativeProducts).MultiplyDerivatives(ctx, j.prog, j.theta, many, len(many)/n, slopes)
+			return ws.MultiplyDerivatives(ctx, j.prog, j.theta, many, len(many)/n, slopes)
 		}},
-		{"whiten", func() error { return ws.(device.DerivativeProducts).Whiten(ctx, white, len(many)/n, true) }},
+		{"whiten", func() error { return ws.Whiten(ctx, white, len(many)/n, true) }},
 		{"read", func() error { return ws.ReadFactor(0, n, l) }},
 		{"write", func() error { return ws.WriteFactor(0, n, l) }},
 	} {

@@ -115,11 +115,10 @@ func evaluate(ctx context.Context, ws device.DenseWorkspace, prog *kernel.Progra
 		func() error { return ws.Predict(ctx, prog, theta, alpha, xs, mean, reduction) },
 		func() error { return ws.PredictCovariance(ctx, prog, theta, xs, covariance) },
 		func() error {
-			products := ws.(device.DerivativeProducts)
-			if err := products.MultiplyDerivatives(ctx, prog, theta, slices.Concat(again, y, alpha, kappa), 5, slopes); err != nil {
+			if err := ws.MultiplyDerivatives(ctx, prog, theta, slices.Concat(again, y, alpha, kappa), 5, slopes); err != nil {
 				return err
 			}
-			return products.Whiten(ctx, white, 1, false)
+			return ws.Whiten(ctx, white, 1, false)
 		},
 	} {
 		if err := step(); err != nil {

@@ -287,8 +287,8 @@ func wantLostWorkspace(t *testing.T, what string, j *job, ws device.DenseWorkspa
 		"Predict":           ws.Predict(ctx, j.prog, j.theta, v, j.xs, make([]float64, j.xs.N), nil),
 		"InverseDiagonal":   ws.InverseDiagonal(ctx, v),
 		"PredictCovariance": ws.PredictCovariance(ctx, j.prog, j.theta, j.xs, make([]float64, j.xs.N*j.xs.N)),
-		"Whiten":            ws.(device.DerivativeProducts).Whiten(ctx, v, 1, false),
-		"Products":          ws.(device.DerivativeProducts).MultiplyDerivatives(ctx, j.prog, j.theta, v, 1, make([]float64, n*len(j.theta))),
+		"Whiten":            ws.Whiten(ctx, v, 1, false),
+		"Products":          ws.MultiplyDerivatives(ctx, j.prog, j.theta, v, 1, make([]float64, n*len(j.theta))),
 		"ReadFactor":        ws.ReadFactor(0, n, l), "WriteFactor": ws.WriteFactor(0, n, l),
 	} {
 		wantLost(t, what+": "+name, err)

@@ -128,8 +128,6 @@ func (w *workspace) contract(ctx context.Context, c contraction, invalid error) 
 	return nil
 }
 
-var _ device.DerivativeProducts = (*workspace)(nil)
-
 // MultiplyDerivatives contracts each row of ∂K with each vector.
 func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
 	if w.x == nil {
