@@ -373,24 +373,29 @@ func (o *outlook) columns() {
 	}
 }
 
-// idleShare is the lengthscale, in root mean squares of the column, with which a column that has
-// no effect is tried again.
-const idleShare = 0.3
+// idleShare is the lengthscale with which a column that has no effect is tried again, as a share
+// of the mean of those that have one: a product of kernels is rough if one of them is.
+const idleShare = 0.12
 
 // idle makes the lengthscales of columns short that have no effect.
 func (o *outlook) idle() {
 	limits := o.Limits()(o.z)
 	for _, t := range o.terms {
-		tried := 0
-		o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
-			if !p.Vector || o.z[i] < limits[i]-1 || tried == mostColumns {
-				return
+		sum, count := 0.0, 0.0
+		var idle []int
+		o.each(t, kernel.Lengthscale, func(p kernel.Param, _, i int) {
+			switch {
+			case o.z[i] < limits[i]-1:
+				sum, count = sum+o.z[i], count+1
+			case p.Vector:
+				idle = append(idle, i)
 			}
-			d := o.draft()
-			d.set(i, idleShare*math.Sqrt(MeanSquare(o.Sample.Points.Column(p.Dims[e]))))
-			d.keep()
-			tried++
 		})
+		for _, i := range idle[:min(len(idle), mostColumns)] {
+			d := o.draft()
+			d.set(i, idleShare*math.Exp(sum/max(count, 1)))
+			d.keep()
+		}
 	}
 }
 
