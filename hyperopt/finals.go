@@ -102,8 +102,8 @@ func further(ctx context.Context, t *tuner, objectives []Session, step Stage, fo
 
 // All starts may miss an optimum where the model explains the data in a similar way to the best
 // end: another multiple of a period. So alternatives to the best end descend on few rows, beside
-// that end itself; values over all rows of those that end near it decide which go on. This
-// repeats from each better end.
+// that end itself. Values over all rows of the alternatives that come near decide which go on.
+// This repeats from each better end.
 
 // mostHops is the largest number of times that alternatives lead to a better end, each of which
 // has alternatives of its own.
@@ -178,8 +178,8 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 	return worth[:min(len(worth), mostWorth)], step, err
 }
 
-// Of near alternatives whose value is further above that of the best end than farAway, none led
-// to a better end. mostWorth is the largest number that descend over all rows at once.
+// Near alternatives whose value is further above the best end than farAway never led to a better
+// end. mostWorth is the largest number that descend over all rows at once.
 const (
 	farAway   = 100
 	mostWorth = 3

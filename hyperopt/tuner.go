@@ -148,8 +148,8 @@ func closeSessions(objectives []Session) {
 	}
 }
 
-// minimize runs descents from the candidates, after those with the given ends; stream names them
-// in the journal.
+// minimize runs descents from the candidates, after earlier ones with the given ends; stream names
+// the descents in the journal.
 func (t *tuner) minimize(ctx context.Context, objectives []Session, stream string, ends []descent.StartResult, from []candidate, s descent.Options) (*descent.Result, error) {
 	p := descent.Search{Parameters: t.params, Limits: t.problem.Limits, Ends: ends, Log: func(start int) *journal.Sequence {
 		return t.journal.Sequence(stream + "-" + strconv.Itoa(len(ends)+start))

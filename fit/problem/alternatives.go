@@ -29,7 +29,6 @@ func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	near, o.points = o.points, nil
 	o.periods()
 	o.peaks()
-	o.idle()
 	o.alone()
 	return near, o.points
 }
@@ -211,9 +210,14 @@ func (o *outlook) exchanges() {
 	}
 }
 
-// negligible is the mean variance of a term, in units of the noise variance, up to which it
-// explains nothing.
-const negligible = 0.01
+// A term explains nothing if its mean variance is at most negligible in units of the noise variance,
+// or of leastNoise of the targets' variance. It is revived with a half of the noise, or with
+// almost all, for which the noise keeps restNoise, if it changes as fast as noise.
+const (
+	negligible = 0.01
+	leastNoise = 1e-4
+	restNoise  = 0.1
+)
 
 // revivals gives a term that explains nothing a size again, with each level of lengthscales.
 func (o *outlook) revivals() {
@@ -223,8 +227,9 @@ func (o *outlook) revivals() {
 	}
 	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
 	all := periodStarts(o.Sample, o.Program())
+	small := max(noise, leastNoise*variance)
 	for a, t := range o.terms {
-		if o.sizes[a] > negligible*max(noise, 1e-4*variance) {
+		if o.sizes[a] > negligible*small {
 			continue
 		}
 		for _, level := range []int{nearest, short, long} {
@@ -241,9 +246,9 @@ func (o *outlook) revivals() {
 				}
 				d.waves(t, p, func(i int) { d.set(i, 1) })
 			})
-			size, rest := max(noise, 1e-4*variance)/2, 0.5
+			size, rest := small/2, 0.5
 			if level == nearest {
-				size, rest = max(noise, 1e-4*variance), 0.1
+				size, rest = small, restNoise
 			}
 			d.resize(t, size/d.size(t))
 			d.noise(rest)
@@ -254,8 +259,13 @@ func (o *outlook) revivals() {
 	}
 }
 
-// alone lets each term explain the data without the others, from two levels of lengthscales and
-// noise.
+// aloneNoise are shares of the noise in the targets' variance by the level of lengthscales from
+// which a term begins alone; aloneRest is the share of the others in the noise.
+var aloneNoise = map[int]float64{short: 1e-2, median: 0.1}
+
+const aloneRest = 0.1
+
+// alone lets each term explain the data without the others.
 func (o *outlook) alone() {
 	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
 	noise := o.noiseVariance()
@@ -263,11 +273,8 @@ func (o *outlook) alone() {
 		return
 	}
 	for a, t := range o.terms {
-		for level, share := range []float64{short: 1e-2, median: 0.1} {
-			if share == 0 {
-				continue
-			}
-			d, any := o.draft(), false
+		for _, level := range []int{short, median} {
+			d, share, any := o.draft(), aloneNoise[level], false
 			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
 				d.set(i, levels[p.ElementNames()[e]].values[level])
 				any = true
@@ -277,7 +284,7 @@ func (o *outlook) alone() {
 			}
 			for b, s := range o.terms {
 				if b != a {
-					d.resize(s, 0.1*share*variance/d.size(s))
+					d.resize(s, aloneRest*share*variance/d.size(s))
 				}
 			}
 			d.resize(t, variance/d.size(t))
@@ -301,10 +308,10 @@ const equal = 0.01
 func (o *outlook) splits() {
 	for a, s := range o.terms {
 		for b, t := range o.terms[:a] {
-			if !o.alike(s, t) || o.sizes[a] == 0 || math.Abs(math.Log(o.sizes[a]/o.sizes[b])) > 1e9 {
+			if !o.alike(s, t) || o.sizes[a] == 0 || o.sizes[b] == 0 {
 				continue
 			}
-			for _, factor := range []float64{0.2, 5} {
+			for _, factor := range []float64{0.2, 5} { // a fifth of the variance moves away
 				d := o.draft()
 				o.each(s, kernel.Lengthscale, func(_ kernel.Param, _, i int) { d.scale(i, factor) })
 				o.each(s, kernel.Period, func(_ kernel.Param, _, i int) { d.scale(i, factor) })
@@ -318,14 +325,11 @@ func (o *outlook) splits() {
 
 // alike reports whether two terms have the same form and equal parameters but for their sizes.
 func (o *outlook) alike(s, t kernel.Term) bool {
-	if len(s.Params) != len(t.Params) || len(s.Program.Params) != len(t.Program.Params) {
+	if s.Text != t.Text || len(s.Params) == 1 {
 		return false
 	}
 	for k, p := range s.Program.Params {
 		q := t.Program.Params[k]
-		if p.Kind != q.Kind || p.Size != q.Size || !slices.Equal(p.Dims, q.Dims) {
-			return false
-		}
 		for e := range p.Size {
 			i, j := o.Params.All[s.Params[p.Offset+e]].Index, o.Params.All[t.Params[q.Offset+e]].Index
 			if p.Units.Target == 0 && math.Abs(o.z[i]-o.z[j]) > equal {
@@ -333,10 +337,20 @@ func (o *outlook) alike(s, t kernel.Term) bool {
 			}
 		}
 	}
-	return len(s.Params) > 1
+	return true
 }
 
-// columns shortens the lengthscale of a column, with less noise, and exchanges those of two.
+// A second optimum often calls more or less of the targets noise: the factors of a lengthscale and
+// of the noise to the rougher one, and of both to the smoother one. mostColumns is the largest
+// number of columns with alternatives.
+const (
+	rougher, lessNoise = 0.4, 0.5
+	smoother           = 3
+	mostColumns        = 3
+)
+
+// columns shortens the lengthscale of a column, with less noise, and exchanges the lengthscales of
+// two columns.
 func (o *outlook) columns() {
 	limits := o.Limits()(o.z)
 	for _, t := range o.terms {
@@ -351,56 +365,26 @@ func (o *outlook) columns() {
 		}
 		order := pick.All(len(vector))
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.z[vector[a]], o.z[vector[b]]) })
-		for k, a := range order[:min(3, len(order))] {
+		for k, a := range order[:min(mostColumns, len(order))] {
 			d := o.draft()
-			d.scale(vector[a], 0.4)
-			d.noise(0.5)
+			d.scale(vector[a], rougher)
+			d.noise(lessNoise)
 			d.keep()
 			for _, b := range order[:k] {
-				if k-0 > 0 {
-					d := o.draft()
-					d.z[vector[a]], d.z[vector[b]] = o.z[vector[b]], o.z[vector[a]]
-					d.keep()
-				}
+				d := o.draft()
+				d.set(vector[a], math.Exp(o.z[vector[b]]))
+				d.set(vector[b], math.Exp(o.z[vector[a]]))
+				d.keep()
 			}
 		}
 		d := o.draft()
 		for _, i := range vector {
-			d.scale(i, 3)
+			d.scale(i, smoother)
 		}
-		d.noise(3)
+		d.noise(smoother)
 		d.keep()
 	}
 }
-
-// idleShare is the lengthscale with which a column that has no effect is tried again, as a share
-// of the mean of those that have one: a product of kernels is rough if one of them is.
-const idleShare = 0.12
-
-// idle makes the lengthscales of columns short that have no effect.
-func (o *outlook) idle() {
-	limits := o.Limits()(o.z)
-	for _, t := range o.terms {
-		sum, count := 0.0, 0.0
-		var idle []int
-		o.each(t, kernel.Lengthscale, func(p kernel.Param, _, i int) {
-			switch {
-			case o.z[i] < limits[i]-1:
-				sum, count = sum+o.z[i], count+1
-			case p.Vector:
-				idle = append(idle, i)
-			}
-		})
-		for _, i := range idle[:min(len(idle), mostColumns)] {
-			d := o.draft()
-			d.set(i, idleShare*math.Exp(sum/max(count, 1)))
-			d.keep()
-		}
-	}
-}
-
-// mostColumns is the largest number of columns with alternatives.
-const mostColumns = 3
 
 // within returns the element of the vector for a natural value, moved within the bounds.
 func within(q descent.Parameter, v float64) float64 {
