@@ -59,18 +59,20 @@ type Searched struct {
 }
 
 // manyAgree is the number of starts at the optimum from which fewer fits of one function miss a
-// lower one.
-const manyAgree = 10
+// lower one, and fewStarts the number of starts below which more fits with parts do.
+const manyAgree, fewStarts = 10, 6
 
 // missed returns the share of the fits of benchmarks/tuning/suite of this kind that missed a lower
 // optimum, as 1 in n, or 2/3: benchmarks/results/2026-11-23-certainty.txt has the counts. With parts,
-// more starts made no difference: they share what they do not see.
+// more than six starts made no difference: they share what they do not see.
 func (s *Searched) missed(kind SearchKind) float64 {
 	switch {
 	case kind == SearchAlone && s.Parts:
 		return 2. / 3
 	case kind == SearchAlone:
 		return 1. / 4
+	case s.Parts && s.Coverage.Starts+s.Coverage.Stopped < fewStarts:
+		return 1. / 3
 	case s.Parts || kind == SearchSubset:
 		return 1. / 8
 	case kind == SearchSingle:
