@@ -202,10 +202,10 @@ type PosteriorMethod string
 const (
 	// NoPosterior is the word for no draws.
 	NoPosterior PosteriorMethod = "none"
-	// Laplace draws from the normal distribution that has the mode and the curvature of
-	// the posterior, over the logarithms of the parameters.
+	// Laplace draws from the normal distribution that has the mode and the curvature of the
+	// posterior, over the logarithms of the parameters, or from several if the fit has several optima.
 	Laplace PosteriorMethod = "laplace"
-	// HMC runs the No-U-Turn sampler, from the mode and the curvature there.
+	// HMC runs the No-U-Turn sampler, from the modes with the evidence and the curvature there.
 	HMC PosteriorMethod = "hmc"
 )
 
