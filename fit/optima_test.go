@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -166,22 +165,6 @@ func cancelledContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
-}
-
-// twoWaves is a table of two waves, on which a periodic kernel has many optima.
-func twoWaves() problem.Data {
-	const n = 240
-	rng := rand.New(rand.NewPCG(38, 7))
-	d := problem.Data{N: n, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
-	share := 0.3 + 0.7*rng.Float64()
-	slow, fast := 1+20*rng.Float64(), 1+60*rng.Float64()
-	noise := math.Exp(-4 + 4*rng.Float64())
-	for range n {
-		x := rng.Float64()
-		y := math.Sin(2*math.Pi*slow*x) + share*math.Sin(2*math.Pi*fast*x) + noise*rng.NormFloat64()
-		d.X, d.Y = append(d.X, x), append(d.Y, y)
-	}
-	return d
 }
 
 // TestCoarseCheck checks, on a table where the descent from the start values ends far above coarse

@@ -75,9 +75,9 @@ type result struct {
 	Near   int `json:"near,omitempty"`
 	// Restarts and Seed describe a run, Cost its evaluations, in values with gradient
 	// over all rows.
-	Restarts   int                `json:"restarts"`
-	Seed       uint64             `json:"seed"`
-	Cost       float64            `json:"cost"`
+	Restarts int     `json:"restarts"`
+	Seed     uint64  `json:"seed"`
+	Cost     float64 `json:"cost"`
 	// Hessians is the part of Cost that is an estimate.
 	Hessians   float64            `json:"hessians,omitempty"`
 	Seconds    float64            `json:"seconds"`
