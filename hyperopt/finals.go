@@ -17,7 +17,7 @@ import (
 // ends before it show that it cannot become the best; the starts after it never matter. So the
 // fit with fewer restarts is part of the fit with more, which can only end lower.
 
-// finals runs the descents over all rows, and those from alternatives to the best end. It
+// finals runs the descents over all rows, also from alternatives to the best end. It
 // returns the candidates of all of them, in the order of the result's starts.
 func finals(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
 	settings := t.descents()
