@@ -339,7 +339,7 @@ func TestGonum(t *testing.T) {
 	mustLine(t, "fit", few, "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
 	out := " --force --json --out " + filepath.Join(dir, "o.gpfit")
 	for _, command := range []string{
-		"fit " + few + out,
+		"fit " + few + " --coarse off" + out,
 		"fit " + few + " --mean linear --objective loo --max-evals 5" + out,
 		"nlml " + few + " --objective cv --folds 4 --json",
 		"nlml " + few + " --kernel linear+rbf --scores loo,cv --folds 3 --json",
