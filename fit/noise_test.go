@@ -189,7 +189,7 @@ func TestDegenerate(t *testing.T) {
 func TestExactTargets(t *testing.T) {
 	d := idle(60, 2)
 	for i := range d.N {
-		d.Y[i] = math.Sin(d.X[2*i]) + 0.1*d.X[2*i+1]
+		d.Y[i] = math.Sin(d.X[2*i]) + 0.1*math.Cos(d.X[2*i+1])
 	}
 	r := mustFit(t, d, problem.Options{Kernel: "matern52(ard)"}).Report
 	if i := r.Interpolation; i == nil || i.Degenerate || i.NoiseFloor != 0 || !i.AtBound {

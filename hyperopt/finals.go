@@ -159,12 +159,12 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 	for k, z := range slices.Concat(near, far) {
 		// With the metric of the best end it is judged soon, and its first steps are Newton's.
 		c := candidate{Start: descent.Start{Z: z, Metric: t.result.Metric}, f: math.Inf(1), starts: 1}
-		if k < len(near) {
+		if k < len(near) && !t.many() {
 			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {
 				return nil, step, err
 			}
 		}
-		if k >= len(near) || c.f > t.result.F+worthwhile && c.f <= t.result.F+farAway {
+		if k >= len(near) || t.many() || c.f > t.result.F+worthwhile && c.f <= t.result.F+farAway {
 			others = append(others, c)
 		}
 	}
@@ -185,6 +185,16 @@ const (
 	mostWorth = 3
 )
 
+// With many rows, alternatives descend on screenRows of them, and only an alternative that ends
+// there by more than worthRows below the best end itself is worth a value over all rows.
+const (
+	screenRows = 1000
+	worthRows  = 0.5
+)
+
+// many reports whether a value over all rows is too dear for each alternative.
+func (t *tuner) many() bool { return t.rows >= coarseFrom || t.Coarse == CoarseOn }
+
 // onFewer descends from alternatives to the best end on few rows and returns the ends that are
 // not far above where the best end itself leads there.
 func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]candidate, error) {
@@ -192,7 +202,7 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 		return others, nil
 	}
 	began := time.Now()
-	rows := t.order(screenStream + uint64(t.screens)).first((t.rows + 1) / 2)
+	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, (t.rows+1)/2))
 	objectives, err := t.open(ctx, rows, len(others))
 	if errors.Is(err, ErrUndetermined) {
 		return others, nil
@@ -210,6 +220,10 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 		return nil, undefined(err)
 	}
 	settings.Race, settings.Reach = true, hopeless
+	reach := reference.F + hopeless
+	if t.many() {
+		settings.Reach, reach = 0, reference.F-worthRows
+	}
 	result, err := t.minimize(ctx, objectives, name, reference.Starts, others, settings)
 	if err = undefined(err); result == nil {
 		return nil, err
@@ -219,7 +233,7 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: result.Evaluations}, began)
 	var out []candidate
 	for k, s := range result.Starts {
-		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reference.F+hopeless {
+		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reach {
 			c := others[k]
 			c.Start, c.spent = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}, s.Evaluations
 			out = append(out, c)

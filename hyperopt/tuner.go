@@ -77,7 +77,7 @@ func (t *tuner) finals() int {
 // Descents returns the options of a descent over all of so many rows.
 func (s Settings) Descents(rows int) descent.Options {
 	return descent.Options{Method: s.Method, MaxEvaluations: s.MaxEvaluations, GradientTolerance: s.GradientTolerance,
-		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision}
+		RelativeTolerance: s.RelativeTolerance, ToleranceNats: s.toleranceNats(rows), Precision: s.Precision, FewRows: rows < coarseFrom}
 }
 
 // toleranceNats returns the tolerance of a descent over all of so many rows.

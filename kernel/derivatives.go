@@ -8,7 +8,7 @@ import (
 type derivativeRun struct {
 	*Gradient
 	routine
-	// factors are those of the sums; uses[s] are the targets of sum s, by their place among factors.
+	// factors multiply the sums; uses[s] lists the targets of sum s by their place among factors.
 	factors []float64
 	uses    [][]int
 	// dst has a row of width numbers for each parameter.
@@ -107,6 +107,7 @@ func (r *derivativeRun) terms(f *Feature, k, q, m int) (first, second []float64)
 	case InnerProduct:
 		vec.Scale(first, y[column[0]*p.y.N:][:m], point[0])
 	case FirstNorm:
+		clear(first)
 		vec.Affine(first, first, 0, point[0]*point[0])
 	case SecondNorm:
 		vec.Mul(first, y[column[0]*p.y.N:][:m], y[column[0]*p.y.N:][:m])

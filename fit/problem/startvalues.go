@@ -17,9 +17,9 @@ import (
 // multiples of the unit.
 //
 //	kind          unit, from the data                                 bounds
-//	Lengthscale   median distance of points over its columns          1e-4 … 1e4
+//	Lengthscale   median distance of points over its columns          1e-4 … 1e4, of one column 1e9
 //	Period        smallest range of its columns                       1e-3 … 1e2
-//	InnerScale    root of the mean squared norm over its columns      1e-4 … 1e4
+//	InnerScale    root of the mean squared norm over its columns      1e-4 … 1e4, of one column 1e9
 //	Shape         1                                                   1e-3 … 1e3
 //	Offset        1                                                   1e-6 … 1e6
 //	Weight        1                                                   1e-6 … 1e6
@@ -42,6 +42,10 @@ var kindBounds = map[kernel.Kind][2]float64{
 	kernel.Weight:      {1e-6, 1e6},
 	kernel.Variance:    {1e-6, 1e6},
 }
+
+// withoutColumn is the upper bound, in units, of a lengthscale of one column. Its square, about
+// 1/ε², leaves nothing of the column in the rounded covariances, as if the kernel did not have it.
+const withoutColumn = 1e6
 
 // periodStart is the share of a column's range at which a period starts.
 const periodStart = 1.0 / 3
@@ -88,6 +92,9 @@ func kernelParameters(s *Sample, m *Model) []Parameter {
 		q.offset = p.Kind == kernel.Offset
 		bounds := kindBounds[p.Kind]
 		q.Lower, q.Upper = unit*bounds[0], unit*bounds[1]
+		if p.Vector && (p.Kind == kernel.Lengthscale || p.Kind == kernel.InnerScale) {
+			q.Upper = unit * withoutColumn
+		}
 		for i, name := range p.ElementNames() {
 			q.Name = name
 			if p.Start != nil {

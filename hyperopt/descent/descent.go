@@ -66,6 +66,9 @@ type Options struct {
 	// from its first iteration on, and not only near its end: for descents that prepare
 	// others, and should differ.
 	Eager bool
+	// FewRows says that a Hessian of a [Curved] function costs more than some gradients. A descent
+	// then ends without one if its steps change f as the average information promises.
+	FewRows bool
 	// Callback, unless nil, is called at each start's first point and after each
 	// accepted iteration. Calls never overlap, but with several objectives they
 	// come from different goroutines.

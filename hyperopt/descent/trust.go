@@ -27,14 +27,16 @@ const (
 	// trustShare is the share of Options.ToleranceNats whose promise ends a descent, because a flat
 	// direction may hold a multiple of its promise.
 	trustShare = 0.2
+	// trustSmall is a promise below which the errors of an estimated Hessian may outweigh what is left:
+	// a descent ends when mostMisses steps that promised no more have failed.
+	trustSmall, mostMisses = 1e-4, 2
 	// trustWide is the radius in which a corrected Hessian may promise too little to go on.
 	trustWide = 0.25
-	// crawl is the ratio of the actual decrease to the promise from which on, twice in a row, the
-	// average information is too steep: with the true curvature h and its a, the ratio is 2 − h/a, and
-	// each step leaves 1 − h/a of the error.
-	crawl = 1.5
-	// trustworthy is the largest difference of that ratio from 1 with which the next point takes over
-	// the Hessian, corrected along the step, instead of a new one.
+	// crawl is the difference from 1 of the ratio of the actual decrease to the promise from which on,
+	// twice in a row, the average information is too far from the Hessian: with the true curvature
+	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
+	crawl = 0.5
+	// trustworthy is the largest difference of that ratio from 1 with which a model counts as right.
 	trustworthy = 0.3
 	// modelFloor is the least eigenvalue of the model that a race sees.
 	modelFloor = 0.1
@@ -51,8 +53,12 @@ type trust struct {
 	crawls        int
 	// fresh says that the Hessian was computed at the iterate, and not corrected by steps.
 	fresh bool
+	// misses counts the steps that failed although they promised no more than trustSmall.
+	misses int
 	// trusted says that the latest step changed f as the model promised.
 	trusted bool
+	// kept says that the next point takes over the Hessian, corrected along the step.
+	kept bool
 }
 
 // beginTrust computes the matrix at p, whose gradient was just evaluated, if second-order steps are to
@@ -88,9 +94,17 @@ func (t *trust) examine(p Point) (ok bool, err error) {
 			return false, err
 		}
 		t.exact = false
-		if s, promise := t.propose(p); s != nil && promise > t.tolerance() {
+		s, promise := t.propose(p)
+		if s != nil && promise > t.tolerance() || t.s.Eager {
 			return true, nil
 		}
+		if t.trusted && t.s.FewRows {
+			t.exact = true
+			return true, nil
+		}
+	}
+	if t.s.Eager { // which prepares another descent: L-BFGS goes on
+		return false, nil
 	}
 	if t.b, err = t.ev.Curvature(t.ctx, p.Z, true); err != nil || t.b == nil {
 		return false, err
@@ -115,8 +129,10 @@ func (t *trust) run() (Status, error) {
 		}
 		s, promise := t.propose(t.at)
 		switch {
+		case t.misses >= mostMisses && promise <= trustSmall:
+			return StatusGainConverged, nil
 		case s == nil || promise > t.tolerance():
-		case t.exact && (t.fresh || t.radius >= trustWide):
+		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager:
 			return cmp.Or(t.Converged(), StatusGainConverged), nil
 		default:
 			if err := t.renew(); err != nil {
@@ -164,17 +180,21 @@ func (t *trust) step(s []float64, promise float64) error {
 	case ratio > 0.75 && length > 0.8*t.radius:
 		t.radius = min(trustMost, 2*t.radius)
 	}
+	if !(ratio > 0.25) && promise <= trustSmall {
+		t.misses++
+	}
 	if !(ratio > 0) {
-		if t.exact && t.fresh {
+		if t.exact && (t.fresh || t.s.FewRows && t.radius > trustWide) {
 			return nil
 		}
 		return t.renew()
 	}
-	if t.crawls++; ratio < crawl {
+	if t.crawls++; math.Abs(ratio-1) < crawl {
 		t.crawls = 0
 	}
 	t.insist = t.insist || t.crawls >= 2
 	t.trusted = math.Abs(ratio-1) < trustworthy
+	t.kept = t.trusted || t.s.FewRows && ratio > 0.25 && ratio < 2
 	return t.accept(p)
 }
 
@@ -191,7 +211,7 @@ func (t *trust) renew() error {
 // accept makes p, whose gradient was just evaluated, the iterate.
 func (t *trust) accept(p Point) error {
 	ok := true
-	if t.exact && t.trusted {
+	if t.exact && t.kept {
 		t.correct(p)
 	} else {
 		var err error
