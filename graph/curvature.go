@@ -29,7 +29,7 @@ import (
 // where that is positive, which is positive semidefinite.
 //
 // The average information takes O(p·n²) operations. The Hessian takes as many for each of up to
-// traceProbes random vectors, always the same ones, that estimate the traces (Hutchinson,
+// manyProbes random vectors, always the same ones, that estimate the traces (Hutchinson,
 // Communications in Statistics 19 (1990), 433); with as many points or fewer it is exact, but for
 // differences of contractions. Errors are [*device.UnsupportedError], also for leave-one-out
 // objectives, and the errors of the workspace.
@@ -63,8 +63,13 @@ func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error
 	return h, nil
 }
 
-// traceProbes is the largest number of random vectors that estimate traces.
-const traceProbes = 64
+// traceProbes is the largest number of random vectors that estimate traces; from manyProbesFrom
+// points on, where a vector costs little of an evaluation, it is manyProbes.
+const (
+	traceProbes    = 64
+	manyProbes     = 128
+	manyProbesFrom = 4000
+)
 
 // curvature computes second derivatives at one point.
 type curvature struct {
@@ -253,6 +258,9 @@ func (c *curvature) addCoefficients(h []float64) error {
 func (c *curvature) subtractTraces(h []float64) error {
 	n := c.ws.N()
 	probes := min(n, traceProbes)
+	if n >= manyProbesFrom {
+		probes = manyProbes
+	}
 	factor := -0.5 * float64(c.targets)
 	if probes < n {
 		factor /= float64(probes)

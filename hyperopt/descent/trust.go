@@ -20,7 +20,7 @@ import (
 const (
 	// trustFirst is the radius of the first region, trustMost the largest; a descent whose radius
 	// falls below trustLeast goes on with L-BFGS.
-	trustFirst, trustMost, trustLeast = 1, 6, 1e-5
+	trustFirst, trustMost, trustLeast = 1, 3, 1e-5
 	// trustWarm is the number of iterations of a descent that began without a metric, and
 	// trustNear the decrease in one of them, before second-order steps begin.
 	trustWarm, trustNear = 8, 1
