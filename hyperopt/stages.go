@@ -57,7 +57,7 @@ func (t *tuner) stages(ctx context.Context, sizes []int, found []candidate) ([]c
 		}
 	}
 	found = shortlist(t, found, sizes[len(sizes)-1])
-	if t.result.Total.Hessian > 0 { // the descent over all rows begins with its own
+	if t.result.Total.Information > 0 { // the descent over all rows begins with its own
 		return found, nil
 	}
 	rows := order.first(t.hessianSize(hessianShare))

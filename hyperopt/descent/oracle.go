@@ -77,8 +77,8 @@ type Evaluations struct {
 	// Infeasible counts the trials at which the covariance was not positive
 	// definite, or the value or the gradient was not finite.
 	Infeasible int
-	// Hessian counts Hessians of a [Curved] function.
-	Hessian int
+	// Hessian counts Hessians of a [Curved] function, Information its other approximations of them.
+	Hessian, Information int
 }
 
 // Add adds the counts of o to e.
@@ -87,6 +87,7 @@ func (e *Evaluations) Add(o Evaluations) {
 	e.Gradient += o.Gradient
 	e.Infeasible += o.Infeasible
 	e.Hessian += o.Hessian
+	e.Information += o.Information
 }
 
 // Point is an evaluated point; G is the gradient, or nil if it was not evaluated.
@@ -217,10 +218,7 @@ func (e *Oracle) Curvature(ctx context.Context, z []float64, exact bool) (h Metr
 	}
 	h = make(Metric, len(z)*len(z))
 	if found, err := e.log.ReplayMatrix(z, h); found || err != nil {
-		if h = h.orNil(); exact && h != nil {
-			e.counts.Hessian++
-		}
-		return h, err
+		return e.counted(h, exact), err
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -249,20 +247,21 @@ func (e *Oracle) Curvature(ctx context.Context, z []float64, exact bool) (h Metr
 	if clear(h); got != nil {
 		copy(h, got)
 	}
-	failure := e.log.RecordMatrix(z, h)
-	if h = h.orNil(); exact && h != nil {
-		e.counts.Hessian++
-	}
-	return h, failure
+	return e.counted(h, exact), e.log.RecordMatrix(z, h)
 }
 
-// orNil returns nil for a matrix that is 0 or not finite.
-func (m Metric) orNil() Metric {
-	size := floats.Norm(m, 1)
-	if !(size > 0) || math.IsInf(size, 1) {
+// counted counts a matrix and returns it, or nil if it is 0 or not finite.
+func (e *Oracle) counted(h Metric, exact bool) Metric {
+	size := floats.Norm(h, 1)
+	switch {
+	case !(size > 0) || math.IsInf(size, 1):
 		return nil
+	case exact:
+		e.counts.Hessian++
+	default:
+		e.counts.Information++
 	}
-	return m
+	return h
 }
 
 // evaluate returns the next evaluation from the log, if it has one. Otherwise it

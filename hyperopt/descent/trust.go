@@ -35,7 +35,8 @@ const (
 	// crawl is the difference from 1 of the ratio of the actual decrease to the promise from which on,
 	// twice in a row, the average information is too far from the Hessian: with the true curvature
 	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
-	crawl = 0.5
+	// With many rows, where a Hessian costs less than a step, crawlMany takes its place.
+	crawl, crawlMany = 0.5, 0.25
 	// trustworthy is the largest difference of that ratio from 1 with which a model counts as right.
 	trustworthy = 0.3
 	// modelFloor is the least eigenvalue of the model that a race sees.
@@ -189,7 +190,11 @@ func (t *trust) step(s []float64, promise float64) error {
 		}
 		return t.renew()
 	}
-	if t.crawls++; math.Abs(ratio-1) < crawl {
+	limit := crawlMany
+	if t.s.FewRows {
+		limit = crawl
+	}
+	if t.crawls++; math.Abs(ratio-1) < limit {
 		t.crawls = 0
 	}
 	t.insist = t.insist || t.crawls >= 2
