@@ -347,21 +347,39 @@ const (
 	rougher, lessNoise = 0.4, 0.5
 	smoother           = 3
 	mostColumns        = 3
+	// fineWave is the lengthscale that a column without effect is tried with, in units of the shortest
+	// other one, because fine waves along it may count as noise; mostIdle limits such columns.
+	fineWave = 0.12
+	mostIdle = 6
 )
 
-// columns shortens the lengthscale of a column, with less noise, and exchanges the lengthscales of
-// two columns.
+// columns shortens the lengthscale of a column, with less noise, also of one without effect, and
+// exchanges the lengthscales of two columns.
 func (o *outlook) columns() {
 	limits := o.Limits()(o.z)
 	for _, t := range o.terms {
-		var vector []int
+		var vector, idle []int
 		o.each(t, kernel.Lengthscale, func(p kernel.Param, _, i int) {
-			if o.z[i] < limits[i] && !o.Params.Free[i].Fixed {
+			switch {
+			case o.Params.Free[i].Fixed:
+			case o.z[i] < limits[i]:
 				vector = append(vector, i)
+			case p.Vector && !math.IsInf(limits[i], 1):
+				idle = append(idle, i)
 			}
 		})
 		if len(vector) == 0 {
 			continue
+		}
+		shortest := math.Inf(1)
+		for _, i := range vector {
+			shortest = min(shortest, math.Exp(o.z[i]))
+		}
+		for _, i := range idle[:min(mostIdle, len(idle))] {
+			d := o.draft()
+			d.set(i, fineWave*shortest)
+			d.noise(1.0 / 2)
+			d.keep()
 		}
 		order := pick.All(len(vector))
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.z[vector[a]], o.z[vector[b]]) })
