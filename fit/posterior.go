@@ -147,6 +147,15 @@ func (p *posterior) vector(u []float64) []float64 {
 	return z
 }
 
+// coordinates is the inverse of vector.
+func (p *posterior) coordinates(z []float64) []float64 {
+	u := make([]float64, len(p.free))
+	for i := range p.free {
+		u[i] = p.free[i].u(z[p.free[i].index])
+	}
+	return u
+}
+
 // negative is the negative log density over u on a session. It implements [descent.Func].
 type negative struct {
 	*posterior

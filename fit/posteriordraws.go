@@ -70,11 +70,7 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 		all = slices.Concat(all, near, far, p.job.Starts())
 	}
 	for _, z := range all[:min(len(all), modeStarts)] {
-		u := make([]float64, len(p.free))
-		for i := range p.free {
-			u[i] = p.free[i].u(z[p.free[i].index])
-		}
-		out = append(out, u)
+		out = append(out, p.coordinates(z))
 	}
 	return out
 }

@@ -179,11 +179,7 @@ func (p *posterior) known(ctx context.Context, s *tuning.Placement, modes []*mod
 		return true, nil
 	}
 	for _, z := range p.mirrored(p.vector(u)) {
-		v := make([]float64, len(u))
-		for i := range p.free {
-			v[i] = p.free[i].u(z[p.free[i].index])
-		}
-		if !near(v, sameMirror) {
+		if !near(p.coordinates(z), sameMirror) {
 			continue
 		}
 		f, err := s.Value(ctx, z)

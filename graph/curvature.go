@@ -28,9 +28,9 @@ import (
 // of z: the Hessian if exact, otherwise the average information plus the curvature of the priors
 // where that is positive, which is positive semidefinite.
 //
-// The average information takes O(p·n²) operations. The Hessian takes as many for each of up to
-// manyProbes random vectors, always the same ones, that estimate the traces (Hutchinson,
-// Communications in Statistics 19 (1990), 433); with as many points or fewer it is exact, but for
+// The average information takes O(p·n²) operations. The Hessian takes as many for each of 32 to
+// 256 random vectors, always the same ones, that estimate the traces (Hutchinson,
+// Communications in Statistics 19 (1990), 433); up to exactTraces points it is exact, but for
 // differences of contractions. Errors are [*device.UnsupportedError], also for leave-one-out
 // objectives, and the errors of the workspace.
 func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error) {
@@ -63,13 +63,18 @@ func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error
 	return h, nil
 }
 
-// traceProbes is the largest number of random vectors that estimate traces; from manyProbesFrom
-// points on, where a vector costs little of an evaluation, it is manyProbes.
-const (
-	traceProbes    = 64
-	manyProbes     = 128
-	manyProbesFrom = 4000
-)
+// exactTraces is the number of points up to which traces are exact; beyond it, probes(n) random
+// vectors estimate them. The more points, the less of an evaluation a vector costs, and an error of the
+// curvature costs steps.
+const exactTraces = 64
+
+// probes returns the number of random vectors for n points.
+func probes(n int) int {
+	if n <= exactTraces {
+		return n
+	}
+	return min(256, max(32, min(64, n/16), n/40))
+}
 
 // curvature computes second derivatives at one point.
 type curvature struct {
@@ -229,7 +234,7 @@ func addGram(h, x []float64, p int, factor float64) {
 	}
 }
 
-// addCoefficients corrects, after the doubling, twice the information of coefficients β of the mean to their Hessian
+// addCoefficients corrects twice the information of coefficients β of the mean to their Hessian
 // HᵀΣ⁻¹H, and adds the mixed derivatives HᵀΣ⁻¹Σ_iα.
 func (c *curvature) addCoefficients(h []float64) error {
 	basis, n := c.freeBasis, c.ws.N()
@@ -257,10 +262,7 @@ func (c *curvature) addCoefficients(h []float64) error {
 // subtractTraces subtracts ½T tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) = ½T tr(M_iM_j) with M_i = L⁻¹Σ_iL⁻ᵀ.
 func (c *curvature) subtractTraces(h []float64) error {
 	n := c.ws.N()
-	probes := min(n, traceProbes)
-	if n >= manyProbesFrom {
-		probes = manyProbes
-	}
+	probes := probes(n)
 	factor := -0.5 * float64(c.targets)
 	if probes < n {
 		factor /= float64(probes)
@@ -297,8 +299,9 @@ func (c *curvature) subtractTraces(h []float64) error {
 	return nil
 }
 
-// contractionStep is the step of differences of contractions with a fixed adjoint, in log units. The
-// third derivatives leave a relative error of 1e-10, or 1e-5 for a wave of 50 turns; rounding leaves 1e-9.
+// contractionStep is the step of differences of contractions with a fixed adjoint, in log units.
+// The third derivatives leave a relative error of 1e-10, or 1e-5 for a wave of 50 turns; rounding
+// leaves 1e-9.
 const contractionStep = 2e-5
 
 // addSecondDerivatives adds ⟨G, ∂²Σ/∂z_i∂z_j⟩. By the kernel's parameters it takes central
@@ -337,13 +340,11 @@ func (c *curvature) addSecondDerivatives(h []float64) error {
 // addNoise adds factor times the derivatives of ⟨G, Σ⟩ by the logarithms of noise variances, which
 // are their second derivatives.
 func (c *curvature) addNoise(h []float64, factor float64) {
-	for g, variance := range c.estimated {
-		ofGroup := make([]float64, len(c.diag))
-		c.addGroup(ofGroup, c.diag, g, factor*variance)
-		total := floats.Sum(ofGroup)
+	for g, sum := range groupSums(c.solver, len(c.estimated)) {
+		total, k := factor*c.estimated[g]*sum, len(c.theta)+g
 		for i := range c.p {
 			for j := range c.p {
-				h[i*c.p+j] += c.slope(len(c.theta)+g, i) * c.slope(len(c.theta)+g, j) * total
+				h[i*c.p+j] += c.slope(k, i) * c.slope(k, j) * total
 			}
 		}
 	}
@@ -351,6 +352,9 @@ func (c *curvature) addNoise(h []float64, factor float64) {
 
 // contractAt returns ⟨G, ∂K/∂log θ⟩ at log θ + step·shift, for the adjoint G of the present point.
 func (c *curvature) contractAt(shift []float64, step float64) ([]float64, error) {
+	if err := c.restore(); err != nil { // Σ at the point itself
+		return nil, err
+	}
 	own := slices.Clone(c.theta)
 	defer func() {
 		copy(c.theta, own)
@@ -366,17 +370,7 @@ func (c *curvature) contractAt(shift []float64, step float64) ([]float64, error)
 		c.formed, c.solved = false, false
 		return nil, err
 	}
-	if device.Consumes(c.ws) {
-		// The next contraction needs Σ at the point itself again.
-		copy(c.theta, own)
-		c.formed = false
-		if err := c.restore(); err != nil {
-			return nil, err
-		}
-		for q, v := range shift {
-			c.theta[q] *= math.Exp(step * v)
-		}
-	}
+	c.formed = !device.Consumes(c.ws)
 	if c.prog.Bilinear() {
 		c.addOuter(-a.outer)
 	}

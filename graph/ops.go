@@ -256,15 +256,7 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 			if err := s.contract(inputs[0]); err != nil {
 				return nil, err
 			}
-			sums := make([]float64, size)
-			for i, v := range s.diag {
-				if noise.Group != nil {
-					sums[noise.Group[i]] += v
-				} else {
-					sums[0] += v
-				}
-			}
-			return numberValue(sums), nil
+			return numberValue(groupSums(s, size)), nil
 		},
 	}
 }

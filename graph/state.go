@@ -114,6 +114,23 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	return s
 }
 
+// groupSums returns the sum of the adjoint's diagonal over the points of each of the noise groups;
+// without groups there is one sum.
+func groupSums(s *solver, groups int) []float64 {
+	sums := make([]float64, groups)
+	if groups == 0 {
+		return sums // no noise is estimated
+	}
+	for i, v := range s.diag {
+		if s.noiseGroups != nil {
+			sums[s.noiseGroups[i]] += v
+		} else {
+			sums[0] += v
+		}
+	}
+	return sums
+}
+
 // objectiveName returns the name of the op of the objective.
 func objectiveName(s *solver) string {
 	if !s.leavesOut {

@@ -172,7 +172,11 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 		others, err = onFewer(ctx, t, name, others)
 	}
 	for k := 0; k < len(others) && err == nil; k++ {
-		value(&others[k], "-end-"+strconv.Itoa(k))
+		if c := others[k]; math.IsInf(c.f, 1) {
+			value(&others[k], "-end-"+strconv.Itoa(k))
+		} else if c.f <= t.result.F+worthwhile {
+			worth = append(worth, c)
+		}
 	}
 	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
 	return worth[:min(len(worth), mostWorth)], step, err
@@ -202,7 +206,8 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 		return others, nil
 	}
 	began := time.Now()
-	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, (t.rows+1)/2))
+	few, most := fewer(t.rows)
+	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, few))
 	objectives, err := t.open(ctx, rows, len(others))
 	if errors.Is(err, ErrUndetermined) {
 		return others, nil
@@ -212,12 +217,15 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	}
 	defer closeSessions(objectives)
 	settings := t.looseDescents(len(rows))
-	settings.MaxEvaluations = halfEvaluations
+	settings.MaxEvaluations = most
 	share := float64(len(rows)) / float64(t.rows)
 	own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
-	reference, err := t.minimize(ctx, objectives, name, nil, []candidate{own}, settings)
-	if reference == nil || err != nil {
-		return nil, undefined(err)
+	reference, spent := &t.result.Result, descent.Evaluations{} // the best end there
+	if share < 1 {
+		if reference, err = t.minimize(ctx, objectives, name, nil, []candidate{own}, settings); reference == nil || err != nil {
+			return nil, undefined(err)
+		}
+		spent.Add(reference.Evaluations)
 	}
 	settings.Race, settings.Reach = true, hopeless
 	reach := reference.F + hopeless
@@ -228,14 +236,17 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	if err = undefined(err); result == nil {
 		return nil, err
 	}
-	result.Evaluations.Add(reference.Evaluations)
-	t.result.Total.Add(result.Evaluations)
-	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: result.Evaluations}, began)
+	spent.Add(result.Evaluations)
+	total(t, len(rows)).Add(spent)
+	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: spent}, began)
 	var out []candidate
 	for k, s := range result.Starts {
 		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reach {
 			c := others[k]
 			c.Start, c.spent = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}, s.Evaluations
+			if c.f = math.Inf(1); share == 1 {
+				c.f = s.F
+			}
 			out = append(out, c)
 		}
 	}

@@ -142,19 +142,17 @@ type Result struct {
 	// Optima are the distinct optima that starts reached, best first, followed by
 	// the starts that were dropped.
 	Optima []Optimum
-	// Suggested counts the starts that the problem suggests. Restarts beyond them are drawn
-	// at random.
-	Suggested int
 }
 
 // Stage is a step of the tuning on some number of rows: descents from all remaining
 // starts, or the Hessian at the best of them.
 type Stage struct {
 	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of
-	// each start on a random half of the rows) and "values" (over all rows, at the
+	// each start on a random half of the rows, or on all up to wholeUpTo) and "values" (over all rows, at the
 	// ends of these). "screen" are descents on few rows from alternatives to the best end,
-	// "alternatives" values over all rows and descents from the best of these. "plain" is the descent from the start values that
-	// CoarseCheck asks for, and "lower" one from a point where a value was below the end.
+	// "alternatives" values over all rows and descents from the best of these. "plain" is the
+	// descent from the start values that CoarseCheck asks for, and "lower" one from a point where
+	// a value was below the end.
 	Step string
 	Rows int
 	// Starts counts the descents, Optima the distinct optima among their ends.
@@ -208,6 +206,10 @@ const (
 	// halvesFrom is the number of rows from which starts begin on halves. With fewer rows, a
 	// half says little, and complete descents cost almost nothing.
 	halvesFrom = 60
+	// Up to wholeUpTo rows, of which half says little, starts and alternatives take their first steps over
+	// all rows: at most wholeEvaluations values each.
+	wholeUpTo        = 100
+	wholeEvaluations = 4
 	// leastFinals is the least number of starts that line up beside the given one.
 	leastFinals = 3
 	// block is the number of starts over all rows that descend side by side; none of them

@@ -127,7 +127,8 @@ func shortlist(t *tuner, found []candidate, rows int) []candidate {
 }
 
 // With few rows, many starts take a few steps each, every one on a random half of the rows of its
-// own: on the same half, all starts may converge to an optimum that is not the best. The halves
+// own: on the same half, all starts may converge to an optimum that is not the best. The fewest rows
+// are not halved. The halves
 // only prepare. A value over all rows decides which starts race over all rows, and it also compares
 // where a start began with where its half led it, so that a half cannot undo a good start.
 
@@ -148,13 +149,14 @@ type half struct {
 func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, error) {
 	began := time.Now()
 	done := make([]half, len(from))
-	workers := pick.All(t.problem.Workers((t.rows + 1) / 2))
+	few, _ := fewer(t.rows)
+	workers := pick.All(t.problem.Workers(few))
 	err := descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
 		done[k].candidate, done[k].full, done[k].end = from[k], math.Inf(1), math.Inf(1)
 		return descendHalf(ctx, t, worker, &done[k], k)
 	})
 	best := recordHalves(t, done, began)
-	if err == nil {
+	if err == nil && few < t.rows {
 		err = compareHalves(ctx, t, done, from)
 	}
 	if err != nil {
@@ -168,7 +170,8 @@ func (t *tuner) halves(ctx context.Context, from []candidate) ([]candidate, erro
 
 // descendHalf runs the descent of start k.
 func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) error {
-	rows := t.order(halfStream + uint64(k)).first((t.rows + 1) / 2)
+	few, most := fewer(t.rows)
+	rows := t.order(halfStream + uint64(k)).first(few)
 	h.rows = len(rows)
 	o, err := t.problem.Open(ctx, worker, rows)
 	if errors.Is(err, ErrUndetermined) {
@@ -179,8 +182,8 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 	}
 	defer o.Close()
 	settings := t.looseDescents(len(rows))
-	if settings.MaxEvaluations == 0 || settings.MaxEvaluations > halfEvaluations {
-		settings.MaxEvaluations = halfEvaluations
+	if settings.MaxEvaluations == 0 || settings.MaxEvaluations > most {
+		settings.MaxEvaluations = most
 	}
 	callback := settings.Callback
 	settings.Callback = func(it descent.Iteration) {
@@ -198,6 +201,9 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 	}
 	if result != nil && result.X != nil {
 		h.result, h.f, h.spent = result, result.F, result.Evaluations
+		if len(rows) == t.rows {
+			h.full = h.f
+		}
 		h.Start = descent.Start{Z: t.withinReach(result.X), Metric: result.Metric.Scaled(float64(t.rows) / float64(len(rows)))}
 	}
 	return err
@@ -216,8 +222,8 @@ func recordHalves(t *tuner, done []half, began time.Time) int {
 			}
 		}
 	}
-	t.result.Total.Add(descents)
 	if best >= 0 {
+		total(t, done[best].rows).Add(descents)
 		t.record(Stage{Step: "halves", Rows: done[best].rows, Starts: len(done), Z: done[best].result.X, F: done[best].f, Evaluations: descents}, began)
 	}
 	return best
@@ -245,12 +251,16 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 		return err
 	})
 	if err == nil {
-		err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
-			h, level := &done[k], math.Inf(1)
-			for _, o := range done[:poolOf(k/pool, len(done))] {
-				level = min(level, o.end)
+		level := func(k int) float64 { // the best end of the starts that start k is compared with
+			best := math.Inf(1)
+			for j := range poolOf(k/pool, len(done)) {
+				best = min(best, done[j].end)
 			}
-			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level+undone) {
+			return best
+		}
+		err = descent.SideBySide(ctx, len(done), workers, func(ctx context.Context, worker, k int) error {
+			h := &done[k]
+			if h.result == nil || !(h.first*float64(t.rows)/float64(h.rows) <= level(k)+undone) {
 				return nil
 			}
 			ev := oracle(worker, k, "start")

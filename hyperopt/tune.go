@@ -61,7 +61,7 @@ func (t *tuner) prepare() {
 	if t.Restarts == 0 {
 		n = min(n, 1+len(suggested))
 	}
-	t.starts, t.result.Suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
+	t.starts, t.suggested = starts(t.params, suggested, t.Seed, n), len(suggested)
 	if t.raced() || len(t.stageSizes()) > 0 {
 		t.groups = grouped(t.problem.Groups())
 	}
@@ -87,7 +87,7 @@ func (t *tuner) candidates(ctx context.Context) (found []candidate, sizes []int,
 	}
 	for k, z := range t.starts {
 		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
-		if k > t.result.Suggested { // the given start is the first
+		if k > t.suggested { // the given start is the first
 			c.drawn = 1
 		}
 		found = append(found, c)
@@ -154,7 +154,8 @@ func Expected(s Settings, rows, free int) []Expectation {
 		check = alone
 	}
 	if t.halved() {
-		return []Expectation{{(rows + 1) / 2, halfEvaluations * len(t.starts)},
+		few, evaluations := fewer(t.rows)
+		return []Expectation{{few, evaluations * len(t.starts)},
 			{rows, len(t.starts) + alone + typicalOverAll*(finals-1) + check}}
 	}
 	sizes := t.stageSizes()

@@ -26,10 +26,12 @@ type tuner struct {
 	dropped []candidate // over all rows, and on fewer
 	anew    bool        // whether the stage over all rows started over, see overAll
 	starts  [][]float64
-	full    []Session // over all rows, once opened
-	lowest  candidate // the lowest value over all rows outside of the descents
-	screens int       // of alternatives
-	groups  [][]int   // rows that stay together in subsets; nil if all are on their own
+	// suggested counts the starts of the problem, which follow the given one; others are drawn.
+	suggested int
+	full      []Session // over all rows, once opened
+	lowest    candidate // the lowest value over all rows outside of the descents
+	screens   int       // of alternatives
+	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
 // candidate is a point that one or more starts have reached.
@@ -57,6 +59,23 @@ func (t *tuner) racing() bool {
 
 // halved reports whether each start uses a different half of the rows.
 func (t *tuner) halved() bool { return t.lined() && t.rows >= halvesFrom }
+
+// fewer returns the number of rows, of n, on which starts and alternatives take their first steps, and
+// the largest number of values of each.
+func fewer(n int) (rows, evaluations int) {
+	if n <= wholeUpTo {
+		return n, wholeEvaluations
+	}
+	return (n + 1) / 2, halfEvaluations
+}
+
+// total returns what counts evaluations on so many rows.
+func total(t *tuner, rows int) *descent.Evaluations {
+	if rows == t.rows {
+		return &t.result.FullSize
+	}
+	return &t.result.Total
+}
 
 // lined reports whether the starts that reach all rows line up: see finals.go.
 func (t *tuner) lined() bool {

@@ -1,8 +1,6 @@
 package kernel
 
-import (
-	"gpfit/internal/vec"
-)
+import "gpfit/internal/vec"
 
 // derivativeRun computes the derivatives of a row of pairs by all parameters, each as a row.
 type derivativeRun struct {
@@ -14,18 +12,15 @@ type derivativeRun struct {
 	// dst has a row of width numbers for each parameter.
 	dst   []float64
 	width int
-	ones  []float64
 	term  [2][]float64
 }
 
-// write runs the routine on a row of pairs, of which dst has one for each parameter.
-func (r *derivativeRun) write(dst []float64, p pairs, m int) {
-	for len(r.ones) < m {
-		r.ones = append(r.ones, 1)
-	}
-	r.dst, r.width = dst, m
+// write runs the routine on a row of pairs, with weights of one, and writes to dst a row for each
+// parameter.
+func (r *derivativeRun) write(dst, ones []float64, p pairs) {
+	r.dst, r.width = dst, len(ones)
 	clear(r.dst)
-	r.run(r.ones[:m], p)
+	r.run(ones, p)
 	r.dst = nil
 }
 

@@ -132,7 +132,7 @@ func (e *Evaluator) RowDerivatives(dst []float64, x *Points, i int, y *Points, j
 		e.byParameters = newDerivativeRun(e.prog.Gradient(), &e.measures)
 		e.byParameters.bind(e.theta)
 	}
-	e.byParameters.write(dst[:(j1-j0)*e.prog.NumParams], pairs{x, i, y, j0}, j1-j0)
+	e.byParameters.write(dst[:(j1-j0)*e.prog.NumParams], e.unit(j1-j0), pairs{x, i, y, j0})
 }
 
 // RowInputGradient adds Σ_j adj[j−j0] ∂k(x_i, y_j)/∂x_i, over j0 ≤ j < j1, to grad, which has D
@@ -146,11 +146,16 @@ func (e *Evaluator) RowInputGradient(grad, adj []float64, x *Points, i int, y *P
 // every column c. [Evaluator.RowInputGradient] sums these.
 func (e *Evaluator) RowSlopes(slopes []float64, x *Points, i int, y *Points, j0, j1 int) {
 	m := j1 - j0
+	clear(slopes[:m*e.prog.D])
+	e.inputs(e.unit(m), nil, slopes, pairs{x, i, y, j0})
+}
+
+// unit returns a row of m ones.
+func (e *Evaluator) unit(m int) []float64 {
 	for len(e.ones) < m {
 		e.ones = append(e.ones, 1)
 	}
-	clear(slopes[:m*e.prog.D])
-	e.inputs(e.ones[:m], nil, slopes, pairs{x, i, y, j0})
+	return e.ones[:m]
 }
 
 func (e *Evaluator) inputs(adj, grad, slopes []float64, p pairs) {

@@ -208,6 +208,22 @@ func TestSlopesOfDistances(t *testing.T) {
 	}
 }
 
+// checkRows reports the rows whose sum weighted by adj differs from a gradient. The tolerance of an
+// element is relTol times the size of its terms, and of the gradient times slack.
+func checkRows(t *testing.T, what string, adj, rows, want []float64, slack float64) {
+	t.Helper()
+	for p, w := range want {
+		got, size := 0.0, slack*math.Abs(w)
+		for j, a := range adj {
+			got += a * rows[p*len(adj)+j]
+			size += math.Abs(a * rows[p*len(adj)+j])
+		}
+		if !(math.Abs(got-w) <= relTol*size) {
+			t.Errorf("%s %d: the row adds up to %v, gradient %v", what, p, got, w)
+		}
+	}
+}
+
 // TestRowSlopes checks that the weighted sum of the slopes is the gradient of a row.
 func TestRowSlopes(t *testing.T) {
 	const n, d = 40, 3
@@ -215,16 +231,7 @@ func TestRowSlopes(t *testing.T) {
 		adj, want, slopes := randomPoints(rng, n, 1).X, make([]float64, d), make([]float64, n*d)
 		e.RowInputGradient(want, adj, x, 3, x, 0, n)
 		e.RowSlopes(slopes, x, 3, x, 0, n)
-		for c := range want {
-			got, size := 0.0, 0.0
-			for j, a := range adj {
-				got += a * slopes[c*n+j]
-				size += math.Abs(a * slopes[c*n+j])
-			}
-			if math.Abs(got-want[c]) > relTol*size {
-				t.Errorf("%s, column %d: slopes add up to %v, gradient %v", e.prog.Text, c, got, want[c])
-			}
-		}
+		checkRows(t, e.prog.Text+", column", adj, slopes, want, 0)
 	})
 }
 
@@ -236,16 +243,7 @@ func TestRowDerivatives(t *testing.T) {
 		adj, want, rows := randomPoints(rng, n, 1).X, make([]float64, params), make([]float64, n*params)
 		e.RowGradient(want, adj, x, 3, x, 0, n)
 		e.RowDerivatives(rows, x, 3, x, 0, n)
-		for p := range want {
-			got, size := 0.0, 0.0
-			for j, a := range adj {
-				got += a * rows[p*n+j]
-				size += math.Abs(a * rows[p*n+j])
-			}
-			if !(math.Abs(got-want[p]) <= relTol*(size+math.Abs(want[p]))) {
-				t.Errorf("%s, parameter %d: derivatives add up to %v, gradient %v", e.prog.Text, p, got, want[p])
-			}
-		}
+		checkRows(t, e.prog.Text+", parameter", adj, rows, want, 1)
 	})
 }
 

@@ -332,7 +332,8 @@ func TestReleasedProgramOnGPU(t *testing.T) {
 var gonumNames = regexp.MustCompile(`second|time|rate|bytes|memory|started|date|pid|sha256`)
 
 // TestGonum tests that every number that a command computes on the device gonum is the CPU's
-// to nine digits, relative to the largest number beside it.
+// to eight digits, relative to the largest number beside it. The end of a fit has no more: its
+// Hessian holds differences, so rounding moves the last step.
 func TestGonum(t *testing.T) {
 	dir := t.TempDir()
 	few, model := firstRows(t, 121), filepath.Join(dir, "m.gpfit")
@@ -375,7 +376,7 @@ func sameOnGonum(t *testing.T, command, onCPU, onGonum string) {
 		number, _ := v.(float64)
 		largest[filepath.Dir(at)] = max(largest[filepath.Dir(at)], math.Abs(number))
 	}
-	closeLeaves(t, command, got, want, true, func(at string, _ float64) float64 { return 1e-9 * max(1, largest[filepath.Dir(at)]) })
+	closeLeaves(t, command, got, want, true, func(at string, _ float64) float64 { return 1e-8 * max(1, largest[filepath.Dir(at)]) })
 }
 
 // close1e9 is the relative tolerance for another method's numbers: rounding, and the point

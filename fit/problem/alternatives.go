@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
@@ -40,10 +41,17 @@ type outlook struct {
 	terms  []kernel.Term
 	sizes  []float64 // mean variance of each term over the rows
 	points [][]float64
+	// levels and found are the starts that the data suggest, computed once if they are needed.
+	levels func() map[string]*leafLevels
+	found  func() map[string]*leafPeriods
 }
 
 func (j *Prepared) outlook(z []float64) *outlook {
-	o := &outlook{Prepared: j, z: z}
+	o := &outlook{
+		Prepared: j, z: z,
+		levels: sync.OnceValue(func() map[string]*leafLevels { return lengthscaleStarts(j.Sample, j.Program()) }),
+		found:  sync.OnceValue(func() map[string]*leafPeriods { return periodStarts(j.Sample, j.Program()) }),
+	}
 	terms, err := kernel.Terms(j.Model.expr, j.Sample.Columns)
 	if err != nil {
 		return o // a compiled kernel has terms
@@ -155,17 +163,16 @@ func (d draft) waves(t kernel.Term, period kernel.Param, do func(i int)) {
 // peaks gives a leaf each period that the data suggest and at least half of the variance, with
 // the lengthscales of the other terms as they are, short and long.
 func (o *outlook) peaks() {
-	all, levels := periodStarts(o.Sample, o.Program()), lengthscaleStarts(o.Sample, o.Program())
 	variance := o.Model.TargetVariance(o.Sample)
 	for _, t := range o.terms {
 		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
-			for _, v := range all[p.Name].cycles() {
+			for _, v := range o.found()[p.Name].cycles() {
 				for _, level := range []int{-1, short, long} {
 					d, others := o.draft(), level < 0
 					for _, s := range o.terms {
 						o.each(s, kernel.Lengthscale, func(p kernel.Param, e, i int) {
 							if level >= 0 {
-								d.set(i, levels[p.ElementNames()[e]].values[level])
+								d.set(i, o.levels()[p.ElementNames()[e]].values[level])
 								others = true
 							}
 						})
@@ -225,8 +232,7 @@ func (o *outlook) revivals() {
 	if len(o.terms) == 1 || noise == 0 {
 		return
 	}
-	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
-	all := periodStarts(o.Sample, o.Program())
+	variance := o.Model.TargetVariance(o.Sample)
 	small := max(noise, leastNoise*variance)
 	for a, t := range o.terms {
 		if o.sizes[a] > negligible*small {
@@ -237,11 +243,11 @@ func (o *outlook) revivals() {
 			found := false
 			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
 				found = true
-				d.set(i, levels[p.ElementNames()[e]].values[level])
+				d.set(i, o.levels()[p.ElementNames()[e]].values[level])
 			})
 			o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
 				found = true
-				if v := all[p.Name].values; len(v) > 0 {
+				if v := o.found()[p.Name].values; len(v) > 0 {
 					d.set(i, v[min(level, len(v)-1)])
 				}
 				d.waves(t, p, func(i int) { d.set(i, 1) })
@@ -267,7 +273,7 @@ const aloneRest = 0.1
 
 // alone lets each term explain the data without the others.
 func (o *outlook) alone() {
-	levels, variance := lengthscaleStarts(o.Sample, o.Program()), o.Model.TargetVariance(o.Sample)
+	variance := o.Model.TargetVariance(o.Sample)
 	noise := o.noiseVariance()
 	if len(o.terms) == 1 {
 		return
@@ -276,7 +282,7 @@ func (o *outlook) alone() {
 		for _, level := range []int{short, median} {
 			d, share, any := o.draft(), aloneNoise[level], false
 			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
-				d.set(i, levels[p.ElementNames()[e]].values[level])
+				d.set(i, o.levels()[p.ElementNames()[e]].values[level])
 				any = true
 			})
 			if !any {

@@ -136,7 +136,7 @@ type StartReport struct {
 // remaining start on Rows rows, or the Hessian at the best result.
 type StageReport struct {
 	// Step is "descent" or "hessian"; on few rows also "halves", some steps of each start on
-	// a random half of the rows, or "values", over all rows, where these ended.
+	// a random half of the rows (or on all of very few), or "values", over all rows, where these ended.
 	Step string `json:"step"`
 	Rows int    `json:"rows"`
 	// Starts counts the descents, Optima the distinct points where they ended.

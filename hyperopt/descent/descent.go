@@ -152,14 +152,20 @@ func (d *Descent) Accept(p Point) {
 
 // step makes p the current iterate, from which the model learns.
 func (d *Descent) step(p Point) {
-	s, y := make([]float64, len(p.Z)), make([]float64, len(p.Z))
+	d.model.learn(d.secant(p))
+	d.advance(p)
+}
+
+// secant returns the step from the current iterate to p and the change of the gradient, 0 for
+// fixed parameters.
+func (d *Descent) secant(p Point) (s, y []float64) {
+	s, y = make([]float64, len(p.Z)), make([]float64, len(p.Z))
 	for i := range s {
 		if !d.space.fixed[i] {
 			s[i], y[i] = p.Z[i]-d.at.Z[i], p.G[i]-d.at.G[i]
 		}
 	}
-	d.model.learn(s, y)
-	d.advance(p)
+	return s, y
 }
 
 // advance makes p the current iterate.
@@ -201,16 +207,9 @@ func (d *Descent) Converged() Status {
 	return StatusNone
 }
 
-// moving returns the parameters that are neither fixed nor at a bound that f pushes outwards.
-func (d *Descent) moving() []int {
-	var index []int
-	for i := range d.at.Z {
-		if !d.space.fixed[i] && !d.space.held(i, d.at.Z, d.at.G) {
-			index = append(index, i)
-		}
-	}
-	return index
-}
+// moving returns the parameters that are neither fixed nor, at the current iterate, at a bound that
+// f pushes outwards.
+func (d *Descent) moving() []int { return d.space.moving(d.at) }
 
 // Promise returns the decrease of f to the minimum of its quadratic model over the
 // parameters that can move, or +Inf without a model.

@@ -201,8 +201,8 @@ type quasiNewton struct {
 type ending interface {
 	// run takes steps to the end; StatusNone means that L-BFGS has to go on.
 	run() (Status, error)
-	// accept makes p, whose gradient was just evaluated, the iterate.
-	accept(p Point) error
+	// jump makes p, whose gradient was just evaluated, the iterate.
+	jump(p Point) error
 }
 
 // gainRule notices that nothing is left to gain.

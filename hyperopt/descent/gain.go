@@ -343,7 +343,7 @@ func (q *quasiNewton) move(z []float64, most float64) (bool, error) {
 	clear(q.held)
 	p := Point{Z: z, F: f, G: g}
 	if q.end != nil {
-		return true, q.end.accept(p)
+		return true, q.end.jump(p)
 	}
 	q.jump(p)
 	return true, nil

@@ -119,7 +119,7 @@ func (q *quasiNewton) revert(best Point) (bool, error) {
 	}
 	p := Point{Z: best.Z, F: best.F, G: g}
 	if q.end != nil {
-		return true, q.end.accept(p)
+		return true, q.end.jump(p)
 	}
 	q.step(p)
 	q.restless()

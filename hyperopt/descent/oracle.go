@@ -220,11 +220,7 @@ func (e *Oracle) Curvature(ctx context.Context, z []float64, exact bool) (h Metr
 	if found, err := e.log.ReplayMatrix(z, h); found || err != nil {
 		return e.counted(h, exact), err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r, Stack: debug.Stack()}
-		}
-	}()
+	defer catch(&err)
 	e.buf = append(e.buf[:0], z...)
 	if !e.live {
 		grad := make([]float64, len(z))
@@ -273,11 +269,7 @@ func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, er
 	if f, found, err := e.log.Replay(z, grad); found || err != nil {
 		return f, err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = &PanicError{Value: r, Stack: debug.Stack()}
-		}
-	}()
+	defer catch(&err)
 	e.buf, e.live = append(e.buf[:0], z...), true
 	if grad == nil {
 		f, err = e.obj.Value(ctx, e.buf)
@@ -288,6 +280,13 @@ func (e *Oracle) evaluate(ctx context.Context, z, grad []float64) (f float64, er
 		return 0, failure
 	}
 	return f, err
+}
+
+// catch converts a panic of an objective to an error; call it by defer.
+func catch(err *error) {
+	if r := recover(); r != nil {
+		*err = &PanicError{Value: r, Stack: debug.Stack()}
+	}
 }
 
 // judge classifies the outcome of a call as finite, infeasible (+Inf, counted) or error.

@@ -132,6 +132,17 @@ func outward(side BoundSide, g float64) bool {
 // held reports whether parameter i is at a bound that f pushes outwards.
 func (s *space) held(i int, z, g []float64) bool { return outward(s.side(i, z[i]), g[i]) }
 
+// moving returns the parameters that can move at p: neither fixed nor held.
+func (s *space) moving(p Point) []int {
+	var index []int
+	for i := range p.Z {
+		if !s.fixed[i] && !s.held(i, p.Z, p.G) {
+			index = append(index, i)
+		}
+	}
+	return index
+}
+
 // norm returns the largest gradient component over the parameters that can move: the free
 // parameters, except parameters at a bound that f pushes outwards. It is NaN if g is nil.
 func (s *space) norm(z, g []float64) float64 {

@@ -32,6 +32,7 @@ const (
 	trustSmall, mostMisses = 1e-4, 2
 	// trustWide is the radius in which a corrected Hessian may promise too little to go on.
 	trustWide = 0.25
+	bendMost  = 0.5
 	// crawl is the difference from 1 of the ratio of the actual decrease to the promise from which on,
 	// twice in a row, the average information is too far from the Hessian: with the true curvature
 	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
@@ -51,7 +52,10 @@ type trust struct {
 	// insist that all further ones are to be.
 	b             Metric
 	exact, insist bool
-	crawls        int
+	// far are the elements that the latest proposal saw by their reciprocals, and c is b seen so.
+	far    reciprocals
+	c      Metric
+	crawls int
 	// fresh says that the Hessian was computed at the iterate, and not corrected by steps.
 	fresh bool
 	// misses counts the steps that failed although they promised no more than trustSmall.
@@ -123,11 +127,6 @@ func (t *trust) run() (Status, error) {
 		if status := t.Converged(); status != StatusNone && status != StatusGradientConverged {
 			return status, nil
 		}
-		if moved, err := t.vanish(); err != nil {
-			return StatusFailed, err
-		} else if moved {
-			continue
-		}
 		s, promise := t.propose(t.at)
 		switch {
 		case t.misses >= mostMisses && promise <= trustSmall:
@@ -156,7 +155,7 @@ func (t *trust) step(s []float64, promise float64) error {
 	z := slices.Clone(t.at.Z)
 	for i, d := range s {
 		if d != 0 {
-			z[i] = t.space.snap(i, z[i]+d)
+			z[i] = t.space.snap(i, t.far.end(i, z[i], d))
 		}
 	}
 	length := floats.Norm(s, 2)
@@ -184,6 +183,9 @@ func (t *trust) step(s []float64, promise float64) error {
 	if !(ratio > 0.25) && promise <= trustSmall {
 		t.misses++
 	}
+	if t.exact && !(ratio > 0.25) && length <= bendMost && !math.IsInf(f, 0) {
+		t.bend(s, f)
+	}
 	if !(ratio > 0) {
 		if t.exact && (t.fresh || t.s.FewRows && t.radius > trustWide) {
 			return nil
@@ -203,6 +205,21 @@ func (t *trust) step(s []float64, promise float64) error {
 	return t.accept(p)
 }
 
+// bend makes the model agree with the value f at the end of the step s.
+func (t *trust) bend(s []float64, f float64) {
+	n := len(s)
+	ss, change := dot(s, s), f-t.at.F-dot(t.at.G, s)
+	for i := range s {
+		change -= s[i] * dot(t.c[i*n:(i+1)*n], s) / 2
+	}
+	t.b = slices.Clone(t.b)
+	for i := range s {
+		for j := range s {
+			t.b[i*n+j] += 2 * change * s[i] * s[j] / (ss * ss)
+		}
+	}
+}
+
 // renew computes the Hessian at the iterate.
 func (t *trust) renew() error {
 	t.insist, t.radius = true, max(t.radius, trustWide)
@@ -211,6 +228,12 @@ func (t *trust) renew() error {
 		t.radius = 0
 	}
 	return err
+}
+
+// jump makes p the iterate, which is no end of a step.
+func (t *trust) jump(p Point) error {
+	t.radius, t.kept = max(t.radius, trustFirst), false
+	return t.accept(p)
 }
 
 // accept makes p, whose gradient was just evaluated, the iterate.
@@ -239,50 +262,48 @@ func (t *trust) accept(p Point) error {
 // least symmetric update (Powell symmetric Broyden; Dennis & Schnabel 1983, section 8.1).
 func (t *trust) correct(p Point) {
 	n := len(p.Z)
-	s, r := make([]float64, n), make([]float64, n)
-	for i := range s {
-		if !t.space.fixed[i] {
-			s[i] = p.Z[i] - t.at.Z[i]
+	s, r := t.secant(p)
+	log := slices.Clone(s)
+	for i, far := range t.far {
+		if far && !t.space.fixed[i] {
+			s[i], r[i] = -math.Expm1(-2*log[i])/2, p.G[i]*math.Exp(2*log[i])-t.at.G[i]
 		}
 	}
 	for i := range r {
 		if !t.space.fixed[i] {
-			r[i] = p.G[i] - t.at.G[i] - dot(t.b[i*n:(i+1)*n], s)
+			r[i] -= dot(t.c[i*n:(i+1)*n], s)
 		}
 	}
-	t.b, t.fresh = slices.Clone(t.b), false
+	b := slices.Clone(t.c)
 	ss, rs := dot(s, s), dot(r, s)
 	for i := range r {
 		for j := range r {
-			t.b[i*n+j] += (r[i]*s[j]+s[i]*r[j])/ss - rs*s[i]*s[j]/(ss*ss)
+			b[i*n+j] += (r[i]*s[j]+s[i]*r[j])/ss - rs*s[i]*s[j]/(ss*ss)
 		}
 	}
+	t.b, t.fresh = t.far.leave(b, p, log), false
 }
 
 // propose returns the step over all parameters that minimises the model at p within the region and
 // the bounds, and the decrease that it promises; nil if nothing can move.
 func (t *trust) propose(p Point) (s []float64, promise float64) {
 	s = make([]float64, len(p.Z))
-	var index []int
-	for i := range p.Z {
-		if !t.space.fixed[i] && !t.space.held(i, p.Z, p.G) {
-			index = append(index, i)
-		}
-	}
+	t.far, t.c = t.space.reciprocals(p, t.b, t.exact)
+	b, index := model{len(p.Z), t.c}, t.space.moving(p)
 	g, room := slices.Clone(p.G), t.radius*t.radius
 	for len(index) > 0 && room > 0 {
-		part := minimum(restrict(t.b, len(p.Z), index), pick.Values(g, index), math.Sqrt(room))
+		part := minimum(b.part(index), pick.Values(g, index), math.Sqrt(room))
 		if part == nil {
 			return nil, 0
 		}
 		var inside []int
 		for k, i := range index {
-			target := t.space.clip(i, p.Z[i]+part[k])
-			if target == p.Z[i]+part[k] {
+			least, most := t.far.room(i, p.Z[i], t.space)
+			if part[k] >= least && part[k] <= most {
 				inside = append(inside, i)
 				continue
 			}
-			s[i] = target - p.Z[i]
+			s[i] = min(max(part[k], least), most)
 			room -= s[i] * s[i]
 		}
 		if len(inside) == len(index) {
@@ -293,19 +314,13 @@ func (t *trust) propose(p Point) (s []float64, promise float64) {
 		}
 		index = inside
 		for i := range g { // the gradient after the moves to bounds
-			g[i] = p.G[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)
+			g[i] = p.G[i] + dot(t.c[i*len(s):(i+1)*len(s)], s)
 		}
 	}
 	for i, v := range s {
-		promise -= v * (p.G[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)/2)
+		promise -= v * (p.G[i] + dot(t.c[i*len(s):(i+1)*len(s)], s)/2)
 	}
 	return s, promise
-}
-
-// restrict returns the rows and columns of a p×p matrix with the given indices.
-func restrict(b Metric, p int, index []int) *mat.SymDense {
-	m := model{p, b}
-	return m.part(index)
 }
 
 // minimum returns the minimum of gᵀs + ½sᵀBs with |s| ≤ radius, for B of any sign (N&W 4.3): s =

@@ -295,14 +295,14 @@ type Sequence struct {
 // is nil, to grad. found is false if no record is left. err is the recorded error,
 // or an [*Error] if the record is not of this kind of evaluation at z.
 func (s *Sequence) Replay(z, grad []float64) (f float64, found bool, err error) {
-	if s == nil || s.done >= len(s.past) {
+	r, found := s.next()
+	if !found {
 		return 0, false, nil
 	}
-	r, kind, failed := s.past[s.done], byte(valueRecord), byte(failedValue)
+	kind, failed := byte(valueRecord), byte(failedValue)
 	if grad != nil {
 		kind, failed = gradientRecord, failedGradient
 	}
-	s.done++
 	switch same := r.point == hashPoint(z); {
 	case same && r.kind == kind && len(r.numbers) == numbersOfValue+len(grad):
 		copy(grad, r.numbers[numbersOfValue:])
@@ -338,11 +338,10 @@ func (s *Sequence) Record(z []float64, f float64, grad []float64, failure error)
 
 // ReplayMatrix writes the next record, if one is left, to h, which was computed at z.
 func (s *Sequence) ReplayMatrix(z, h []float64) (found bool, err error) {
-	if s == nil || s.done >= len(s.past) {
+	r, found := s.next()
+	if !found {
 		return false, nil
 	}
-	r := s.past[s.done]
-	s.done++
 	if r.kind != matrixRecord || r.point != hashPoint(z) || len(r.numbers) != len(h) {
 		return true, s.mismatch()
 	}
@@ -356,6 +355,15 @@ func (s *Sequence) RecordMatrix(z, h []float64) error {
 		return nil
 	}
 	return s.journal.append(s.name, record{kind: matrixRecord, point: hashPoint(z), numbers: h})
+}
+
+// next returns the next record that is left.
+func (s *Sequence) next() (r record, found bool) {
+	if s == nil || s.done >= len(s.past) {
+		return r, false
+	}
+	s.done++
+	return s.past[s.done-1], true
 }
 
 // mismatch is the error of a record that does not belong to the fit.

@@ -145,12 +145,16 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 
 // hessian returns what the Hessians of a fit cost.
 func hessian(r *summary.Report) float64 {
-	return float64(r.Evaluations.Hessian) * 130 * float64(len(r.GradientLog)) / float64(r.N)
+	probes := r.N
+	if r.N > 64 {
+		probes = max(32, min(64, r.N/16), r.N/40)
+	}
+	return float64(r.Evaluations.Hessian) * float64(2*probes+2) * float64(len(r.GradientLog)) / float64(r.N)
 }
 
 // cost returns the evaluations of a fit, in values with gradient over all rows: a value counts a
 // third, its gradient two thirds, evaluations on m of n rows (m/n)³, and a Hessian for p parameters
-// 130·p/n, as if all were over all rows.
+// with m random vectors (2m + 2)·p/n, as if all were over all rows.
 func cost(r *summary.Report) float64 {
 	units := func(value, gradient int) float64 { return float64(value)/3 + 2*float64(gradient)/3 }
 	sum := units(r.Evaluations.FullSizeValue, r.Evaluations.FullSizeGradient) + hessian(r)
