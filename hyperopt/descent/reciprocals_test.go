@@ -27,8 +27,8 @@ func fade(slope float64) curvedFunc {
 	}
 }
 
-// TestReciprocals checks that a function that is quadratic in ℓ⁻² has a constant Hessian in the coordinates: the
-// one that they make of the Hessian by log ℓ at one point, and leave at another, is that there.
+// TestReciprocals checks that a function that is quadratic in ℓ⁻² has a constant Hessian by the
+// reciprocals: taken over from log ℓ at one point and given back at another, it is the Hessian there.
 func TestReciprocals(t *testing.T) {
 	f := fade(1.5)
 	at := func(z ...float64) Point {
