@@ -253,6 +253,9 @@ const vanishPromise = 1
 // at it. Nearer, its derivative still shows the way.
 const vanished = 3
 
+// reviveFirst is the decrease, in nats, that the slope promises at the first trial of revive.
+const reviveFirst = 0.2
+
 // vanishing returns the parameters from whose bounds f has little to gain, but that it
 // pushes there.
 func (q *quasiNewton) vanishing() []int {
@@ -316,8 +319,9 @@ func (q *quasiNewton) revive() (bool, error) {
 		}
 		return z
 	}
-	// Each value above the value here gives a parabola, whose minimum is the next trial.
-	for share := 1.0; -slope*share/2 > missed; {
+	// Each value above the value here gives a parabola, whose minimum is the next trial. From afar
+	// that is too far, because f rises less and less, so the first trial is near.
+	for share := min(1, reviveFirst/-slope); -slope*share/2 > missed; {
 		f, err := q.ev.Value(q.ctx, point(share))
 		if err != nil {
 			return false, err
