@@ -63,13 +63,13 @@ func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error
 	return h, nil
 }
 
-// exactTraces is the number of points up to which traces are exact; beyond it, probes(n) random
-// vectors estimate them. The more points, the less of an evaluation a vector costs, and an error of the
-// curvature costs steps.
+// exactTraces is the number of points up to which traces are exact; beyond it, random vectors
+// estimate them.
 const exactTraces = 64
 
-// probes returns the number of random vectors for n points.
-func probes(n int) int {
+// Probes returns the number of vectors from which [Objective.Curvature] estimates traces for n points.
+// The more points, the less of an evaluation a vector costs, and an error of the curvature costs steps.
+func Probes(n int) int {
 	if n <= exactTraces {
 		return n
 	}
@@ -262,7 +262,7 @@ func (c *curvature) addCoefficients(h []float64) error {
 // subtractTraces subtracts ½T tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) = ½T tr(M_iM_j) with M_i = L⁻¹Σ_iL⁻ᵀ.
 func (c *curvature) subtractTraces(h []float64) error {
 	n := c.ws.N()
-	probes := probes(n)
+	probes := Probes(n)
 	factor := -0.5 * float64(c.targets)
 	if probes < n {
 		factor /= float64(probes)

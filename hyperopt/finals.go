@@ -144,10 +144,13 @@ func improve(ctx context.Context, t *tuner, objectives []Session, found []candid
 func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candidate, step Stage, err error) {
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
-	value := func(c *candidate, stream string) {
-		ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+stream))
-		c.f, err = ev.Value(ctx, c.Z)
-		if step.Evaluations.Add(ev.Counts()); err == nil && c.f <= t.result.F+worthwhile {
+	value := func(c *candidate, stream string) { // if it is not known
+		if math.IsInf(c.f, 1) {
+			ev := descent.NewOracle(objectives[0], t.journal.Sequence(name+stream))
+			c.f, err = ev.Value(ctx, c.Z)
+			step.Evaluations.Add(ev.Counts())
+		}
+		if err == nil && c.f <= t.result.F+worthwhile {
 			worth = append(worth, *c)
 		}
 	}
@@ -172,11 +175,7 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 		others, err = onFewer(ctx, t, name, others)
 	}
 	for k := 0; k < len(others) && err == nil; k++ {
-		if c := others[k]; math.IsInf(c.f, 1) {
-			value(&others[k], "-end-"+strconv.Itoa(k))
-		} else if c.f <= t.result.F+worthwhile {
-			worth = append(worth, c)
-		}
+		value(&others[k], "-end-"+strconv.Itoa(k))
 	}
 	slices.SortStableFunc(worth, func(a, b candidate) int { return cmp.Compare(a.f, b.f) })
 	return worth[:min(len(worth), mostWorth)], step, err
@@ -219,9 +218,9 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	settings := t.looseDescents(len(rows))
 	settings.MaxEvaluations = most
 	share := float64(len(rows)) / float64(t.rows)
-	own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
 	reference, spent := &t.result.Result, descent.Evaluations{} // the best end there
 	if share < 1 {
+		own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
 		if reference, err = t.minimize(ctx, objectives, name, nil, []candidate{own}, settings); reference == nil || err != nil {
 			return nil, undefined(err)
 		}

@@ -147,9 +147,9 @@ type Result struct {
 // Stage is a step of the tuning on some number of rows: descents from all remaining
 // starts, or the Hessian at the best of them.
 type Stage struct {
-	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of
-	// each start on a random half of the rows, or on all up to wholeUpTo) and "values" (over all rows, at the
-	// ends of these). "screen" are descents on few rows from alternatives to the best end,
+	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of each start on
+	// a random half of the rows, or on all of up to 100) and "values" (over all rows, at the ends of
+	// these). "screen" are descents on few rows from alternatives to the best end,
 	// "alternatives" values over all rows and descents from the best of these. "plain" is the
 	// descent from the start values that CoarseCheck asks for, and "lower" one from a point where
 	// a value was below the end.

@@ -128,9 +128,9 @@ func shortlist(t *tuner, found []candidate, rows int) []candidate {
 
 // With few rows, many starts take a few steps each, every one on a random half of the rows of its
 // own: on the same half, all starts may converge to an optimum that is not the best. The fewest rows
-// are not halved. The halves
-// only prepare. A value over all rows decides which starts race over all rows, and it also compares
-// where a start began with where its half led it, so that a half cannot undo a good start.
+// are not halved. The halves only prepare. A value over all rows decides which starts race over all
+// rows, and it also compares where a start began with where its half led it, so that a half cannot
+// undo a good start.
 
 // half is the outcome of a start on its half of the rows.
 type half struct {

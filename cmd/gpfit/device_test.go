@@ -332,8 +332,8 @@ func TestReleasedProgramOnGPU(t *testing.T) {
 var gonumNames = regexp.MustCompile(`second|time|rate|bytes|memory|started|date|pid|sha256`)
 
 // TestGonum tests that every number that a command computes on the device gonum is the CPU's
-// to eight digits, relative to the largest number beside it. The end of a fit has no more: its
-// Hessian holds differences, so rounding moves the last step.
+// to nine digits, relative to the largest number beside it. The end of a fit has eight: its Hessian
+// holds differences, so rounding moves the last step.
 func TestGonum(t *testing.T) {
 	dir := t.TempDir()
 	few, model := firstRows(t, 121), filepath.Join(dir, "m.gpfit")
@@ -353,7 +353,11 @@ func TestGonum(t *testing.T) {
 		on := func(device string) string {
 			return mustLine(t, append(strings.Fields(command), "--quiet", "--device", device)...)
 		}
-		sameOnGonum(t, command, on("cpu"), on("gonum"))
+		digits := 1e-9
+		if strings.HasSuffix(command, "--coarse off"+out) {
+			digits = 1e-8
+		}
+		sameOnGonum(t, command, on("cpu"), on("gonum"), digits)
 	}
 	batch := func(device string) string {
 		run := filepath.Join(dir, device+".run")
@@ -361,11 +365,11 @@ func TestGonum(t *testing.T) {
 		mustLine(t, "batch", spec, "--out", run, "--quiet")
 		return mustLine(t, "show", run, "--format", "json")
 	}
-	sameOnGonum(t, "batch", batch("cpu"), batch("gonum"))
+	sameOnGonum(t, "batch", batch("cpu"), batch("gonum"), 1e-8)
 }
 
 // sameOnGonum compares the numbers of a command's lines.
-func sameOnGonum(t *testing.T, command, onCPU, onGonum string) {
+func sameOnGonum(t *testing.T, command, onCPU, onGonum string, tolerance float64) {
 	t.Helper()
 	want, got := leaves(t, onCPU, gonumNames), leaves(t, onGonum, gonumNames)
 	if len(want) != len(got) || !strings.Contains(onGonum, "gonum") && strings.Contains(onCPU, `"cpu"`) {
@@ -376,7 +380,7 @@ func sameOnGonum(t *testing.T, command, onCPU, onGonum string) {
 		number, _ := v.(float64)
 		largest[filepath.Dir(at)] = max(largest[filepath.Dir(at)], math.Abs(number))
 	}
-	closeLeaves(t, command, got, want, true, func(at string, _ float64) float64 { return 1e-8 * max(1, largest[filepath.Dir(at)]) })
+	closeLeaves(t, command, got, want, true, func(at string, _ float64) float64 { return tolerance * max(1, largest[filepath.Dir(at)]) })
 }
 
 // close1e9 is the relative tolerance for another method's numbers: rounding, and the point

@@ -13,6 +13,9 @@ import (
 // reciprocals say which elements of the vector the trust region sees in this way.
 type reciprocals []bool
 
+// reciprocal returns the y of a change s of log ℓ.
+func reciprocal(s float64) float64 { return -math.Expm1(-2*s) / 2 }
+
 // longFrom is the distance below the limit of a lengthscale from which it can be long.
 const longFrom = 2.5
 
@@ -46,7 +49,7 @@ func (c reciprocals) end(i int, z, y float64) float64 {
 func (c reciprocals) room(i int, z float64, s *space) (least, most float64) {
 	least, most = s.lo[i]-z, s.hi[i]-z
 	if c[i] {
-		least, most = -math.Expm1(-2*least)/2, -math.Expm1(-2*most)/2
+		least, most = reciprocal(least), reciprocal(most)
 	}
 	return least, most
 }

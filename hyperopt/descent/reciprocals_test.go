@@ -7,8 +7,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// fade is quadratic in u = exp(−2z₀) and z₁, with its minimum over u ≥ 0 at u = 0 for slope > 1 and
-// inside for slope < 0.
+// fade is quadratic in u = exp(−2z₀) and z₁, with its minimum over u ≥ 0 at u = 0 for slope > −0.3
+// and inside below.
 func fade(slope float64) curvedFunc {
 	return curvedFunc{
 		value: func(z []float64) float64 {
@@ -45,7 +45,7 @@ func TestReciprocals(t *testing.T) {
 		step := []float64{to.Z[0] - from.Z[0], to.Z[1] - from.Z[1]}
 		got, want := c.leave(b, to, step), f.hessian(to.Z)
 		must.Near(t, "Hessian", got, want, 1e-12, 1e-12)
-		y := -math.Expm1(-2*step[0]) / 2
+		y := (1 - math.Exp(-2*step[0])) / 2
 		if end := c.end(0, from.Z[0], y); math.Abs(end-to.Z[0]) > 1e-14 {
 			t.Errorf("a step of %v ends at %v, want %v", y, end, to.Z[0])
 		}

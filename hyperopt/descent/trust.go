@@ -32,7 +32,9 @@ const (
 	trustSmall, mostMisses = 1e-4, 2
 	// trustWide is the radius in which a corrected Hessian may promise too little to go on.
 	trustWide = 0.25
-	bendMost  = 0.5
+	// bendMost is the length of a failed step up to which its value corrects the Hessian: a longer one
+	// says more of third derivatives.
+	bendMost = 0.5
 	// crawl is the difference from 1 of the ratio of the actual decrease to the promise from which on,
 	// twice in a row, the average information is too far from the Hessian: with the true curvature
 	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
@@ -183,14 +185,14 @@ func (t *trust) step(s []float64, promise float64) error {
 	if !(ratio > 0.25) && promise <= trustSmall {
 		t.misses++
 	}
-	if t.exact && !(ratio > 0.25) && length <= bendMost && !math.IsInf(f, 0) {
-		t.bend(s, f)
-	}
 	if !(ratio > 0) {
-		if t.exact && (t.fresh || t.s.FewRows && t.radius > trustWide) {
-			return nil
+		if !t.exact || !t.fresh && !(t.s.FewRows && t.radius > trustWide) {
+			return t.renew()
 		}
-		return t.renew()
+		if length <= bendMost && !math.IsInf(f, 0) {
+			t.bend(s, f)
+		}
+		return nil
 	}
 	limit := crawlMany
 	if t.s.FewRows {
@@ -266,7 +268,7 @@ func (t *trust) correct(p Point) {
 	log := slices.Clone(s)
 	for i, far := range t.far {
 		if far && !t.space.fixed[i] {
-			s[i], r[i] = -math.Expm1(-2*log[i])/2, p.G[i]*math.Exp(2*log[i])-t.at.G[i]
+			s[i], r[i] = reciprocal(log[i]), p.G[i]*math.Exp(2*log[i])-t.at.G[i]
 		}
 	}
 	for i := range r {

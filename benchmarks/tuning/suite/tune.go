@@ -14,6 +14,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 )
 
@@ -145,11 +146,7 @@ func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 
 // hessian returns what the Hessians of a fit cost.
 func hessian(r *summary.Report) float64 {
-	probes := r.N
-	if r.N > 64 {
-		probes = max(32, min(64, r.N/16), r.N/40)
-	}
-	return float64(r.Evaluations.Hessian) * float64(2*probes+2) * float64(len(r.GradientLog)) / float64(r.N)
+	return float64(r.Evaluations.Hessian) * float64(2*graph.Probes(r.N)+2) * float64(len(r.GradientLog)) / float64(r.N)
 }
 
 // cost returns the evaluations of a fit, in values with gradient over all rows: a value counts a
