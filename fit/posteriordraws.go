@@ -67,7 +67,8 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 	}
 	if p.job.Options.Posterior == problem.HMC {
 		near, far := p.job.Alternatives(p.rest)
-		all = slices.Concat(all, near, far, p.job.Starts())
+		starts, _ := p.job.Starts()
+		all = slices.Concat(all, near, far, starts)
 	}
 	for _, z := range all[:min(len(all), modeStarts)] {
 		out = append(out, p.coordinates(z))

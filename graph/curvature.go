@@ -65,7 +65,7 @@ func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error
 
 // exactTraces is the number of points up to which traces are exact; beyond it, random vectors
 // estimate them.
-const exactTraces = 64
+const exactTraces = 32
 
 // Probes returns the number of vectors from which [Objective.Curvature] estimates traces for n points.
 // The more points, the less of an evaluation a vector costs, and an error of the curvature costs steps.

@@ -95,7 +95,7 @@ func (f *fixture) differences(t *testing.T, z []float64) (h []float64, size floa
 // TestHessian compares the Hessian with central differences of the gradient. With few points it
 // has no random part; its own differences leave a relative error of 1e-7, or up to 1e-4 for many waves.
 func TestHessian(t *testing.T) {
-	eachCurvature(t, 40, func(t *testing.T, x *fixture, z []float64) {
+	eachCurvature(t, 30, func(t *testing.T, x *fixture, z []float64) {
 		_, grad := x.gradient(t, z)
 		got := must.Get(x.obj.Curvature(t.Context(), true))(t)
 		want, size := x.differences(t, z)

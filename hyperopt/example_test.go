@@ -21,7 +21,7 @@ func (p rates) Parameters() []descent.Parameter {
 }
 
 func (p rates) Limits([]float64) []float64                     { return []float64{math.Inf(1)} }
-func (p rates) Starts() [][]float64                            { return nil }
+func (p rates) Starts() ([][]float64, int)                     { return nil, 7 }
 func (p rates) Groups() []int                                  { return nil }
 func (p rates) Alternatives([]float64) (near, far [][]float64) { return nil, nil }
 func (p rates) Workers(int) int                                { return 1 }

@@ -25,8 +25,9 @@ type Problem interface {
 	// limit, the column would stay inactive on more rows, where it matters.
 	Limits(z []float64) []float64
 	// Starts returns starts other than the parameters' own that the data suggest, in
-	// the order in which they are worth a descent. The order does not depend on a seed.
-	Starts() [][]float64
+	// the order in which they are worth a descent. The order does not depend on a seed. The first
+	// so many take part without restarts, too.
+	Starts() (starts [][]float64, first int)
 	// Alternatives returns points where there may be a better optimum than at z, because the
 	// model explains the data in a similar way. At the near ones, f is about as low as at z if
 	// they are any good: two terms that change places. The far ones need a descent to show
@@ -218,9 +219,8 @@ const (
 	// restartStd is the standard deviation, in log units, of restarts around the
 	// given start: two standard deviations are a factor of 20 up or down.
 	restartStd = 1.5
-	// pool is the number of starts on fewer rows for each start that may reach all
-	// rows, and leastPool their least number.
-	pool, leastPool = 2, 8
+	// pool is the number of starts on fewer rows that each restart beyond leastFinals adds.
+	pool = 2
 	// undone is the difference between the value of a start, estimated from its half, and the
 	// best value over all rows, up to which its own value over all rows is worth an evaluation.
 	undone = 50

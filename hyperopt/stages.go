@@ -252,9 +252,12 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 	})
 	if err == nil {
 		level := func(k int) float64 { // the best end of the starts that start k is compared with
-			best := math.Inf(1)
-			for j := range poolOf(k/pool, len(done)) {
-				best = min(best, done[j].end)
+			best, size := math.Inf(1), t.pool
+			for size <= k {
+				size += pool
+			}
+			for _, h := range done[:min(size, len(done))] {
+				best = min(best, h.end)
 			}
 			return best
 		}
@@ -298,8 +301,8 @@ func recordValues(t *tuner, done []half, began time.Time, err error) error {
 	return err
 }
 
-// poolOf returns the number of starts, of n, among which so many restarts choose.
-func poolOf(restarts, n int) int { return min(n, max(leastPool, pool*(1+restarts))) }
+// poolOf returns the number of starts among which so many restarts choose.
+func poolOf(t *tuner, restarts int) int { return t.pool + pool*max(0, restarts-leastFinals) }
 
 // finalists returns the starts that line up over all rows, at most one of a basin: the given
 // one, and with each restart the best of the others among which so many restarts choose. So
@@ -311,7 +314,7 @@ func finalists(t *tuner, done []half, from []candidate) []candidate {
 	used := make([]bool, len(done))
 	for k := 1; ; {
 		best := -1
-		for i, h := range done[:poolOf(k, len(done))] {
+		for i, h := range done[:min(poolOf(t, k), len(done))] {
 			if !used[i] && !math.IsInf(h.full, 1) && (best < 0 || h.full < done[best].full) {
 				best = i
 			}

@@ -53,11 +53,12 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 // prepare lists the starts, and the rows that stay together if there are subsets.
 // Without restarts the only other starts are the problem's suggestions.
 func (t *tuner) prepare() {
-	n := t.startCount()
 	var suggested [][]float64
-	if n > 1 {
-		suggested = t.problem.Starts()
+	if t.Restarts > 0 || t.racing() {
+		suggested, t.pool = t.problem.Starts()
+		t.pool++
 	}
+	n := t.startCount()
 	if t.Restarts == 0 {
 		n = min(n, 1+len(suggested))
 	}
@@ -71,9 +72,9 @@ func (t *tuner) prepare() {
 func (t *tuner) startCount() int {
 	switch {
 	case t.racing() && t.rows >= halvesFrom:
-		return max(leastPool, pool*(1+t.Restarts))
+		return poolOf(t, t.Restarts)
 	case t.racing():
-		return max(leastPool, 1+t.Restarts)
+		return max(t.pool, 1+t.Restarts)
 	}
 	return 1 + t.Restarts
 }
@@ -140,13 +141,14 @@ type Expectation struct {
 const (
 	typicalAlone, typicalPerParameter            = 10, 6
 	typicalFirst, typicalFurther, typicalOverAll = 18, 8, 11
+	typicalStarts                                = 8 // without restarts
 )
 
 // Expected returns the stages of a run with these settings over a number of rows, for a
 // number of parameters that are not fixed. The last stage has all rows. The numbers are
 // for reports of progress; a run may take twice as many.
 func Expected(s Settings, rows, free int) []Expectation {
-	t := &tuner{Settings: s, rows: rows, free: free}
+	t := &tuner{Settings: s, rows: rows, free: free, pool: typicalStarts}
 	t.starts = make([][]float64, t.startCount())
 	finals, alone := t.finals(), typicalAlone+typicalPerParameter*free
 	check := 0

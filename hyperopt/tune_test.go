@@ -36,8 +36,8 @@ type table struct {
 func (p *table) Rows() int       { return p.n }
 func (p *table) Workers(int) int { return max(1, p.workers) }
 
-func (p *table) Starts() [][]float64 { return p.starts }
-func (p *table) Groups() []int       { return p.groups }
+func (p *table) Starts() ([][]float64, int) { return p.starts, 7 }
+func (p *table) Groups() []int              { return p.groups }
 
 func (p *table) Parameters() []descent.Parameter {
 	inf := math.Inf(1)
@@ -308,7 +308,7 @@ func TestStageSizes(t *testing.T) {
 		{4001, "", 3, []int{501, 1001, 2001}},
 		{3, CoarseOn, 0, []int{2}},
 	} {
-		u := &tuner{Settings: Settings{Coarse: c.coarse, Restarts: c.restarts}, rows: c.n, free: 3}
+		u := &tuner{Settings: Settings{Coarse: c.coarse, Restarts: c.restarts}, rows: c.n, free: 3, pool: 8}
 		u.starts = make([][]float64, u.startCount())
 		if got := u.stageSizes(); !slices.Equal(got, c.want) {
 			t.Errorf("n = %d, %s, %d restarts: %v, want %v", c.n, c.coarse, c.restarts, got, c.want)

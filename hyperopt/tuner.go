@@ -28,6 +28,7 @@ type tuner struct {
 	starts  [][]float64
 	// suggested counts the starts of the problem, which follow the given one; others are drawn.
 	suggested int
+	pool      int       // starts that take part without restarts
 	full      []Session // over all rows, once opened
 	lowest    candidate // the lowest value over all rows outside of the descents
 	screens   int       // of alternatives

@@ -12,6 +12,54 @@ import (
 	"gpfit/kernel"
 )
 
+// firstSchemes is the number of schemes that take part without restarts.
+const firstSchemes = 7
+
+// Starts returns the starts that the data suggest, as [hyperopt.Problem] says.
+func (j *Prepared) Starts() (starts [][]float64, first int) {
+	given, at := j.Params.Start(), startsAt(j)
+	for _, c := range schemes {
+		z := at(c)
+		if !slices.ContainsFunc(append(starts, given), func(o []float64) bool { return slices.Equal(o, z) }) {
+			starts = append(starts, z)
+		}
+	}
+	first = min(firstSchemes, len(starts))
+	alone := startsAlone(j, at)
+	return slices.Insert(starts, first, alone...), first + len(alone)
+}
+
+// aloneSchemes are the schemes from which a term of a sum begins alone. The share of the other terms in
+// the noise is aloneRest, and mostAlone is the largest number of such terms.
+var aloneSchemes = []scheme{schemes[2], schemes[3]}
+
+const (
+	aloneRest = 0.1
+	mostAlone = 4
+)
+
+// startsAlone returns starts in which one term of a sum explains the data without the others: the sum
+// contains each of its terms, and should not end above the optimum of one.
+func startsAlone(j *Prepared, at func(scheme) []float64) (starts [][]float64) {
+	o, variance := j.outlook(j.Params.Start()), j.Model.TargetVariance(j.Sample)
+	if len(o.terms) == 1 {
+		return nil
+	}
+	for a, t := range o.terms[:min(mostAlone, len(o.terms))] {
+		for _, c := range aloneSchemes {
+			d := draft{o, at(c)}
+			for b, s := range o.terms {
+				if b != a {
+					d.resize(s, aloneRest*noiseLevels[c.noise]*variance/d.size(s))
+				}
+			}
+			d.resize(t, variance/d.size(t))
+			starts = append(starts, d.z)
+		}
+	}
+	return starts
+}
+
 // periodFactors are the factors from the period of an optimum to the alternatives. If the
 // true period is p, an optimum at a multiple of it explains the data, too, with a shorter
 // lengthscale; one at a fraction of it may explain a harmonic.
@@ -30,7 +78,6 @@ func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	near, o.points = o.points, nil
 	o.periods()
 	o.peaks()
-	o.alone()
 	return near, o.points
 }
 
@@ -261,43 +308,6 @@ func (o *outlook) revivals() {
 			if level == short || found {
 				d.keep()
 			}
-		}
-	}
-}
-
-// aloneNoise are shares of the noise in the targets' variance by the level of lengthscales from
-// which a term begins alone; aloneRest is the share of the others in the noise.
-var aloneNoise = map[int]float64{short: 1e-2, median: 0.1}
-
-const aloneRest = 0.1
-
-// alone lets each term explain the data without the others.
-func (o *outlook) alone() {
-	variance := o.Model.TargetVariance(o.Sample)
-	noise := o.noiseVariance()
-	if len(o.terms) == 1 {
-		return
-	}
-	for a, t := range o.terms {
-		for _, level := range []int{short, median} {
-			d, share, any := o.draft(), aloneNoise[level], false
-			o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
-				d.set(i, o.levels()[p.ElementNames()[e]].values[level])
-				any = true
-			})
-			if !any {
-				continue
-			}
-			for b, s := range o.terms {
-				if b != a {
-					d.resize(s, aloneRest*share*variance/d.size(s))
-				}
-			}
-			d.resize(t, variance/d.size(t))
-			if noise > 0 {
-				d.noise(share * variance / noise)
-			}
-			d.keep()
 		}
 	}
 }

@@ -79,8 +79,8 @@ var schemes = []scheme{
 	{3, long, long, 0},
 }
 
-// Starts returns the starts that the data suggest, as [hyperopt.Problem] says.
-func (j *Prepared) Starts() [][]float64 {
+// startsAt returns what gives the parameters the values of a scheme.
+func startsAt(j *Prepared) func(c scheme) []float64 {
 	s, given := j.Sample, j.Params.Start()
 	levels := lengthscaleStarts(s, j.Program())
 	peaks := periodStarts(s, j.Program())
@@ -92,8 +92,7 @@ func (j *Prepared) Starts() [][]float64 {
 			}
 		}
 	}
-	var out [][]float64
-	for _, c := range schemes {
+	return func(c scheme) []float64 {
 		z := slices.Clone(given)
 		for i, q := range j.Params.Free {
 			switch l, p := levels[q.Indexed], peaks[q.Group]; {
@@ -109,11 +108,8 @@ func (j *Prepared) Starts() [][]float64 {
 			}
 			z[i] = min(max(z[i], q.Z(q.Lower)), q.Z(q.Upper))
 		}
-		if !slices.ContainsFunc(append(out, given), func(o []float64) bool { return slices.Equal(o, z) }) {
-			out = append(out, z)
-		}
+		return z
 	}
-	return out
 }
 
 // leafLevels are the levels of a lengthscale of the index-th leaf that has any.

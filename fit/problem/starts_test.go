@@ -40,7 +40,7 @@ func TestStartsCover(t *testing.T) {
 	} {
 		j := must.Get(New(d, c.o))(t)
 		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
-		starts := j.Starts()
+		starts, _ := j.Starts()
 		if len(starts) < 3 {
 			t.Fatalf("%+v: %d starts", c.o, len(starts))
 		}
@@ -64,6 +64,46 @@ func TestStartsCover(t *testing.T) {
 		spacing := 0.1 / j.Sample.Scalings[0].XScale[0]
 		if length[0] > c.span[0]*spacing*1.001 || length[1] < c.span[1]*spacing {
 			t.Errorf("%+v: lengthscales from %g to %g spacings", c.o, length[0]/spacing, length[1]/spacing)
+		}
+	}
+}
+
+// TestStartsOfTerms checks that without restarts each term of a sum begins on its own, too: with the
+// variance of the targets, where the others have less than the noise. A sum of one term has no such
+// starts.
+func TestStartsOfTerms(t *testing.T) {
+	d := column(100, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) + math.Sin(7*x) })
+	for _, c := range []struct {
+		kernel string
+		alone  []string // the signal variances of the terms
+	}{
+		{"rbf", nil},
+		{"rbf*periodic", nil},
+		{"rbf + linear + matern12", []string{"k1.signal_variance", "k2.signal_variance", "k3.signal_variance"}},
+	} {
+		j := must.Get(New(d, Options{Kernel: c.kernel}))(t)
+		starts, first := j.Starts()
+		for _, name := range c.alone {
+			begins := slices.ContainsFunc(starts[:first], func(z []float64) bool {
+				noise, own, others := 0.0, 0.0, 0.0
+				for i, q := range j.Params.Free {
+					switch v := q.Natural(z[i]); {
+					case q.Name == "noise_variance":
+						noise = v
+					case q.Name == name:
+						own = v
+					case slices.Contains(c.alone, q.Name):
+						others += v
+					}
+				}
+				return others < noise && noise < 0.2*own && own > 0.1
+			})
+			if !begins {
+				t.Errorf("%s: no start with %s alone among %d", c.kernel, name, first)
+			}
+		}
+		if want := firstSchemes + len(c.alone)*len(aloneSchemes); first != want {
+			t.Errorf("%s: %d starts take part without restarts, want %d", c.kernel, first, want)
 		}
 	}
 }
@@ -152,7 +192,8 @@ func TestColumnLengthscales(t *testing.T) {
 	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
 		t.Errorf("lengthscales %v, want 0.4 and none", own)
 	}
-	if !slices.ContainsFunc(j.Starts(), func(z []float64) bool { return z[0] == math.Log(own[0]) && z[1] > z[0]+1 }) {
+	starts, _ := j.Starts()
+	if !slices.ContainsFunc(starts, func(z []float64) bool { return z[0] == math.Log(own[0]) && z[1] > z[0]+1 }) {
 		t.Error("no start has them")
 	}
 }

@@ -129,11 +129,12 @@ func (t *trust) run() (Status, error) {
 		if status := t.Converged(); status != StatusNone && status != StatusGradientConverged {
 			return status, nil
 		}
+		left := t.left()
 		s, promise := t.propose(t.at)
 		switch {
-		case t.misses >= mostMisses && promise <= trustSmall:
+		case t.misses >= mostMisses && left <= trustSmall:
 			return StatusGainConverged, nil
-		case s == nil || promise > t.tolerance():
+		case s == nil || left > t.tolerance():
 		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager:
 			return cmp.Or(t.Converged(), StatusGainConverged), nil
 		default:
@@ -220,6 +221,16 @@ func (t *trust) bend(s []float64, f float64) {
 			t.b[i*n+j] += 2 * change * s[i] * s[j] / (ss * ss)
 		}
 	}
+}
+
+// left returns the decrease that the model promises within a region that is not small, because any
+// model promises little within a small one.
+func (t *trust) left() float64 {
+	radius := t.radius
+	t.radius = max(radius, trustWide)
+	_, promise := t.propose(t.at)
+	t.radius = radius
+	return promise
 }
 
 // renew computes the Hessian at the iterate.
