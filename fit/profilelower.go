@@ -56,7 +56,7 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 				continue
 			}
 			e := next.Evaluations
-			p.counts.Add(descent.Evaluations{Value: e.Value, Gradient: e.Gradient, Infeasible: e.Infeasible})
+			p.counts.Add(descent.Evaluations{Value: e.Value, Gradient: e.Gradient, Infeasible: e.Infeasible, Hessian: e.Hessian})
 		}
 		if fits > 0 {
 			p.warn("the fit missed an optimum: it ended at %s %.6f, and %s from lower points of the profile, the last with %s, at %.6f, to which all of this profile belongs; option set starts gpfit fit at its parameters",
@@ -105,6 +105,7 @@ func follows(p *profiler, r *summary.Report) *summary.Report {
 	was := p.out.Report
 	e, more := &r.Evaluations, was.Evaluations
 	e.Value, e.Gradient, e.Infeasible = e.Value+more.Value, e.Gradient+more.Gradient, e.Infeasible+more.Infeasible
+	e.Hessian += more.Hessian
 	e.FullSizeValue, e.FullSizeGradient = e.FullSizeValue+more.FullSizeValue, e.FullSizeGradient+more.FullSizeGradient
 	r.Iterations, r.Seconds, r.EvaluationSeconds = r.Iterations+was.Iterations, r.Seconds+was.Seconds, r.EvaluationSeconds+was.EvaluationSeconds
 	return r

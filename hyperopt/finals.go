@@ -216,7 +216,7 @@ func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]
 	}
 	defer closeSessions(objectives)
 	settings := t.looseDescents(len(rows))
-	settings.MaxEvaluations = most
+	settings.MaxEvaluations = min(cmp.Or(settings.MaxEvaluations, most), most)
 	share := float64(len(rows)) / float64(t.rows)
 	reference, spent := &t.result.Result, descent.Evaluations{} // the best end there
 	if share < 1 {

@@ -1,6 +1,7 @@
 package hyperopt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -182,9 +183,7 @@ func descendHalf(ctx context.Context, t *tuner, worker int, h *half, k int) erro
 	}
 	defer o.Close()
 	settings := t.looseDescents(len(rows))
-	if settings.MaxEvaluations == 0 || settings.MaxEvaluations > most {
-		settings.MaxEvaluations = most
-	}
+	settings.MaxEvaluations = min(cmp.Or(settings.MaxEvaluations, most), most)
 	callback := settings.Callback
 	settings.Callback = func(it descent.Iteration) {
 		if it.Iteration == 0 {

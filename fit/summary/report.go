@@ -115,8 +115,8 @@ type Counts struct {
 	Gradient         int `json:"gradient"`
 	FullSizeValue    int `json:"full_size_value"`
 	FullSizeGradient int `json:"full_size_gradient"`
-	// Hessian counts Hessians, on any number of rows; each costs about as much as 130·p/n values with
-	// gradient over its n rows, for p parameters.
+	// Hessian counts Hessians, on any number of rows; each costs about as much as 2v·p/n values with
+	// gradient over its n rows, for p parameters and v vectors: n up to 32 rows, otherwise 32 to 256.
 	Hessian int `json:"hessian"`
 	// Infeasible counts trials whose covariance was not positive definite.
 	Infeasible int `json:"infeasible"`
