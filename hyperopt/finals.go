@@ -33,13 +33,19 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 	for size := 1; err == nil && len(waiting) > 0 && !t.anew && t.result.Status != descent.StatusCancelled; size = block {
 		next := waiting[:min(size, len(waiting))]
 		waiting = waiting[len(next):]
-		_, done, err = further(ctx, t, objectives, Stage{Step: "descent"}, done, settings, next...)
+		began := time.Now()
+		var result *descent.Result
+		result, err = t.minimize(ctx, objectives, "descent", slices.Clip(t.result.Starts), next, settings)
 		if err != nil && undefined(err) == nil {
 			t.result.Warnings, err = append(t.result.Warnings, err.Error()), nil
 		}
-		if err == nil && t.result.F < improved {
-			done, err = improve(ctx, t, objectives, done)
-			improved = t.result.F
+		for k := 0; result != nil && k < len(result.Starts); k++ { // each as if the next ones did not exist
+			done = append(slices.Clone(done), next[k])
+			adopt(t, Stage{Step: "descent"}, only(result, k), began)
+			if err == nil && t.result.F < improved {
+				done, err = improve(ctx, t, objectives, done)
+				improved = t.result.F
+			}
 		}
 	}
 	if err == nil && t.result.F < improved {
@@ -75,17 +81,37 @@ func overAll(ctx context.Context, t *tuner, objectives []Session, from []candida
 // further descends over all rows from more starts and adds their outcomes to the result and
 // the starts to found. It records a step. The result is nil if no descent ran.
 func further(ctx context.Context, t *tuner, objectives []Session, step Stage, found []candidate, settings descent.Options, from ...candidate) (*descent.Result, []candidate, error) {
-	began, all := time.Now(), &t.result.Result
-	result, err := t.minimize(ctx, objectives, step.Step, slices.Clip(all.Starts), from, settings)
+	began := time.Now()
+	result, err := t.minimize(ctx, objectives, step.Step, slices.Clip(t.result.Starts), from, settings)
 	if result == nil {
 		return nil, found, err
 	}
+	adopt(t, step, result, began)
+	found = append(slices.Clone(found), from[:len(result.Starts)]...)
+	if result.X == nil {
+		result = nil
+	}
+	return result, found, err
+}
+
+// only returns the part of start k in the result of descents over all rows.
+func only(r *descent.Result, k int) *descent.Result {
+	one := *r
+	one.Starts, one.BestStart, one.StartResult = r.Starts[k:k+1], 0, r.Starts[k]
+	if one.Warnings = nil; k == 0 {
+		one.Warnings = r.Warnings
+	}
+	return &one
+}
+
+// adopt adds the outcomes of descents over all rows to the result, and a step to the path.
+func adopt(t *tuner, step Stage, result *descent.Result, began time.Time) {
+	all := &t.result.Result
 	t.result.FullSize.Add(result.Evaluations)
 	all.Starts = append(slices.Clip(all.Starts), result.Starts...)
 	all.Iterations += result.Iterations
 	all.Evaluations.Add(result.Evaluations)
 	all.Warnings = append(slices.Clip(all.Warnings), result.Warnings...)
-	found = append(slices.Clone(found), from[:len(result.Starts)]...)
 	if result.X != nil && result.F < all.F {
 		iterations, evaluations, warnings := all.Iterations, all.Evaluations, all.Warnings
 		all.StartResult, all.BestStart = result.StartResult, len(all.Starts)-len(result.Starts)+result.BestStart
@@ -94,10 +120,6 @@ func further(ctx context.Context, t *tuner, objectives []Session, step Stage, fo
 	step.Rows, step.Starts, step.Z, step.F = t.rows, len(result.Starts), all.X, all.F
 	step.Evaluations = result.Evaluations
 	t.record(step, began)
-	if result.X == nil {
-		result = nil
-	}
-	return result, found, err
 }
 
 // All starts may miss an optimum where the model explains the data in a similar way to the best

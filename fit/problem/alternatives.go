@@ -17,7 +17,7 @@ const firstSchemes = 7
 
 // Starts returns the starts that the data suggest, as [hyperopt.Problem] says.
 func (j *Prepared) Starts() (starts [][]float64, first int) {
-	given, at := j.Params.Start(), startsAt(j)
+	given, at := j.Params.Start(), startsAt(j, variancesOfData(j))
 	for _, c := range schemes {
 		z := at(c)
 		if !slices.ContainsFunc(append(starts, given), func(o []float64) bool { return slices.Equal(o, z) }) {
@@ -27,6 +27,26 @@ func (j *Prepared) Starts() (starts [][]float64, first int) {
 	first = min(firstSchemes, len(starts))
 	alone := startsAlone(j, at)
 	return slices.Insert(starts, first, alone...), first + len(alone)
+}
+
+// variancesOfData returns the start values, but for variances of the kernel their defaults: an option may
+// set one from which every descent leads to noise alone.
+func variancesOfData(j *Prepared) []float64 {
+	z := j.Params.Start()
+	defaults, err := DefaultParameters(j.Sample, j.Model)
+	if err != nil {
+		return z // a job has defaults
+	}
+	for _, p := range j.Program().Params {
+		for i, q := range j.Params.Free {
+			for _, d := range defaults {
+				if p.Units.Target != 0 && q.Group == p.Name && q.Given && !q.Fixed && d.Indexed == q.Indexed {
+					z[i] = within(q.Parameter, d.Start)
+				}
+			}
+		}
+	}
+	return z
 }
 
 // aloneSchemes are the schemes from which a term of a sum begins alone. The share of the other terms in
@@ -273,10 +293,16 @@ const (
 	restNoise  = 0.1
 )
 
+// loud are sizes of a kernel that explained nothing, in units of the targets' variance: a long
+// lengthscale, such as a fixed one, needs a large signal variance. quiet is the noise beside them.
+var loud = []float64{1, 100, 1e4}
+
+const quiet = 0.01
+
 // revivals gives a term that explains nothing a size again, with each level of lengthscales.
 func (o *outlook) revivals() {
 	noise := o.noiseVariance()
-	if len(o.terms) == 1 || noise == 0 {
+	if noise == 0 {
 		return
 	}
 	variance := o.Model.TargetVariance(o.Sample)
@@ -284,6 +310,15 @@ func (o *outlook) revivals() {
 	for a, t := range o.terms {
 		if o.sizes[a] > negligible*small {
 			continue
+		}
+		if len(o.terms) == 1 {
+			for _, size := range loud {
+				d := o.draft()
+				d.resize(t, size*variance/d.size(t))
+				d.noise(quiet * variance / noise)
+				d.keep()
+			}
+			return
 		}
 		for _, level := range []int{nearest, short, long} {
 			d := o.draft()

@@ -79,9 +79,9 @@ var schemes = []scheme{
 	{3, long, long, 0},
 }
 
-// startsAt returns what gives the parameters the values of a scheme.
-func startsAt(j *Prepared) func(c scheme) []float64 {
-	s, given := j.Sample, j.Params.Start()
+// startsAt returns what gives the parameters the values of a scheme, and others those of base.
+func startsAt(j *Prepared, base []float64) func(c scheme) []float64 {
+	s := j.Sample
 	levels := lengthscaleStarts(s, j.Program())
 	peaks := periodStarts(s, j.Program())
 	variance, waves := j.Model.TargetVariance(s), map[string]float64{}
@@ -93,7 +93,7 @@ func startsAt(j *Prepared) func(c scheme) []float64 {
 		}
 	}
 	return func(c scheme) []float64 {
-		z := slices.Clone(given)
+		z := slices.Clone(base)
 		for i, q := range j.Params.Free {
 			switch l, p := levels[q.Indexed], peaks[q.Group]; {
 			case q.Fixed:

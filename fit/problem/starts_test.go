@@ -108,6 +108,25 @@ func TestStartsOfTerms(t *testing.T) {
 	}
 }
 
+// TestPoorVariance checks that a poor start value of the signal variance is none of the suggested
+// starts, and that a kernel that explains nothing is tried with large variances: with a fixed, long
+// lengthscale the optimum has one.
+func TestPoorVariance(t *testing.T) {
+	d := column(100, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) })
+	j := must.Get(New(d, Options{Set: []Assignment{{Name: "signal_variance", Value: 1e-6, Given: true}}}))(t)
+	index := slices.IndexFunc(j.Params.Free, func(q *Parameter) bool { return q.Name == "signal_variance" })
+	starts, _ := j.Starts()
+	for _, z := range starts {
+		if v := math.Exp(z[index]); v < 0.1 {
+			t.Errorf("a start has the signal variance %g", v)
+		}
+	}
+	near, far := j.Alternatives(j.Params.Start())
+	if !slices.ContainsFunc(slices.Concat(near, far), func(z []float64) bool { return z[index] > math.Log(1e3) }) {
+		t.Error("no alternative has a large signal variance")
+	}
+}
+
 // TestPeriodogram checks that the highest peak is the period of a wave under a trend, on
 // even and on random points, to a tenth of a turn over the range.
 func TestPeriodogram(t *testing.T) {

@@ -124,8 +124,8 @@ type Descent struct {
 	left Status
 	// curved says that the method takes second derivatives, if the function has them.
 	curved bool
-	// information is the average information at a start with a metric, nil if there is none.
-	information Metric
+	// curvature is the first matrix of a descent from a start with a metric, nil if there is none.
+	curvature Metric
 }
 
 // rounding returns the difference of two values that says nothing about their order.
@@ -268,7 +268,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 		return StatusFailed, err
 	}
 	if d.start.Metric != nil && d.curved {
-		if d.information, err = d.ev.Curvature(ctx, z, false); err != nil {
+		if d.curvature, err = d.ev.Curvature(ctx, z, d.s.hessianFirst()); err != nil {
 			return StatusFailed, err
 		}
 	}
@@ -276,6 +276,10 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 	d.notify(d)
 	return StatusNone, nil
 }
+
+// hessianFirst reports whether a descent from a start with a metric begins with the Hessian: with many
+// rows that costs less than the steps that the average information wastes.
+func (o Options) hessianFirst() bool { return !o.FewRows && !o.Eager }
 
 // result returns the outcome of the start.
 func (d *Descent) result(status Status, err error) StartResult {
