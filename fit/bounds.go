@@ -62,7 +62,7 @@ const irrelevant = 0.005
 // boundText collects what there is to say about parameters at bounds, so that parameters
 // of the same kind share a sentence.
 type boundText struct {
-	columns, without, near, parts, terms, dead, alive, lower, upper []string
+	columns, without, near, parts, terms, dead, alive, prior, lower, upper []string
 }
 
 // boundWarnings explains the parameters at a bound that the objective pushes outwards, by the
@@ -75,6 +75,7 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 	}
 	for _, b := range at {
 		p := j.Params.Free[b.Index]
+		prior := j.Params.Priors[p.Name]
 		kind, dims := scaleOf(j, b.Index)
 		isScale := b.Side == descent.Upper && (kind == kernel.Lengthscale || kind == kernel.InnerScale) && len(dims) == 1
 		switch {
@@ -83,6 +84,8 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 			t.near = append(t.near, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.near[dims[0]]))
 		case isScale && tests.without < -sameNats && slices.Contains(tests.columns, dims[0]):
 			t.without = append(t.without, columnName(j, dims[0]))
+		case prior.Family == "uniform" && (b.Side == descent.Lower && p.Lower == prior.Args[0] || b.Side == descent.Upper && p.Upper == prior.Args[1]):
+			t.prior = append(t.prior, fmt.Sprintf("%s is at the %s limit of its prior, %s", p.Name, b.Side, prior))
 		case isScale && !p.Bounded:
 			t.parts = append(t.parts, p.Name)
 		case slices.Contains(deadTerms(j, []descent.Bound{b}), b.Index):
@@ -138,6 +141,9 @@ func (t *boundText) sentences(tests boundTests) []string {
 		"%s are at their lower bounds, but descents with more of these terms ended lower; other starts (option set, option restarts) lead there")
 	add(t.dead, "%s is at its lower bound: this term of the kernel explains nothing at this optimum; it may at another",
 		"%s are at their lower bounds: these terms of the kernel explain nothing at this optimum; they may at another")
+	if len(t.prior) > 0 {
+		out = append(out, strings.Join(t.prior, ", ")+": a value beyond it would fit the data better; option prior sets another prior")
+	}
 	if len(t.upper) > 0 {
 		out = append(out, strings.Join(t.upper, ", ")+": a larger value would fit the data better; option bounds sets other bounds")
 	}

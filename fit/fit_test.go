@@ -125,6 +125,18 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
+// TestWarnedOnce checks that what every descent warns of is in the report once.
+func TestWarnedOnce(t *testing.T) {
+	for want, o := range map[string]problem.Options{
+		"stopped before convergence: the largest number of values is 1 (option max-evals)": {Settings: hyperopt.Settings{MaxEvaluations: 1}},
+		"lengthscale is fixed at 5, outside its bounds [2, 3]":                             {Fix: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 2, Hi: 3}}},
+	} {
+		if all := mustFit(t, twoOptima(60), o).Report.Warnings; strings.Count(strings.Join(all, "\n"), want) != 1 {
+			t.Errorf("%q", all)
+		}
+	}
+}
+
 // TestCancel checks that an interrupted fit returns the best model so far.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -166,6 +178,19 @@ func TestNotPDAtStart(t *testing.T) {
 	r, err := Evaluate(t.Context(), task, backend, nil)
 	if err != nil || r.Jitter <= 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "a jitter of") {
 		t.Errorf("report %+v, error %v: the jitter must be reported", r, err)
+	}
+}
+
+// TestSingularStart checks the warning of a fit without noise whose start values have no value.
+func TestSingularStart(t *testing.T) {
+	for want, settings := range map[string]hyperopt.Settings{
+		"the objective is not defined at the start values: the fit began at other starts":                {},
+		"start 0: covariance matrix is not positive definite: leading minor of order 18 of 60; only the": {Coarse: hyperopt.CoarseOff, Restarts: 3},
+	} {
+		text := strings.Join(mustFit(t, white(60), problem.Options{NoNoise: true, Settings: settings}).Report.Warnings, "\n")
+		if !strings.HasPrefix(text, want) || strings.Contains(text, "hyperopt") || strings.Contains(text, "noise variance") {
+			t.Error(text)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
 )
@@ -88,6 +89,26 @@ func TestSearch(t *testing.T) {
 		if !strings.HasSuffix(r.Text(), "\n"+s.Text+"\n") {
 			t.Errorf("%s: the text does not end with the sentence:\n%s", name, r.Text())
 		}
+	}
+}
+
+// TestInterruptedSearch checks the sentence on a search that is interrupted after its first
+// descent converged.
+func TestInterruptedSearch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	j := mustPrepare(t, twoOptima(60), problem.Options{})
+	j.Events.OnIteration = func(it descent.Iteration) {
+		if it.Rows == 0 && it.Start == 1 {
+			cancel()
+		}
+	}
+	out, err := Run(ctx, j, backend)
+	if !problem.IsCancelled(err) || out == nil {
+		t.Fatalf("%v, %v", out, err)
+	}
+	defer out.Close()
+	if r := out.Report; !strings.HasSuffix(r.Status, "-converged") || r.Search.Kind != summary.SearchUnfinished || r.Search.Text != "the search was interrupted before all starts ended: there may be a lower optimum" {
+		t.Errorf("%s, %+v", r.Status, r.Search)
 	}
 }
 

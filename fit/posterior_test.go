@@ -159,6 +159,19 @@ func TestPosteriorSame(t *testing.T) {
 	must.Words(t, strings.Join(want.Report.Warnings, "\n"), "few effective draws")
 }
 
+// TestOneChain checks what the report says of one chain: only a long one has an R-hat, of its halves.
+func TestOneChain(t *testing.T) {
+	for draws, want := range map[int]string{3: "few effective draws", 12: "the halves of the chain of the posterior disagree about "} {
+		o := problem.Options{Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 1, PosteriorDraws: draws}
+		r := mustFit(t, synthetic(40), o).Report
+		text := strings.Join(r.Warnings, "\n")
+		must.Words(t, text+r.Text(), want, "hmc (NUTS), 1 chain of ")
+		if strings.Contains(text, "the chains") || draws == 3 && strings.Contains(text, "R-hat") {
+			t.Error(text)
+		}
+	}
+}
+
 // TestPosteriorOptions checks which options a posterior does not suit.
 func TestPosteriorOptions(t *testing.T) {
 	d := synthetic(30)

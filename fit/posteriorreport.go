@@ -164,7 +164,7 @@ func judge(r *summary.PosteriorReport) {
 	least := float64(leastESSByChain * r.Chains)
 	for _, name := range r.Names {
 		s := r.Parameters[name]
-		if s.RHat == nil || *s.RHat > mostRHat {
+		if s.RHat != nil && *s.RHat > mostRHat || s.RHat == nil && r.Chains > 1 {
 			apart = append(apart, name)
 		}
 		if s.ESSBulk == nil || *s.ESSBulk < least || s.ESSTail == nil || *s.ESSTail < least {
@@ -179,7 +179,8 @@ func judge(r *summary.PosteriorReport) {
 		remedy = "they began at several modes, in proportion to estimates of their probability, and may stay there; a prior (option prior) or bounds (option bounds) can choose one"
 	}
 	if len(apart) > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the chains of the posterior disagree about %s (R-hat above %g): %s", problem.Listed(apart), mostRHat, remedy))
+		parts := map[bool]string{true: "halves of the chain", false: "chains"}[r.Chains == 1]
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the %s of the posterior disagree about %s (R-hat above %g): %s", parts, problem.Listed(apart), mostRHat, remedy))
 	}
 	if len(few) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("few effective draws of %s (less than %d for each chain): draw more with option posterior-draws", problem.Listed(few), leastESSByChain))

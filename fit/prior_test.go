@@ -110,9 +110,11 @@ func TestUniformPrior(t *testing.T) {
 	if got := r.Parameters["lengthscale"]; math.Abs(got-3) > 1e-9 || len(r.AtBound) != 1 {
 		t.Errorf("lengthscale %v within 3 … 4, at bound %v", got, r.AtBound)
 	}
-	if w := strings.Join(r.Warnings, "\n"); strings.Contains(w, "moved") {
+	w := strings.Join(r.Warnings, "\n")
+	if strings.Contains(w, "moved") {
 		t.Errorf("the default start gave a warning: %s", w)
 	}
+	must.Words(t, w, "lengthscale is at the lower limit of its prior, uniform(3, 4): a value beyond it would fit the data better; option prior sets another prior")
 	must.Within(t, *r.NegLogPrior, 0, 1e-12, "−log density on an interval of length 1")
 	if p := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(1e7, 1e8)")}}}).Params.Free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
 		t.Errorf("bounds %v:%v", p.Lower, p.Upper)

@@ -39,6 +39,15 @@ func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error
 		return nil, err
 	}
 	defer c.close()
+	h, err := c.derivatives(exact)
+	if err != nil { // a cancellation empties the workspace
+		c.formed, c.solved = false, false
+	}
+	return h, err
+}
+
+// derivatives returns what Curvature does.
+func (c *curvature) derivatives(exact bool) ([]float64, error) {
 	h, err := c.information()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package graph_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -177,4 +179,19 @@ func TestHessianProbes(t *testing.T) {
 	got := must.Get(x.obj.Curvature(t.Context(), true))(t)
 	want, size := x.differences(t, z)
 	must.Near(t, "Hessian", got, want, 0.05, 0.02*size)
+}
+
+// TestCancelledCurvature checks that the objective forms Σ again after second derivatives were
+// cancelled, which empties the workspace.
+func TestCancelledCurvature(t *testing.T) {
+	x := newFixture(t, "rbf(ard)", 70, 2, nil)
+	z := x.z(1)
+	x.gradient(t, z)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.obj.Curvature(ctx, true); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the error of a cancelled call is %v", err)
+	}
+	x.value(t, z)
+	must.Get(x.obj.LeaveOneOut(t.Context()))(t)
 }

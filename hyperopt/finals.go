@@ -37,7 +37,9 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		var result *descent.Result
 		result, err = t.minimize(ctx, objectives, "descent", slices.Clip(t.result.Starts), next, settings)
 		if err != nil && undefined(err) == nil {
-			t.result.Warnings, err = append(t.result.Warnings, err.Error()), nil
+			if err = nil; slices.ContainsFunc(next, func(c candidate) bool { return slices.Equal(c.Z, t.starts[0]) }) {
+				t.result.Warnings = append(t.result.Warnings, "the objective is not defined at the start values: the fit began at other starts")
+			}
 		}
 		for k := 0; result != nil && k < len(result.Starts); k++ { // each as if the next ones did not exist
 			done = append(slices.Clone(done), next[k])
@@ -68,7 +70,7 @@ func overAll(ctx context.Context, t *tuner, objectives []Session, from []candida
 		t.anew = true
 		own := []candidate{{Start: descent.Start{Z: t.starts[0]}, f: math.Inf(1), starts: from[0].starts}}
 		err := overAll(ctx, t, objectives, own, step+"-anew", settings)
-		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin))
+		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("the objective is not defined over all rows at the optimum of fewer rows: the fit started over at the start values (%v)", begin.Err))
 		return err
 	}
 	t.result.Result = *result

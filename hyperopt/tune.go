@@ -43,6 +43,8 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 	} else if t.result.X == nil && found != nil && !math.IsInf(found[0].f, 1) {
 		t.result.X = found[0].Z
 	}
+	told := map[string]int{}
+	t.result.Warnings = slices.DeleteFunc(slices.Clone(t.result.Warnings), func(w string) bool { told[w]++; return told[w] > 1 })
 	t.result.Total.Add(t.result.FullSize)
 	if t.raced() {
 		t.result.Starts = nil
@@ -199,7 +201,7 @@ func plainDescent(ctx context.Context, t *tuner, objectives []Session, found []c
 	result, found, err := further(ctx, t, objectives, Stage{Step: "plain"}, found, t.descents(), own)
 	var begin *descent.StartError
 	if errors.As(err, &begin) {
-		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin))
+		t.result.Warnings = append(t.result.Warnings, fmt.Sprintf("coarse to fine cannot be compared with a descent from the start values: the objective is not defined there (%v)", begin.Err))
 		return found, nil
 	}
 	if result == nil {

@@ -26,7 +26,11 @@ func tellDraws(msg *messages.Writer) func(chain, iteration int) {
 		for _, n := range done {
 			all += n
 		}
-		msg.Status("posterior: %d iterations of %d chains", all, len(done))
+		chains := "chains"
+		if len(done) == 1 {
+			chains = "chain"
+		}
+		msg.Status("posterior: %d iterations of %d %s", all, len(done), chains)
 	}
 }
 
@@ -75,7 +79,7 @@ func runFit(c *frame.Command) error {
 		return err
 	}
 	defer outcome.Close()
-	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: c.Texts("out", "force", "json", "quiet", "report", "posterior-out")}
+	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: recordedOptions(c)}
 	if err == nil && c.CrossValidate {
 		if !c.Output.SaveFactor && c.Output.Page == "" {
 			outcome.Close() // the folds need its memory
@@ -84,6 +88,11 @@ func runFit(c *frame.Command) error {
 	}
 	c.Msg.Clear()
 	return finishFit(c, job, outcome, err)
+}
+
+// recordedOptions returns the options that a model's record has.
+func recordedOptions(c *frame.Command) map[string]string {
+	return c.Texts("out", "force", "json", "quiet", "report", "posterior-out")
 }
 
 // checkFiles checks that a fit to the table at path can write its files, and completes the
@@ -95,7 +104,7 @@ func checkFiles(c *frame.Command, path string) error {
 		c.Output.Out = model.Path
 	}
 	// A fit that continues replaces the model that it wrote when it was interrupted.
-	c.Output.Force = c.Output.Force || output.Continues(c.Output.Out, c.Fit.Checkpoint)
+	c.Output.Force = c.Output.Force || output.Continues(c.Output.Out, c.Fit.Checkpoint, path, recordedOptions(c))
 	checkpoint := output.Destination{Flag: "checkpoint", Path: c.Fit.Checkpoint, Continued: true}
 	return output.Check(c.Output.Force, []output.Destination{
 		model, frame.Destination("posterior-out", c.Output.Draws), frame.Destination("report", c.Output.Page), checkpoint,
@@ -105,6 +114,7 @@ func checkFiles(c *frame.Command, path string) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
+	o.Report.Interrupted = errors.Is(fitErr, context.Canceled)
 	saveErr := saveModel(c, o)
 	if saveErr == nil {
 		o.Report.ModelFile = c.Output.Out

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/compare"
 	"gpfit/gp"
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/must"
 )
 
@@ -106,18 +108,30 @@ func TestProfileNLML(t *testing.T) {
 }
 
 // TestContinueReplaces checks that a fit that continues from its checkpoint replaces the model of
-// the interruption without --force, and that without the checkpoint the same command does not.
+// the interruption without --force, also one whose best descent had converged, but no model of
+// another command, and that without the checkpoint the same command does not.
 func TestContinueReplaces(t *testing.T) {
 	dir := t.TempDir()
-	model := filepath.Join(dir, "m.gpfit")
+	model, past := filepath.Join(dir, "m.gpfit"), time.Now().Add(-time.Hour)
 	args := []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--out", model, "--checkpoint", filepath.Join(dir, "ck")}
 	if code, _, stderr := interrupt(t, "iteration 0", args...); code != exit.Interrupted {
 		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
+	m := must.Get(gp.Load(model))(t)
+	m.Status = "gain-converged"
+	must.Do(t, atomicfile.Write(t.Context(), model, m.Write))
+	must.Do(t, os.Chtimes(model, past, past))
+	ends(t, exit.Usage, "the file exists", append(args, "--standardize", "none")...)
 	mustLine(t, args...)
 	m, err := gp.Load(model)
 	if err != nil || !strings.HasSuffix(m.Status, "-converged") {
 		t.Fatalf("status %q, %v", m.Status, err)
 	}
+	ends(t, exit.Usage, "the file exists", args...)
+	whole := filepath.Join(dir, "whole.gpfit")
+	must.Do(t, os.Rename(model, whole))
+	interrupt(t, "iteration 0", args...)
+	must.Do(t, os.Rename(whole, model)) // an earlier fit wrote it
+	must.Do(t, os.Chtimes(model, past, past))
 	ends(t, exit.Usage, "the file exists", args...)
 }

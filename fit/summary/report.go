@@ -65,6 +65,8 @@ type Report struct {
 	// EvaluationSeconds of a fit are spent in evaluations, summed over devices.
 	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
 	Status            string  `json:"status"`
+	// Interrupted says that the command was interrupted before its end.
+	Interrupted bool `json:"interrupted,omitempty"`
 	// The following fields are set after a fit.
 	GradientNorm   *float64      `json:"gradient_norm,omitempty"`
 	RelativeChange *float64      `json:"relative_change,omitempty"`

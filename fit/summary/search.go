@@ -13,7 +13,7 @@ type SearchKind string
 // The kinds of SearchReport.
 const (
 	// SearchFixed is a fit without free parameters, SearchUnfinished one whose best descent
-	// did not converge.
+	// did not converge, or that was interrupted before all starts ended.
 	SearchFixed      SearchKind = "fixed"
 	SearchUnfinished SearchKind = "unfinished"
 	// SearchAlone is one descent, with no other start to compare.
@@ -111,6 +111,8 @@ func NewSearch(s *Searched) *SearchReport {
 	switch known := !s.Given || r.Kind != SearchAlone; {
 	case r.Kind == SearchFixed:
 		r.Text = "all parameters are fixed: there was nothing to search"
+	case r.Kind == SearchUnfinished && s.Converged:
+		r.Text = "the search was interrupted before all starts ended: there may be a lower optimum"
 	case r.Kind == SearchUnfinished:
 		r.Text = fmt.Sprintf("the descent did not converge (%s): its end is no optimum yet", s.Status)
 	case !known:

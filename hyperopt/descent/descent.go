@@ -317,7 +317,7 @@ func (d *Descent) result(status Status, err error) StartResult {
 		r.warnf("stalled: floating-point precision allows no further decrease of the objective, although its gradient norm is %.3g (tolerance %.3g; %d trials were infeasible)",
 			r.GradientNorm, d.s.GradientTolerance, d.ev.counts.Infeasible)
 	case StatusMaxEvaluations:
-		r.warnf("stopped at the limit of %d value evaluations before convergence", d.s.MaxEvaluations)
+		r.warnf("stopped before convergence: the largest number of values is %d (option max-evals)", d.s.MaxEvaluations)
 	}
 	return r
 }

@@ -95,7 +95,8 @@ func (r *Result) collect(ctx context.Context, starts []StartResult) error {
 		return fmt.Errorf("hyperopt: the objective is not defined at any start: %w", errors.Join(errs...))
 	}
 	for _, err := range errs {
-		r.Warnings = append(slices.Clip(r.Warnings), err.Error())
+		begin, _ := errors.AsType[*StartError](err)
+		r.Warnings = append(slices.Clip(r.Warnings), fmt.Sprintf("start %d: %v; only the other starts descended", begin.Start, begin.Err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,8 +16,8 @@ import (
 	"syscall"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/hyperopt/descent"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
 	"gpfit/table"
@@ -158,10 +159,10 @@ func (t Destination) exists() error {
 	return exit.Usagef("--%s %s: the file exists; choose another name%s, or give --force to replace it", t.Flag, t.Path, other)
 }
 
-// Continues reports whether the fit with this checkpoint wrote the model at path: the
-// checkpoint has evaluations, and an interrupted fit wrote the model, or the model is no
-// older than the checkpoint.
-func Continues(path, checkpoint string) bool {
+// Continues reports whether the command with these options, which continues the fit to data from
+// a checkpoint, wrote the model at path: the checkpoint has evaluations, the model is of the same
+// command, and its fit was interrupted, or it is no older than the checkpoint.
+func Continues(path, checkpoint, data string, options map[string]string) bool {
 	log, err := os.Stat(checkpoint)
 	if err != nil || !log.Mode().IsRegular() || log.Size() == 0 {
 		return false
@@ -171,7 +172,12 @@ func Continues(path, checkpoint string) bool {
 		return false
 	}
 	m, err := gp.Load(path)
-	return err == nil && (m.Status == descent.StatusCancelled.String() || !info.ModTime().Before(log.ModTime()))
+	if err != nil {
+		return false
+	}
+	r, err := summary.ReadRecord(m.Record)
+	return err == nil && r != nil && r.Report != nil && r.Data == data && maps.Equal(r.Options, options) &&
+		(r.Report.Interrupted || !info.ModTime().Before(log.ModTime()))
 }
 
 // probe checks that the file can be created.
