@@ -62,7 +62,7 @@ const irrelevant = 0.005
 // boundText collects what there is to say about parameters at bounds, so that parameters
 // of the same kind share a sentence.
 type boundText struct {
-	columns, without, near, parts, terms, dead, alive, prior, lower, upper []string
+	columns, without, near, parts, terms, dead, alive, prior, flat, lower, upper []string
 }
 
 // boundWarnings explains the parameters at a bound that the objective pushes outwards, by the
@@ -84,7 +84,7 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 			t.near = append(t.near, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.near[dims[0]]))
 		case isScale && tests.without < -sameNats && slices.Contains(tests.columns, dims[0]):
 			t.without = append(t.without, columnName(j, dims[0]))
-		case prior.Family == "uniform" && (b.Side == descent.Lower && p.Lower == prior.Args[0] || b.Side == descent.Upper && p.Upper == prior.Args[1]):
+		case !tests.flat(b.Index) && prior.Family == "uniform" && (b.Side == descent.Lower && p.Lower == prior.Args[0] || b.Side == descent.Upper && p.Upper == prior.Args[1]):
 			t.prior = append(t.prior, fmt.Sprintf("%s is at the %s limit of its prior, %s", p.Name, b.Side, prior))
 		case isScale && !p.Bounded:
 			t.parts = append(t.parts, p.Name)
@@ -97,9 +97,14 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 			default:
 				t.dead = append(t.dead, p.Name)
 			}
+		case b.Side == descent.Upper && tests.flat(b.Index):
+			t.flat = append(t.flat, fmt.Sprintf("%s is at its upper bound %.6g", p.Name, p.Upper))
 		case b.Side == descent.Upper:
 			t.upper = append(t.upper, fmt.Sprintf("%s is at its upper bound %.6g", p.Name, p.Upper))
-		case p.Group != graph.NoiseVariance || noise:
+		case p.Group == graph.NoiseVariance && !noise:
+		case tests.flat(b.Index):
+			t.flat = append(t.flat, fmt.Sprintf("%s is at its lower bound %.6g", p.Name, p.Lower))
+		default:
 			t.lower = append(t.lower, fmt.Sprintf("%s is at its lower bound %.6g", p.Name, p.Lower))
 		}
 	}
@@ -143,6 +148,9 @@ func (t *boundText) sentences(tests boundTests) []string {
 		"%s are at their lower bounds: these terms of the kernel explain nothing at this optimum; they may at another")
 	if len(t.prior) > 0 {
 		out = append(out, strings.Join(t.prior, ", ")+": a value beyond it would fit the data better; option prior sets another prior")
+	}
+	if len(t.flat) > 0 {
+		out = append(out, strings.Join(t.flat, ", ")+": a value beyond would hardly change the objective")
 	}
 	if len(t.upper) > 0 {
 		out = append(out, strings.Join(t.upper, ", ")+": a larger value would fit the data better; option bounds sets other bounds")
@@ -241,6 +249,8 @@ const (
 	boundRows, subsetRows = 1999, 1000
 	// sameNats is the change of the objective that counts as none.
 	sameNats = 0.1
+	// flatNats is the derivative by the logarithm of a parameter that promises nothing beyond a bound.
+	flatNats = 1e-3
 	// removes is the factor from a bound to a value without any effect: the square of a
 	// distance in units of the lengthscale is then below the rounding of 1.
 	removes = 1e9
@@ -264,12 +274,19 @@ type boundTests struct {
 	// terms has the change without the term of a signal variance, by its index, and revived the
 	// change at the end of a descent in which the term began with more.
 	terms, revived map[int]float64
-	spent          descent.Evaluations
+	// gradient is the gradient at the end of the fit, nil if it is not known.
+	gradient []float64
+	spent    descent.Evaluations
+}
+
+// flat reports whether the objective promises nothing beyond the bound of a free parameter.
+func (t boundTests) flat(free int) bool {
+	return t.gradient != nil && math.Abs(t.gradient[free]) < flatNats
 }
 
 // testBounds tests the columns and terms at bounds.
 func testBounds(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, r *hyperopt.Result) (boundTests, error) {
-	t := boundTests{columns: switchedOff(j.Prepared, r.AtBound), without: math.NaN(), near: map[int]float64{}, terms: map[int]float64{}, revived: map[int]float64{}}
+	t := boundTests{gradient: r.Gradient, columns: switchedOff(j.Prepared, r.AtBound), without: math.NaN(), near: map[int]float64{}, terms: map[int]float64{}, revived: map[int]float64{}}
 	dead := deadTerms(j.Prepared, r.AtBound)
 	if len(t.columns)+len(dead) == 0 {
 		return t, nil

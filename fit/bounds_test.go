@@ -150,6 +150,15 @@ func TestGivenBound(t *testing.T) {
 	must.Words(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
 }
 
+// TestFlatBound checks that a report promises nothing beyond a bound where the objective is flat.
+func TestFlatBound(t *testing.T) {
+	d := drawn(1, 1, 25, "x y", func(i int, _, _ random) []float64 { return []float64{float64(i) / 8, float64(1 - i%2*2)} })
+	warnings := strings.Join(mustFit(t, d, problem.Options{Kernel: "rbf"}).Report.Warnings, "\n")
+	if must.Words(t, warnings, "signal_variance is at its lower bound 1e-06: a value beyond would hardly change the objective"); strings.Contains(warnings, "fit the data better") {
+		t.Errorf("%q", warnings)
+	}
+}
+
 // TestIdleColumns checks that a fit with many irrelevant columns says so once, and of
 // those columns alone.
 func TestIdleColumns(t *testing.T) {

@@ -400,6 +400,7 @@ func TestHoldOutErrors(t *testing.T) {
 	wantOption(t, d, problem.Options{HoldOut: math.NaN()}, "option holdout NaN")
 	wantOption(t, d, problem.Options{HoldOut: -1}, "option holdout -1")
 	wantOption(t, d, problem.Options{HoldOut: 30}, "holds out all of the 30 rows")
+	wantOption(t, d, problem.Options{HoldOut: 29}, "option holdout 29: leaves 1 of the 30 rows, but a fit needs at least 2 training rows")
 	wantOption(t, masked, problem.Options{HoldOut: 3}, "cannot be combined with a split mask")
 	wantOption(t, grouped(30), problem.Options{HoldOut: 3, Blocks: true}, "option blocks")
 	wantOption(t, grouped(30), problem.Options{HoldOut: 7}, "holds out all of the 7 groups")

@@ -2,14 +2,17 @@ package fit
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
@@ -17,6 +20,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 // twoLabs makes rows of two groups: "good" with noise 2, "poor" with noise 20.
@@ -255,6 +259,50 @@ func TestNoiseFloor(t *testing.T) {
 	}
 }
 
+// TestCondition compares the condition number of reports with the eigenvalues, for ordered rows
+// of a smooth function and for scattered rows with a lengthscale per column.
+func TestCondition(t *testing.T) {
+	scattered := drawn(5, 1, 80, "a b c y", func(_ int, uniform, _ random) []float64 {
+		a, b, c := uniform(), uniform(), uniform()
+		return []float64{a, b, c, math.Sin(3*a) + b*c}
+	})
+	tables := map[string]problem.Data{"rbf(ard)": scattered}
+	for _, n := range []int{15, 20, 25, 30, 40} {
+		tables[fmt.Sprintf("rbf(dims=0) %d", n)] = drawn(1, 1, n, "x y", func(i int, _, _ random) []float64 {
+			x := 4 * float64(i) / float64(n-1)
+			return []float64{x, math.Exp(-x) * math.Cos(5*x)}
+		})
+	}
+	for name, d := range tables {
+		text, _, _ := strings.Cut(name, " ")
+		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-9, Given: true}, {Name: "signal_variance", Value: 50, Given: true}}
+		job := mustPrepare(t, d, problem.Options{Kernel: text, Set: set})
+		s := must.Get(job.Open(t.Context(), backend))(t)
+		defer s.Close()
+		z := job.Params.Start()
+		must.Get(s.Value(t.Context(), z))(t)
+		s.WarnCondition(t.Context())
+		values, x := job.Params.Values(z), job.Sample.Points
+		e := kernel.NewEvaluator(job.Program())
+		e.Bind(values[:len(values)-1])
+		sigma, row := mat.NewSymDense(x.N, nil), make([]float64, x.N)
+		for i := range x.N {
+			e.Row(row, x, i, x, 0, x.N)
+			for j, v := range row[:i+1] {
+				sigma.SetSym(i, j, v)
+			}
+			sigma.SetSym(i, i, row[i]+1e-9)
+		}
+		var eigen mat.EigenSym
+		eigen.Factorize(sigma, false)
+		v := eigen.Values(nil)
+		want := v[len(v)-1] / v[0]
+		if ratio := *s.Condition / want; !(ratio > 0.2 && ratio < 1.5) {
+			t.Errorf("%s: condition number %.3g, by eigenvalues %.3g", name, *s.Condition, want)
+		}
+	}
+}
+
 // TestConditionWarning checks that a report states the number of remaining digits if few remain.
 func TestConditionWarning(t *testing.T) {
 	data := problem.Data{N: 40, D: 1, FeatureNames: []string{"x"}, TargetName: "y"}
@@ -267,6 +315,30 @@ func TestConditionWarning(t *testing.T) {
 		r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
 			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
+		}
+	}
+}
+
+// TestSingularCauses checks that the cause and the remedy of a singular covariance suit the kernel
+// and the rows.
+func TestSingularCauses(t *testing.T) {
+	once := drawn(1, 1, 40, "x y", func(i int, _, _ random) []float64 { return []float64{float64(i), float64(3*i - 1)} })
+	twice := drawn(1, 1, 40, "x y", func(i int, _, _ random) []float64 { return []float64{float64(i / 2), float64(i)} })
+	for _, c := range []struct {
+		d               problem.Data
+		kernel, set     string
+		value           float64
+		present, absent string
+	}{
+		{once, "linear", "signal_variance", 1e6, "reduce the signal variance", "lengthscale"},
+		{once, "rbf", "lengthscale", 1e6, "shorten the lengthscale", "duplicate"},
+		{twice, "rbf", "lengthscale", 1e6, "duplicate rows with a tiny noise_variance, or a lengthscale", "signal variance"},
+	} {
+		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-16, Given: true}, {Name: c.set, Value: c.value, Given: true}}
+		job := mustPrepare(t, c.d, problem.Options{Kernel: c.kernel, Set: set})
+		_, err := Evaluate(t.Context(), job, backend, nil)
+		if must.Fail[*device.NotPDError](t, err, c.present); strings.Contains(err.Error(), c.absent) {
+			t.Errorf("%s: %v", c.kernel, err)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 	ev := descent.NewOracle(s, nil)
 	f, err := ev.Value(ctx, e.z)
 	if err == nil && !math.IsInf(f, 1) {
-		s.WarnCondition()
+		s.WarnCondition(ctx)
 		_, err = ev.Gradient(ctx, e.z, e.grad)
 	}
 	if err == nil {
@@ -235,7 +235,7 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	if err != nil {
 		return nil, err
 	}
-	s.WarnCondition()
+	s.WarnCondition(ctx)
 	s.WarnGradient(result.Gradient)
 	loo, err := scoreLeaveOneOut(ctx, s, result.X)
 	if err != nil {

@@ -203,6 +203,9 @@ func (s *solver) addOuter(factor float64) {
 const identityFactor = 16
 
 // checkIdentity returns a [*device.WrongError] if the contraction with a violates the identity.
+// Rounding may explain an error of Σ⁻¹ as large as Σ⁻¹ itself. The bound, which is of first order
+// in that error, then proves nothing about the device, and the point is infeasible. The noise
+// limits the trace, so a wrong inverse does not lead here.
 func (s *solver) checkIdentity(a adjoint) error {
 	if s.identity.weights == nil || a.loo != 0 || s.logDetStdErr != 0 {
 		return nil
@@ -219,10 +222,14 @@ func (s *solver) checkIdentity(a adjoint) error {
 		right -= v * s.noiseOf(i)
 	}
 	trace := s.trace()
-	bound := unitRoundoff * (math.Abs(a.inv)*inverseTrace(s, a)*trace + math.Abs(a.outer)*trace*s.identity.spread + size)
+	inverse := unitRoundoff * inverseTrace(s, a) * trace
+	bound := math.Abs(a.inv)*inverse + unitRoundoff*(math.Abs(a.outer)*trace*s.identity.spread+size)
 	s.identity.slack = math.Abs(left-right) / (identityFactor * bound)
 	if !(s.identity.slack > 1) { // the optimiser handles values that are not finite
 		return nil
+	}
+	if identityFactor*inverse >= n {
+		return fmt.Errorf("graph: rounding leaves no digits of the inverse of the covariance%.0w", &device.NotPDError{Minor: s.ws.N(), N: s.ws.N()})
 	}
 	return &device.WrongError{
 		Device: s.device,

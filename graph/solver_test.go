@@ -99,6 +99,21 @@ func TestIdentityOfHardProblems(t *testing.T) {
 	}
 }
 
+// TestIdentityWithoutDigits checks that a device is not blamed where rounding explains any inverse:
+// the point is infeasible. With more noise the same error is the device's.
+func TestIdentityWithoutDigits(t *testing.T) {
+	f := newFixture(t, "linear", 48, 1, func(s *graph.Spec) { s.Y = s.X.X })
+	obj := must.Get(graph.Build(wrong{f.ws, 100, 0}, f.spec))(t)
+	for noise, infeasible := range map[float64]bool{5e-15: true, 1e-12: false} {
+		z := f.at(math.Log(noise), 0)
+		f.gradient(t, z)
+		_, err := obj.ValueGradient(t.Context(), z, make([]float64, len(z)))
+		if device.IsNotPD(err) != infeasible || errors.As(err, new(*device.WrongError)) == infeasible {
+			t.Errorf("noise %g: %v", noise, err)
+		}
+	}
+}
+
 // at returns a point with one noise variance, lengthscales of one size, and 0 elsewhere.
 func (f *fixture) at(noise, size float64) []float64 {
 	z := make([]float64, len(f.obj.Names()))

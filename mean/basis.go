@@ -151,6 +151,9 @@ func (t Summand) bumps(v []float64, column, label int) (Basis, error) {
 		p := (float64(i) + 0.5) / float64(t.Count)
 		out[i] = Function{Group: Bump, Column: column, Label: label, Index: i, Centre: stat.Quantile(p, stat.LinInterp, sorted, nil)}
 		if i > 0 && out[i].Centre == out[i-1].Centre {
+			if different := len(slices.Compact(sorted)); different < t.Count {
+				return nil, fmt.Errorf("mean: %s: column %d has only %d different values: use fewer bumps", t, label, different)
+			}
 			return nil, fmt.Errorf("mean: %s: column %d repeats its values so often that two bumps fall on %v (scaled units): use fewer bumps", t, label, out[i].Centre)
 		}
 	}

@@ -166,11 +166,13 @@ func TestBasis(t *testing.T) {
 func TestBasisErrors(t *testing.T) {
 	x, _ := points(40, 2)
 	for i := range 40 {
-		x.Column(1)[i] = float64(i % 2)
+		x.Column(1)[i] = float64(max(0, i-34))
 	}
 	for text, word := range map[string]string{
 		"linear(dims=3)":                           "column 3 does not exist or is constant; columns in use are 0, 5",
-		"bumps(4, dims=5)":                         "use fewer bumps",
+		"bumps(4, dims=5)":                         "column 5 repeats its values so often",
+		"bumps(7, dims=5)":                         "column 5 has only 6 different values: use fewer bumps",
+		"bumps(100, dims=0)":                       "column 0 has only 40 different values: use fewer bumps",
 		"bumps(2, dims=0) + bumps(3, dims=[0, 5])": "bumps from two terms",
 	} {
 		_, err := mustParse(t, text).Basis(x, []int{0, 5})

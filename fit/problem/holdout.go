@@ -59,6 +59,9 @@ func (o Options) holdOut(d Data) (Data, *gp.HeldOut, error) {
 			held.Rows = append(held.Rows, row)
 		}
 	}
+	if left := d.N - len(held.Rows); left < 2 {
+		return d, nil, OptionErrorf("holdout", strconv.FormatFloat(o.HoldOut, 'g', -1, 64), "leaves %d of the %d rows, but a fit needs at least 2 training rows", left, d.N)
+	}
 	return d, held, nil
 }
 

@@ -279,7 +279,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 
 // hessianFirst reports whether a descent from a start with a metric begins with the Hessian: with many
 // rows that costs less than the steps that the average information wastes.
-func (o Options) hessianFirst() bool { return !o.FewRows && !o.Eager }
+func (s Options) hessianFirst() bool { return !s.FewRows && !s.Eager }
 
 // result returns the outcome of the start.
 func (d *Descent) result(status Status, err error) StartResult {

@@ -197,7 +197,11 @@ func TestRange(t *testing.T) {
 	table := All()
 	for _, c := range []struct{ name, text, want string }{
 		{"restarts", "-1", "option restarts -1: must be from 0 to 10000"},
-		{"max-evals", "-1", "option max-evals -1: must not be negative"},
+		{"subsample", "-1", "option subsample -1: must not be negative"},
+		{"max-evals", "0", "option max-evals 0: must be at least 1"},
+		{"posterior-chains", "0", "option posterior-chains 0: must be from 1 to 1000"},
+		{"posterior-warmup", "0", "option posterior-warmup 0: must be at least 1"},
+		{"posterior-draws", "0", "option posterior-draws 0: must be at least 1"},
 		{"folds", "1", "option folds 1: must be at least 2"},
 		{"noise-floor", "0", "option noise-floor 0: must be a positive number"},
 		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be a positive number, the variance in scaled units, or a number followed by :original"},

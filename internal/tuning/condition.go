@@ -1,8 +1,10 @@
 package tuning
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -18,21 +20,25 @@ const (
 	conditionTo = 16_384
 	// conditionRows is how many rows are copied at a time.
 	conditionRows = 64
+	// conditionSteps is how many systems are solved for the smallest eigenvalue.
+	conditionSteps = 4
 	// FewDigits is the number of decimal digits from which on down there is a warning.
 	FewDigits = 4
 )
 
 // WarnCondition warns if the covariance that has just been formed leaves few digits
 // of what is computed with it, such as the gradient.
-func (s *Placement) WarnCondition() {
+func (s *Placement) WarnCondition(ctx context.Context) {
 	factor, ok := s.Workspace.(device.FactorStore)
 	if !ok || s.Workspace.N() > conditionTo {
 		return
 	}
-	condition, err := factorCondition(factor, s.Workspace.N())
-	if err != nil {
+	largest, err := largestEigenvalue(factor, s.Workspace.N())
+	inverse, failed := inverseNorm(context.WithoutCancel(ctx), s.Workspace)
+	if err != nil || failed != nil {
 		return // there is no factor to look at
 	}
+	condition := largest * inverse
 	s.Condition = &condition
 	if digits := DigitsLeft(condition); digits < FewDigits {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the covariance has a condition number of about %.0e: of the gradient and of predictions at most about %.0f of 16 digits are right; raise noise_variance, or shorten the lengthscales", condition, max(digits, 0)))
@@ -42,16 +48,34 @@ func (s *Placement) WarnCondition() {
 // DigitsLeft returns how many decimal digits a system with this condition number leaves.
 func DigitsLeft(condition float64) float64 { return -math.Log10(0x1p-53 * condition) }
 
-// factorCondition returns a lower bound of the condition number of Σ = LLᵀ that is close to it as a
-// rule. The smallest eigenvalue is at most the least L_ii². The largest is at least 1ᵀΣ1/n and
-// ‖Lu‖²/‖u‖² for u = Lᵀe_m; the latter is close for kernels of low rank, if Σ_mm is large.
-func factorCondition(factor device.FactorStore, n int) (float64, error) {
+// inverseNorm returns a lower bound of the largest eigenvalue of Σ⁻¹ that is close to it as a rule,
+// by power iteration from random signs. Every step solves one system and raises the bound.
+func inverseNorm(ctx context.Context, w device.Workspace) (norm float64, err error) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	b := make([]float64, w.N())
+	for i := range b {
+		b[i] = float64(1 - 2*rng.IntN(2))
+	}
+	for range conditionSteps {
+		floats.Scale(1/floats.Norm(b, 2), b)
+		if err := w.Solve(ctx, b, 1); err != nil {
+			return 0, err
+		}
+		norm = floats.Norm(b, 2)
+	}
+	return norm, nil
+}
+
+// largestEigenvalue returns a lower bound of the largest eigenvalue of Σ = LLᵀ that is close to it
+// as a rule: the larger of 1ᵀΣ1/n and ‖Lu‖²/‖u‖² for u = Lᵀe_m; the latter is close for kernels of
+// low rank, if Σ_mm is large.
+func largestEigenvalue(factor device.FactorStore, n int) (float64, error) {
 	rows := make([]float64, min(n, conditionRows)*n)
 	u, err := largestRow(factor, n, rows)
 	if err != nil {
 		return 0, err
 	}
-	least, lengthLu := math.Inf(1), 0.0
+	lengthLu := 0.0
 	sums := make([]float64, n) // Lᵀ1
 	for r0 := 0; r0 < n; r0 += conditionRows {
 		r1 := min(r0+conditionRows, n)
@@ -61,12 +85,11 @@ func factorCondition(factor device.FactorStore, n int) (float64, error) {
 		for i := r0; i < r1; i++ {
 			row := rows[(i-r0)*n : (i-r0)*n+i+1]
 			floats.Add(sums[:i+1], row)
-			least = min(least, row[i]*row[i])
 			lengthLu = math.Hypot(lengthLu, floats.Dot(row, u[:i+1]))
 		}
 	}
 	ratio := lengthLu / floats.Norm(u, 2)
-	return max(ratio*ratio, floats.Dot(sums, sums)/float64(n)) / least, nil
+	return max(ratio*ratio, floats.Dot(sums, sums)/float64(n)), nil
 }
 
 // largestRow returns the row of L with the largest norm, which is √Σ_mm, of the last

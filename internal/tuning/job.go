@@ -1,14 +1,17 @@
 package tuning
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/kernel"
 	"gpfit/mean"
 )
 
@@ -111,11 +114,38 @@ func (j *Job) ExplainStart(err error) error {
 	case device.IsNotPD(err) && j.Options.NoNoise:
 		return fmt.Errorf("%w: without noise, duplicate rows, or rows that are close compared with the lengthscale, make the covariance singular; leave out option noise none, use a rougher kernel such as matern12 or a shorter lengthscale, or allow option max-jitter", err)
 	case device.IsNotPD(err):
-		return fmt.Errorf("%w: the likely cause is duplicate rows with a tiny noise_variance, or a lengthscale far longer than the range of the data; raise noise_variance, shorten the lengthscale, or allow option max-jitter", err)
+		cause, remedy := singular(j.Prepared)
+		return fmt.Errorf("%w: the likely cause is %s; raise noise_variance, %s, or allow option max-jitter", err, cause, remedy)
 	case isNonFinite(err):
 		return fmt.Errorf("%w: the data or the parameters are at the limits of double precision; let option standardize scale inputs and targets, or set other parameters", err)
 	}
 	return err
+}
+
+// singular returns the likely cause of a covariance with noise that is singular to rounding, and a
+// remedy, by what the kernel and the rows have.
+func singular(j *problem.Prepared) (cause, remedy string) {
+	cause, remedy = "a noise_variance that is tiny beside the variance of the kernel", "reduce the signal variance"
+	if scaled(j) {
+		cause, remedy = "a lengthscale far longer than the range of the data", "shorten the lengthscale"
+	}
+	x, rows := j.Sample.Points, map[string]bool{}
+	for i := range x.N {
+		var row []byte
+		for c := range x.D {
+			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(x.Column(c)[i]))
+		}
+		rows[string(row)] = true
+	}
+	if len(rows) < x.N {
+		cause = "duplicate rows with a tiny noise_variance, or " + cause
+	}
+	return cause, remedy
+}
+
+// scaled reports whether distances are divided by a lengthscale.
+func scaled(j *problem.Prepared) bool {
+	return slices.ContainsFunc(j.Program().Params, func(p kernel.Param) bool { return p.Kind == kernel.Lengthscale })
 }
 
 // isNonFinite reports whether a value, a gradient or an element of a matrix was not finite.
@@ -155,12 +185,12 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 }
 
 // ExplainFit replaces an optimiser's advice on a start that cannot be evaluated if a
-// larger noise variance is not the remedy.
+// larger noise variance is not the remedy, or if the kernel has no lengthscale.
 func (j *Job) ExplainFit(err error) error {
 	if isA[*device.NonFiniteError](err) {
 		return j.ExplainStart(err)
 	}
-	if start, ok := errors.AsType[*descent.StartError](err); ok && (j.Options.NoNoise || isCondition(err)) {
+	if start, ok := errors.AsType[*descent.StartError](err); ok && (j.Options.NoNoise || isCondition(err) || device.IsNotPD(err) && !scaled(j.Prepared)) {
 		return j.ExplainStart(start.Err)
 	}
 	return err
