@@ -79,7 +79,7 @@ var schemes = []scheme{
 	{3, long, long, 0},
 }
 
-// startsAt returns what gives the parameters the values of a scheme, and others those of base.
+// startsAt returns a function that applies a scheme: start values by its rules, and base for the rest.
 func startsAt(j *Prepared, base []float64) func(c scheme) []float64 {
 	s := j.Sample
 	levels := lengthscaleStarts(s, j.Program())
