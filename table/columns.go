@@ -16,6 +16,7 @@ type head struct {
 	named  bool     // the file names its columns
 	first  int      // the line of the first row, header or data; 0 if the format has no lines
 	aside  []bool   // columns that are used only if selected; nil if there are none
+	blank  []bool   // columns without a name in the header; nil if there are none
 	at     int      // the line or, in formats without lines, the row of the current row
 	empty  string   // the error for a table without rows
 	warn   []string
@@ -51,8 +52,11 @@ type selection struct {
 // choose finds the columns that opts selects.
 func (in *head) choose(opts Options) (selection, error) {
 	var s selection
-	var err error
-	if s.target, err = in.targetColumn(opts); err != nil {
+	out, err := in.excluded(opts)
+	if err != nil {
+		return s, err
+	}
+	if s.target, err = in.targetColumn(opts, out); err != nil {
 		return s, err
 	}
 	other := make(map[int]bool)
@@ -82,7 +86,7 @@ func (in *head) choose(opts Options) (selection, error) {
 		}
 		s.keep = append(s.keep, c)
 	}
-	if s.features, err = in.featureColumns(opts, s.target, other); err != nil {
+	if s.features, err = in.featureColumns(opts, s.target, other, out); err != nil {
 		return s, err
 	}
 	for _, c := range s.targets {
@@ -90,7 +94,37 @@ func (in *head) choose(opts Options) (selection, error) {
 			return s, in.headError(c, "a target is also listed as a feature")
 		}
 	}
-	return s, nil
+	if opts.Encoding != nil {
+		return s, nil // the names are the encoding's
+	}
+	return s, in.distinct(slices.Concat(s.features, s.numeric(), s.extraStr))
+}
+
+// distinct returns an error if two of the columns have one name.
+func (in *head) distinct(columns []int) error {
+	seen := make(map[string]int, len(columns))
+	for _, c := range slices.Sorted(slices.Values(columns)) {
+		if other, twice := seen[in.names[c]]; twice && other != c {
+			return in.headError(c, fmt.Sprintf("shares its name with column %d: rename one of them, or leave one out by its index (option exclude %d or %d)", other+1, other, c))
+		}
+		seen[in.names[c]] = c
+	}
+	return nil
+}
+
+// excluded returns which columns Options.Exclude lists.
+func (in *head) excluded(opts Options) (map[int]bool, error) {
+	out := make(map[int]bool)
+	for _, spec := range opts.Exclude {
+		columns, err := in.columnsOf("excluded", spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range columns {
+			out[c] = true
+		}
+	}
+	return out, nil
 }
 
 // numeric returns the columns besides the features whose numbers are needed, each once.
@@ -107,8 +141,9 @@ func (s *selection) numeric() []int {
 	return all
 }
 
-// targetColumn returns the index of the target, or -1 if there is none.
-func (in *head) targetColumn(opts Options) (int, error) {
+// targetColumn returns the index of the target, or -1 if there is none. By default it is the
+// last column that is not excluded.
+func (in *head) targetColumn(opts Options, out map[int]bool) (int, error) {
 	switch {
 	case len(opts.Targets) > 0:
 		if opts.Target != "" || opts.NoTarget {
@@ -125,21 +160,25 @@ func (in *head) targetColumn(opts Options) (int, error) {
 		return c, err
 	case opts.Target == "":
 		c := len(in.names) - 1
-		for c > 0 && in.aside != nil && in.aside[c] {
+		for c > 0 && (out[c] || in.aside != nil && in.aside[c]) {
 			c--
 		}
 		return c, nil
 	}
-	return in.column("target", opts.Target)
+	c, err := in.column("target", opts.Target)
+	if err == nil && out[c] {
+		err = in.headError(c, "option exclude names the target")
+	}
+	return c, err
 }
 
 // featureColumns returns the indices of the features in the selected order. Columns
-// in other are features only if they are listed.
-func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]int, error) {
+// in other are features only if they are listed. Columns in out are not.
+func (in *head) featureColumns(opts Options, target int, other, out map[int]bool) ([]int, error) {
 	var features []int
 	if len(opts.Features) == 0 {
 		for c := range in.names {
-			if c != target && !other[c] && (in.aside == nil || !in.aside[c]) {
+			if c != target && !other[c] && !out[c] && (in.aside == nil || !in.aside[c]) {
 				features = append(features, c)
 			}
 		}
@@ -153,7 +192,7 @@ func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]
 	}
 	seen := make(map[int]bool)
 	for _, spec := range opts.Features {
-		columns, err := in.columnsOf(spec)
+		columns, err := in.columnsOf("feature", spec)
 		if err != nil {
 			return nil, err
 		}
@@ -175,18 +214,18 @@ func (in *head) featureColumns(opts Options, target int, other map[int]bool) ([]
 	return features, nil
 }
 
-// columnsOf returns the columns of one entry of Options.Features: a name, an index or
-// a range of indices.
-func (in *head) columnsOf(spec string) ([]int, error) {
-	if _, found, err := in.byName("feature", spec); !found && err == nil {
+// columnsOf returns the columns of one entry of Options.Features or Options.Exclude: a name, an
+// index or a range of indices.
+func (in *head) columnsOf(role, spec string) ([]int, error) {
+	if _, found, err := in.byName(role, spec); !found && err == nil {
 		if from, to, ok := parseRange(spec); ok {
 			for _, end := range []int{from, to} {
-				if _, err := in.byIndex("feature", spec, end); err != nil {
+				if _, err := in.byIndex(role, spec, end); err != nil {
 					return nil, err
 				}
 			}
 			if from > to {
-				return nil, in.selectionError(fmt.Sprintf("feature range %s runs backwards", quote(spec)))
+				return nil, in.selectionError(fmt.Sprintf("%s range %s runs backwards", role, quote(spec)))
 			}
 			columns := make([]int, 0, to-from+1)
 			for c := from; c <= to; c++ {
@@ -195,7 +234,7 @@ func (in *head) columnsOf(spec string) ([]int, error) {
 			return columns, nil
 		}
 	}
-	c, err := in.column("feature", spec)
+	c, err := in.column(role, spec)
 	return []int{c}, err
 }
 
@@ -211,7 +250,7 @@ func parseRange(spec string) (from, to int, ok bool) {
 }
 
 // column finds a column by its name or else its index. role is "target",
-// "feature", "mask" or "extra".
+// "feature", "excluded", "mask" or "extra".
 func (in *head) column(role, spec string) (int, error) {
 	c, found, err := in.byName(role, spec)
 	if found || err != nil {
@@ -221,7 +260,11 @@ func (in *head) column(role, spec string) (int, error) {
 		return in.byIndex(role, spec, i)
 	}
 	msg := "no column named " + quote(spec)
-	if role != "extra" {
+	switch role {
+	case "extra":
+	case "excluded":
+		msg += " to exclude"
+	default:
 		msg += " for the " + role
 	}
 	msg += suggest.DidYouMean(spec, in.names)
@@ -237,7 +280,7 @@ func (in *head) byName(role, name string) (c int, found bool, err error) {
 		switch {
 		case other != name:
 		case found:
-			return 0, false, in.headError(i, fmt.Sprintf("the %s shares its name with column %d; select it by index", role, c+1))
+			return 0, false, in.headError(i, fmt.Sprintf("the %s column shares its name with column %d; select it by index", role, c+1))
 		default:
 			c, found = i, true
 		}

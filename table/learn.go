@@ -149,7 +149,7 @@ func (l *learnedCells) addLabel(text string) (float64, *fault) {
 		l.codes, l.booleans = map[string]int{}, l.asked == ""
 	}
 	if len(l.labels) == mostCategories {
-		return 0, &fault{msg: fmt.Sprintf("the column has more than %d different texts: it identifies rows; leave it out with option features", mostCategories)}
+		return 0, &fault{msg: fmt.Sprintf("the column has more than %d different texts: it identifies rows; leave it out with option exclude", mostCategories)}
 	}
 	_, boolean := feature.ParseBoolean(text)
 	l.booleans = l.booleans && boolean
@@ -211,9 +211,9 @@ func (l *learnedCells) finish(x []float64, at, stride int) (as feature.Coding, m
 func (l *learnedCells) identifies(categories, rows int) string {
 	switch {
 	case categories == rows && rows > 1:
-		return fmt.Sprintf("each of the %d rows has another text, such as %s: the column identifies rows and says nothing of others; leave it out with option features", rows, quote(l.firstText))
+		return fmt.Sprintf("each of the %d rows has another text, such as %s: the column identifies rows and says nothing of others; leave it out with option exclude", rows, quote(l.firstText))
 	case l.asked == "" && 2*categories > rows && rows > 1:
-		return fmt.Sprintf("%d different texts in %d rows, such as %s: the column seems to identify rows; leave it out with option features, or name it in option categories", categories, rows, quote(l.firstText))
+		return fmt.Sprintf("%d different texts in %d rows, such as %s: the column seems to identify rows; leave it out with option exclude, or name it in option categories", categories, rows, quote(l.firstText))
 	}
 	return ""
 }
@@ -278,7 +278,7 @@ func (in *head) askedKinds(rules *feature.Rules, features []int) (map[int]featur
 		specs  []string
 	}{{"categories", feature.Category, rules.Categories}, {"dates", feature.Date, rules.Dates}, {"numbers", feature.Number, rules.Numbers}} {
 		for _, spec := range list.specs {
-			columns, err := in.columnsOf(spec)
+			columns, err := in.columnsOf("feature", spec)
 			if err != nil {
 				return nil, err
 			}

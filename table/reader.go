@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -47,6 +48,7 @@ type Reader struct {
 	encoded []feature.Coding // how Options.Encoding reads the features; else nil
 	faults  []*fault         // of the features in the current row; nil for a number
 	numeric []int            // the other columns whose numbers are needed
+	index   *rowIndex        // the features that may count the rows; nil in pieces
 	chunk   *Table
 	rows    int    // read so far, dropped ones included
 	gaps    int    // rows with missing values
@@ -125,7 +127,19 @@ func (r *Reader) choose() error {
 			numbers = append(numbers, c)
 		}
 	}
-	return r.src.use(numbers, labels)
+	err = r.src.use(numbers, labels)
+	var e *Error
+	if errors.As(err, &e) {
+		r.explainTarget(e)
+	}
+	return err
+}
+
+// explainTarget adds to an error in the target why this column is the target, if nothing names it.
+func (r *Reader) explainTarget(e *Error) {
+	if e.Column == r.sel.target+1 && e.Column > 0 && r.opts.Target == "" {
+		e.Msg += "; the last column is the target by default: option target names another"
+	}
 }
 
 // chooseCells decides how to read the features.
@@ -276,6 +290,9 @@ func (r *Reader) append(t *Table) error {
 		}
 		r.rows++
 		gap := !r.take(t)
+		if r.index != nil {
+			r.index.follow(t.X[t.N*t.D:], r.src.place())
+		}
 		if gap {
 			why, err := r.refused()
 			if err != nil {
@@ -394,8 +411,11 @@ func (r *Reader) refused() (gap *Error, err error) {
 	}
 	if first < math.MaxInt {
 		err := why(first)
-		if firstMissing {
+		switch {
+		case firstMissing:
 			err.Msg += " (option missing drop leaves out such rows)"
+		case !brokenNumber(r.src.label(first)):
+			r.explainTarget(err)
 		}
 		return nil, err
 	}
@@ -405,7 +425,10 @@ func (r *Reader) refused() (gap *Error, err error) {
 // readAll reads the whole table, or draws a subsample from it.
 func (r *Reader) readAll() (*Table, error) {
 	defer r.Close()
-	t := r.newTable()
+	t, left := r.newTable(), 0
+	if r.encoded == nil && len(r.opts.Features) == 0 {
+		r.index = r.src.begun().newRowIndex(r.sel.features, r.cells)
+	}
 	sample := newSample(r.opts)
 	if sample != nil {
 		t.Row = []int{}
@@ -437,10 +460,13 @@ func (r *Reader) readAll() (*Table, error) {
 	if note := sample.finish(t); note != "" {
 		t.Warnings = append(t.Warnings, note)
 	}
+	if r.index != nil {
+		left = r.index.leaveOut(t, r.cells)
+	}
 	if !r.learns() {
 		return t, nil
 	}
-	if err := r.src.begun().encode(t, r.cells, r.sel.features, r.opts.Decimal); err != nil {
+	if err := r.src.begun().encode(t, r.cells[left:], r.sel.features[left:], r.opts.Decimal); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"gpfit/feature"
@@ -68,8 +69,13 @@ func openCells(s *scanner, opts Options) (source, error) {
 		if in.named {
 			in.names[i] = strings.ToValidUTF8(strings.TrimSpace(string(cell)), "\uFFFD")
 		}
-		if in.names[i] == "" {
-			in.names[i] = fmt.Sprintf("x%d", i)
+		in.blank = append(in.blank, in.named && in.names[i] == "")
+	}
+	for i, name := range in.names {
+		for free := fmt.Sprintf("x%d", i); name == ""; free += "_" {
+			if !in.named || !slices.Contains(in.names, free) {
+				name, in.names[i] = free, free
+			}
 		}
 	}
 	return in, nil

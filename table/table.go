@@ -32,6 +32,7 @@ package table
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -82,8 +83,12 @@ type Options struct {
 	NoTarget bool
 	// Features are the columns of the inputs X, in this order: names, indices, or
 	// ranges of indices that include both ends ("0-3"). Empty means all columns
-	// except the target, in the order of the file.
+	// except the target, in the order of the file; [Read] then leaves out first columns that
+	// count the rows under the name of an index, such as none or "Unnamed: 0", with a warning.
 	Features []string
+	// Exclude are columns that are neither features nor the last column that is the target by
+	// default: names, indices or ranges. Features excludes it.
+	Exclude []string
 	// Header says whether the first row names the columns.
 	Header HeaderMode
 	// Targets are several output columns instead of Target. Their cells may be missing.
@@ -132,6 +137,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("header %q: must be auto, yes or no", o.Header)
 	case !slices.Contains([]MissingMode{MissingError, MissingDrop, MissingMark}, o.Missing):
 		return fmt.Errorf("option missing: %q must be error, drop or blank", o.Missing)
+	case len(o.Features) > 0 && len(o.Exclude) > 0:
+		return errors.New("option exclude leaves columns out of all inputs, and option features names the inputs: give one of them")
 	case o.Decimal != "." && o.Decimal != ",":
 		return fmt.Errorf("decimal sign %q: must be . or ,", o.Decimal)
 	}

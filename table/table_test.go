@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"gpfit/feature"
 	"gpfit/internal/must"
 )
 
@@ -28,6 +29,11 @@ func gzipped(t testing.TB, s string) string {
 	must.Get(z.Write([]byte(s)))(t)
 	must.Do(t, z.Close())
 	return b.String()
+}
+
+// countsFrom is the end of the warning of a column that is left out.
+func countsFrom(first string) string {
+	return "which counts the rows from " + first + ", as the index of a data frame does; name it in option features to keep it"
 }
 
 // tableCases are texts that are tables, and what sketch says of them.
@@ -59,7 +65,18 @@ var tableCases = []struct {
 	{"selection by names, indices and ranges", "a,b,c,d,e,f\n0,1,2,3,4,5\n", Options{Target: "-3", Features: []string{"f", "0-2", "-2"}},
 		`["f" "a" "b" "c" "e"] "d"; 2: [5 0 1 2 4] 3`},
 	{"names win over indices and ranges", "1,0-1,y\n7,8,9\n", Options{Header: HeaderYes, Features: []string{"0-1", "1"}}, `["0-1" "1"] "y"; 2: [8 7] 9`},
-	{"a duplicate name that nothing selects by", "a,a,y\n1,2,3\n", Options{Target: "y"}, `["a" "a"] "y"; 2: [1 2] 3`},
+	{"two columns of a name, of which one is selected", "a,a,y\n1,2,3\n", Options{Features: []string{"1"}}, `["a"] "y"; 2: [2] 3`},
+	{"two columns of a name, of which one is excluded", "a,y,a\n1,3,2\n", Options{Exclude: []string{"2"}}, `["a"] "y"; 2: [1] 3`},
+	{"excluded columns", "a,b,c,d,e,y,z\n0,1,2,3,4,5,u\n", Options{Exclude: []string{"b", "3-4", "-1"}}, `["a" "c"] "y"; 2: [0 2] 5`},
+	{"an index of pandas", ",a,y\n0,1,2\n1,3,4\n", Options{}, `["a"] "y"; 2: [1] 2; 3: [3] 4; left out column 1 ("x0"), ` + countsFrom("0")},
+	{"row names of R", `"","x0","y"` + "\n" + `"1",1,2` + "\n" + `"2",3,4` + "\n", Options{}, `["x0"] "y"; 2: [1] 2; 3: [3] 4; left out column 1 ("x0_"), ` + countsFrom("1")},
+	{"an index of a part, read and written again", "Unnamed: 0.1,Unnamed: 0,index,a,y\n0,7,0,1,2\n1,8,1,3,4\n", Options{},
+		`["a"] "y"; 2: [1] 2; 3: [3] 4; left out column 1 ("Unnamed: 0.1"), ` + countsFrom("0") + `; left out column 2 ("Unnamed: 0"), ` + countsFrom("7") + `; left out column 3 ("index"), ` + countsFrom("0")},
+	{"an index that is named", ",a,y\n0,1,2\n1,3,4\n", Options{Features: []string{"0", "a"}}, `["x0" "a"] "y"; 2: [0 1] 2; 3: [1 3] 4`},
+	{"an index of a reordered table", ",a,y\n4,1,2\n1,3,4\n", Options{},
+		`["x0" "a"] "y"; 2: [4 1] 2; 3: [1 3] 4; column 1 ("x0") is an input, but it has no name and only whole numbers, as the index of a data frame; option exclude leaves it out`},
+	{"an index beside the target alone", ",y\n0,1\n1,3\n", Options{}, `["x0"] "y"; 2: [0] 1; 3: [1] 3`},
+	{"an input called index", "index,a,y\n2,1,2\n3,3,4\n", Options{}, `["index" "a"] "y"; 2: [2 1] 2; 3: [3 3] 4`},
 	{"prediction without a target", "a,b\n1,2\n", Options{NoTarget: true, Target: "y"}, `["a" "b"] ""; 2: [1 2]`},
 	{"prediction with the target there", "a,y,b\n1,2,3\n", Options{NoTarget: true, Target: "y"}, `["a" "b"] "y"; 2: [1 3] 2`},
 	{"prediction with gaps in the target", "a,y\n1,2\n3,NA\n4,NA\n", Options{NoTarget: true, Target: "y"},
@@ -69,6 +86,25 @@ var tableCases = []struct {
 	{"a name that is not UTF-8", "temp \xb0C,y\n1,2\n", Options{}, `["temp �C"] "y"; 2: [1] 2`},
 	{"a line longer than the buffer", "1,2\n" + strings.Repeat(" ", 2*bufferSize) + "3,4\n5,6\n", Options{},
 		`["x0"] "x1"; 1: [1] 2; 2: [3] 4; 3: [5] 6`},
+}
+
+// TestIndex leaves an index out of tables with gaps, of several files, and of a subsample, and
+// keeps dates and labels.
+func TestIndex(t *testing.T) {
+	dir := must.Folder(t, map[string]string{"1.csv": ",a,y\n0,1,2\n1,,4\n2,5,6\n", "2.csv": ",a,y\n0,7,8\n", "3.csv": ",a,y\n1,9,1\n"})
+	for _, o := range []Options{{Missing: MissingDrop}, {Missing: MissingDrop, Subsample: 2}} {
+		for path, index := range map[string]bool{"/1.csv": true, "/[12].csv": true, "/[123].csv": true, "/[13].csv": false} {
+			got := must.Get(Read(dir+path, o))(t)
+			if d := cmp.Diff([]string{"a"}, got.FeatureNames); index != (d == "") || got.D*got.N != len(got.X) {
+				t.Errorf("%s: %s\n%+v", path, d, got)
+			}
+		}
+	}
+	for _, text := range []string{",a,y\n2024-01-01,1,2\n2024-01-02,3,4\n", ",a,y\nu,1,2\nv,3,4\nu,3,4\nv,3,4\n"} {
+		if got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{Columns: &feature.Rules{Codes: true}}))(t); got.D != 2 || got.Warnings != nil {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
 }
 
 // sketch returns names, rows and warnings of a table: [features] target; line: [inputs] output.
