@@ -30,6 +30,9 @@ type Options struct {
 	// Features are the input columns, in this order: names, indices or ranges of
 	// indices such as "0-3".
 	Features []string
+	// Exclude are columns that are neither inputs nor the last column that is the target by
+	// default: names, indices or ranges. It excludes Features.
+	Exclude []string
 	// Header says whether the first row names the columns: auto, yes or no; empty means auto.
 	Header string
 	// Decimal is the decimal sign of text: "." or ","; empty means a point.
@@ -111,7 +114,7 @@ func (o *Options) Data(t *table.Table) problem.Data {
 // columns returns the options for reading the table at path.
 func (o *Options) columns(path string) table.Options {
 	c := table.Options{
-		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Header: table.HeaderMode(o.Header), Decimal: o.Decimal,
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Exclude: o.Exclude, Header: table.HeaderMode(o.Header), Decimal: o.Decimal,
 		Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats, Columns: &o.Columns,
 	}
 	if e := o.Encoding; e != nil {

@@ -40,7 +40,7 @@ var errorCases = []struct {
 	{name: "blank inside", text: "1,2\n1 0,3\n", want: `T:2: column 1: not a number: "1 0"`},
 	{name: "decimal comma", text: "a;b\n1,5;2,5\n", want: `T:2: column 1 ("a"): not a number: "1,5" (write a decimal point, not a comma; or see option decimal)`},
 	{name: "thousands", text: "a,b\n\"1,234.5\",2\n", want: `T:2: column 1 ("a"): not a number: "1,234.5"`},
-	{name: "long text", text: "a,b\n1," + strings.Repeat("z", 100) + "\n", want: `T:2: column 2 ("b"): not a number: "` + strings.Repeat("z", 60) + `"…`},
+	{name: "long text", text: "a,b\n1," + strings.Repeat("z", 100) + "\n", want: `T:2: column 2 ("b"): not a number: "` + strings.Repeat("z", 60) + `"…; the last column is the target by default: option target names another`},
 	{name: "the leftmost of several, whatever the order of features", text: "a,b,c\nx,x,x\n", opts: Options{Target: "a", Features: []string{"c", "b"}}, want: `T:2: column 1 ("a"): not a number: "x"`},
 	{name: "after comments, blank lines and line ends in quotes", text: "# c\n\n\"a\n\n\",y\n\n1,\"\n2\"\n# d\n3,\"\n\n4z\"\n", want: `T:10: column 2 ("y"): not a number: "4z"`},
 	{name: "second line of a record", text: "1,2,3\n\"\n1\",2,z\n", want: `T:3: column 3: not a number: "z"`},
@@ -163,7 +163,7 @@ func TestReadErrors(t *testing.T) {
 			}
 			selected := ""
 			if strings.Contains(c.want, "no column named") || strings.Contains(c.want, "out of range") {
-				selected = strings.Join(slices.Concat(c.opts.Features, c.opts.Extra, []string{c.opts.Target}), "")
+				selected = strings.Join(slices.Concat(c.opts.Features, c.opts.Exclude, c.opts.Extra, []string{c.opts.Target}), "")
 				if c.opts.Columns != nil {
 					selected = strings.Join(c.opts.Columns.Dates, "")
 				}

@@ -27,5 +27,5 @@ func ExampleReadFrom() {
 	// Output:
 	// 3 rows, 2 features [hour load] [0 3 1 4 2 5]
 	// kelvin [280 281.5 283]
-	// data.csv:3: column 2 ("b"): not a number: "four"; the last column is the target by default: option target names another
+	// data.csv:3: column 2 ("b"): not a number: "four"
 }

@@ -69,7 +69,7 @@ func TestSeveralFilesErrors(t *testing.T) {
 		{"a column less", map[string]string{"1": ay, "2": "a\n1\n"}, `/2:1: column 2 ("y") is missing; it is in %s/1`},
 		{"no header", map[string]string{"1": ay, "2": "1,2\n"}, `/2:1: has no header, but %s/1 has a header`},
 		{"other format", map[string]string{"1": ay, "2": npy}, `/2: has the format NumPy, but %s/1 has the format text`},
-		{"bad cell", map[string]string{"1": ay, "2": "a,y\n\n1,z\n"}, `/2:3: column 2 ("y"): not a number: "z"; the last column is the target by default: option target names another`},
+		{"bad cell", map[string]string{"1": ay, "2": "a,y\n\n1,z\n"}, `/2:3: column 2 ("y"): not a number: "z"`},
 		{"no rows", map[string]string{"1": ay, "2": "a,y\n"}, `/2:1: no data rows, only a header`},
 		{"no rows in the first", map[string]string{"1": "a,y\n", "2": ay}, `/1:1: no data rows, only a header`},
 		{"a folder inside", map[string]string{"1": ay, "sub/2": ay}, `: contains the directory "sub"; gpfit reads only files`},

@@ -414,7 +414,7 @@ func (r *Reader) refused() (gap *Error, err error) {
 		switch {
 		case firstMissing:
 			err.Msg += " (option missing drop leaves out such rows)"
-		case !brokenNumber(r.src.label(first)):
+		case r.rows == 1 && !brokenNumber(r.src.label(first)): // the column holds texts
 			r.explainTarget(err)
 		}
 		return nil, err

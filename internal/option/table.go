@@ -50,6 +50,9 @@ func dataOptions() Entries {
 			Help:  "name of the target, if the model has several"},
 		{Name: "features", Kind: Columns, Group: Data, Field: "Data.Features", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
 			Help: "columns of the inputs: names, indices or ranges of indices such as 0-3"},
+		{Name: "exclude", Kind: Columns, Group: Data, Field: "Data.Exclude", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "none", Rules: append(benchTable,
+			Constraint{Excludes: []string{"features"}, Text: "option exclude leaves columns out of all inputs, and option features names the inputs: give one of them"}),
+			Help: "columns that are no inputs, and not the last column, which is the target by default: names, indices or ranges of indices"},
 		{Name: "features", Kind: Columns, Group: Data, Field: "Rows.Features", Places: in(rowTables, "report"), Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
 			Help: "columns of the inputs, in the order of the model's features"},
 		{Name: "header", Kind: YesNo, Group: Data, Field: "Data.Header Rows.Header", Places: slices.Concat(tables, rowTables, []string{"report", Spec}), Default: "auto", Stated: true,
@@ -97,7 +100,7 @@ func dataOptions() Entries {
 
 // Rules that several options have.
 var (
-	benchTable = []Constraint{{Needs: []string{"data"}, Text: "option target, option features and option subsample need a table: give option data"}}
+	benchTable = []Constraint{{Needs: []string{"data"}, Text: "option target, option features, option exclude and option subsample need a table: give option data"}}
 	heldOut    = []Constraint{{Places: fits, Needs: []string{"holdout", "scores=cv", "objective=cv", "objective=cv-rmse"},
 		Text: "option group and option blocks say which rows are held out: they need option holdout, option scores cv or option objective cv or cv-rmse"}}
 	retuned    = []Constraint{{Needs: []string{"retune"}, Text: "option fix, option bounds and option max-evals tune parameters: they need option retune"}}

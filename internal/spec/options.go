@@ -9,6 +9,8 @@ type Options struct {
 	Target *Word `yaml:"target,omitempty" json:"target,omitempty"`
 	// Features: columns of the inputs: names, indices or ranges of indices such as 0-3.
 	Features []Word `yaml:"features,omitempty" json:"features,omitempty"`
+	// Exclude: columns that are no inputs, and not the last column, which is the target by default: names, indices or ranges of indices.
+	Exclude []Word `yaml:"exclude,omitempty" json:"exclude,omitempty"`
 	// Header: whether the first row names the columns.
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
 	// Decimal: decimal sign of text; a comma does not separate columns then.

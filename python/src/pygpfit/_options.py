@@ -6,6 +6,7 @@ OPTIONS = {
         "from": ("file", None),
         "target": ("column", None),
         "features": ("list of columns", None),
+        "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
         "missing": ("word", "error"),
@@ -72,6 +73,7 @@ OPTIONS = {
     "nlml": {
         "target": ("column", None),
         "features": ("list of columns", None),
+        "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
         "missing": ("word", "error"),
@@ -121,6 +123,7 @@ OPTIONS = {
     "select": {
         "target": ("column", None),
         "features": ("list of columns", None),
+        "exclude": ("list of columns", None),
         "header": ("word", "auto"),
         "decimal": ("word", None),
         "missing": ("word", "error"),
@@ -334,6 +337,7 @@ VARIABLES = (
     "GPFIT_DRAWS",
     "GPFIT_DRY_RUN",
     "GPFIT_ENGINE",
+    "GPFIT_EXCLUDE",
     "GPFIT_EXPERTS",
     "GPFIT_EXPERT_PARAMETERS",
     "GPFIT_EXPERT_ROWS",

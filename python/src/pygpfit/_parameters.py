@@ -16,6 +16,9 @@ class FitParameters(BaseEstimator):
         a=1)'; 'gpfit help kernel check' describes formulas
     features : list of columns, default None
         columns of the inputs: names, indices or ranges of indices such as 0-3
+    exclude : list of columns, default None
+        columns that are no inputs, and not the last column, which is the target by
+        default: names, indices or ranges of indices
     decimal : word, default None
         decimal sign of text; a comma does not separate columns then: ., ,
     missing : word, default "error"
@@ -183,6 +186,7 @@ class FitParameters(BaseEstimator):
         kernel="rbf",
         *,
         features=None,
+        exclude=None,
         decimal=None,
         missing="error",
         subsample=None,
@@ -239,6 +243,7 @@ class FitParameters(BaseEstimator):
     ):
         self.kernel = kernel
         self.features = features
+        self.exclude = exclude
         self.decimal = decimal
         self.missing = missing
         self.subsample = subsample

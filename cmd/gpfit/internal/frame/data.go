@@ -142,7 +142,7 @@ func (c *Command) takeColumns(m *gp.Model) {
 	if !c.Changed("noise-group") {
 		c.Data.NoiseGroup = m.Noise.GroupColumn
 	}
-	if c.Changed("features", "categories", "dates", "numbers", "category-columns", "date-unit", "date-origin") {
+	if c.Changed("features", "exclude", "categories", "dates", "numbers", "category-columns", "date-unit", "date-origin") {
 		return
 	}
 	encoding := m.Encoding
