@@ -69,7 +69,11 @@ func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.
 
 // workload describes the evaluations of a planned job.
 func workload(j PlannedJob) device.Workload {
-	return problem.Criterion(value(j.Options.Objective)).Workload(j.N, j.D, problem.EvenFolds(j.N, value(j.Options.Folds)))
+	criterion := problem.Criterion(value(j.Options.Objective))
+	if !criterion.LeavesFoldsOut() { // which inputs repeat is not known yet
+		return criterion.Workload(j.N, j.D, nil)
+	}
+	return criterion.Workload(j.N, j.D, problem.EvenFolds(j.N, value(j.Options.Folds)))
 }
 
 // estimate plans a job on a backend, which may be nil.

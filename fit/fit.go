@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/graph"
 	"gpfit/internal/journal"
 	"gpfit/internal/score"
 	"gpfit/internal/separate"
@@ -140,16 +141,17 @@ func scoreParts(ctx context.Context, j *tuning.Job, r *summary.Report, p *gp.Pos
 
 // partsLeaveOneOut returns the leave-one-out scores of all parts.
 func partsLeaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.LeaveOneOutScore, error) {
-	sum, squares := 0.0, make([]float64, j.Sample.T())
+	sum := graph.LeftOut{Squares: make([]float64, j.Sample.T())}
 	for t, scaling := range j.Sample.Scalings {
 		left, err := p.Target(t).LeaveOneOut(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("leave-one-out: %w", err)
 		}
+		sum.Places = left.Places
 		for i, residual := range left.Residual {
-			sum += score.Normal{Std: left.Std[i] / scaling.YScale}.NegLog(residual / scaling.YScale)
-			squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
+			sum.Density += score.Normal{Std: left.Std[i] / scaling.YScale}.NegLog(residual / scaling.YScale)
+			sum.Squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
 		}
 	}
-	return newPredictiveScore(j.Sample, sum, squares), nil
+	return newPredictiveScore(j.Sample, sum), nil
 }

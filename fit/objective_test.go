@@ -42,6 +42,38 @@ func TestLOO(t *testing.T) {
 	}
 }
 
+// TestLOPO checks that the score and the objective of leave-one-place-out are predictions of each
+// place by a model of the other rows, for a mean by least squares, too: the cross-validation with
+// a group for each place.
+func TestLOPO(t *testing.T) {
+	d := synthetic(60)
+	for i := range d.N { // 20 places, mixed
+		copy(d.X[i*d.D:(i+1)*d.D], d.X[i%20*d.D:])
+		d.Group = append(d.Group, string(rune('a'+i%20)))
+	}
+	for _, mean := range []string{"", "linear"} {
+		for _, objective := range []problem.Criterion{problem.NLML, problem.LOPO, problem.LOPORMSE} {
+			o := problem.Options{Kernel: "rbf(ard)", Mean: mean, Objective: objective, LeaveOneOut: true}
+			r := mustFit(t, d, o).Report
+			loo := r.Scores.LeaveOneOut
+			cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, r.Parameters, problem.CrossValidation{Folds: 20}))(t)
+			if !near(loo.NLPD, float64(cv.NLPD), 1e-9) || !near(loo.RMSE, cv.RMSE, 1e-9) || loo.Places != 20 || r.Scores.Objective != nil {
+				t.Errorf("mean %q, %s: NLPD %v, RMSE %v at %d places; without each of them %v and %v", mean, objective, loo.NLPD, loo.RMSE, loo.Places, cv.NLPD, cv.RMSE)
+			}
+			if objective == problem.LOPO && !near(r.Objective, loo.Sum, 1e-10) {
+				t.Errorf("objective %v, score %v", r.Objective, loo.Sum)
+			}
+			must.Words(t, r.Text(), "rows of 20 places left out together")
+		}
+	}
+	// Without repeated inputs it is leave-one-out, bit by bit.
+	one := mustFit(t, synthetic(40), problem.Options{Objective: problem.LOO}).Report
+	same := mustFit(t, synthetic(40), problem.Options{Objective: problem.LOPO}).Report
+	if one.Objective != same.Objective || one.Scores.LeaveOneOut.Sum != same.Scores.LeaveOneOut.Sum {
+		t.Errorf("%v, %v", one.Objective, same.Objective)
+	}
+}
+
 // TestLOORMSE checks that a fit by the error of leave-one-out has a lower error than fits
 // by likelihood and by leave-one-out density, that the error equals cross-validation with
 // as many folds as rows, and that the variances have the size that the errors ask for.

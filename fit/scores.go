@@ -93,7 +93,7 @@ func unaskedScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 
 // leftOutScore returns the leave-one-out score at z.
 func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summary.LeaveOneOutScore, error) {
-	sum, err := s.LeaveOneOut(ctx, z)
+	_, left, err := s.LeaveOut(ctx, z)
 	var leverage *graph.LeverageError
 	if errors.As(err, &leverage) && !leverage.Fold {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("no leave-one-out score: %v", err))
@@ -102,36 +102,35 @@ func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 	if err != nil {
 		return nil, fmt.Errorf("leave-one-out: %w", err)
 	}
-	if problem.NotFinite(sum) {
+	if problem.NotFinite(left.Density) {
 		s.Warnings = append(s.Warnings, "no leave-one-out score: it is not a finite number; raise noise_variance")
 		return nil, nil
 	}
-	return newPredictiveScore(s.Job.Sample, sum, s.Objective.LeftOutSquares()), nil
+	return newPredictiveScore(s.Job.Sample, left), nil
 }
 
 // foldScore returns the scores of the predictions that the objective makes of its folds,
 // or nil if it has no folds.
 func foldScore(s *tuning.Placement) *summary.ObjectiveFolds {
 	sum, squares := s.Objective.FoldScores()
-	if squares == nil {
+	o := s.Job.Options
+	if squares == nil || !o.Objective.LeavesFoldsOut() {
 		return nil
 	}
-	o := s.Job.Options
 	f := &summary.ObjectiveFolds{Folds: len(s.Job.Sample.FoldEnds()), Blocks: o.Blocks, Group: s.Job.Sample.Data.GroupColumn}
 	if !o.Blocks {
 		f.Seed = o.FoldSeed
 	}
-	f.LeaveOneOutScore = *newPredictiveScore(s.Job.Sample, sum, squares)
+	f.LeaveOneOutScore = *newPredictiveScore(s.Job.Sample, graph.LeftOut{Density: sum, Squares: squares})
 	return f
 }
 
-// newPredictiveScore returns scores of the rows of a sample from the negative log
-// predictive density of the scaled problem and the mean squared error of each target.
-func newPredictiveScore(from *problem.Sample, sum float64, squares []float64) *summary.LeaveOneOutScore {
-	l := &summary.LeaveOneOutScore{Sum: sum, SumOriginalUnits: sum}
+// newPredictiveScore returns scores of the rows of a sample from those of the scaled problem.
+func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.LeaveOneOutScore {
+	l := &summary.LeaveOneOutScore{Places: left.Places, Sum: left.Density, SumOriginalUnits: left.Density}
 	for i, scaling := range from.Scalings {
 		l.SumOriginalUnits += float64(from.N()) * math.Log(scaling.YScale)
-		rmse := math.Sqrt(squares[i]) * scaling.YScale
+		rmse := math.Sqrt(left.Squares[i]) * scaling.YScale
 		standardized := rmse / from.TargetScale(i)
 		l.RMSEStandardized += standardized * standardized / float64(from.T())
 		if from.T() == 1 {

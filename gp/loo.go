@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/experts"
 	"gpfit/internal/pick"
+	"gpfit/internal/place"
 	"gpfit/internal/score"
 	"gpfit/kernel"
 )
@@ -22,11 +24,16 @@ import (
 //	mean      y_i − α_i/κ_i
 //	variance  1/κ_i
 //
+// Rows with equal inputs are left out together: each is predicted from the rows with other
+// inputs ([place.Leave]).
+//
 // The parameters stay fixed, although they were fitted to all rows. Coefficients of
 // the mean also stay fixed, unless least squares found them: then they are refitted
 // without the row, and κ is the diagonal of Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule
 // 1983, Cross validation of kriging in a unique neighborhood).
 type LeaveOneOut struct {
+	// Places is the number of different inputs if some repeat, and 0 otherwise.
+	Places int
 	// Target is y. Mean and Std are the mean and standard deviation of the
 	// predicted observation, including noise.
 	Target, Mean, Std []float64
@@ -46,27 +53,27 @@ func (l *LeaveOneOut) columns() [][]float64 {
 	return [][]float64{l.Mean, l.Std, l.Residual, l.Standardized, l.LogDensity}
 }
 
-// LeaveOneOut computes all leave-one-out predictions from the existing factor in
-// 2n³/3 flops. Errors are [*device.UnsupportedError].
+// LeaveOneOut computes all leave-one-out predictions from the existing factor in 2n³/3 flops, and
+// up to n³ more if inputs repeat. Errors are [*device.UnsupportedError].
 func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	if p.locals != nil {
 		return p.locals.leaveOneOut(ctx, p.model.Y)
 	}
 	mod := p.model
-	kappa, err := inverseDiagonal(ctx, p)
+	errors, variances, places, err := leavePlaces(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	out := newLeaveOneOut(mod.Y)
+	out.Places = places
 	scale := mod.Scaling.YScale
-	for i, k := range kappa {
-		// The jitter is part of Σ but not of the observations.
-		v := 1/k - mod.Jitter
+	for i, v := range variances {
+		v -= mod.Jitter // which is part of Σ but not of the observations
 		if !(v > 0) {
 			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
 		}
 		out.Std[i] = math.Sqrt(v) * scale
-		out.Residual[i] = mod.Alpha[i] / k * scale
+		out.Residual[i] = errors[i] * scale
 		out.Mean[i] = mod.Y[i] - out.Residual[i]
 		z := out.Residual[i] / out.Std[i]
 		out.Standardized[i] = z
@@ -75,21 +82,41 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 	return out, nil
 }
 
-// inverseDiagonal returns the diagonal of Σ⁻¹, less the diagonal of Σ⁻¹HM⁻¹HᵀΣ⁻¹ if least
-// squares found the mean's coefficients.
-func inverseDiagonal(ctx context.Context, p *Posterior) ([]float64, error) {
+// leavePlaces returns the errors and variances of all rows, in scaled units, each predicted from the
+// rows of other places, and the number of places, 0 if none repeats.
+func leavePlaces(ctx context.Context, p *Posterior) (errors, variances []float64, places int, err error) {
+	kappa, w, err := inverseDiagonal(ctx, p)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	errors = slices.Clone(p.model.Alpha)
+	for i, k := range kappa {
+		errors[i] /= k
+		kappa[i] = 1 / k
+	}
+	repeated := place.Repeated(p.ws, trainingPoints(p.model))
+	if repeated == nil {
+		return errors, kappa, 0, nil
+	}
+	err = place.Leave(ctx, p.ws, repeated, place.Fitted{Noise: noiseDiagonal(p.whole), Alpha: p.model.Alpha, Mean: w}, errors, kappa)
+	return errors, kappa, place.Count(len(kappa), repeated), err
+}
+
+// inverseDiagonal returns the diagonal of Q, which is Σ⁻¹ or, if least squares found the mean's
+// coefficients, Σ⁻¹ − wwᵀ = Σ⁻¹ − Σ⁻¹HM⁻¹HᵀΣ⁻¹, and w (n×q, column-major), nil without.
+func inverseDiagonal(ctx context.Context, p *Posterior) (kappa, w []float64, err error) {
 	n := p.model.N()
-	kappa := make([]float64, n)
+	kappa = make([]float64, n)
 	inverse, err := device.Capability[device.InverseDiagonal](p.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err == nil {
 		err = inverse.InverseDiagonal(ctx, kappa)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	q, err := p.coefficients(ctx)
 	if q == 0 || err != nil {
-		return kappa, err
+		return kappa, nil, err
 	}
 	r := make([]float64, n*q)
 	for j := range q {
@@ -98,15 +125,20 @@ func inverseDiagonal(ctx context.Context, p *Posterior) ([]float64, error) {
 		}
 	}
 	p.gls.Whiten(r)
+	w = make([]float64, n*q)
 	for i, v := range r {
 		kappa[i/q] -= v * v
+		w[i%q*n+i/q] = v
 	}
-	return kappa, nil
+	return kappa, w, nil
 }
 
 // LeaveOneOutSummary holds scores over all rows, in original units.
 type LeaveOneOutSummary struct {
 	N int `json:"n"`
+	// Places is the number of different inputs if some repeat: rows with equal inputs are left
+	// out together.
+	Places int `json:"places,omitempty"`
 	// RMSE is the root mean squared residual.
 	RMSE float64 `json:"rmse"`
 	// NLPD is the mean negative log predictive density.
@@ -132,7 +164,7 @@ func (l *LeaveOneOut) Summary() LeaveOneOutSummary {
 	for _, y := range l.Target {
 		mean += y / n
 	}
-	out, squares, total := LeaveOneOutSummary{N: len(l.Target)}, 0.0, 0.0
+	out, squares, total := LeaveOneOutSummary{N: len(l.Target), Places: l.Places}, 0.0, 0.0
 	for i, r := range l.Residual {
 		z := l.Standardized[i]
 		size := math.Abs(z)
@@ -156,10 +188,14 @@ func (l *locals) leaveOneOut(ctx context.Context, y []float64) (*LeaveOneOut, er
 		if err != nil {
 			return nil, err
 		}
+		out.Places += cmp.Or(one.Places, len(one.Target))
 		from := one.columns()
 		for c, to := range out.columns() {
 			pick.Put(to, from[c], l.rows[k], len(y))
 		}
+	}
+	if out.Places == len(y) {
+		out.Places = 0
 	}
 	return out, nil
 }
@@ -237,7 +273,7 @@ func calibrateLocals(ctx context.Context, p *Posterior) (*experts.Partition, err
 // scaled units: the means of all targets, the variances of the function, which rounding may
 // make negative, and the variances of the noise. See [LeaveOneOut].
 func leftOut(ctx context.Context, p *Posterior) (means, variance, noise []float64, err error) {
-	variance, err = inverseDiagonal(ctx, p)
+	variance, _, err = inverseDiagonal(ctx, p)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -99,6 +99,34 @@ func TestLeaveOneOutLeastSquares(t *testing.T) {
 	}
 }
 
+// TestLeavePlacesOut leaves out all rows with the inputs of a row, and refits the coefficients.
+func TestLeavePlacesOut(t *testing.T) {
+	const n = 40
+	m := leastSquaresModel(t, n)
+	for i := range n { // pairs and triples
+		copy(m.X[2*i:2*i+2], m.X[2*(i%16):2*(i%16)+2])
+	}
+	refitLeastSquares(t, m)
+	got := must.Get(condition(t, m).LeaveOneOut(t.Context()))(t)
+	for i := range n {
+		rest := *m
+		rest.X, rest.Y = nil, nil
+		for k := range n {
+			if k%16 != i%16 {
+				rest.X, rest.Y = append(rest.X, m.X[2*k:2*k+2]...), append(rest.Y, m.Y[k])
+			}
+		}
+		refitLeastSquares(t, &rest)
+		want := must.Get(condition(t, &rest).Predict(t.Context(), []float64{m.X[2*i], 0, m.X[2*i+1]}, 1))(t)
+		if math.Abs(got.Mean[i]-want.Mean[0]) > 1e-10*math.Abs(want.Mean[0]) || math.Abs(got.Std[i]-want.Std[0]) > 1e-9*want.Std[0] {
+			t.Errorf("row %d: %v ± %v, want %v ± %v", i, got.Mean[i], got.Std[i], want.Mean[0], want.Std[0])
+		}
+	}
+	if s := got.Summary(); s.Places != 16 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // refitLeastSquares finds coefficients and weights of m on its rows.
 func refitLeastSquares(t testing.TB, m *Model) {
 	t.Helper()

@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -138,33 +137,6 @@ func (o *Objective) Restore(ctx context.Context) error {
 	o.solver.ctx = ctx
 	defer func() { o.solver.ctx = context.Background() }()
 	return o.solver.restore()
-}
-
-// LeaveOneOut returns the negative leave-one-out log predictive density, −Σ log
-// p(y_i | the others), at the parameters of the last successful evaluation, for any
-// objective. It costs 2n³/3 operations. Errors are [*device.UnsupportedError],
-// [*LeverageError] and the errors of [device.Workspace].
-func (o *Objective) LeaveOneOut(ctx context.Context) (float64, error) {
-	s := o.solver
-	if !s.solved {
-		return 0, errors.New("graph: leave-one-out needs an evaluation first")
-	}
-	s.ctx = ctx
-	defer func() { s.ctx = context.Background() }()
-	l, err := s.leaveOneOut()
-	if err != nil {
-		return 0, err
-	}
-	return l.density, nil
-}
-
-// LeftOutSquares returns the mean squared error of each target's leave-one-out
-// predictions after the last LeaveOneOut, or nil before.
-func (o *Objective) LeftOutSquares() []float64 {
-	if o.solver.left == nil {
-		return nil
-	}
-	return slices.Clone(o.solver.left.squares)
 }
 
 // FoldScores returns, after an evaluation of an objective with folds, the negative log

@@ -80,6 +80,8 @@ type solver struct {
 	// left are the predictions of single rows, held the predictions of folds; nil until needed.
 	left, held *predictions
 	folds      folding
+	// repeated are the rows of places with several; nil until needed.
+	repeated *[][]int
 
 	// contracted means that grad and diag belong to (alpha, inv, outer).
 	contracted bool

@@ -232,6 +232,25 @@ func (p *Points) Pick(rows []int) *Points {
 	return &Points{N: len(rows), D: p.D, X: pick.Rows(p.X, rows, p.N, 1)}
 }
 
+// Places returns the points of each place, places and points in ascending order: points whose
+// coordinates are all equal are at one place.
+func (p *Points) Places() (places [][]int) {
+	known := map[string]int{}
+	for i := range p.N {
+		var row []byte
+		for c := range p.D {
+			row = append(strconv.AppendFloat(row, p.X[c*p.N+i]+0, 'b', -1, 64), ' ') // −0 is 0
+		}
+		k, ok := known[string(row)]
+		if !ok {
+			k = len(places)
+			known[string(row)], places = k, append(places, nil)
+		}
+		places[k] = append(places[k], i)
+	}
+	return places
+}
+
 // Column returns column c, of length N, without copying it.
 func (p *Points) Column(c int) []float64 { return p.X[c*p.N : (c+1)*p.N] }
 

@@ -133,11 +133,24 @@ func (s *Sample) InFolds(cv CrossValidation, blocks bool) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := plain.WithRows(slices.Concat(folds...))
+	return plain.ordered(folds), nil
+}
+
+// ordered returns the sample with its training rows in the order of folds.
+func (s *Sample) ordered(folds [][]int) *Sample {
+	out := s.WithRows(slices.Concat(folds...))
 	for k, rows := range folds {
 		out.Fold = append(out.Fold, slices.Repeat([]int{k}, len(rows))...)
 	}
-	return out, nil
+	return out
+}
+
+// inPlaces is InFolds with a fold for each place, or the sample itself if no inputs repeat.
+func (s *Sample) inPlaces() *Sample {
+	if places := s.Points.Places(); len(places) < s.N() {
+		return s.ordered(places)
+	}
+	return s
 }
 
 // FoldEnds returns the ends of the sample's folds, or nil if the objective has none.

@@ -236,6 +236,11 @@ const (
 	// error does not depend on the common size of all variances, which a second term chooses such
 	// that the mean squared standardised error is 1. An evaluation costs as much as with LOO.
 	LOORMSE Criterion = "loo-rmse"
+	// LOPO and LOPORMSE are these criteria for leave-one-place-out: all rows with equal inputs are
+	// left out together. With LOO a row is predicted from its own repetitions, so a model that
+	// calls noise a part of the function looks good. If no inputs repeat, they are LOO and LOORMSE.
+	LOPO     Criterion = "lopo"
+	LOPORMSE Criterion = "lopo-rmse"
 	// CV and CVRMSE are these criteria for predictions of the rows of each fold from the
 	// other folds, at the same parameters and scaling: the folds of Options.Folds. Data with
 	// Data.Group, or ordered data with Options.Blocks, need them: a row that is predicted
@@ -246,10 +251,12 @@ const (
 )
 
 // Criteria lists the criteria, the default first.
-func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE, CV, CVRMSE} }
+func Criteria() []Criterion { return []Criterion{NLML, LOO, LOORMSE, LOPO, LOPORMSE, CV, CVRMSE} }
 
-// LeavesOut reports whether the criterion scores leave-one-out predictions.
-func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE }
+// LeavesOut reports whether the criterion scores predictions of single rows or places.
+func (c Criterion) LeavesOut() bool { return c == LOO || c == LOORMSE || c.leavesPlacesOut() }
+
+func (c Criterion) leavesPlacesOut() bool { return c == LOPO || c == LOPORMSE }
 
 // LeavesFoldsOut reports whether the criterion scores predictions of folds.
 func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
@@ -257,16 +264,15 @@ func (c Criterion) LeavesFoldsOut() bool { return c == CV || c == CVRMSE }
 // Predictive reports whether the criterion scores predictions, squaredError whether by
 // their squared error.
 func (c Criterion) Predictive() bool   { return c.LeavesOut() || c.LeavesFoldsOut() }
-func (c Criterion) squaredError() bool { return c == LOORMSE || c == CVRMSE }
+func (c Criterion) squaredError() bool { return c == LOORMSE || c == LOPORMSE || c == CVRMSE }
 
 // Workload returns the workload of evaluations of the criterion for n points of d columns.
-// folds are the ends of the folds if the criterion has some.
+// folds are the ends of its folds or places, nil for single rows.
 func (c Criterion) Workload(n, d int, folds []int) device.Workload {
-	w := device.Workload{N: n, D: d, Diagonal: c.LeavesOut()}
-	if c.LeavesFoldsOut() {
-		w.Blocks = folds
+	if c.LeavesFoldsOut() || c.leavesPlacesOut() && folds != nil {
+		return device.Workload{N: n, D: d, Blocks: folds}
 	}
-	return w
+	return device.Workload{N: n, D: d, Diagonal: c.LeavesOut()}
 }
 
 // refusal says what is wrong with the value of an option, if it is wrong.
@@ -297,7 +303,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	}
 	number, s := strconv.Itoa, o.Settings
 	refusals := []refusal{
-		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, cv or cv-rmse"},
+		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse"},
 		{o.Folds < 0 || o.Folds == 1, "folds", number(o.Folds), "must be at least 2, or 0 for the default"},
 		{o.StdErrors && o.Objective.Predictive(), "std-errors", "", "the Hessian of a score of predictions is not the parameters' precision; use option objective nlml"},
 		{s.Coarse != "" && !slices.Contains(hyperopt.Coarses(), s.Coarse), "coarse", string(s.Coarse), "must be auto, on, off or check"},
@@ -337,7 +343,7 @@ func (o Options) expertRefusals() []refusal {
 		{own != "" && parameters != nil, "expert-parameters", "", fmt.Sprint(parameters)},
 		{o.ExpertParameters == experts.Separate && o.Posterior != "", "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
-		{given && o.Objective.LeavesFoldsOut(), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
+		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
 	}
 }
 

@@ -55,10 +55,13 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
 		return nil, err
 	}
-	if opts.Objective.LeavesFoldsOut() {
+	switch {
+	case opts.Objective.LeavesFoldsOut():
 		if s, err = s.InFolds(opts.CriterionFolds(), opts.Blocks); err != nil {
 			return nil, err
 		}
+	case opts.Objective.leavesPlacesOut():
+		s = s.inPlaces()
 	}
 	division, err := opts.partition(s)
 	if err != nil {

@@ -272,7 +272,10 @@ type TestScores struct {
 
 // LeaveOneOutScore is the leave-one-out log predictive density at the parameters of all rows,
 // but with coefficients of a mean by least squares that are computed again without each row.
+// All rows with equal inputs are left out together.
 type LeaveOneOutScore struct {
+	// Places is the number of different inputs if some repeat, and 0 otherwise.
+	Places int `json:"places,omitempty"`
 	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable with the NLML,
 	// SumOriginalUnits for the original targets, both over all targets.
 	Sum              float64 `json:"sum"`

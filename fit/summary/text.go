@@ -84,6 +84,8 @@ func estimate(r *Report) string {
 	case r.Type != "fit":
 		return ""
 	case minimises(r, problem.LOO, problem.LOORMSE):
+	case minimises(r, problem.LOPO, problem.LOPORMSE):
+		how = "leave-one-place-out"
 	case minimises(r, problem.CV, problem.CVRMSE):
 		how = "cross-validation"
 	case priors != "":

@@ -22,7 +22,7 @@ func scoreOptions() Entries {
 	search := []Constraint{{Needs: []string{"greedy"}, Text: "option max-terms and option budget need option greedy"}}
 	return Entries{
 		{Name: "objective", Kind: Choice, Group: Scores, Field: "Fit.Objective", Places: in(fits, Spec), Default: string(problem.NLML), Words: words(problem.Criteria()...),
-			Help: "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)"},
+			Help: "what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs left out together, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group)"},
 		{Name: "scores", Kind: Words, Group: Scores, Places: in(scored, Spec), Placeholder: "LIST", Words: []string{"loo", "cv"}, SpecWords: []string{"loo"}, Examples: []string{"loo", "cv", "loo,cv"},
 			Rules: []Constraint{{If: "cv", Excludes: []string{"expert-parameters=separate"},
 				Text: "option scores cv: predictions of folds need parameters that all local experts share: hold rows out (option holdout), score with loo, or use option expert-parameters shared"}},

@@ -112,8 +112,11 @@ func (s *subject) headline() []string {
 	if s.local() {
 		others = "the others of its own expert"
 	}
+	if s.scores[0].summary.Places > 0 {
+		others += " with other inputs"
+	}
 	text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
-	if strings.HasPrefix(s.Record.Report.ObjectiveName, string(problem.LOO)) {
+	if objective, _ := strings.CutSuffix(s.Record.Report.ObjectiveName, problem.WithPrior); problem.Criterion(objective).LeavesOut() {
 		text += " The fit chose the parameters by these scores, so they are too good."
 	}
 	return append(out, text)

@@ -63,7 +63,7 @@ type Options struct {
 	Prior map[string]string `yaml:"prior,omitempty" json:"prior,omitempty"`
 	// Tie: parameter that takes the value of another.
 	Tie map[string]string `yaml:"tie,omitempty" json:"tie,omitempty"`
-	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group).
+	// Objective: what to minimize: nlml, the negative log marginal likelihood, loo, the negative log predictive density of leave-one-out, loo-rmse, the root mean squared error of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs left out together, or cv and cv-rmse, the same for folds of rows (options folds, blocks and group).
 	Objective *string `yaml:"objective,omitempty" json:"objective,omitempty"`
 	// Scores: predictive scores to report with the NLML: leave-one-out (loo), cross-validation (cv) or both; in a batch, splits replace cross-validation.
 	Scores []string `yaml:"scores,omitempty" json:"scores,omitempty"`

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/fit/problem"
 )
 
 const (
@@ -111,9 +110,9 @@ func largestRow(factor device.FactorStore, n int, rows []float64) ([]float64, er
 
 // WarnGradient warns if rounding errors leave few digits of derivatives of grad, the
 // gradient at the parameters of the last evaluation. Digits count from 1 nat or from
-// the derivative if that is larger. The leave-one-out objective has no estimate.
+// the derivative if that is larger. Scores of predictions have no estimate.
 func (s *Placement) WarnGradient(grad []float64) {
-	if o := s.Job.Options.Objective; o == problem.LOO || o.LeavesFoldsOut() || grad == nil {
+	if o := s.Job.Options.Objective; o.Predictive() || grad == nil {
 		return
 	}
 	var names []string

@@ -1,7 +1,6 @@
 package tuning
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -129,15 +128,7 @@ func singular(j *problem.Prepared) (cause, remedy string) {
 	if scaled(j) {
 		cause, remedy = "a lengthscale far longer than the range of the data", "shorten the lengthscale"
 	}
-	x, rows := j.Sample.Points, map[string]bool{}
-	for i := range x.N {
-		var row []byte
-		for c := range x.D {
-			row = binary.LittleEndian.AppendUint64(row, math.Float64bits(x.Column(c)[i]))
-		}
-		rows[string(row)] = true
-	}
-	if len(rows) < x.N {
+	if x := j.Sample.Points; len(x.Places()) < x.N {
 		cause = "duplicate rows with a tiny noise_variance, or " + cause
 	}
 	return cause, remedy

@@ -169,14 +169,19 @@ func (s *Placement) Curvature(ctx context.Context, z []float64, exact bool) (h d
 	return h, err
 }
 
-// LeaveOneOut returns the leave-one-out score at z, for any objective.
-func (s *Placement) LeaveOneOut(ctx context.Context, z []float64) (float64, error) {
-	return s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) {
-		if _, err := o.Value(ctx, z); err != nil {
+// LeaveOut returns the scores of leave-one-out and of leave-one-place-out at z, for any objective.
+func (s *Placement) LeaveOut(ctx context.Context, z []float64) (rows, places graph.LeftOut, err error) {
+	_, err = s.retry(ctx, z, nil, func(o *graph.Objective, ctx context.Context, z, _ []float64) (float64, error) {
+		f, err := o.Value(ctx, z)
+		if err != nil {
 			return 0, err
 		}
-		return o.LeaveOneOut(ctx)
+		if rows, err = o.LeaveOneOut(ctx); err == nil {
+			places, err = o.LeavePlacesOut(ctx)
+		}
+		return f, err
 	})
+	return rows, places, err
 }
 
 // maxResidual is a residual that no stable factorisation exceeds at noise variances

@@ -96,7 +96,7 @@ func (w *Workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	}
 	releaseMatrices(len(rows))
 	sub := w.Job.plain(len(rows)).On(w.Job.Sample.WithRows(rows))
-	if !sub.Model.DeterminedBy(sub.Sample) || sub.Options.Objective.LeavesFoldsOut() && len(sub.Sample.FoldEnds()) < 2 {
+	if !sub.Model.DeterminedBy(sub.Sample) || sub.Sample.Fold != nil && len(sub.Sample.FoldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}
 	s, err := sub.Open(ctx, w.backend(worker))

@@ -91,8 +91,9 @@ class FitParameters(BaseEstimator):
     objective : word, default "nlml"
         what to minimize: nlml, the negative log marginal likelihood, loo, the negative
         log predictive density of leave-one-out, loo-rmse, the root mean squared error
-        of leave-one-out, or cv and cv-rmse, the same for folds of rows (options folds,
-        blocks and group): nlml, loo, loo-rmse, cv, cv-rmse
+        of leave-one-out, lopo and lopo-rmse, the same with all rows of equal inputs
+        left out together, or cv and cv-rmse, the same for folds of rows (options folds,
+        blocks and group): nlml, loo, loo-rmse, lopo, lopo-rmse, cv, cv-rmse
     scores : list of words, default None
         predictive scores to report with the NLML: leave-one-out (loo), cross-validation
         (cv) or both; in a batch, splits replace cross-validation: loo, cv

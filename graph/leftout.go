@@ -1,0 +1,76 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"gpfit/internal/place"
+)
+
+// LeftOut scores predictions of rows that are left out, at the parameters of the other ones.
+type LeftOut struct {
+	// Density is the negative log predictive density, −Σ log p(y_i | the others), over all targets.
+	Density float64
+	// Squares are the mean squared errors of the targets.
+	Squares []float64
+	// Places is the number of places if the rows of a place were left out together, 0 otherwise.
+	Places int
+}
+
+// LeaveOneOut scores the prediction of each row from all others at the parameters of the last
+// successful evaluation, for any objective. It costs 2n³/3 operations. Errors are
+// [*device.UnsupportedError], [*LeverageError] and the errors of [device.Workspace].
+func (o *Objective) LeaveOneOut(ctx context.Context) (LeftOut, error) {
+	s := o.solver
+	if !s.solved {
+		return LeftOut{}, errors.New("graph: leave-one-out needs an evaluation first")
+	}
+	s.ctx = ctx
+	defer func() { s.ctx = context.Background() }()
+	l, err := s.leaveOneOut()
+	if err != nil {
+		return LeftOut{}, err
+	}
+	return LeftOut{Density: l.density, Squares: slices.Clone(l.squares)}, nil
+}
+
+// LeavePlacesOut is LeaveOneOut for places: each row is predicted from the rows with other inputs.
+// It costs a system more for each place with several rows ([place.Leave]), at most n³ operations.
+// If no inputs repeat, it is LeaveOneOut.
+func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
+	s := o.solver
+	out, err := o.LeaveOneOut(ctx)
+	if s.repeated == nil {
+		repeated := place.Repeated(s.ws, s.identity.x)
+		s.repeated = &repeated
+	}
+	if err != nil || len(*s.repeated) == 0 {
+		return out, err
+	}
+	l := s.left
+	e, v := slices.Clone(l.a), make([]float64, len(l.v))
+	for i, q := range l.v {
+		v[i] = 1 / q
+	}
+	noise := slices.Clone(s.noise)
+	for i := range noise {
+		noise[i] += s.jitter
+	}
+	fitted := place.Fitted{Noise: noise, Alpha: s.alpha, Mean: l.w}
+	if err := place.Leave(ctx, s.ws, *s.repeated, fitted, e, v); err != nil {
+		s.formed, s.solved = false, false
+		return LeftOut{}, err
+	}
+	out = LeftOut{Squares: make([]float64, s.targets), Places: place.Count(len(v), *s.repeated)}
+	for k, err := range e {
+		v := v[k%len(v)]
+		if !(v > 0) {
+			return LeftOut{}, &LeverageError{Index: k % len(l.v)}
+		}
+		out.Density += math.Log(v)/2 + err*err/(2*v) + math.Log(2*math.Pi)/2
+		out.Squares[k/len(l.v)] += err * err / float64(len(l.v))
+	}
+	return out, nil
+}
