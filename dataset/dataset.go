@@ -52,6 +52,8 @@ type Options struct {
 	// NoiseColumn holds the known noise variance of each row, in squared units of the
 	// target. NoiseGroup holds labels of rows that share an estimated variance.
 	NoiseColumn, NoiseGroup string
+	// WeightColumn holds weights, by which the estimated noise variance of a row is divided.
+	WeightColumn string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
 	// Method computes with the rows. It bounds their number; nil means [device.Dense].
@@ -102,6 +104,9 @@ func (o *Options) Data(t *table.Table) problem.Data {
 	if o.NoiseColumn != "" {
 		d.NoiseVariance, d.NoiseColumn = t.Extra[o.NoiseColumn], o.NoiseColumn
 	}
+	if o.WeightColumn != "" {
+		d.Weight, d.WeightColumn = t.Extra[o.WeightColumn], o.WeightColumn
+	}
 	if o.NoiseGroup != "" {
 		d.NoiseGroup, d.NoiseGroupColumn = t.ExtraText[o.NoiseGroup], o.NoiseGroup
 	}
@@ -130,8 +135,10 @@ func (o *Options) columns(path string) table.Options {
 		// A mask inside the table is not an input.
 		c.Extra = append(c.Extra, o.MaskColumn)
 	}
-	if o.NoiseColumn != "" {
-		c.Extra = append(c.Extra, o.NoiseColumn)
+	for _, numbers := range []string{o.NoiseColumn, o.WeightColumn} {
+		if numbers != "" {
+			c.Extra = append(c.Extra, numbers)
+		}
 	}
 	for _, labels := range []string{o.NoiseGroup, o.Group} {
 		if labels != "" {
@@ -204,5 +211,6 @@ func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 	d.X, d.N = pick.Rows(d.X, keep, t.N, d.D), len(keep)
 	d.Test, d.Group = pick.Rows(d.Test, keep, t.N, 1), pick.Rows(d.Group, keep, t.N, 1)
 	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, keep, t.N, 1), pick.Rows(d.NoiseGroup, keep, t.N, 1)
+	d.Weight = pick.Rows(d.Weight, keep, t.N, 1)
 	return nil
 }

@@ -34,6 +34,8 @@ type RowOptions struct {
 	// labels. Empty means the column with the same name as in training, if the table has it.
 	// DefaultGroup is the group of rows whose group the model does not have.
 	NoiseColumn, NoiseGroup, DefaultGroup string
+	// weightColumn is the column of weights with the same name as in training, if the table has it.
+	weightColumn string
 	// Missing says what to do with rows that have missing values in the columns used: "error", the
 	// default; "drop", leave them out; or "blank", return them without numbers.
 	Missing string
@@ -72,7 +74,7 @@ type Rows struct {
 // Clone returns a copy that remains valid after the next rows are read.
 func (r Rows) Clone() Rows {
 	r.X, r.Blank = slices.Clone(r.X), slices.Clone(r.Blank)
-	r.Noise.Known, r.Noise.Group = slices.Clone(r.Noise.Known), slices.Clone(r.Noise.Group)
+	r.Noise.Known, r.Noise.Group, r.Noise.Weight = slices.Clone(r.Noise.Known), slices.Clone(r.Noise.Group), slices.Clone(r.Noise.Weight)
 	r.Observed, r.Keep = cloneColumns(r.Observed), cloneColumns(r.Keep)
 	return r
 }
@@ -159,12 +161,12 @@ func (o *RowOptions) findNoise(m *gp.Model, names []string, columns *table.Optio
 		given *string
 		name  string
 		into  *[]string
-	}{{&o.NoiseColumn, m.Noise.Column, &columns.Extra}, {&o.NoiseGroup, m.Noise.GroupColumn, &columns.ExtraText}} {
+	}{{&o.NoiseColumn, m.Noise.Column, &columns.Extra}, {&o.weightColumn, m.Noise.WeightColumn, &columns.Extra}, {&o.NoiseGroup, m.Noise.GroupColumn, &columns.ExtraText}} {
 		if *c.given == "" && slices.Contains(names, c.name) {
 			*c.given = c.name
 		}
 		if *c.given != "" {
-			*c.into = []string{*c.given}
+			*c.into = append(*c.into, *c.given)
 		}
 	}
 }
@@ -187,6 +189,7 @@ func (r *ModelRows) Next() (Rows, error) {
 	whole := r.wholeRows(t)
 	out := Rows{X: r.buffer[:len(whole)*all], N: len(whole), Total: t.N, Noise: gp.RowNoise{
 		Known: pick.Values(t.Extra[r.options.NoiseColumn], whole), Group: pick.Values(t.ExtraText[r.options.NoiseGroup], whole), DefaultGroup: r.options.DefaultGroup,
+		Weight: pick.Values(t.Extra[r.options.weightColumn], whole),
 	}}
 	if len(t.Keep) > 0 {
 		out.Keep = t.Keep
@@ -245,6 +248,7 @@ func (r *ModelRows) All() (Rows, error) {
 		}
 		all.Keep, all.Observed = appendColumns(all.Keep, piece.Keep), appendColumns(all.Observed, piece.Observed)
 		all.Noise.Known, all.Noise.Group = append(all.Noise.Known, piece.Noise.Known...), append(all.Noise.Group, piece.Noise.Group...)
+		all.Noise.Weight = append(all.Noise.Weight, piece.Noise.Weight...)
 	}
 }
 
@@ -258,7 +262,7 @@ func (r Rows) Pick(which []int) Rows {
 		all = len(r.X) / r.N
 	}
 	out := Rows{N: len(which), Total: len(which), Noise: gp.RowNoise{
-		Known: pick.Values(r.Noise.Known, which), Group: pick.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup,
+		Known: pick.Values(r.Noise.Known, which), Group: pick.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup, Weight: pick.Values(r.Noise.Weight, which),
 	}}
 	for _, i := range which {
 		out.X = append(out.X, r.X[i*all:(i+1)*all]...)

@@ -160,13 +160,14 @@ func TestFromIdentity(t *testing.T) {
 // that made it.
 func TestTrainingData(t *testing.T) {
 	plain := synthetic(60)
-	known, groups, several := plain, plain, plain
+	known, groups, several, weighted := plain, plain, plain, plain
+	weighted.Weight = cycled(60, 0.5, 1, 4)
 	known.NoiseVariance, groups.NoiseGroup = cycled(60, 1.0, 2, 3, 4), cycled(60, "a", "b")
 	several.TargetName, several.TargetNames = "", []string{"one", "two"}
 	for i := range 60 {
 		several.Y = append(several.Y, several.Y[i]+float64(i%5))
 	}
-	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several} {
+	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several, "weights": weighted} {
 		d.Test = every(60, 7, 60)
 		first := mustFit(t, d, problem.Options{Mean: "constant"})
 		data := must.Get(problem.TrainingData(modelOf(t, first)))(t)

@@ -19,6 +19,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
+	"gpfit/internal/pick"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
@@ -105,6 +106,58 @@ func TestKnownNoise(t *testing.T) {
 			t.Errorf("noise of the model: %+v, %d rows", r.Model.Noise, len(r.Model.TrainNoise))
 		}
 	}
+}
+
+// TestWeights compares rows of weight 3, which are means of three observations, with a row for each
+// observation: the posterior is the same, and the likelihoods differ by the density of the
+// differences within a row. A row of weight 0 is left out.
+func TestWeights(t *testing.T) {
+	means, single := synthetic(40), problem.Data{D: 3}
+	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "zero", Set: assignments(map[string]float64{"lengthscale": 300, "signal_variance": 4e3, "noise_variance": 40})}
+	within := 0.0 // the logarithm of that density: the noise of a mean has a third of the variance
+	for i := range means.N {
+		count := 1 + 2*(i%2)
+		for k := range count {
+			single.X, single.Y = append(single.X, means.X[3*i:3*i+3]...), append(single.Y, means.Y[i]+float64(7*(k-count/2)))
+			single.N++
+		}
+		means.Weight = append(means.Weight, float64(count))
+		within -= float64(count-1)/2*math.Log(2*math.Pi*40) + math.Log(float64(count))/2 + 98*float64(count/3)/(2*40)
+	}
+	one, all := evaluate(t, means, o), evaluate(t, single, o)
+	must.Within(t, one.NLML-within, all.NLML, 1e-10*all.NLML, "NLML")
+
+	fixed := o
+	fixed.Fix, fixed.Set = fixed.Set, nil
+	held := means
+	held.Test = every(7, 2, means.N)
+	held.Weight = slices.Clone(means.Weight)
+	held.Weight[1] = 0
+	out := mustFit(t, held, fixed)
+	kept := mustFit(t, held.Rows(append([]int{0}, pick.All(40)[2:]...)), fixed).Report
+	if r := out.Report; len(r.Warnings) == 0 || r.Warnings[0] != "left out 1 of 40 rows: their weight is 0" || r.NLML != kept.NLML || r.Test.NLPD != kept.Test.NLPD {
+		t.Errorf("NLML %v, without the row %v; warnings %q", r.NLML, kept.NLML, r.Warnings)
+	}
+	// The held-out scores once more, from the model and the rows' weights.
+	p := must.Get(out.Model.Condition(t.Context(), backend))(t)
+	defer p.Close()
+	pred := must.Get(p.PredictNoise(t.Context(), means.X, means.N, gp.RowNoise{Weight: means.Weight}))(t)
+	nlpd, rows := 0.0, 0
+	for i, y := range means.Y {
+		if held.Test[i] {
+			v := pred.StdLatent[i]*pred.StdLatent[i] + 40/means.Weight[i]
+			nlpd, rows = nlpd+(y-pred.Mean[i])*(y-pred.Mean[i])/(2*v)+math.Log(2*math.Pi*v)/2, rows+1
+		}
+	}
+	must.Within(t, float64(out.Report.Test.NLPD), nlpd/float64(rows), 1e-9, "NLPD")
+
+	wrong := means
+	wrong.Weight = slices.Clone(means.Weight)
+	wrong.Weight[3] = -1
+	_, err := problem.New(wrong, problem.Options{})
+	must.Fail[*problem.DataError](t, err, `the weight of row 4 (from 1), column "weight", is -1`)
+	means.NoiseVariance = means.Weight
+	wantOption(t, means, problem.Options{}, "option weight-column: divides the estimated noise variance")
 }
 
 // TestGroupsAreKnown checks that fixed variances of groups are equivalent to known ones.

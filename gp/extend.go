@@ -128,6 +128,9 @@ func withRows(m *Model, add Addition) (*Model, error) {
 	if m.Noise.Column != "" && add.Noise.Known == nil {
 		return nil, &NoiseError{-1, fmt.Sprintf("the model was fitted with the known noise variances of the column %q, but the new rows have none", m.Noise.Column)}
 	}
+	if m.Noise.WeightColumn != "" && add.Noise.Weight == nil {
+		return nil, &NoiseError{-1, fmt.Sprintf("the model was fitted with the weights of the column %q, but the new rows have none", m.Noise.WeightColumn)}
+	}
 	noise, err := noisesOf(m, add.N, add.Noise)
 	if err != nil {
 		return nil, err
@@ -348,20 +351,25 @@ func drawnModel(m *Model, k int) *Model {
 		one.Noise.Variances = d.Noise[k]
 		one.TrainNoise = slices.Clone(m.TrainNoise)
 		for i, g := range d.Group {
-			one.TrainNoise[i] += d.Noise[k][g] - m.Noise.Variances[g]
+			one.TrainNoise[i] = redrawn(m, i, m.Noise.Variances[g], d.Noise[k][g])
 		}
 	case m.NoiseVariance > 0:
 		one.NoiseVariance = d.Noise[k][0]
 		one.TrainNoise = slices.Clone(m.TrainNoise)
 		for i := range one.TrainNoise {
-			one.TrainNoise[i] += one.NoiseVariance - m.NoiseVariance
+			one.TrainNoise[i] = redrawn(m, i, m.NoiseVariance, one.NoiseVariance)
 		}
 	}
-	// Rounding of a difference may leave a known variance of 0 slightly negative.
-	for i := range one.TrainNoise {
-		one.TrainNoise[i] = math.Max(one.TrainNoise[i], 0)
-	}
 	return &one
+}
+
+// redrawn returns the noise variance of training row i with another estimated variance.
+func redrawn(m *Model, i int, estimated, drawn float64) float64 {
+	if m.Noise.WeightColumn != "" {
+		return m.TrainNoise[i] * (drawn / estimated)
+	}
+	// Rounding of the difference may leave a known variance of 0 slightly negative.
+	return math.Max(m.TrainNoise[i]+(drawn-estimated), 0)
 }
 
 // Mixture predicts with draws of a model's parameters: the predictive distribution is the mixture

@@ -28,6 +28,9 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 	add := Addition{N: count, Noise: RowNoise{}}
 	for i := n; i < whole.N(); i++ {
 		add.X = append(add.X, whole.X[2*i], 7, whole.X[2*i+1])
+		if whole.Noise.WeightColumn != "" {
+			add.Noise.Weight = append(add.Noise.Weight, whole.NoiseVariance/whole.TrainNoise[i])
+		}
 		if whole.Noise.Column != "" {
 			add.Noise.Known = append(add.Noise.Known, (whole.TrainNoise[i]-whole.NoiseVariance)*whole.Scaling.YScale*whole.Scaling.YScale)
 		}
@@ -77,8 +80,13 @@ func variants(t *testing.T, n int) map[string]*Model {
 	for i := range n {
 		known.TrainNoise = append(known.TrainNoise, known.NoiseVariance+0.01*float64(1+i%5))
 	}
+	weighted := newModel(t, n)
+	weighted.Noise.WeightColumn = "w"
+	for i := range n {
+		weighted.TrainNoise = append(weighted.TrainNoise, weighted.NoiseVariance/float64(1+i%5))
+	}
 	known.Jitter = 1e-6
-	return map[string]*Model{"free mean": free, "least squares": gls, "targets": several, "known noise": known}
+	return map[string]*Model{"free mean": free, "least squares": gls, "targets": several, "known noise": known, "weights": weighted}
 }
 
 // TestExtend compares with a fresh factorisation of all rows.

@@ -160,6 +160,9 @@ type Noise struct {
 	GroupColumn string    `json:"group_column,omitempty"`
 	Labels      []string  `json:"labels,omitempty"`
 	Variances   []float64 `json:"variances,omitempty"`
+	// WeightColumn is the table's column of weights, by which the estimated variance of a row is
+	// divided; "" for none.
+	WeightColumn string `json:"weight_column,omitempty"`
 }
 
 // RowNoise is what is known about the noise of rows to predict. The zero value
@@ -172,6 +175,9 @@ type RowNoise struct {
 	Group []string
 	// DefaultGroup is the label of rows without one.
 	DefaultGroup string
+	// Weight holds positive weights of the rows, by which their estimated variances are divided;
+	// nil means 1.
+	Weight []float64
 }
 
 // NoiseError reports a row to predict whose noise is unknown or invalid.

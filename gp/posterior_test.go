@@ -176,6 +176,9 @@ func TestMixture(t *testing.T) {
 			if m.Noise.Column != "" && math.Abs((one.TrainNoise[3]-one.NoiseVariance)-(m.TrainNoise[3]-m.NoiseVariance)) > 1e-15 {
 				t.Errorf("known variance %v, want %v", one.TrainNoise[3]-one.NoiseVariance, m.TrainNoise[3]-m.NoiseVariance)
 			}
+			if m.Noise.WeightColumn != "" {
+				must.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
+			}
 			p := must.Get(one.Condition(ctx, backend))(t)
 			part := must.Get(p.PredictTargets(ctx, rows, 9, noise))(t)
 			p.Close()

@@ -42,21 +42,27 @@ func scaledRows(m *Model, rows []float64, n int) ([]float64, error) {
 }
 
 // noisesOf returns the noise variance of a new observation at n rows, in scaled
-// units: the estimated variance of the row's group plus the row's known variance,
-// if any. Errors are [*NoiseError].
+// units: the estimated variance of the row's group, divided by the row's weight if it has one,
+// plus the row's known variance, if any. Errors are [*NoiseError].
 func noisesOf(m *Model, n int, row RowNoise) ([]float64, error) {
 	out := make([]float64, n)
-	if row.Known != nil && len(row.Known) != n || row.Group != nil && len(row.Group) != n {
-		return nil, fmt.Errorf("gp: %d known variances and %d groups for %d rows", len(row.Known), len(row.Group), n)
+	if row.Known != nil && len(row.Known) != n || row.Group != nil && len(row.Group) != n || row.Weight != nil && len(row.Weight) != n {
+		return nil, fmt.Errorf("gp: %d known variances, %d groups and %d weights for %d rows", len(row.Known), len(row.Group), len(row.Weight), n)
 	}
-	if row.Known != nil && m.Noise.Column == "" {
-		return nil, fmt.Errorf("gp: the rows have known variances, but the model was fitted without them")
+	if row.Known != nil && m.Noise.Column == "" || row.Weight != nil && m.Noise.WeightColumn == "" {
+		return nil, fmt.Errorf("gp: the rows have known variances or weights, but the model was fitted without them")
 	}
 	square := m.Scaling.YScale * m.Scaling.YScale
 	for i := range out {
 		v, err := groupVariance(m, i, row)
 		if err != nil {
 			return nil, err
+		}
+		if row.Weight != nil {
+			if !(row.Weight[i] > 0) || math.IsInf(row.Weight[i], 0) {
+				return nil, &NoiseError{i, fmt.Sprintf("the weight is %v, but must be a positive number", row.Weight[i])}
+			}
+			v /= row.Weight[i]
 		}
 		if row.Known != nil {
 			if !(row.Known[i] >= 0) || math.IsInf(row.Known[i], 0) {

@@ -108,6 +108,10 @@ func knownNoise(n int) []float64 {
 
 func groupsOf(n int) []int { return must.Slice(n, func(i int) int { return (i * i) % 5 % 3 }) }
 
+func weightsOf(n int) []float64 {
+	return must.Slice(n, func(i int) float64 { return 0.3 + 0.7*float64(i%6) })
+}
+
 var noises = map[string]func(s *graph.Spec){
 	"one":   func(*graph.Spec) {},
 	"known": func(s *graph.Spec) { s.Noise.Known = knownNoise(s.X.N) },
@@ -122,6 +126,10 @@ var noises = map[string]func(s *graph.Spec){
 	},
 	"groups and known": func(s *graph.Spec) {
 		s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N), Known: knownNoise(s.X.N)}
+	},
+	"weights": func(s *graph.Spec) { s.Noise.Weights = weightsOf(s.X.N) },
+	"all": func(s *graph.Spec) {
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b", "c"}, Group: groupsOf(s.X.N), Known: knownNoise(s.X.N), Weights: weightsOf(s.X.N)}
 	},
 	"one group": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"all"}, Group: make([]int, s.X.N)} },
 	"none":      func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true} },
@@ -146,15 +154,18 @@ func TestNoise(t *testing.T) {
 			z := f.z(1)
 			got := f.value(t, z)
 			variance := func(i int) float64 {
-				v := 0.0
+				v, weight := 0.0, 1.0
 				if f.spec.Noise.Known != nil {
 					v = f.spec.Noise.Known[i]
 				}
+				if f.spec.Noise.Weights != nil {
+					weight = f.spec.Noise.Weights[i]
+				}
 				switch {
 				case f.spec.Noise.Group != nil:
-					v += math.Exp(z[2+f.spec.Noise.Group[i]])
+					v += math.Exp(z[2+f.spec.Noise.Group[i]]) / weight
 				case !f.spec.Noise.None:
-					v += math.Exp(z[2])
+					v += math.Exp(z[2]) / weight
 				}
 				return v
 			}
@@ -204,11 +215,14 @@ func TestNoiseNames(t *testing.T) {
 
 func TestNoiseErrors(t *testing.T) {
 	for what, change := range map[string]func(s *graph.Spec){
-		"short":       func(s *graph.Spec) { s.Noise.Known = []float64{1} },
-		"negative":    func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = -1 },
-		"NaN":         func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = math.NaN() },
-		"short group": func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: []int{0}} },
-		"label":       func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: groupsOf(20)} },
+		"zero weight":  func(s *graph.Spec) { s.Noise.Weights = make([]float64, 20) },
+		"short weight": func(s *graph.Spec) { s.Noise.Weights = []float64{1} },
+		"idle weight":  func(s *graph.Spec) { s.Noise = graph.NoiseModel{None: true, Weights: weightsOf(20)} },
+		"short":        func(s *graph.Spec) { s.Noise.Known = []float64{1} },
+		"negative":     func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = -1 },
+		"NaN":          func(s *graph.Spec) { s.Noise.Known = knownNoise(20); s.Noise.Known[3] = math.NaN() },
+		"short group":  func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: []int{0}} },
+		"label":        func(s *graph.Spec) { s.Noise = graph.NoiseModel{Labels: []string{"a"}, Group: groupsOf(20)} },
 		"none": func(s *graph.Spec) {
 			s.Noise = graph.NoiseModel{None: true, Labels: []string{"a"}, Group: make([]int, 20)}
 		},

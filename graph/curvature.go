@@ -179,11 +179,11 @@ func (c *curvature) multiply(v []float64, m int) ([]float64, error) {
 	return out, nil
 }
 
-// addGroup adds f·v to dst at the points of a noise group.
+// addGroup adds f·v, divided by the weights, to dst at the points of a noise group.
 func (c *curvature) addGroup(dst, v []float64, group int, f float64) {
 	for j, x := range v {
-		if c.noiseGroups == nil || c.noiseGroups[j] == group {
-			dst[j] += f * x
+		if of, factor := c.noisy.share(j); of == group {
+			dst[j] += f * factor * x
 		}
 	}
 }
@@ -413,10 +413,11 @@ func (c *curvature) differentiateChain() error {
 		if g := k - len(c.theta); g < 0 {
 			grad[k] = 1
 		} else {
-			if c.noiseGroups != nil {
-				at = slices.Index(c.noiseGroups, g)
+			if c.noisy.Group != nil {
+				at = slices.Index(c.noisy.Group, g)
 			}
-			diag[at] = 1 / c.estimated[g]
+			_, factor := c.noisy.share(at)
+			diag[at] = 1 / (factor * c.estimated[g])
 		}
 		row, err := c.chain(c.z, grad, diag)
 		if err != nil {

@@ -51,6 +51,10 @@ var curvatureCases = map[string]struct {
 	"known noise": {[]string{"rbf"}, func(t *testing.T, s *graph.Spec) {
 		s.Noise.Known = must.Slice(s.X.N, func(i int) float64 { return 0.1 * float64(i%4) })
 	}},
+	"weights": {[]string{"rbf"}, func(t *testing.T, s *graph.Spec) {
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 2 }), Weights: must.Slice(s.X.N, func(i int) float64 { return 0.5 + float64(i%3) })}
+		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"noise_variance[b]": graph.Tied("signal_variance")}
+	}},
 	"no noise": {[]string{"matern12"}, func(t *testing.T, s *graph.Spec) { s.Noise.None = true }},
 }
 

@@ -137,7 +137,7 @@ func (n Nodes) input(name string, values []float64) *gorgonia.Node {
 
 // NoiseModel describes the noise in Σ = K + diag(noise):
 //
-//	noise_i = known_i + σ²_group(i)
+//	noise_i = known_i + σ²_group(i)/weight_i
 //
 // The zero value is one estimated variance σ² for all points, the parameter noise_variance.
 // Without estimated and known variances Σ = K, and the posterior interpolates the targets.
@@ -151,6 +151,21 @@ type NoiseModel struct {
 	// index in Labels. Both are nil for a single variance.
 	Labels []string
 	Group  []int
+	// Weights holds a positive weight for each point, length n: its estimated variance is the
+	// group's divided by the weight, as for the mean of so many observations. nil means 1.
+	Weights []float64
+}
+
+// share returns the group of a point, 0 without groups, and the number by which its estimated
+// variance is multiplied.
+func (z *NoiseModel) share(i int) (group int, factor float64) {
+	if factor = 1; z.Weights != nil {
+		factor /= z.Weights[i]
+	}
+	if z.Group != nil {
+		group = z.Group[i]
+	}
+	return group, factor
 }
 
 // names returns the names of the estimated variances.
@@ -180,6 +195,14 @@ func (z NoiseModel) check(n int) error {
 			return fmt.Errorf("graph: invalid known noise variance %v of point %d", v, i)
 		}
 	}
+	if z.Weights != nil && (z.None || len(z.Weights) != n) {
+		return fmt.Errorf("graph: %d weights of estimated noise for %d points", len(z.Weights), n)
+	}
+	for i, w := range z.Weights {
+		if !(w > 0) || w-w != 0 {
+			return fmt.Errorf("graph: invalid weight %v of point %d", w, i)
+		}
+	}
 	if z.None && z.Labels != nil || (z.Labels == nil) != (z.Group == nil) || z.Group != nil && len(z.Group) != n {
 		return fmt.Errorf("graph: %d noise groups, given for %d of %d points", len(z.Labels), len(z.Group), n)
 	}
@@ -194,17 +217,15 @@ func (z NoiseModel) check(n int) error {
 // diagonal returns the noise of n points for the given estimated variances, as a
 // single number if it is the same for all of them.
 func (z NoiseModel) diagonal(estimated []float64, n int) []float64 {
-	if z.Known == nil && z.Group == nil {
+	if z.Known == nil && z.Group == nil && z.Weights == nil {
 		n = 1
 	}
 	out := make([]float64, n)
 	copy(out, z.Known)
 	for i := range out {
-		switch {
-		case z.Group != nil:
-			out[i] += estimated[z.Group[i]]
-		case !z.None:
-			out[i] += estimated[0]
+		if !z.None {
+			group, factor := z.share(i)
+			out[i] += factor * estimated[group]
 		}
 	}
 	return out

@@ -54,10 +54,10 @@ type solver struct {
 	// mean whose coefficients are found by generalised least squares; nil means none.
 	targets int
 	h       []float64
-	// freeBasis (n×q) holds the basis functions of a mean whose coefficients are parameters, and
-	// noiseGroups the group of each point's noise; both are nil without.
-	freeBasis   []float64
-	noiseGroups []int
+	// freeBasis (n×q) holds the basis functions of a mean whose coefficients are parameters; nil
+	// means none. noisy describes the noise.
+	freeBasis []float64
+	noisy     NoiseModel
 	// leavesOut says that the objective is leave-one-out, squaredError which of its criteria.
 	leavesOut, squaredError bool
 
@@ -102,7 +102,7 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	s := &solver{
 		ws: ws, prog: spec.Program, ladder: choleskyJitter(spec.MaxJitter), ctx: context.Background(), targets: len(spec.Y) / n,
 		alpha: make([]float64, len(spec.Y)), diag: make([]float64, n), grad: make([]float64, spec.Program.NumParams),
-		noiseGroups: spec.Noise.Group, leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
+		noisy: spec.Noise, leavesOut: spec.LeaveOneOut, squaredError: spec.SquaredError, folds: folding{threads: spec.Threads},
 		identity: identity{weights: spec.Program.Homogeneous(spec.X), x: spec.X}, device: spec.Device,
 	}
 	if spec.LeaveOneOut {
@@ -116,19 +116,16 @@ func newSolver(ws device.Workspace, spec Spec) *solver {
 	return s
 }
 
-// groupSums returns the sum of the adjoint's diagonal over the points of each of the noise groups;
-// without groups there is one sum.
+// groupSums returns the sum of the adjoint's diagonal over the points of each of the noise groups,
+// each divided by its weight; without groups there is one sum.
 func groupSums(s *solver, groups int) []float64 {
 	sums := make([]float64, groups)
 	if groups == 0 {
 		return sums // no noise is estimated
 	}
 	for i, v := range s.diag {
-		if s.noiseGroups != nil {
-			sums[s.noiseGroups[i]] += v
-		} else {
-			sums[0] += v
-		}
+		group, factor := s.noisy.share(i)
+		sums[group] += factor * v
 	}
 	return sums
 }

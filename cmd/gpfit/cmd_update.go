@@ -128,7 +128,7 @@ func (u *update) extend(add gp.Addition) error {
 	if err != nil {
 		opened.Close()
 		var noise *gp.NoiseError
-		if errors.As(err, &noise) {
+		if errors.As(err, &noise) && u.model.Noise.Column != "" {
 			return exit.Usagef("%v; give --noise-column", err)
 		}
 		return err

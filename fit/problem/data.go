@@ -33,6 +33,11 @@ type Data struct {
 	NoiseVariance                 []float64
 	NoiseGroup                    []string
 	NoiseColumn, NoiseGroupColumn string
+	// Weight holds a weight for each row, from 0; nil means 1. The noise variance of a row is the
+	// estimated one divided by its weight, as for the mean of so many observations; rows of weight
+	// 0 are left out. It excludes NoiseVariance. WeightColumn is the column's name; the default is weight.
+	Weight       []float64 `hash:"omitzero"`
+	WeightColumn string    `hash:"omitzero"`
 	// Group holds a label for each row; nil means none. Rows with the same label stay together in
 	// hold-outs and folds. GroupColumn is the column's name; the default is group.
 	Group       []string `hash:"omitzero"`
@@ -63,6 +68,9 @@ func (d Data) checked() (Data, error) {
 	if d.NoiseGroup != nil {
 		d.NoiseGroupColumn = cmp.Or(d.NoiseGroupColumn, "noise_group")
 	}
+	if d.Weight != nil {
+		d.WeightColumn = cmp.Or(d.WeightColumn, "weight")
+	}
 	if d.Group != nil {
 		d.GroupColumn = cmp.Or(d.GroupColumn, "group")
 	}
@@ -84,7 +92,7 @@ func (d Data) Names() []string {
 // held returns rows of the table as held-out rows.
 func (d Data) held(rows []int) (x, y []float64, noise gp.RowNoise) {
 	x, y = pick.Rows(d.X, rows, d.N, d.D), pick.Rows(d.Y, rows, d.N, 1)
-	return x, y, gp.RowNoise{Known: pick.Values(d.NoiseVariance, rows), Group: pick.Values(d.NoiseGroup, rows)}
+	return x, y, gp.RowNoise{Known: pick.Values(d.NoiseVariance, rows), Group: pick.Values(d.NoiseGroup, rows), Weight: pick.Values(d.Weight, rows)}
 }
 
 // checkNumbers returns a [*DataError] for an input or target that is not finite.
@@ -126,6 +134,7 @@ func (d Data) checkShape() error {
 		{"the split mask", d.Test != nil, len(d.Test)},
 		{"the list of row numbers", d.Row != nil, len(d.Row)},
 		{"the list of noise variances", d.NoiseVariance != nil, len(d.NoiseVariance)},
+		{"the list of weights", d.Weight != nil, len(d.Weight)},
 		{"the list of groups", d.Group != nil, len(d.Group)},
 		{"the list of noise groups", d.NoiseGroup != nil, len(d.NoiseGroup)},
 	} {

@@ -36,6 +36,9 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if data, err = data.withWeight(); err != nil {
+		return nil, err
+	}
 	data, held, err := opts.holdOut(data)
 	if err != nil {
 		return nil, err

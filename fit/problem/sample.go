@@ -179,6 +179,9 @@ func (s *Sample) addNoise(none bool) error {
 	if none && d.NoiseGroup != nil {
 		return OptionErrorf("noise", "none", "cannot be combined with noise groups, whose variances are estimated")
 	}
+	if d.Weight != nil && (none || d.NoiseVariance != nil) {
+		return OptionErrorf("weight-column", "", "divides the estimated noise variance: it cannot be combined with option noise none or with known noise variances")
+	}
 	if d.TargetNames != nil && d.NoiseVariance != nil {
 		return OptionErrorf("noise-column", "", "known noise variances are in squared units of one target: they cannot be combined with several targets, which share one covariance; fit each target separately")
 	}
@@ -190,6 +193,7 @@ func (s *Sample) addNoise(none bool) error {
 			return wrong(i, v, "%v; it must be a number from 0")
 		}
 	}
+	s.Noise.Weights = pick.Rows(d.Weight, s.Rows, d.N, 1)
 	s.Noise.None, s.Noise.Known = none, pick.Rows(d.NoiseVariance, s.Rows, d.N, 1)
 	for k, v := range s.Noise.Known {
 		if s.Noise.Known[k] = v / square; NotFinite(v / square) {
@@ -232,6 +236,7 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	sub.X = pick.Rows(s.X, rows, n, s.D())
 	sub.Y, sub.Targets = pick.Rows(s.Y, rows, n, 1), pick.Rows(s.Targets, rows, n, 1)
 	sub.Noise.Known, sub.Noise.Group = pick.Rows(s.Noise.Known, rows, n, 1), pick.Rows(s.Noise.Group, rows, n, 1)
+	sub.Noise.Weights = pick.Rows(s.Noise.Weights, rows, n, 1)
 	sub.Points = kernel.NewPoints(s.Scalings[0].Inputs(sub.X), len(rows), s.D())
 	return &sub
 }

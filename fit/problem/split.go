@@ -1,6 +1,10 @@
 package problem
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"gpfit/gp"
 	"gpfit/internal/pick"
 )
@@ -34,9 +38,31 @@ func (d Data) Rows(rows []int) Data {
 	}
 	d.X, d.Y, d.Row = pick.Rows(d.X, rows, n, d.D), pick.Rows(d.Y, rows, n, 1), pick.Rows(numbers, rows, n, 1)
 	d.NoiseVariance, d.NoiseGroup = pick.Rows(d.NoiseVariance, rows, n, 1), pick.Rows(d.NoiseGroup, rows, n, 1)
+	d.Weight = pick.Rows(d.Weight, rows, n, 1)
 	d.Group, d.Test = pick.Rows(d.Group, rows, n, 1), pick.Rows(d.Test, rows, n, 1)
 	d.N = len(rows)
 	return d
+}
+
+// withWeight checks the weights and leaves out the rows of weight 0, with a warning.
+func (d Data) withWeight() (Data, error) {
+	if err := d.checkShape(); err != nil || d.Weight == nil {
+		return d, err
+	}
+	var rows []int
+	for i, w := range d.Weight {
+		switch {
+		case w != 0 && !(1e-150 < w && w < 1e150):
+			return d, &DataError{fmt.Sprintf("the weight of row %d (from 1), column %q, is %v; it must be 0 or a number from 1e-150 to 1e150", i+1, cmp.Or(d.WeightColumn, "weight"), w)}
+		case w > 0:
+			rows = append(rows, i)
+		}
+	}
+	if out := d.N - len(rows); out > 0 {
+		d = d.Rows(rows)
+		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("left out %d of %d rows: their weight is 0", out, d.N+out))
+	}
+	return d, nil
 }
 
 // ScaledRows are the training rows of data as the model of a fit sees them: with the columns

@@ -15,7 +15,7 @@ func TrainingData(m *gp.Model) (Data, error) {
 	n, all, d := m.N(), len(m.FeatureNames), len(m.Columns)
 	data := Data{
 		X: make([]float64, n*all), Y: m.Y, N: n, D: all, FeatureNames: m.FeatureNames, TargetName: m.TargetName, Encoding: m.Encoding,
-		NoiseColumn: m.Noise.Column, NoiseGroupColumn: m.Noise.GroupColumn,
+		NoiseColumn: m.Noise.Column, NoiseGroupColumn: m.Noise.GroupColumn, WeightColumn: m.Noise.WeightColumn,
 	}
 	for i := range n {
 		for q, c := range m.Columns {
@@ -31,12 +31,18 @@ func TrainingData(m *gp.Model) (Data, error) {
 	return data, data.addTrainNoise(m)
 }
 
-// addTrainNoise finds the known variances or the groups of the training rows of a model,
-// which holds only the sums of known and estimated variances.
+// addTrainNoise finds the known variances, the groups or the weights of the training rows of a
+// model, which holds only the variance of each row.
 func (d *Data) addTrainNoise(m *gp.Model) error {
 	switch {
 	case m.Noise.Column != "" && m.Noise.GroupColumn != "":
 		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, starting from this model"}
+	case m.Noise.WeightColumn != "" && (m.Noise.GroupColumn != "" || m.Locals != nil):
+		return &DataError{"the model has weights and several noise variances, and does not hold which row has which: fit the whole table again, starting from this model"}
+	case m.Noise.WeightColumn != "":
+		for _, v := range m.TrainNoise {
+			d.Weight = append(d.Weight, m.NoiseVariance/v)
+		}
 	case m.Noise.Column != "":
 		square := m.Scaling.YScale * m.Scaling.YScale
 		for _, v := range m.TrainNoise {

@@ -234,6 +234,9 @@ func source(s *subject) (page.Section, error) {
 	if m.Noise.Column != "" {
 		add("known noise variances", "column "+m.Noise.Column)
 	}
+	if m.Noise.WeightColumn != "" {
+		add("weights", "column "+m.Noise.WeightColumn)
+	}
 	if m.Noise.GroupColumn != "" {
 		add("noise groups", "column "+m.Noise.GroupColumn+": "+strings.Join(m.Noise.Labels, ", "))
 	}

@@ -49,6 +49,8 @@ type Options struct {
 	NoiseFloor *Scalar `yaml:"noise_floor,omitempty" json:"noise_floor,omitempty"`
 	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
+	// WeightColumn: column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of so many observations; rows of weight 0 are left out.
+	WeightColumn *Word `yaml:"weight_column,omitempty" json:"weight_column,omitempty"`
 	// NoiseGroup: column of labels: the rows of each label have their own noise variance, noise_variance[LABEL].
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
 	// Standardize: what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none.

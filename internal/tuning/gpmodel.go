@@ -18,7 +18,7 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 		Scaling: from.Scalings[0], NLML: terms.NLML(), Status: status,
 		X: from.X, Y: from.Y, Alpha: alpha, Rows: from.RowNumbers(), HeldOut: j.Held, Experts: j.Experts,
 		Mean:  gp.Mean{Text: j.Model.Mean.String(), Basis: j.Model.Basis, LeastSquares: len(j.Model.Basis) > 0 && !j.Model.MeanFree},
-		Noise: gp.Noise{Column: from.Data.NoiseColumn},
+		Noise: gp.Noise{Column: from.Data.NoiseColumn, WeightColumn: from.Data.WeightColumn},
 	}
 	m.Mean.Coefficients, _ = s.Coefficients(0, z)
 	switch {

@@ -62,7 +62,7 @@ func (j *Job) Plan(b device.Backend) device.Plan {
 // workload describes the evaluations of the job.
 func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())
-	w.Points, w.Program, w.NoiseByRow = j.Sample.Points, j.Program(), len(j.Sample.Noise.Known) > 0
+	w.Points, w.Program, w.NoiseByRow = j.Sample.Points, j.Program(), len(j.Sample.Noise.Known)+len(j.Sample.Noise.Weights) > 0
 	return w
 }
 

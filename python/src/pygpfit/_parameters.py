@@ -68,6 +68,10 @@ class FitParameters(BaseEstimator):
     noise_column : column, default None
         column of the known noise variance of each row, in squared units of the target;
         gpfit adds the estimated variance (target²)
+    weight_column : column, default None
+        column of weights: the noise variance of a row is the estimated one divided by
+        its weight, as for the mean of so many observations; rows of weight 0 are left
+        out
     noise_group : column, default None
         column of labels: the rows of each label have their own noise variance,
         noise_variance[LABEL]
@@ -206,6 +210,7 @@ class FitParameters(BaseEstimator):
         noise="estimated",
         noise_floor=None,
         noise_column=None,
+        weight_column=None,
         noise_group=None,
         standardize="xy",
         set=None,
@@ -263,6 +268,7 @@ class FitParameters(BaseEstimator):
         self.noise = noise
         self.noise_floor = noise_floor
         self.noise_column = noise_column
+        self.weight_column = weight_column
         self.noise_group = noise_group
         self.standardize = standardize
         self.set = set

@@ -139,6 +139,9 @@ func (c *Command) takeColumns(m *gp.Model) {
 	if !c.Changed("noise-column") {
 		c.Data.NoiseColumn = m.Noise.Column
 	}
+	if !c.Changed("weight-column") {
+		c.Data.WeightColumn = m.Noise.WeightColumn
+	}
 	if !c.Changed("noise-group") {
 		c.Data.NoiseGroup = m.Noise.GroupColumn
 	}
