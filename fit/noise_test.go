@@ -156,6 +156,9 @@ func TestWeights(t *testing.T) {
 	wrong.Weight[3] = -1
 	_, err := problem.New(wrong, problem.Options{})
 	must.Fail[*problem.DataError](t, err, `the weight of row 4 (from 1), column "weight", is -1`)
+	wrong.Weight = make([]float64, wrong.N)
+	_, err = problem.New(wrong, problem.Options{})
+	must.Fail[*problem.DataError](t, err, "all weights are zero")
 	means.NoiseVariance = means.Weight
 	wantOption(t, means, problem.Options{}, "option weight-column: divides the estimated noise variance")
 }

@@ -58,7 +58,10 @@ func (d Data) withWeight() (Data, error) {
 			rows = append(rows, i)
 		}
 	}
-	if out := d.N - len(rows); out > 0 {
+	switch out := d.N - len(rows); {
+	case len(rows) == 0:
+		return d, &DataError{"all weights are zero: nothing is left to train on"}
+	case out > 0:
 		d = d.Rows(rows)
 		d.Warnings = append(slices.Clip(d.Warnings), fmt.Sprintf("left out %d of %d rows: their weight is 0", out, d.N+out))
 	}

@@ -14,11 +14,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import pygpfit
 from pygpfit import DataError, DeviceError, GPFitRegressor, GPFitWarning, UsageError
 
 
+def not_counts(_):
+    """Weights belong to means of observations: the likelihood of a mean is not the one of its observations."""
+    return {"check_sample_weight_equivalence_on_dense_data": not_counts.__doc__}
+
+
 @pytest.mark.filterwarnings("ignore::pygpfit.GPFitWarning")
-@parametrize_with_checks([GPFitRegressor(), GPFitRegressor("matern52", ard=True, restarts=1, mean="linear", missing="drop")])
+@parametrize_with_checks(
+    [GPFitRegressor(), GPFitRegressor("matern52", ard=True, restarts=1, mean="linear", missing="drop")], expected_failed_checks=not_counts
+)
 def test_sklearn_checks(estimator, check):
     check(estimator)
 
@@ -43,7 +51,7 @@ def test_options_reach_the_program(wave):
         "rbf", ard=True, fix={"noise_variance": 0.01}, bounds={"lengthscale[1]": (0.5, 0.7)}, set={"lengthscale[0]": 2},
         scores=["loo", "cv"], folds=4, std_errors=True,
     )
-    with pytest.warns(GPFitWarning, match="lengthscale\\[1\\] is at its upper bound"):
+    with pytest.warns(GPFitWarning, match="lengthscale\\[1\\] .*is at its upper bound"):
         model.fit(X, y)
     assert model.kernel_ == "rbf(ard)"
     assert model.parameters_["noise_variance"] == pytest.approx(0.01, rel=1e-12)
@@ -142,6 +150,71 @@ def test_known_noise_in_a_column(wave):
     assert std[30:].min() > 0.9 > std[:30].max()
 
 
+FIXED = {"mean": "zero", "standardize": "none", "fix": {"lengthscale": 1.3, "signal_variance": 0.8, "noise_variance": 0.02}}
+
+
+def posterior(X, y, noise, rows):
+    """Return means and latent standard deviations for known variances, by their formulas."""
+    def k(a, b):
+        return 0.8 * np.exp(-((a[:, None] - b[None]) ** 2).sum(axis=2) / (2 * 1.3**2))
+
+    solved = np.linalg.solve(k(X, X) + np.diag(noise), np.column_stack([y, k(X, rows)]))
+    return k(rows, X) @ solved[:, 0], np.sqrt(0.8 - np.einsum("ij,ji->i", k(rows, X), solved[:, 1:]))
+
+
+@pytest.mark.parametrize("table", [lambda X: X, lambda X: pd.DataFrame(X, columns=["sample_weight", "y"])])
+def test_weights_divide_the_estimated_noise(wave, table):
+    X, y = wave
+    weights = np.tile([0, 1, 2.5], 20)
+    with pytest.warns(GPFitWarning, match="left out 20 of 60 rows: their weight is 0"):
+        model = GPFitRegressor("rbf", **FIXED).fit(table(X), y, sample_weight=weights)
+    mean, latent = model.predict(table(X[:7]), return_std=True, observed=False)
+    kept = weights > 0
+    want = posterior(X[kept], y[kept], 0.02 / weights[kept], X[:7])
+    np.testing.assert_allclose(mean, want[0], rtol=1e-9)
+    np.testing.assert_allclose(latent, want[1], rtol=1e-7)
+    _, std = model.predict(table(X[:7]), return_std=True)  # of observations of weight 1
+    np.testing.assert_allclose(std**2, latent**2 + 0.02, rtol=1e-9)
+    with pytest.raises(DataError, match='column "sample_weight_*", is -1'):
+        model.fit(table(X), y, sample_weight=np.where(weights > 2, -1, 1))
+    with pytest.raises(UsageError, match="cannot be combined"):
+        model.fit(table(X), y, sample_weight=weights, noise_variance=1)
+
+
+def test_known_noise_of_rows(wave):
+    X, y = wave
+    noise = np.where(np.arange(60) < 30, 1e-3, 0.5)
+    model = GPFitRegressor("rbf", **FIXED).fit(X, y, noise_variance=noise)
+    mean, latent = model.predict(X[:7], return_std=True, observed=False)
+    want = posterior(X, y, 0.02 + noise, X[:7])
+    np.testing.assert_allclose(mean, want[0], rtol=1e-9)
+    np.testing.assert_allclose(latent, want[1], rtol=1e-7)
+    for given, total in (None, 0.02), (0.3, 0.32), (noise[:7], 0.021):
+        _, std = model.predict(X[:7], return_std=True, noise_variance=given)
+        np.testing.assert_allclose(std**2, latent**2 + total, rtol=1e-9)
+    assert model.sample_y(X[:3], n_samples=2).shape == (3, 2)
+    with pytest.raises(ValueError, match="needs a fit with noise_variance"):
+        GPFitRegressor().fit(X, y).predict(X, noise_variance=1)
+
+
+def test_two_columns_of_one_name_are_an_error(wave):
+    X, y = wave
+    table = pd.DataFrame(np.column_stack([X, X[:, :1] > 1]), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="positions 0 and 2 are both called 'a'"):
+        pygpfit.fit(table)
+    with pytest.raises(ValueError, match="positions 0 and 2 are both called 'a'"):
+        GPFitRegressor().fit(table.astype(str), y)
+
+
+@pytest.mark.filterwarnings("ignore:left out column 1")
+def test_an_index_and_excluded_columns_are_no_inputs(wave):
+    X, y = wave
+    table = pd.DataFrame({"Unnamed: 0": np.arange(60), "a": X[:, 0], "b": X[:, 1]})
+    model = GPFitRegressor(exclude=["b"]).fit(table, y)
+    assert model.model_.description["features"] == ["a"]
+    np.testing.assert_array_equal(model.predict(table), GPFitRegressor().fit(table[["a"]], y).predict(table[["a"]]))
+
+
 @pytest.mark.filterwarnings("ignore:left out 1 of 60 rows")
 def test_rows_with_missing_cells(wave):
     X, y = wave
@@ -175,7 +248,7 @@ def test_errors_are_exceptions_with_the_programs_message(wave):
     X, y = wave
     with pytest.raises(UsageError, match='did you mean "rbf"'):
         GPFitRegressor("rbff").fit(X, y)
-    with pytest.raises(UsageError, match=r"^max_evals -3: must not be negative"):
+    with pytest.raises(UsageError, match=r"^max_evals -3: must be at least 1"):
         GPFitRegressor(max_evals=-3).fit(X, y)
     with pytest.raises(DataError, match="the target .* is constant"):
         GPFitRegressor().fit(X, np.ones(60))

@@ -63,12 +63,13 @@ def _cell(value):
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def write_array(path, X, y=None):
-    """Write a matrix without names, and the target, as a NumPy archive."""
+def write_array(path, X, y=None, more={}):
+    """Write a matrix without names, the target, and named columns that are no inputs, as a NumPy archive."""
     path = Path(f"{path}.npz")
     arrays = {"X": np.ascontiguousarray(X, dtype=np.float64)}
     if y is not None:
         arrays["y"] = np.ascontiguousarray(y, dtype=np.float64)
+    arrays |= more
     np.savez(path, **arrays)
     return path
 
@@ -81,12 +82,22 @@ def named_columns(data):
     if isinstance(data, dict):
         return data
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, Polars
+        _distinct([str(name) for name in data.columns])
         return {str(name): np.asarray(data[name]) for name in data.columns}
     if hasattr(data, "column_names"):  # PyArrow
+        _distinct(data.column_names)
         return {name: np.asarray(data[name]) for name in data.column_names}
     if getattr(getattr(data, "dtype", None), "names", None):
         return {name: data[name] for name in data.dtype.names}
     return None
+
+
+def _distinct(names):
+    """Raise an error if two columns have one name."""
+    first = {}
+    for i, name in enumerate(names):
+        if first.setdefault(name, i) != i:
+            raise ValueError(f"the columns at the positions {first[name]} and {i} are both called {name!r}: rename or drop one")
 
 
 def categories(data):
@@ -105,6 +116,8 @@ def mixed(data):
     """Return the columns of a data frame by name if some are not numbers, else None."""
     if not (hasattr(data, "columns") and hasattr(data, "dtypes")):
         return None
+    if len({*map(str, data.columns)}) < len(data.columns) and all(getattr(t, "kind", "O") in "fiu" for t in data.dtypes):
+        return None  # numbers, in the order of their positions
     columns = named_columns(data)
     if not categories(data) and all(_numeric(values) for values in columns.values()):
         return None

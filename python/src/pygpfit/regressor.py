@@ -1,12 +1,13 @@
 """The scikit-learn estimator."""
 
 import tempfile
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _tables
 from ._options import OPTIONS
@@ -57,8 +58,18 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     True
     """
 
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None, *, noise_variance=None):
         """Tune the parameters on rows X with the targets y, one number each.
+
+        Parameters
+        ----------
+        X, y : the rows and their targets
+        sample_weight : weights of the rows: the noise variance of a row is the estimated one
+            divided by its weight, as for the mean of so many observations. Rows of weight 0
+            are left out, with a warning
+        noise_variance : known noise variances of the rows, in squared units of y, or one for
+            all; gpfit adds the estimated variance unless ``noise="none"``. It excludes
+            sample_weight
 
         X may be a data frame with columns of text, categories, booleans and dates, which
         gpfit encodes as the command line does: ``report_["encoding"]`` says how. Rows to
@@ -66,6 +77,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         """
         options = {name: getattr(self, name) for name in OPTIONS["fit"] if hasattr(self, name)}
         options["seed"] = _seed(self.random_state)
+        given = {"weight_column": ("sample_weight", sample_weight), "noise_column": ("noise_variance", noise_variance)}
         self._mixed = _tables.mixed(X) is not None
         if self._mixed:
             options = with_categories(options, X)
@@ -76,7 +88,13 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                 ensure_min_samples=2, ensure_all_finite=self._finite(),
             )
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
-            path = self._write(folder, X, y)
+            more = {}
+            for option, (name, values) in given.items():
+                if values is not None:
+                    options[option] = name = _free(name, X if isinstance(X, dict) else getattr(self, "feature_names_in_", ("X", "y")))
+                    more[name] = _check_sample_weight(values, y, dtype=np.float64, **_ANY)
+            self._noise = options["noise_column"] if noise_variance is not None else None
+            path = self._write(folder, X, y, more)
             names = {path: "the training data"}
             self.model_ = fit_file(path, folder, names, options)
         self.report_ = self.model_.report
@@ -99,7 +117,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         check_consistent_length(X, y)
         return columns, y
 
-    def predict(self, X, return_std=False, return_cov=False, *, observed=True, unseen="error"):
+    def predict(self, X, return_std=False, return_cov=False, *, observed=True, unseen="error", noise_variance=None):
         """Predict the target at rows X.
 
         Parameters
@@ -112,6 +130,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             out
         unseen : "error", or "zero" for categories that fit has not seen: their indicators
             are then 0
+        noise_variance : known noise variances of the rows, or one for all, after a fit with
+            some; by default 0: the noise is then the estimated one alone
 
         With missing="drop", rows with gaps have the prediction NaN.
 
@@ -120,19 +140,30 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         mean, or (mean, std), or (mean, cov)
         """
         X, missing = self._check(X)
+        more = self._known_noise(noise_variance, missing)
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other: the diagonal of the covariance has the variances")
         options = self._where() | {"unseen": unseen}
         if missing.any():
-            return _with_gaps(missing, self._predict(_without(missing, X), np.sum(~missing), return_std, return_cov, observed, options))
-        return self._predict(X, len(missing), return_std, return_cov, observed, options)
+            X, more = _without(missing, X), _without(missing, more)
+            return _with_gaps(missing, self._predict(X, more, np.sum(~missing), return_std, return_cov, observed, options))
+        return self._predict(X, more, len(missing), return_std, return_cov, observed, options)
 
-    def _predict(self, X, n, return_std, return_cov, observed, options):
+    def _known_noise(self, noise_variance, rows):
+        """Return the column of known noise variances to predict with, by its name."""
+        name = getattr(self, "_noise", None)
+        if name is None:
+            if noise_variance is not None:
+                raise ValueError("noise_variance needs a fit with noise_variance")
+            return {}
+        return {name: _check_sample_weight(0.0 if noise_variance is None else noise_variance, rows, dtype=np.float64, **_ANY)}
+
+    def _predict(self, X, more, n, return_std, return_cov, observed, options):
         if n == 0:
             spread = np.empty((0, 0)) if return_cov else np.empty(0)
             return (np.empty(0), spread) if return_std or return_cov else np.empty(0)
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
-            path = self._write(folder, X)
+            path = self._write(folder, X, more=more)
             if return_cov:
                 file = Path(folder) / "cov.npy"
                 result = self.model_.predict(path, cov=file, observed=observed, **options)
@@ -150,9 +181,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         """
         check_is_fitted(self)
         X = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
+        more = self._known_noise(None, next(iter(X.values())) if isinstance(X, dict) else X)
         with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
             result = self.model_.sample(
-                self._write(folder, X), draws=n_samples, seed=_seed(random_state), observed=observed,
+                self._write(folder, X, more=more), draws=n_samples, seed=_seed(random_state), observed=observed,
                 unseen=unseen, **self._where()
             )
         return np.column_stack([result[f"draw{i}"] for i in range(n_samples)])
@@ -184,15 +216,15 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def _where(self):
         return {name: getattr(self, name) for name in _WHERE}
 
-    def _write(self, folder, X, y=None):
-        """Write rows in the form in which fit wrote them, and return the file's path."""
+    def _write(self, folder, X, y=None, more={}):
+        """Write rows, with more columns, in the form in which fit wrote them, and return the file's path."""
         path = Path(folder) / "data"
         if isinstance(X, dict):
-            return _tables.write(path, X if y is None else X | {_free("y", X): y})
+            return _tables.write(path, X | more if y is None else X | more | {_free("y", X | more): y})
         names = getattr(self, "feature_names_in_", ())
         if not all(names) or len(set(names)) < X.shape[1]:  # without names, or not unique
-            return _tables.write_array(path, X, y)
-        columns = dict(zip(names, X.T))
+            return _tables.write_array(path, X, y, more)
+        columns = dict(zip(names, X.T)) | more
         if y is not None:
             columns[_free("y", columns)] = y
         return _tables.write(path, columns)
@@ -201,6 +233,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "drop"
         return tags
+
+
+# Weights that scikit-learn lets through, also if all are 0: the program says what is wrong with them.
+_ANY = {"allow_all_zero_weights": True} if "allow_all_zero_weights" in signature(_check_sample_weight).parameters else {}
 
 
 def _without(missing, X):
