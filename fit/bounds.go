@@ -16,6 +16,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/transform"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
@@ -62,7 +63,20 @@ const irrelevant = 0.005
 // boundText collects what there is to say about parameters at bounds, so that parameters
 // of the same kind share a sentence.
 type boundText struct {
-	columns, without, near, parts, terms, dead, alive, prior, flat, lower, upper []string
+	columns, without, near, parts, terms, dead, alive, prior, flat, lower, upper, lambda []string
+}
+
+// lambdaText says what a bound of λ means.
+func lambdaText(j *problem.Prepared, b descent.Bound) string {
+	p, t := j.Params.Free[b.Index], j.Sample.Scalings[0].Transform
+	if t.Kind.Positive() && b.Side == descent.Lower && p.Lower == transform.LowestLambda {
+		return "lambda is 0, at its lower bound: this transform is the logarithm, and option target-transform log fits it without a parameter"
+	}
+	at := p.Lower
+	if b.Side == descent.Upper {
+		at = p.Upper
+	}
+	return fmt.Sprintf("lambda is at its %s bound %g; from %d to %d every prediction has a mean", b.Side, at, transform.LowestLambda, transform.HighestLambda)
 }
 
 // boundWarnings explains the parameters at a bound that the objective pushes outwards, by the
@@ -79,6 +93,8 @@ func boundWarnings(j *problem.Prepared, at []descent.Bound, tests boundTests, re
 		kind, dims := scaleOf(j, b.Index)
 		isScale := b.Side == descent.Upper && (kind == kernel.Lengthscale || kind == kernel.InnerScale) && len(dims) == 1
 		switch {
+		case p.Group == transform.Parameter:
+			t.lambda = append(t.lambda, lambdaText(j, b))
 		case isScale && slices.Contains(idle, dims[0]):
 		case isScale && tests.near[dims[0]] < -sameNats:
 			t.near = append(t.near, fmt.Sprintf("%s (%.2g nats)", p.Name, -tests.near[dims[0]]))
@@ -127,6 +143,7 @@ func (t *boundText) sentences(tests boundTests) []string {
 			out = append(out, fmt.Sprintf(several, problem.Listed(names)))
 		}
 	}
+	add(t.lambda, "%s", "%s")
 	on := ""
 	if tests.rows > 0 {
 		on = fmt.Sprintf(", by values on %d rows", tests.rows)

@@ -22,7 +22,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	j, terms := s.Job, s.Objective.Terms()
 	r := summary.Report{
 		SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: j.KernelText(), Device: s.Info.Name,
-		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jitter: terms.Jitter,
+		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jacobian: terms.Jacobian, Jitter: terms.Jitter,
 		Encoding:   j.Sample.Data.Encoding,
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
@@ -49,7 +49,10 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Parameters[name] = 0
 	}
 	r.HeldOut = j.Held
-	r.Scores.Objective = foldScore(s)
+	r.Scores.Objective = foldScore(s, e.z)
+	if t := j.Sample.Scalings[0].Transform; t != nil {
+		r.TargetTransform = &summary.TransformReport{Kind: t.Kind}
+	}
 	addObjective(&r, j, terms)
 	r.Warnings = append(r.Warnings, jitterWarning(s)...)
 	addTargets(&r, s, e.z, values)
@@ -162,8 +165,8 @@ func addTargets(r *summary.Report, s *tuning.Placement, z, values []float64) {
 			Name: j.Sample.TargetName(i), DataFit: terms.DataFits[i], Complexity: terms.Complexity / count, Constant: terms.Constant / count,
 			ParametersOriginalUnits: u.Values, MeanCoefficients: coefficients,
 		}
-		p.NLML = p.DataFit + p.Complexity + p.Constant
-		p.NLMLOriginalUnits = p.NLML + float64(j.N())*math.Log(j.Sample.Scalings[i].YScale)
+		p.NLML = p.DataFit + p.Complexity + p.Constant + terms.Jacobian
+		p.NLMLOriginalUnits = p.NLML + float64(j.N())*math.Log(j.Sample.Scalings[i].Unit())
 		r.NLMLOriginalUnits += p.NLMLOriginalUnits
 		r.Targets = append(r.Targets, p)
 		r.NamesOriginal = u.Names

@@ -222,6 +222,9 @@ func interpolation(ctx context.Context, s *tuning.Placement, at []descent.Bound,
 
 // deviation returns the standard deviation of the scaled targets.
 func deviation(j *problem.Prepared) float64 {
+	if j.Sample.Scalings[0].Transform != nil {
+		return math.Sqrt(problem.MeanSquare(j.Sample.Targets))
+	}
 	return j.Sample.TargetScale(0) / j.Sample.Scalings[0].YScale
 }
 

@@ -34,6 +34,10 @@ func (p *posterior) modelDraws(d *draws) *gp.Draws {
 		for _, u := range chain {
 			values := j.Params.Values(p.vector(u))
 			noise := values[kernel : len(values)-coefficients]
+			if t := j.Sample.Scalings[0].Transform; t != nil && t.Kind.Tuned() {
+				out.Lambda = append(out.Lambda, noise[len(noise)-1])
+				noise = noise[:len(noise)-1]
+			}
 			out.Theta = append(out.Theta, values[:kernel:kernel])
 			if len(noise) > 0 {
 				out.Noise = append(out.Noise, slices.Clone(noise))

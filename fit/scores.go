@@ -106,31 +106,46 @@ func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 		s.Warnings = append(s.Warnings, "no leave-one-out score: it is not a finite number; raise noise_variance")
 		return nil, nil
 	}
-	return newPredictiveScore(s.Job.Sample, left), nil
+	return newPredictiveScore(s.Job.Sample, ofTarget(s.Job.Prepared, z, left)), nil
 }
 
 // foldScore returns the scores of the predictions that the objective makes of its folds,
 // or nil if it has no folds.
-func foldScore(s *tuning.Placement) *summary.ObjectiveFolds {
-	sum, squares := s.Objective.FoldScores()
-	o := s.Job.Options
-	if squares == nil || !o.Objective.LeavesFoldsOut() {
+func foldScore(s *tuning.Placement, z []float64) *summary.ObjectiveFolds {
+	held, o := s.Objective.FoldScores(), s.Job.Options
+	if held.Squares == nil || !o.Objective.LeavesFoldsOut() {
 		return nil
 	}
 	f := &summary.ObjectiveFolds{Folds: len(s.Job.Sample.FoldEnds()), Blocks: o.Blocks, Group: s.Job.Sample.Data.GroupColumn}
 	if !o.Blocks {
 		f.Seed = o.FoldSeed
 	}
-	f.LeaveOneOutScore = *newPredictiveScore(s.Job.Sample, graph.LeftOut{Density: sum, Squares: squares})
+	f.LeaveOneOutScore = *newPredictiveScore(s.Job.Sample, ofTarget(s.Job.Prepared, z, held))
 	return f
+}
+
+// ofTarget returns the scores of left-out rows with the squared errors of a target that has a
+// transform, whose mean depends on λ at z and on the variance, in place of the transformed target's.
+func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOut {
+	scaling, y := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y
+	if scaling.Transform == nil {
+		return left
+	}
+	left.Squares = []float64{0}
+	for i, v := range scaling.Targets(y) {
+		mean, _ := scaling.Transform.Moments((v-left.Errors[i])*scaling.YScale+scaling.YMean, math.Sqrt(left.Variances[i])*scaling.YScale)
+		d := (y[i] - mean) / scaling.Unit()
+		left.Squares[0] += d * d / float64(len(y))
+	}
+	return left
 }
 
 // newPredictiveScore returns scores of the rows of a sample from those of the scaled problem.
 func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.LeaveOneOutScore {
 	l := &summary.LeaveOneOutScore{Places: left.Places, Sum: left.Density, SumOriginalUnits: left.Density}
 	for i, scaling := range from.Scalings {
-		l.SumOriginalUnits += float64(from.N()) * math.Log(scaling.YScale)
-		rmse := math.Sqrt(left.Squares[i]) * scaling.YScale
+		l.SumOriginalUnits += float64(from.N()) * math.Log(scaling.Unit())
+		rmse := math.Sqrt(left.Squares[i]) * scaling.Unit()
 		standardized := rmse / from.TargetScale(i)
 		l.RMSEStandardized += standardized * standardized / float64(from.T())
 		if from.T() == 1 {

@@ -177,6 +177,9 @@ func newExport(m *Model) (*export, error) {
 	if m.T() > 1 {
 		return nil, fmt.Errorf("gp: a model of %d targets cannot be exported as a whole: export each target", m.T())
 	}
+	if err := untransformed(m, "an export, whose readers know no transform"); err != nil {
+		return nil, err
+	}
 	own, err := exported(m)
 	if err != nil {
 		return nil, err

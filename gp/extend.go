@@ -183,16 +183,19 @@ func innovations(ctx context.Context, m *Model, b device.Backend, add Addition) 
 		return nil, err
 	}
 	defer means.Close()
-	predicted, err := means.Predict(ctx, add.X, add.N)
+	scaled, err := scaledRows(m, add.X, add.N)
+	if err != nil {
+		return nil, err
+	}
+	predicted, err := means.scaled(ctx, scaled, kernel.NewPoints(scaled, add.N, len(m.Columns)))
 	if err != nil {
 		return nil, err
 	}
 	var out []float64
 	for t, mean := range predicted {
-		scale := m.Target(t).Scaling.YScale
-		for i, v := range mean {
-			out = append(out, (add.Y[t*add.N+i]-v)/scale)
-		}
+		y := m.Target(t).Scaling.Targets(add.Y[t*add.N : (t+1)*add.N])
+		floats.Sub(y, mean)
+		out = append(out, y...)
 	}
 	return out, nil
 }
@@ -269,12 +272,14 @@ func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64
 		return err
 	}
 	for k := range t {
-		scale := after.Target(k).Scaling.YScale
+		one := after.Target(k)
+		y, means := one.Y[known:], one.Scaling.Targets(one.Y[known:])
+		floats.Sub(means, d[k*count:(k+1)*count])
+		p := newPrediction(one.Scaling, means, variances, make([]float64, count))
 		var sum score.Tally
 		deviance := 0.0
 		for j, w := range white[k*count : (k+1)*count] {
-			p, miss := score.Normal{Std: math.Sqrt(variances[j]) * scale}, d[k*count+j]*scale
-			sum.Add(miss, p.NegLog(miss), math.Abs(miss) <= score.Z95*p.Std)
+			sum.Add(y[j]-p.Mean[j], p.Density(j).NegLog(y[j]), y[j] >= p.Lower95[j] && y[j] <= p.Upper95[j])
 			deviance += w * w
 		}
 		e.Targets = append(e.Targets, ExtensionScores{after.Target(k).TargetName, sum.RMSE(), sum.NLPD(), sum.Coverage(0), deviance, twoSided(deviance, count)})
@@ -324,7 +329,7 @@ func settle(ctx context.Context, p *Posterior) error {
 		return err
 	}
 	for t := range m.T() {
-		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half
+		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half + m.Scaling.volume(m.Y)
 		m.NLML += nlml
 		if len(m.Targets) > 0 {
 			m.Targets[t].NLML = nlml
@@ -345,6 +350,9 @@ func drawnModel(m *Model, k int) *Model {
 	one.Theta, one.factorPath, one.Draws = d.Theta[k], "", nil
 	if d.Coefficients != nil {
 		one.Mean.Coefficients = d.Coefficients[k]
+	}
+	if d.Lambda != nil {
+		one.Scaling.Transform = m.Scaling.Transform.With(d.Lambda[k])
 	}
 	switch {
 	case len(m.Noise.Labels) > 0:

@@ -24,15 +24,18 @@ import (
 // versions, too. Version 2 adds general mean functions and noise that differs from row to
 // row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
-// made. Version 5 adds local experts, version 6 experts with parameters of their own. A model
-// has the oldest version that has all its parts; older programs read it.
-const SchemaVersion = 6
+// made. Version 5 adds local experts, version 6 experts with parameters of their own, version 7
+// transforms of the target. A model has the oldest version that has all its parts; older programs
+// read it.
+const SchemaVersion = 7
 
 // versionOf returns the oldest version of the model file that has all parts of the model.
 func versionOf(m *Model) int {
 	switch {
-	case m.Locals != nil:
+	case m.Scaling.Transform != nil:
 		return SchemaVersion
+	case m.Locals != nil:
+		return 6
 	case m.Experts != nil:
 		return 5
 	case m.Draws != nil:

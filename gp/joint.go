@@ -17,6 +17,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -37,12 +38,15 @@ func (o JointOptions) noise(m *Model, n int) ([]float64, error) {
 	return noisesOf(m, n, o.Noise)
 }
 
-// Joint is the multivariate normal distribution of the values at m rows, in original units.
+// Joint is the multivariate normal distribution of the values at m rows, in original units. With a
+// transform it is the distribution of the transformed values, and draws are transformed back.
 type Joint struct {
 	// Mean has m elements.
 	Mean []float64
 	// Cov is the m×m covariance, row-major, with both halves filled.
 	Cov []float64
+	// Transform is the transform of the target; nil without.
+	Transform *transform.Map
 	// scale is the largest prior variance. Rounding errors in Cov are relative to
 	// it, not to Cov, which can be far smaller.
 	scale float64
@@ -210,11 +214,23 @@ func (j *Joint) addNoise(noise []float64) {
 // toOriginal converts mean and covariance from scaled to original units.
 func (j *Joint) toOriginal(s Scaling) {
 	s.toOriginal(j.Mean)
+	j.Transform = s.Transform
 	square := s.YScale * s.YScale
 	for i := range j.Cov {
 		j.Cov[i] *= square
 	}
 	j.scale *= square
+}
+
+// Marginals returns the distribution of each row alone. Std and StdLatent are the same.
+func (j *Joint) Marginals() *Prediction {
+	m := len(j.Mean)
+	variance := make([]float64, m)
+	for i := range variance {
+		variance[i] = max(j.Cov[i*m+i], 0)
+	}
+	units := Scaling{YScale: 1, Transform: j.Transform}
+	return newPrediction(units, append([]float64(nil), j.Mean...), variance, make([]float64, m))
 }
 
 // Sampler draws from a [Joint].
@@ -225,6 +241,7 @@ func (j *Joint) toOriginal(s Scaling) {
 // to the diagonal and reports the variance that it omits.
 type Sampler struct {
 	mean []float64
+	of   *transform.Map
 	// factor is L, m×m row-major with Rank used columns and rows in the order perm.
 	factor []float64
 	perm   []int
@@ -256,7 +273,7 @@ func (j *Joint) Sampler() (*Sampler, error) {
 			return nil, fmt.Errorf("gp: the variance at row %d is %v", i, v)
 		}
 	}
-	s := &Sampler{mean: j.Mean, factor: a, perm: make([]int, m)}
+	s := &Sampler{mean: j.Mean, of: j.Transform, factor: a, perm: make([]int, m)}
 	if m == 0 {
 		return s, nil
 	}
@@ -305,7 +322,9 @@ func (s *Sampler) Draw(count int, seed uint64) ([]float64, error) {
 		}
 		row := out[d*m : (d+1)*m]
 		for i, p := range s.perm {
-			row[p] = s.mean[p] + x[i]
+			if row[p] = s.mean[p] + x[i]; s.of != nil {
+				row[p] = s.of.Inverse(row[p])
+			}
 		}
 	}
 	return out, nil

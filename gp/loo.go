@@ -41,6 +41,14 @@ type LeaveOneOut struct {
 	Residual, Standardized []float64
 	// LogDensity is the log predictive density of the target.
 	LogDensity []float64
+	// Transformed describes the transformed target if the model has a transform; nil otherwise.
+	// Standardized then belongs to the transformed target, the other fields to the target itself.
+	Transformed *Transformed
+}
+
+// Density returns the predictive density of training row i from all others.
+func (l *LeaveOneOut) Density(i int) score.Predictive {
+	return (&Prediction{Mean: l.Mean, Std: l.Std, Transformed: l.Transformed}).Density(i)
 }
 
 func newLeaveOneOut(y []float64) *LeaveOneOut {
@@ -72,6 +80,7 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		if !(v > 0) {
 			return nil, fmt.Errorf("gp: leave-one-out variance of row %d is %v: the covariance is too close to singular", mod.Row(i), v)
 		}
+		variances[i] = v
 		out.Std[i] = math.Sqrt(v) * scale
 		out.Residual[i] = errors[i] * scale
 		out.Mean[i] = mod.Y[i] - out.Residual[i]
@@ -79,7 +88,21 @@ func (p *Posterior) LeaveOneOut(ctx context.Context) (*LeaveOneOut, error) {
 		out.Standardized[i] = z
 		out.LogDensity[i] = -z*z/2 - math.Log(out.Std[i]) - math.Log(2*math.Pi)/2
 	}
+	if mod.Scaling.Transform != nil {
+		out.invert(mod, errors, variances)
+	}
 	return out, nil
+}
+
+// invert replaces the predictions of a transformed target by predictions of the target itself.
+func (l *LeaveOneOut) invert(m *Model, errors, variances []float64) {
+	means := m.Scaling.Targets(m.Y)
+	floats.Sub(means, errors)
+	p := newPrediction(m.Scaling, means, variances, make([]float64, len(means)))
+	l.Mean, l.Std, l.Transformed = p.Mean, p.Std, p.Transformed
+	for i, y := range l.Target {
+		l.Residual[i], l.LogDensity[i], l.Standardized[i] = y-p.Mean[i], -p.Density(i).NegLog(y), p.Density(i).Standardized(y)
+	}
 }
 
 // leavePlaces returns the errors and variances of all rows, in scaled units, each predicted from the

@@ -22,9 +22,10 @@ type Means struct {
 	on    device.MeanPredictor
 	// ws predicts where on is nil.
 	ws device.Workspace
-	// posterior predicts for local experts with parameters of their own, whose means need
-	// their variances; nil without.
+	// posterior predicts for local experts with parameters of their own, and of transformed
+	// targets, whose means need their variances; nil without, or until backend has to open it.
 	posterior *Posterior
+	backend   device.Backend
 }
 
 // Means prepares the model to predict means on a backend. On the CPU that takes memory of the
@@ -41,7 +42,7 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 		}
 		return &Means{model: m, posterior: posterior, ws: posterior.ws}, nil
 	}
-	p := &Means{model: m, prog: prog, x: trainingPoints(m)}
+	p := &Means{model: m, prog: prog, x: trainingPoints(m), backend: b}
 	b = m.Backend(b)
 	if devices := b.Capabilities().Devices; len(devices) == 1 && m.Experts == nil {
 		p.on, _ = devices[0].(device.MeanPredictor)
@@ -59,16 +60,28 @@ func (p *Means) Model() *Model { return p.model }
 // column for every name in FeatureNames, in original units. They have the bits of
 // [Posterior.PredictTargets]. Errors are [*ShapeError], [*RangeError] and the device's.
 func (p *Means) Predict(ctx context.Context, rows []float64, m int) ([][]float64, error) {
+	if p.model.Scaling.Transform != nil && p.posterior == nil {
+		var err error
+		if p.posterior, err = p.model.Condition(ctx, p.backend); err != nil {
+			return nil, err
+		}
+	}
 	if p.posterior != nil {
 		return p.posterior.PredictMeans(ctx, rows, m)
 	}
-	return meansAt(p.model, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) {
-		sums := make([]float64, xs.N*p.model.T())
-		if err := p.sums(ctx, xs, sums); err != nil {
-			return nil, err
-		}
-		return withMeans(targetsOf(p.model), scaled, sums), nil
-	})
+	return meansAt(p.model, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) { return p.scaled(ctx, scaled, xs) })
+}
+
+// scaled returns the mean of each target at scaled rows, in scaled units.
+func (p *Means) scaled(ctx context.Context, scaled []float64, xs *kernel.Points) ([][]float64, error) {
+	if p.posterior != nil {
+		return scaledMeans(ctx, p.posterior, scaled, xs)
+	}
+	sums := make([]float64, xs.N*p.model.T())
+	if err := p.sums(ctx, xs, sums); err != nil {
+		return nil, err
+	}
+	return withMeans(targetsOf(p.model), scaled, sums), nil
 }
 
 // sums writes k*ᵀα of each target.
@@ -90,6 +103,9 @@ func (p *Means) sums(ctx context.Context, xs *kernel.Points, out []float64) erro
 
 // Close frees the device's memory.
 func (p *Means) Close() error {
+	if p.posterior != nil && p.posterior.ws != p.ws {
+		_ = p.posterior.Close()
+	}
 	if p.ws == nil {
 		return nil
 	}

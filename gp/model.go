@@ -10,6 +10,7 @@ import (
 	"gpfit/feature"
 	"gpfit/internal/experts"
 	"gpfit/internal/textform"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -115,6 +116,9 @@ func (m *Model) Parameters() map[string]float64 {
 	}
 	for i, label := range m.Noise.Labels {
 		out[noiseVariance+"["+textform.QuoteName(label)+"]"] = m.Noise.Variances[i]
+	}
+	if t := m.Scaling.Transform; t != nil && t.Kind.Tuned() {
+		out[transform.Parameter] = t.Lambda
 	}
 	if len(m.Targets) == 0 {
 		for i, f := range m.Mean.Basis {
@@ -242,6 +246,8 @@ type Draws struct {
 	Theta        [][]float64 `json:"theta"`
 	Noise        [][]float64 `json:"noise,omitempty"`
 	Coefficients [][]float64 `json:"coefficients,omitempty"`
+	// Lambda is λ of a transform of the target if it is a parameter.
+	Lambda []float64 `json:"lambda,omitempty"`
 	// Group is, for each training row, the index of its noise group; nil without groups.
 	Group []int `json:"group,omitempty"`
 }
@@ -374,12 +380,14 @@ func ParseStandardize(text string) (Standardize, error) {
 }
 
 // Scaling maps original to scaled units: scaled = (original − mean)/scale, per
-// column of X and for y.
+// column of X and for y, or for its transformed values.
 type Scaling struct {
 	XMean  []float64 `json:"x_mean"`
 	XScale []float64 `json:"x_scale"`
 	YMean  float64   `json:"y_mean"`
 	YScale float64   `json:"y_scale"`
+	// Transform is the transform of the target; nil without.
+	Transform *transform.Map `json:"transform,omitempty"`
 }
 
 // NewScaling computes the scaling of n rows of d columns. A constant column or target has scale 1.
@@ -467,12 +475,16 @@ func (s Scaling) Inputs(rows []float64) []float64 {
 func (s Scaling) Targets(y []float64) []float64 {
 	out := make([]float64, len(y))
 	for i, v := range y {
+		if s.Transform != nil {
+			v = s.Transform.Forward(v)
+		}
 		out[i] = (v - s.YMean) / s.YScale
 	}
 	return out
 }
 
-// toOriginal converts values of the target from scaled to original units in place.
+// toOriginal converts values of the target, or of the transformed target, from scaled to original
+// units in place.
 func (s Scaling) toOriginal(y []float64) {
 	for i, v := range y {
 		y[i] = v*s.YScale + s.YMean

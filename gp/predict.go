@@ -10,6 +10,7 @@ import (
 	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -22,8 +23,21 @@ type Prediction struct {
 	Std, StdLatent []float64
 	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
 	Lower95, Upper95 []float64
+	// Transformed describes the transformed target if the model has a transform; nil otherwise. Mean
+	// and deviations are then those of the target itself, found by quadrature, and the intervals
+	// have its quantiles. For a mixture see the parts.
+	Transformed *Transformed
 	// Parts are the components of a mixture, of equal weight; nil for a normal distribution.
 	Parts []*Prediction
+}
+
+// Transformed holds the normal distributions behind the predictions of a model with a transform
+// of its target, in the units of the transformed target.
+type Transformed struct {
+	// Of is the transform.
+	Of *transform.Map
+	// Mean, Std and StdLatent are those of [Prediction], but of the transformed target.
+	Mean, Std, StdLatent []float64
 }
 
 // Predict evaluates the posterior at m rows of features, row-major with one column
@@ -101,7 +115,15 @@ func predictFunction(ctx context.Context, p *Posterior, scaled []float64, m int,
 
 // PredictMeans is [Posterior.PredictTargets] without variances, in about a hundredth of the time:
 // it returns the means of each target. See [Means] for a model whose factor is not needed at all.
+// The mean of a transformed target depends on the variance, so that it takes as long as that.
 func (p *Posterior) PredictMeans(ctx context.Context, rows []float64, m int) ([][]float64, error) {
+	if p.whole.Scaling.Transform != nil {
+		all, err := p.PredictTargets(ctx, rows, m, RowNoise{})
+		if err != nil {
+			return nil, err
+		}
+		return [][]float64{all[0].Mean}, nil
+	}
 	return meansAt(p.whole, rows, m, func(scaled []float64, xs *kernel.Points) ([][]float64, error) {
 		return scaledMeans(ctx, p, scaled, xs)
 	})
@@ -171,6 +193,55 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 		out.Lower95[i] = out.Mean[i] - score.Z95*out.Std[i]
 		out.Upper95[i] = out.Mean[i] + score.Z95*out.Std[i]
 	}
+	if s.Transform != nil {
+		out.invert(s.Transform)
+	}
+	return out
+}
+
+// invert replaces mean and deviations of the transformed target, which it keeps in Transformed, by
+// those of the target.
+func (p *Prediction) invert(of *transform.Map) {
+	m := len(p.Mean)
+	p.Transformed = &Transformed{of, p.Mean, p.Std, p.StdLatent}
+	p.Mean, p.Std, p.StdLatent = make([]float64, m), make([]float64, m), make([]float64, m)
+	for i, mean := range p.Transformed.Mean {
+		p.Mean[i], p.Std[i] = of.Moments(mean, p.Transformed.Std[i])
+		_, p.StdLatent[i] = of.Moments(mean, p.Transformed.StdLatent[i])
+		p.Lower95[i] = of.Inverse(mean - score.Z95*p.Transformed.Std[i])
+		p.Upper95[i] = of.Inverse(mean + score.Z95*p.Transformed.Std[i])
+	}
+}
+
+// normal returns the distribution of a new observation at row i that is no mixture.
+func (p *Prediction) normal(i int) score.Normal {
+	if t := p.Transformed; t != nil {
+		return score.Normal{Mean: t.Mean[i], Std: t.Std[i], Of: t.Of}
+	}
+	return score.Normal{Mean: p.Mean[i], Std: p.Std[i]}
+}
+
+// Function returns the bounds of the central interval that holds the function, without noise,
+// with the given probability: of the mean ± deviations, or with a transform of quantiles.
+func (p *Prediction) Function(probability float64) (lower, upper []float64) {
+	z := score.CentralQuantile(probability)
+	lower, upper = make([]float64, len(p.Mean)), make([]float64, len(p.Mean))
+	for i, mean := range p.Mean {
+		if t := p.Transformed; t != nil {
+			lower[i], upper[i] = t.Of.Inverse(t.Mean[i]-z*t.StdLatent[i]), t.Of.Inverse(t.Mean[i]+z*t.StdLatent[i])
+		} else {
+			lower[i], upper[i] = mean-z*p.StdLatent[i], mean+z*p.StdLatent[i]
+		}
+	}
+	return lower, upper
+}
+
+// Between returns the prediction of the rows first … last−1, which is no mixture. It shares memory.
+func (p *Prediction) Between(first, last int) *Prediction {
+	out := &Prediction{Mean: p.Mean[first:last], Std: p.Std[first:last], StdLatent: p.StdLatent[first:last], Lower95: p.Lower95[first:last], Upper95: p.Upper95[first:last]}
+	if t := p.Transformed; t != nil {
+		out.Transformed = &Transformed{t.Of, t.Mean[first:last], t.Std[first:last], t.StdLatent[first:last]}
+	}
 	return out
 }
 
@@ -189,11 +260,11 @@ func priorVariance(ctx context.Context, p *Posterior, prog *kernel.Program, thet
 // Density returns the predictive density of a new observation at row i.
 func (p *Prediction) Density(i int) score.Predictive {
 	if p.Parts == nil {
-		return score.Predictive{{Mean: p.Mean[i], Std: p.Std[i]}}
+		return score.Predictive{p.normal(i)}
 	}
 	d := make(score.Predictive, len(p.Parts))
 	for k, part := range p.Parts {
-		d[k] = score.Normal{Mean: part.Mean[i], Std: part.Std[i]}
+		d[k] = part.normal(i)
 	}
 	return d
 }

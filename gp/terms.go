@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -64,7 +65,7 @@ func (p *Posterior) Terms(ctx context.Context, rows []float64, m int) (terms []T
 
 // scaledFor returns scaledRows for results that a model of several local experts does not have.
 func scaledFor(p *Posterior, what string, rows []float64, m int) ([]float64, error) {
-	if err := p.whole.oneProcess(what); err != nil {
+	if err := cmp.Or(p.whole.oneProcess(what), untransformed(p.whole, what+": they belong to the transformed target")); err != nil {
 		return nil, err
 	}
 	return scaledRows(p.model, rows, m)
@@ -125,7 +126,7 @@ type Weights struct {
 // for any other terms. Without other terms this is Bayesian linear regression, and
 // the mean equals ridge regression with λ = σ²/τ². The cost is 2n²k flops per term.
 func (p *Posterior) Weights(ctx context.Context) ([]Weights, error) {
-	if err := p.whole.oneProcess("weights of linear terms"); err != nil {
+	if err := cmp.Or(p.whole.oneProcess("weights of linear terms"), untransformed(p.whole, "weights of linear terms: they belong to the transformed target")); err != nil {
 		return nil, err
 	}
 	parts, paths, err := termsOf(p.model)

@@ -99,7 +99,7 @@ func (m *Model) validate() error {
 			return fmt.Errorf("noise variance %v of training row %d", v, i)
 		}
 	}
-	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), checkTargets(m)); err != nil {
+	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), checkTargets(m), checkTransform(m)); err != nil {
 		return err
 	}
 	if m.Encoding != nil {
@@ -185,12 +185,28 @@ func (d *Draws) validate(m *Model) error {
 			return fmt.Errorf("draw %d has no %d noise variances", k, noise)
 		case d.Coefficients != nil && (len(d.Coefficients) != len(d.Theta) || len(d.Coefficients[k]) != len(m.Mean.Basis) || firstNonFinite(d.Coefficients[k]) >= 0):
 			return fmt.Errorf("draw %d has no %d coefficients", k, len(m.Mean.Basis))
+		case d.Lambda != nil && (len(d.Lambda) != len(d.Theta) || m.Scaling.Transform == nil || m.Scaling.Transform.With(d.Lambda[k]).Check() != nil):
+			return fmt.Errorf("draw %d has no lambda of a transform", k)
 		}
 	}
 	if len(m.Noise.Labels) > 0 && (len(d.Group) != m.N() || slices.Min(d.Group) < 0 || slices.Max(d.Group) >= noise) {
 		return fmt.Errorf("the draws have %d groups of %d training rows", len(d.Group), m.N())
 	}
 	return nil
+}
+
+// checkTransform checks the transform of the target and that it suits the other parts.
+func checkTransform(m *Model) error {
+	t := m.Scaling.Transform
+	switch {
+	case t == nil:
+		return nil
+	case len(m.Targets) > 0 || m.Noise.Column != "" || m.Locals != nil:
+		return errors.New("a transform of the target with several targets, known noise or local experts with parameters of their own")
+	case !slices.ContainsFunc(m.Y, func(y float64) bool { return !t.Contains(y) }):
+		return t.Check()
+	}
+	return fmt.Errorf("target transform %s of a target that is not positive", t.Kind)
 }
 
 func checkTargets(m *Model) error {

@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"gpfit/device"
 	"gpfit/internal/pair"
+	"gpfit/internal/transform"
 	"gpfit/mean"
 )
 
@@ -35,6 +37,9 @@ func Build(ws device.Workspace, spec Spec) (*Objective, error) {
 	}
 	if spec.MeanFree && len(spec.Y) > n {
 		return nil, errors.New("graph: coefficients of the mean can be parameters only for a single target")
+	}
+	if t := spec.Transform; t != nil && (len(spec.Y) > n || len(t.Coordinates) != n || !(t.Scale > 0)) {
+		return nil, fmt.Errorf("graph: transform of %d targets for %d points, with scale %v", len(t.Coordinates), n, t.Scale)
 	}
 	if err := spec.Noise.check(n); err != nil {
 		return nil, err
@@ -96,6 +101,7 @@ type builder struct {
 	vars   []*variable
 	nodes  Nodes
 	prior  *gorgonia.Node
+	volume *gorgonia.Node
 	offset int
 	// positive are the parameters of the kernel, and the noise variances.
 	positive []positive
@@ -279,13 +285,17 @@ func (b *builder) scatter(p positive) (*gorgonia.Node, error) {
 	return gorgonia.Mul(matrix, b.nodes.Natural[p.name])
 }
 
-// residual builds the residual for NLML: y − Hβ if β is a parameter, y otherwise.
-// fixed reports whether it is free of parameters.
+// residual builds the residual for NLML: y − Hβ if β is a parameter, y otherwise, where y may be
+// transformed. fixed reports whether it is free of parameters.
 func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
-	y := append([]float64(nil), b.spec.Y...)
-	r = b.data("y", y, len(y))
+	if fixed = b.spec.Transform == nil; fixed {
+		y := append([]float64(nil), b.spec.Y...)
+		r = b.data("y", y, len(y))
+	} else if r, err = b.warped(b.spec.Transform); err != nil {
+		return nil, false, err
+	}
 	if !b.spec.MeanFree || len(b.spec.Mean) == 0 {
-		return r, true, nil
+		return r, fixed, nil
 	}
 	for _, part := range groups(b.spec.Mean) {
 		if r, err = b.subtract(r, part); err != nil {
@@ -293,6 +303,20 @@ func (b *builder) residual() (r *gorgonia.Node, fixed bool, err error) {
 		}
 	}
 	return r, false, nil
+}
+
+// warped adds λ and returns the targets. It sets b.volume, the term of the objective.
+func (b *builder) warped(t *TargetTransform) (*gorgonia.Node, error) {
+	lambda := b.variable(transform.Parameter, transform.Parameter, []string{transform.Parameter}, false)
+	b.nodes.Natural[transform.Parameter] = lambda
+	size, err := gorgonia.Mul(b.nodes.input("sum of coordinates", []float64{floats.Sum(t.Coordinates)}), lambda)
+	if err == nil {
+		b.volume, err = gorgonia.Sub(b.nodes.input("sum of coordinates, volume", []float64{floats.Sum(t.Coordinates)}), size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return gorgonia.ApplyOp(newTransformOp(b.solver, t), lambda)
 }
 
 // data adds an input node that holds a vector or a matrix.
@@ -358,6 +382,9 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 		return nil, err
 	}
 	cost, err := gorgonia.ApplyOp(newNLMLOp(s, fixed), sigma, residual)
+	if err == nil && b.volume != nil {
+		cost, err = gorgonia.Add(cost, b.volume)
+	}
 	if err != nil || b.spec.Prior == nil {
 		return cost, err
 	}
@@ -373,7 +400,7 @@ func (b *builder) cost(residual *gorgonia.Node, fixed bool) (*gorgonia.Node, err
 }
 
 func newObjective(b *builder, cost *gorgonia.Node) (*Objective, error) {
-	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, labels: b.spec.Labels}
+	o := &Objective{graph: b.graph, solver: b.solver, vars: b.vars, cost: cost, prior: b.prior, volume: b.volume, transform: b.spec.Transform, labels: b.spec.Labels}
 	var wrt gorgonia.Nodes
 	for _, v := range b.vars {
 		wrt = append(wrt, v.node)

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/transform"
 )
 
 // Second derivatives of the negative log marginal likelihood f by log-parameters. With Σ_i =
@@ -57,6 +58,9 @@ func (c *curvature) derivatives(exact bool) ([]float64, error) {
 		return nil, err
 	}
 	if !exact {
+		if at := c.lambda(); at >= 0 { // what the residual adds is no mean of two Hessians
+			h[at*c.p+at] *= 2
+		}
 		for i := range c.p {
 			h[i*c.p+i] += max(0, rest[i*c.p+i])
 		}
@@ -132,7 +136,7 @@ func newCurvature(ctx context.Context, o *Objective) (*curvature, error) {
 
 // close leaves graph and solver as they were.
 func (c *curvature) close() {
-	if c.objective.prior != nil || c.jacobian != nil {
+	if c.objective.prior != nil || c.jacobian != nil || c.lambda() >= 0 {
 		_, _ = c.chain(c.z, c.grad, c.diag)
 	}
 	c.ctx = context.Background()
@@ -198,6 +202,7 @@ func (c *curvature) information() ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.moveTargets(q)
 		c.moved = append(c.moved, q...)
 		white := slices.Clone(q)
 		if err := c.products.Whiten(c.ctx, white, c.p, false); err != nil {
@@ -230,6 +235,23 @@ func (c *curvature) information() ([]float64, error) {
 		}
 	}
 	return h, nil
+}
+
+// moveTargets adds the column −∂r/∂λ to the columns Σ_i α of the curvature: by λ, f has the
+// second derivative (∂r/∂λ)ᵀP(∂r/∂λ) besides the part of the graph, and −αᵀΣ_iP(∂r/∂λ) by λ and z_i.
+func (c *curvature) moveTargets(columns []float64) {
+	if at := c.lambda(); at >= 0 {
+		n := c.ws.N()
+		floats.ScaleTo(columns[at*n:(at+1)*n], -1, c.objective.transform.slopes(c.z[at]))
+	}
+}
+
+// lambda returns the index of λ in z, −1 without one.
+func (c *curvature) lambda() int {
+	if c.objective.transform == nil {
+		return -1
+	}
+	return slices.Index(c.objective.Names(), transform.Parameter)
 }
 
 // addGram adds factor·XᵀX to h, p×p, for the p columns of X.
@@ -437,7 +459,7 @@ const chainStep = 1e-4
 // of others, from central differences of the graph's derivatives with the same contraction.
 func (c *curvature) chainCurvature() ([]float64, error) {
 	h := make([]float64, c.p*c.p)
-	if c.objective.prior == nil && c.jacobian == nil {
+	if c.objective.prior == nil && c.jacobian == nil && c.lambda() < 0 {
 		return h, nil
 	}
 	z := slices.Clone(c.z)

@@ -12,6 +12,7 @@ import (
 
 	"gpfit/graph"
 	"gpfit/internal/must"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -54,6 +55,14 @@ var curvatureCases = map[string]struct {
 	"weights": {[]string{"rbf"}, func(t *testing.T, s *graph.Spec) {
 		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 2 }), Weights: must.Slice(s.X.N, func(i int) float64 { return 0.5 + float64(i%3) })}
 		s.Derive = map[string]func(graph.Nodes) (*gorgonia.Node, error){"noise_variance[b]": graph.Tied("signal_variance")}
+	}},
+	"transform": {[]string{"rbf(ard)", "linear"}, func(t *testing.T, s *graph.Spec) {
+		withTransform(transform.YeoJohnson, freeMean("linear"))(s)
+		s.Prior = graph.NegLogPrior(map[string]graph.Prior{"lambda": mustPrior(t, "normal(1, 0.3)")})
+	}},
+	"transform, least squares": {[]string{"rbf(ard)"}, func(t *testing.T, s *graph.Spec) {
+		withTransform(transform.BoxCox, withMean("linear"))(s)
+		s.Noise = graph.NoiseModel{Labels: []string{"a", "b"}, Group: must.Slice(s.X.N, func(i int) int { return i % 3 / 2 })}
 	}},
 	"no noise": {[]string{"matern12"}, func(t *testing.T, s *graph.Spec) { s.Noise.None = true }},
 }
@@ -115,7 +124,7 @@ func TestHessian(t *testing.T) {
 // TestAverageInformation compares the average information with its definition on dense matrices.
 func TestAverageInformation(t *testing.T) {
 	eachCurvature(t, 70, func(t *testing.T, x *fixture, z []float64) {
-		if x.spec.Derive != nil || x.spec.MeanFree || x.spec.Prior != nil {
+		if x.spec.Derive != nil || x.spec.MeanFree || x.spec.Prior != nil || x.spec.Transform != nil {
 			t.Skip("the dense definition has no chain rule; TestHessian covers it")
 		}
 		x.gradient(t, z)

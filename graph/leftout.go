@@ -17,6 +17,9 @@ type LeftOut struct {
 	Squares []float64
 	// Places is the number of places if the rows of a place were left out together, 0 otherwise.
 	Places int
+	// Errors are the observations minus their predictions, one target after the other, and
+	// Variances the variances of the observations, both in the units of the targets.
+	Errors, Variances []float64
 }
 
 // LeaveOneOut scores the prediction of each row from all others at the parameters of the last
@@ -33,7 +36,21 @@ func (o *Objective) LeaveOneOut(ctx context.Context) (LeftOut, error) {
 	if err != nil {
 		return LeftOut{}, err
 	}
-	return LeftOut{Density: l.density, Squares: slices.Clone(l.squares)}, nil
+	out := LeftOut{Density: l.density + o.jacobian(), Squares: slices.Clone(l.squares), Errors: slices.Clone(l.a)}
+	for _, q := range l.v {
+		out.Variances = append(out.Variances, 1/q)
+	}
+	return out, nil
+}
+
+// FoldScores scores, after an evaluation of an objective with folds, the prediction of each row
+// from the other folds. Without folds, Squares are nil.
+func (o *Objective) FoldScores() LeftOut {
+	l := o.solver.held
+	if l == nil {
+		return LeftOut{}
+	}
+	return LeftOut{Density: l.density + o.jacobian(), Squares: slices.Clone(l.squares), Errors: slices.Clone(l.a), Variances: slices.Clone(l.v)}
 }
 
 // LeavePlacesOut is LeaveOneOut for places: each row is predicted from the rows with other inputs.
@@ -50,10 +67,7 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 		return out, err
 	}
 	l := s.left
-	e, v := slices.Clone(l.a), make([]float64, len(l.v))
-	for i, q := range l.v {
-		v[i] = 1 / q
-	}
+	e, v := out.Errors, out.Variances
 	noise := slices.Clone(s.noise)
 	for i := range noise {
 		noise[i] += s.jitter
@@ -63,7 +77,7 @@ func (o *Objective) LeavePlacesOut(ctx context.Context) (LeftOut, error) {
 		s.formed, s.solved = false, false
 		return LeftOut{}, err
 	}
-	out = LeftOut{Squares: make([]float64, s.targets), Places: place.Count(len(v), *s.repeated)}
+	out = LeftOut{Density: o.jacobian(), Squares: make([]float64, s.targets), Places: place.Count(len(v), *s.repeated), Errors: e, Variances: v}
 	for k, err := range e {
 		v := v[k%len(v)]
 		if !(v > 0) {

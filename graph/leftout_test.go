@@ -49,7 +49,8 @@ func TestLeavePlacesOut(t *testing.T) {
 		checkPredictive(t, folds)
 		z := folds.z(2)
 		folds.value(t, z)
-		density, squares := folds.obj.FoldScores()
+		scored := folds.obj.FoldScores()
+		density, squares := scored.Density, scored.Squares
 		order := rand.New(rand.NewPCG(3, 3)).Perm(n)
 		mixed := newFixture(t, "rbf", n, 2, func(s *graph.Spec) {
 			*s = folds.spec

@@ -20,11 +20,14 @@ type Objective struct {
 	vars     []*variable
 	cost     *gorgonia.Node
 	prior    *gorgonia.Node // negative log prior within cost, or nil
+	volume   *gorgonia.Node // term of the transform within cost, or nil
 	grads    gorgonia.Nodes
 	value    *machine // cost alone, a part of the same graph
 	gradient *machine // cost and gradient
 	last     *machine // machine of the last successful evaluation
 	labels   Labels
+	// transform is the spec's.
+	transform *TargetTransform
 }
 
 // Names returns the name of every element of z.
@@ -97,8 +100,9 @@ func (o *Objective) run(ctx context.Context, m *machine, z []float64) error {
 // Terms returns the parts of the last successful evaluation.
 func (o *Objective) Terms() Terms {
 	t := o.solver.terms
+	t.Jacobian = o.jacobian()
 	if l := cmp.Or(o.solver.held, o.solver.left); l != nil {
-		t.LeaveOneOut = l.objective()
+		t.LeaveOneOut = l.objective() + t.Jacobian
 	}
 	if o.last != nil && o.prior != nil {
 		if f, err := scalar(o.last.value(o.prior)); err == nil {
@@ -139,14 +143,16 @@ func (o *Objective) Restore(ctx context.Context) error {
 	return o.solver.restore()
 }
 
-// FoldScores returns, after an evaluation of an objective with folds, the negative log
-// predictive density of all rows and targets, each row predicted from the other folds,
-// and the mean squared error of each target. Without folds it returns 0 and nil.
-func (o *Objective) FoldScores() (density float64, squares []float64) {
-	if o.solver.held == nil {
-		return 0, nil
+// jacobian returns the term of the transform in the last successful evaluation, 0 without one.
+func (o *Objective) jacobian() float64 {
+	if o.volume == nil || o.last == nil {
+		return 0
 	}
-	return o.solver.held.density, slices.Clone(o.solver.held.squares)
+	f, err := scalar(o.last.value(o.volume))
+	if err != nil {
+		return 0
+	}
+	return f
 }
 
 // ResidualLimit returns the largest value of [device.ResidualChecker] that rounding

@@ -153,8 +153,8 @@ func TestPredictive(t *testing.T) {
 					s.LeaveOneOut, s.SquaredError, s.Folds = true, squares, folds
 				})
 				checkPredictive(t, f)
-				if density, all := f.obj.FoldScores(); folds != nil && (len(all) != len(f.spec.Y)/n || density == 0) {
-					t.Errorf("scores of folds %v, %v", density, all)
+				if held := f.obj.FoldScores(); folds != nil && (len(held.Squares) != len(f.spec.Y)/n || held.Density == 0) {
+					t.Errorf("scores of folds %v", held)
 				}
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -20,6 +21,9 @@ type Spec struct {
 	Program *kernel.Program
 	X       *kernel.Points
 	Y       []float64
+	// Transform, if not nil, makes the targets functions of a parameter, instead of Y, of which
+	// there must be one target.
+	Transform *TargetTransform
 	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
 	Mean mean.Basis
 	// MeanFree makes the coefficients β parameters of the objective, with their
@@ -54,6 +58,17 @@ type Spec struct {
 	Labels Labels
 	// Device names the device of the workspace in errors.
 	Device string
+}
+
+// TargetTransform makes the targets functions of a parameter λ, z_i = (T(λ, ℓ_i) − Mean)/Scale with
+// [transform.Value]. The objective then has the term −Σ_i log ∂T/∂u = (1 − λ)Σ_i ℓ_i, so that it is
+// a density of u for any λ (Box & Cox 1964, eq. 5; Snelson, Rasmussen & Ghahramani, Warped Gaussian
+// processes, NIPS 2003, eq. 6).
+type TargetTransform struct {
+	Kind transform.Name
+	// Coordinates are the ℓ_i.
+	Coordinates []float64
+	Mean, Scale float64
 }
 
 // Nodes gives derivations and priors access to the free parameters by name.

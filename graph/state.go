@@ -22,6 +22,8 @@ type Terms struct {
 	// DataFit is ½ rᵀΣ⁻¹r, Complexity ½ log|Σ|, Constant ½ n log 2π
 	// (Rasmussen & Williams 2006, eq. 5.8, negated), summed over the targets.
 	DataFit, Complexity, Constant float64
+	// Jacobian is the term of a transform of the targets, 0 without one.
+	Jacobian float64
 	// DataFits are the targets' parts of DataFit; the other two terms are the same for each target.
 	DataFits []float64
 	// NegLogPrior is the sum of the priors' terms, 0 without priors.
@@ -38,7 +40,7 @@ type Terms struct {
 }
 
 // NLML returns the negative log marginal likelihood, without priors.
-func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant }
+func (t Terms) NLML() float64 { return t.DataFit + t.Complexity + t.Constant + t.Jacobian }
 
 // solver drives one workspace for the ops of one graph. It records what the workspace holds and
 // does no work twice for the same parameters: a gradient after a value reuses the factor.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -311,11 +310,7 @@ func (p *samplePlot) rows() (values, x []float64) {
 func (p *samplePlot) add(title string, j *gp.Joint, data *plotting.Points) error {
 	values, _ := p.rows()
 	v, n := &p.columns[p.along], len(values)
-	of := &gp.Prediction{Mean: j.Mean, StdLatent: make([]float64, n)}
-	for i := range values {
-		of.StdLatent[i] = math.Sqrt(max(j.Cov[i*n+i], 0))
-	}
-	chart := v.Chart(values, of, sampleProbability, p.model.TargetName)
+	chart := v.Chart(values, j.Marginals(), sampleProbability, p.model.TargetName)
 	chart.Title = title
 	sampler, err := j.Sampler()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 )
@@ -37,6 +38,9 @@ func (o Options) fromModel() (Options, error) {
 		}
 	}
 	o.Kernel, o.Standardize = cmp.Or(o.Kernel, m.KernelText()), cmp.Or(o.Standardize, m.Scaling.Standardize())
+	if t := m.Scaling.Transform; t != nil {
+		o.TargetTransform = cmp.Or(o.TargetTransform, t.Kind)
+	}
 	if m.NoiseVariance == 0 && len(m.Noise.Labels) == 0 && !o.namesNoise() {
 		o.NoNoise = true
 	}
@@ -186,6 +190,11 @@ func (s *Sample) hasColumns(from *gp.Model) error {
 func (s *Sample) rescaled(prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
 	own := s.Scalings[0]
 	targets := from.Scaling.YScale / own.YScale
+	if t, other := own.Transform, from.Scaling.Transform; (t == nil) != (other == nil) || t != nil && t.Kind != other.Kind {
+		targets = 1 // each in units of its own
+	} else if indexed == transform.Parameter {
+		return 1, true
+	}
 	if strings.HasPrefix(indexed, graph.NoiseVariance) {
 		return targets * targets, true
 	}

@@ -42,6 +42,8 @@ func (p *ParameterList) floorNoise(s *Sample, text string) error {
 		return wrong("%v", err)
 	case s.Noise.None:
 		return wrong("cannot be combined with option noise none, which estimates no variance")
+	case original && s.Scalings[0].Transform != nil:
+		return wrong("the noise of a transformed target has no one variance in units of the target: give the number without %s", originalUnits)
 	case original && s.T() > 1:
 		return wrong("several targets share one noise variance, in scaled units: give the number without %s", originalUnits)
 	}

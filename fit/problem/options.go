@@ -16,6 +16,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -77,6 +78,10 @@ type Options struct {
 	NoiseFloor string `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
+	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson",
+	// whose λ is the parameter lambda; empty or "none" for none.
+	// The likelihood and all scores are densities of the target itself. See [gp.Scaling].
+	TargetTransform transform.Name `hash:"omitzero"`
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
 	Set, Fix []Assignment
 	Bounds   []Interval
@@ -301,6 +306,9 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	if o.Posterior == NoPosterior {
 		o.Posterior = ""
 	}
+	if o.TargetTransform == transform.None {
+		o.TargetTransform = ""
+	}
 	number, s := strconv.Itoa, o.Settings
 	refusals := []refusal{
 		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse"},
@@ -320,7 +328,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		refusals = append(refusals, refusal{v.value < 0, v.name, number(v.value), "must not be negative"},
 			refusal{v.value > 0 && o.Posterior == "", v.name, number(v.value), "needs option posterior"})
 	}
-	err = firstOf(append(refusals, o.expertRefusals()...))
+	err = firstOf(slices.Concat(refusals, o.expertRefusals(), o.transformRefusals()))
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
 		o.Folds, o.FoldSeed = 0, 0
 	}
@@ -344,6 +352,16 @@ func (o Options) expertRefusals() []refusal {
 		{o.ExpertParameters == experts.Separate && o.Posterior != "", "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
 		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
+	}
+}
+
+// transformRefusals lists what may be wrong with the transform of the target.
+func (o Options) transformRefusals() []refusal {
+	const name = "target-transform"
+	kind, given := o.TargetTransform, o.TargetTransform != ""
+	return []refusal{
+		{given && !slices.Contains(transform.Names(), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox or yeojohnson"},
+		{given && o.ExpertParameters == experts.Separate, name, string(kind), "all experts share the transform; use option expert-parameters shared"},
 	}
 }
 

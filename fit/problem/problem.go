@@ -43,7 +43,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSample(data, how, opts.NoNoise)
+	s, err := newSample(data, how, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,7 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 		func() error { return p.assign(o.Set, o.Fix) },
 		func() error { return p.bound(o.Bounds) },
 		func() error { return p.floorNoise(s, o.NoiseFloor) },
+		p.checkLambda,
 		func() error { return p.addPriors(o.Priors) },
 	} {
 		if err := step(); err != nil {
@@ -160,7 +161,7 @@ func ObjectiveLabel(name string) string {
 func (j *Prepared) Spec() graph.Spec {
 	s, m := j.Sample, j.Model
 	spec := graph.Spec{
-		Program: m.program, X: s.Points, Y: s.Targets, Mean: m.Basis, MeanFree: m.MeanFree, Noise: s.Noise, MaxJitter: j.Options.MaxJitter,
+		Program: m.program, X: s.Points, Y: s.Targets, Transform: targetTransform(s), Mean: m.Basis, MeanFree: m.MeanFree, Noise: s.Noise, MaxJitter: j.Options.MaxJitter,
 		Derive: j.Params.derived(), LeaveOneOut: j.Options.Objective.Predictive(), SquaredError: j.Options.Objective.squaredError(),
 		Folds: s.FoldEnds(), Labels: graph.Labels{Kernel: j.KernelText(), Column: s.label, Parameter: s.Display},
 	}

@@ -10,6 +10,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/internal/pick"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -36,7 +37,7 @@ type Sample struct {
 }
 
 // newSample checks data, leaves constant columns out, and scales.
-func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
+func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	data, err := data.checked()
 	if err != nil {
 		return nil, err
@@ -53,8 +54,11 @@ func newSample(data Data, how gp.Standardize, noNoise bool) (*Sample, error) {
 		s.Scalings = append(s.Scalings, scaling)
 		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}
+	if err := addTransform(s, how, o.TargetTransform); err != nil {
+		return nil, err
+	}
 	s.Points = kernel.NewPoints(s.Scalings[0].Inputs(s.X), s.N(), s.D())
-	return s, s.addNoise(noNoise)
+	return s, s.addNoise(o.NoNoise)
 }
 
 // N returns the number of training rows, D of columns in use, T of targets.
@@ -160,6 +164,31 @@ func (s *Sample) checkRange() error {
 			}
 		}
 	}
+	return nil
+}
+
+// addTransform adds the transform of the only target to the scaling of the sample. It returns an
+// [*OptionError] or a [*DataError] if the target cannot have it.
+func addTransform(s *Sample, how gp.Standardize, kind transform.Name) error {
+	d, value := s.Data, string(kind)
+	switch {
+	case kind == "":
+		return nil
+	case d.TargetNames != nil:
+		return OptionErrorf("target-transform", value, "several targets share kernel and noise, which belong to transformed values: fit each target separately")
+	case d.NoiseVariance != nil:
+		return OptionErrorf("target-transform", value, "the known noise variances of the column %q are in squared units of the target, not of its transformed values", d.NoiseColumn)
+	}
+	for i, y := range d.Y {
+		if kind.Positive() && !(y > 0) {
+			if d.Row != nil {
+				i = d.Row[i]
+			}
+			return &DataError{fmt.Sprintf("the target %q of row %d (from 1) is %g: option target-transform %s needs positive targets; yeojohnson takes all", d.TargetName, i+1, y, kind)}
+		}
+	}
+	s.Scalings[0] = s.Scalings[0].WithTransform(how, kind, s.Y)
+	s.Targets = s.Scalings[0].Targets(s.Y)
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (d Data) Scaled(how gp.Standardize) (*ScaledRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSample(d, how, o.NoNoise)
+	s, err := newSample(d, how, o)
 	if err == nil {
 		err = s.CheckTargets()
 	}

@@ -61,7 +61,7 @@ func DefaultParameters(s *Sample, m *Model) ([]*Parameter, error) {
 	if err := shareVariance(s, m, out, variance); err != nil {
 		return nil, err
 	}
-	out = append(append(out, noiseParameters(s, variance)...), meanParameters(s, m)...)
+	out = slices.Concat(out, noiseParameters(s, variance), lambdaParameters(s), meanParameters(s, m))
 	all := make([]*Parameter, len(out))
 	for i := range out {
 		all[i] = &out[i]

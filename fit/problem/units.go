@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gpfit/graph"
+	"gpfit/internal/transform"
 )
 
 // Converted holds parameters in original units, in order.
@@ -28,7 +29,8 @@ func (u *Converted) add(name string, v float64) {
 //   - Lengthscales of linear(ard) are the inverse of such a slope's standard
 //     deviation. Lengthscales of poly(ard, degree p) and its offset take the p-th part of
 //     the target's units.
-//   - α, the lengthscale of periodic and the offset of poly have no units and stay
+//   - With a transform of the target, its units are those of the transformed values.
+//   - α, λ, the lengthscale of periodic and the offset of poly have no units and stay
 //     as they are: linear, poly and the offset refer to the standardised inputs,
 //     centred on their means.
 func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
@@ -60,6 +62,9 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	for i, e := range j.Params.All {
 		if e.Group == graph.NoiseVariance {
 			u.add(e.Name, values[i]*(s.YScale*s.YScale))
+		}
+		if e.Group == transform.Parameter {
+			u.add(e.Name, values[i])
 		}
 	}
 	return u

@@ -6,6 +6,7 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/experts"
 	"gpfit/internal/sampler"
+	"gpfit/internal/transform"
 )
 
 // SchemaVersion is the version of [Report] as JSON.
@@ -32,13 +33,16 @@ type Report struct {
 	MeanCoefficients []Coefficient   `json:"mean_coefficients,omitempty"`
 	// Targets holds the parts of several targets, whose NLML and terms are then summed.
 	Targets []TargetReport `json:"targets,omitempty"`
-	// NLML is the sum of its three terms, for the scaled problem. NLMLOriginalUnits is
-	// n·log(scale of y) more.
+	// NLML is the sum of its terms, for the scaled problem. NLMLOriginalUnits is n·log(scale of y) more,
+	// with a transform n·log([gp.Scaling.Unit]), so that transforms can be compared by it.
 	NLML              float64 `json:"nlml"`
 	NLMLOriginalUnits float64 `json:"nlml_original_units"`
 	DataFit           float64 `json:"data_fit"`
 	Complexity        float64 `json:"complexity"`
 	Constant          float64 `json:"constant"`
+	// TargetTransform is the transform of the target; nil without. Jacobian is its term of the NLML.
+	TargetTransform *TransformReport `json:"target_transform,omitempty"`
+	Jacobian        float64          `json:"jacobian,omitempty"`
 	// Objective was minimised or evaluated; ObjectiveName names its terms. NegLogPrior is −log
 	// density of Priors in natural units of the scaled problem, without a Jacobian.
 	Objective     float64           `json:"objective"`
@@ -100,6 +104,23 @@ type Report struct {
 	// Names lists the parameters in order, NamesOriginal the parameters in original units.
 	Names         []string `json:"-"`
 	NamesOriginal []string `json:"-"`
+}
+
+// TransformReport describes the transform of the target. λ is a parameter.
+type TransformReport struct {
+	Kind transform.Name `json:"kind"`
+	// Candidates are the transforms among which option target-transform auto chose, best first.
+	Candidates []TransformCandidate `json:"candidates,omitempty"`
+}
+
+// TransformCandidate is a transform with its score: BIC is 2·NLML + p·log n for p parameters in original units, at
+// parameters tuned on Rows rows; nil with an Error.
+type TransformCandidate struct {
+	Kind   transform.Name `json:"kind"`
+	BIC    *float64       `json:"bic"`
+	Lambda *float64       `json:"lambda,omitempty"`
+	Rows   int            `json:"rows"`
+	Error  string         `json:"error,omitempty"`
 }
 
 // ParameterColumn says which column of the table a parameter belongs to.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/textform"
@@ -71,6 +72,9 @@ func (o *Sampling) Add(ctx context.Context, j *gp.Joint, r *TargetColumns, targe
 		r.Info = map[string]any{}
 	}
 	if o.Covariance != "" {
+		if t := j.Transform; t != nil {
+			return &device.UnsupportedError{Method: "target-transform " + string(t.Kind), What: "a covariance of the target, only of transformed values; draws are of the target"}
+		}
 		path, extension := o.CovarianceFile(r.Target), filepath.Ext(o.Covariance)
 		if err := atomicfile.Writer(o.Replace)(ctx, path, func(w io.Writer) error { return writeCovariance(w, j, extension) }); err != nil {
 			return err

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"gpfit/dataset"
 	"gpfit/feature"
 	"gpfit/gp"
@@ -219,11 +217,7 @@ func (c *Variable) Axis() plotting.Axis {
 // Chart draws the mean of the function along the column, with the central interval of the
 // given probability for the function without noise.
 func (c *Variable) Chart(values []float64, p *gp.Prediction, probability float64, target string) plotting.Chart {
-	z := distuv.UnitNormal.Quantile((1 + probability) / 2)
-	lower, upper := make([]float64, len(values)), make([]float64, len(values))
-	for i, mean := range p.Mean {
-		lower[i], upper[i] = mean-z*p.StdLatent[i], mean+z*p.StdLatent[i]
-	}
+	lower, upper := p.Function(probability)
 	band := Band(probability)
 	layers := []plotting.Layer{&plotting.Band{Name: band, X: values, Lower: lower, Upper: upper}, &plotting.Line{Name: "mean", X: values, Y: p.Mean}}
 	if c.Categories != nil {

@@ -9,6 +9,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
 	"gpfit/table"
@@ -210,6 +211,8 @@ func parameterOptions() Entries {
 		{Name: "standardize", Kind: Choice, Group: Model, Field: "Fit.Standardize", Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
 			Words: words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
 			Help:  "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none"},
+		{Name: "target-transform", Kind: Choice, Group: Model, Field: "Fit.TargetTransform", Places: in(models, Spec), Default: string(transform.None), Words: words(transform.Names()...),
+			Help: "transform of the target before it is scaled: log; or boxcox or yeojohnson, whose lambda is a parameter; scores and predictions stay in units of the target"},
 		{Name: "set", Kind: Starts, Group: Parameters, Field: "Fit.Set", Places: in(tables, Spec), Unit: "scaled units",
 			Help: "start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column"},
 		{Name: "fix", Kind: Fixed, Group: Parameters, Field: "Fit.Fix", Places: in(models, "update", Spec), Unit: "scaled units", Placeholder: "NAME[=VALUE]", Rules: retuned,

@@ -43,7 +43,7 @@ func (s *subject) vary(ctx context.Context) error {
 		at := 0
 		for i := range axes {
 			end := at + axes[i].rows.N
-			s.effects = append(s.effects, curve{targets[t], &axes[i], &gp.Prediction{Mean: p.Mean[at:end], StdLatent: p.StdLatent[at:end]}})
+			s.effects = append(s.effects, curve{targets[t], &axes[i], p.Between(at, end)})
 			at = end
 		}
 	}
@@ -100,7 +100,7 @@ const mostTermRows = 512
 // split finds the terms of an additive kernel.
 func (s *subject) split(ctx context.Context) error {
 	expr, err := kernel.Parser{Families: s.model.Kernels}.Parse(s.model.Kernel)
-	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.local() {
+	if _, sum := expr.(kernel.Sum); err != nil || !sum || s.local() || s.model.Scaling.Transform != nil {
 		return err
 	}
 	width, n := len(s.model.FeatureNames), min(s.model.N(), mostTermRows)

@@ -31,7 +31,7 @@ func (s *subject) score(ctx context.Context) error {
 				return s.explain(ctx, err)
 			}
 			one.LeaveOneOut = *left
-			one.density = func(i int) score.Predictive { return score.Predictive{{Mean: left.Mean[i], Std: left.Std[i]}} }
+			one.density = left.Density
 		} else {
 			s.Rows.residuals(t, &one)
 		}
@@ -182,6 +182,9 @@ func predictions(s *subject) (page.Section, error) {
 	if len(s.scores) > 0 {
 		section.Grids = append(section.Grids, grid)
 		section.Notes = append(section.Notes, "z is a residual divided by the standard deviation of its prediction: standard normal if the model is right.")
+	}
+	if s.model.Scaling.Transform != nil {
+		section.Notes = append(section.Notes, "z belongs to the transformed target, whose predictions are normal.")
 	}
 	if s.Rows != nil {
 		if s.Rows.Predictions[0].Parts != nil {

@@ -6,14 +6,27 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"gpfit/internal/transform"
 )
 
-// Normal is a normal distribution.
-type Normal struct{ Mean, Std float64 }
+// Normal is a normal distribution, or the distribution of a variable whose transformed value is
+// normal.
+type Normal struct {
+	Mean, Std float64
+	// Of is the transform; nil without.
+	Of *transform.Map
+}
 
 // NegLog returns the negative logarithm of the density at y. Without variance it is −∞ at
 // the mean and +∞ elsewhere.
 func (d Normal) NegLog(y float64) float64 {
+	if d.Of != nil {
+		if !d.Of.Contains(y) {
+			return math.Inf(1)
+		}
+		return Normal{Mean: d.Mean, Std: d.Std}.NegLog(d.Of.Forward(y)) - d.Of.LogSlope(y)
+	}
 	miss, std := y-d.Mean, d.Std
 	switch {
 	case std > 0:
@@ -22,6 +35,25 @@ func (d Normal) NegLog(y float64) float64 {
 		return math.Inf(1)
 	}
 	return math.Inf(-1)
+}
+
+// value returns y, or its transformed value.
+func (d Normal) value(y float64) float64 {
+	if d.Of != nil {
+		return d.Of.Forward(y)
+	}
+	return y
+}
+
+// standardized returns how many standard deviations the value of y is above the mean.
+func (d Normal) standardized(y float64) float64 { return (d.value(y) - d.Mean) / d.Std }
+
+// quantile is the inverse of standardized.
+func (d Normal) quantile(z float64) float64 {
+	if d.Of != nil {
+		return d.Of.Inverse(d.Mean + z*d.Std)
+	}
+	return d.Mean + z*d.Std
 }
 
 // Z95 is the 97.5 % point of the standard normal distribution.
@@ -60,8 +92,8 @@ func (d Predictive) NegLog(y float64) float64 {
 // given probability, between 0 and 1.
 func (d Predictive) Interval(probability float64) (lower, upper float64) {
 	if len(d) == 1 {
-		half := CentralQuantile(probability) * d[0].Std
-		return d[0].Mean - half, d[0].Mean + half
+		z := CentralQuantile(probability)
+		return d[0].quantile(-z), d[0].quantile(z)
 	}
 	return d.quantile((1 - probability) / 2), d.quantile((1 + probability) / 2)
 }
@@ -72,7 +104,7 @@ func (d Predictive) quantile(probability float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(2*probability-1)
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, part := range d {
-		q := part.Mean + z*part.Std
+		q := part.quantile(z)
 		low, high = min(low, q), max(high, q)
 	}
 	for range 200 {
@@ -93,7 +125,7 @@ func (d Predictive) quantile(probability float64) float64 {
 func (d Predictive) tail(y, side float64) float64 {
 	sum := 0.0
 	for _, part := range d {
-		sum += 0.5 * math.Erfc(side*(part.Mean-y)/(part.Std*math.Sqrt2))
+		sum += 0.5 * math.Erfc(side*(part.Mean-part.value(y))/(part.Std*math.Sqrt2))
 	}
 	return sum
 }
@@ -104,7 +136,7 @@ func (d Predictive) tail(y, side float64) float64 {
 // just where y is in the interval of that probability.
 func (d Predictive) Standardized(y float64) float64 {
 	if len(d) == 1 {
-		return (y - d[0].Mean) / d[0].Std
+		return d[0].standardized(y)
 	}
 	n := float64(len(d))
 	below, above := d.tail(y, 1)/n, d.tail(y, -1)/n
@@ -117,7 +149,7 @@ func (d Predictive) Standardized(y float64) float64 {
 	// So far out, the nearest part decides.
 	nearest := math.Inf(1)
 	for _, part := range d {
-		if z := (y - part.Mean) / part.Std; math.Abs(z) < math.Abs(nearest) {
+		if z := part.standardized(y); math.Abs(z) < math.Abs(nearest) {
 			nearest = z
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/internal/must"
+	"gpfit/internal/transform"
 )
 
 // mixtures are densities with parts far apart, close together, alike, and with no variance.
 var mixtures = map[string]Predictive{
-	"one":    {{1, 2}},
-	"same":   {{1, 2}, {1, 2}, {1, 2}},
-	"close":  {{0, 1}, {0.1, 1.2}, {-0.2, 0.9}},
-	"far":    {{-50, 0.1}, {3, 2}, {80, 1e-3}},
-	"narrow": {{5, 1e-8}, {5, 3}},
+	"one":    {{Mean: 1, Std: 2}},
+	"same":   {{Mean: 1, Std: 2}, {Mean: 1, Std: 2}, {Mean: 1, Std: 2}},
+	"close":  {{Mean: 0, Std: 1}, {Mean: 0.1, Std: 1.2}, {Mean: -0.2, Std: 0.9}},
+	"far":    {{Mean: -50, Std: 0.1}, {Mean: 3, Std: 2}, {Mean: 80, Std: 1e-3}},
+	"narrow": {{Mean: 5, Std: 1e-8}, {Mean: 5, Std: 3}},
 }
 
 // bigDensity returns the density of a mixture at y with 400 bits.
@@ -63,9 +64,9 @@ func TestNegLog(t *testing.T) {
 		d       Predictive
 		y, want float64
 	}{
-		{Predictive{{1, 0}}, 1, math.Inf(-1)}, {Predictive{{1, 0}}, 2, math.Inf(1)},
-		{Predictive{{1, 0}, {3, 1}}, 1, math.Inf(-1)}, {Predictive{{1, 0}, {3, 0}}, 2, math.Inf(1)},
-		{Predictive{{1, 0}, {3, 1}}, 3, math.Log(2) + 0.5*math.Log(2*math.Pi)},
+		{Predictive{{Mean: 1, Std: 0}}, 1, math.Inf(-1)}, {Predictive{{Mean: 1, Std: 0}}, 2, math.Inf(1)},
+		{Predictive{{Mean: 1, Std: 0}, {Mean: 3, Std: 1}}, 1, math.Inf(-1)}, {Predictive{{Mean: 1, Std: 0}, {Mean: 3, Std: 0}}, 2, math.Inf(1)},
+		{Predictive{{Mean: 1, Std: 0}, {Mean: 3, Std: 1}}, 3, math.Log(2) + 0.5*math.Log(2*math.Pi)},
 	} {
 		if got := c.d.NegLog(c.y); got != c.want && !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%v at %v: %v, want %v", c.d, c.y, got, c.want)
@@ -100,6 +101,31 @@ func TestInterval(t *testing.T) {
 		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
 			t.Errorf("%s: far out %v", name, z)
 		}
+	}
+}
+
+// TestTransformed compares the density of a log-normal variable and of a mixture with gonum's, and
+// intervals with its quantiles.
+func TestTransformed(t *testing.T) {
+	of := &transform.Map{Kind: transform.Log, Unit: 3}
+	one := Normal{Mean: 0.4, Std: 0.7, Of: of}
+	want := distuv.LogNormal{Mu: 0.4 + math.Log(3), Sigma: 0.7}
+	other := distuv.Normal{Mu: 5, Sigma: 2}
+	mixed := Predictive{one, {Mean: 5, Std: 2}}
+	for _, y := range []float64{0.1, 2, 30} {
+		must.Within(t, Predictive{one}.NegLog(y), -want.LogProb(y), 1e-12, "log density at %v", y)
+		must.Within(t, mixed.NegLog(y), -math.Log(want.Prob(y)/2+other.Prob(y)/2), 1e-12, "log density of a mixture at %v", y)
+		must.Within(t, mixed.Standardized(y), distuv.UnitNormal.Quantile(want.CDF(y)/2+other.CDF(y)/2), 1e-8, "standardised %v", y)
+	}
+	if f := one.NegLog(-1); !math.IsInf(f, 1) {
+		t.Errorf("-log density %v of a negative number", f)
+	}
+	for _, p := range []float64{0.5, 0.95} {
+		lower, upper := Predictive{one}.Interval(p)
+		must.Within(t, lower, want.Quantile((1-p)/2), 1e-9, "lower bound of %v", p)
+		must.Within(t, upper, want.Quantile((1+p)/2), 1e-9, "upper bound of %v", p)
+		lower, _ = mixed.Interval(p)
+		must.Within(t, want.CDF(lower)/2+other.CDF(lower)/2, (1-p)/2, 1e-9, "probability below the bound of a mixture")
 	}
 }
 

@@ -78,6 +78,10 @@ class FitParameters(BaseEstimator):
     standardize : word, default "xy"
         what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both
         or none: xy, x, y, none
+    target_transform : word, default "none"
+        transform of the target before it is scaled: log; or boxcox or yeojohnson, whose
+        lambda is a parameter; scores and predictions stay in units of the target: none,
+        log, boxcox, yeojohnson
     set : NAME=VALUE, default None
         start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the
         name or the index of a column (scaled units)
@@ -213,6 +217,7 @@ class FitParameters(BaseEstimator):
         weight_column=None,
         noise_group=None,
         standardize="xy",
+        target_transform="none",
         set=None,
         fix=None,
         bounds=None,
@@ -271,6 +276,7 @@ class FitParameters(BaseEstimator):
         self.weight_column = weight_column
         self.noise_group = noise_group
         self.standardize = standardize
+        self.target_transform = target_transform
         self.set = set
         self.fix = fix
         self.bounds = bounds
