@@ -36,7 +36,7 @@ type Prediction struct {
 type Transformed struct {
 	// Of is the transform.
 	Of *transform.Map
-	// Mean, Std and StdLatent are those of [Prediction], but of the transformed target.
+	// Mean, Std and StdLatent have the meaning that they have in [Prediction].
 	Mean, Std, StdLatent []float64
 }
 
@@ -199,8 +199,8 @@ func newPrediction(s Scaling, mean, latent, noise []float64) *Prediction {
 	return out
 }
 
-// invert replaces mean and deviations of the transformed target, which it keeps in Transformed, by
-// those of the target.
+// invert keeps mean and deviations of the transformed target in Transformed, and replaces them by the
+// mean and deviations of the target.
 func (p *Prediction) invert(of *transform.Map) {
 	m := len(p.Mean)
 	p.Transformed = &Transformed{of, p.Mean, p.Std, p.StdLatent}

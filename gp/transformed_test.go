@@ -29,8 +29,8 @@ func transformedModel(t *testing.T, kind transform.Name, n int) (m, twin *Model)
 	return settled(t, m), settled(t, other)
 }
 
-// TestTransformed compares predictions, densities, draws and leave-one-out with those of the twin,
-// mapped by the transform, and the likelihood with its change of variables.
+// TestTransformed compares predictions, densities, draws and leave-one-out with the twin's, mapped by
+// the transform, and the likelihood with its change of variables.
 func TestTransformed(t *testing.T) {
 	const n, points = 60, 9
 	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
