@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"gpfit/feature"
 	"gpfit/gp"
@@ -119,8 +120,13 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 		if !o.Observed {
 			columns.Target = m.TargetName
 		}
+		columns.ByName = true
 		for _, c := range from.used {
-			columns.Features = append(columns.Features, from.encoding.Columns[c].Name)
+			name := from.encoding.Columns[c].Name
+			columns.Features = append(columns.Features, name)
+			if _, err := strconv.ParseFloat(name, 64); err == nil && columns.Header != table.HeaderNo {
+				columns.Header = table.HeaderYes // such names make a header look like data
+			}
 		}
 	}
 	columns.Amend = func(names []string, columns *table.Options) { o.findNoise(m, names, columns) }

@@ -193,6 +193,9 @@ func (in *head) featureColumns(opts Options, target int, other, out map[int]bool
 	seen := make(map[int]bool)
 	for _, spec := range opts.Features {
 		columns, err := in.columnsOf("feature", spec)
+		if _, found, _ := in.byName("feature", spec); opts.ByName && !found && err == nil {
+			err = in.noName("feature", spec)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -259,6 +262,11 @@ func (in *head) column(role, spec string) (int, error) {
 	if i, err := strconv.Atoi(spec); err == nil {
 		return in.byIndex(role, spec, i)
 	}
+	return 0, in.noName(role, spec)
+}
+
+// noName returns the error for a selected name that no column has.
+func (in *head) noName(role, spec string) error {
 	msg := "no column named " + quote(spec)
 	switch role {
 	case "extra":
@@ -271,7 +279,7 @@ func (in *head) column(role, spec string) (int, error) {
 	if !in.named {
 		msg += "; there is no header"
 	}
-	return 0, in.noColumn(spec, msg+"; columns: "+columnList(in.names))
+	return in.noColumn(spec, msg+"; columns: "+columnList(in.names))
 }
 
 // byName finds the column of that name. Two such columns are an error.

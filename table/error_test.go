@@ -80,6 +80,11 @@ var errorCases = []struct {
 	{name: "feature twice", text: "1,2,3\n", opts: Options{Features: []string{"x1", "1"}}, want: `T:1: column 2: listed twice as a feature (again by "1")`},
 	{name: "duplicate target", text: "a,y,y\n1,2,3\n", opts: Options{Target: "y"}, want: `T:1: column 3 ("y"): the target column shares its name with column 2; select it by index`},
 	{name: "duplicate feature", text: "a,a,y\n1,2,3\n", opts: Options{Features: []string{"a"}}, want: `T:1: column 2 ("a"): the feature column shares its name with column 1; select it by index`},
+	{name: "a blank line in a column", text: "x\n1\n\n2\n", opts: Options{NoTarget: true}, want: `T:3: a blank line between rows of one cell: delete it, or write NA if it stands for a missing value`},
+	{name: "features that are names", text: "a,b\n1,2\n", opts: Options{NoTarget: true, ByName: true, Features: []string{"0"}}, want: `T:1: no column named "0" for the feature; columns: "a", "b"`},
+	{name: "a row of the encoding as header", text: "red,3\nblue,4\n", opts: Options{NoTarget: true, Features: []string{"0-1"}, Encoding: func(int) ([]feature.Coding, error) {
+		return []feature.Coding{{Name: "c", Kind: feature.Category, Categories: []string{"blue", "red"}}, {Name: "x", Kind: feature.Number}}, nil
+	}}, want: `T:1: is this row the header or data? Its cells are values of the features; say so by option header yes or no`},
 	{name: "two columns of a name", text: "a,b,a,y\n1,2,3,4\n", want: `T:1: column 3 ("a"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 2)`},
 	{name: "a target that shares its name", text: "y,y\n1,2\n", want: `T:1: column 2 ("y"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 1)`},
 	{name: "unknown column to exclude", text: "year,co2\n1,2\n", opts: Options{Exclude: []string{"yaer"}}, want: `T:1: no column named "yaer" to exclude (did you mean "year"?); columns: "year", "co2"`},

@@ -20,7 +20,7 @@ func openPath(path string, opts Options) (source, error) {
 	if err != nil || len(names) == 1 {
 		return first, err
 	}
-	in := &files{source: first, first: first.begun(), names: names, opts: opts, format: format, notes: first.warnings()}
+	in := &files{source: first, first: first.begun(), names: names, opts: opts, format: format}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			in.sizes = append(in.sizes, info.Size())
@@ -119,7 +119,7 @@ type files struct {
 	rows    int // of the current file so far
 	opts    Options
 	format  string
-	notes   []string
+	notes   []string // of the files before
 	numbers []int
 	labels  []int
 }
@@ -159,8 +159,8 @@ func (in *files) open(i int) error {
 	if err != nil {
 		return err
 	}
+	in.notes = append(in.notes, in.source.warnings()...)
 	in.source, in.current, in.rows = src, i, 0
-	in.notes = append(in.notes, src.warnings()...)
 	if format != in.format {
 		return &Error{Source: in.names[i], Msg: fmt.Sprintf("has the format %s, but %s has the format %s", format, in.names[0], in.format)}
 	}
@@ -201,4 +201,4 @@ func (in *files) progress() float64 {
 	return (read + in.source.progress()*float64(in.sizes[in.current])) / max(all, 1)
 }
 
-func (in *files) warnings() []string { return in.notes }
+func (in *files) warnings() []string { return slices.Concat(in.notes, in.source.warnings()) }

@@ -54,6 +54,7 @@ type Reader struct {
 	gaps    int    // rows with missing values
 	gap     *Error // the first of them
 	notes   []string
+	told    int // warnings of src among the notes
 }
 
 // Open opens the table at path, as [Read] does, for reading in pieces. It ignores
@@ -114,6 +115,9 @@ func (r *Reader) choose() error {
 	if err := r.chooseCells(); err != nil {
 		return err
 	}
+	if err := r.checkHeader(); err != nil {
+		return err
+	}
 	r.numeric, r.faults = r.sel.numeric(), make([]*fault, len(r.cells))
 	texts := slices.Concat(r.sel.extraStr, r.sel.keep) // few, unlike the features
 	numbers, labels := slices.Clone(r.numeric), slices.Clone(texts)
@@ -140,6 +144,26 @@ func (r *Reader) explainTarget(e *Error) {
 	if e.Column == r.sel.target+1 && e.Column > 0 && r.opts.Target == "" {
 		e.Msg += "; the last column is the target by default: option target names another"
 	}
+}
+
+// checkHeader returns an error if the row that was taken for a header without being asked is a row of
+// the encoding, and the features are chosen by index, so that nothing else would tell.
+func (r *Reader) checkHeader() error {
+	h := r.src.begun()
+	if r.encoded == nil || r.opts.ByName || r.opts.Header != HeaderAuto || !h.named || h.blank == nil {
+		return nil
+	}
+	for i, c := range r.sel.features {
+		e := r.cells[i].(*encodedCells)
+		if e.as.Kind == feature.Number {
+			if _, ok := parseNumber([]byte(h.names[c])); !ok {
+				return nil
+			}
+		} else if _, err := e.encoder.Value(h.names[c]); err != nil {
+			return nil
+		}
+	}
+	return &Error{Source: h.source, Line: h.first, Msg: "is this row the header or data? Its cells are values of the features; say so by option header yes or no"}
 }
 
 // chooseCells decides how to read the features.
@@ -223,7 +247,8 @@ func (r *Reader) Next(most int) (*Table, error) {
 // Warnings returns what a user should know about the rows read so far. Later calls return the same
 // warnings first. Only the last one, the number of rows dropped, changes.
 func (r *Reader) Warnings() []string {
-	notes := append(slices.Clone(r.src.warnings()), r.notes...)
+	r.collect()
+	notes := slices.Clone(r.notes)
 	if r.gaps > 0 {
 		done := "left out"
 		if r.opts.Missing == MissingMark {
@@ -232,6 +257,11 @@ func (r *Reader) Warnings() []string {
 		notes = append(notes, fmt.Sprintf("%s %d of %s: missing values (first: %v)", done, r.gaps, count(r.rows, "row"), r.gap))
 	}
 	return notes
+}
+
+// collect adds new warnings of src to the notes, which so keep the order in which they appeared.
+func (r *Reader) collect() {
+	r.notes, r.told = append(r.notes, r.src.warnings()[r.told:]...), len(r.src.warnings())
 }
 
 // dropped returns the number of rows left out.
@@ -285,7 +315,9 @@ func (r *Reader) newTable() *Table {
 // append adds the next row to t, skipping dropped rows. It returns io.EOF after the last row.
 func (r *Reader) append(t *Table) error {
 	for {
-		if err := r.src.next(); err != nil {
+		err := r.src.next()
+		r.collect()
+		if err != nil {
 			return err
 		}
 		r.rows++

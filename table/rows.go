@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gpfit/feature"
@@ -20,6 +21,7 @@ type rows struct {
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
 	comma   bool     // the decimal sign is a comma
+	drop    bool     // rows with missing values are left out
 }
 
 // openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
@@ -51,7 +53,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ","}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", drop: opts.Missing == MissingDrop}
 	switch opts.Header {
 	case HeaderAuto:
 		in.named = in.guessHeader(opts.Columns != nil || opts.Encoding != nil)
@@ -78,6 +80,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 			}
 		}
 	}
+	s.width = len(in.names)
 	return in, nil
 }
 
@@ -86,6 +89,13 @@ func openCells(s *scanner, opts Options) (source, error) {
 // header. With dates, a date is no name of a column.
 func (in *rows) guessHeader(dates bool) bool {
 	word, number := -1, -1
+	switch cells := in.scan.cells; {
+	case len(cells) < 3:
+	case len(cells[0]) == 0 && countColumns(cells[1:]):
+		return true
+	case countColumns(cells):
+		in.warn = append(in.warn, fmt.Sprintf("line %d is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header", in.scan.start))
+	}
 	for i, cell := range in.scan.cells {
 		if !in.looksLikeData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
 			if word < 0 {
@@ -104,6 +114,16 @@ func (in *rows) guessHeader(dates bool) bool {
 	return word >= 0
 }
 
+// countColumns reports whether the cells are 0, 1, 2, …: the header of a data frame without names.
+func countColumns(cells [][]byte) bool {
+	for i, cell := range cells {
+		if string(cell) != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // next moves to the next row of data, whose cells are valid until the next call. It
 // returns io.EOF after the last row.
 func (in *rows) next() error {
@@ -111,7 +131,12 @@ func (in *rows) next() error {
 		in.pending, in.cells, in.at = false, in.scan.cells, in.scan.start
 		return nil
 	}
-	if err := in.scan.next(); err != nil {
+	told := in.scan.aside
+	err := in.scan.next()
+	if in.scan.aside != told {
+		in.warn = append(in.warn, fmt.Sprintf("line %d and other lines that begin with # are comments, although this one has as many cells as the rows; quote the first cell if it is a row", in.scan.aside))
+	}
+	if err != nil {
 		var e *Error
 		if errors.As(err, &e) && in.named && 0 < e.Column && e.Column <= len(in.names) {
 			e.ColumnName = in.names[e.Column-1]
@@ -120,7 +145,10 @@ func (in *rows) next() error {
 	}
 	in.cells, in.at = in.scan.cells, in.scan.start
 	found, expected := len(in.scan.cells), len(in.names)
-	if found == expected {
+	switch {
+	case expected == 1 && in.scan.blank > 0 && !in.drop:
+		return &Error{Source: in.source, Line: in.scan.blank, Msg: "a blank line between rows of one cell: delete it, or write NA if it stands for a missing value"}
+	case found == expected:
 		return nil
 	}
 	c := min(found, expected) // the first cell that is missing or too many

@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
@@ -31,6 +32,9 @@ type scanner struct {
 
 	line  int      // lines read so far
 	start int      // line where the current record began
+	blank int      // the first of the blank lines before it; 0 if there are none
+	width int      // cells of a row, 0 until they are known
+	aside int      // the first comment after that with as many cells; 0 if there is none
 	cells [][]byte // the current record, trimmed; valid until the next one
 	lines []int    // the line of each cell, if the record has quotes; else empty
 
@@ -42,12 +46,18 @@ type scanner struct {
 // next reads the next record into s.cells. The error is io.EOF after the last record,
 // else an [*Error].
 func (s *scanner) next() error {
-	for {
+	for s.blank = 0; ; {
 		line, err := s.readLine()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if s.isBlank(line) || isComment(line) {
+		case s.isBlank(line):
+			s.blank = cmp.Or(s.blank, s.line)
+			continue
+		case isComment(line):
+			if s.aside == 0 && s.width > 1 && bytes.Count(line, []byte{s.sep}) == s.width-1 {
+				s.aside = s.line
+			}
 			continue
 		}
 		s.start = s.line
