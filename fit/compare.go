@@ -179,6 +179,7 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	}
 	outcome.Report.Scores.CrossValidation = cv
 	outcome.Report.Warnings = append(outcome.Report.Warnings, cv.Warnings...)
+	outcome.Report.Judge()
 	rep := &outcome.Report
 	bic := 2*rep.NLML + float64(c.Parameters)*math.Log(float64(rep.N))
 	c.NLML, c.BIC, c.CV = &rep.NLML, &bic, summary.Finite(float64(cv.NLPD))

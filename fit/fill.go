@@ -14,6 +14,7 @@ import (
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 	"gpfit/mean"
 )
 
@@ -33,6 +34,9 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Method = method
 	}
 	r.Warnings = append(r.Warnings, s.Warnings...)
+	for _, p := range j.Program().Params {
+		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) > 1
+	}
 	values := j.Params.Values(e.z)
 	if e.grad != nil {
 		r.GradientLog = map[string]float64{}

@@ -3,16 +3,13 @@ package fit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/internal/journal"
-	"gpfit/internal/score"
 	"gpfit/internal/separate"
 	"gpfit/internal/tuning"
 )
@@ -62,6 +59,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 		log.Finish()
 	}
 	out.Report.Seconds = time.Since(began).Seconds()
+	out.Report.Judge()
 	if failure := out.record(); err == nil {
 		err = failure
 	}
@@ -130,28 +128,15 @@ func scoreParts(ctx context.Context, j *tuning.Job, r *summary.Report, p *gp.Pos
 		return err
 	}
 	if j.Options.LeaveOneOut || j.Options.Objective.LeavesOut() {
-		if r.Scores.LeaveOneOut, err = partsLeaveOneOut(ctx, j, p); err != nil {
+		if r.Scores.LeaveOneOut, err = leaveOneOut(ctx, j, p); err != nil {
 			return err
 		}
 	}
 	tests, err := scoreHeldOut(ctx, j, p)
-	addTests(r, tests)
-	return err
-}
-
-// partsLeaveOneOut returns the leave-one-out scores of all parts.
-func partsLeaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.LeaveOneOutScore, error) {
-	sum := graph.LeftOut{Squares: make([]float64, j.Sample.T())}
-	for t, scaling := range j.Sample.Scalings {
-		left, err := p.Target(t).LeaveOneOut(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("leave-one-out: %w", err)
-		}
-		sum.Places = left.Places
-		for i, residual := range left.Residual {
-			sum.Density += score.Normal{Std: left.Std[i] / scaling.YScale}.NegLog(residual / scaling.YScale)
-			sum.Squares[t] += residual * residual / (scaling.YScale * scaling.YScale) / float64(j.N())
-		}
+	if err != nil {
+		return err
 	}
-	return newPredictiveScore(j.Sample, sum), nil
+	addTests(r, tests)
+	addEvidence(ctx, r, j, p)
+	return nil
 }

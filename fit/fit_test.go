@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("test scores %+v", *r.Test)
 	}
 	checkScores(t, out, d)
-	must.Words(t, r.Text(), "NLML", "lengthscale[mm]", "held-out rows (40)", "-converged")
+	must.Words(t, r.Text(), "NLML", "lengthscale[mm]", "held-out rows (40)", "converged: ")
 }
 
 // checkScores recomputes the scores from the model's predictions.

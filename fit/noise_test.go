@@ -235,8 +235,8 @@ func TestDegenerate(t *testing.T) {
 	}
 	warnings := strings.Join(r.Warnings, "\n")
 	must.Words(t, warnings, "option noise-floor 0.01", "option prior", "condition number")
-	if i.NoiseFloor != 0.01 || strings.Count(warnings, "interpolator") != 1 || r.Scores.LeaveOneOut != nil { // no scores were requested
-		t.Errorf("floor %v, warnings %q, scores %+v", i.NoiseFloor, warnings, r.Scores.LeaveOneOut)
+	if i.NoiseFloor != 0.01 || strings.Count(warnings, "interpolator") != 1 || r.Verdict.Level != summary.Poor || r.Verdict.Next.Options["noise-floor"] != "0.01" {
+		t.Errorf("floor %v, warnings %q, verdict %+v", i.NoiseFloor, warnings, r.Verdict)
 	}
 	// The advice works: the same start with the floor ends at another optimum.
 	r = mustFit(t, white(120), problem.Options{Kernel: "rbf", NoiseFloor: "0.01"}).Report

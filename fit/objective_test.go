@@ -212,7 +212,7 @@ func TestStdErrorsAnalytic(t *testing.T) {
 		if _, ok := e.Log["mean_constant"]; ok || len(e.Names) != 2 || len(e.LeftOut) != 2 {
 			t.Errorf("names %v, left out %v, logs %v", e.Names, e.LeftOut, e.Log)
 		}
-		if text := r.Text(); !strings.Contains(text, "standard errors") || strings.Count(text, "left out") != 2 {
+		if text := r.Text(); !strings.Contains(text, "standard errors") || strings.Count(text, "  left out") != 2 {
 			t.Errorf("text:\n%s", text)
 		}
 	}

@@ -210,6 +210,9 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 		return nil, cancelled, err
 	}
 	addStdErrors(&out.Report, stdErrors, result.Status)
+	if cancelled == nil {
+		addEvidence(final, &out.Report, j, out.posterior)
+	}
 	if j.Options.Posterior != "" && cancelled == nil {
 		err = step(true, "posterior was drawn", func() error {
 			return drawPosterior(ctx, j, w.Backends[0], s, out, result, log)

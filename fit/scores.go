@@ -24,13 +24,12 @@ func newTestScores(p *gp.Prediction, y []float64, scale float64) *summary.TestSc
 	for i, v := range y {
 		sum.Add(v-p.Mean[i], p.Density(i).NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i])
 	}
-	s := summary.TestScores{
+	s := &summary.TestScores{
 		N: sum.N, RMSE: sum.RMSE(), RMSEStandardized: sum.RMSE() / scale, Coverage95: sum.Coverage(0),
 		NLPD: summary.Number(sum.NLPD()), NLPDStandardized: summary.Number(sum.NLPD() - math.Log(scale)),
 	}
 	s.Calibration = summary.NewCalibration(s.Coverage95, s.N)
-	s.Verdict = summary.Verdict(s.Calibration, s.Coverage95, "held-out rows")
-	return &s
+	return s
 }
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.
@@ -107,6 +106,42 @@ func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 		return nil, nil
 	}
 	return newPredictiveScore(s.Job.Sample, ofTarget(s.Job.Prepared, z, left)), nil
+}
+
+// addEvidence adds leave-one-out scores to a report whose verdict rests on them: it has no held-out rows.
+// Without scores, as of a covariance close to singular, the verdict says that there are none.
+func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Posterior) {
+	asked := j.Options.LeaveOneOut || j.Options.Objective.LeavesOut()
+	if len(j.Sample.TestY) > 0 || asked && r.Scores.LeaveOneOut == nil {
+		return
+	}
+	score, err := leaveOneOut(ctx, j, p)
+	switch {
+	case err != nil:
+	case asked:
+		r.Scores.LeaveOneOut.Coverage95 = score.Coverage95
+	case !problem.NotFinite(score.Sum) && !problem.NotFinite(score.RMSEStandardized):
+		r.Scores.LeaveOneOut = score
+	}
+}
+
+// leaveOneOut returns the leave-one-out scores of a posterior, with the coverage of its intervals.
+func leaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.LeaveOneOutScore, error) {
+	sum, coverage := graph.LeftOut{Squares: make([]float64, j.Sample.T())}, 0.0
+	for t, scaling := range j.Sample.Scalings {
+		left, err := p.Target(t).LeaveOneOut(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("leave-one-out: %w", err)
+		}
+		one := left.Summary()
+		sum.Places = one.Places
+		sum.Density += (one.NLPD - math.Log(scaling.Unit())) * float64(one.N)
+		sum.Squares[t] = one.RMSE * one.RMSE / (scaling.Unit() * scaling.Unit())
+		coverage += one.Coverage95 / float64(len(sum.Squares))
+	}
+	out := newPredictiveScore(j.Sample, sum)
+	out.Coverage95 = &coverage
+	return out, nil
 }
 
 // foldScore returns the scores of the predictions that the objective makes of its folds,
@@ -303,7 +338,6 @@ func pool(s *summary.CrossValidationScores, n int, of *problem.Sample) {
 	if len(parts) == 1 {
 		s.RMSE = parts[0].RMSE
 		s.Calibration = summary.NewCalibration(s.Coverage95, n)
-		s.Verdict = summary.Verdict(s.Calibration, s.Coverage95, "rows predicted from other folds")
 	} else {
 		s.Targets = parts
 	}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"slices"
 	"strconv"
+	"text/template"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -129,7 +130,7 @@ type Candidate struct {
 //go:embed selection.tmpl
 var selectionTemplate string
 
-var selectionText = textform.Template(selectionTemplate, nil)
+var selectionText = textform.Template(selectionTemplate, template.FuncMap{"state": summary.StateText})
 
 // Text returns the comparison as a table, followed by the best kernel's report.
 func (r *Selection) Text() string { return selectionText(r) }

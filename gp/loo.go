@@ -105,6 +105,9 @@ func (l *LeaveOneOut) invert(m *Model, errors, variances []float64) {
 	}
 }
 
+// leverage is a share of the diagonal of Σ⁻¹ that is rounding: cancellation can leave it of zero.
+const leverage = 1e-12
+
 // leavePlaces returns the errors and variances of all rows, in scaled units, each predicted from the
 // rows of other places, and the number of places, 0 if none repeats.
 func leavePlaces(ctx context.Context, p *Posterior) (errors, variances []float64, places int, err error) {
@@ -149,9 +152,14 @@ func inverseDiagonal(ctx context.Context, p *Posterior) (kappa, w []float64, err
 	}
 	p.gls.Whiten(r)
 	w = make([]float64, n*q)
-	for i, v := range r {
-		kappa[i/q] -= v * v
-		w[i%q*n+i/q] = v
+	for i, k := range kappa {
+		for c, v := range r[i*q : (i+1)*q] {
+			kappa[i] -= v * v
+			w[c*n+i] = v
+		}
+		if !(kappa[i] > leverage*k) {
+			return nil, nil, fmt.Errorf("gp: row %d alone determines a coefficient of the mean function, so the other rows cannot predict it", p.model.Row(i))
+		}
 	}
 	return kappa, w, nil
 }

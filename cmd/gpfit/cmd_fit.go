@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	"gpfit/cmd/gpfit/internal/frame"
@@ -95,6 +96,21 @@ func recordedOptions(c *frame.Command) map[string]string {
 	return c.Texts("out", "force", "json", "quiet", "report", "posterior-out")
 }
 
+// advise adds to the advice in a report the command that follows it. A new fit writes a model of its own.
+func advise(c *frame.Command, r *summary.Report) {
+	r.Judge()
+	next := r.Verdict.Next
+	switch {
+	case next == nil:
+	case next.Options == nil:
+		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, nil, nil)
+	default:
+		more := map[string]string{"out": "next.gpfit", "force": "true"}
+		maps.Copy(more, next.Options)
+		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, []string{"json", "quiet", "report", "posterior-out", "checkpoint"}, more)
+	}
+}
+
 // checkFiles checks that a fit to the table at path can write its files, and completes the
 // name of the model.
 func checkFiles(c *frame.Command, path string) error {
@@ -115,6 +131,7 @@ func checkFiles(c *frame.Command, path string) error {
 // The result is printed even if the model cannot be written.
 func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
 	o.Report.Interrupted = errors.Is(fitErr, context.Canceled)
+	advise(c, &o.Report)
 	saveErr := saveModel(c, o)
 	if saveErr == nil {
 		o.Report.ModelFile = c.Output.Out

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/journal"
@@ -62,6 +63,9 @@ func inspectModel(path string) (frame.Reported, error) {
 	record, err := summary.ReadRecord(m.Record)
 	if err != nil {
 		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+	}
+	if record != nil && record.Report != nil {
+		messages.AllFlags(record.Report.Warnings)
 	}
 	v := &modelView{
 		Type: "model", SchemaVersion: 1, File: path, Bytes: info.Bytes, SHA256: info.SHA256, FileVersion: info.SchemaVersion, Factor: info.Factor,

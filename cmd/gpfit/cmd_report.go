@@ -222,7 +222,7 @@ func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
 	subject := report.Subject{Name: modelName(c.Output.Out), Posterior: o.Posterior(), Record: record, Threads: c.Compute.Threads}
 	if x, noise, observed, numbers := fit.HeldOut(job.Prepared); len(numbers) > 0 {
 		n := len(numbers)
-		subject.Rows = &report.Scored{Of: "held-out rows", Rows: dataset.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
+		subject.Rows = &report.Scored{Of: summary.HeldOutRows, Rows: dataset.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
 		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(c.Ctx, x, n, noise); err != nil {
 			return err
 		}

@@ -29,13 +29,19 @@ type ModelRecord struct {
 }
 
 // ReadRecord reads the record of a model, gp.Model.Record. A model from an earlier
-// version has none; the result is then nil.
+// version has none; the result is then nil. A record without a verdict gets one.
 func ReadRecord(text []byte) (*ModelRecord, error) {
 	if text == nil {
 		return nil, nil
 	}
-	r := &ModelRecord{}
-	return r, json.Unmarshal(text, r)
+	m := &ModelRecord{}
+	err := json.Unmarshal(text, m)
+	if r := m.Report; err == nil && r != nil && r.Verdict == nil {
+		if r.Judge(); r.Verdict != nil {
+			m.Text = r.Verdict.Text() + "\n\n" + m.Text
+		}
+	}
+	return m, err
 }
 
 // UpdateReport is the result of adding rows to a model.

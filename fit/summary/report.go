@@ -1,6 +1,9 @@
 package summary
 
 import (
+	"slices"
+	"strings"
+
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
@@ -95,6 +98,10 @@ type Report struct {
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Coarse is set if option coarse check compared two descents.
 	Coarse *CoarseReport `json:"coarse,omitempty"`
+	// Verdict says in words how good the model of a fit is.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	// Isotropic says that the kernel has a lengthscale that several columns share.
+	Isotropic bool `json:"isotropic,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`
@@ -104,6 +111,14 @@ type Report struct {
 	// Names lists the parameters in order, NamesOriginal the parameters in original units.
 	Names         []string `json:"-"`
 	NamesOriginal []string `json:"-"`
+}
+
+// criterion returns the name of the objective without priors.
+func criterion(r *Report) string { return strings.TrimSuffix(r.ObjectiveName, problem.WithPrior) }
+
+// minimises reports whether the objective was one of some criteria, with priors or without.
+func minimises(r *Report, criteria ...problem.Criterion) bool {
+	return slices.Contains(criteria, problem.Criterion(criterion(r)))
 }
 
 // TransformReport describes the transform of the target. λ is a parameter.
@@ -281,11 +296,10 @@ type TestScores struct {
 	// RMSE is the root mean squared error of the mean.
 	RMSE             float64 `json:"rmse"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval. Calibration, and in words
-	// Verdict, is set if that is not compatible with 95 %.
+	// Coverage95 is the share of rows within their 95 % interval. Calibration is set if that is not
+	// compatible with 95 %.
 	Coverage95  float64     `json:"coverage95"`
 	Calibration Calibration `json:"calibration,omitempty"`
-	Verdict     string      `json:"verdict,omitempty"`
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
@@ -308,6 +322,8 @@ type LeaveOneOutScore struct {
 	// the units of NLPDStandardized, pooled over the targets.
 	RMSE             float64 `json:"rmse,omitempty"`
 	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Coverage95 is the share of rows, of all targets, within their 95 % interval; nil if it was not counted.
+	Coverage95 *float64 `json:"coverage95,omitempty"`
 }
 
 // CrossValidationScores holds scores of rows predicted from the other folds, in original units
@@ -326,7 +342,6 @@ type CrossValidationScores struct {
 	RMSEStandardized float64        `json:"rmse_standardized"`
 	Coverage95       float64        `json:"coverage95"`
 	Calibration      Calibration    `json:"calibration,omitempty"`
-	Verdict          string         `json:"verdict,omitempty"`
 	Targets          []TargetScores `json:"targets,omitempty"`
 	// NLPDStdError is the standard error of NLPD, from its spread over folds.
 	NLPD             Number `json:"nlpd"`

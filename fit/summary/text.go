@@ -24,7 +24,7 @@ var (
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
-		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "withoutPrior": withoutPrior,
+		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
@@ -34,7 +34,7 @@ var (
 )
 
 // Text returns the report as text for people.
-func (r *Report) Text() string { return reportText(r) }
+func (r *Report) Text() string { return strings.TrimLeft(reportText(r), "\n") }
 
 // Text returns a summary of the profile for people.
 func (p *Profile) Text() string { return profileText(p) }
@@ -55,14 +55,6 @@ func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, er
 	record.Updates = append(record.Updates, *r)
 	record.Text = strings.TrimSuffix(record.Text, "\n") + "\n\n" + r.Text()
 	return json.MarshalIndent(record, "", "  ")
-}
-
-// criterion returns the name of the objective without priors.
-func criterion(r *Report) string { return strings.TrimSuffix(r.ObjectiveName, problem.WithPrior) }
-
-// minimises reports whether the objective was one of some criteria, with priors or without.
-func minimises(r *Report, criteria ...problem.Criterion) bool {
-	return slices.Contains(criteria, problem.Criterion(criterion(r)))
 }
 
 // withoutPrior returns the objective without the term of the priors.

@@ -22,8 +22,8 @@ const (
 	farOff = 4
 	// mostFar is the number of such rows that it names.
 	mostFar = 5
-	// missedShare is the estimated probability of a lower optimum that is worth more restarts.
-	missedShare = 0.2
+	// fewRows hardly show whether errors are normal.
+	fewRows = 30
 )
 
 // findings lists the warnings, each with advice.
@@ -31,6 +31,9 @@ func findings(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Warnings and advice"}
 	add := func(text, advice string) {
 		section.Points = append(section.Points, page.Remark{Text: text, Advice: advice})
+	}
+	for _, w := range s.verdict.Warnings {
+		add(sentence(w), "")
 	}
 	for _, w := range s.Record.Report.Warnings {
 		text, advice, _ := strings.Cut(page.WithoutFolders(w, s.Record.Data), "; ")
@@ -45,10 +48,9 @@ func findings(s *subject) (page.Section, error) {
 		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
 	}
 	for i := range s.scores {
-		s.scores[i].judgeIntervals(add)
+		s.scores[i].judgeMiddle(add)
 		s.scores[i].findFar(add)
 	}
-	s.judgeFit(add)
 	s.judgeColumns(add)
 	if len(section.Points) == 0 {
 		section.Notes = []string{"There are none."}
@@ -73,21 +75,12 @@ func sentence(text string) string {
 	return text
 }
 
-// judgeIntervals warns of intervals with the wrong width, and of errors that are not normal.
-func (c *scores) judgeIntervals(add func(text, advice string)) {
-	share := fmt.Sprintf("%.1f %% of %s are in their 95 %% interval", 100*c.summary.Coverage95, c.of)
-	switch c.calibration {
-	case summary.Overconfident:
-		add(c.named(share+": the intervals are too narrow."), "Compare kernels by cross-validation, look for groups of rows that belong together (option group), and give each source of data its own noise (option noise-group).")
-		return
-	case summary.Underconfident:
-		add(c.named(share+": the intervals are too wide."), "The errors are not normal. Look at their pictures for a pattern that another column or kernel could explain, and at rows with large errors, which set the noise of all.")
-		return
-	}
+// judgeMiddle warns of errors that are not normal although the 95 % intervals are right.
+func (c *scores) judgeMiddle(add func(text, advice string)) {
 	// The number of rows within is binomial if the errors are independent.
 	n, inside := float64(c.summary.N), math.Round(c.summary.Coverage50*float64(c.summary.N))
-	if b := (distuv.Binomial{N: n, P: 0.5}); n >= fewRows && 1-b.CDF(inside-1) < 0.005 {
-		add(c.named(fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval, although 95 %% intervals are right: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
+	if b := (distuv.Binomial{N: n, P: 0.5}); summary.NewCalibration(c.summary.Coverage95, c.summary.N) == "" && n >= fewRows && 1-b.CDF(inside-1) < 0.005 {
+		add(c.named(fmt.Sprintf("%.1f %% of the rows are in their 50 %% interval: most errors are smaller than the normal distribution says, and a few are larger.", 100*c.summary.Coverage50)),
 			"Look at the rows with large errors; intervals of other probabilities than 95 % are off.")
 	}
 }
@@ -113,20 +106,6 @@ func (c *scores) findFar(add func(text, advice string)) {
 		text += ", …"
 	}
 	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
-}
-
-// judgeFit warns of a fit that may not have found the best parameters.
-func (s *subject) judgeFit(add func(text, advice string)) {
-	r := s.Record.Report
-	if r.StdErrors != nil && r.StdErrors.Failure != "" {
-		add("There are no standard errors: "+strings.TrimSuffix(r.StdErrors.Failure, ".")+".", "")
-	}
-	if r.Status != "" && !strings.Contains(r.Status, "converged") && r.Type == "fit" {
-		add(fmt.Sprintf("The fit ended with status %s.", r.Status), "Let it run longer (option max-evals), or start another fit from this model.")
-	}
-	if q := r.Search; q != nil && q.Chance != nil && *q.Chance >= missedShare {
-		add("The fit may have missed a better optimum (see Convergence and restarts).", "Try more starts (option restarts).")
-	}
 }
 
 // judgeColumns names columns of the table that the predictions ignore.

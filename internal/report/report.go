@@ -29,6 +29,7 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 			return nil, err
 		}
 	}
+	s.verdict = s.judge()
 	p := &page.Page{Title: about.Name, Headline: s.headline(), About: s.about()}
 	for _, section := range []func(*subject) (page.Section, error){
 		findings, predictions, localExperts, relevantColumns, effects, terms, parameters, convergence, timeAndDevice, source,

@@ -113,10 +113,9 @@ func TestLeaveOneOut(t *testing.T) {
 	left := must.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
 	s := left.Summary()
 	must.Words(t, html,
-		fmt.Sprintf("The model explains %.1f %% of the variance of y &amp; z in 60 training rows left out in turn, with an RMSE of %.3g", 100*s.Q2, s.RMSE),
-		fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them: they are right.", 100*s.Coverage95),
-		"These scores are leave-one-out", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
-		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "-converged",
+		o.Report.Verdict.Headline+".", fmt.Sprintf("on 60 training rows left out one by one the error (RMSE) is %.4g, ", s.RMSE), fmt.Sprintf("the 95 %% intervals hold %.1f %% of these rows.", 100*s.Coverage95),
+		"Leave-one-out predicts each training row from all the others", "<td>60</td>", number(s.NLPD), number(s.RMSE), "mask.csv:1", "of t.csv, by gpfit test",
+		"&lt;script&gt;alert", "starts led to this optimum", `class="bar"`, "The fit is converged",
 		`<td class="words">lengthscale[b]</td>`, `<td class="words">noise_variance</td>`)
 	if got := pictures(p); got["Predictions"] != 4 || got["Effect of each column"] != 2 || got["Terms of the kernel"] != 0 {
 		t.Errorf("pictures %v", got)
@@ -136,12 +135,12 @@ func TestHeldOut(t *testing.T) {
 	if len(numbers) != 40 || len(observed) != 1 || len(observed[0]) != 40 || len(x) != 80 {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
-	about.Rows = &Scored{Of: "held-out rows", Rows: dataset.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
+	about.Rows = &Scored{Of: summary.HeldOutRows, Rows: dataset.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
 	about.Rows.Predictions = must.Get(o.Posterior().PredictTargets(t.Context(), x, 40, noise))(t)
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test
-	must.Words(t, html, "in 40 held-out rows, with an RMSE of "+fmt.Sprintf("%.3g", test.RMSE), "These scores are those of held-out rows.",
+	must.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
 		number(test.RMSE), number(float64(test.NLPD)))
 }
 
@@ -185,7 +184,7 @@ func TestMixture(t *testing.T) {
 	_, html := written(t, about)
 	selfContained(t, html)
 	must.Words(t, html,
-		fmt.Sprintf("Its 95 %% intervals hold %s of them", shares[2]), "<td>"+number(nlpd)+"</td>", "its z has the same probability",
+		fmt.Sprintf("the 95 %% intervals hold %s of these rows", shares[2]), "<td>"+number(nlpd)+"</td>", "its z has the same probability",
 		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...))
 }
 
@@ -238,14 +237,14 @@ func kinds() map[string]kind {
 	for _, y := range several.Y[:50] {
 		several.Y = append(several.Y, 100-5*y)
 	}
-	out["several targets"] = kind{several, problem.Options{Kernel: "rbf(ard)"}, []string{"p: The model explains", "q: The model explains", "q: Calibration"}}
+	out["several targets"] = kind{several, problem.Options{Kernel: "rbf(ard)"}, []string{"on 50 training rows left out one by one", "q: Calibration"}}
 	out["additive"] = kind{table(50), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
 	out["mean"] = kind{table(50), problem.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
 	out["posterior"] = kind{table(40), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
-	out["leave-one-out"] = kind{table(40), problem.Options{Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose the parameters by these scores"}}
+	out["leave-one-out"] = kind{table(40), problem.Options{Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose its parameters by these scores"}}
 	out["standard errors"] = kind{table(40), problem.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
 	out["experts"] = kind{table(60), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
-		"3 local experts, each a Gaussian process, with kernel", "predicted from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
+		"3 local experts, each a Gaussian process, with kernel", "predicts each training row from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
 		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
 	out["separate experts"] = kind{table(90), problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
 		"Each expert has parameters of its own", "Parameters of each expert, scaled", "weight of the others", "medians over the experts"}}
@@ -314,9 +313,8 @@ func TestRemarks(t *testing.T) {
 	must.Words(t, remarks(p), "row 60 (", "Rows count from 0. Check whether they are mistakes in the table.")
 	about := subjectOf(t, o)
 	about.Record.Report.Warnings = []string{"/home/me/t.csv:3: noise is high; set option noise-floor"}
-	about.Record.Report.Status = "evaluation-limit"
 	p, _ = written(t, about)
-	must.Words(t, remarks(p), "t.csv:3: noise is high. Set option noise-floor.", "The fit ended with status evaluation-limit.")
+	must.Words(t, remarks(p), "t.csv:3: noise is high. Set option noise-floor.")
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
 	_, o = outcome(t, good, problem.Options{Kernel: "rbf(dims=0)"})
@@ -328,12 +326,12 @@ func TestRemarks(t *testing.T) {
 	predictions := must.Get(o.Posterior().PredictTargets(t.Context(), good.X, good.N, gp.RowNoise{}))(t)
 	about.Rows = &Scored{Of: "rows of new.csv", Rows: dataset.Rows{X: good.X, N: good.N, Total: good.N, Observed: [][]float64{wrong}}, Predictions: predictions}
 	p, html := written(t, about)
-	must.Words(t, remarks(p), "the intervals are too narrow. Compare kernels by cross-validation")
-	must.Words(t, html, "too narrow (overconfident)")
+	must.Words(t, remarks(p), "The 95 % intervals are far too narrow: they hold ")
+	must.Words(t, html, "<p class=\"headline\">poor: on 120 rows of new.csv", ": overconfident.</p>")
 	copy(wrong, good.Y)
 	wrong[3] = math.NaN() // not observed, so not scored
 	p, html = written(t, about)
-	if text := remarks(p); !strings.HasPrefix(text, "The predictions ignore b. ") || strings.Contains(text, "\n") || !strings.Contains(html, "in 119 rows of new.csv") {
+	if text := remarks(p); !strings.HasPrefix(text, "The predictions ignore b. ") || strings.Contains(text, "\n") || !strings.Contains(html, "on 119 rows of new.csv") {
 		t.Errorf("a good model has other warnings: %s", text)
 	}
 }
@@ -351,7 +349,7 @@ func TestCertain(t *testing.T) {
 		Predictions: []*gp.Prediction{{Mean: d.Y, Std: std, StdLatent: std, Lower95: d.Y, Upper95: d.Y}}}
 	p, html := written(t, about)
 	selfContained(t, html)
-	if !strings.Contains(html, "Its 95 % intervals hold 95.0 % of them") || strings.Contains(html, "+Inf") {
+	if !strings.Contains(html, "the 95 % intervals hold 95.0 % of these rows") || strings.Contains(html, "+Inf") {
 		t.Errorf("certain predictions are not within their intervals: %q", p.Headline)
 	}
 	must.Words(t, remarks(p), "row 4 (")
@@ -364,7 +362,9 @@ func TestUnscored(t *testing.T) {
 	if err := s.explain(t.Context(), errors.New("too close to singular")); err != nil || s.unscored != "too close to singular" {
 		t.Errorf("%v, %q", err, s.unscored)
 	}
-	if got := s.headline(); len(got) != 1 || got[0] != "The model has no scores: too close to singular." {
+	s.Record.Report.Verdict = &summary.Verdict{Level: summary.Unknown, Headline: "unknown"}
+	s.verdict = s.judge()
+	if got := s.headline(); len(got) != 2 || got[1] != "The page has no scores: too close to singular." {
 		t.Error(got)
 	}
 	lost := &device.LostError{Device: "cuda:0", Err: errors.New("gone")}
@@ -405,14 +405,5 @@ func TestEffects(t *testing.T) {
 	}
 	if !found || len(s.effects) != 3 {
 		t.Errorf("%d effects", len(s.effects))
-	}
-}
-
-// TestPlain checks numbers for sentences.
-func TestPlain(t *testing.T) {
-	for v, want := range map[float64]string{21725: "21700", 999.6: "1000", 1000: "1000", 0.19217: "0.192", 99999: "100000", 5.2e12: "5.2e+12", 12.34: "12.3"} {
-		if got := plain(v); got != want {
-			t.Errorf("%v: %q, want %q", v, got, want)
-		}
 	}
 }

@@ -5,21 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"gpfit/device"
-	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/page"
 	"gpfit/internal/score"
 )
 
-const (
-	// Few rows hardly show whether intervals have the right width.
-	fewRows = 30
-	// roundingError is the largest relative difference of a prediction that counts as none.
-	roundingError = 1e-12
-)
+// roundingError is the largest relative difference of a prediction that counts as none.
+const roundingError = 1e-12
 
 // score finds the scores: of the given rows, or of each training row from the others.
 func (s *subject) score(ctx context.Context) error {
@@ -38,8 +34,9 @@ func (s *subject) score(ctx context.Context) error {
 		if len(one.Target) == 0 {
 			continue
 		}
-		one.summary = one.Summary()
-		one.calibration = summary.NewCalibration(one.summary.Coverage95, one.summary.N)
+		if one.summary = one.Summary(); s.Rows == nil {
+			one.of = summary.LeftOut(one.summary.Places)
+		}
 		s.scores = append(s.scores, one)
 	}
 	if len(s.scores) == 0 {
@@ -88,80 +85,37 @@ func (s *Scored) residuals(t int, out *scores) {
 	}
 }
 
-// spread returns the standard deviation of the observations.
-func (c *scores) spread() float64 {
-	if c.summary.Q2 >= 1 {
-		return math.NaN()
+// judge returns the verdict on the model: the verdict of its fit, or the verdict on the rows that the
+// page was given.
+func (s *subject) judge() *summary.Verdict {
+	r := s.Record.Report
+	given := s.Rows != nil && s.Rows.Of != summary.HeldOutRows
+	if v := r.Verdict; v != nil && !given && (v.Level != summary.Unknown || len(s.scores) == 0) {
+		return v
 	}
-	return c.summary.RMSE / math.Sqrt(1-c.summary.Q2)
-}
-
-// headline says in words how well the model fits and whether its intervals are right.
-func (s *subject) headline() []string {
-	if len(s.scores) == 0 {
-		return []string{"The model has no scores: " + s.unscored + "."}
-	}
-	var out []string
+	var evidence []summary.Evidence
 	for _, c := range s.scores {
-		out = append(out, c.named(c.fitText()+" "+c.intervalText()))
-	}
-	if s.Rows != nil {
-		return append(out, "These scores are those of "+s.Rows.Of+".")
-	}
-	others := "all the others"
-	if s.local() {
-		others = "the others of its own expert"
-	}
-	if s.scores[0].summary.Places > 0 {
-		others += " with other inputs"
-	}
-	text := "These scores are leave-one-out: each training row is predicted from " + others + ", with parameters that have seen it. Rows that the fit has not seen are a harder test."
-	if objective, _ := strings.CutSuffix(s.Record.Report.ObjectiveName, problem.WithPrior); problem.Criterion(objective).LeavesOut() {
-		text += " The fit chose the parameters by these scores, so they are too good."
-	}
-	return append(out, text)
-}
-
-// fitText says how large the error is and how much the model explains.
-func (c *scores) fitText() string {
-	q, n, of := c.summary.Q2, c.summary.N, c.of
-	size := "an RMSE of " + plain(c.summary.RMSE)
-	if spread := c.spread(); spread > 0 {
-		size += fmt.Sprintf(" (%.3g %% of their standard deviation)", 100*c.summary.RMSE/spread)
-	}
-	switch {
-	case n < 2 || math.IsNaN(q) || math.IsInf(q, 0):
-		return fmt.Sprintf("The model predicts %s of %s with %s.", of, c.target, size)
-	case q < 0:
-		return fmt.Sprintf("The model predicts %d %s worse than their mean does: %s.", n, of, size)
-	case q < 0.1:
-		return fmt.Sprintf("The model predicts %d %s hardly better than their mean does: %s.", n, of, size)
-	}
-	return fmt.Sprintf("The model explains %s of the variance of %s in %d %s, with %s.", shareText(q), c.target, n, of, size)
-}
-
-// shareText returns a share below 1 in percent, never rounded up to 100.
-func shareText(q float64) string {
-	for digits := 1; digits < 8; digits++ {
-		if text := fmt.Sprintf("%.*f", digits, 100*q); text != fmt.Sprintf("%.*f", digits, 100.0) {
-			return text + " %"
+		t, n := slices.Index(s.targets(), c.target), s.model.N()
+		scale := gp.NewScaling(gp.StandardizeY, nil, s.model.Y[t*n:(t+1)*n], 0).YScale
+		e := summary.Evidence{Rows: s.of(), N: c.summary.N, RMSE: c.summary.RMSE, RMSEStandardized: c.summary.RMSE / scale, NLPDStandardized: c.summary.NLPD - math.Log(scale), Coverage95: c.summary.Coverage95}
+		if c.several {
+			e.Target = c.target
 		}
+		evidence = append(evidence, e)
 	}
-	return "all"
+	return r.JudgedOn(evidence)
 }
 
-// intervalText says whether the 95 % intervals are right.
-func (c *scores) intervalText() string {
-	share := fmt.Sprintf("Its 95 %% intervals hold %.1f %% of them", 100*c.summary.Coverage95)
-	switch {
-	case c.calibration == summary.Overconfident:
-		return share + ": they are too narrow (overconfident)."
-	case c.calibration == summary.Underconfident:
-		return share + ": they are too wide (underconfident)."
-	case c.summary.N < fewRows:
-		return share + "; so few rows hardly show whether the intervals are right."
+// headline is the verdict, and what to do next.
+func (s *subject) headline() []string {
+	out := []string{s.verdict.Headline + "."}
+	if s.unscored != "" {
+		out = append(out, "The page has no scores: "+s.unscored+".")
 	}
-	return share + ": they are right."
+	if next := s.verdict.Next; next != nil {
+		out = append(out, "Next: "+page.WithoutFolders(next.String(), s.Record.Data)+".")
+	}
+	return out
 }
 
 // predictions shows the scores, and pictures of the residuals.
@@ -191,7 +145,17 @@ func predictions(s *subject) (page.Section, error) {
 			section.Notes = append(section.Notes, "A prediction that averages over draws is not normal: its z has the same probability below it as the target has.")
 		}
 		section.Notes = append(section.Notes, s.Rows.Notes...)
-	} else if s.model.Draws.Len() > 0 {
+	} else {
+		others := "all the others"
+		if s.local() {
+			others = "the others of its own expert"
+		}
+		if len(s.scores) > 0 && s.scores[0].summary.Places > 0 {
+			others += " with other inputs"
+		}
+		section.Notes = append(section.Notes, "Leave-one-out predicts each training row from "+others+", with parameters that have seen it. Rows that the fit has not seen are a harder test.")
+	}
+	if s.Rows == nil && s.model.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "Leave-one-out uses the parameters of the optimum; predictions of new rows average over draws of the parameters.")
 	}
 	if other := s.recorded(); len(other.Rows) > 0 {

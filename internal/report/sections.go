@@ -107,7 +107,7 @@ func convergence(s *subject) (page.Section, error) {
 		section.Notes = []string{fmt.Sprintf("The model has no report of its fit. Its objective is %s, its status %q.", number(s.model.NLML), s.model.Status)}
 		return section, nil
 	}
-	text := fmt.Sprintf("The fit ended with status %s at %s %.4f", r.Status, r.ObjectiveName, r.Objective)
+	text := fmt.Sprintf("The fit is %s. It ended at %s %.4f", summary.StatusText(r.Status), r.ObjectiveName, r.Objective)
 	if r.GradientNorm != nil {
 		text += fmt.Sprintf("; the largest component of the gradient is %.2g", *r.GradientNorm)
 	}
@@ -189,10 +189,10 @@ func timeAndDevice(s *subject) (page.Section, error) {
 	if r.EvaluationSeconds > 0 {
 		section.Notes = append(section.Notes, fmt.Sprintf("Evaluations took %.3g seconds, summed over those that ran side by side.", r.EvaluationSeconds))
 	}
-	grid := page.Grid{Caption: "Phases of the fit; halves and Hessians of several starts run side by side", Heads: append(page.Words("phase"), page.Numbers("rows", "starts", "objective", "values", "gradients", "seconds")...)}
+	grid := page.Grid{Caption: "Phases of the fit; first steps of several starts run side by side", Heads: append(page.Words("phase"), page.Numbers("rows", "starts", "objective", "values", "gradients", "seconds")...)}
 	phases := 0.0
 	for i, p := range r.Path {
-		line := page.NewRow(p.Step, fmt.Sprint(p.Rows), fmt.Sprint(p.Starts), fmt.Sprintf("%.4f", p.Objective), fmt.Sprint(p.Value), fmt.Sprint(p.Gradient), fmt.Sprintf("%.3g", p.Seconds))
+		line := page.NewRow(summary.StepText(p.Step), fmt.Sprint(p.Rows), fmt.Sprint(p.Starts), fmt.Sprintf("%.4f", p.Objective), fmt.Sprint(p.Value), fmt.Sprint(p.Gradient), fmt.Sprintf("%.3g", p.Seconds))
 		if r.Seconds > 0 {
 			line.Cells[6].Bar = p.Seconds / r.Seconds
 		}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gpfit/dataset"
@@ -38,6 +37,7 @@ type subject struct {
 	// scores has an element for each target; it is empty, and unscored says why, if there are none.
 	scores   []scores
 	unscored string
+	verdict  *summary.Verdict
 	// axes are the columns of the table in use, most relevant first.
 	axes    []axis
 	effects []curve
@@ -66,8 +66,6 @@ type scores struct {
 	of string
 	gp.LeaveOneOut
 	summary gp.LeaveOneOutSummary
-	// calibration judges the share of rows within their 95 % interval.
-	calibration summary.Calibration
 	// density returns the predictive density of a row, and row its number in its table, from 0.
 	density func(i int) score.Predictive
 	row     func(i int) int
@@ -144,21 +142,15 @@ func (s *subject) of() string {
 	if s.Rows != nil {
 		return s.Rows.Of
 	}
-	return "training rows left out in turn"
+	if len(s.scores) > 0 {
+		return summary.LeftOut(s.scores[0].summary.Places)
+	}
+	return summary.LeftOut(0)
 }
 
 // number and short return a number with five and with three digits.
 func number(v float64) string { return digits(v, 5) }
 func short(v float64) string  { return digits(v, 3) }
-
-// plain writes three digits for a sentence: without an exponent, if the number is not extreme.
-func plain(v float64) string {
-	if size := math.Abs(v); size >= 999.5 && size < 1e9 {
-		unit := math.Pow(10, math.Floor(math.Log10(size))-2)
-		return strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
-	}
-	return short(v)
-}
 
 func digits(v float64, n int) string {
 	return strings.NewReplacer("+Inf", "∞", "-Inf", "−∞", "NaN", "-").Replace(fmt.Sprintf("%.*g", n, v))

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gpfit/fit/summary"
@@ -12,15 +13,14 @@ import (
 // clearTail is the largest p-value of the sign test with which the page calls a difference clear.
 const clearTail = 0.05
 
-// Headline says in words which kernel is best, how sure that is, and whether the intervals
-// are right.
+// Headline says in words which kernel is best, how sure that is, and how good the models are.
 func Headline(rows []Row) []string {
 	metrics := Metrics(rows)
 	if len(metrics) == 0 {
 		return []string{"No job has a result yet: " + StateText(rows) + "."}
 	}
 	out := []string{bestKernel(rows, metrics[0])}
-	if text := intervalText(rows); text != "" {
+	if text := verdictText(rows); text != "" {
 		out = append(out, text)
 	}
 	states := States(rows)
@@ -147,32 +147,35 @@ func verdictOn(kernel, where string, duels []duel, m Measure) string {
 	return fmt.Sprintf("No kernel is clearly best: %s has the lowest mean %s on %s, but against %s it wins %d of %d pairs (sign test p = %.2g).", kernel, m.short(), where, d.other, d.wins, d.pairs, d.p)
 }
 
-// intervalText says of how many jobs the 95 % intervals are right.
-func intervalText(rows []Row) string {
+// verdictText says how many jobs have which verdict.
+func verdictText(rows []Row) string {
 	counts, judged := map[string]int{}, 0
 	for _, r := range rows {
-		if r.Coverage95 != nil {
+		if r.Level != "" {
 			judged++
+			counts[r.Level]++
 			counts[r.Calibration]++
 		}
 	}
-	narrow, wide := counts[string(summary.Overconfident)], counts[string(summary.Underconfident)]
-	switch {
-	case judged == 0:
+	if judged == 0 {
 		return ""
-	case narrow+wide == 0:
-		return fmt.Sprintf("The 95 %% intervals of all %d jobs with held-out rows cover as many rows as they should.", judged)
 	}
 	var parts []string
-	if narrow > 0 {
-		parts = append(parts, fmt.Sprintf("too narrow in %d", narrow))
+	for _, level := range []summary.Level{summary.Good, summary.Fair, summary.Poor, summary.Unknown} {
+		if n := counts[string(level)]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s for %d", level, n))
+		}
 	}
-	if wide > 0 {
-		parts = append(parts, fmt.Sprintf("too wide in %d", wide))
+	text := fmt.Sprintf("Of %s, the verdict is %s", textform.Counted(judged, "job"), textform.And(parts))
+	var wrong []string
+	for c, words := range map[summary.Calibration]string{summary.Overconfident: "too narrow", summary.Underconfident: "too wide"} {
+		if n := counts[string(c)]; n > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s for %d", words, n))
+		}
 	}
-	text := fmt.Sprintf("The 95 %% intervals are %s of %d jobs with held-out rows", strings.Join(parts, " and "), judged)
-	if narrow+wide < judged {
-		text += ", and as wide as they should be in the others"
+	slices.Sort(wrong)
+	if wrong != nil {
+		text += "; the 95 % intervals are " + textform.And(wrong)
 	}
 	return text + "."
 }

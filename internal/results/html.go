@@ -39,7 +39,7 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 		}
 		p.Sections = append(p.Sections, pairs(Compare(rows, metrics)))
 	}
-	p.Sections = append(p.Sections, calibration(rows), parameters(rows), jobs(rows), inputs(r))
+	p.Sections = append(p.Sections, verdicts(rows, known(r)), calibration(rows), parameters(rows), jobs(rows), inputs(r))
 	return p.Write(w)
 }
 
@@ -144,10 +144,10 @@ func pairs(all []PairedComparison) page.Section {
 	return section
 }
 
-// calibration shows how many held-out rows the 95 % intervals cover, and the jobs with a verdict.
+// calibration shows how many held-out rows the 95 % intervals cover.
 func calibration(rows []Row) page.Section {
 	section := page.Section{Title: "Calibration"}
-	grid := page.Grid{Caption: "Share of held-out rows in their 95 % interval. A job has a verdict if a correct interval makes its share improbable.",
+	grid := page.Grid{Caption: "Share of held-out rows in their 95 % interval. It is too narrow or too wide if a correct interval makes the share improbable.",
 		Heads: append(page.Words("data", "kernel"), page.Numbers("jobs", "mean", "lowest", "highest", "too narrow", "too wide")...)}
 	type key struct{ data, kernel string }
 	groups := map[key][]Row{}
@@ -174,18 +174,25 @@ func calibration(rows []Row) page.Section {
 			fmt.Sprint(counts[string(summary.Overconfident)]), fmt.Sprint(counts[string(summary.Underconfident)]))
 	}
 	section.Grids = page.Filled(grid)
-	verdicts := 0
+	return section
+}
+
+// verdicts lists the jobs whose verdict is not good, with what to do next, and all warnings.
+func verdicts(rows []Row, known []string) page.Section {
+	section := page.Section{Title: "Verdicts and warnings"}
+	grid := page.Grid{Caption: "Warnings of the jobs", Folded: true, Heads: append(page.Words("job"), page.Head{Text: "warning", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if r.Verdict == "" {
-			continue
+		if r.Level != "" && r.Level != string(summary.Good) {
+			section.Points = append(section.Points, page.Remark{Text: r.Job + ": " + r.Verdict + ".", Advice: r.Next})
 		}
-		if verdicts++; verdicts <= mostNotes {
-			section.Points = append(section.Points, page.Remark{Text: r.Job + ": " + r.Verdict})
+		for _, w := range warnings(&r) {
+			grid.Add(r.Job, page.WithoutFolders(w, known...))
 		}
 	}
-	if verdicts > mostNotes {
-		section.Points = append(section.Points, page.Remark{Text: fmt.Sprintf("%d more; the table of jobs has all of them.", verdicts-mostNotes)})
+	if more := len(section.Points) - mostNotes; more > 0 {
+		section.Points = append(section.Points[:mostNotes], page.Remark{Text: fmt.Sprintf("%d more; the table of jobs has all of them.", more)})
 	}
+	section.Grids = page.Filled(grid)
 	return section
 }
 
@@ -221,7 +228,7 @@ func jobs(rows []Row) page.Section {
 		page.Numbers("NLML", "RMSE", "NLPD", "in 95 %", "values", "gradients", "seconds", "warnings"), page.Words("verdict", "status", "most relevant columns"))}
 	for _, r := range rows {
 		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"),
-			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Calibration, r.Status, r.mostRelevant())
+			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Level, summary.StateText(r.Status), r.mostRelevant())
 		grid.Rows[len(grid.Rows)-1].Bad = r.State == string(rundir.StateFailed)
 	}
 	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}

@@ -54,8 +54,8 @@ type Row struct {
 	Model             string   `json:"model" parquet:"model"`
 	// Parameters is a JSON object that maps names to values in scaled units.
 	Parameters string `json:"parameters" parquet:"parameters"`
-	// Calibration is overconfident or underconfident if the share of held-out rows in
-	// their 95 % interval is not compatible with 95 %, and Verdict is the sentence.
+	// Calibration is overconfident or underconfident if the share of rows in their 95 %
+	// interval is not compatible with 95 %. Verdict is the headline of the verdict on the model.
 	Calibration string `json:"calibration" parquet:"calibration,dict"`
 	Verdict     string `json:"verdict" parquet:"verdict"`
 	// Relevance is a JSON list of the columns with their relevance and lengthscales,
@@ -63,6 +63,11 @@ type Row struct {
 	Relevance string `json:"relevance" parquet:"relevance"`
 	// ParametersOriginalUnits is like Parameters, in the units of the table.
 	ParametersOriginalUnits string `json:"parameters_original_units" parquet:"parameters_original_units"`
+	// Level is the level of the verdict, Next says what to do next, and WarningTexts is a JSON list of
+	// the warnings of the verdict and of the fit.
+	Level        string `json:"level" parquet:"level,dict"`
+	Next         string `json:"next" parquet:"next"`
+	WarningTexts string `json:"warning_texts" parquet:"warning_texts"`
 }
 
 // Collect returns the row of every job, in the order of the run. Errors:
@@ -99,12 +104,22 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	if r == nil || e.Type != rundir.Done {
 		return
 	}
-	row.Device, row.Status, row.Warnings = r.Device, r.Status, len(r.Warnings)
+	row.Device, row.Status = r.Device, r.Status
 	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
 	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
 	if t := r.Test; t != nil {
 		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
-		row.Calibration, row.Verdict = string(t.Calibration), t.Verdict
+	}
+	if r.Verdict == nil { // from an earlier version
+		r.Judge()
+	}
+	if v := r.Verdict; v != nil {
+		row.Level, row.Verdict, row.Calibration = string(v.Level), v.Headline, string(v.Calibration)
+		if v.Next != nil {
+			row.Next = v.Next.String()
+		}
+		warnings := append(slices.Clone(v.Warnings), r.Warnings...)
+		row.Warnings, row.WarningTexts = len(warnings), jsonText(warnings)
 	}
 	row.Parameters = jsonText(r.Parameters)
 	if r.Relevance != nil {
@@ -122,6 +137,13 @@ func jsonText(v any) string {
 		return ""
 	}
 	return string(text)
+}
+
+// warnings returns the warnings of a row.
+func warnings(row *Row) []string {
+	var out []string
+	_ = json.Unmarshal([]byte(row.WarningTexts), &out) // a row without a result has none
+	return out
 }
 
 // mostRelevant returns the first columns of a row's relevance for people: "year 0.98, season 0.11".

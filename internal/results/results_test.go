@@ -36,7 +36,7 @@ func rows() []Row {
 		return Row{
 			Job: data + "." + kernel + "." + split, Data: data, Kernel: kernel, Split: split, Seed: 1, State: "done", N: 10, D: 2, NLML: &nlml,
 			NLPDStandardized: &nlpd, RMSEStandardized: &rmse, Seconds: &seconds, Coverage95: &coverage, Values: &values, Parameters: `{"lengthscale":0.1}`,
-			Calibration: "overconfident", Verdict: "the 95 % interval covers 18 % of the held-out rows: overconfident",
+			Level: "poor", Calibration: "overconfident", Verdict: "poor: overconfident", WarningTexts: `["too narrow <b>","at a bound"]`,
 			Relevance: `[{"column":"wind <b>","index":2,"relevance":0.75,"lengthscales":[0.5]},{"column":"","index":0,"relevance":0.25}]`,
 		}
 	}
@@ -167,7 +167,7 @@ func TestFormats(t *testing.T) {
 	b.Reset()
 	must.Do(t, Write(&b, "table", run(), all))
 	must.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
-		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts\n  a.p.0: the 95 % interval covers 18 % of the held-out rows: overconfident\n")
+		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts that are not good\n  a.p.0: poor: overconfident\n", "warnings\n  a.p.0: too narrow <b>; at a bound\n")
 }
 
 // TestHTML checks that the page is complete and well-formed, escapes all text, and fetches nothing.
@@ -270,7 +270,7 @@ func TestHeadline(t *testing.T) {
 		t.Error(got)
 	}
 	all := Headline(rows())
-	if len(all) != 3 || all[1] != "The 95 % intervals are too narrow in 8 of 8 jobs with held-out rows." || !strings.HasPrefix(all[2], "2 of 10 jobs have no result (8 done, 1 failed, 1 pending)") {
+	if len(all) != 3 || all[1] != "Of 8 jobs, the verdict is poor for 8; the 95 % intervals are too narrow for 8." || !strings.HasPrefix(all[2], "2 of 10 jobs have no result (8 done, 1 failed, 1 pending)") {
 		t.Errorf("%q", all)
 	}
 }
@@ -288,7 +288,7 @@ func TestPageNamesNoFolders(t *testing.T) {
 			t.Errorf("the page has %q", not)
 		}
 	}
-	must.Words(t, b.String(), "a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration")
+	must.Words(t, b.String(), "a.csv:3: bad", "x.run", "lengthscale[wind &lt;b&gt;]", "2.5", "<td>95.0 %</td>", "Calibration", "a.p.0: poor: overconfident.", ">too narrow &lt;b&gt;<")
 }
 
 // elements returns the number of elements of a page by name. It fails the test if the
@@ -337,7 +337,7 @@ func named(text string) ([]Row, *rundir.Run) {
 			all[i].Parameters = string(parameters)
 		}
 		if relevance, err := json.Marshal([]summary.ColumnRelevance{{Column: text, Relevance: 0.5}}); err == nil {
-			all[i].Relevance, all[i].Verdict = string(relevance), text
+			all[i].Relevance, all[i].Verdict, all[i].Next = string(relevance), text, text
 		}
 	}
 	r.Name, r.Program, r.Dir, r.Inputs[0].Path = text, text, text, text

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/fit/summary"
 	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 )
@@ -63,8 +64,9 @@ func writeJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 			// These replace the text fields of the same names in Row.
 			Parameters              json.RawMessage `json:"parameters,omitempty"`
 			Relevance               json.RawMessage `json:"relevance,omitempty"`
+			WarningTexts            json.RawMessage `json:"warning_texts,omitempty"`
 			ParametersOriginalUnits json.RawMessage `json:"parameters_original_units,omitempty"`
-		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance), json.RawMessage(row.ParametersOriginalUnits)}
+		}{line{"job", SchemaVersion}, row, json.RawMessage(row.Parameters), json.RawMessage(row.Relevance), json.RawMessage(row.WarningTexts), json.RawMessage(row.ParametersOriginalUnits)}
 		if err := e.Encode(v); err != nil {
 			return err
 		}
@@ -197,7 +199,13 @@ func writeJobs(b *strings.Builder, rows []Row) {
 	}
 	t.Flush()
 	writeNotes(b, "most relevant columns", rows, mostNotes, func(r *Row) string { return r.note(r.mostRelevant()) })
-	writeNotes(b, "verdicts", rows, mostNotes, func(r *Row) string { return r.note(r.Verdict) })
+	writeNotes(b, "verdicts that are not good", rows, mostNotes, func(r *Row) string {
+		if r.Level == string(summary.Good) {
+			return ""
+		}
+		return r.note(r.Verdict)
+	})
+	writeNotes(b, "warnings", rows, mostNotes, func(r *Row) string { return r.note(strings.Join(warnings(r), "; ")) })
 }
 
 // note returns a text with the job in front, "" without a text.

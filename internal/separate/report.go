@@ -72,7 +72,7 @@ func status(all []*localJob) string {
 func report(j *tuning.Job, all []*localJob, about *summary.ExpertsReport) summary.Report {
 	first, seed := all[0].report, j.Options.Settings.Seed
 	r := summary.Report{
-		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
+		Type: "fit", SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: first.Kernel, Isotropic: first.Isotropic, Mean: first.Mean, MeanFit: first.MeanFit, Device: first.Device, Method: experts.Name,
 		Encoding: first.Encoding, Experts: about, ObjectiveName: first.ObjectiveName, Priors: first.Priors, Tied: first.Tied, Constants: first.Constants,
 		Names: first.Names, NamesOriginal: first.NamesOriginal, Columns: first.Columns, HeldOut: j.Held, Seed: &seed,
 		Status: status(all), Warnings: append([]string{}, j.Warnings()...),

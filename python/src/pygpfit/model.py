@@ -36,7 +36,13 @@ class Model:
 
     def __repr__(self):
         about = self.description
-        return f"<Model {about['kernel']} on {about['n']} rows of {', '.join(about['features'])}>"
+        headline = (_verdict(about) or {}).get("headline", "without a report of its fit")
+        return f"<Model {about['kernel']} on {about['n']} rows of {', '.join(about['features'])}; {headline}>"
+
+    @property
+    def verdict(self):
+        """How good the model is: its level, the headline with the scores, warnings and what to do next; or None."""
+        return _verdict(self.description)
 
     def save(self, path):
         """Write the model file, which the program gpfit reads, too."""
@@ -104,6 +110,10 @@ class Model:
             return _tables.read_npy(out, json.loads(summary)["columns"])
 
 
+def _verdict(about):
+    return ((about.get("fit") or {}).get("report") or {}).get("verdict")
+
+
 class _File:
     """A temporary file that goes with its object."""
 
@@ -149,6 +159,8 @@ def fit_file(path, folder, names, options):
     out = Path(folder) / "model.gpfit"
     report = json.loads(run("fit", path, "--quiet", "--json", f"--out={out}", *flags(options, "fit"), names=names))
     report.pop("model_file", None)
+    if Path(path).parent == Path(folder):  # the command names a file that is temporary
+        (report.get("verdict", {}).get("next") or {}).pop("command", None)
     return Model(out.read_bytes(), report)
 
 

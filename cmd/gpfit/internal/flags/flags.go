@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -148,6 +149,35 @@ func (o *Set) Texts(without ...string) map[string]string {
 		}
 	}
 	return out
+}
+
+// CommandLine returns a command with its arguments and the options that are given, without some and with
+// more, as one writes it in a shell.
+func (o *Set) CommandLine(command []string, without []string, more map[string]string) string {
+	line := command
+	add := func(name, text string) {
+		if o.flags[name].option.Kind.Flag && text == "true" {
+			line = append(line, "--"+name)
+		} else {
+			line = append(line, "--"+name, text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.flags)) {
+		if _, changes := more[name]; !changes && !slices.Contains(without, name) {
+			for _, text := range o.flags[name].texts {
+				add(name, text)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		add(name, more[name])
+	}
+	for i, word := range line {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%") != "" {
+			line[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(line, " ")
 }
 
 // tableFlag is the flag of an option. It collects texts; Set reads them once all are known.

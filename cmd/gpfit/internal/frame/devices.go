@@ -194,6 +194,7 @@ func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
+		r.Judge()
 	}
 	if errors.Is(err, context.Canceled) {
 		return &problem.CancelledError{Msg: "interrupted before the cross-validation was done"}

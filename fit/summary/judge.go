@@ -1,0 +1,168 @@
+package summary
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gpfit/fit/problem"
+)
+
+// missedShare is the chance of a lower optimum from which more restarts are advised.
+const missedShare = 0.2
+
+// Judge sets the verdict on a fit, and does nothing for other reports. Call it again after a change of
+// the report.
+func (r *Report) Judge() {
+	if r.Type == "fit" {
+		r.Verdict = r.JudgedOn(evidenceOf(r))
+	}
+}
+
+// JudgedOn returns the verdict on a report with other scores than its own. Its warnings do not repeat the
+// warnings of the report.
+func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
+	v := judgeAll(evidence)
+	add := func(level Level, text string) {
+		v.Warnings = append(v.Warnings, text)
+		if grade := worse(v.Level, level); v.Level != Unknown && grade != v.Level {
+			v.Headline = string(grade) + strings.TrimPrefix(v.Headline, string(v.Level))
+			v.Level = grade
+		}
+	}
+	if unfinished(r) {
+		add(Fair, fmt.Sprintf("the fit is not finished (%s)", StatusText(r.Status)))
+	}
+	if i := r.Interpolation; i != nil && i.Degenerate {
+		add(Fair, fmt.Sprintf("the model is an interpolator: it passes through the training targets, and predictions of left-out rows miss by %.2g standard deviations", i.LeaveOneOut.RMSEStandardized))
+	}
+	if problem.Criterion(criterion(r)).LeavesOut() && onlyLeftOut(evidence) {
+		add(Fair, "the fit chose its parameters by these scores, so they are too good")
+	}
+	v.Next = nextStep(r, v, evidence)
+	return v
+}
+
+// The names of rows in evidence. leftOutPlaces are rows of a table with equal inputs.
+const (
+	HeldOutRows   = "held-out rows"
+	inFolds       = "rows predicted from other folds"
+	leftOutRows   = "training rows left out one by one"
+	leftOutPlaces = "training rows left out together with rows of equal inputs"
+	holdoutNext   = "0.2"
+)
+
+// LeftOut names training rows that leave-one-out predicts; places is the number of different inputs if
+// some repeat.
+func LeftOut(places int) string {
+	if places > 0 {
+		return leftOutPlaces
+	}
+	return leftOutRows
+}
+
+func onlyLeftOut(evidence []Evidence) bool {
+	return len(evidence) > 0 && (evidence[0].Rows == leftOutRows || evidence[0].Rows == leftOutPlaces)
+}
+
+// evidenceOf returns the scores that say most about new rows: of held-out rows, else of
+// cross-validation, else of leave-one-out; one for each target.
+func evidenceOf(r *Report) []Evidence {
+	var out []Evidence
+	add := func(rows, target string, n int, rmse, standardized float64, nlpd Number, coverage float64) {
+		out = append(out, Evidence{Rows: rows, Target: target, N: n, RMSE: rmse, RMSEStandardized: standardized, NLPDStandardized: float64(nlpd), Coverage95: coverage})
+	}
+	if t := r.Test; t != nil {
+		add(HeldOutRows, "", t.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+	}
+	for _, target := range r.Targets {
+		if t := target.Test; t != nil {
+			add(HeldOutRows, target.Name, t.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+		}
+	}
+	if cv := r.Scores.CrossValidation; out == nil && cv != nil {
+		for _, t := range cv.Targets {
+			add(inFolds, t.Name, r.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+		}
+		if cv.Targets == nil {
+			add(inFolds, "", r.N, cv.RMSE, cv.RMSEStandardized, cv.NLPDStandardized, cv.Coverage95)
+		}
+	}
+	if l := r.Scores.LeaveOneOut; out == nil && l != nil {
+		coverage := math.NaN()
+		if l.Coverage95 != nil {
+			coverage = *l.Coverage95
+		}
+		add(LeftOut(l.Places), "", r.N, l.RMSE, l.RMSEStandardized, Number(l.NLPDStandardized), coverage)
+	}
+	return out
+}
+
+// unfinished reports whether the fit ended before it converged.
+func unfinished(r *Report) bool {
+	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && !strings.HasSuffix(r.Status, "converged")
+}
+
+// nextStep returns what to do next: what most likely improves the model, or else what tells more about it.
+func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
+	advise := func(text, option, value string) *Advice {
+		return &Advice{Text: text, Options: map[string]string{option: value}}
+	}
+	chance := r.Search != nil && r.Search.Chance != nil && *r.Search.Chance >= missedShare
+	switch i := r.Interpolation; {
+	case r.Interrupted || r.Status == "cancelled":
+		return &Advice{Text: "run the same command again; a fit with a checkpoint goes on where it was"}
+	case unfinished(r):
+		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
+	case i != nil && i.Degenerate:
+		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
+	case r.Isotropic:
+		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
+	case v.Calibration == Overconfident && r.Posterior == nil:
+		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
+	case chance:
+		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
+	case len(evidence) == 0 || onlyLeftOut(evidence):
+		return advise("score rows that the fit has not seen, which is a harder test", "holdout", holdoutNext)
+	}
+	return nil
+}
+
+// statusTexts says what a status means.
+var statusTexts = map[string]string{
+	"gradient-converged": "converged: the gradient is zero", "function-converged": "converged: rounding hides smaller changes of the objective",
+	"gain-converged": "converged: more steps would gain next to nothing", "all-fixed": "not tuned: all parameters are fixed",
+	"stalled": "stopped: no step lowers the objective", "max-evaluations": "stopped: it used up its evaluations",
+	"cancelled": "interrupted", "dropped": "stopped early: it could not become the best", "merged": "stopped early: it came to the end of another start",
+	"evaluated": "evaluated, not tuned",
+}
+
+// StatusText returns what a status means, in words that need no knowledge of the optimiser.
+func StatusText(status string) string {
+	if text, ok := statusTexts[status]; ok {
+		return text
+	}
+	return status
+}
+
+// StateText returns a status in one or two words: the beginning of its StatusText.
+func StateText(status string) string {
+	text, _, _ := strings.Cut(StatusText(status), ":")
+	return text
+}
+
+// StepText returns the name of a step of the search for people.
+func StepText(step string) string {
+	switch step {
+	case "halves":
+		return "first steps"
+	case "values":
+		return "comparison"
+	case "screen":
+		return "trials"
+	case "hessian":
+		return "curvature"
+	}
+	return step
+}

@@ -1,0 +1,226 @@
+package summary
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Level grades a model by its scores.
+type Level string
+
+// The values of Level. Good has no fault in its scores; Poor predicts no better than the mean, or its
+// intervals hold far too few rows; Unknown has no scores.
+const (
+	Good    Level = "good"
+	Fair    Level = "fair"
+	Poor    Level = "poor"
+	Unknown Level = "unknown"
+)
+
+// levels lists the levels from the best to the worst.
+var levels = []Level{Good, Fair, Poor, Unknown}
+
+// Verdict says in words how good a model is, and what to do next. [Report.Judge] makes it, and
+// everything that shows a report repeats its sentences.
+type Verdict struct {
+	Level Level `json:"level"`
+	// Headline begins with the level and has the scores that it rests on.
+	Headline string `json:"headline"`
+	// Calibration is about the target of the headline.
+	Calibration Calibration `json:"calibration,omitempty"`
+	Warnings    []string    `json:"warnings"`
+	// Next is the one thing to do next; nil if there is nothing to improve.
+	Next *Advice `json:"next,omitempty"`
+}
+
+// Text returns the verdict as lines for people, at the beginning of a report.
+func (v *Verdict) Text() string {
+	text := "verdict                " + v.Headline
+	for _, w := range v.Warnings {
+		text += "\nwarning                " + w
+	}
+	if v.Next != nil {
+		text += "\nnext                   " + v.Next.String()
+	}
+	return text
+}
+
+// Advice says what to do next.
+type Advice struct {
+	Text string `json:"text"`
+	// Options are the options that a next fit needs besides the options of this one.
+	Options map[string]string `json:"options,omitempty"`
+	// Command is the command line, if the fit came from one.
+	Command string `json:"command,omitempty"`
+}
+
+// String returns the advice with its command, or else its options, on one line.
+func (a *Advice) String() string {
+	how := a.Command
+	for _, name := range slices.Sorted(maps.Keys(a.Options)) {
+		if a.Command == "" {
+			how += fmt.Sprintf(" option %s=%s", name, a.Options[name])
+		}
+	}
+	if how == "" {
+		return a.Text
+	}
+	return a.Text + ": " + strings.TrimSpace(how)
+}
+
+// Evidence holds the scores of predictions of one target, as in [TestScores].
+type Evidence struct {
+	// Rows says which rows these are, such as "held-out rows", and N is their number.
+	Rows string
+	N    int
+	// Target is the name of one of several targets.
+	Target string
+	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are NaN if
+	// they are not known.
+	RMSE, RMSEStandardized, NLPDStandardized, Coverage95 float64
+}
+
+// The share of rows that should be in a 95 % interval, and the probability, on each
+// side, of a number of rows that a correct interval makes too unlikely. Together the
+// sides raise a false alarm for at most one correct model in a hundred.
+const (
+	nominalShare = 0.95
+	alarmTail    = 0.005
+)
+
+// Calibration says whether the intervals of predictions have the width that they should.
+type Calibration string
+
+// The values of Calibration. An empty one means that the share of rows within their 95 %
+// interval is compatible with 95 %.
+const (
+	// Overconfident means that the intervals cover too few rows.
+	Overconfident Calibration = "overconfident"
+	// Underconfident means that they cover too many.
+	Underconfident Calibration = "underconfident"
+)
+
+// NewCalibration judges the share of n rows that are within their 95 % interval. The
+// number of rows within is binomial if the errors of different rows are independent.
+// Only a share in the outer half percent of the distribution is a verdict.
+func NewCalibration(share float64, n int) Calibration {
+	if n == 0 {
+		return ""
+	}
+	within, b := math.Round(share*float64(n)), distuv.Binomial{N: float64(n), P: nominalShare}
+	switch {
+	case b.CDF(within) < alarmTail:
+		return Overconfident
+	case 1-b.CDF(within-1) < alarmTail:
+		return Underconfident
+	}
+	return ""
+}
+
+const (
+	// meanNLPD is the NLPD, in units of the targets' standard deviation, of a normal distribution
+	// with their mean and standard deviation: ½ log 2πe.
+	meanNLPD = 1.4189385332046727
+	// hardlyBetter is the standardised RMSE from which a model explains nearly nothing: it explains
+	// a tenth of the variance.
+	hardlyBetter = 0.95
+	// farTooFew is a share of rows in 95 % intervals that makes them useless.
+	farTooFew = 0.9
+	// fewRows hardly show whether intervals have the right width.
+	fewRows = 30
+)
+
+// judge returns the verdict on the scores alone.
+func (e *Evidence) judge() *Verdict {
+	v := &Verdict{Level: Good, Calibration: e.calibration(), Warnings: []string{}}
+	warn := func(level Level, format string, args ...any) {
+		v.Level = worse(v.Level, level)
+		v.Warnings = append(v.Warnings, e.named(fmt.Sprintf(format, args...)))
+	}
+	within := math.Round(e.Coverage95 * float64(e.N))
+	width := fmt.Sprintf("they hold %.0f of %d %s, where about %.0f are expected", within, e.N, e.Rows, nominalShare*float64(e.N))
+	switch {
+	case v.Calibration == Overconfident && e.Coverage95 < farTooFew:
+		warn(Poor, "the 95 %% intervals are far too narrow: %s", width)
+	case v.Calibration == Overconfident:
+		warn(Fair, "the 95 %% intervals are too narrow: %s", width)
+	case v.Calibration == Underconfident:
+		warn(Fair, "the 95 %% intervals are too wide: %s", width)
+	}
+	switch {
+	case e.RMSEStandardized >= 1:
+		warn(Poor, "the predictions are no better than the mean of the training targets, whose error is about 1 standard deviation")
+	case e.RMSEStandardized >= hardlyBetter:
+		warn(Fair, "the predictions are hardly better than the mean of the training targets: to this model nearly everything is noise")
+	case e.NLPDStandardized >= meanNLPD && !math.IsInf(e.NLPDStandardized, 1):
+		warn(Poor, "some rows are so far outside their intervals that the density of the predictions is worse than the density of the training targets alone: the standardised NLPD is %.3g, and theirs is %.3g", e.NLPDStandardized, meanNLPD)
+	}
+	v.Headline = string(v.Level) + ": " + e.named(e.text(v.Calibration))
+	return v
+}
+
+// calibration judges the coverage, if it is known.
+func (e *Evidence) calibration() Calibration {
+	if math.IsNaN(e.Coverage95) {
+		return ""
+	}
+	return NewCalibration(e.Coverage95, e.N)
+}
+
+// text states the scores.
+func (e *Evidence) text(c Calibration) string {
+	text := fmt.Sprintf("on %d %s the error (RMSE) is ", e.N, e.Rows)
+	if e.RMSE > 0 {
+		text += fmt.Sprintf("%.4g, ", e.RMSE)
+	}
+	if e.RMSEStandardized < 1 {
+		text += fmt.Sprintf("%.3g %% of the standard deviation of the target", 100*e.RMSEStandardized)
+	} else {
+		text += fmt.Sprintf("%.3g times the standard deviation of the target", e.RMSEStandardized)
+	}
+	if math.IsNaN(e.Coverage95) {
+		return text
+	}
+	text += fmt.Sprintf("; the 95 %% intervals hold %.1f %% of these rows", 100*e.Coverage95)
+	switch {
+	case c != "":
+		return text + ": " + string(c)
+	case e.N < fewRows:
+		return text + ", which are too few to judge the intervals"
+	}
+	return text
+}
+
+// named returns text with the name of the target in front if there are several.
+func (e *Evidence) named(text string) string {
+	if e.Target != "" {
+		return e.Target + ": " + text
+	}
+	return text
+}
+
+// worse returns the worse of two levels.
+func worse(a, b Level) Level { return levels[max(slices.Index(levels, a), slices.Index(levels, b))] }
+
+// judgeAll returns the verdict on the scores of several targets, which has the headline of the worst.
+func judgeAll(all []Evidence) *Verdict {
+	if len(all) == 0 {
+		return &Verdict{Level: Unknown, Headline: "unknown: there are no scores of rows that the fit has not seen", Warnings: []string{}}
+	}
+	worst := all[0].judge()
+	warnings := worst.Warnings
+	for _, e := range all[1:] {
+		v := e.judge()
+		warnings = append(warnings, v.Warnings...)
+		if worse(v.Level, worst.Level) != worst.Level {
+			worst = v
+		}
+	}
+	worst.Warnings = warnings
+	return worst
+}

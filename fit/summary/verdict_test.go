@@ -1,0 +1,71 @@
+package summary
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// finished is a report of a fit without faults.
+func finished() *Report {
+	coverage := 0.95
+	return &Report{Type: "fit", Status: "gain-converged", N: 200, D: 3, Scores: Scores{LeaveOneOut: &LeaveOneOutScore{RMSE: 2, RMSEStandardized: 0.2, NLPDStandardized: -0.2, Coverage95: &coverage}}}
+}
+
+// TestJudge checks level, headline, warning and next option of reports with one fault each.
+func TestJudge(t *testing.T) {
+	chance := 0.25
+	test := func(n int, rmse, coverage float64) func(r *Report) {
+		return func(r *Report) {
+			r.Test = &TestScores{N: n, RMSE: 10 * rmse, RMSEStandardized: rmse, Coverage95: coverage}
+		}
+	}
+	for name, c := range map[string]struct {
+		change                    func(r *Report)
+		level                     Level
+		headline, warning, option string
+	}{
+		"leave-one-out":  {func(*Report) {}, Good, "good: on 200 training rows left out one by one the error (RMSE) is 2, 20 % of the standard deviation of the target; the 95 % intervals hold 95.0 % of these rows", "", "holdout"},
+		"held out first": {test(100, 0.3, 0.95), Good, "good: on 100 held-out rows the error (RMSE) is 3, 30 % of", "", ""},
+		"folds": {func(r *Report) {
+			r.Scores.CrossValidation = &CrossValidationScores{RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.9}
+		}, Fair, "fair: on 200 rows predicted from other folds", "they hold 180 of 200 rows predicted from other folds, where about 190 are expected", "posterior"},
+		"few rows":          {test(10, 0.3, 1), Good, "hold 100.0 % of these rows, which are too few to judge the intervals", "", ""},
+		"far too narrow":    {test(60, 0.3, 46./60), Poor, "hold 76.7 % of these rows: overconfident", "far too narrow: they hold 46 of 60 held-out rows, where about 57 are expected", "posterior"},
+		"narrow, large":     {test(10000, 0.3, 0.94), Fair, "hold 94.0 % of these rows: overconfident", "too narrow: they hold 9400 of 10000", "posterior"},
+		"too wide":          {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
+		"worse than mean":   {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
+		"nearly noise":      {test(100, 0.97, 0.95), Fair, "97 % of", "nearly everything is noise", ""},
+		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardised NLPD is 390, and theirs is 1.42", ""},
+		"undefined density": {func(r *Report) { test(100, 0.3, 0.95)(r); r.Test.NLPDStandardized = Number(math.Inf(1)) }, Good, "good: ", "", ""},
+		"interpolator": {func(r *Report) {
+			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
+		}, Fair, "fair: ", "an interpolator", "noise-floor"},
+		"isotropic":   {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
+		"own scores":  {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
+		"restarts":    {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
+		"unfinished":  {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
+		"interrupted": {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "run the same command again"},
+		"no scores":   {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
+		"two targets": {func(r *Report) {
+			r.Targets = []TargetReport{{Name: "a", Test: &TestScores{N: 100, RMSEStandardized: 0.1, Coverage95: 0.95}}, {Name: "b", Test: &TestScores{N: 100, RMSEStandardized: 2, Coverage95: 0.95}}}
+		}, Poor, "poor: b: on 100 held-out rows the error (RMSE) is 2 times", "b: the predictions are no better", ""},
+	} {
+		r := finished()
+		c.change(r)
+		r.Judge()
+		v := r.Verdict
+		next := ""
+		if v.Next != nil {
+			next = v.Next.String()
+		}
+		warnings := strings.Join(v.Warnings, "\n")
+		if v.Level != c.level || !strings.Contains(v.Headline, c.headline) || !strings.HasPrefix(v.Headline, string(c.level)+": ") || !strings.Contains(warnings, c.warning) || (warnings == "") != (c.warning == "") ||
+			!strings.Contains(next, c.option) || (next == "") != (c.option == "") {
+			t.Errorf("%s: %s\n%q", name, v.Text(), warnings)
+		}
+	}
+	if r := (&Report{Type: "nlml"}); r.Verdict != nil {
+		t.Error("an evaluation has a verdict")
+	}
+}
