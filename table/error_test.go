@@ -85,6 +85,10 @@ var errorCases = []struct {
 	{name: "a row of the encoding as header", text: "red,3\nblue,4\n", opts: Options{NoTarget: true, Features: []string{"0-1"}, Encoding: func(int) ([]feature.Coding, error) {
 		return []feature.Coding{{Name: "c", Kind: feature.Category, Categories: []string{"blue", "red"}}, {Name: "x", Kind: feature.Number}}, nil
 	}}, want: `T:1: is this row the header or data? Its cells are values of the features; say so by option header yes or no`},
+	{name: "row names of R without a name", text: "a y\n1 1 2\n2 3 4\n", want: `T:2: column 3: found 3 cells where line 1 has 2: the header lacks the name of a column, such as the one of row names, which R does not name`},
+	{name: "separators at the ends of rows", text: "a,y\n1,2,\n3,4,\n", want: `T:2: column 3: found 3 cells where line 1 has 2: the rows end with a separator, but the header does not`},
+	{name: "columns of a spreadsheet without cells", text: "a,y,,\n1,2,,\n", want: `T:2: column 3 ("x2"): empty cell (option missing drop leaves out such rows); the column has no name: option exclude leaves it out`},
+	{name: "carriage returns alone", text: "a,y\r1,2\r", want: `T:1: no data rows, only a header: carriage returns alone end no line, so end the lines with line feeds`},
 	{name: "two columns of a name", text: "a,b,a,y\n1,2,3,4\n", want: `T:1: column 3 ("a"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 2)`},
 	{name: "a target that shares its name", text: "y,y\n1,2\n", want: `T:1: column 2 ("y"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 1)`},
 	{name: "unknown column to exclude", text: "year,co2\n1,2\n", opts: Options{Exclude: []string{"yaer"}}, want: `T:1: no column named "yaer" to exclude (did you mean "year"?); columns: "year", "co2"`},

@@ -38,7 +38,11 @@ func ReadMask(path, column string, formats ...Format) ([]bool, error) {
 		}
 		v, ok := in.number(c)
 		if !ok || v != 0 && v != 1 {
-			return nil, in.errorAt(c, notInMask(in, c))
+			e := in.errorAt(c, notInMask(in, c))
+			if column == "" && len(in.begun().names) > 1 {
+				e.Msg += "; the first column is the mask unless FILE:COLUMN names another"
+			}
+			return nil, e
 		}
 		mask = append(mask, v == 1)
 	}

@@ -80,6 +80,9 @@ func openCells(s *scanner, opts Options) (source, error) {
 			}
 		}
 	}
+	if bytes.IndexByte(bytes.Join(s.cells, nil), '\r') >= 0 {
+		in.empty += ": carriage returns alone end no line, so end the lines with line feeds"
+	}
 	s.width = len(in.names)
 	return in, nil
 }
@@ -143,6 +146,7 @@ func (in *rows) next() error {
 		}
 		return err
 	}
+	first := in.named && in.cells == nil
 	in.cells, in.at = in.scan.cells, in.scan.start
 	found, expected := len(in.scan.cells), len(in.names)
 	switch {
@@ -153,6 +157,13 @@ func (in *rows) next() error {
 	}
 	c := min(found, expected) // the first cell that is missing or too many
 	e := in.errorAt(c, fmt.Sprintf("found %s where line %d has %d", count(found, "cell"), in.first, expected))
+	switch {
+	case !first || found != expected+1:
+	case len(in.cells[expected]) == 0:
+		e.Msg += ": the rows end with a separator, but the header does not"
+	default:
+		e.Msg += ": the header lacks the name of a column, such as the one of row names, which R does not name"
+	}
 	e.Line = in.scan.start
 	if c < found {
 		e.Line = in.scan.lineOf(c)

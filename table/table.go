@@ -25,7 +25,7 @@
 // source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells, one record at a
 // time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go and array.go, or
 // format.go → columns.go (which columns to use) → cells.go and learn.go (how to read their
-// cells) → reader.go (rows to a table, or pieces of one) → subsample.go. A format of this
+// cells) → reader.go (rows to pieces of a table) → whole.go, index.go and subsample.go (to one table). A format of this
 // package implements the interface source, one of another package [FormatRows]. The package
 // reads files once, front to back.
 package table
