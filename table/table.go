@@ -45,7 +45,8 @@ type HeaderMode string
 
 const (
 	// HeaderAuto, or nothing, takes the first row as a header if one of its cells is
-	// neither a number nor empty nor a word for a missing value such as NA.
+	// neither a number nor empty nor a word for a missing value such as NA, or if its cells
+	// are nothing, 0, 1 and so on, as pandas writes for an array.
 	HeaderAuto HeaderMode = "auto"
 	// HeaderYes takes the first row as a header, whatever it contains.
 	HeaderYes HeaderMode = "yes"
