@@ -294,8 +294,8 @@ func TestNoiseFloor(t *testing.T) {
 	// Tied groups have one bound.
 	mustFit(t, grouped, problem.Options{Kernel: "rbf", NoiseFloor: "2", Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
 	for want, o := range map[string]problem.Options{
-		"must be a positive number":    {NoiseFloor: "-1"},
-		"must be a positive":           {NoiseFloor: "1:kW"},
+		"must be none or a positive":   {NoiseFloor: "-1"},
+		"or a positive number":         {NoiseFloor: "1:kW"},
 		"option noise none":            {NoiseFloor: "1", NoNoise: true},
 		"option bounds":                {NoiseFloor: "1", Bounds: []problem.Interval{{Name: "noise_variance", Lo: 0.1, Hi: 5}}},
 		"the value 0.5":                {NoiseFloor: "1", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.5, Given: true}}},

@@ -110,7 +110,7 @@ func TestLOORMSE(t *testing.T) {
 
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, problem.Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, cv or cv-rmse")
+	wantOption(t, d, problem.Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse")
 	wantOption(t, d, problem.Options{Objective: problem.LOO, StdErrors: true}, "option objective nlml")
 	r := evaluate(t, d, problem.Options{})
 	text := string(must.Get(json.Marshal(r))(t))

@@ -124,8 +124,7 @@ func newSearch(j *tuning.Job, t *hyperopt.Result) *summary.SearchReport {
 
 // addOptima adds the scores of the optima.
 func addOptima(r *summary.Report, j *tuning.Job, t *hyperopt.Result, scores []optimumScores) {
-	optima := listed(j, t)
-	if len(optima) == 0 {
+	if len(listed(j, t)) == 0 {
 		return
 	}
 	for i := range r.Optima {
@@ -136,9 +135,6 @@ func addOptima(r *summary.Report, j *tuning.Job, t *hyperopt.Result, scores []op
 	}
 	for i := 1; i < len(scores); i++ {
 		compareOptima(r, j, i, scores)
-	}
-	if r.Interpolation != nil && r.Interpolation.Degenerate {
-		r.Interpolation.Better = betterThanDegenerate(r, j, optima)
 	}
 }
 
@@ -172,19 +168,6 @@ func compareOptima(r *summary.Report, j *tuning.Job, i int, scores []optimumScor
 		text += fmt.Sprintf(", held-out NLPD %.4g and %.4g", a.tests[t].NLPD, b.tests[t].NLPD)
 	}
 	r.Warnings = append(r.Warnings, text+"; the data hardly choose between them: a prior (option prior) or bounds (option bounds) can, and option set starts a fit at the other one")
-}
-
-// betterThanDegenerate returns the index of the best other optimum that does not
-// interpolate and has a better leave-one-out score than the result, or nil.
-func betterThanDegenerate(r *summary.Report, j *tuning.Job, optima []hyperopt.Optimum) *int {
-	best := r.Interpolation.LeaveOneOut
-	for i := 1; i < len(r.Optima); i++ {
-		noise, _ := estimatedNoise(j.Prepared, nil, optima[i].Z)
-		if l := r.Optima[i].LeaveOneOut; l != nil && l.NLPD < best.NLPD && !tiny(j.Prepared, noise) {
-			return &i
-		}
-	}
-	return nil
 }
 
 // The limits of noise and errors of interpolators, in units of the targets' standard deviation.
@@ -260,7 +243,7 @@ func oneDigit(v float64) float64 {
 }
 
 // warning says what an interpolator is and what to do.
-func warning(i *summary.Interpolation, optima []summary.OptimumReport) string {
+func warning(i *summary.Interpolation) string {
 	where := fmt.Sprintf("noise_variance is %.3g", i.NoiseVariance)
 	if i.AtBound {
 		where = fmt.Sprintf("noise_variance is at its lower bound %.3g", i.NoiseVariance)
@@ -271,10 +254,6 @@ func warning(i *summary.Interpolation, optima []summary.OptimumReport) string {
 	}
 	if i.Condition != nil && tuning.DigitsLeft(*i.Condition) >= tuning.FewDigits { // else another warning says it
 		text += fmt.Sprintf("; the condition number of the covariance is about %.0e, which leaves about %.0f of 16 digits", *i.Condition, math.Floor(tuning.DigitsLeft(*i.Condition)))
-	}
-	if i.Better != nil {
-		o := optima[*i.Better]
-		text += fmt.Sprintf("; optimum %d, %.3g nats worse, does not interpolate and has the better leave-one-out score (NLPD %.4g)", *i.Better, o.Objective-optima[0].Objective, o.LeaveOneOut.NLPD)
 	}
 	switch {
 	case i.Degenerate:

@@ -71,7 +71,7 @@ func TestSearch(t *testing.T) {
 	}{
 		"fixed":      {twoOptima(60), fixed, summary.SearchFixed, "all parameters are fixed: there was nothing to search", 0, 0, true},
 		"unfinished": {twoOptima(60), problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (max-evaluations)", 0, 0, true},
-		"given":      {twoOptima(60), problem.Options{Settings: complete(0), Set: shortScale}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
+		"given":      {twoOptima(60), problem.Options{Settings: complete(0), Set: shortScale, NoiseFloor: problem.NoNoiseFloor}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
 		"alone":      {twoOptima(60), problem.Options{Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: about 2 in 3 such fits miss a lower one; 5 restarts may find it", 0.6, 0.7, true},
 		"subset":     {smooth(400), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},
 		"single":     {twoOptima(60), problem.Options{Settings: complete(1)}, summary.SearchSingle, "1 of 2 starts led to this optimum, 1 to others, the next 65 nats higher: about 1 in 5 such fits misses a lower one", 0.1, 0.3, false},
@@ -141,31 +141,6 @@ func TestNearOptima(t *testing.T) {
 	}
 }
 
-// TestBetterThanDegenerate checks that the report of an interpolator names another optimum
-// that predicts better.
-func TestBetterThanDegenerate(t *testing.T) {
-	d := white(120)
-	o := problem.Options{Kernel: "rbf", Set: shortScale, Settings: hyperopt.Settings{Restarts: 12, Coarse: hyperopt.CoarseOff, Seed: 3}}
-	j := mustPrepare(t, d, o)
-	optima := []hyperopt.Optimum{{Z: j.Params.Start()}, {Z: j.Params.Start()}, {Z: j.Params.Start()}}
-	noise := slices.IndexFunc(j.Params.Free, func(p *problem.Parameter) bool { return p.Name == "noise_variance" })
-	optima[2].Z[noise] = 0
-	r := summary.Report{
-		Optima: []summary.OptimumReport{
-			{LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.3}},
-			{Objective: 1, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1}}, // interpolates, too
-			{Objective: 2, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.2}},
-		},
-		Interpolation: &summary.Interpolation{Degenerate: true, LeaveOneOut: &summary.LeaveOneOutScore{NLPD: 1.3}},
-	}
-	i := betterThanDegenerate(&r, j, optima)
-	if i == nil || *i != 2 {
-		t.Fatalf("%v", i)
-	}
-	r.Interpolation.Better = i
-	must.Words(t, warning(r.Interpolation, r.Optima), "optimum 2, 2 nats worse, does not interpolate")
-}
-
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
@@ -176,7 +151,7 @@ func TestCancelledScores(t *testing.T) {
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err, failure := assemble(cancelledContext(), j, w, result, nil, nil)
+	out, err, failure := assemble(cancelledContext(), j, w, result, findings{}, nil, nil)
 	if failure != nil || !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
 		t.Fatalf("%v, %v, %+v", err, failure, out)
 	}

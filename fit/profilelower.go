@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -70,6 +71,7 @@ func profileLowest(ctx context.Context, j *tuning.Job, o ProfileOptions, section
 func fitForProfile(ctx context.Context, j *tuning.Job, backends []device.Backend) (*summary.Report, error) {
 	sub := j.With(func(p *problem.Prepared) {
 		p.Options.DiscardCancelled, p.Options.Posterior, p.Options.Checkpoint = true, "", ""
+		p.Options.NoiseFloor = cmp.Or(p.Options.NoiseFloor, problem.NoNoiseFloor) // the objective alone
 		p.Options.StdErrors = !p.Options.Objective.Predictive()
 	})
 	out, err := Run(ctx, sub, backends...)
@@ -113,16 +115,11 @@ func follows(p *profiler, r *summary.Report) *summary.Report {
 
 // startingAt returns the parameters with the start values of z, moved within the bounds.
 func startingAt(p *problem.ParameterList, z []float64) *problem.ParameterList {
-	out := *p
-	out.All, out.Free = slices.Clone(p.All), slices.Clone(p.Free)
-	for i, q := range p.Free {
-		moved := *q
+	return p.Changed(func(i int, q *problem.Parameter) {
 		if !q.Fixed {
-			moved.Start = min(max(q.Natural(z[i]), q.Lower), q.Upper)
+			q.Start = min(max(q.Natural(z[i]), q.Lower), q.Upper)
 		}
-		out.Free[i], out.All[slices.Index(p.All, q)] = &moved, &moved
-	}
-	return &out
+	})
 }
 
 // lower returns the index of the lowest point to which a fit may go, and that is so many nats below

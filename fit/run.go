@@ -129,6 +129,11 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 // tune tunes and assembles the outcome. Its errors have the best parameters found.
 func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
 	result, err := hyperopt.Tune(ctx, w, j.Settings(w.Backends[0]), log)
+	var known findings
+	if err == nil {
+		known.floor, err = chooseFloor(ctx, w, result, log)
+		j = w.Job
+	}
 	var cancelled error
 	switch {
 	case problem.IsCancelled(err) && j.Options.DiscardCancelled:
@@ -142,7 +147,7 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	}
 	var out *Outcome
 	if err == nil {
-		out, cancelled, err = assemble(ctx, j, w, result, cancelled, log)
+		out, cancelled, err = assemble(ctx, j, w, result, known, cancelled, log)
 	}
 	switch {
 	case err == nil:
@@ -154,15 +159,16 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 }
 
 // findings are what a report needs of other points than the result: scores with an element for
-// each optimum, empty for the result, and tests of what is at a bound.
+// each optimum, empty for the result, tests of what is at a bound, and a decision about the noise.
 type findings struct {
 	scores []optimumScores
 	bounds boundTests
+	floor  *summary.NoiseFloorReport
 }
 
 // assemble evaluates what the report says of the result beyond tuning. cancelled is the error of
 // a run that ended early, or nil, before and after; log may be nil.
-func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, cancelled error, log *journal.Journal) (*Outcome, error, error) {
+func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, known findings, cancelled error, log *journal.Journal) (*Outcome, error, error) {
 	// The workspace may hold another point, so evaluate the best one. This runs to
 	// its end even after a cancellation, so that a model can be written.
 	final := context.WithoutCancel(ctx)
@@ -184,7 +190,6 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	}
 	ev := descent.NewOracle(s, nil)
 	var stdErrors *summary.StdErrors
-	var known findings
 	err = step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
 		stdErrors, err = newStdErrors(ctx, j, ev, result)
 		return err
@@ -279,6 +284,9 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 		if scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
 			return nil, err
 		}
+	}
+	if r.NoiseFloor = known.floor; r.NoiseFloor != nil {
+		r.Warnings = append(r.Warnings, floorText(r.NoiseFloor))
 	}
 	addOptima(r, j, result, known.scores)
 	explainBounds(r, j, result.AtBound, known.bounds)

@@ -3,21 +3,29 @@ package problem
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gpfit/graph"
+	"gpfit/kernel"
 )
+
+// NoNoiseFloor is a value of Options.NoiseFloor: the default bounds alone, and no other decision.
+const NoNoiseFloor = "none"
 
 // originalUnits follows the number of a noise floor that is in squared units of the target.
 const originalUnits = ":original"
 
 // parseNoiseFloor reads the text form of Options.NoiseFloor.
 func parseNoiseFloor(text string) (variance float64, original bool, err error) {
+	if text == NoNoiseFloor {
+		return 0, false, nil
+	}
 	number, original := strings.CutSuffix(strings.TrimSpace(text), originalUnits)
 	variance, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !(variance > 0) || math.IsInf(variance, 1) {
-		return 0, false, errors.New("must be a positive number, the variance in scaled units, or a number followed by " + originalUnits + ", in squared units of the target")
+		return 0, false, errors.New("must be none or a positive number, the variance in scaled units, or a number followed by " + originalUnits + ", in squared units of the target")
 	}
 	return variance, original, nil
 }
@@ -30,7 +38,7 @@ func CheckNoiseFloor(text string) error {
 
 // floorNoise raises the lower bounds of the estimated noise variances.
 func (p *ParameterList) floorNoise(s *Sample, text string) error {
-	if text == "" {
+	if text == "" || text == NoNoiseFloor {
 		return nil
 	}
 	wrong := func(format string, args ...any) error {
@@ -66,4 +74,34 @@ func (p *ParameterList) floorNoise(s *Sample, text string) error {
 		q.Lower, q.Start, q.Bounded = floor, max(q.Start, floor), true
 	}
 	return nil
+}
+
+// ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
+// a prior and fixed or known variances are decisions of the user.
+func (j *Prepared) ChoosesFloor() bool {
+	if o := j.Options; o.NoiseFloor != "" || o.Objective != NLML || o.Experts != "" || j.Sample.Noise.Known != nil {
+		return false
+	}
+	noise := j.Params.Find(graph.NoiseVariance)
+	return noise != nil && !slices.ContainsFunc(noise, func(i int) bool {
+		q := j.Params.Free[i]
+		_, prior := j.Params.Priors[q.Name]
+		return q.Bounded || q.Fixed || prior
+	})
+}
+
+// WithFloor returns the parameters with a floor of the noise variances, in scaled units.
+func (p *ParameterList) WithFloor(floor float64) *ParameterList {
+	return p.Changed(func(_ int, q *Parameter) {
+		if q.Group == graph.NoiseVariance {
+			q.Lower, q.Start = floor, max(q.Start, floor)
+		}
+	})
+}
+
+// Copies counts the training rows that repeat the inputs and the targets of a row before them.
+func (s *Sample) Copies() int {
+	n, d := s.N(), s.D()
+	both := kernel.Points{N: n, D: d + s.T(), X: slices.Concat(s.Points.X, s.Targets)}
+	return n - len(both.Places())
 }

@@ -74,7 +74,9 @@ type Options struct {
 	NoNoise bool
 	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in
 	// units of the scaled problem, or "0.01:original", in squared units of the target.
-	// Empty means the default bound, 1e-9 of the targets' variance.
+	// Empty means the default bound, 1e-9 of the targets' variance, and a decision: a fit whose noise is
+	// far below the errors of its predictions continues with a floor, and keeps that end if it predicts
+	// as well (docs/tuning.md). NoNoiseFloor is the bound alone.
 	NoiseFloor string `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize

@@ -56,6 +56,18 @@ func ofEach[T any](all []*Parameter, f func(q *Parameter) T) []T {
 	return out
 }
 
+// Changed returns a copy of the list with changed free parameters.
+func (p *ParameterList) Changed(change func(i int, q *Parameter)) *ParameterList {
+	out := *p
+	out.All, out.Free = slices.Clone(p.All), slices.Clone(p.Free)
+	for i, q := range p.Free {
+		changed := *q
+		change(i, &changed)
+		out.Free[i], out.All[slices.Index(p.All, q)] = &changed, &changed
+	}
+	return &out
+}
+
 // Start returns the objective's vector at the start values.
 func (p *ParameterList) Start() []float64 {
 	return ofEach(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })

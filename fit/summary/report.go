@@ -92,8 +92,10 @@ type Report struct {
 	Posterior *PosteriorReport `json:"posterior,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
-	Scores        Scores         `json:"scores,omitzero"`
-	Test          *TestScores    `json:"test,omitempty"`
+	// NoiseFloor is set if the fit decided about a floor of the noise.
+	NoiseFloor *NoiseFloorReport `json:"noise_floor,omitempty"`
+	Scores     Scores            `json:"scores,omitzero"`
+	Test       *TestScores       `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Coarse is set if option coarse check compared two descents.
@@ -394,9 +396,22 @@ type Interpolation struct {
 	// NoiseFloor is a value to try for option noise-floor, a hundredth of the mean squared
 	// leave-one-out error of the scaled problem, in one digit; 0 if Degenerate is false.
 	NoiseFloor float64 `json:"noise_floor,omitempty"`
-	// Better is the index of an optimum that does not interpolate and has a better
-	// leave-one-out score; nil without one.
-	Better *int `json:"better_optimum,omitempty"`
+}
+
+// NoiseFloorReport says what became of a noise variance that was far below the errors of predictions:
+// whether the fit continued with a floor.
+type NoiseFloorReport struct {
+	// NoiseVariance is the estimate without a floor, in scaled units, and Objective the objective there.
+	NoiseVariance float64 `json:"noise_variance"`
+	Objective     float64 `json:"objective"`
+	// Floor is the floor that was tried last, in scaled units. Raised means that it was accepted.
+	Floor  float64 `json:"floor,omitempty"`
+	Raised bool    `json:"raised"`
+	// Copies counts rows that repeat the inputs and the targets of another one.
+	Copies int `json:"copies,omitempty"`
+	// Before and After are the scores without and with the floor. After is nil if none was tried.
+	Before *LeaveOneOutScore `json:"loo_before"`
+	After  *LeaveOneOutScore `json:"loo_after,omitempty"`
 }
 
 // PosteriorReport describes draws of the parameters from their posterior.

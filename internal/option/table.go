@@ -188,8 +188,8 @@ func noiseOptions() Entries {
 	return Entries{
 		{Name: "noise", Kind: Choice, Group: Noise, Field: "Fit.NoNoise", Places: in(models, Spec), Default: "estimated", Words: []string{"estimated", "none"},
 			Help: "estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances"},
-		{Name: "noise-floor", Kind: Level, Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance",
-			Help:  "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target",
+		{Name: "noise-floor", Kind: Level, Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance, and more if the fit then predicts as well",
+			Help:  "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more",
 			check: func(value any) error { return problem.CheckNoiseFloor(value.(string)) }},
 		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Data.NoiseColumn", Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
 			Help: "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance"},

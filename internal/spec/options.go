@@ -45,7 +45,7 @@ type Options struct {
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
 	// Noise: estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances.
 	Noise *string `yaml:"noise,omitempty" json:"noise,omitempty"`
-	// NoiseFloor: smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target.
+	// NoiseFloor: smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more.
 	NoiseFloor *Scalar `yaml:"noise_floor,omitempty" json:"noise_floor,omitempty"`
 	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`

@@ -64,7 +64,8 @@ class FitParameters(BaseEstimator):
         the targets, unless noise_column gives variances: estimated, none
     noise_floor : number, or number with its unit, default None
         smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is
-        in squared units of the target (scaled target²)
+        in squared units of the target, and none is the default without the decision
+        about more (scaled target²)
     noise_column : column, default None
         column of the known noise variance of each row, in squared units of the target;
         gpfit adds the estimated variance (target²)

@@ -1,0 +1,206 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/graph"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/journal"
+	"gpfit/internal/textform"
+	"gpfit/internal/tuning"
+)
+
+// A likelihood can be highest where the model passes through the targets although they have noise: a
+// few copies of rows raise it without limit as the noise goes to 0, and a short lengthscale explains
+// noise as a part of the function. Such a fit is sure of what it has seen, and hardly allows another
+// observation there. So if the noise is far below the errors of predictions at other places, the fit
+// continues with a floor of the noise, and keeps that end if it predicts as well.
+
+// A noise is examined if its standard deviation is at most a share of the place-out error, and the
+// floors to try are shares of that error. Copies of rows leave the noise open, so more is tried.
+var (
+	plainFloors  = floorShares{0.1, []float64{0.1, 0.03}}
+	copiesFloors = floorShares{0.2, []float64{0.5, 0.3, 0.1}}
+)
+
+type floorShares struct {
+	examined float64
+	tried    []float64
+}
+
+const (
+	// copyShare is the share of the rows from which on copies are evidence of exact targets. Concrete,
+	// measurements of which some are in the table twice, has 2.4 %.
+	copyShare = 0.1
+	// copyLoss is the largest relative increase of the leave-one-out error with which a floor is
+	// accepted if there are copies. Their density says nothing: it is highest without noise.
+	copyLoss = 0.05
+	// moreStartsUpTo is the number of rows up to which descents begin at start values, too.
+	moreStartsUpTo = 1000
+)
+
+// floorChoice decides about the noise of a result.
+type floorChoice struct {
+	w      *tuning.Workplace
+	s      *tuning.Placement
+	result *hyperopt.Result
+	log    *journal.Journal
+	report *summary.NoiseFloorReport
+	// rows is the score of single rows at the result, which includes the copies.
+	rows *summary.LeaveOneOutScore
+}
+
+// chooseFloor continues a result that interpolates with a floor of the noise if that predicts as
+// well. It changes the result and the job of w. The report is nil if there was nothing to decide.
+func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Result, log *journal.Journal) (*summary.NoiseFloorReport, error) {
+	j := w.Job
+	if !j.ChoosesFloor() || !result.Status.Converged() {
+		return nil, nil
+	}
+	variance, _ := estimatedNoise(j.Prepared, nil, result.X)
+	noise, shares, copies := math.Sqrt(variance)/deviation(j.Prepared), plainFloors, j.Sample.Copies()
+	if copies > 0 {
+		shares = copiesFloors
+	}
+	if noise > shares.examined || float64(copies) >= copyShare*float64(j.N()) {
+		return nil, nil
+	}
+	s, err := w.First(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &floorChoice{w: w, s: s, result: result, log: log.Part("floor-")}
+	rows, places, err := c.score(ctx, result.X)
+	if places == nil || err != nil || places.RMSEStandardized <= interpolatorError || noise > shares.examined*places.RMSEStandardized {
+		return nil, err
+	}
+	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: result.F, Copies: copies, Before: places}
+	for _, share := range shares.tried {
+		floor := share * places.RMSEStandardized * deviation(j.Prepared)
+		if err := c.try(ctx, oneDigit(floor*floor)); c.report.Raised || err != nil {
+			return c.report, err
+		}
+	}
+	return c.report, nil
+}
+
+// score returns the leave-one-out scores of single rows and of places at z, nil if they are undefined.
+func (c *floorChoice) score(ctx context.Context, z []float64) (rows, places *summary.LeaveOneOutScore, err error) {
+	one, all, err := c.s.LeaveOut(ctx, z)
+	var leverage *graph.LeverageError
+	if errors.As(err, &leverage) || err == nil && problem.NotFinite(all.Density) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return newPredictiveScore(c.w.Job.Sample, one), newPredictiveScore(c.w.Job.Sample, all), nil
+}
+
+// try descends with a floor and accepts the end if it predicts as well as the result.
+func (c *floorChoice) try(ctx context.Context, floor float64) error {
+	j := c.w.Job.With(func(p *problem.Prepared) { p.Params = p.Params.WithFloor(floor) })
+	end, err := c.descend(ctx, j, floor)
+	if end == nil || err != nil {
+		return err
+	}
+	c.result.Total.Add(end.Evaluations)
+	c.result.FullSize.Add(end.Evaluations)
+	rows, places, err := c.score(ctx, end.X)
+	if places == nil || err != nil || end.Status == descent.StatusCancelled {
+		return err
+	}
+	c.report.Floor, c.report.After = floor, places
+	if c.report.Copies > 0 {
+		c.report.Raised = rows.RMSEStandardized <= (1+copyLoss)*c.rows.RMSEStandardized
+	} else {
+		c.report.Raised = places.Sum <= c.report.Before.Sum+nearNats
+	}
+	if c.report.Raised {
+		c.accept(j, end)
+	}
+	return nil
+}
+
+// descend returns the best end with a floor, from the result with a moderate noise, from the best other
+// optimum above the floor, from the start values and from much noise; nil if the objective is not defined there.
+func (c *floorChoice) descend(ctx context.Context, j *tuning.Job, floor float64) (*descent.Result, error) {
+	moderate := slices.Clone(c.result.X)
+	for i, q := range j.Params.Free {
+		if q.Group == graph.NoiseVariance {
+			moderate[i] = max(q.Z(10*floor), moderate[i])
+		}
+	}
+	starts := []descent.Start{{Z: moderate}}
+	if other := slices.IndexFunc(c.result.Optima, func(o hyperopt.Optimum) bool {
+		noise, _ := estimatedNoise(j.Prepared, nil, o.Z)
+		return !o.Dropped && noise > floor
+	}); other >= 0 {
+		starts = append(starts, descent.Start{Z: c.result.Optima[other].Z})
+	}
+	if j.N() <= moreStartsUpTo {
+		starts = append(starts, descent.Start{Z: j.Params.Start()})
+		if suggested, _ := j.Starts(); len(suggested) > 1 { // the second has much noise and long lengthscales
+			starts = append(starts, descent.Start{Z: suggested[1]})
+		}
+	}
+	settings := j.Settings(c.w.Backends[0]).Descents(j.N())
+	settings.Race = true
+	end, err := descent.Minimize(ctx, descent.Search{
+		Objectives: []descent.Func{c.s}, Parameters: j.Params.List(), Limits: c.w.Limits, Starts: starts,
+		Log: func(start int) *journal.Sequence { return c.log.Sequence(fmt.Sprint(floor, "-", strconv.Itoa(start))) },
+	}, settings)
+	var undefined *descent.StartError
+	if errors.As(err, &undefined) {
+		return nil, nil
+	}
+	return end, err
+}
+
+// accept makes an end the result, and its bounds those of the job. Optima below the floor are none
+// of the problem with the floor.
+func (c *floorChoice) accept(j *tuning.Job, end *descent.Result) {
+	r := c.result
+	c.w.Job = j
+	for _, s := range c.w.Full {
+		s.Job = j
+	}
+	optima := []hyperopt.Optimum{{Z: end.X, F: end.F, Starts: len(end.Starts), Evaluations: end.Evaluations}}
+	for _, o := range r.Optima {
+		if noise, _ := estimatedNoise(j.Prepared, nil, o.Z); noise >= c.report.Floor && o.F > end.F+nearNats {
+			optima = append(optima, o)
+		}
+	}
+	before := r.StartResult
+	r.StartResult, r.Optima = end.StartResult, optima
+	r.Iterations += before.Iterations
+	r.Evaluations.Add(before.Evaluations)
+	if r.Starts != nil {
+		r.Starts, r.BestStart = append(slices.Clone(r.Starts), end.StartResult), len(r.Starts)
+	}
+	r.Path = append(r.Path, hyperopt.Stage{Step: "floor", Rows: j.N(), Starts: len(end.Starts), Z: end.X, F: end.F, Evaluations: end.Evaluations})
+}
+
+// floorText says what was decided about the noise.
+func floorText(f *summary.NoiseFloorReport) string {
+	text := fmt.Sprintf("noise_variance %.3g, where the likelihood is highest, is far below the errors of predictions of rows with other inputs (RMSE %.3g standard deviations of the target)", f.NoiseVariance, f.Before.RMSEStandardized)
+	if f.Copies > 0 {
+		text += "; " + textform.Counted(f.Copies, "row repeats the inputs and the target of another", "rows repeat the inputs and the target of others") + ", which makes little noise likely"
+	}
+	if f.After == nil {
+		return text + "; with more noise the objective is not defined"
+	}
+	text += fmt.Sprintf("; with a noise_variance of at least %.3g the RMSE is %.4g against %.4g standard deviations and the NLPD %.4g against %.4g", f.Floor, f.After.RMSEStandardized, f.Before.RMSEStandardized, f.After.NLPD, f.Before.NLPD)
+	if f.Raised {
+		return text + ", and gpfit took that model; option noise-floor none keeps the other"
+	}
+	return text + ", so gpfit kept the little noise; option noise-floor sets a floor"
+}
