@@ -37,6 +37,8 @@ type floorShares struct {
 }
 
 const (
+	// floorFrom is the number of rows from which the decision is made; fewer say little about errors.
+	floorFrom = 30
 	// copyShare is the share of the rows from which on copies are evidence of exact targets. Concrete,
 	// measurements of which some are in the table twice, has 2.4 %.
 	copyShare = 0.1
@@ -62,7 +64,7 @@ type floorChoice struct {
 // well. It changes the result and the job of w. The report is nil if there was nothing to decide.
 func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Result, log *journal.Journal) (*summary.NoiseFloorReport, error) {
 	j := w.Job
-	if !j.ChoosesFloor() || !result.Status.Converged() {
+	if !j.ChoosesFloor() || !result.Status.Converged() || j.N() < floorFrom {
 		return nil, nil
 	}
 	variance, _ := estimatedNoise(j.Prepared, nil, result.X)
