@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,8 @@ type Result struct {
 	// Methods are all methods, the best first, and Verdict says in a sentence which are best.
 	Methods []Ranked `json:"methods"`
 	Verdict string   `json:"verdict"`
+	// Best is the verdict on the scores of the best method; nil without scores.
+	Best *summary.Verdict `json:"best,omitempty"`
 	// Sizes are the methods by the number of training rows, all rows last; nil unless
 	// Options.Sizes asks for them.
 	Sizes []Growth `json:"sizes,omitempty"`
@@ -49,7 +52,7 @@ func (r *runner) result() *Result {
 		Type: "compare", SchemaVersion: summary.SchemaVersion, N: r.data.N, Features: r.data.FeatureNames, Target: r.data.TargetName,
 		Split: r.split, RankBy: r.opts.RankBy, Methods: r.ranking(0), Trials: r.trials, Warnings: r.warnings,
 	}
-	out.Verdict = out.verdict()
+	out.Verdict, out.Best = out.verdict(), out.best()
 	for _, m := range r.sizes {
 		g := Growth{Train: m, Methods: r.ranking(m)}
 		if slices.ContainsFunc(g.Methods, func(e Ranked) bool { return e.Status != Unfinished }) {
@@ -88,6 +91,21 @@ func (r *Result) verdict() string {
 	return fmt.Sprintf("%s has the best score; %s %s not clearly worse", best.Method, textform.And(near), map[bool]string{true: "is", false: "are"}[len(near) == 1])
 }
 
+// best returns the verdict on the scores of the best method.
+func (r *Result) best() *summary.Verdict {
+	e := &r.Methods[0]
+	if e.Status != Done || e.RMSE == nil || e.RMSEStandardized == nil {
+		return nil
+	}
+	known := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		return *v
+	}
+	return summary.Judge([]summary.Evidence{{Rows: summary.HeldOutRows, N: e.Rows, RMSE: *e.RMSE, RMSEStandardized: *e.RMSEStandardized, NLPDStandardized: known(e.NLPDStandardized), Coverage95: known(e.Coverage95)}})
+}
+
 // Text returns the comparison as tables for people.
 func (r *Result) Text() string {
 	var b strings.Builder
@@ -96,6 +114,13 @@ func (r *Result) Text() string {
 		columns = "column"
 	}
 	fmt.Fprintf(&b, "%d rows, %d %s, target %s; %s; ranked by %s\n\n", r.N, len(r.Features), columns, r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
+	if r.Best != nil {
+		lines := strings.Replace(r.Best.Text(), "verdict    ", "best method", 1)
+		if r.Verdict != "" {
+			lines = "verdict                " + r.Verdict + "\n" + lines
+		}
+		b.WriteString(lines + "\n\n")
+	}
 	r.writeRanks(&b)
 	r.writeSizes(&b)
 	if r.Stopped != "" {
@@ -122,9 +147,6 @@ func (r *Result) writeRanks(b *strings.Builder) {
 	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
 	if len(failed) > 0 {
 		fmt.Fprintf(b, "\nfailed\n%s", strings.Join(failed, ""))
-	}
-	if r.Verdict != "" {
-		fmt.Fprintf(b, "\n%s\n", r.Verdict)
 	}
 }
 

@@ -152,6 +152,7 @@ func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	messages.AllFlags(p.Headline)
 	for _, s := range p.Sections {
 		for i, point := range s.Points {
 			s.Points[i] = page.Remark{Text: messages.Flags(point.Text), Advice: messages.Flags(point.Advice)}

@@ -23,7 +23,7 @@ func (r *Report) Judge() {
 // JudgedOn returns the verdict on a report with other scores than its own. Its warnings do not repeat the
 // warnings of the report.
 func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
-	v := judgeAll(evidence)
+	v := Judge(evidence)
 	add := func(level Level, text string) {
 		v.Warnings = append(v.Warnings, text)
 		if grade := worse(v.Level, level); v.Level != Unknown && grade != v.Level {

@@ -207,8 +207,8 @@ func (e *Evidence) named(text string) string {
 // worse returns the worse of two levels.
 func worse(a, b Level) Level { return levels[max(slices.Index(levels, a), slices.Index(levels, b))] }
 
-// judgeAll returns the verdict on the scores of several targets, which has the headline of the worst.
-func judgeAll(all []Evidence) *Verdict {
+// Judge returns the verdict on scores, of several targets with the headline of the worst.
+func Judge(all []Evidence) *Verdict {
 	if len(all) == 0 {
 		return &Verdict{Level: Unknown, Headline: "unknown: there are no scores of rows that the fit has not seen", Warnings: []string{}}
 	}

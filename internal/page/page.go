@@ -35,6 +35,8 @@ type Page struct {
 	Title string
 	// Headline says the result in words; the first sentence stands out.
 	Headline []string
+	// Command is a command line that the last sentence of the headline leads to.
+	Command string
 	// About says what made the page, from what.
 	About    string
 	Sections []Section

@@ -31,6 +31,9 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	}
 	s.verdict = s.judge()
 	p := &page.Page{Title: about.Name, Headline: s.headline(), About: s.about()}
+	if next := s.verdict.Next; next != nil {
+		p.Command = page.WithoutFolders(next.Command, s.Record.Data)
+	}
 	for _, section := range []func(*subject) (page.Section, error){
 		findings, predictions, localExperts, relevantColumns, effects, terms, parameters, convergence, timeAndDevice, source,
 	} {

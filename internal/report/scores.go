@@ -113,7 +113,12 @@ func (s *subject) headline() []string {
 		out = append(out, "The page has no scores: "+s.unscored+".")
 	}
 	if next := s.verdict.Next; next != nil {
-		out = append(out, "Next: "+page.WithoutFolders(next.String(), s.Record.Data)+".")
+		text := *next
+		text.Command = ""
+		if next.Command != "" {
+			text.Options = nil
+		}
+		out = append(out, "Next: "+text.String()+".")
 	}
 	return out
 }
