@@ -134,7 +134,7 @@ func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 
 // explainBounds adds the warnings about parameters at their bounds and tiny noise.
 func explainBounds(r *summary.Report, j *tuning.Job, at []descent.Bound, tests boundTests) {
-	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) {
+	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) && r.NoiseFloor == nil {
 		r.Warnings = append(r.Warnings, warning(i))
 	}
 	r.Warnings = append(r.Warnings, boundWarnings(j.Prepared, at, tests, r.Relevance, r.Interpolation == nil && r.NoiseFloor == nil)...)

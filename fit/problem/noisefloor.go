@@ -76,20 +76,6 @@ func (p *ParameterList) floorNoise(s *Sample, text string) error {
 	return nil
 }
 
-// ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
-// a prior and fixed or known variances are decisions of the user.
-func (j *Prepared) ChoosesFloor() bool {
-	if o := j.Options; o.NoiseFloor != "" || o.Objective != NLML || o.Experts != "" || j.Sample.Noise.Known != nil {
-		return false
-	}
-	noise := j.Params.Find(graph.NoiseVariance)
-	return noise != nil && !slices.ContainsFunc(noise, func(i int) bool {
-		q := j.Params.Free[i]
-		_, prior := j.Params.Priors[q.Name]
-		return q.Bounded || q.Fixed || prior
-	})
-}
-
 // WithFloor returns the parameters with a floor of the noise variances, in scaled units.
 func (p *ParameterList) WithFloor(floor float64) *ParameterList {
 	return p.Changed(func(_ int, q *Parameter) {

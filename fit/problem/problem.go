@@ -157,6 +157,20 @@ func ObjectiveLabel(name string) string {
 	return strings.ToUpper(base)
 }
 
+// ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
+// a prior and fixed or known variances are decisions of the user.
+func (j *Prepared) ChoosesFloor() bool {
+	if o := j.Options; o.NoiseFloor != "" || o.Objective != NLML || o.Experts != "" || j.Sample.Noise.Known != nil {
+		return false
+	}
+	noise := j.Params.Find(graph.NoiseVariance)
+	return noise != nil && !slices.ContainsFunc(noise, func(i int) bool {
+		q := j.Params.Free[i]
+		_, prior := j.Params.Priors[q.Name]
+		return q.Bounded || q.Fixed || prior
+	})
+}
+
 // Spec returns the specification of the objective's graph.
 func (j *Prepared) Spec() graph.Spec {
 	s, m := j.Sample, j.Model

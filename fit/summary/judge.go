@@ -115,7 +115,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return &Advice{Text: "run the same command again; a fit with a checkpoint goes on where it was"}
 	case unfinished(r):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
-	case i != nil && i.Degenerate:
+	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
 	case r.Isotropic:
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
