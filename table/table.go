@@ -87,7 +87,7 @@ type Options struct {
 	// except the target, in the order of the file; [Read] then leaves out first columns that
 	// count the rows under the name of an index, such as none or "Unnamed: 0", with a warning.
 	Features []string
-	// ByName means that all of Features are names, also those that look like indices.
+	// ByName means that all of Features are names, even if they look like indices.
 	ByName bool
 	// Exclude are columns that are neither features nor the last column that is the target by
 	// default: names, indices or ranges. Features excludes it.
