@@ -35,7 +35,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	}
 	r.Warnings = append(r.Warnings, s.Warnings...)
 	for _, p := range j.Program().Params {
-		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) > 1
+		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
 	}
 	values := j.Params.Values(e.z)
 	if e.grad != nil {

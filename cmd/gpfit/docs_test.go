@@ -66,6 +66,9 @@ func TestDocumentedCommands(t *testing.T) {
 			if name == "README.md" {
 				checkREADMEOutput(t, string(text), outputs[0])
 			}
+			if name == "docs/first-hour.md" && !goodForecast.MatchString(strings.Join(outputs, "")) {
+				t.Errorf("the forecast does not match %s", goodForecast)
+			}
 			if filepath.Base(filepath.Dir(page)) == "gallery" {
 				checkShownOutputs(t, string(text), outputs)
 			}
@@ -81,6 +84,9 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 }
+
+// goodForecast is the verdict on the forecast of the first hour, which holds between 93 and 97 % of the rows.
+var goodForecast = regexp.MustCompile(`verdict +good: on 60 held-out rows .* hold 9[3-6]\.\d % of these rows\n`)
 
 // userPages returns README.md and the pages of docs, examples and python with their folders.
 func userPages(t *testing.T) []string {

@@ -102,7 +102,7 @@ type Report struct {
 	Coarse *CoarseReport `json:"coarse,omitempty"`
 	// Verdict says in words how good the model of a fit is.
 	Verdict *Verdict `json:"verdict,omitempty"`
-	// Isotropic says that the kernel has a lengthscale that several columns share.
+	// Isotropic says that the kernel has a lengthscale that all of several columns share.
 	Isotropic bool `json:"isotropic,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
