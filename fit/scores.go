@@ -175,7 +175,7 @@ func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOu
 	return left
 }
 
-// newPredictiveScore returns scores of the rows of a sample from those of the scaled problem.
+// newPredictiveScore returns scores of the rows of a sample from scores of the scaled problem.
 func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.LeaveOneOutScore {
 	l := &summary.LeaveOneOutScore{Places: left.Places, Sum: left.Density, SumOriginalUnits: left.Density}
 	for i, scaling := range from.Scalings {

@@ -24,8 +24,8 @@ type Prediction struct {
 	// Lower95 and Upper95 bound the central 95 % interval of a new observation.
 	Lower95, Upper95 []float64
 	// Transformed describes the transformed target if the model has a transform; nil otherwise. Mean
-	// and deviations are then those of the target itself, found by quadrature, and the intervals
-	// have its quantiles. For a mixture see the parts.
+	// and deviations then describe the target itself, found by quadrature, and the intervals have
+	// its quantiles. For a mixture see the parts.
 	Transformed *Transformed
 	// Parts are the components of a mixture, of equal weight; nil for a normal distribution.
 	Parts []*Prediction

@@ -29,7 +29,7 @@ func (u *Converted) add(name string, v float64) {
 //   - Lengthscales of linear(ard) are the inverse of such a slope's standard
 //     deviation. Lengthscales of poly(ard, degree p) and its offset take the p-th part of
 //     the target's units.
-//   - With a transform of the target, its units are those of the transformed values.
+//   - With a transform of the target, they are in units of the transformed values.
 //   - α, λ, the lengthscale of periodic and the offset of poly have no units and stay
 //     as they are: linear, poly and the offset refer to the standardised inputs,
 //     centred on their means.
