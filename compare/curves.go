@@ -7,7 +7,6 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/score"
 )
 
 // Curves are fits over the only input: to the training rows of a hold-out, or to all rows.
@@ -85,11 +84,12 @@ func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled
 		return Curve{}, err
 	}
 	out := Curve{Method: e.name, Mean: p.mean}
-	for i, std := range p.std {
+	for i := range p.std {
 		if known {
 			break
 		}
-		out.Lower, out.Upper = append(out.Lower, p.mean[i]-score.Z95*std), append(out.Upper, p.mean[i]+score.Z95*std)
+		lower, upper := p.density(i).Interval(0.95)
+		out.Lower, out.Upper = append(out.Lower, lower), append(out.Upper, upper)
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
 	"gpfit/internal/hostmem"
+	"gpfit/internal/score"
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
 	"gpfit/internal/textform"
@@ -105,7 +106,19 @@ type fitted struct {
 
 // prediction holds means and standard deviations of new targets in original units. std is
 // nil without a density.
-type prediction struct{ mean, std []float64 }
+type prediction struct {
+	mean, std []float64
+	// process has the densities if they are not normal; nil otherwise.
+	process *gp.Prediction
+}
+
+// density returns the predictive density of a new target.
+func (p prediction) density(i int) score.Predictive {
+	if p.process != nil {
+		return p.process.Density(i)
+	}
+	return score.Predictive{{Mean: p.mean[i], Std: p.std[i]}}
+}
 
 // regression enters a baseline. Its fit does not wait for a method that ctx ends, because
 // methods know no contexts.
@@ -231,7 +244,11 @@ func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRo
 		if err != nil {
 			return prediction{}, err
 		}
-		return prediction{parts[0].Mean, parts[0].Std}, nil
+		out := prediction{mean: parts[0].Mean, std: parts[0].Std}
+		if parts[0].Transformed != nil {
+			out.process = parts[0]
+		}
+		return out, nil
 	}
 	return &fitted{predict, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"gpfit/fit/problem"
@@ -111,8 +110,10 @@ func newRowScores(p prediction, y []float64) (rowScores, error) {
 		if !(p.std[i] >= 0) {
 			return s, errors.New("the variance of a prediction is negative or not a number")
 		}
-		s.densities = append(s.densities, score.Normal{Mean: p.mean[i], Std: p.std[i]}.NegLog(v))
-		s.inside = append(s.inside, math.Abs(diff) <= score.Z95*p.std[i])
+		density := p.density(i)
+		s.densities = append(s.densities, density.NegLog(v))
+		lower, upper := density.Interval(0.95)
+		s.inside = append(s.inside, v >= lower && v <= upper)
 	}
 	return s, nil
 }

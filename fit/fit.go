@@ -97,7 +97,7 @@ func tuneParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *jou
 		return nil, cancelled
 	}
 	ctx = context.WithoutCancel(ctx)
-	out := &Outcome{Report: r, Model: m}
+	out := &Outcome{Report: r, Model: m, Job: j}
 	posterior, err := m.Condition(ctx, w.Backends[0])
 	if err != nil {
 		return nil, j.AdviseExperts(err)

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -26,6 +27,9 @@ func Select(ctx context.Context, data problem.Data, opts problem.Options, events
 	}
 	if data.TargetNames != nil {
 		return nil, problem.OptionErrorf("target", "", "gpfit compares kernels on one target; select a kernel for each target separately")
+	}
+	if opts.TargetTransform == transform.Auto {
+		return nil, problem.OptionErrorf("target-transform", string(transform.Auto), "kernels are compared for one transform: give it")
 	}
 	r := &selection{ctx: ctx, data: data, opts: opts, events: events, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true

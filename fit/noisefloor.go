@@ -104,7 +104,8 @@ func (c *floorChoice) score(ctx context.Context, z []float64) (rows, places *sum
 	if err != nil {
 		return nil, nil, err
 	}
-	return newPredictiveScore(c.w.Job.Sample, one), newPredictiveScore(c.w.Job.Sample, all), nil
+	j := c.w.Job
+	return newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, one)), newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, all)), nil
 }
 
 // try descends with a floor and accepts the end if it predicts as well as the result.

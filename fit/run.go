@@ -16,7 +16,9 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/auto"
 	"gpfit/internal/journal"
+	"gpfit/internal/transform"
 	"gpfit/internal/tuning"
 )
 
@@ -24,6 +26,8 @@ import (
 type Outcome struct {
 	Report summary.Report
 	Model  *gp.Model
+	// Job is the job that ran: with the transform that was chosen, if the options left it open.
+	Job *tuning.Job
 	// Record is stored with the model. Its fields Report and Text follow from Report.
 	Record summary.ModelRecord
 	// posterior uses the workspace that the outcome keeps until Close.
@@ -128,12 +132,12 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 
 // tune tunes and assembles the outcome. Its errors have the best parameters found.
 func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
-	result, err := hyperopt.Tune(ctx, w, j.Settings(w.Backends[0]), log)
+	result, chosen, err := search(ctx, w, log)
 	var known findings
 	if err == nil {
 		known.floor, err = chooseFloor(ctx, w, result, log)
-		j = w.Job
 	}
+	j = w.Job
 	var cancelled error
 	switch {
 	case problem.IsCancelled(err) && j.Options.DiscardCancelled:
@@ -151,11 +155,32 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	}
 	switch {
 	case err == nil:
+		if out.Job = j; chosen != nil {
+			out.Report.TargetTransform = chosen
+		}
 		return out, cancelled
 	case cancelled != nil:
 		err = errors.Join(cancelled, err)
 	}
 	return nil, j.WithBest(err, result)
+}
+
+// search tunes the job of w over all rows, or the job with the transform that is chosen for it if the
+// options leave that open; w then has that job.
+func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.TransformReport, error) {
+	if w.Job.Options.TargetTransform != transform.Auto {
+		result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+		return result, nil, err
+	}
+	chosen, spent, err := auto.Transform(ctx, w, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+	if result != nil {
+		result.Total.Add(spent)
+	}
+	return result, chosen, err
 }
 
 // findings are what a report needs of other points than the result: scores with an element for

@@ -27,11 +27,11 @@ func lognormal(n int, seed uint64) problem.Data {
 	return d
 }
 
-// powers makes rows whose square roots are normal.
+// powers makes rows whose cube roots are normal.
 func powers(n int, seed uint64) problem.Data {
 	d := lognormal(n, seed)
 	for i, y := range d.Y {
-		d.Y[i] = math.Pow(4+math.Log(y/30), 2)
+		d.Y[i] = math.Pow(4+math.Log(y/30), 3)
 	}
 	return d
 }
@@ -182,7 +182,7 @@ func TestTransformRefused(t *testing.T) {
 		{negative, problem.Options{TargetTransform: transform.Log}, `the target "y" of row 5 (from 1) is 0: option target-transform log needs positive targets; yeojohnson takes all`},
 		{known, problem.Options{TargetTransform: transform.BoxCox}, `in squared units of the target, not of its transformed values`},
 		{several, problem.Options{TargetTransform: transform.Log}, "fit each target separately"},
-		{d, problem.Options{TargetTransform: "sqrt"}, `option target-transform "sqrt": must be none, log, boxcox or yeojohnson`},
+		{d, problem.Options{TargetTransform: "sqrt"}, `option target-transform "sqrt": must be none, log, boxcox, yeojohnson or auto`},
 		{d, problem.Options{TargetTransform: transform.Log, NoiseFloor: "2:original"}, "give the number without :original"},
 		{d, problem.Options{TargetTransform: transform.BoxCox, Bounds: []problem.Interval{{Name: "lambda", Lo: -1, Hi: 1}}}, "lambda cannot be -1"},
 		{d, problem.Options{TargetTransform: transform.YeoJohnson, Set: []problem.Assignment{{Name: "lambda", Value: 3, Given: true}}}, "lambda cannot be 3"},
@@ -193,6 +193,63 @@ func TestTransformRefused(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
+}
+
+// TestTransformAuto compares the choice with fits of each transform over all rows, unless it took a
+// subset, and goes on with the job that ran.
+func TestTransformAuto(t *testing.T) {
+	for _, c := range []struct {
+		data problem.Data
+		want transform.Name
+	}{{lognormal(120, 2), transform.Log}, {powers(300, 2), transform.BoxCox}, {powers(700, 2), transform.BoxCox}, {signed(120), transform.None}} {
+		c.data.Test = every(4, 0, c.data.N)
+		o := problem.Options{Kernel: "rbf", Mean: "constant", TargetTransform: transform.Auto}
+		out := mustFit(t, c.data, o)
+		chosen := out.Report.TargetTransform
+		if chosen.Kind != c.want || out.Job.Options.TargetTransform != map[transform.Name]transform.Name{transform.None: ""}[c.want]+map[bool]transform.Name{true: c.want}[c.want != transform.None] {
+			t.Fatalf("%s, of %+v, wants %s", chosen.Kind, chosen.Candidates, c.want)
+		}
+		must.Words(t, out.Report.Text(), "target transform       "+string(c.want)+", of the lowest BIC (")
+		n := float64(out.Report.N)
+		for i, one := range chosen.Candidates {
+			if one.BIC == nil {
+				must.Words(t, one.Error, "needs positive targets")
+				continue
+			}
+			if i > 0 && *one.BIC < *chosen.Candidates[i-1].BIC {
+				t.Errorf("candidates %+v are not in order", chosen.Candidates)
+			}
+			if one.Rows == 500 && n == 525 {
+				continue
+			}
+			o.TargetTransform = one.Kind
+			job := mustPrepare(t, c.data, o)
+			whole := must.Get(Run(t.Context(), job, backend))(t)
+			whole.Close()
+			want := float64(job.NumFitted())*math.Log(n) + 2*whole.Report.NLMLOriginalUnits
+			must.Within(t, *one.BIC, want, 1e-3, "BIC of %s on %d rows", one.Kind, one.Rows)
+		}
+		if out.Report.N > 100 {
+			continue
+		}
+		cv := must.Get(CrossValidate(t.Context(), out.Job, backend, out.Report.Parameters, problem.CrossValidation{Folds: out.Report.N}))(t)
+		left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
+		must.Within(t, float64(cv.NLPD), left.NLPD, 1e-6, "NLPD of folds of one row")
+	}
+	job := mustPrepare(t, lognormal(30, 1), problem.Options{TargetTransform: transform.Auto})
+	_, err := Evaluate(t.Context(), job, backend, nil)
+	must.Fail[*problem.OptionError](t, err, "only a fit chooses it")
+	_, err = Select(t.Context(), lognormal(30, 1), problem.Options{TargetTransform: transform.Auto}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend)
+	must.Fail[*problem.OptionError](t, err, "kernels are compared for one transform")
+}
+
+// signed makes rows of a normal target.
+func signed(n int) problem.Data {
+	d := lognormal(n, 7)
+	for i, y := range d.Y {
+		d.Y[i] = math.Log(y / 30)
+	}
+	return d
 }
 
 // TestTransformCovers fits log-normal targets: the intervals cover what they promise, and the density

@@ -329,7 +329,7 @@ func settle(ctx context.Context, p *Posterior) error {
 		return err
 	}
 	for t := range m.T() {
-		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half + m.Scaling.volume(m.Y)
+		nlml := 0.5*floats.Dot(rest[t*n:(t+1)*n], m.Alpha[t*n:(t+1)*n]) + half + m.Scaling.Volume(m.Y)
 		m.NLML += nlml
 		if len(m.Targets) > 0 {
 			m.Targets[t].NLML = nlml

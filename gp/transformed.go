@@ -28,8 +28,8 @@ func (s Scaling) Unit() float64 {
 	return s.YScale * s.Transform.Unit
 }
 
-// volume returns the negative logarithm of that part, summed over targets; 0 without a transform.
-func (s Scaling) volume(y []float64) (sum float64) {
+// Volume returns the negative logarithm of that part, summed over targets; 0 without a transform.
+func (s Scaling) Volume(y []float64) (sum float64) {
 	for _, v := range y {
 		if t := s.Transform; t != nil {
 			sum -= t.LogSlope(v) + math.Log(t.Unit)

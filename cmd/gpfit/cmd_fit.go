@@ -80,6 +80,7 @@ func runFit(c *frame.Command) error {
 		return err
 	}
 	defer outcome.Close()
+	job.Job = outcome.Job
 	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: recordedOptions(c)}
 	if err == nil && c.CrossValidate {
 		if !c.Output.SaveFactor && c.Output.Page == "" {

@@ -81,7 +81,8 @@ type Options struct {
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson",
-	// whose λ is the parameter lambda; empty or "none" for none.
+	// whose λ is the parameter lambda, or "auto", the one of lowest BIC, which fit.Run chooses; empty
+	// or "none" for none.
 	// The likelihood and all scores are densities of the target itself. See [gp.Scaling].
 	TargetTransform transform.Name `hash:"omitzero"`
 	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
@@ -362,7 +363,7 @@ func (o Options) transformRefusals() []refusal {
 	const name = "target-transform"
 	kind, given := o.TargetTransform, o.TargetTransform != ""
 	return []refusal{
-		{given && !slices.Contains(transform.Names(), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox or yeojohnson"},
+		{given && !slices.Contains(append(transform.Names(), transform.Auto), kind), name, `"` + string(kind) + `"`, "must be none, log, boxcox, yeojohnson or auto"},
 		{given && o.ExpertParameters == experts.Separate, name, string(kind), "all experts share the transform; use option expert-parameters shared"},
 	}
 }

@@ -179,6 +179,9 @@ func addTransform(s *Sample, how gp.Standardize, kind transform.Name) error {
 	case d.NoiseVariance != nil:
 		return OptionErrorf("target-transform", value, "the known noise variances of the column %q are in squared units of the target, not of its transformed values", d.NoiseColumn)
 	}
+	if kind == transform.Auto {
+		return nil // a fit chooses it
+	}
 	for i, y := range d.Y {
 		if kind.Positive() && !(y > 0) {
 			if d.Row != nil {

@@ -19,6 +19,8 @@ const (
 	Log        Name = "log"
 	BoxCox     Name = "boxcox"
 	YeoJohnson Name = "yeojohnson"
+	// Auto stands for the choice of one of the others.
+	Auto Name = "auto"
 )
 
 // Names lists the families, None first.

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/transform"
 )
 
 // Placement is a job on a device: a workspace and the objective on it, which the optimiser
@@ -56,6 +58,9 @@ func (j *Job) Open(ctx context.Context, b device.Backend) (*Placement, error) {
 // attach builds workspace and objective on b.
 func (s *Placement) attach(ctx context.Context, b device.Backend) error {
 	j := s.Job
+	if j.Options.TargetTransform == transform.Auto {
+		return problem.OptionErrorf("target-transform", string(transform.Auto), "only a fit chooses it: give one of the transforms")
+	}
 	b = j.backend(b)
 	if err := b.Supports(j.workload()); err != nil {
 		return err

@@ -80,9 +80,9 @@ class FitParameters(BaseEstimator):
         what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both
         or none: xy, x, y, none
     target_transform : word, default "none"
-        transform of the target before it is scaled: log; or boxcox or yeojohnson, whose
-        lambda is a parameter; scores and predictions stay in units of the target: none,
-        log, boxcox, yeojohnson
+        transform of the target before it is scaled: log; boxcox or yeojohnson, whose
+        lambda is a parameter; or auto, the one with the lowest BIC; scores and
+        predictions stay in units of the target: none, log, boxcox, yeojohnson, auto
     set : NAME=VALUE, default None
         start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the
         name or the index of a column (scaled units)
