@@ -10,6 +10,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/internal/experts"
+	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
 
@@ -72,6 +73,18 @@ func New(data Data, opts Options) (*Prepared, error) {
 	}
 	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
 	return &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p}, nil
+}
+
+// WithTransform returns the problem with another transform of the target, and start values that an
+// earlier fit found; start values of the options precede them.
+func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepared, error) {
+	o := j.Options
+	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
+	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
+	if err == nil {
+		p.Held, p.Options.HoldOut = j.Held, j.Options.HoldOut
+	}
+	return p, err
 }
 
 // newParameters chooses start values and bounds from the data, then applies the

@@ -1,25 +1,11 @@
 package problem
 
 import (
-	"slices"
-
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/transform"
 )
-
-// WithTransform returns the problem with another transform of the target, and start values that an
-// earlier fit found, before those of the options.
-func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepared, error) {
-	o := j.Options
-	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
-	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
-	if err == nil {
-		p.Held, p.Options.HoldOut = j.Held, j.Options.HoldOut
-	}
-	return p, err
-}
 
 // lambdaParameters returns λ of the transform if it has one.
 func lambdaParameters(s *Sample) []Parameter {

@@ -55,7 +55,7 @@ type Options struct {
 	NoiseGroup *Word `yaml:"noise_group,omitempty" json:"noise_group,omitempty"`
 	// Standardize: what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none.
 	Standardize *string `yaml:"standardize,omitempty" json:"standardize,omitempty"`
-	// TargetTransform: transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, the one with the lowest BIC; scores and predictions stay in units of the target.
+	// TargetTransform: transform of the target before it is scaled: log; boxcox or yeojohnson, whose lambda is a parameter; or auto, which takes the lowest BIC; scores and predictions stay in units of the target.
 	TargetTransform *string `yaml:"target_transform,omitempty" json:"target_transform,omitempty"`
 	// Set: start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the name or the index of a column.
 	Set map[string]float64 `yaml:"set,omitempty" json:"set,omitempty"`

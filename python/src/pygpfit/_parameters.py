@@ -81,7 +81,7 @@ class FitParameters(BaseEstimator):
         or none: xy, x, y, none
     target_transform : word, default "none"
         transform of the target before it is scaled: log; boxcox or yeojohnson, whose
-        lambda is a parameter; or auto, the one with the lowest BIC; scores and
+        lambda is a parameter; or auto, which takes the lowest BIC; scores and
         predictions stay in units of the target: none, log, boxcox, yeojohnson, auto
     set : NAME=VALUE, default None
         start value of a parameter, such as 'lengthscale[temp]=2'; the brackets hold the
