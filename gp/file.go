@@ -25,14 +25,14 @@ import (
 // row, which a reader of version 1 would ignore. Version 3 adds the encoding of columns
 // that are not numbers. Version 4 adds draws of the parameters, with which predictions are
 // made. Version 5 adds local experts, version 6 experts with parameters of their own, version 7
-// transforms of the target. A model has the oldest version that has all its parts; older programs
-// read it.
+// transforms of the target, and weights with draws, whose noise an older program would not divide by
+// them. A model has the oldest version that has all its parts; older programs read it.
 const SchemaVersion = 7
 
 // versionOf returns the oldest version of the model file that has all parts of the model.
 func versionOf(m *Model) int {
 	switch {
-	case m.Scaling.Transform != nil:
+	case m.Scaling.Transform != nil, m.Noise.WeightColumn != "" && m.Draws != nil:
 		return SchemaVersion
 	case m.Locals != nil:
 		return 6

@@ -230,6 +230,10 @@ func TestDrawsFile(t *testing.T) {
 	if d := cmp.Diff(m.Draws, got.Draws); d != "" || info.SchemaVersion != 4 {
 		t.Errorf("version %d\n%s", info.SchemaVersion, d)
 	}
+	weighted := withDraws(variants(t, 12)["weights"], 4)
+	if got, info := must.Get2(Inspect(saved(t, weighted.Save)))(t); info.SchemaVersion != 7 || got.Noise.WeightColumn != "w" {
+		t.Errorf("weights with draws: version %d, %+v", info.SchemaVersion, got.Noise)
+	}
 	for name, spoil := range map[string]func(d *Draws){
 		"a short draw":      func(d *Draws) { d.Theta[2] = d.Theta[2][:1] },
 		"a negative number": func(d *Draws) { d.Theta[1] = []float64{1, 1, -1, 1, 1} },
