@@ -14,7 +14,8 @@ import (
 	"gpfit/internal/tuning"
 )
 
-// Run tunes the parameters and returns the model. With several backends, starts run on them in
+// Run tunes the parameters and returns the model. With Options.Robust it finds rows that do not fit,
+// by relevance pursuit, and gives each a noise variance of its own (package internal/pursuit). With several backends, starts run on them in
 // parallel. If ctx is cancelled after the first evaluation, Run returns the best model so far
 // with ctx's error. The caller closes the outcome if it is not nil.
 func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {

@@ -177,6 +177,15 @@ func TestTrainingData(t *testing.T) {
 		again := evaluate(t, data, problem.Options{From: first.Model})
 		must.Within(t, again.NLML, first.Report.NLML, 1e-8*math.Abs(again.NLML), "%s: NLML", name)
 	}
+	d, off := spoilt(60)
+	d.NoiseGroup = groups.NoiseGroup
+	first := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true})
+	data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
+	again := evaluate(t, data, problem.Options{From: modelOf(t, first)})
+	must.Within(t, again.NLML, first.Report.NLML, 0.1, "NLML of a robust model") // less is no reason to search on
+	if len(again.Robust.Rows) != len(off) || !slices.Equal(data.NoiseGroup, d.NoiseGroup) {
+		t.Errorf("%d rows of %d, groups %v", len(again.Robust.Rows), len(off), data.NoiseGroup)
+	}
 	both := known
 	both.NoiseGroup = groups.NoiseGroup
 	_, err := problem.TrainingData(modelOf(t, mustFit(t, both, problem.Options{})))

@@ -185,7 +185,7 @@ const (
 func interpolation(ctx context.Context, s *tuning.Placement, at []descent.Bound, z []float64, score *summary.LeaveOneOutScore) (*summary.Interpolation, error) {
 	j := s.Job
 	noise, bounded := estimatedNoise(j.Prepared, at, z)
-	if j.Sample.Noise.Known != nil || !tiny(j.Prepared, noise) {
+	if j.Sample.Data.NoiseVariance != nil || !tiny(j.Prepared, noise) {
 		return nil, nil
 	}
 	out := &summary.Interpolation{NoiseVariance: noise, AtBound: bounded, Condition: s.Condition, LeaveOneOut: score}

@@ -20,6 +20,9 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 	if err := j.SharedParameters("profiles"); err != nil {
 		return nil, err
 	}
+	if j.Options.Robust {
+		return nil, problem.OptionErrorf("robust", "", "profiles do not know the noise variances of single rows: profile a fit without the option, and not from a robust model")
+	}
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err

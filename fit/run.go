@@ -85,11 +85,18 @@ func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func
 	if err := j.CheckUnits(); err != nil {
 		return nil, err
 	}
-	s, err := j.Open(ctx, b)
+	w := &tuning.Workplace{Job: j, Backends: []device.Backend{b}}
+	defer w.Close()
+	if j.Options.Robust { // from a robust model
+		if _, err := searchRows(ctx, w, j.Params.Start(), nil); err != nil {
+			return nil, err
+		}
+		j = w.Job
+	}
+	s, err := w.First(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
 	e, err := evaluateStart(ctx, j, s)
 	if inspect != nil {
 		err = errors.Join(err, inspect(s.Objective))
@@ -103,6 +110,9 @@ func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func
 	}
 	r := newReport(s, e)
 	r.Type, r.Status, r.Scores.LeaveOneOut = "nlml", "evaluated", loo
+	if r.Robust, err = robustReport(ctx, s); err != nil {
+		return nil, err
+	}
 	if r.Residual, err = s.Residual(ctx); err != nil {
 		return nil, err
 	}
@@ -137,6 +147,9 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	if err == nil {
 		known.floor, err = chooseFloor(ctx, w, result, log)
 	}
+	if err == nil && j.Options.Robust && known.floor != nil && known.floor.Raised { // an interpolator hides such rows
+		result, err = tuneRobust(ctx, w, log.Part("raised/"), result)
+	}
 	j = w.Job
 	var cancelled error
 	switch {
@@ -169,18 +182,26 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 // options leave that open; w then has that job.
 func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.TransformReport, error) {
 	if w.Job.Options.TargetTransform != transform.Auto {
-		result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+		result, err := tuneRows(ctx, w, log)
 		return result, nil, err
 	}
 	chosen, spent, err := auto.Transform(ctx, w, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+	result, err := tuneRows(ctx, w, log)
 	if result != nil {
 		result.Total.Add(spent)
 	}
 	return result, chosen, err
+}
+
+// tuneRows tunes the job of w over all rows, and with option robust the noise variances of outlying ones.
+func tuneRows(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, error) {
+	if w.Job.Options.Robust {
+		return tuneRobust(ctx, w, log, nil)
+	}
+	return hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
 }
 
 // findings are what a report needs of other points than the result: scores with an element for
@@ -320,7 +341,8 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 		return nil, err
 	}
 	addTests(r, tests)
-	return out, nil
+	r.Robust, err = robustReport(ctx, s)
+	return out, err
 }
 
 // drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn

@@ -255,16 +255,26 @@ func scoreWithout(ctx context.Context, j *tuning.Job, b device.Backend, z []floa
 
 // scoreFold scores the job's held-out rows at z, or after a fit that starts at z.
 func scoreFold(ctx context.Context, j *tuning.Job, b device.Backend, z []float64, refit bool) (*summary.FoldScores, error) {
-	s, err := j.Open(ctx, b)
+	w := &tuning.Workplace{Job: j, Backends: []device.Backend{b}}
+	defer w.Close()
+	if j.Options.Robust {
+		var err error
+		if z, err = foldRows(ctx, w, z, refit); err != nil {
+			return nil, err
+		}
+		j = w.Job
+	}
+	s, err := w.First(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
 	f := &summary.FoldScores{N: len(j.Sample.TestY) / j.Sample.T()}
-	if refit {
+	if refit && !j.Options.Robust {
 		if z, err = tuneAgain(ctx, j, s, b.Capabilities().Precision, z); err != nil {
 			return nil, err
 		}
+	}
+	if refit {
 		f.Parameters = map[string]float64{}
 		for i, v := range j.Params.Values(z) {
 			f.Parameters[j.Params.All[i].Name] = v

@@ -294,6 +294,7 @@ func bits(t *testing.T, out *Outcome) []byte {
 // checkpointed lists fits of every kind that a checkpoint must support.
 var checkpointed = map[string]problem.Options{
 	"plain":       {Kernel: "rbf(ard)"},
+	"robust":      {Kernel: "rbf(ard)", Robust: true},
 	"coarse":      {Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}},
 	"restarts":    {Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2, Seed: 3}},
 	"adam":        {Kernel: "rbf", Settings: hyperopt.Settings{Method: descent.Adam{}, MaxEvaluations: 25}},
@@ -308,6 +309,9 @@ func TestResumeAtEveryEvaluation(t *testing.T) {
 			d := synthetic(50)
 			if o.Settings.Restarts > 0 {
 				d = synthetic(205)
+			}
+			if o.Robust {
+				d, _ = spoilt(50)
 			}
 			undisturbed := mustFit(t, d, o)
 			want := bits(t, undisturbed)

@@ -374,7 +374,11 @@ func drawnModel(m *Model, k int) *Model {
 // redrawn returns the noise variance of training row i with another estimated variance.
 func redrawn(m *Model, i int, estimated, drawn float64) float64 {
 	if m.Noise.WeightColumn != "" {
-		return m.TrainNoise[i] * (drawn / estimated)
+		own := 0.0
+		if k, found := slices.BinarySearch(m.Noise.Outlying, i); found {
+			own = m.Noise.OutlyingVariances[k]
+		}
+		return max(0, m.TrainNoise[i]-own)*(drawn/estimated) + own
 	}
 	// Rounding of the difference may leave a known variance of 0 slightly negative.
 	return math.Max(m.TrainNoise[i]+(drawn-estimated), 0)

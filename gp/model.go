@@ -164,6 +164,10 @@ type Noise struct {
 	GroupColumn string    `json:"group_column,omitempty"`
 	Labels      []string  `json:"labels,omitempty"`
 	Variances   []float64 `json:"variances,omitempty"`
+	// Outlying are the positions of training rows that do not fit, OutlyingVariances their noise
+	// variances of their own, in scaled units, which TrainNoise includes.
+	Outlying          []int     `json:"outlying,omitempty"`
+	OutlyingVariances []float64 `json:"outlying_variances,omitempty"`
 	// WeightColumn is the table's column of weights, by which the estimated variance of a row is
 	// divided; "" for none.
 	WeightColumn string `json:"weight_column,omitempty"`

@@ -88,6 +88,8 @@ func (m *Model) validate() error {
 		return errors.New("scaling does not fit the columns")
 	case m.TrainNoise != nil && len(m.TrainNoise) != m.N() || m.TrainNoise == nil && (m.Noise.Column != "" || len(m.Noise.Labels) > 0):
 		return fmt.Errorf("noise variances for %d training rows, but there are %d rows", len(m.TrainNoise), m.N())
+	case len(m.Noise.Outlying) > 0 && (slices.Min(m.Noise.Outlying) < 0 || slices.Max(m.Noise.Outlying) >= len(m.TrainNoise)):
+		return fmt.Errorf("the outlying rows %v of %d variances", m.Noise.Outlying, len(m.TrainNoise))
 	case !(m.NoiseVariance >= 0) || !(m.Jitter >= 0):
 		return fmt.Errorf("noise variance %v, jitter %v", m.NoiseVariance, m.Jitter)
 	}
@@ -153,9 +155,12 @@ func (z *Noise) validate() error {
 	if len(z.Labels) != len(z.Variances) || (z.GroupColumn == "") != (len(z.Labels) == 0) {
 		return fmt.Errorf("%d noise variances for %d groups of %q", len(z.Variances), len(z.Labels), z.GroupColumn)
 	}
-	for _, v := range z.Variances {
+	if len(z.Outlying) != len(z.OutlyingVariances) || !slices.IsSorted(z.Outlying) {
+		return fmt.Errorf("%d variances of their own for %d outlying rows", len(z.OutlyingVariances), len(z.Outlying))
+	}
+	for _, v := range slices.Concat(z.Variances, z.OutlyingVariances) {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("invalid noise variance %v of a group", v)
+			return fmt.Errorf("invalid noise variance %v of a group or an outlying row", v)
 		}
 	}
 	return nil

@@ -57,6 +57,7 @@ type fitted struct {
 	ObjectiveName string            `json:"objective_name"`
 	Priors        map[string]string `json:"priors"`
 	Tied          map[string]string `json:"tied"`
+	Robust        *struct{}         `json:"robust"`
 	StdErrors     *struct {
 		Names   []string    `json:"names"`
 		Hessian [][]float64 `json:"hessian"`
@@ -99,6 +100,7 @@ func (o Options) fromFit(r fitted) (Options, error) {
 	if o.Objective == "" && r.ObjectiveName != "" {
 		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, "+neg_log_prior"))
 	}
+	o.Robust = o.Robust || r.Robust != nil
 	if o.Ties == nil {
 		for _, name := range slices.Sorted(maps.Keys(r.Tied)) {
 			o.Ties = append(o.Ties, Tie{name, r.Tied[name]})

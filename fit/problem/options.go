@@ -78,6 +78,8 @@ type Options struct {
 	// far below the errors of its predictions continues with a floor, and keeps that end if it predicts
 	// as well (docs/tuning.md). NoNoiseFloor is the bound alone.
 	NoiseFloor string `hash:"omitzero"`
+	// Robust gives rows that do not fit the model noise variances of their own; see fit.Run.
+	Robust bool `hash:"omitzero"`
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson",
@@ -323,6 +325,8 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		{s.MaxEvaluations < 0, "max-evals", number(s.MaxEvaluations), "must not be negative"},
 		{o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc"},
 		{o.Posterior != "" && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
+		{o.Robust && o.Objective.Predictive(), "robust", "", "the likelihood decides which rows do not fit; use option objective nlml"},
+		{o.Robust && o.Experts != "", "robust", "", "local experts each see only a part of the rows: leave out one of the two options"},
 	}
 	for _, v := range []struct {
 		name  string

@@ -30,7 +30,10 @@ type Sample struct {
 	// Noise describes the training rows, in scaled units.
 	Noise     graph.NoiseModel
 	TestNoise gp.RowNoise
-	warnings  []string
+	// Outlying holds the noise variances of their own of the training rows that do not fit, which
+	// Noise.Known includes; nil before a search for such rows.
+	Outlying []float64
+	warnings []string
 	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
 	Fold []int
@@ -269,7 +272,20 @@ func (s *Sample) WithRows(rows []int) *Sample {
 	sub.Y, sub.Targets = pick.Rows(s.Y, rows, n, 1), pick.Rows(s.Targets, rows, n, 1)
 	sub.Noise.Known, sub.Noise.Group = pick.Rows(s.Noise.Known, rows, n, 1), pick.Rows(s.Noise.Group, rows, n, 1)
 	sub.Noise.Weights = pick.Rows(s.Noise.Weights, rows, n, 1)
+	sub.Outlying = pick.Rows(s.Outlying, rows, n, 1)
 	sub.Points = kernel.NewPoints(s.Scalings[0].Inputs(sub.X), len(rows), s.D())
+	return &sub
+}
+
+// WithOutlying returns a sample with other noise variances of their own, one for each training
+// row, in scaled units.
+func WithOutlying(s *Sample, variance []float64) *Sample {
+	sub := *s
+	sub.Outlying, sub.Noise.Known = variance, slices.Clone(variance)
+	base := pick.Rows(s.Data.NoiseVariance, s.Rows, s.Data.N, 1)
+	for i, v := range base {
+		sub.Noise.Known[i] += v / (s.Scalings[0].YScale * s.Scalings[0].YScale)
+	}
 	return &sub
 }
 

@@ -34,18 +34,22 @@ func TrainingData(m *gp.Model) (Data, error) {
 // addTrainNoise finds the known variances, the groups or the weights of the training rows of a
 // model, which holds only the variance of each row.
 func (d *Data) addTrainNoise(m *gp.Model) error {
+	noise := slices.Clone(m.TrainNoise)
+	for k, i := range m.Noise.Outlying { // a fit from a robust model finds them again
+		noise[i] = max(0, noise[i]-m.Noise.OutlyingVariances[k])
+	}
 	switch {
 	case m.Noise.Column != "" && m.Noise.GroupColumn != "":
 		return &DataError{"the model has known noise variances and groups, and does not hold which row has which: fit the whole table again, starting from this model"}
 	case m.Noise.WeightColumn != "" && (m.Noise.GroupColumn != "" || m.Locals != nil):
 		return &DataError{"the model has weights and several noise variances, and does not hold which row has which: fit the whole table again, starting from this model"}
 	case m.Noise.WeightColumn != "":
-		for _, v := range m.TrainNoise {
+		for _, v := range noise {
 			d.Weight = append(d.Weight, m.NoiseVariance/v)
 		}
 	case m.Noise.Column != "":
 		square := m.Scaling.YScale * m.Scaling.YScale
-		for _, v := range m.TrainNoise {
+		for _, v := range noise {
 			d.NoiseVariance = append(d.NoiseVariance, math.Max(v-m.NoiseVariance, 0)*square)
 		}
 	case m.Noise.GroupColumn != "":
@@ -54,8 +58,8 @@ func (d *Data) addTrainNoise(m *gp.Model) error {
 		if len(slices.Compact(sorted)) < len(m.Noise.Labels) {
 			return &DataError{"two noise groups of the model have the same variance, and it does not hold the groups of its rows: fit the whole table again, starting from this model"}
 		}
-		for i, v := range m.TrainNoise {
-			k := slices.Index(m.Noise.Variances, v)
+		for i, v := range noise {
+			k := slices.IndexFunc(m.Noise.Variances, func(g float64) bool { return math.Abs(v-g) <= 1e-12*m.TrainNoise[i] }) // rounding of a difference
 			if k < 0 {
 				return &DataError{fmt.Sprintf("the noise variance of training row %d belongs to no group of the model", i)}
 			}

@@ -31,6 +31,8 @@ type Report struct {
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
 	// Experts describes the local experts; nil without.
 	Experts *ExpertsReport `json:"experts,omitempty"`
+	// Robust lists the rows that do not fit the model; nil without option robust.
+	Robust *RobustReport `json:"robust,omitempty"`
 	// MeanFit says how the mean's coefficients, which Parameters has too, were found.
 	MeanFit          problem.MeanFit `json:"mean_fit,omitempty"`
 	MeanCoefficients []Coefficient   `json:"mean_coefficients,omitempty"`
@@ -176,7 +178,8 @@ type StartReport struct {
 // remaining start on Rows rows, or the Hessian at the best result.
 type StageReport struct {
 	// Step is "descent" or "hessian"; on few rows also "halves", some steps of each start on
-	// a random half of the rows (or on all of very few), or "values", over all rows, where these ended.
+	// a random half of the rows (or on all of very few), or "values", over all rows, where these ended;
+	// "robust" descends again after a search for rows that do not fit.
 	Step string `json:"step"`
 	Rows int    `json:"rows"`
 	// Starts counts the descents, Optima the distinct points where they ended.

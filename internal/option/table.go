@@ -191,6 +191,8 @@ func noiseOptions() Entries {
 		{Name: "noise-floor", Kind: Level, Group: Noise, Field: "Fit.NoiseFloor", Places: in(models, Spec), Placeholder: "VARIANCE", Unit: "scaled target²", Unset: "1e-9 of the target's variance, and more if the fit then predicts as well",
 			Help:  "smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more",
 			check: func(value any) error { return problem.CheckNoiseFloor(value.(string)) }},
+		{Name: "robust", Kind: Truth, Group: Noise, Field: "Fit.Robust", Places: []string{"fit", Spec},
+			Help: "find rows that do not fit the model, by relevance pursuit, and give each a noise variance of its own; the report lists them"},
 		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Data.NoiseColumn", Places: in(models, Spec), Placeholder: "NAME", Unit: "target²",
 			Help: "column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance"},
 		{Name: "noise-column", Kind: Column, Group: Noise, Field: "Rows.NoiseColumn", Places: in(rowTables, "report"), Placeholder: "NAME", Unit: "target²", Unset: "the model's column, if DATA has it", Rules: modelNoise,

@@ -47,6 +47,8 @@ type Options struct {
 	Noise *string `yaml:"noise,omitempty" json:"noise,omitempty"`
 	// NoiseFloor: smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is in squared units of the target, and none is the default without the decision about more.
 	NoiseFloor *Scalar `yaml:"noise_floor,omitempty" json:"noise_floor,omitempty"`
+	// Robust: find rows that do not fit the model, by relevance pursuit, and give each a noise variance of its own; the report lists them.
+	Robust *bool `yaml:"robust,omitempty" json:"robust,omitempty"`
 	// NoiseColumn: column of the known noise variance of each row, in squared units of the target; gpfit adds the estimated variance.
 	NoiseColumn *Word `yaml:"noise_column,omitempty" json:"noise_column,omitempty"`
 	// WeightColumn: column of weights: the noise variance of a row is the estimated one divided by its weight, as for the mean of so many observations; rows of weight 0 are left out.

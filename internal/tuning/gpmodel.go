@@ -31,6 +31,11 @@ func (s *Placement) Model(z []float64, status string) *gp.Model {
 	if diagonal := s.Objective.Noise(); len(diagonal) > 1 {
 		m.TrainNoise = diagonal
 	}
+	for i, v := range from.Outlying {
+		if v > 0 {
+			m.Noise.Outlying, m.Noise.OutlyingVariances = append(m.Noise.Outlying, i), append(m.Noise.OutlyingVariances, v)
+		}
+	}
 	count := float64(from.T())
 	for i, name := range from.Data.TargetNames {
 		beta, _ := s.Coefficients(i, z)

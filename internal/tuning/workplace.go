@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 )
@@ -113,6 +114,15 @@ func (w *Workplace) retire(s *Placement) {
 	defer w.mu.Unlock()
 	w.spent += s.spent
 	w.Warnings = append(w.Warnings, s.Warnings...)
+}
+
+// Move closes the sessions over all rows and continues with another sample of the same rows.
+func (w *Workplace) Move(s *problem.Sample) {
+	for _, open := range w.Full {
+		w.retire(open)
+	}
+	w.Close()
+	w.Full, w.Job = nil, w.Job.On(s)
 }
 
 // First returns a session over all rows.

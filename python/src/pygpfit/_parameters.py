@@ -66,6 +66,9 @@ class FitParameters(BaseEstimator):
         smallest noise variance that a fit may find, such as 1e-4; VARIANCE:original is
         in squared units of the target, and none is the default without the decision
         about more (scaled target²)
+    robust : true or false, default False
+        find rows that do not fit the model, by relevance pursuit, and give each a noise
+        variance of its own; the report lists them
     noise_column : column, default None
         column of the known noise variance of each row, in squared units of the target;
         gpfit adds the estimated variance (target²)
@@ -214,6 +217,7 @@ class FitParameters(BaseEstimator):
         mean_fit="auto",
         noise="estimated",
         noise_floor=None,
+        robust=False,
         noise_column=None,
         weight_column=None,
         noise_group=None,
@@ -273,6 +277,7 @@ class FitParameters(BaseEstimator):
         self.mean_fit = mean_fit
         self.noise = noise
         self.noise_floor = noise_floor
+        self.robust = robust
         self.noise_column = noise_column
         self.weight_column = weight_column
         self.noise_group = noise_group

@@ -1,0 +1,154 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gpfit/fit/problem"
+	"gpfit/gp"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
+)
+
+// spoilt returns rows of a smooth function, one in twelve of which is far off, and their numbers.
+func spoilt(n int) (d problem.Data, off []int) {
+	d = drawn(3, 8, n, "a b y", func(i int, uniform, normal random) []float64 {
+		a, b := 4*uniform()-2, 4*uniform()-2
+		return []float64{a, b, wavy(a, b) + 0.1*normal()}
+	})
+	for i := 5; i < n; i += 12 {
+		d.Y[i] += []float64{2, -3, 1.5}[i/12%3]
+		off = append(off, i)
+	}
+	return d, off
+}
+
+func wavy(a, b float64) float64 { return math.Sin(2*a) + b*b/2 }
+
+// TestRobust checks that a robust fit finds the rows that are far off, that its
+// errors are far smaller, what it says of the rows, and that the file predicts the same.
+func TestRobust(t *testing.T) {
+	d, off := spoilt(150)
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", LeaveOneOut: true}
+	plain := mustFit(t, d, o)
+	o.Robust = true
+	out := mustFit(t, d, o)
+	var rows []int
+	left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
+	for _, row := range out.Report.Robust.Rows {
+		rows = append(rows, row.Row)
+		scale := out.Model.Scaling.YScale
+		shared := math.Sqrt(left.Std[row.Row]*left.Std[row.Row] - row.NoiseVariance*scale*scale)
+		must.Within(t, row.Deviations[0], left.Residual[row.Row]/shared, 1e-6*math.Abs(row.Deviations[0]), "row %d", row.Row) // digits lost in the difference of variances
+	}
+	// One of 137 normal errors may be so large that a variance of its own is worth its prior.
+	if rows = slices.DeleteFunc(rows, func(i int) bool { return !slices.Contains(off, i) }); !slices.Equal(rows, off) || len(out.Report.Robust.Rows) > len(off)+1 {
+		t.Errorf("rows %v, want %v", rows, off)
+	}
+	must.Words(t, out.Report.Text(), " of 150, by their row from 0 and standard deviations off: 125 (-")
+	rmse := func(m *gp.Model) float64 {
+		p, sum := predictAt(t, m, d.X), 0.0
+		for i, v := range p.Mean {
+			sum += math.Pow(v-wavy(d.X[2*i], d.X[2*i+1]), 2) / float64(d.N)
+		}
+		return math.Sqrt(sum)
+	}
+	if a, b := rmse(plain.Model), rmse(out.Model); b > a/3 {
+		t.Errorf("RMSE %v, without the option %v", b, a)
+	}
+	path := filepath.Join(t.TempDir(), "m")
+	must.Do(t, out.SaveModel(path, false))
+	loaded := must.Get(gp.Load(path))(t)
+	sameNumbers(t, "means of the file", predictAt(t, loaded, d.X).Mean, predictAt(t, out.Model, d.X).Mean)
+}
+
+// TestRobustOptimum checks, for two targets and a mean by least squares, that no other variance of
+// a row is better, by evaluations of the objective.
+func TestRobustOptimum(t *testing.T) {
+	d, off := spoilt(60)
+	d.TargetName, d.TargetNames = "", []string{"one", "two"}
+	for i := range d.N {
+		d.Y = append(d.Y, 0.7*d.Y[i]+d.X[2*i]+0.1*math.Sin(float64(7*i)))
+	}
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "linear", Robust: true}
+	out := mustFit(t, d, o)
+	if len(out.Report.Robust.Rows) != len(off) {
+		t.Fatalf("rows %v, want %v", out.Report.Robust.Rows, off)
+	}
+	variance := make([]float64, d.N)
+	for _, row := range out.Report.Robust.Rows {
+		variance[row.Row] = row.NoiseVariance
+	}
+	j := mustPrepare(t, d, o)
+	at := func(row int, factor float64) float64 {
+		v := slices.Clone(variance)
+		v[row] *= factor
+		s := must.Get(j.On(problem.WithOutlying(j.Sample, v)).Open(t.Context(), backend))(t)
+		defer s.Close()
+		return must.Get(s.Value(t.Context(), must.Get(j.Params.At(out.Report.Parameters))(t)))(t)
+	}
+	for _, row := range off {
+		const h = 0.1
+		below, f, above := at(row, 1-h), at(row, 1), at(row, 1+h)
+		// The last search gained less than a tenth of a nat, over all rows.
+		if slope, bend := (above-below)/(2*h), (above-2*f+below)/(h*h); !(bend > 0) || slope*slope/(2*bend) > worthSearch {
+			t.Errorf("row %d: NLML %v, %v, %v", row, below, f, above)
+		}
+	}
+}
+
+// TestRobustClean checks that the option changes no bit of a fit of rows with normal noise.
+func TestRobustClean(t *testing.T) {
+	d := synthetic(100)
+	plain, robust := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}), mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true})
+	sameNumbers(t, "parameters", robust.Model.Theta, plain.Model.Theta)
+	must.Words(t, robust.Report.Text(), "outlying rows          0 of 100")
+}
+
+// TestRobustFolds checks that rows of a fold have no part in the search, and that the folds of a
+// robust fit predict the rows that fit better than the folds of another.
+func TestRobustFolds(t *testing.T) {
+	d, _ := spoilt(100)
+	o := problem.Options{Kernel: "rbf(ard)"}
+	score := func(robust, refit bool) float64 {
+		o.Robust = robust
+		cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, mustFit(t, d, o).Report.Parameters, problem.CrossValidation{Folds: 5, Refit: refit}))(t)
+		return cv.RMSE
+	}
+	// Rows that are far off keep their errors of about 2, a twelfth of the rows.
+	plain, robust, refitted := score(false, false), score(true, false), score(true, true)
+	if !(robust < plain && math.Abs(refitted/robust-1) < 0.05 && robust > 0.5) {
+		t.Errorf("RMSE %v, robust %v, refitted %v", plain, robust, refitted)
+	}
+}
+
+// TestRobustCancelled checks that an interrupted robust fit has a model.
+func TestRobustCancelled(t *testing.T) {
+	d, _ := spoilt(80)
+	for _, after := range []int{1, 12, 30} {
+		ctx, cancel := context.WithCancel(t.Context())
+		events, count := problem.Events{}, 0
+		events.OnIteration = func(descent.Iteration) {
+			if count++; count == after {
+				cancel()
+			}
+		}
+		out, err := Run(ctx, watched(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true}, events), backend)
+		if !errors.Is(err, context.Canceled) || out == nil || out.Report.Robust == nil {
+			t.Fatalf("after %d iterations: %v", after, err)
+		}
+		out.Close()
+	}
+}
+
+func TestRobustOptions(t *testing.T) {
+	d := synthetic(40)
+	wantOption(t, d, problem.Options{Robust: true, Objective: problem.LOO}, "objective nlml")
+	wantOption(t, d, problem.Options{Robust: true, Experts: "kmeans:2"}, "leave out one")
+	_, err := Profile(t.Context(), mustPrepare(t, d, problem.Options{Robust: true}), ProfileOptions{}, backend)
+	must.Fail[*problem.OptionError](t, err, "profile a fit without")
+}

@@ -1,0 +1,142 @@
+// Package pursuit finds rows that do not fit a Gaussian process, by relevance pursuit: such a
+// row gets a noise variance of its own (Ament, Santorella, Eriksson, Letham, Balandat & Bakshy,
+// Robust Gaussian processes via relevance pursuit, NeurIPS 2024).
+package pursuit
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Suspects are candidates among the N rows of a table, at fixed parameters:
+//
+//	Σ = K + noise + diag(Variance),  f = ½ Σ_t y_tᵀPy_t + ½T log|Σ|
+//
+// P is Σ⁻¹, or Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ if generalised least squares finds the mean.
+type Suspects struct {
+	N int
+	// Inverse and Projected are the blocks of Σ⁻¹ and P for the m candidates, m×m.
+	Inverse, Projected []float64
+	// Alpha holds the candidates' elements of Py_t, m numbers for each of the T targets.
+	Alpha [][]float64
+	// Variance holds the m variances of their own, 0 for rows without.
+	Variance []float64
+}
+
+// NegLogPrior returns the negative logarithm of the prior probability that a given set of k of n
+// rows does not fit, up to a constant: k/(n/5) for their number, whose prior is exponential
+// with a mean of a fifth of the rows, and log C(n, k), because all sets of k rows are alike.
+func NegLogPrior(k, n int) float64 {
+	choose := func(m int) float64 { v, _ := math.Lgamma(float64(m + 1)); return v }
+	return 5*float64(k)/float64(n) + choose(n) - choose(k) - choose(n-k)
+}
+
+// Gain returns by how much a variance of its own for one row lowers f at best, for κ = (Σ⁻¹)ᵢᵢ,
+// p = Pᵢᵢ and a = Σ_t (Py_t)ᵢ²; 0 if none does. The derivative of f by the variance is ½(Tκ − a).
+func Gain(kappa, p, a float64, targets int) float64 {
+	return -change(kappa, p, a, targets, max(0, optimum(kappa, p, a, targets)))
+}
+
+// change returns the difference of f if the variance of one row grows by d.
+func change(kappa, p, a float64, targets int, d float64) float64 {
+	return (float64(targets)*math.Log1p(d*kappa) - d*a/(1+d*p)) / 2
+}
+
+// optimum returns the d at the minimum of change, the larger root of Tκ(1+dp)² = a(1+dκ), or −∞
+// if change has no minimum. For P = Σ⁻¹ and one target it is (a − κ)/κ².
+func optimum(kappa, p, a float64, targets int) float64 {
+	k := float64(targets) * kappa
+	square, linear, constant := k*p*p, 2*k*p-a*kappa, k-a
+	root := linear*linear - 4*square*constant
+	if root < 0 {
+		return math.Inf(-1)
+	}
+	if root = math.Sqrt(root); linear > 0 {
+		return -2 * constant / (linear + root)
+	}
+	return (root - linear) / (2 * square)
+}
+
+// least is the gain in nats that is worth a step.
+const least = 1e-3
+
+// Pursue changes Variance, and with it the blocks and Alpha, one row at a time, always the row by
+// which f and the prior gain most: a new row, a better variance, or a row that no longer
+// needs its own. At most half of all rows have one. It returns the gain in nats.
+func (r *Suspects) Pursue() (gain float64) {
+	count := 0
+	for _, v := range r.Variance {
+		if v > 0 {
+			count++
+		}
+	}
+	for range 100 * len(r.Variance) {
+		row, by, best := -1, 0.0, least
+		for i := range r.Variance {
+			if d, g := r.step(i, count); g > best {
+				row, by, best = i, d, g
+			}
+		}
+		if row < 0 {
+			break
+		}
+		before := r.Variance[row]
+		r.add(row, by)
+		switch {
+		case before == 0:
+			count++
+		case r.Variance[row] == 0:
+			count--
+		}
+		gain += best
+	}
+	return gain
+}
+
+// step returns the best change of one row's variance while so many rows have one, and its gain.
+func (r *Suspects) step(i, count int) (d, gain float64) {
+	m, t, own := len(r.Variance), len(r.Alpha), r.Variance[i]
+	kappa, p, a := r.Inverse[i*m+i], r.Projected[i*m+i], 0.0
+	for _, alpha := range r.Alpha {
+		a += alpha[i] * alpha[i]
+	}
+	d = optimum(kappa, p, a, t)
+	if own == 0 {
+		if !(d > 0) || 2*(count+1) > r.N {
+			return 0, 0
+		}
+		return d, NegLogPrior(count, r.N) - NegLogPrior(count+1, r.N) - change(kappa, p, a, t, d)
+	}
+	gone := NegLogPrior(count, r.N) - NegLogPrior(count-1, r.N) - change(kappa, p, a, t, -own)
+	if d > -own {
+		if g := -change(kappa, p, a, t, d); g >= gone {
+			return d, g
+		}
+	}
+	return -own, gone
+}
+
+// add raises the variance of row i by d. Both inverses change by a matrix of rank one (Sherman &
+// Morrison 1950).
+func (r *Suspects) add(i int, d float64) {
+	m := len(r.Variance)
+	r.Variance[i] += d
+	column := r.Projected[i*m : (i+1)*m]
+	for _, alpha := range r.Alpha {
+		floats.AddScaled(alpha, -d/(1+d*column[i])*alpha[i], column)
+	}
+	downdate(r.Projected, i, m, d)
+	if &r.Projected[0] != &r.Inverse[0] {
+		downdate(r.Inverse, i, m, d)
+	}
+}
+
+// downdate turns a block of A⁻¹ into the block of (A + d·eᵢeᵢᵀ)⁻¹.
+func downdate(block []float64, i, m int, d float64) {
+	column := slices.Clone(block[i*m : (i+1)*m])
+	for k, v := range column {
+		floats.AddScaled(block[k*m:(k+1)*m], -d*v/(1+d*column[i]), column)
+	}
+}
