@@ -168,8 +168,8 @@ func (c *floorChoice) descend(ctx context.Context, j *tuning.Job, floor float64)
 	return end, err
 }
 
-// accept makes an end the result, and its bounds those of the job. Optima below the floor are none
-// of the problem with the floor.
+// accept makes an end the result, and j, which has its bounds, the job. Other optima stay if their noise
+// is above the floor.
 func (c *floorChoice) accept(j *tuning.Job, end *descent.Result) {
 	r := c.result
 	c.w.Job = j

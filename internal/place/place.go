@@ -59,7 +59,7 @@ type Fitted struct {
 const columns = 64
 
 // Leave replaces the errors e (n×T) and variances v (n) of leave-one-out predictions of the repeated
-// rows by those of predictions without their place. All rows of a place have the same row of K and
+// rows by the errors and variances of predictions without their place. All rows of a place have the same row of K and
 // of the mean, so with the noise D of the rows P of a place
 //
 //	(Q_PP)⁻¹ = D + s·11ᵀ,  s = 1/q − 1/w,  q = 1ᵀQ_PP1,  w = Σ_P 1/d_i
