@@ -83,7 +83,7 @@ type Options struct {
 	// Standardize selects what is scaled; empty means inputs and targets.
 	Standardize gp.Standardize
 	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson",
-	// whose λ is the parameter lambda, or "auto", the one of lowest BIC, which fit.Run chooses; empty
+	// whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; empty
 	// or "none" for none.
 	// The likelihood and all scores are densities of the target itself. See [gp.Scaling].
 	TargetTransform transform.Name `hash:"omitzero"`
