@@ -22,7 +22,7 @@ func Example() {
 	ctx := context.Background()
 	x := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}
 	y := []float64{0, 0.84, 0.91, 0.14, -0.76, -0.96, -0.28, 0.66}
-	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "matern52"})
+	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Mean: "zero", Kernel: "matern52"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func ExampleFit_ownKernel() {
 		},
 	}
 	x, y := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}}, []float64{0, 1, 2, 2, 1, 0}
-	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "tent + linear", Kernels: []*kernel.Family{tent}})
+	model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Mean: "zero", Kernel: "tent + linear", Kernels: []*kernel.Family{tent}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func ExampleFit_ownKernel() {
 // Devices selects the device to compute on.
 func ExampleDevices() {
 	devices := gpfit.Devices{Name: "cuda:7", Fallback: "cpu", Threads: 1}
-	model, err := devices.Fit(context.Background(), [][]float64{{0}, {1}, {2}}, []float64{1, 3, 2}, gpfit.Options{})
+	model, err := devices.Fit(context.Background(), [][]float64{{0}, {1}, {2}}, []float64{1, 3, 2}, gpfit.Options{Kernel: "rbf", Mean: "zero"})
 	if err != nil {
 		log.Fatal(err)
 	}

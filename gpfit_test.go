@@ -81,25 +81,25 @@ func TestErrors(t *testing.T) {
 		y []float64
 		o gpfit.Options
 	}{
-		"no rows":     {nil, nil, gpfit.Options{}},
-		"no columns":  {[][]float64{{}, {}}, []float64{1, 2}, gpfit.Options{}},
-		"few targets": {x, y[1:], gpfit.Options{}},
-		"ragged":      {append(slices.Clone(x[:19]), []float64{1}), y, gpfit.Options{}},
+		"no rows":     {nil, nil, gpfit.Options{Kernel: "rbf", Mean: "zero"}},
+		"no columns":  {[][]float64{{}, {}}, []float64{1, 2}, gpfit.Options{Kernel: "rbf", Mean: "zero"}},
+		"few targets": {x, y[1:], gpfit.Options{Kernel: "rbf", Mean: "zero"}},
+		"ragged":      {append(slices.Clone(x[:19]), []float64{1}), y, gpfit.Options{Kernel: "rbf", Mean: "zero"}},
 	} {
 		if m, err := gpfit.Fit(t.Context(), c.x, c.y, c.o); m != nil || !errors.As(err, new(*problem.DataError)) {
 			t.Errorf("%s: %v, want a DataError", name, err)
 		}
 	}
-	if _, err := gpfit.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rfb"}); !errors.As(err, new(*kernel.ParseError)) {
+	if _, err := gpfit.Fit(t.Context(), x, y, gpfit.Options{Mean: "zero", Kernel: "rfb"}); !errors.As(err, new(*kernel.ParseError)) {
 		t.Errorf("%v, want a ParseError", err)
 	}
-	if _, err := (gpfit.Devices{Name: "abacus"}).Fit(t.Context(), x, y, gpfit.Options{}); !errors.As(err, new(*device.UnavailableError)) {
+	if _, err := (gpfit.Devices{Name: "abacus"}).Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"}); !errors.As(err, new(*device.UnavailableError)) {
 		t.Errorf("%v, want an UnavailableError", err)
 	}
 	if _, err := gpfit.Load(t.Context(), filepath.Join(t.TempDir(), "none")); !errors.As(err, new(*gp.FileError)) {
 		t.Errorf("%v, want a FileError", err)
 	}
-	m := mustFit(t, x, y, gpfit.Options{})
+	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"})
 	for _, at := range [][][]float64{{{1}}, {{1, 2}, {1, 2, 3}}, {{1, 2, 3}, {1}}} {
 		if _, err := m.Predict(t.Context(), at); !errors.As(err, new(*gp.ShapeError)) {
 			t.Errorf("%v: %v, want a ShapeError", at, err)
@@ -124,7 +124,7 @@ func TestFallback(t *testing.T) {
 	for i := range y { // a fit that passes through the targets has a warning of its own
 		y[i] += 0.3 * math.Cos(float64(7*i*i))
 	}
-	m := must.Get(d.Fit(t.Context(), x, y, gpfit.Options{}))(t)
+	m := must.Get(d.Fit(t.Context(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "m")
 	must.Do(t, m.Save(path))
@@ -146,7 +146,7 @@ func TestCancel(t *testing.T) {
 	x, y := waves(60)
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()
-	o := gpfit.Options{Checkpoint: filepath.Join(dir, "checkpoint")}
+	o := gpfit.Options{Kernel: "rbf", Mean: "zero", Checkpoint: filepath.Join(dir, "checkpoint")}
 	watched := gpfit.Devices{Events: problem.Events{OnIteration: func(it descent.Iteration) {
 		if it.Iteration == 3 {
 			cancel()
@@ -175,7 +175,7 @@ func TestCancel(t *testing.T) {
 // TestSample checks that draws have the mean and the standard deviation of the prediction.
 func TestSample(t *testing.T) {
 	x, y := waves(40)
-	m := mustFit(t, x, y, gpfit.Options{})
+	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"})
 	at := [][]float64{{3.3, 0.1}, {12, 0.5}}
 	draws, err := m.Sample(t.Context(), at, 4000, 1)
 	if err != nil || len(draws) != 4000 || len(draws[0]) != 2 {
@@ -201,7 +201,7 @@ func TestSample(t *testing.T) {
 // TestSeveralTargets checks that methods for one target refuse several, and that the posterior has them.
 func TestSeveralTargets(t *testing.T) {
 	x, y := waves(30)
-	m := must.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{}))(t)
+	m := must.Get(gpfit.FitData(t.Context(), gpfit.Data{X: slices.Concat(x...), Y: append(slices.Clone(y), y...), N: 30, D: 2, TargetNames: []string{"a", "b"}}, gpfit.Options{Kernel: "rbf", Mean: "zero"}))(t)
 	defer m.Close()
 	var target *gp.NameError
 	_, err := m.Predict(t.Context(), x[:1])
@@ -221,7 +221,7 @@ func TestSeveralTargets(t *testing.T) {
 // TestConcurrent checks that concurrent callers of one model get the result of a single caller.
 func TestConcurrent(t *testing.T) {
 	x, y := waves(40)
-	m := mustFit(t, x, y, gpfit.Options{})
+	m := mustFit(t, x, y, gpfit.Options{Kernel: "rbf", Mean: "zero"})
 	want := must.Get(m.Predict(t.Context(), x[:5]))(t)
 	var group sync.WaitGroup
 	for range 8 {
@@ -244,7 +244,7 @@ func TestUpdate(t *testing.T) {
 		v := 0.1 * float64(i)
 		x, y = append(x, []float64{v}), append(y, math.Sin(v)+0.01*float64(i*i%7))
 	}
-	before := must.Get(gpfit.Fit(ctx, x[:50], y[:50], gpfit.Options{Standardize: gp.StandardizeNone}))(t)
+	before := must.Get(gpfit.Fit(ctx, x[:50], y[:50], gpfit.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone}))(t)
 	defer before.Close()
 	after, report := must.Get2(before.Update(ctx, x[50:], y[50:]))(t)
 	defer after.Close()

@@ -51,7 +51,7 @@ func fitAndPredict(t *testing.T) {
 	x, y := waves(memoryRows)
 	before := peakMemory(t)
 	settings := hyperopt.Settings{MaxEvaluations: 2}
-	m := must.Get(gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Settings: settings}))(t)
+	m := must.Get(gpfit.Devices{Name: "cpu"}.Fit(context.Background(), x, y, gpfit.Options{Kernel: "rbf", Mean: "zero", Settings: settings}))(t)
 	defer m.Close()
 	if _, err := m.Predict(context.Background(), x[:100]); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (f fixed) Predict(x mat.Matrix) (baseline.Prediction, error) {
 func only(own ...NamedMethod) Options { return Options{Methods: []string{}, Own: own} }
 
 // asIs leaves the numbers of a table as they are.
-var asIs = problem.Options{Standardize: gp.StandardizeNone}
+var asIs = problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone}
 
 // waves is a table of n rows with a nonlinear target.
 func waves(n int) problem.Data {
@@ -115,7 +115,7 @@ func TestScores(t *testing.T) {
 // TestProcess compares the scores of the Gaussian process with the scores of the same fit.
 func TestProcess(t *testing.T) {
 	data := waves(60)
-	o := problem.Options{Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
+	o := problem.Options{Mean: "zero", Kernel: "matern52", ARD: true, HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 5}}
 	job := must.Get(fit.Prepare(data, o, problem.Events{}))(t)
 	out := must.Get(fit.Run(t.Context(), job, backend))(t)
 	defer out.Close()
@@ -193,7 +193,7 @@ func TestRanking(t *testing.T) {
 // TestSizes checks that subsets are nested, random, and leave the rows to predict alone.
 func TestSizes(t *testing.T) {
 	data := waves(50)
-	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
+	o, held := Options{Sizes: []int{20, 5, 20, 400, 10}}, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 0.2, Settings: hyperopt.Settings{Seed: 2}}
 	r := must.Get(newRunner(data, held, o, []device.Backend{backend}))(t)
 	if !slices.Equal(r.sizes, []int{5, 10, 20}) {
 		t.Errorf("the sizes are %v", r.sizes)
@@ -247,11 +247,11 @@ func TestFolds(t *testing.T) {
 	for i := range data.N {
 		data.Group = append(data.Group, fmt.Sprint(i%7))
 	}
-	r := must.Get(Run(t.Context(), data, problem.Options{}, Options{Methods: []string{"mean", "ridge"}, Folds: 3}))(t)
+	r := must.Get(Run(t.Context(), data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean", "ridge"}, Folds: 3}))(t)
 	if r.Split.Folds != 3 || r.Split.Group != "group" || *r.Methods[1].Difference.StdError <= 0 {
 		t.Errorf("split %v, difference %+v", r.Split, r.Methods[1].Difference)
 	}
-	folds, _ := must.Get2(newFolds(data, problem.Options{}, 3))(t)
+	folds, _ := must.Get2(newFolds(data, problem.Options{Kernel: "rbf", Mean: "zero"}, 3))(t)
 	for _, f := range folds {
 		for _, i := range f.test {
 			for _, k := range f.train {
@@ -262,7 +262,7 @@ func TestFolds(t *testing.T) {
 		}
 	}
 	data.Group = nil
-	folds, split, err := newFolds(data, problem.Options{Blocks: true}, 4)
+	folds, split, err := newFolds(data, problem.Options{Kernel: "rbf", Mean: "zero", Blocks: true}, 4)
 	if err != nil || split.Seed != nil {
 		t.Fatal(err, split)
 	}
@@ -272,7 +272,7 @@ func TestFolds(t *testing.T) {
 		}
 	}
 	// A hold-out of consecutive rows is their end.
-	folds, _, err = newFolds(data, problem.Options{Blocks: true, HoldOut: 4}, 0)
+	folds, _, err = newFolds(data, problem.Options{Kernel: "rbf", Mean: "zero", Blocks: true, HoldOut: 4}, 0)
 	if err != nil || !slices.Equal(folds[0].test, []int{26, 27, 28, 29}) {
 		t.Errorf("the hold-out is %v, %v", folds, err)
 	}
@@ -313,12 +313,12 @@ func TestInterruption(t *testing.T) {
 	if !errors.As(err, &cancelled) || r == nil || r.Methods[0].Method != "a" || r.Methods[1].Status != Unfinished || r.Methods[1].Rank != 0 {
 		t.Errorf("interrupted in the first fold: %+v, %v", r, err)
 	}
-	if one, err := Run(t.Context(), problem.Data{X: []float64{0, 1, 2}, Y: []float64{0, 2, 1}, N: 3, D: 1}, problem.Options{HoldOut: 1}, Options{Methods: []string{"mean", "ridge"}}); err != nil || !strings.Contains(one.Verdict, "too few rows or folds") {
+	if one, err := Run(t.Context(), problem.Data{X: []float64{0, 1, 2}, Y: []float64{0, 2, 1}, N: 3, D: 1}, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 1}, Options{Methods: []string{"mean", "ridge"}}); err != nil || !strings.Contains(one.Verdict, "too few rows or folds") {
 		t.Errorf("one held-out row: %v, %v", one, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Run(ctx, data, problem.Options{}, Options{Methods: []string{"mean"}}); r != nil || !errors.As(err, &cancelled) {
+	if r, err := Run(ctx, data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean"}}); r != nil || !errors.As(err, &cancelled) {
 		t.Errorf("cancelled before the first fit: %v, %v", r, err)
 	}
 }
@@ -338,30 +338,30 @@ func TestMistakes(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"method":    {data, problem.Options{}, Options{Methods: []string{"rigde"}}, `option methods "rigde": must be some of [mean ridge`},
-		"twice":     {data, problem.Options{}, Options{Methods: []string{"ridge", "ridge"}}, "option methods ridge: is given twice"},
-		"none":      {data, problem.Options{}, Options{Methods: []string{}}, "names no method"},
-		"kernel":    {data, problem.Options{}, Options{Methods: process, Kernels: []string{"rbff"}}, `unknown kernel "rbff"`},
-		"kernels":   {data, problem.Options{}, Options{Methods: process, Kernels: []string{"rbf", "rbf"}}, "option kernel gp rbf: is given twice"},
-		"parameter": {data, problem.Options{Set: []problem.Assignment{{Name: "length", Value: 1}}}, Options{Methods: process}, "length"},
-		"score":     {data, problem.Options{}, Options{RankBy: "mae"}, `option score "mae": must be rmse or nlpd`},
-		"size":      {data, problem.Options{}, Options{Methods: []string{"mean"}, Sizes: []int{0}}, "option sizes 0: must be numbers of rows, from 1"},
-		"folds":     {data, problem.Options{}, Options{Folds: 13}, "13 folds of 12 rows"},
-		"both":      {both, problem.Options{}, Options{Folds: 3}, "option folds 3: cannot be combined with held-out rows"},
-		"mask":      {masked, problem.Options{}, Options{}, "holds out no row"},
-		"targets":   {targets, problem.Options{}, Options{}, "compare each target separately"},
-		"flat":      {flat, problem.Options{}, Options{Methods: []string{"mean"}}, "is constant over the training rows"},
-		"gap":       {gap, problem.Options{}, Options{Methods: []string{"mean"}}, "is NaN, not a finite number"},
-		"curves":    {data, problem.Options{}, Options{Methods: []string{"mean"}, Curves: true}, "curves run over one input, but the table has 2"},
-		"objective": {data, problem.Options{Objective: problem.CV}, Options{Methods: process}, "cannot have folds in a comparison"},
-		"hold-out":  {data, problem.Options{HoldOut: 12}, Options{}, "nothing is left to train on"},
+		"method":    {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"rigde"}}, `option methods "rigde": must be some of [mean ridge`},
+		"twice":     {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"ridge", "ridge"}}, "option methods ridge: is given twice"},
+		"none":      {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{}}, "names no method"},
+		"kernel":    {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: process, Kernels: []string{"rbff"}}, `unknown kernel "rbff"`},
+		"kernels":   {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: process, Kernels: []string{"rbf", "rbf"}}, "option kernel gp rbf: is given twice"},
+		"parameter": {data, problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "length", Value: 1}}}, Options{Methods: process}, "length"},
+		"score":     {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{RankBy: "mae"}, `option score "mae": must be rmse or nlpd`},
+		"size":      {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean"}, Sizes: []int{0}}, "option sizes 0: must be numbers of rows, from 1"},
+		"folds":     {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Folds: 13}, "13 folds of 12 rows"},
+		"both":      {both, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Folds: 3}, "option folds 3: cannot be combined with held-out rows"},
+		"mask":      {masked, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{}, "holds out no row"},
+		"targets":   {targets, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{}, "compare each target separately"},
+		"flat":      {flat, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean"}}, "is constant over the training rows"},
+		"gap":       {gap, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean"}}, "is NaN, not a finite number"},
+		"curves":    {data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: []string{"mean"}, Curves: true}, "curves run over one input, but the table has 2"},
+		"objective": {data, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV}, Options{Methods: process}, "cannot have folds in a comparison"},
+		"hold-out":  {data, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 12}, Options{}, "nothing is left to train on"},
 	} {
 		r, err := Run(t.Context(), c.data, c.opts, c.o, backend)
 		if must.Fail[error](t, err, c.want); r != nil {
 			t.Errorf("%s: a result beside an error", name)
 		}
 	}
-	_, err := Run(t.Context(), data, problem.Options{}, Options{Methods: process})
+	_, err := Run(t.Context(), data, problem.Options{Kernel: "rbf", Mean: "zero"}, Options{Methods: process})
 	must.Fail[error](t, err, "needs an open device")
 }
 

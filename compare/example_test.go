@@ -26,7 +26,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	cubic := baseline.Basis{Expansion: baseline.Polynomial{Degree: 3}}
-	result, err := compare.Run(context.Background(), data, problem.Options{Kernel: "matern52"}, compare.Options{
+	result, err := compare.Run(context.Background(), data, problem.Options{Mean: "zero", Kernel: "matern52"}, compare.Options{
 		Methods: []string{"mean", "ridge", "gp"},
 		Own:     []compare.NamedMethod{{Name: "cubic", Method: cubic}},
 		Folds:   5,

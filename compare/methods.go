@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -201,17 +200,20 @@ type process struct {
 
 // newProcess enters the Gaussian process with a kernel, which it prepares on data to find mistakes.
 func newProcess(text string, o problem.Options, events problem.Events, data problem.Data, backends []device.Backend) (entrant, error) {
-	e, err := kernel.Parser{Families: o.Kernels, Columns: data.FeatureNames}.Parse(cmp.Or(text, "rbf"))
-	if err != nil {
-		return entrant{}, err
+	label := problem.AutoKernel
+	if o.Kernel = text; !o.Auto() {
+		e, err := kernel.Parser{Families: o.Kernels, Columns: data.FeatureNames}.Parse(text)
+		if err != nil {
+			return entrant{}, err
+		}
+		if o.ARD {
+			e = kernel.WithARD(e)
+		}
+		o.Kernel, label = e.String(), kernel.Text(e, data.FeatureNames)
 	}
-	if o.ARD {
-		e = kernel.WithARD(e)
-	}
-	o.Kernel, o.ARD, o.HoldOut, o.Blocks = e.String(), false, 0, false
+	o.ARD, o.HoldOut, o.Blocks = false, 0, false
 	o.DiscardCancelled, o.Checkpoint = true, ""
 	p := process{func(data problem.Data) (*tuning.Job, error) { return fit.Prepare(data, o, events) }, backends}
-	label := kernel.Text(e, data.FeatureNames)
 	if _, err := p.prepare(data); err != nil {
 		return entrant{}, fmt.Errorf("kernel %s: %w", label, err)
 	}

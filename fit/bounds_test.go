@@ -53,7 +53,7 @@ func TestBoundWarnings(t *testing.T) {
 		{"rbf + matern32", nil, []string{"k2.signal_variance"}, 3, nil, []string{"k2.signal_variance is at its lower bound: this term of the kernel explains nothing at this optimum"}},
 		{"rbf", nil, []string{"signal_variance", "noise_variance"}, 3, nil, []string{"signal_variance is at its lower bound 1e-06, noise_variance is at its lower bound 1e-09: a smaller value"}},
 	} {
-		j := mustPrepare(t, idle(30, c.columns), problem.Options{Kernel: c.kernel})
+		j := mustPrepare(t, idle(30, c.columns), problem.Options{Mean: "zero", Kernel: c.kernel})
 		var at []descent.Bound
 		for _, name := range c.at {
 			at = append(at, atUpper(j, name)...)
@@ -104,7 +104,7 @@ func TestBoundTests(t *testing.T) {
 		"missed term": {rough, "rbf + rbf", map[string]float64{"k1.lengthscale": 0.5, "noise_variance": 0.1}, "k2.signal_variance", descent.Lower, "but a descent with more of this term ended lower"},
 		"needless":    {idle(100, 1), "rbf + rbf", nil, "k2.signal_variance", descent.Lower, "do not need this term of the kernel, and a descent with more of it ended no lower"},
 	} {
-		o := problem.Options{Kernel: c.kernel}
+		o := problem.Options{Mean: "zero", Kernel: c.kernel}
 		if name == "pushed out" {
 			o.Bounds = []problem.Interval{{Name: c.at, Lo: 1, Hi: 8}}
 		}
@@ -124,7 +124,7 @@ func TestBoundTests(t *testing.T) {
 		w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
 		s := must.Get(w.First(t.Context()))(t)
 		if c.set == nil { // an optimum without the term
-			plain := mustFit(t, c.d, problem.Options{Kernel: "rbf"}).Report.Parameters
+			plain := mustFit(t, c.d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Parameters
 			for i, p := range j.Params.Free {
 				if v, ok := plain[strings.TrimPrefix(p.Name, "k1.")]; ok {
 					r.X[i] = p.Z(v)
@@ -146,14 +146,14 @@ func TestBoundTests(t *testing.T) {
 
 // TestGivenBound checks that a bound that the options set is reported as a bound.
 func TestGivenBound(t *testing.T) {
-	r := mustFit(t, idle(60, 2), problem.Options{Kernel: "rbf(ard)", Bounds: []problem.Interval{{Name: "lengthscale[c0]", Lo: 0.1, Hi: 0.2}}}).Report
+	r := mustFit(t, idle(60, 2), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Bounds: []problem.Interval{{Name: "lengthscale[c0]", Lo: 0.1, Hi: 0.2}}}).Report
 	must.Words(t, strings.Join(r.Warnings, "\n"), "lengthscale[c0] is at its upper bound 0.2: a larger value would fit")
 }
 
 // TestFlatBound checks that a report promises nothing beyond a bound where the objective is flat.
 func TestFlatBound(t *testing.T) {
 	d := drawn(1, 1, 25, "x y", func(i int, _, _ random) []float64 { return []float64{float64(i) / 8, float64(1 - i%2*2)} })
-	warnings := strings.Join(mustFit(t, d, problem.Options{Kernel: "rbf"}).Report.Warnings, "\n")
+	warnings := strings.Join(mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Warnings, "\n")
 	if must.Words(t, warnings, "signal_variance is at its lower bound 1e-06: a value beyond would hardly change the objective"); strings.Contains(warnings, "fit the data better") {
 		t.Errorf("%q", warnings)
 	}
@@ -162,7 +162,7 @@ func TestFlatBound(t *testing.T) {
 // TestIdleColumns checks that a fit with many irrelevant columns says so once, and of
 // those columns alone.
 func TestIdleColumns(t *testing.T) {
-	r := mustFit(t, idle(150, 8), problem.Options{Kernel: "rbf(ard)"}).Report
+	r := mustFit(t, idle(150, 8), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report
 	sentences := 0
 	for _, w := range r.Warnings {
 		if strings.Contains(w, "not matter") {

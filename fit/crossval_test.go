@@ -72,7 +72,7 @@ func TestCrossValidate(t *testing.T) {
 	d := synthetic(61)
 	d.Test = make([]bool, 61) // rows held out of everything
 	d.Test[3], d.Test[40] = true, true
-	task := mustPrepare(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree})
+	task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree})
 	at := map[string]float64{"lengthscale": 0.8, "signal_variance": 1.2, "noise_variance": 0.05, "mean_constant": 0.3}
 	got := must.Get(CrossValidate(t.Context(), task, backend, at, problem.CrossValidation{Folds: 7, Seed: 5}))(t)
 	nlpd, squares := 0.0, 0.0
@@ -106,7 +106,7 @@ func TestCrossValidate(t *testing.T) {
 // other rows and that the task keeps its start values.
 func TestCrossValidateRefit(t *testing.T) {
 	d := synthetic(80)
-	task := mustPrepare(t, d, problem.Options{})
+	task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	start := task.Params.Start()
 	var folds []int
 	got := must.Get(CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: 4, Refit: true, OnFold: func(k, _ int) { folds = append(folds, k) }}))(t)
@@ -124,7 +124,7 @@ func TestCrossValidateRefit(t *testing.T) {
 		for i := range s.Targets {
 			sub.X = append(sub.X, s.Points.Column(0)[i], s.Points.Column(1)[i])
 		}
-		r := mustFit(t, sub, problem.Options{Standardize: gp.StandardizeNone}).Report
+		r := mustFit(t, sub, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone}).Report
 		must.Within(t, r.Parameters["lengthscale"], p["lengthscale"], 1e-3*p["lengthscale"], "fold %d: lengthscale", k)
 	}
 }
@@ -133,7 +133,7 @@ func TestCrossValidateRefit(t *testing.T) {
 func TestCrossValidateWarnings(t *testing.T) {
 	d := synthetic(30)
 	copy(d.X[3:], d.X[:45]) // rows repeat
-	o := problem.Options{MaxJitter: 1, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 50, Given: true}}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", MaxJitter: 1, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 50, Given: true}}}
 	s, err := CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 3})
 	if err != nil || len(s.Warnings) != 3 || !strings.HasPrefix(s.Warnings[0], "fold 1 of the cross-validation: a jitter of") {
 		t.Errorf("%v, %v", s, err)
@@ -141,7 +141,7 @@ func TestCrossValidateWarnings(t *testing.T) {
 }
 
 func TestCrossValidateErrors(t *testing.T) {
-	task := mustPrepare(t, synthetic(20), problem.Options{})
+	task := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero"})
 	for _, folds := range []int{-1, 1, 21} {
 		_, err := CrossValidate(t.Context(), task, backend, nil, problem.CrossValidation{Folds: folds})
 		must.Fail[*problem.OptionError](t, err)
@@ -206,12 +206,12 @@ func TestObjectiveFolds(t *testing.T) {
 		data problem.Data
 		o    problem.Options
 	}{
-		"random":        {synthetic(60), problem.Options{Folds: 7, FoldSeed: 3}},
-		"by default":    {synthetic(60), problem.Options{Mean: "linear"}},
-		"blocks":        {synthetic(61), problem.Options{Folds: 4, Blocks: true, Mean: "constant"}},
-		"groups, noise": {noisy, problem.Options{Folds: 3, FoldSeed: 9}},
-		"two targets":   {two, problem.Options{Folds: 5, Mean: "constant"}},
-		"rows held out": {held, problem.Options{Folds: 5}},
+		"random":        {synthetic(60), problem.Options{Kernel: "rbf", Mean: "zero", Folds: 7, FoldSeed: 3}},
+		"by default":    {synthetic(60), problem.Options{Kernel: "rbf", Mean: "linear"}},
+		"blocks":        {synthetic(61), problem.Options{Kernel: "rbf", Folds: 4, Blocks: true, Mean: "constant"}},
+		"groups, noise": {noisy, problem.Options{Kernel: "rbf", Mean: "zero", Folds: 3, FoldSeed: 9}},
+		"two targets":   {two, problem.Options{Kernel: "rbf", Folds: 5, Mean: "constant"}},
+		"rows held out": {held, problem.Options{Kernel: "rbf", Mean: "zero", Folds: 5}},
 	} {
 		for _, criterion := range []problem.Criterion{problem.CV, problem.CVRMSE} {
 			o := c.o
@@ -250,9 +250,9 @@ func TestFitByFolds(t *testing.T) {
 		d.Y[i] += 0.4 * math.Sin(9*float64(i/10))
 	}
 	settings := hyperopt.Settings{Restarts: 2}
-	ml := evaluateAt(t, d, problem.Options{Kernel: "rbf(ard)", Objective: problem.CV, Folds: 3}, mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Settings: settings}).Report.Parameters)
+	ml := evaluateAt(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Objective: problem.CV, Folds: 3}, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: settings}).Report.Parameters)
 	for _, criterion := range []problem.Criterion{problem.CV, problem.CVRMSE} {
-		o := problem.Options{Kernel: "rbf(ard)", Objective: criterion, Folds: 3, Settings: settings}
+		o := problem.Options{Mean: "zero", Kernel: "rbf(ard)", Objective: criterion, Folds: 3, Settings: settings}
 		out := mustFit(t, d, o)
 		r := out.Report
 		f := r.Scores.Objective
@@ -280,7 +280,7 @@ func TestFitByFolds(t *testing.T) {
 			t.Errorf("refits of folds: %+v, %v", refit, err)
 		}
 	}
-	large := mustFit(t, synthetic(260), problem.Options{Objective: problem.CVRMSE, Folds: 5, Settings: hyperopt.Settings{Restarts: 2, Coarse: hyperopt.CoarseOn}}).Report
+	large := mustFit(t, synthetic(260), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CVRMSE, Folds: 5, Settings: hyperopt.Settings{Restarts: 2, Coarse: hyperopt.CoarseOn}}).Report
 	if !strings.HasSuffix(large.Status, "-converged") || len(large.Path) < 2 {
 		t.Errorf("status %s in %d stages", large.Status, len(large.Path))
 	}
@@ -297,14 +297,14 @@ func evaluateAt(t *testing.T, d problem.Data, o problem.Options, parameters map[
 // objective that needs them change nothing.
 func TestFoldOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, problem.Options{Objective: problem.CV, Folds: 31}, "31 folds of 30 rows")
-	wantOption(t, d, problem.Options{Objective: problem.CV, Folds: 1}, "option folds 1: must be at least 2")
-	wantOption(t, d, problem.Options{Objective: problem.CVRMSE, StdErrors: true}, "option objective nlml")
-	wantOption(t, grouped(20), problem.Options{Objective: problem.CV, Folds: 19}, "groups of rows")
-	if a, b := mustPrepare(t, d, problem.Options{Folds: 5, FoldSeed: 1}), mustPrepare(t, d, problem.Options{}); a.ID() != b.ID() {
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 31}, "31 folds of 30 rows")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 1}, "option folds 1: must be at least 2")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CVRMSE, StdErrors: true}, "option objective nlml")
+	wantOption(t, grouped(20), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 19}, "groups of rows")
+	if a, b := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Folds: 5, FoldSeed: 1}), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}); a.ID() != b.ID() {
 		t.Error("folds change the identity of a fit by likelihood")
 	}
-	if a, b := mustPrepare(t, d, problem.Options{Objective: problem.CV, FoldSeed: 1}), mustPrepare(t, d, problem.Options{Objective: problem.CV}); a.ID() == b.ID() {
+	if a, b := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, FoldSeed: 1}), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV}); a.ID() == b.ID() {
 		t.Error("the seed of the folds does not change the identity of a fit by cross-validation")
 	}
 	d = synthetic(500)
@@ -312,13 +312,13 @@ func TestFoldOptions(t *testing.T) {
 	if !slices.Equal(ends, []int{100, 200, 300, 400, 500}) {
 		t.Errorf("folds end at %v", ends)
 	}
-	job, bytes := mustPrepare(t, d, problem.Options{Objective: problem.CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
+	job, bytes := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
 	var memory *device.MemoryError
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)
 	}
 	must.Do(t, job.CheckMemory(freeMemory{backend, bytes}))
-	r := evaluate(t, synthetic(40), problem.Options{Objective: problem.CV, Folds: 4})
+	r := evaluate(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 4})
 	text, err := json.Marshal(r)
 	if err != nil || !strings.Contains(string(text), `"objective_folds":{"folds":4,"seed":0,"sum":`) {
 		t.Errorf("JSON %s, %v", text, err)

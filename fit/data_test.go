@@ -103,7 +103,7 @@ func nameless(n int) problem.Data {
 func TestNamesByDefault(t *testing.T) {
 	data := nameless(30)
 	data.NoiseGroup = slices.Repeat([]string{"a", "b"}, 15)
-	o := mustFit(t, data, problem.Options{Kernel: "rbf(ard) + linear(dims=2)", Settings: hyperopt.Settings{MaxEvaluations: 5}})
+	o := mustFit(t, data, problem.Options{Mean: "zero", Kernel: "rbf(ard) + linear(dims=2)", Settings: hyperopt.Settings{MaxEvaluations: 5}})
 	if r := o.Report; r.Parameters["k1.lengthscale[2]"] == 0 || r.Kernel != "rbf(ard) + linear(dims=2)" || r.Columns["k1.lengthscale[2]"].Column != "x2" {
 		t.Errorf("kernel %s, parameters %v, columns %v", r.Kernel, r.Parameters, r.Columns)
 	}
@@ -139,7 +139,7 @@ func TestShapes(t *testing.T) {
 	} {
 		d := nameless(30)
 		damage(&d)
-		_, err := Prepare(d, problem.Options{}, problem.Events{})
+		_, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{})
 		must.Fail[*problem.DataError](t, err, want)
 	}
 }
@@ -193,16 +193,16 @@ func TestDataFolds(t *testing.T) {
 	d := splitData()
 	d.Test = nil
 	folds := must.Get(d.Folds(problem.CrossValidation{Folds: 3, Seed: 4}, false))(t)
-	job := mustPrepare(t, d, problem.Options{})
+	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	want, err := job.Sample.Divide(problem.CrossValidation{Folds: 3, Seed: 4}, false)
 	if err != nil || !slices.EqualFunc(folds, want, slices.Equal[[]int]) {
 		t.Errorf("the folds are %v, those of a job %v (%v)", folds, want, err)
 	}
 	_, err = d.Folds(problem.CrossValidation{Folds: 3}, true) // blocks and groups
 	must.Fail[*problem.OptionError](t, err)
-	_, err = d.WithHoldOut(problem.Options{HoldOut: -1})
+	_, err = d.WithHoldOut(problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: -1})
 	must.Fail[*problem.OptionError](t, err)
-	held, err := d.WithHoldOut(problem.Options{HoldOut: 1})
+	held, err := d.WithHoldOut(problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 1})
 	if count := len(slices.DeleteFunc(slices.Clone(held.Test), func(out bool) bool { return !out })); err != nil || count != 2 {
 		t.Errorf("a hold-out of one group has %d rows, %v", count, err)
 	}
@@ -222,7 +222,7 @@ func TestWildScales(t *testing.T) {
 			v := float64(i)
 			return []float64{scale[0] * v, scale[1] * math.Sin(3*v), scale[2] * math.Cos(v)}
 		})
-		_, err := Prepare(data, problem.Options{}, problem.Events{})
+		_, err := Prepare(data, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{})
 		var de *problem.DataError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &de) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("scales %v: error %v, want %q", scale, err, want)
@@ -266,13 +266,13 @@ func heldRows(t *testing.T, d problem.Data, o problem.Options) []int {
 func TestHoldOut(t *testing.T) {
 	d := synthetic(50)
 	seeded := func(h float64, seed uint64) problem.Options {
-		return problem.Options{HoldOut: h, Settings: hyperopt.Settings{Seed: seed}}
+		return problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: h, Settings: hyperopt.Settings{Seed: seed}}
 	}
 	tenth := heldRows(t, d, seeded(0.1, 1))
 	if len(tenth) != 5 || !slices.Equal(tenth, heldRows(t, d, seeded(5, 1))) || slices.Equal(tenth, heldRows(t, d, seeded(5, 2))) {
 		t.Errorf("a tenth: %v; 5 rows: %v; another seed: %v", tenth, heldRows(t, d, seeded(5, 1)), heldRows(t, d, seeded(5, 2)))
 	}
-	if got := heldRows(t, d, problem.Options{HoldOut: 0.06, Blocks: true}); !slices.Equal(got, []int{47, 48, 49}) {
+	if got := heldRows(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 0.06, Blocks: true}); !slices.Equal(got, []int{47, 48, 49}) {
 		t.Errorf("the last rows: %v", got)
 	}
 	if got := heldRows(t, d, seeded(1e-9, 1)); len(got) != 1 {
@@ -300,13 +300,13 @@ func TestHoldOutScores(t *testing.T) {
 	for i := range d.N { // the rows of a larger table
 		d.Row = append(d.Row, 3*i)
 	}
-	out := mustFit(t, d, problem.Options{HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 7}})
+	out := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 0.25, Settings: hyperopt.Settings{Seed: 7}})
 	masked := d
 	masked.Test = make([]bool, d.N)
 	for _, row := range out.Model.HeldOut.Rows {
 		masked.Test[row/3] = true
 	}
-	want := mustFit(t, masked, problem.Options{Settings: hyperopt.Settings{Seed: 7}})
+	want := mustFit(t, masked, problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Seed: 7}})
 	if out.Report.Test == nil || *out.Report.Test != *want.Report.Test || out.Report.NLML != want.Report.NLML || out.Report.Test.N != 15 {
 		t.Errorf("scores %+v, with a mask %+v", out.Report.Test, want.Report.Test)
 	}
@@ -346,7 +346,7 @@ func torn(d problem.Data, rows []int) string {
 func TestHoldOutGroups(t *testing.T) {
 	d := grouped(70) // 7 sites
 	for _, h := range []float64{0.3, 2} {
-		rows := heldRows(t, d, problem.Options{HoldOut: h})
+		rows := heldRows(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: h})
 		labels := map[string]bool{}
 		for _, i := range rows {
 			labels[d.Group[i]] = true
@@ -363,7 +363,7 @@ func TestFolds(t *testing.T) {
 	for i, label := range d.Group {
 		d.Test[i] = label == "s4"
 	}
-	job := mustPrepare(t, d, problem.Options{})
+	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	for seed := range uint64(5) {
 		folds := must.Get(job.Sample.Divide(problem.CrossValidation{Folds: 4, Seed: seed}, false))(t)
 		var all []int
@@ -387,7 +387,7 @@ func TestFolds(t *testing.T) {
 		t.Errorf("by default %+v, %v", cv, err)
 	}
 	d = synthetic(11)
-	folds, err := mustPrepare(t, d, problem.Options{Blocks: true}).Sample.Divide(problem.CrossValidation{Folds: 3}, true)
+	folds, err := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Blocks: true}).Sample.Divide(problem.CrossValidation{Folds: 3}, true)
 	if err != nil || !reflect.DeepEqual(folds, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9, 10}}) {
 		t.Errorf("blocks %v, %v", folds, err)
 	}
@@ -396,19 +396,19 @@ func TestFolds(t *testing.T) {
 func TestHoldOutErrors(t *testing.T) {
 	d, masked := synthetic(30), synthetic(30)
 	masked.Test = make([]bool, 30)
-	wantOption(t, d, problem.Options{HoldOut: 1.5}, "option holdout 1.5: must be a share of the rows, less than 1, or a whole number of rows")
-	wantOption(t, d, problem.Options{HoldOut: math.NaN()}, "option holdout NaN")
-	wantOption(t, d, problem.Options{HoldOut: -1}, "option holdout -1")
-	wantOption(t, d, problem.Options{HoldOut: 30}, "holds out all of the 30 rows")
-	wantOption(t, d, problem.Options{HoldOut: 29}, "option holdout 29: leaves 1 of the 30 rows, but a fit needs at least 2 training rows")
-	wantOption(t, masked, problem.Options{HoldOut: 3}, "cannot be combined with a split mask")
-	wantOption(t, grouped(30), problem.Options{HoldOut: 3, Blocks: true}, "option blocks")
-	wantOption(t, grouped(30), problem.Options{HoldOut: 7}, "holds out all of the 7 groups")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 1.5}, "option holdout 1.5: must be a share of the rows, less than 1, or a whole number of rows")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: math.NaN()}, "option holdout NaN")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: -1}, "option holdout -1")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 30}, "holds out all of the 30 rows")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 29}, "option holdout 29: leaves 1 of the 30 rows, but a fit needs at least 2 training rows")
+	wantOption(t, masked, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 3}, "cannot be combined with a split mask")
+	wantOption(t, grouped(30), problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 3, Blocks: true}, "option blocks")
+	wantOption(t, grouped(30), problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 7}, "holds out all of the 7 groups")
 	short := grouped(30)
 	short.Group = short.Group[1:]
-	if _, err := Prepare(short, problem.Options{HoldOut: 3}, problem.Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
+	if _, err := Prepare(short, problem.Options{Kernel: "rbf", Mean: "zero", HoldOut: 3}, problem.Events{}); err == nil || err.Error() != "the list of groups has 29 rows, but the table has 30" {
 		t.Errorf("too few labels: %v", err)
 	}
-	_, err := mustPrepare(t, grouped(30), problem.Options{}).Sample.Divide(problem.CrossValidation{Folds: 8}, false)
+	_, err := mustPrepare(t, grouped(30), problem.Options{Kernel: "rbf", Mean: "zero"}).Sample.Divide(problem.CrossValidation{Folds: 8}, false)
 	must.Fail[error](t, err) // 7 groups
 }

@@ -22,7 +22,7 @@ func Example() {
 		data.X, data.Y = append(data.X, x), append(data.Y, x*x/10)
 		data.Test = append(data.Test, i%10 == 5)
 	}
-	job, err := fit.Prepare(data, problem.Options{Kernel: "matern52", Fix: []problem.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}}, problem.Events{})
+	job, err := fit.Prepare(data, problem.Options{Mean: "zero", Kernel: "matern52", Fix: []problem.Assignment{{Name: "noise_variance", Value: 1e-4, Given: true}}}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func Example() {
 	fmt.Printf("noise variance %.4f\n", r.Parameters["noise_variance"])
 	fmt.Println("held-out error below 0.05:", r.Test.RMSE < 0.05)
 
-	_, err = fit.Prepare(data, problem.Options{Fix: []problem.Assignment{{Name: "lengthscal"}}}, problem.Events{})
+	_, err = fit.Prepare(data, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscal"}}}, problem.Events{})
 	var option *problem.OptionError
 	fmt.Println("a mistake in an option:", errors.As(err, &option))
 	// Output:
@@ -59,7 +59,7 @@ func ExampleProfile() {
 		noise := 0.3 * math.Sin(1000*x*x) // stands for random numbers
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x)+noise)
 	}
-	job, err := fit.Prepare(data, problem.Options{}, problem.Events{})
+	job, err := fit.Prepare(data, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func TestOneExpertIsPlain(t *testing.T) {
 func TestIslands(t *testing.T) {
 	d := islands(3, 40)
 	// Lengthscales of the scaled inputs would span the groups.
-	o := problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}, LeaveOneOut: true}
+	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 0.05, Hi: 5}}, LeaveOneOut: true}
 	whole := mustFit(t, d, o)
 	o.Experts = "kmeans:3"
 	local := mustFit(t, d, o)
@@ -82,7 +82,7 @@ func TestIslands(t *testing.T) {
 		for i := k; i < d.N; i += 3 {
 			part.X, part.Y, part.N = append(part.X, d.X[2*i:2*i+2]...), append(part.Y, d.Y[i]), part.N+1
 		}
-		out := mustFit(t, part, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: assignments(local.Report.Parameters)})
+		out := mustFit(t, part, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: gp.StandardizeNone, Fix: assignments(local.Report.Parameters)})
 		nlml += out.Report.NLML
 		alone := predictAt(t, out.Model, rows[2*k:2*k+2])
 		sameNumbers(t, "mean of one", got.Mean[k:k+1], alone.Mean)
@@ -97,7 +97,7 @@ func TestExpertsFile(t *testing.T) {
 	d := synthetic(700)
 	d.Test = every(2, 0, d.N)
 	for _, rule := range experts.Rules() {
-		out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
+		out := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: "kmeans:4", Combine: rule})
 		if c := out.Report.Test.Coverage95; c < 0.91 || c > 0.99 {
 			t.Errorf("%s: %.3f of the held-out rows are in their 95 %% interval", rule, c)
 		}
@@ -136,7 +136,7 @@ func TestExpertsFile(t *testing.T) {
 func TestExpertsTuning(t *testing.T) {
 	d := synthetic(400)
 	d.NoiseVariance = cycled(d.N, 1.0, 2, 3)
-	o := problem.Options{Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
+	o := problem.Options{Mean: "zero", Kernel: "matern52(ard)", Experts: "kmeans:3", StdErrors: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn, Restarts: 1, Seed: 2}}
 	want := mustFit(t, d, o)
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	task := mustPrepare(t, d, o)
@@ -155,11 +155,11 @@ func TestExpertsTuning(t *testing.T) {
 	d.NoiseVariance = nil
 	d.TargetName, d.TargetNames = "", []string{"u", "v"}
 	d.Y = append(d.Y, d.X[:d.N]...)
-	two := mustFit(t, d, problem.Options{Kernel: "rbf", Experts: "kmeans:2"})
+	two := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:2"})
 	if len(two.Report.Targets) != 2 || len(two.Model.Experts.Sizes) != 2 {
 		t.Errorf("two targets: %+v", two.Report.Experts)
 	}
-	scores, err := CrossValidate(t.Context(), mustPrepare(t, synthetic(200), problem.Options{Kernel: "rbf", Experts: "kmeans:2"}), backend, nil, problem.CrossValidation{Folds: 3, Seed: 1})
+	scores, err := CrossValidate(t.Context(), mustPrepare(t, synthetic(200), problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:2"}), backend, nil, problem.CrossValidation{Folds: 3, Seed: 1})
 	if err != nil || len(scores.Folds) != 3 {
 		t.Errorf("cross-validation: %v", err)
 	}
@@ -200,11 +200,11 @@ func TestExpertsOptions(t *testing.T) {
 	} {
 		wantOption(t, d, o, want)
 	}
-	job := mustPrepare(t, d, problem.Options{Experts: "kmeans:2", ExpertRows: 10})
+	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Experts: "kmeans:2", ExpertRows: 10})
 	if w := job.Warnings(); len(w) == 0 || !strings.Contains(w[0], "too many rows for one expert") || job.LargestMatrix() > 10 {
 		t.Errorf("warnings %q, largest %d", w, job.LargestMatrix())
 	}
-	one, many := mustPrepare(t, d, problem.Options{}).Plan(backend), job.Plan(backend)
+	one, many := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}).Plan(backend), job.Plan(backend)
 	if many.FlopsValue > one.FlopsValue/30 || many.N != one.N || many.HostBytes() == 0 {
 		t.Errorf("plan %+v, without experts %+v", many, one)
 	}
@@ -215,7 +215,7 @@ func TestExpertsOptions(t *testing.T) {
 func TestExpertsAdvice(t *testing.T) {
 	d := synthetic(4500)
 	b := freeMemory{backend, 150 << 20}
-	exact, local := mustPrepare(t, d, problem.Options{}), mustPrepare(t, d, problem.Options{Experts: "kmeans:3"})
+	exact, local := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Experts: "kmeans:3"})
 	must.Fail[*device.MemoryError](t, exact.CheckMemory(b), "divide the rows among local experts, which is an approximation (option experts kmeans:3)")
 	must.Do(t, local.CheckMemory(b))
 	must.Fail[*device.MemoryError](t, local.CheckMemory(freeMemory{backend, 10 << 20}), "more local experts with fewer rows each")

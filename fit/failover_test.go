@@ -80,7 +80,7 @@ func (c closeCounter) Close() error { *c.closed++; return nil }
 // TestFailover checks that the fallback replaces a device that is lost during the fit or has
 // too little memory from the start. The result equals an undisturbed run's, with a warning.
 func TestFailover(t *testing.T) {
-	d, o := synthetic(90), problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
+	d, o := synthetic(90), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}
 	want := mustFit(t, d, o).Report
 	for _, cause := range []error{&device.LostError{Device: "cuda:0", Err: errors.New("illegal address")}, &device.MemoryError{Where: "device"}} {
 		for _, k := range []int{0, 1, 7} {
@@ -121,7 +121,7 @@ func TestNoFailover(t *testing.T) {
 		"none":   nil,
 		"broken": func(context.Context) (device.Backend, error) { return nil, errors.New("no cpu") },
 	} {
-		task := watched(t, synthetic(40), problem.Options{}, problem.Events{Fallback: fallback})
+		task := watched(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{Fallback: fallback})
 		k := 3
 		out, err := Run(t.Context(), task, failing{backend, &k, lost})
 		if must.Fail[*device.LostError](t, err, "to continue from there: set lengthscale="); out != nil {
@@ -154,7 +154,7 @@ func TestResidual(t *testing.T) {
 		residual float64
 		wrong    bool
 	}{{30, 1e-13, false}, {30, 1e-8, true}, {30, 0.1, true}, {31, 0.1, false}} {
-		task := mustPrepare(t, synthetic(30), problem.Options{})
+		task := mustPrepare(t, synthetic(30), problem.Options{Kernel: "rbf", Mean: "zero"})
 		task.ResidualFrom = c.from
 		r, err := Evaluate(t.Context(), task, checking{backend, c.residual}, nil)
 		if c.wrong {
@@ -199,13 +199,13 @@ func (w slippingWorkspace) Contract(ctx context.Context, adj device.Adjoint, pro
 // an error that names it, or continues on the fallback to the same result.
 func TestWrongGradient(t *testing.T) {
 	d := synthetic(90)
-	want := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
+	want := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report
 	for _, k := range []int{0, 3} {
 		left := k
-		_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)"}), slipping{backend, &left})
+		_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}), slipping{backend, &left})
 		must.Fail[*device.WrongError](t, err, "cuda:0")
 		fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-		task := watched(t, d, problem.Options{Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback})
+		task := watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, problem.Events{Fallback: fallback})
 		left = k
 		out := must.Get(Run(t.Context(), task, slipping{backend, &left}))(t)
 		if r := out.Report; r.Device != "cpu" || math.Abs(r.NLML-want.NLML) > 1e-9*math.Abs(want.NLML) || !strings.Contains(strings.Join(r.Warnings, "\n"), "do not use this device") {
@@ -218,7 +218,7 @@ func TestWrongGradient(t *testing.T) {
 // TestWrongFactor checks that the fit verifies the first factor before it uses it.
 func TestWrongFactor(t *testing.T) {
 	fallback := func(context.Context) (device.Backend, error) { return backend, nil }
-	task := watched(t, synthetic(30), problem.Options{}, problem.Events{Fallback: fallback})
+	task := watched(t, synthetic(30), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{Fallback: fallback})
 	task.ResidualFrom = 30
 	out := must.Get(Run(t.Context(), task, checking{backend, 0.1}))(t)
 	defer out.Close()
@@ -231,7 +231,7 @@ func TestManyFits(t *testing.T) {
 	const fits = 32
 	d := synthetic(60)
 	fit := func(i int, b device.Backend) (string, error) {
-		job, err := Prepare(d, problem.Options{Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, problem.Events{})
+		job, err := Prepare(d, problem.Options{Mean: "zero", Kernel: []string{"rbf(ard)", "matern32 + linear"}[i%2], Settings: hyperopt.Settings{Restarts: 1, MaxEvaluations: 30}}, problem.Events{})
 		if err != nil {
 			return "", err
 		}

@@ -9,6 +9,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/auto"
 	"gpfit/internal/journal"
 	"gpfit/internal/separate"
 	"gpfit/internal/tuning"
@@ -38,7 +39,7 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 	var out *Outcome
 	var err error
 	if j.Separate() {
-		out, err = tuneParts(ctx, j, w, log)
+		out, err = tuneParts(ctx, w, log)
 	} else {
 		out, err = tune(ctx, j, w, log)
 	}
@@ -86,7 +87,15 @@ func Prepare(data problem.Data, opts problem.Options, events problem.Events) (*t
 
 // tuneParts tunes local experts with parameters of their own, and scores the model of all. The
 // caller closes its posterior.
-func tuneParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
+func tuneParts(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
+	var choice *summary.ModelChoice
+	if w.Job.Options.Auto() {
+		var err error
+		if choice, err = auto.Choose(ctx, w, log); err != nil {
+			return nil, err
+		}
+	}
+	j := w.Job
 	r, m, cancelled := separate.Tune(ctx, j, w, log, expertsReport(j.Prepared), func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error) {
 		out, err := tune(ctx, j, w, log)
 		if out == nil {
@@ -98,6 +107,7 @@ func tuneParts(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *jou
 		return nil, cancelled
 	}
 	ctx = context.WithoutCancel(ctx)
+	r.Choice = choice
 	out := &Outcome{Report: r, Model: m, Job: j}
 	posterior, err := m.Condition(ctx, w.Backends[0])
 	if err != nil {

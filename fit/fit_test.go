@@ -31,7 +31,7 @@ func TestFit(t *testing.T) {
 	d := synthetic(200)
 	d.Test = every(5, 0, 200)
 	var iterations []descent.Iteration
-	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
+	out := must.Get(Run(t.Context(), watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) { iterations = append(iterations, it) }}), backend))(t)
 	defer out.Close()
 	r := out.Report
 	if r.Type != "fit" || r.N != 160 || r.D != 2 || !strings.HasSuffix(r.Status, "-converged") || r.Device != "cpu" || r.Kernel != "rbf(ard)" {
@@ -82,7 +82,7 @@ func checkScores(t *testing.T, out *Outcome, d problem.Data) {
 // TestUnits checks that an isotropic lengthscale has one value per column in original units.
 func TestUnits(t *testing.T) {
 	d := synthetic(120)
-	iso := mustFit(t, d, problem.Options{}).Report
+	iso := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}).Report
 	ratio := iso.ParametersOriginalUnits["lengthscale[mm]"] / iso.ParametersOriginalUnits["lengthscale[kelvin]"]
 	s := gp.NewScaling(gp.StandardizeX, d.X, d.Y, 3)
 	must.Within(t, ratio/(s.XScale[0]/s.XScale[2]), 1, 1e-12, "ratio of original lengthscales")
@@ -91,6 +91,7 @@ func TestUnits(t *testing.T) {
 func TestFixAndBounds(t *testing.T) {
 	d := synthetic(80)
 	r := mustFit(t, d, problem.Options{
+		Mean:   "zero",
 		Kernel: "rbf(ard)",
 		Fix:    []problem.Assignment{{Name: "noise_variance", Value: 0.25, Given: true}, {Name: "lengthscale[2]"}},
 		Set:    []problem.Assignment{{Name: "lengthscale", Value: 0.5, Given: true}},
@@ -107,7 +108,7 @@ func TestFixAndBounds(t *testing.T) {
 }
 
 func TestRestarts(t *testing.T) {
-	r := mustFit(t, synthetic(60), problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9, Coarse: hyperopt.CoarseOff}}).Report
+	r := mustFit(t, synthetic(60), problem.Options{Mean: "zero", Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 3, Seed: 9, Coarse: hyperopt.CoarseOff}}).Report
 	if len(r.Starts) != 4 || *r.Seed != 9 {
 		t.Errorf("starts %+v", r.Starts)
 	}
@@ -141,7 +142,7 @@ func TestWarnedOnce(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	best := math.Inf(1)
-	task := watched(t, synthetic(100), problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) {
+	task := watched(t, synthetic(100), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}, problem.Events{OnIteration: func(it descent.Iteration) {
 		best = it.Best
 		if it.Iteration == 3 {
 			cancel()
@@ -165,7 +166,7 @@ func TestCancel(t *testing.T) {
 func TestNotPDAtStart(t *testing.T) {
 	d := synthetic(40)
 	copy(d.X[3:], d.X[:60]) // rows repeat
-	o := problem.Options{Standardize: gp.StandardizeX, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 1e3, Given: true}}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeX, Set: []problem.Assignment{{Name: "noise_variance", Value: 1e-30, Given: true}, {Name: "lengthscale", Value: 1e3, Given: true}}}
 	task := mustPrepare(t, d, o)
 	if _, err := Evaluate(t.Context(), task, backend, nil); !device.IsNotPD(err) || !strings.Contains(err.Error(), "raise noise_variance") {
 		t.Errorf("error %v, want a NotPDError with advice", err)
@@ -187,7 +188,7 @@ func TestSingularStart(t *testing.T) {
 		"the objective is not defined at the start values: the fit began at other starts":                {},
 		"start 0: covariance matrix is not positive definite: leading minor of order 18 of 60; only the": {Coarse: hyperopt.CoarseOff, Restarts: 3},
 	} {
-		text := strings.Join(mustFit(t, white(60), problem.Options{NoNoise: true, Settings: settings}).Report.Warnings, "\n")
+		text := strings.Join(mustFit(t, white(60), problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true, Settings: settings}).Report.Warnings, "\n")
 		if !strings.HasPrefix(text, want) || strings.Contains(text, "hyperopt") || strings.Contains(text, "noise variance") {
 			t.Error(text)
 		}
@@ -209,7 +210,7 @@ func TestBadOptions(t *testing.T) {
 		wantOption(t, d, o, "")
 	}
 	for _, text := range []string{"rbv", "rbf(dims=1)", "rbf(dims=9)"} { // column 1 is constant
-		if _, err := Prepare(d, problem.Options{Kernel: text}, problem.Events{}); err == nil {
+		if _, err := Prepare(d, problem.Options{Mean: "zero", Kernel: text}, problem.Events{}); err == nil {
 			t.Errorf("kernel %s accepted", text)
 		}
 	}
@@ -217,7 +218,7 @@ func TestBadOptions(t *testing.T) {
 
 // TestTextStartValues checks that a fit uses start values in the kernel's text.
 func TestTextStartValues(t *testing.T) {
-	r := evaluate(t, synthetic(20), problem.Options{Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
+	r := evaluate(t, synthetic(20), problem.Options{Mean: "zero", Kernel: "rbf(ard, lengthscale=[2, 3], signal_variance=4)"})
 	for name, v := range map[string]float64{"lengthscale[mm]": 2, "lengthscale[kelvin]": 3, "signal_variance": 4} {
 		must.Within(t, r.Parameters[name], v, 1e-14, "start of %s", name)
 	}
@@ -264,7 +265,7 @@ func TestFindsPeriod(t *testing.T) {
 	d := series(240, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 {
 		return math.Sin(2*math.Pi*x/1.3) + 0.1*rng.NormFloat64()
 	})
-	r := mustFit(t, d, problem.Options{Kernel: "periodic", Standardize: "none"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "periodic", Standardize: "none"}).Report
 	turns := 1.3 / r.Parameters["period"]
 	if math.Abs(turns-math.Round(turns)) > 0.01 && math.Abs(1/turns-math.Round(1/turns)) > 0.01 {
 		t.Errorf("period %v, want 1.3 or a multiple", r.Parameters["period"])
@@ -282,7 +283,7 @@ func TestRepeatedRows(t *testing.T) {
 		return math.Sin(2.5*x) + 0.02*rng.NormFloat64()
 	})
 	for _, restarts := range []int{0, 5} {
-		r := mustFit(t, d, problem.Options{Settings: hyperopt.Settings{Restarts: restarts}}).Report
+		r := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Restarts: restarts}}).Report
 		if r.Parameters["noise_variance"] > 0.01 {
 			t.Errorf("%d restarts: noise %v, want 0.0008", restarts, r.Parameters["noise_variance"])
 		}

@@ -82,11 +82,11 @@ func TestFromAgain(t *testing.T) {
 		x := float64(i) / 10
 		return []float64{x, math.Sin(x) + 0.3*math.Cos(2.3*x)}
 	})
-	job := mustPrepare(t, firstRowsOf(all, 50), problem.Options{})
+	job := mustPrepare(t, firstRowsOf(all, 50), problem.Options{Kernel: "rbf", Mean: "zero"})
 	condition := 0.0
 	for n := 50; ; n++ {
 		for _, q := range job.Params.Free {
-			fresh := mustPrepare(t, firstRowsOf(all, n), problem.Options{}).Params
+			fresh := mustPrepare(t, firstRowsOf(all, n), problem.Options{Kernel: "rbf", Mean: "zero"}).Params
 			if d := fresh.Free[fresh.Find(q.Name)[0]]; q.Lower != d.Lower || q.Upper != d.Upper {
 				t.Fatalf("%d rows: the bounds of %s are %v:%v, of a fit from scratch %v:%v", n, q.Name, q.Lower, q.Upper, d.Lower, d.Upper)
 			}
@@ -114,7 +114,7 @@ func TestFromAgain(t *testing.T) {
 // TestFromOptions checks that the options given beside a model count, and which models do not suit.
 func TestFromOptions(t *testing.T) {
 	d := synthetic(60)
-	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Standardize: gp.StandardizeX, NoNoise: false}))
+	m := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: gp.StandardizeX, NoNoise: false}))
 	j := mustPrepare(t, d, problem.Options{From: m, Kernel: "matern52(ard)", Set: []problem.Assignment{{Name: "noise_variance", Value: 7, Given: true}}})
 	if j.Kernel() != "matern52(ard)" || j.Options.Standardize != gp.StandardizeX {
 		t.Errorf("kernel %s, scaling %s", j.Kernel(), j.Options.Standardize)
@@ -124,12 +124,12 @@ func TestFromOptions(t *testing.T) {
 		t.Errorf("start %v", start)
 	}
 	// A lengthscale for all columns starts each of them.
-	one := modelOf(t, mustFit(t, d, problem.Options{}))
+	one := modelOf(t, mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}))
 	ard := mustPrepare(t, d, problem.Options{From: one, ARD: true})
 	if start := ard.Params.Named(ard.Params.Start()); math.Abs(start["lengthscale[kelvin]"]/one.Theta[0]-1) > 1e-12 {
 		t.Errorf("start %v, model %v", start, one.Parameters())
 	}
-	none := modelOf(t, mustFit(t, d, problem.Options{NoNoise: true, Kernel: "matern12"}))
+	none := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", NoNoise: true, Kernel: "matern12"}))
 	if j := mustPrepare(t, d, problem.Options{From: none}); !j.Options.NoNoise {
 		t.Error("a model without noise starts a fit with noise")
 	}
@@ -146,8 +146,8 @@ func TestFromOptions(t *testing.T) {
 // TestFromIdentity checks that a checkpoint of a fit from a model is one of its start values.
 func TestFromIdentity(t *testing.T) {
 	d := synthetic(60)
-	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}))
-	a, b := mustPrepare(t, d, problem.Options{From: m}), mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)"})
+	m := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}))
+	a, b := mustPrepare(t, d, problem.Options{From: m}), mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	changed := *m
 	changed.Theta = append([]float64{m.Theta[0] * 1.01}, m.Theta[1:]...)
 	c := mustPrepare(t, d, problem.Options{From: &changed})
@@ -169,7 +169,7 @@ func TestTrainingData(t *testing.T) {
 	}
 	for name, d := range map[string]problem.Data{"plain": plain, "known": known, "groups": groups, "targets": several, "weights": weighted} {
 		d.Test = every(60, 7, 60)
-		first := mustFit(t, d, problem.Options{Mean: "constant"})
+		first := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "constant"})
 		data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
 		if data.N != 59 || data.Row[7] != 8 {
 			t.Errorf("%s: %d rows, %v", name, data.N, data.Row)
@@ -179,7 +179,7 @@ func TestTrainingData(t *testing.T) {
 	}
 	d, off := spoilt(60)
 	d.NoiseGroup = groups.NoiseGroup
-	first := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true})
+	first := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Robust: true})
 	data := must.Get(problem.TrainingData(modelOf(t, first)))(t)
 	again := evaluate(t, data, problem.Options{From: modelOf(t, first)})
 	must.Within(t, again.NLML, first.Report.NLML, 0.1, "NLML of a robust model") // less is no reason to search on
@@ -188,7 +188,7 @@ func TestTrainingData(t *testing.T) {
 	}
 	both := known
 	both.NoiseGroup = groups.NoiseGroup
-	_, err := problem.TrainingData(modelOf(t, mustFit(t, both, problem.Options{})))
+	_, err := problem.TrainingData(modelOf(t, mustFit(t, both, problem.Options{Kernel: "rbf", Mean: "zero"})))
 	must.Fail[*problem.DataError](t, err, "starting from this model")
 }
 
@@ -196,7 +196,7 @@ func TestTrainingData(t *testing.T) {
 // for large errors, small errors and many rows.
 func TestUpdateReport(t *testing.T) {
 	all := synthetic(300)
-	m := modelOf(t, mustFit(t, firstRowsOf(all, 150), problem.Options{Kernel: "rbf(ard)"}))
+	m := modelOf(t, mustFit(t, firstRowsOf(all, 150), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}))
 	advice := func(first, last int, shift func(i int) float64) string {
 		add := gp.Addition{X: all.X[3*first : 3*last], N: last - first}
 		for i := first; i < last; i++ {
@@ -285,9 +285,9 @@ func TestNamesMeanIndices(t *testing.T) {
 		t.Errorf("the model's kernel is %s", a.Model.Kernel)
 	}
 	// Start values of the search for kernels go from leaf to leaf by name.
-	s := must.Get(Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
+	s := must.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=a.b)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	d.FeatureNames = nil
-	plain := must.Get(Select(t.Context(), d, problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
+	plain := must.Get(Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf(ard)", "linear(dims=0)"}, Greedy: true, MaxTerms: 2, Budget: 6, Score: ByNLML}, backend))(t)
 	for i, c := range s.Candidates {
 		if p := plain.Candidates[i]; *c.NLML != *p.NLML || c.Kernel != strings.ReplaceAll(p.Kernel, "dims=0", "dims=a.b") {
 			t.Errorf("candidate %d is %s with NLML %v; without names %s with %v", i, c.Kernel, *c.NLML, p.Kernel, *p.NLML)
@@ -299,26 +299,26 @@ func TestNameMistakes(t *testing.T) {
 	d := named(30, "temp", "const", "temperature")
 	for want, o := range map[string]problem.Options{
 		`did you mean "lengthscale[temp]"`:               {Kernel: "rbf(ard)", Set: []problem.Assignment{{Name: "lengthscale[tmep]", Value: 1, Given: true}}},
-		"is one number for all columns":                  {Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}},
+		"is one number for all columns":                  {Kernel: "rbf", Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}},
 		"prior lengthscale[0]: is given twice":           {Kernel: "rbf(ard)", Priors: []problem.ParameterPrior{{Name: "lengthscale[temp]", Density: density(t, "gamma(2, 2)")}, {Name: "lengthscale[0]", Density: density(t, "gamma(2, 2)")}}},
 		"coefficient of the mean, which option mean-fit": {Mean: "linear", MeanFit: problem.MeanGLS, Set: []problem.Assignment{{Name: "mean_linear[temp]", Value: 1, Given: true}}},
 	} {
 		wantOption(t, d, o, want)
 	}
-	_, err := Prepare(d, problem.Options{Kernel: "rbf(dims=[temp, temperatur])"}, problem.Events{})
+	_, err := Prepare(d, problem.Options{Mean: "zero", Kernel: "rbf(dims=[temp, temperatur])"}, problem.Events{})
 	must.Fail[error](t, err, `no column is called "temperatur" (did you mean "temperature"?)`)
 	d.FeatureNames = []string{"temp", "const", "temp"}
-	if r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
+	if r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report; r.Parameters["lengthscale[2]"] == 0 {
 		t.Errorf("two columns of the same name: %v", r.Parameters)
 	}
-	wantOption(t, d, problem.Options{Kernel: "rbf(ard)", Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}}, "no such parameter")
+	wantOption(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Set: []problem.Assignment{{Name: "lengthscale[temp]", Value: 1, Given: true}}}, "no such parameter")
 }
 
 // TestNoiseLabels checks that labels of noise groups read back, quoted where necessary.
 func TestNoiseLabels(t *testing.T) {
 	d := synthetic(40)
 	d.NoiseGroup = cycled(d.N, "a b", "1")
-	r := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: `noise_variance["a b"]`, Value: 0.25, Given: true}, {Name: "noise_variance[1]", Value: 0.5, Given: true}}}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: `noise_variance["a b"]`, Value: 0.25, Given: true}, {Name: "noise_variance[1]", Value: 0.5, Given: true}}}).Report
 	if r.Parameters[`noise_variance["a b"]`] != 0.25 || r.Parameters["noise_variance[1]"] != 0.5 {
 		t.Errorf("parameters %v", r.Parameters)
 	}
@@ -328,7 +328,7 @@ func TestNoiseLabels(t *testing.T) {
 // of predictions has another order: rows are in the order of the model's features.
 func TestModelColumns(t *testing.T) {
 	d := named(50, "a", "const", "b")
-	out := mustFit(t, d, problem.Options{Kernel: "rbf(dims=b)"})
+	out := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(dims=b)"})
 	m := must.Get(gp.Load(saved(t, out, false)))(t)
 	pred := predictAt(t, m, []float64{1, 0, 290, 99, 0, 290, 1, 0, 291})
 	if pred.Mean[0] != pred.Mean[1] || pred.Mean[0] == pred.Mean[2] {

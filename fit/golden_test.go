@@ -142,7 +142,7 @@ func TestGoldenNLML(t *testing.T) {
 		for key, want := range g.Fixed {
 			c := cases[key]
 			cut := problem.Data{X: s.Inputs(data.X)[:want.Rows*data.D], Y: s.Targets(data.Y)[:want.Rows], N: want.Rows, D: data.D, FeatureNames: data.FeatureNames}
-			r := evaluate(t, cut, problem.Options{Kernel: c.text, Standardize: gp.StandardizeNone, Set: assignments(c.set)})
+			r := evaluate(t, cut, problem.Options{Mean: "zero", Kernel: c.text, Standardize: gp.StandardizeNone, Set: assignments(c.set)})
 			must.Within(t, r.NLML, want.NLML, 1e-9*math.Abs(want.NLML), "%s %s: NLML", name, key)
 			if len(want.Grad) != len(c.grad) || len(r.GradientLog) != len(c.set) {
 				t.Fatalf("%s %s: %d derivatives in the reference, %d here of %d parameters", name, key, len(want.Grad), len(c.grad), len(r.GradientLog))
@@ -179,7 +179,7 @@ func TestSnelson(t *testing.T) {
 		{gp.StandardizeNone, 88.518833729561, 55.900276689364, 0.612342566, 0.769163574, 0.079647125},
 	} {
 		at := assignments(map[string]float64{"lengthscale": 1, "signal_variance": 1, "noise_variance": 0.1})
-		fixed, best := evaluate(t, data, problem.Options{Standardize: c.how, Set: at}), mustFit(t, data, problem.Options{Standardize: c.how}).Report
+		fixed, best := evaluate(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: c.how, Set: at}), mustFit(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: c.how}).Report
 		must.Within(t, fixed.NLML, c.fixed, 1e-9*c.fixed, "standardize %s: NLML", c.how)
 		must.Within(t, best.NLML, c.best, 1e-7*c.best, "standardize %s: best NLML", c.how)
 		for name, want := range map[string]float64{"lengthscale": c.rho, "signal_variance": c.tau, "noise_variance": c.sig} {
@@ -207,7 +207,7 @@ func TestGoldenFit(t *testing.T) {
 		g, data := readGolden(t)[name], readSet(t, name)
 		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
-			r := mustFit(t, data, problem.Options{Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
+			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
 				t.Errorf("%s %s: NLML %v, best known %v", name, text, r.NLML, want.NLML)
 			}
@@ -231,7 +231,7 @@ func TestRareOptima(t *testing.T) {
 		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
-			r := mustFit(t, data, problem.Options{Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 40, Seed: seed}}).Report
+			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 40, Seed: seed}}).Report
 			found = r.NLML < g.M52.NLML-below
 		}
 		if !found {
@@ -250,7 +250,7 @@ func co2Task(t *testing.T) *tuning.Job {
 	t.Helper()
 	d := readTable(t, "../examples/co2.csv", table.Options{Features: []string{"year"}})
 	floats.AddConst(-stat.Mean(d.Y, nil), d.Y)
-	return mustPrepare(t, d, problem.Options{Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}})
+	return mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: bookKernel, Standardize: "none", Set: []problem.Assignment{{Name: "noise_variance", Value: 0.0361, Given: true}}})
 }
 
 // TestBookCO2 compares with scikit-learn 1.9.1 on the same 521 months after subtracting the mean

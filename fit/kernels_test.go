@@ -58,14 +58,14 @@ func TestKernelUnits(t *testing.T) {
 		"linear(ard)*poly(2, ard)", "linear(ard)*(rbf(ard) + constant)", "(rq(ard) + constant)*(cosine(ard) + constant)",
 		"constant*(linear(ard) + periodic(ard))",
 	} {
-		scaled := evaluate(t, d, problem.Options{Kernel: text})
-		raw := evaluate(t, d, problem.Options{Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
+		scaled := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text})
+		raw := evaluate(t, d, problem.Options{Mean: "zero", Kernel: text, Standardize: gp.StandardizeNone, Set: assignments(scaled.ParametersOriginalUnits)})
 		must.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "%s: NLML at the reported parameters on raw data", text)
 	}
 	// The signal variance of linear on both columns is a slope's variance for each.
-	scaled := evaluate(t, d, problem.Options{Kernel: "linear + constant"})
+	scaled := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "linear + constant"})
 	o := scaled.ParametersOriginalUnits
-	raw := evaluate(t, d, problem.Options{Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
+	raw := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "linear(dims=0) + linear(dims=1) + constant", Standardize: gp.StandardizeNone, Set: assignments(map[string]float64{
 		"k1.signal_variance": o["k1.signal_variance[a]"], "k2.signal_variance": o["k1.signal_variance[b]"],
 		"k3.signal_variance": o["k2.signal_variance"], "noise_variance": o["noise_variance"]})})
 	must.Within(t, raw.NLML, scaled.NLMLOriginalUnits, 1e-9*math.Abs(raw.NLML), "linear: NLML at the reported slopes on raw data")
@@ -81,7 +81,7 @@ func TestStarts(t *testing.T) {
 		"periodic + periodic", "poly(2, offset=0.25)", "poly(2, offset=0)", "arcsine(offset=0) + poly(3, ard, offset=0)",
 	} {
 		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			task := mustPrepare(t, d, problem.Options{Kernel: text, Standardize: how})
+			task := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: text, Standardize: how})
 			theta := make([]float64, task.Program().NumParams)
 			for i := range theta {
 				p := task.Params.Free[i]
@@ -94,7 +94,7 @@ func TestStarts(t *testing.T) {
 			must.Within(t, problem.MeanVariance(task.Program(), theta, task.Sample.Points), want, 1e-12*want, "%s: prior variance at the start", text)
 		}
 	}
-	task := mustPrepare(t, d, problem.Options{Kernel: "periodic(dims=0) + periodic(dims=0)"})
+	task := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "periodic(dims=0) + periodic(dims=0)"})
 	column := task.Sample.Points.Column(0)
 	width := slices.Max(column) - slices.Min(column)
 	for i, want := range map[int]float64{1: width / 3, 4: width / 6} {
@@ -120,7 +120,7 @@ func TestCustomKernel(t *testing.T) {
 	d := synthetic(80)
 	d.Test = every(4, 0, d.N)
 	own := []*kernel.Family{sech}
-	out := mustFit(t, d, problem.Options{Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
+	out := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "sech(dims=0)*rbf + linear(dims=2)", Kernels: own, Settings: hyperopt.Settings{Seed: 1}})
 	if r := out.Report; r.Test.RMSEStandardized > 0.3 || !strings.HasSuffix(r.Status, "converged") {
 		t.Errorf("status %s, test scores %+v", r.Status, *r.Test)
 	}
@@ -131,7 +131,7 @@ func TestCustomKernel(t *testing.T) {
 	_, err := gp.Load(path)
 	must.Fail[error](t, err, "sech")
 	predictAt(t, must.Get(gp.Load(path, own...))(t), d.X[:30])
-	_, err = Prepare(d, problem.Options{Kernel: "sech"}, problem.Events{})
+	_, err = Prepare(d, problem.Options{Mean: "zero", Kernel: "sech"}, problem.Events{})
 	must.Fail[error](t, err)
 }
 
@@ -145,7 +145,7 @@ func TestUnprovedKernels(t *testing.T) {
 		"rbf + linear": "", "formula(exp(-r/a), a=1)*rbf": "", "formula(1 - r)": "has the eigenvalue -", "rbf + rbf*(flat + constant)": "has the eigenvalue -",
 		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",
 	} {
-		o := problem.Options{Kernel: text, Kernels: []*kernel.Family{flat, skew}}
+		o := problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{flat, skew}}
 		job := mustPrepare(t, d, o)
 		if warnings := strings.Join(job.Warnings(), " "); strings.Contains(warnings, "not a covariance function") != (want != "") || !strings.Contains(warnings, want) {
 			t.Errorf("%s: warnings %q, want %q", text, warnings, want)
@@ -165,7 +165,7 @@ func TestPanickingKernel(t *testing.T) {
 	boom := &kernel.Family{Name: "boom", Function: func(*kernel.Pair) *kernel.Node { panic("a mistake") }}
 	none := &kernel.Family{Name: "none", Function: func(*kernel.Pair) *kernel.Node { return nil }}
 	for text, want := range map[string]string{"rbf + boom": "panicked: a mistake", "none*rbf": "no expression"} {
-		_, err := Prepare(synthetic(20), problem.Options{Kernel: text, Kernels: []*kernel.Family{boom, none}}, problem.Events{})
+		_, err := Prepare(synthetic(20), problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{boom, none}}, problem.Events{})
 		must.Fail[*kernel.CompileError](t, err, want)
 	}
 }
@@ -178,7 +178,7 @@ func TestUnprovedScales(t *testing.T) {
 		for i := range d.X {
 			d.X[i] *= math.Pow(10, -step*float64(i))
 		}
-		mustPrepare(t, d, problem.Options{Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone})
+		mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "formula(sqrt(xx*yy)*a, a=1)", Standardize: gp.StandardizeNone})
 	}
 }
 
@@ -186,8 +186,8 @@ func TestUnprovedScales(t *testing.T) {
 // it spells out, and that its parameters are reported in original units.
 func TestFormulaFit(t *testing.T) {
 	d := synthetic(80)
-	formula := mustFit(t, d, problem.Options{Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
-	family := mustFit(t, d, problem.Options{Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	formula := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "formula(exp(-b*r2), b=0.5, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
+	family := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(lengthscale=1, dims=0)", Settings: hyperopt.Settings{Seed: 1}}).Report
 	must.Within(t, formula.NLML, family.NLML, 1e-5, "NLML")
 	for what, values := range map[string][2]map[string]float64{
 		"scaled": {formula.Parameters, family.Parameters}, "original": {formula.ParametersOriginalUnits, family.ParametersOriginalUnits},
@@ -242,7 +242,7 @@ func TestZeroOffset(t *testing.T) {
 	d := quadratics(60)
 	want, mean := primal(t, d, variance, noise)
 	at := func(more ...problem.Assignment) problem.Options {
-		return problem.Options{Kernel: "poly(2)", Standardize: gp.StandardizeNone, Fix: append(more,
+		return problem.Options{Mean: "zero", Kernel: "poly(2)", Standardize: gp.StandardizeNone, Fix: append(more,
 			problem.Assignment{Name: "signal_variance", Value: variance, Given: true}, problem.Assignment{Name: graph.NoiseVariance, Value: noise, Given: true})}
 	}
 	fixed := at(problem.Assignment{Name: "offset", Value: 0, Given: true})
@@ -262,7 +262,7 @@ func TestZeroOffset(t *testing.T) {
 	}
 	must.Words(t, report.Text(), "offset                             0               0  constant\n")
 	// The gradient by the other parameters, against differences of the evidence by features.
-	r := evaluate(t, d, problem.Options{Kernel: "poly(2, offset=0)", Standardize: gp.StandardizeNone,
+	r := evaluate(t, d, problem.Options{Mean: "zero", Kernel: "poly(2, offset=0)", Standardize: gp.StandardizeNone,
 		Set: []problem.Assignment{{Name: "signal_variance", Value: variance, Given: true}, {Name: graph.NoiseVariance, Value: noise, Given: true}}})
 	const h = 1e-5
 	for name, f := range map[string]func(h float64) float64{
@@ -278,14 +278,14 @@ func TestZeroOffset(t *testing.T) {
 // TestZeroOffsetFrom fits from a model whose offset is the constant 0.
 func TestZeroOffsetFrom(t *testing.T) {
 	d := quadratics(40)
-	m := modelOf(t, mustFit(t, d, problem.Options{Kernel: "poly(2) + rbf", Fix: []problem.Assignment{{Name: "k1.offset", Value: 0, Given: true}}}))
+	m := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "poly(2) + rbf", Fix: []problem.Assignment{{Name: "k1.offset", Value: 0, Given: true}}}))
 	again := mustPrepare(t, d, problem.Options{From: m})
 	if again.Kernel() != "poly(2, offset=0) + rbf" || len(again.Params.Warnings) > 0 {
 		t.Errorf("kernel %s, warnings %v", again.Kernel(), again.Params.Warnings)
 	}
 	free := mustPrepare(t, d, problem.Options{From: m, Kernel: "poly(2) + rbf"})
 	must.Words(t, strings.Join(free.Params.Warnings, "\n"), "no value of k1.offset")
-	if fixed := mustPrepare(t, d, problem.Options{Kernel: "poly(2, offset=0)", Fix: []problem.Assignment{{Name: "offset"}}}); fixed.Kernel() != "poly(2, offset=0)" {
+	if fixed := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "poly(2, offset=0)", Fix: []problem.Assignment{{Name: "offset"}}}); fixed.Kernel() != "poly(2, offset=0)" {
 		t.Errorf("kernel %s", fixed.Kernel())
 	}
 }

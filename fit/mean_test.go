@@ -92,11 +92,11 @@ func TestMeanOriginal(t *testing.T) {
 // that the free fit at its optimum equals the fit by least squares.
 func TestMeanFit(t *testing.T) {
 	d := synthetic(80)
-	gls := mustFit(t, d, problem.Options{Mean: "linear"}).Report
+	gls := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "linear"}).Report
 	for name, o := range map[string]problem.Options{
-		"free":   {Mean: "linear", MeanFit: problem.MeanFree},
-		"set":    {Mean: "linear", Set: []problem.Assignment{{Name: "mean_linear[2]", Value: 0.1, Given: true}}},
-		"bounds": {Mean: "linear", Bounds: []problem.Interval{{Name: "mean_constant", Lo: -9, Hi: 9}}},
+		"free":   {Kernel: "rbf", Mean: "linear", MeanFit: problem.MeanFree},
+		"set":    {Kernel: "rbf", Mean: "linear", Set: []problem.Assignment{{Name: "mean_linear[2]", Value: 0.1, Given: true}}},
+		"bounds": {Kernel: "rbf", Mean: "linear", Bounds: []problem.Interval{{Name: "mean_constant", Lo: -9, Hi: 9}}},
 	} {
 		free := mustFit(t, d, o).Report
 		if free.MeanFit != problem.MeanFree || gls.MeanFit != problem.MeanGLS {
@@ -109,11 +109,11 @@ func TestMeanFit(t *testing.T) {
 			}
 		}
 	}
-	fixed := mustFit(t, d, problem.Options{Mean: "linear", Fix: []problem.Assignment{{Name: "mean_linear", Value: 0.25, Given: true}}}).Report
+	fixed := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "linear", Fix: []problem.Assignment{{Name: "mean_linear", Value: 0.25, Given: true}}}).Report
 	if fixed.Parameters["mean_linear[mm]"] != 0.25 || fixed.Parameters["mean_linear[kelvin]"] != 0.25 {
 		t.Errorf("fixed coefficients %v", fixed.Parameters)
 	}
-	bounded := mustFit(t, d, problem.Options{Mean: "constant", Bounds: []problem.Interval{{Name: "mean_constant", Lo: 2, Hi: 3}}}).Report
+	bounded := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "constant", Bounds: []problem.Interval{{Name: "mean_constant", Lo: 2, Hi: 3}}}).Report
 	if c := bounded.Parameters["mean_constant"]; c < 2 || c > 3 {
 		t.Errorf("mean_constant = %v, bounds 2 and 3", c)
 	}
@@ -130,7 +130,7 @@ func TestMeanStart(t *testing.T) {
 	r := stat.Correlation(d.X, d.Y, nil)
 	for text, want := range map[string]float64{"zero": 1, "constant": 1, "linear": 1 - r*r} {
 		// The difference 1 − r² loses six digits here.
-		got := evaluate(t, d, problem.Options{Mean: text}).Parameters["signal_variance"]
+		got := evaluate(t, d, problem.Options{Kernel: "rbf", Mean: text}).Parameters["signal_variance"]
 		must.Within(t, got, want, 1e-8*want, "%s: start of the signal variance", text)
 	}
 }
@@ -144,16 +144,16 @@ func TestMeanErrors(t *testing.T) {
 		o    problem.Options
 		word string
 	}{
-		"collinear": {problem.Options{Mean: "linear"}, "mean_linear[mm] is a linear combination of mean_linear[const]"},
-		"column":    {problem.Options{Mean: "linear(dims=3)"}, "column 3 does not exist"},
-		"many":      {problem.Options{Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
-		"both":      {problem.Options{Mean: "constant", MeanFit: problem.MeanGLS, Fix: []problem.Assignment{{Name: "mean_constant", Value: 0, Given: true}}}, "option mean-fit gls finds by least squares"},
-		"fit":       {problem.Options{Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
-		"name":      {problem.Options{Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
+		"collinear": {problem.Options{Kernel: "rbf", Mean: "linear"}, "mean_linear[mm] is a linear combination of mean_linear[const]"},
+		"column":    {problem.Options{Kernel: "rbf", Mean: "linear(dims=3)"}, "column 3 does not exist"},
+		"many":      {problem.Options{Kernel: "rbf", Mean: "bumps(40, dims=0)"}, "41 coefficients cannot be determined from 30 rows"},
+		"both":      {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanGLS, Fix: []problem.Assignment{{Name: "mean_constant", Value: 0, Given: true}}}, "option mean-fit gls finds by least squares"},
+		"fit":       {problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: "ols"}, `option mean-fit "ols": must be gls or free`},
+		"name":      {problem.Options{Kernel: "rbf", Mean: "constant", Set: []problem.Assignment{{Name: "mean_linear", Value: 0, Given: true}}}, "no such parameter"},
 	} {
 		wantOption(t, d, c.o, c.word)
 	}
-	_, err := Prepare(d, problem.Options{Mean: "cubic"}, problem.Events{})
+	_, err := Prepare(d, problem.Options{Kernel: "rbf", Mean: "cubic"}, problem.Events{})
 	must.Fail[*mean.ParseError](t, err)
 }
 
@@ -186,7 +186,7 @@ type kriging struct {
 func readKriging(t *testing.T) (k kriging, o problem.Options) {
 	t.Helper()
 	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("testdata/kriging.json"))(t), &k))
-	return k, problem.Options{Mean: "poly(2, dims=0)", Set: []problem.Assignment{
+	return k, problem.Options{Kernel: "rbf", Mean: "poly(2, dims=0)", Set: []problem.Assignment{
 		{Name: "lengthscale", Value: k.Lengthscale, Given: true}, {Name: "signal_variance", Value: k.SignalVariance, Given: true},
 		{Name: "noise_variance[g0]", Value: k.NoiseVariance[0], Given: true}, {Name: "noise_variance[g1]", Value: k.NoiseVariance[1], Given: true},
 	}}
@@ -319,7 +319,7 @@ func TestTargets(t *testing.T) {
 // only for parameters that the targets share.
 func TestTargetsLeaveOneOut(t *testing.T) {
 	d := twoTargets(80)
-	o := problem.Options{Mean: "linear", LeaveOneOut: true, StdErrors: true}
+	o := problem.Options{Kernel: "rbf", Mean: "linear", LeaveOneOut: true, StdErrors: true}
 	r := mustFit(t, d, o).Report
 	if _, ok := r.StdErrors.Original["signal_variance"]; ok || len(r.StdErrors.Original) != 2 || r.StdErrors.Failure != "" {
 		t.Errorf("standard errors %v, failure %q", r.StdErrors.Original, r.StdErrors.Failure)
@@ -364,7 +364,7 @@ func TestWithRows(t *testing.T) {
 	d := twoTargets(60)
 	d.Test = nil
 	d.NoiseGroupColumn, d.NoiseGroup = "lab", cycled(d.N, "a", "b")
-	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
+	o := problem.Options{Kernel: "rbf", Standardize: gp.StandardizeNone, Mean: "linear", Set: []problem.Assignment{{Name: "lengthscale", Value: 100, Given: true}}}
 	rows := []int{40, 3, 7, 8, 21, 22, 50, 51, 5, 0}
 	task := mustPrepare(t, d, o)
 	for i := range task.Params.Free {
@@ -389,16 +389,16 @@ func TestWithRows(t *testing.T) {
 
 func TestTargetErrors(t *testing.T) {
 	refuses(t, func() problem.Data { return twoTargets(50) }, map[string]refusal{
-		"short":    {func(d *problem.Data) { d.Y = d.Y[1:] }, problem.Options{}, "99 target values for 50 rows"},
-		"one name": {func(d *problem.Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, problem.Options{}, "target values"},
-		"free":     {func(*problem.Data) {}, problem.Options{Mean: "constant", MeanFit: problem.MeanFree}, "cannot be set, fixed, bounded or free"},
-		"named":    {func(*problem.Data) {}, problem.Options{Mean: "constant", Fix: []problem.Assignment{{Name: "mean_constant", Value: 1, Given: true}}}, "cannot be set"},
-		"known":    {func(d *problem.Data) { d.NoiseVariance = make([]float64, 50) }, problem.Options{}, "cannot be combined with several"},
+		"short":    {func(d *problem.Data) { d.Y = d.Y[1:] }, problem.Options{Kernel: "rbf", Mean: "zero"}, "99 target values for 50 rows"},
+		"one name": {func(d *problem.Data) { d.TargetNames, d.Y = d.TargetNames[:1], d.Y[:50] }, problem.Options{Kernel: "rbf", Mean: "zero"}, "target values"},
+		"free":     {func(*problem.Data) {}, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree}, "cannot be set, fixed, bounded or free"},
+		"named":    {func(*problem.Data) {}, problem.Options{Kernel: "rbf", Mean: "constant", Fix: []problem.Assignment{{Name: "mean_constant", Value: 1, Given: true}}}, "cannot be set"},
+		"known":    {func(d *problem.Data) { d.NoiseVariance = make([]float64, 50) }, problem.Options{Kernel: "rbf", Mean: "zero"}, "cannot be combined with several"},
 	})
 	d := twoTargets(50)
 	for i := range 50 {
 		d.Y[50+i] = 7
 	}
-	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{}), backend)
+	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), backend)
 	must.Fail[*problem.DataError](t, err, `the target "volt" is constant`)
 }

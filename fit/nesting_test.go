@@ -66,7 +66,7 @@ func TestNesting(t *testing.T) {
 		ends := map[string]float64{}
 		end := func(kernel string) float64 {
 			if _, ok := ends[kernel]; !ok {
-				ends[kernel] = mustFit(t, d, problem.Options{Kernel: kernel, NoiseFloor: problem.NoNoiseFloor}).Report.NLML
+				ends[kernel] = mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel, NoiseFloor: problem.NoNoiseFloor}).Report.NLML
 			}
 			return ends[kernel]
 		}
@@ -96,7 +96,7 @@ func TestMoreRestarts(t *testing.T) {
 			for seed := range uint64(3) {
 				before := math.Inf(1)
 				for _, restarts := range []int{0, 1, 5, 20} {
-					f := mustFit(t, d, problem.Options{Kernel: kernel, NoiseFloor: problem.NoNoiseFloor, Settings: hyperopt.Settings{Restarts: restarts, Seed: seed}}).Report.NLML
+					f := mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel, NoiseFloor: problem.NoNoiseFloor, Settings: hyperopt.Settings{Restarts: restarts, Seed: seed}}).Report.NLML
 					if f > before {
 						t.Errorf("%s, %d rows, seed %d: %d restarts end at %v, fewer at %v", name, n, seed, restarts, f, before)
 					}

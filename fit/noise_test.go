@@ -43,7 +43,7 @@ func twoLabs(n int) problem.Data {
 func TestNoiseGroups(t *testing.T) {
 	d := twoLabs(240)
 	d.Test = every(4, 0, d.N)
-	out := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
+	out := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	r := out.Report
 	for label, want := range map[string]float64{"good": 2, "poor": 20} {
 		// The estimate from 60 rows or more is within a quarter.
@@ -51,7 +51,7 @@ func TestNoiseGroups(t *testing.T) {
 	}
 	plain := d
 	plain.NoiseGroup, plain.NoiseGroupColumn = nil, ""
-	one := mustFit(t, plain, problem.Options{Kernel: "rbf(ard)"}).Report
+	one := mustFit(t, plain, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report
 	if r.NLML > one.NLML-20 || float64(r.Test.NLPD) > float64(one.Test.NLPD)-0.2 {
 		t.Errorf("NLML %v and held-out NLPD %v, with one variance %v and %v", r.NLML, float64(r.Test.NLPD), one.NLML, float64(one.Test.NLPD))
 	}
@@ -68,7 +68,7 @@ func TestNoiseGroups(t *testing.T) {
 	}
 	must.Within(t, float64(r.Test.NLPD), nlpd, 1e-9, "NLPD")
 	// One name fixes all of them.
-	fixed := mustFit(t, d, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.01, Given: true}}}).Report
+	fixed := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: 0.01, Given: true}}}).Report
 	if !near(fixed.Parameters["noise_variance[good]"], 0.01, 1e-14) || !near(fixed.Parameters["noise_variance[poor]"], 0.01, 1e-14) {
 		t.Errorf("fixed variances %v", fixed.Parameters)
 	}
@@ -113,7 +113,7 @@ func TestKnownNoise(t *testing.T) {
 // differences within a row. A row of weight 0 is left out.
 func TestWeights(t *testing.T) {
 	means, single := synthetic(40), problem.Data{D: 3}
-	o := problem.Options{Standardize: gp.StandardizeNone, Mean: "zero", Set: assignments(map[string]float64{"lengthscale": 300, "signal_variance": 4e3, "noise_variance": 40})}
+	o := problem.Options{Kernel: "rbf", Standardize: gp.StandardizeNone, Mean: "zero", Set: assignments(map[string]float64{"lengthscale": 300, "signal_variance": 4e3, "noise_variance": 40})}
 	within := 0.0 // the logarithm of that density: the noise of a mean has a third of the variance
 	for i := range means.N {
 		count := 1 + 2*(i%2)
@@ -154,27 +154,27 @@ func TestWeights(t *testing.T) {
 	wrong := means
 	wrong.Weight = slices.Clone(means.Weight)
 	wrong.Weight[3] = -1
-	_, err := problem.New(wrong, problem.Options{})
+	_, err := problem.New(wrong, problem.Options{Kernel: "rbf", Mean: "zero"})
 	must.Fail[*problem.DataError](t, err, `the weight of row 4 (from 1), column "weight", is -1`)
 	wrong.Weight = make([]float64, wrong.N)
-	_, err = problem.New(wrong, problem.Options{})
+	_, err = problem.New(wrong, problem.Options{Kernel: "rbf", Mean: "zero"})
 	must.Fail[*problem.DataError](t, err, "all weights are zero")
 	means.NoiseVariance = means.Weight
-	wantOption(t, means, problem.Options{}, "option weight-column: divides the estimated noise variance")
+	wantOption(t, means, problem.Options{Kernel: "rbf", Mean: "zero"}, "option weight-column: divides the estimated noise variance")
 }
 
 // TestGroupsAreKnown checks that fixed variances of groups are equivalent to known ones.
 func TestGroupsAreKnown(t *testing.T) {
 	d := twoLabs(60)
 	set := []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "signal_variance", Value: 0.7, Given: true}}
-	groups := evaluate(t, d, problem.Options{Set: append(set, problem.Assignment{Name: "noise_variance[good]", Value: 0.02, Given: true}, problem.Assignment{Name: "noise_variance[poor]", Value: 0.3, Given: true})})
+	groups := evaluate(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Set: append(set, problem.Assignment{Name: "noise_variance[good]", Value: 0.02, Given: true}, problem.Assignment{Name: "noise_variance[poor]", Value: 0.3, Given: true})})
 	_, std := stat.PopMeanStdDev(d.Y, nil)
 	known := d
 	known.NoiseGroup = nil
 	for _, label := range d.NoiseGroup {
 		known.NoiseVariance = append(known.NoiseVariance, std*std*map[string]float64{"good": 0.02, "poor": 0.3}[label])
 	}
-	alone := evaluate(t, known, problem.Options{Set: set, NoNoise: true})
+	alone := evaluate(t, known, problem.Options{Kernel: "rbf", Mean: "zero", Set: set, NoNoise: true})
 	if !near(alone.NLML, groups.NLML, 1e-12) || !near(alone.GradientLog["lengthscale"], groups.GradientLog["lengthscale"], 1e-9) {
 		t.Errorf("NLML %v with groups, %v with the same variances known", groups.NLML, alone.NLML)
 	}
@@ -200,7 +200,7 @@ func TestInterpolation(t *testing.T) {
 		"fit":      func(task *tuning.Job) error { _, err := Run(t.Context(), task, backend); return err },
 		"evaluate": func(task *tuning.Job) error { _, err := Evaluate(t.Context(), task, backend, nil); return err },
 	} {
-		task := mustPrepare(t, d, problem.Options{Kernel: "matern32", NoNoise: true})
+		task := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "matern32", NoNoise: true})
 		if err := run(task); err == nil || !strings.Contains(err.Error(), "leave out option noise none") || strings.Contains(err.Error(), "raise") {
 			t.Errorf("%s: error %v", what, err)
 		}
@@ -209,14 +209,14 @@ func TestInterpolation(t *testing.T) {
 
 func TestNoiseErrors(t *testing.T) {
 	refuses(t, func() problem.Data { return twoLabs(30) }, map[string]refusal{
-		"short":        {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{}, "the list of noise groups has 29 rows, but the table has 30"},
-		"many":         {func(d *problem.Data) { d.NoiseGroup = strings.Split("abcdefghijklmnopqrstuvwxyz0123", "") }, problem.Options{}, `column "lab" has 30 noise groups`},
-		"held out":     {func(d *problem.Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, problem.Options{}, `"other" (column "lab") occurs only in held-out rows`},
-		"negative":     {func(d *problem.Data) { d.NoiseColumn, d.NoiseVariance = "v", cycled(30, 0, 0, 0, 0, 0, 0, -2.0) }, problem.Options{}, `row 7 (from 1), column "v", is -2`},
-		"NaN":          {func(d *problem.Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, problem.Options{}, "row 30"},
-		"none":         {func(*problem.Data) {}, problem.Options{NoNoise: true}, "option noise none: cannot be combined with noise groups"},
-		"zero":         {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: 0, Given: true}}}, "option noise none fits without noise"},
-		"no parameter": {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{NoNoise: true, Fix: []problem.Assignment{{Name: "noise_variance", Value: 1, Given: true}}}, "no such parameter"},
+		"short":        {func(d *problem.Data) { d.NoiseGroup = d.NoiseGroup[1:] }, problem.Options{Kernel: "rbf", Mean: "zero"}, "the list of noise groups has 29 rows, but the table has 30"},
+		"many":         {func(d *problem.Data) { d.NoiseGroup = strings.Split("abcdefghijklmnopqrstuvwxyz0123", "") }, problem.Options{Kernel: "rbf", Mean: "zero"}, `column "lab" has 30 noise groups`},
+		"held out":     {func(d *problem.Data) { d.NoiseGroup[4] = "other"; d.Test = make([]bool, 30); d.Test[4] = true }, problem.Options{Kernel: "rbf", Mean: "zero"}, `"other" (column "lab") occurs only in held-out rows`},
+		"negative":     {func(d *problem.Data) { d.NoiseColumn, d.NoiseVariance = "v", cycled(30, 0, 0, 0, 0, 0, 0, -2.0) }, problem.Options{Kernel: "rbf", Mean: "zero"}, `row 7 (from 1), column "v", is -2`},
+		"NaN":          {func(d *problem.Data) { d.NoiseVariance = make([]float64, 30); d.NoiseVariance[29] = math.NaN() }, problem.Options{Kernel: "rbf", Mean: "zero"}, "row 30"},
+		"none":         {func(*problem.Data) {}, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true}, "option noise none: cannot be combined with noise groups"},
+		"zero":         {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: 0, Given: true}}}, "option noise none fits without noise"},
+		"no parameter": {func(d *problem.Data) { d.NoiseGroup = nil }, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true, Fix: []problem.Assignment{{Name: "noise_variance", Value: 1, Given: true}}}, "no such parameter"},
 	})
 }
 
@@ -228,7 +228,7 @@ var shortScale = []problem.Assignment{{Name: "lengthscale", Value: 1e-3, Given: 
 // leave-one-out errors, which equal the mean's.
 func TestDegenerate(t *testing.T) {
 	small := []problem.Interval{{Name: "noise_variance", Lo: 1e-9, Hi: 1e-7}} // else noise and signal trade places
-	r := mustFit(t, white(120), problem.Options{Kernel: "rbf", Set: shortScale, Bounds: small, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}).Report
+	r := mustFit(t, white(120), problem.Options{Mean: "zero", Kernel: "rbf", Set: shortScale, Bounds: small, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}}).Report
 	i := r.Interpolation
 	if i == nil || !i.Degenerate || i.LeaveOneOut == nil || math.Abs(i.LeaveOneOut.RMSEStandardized-1) > 0.1 || i.Condition == nil || *i.Condition > 100 {
 		t.Fatalf("%+v", i)
@@ -239,7 +239,7 @@ func TestDegenerate(t *testing.T) {
 		t.Errorf("floor %v, warnings %q, verdict %+v", i.NoiseFloor, warnings, r.Verdict)
 	}
 	// The advice works: the same start with the floor ends at another optimum.
-	r = mustFit(t, white(120), problem.Options{Kernel: "rbf", NoiseFloor: "0.01"}).Report
+	r = mustFit(t, white(120), problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "0.01"}).Report
 	if r.Interpolation != nil || r.Parameters["noise_variance"] < 0.5 {
 		t.Errorf("%+v, %v", r.Interpolation, r.Parameters)
 	}
@@ -251,7 +251,7 @@ func TestExactTargets(t *testing.T) {
 	for i := range d.N {
 		d.Y[i] = math.Sin(d.X[2*i]) + 0.1*math.Cos(d.X[2*i+1])
 	}
-	r := mustFit(t, d, problem.Options{Kernel: "matern52(ard)"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "matern52(ard)"}).Report
 	if i := r.Interpolation; i == nil || i.Degenerate || i.NoiseFloor != 0 || !i.AtBound {
 		t.Fatalf("%+v, %v", i, r.Parameters)
 	}
@@ -266,10 +266,10 @@ func TestNoInterpolation(t *testing.T) {
 	known := white(40)
 	known.NoiseVariance = cycled(40, 1.0)
 	for name, r := range map[string]summary.Report{
-		"noisy":       mustFit(t, idle(60, 2), problem.Options{Kernel: "rbf"}).Report,
-		"known noise": mustFit(t, known, problem.Options{Set: shortScale}).Report,
-		"no noise":    mustFit(t, idle(40, 1), problem.Options{Kernel: "matern12", NoNoise: true}).Report,
-		"fixed":       mustFit(t, white(40), problem.Options{Fix: shortScale}).Report,
+		"noisy":       mustFit(t, idle(60, 2), problem.Options{Mean: "zero", Kernel: "rbf"}).Report,
+		"known noise": mustFit(t, known, problem.Options{Kernel: "rbf", Mean: "zero", Set: shortScale}).Report,
+		"no noise":    mustFit(t, idle(40, 1), problem.Options{Mean: "zero", Kernel: "matern12", NoNoise: true}).Report,
+		"fixed":       mustFit(t, white(40), problem.Options{Kernel: "rbf", Mean: "zero", Fix: shortScale}).Report,
 	} {
 		if r.Interpolation != nil {
 			t.Errorf("%s: %+v", name, r.Interpolation)
@@ -280,19 +280,19 @@ func TestNoInterpolation(t *testing.T) {
 // TestNoiseFloor checks the floor's units, and the options that contradict it.
 func TestNoiseFloor(t *testing.T) {
 	d := white(80)
-	r := mustFit(t, d, problem.Options{Kernel: "rbf", NoiseFloor: "20:original"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "20:original"}).Report
 	if got := r.ParametersOriginalUnits["noise_variance"]; math.Abs(got-20) > 1e-9 || !slices.Contains(r.AtBound, "noise_variance") {
 		t.Errorf("noise variance %v, at bound %v", got, r.AtBound)
 	}
-	r = mustFit(t, d, problem.Options{Kernel: "rbf", NoiseFloor: "2"}).Report
+	r = mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report
 	must.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
 	grouped := d
 	grouped.NoiseGroup = cycled(d.N, "a", "b")
-	r = mustFit(t, grouped, problem.Options{Kernel: "rbf", NoiseFloor: "2"}).Report
+	r = mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report
 	must.Within(t, r.Parameters["noise_variance[a]"], 2, 1e-12, "noise variance of a")
 	must.Within(t, r.Parameters["noise_variance[b]"], 2, 1e-12, "noise variance of b")
 	// Tied groups have one bound.
-	mustFit(t, grouped, problem.Options{Kernel: "rbf", NoiseFloor: "2", Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
+	mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2", Ties: []problem.Tie{{Name: "noise_variance[b]", Source: "noise_variance[a]"}}})
 	for want, o := range map[string]problem.Options{
 		"must be none or a positive":   {NoiseFloor: "-1"},
 		"or a positive number":         {NoiseFloor: "1:kW"},
@@ -310,7 +310,7 @@ func TestNoiseFloor(t *testing.T) {
 	}
 	two := d
 	two.TargetNames, two.Y = []string{"a", "b"}, append(append([]float64{}, d.Y...), d.Y...)
-	if _, err := Prepare(two, problem.Options{NoiseFloor: "1:original"}, problem.Events{}); err == nil || !strings.Contains(err.Error(), "several targets") {
+	if _, err := Prepare(two, problem.Options{Kernel: "rbf", Mean: "zero", NoiseFloor: "1:original"}, problem.Events{}); err == nil || !strings.Contains(err.Error(), "several targets") {
 		t.Errorf("%v", err)
 	}
 }
@@ -332,7 +332,7 @@ func TestCondition(t *testing.T) {
 	for name, d := range tables {
 		text, _, _ := strings.Cut(name, " ")
 		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-9, Given: true}, {Name: "signal_variance", Value: 50, Given: true}}
-		job := mustPrepare(t, d, problem.Options{Kernel: text, Set: set})
+		job := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: text, Set: set})
 		s := must.Get(job.Open(t.Context(), backend))(t)
 		defer s.Close()
 		z := job.Params.Start()
@@ -367,7 +367,7 @@ func TestConditionWarning(t *testing.T) {
 		data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(x))
 	}
 	for noise, want := range map[float64]bool{0.01: false, 1e-8: false, 1e-13: true} {
-		job := mustPrepare(t, data, problem.Options{Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
+		job := mustPrepare(t, data, problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 1, Given: true}}})
 		r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 		if got := strings.Contains(strings.Join(r.Warnings, "\n"), "a condition number of about"); got != want {
 			t.Errorf("noise %g: warnings %q", noise, r.Warnings)
@@ -391,7 +391,7 @@ func TestSingularCauses(t *testing.T) {
 		{twice, "rbf", "lengthscale", 1e6, "duplicate rows with a tiny noise_variance, or a lengthscale", "signal variance"},
 	} {
 		set := []problem.Assignment{{Name: "noise_variance", Value: 1e-16, Given: true}, {Name: c.set, Value: c.value, Given: true}}
-		job := mustPrepare(t, c.d, problem.Options{Kernel: c.kernel, Set: set})
+		job := mustPrepare(t, c.d, problem.Options{Mean: "zero", Kernel: c.kernel, Set: set})
 		_, err := Evaluate(t.Context(), job, backend, nil)
 		if must.Fail[*device.NotPDError](t, err, c.present); strings.Contains(err.Error(), c.absent) {
 			t.Errorf("%s: %v", c.kernel, err)
@@ -417,7 +417,7 @@ func TestGradientWarning(t *testing.T) {
 		{"linear", 1e-9, ""},
 	} {
 		for _, objective := range []problem.Criterion{problem.NLML, problem.LOO} {
-			job := mustPrepare(t, data, problem.Options{Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
+			job := mustPrepare(t, data, problem.Options{Mean: "zero", Kernel: c.kernel, Objective: objective, Fix: []problem.Assignment{{Name: "noise_variance", Value: c.noise, Given: true}}})
 			r := must.Get(Evaluate(t.Context(), job, backend, nil))(t)
 			const words = "rounding leaves few digits of the gradient"
 			got := strings.Join(r.Warnings, "\n")

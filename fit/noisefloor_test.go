@@ -35,8 +35,8 @@ func copied(copies int) problem.Data {
 // many do.
 func TestFloorOfCopies(t *testing.T) {
 	few := copied(4)
-	before := mustFit(t, few, problem.Options{Kernel: "matern12(ard)", NoiseFloor: problem.NoNoiseFloor}).Report
-	out := mustFit(t, few, problem.Options{Kernel: "matern12(ard)"})
+	before := mustFit(t, few, problem.Options{Mean: "zero", Kernel: "matern12(ard)", NoiseFloor: problem.NoNoiseFloor}).Report
+	out := mustFit(t, few, problem.Options{Mean: "zero", Kernel: "matern12(ard)"})
 	after, f := out.Report, out.Report.NoiseFloor
 	if before.NoiseFloor != nil || before.Parameters["noise_variance"] > 1e-6 || !(before.Test.NLPD > 1000) {
 		t.Fatalf("without the decision: noise %v, %+v", before.Parameters["noise_variance"], before.Test)
@@ -49,9 +49,9 @@ func TestFloorOfCopies(t *testing.T) {
 	}
 	must.Words(t, strings.Join(after.Warnings, "\n"), "4 rows repeat the inputs and the target of others", "option noise-floor none keeps the other")
 	// It is an optimum with that bound.
-	bound := mustFit(t, few, problem.Options{Kernel: "matern12(ard)", Bounds: []problem.Interval{{Name: "noise_variance", Lo: f.Floor, Hi: 100}}}).Report
+	bound := mustFit(t, few, problem.Options{Mean: "zero", Kernel: "matern12(ard)", Bounds: []problem.Interval{{Name: "noise_variance", Lo: f.Floor, Hi: 100}}}).Report
 	must.Within(t, after.Objective, bound.Objective, 0.01, "objective with the floor as a bound")
-	if many := mustFit(t, copied(60), problem.Options{Kernel: "matern12(ard)"}).Report; many.NoiseFloor != nil || many.Parameters["noise_variance"] > 1e-6 {
+	if many := mustFit(t, copied(60), problem.Options{Mean: "zero", Kernel: "matern12(ard)"}).Report; many.NoiseFloor != nil || many.Parameters["noise_variance"] > 1e-6 {
 		t.Errorf("%+v, noise %v", many.NoiseFloor, many.Parameters["noise_variance"])
 	}
 }
@@ -60,12 +60,12 @@ func TestFloorOfCopies(t *testing.T) {
 // an interior one, and that its other optima are those above the floor.
 func TestFloorOfOptima(t *testing.T) {
 	settings := hyperopt.Settings{Coarse: hyperopt.CoarseOff}
-	r := mustFit(t, twoOptima(60), problem.Options{Kernel: "rbf", Set: shortScale, Settings: settings}).Report
+	r := mustFit(t, twoOptima(60), problem.Options{Mean: "zero", Kernel: "rbf", Set: shortScale, Settings: settings}).Report
 	if f := r.NoiseFloor; f == nil || !f.Raised || f.Copies != 0 || !(f.After.NLPD < f.Before.NLPD-0.3) || !(r.NLML < f.Objective-10) || r.Parameters["noise_variance"] < 2*f.Floor {
 		t.Fatalf("%+v, %v", f, r.Parameters)
 	}
 	settings.Restarts = 3
-	r = mustFit(t, copied(4), problem.Options{Kernel: "matern12(ard)", Settings: settings}).Report
+	r = mustFit(t, copied(4), problem.Options{Mean: "zero", Kernel: "matern12(ard)", Settings: settings}).Report
 	if len(r.Optima) == 0 || r.Optima[0].Objective != r.Objective || r.NoiseFloor == nil {
 		t.Fatalf("%+v", r.Optima)
 	}
@@ -83,7 +83,7 @@ func TestNoFloor(t *testing.T) {
 		a, b, c := 2*uniform()-1, 2*uniform()-1, 2*uniform()-1
 		return []float64{a, b, c, math.Exp(2 * (math.Sin(3*a) + b*b + 0.5*math.Cos(4*a*b) + 0.7*c))}
 	})
-	r := mustFit(t, steep, problem.Options{Kernel: "matern52(ard)"}).Report
+	r := mustFit(t, steep, problem.Options{Mean: "zero", Kernel: "matern52(ard)"}).Report
 	if f := r.NoiseFloor; f == nil || f.Raised || f.After == nil || !(f.After.Sum > f.Before.Sum+nearNats) || r.Parameters["noise_variance"] > 1e-6 {
 		t.Errorf("%+v", f)
 	}

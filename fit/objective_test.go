@@ -67,8 +67,8 @@ func TestLOPO(t *testing.T) {
 		}
 	}
 	// Without repeated inputs it is leave-one-out, bit by bit.
-	one := mustFit(t, synthetic(40), problem.Options{Objective: problem.LOO}).Report
-	same := mustFit(t, synthetic(40), problem.Options{Objective: problem.LOPO}).Report
+	one := mustFit(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOO}).Report
+	same := mustFit(t, synthetic(40), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOPO}).Report
 	if one.Objective != same.Objective || one.Scores.LeaveOneOut.Sum != same.Scores.LeaveOneOut.Sum {
 		t.Errorf("%v, %v", one.Objective, same.Objective)
 	}
@@ -110,9 +110,9 @@ func TestLOORMSE(t *testing.T) {
 
 func TestObjectiveOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, problem.Options{Objective: "mse"}, "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse")
-	wantOption(t, d, problem.Options{Objective: problem.LOO, StdErrors: true}, "option objective nlml")
-	r := evaluate(t, d, problem.Options{})
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: "mse"}, "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOO, StdErrors: true}, "option objective nlml")
+	r := evaluate(t, d, problem.Options{Kernel: "rbf", Mean: "zero"})
 	text := string(must.Get(json.Marshal(r))(t))
 	if strings.Contains(text, "scores") || strings.Contains(text, "priors") {
 		t.Error(text)
@@ -123,11 +123,11 @@ func TestObjectiveOptions(t *testing.T) {
 		d.X, d.Y = append(d.X, float64(i%2)), append(d.Y, math.Sin(float64(i)))
 	}
 	d.X[11] = 2
-	lacking := mustFit(t, d, problem.Options{Mean: "poly(2)", LeaveOneOut: true}).Report
+	lacking := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "poly(2)", LeaveOneOut: true}).Report
 	if lacking.Scores.LeaveOneOut != nil || !strings.Contains(strings.Join(lacking.Warnings, ";"), "no leave-one-out score") {
 		t.Errorf("score %v, warnings %q", lacking.Scores.LeaveOneOut, lacking.Warnings)
 	}
-	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Mean: "poly(2)", Objective: problem.LOO}), backend)
+	_, err := Run(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "poly(2)", Objective: problem.LOO}), backend)
 	if e := must.Fail[*graph.LeverageError](t, err); e != nil && e.Index != 11 {
 		t.Errorf("error %v, want row 11", err)
 	}
@@ -139,7 +139,7 @@ func TestCrossValidateNoise(t *testing.T) {
 	d := synthetic(40)
 	d.NoiseColumn, d.NoiseGroupColumn = "v", "g"
 	d.NoiseVariance, d.NoiseGroup = cycled(d.N, 20.0, 40, 60, 80), cycled(d.N, "a", "b")
-	o := problem.Options{Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
+	o := problem.Options{Kernel: "rbf", Mean: "constant", LeaveOneOut: true, Fix: []problem.Assignment{{Name: "noise_variance[a]", Value: 0.3, Given: true}, {Name: "noise_variance[b]", Value: 0.01, Given: true}}}
 	r := evaluate(t, d, o)
 	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 40}))(t)
 	want := float64(r.Scores.LeaveOneOut.NLPD)
@@ -171,7 +171,7 @@ func TestCheckMemory(t *testing.T) {
 		{problem.NLML, plan.HostBytes(), true}, {problem.NLML, plan.HostBytes() - 1, false}, {problem.NLML, 0, true},
 		{problem.LOO, plan.HostBytes(), false}, {problem.LOO, middle.HostBytes(), true},
 	} {
-		task := mustPrepare(t, d, problem.Options{Objective: c.objective})
+		task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: c.objective})
 		if err := task.CheckMemory(freeMemory{backend, c.free}); errors.As(err, new(*device.MemoryError)) == c.fits {
 			t.Errorf("%s with %d bytes: error %v", c.objective, c.free, err)
 		}
@@ -186,7 +186,7 @@ func TestCheckMemory(t *testing.T) {
 func TestStdErrorsAnalytic(t *testing.T) {
 	d := synthetic(50)
 	for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-		r := mustFit(t, d, problem.Options{Standardize: how, Mean: "constant", MeanFit: problem.MeanFree, StdErrors: true,
+		r := mustFit(t, d, problem.Options{Kernel: "rbf", Standardize: how, Mean: "constant", MeanFit: problem.MeanFree, StdErrors: true,
 			Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-3, Given: true}}}).Report
 		e := r.StdErrors
 		if e == nil || e.Failure != "" {
@@ -274,7 +274,7 @@ func TestHessian(t *testing.T) {
 func TestStdErrorsFailure(t *testing.T) {
 	d := synthetic(40)
 	// Two variances of which only the sum matters, so that one eigenvalue is 0.
-	o := problem.Options{Kernel: "rbf(lengthscale=1e-9) + matern12(lengthscale=1e-9)", StdErrors: true,
+	o := problem.Options{Mean: "zero", Kernel: "rbf(lengthscale=1e-9) + matern12(lengthscale=1e-9)", StdErrors: true,
 		Fix: []problem.Assignment{{Name: "k1.lengthscale"}, {Name: "k2.lengthscale"}, {Name: "noise_variance", Value: 1e-3, Given: true}}}
 	r := mustFit(t, d, o).Report
 	if e := r.StdErrors; !strings.Contains(e.Failure, "not positive definite") || e.Log != nil || e.Scaled != nil || len(e.Hessian) != 2 {
@@ -282,13 +282,13 @@ func TestStdErrorsFailure(t *testing.T) {
 	}
 	must.Words(t, r.Text(), "no standard errors")
 	must.Words(t, strings.Join(r.Warnings, "\n"), "no standard errors")
-	all := mustFit(t, d, problem.Options{StdErrors: true, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
+	all := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", StdErrors: true, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}).Report
 	must.Words(t, all.StdErrors.Failure, "every parameter")
-	bound := mustFit(t, d, problem.Options{StdErrors: true, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-3, Hi: 1e-2}}}).Report
+	bound := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", StdErrors: true, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-3, Hi: 1e-2}}}).Report
 	if e := bound.StdErrors; strings.Join(e.LeftOut, " ") != "signal_variance" || len(e.Log) != 2 {
 		t.Errorf("%+v", e)
 	}
-	early := problem.Options{StdErrors: true, Kernel: "rbf(ard)"}
+	early := problem.Options{Mean: "zero", StdErrors: true, Kernel: "rbf(ard)"}
 	early.Settings.MaxEvaluations = 3
 	must.Words(t, strings.Join(mustFit(t, d, early).Report.Warnings, "\n"), "standard errors")
 }
@@ -325,7 +325,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 	// A whole cross-validation of a table that contains each row twice.
 	d := synthetic(12)
 	d.X, d.Y, d.N = append(d.X, d.X...), append(d.Y, d.Y...), 24
-	o := problem.Options{NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
+	o := problem.Options{Mean: "zero", NoNoise: true, MaxJitter: 1e-4, Kernel: "matern12"}
 	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, nil, problem.CrossValidation{Folds: 4}))(t)
 	if _, err := json.Marshal(summary.Scores{CrossValidation: cv}); err != nil {
 		t.Error(err)

@@ -24,7 +24,7 @@ import (
 func TestOptimaScores(t *testing.T) {
 	d := twoOptima(150)
 	d.Test = every(10, 3, d.N)
-	o := problem.Options{LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 30, Seed: 2}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", LeaveOneOut: true, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 30, Seed: 2}}
 	r := mustFit(t, d, o).Report
 	if len(r.Optima) < 2 || r.Optima[1].Dropped {
 		t.Fatalf("%+v", r.Optima)
@@ -34,7 +34,7 @@ func TestOptimaScores(t *testing.T) {
 	}
 	values, starts := 0, 0
 	for i, opt := range r.Optima {
-		there := mustFit(t, d, problem.Options{LeaveOneOut: true, Fix: assignments(opt.Parameters)}).Report
+		there := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", LeaveOneOut: true, Fix: assignments(opt.Parameters)}).Report
 		must.Within(t, float64(there.Test.NLPD), float64(opt.Test.NLPD), 1e-8, "optimum %d: NLPD of held-out rows", i)
 		must.Within(t, there.Scores.LeaveOneOut.NLPD, opt.LeaveOneOut.NLPD, 1e-8, "optimum %d: leave-one-out NLPD", i)
 		values += opt.Value
@@ -60,7 +60,7 @@ func TestSearch(t *testing.T) {
 	complete := func(restarts int) hyperopt.Settings {
 		return hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: restarts}
 	}
-	fixed := problem.Options{Fix: []problem.Assignment{{Name: "noise_variance"}, {Name: "lengthscale"}, {Name: "signal_variance"}}}
+	fixed := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "noise_variance"}, {Name: "lengthscale"}, {Name: "signal_variance"}}}
 	for name, c := range map[string]struct {
 		d           problem.Data
 		o           problem.Options
@@ -70,15 +70,15 @@ func TestSearch(t *testing.T) {
 		miss        bool
 	}{
 		"fixed":      {twoOptima(60), fixed, summary.SearchFixed, "all parameters are fixed: there was nothing to search", 0, 0, true},
-		"unfinished": {twoOptima(60), problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (max-evaluations)", 0, 0, true},
-		"given":      {twoOptima(60), problem.Options{Settings: complete(0), Set: shortScale, NoiseFloor: problem.NoNoiseFloor}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
-		"alone":      {twoOptima(60), problem.Options{Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: about 2 in 3 such fits miss a lower one; 5 restarts may find it", 0.6, 0.7, true},
-		"subset":     {smooth(400), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},
-		"single":     {twoOptima(60), problem.Options{Settings: complete(1)}, summary.SearchSingle, "1 of 2 starts led to this optimum, 1 to others, the next 65 nats higher: about 1 in 5 such fits misses a lower one", 0.1, 0.3, false},
-		"agreed":     {smooth(100), problem.Options{Settings: complete(8)}, summary.SearchAgreed, "3 of 9 starts led to this optimum, 6 to others, the next 6.1 nats higher: about 1 in 15 such fits misses a lower one", 0.05, 0.15, false},
+		"unfinished": {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (max-evaluations)", 0, 0, true},
+		"given":      {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(0), Set: shortScale, NoiseFloor: problem.NoNoiseFloor}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
+		"alone":      {twoOptima(60), problem.Options{Mean: "zero", Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: about 2 in 3 such fits miss a lower one; 5 restarts may find it", 0.6, 0.7, true},
+		"subset":     {smooth(400), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},
+		"single":     {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(1)}, summary.SearchSingle, "1 of 2 starts led to this optimum, 1 to others, the next 65 nats higher: about 1 in 5 such fits misses a lower one", 0.1, 0.3, false},
+		"agreed":     {smooth(100), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(8)}, summary.SearchAgreed, "3 of 9 starts led to this optimum, 6 to others, the next 6.1 nats higher: about 1 in 15 such fits misses a lower one", 0.05, 0.15, false},
 	} {
 		r := mustFit(t, c.d, c.o).Report
-		best := mustFit(t, c.d, problem.Options{Kernel: c.o.Kernel, Settings: complete(20)}).Report.NLML
+		best := mustFit(t, c.d, problem.Options{Mean: "zero", Kernel: c.o.Kernel, Settings: complete(20)}).Report.NLML
 		s, chance := r.Search, 0.0
 		if s.Chance != nil {
 			chance = *s.Chance
@@ -96,7 +96,7 @@ func TestSearch(t *testing.T) {
 // descent converged.
 func TestInterruptedSearch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	j := mustPrepare(t, twoOptima(60), problem.Options{})
+	j := mustPrepare(t, twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero"})
 	j.Events.OnIteration = func(it descent.Iteration) {
 		if it.Rows == 0 && it.Start == 1 {
 			cancel()
@@ -114,7 +114,7 @@ func TestInterruptedSearch(t *testing.T) {
 
 // TestNearOptima checks that two optima close in value are compared by their predictions.
 func TestNearOptima(t *testing.T) {
-	j := mustPrepare(t, twoOptima(20), problem.Options{})
+	j := mustPrepare(t, twoOptima(20), problem.Options{Kernel: "rbf", Mean: "zero"})
 	scale := j.Sample.TargetScale(0)
 	constant := func(v float64) [][]float64 { return [][]float64{slices.Repeat([]float64{v * scale}, 20)} }
 	score := func(rmse, nlpd float64) *summary.LeaveOneOutScore {
@@ -144,7 +144,7 @@ func TestNearOptima(t *testing.T) {
 // TestCancelledScores checks that a fit that is interrupted while optima are scored still
 // returns its model.
 func TestCancelledScores(t *testing.T) {
-	j := mustPrepare(t, twoOptima(100), problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
+	j := mustPrepare(t, twoOptima(100), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, Restarts: 6, Seed: 2}})
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{backend}}
 	defer w.Close()
 	result, err := hyperopt.Tune(t.Context(), w, j.Settings(w.Backends[0]), nil)
@@ -167,7 +167,7 @@ func cancelledContext() context.Context {
 // to fine, that option coarse check compares the two and keeps the lower end.
 func TestCoarseCheck(t *testing.T) {
 	fit := func(c hyperopt.Coarse) summary.Report {
-		return mustFit(t, twoOptima(240), problem.Options{Settings: hyperopt.Settings{Coarse: c}}).Report
+		return mustFit(t, twoOptima(240), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: c}}).Report
 	}
 	auto, off, check := fit(hyperopt.CoarseAuto), fit(hyperopt.CoarseOff), fit(hyperopt.CoarseCheck)
 	if !(off.NLML > auto.NLML+100) || auto.Coarse != nil || off.Coarse != nil {
@@ -188,7 +188,7 @@ func TestRelevance(t *testing.T) {
 		return []float64{u, w, s, 7, w/1000 + 400*s + 0.01*normal()} // standard deviations 1/√12 and 4/√12
 	})
 	for text, name := range map[string]string{"linear(ard)": "", "rbf(ard)": "lengthscale[weak]", "rbf + linear": "k1.lengthscale[weak]"} {
-		r := mustFit(t, d, problem.Options{Kernel: text}).Report
+		r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: text}).Report
 		if len(r.Relevance) != 3 {
 			t.Fatalf("%s: %v", text, r.Relevance)
 		}
@@ -263,7 +263,7 @@ func TestVerdict(t *testing.T) {
 	for noise, want := range map[float64]summary.Calibration{1e-6: summary.Overconfident, 30: summary.Underconfident, 0: ""} {
 		d := synthetic(400)
 		d.Test = every(2, 1, d.N)
-		o := problem.Options{Kernel: "rbf(ard)"}
+		o := problem.Options{Mean: "zero", Kernel: "rbf(ard)"}
 		if noise > 0 {
 			o.Fix = []problem.Assignment{{Name: "noise_variance", Value: noise, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}
 		}

@@ -77,7 +77,7 @@ func TestPosteriorDensity(t *testing.T) {
 func TestPosteriorAnalytic(t *testing.T) {
 	const n = 40
 	d := synthetic(n)
-	o := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-9, Given: true}}, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-4, Hi: 1e4}}, Posterior: problem.HMC, PosteriorDraws: 1000}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-9, Given: true}}, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-4, Hi: 1e4}}, Posterior: problem.HMC, PosteriorDraws: 1000}
 	report := mustFit(t, d, o).Report
 	r := report.Posterior
 	s := r.Parameters["signal_variance"]
@@ -124,7 +124,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 // and that laplace and hmc agree where the data determine the parameters.
 func TestPosteriorSame(t *testing.T) {
 	d := synthetic(80)
-	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
+	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Posterior: problem.HMC, PosteriorChains: 2, PosteriorWarmup: 60, PosteriorDraws: 40}
 	want := mustFit(t, d, o)
 	o.Checkpoint = filepath.Join(t.TempDir(), "c")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -162,7 +162,7 @@ func TestPosteriorSame(t *testing.T) {
 // TestOneChain checks what the report says of one chain: only a long one has an R-hat, of its halves.
 func TestOneChain(t *testing.T) {
 	for draws, want := range map[int]string{3: "few effective draws", 12: "the halves of the chain of the posterior disagree about "} {
-		o := problem.Options{Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 1, PosteriorDraws: draws}
+		o := problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 1, PosteriorDraws: draws}
 		r := mustFit(t, synthetic(40), o).Report
 		text := strings.Join(r.Warnings, "\n")
 		must.Words(t, text+r.Text(), want, "hmc (NUTS), 1 chain of ")
@@ -175,17 +175,17 @@ func TestOneChain(t *testing.T) {
 // TestPosteriorOptions checks which options a posterior does not suit.
 func TestPosteriorOptions(t *testing.T) {
 	d := synthetic(30)
-	wantOption(t, d, problem.Options{Posterior: "mcmc"}, "none, laplace or hmc")
-	wantOption(t, d, problem.Options{Posterior: problem.HMC, Objective: problem.LOO}, "leave-one-out")
-	wantOption(t, d, problem.Options{PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
-	wantOption(t, d, problem.Options{Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
-	wantOption(t, d, problem.Options{Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}, "every parameter is fixed")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Posterior: "mcmc"}, "none, laplace or hmc")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC, Objective: problem.LOO}, "leave-one-out")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", PosteriorDraws: 10}, "option posterior-draws 10: needs option posterior")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC, PosteriorChains: -1}, "posterior-chains")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC, Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}, "every parameter is fixed")
 }
 
 // TestPosteriorOverflow checks that the density is zero, and no error, where a trajectory of
 // the sampler leaves the range of floating-point numbers.
 func TestPosteriorOverflow(t *testing.T) {
-	j := mustPrepare(t, synthetic(20), problem.Options{Posterior: problem.HMC})
+	j := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero", Posterior: problem.HMC})
 	p := must.Get(newPosterior(j, j.Params.Start(), nil))(t)
 	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		n, grad := &negative{p, parts.placement}, make([]float64, len(p.free))
@@ -249,7 +249,7 @@ func TestPosteriorCalibration(t *testing.T) {
 		sets, n, bins = 200, 50, 10
 	}
 	const ranks, thin = 99, 5
-	o := problem.Options{Standardize: gp.StandardizeNone, Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 300, PosteriorDraws: ranks * thin}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone, Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 300, PosteriorDraws: ranks * thin}
 	for _, p := range calibrationPriors {
 		o.Priors = append(o.Priors, problem.ParameterPrior{Name: p.name, Density: graph.Prior{Family: "lognormal", Args: []float64{p.mu, p.sigma}}})
 	}

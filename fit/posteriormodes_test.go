@@ -49,7 +49,7 @@ func wave(n int) problem.Data {
 // they begin at the mode with the evidence, and a warning says that the fit is not there.
 func TestPosteriorModes(t *testing.T) {
 	d := wave(60)
-	_, r := sampled(t, d, problem.Options{Kernel: "periodic*rbf", Standardize: "y", Posterior: problem.HMC, PosteriorWarmup: 100, PosteriorDraws: 50},
+	_, r := sampled(t, d, problem.Options{Mean: "zero", Kernel: "periodic*rbf", Standardize: "y", Posterior: problem.HMC, PosteriorWarmup: 100, PosteriorDraws: 50},
 		map[string]float64{"k1.period": 5, "k1.lengthscale": 0.2, "k2.lengthscale": 50})
 	if s := r.Parameters["k1.period"]; math.Abs(s.Lower-1) > 0.02 || math.Abs(s.Upper-1) > 0.02 {
 		t.Errorf("period %+v, want 1", s)
@@ -64,7 +64,7 @@ func TestPosteriorModes(t *testing.T) {
 // TestPosteriorMirrors checks that the mirror image of a mode is no other mode where parts of the
 // kernel are alike, and is one if a prior tells them apart.
 func TestPosteriorMirrors(t *testing.T) {
-	o := problem.Options{Kernel: "rbf + rbf", Posterior: problem.HMC}
+	o := problem.Options{Mean: "zero", Kernel: "rbf + rbf", Posterior: problem.HMC}
 	for _, alike := range []bool{true, false} {
 		if !alike {
 			o.Priors = []problem.ParameterPrior{{Name: "k1.lengthscale", Density: density(t, "gamma(2, 1)")}}
@@ -135,7 +135,7 @@ func TestLaplaceKeepsFit(t *testing.T) {
 		x := float64(i) / 10
 		d.X, d.Y = append(d.X, x), append(d.Y, math.Sin(x)+0.3*math.Cos(2*x))
 	}
-	out := mustFit(t, d, problem.Options{NoNoise: true, Set: []problem.Assignment{{Name: "lengthscale", Value: 0.2, Given: true}}, Posterior: problem.Laplace})
+	out := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true, Set: []problem.Assignment{{Name: "lengthscale", Value: 0.2, Given: true}}, Posterior: problem.Laplace})
 	if out.Model == nil || out.Model.Draws != nil || out.Report.Posterior != nil {
 		t.Errorf("model %v, posterior %+v", out.Model, out.Report.Posterior)
 	}

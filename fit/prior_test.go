@@ -75,8 +75,8 @@ func cycled[T any](n int, values ...T) []T { return slices.Repeat(values, n/len(
 // density over θ itself. The report has the likelihood separately.
 func TestMAP(t *testing.T) {
 	d := synthetic(60)
-	free := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}).Report
-	r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Priors: []problem.ParameterPrior{
+	free := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report
+	r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Priors: []problem.ParameterPrior{
 		{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")},
 		{Name: "lengthscale[2]", Density: density(t, "lognormal(-0.5, 0.001)")},
 	}}).Report
@@ -106,7 +106,7 @@ func TestMAP(t *testing.T) {
 func TestUniformPrior(t *testing.T) {
 	d := synthetic(60)
 	prior := []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(3, 4)")}}
-	r := mustFit(t, d, problem.Options{Priors: prior}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: prior}).Report
 	if got := r.Parameters["lengthscale"]; math.Abs(got-3) > 1e-9 || len(r.AtBound) != 1 {
 		t.Errorf("lengthscale %v within 3 … 4, at bound %v", got, r.AtBound)
 	}
@@ -116,33 +116,33 @@ func TestUniformPrior(t *testing.T) {
 	}
 	must.Words(t, w, "lengthscale is at the lower limit of its prior, uniform(3, 4): a value beyond it would fit the data better; option prior sets another prior")
 	must.Within(t, *r.NegLogPrior, 0, 1e-12, "−log density on an interval of length 1")
-	if p := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(1e7, 1e8)")}}}).Params.Free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
+	if p := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(1e7, 1e8)")}}}).Params.Free[0]; math.Abs(p.Lower/1e7-1) > 1e-12 || math.Abs(p.Upper/1e8-1) > 1e-12 {
 		t.Errorf("bounds %v:%v", p.Lower, p.Upper)
 	}
-	if p := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(0, 1e-9)")}}}).Params.Free[0]; !(p.Lower > 0 && p.Lower < p.Start && p.Start < p.Upper && p.Upper == 1e-9) {
+	if p := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(0, 1e-9)")}}}).Params.Free[0]; !(p.Lower > 0 && p.Lower < p.Start && p.Start < p.Upper && p.Upper == 1e-9) {
 		t.Errorf("bounds %v:%v, start %v", p.Lower, p.Upper, p.Start)
 	}
-	wantOption(t, d, problem.Options{Priors: prior, Set: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}}, "no density")
-	wantOption(t, d, problem.Options{Priors: prior, Fix: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}}, "no density")
-	wantOption(t, d, problem.Options{Priors: prior, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 5, Hi: 6}}}, "no density")
-	wantOption(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(-2, -1)")}}}, "positive")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: prior, Set: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}}, "no density")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: prior, Fix: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}}, "no density")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: prior, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 5, Hi: 6}}}, "no density")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "uniform(-2, -1)")}}}, "positive")
 }
 
 func TestPriorOptions(t *testing.T) {
 	d := synthetic(30)
 	gamma := density(t, "gamma(2, 1)")
-	wantOption(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lenghtscale", Density: gamma}}}, `did you mean "lengthscale"`)
-	wantOption(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}, {Name: "lengthscale", Density: gamma}}}, "twice")
-	wantOption(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "normal(0, 1)")}}}, "use lognormal")
-	wantOption(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree, Priors: []problem.ParameterPrior{{Name: "mean_constant", Density: gamma}}}, "use normal")
-	fixed := mustPrepare(t, d, problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}}, Fix: []problem.Assignment{{Name: "lengthscale"}}})
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lenghtscale", Density: gamma}}}, `did you mean "lengthscale"`)
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}, {Name: "lengthscale", Density: gamma}}}, "twice")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "normal(0, 1)")}}}, "use lognormal")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree, Priors: []problem.ParameterPrior{{Name: "mean_constant", Density: gamma}}}, "use normal")
+	fixed := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: gamma}}, Fix: []problem.Assignment{{Name: "lengthscale"}}})
 	must.Words(t, strings.Join(fixed.Warnings(), "\n"), "it is fixed")
 	// A prior for an element precedes one for the vector in any order.
 	for _, order := range [][]problem.ParameterPrior{
 		{{Name: "lengthscale", Density: gamma}, {Name: "lengthscale[0]", Density: density(t, "gamma(5, 5)")}},
 		{{Name: "lengthscale[0]", Density: density(t, "gamma(5, 5)")}, {Name: "lengthscale", Density: gamma}},
 	} {
-		p := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard)", Priors: order}).Params.Priors
+		p := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Priors: order}).Params.Priors
 		if p["lengthscale[mm]"].String() != "gamma(5, 5)" || p["lengthscale[kelvin]"].String() != "gamma(2, 1)" {
 			t.Errorf("priors %v", p)
 		}
@@ -172,16 +172,16 @@ func TestBoundsOfEveryKind(t *testing.T) {
 	}
 	o.Bounds, o.Set = []problem.Interval{{Name: "mean_constant", Lo: -0.5, Hi: 0.5}}, []problem.Assignment{{Name: "mean_constant", Value: -3, Given: true}}
 	must.Words(t, strings.Join(mustFit(t, d, o).Report.Warnings, "\n"), "the start of mean_constant, -3, is outside its bounds [-0.5, 0.5]")
-	wantOption(t, d, problem.Options{Mean: "constant", MeanFit: problem.MeanFree, Bounds: []problem.Interval{{Name: "mean_constant", Lo: 1, Hi: -1}}}, "lower < upper")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "constant", MeanFit: problem.MeanFree, Bounds: []problem.Interval{{Name: "mean_constant", Lo: 1, Hi: -1}}}, "lower < upper")
 }
 
 // TestTies checks that a fit with ties has the optimum of the equivalent simpler
 // model and reports every parameter.
 func TestTies(t *testing.T) {
 	d := synthetic(80)
-	iso := mustFit(t, d, problem.Options{Kernel: "rbf"}).Report
+	iso := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report
 	for _, ties := range [][]problem.Tie{{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}, {{Name: "lengthscale", Source: "lengthscale[0]"}}, {{Name: "lengthscale", Source: "lengthscale[2]"}}} {
-		r := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Ties: ties}).Report
+		r := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Ties: ties}).Report
 		p := r.Parameters
 		if math.Abs(r.NLML-iso.NLML) > 1e-6*math.Abs(iso.NLML) || p["lengthscale[mm]"] != p["lengthscale[kelvin]"] || math.Abs(p["lengthscale[mm]"]/iso.Parameters["lengthscale"]-1) > 1e-3 {
 			t.Errorf("%v: NLML %v, lengthscales %v, isotropic %v %v", ties, r.NLML, p, iso.NLML, iso.Parameters)
@@ -193,8 +193,8 @@ func TestTies(t *testing.T) {
 	}
 	// Predictions use the tied values, so that the held-out scores are the same.
 	d.Test = every(4, 0, d.N)
-	a := mustFit(t, d, problem.Options{Kernel: "rbf"}).Report.Test
-	b := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
+	a := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Test
+	b := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
 	if math.Abs(a.RMSE/b.RMSE-1) > 1e-3 || math.Abs(float64(a.NLPD)-float64(b.NLPD)) > 1e-3 {
 		t.Errorf("scores %+v with a tie, %+v isotropic", b, a)
 	}
@@ -204,6 +204,7 @@ func TestTies(t *testing.T) {
 // bounds and prior hold for all.
 func TestTiedChain(t *testing.T) {
 	task := mustPrepare(t, synthetic(30), problem.Options{
+		Mean:   "zero",
 		Kernel: "rbf(ard) + matern32(ard, lengthscale=3) + matern52",
 		Ties:   []problem.Tie{{Name: "k3.lengthscale", Source: "k2.lengthscale[2]"}, {Name: "k2.lengthscale", Source: "k1.lengthscale"}, {Name: "noise_variance", Source: "k1.signal_variance"}},
 		Set:    []problem.Assignment{{Name: "k1.lengthscale", Value: 0.7, Given: true}}, Bounds: []problem.Interval{{Name: "k1.lengthscale", Lo: 0.1, Hi: 9}},
@@ -237,14 +238,14 @@ func TestTieNoiseGroups(t *testing.T) {
 	d := synthetic(60)
 	d.NoiseGroupColumn, d.NoiseGroup = "g", cycled(d.N, "a", "b", "c")
 	gamma := []problem.ParameterPrior{{Name: "noise_variance", Density: density(t, "gamma(2, 20)")}}
-	r := mustFit(t, d, problem.Options{Priors: gamma, Ties: []problem.Tie{{Name: "noise_variance[c]", Source: "noise_variance[a]"}}}).Report
+	r := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Priors: gamma, Ties: []problem.Tie{{Name: "noise_variance[c]", Source: "noise_variance[a]"}}}).Report
 	p := r.Parameters
 	if p["noise_variance[c]"] != p["noise_variance[a]"] || p["noise_variance[b]"] == p["noise_variance[a]"] || len(r.Priors) != 2 {
 		t.Errorf("parameters %v, priors %v", p, r.Priors)
 	}
 	plain := synthetic(60)
-	one := mustFit(t, plain, problem.Options{}).Report
-	all := mustFit(t, d, problem.Options{Ties: []problem.Tie{{Name: "noise_variance", Source: "noise_variance[b]"}}}).Report
+	one := mustFit(t, plain, problem.Options{Kernel: "rbf", Mean: "zero"}).Report
+	all := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Ties: []problem.Tie{{Name: "noise_variance", Source: "noise_variance[b]"}}}).Report
 	must.Within(t, all.NLML, one.NLML, 1e-6*math.Abs(one.NLML), "NLML with all groups tied, and without groups")
 }
 

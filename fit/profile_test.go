@@ -47,15 +47,15 @@ func TestProfileValues(t *testing.T) {
 		options problem.Options
 		profile ProfileOptions
 	}{
-		"tuned":    {waveAndSlope(t), problem.Options{}, ProfileOptions{Points: 4}},
-		"held":     {waveAndSlope(t), problem.Options{}, ProfileOptions{Points: 4, Others: summary.OthersHeld}},
-		"contour":  {synthetic(40), problem.Options{Kernel: "rbf(ard)"}, ProfileOptions{Points: 3, Show: summary.ProfileContour}},
-		"mean":     {synthetic(40), problem.Options{Mean: "linear", MeanFit: problem.MeanFree}, ProfileOptions{Points: 3, Along: []string{"mean_linear"}}},
-		"priors":   {waveAndSlope(t), problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: prior}}}, ProfileOptions{Points: 3}},
-		"tied":     {synthetic(40), problem.Options{Kernel: "rbf + matern32", Ties: []problem.Tie{{Name: "k2.lengthscale", Source: "k1.lengthscale"}}}, ProfileOptions{Points: 3}},
-		"loo":      {waveAndSlope(t), problem.Options{Objective: problem.LOO}, ProfileOptions{Points: 3}},
-		"cv":       {waveAndSlope(t), problem.Options{Objective: problem.CV, Folds: 4}, ProfileOptions{Points: 3}},
-		"no noise": {waveAndSlope(t), problem.Options{NoNoise: true, Kernel: "matern12"}, ProfileOptions{Points: 3}},
+		"tuned":    {waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero"}, ProfileOptions{Points: 4}},
+		"held":     {waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero"}, ProfileOptions{Points: 4, Others: summary.OthersHeld}},
+		"contour":  {synthetic(40), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, ProfileOptions{Points: 3, Show: summary.ProfileContour}},
+		"mean":     {synthetic(40), problem.Options{Kernel: "rbf", Mean: "linear", MeanFit: problem.MeanFree}, ProfileOptions{Points: 3, Along: []string{"mean_linear"}}},
+		"priors":   {waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: prior}}}, ProfileOptions{Points: 3}},
+		"tied":     {synthetic(40), problem.Options{Mean: "zero", Kernel: "rbf + matern32", Ties: []problem.Tie{{Name: "k2.lengthscale", Source: "k1.lengthscale"}}}, ProfileOptions{Points: 3}},
+		"loo":      {waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOO}, ProfileOptions{Points: 3}},
+		"cv":       {waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 4}, ProfileOptions{Points: 3}},
+		"no noise": {waveAndSlope(t), problem.Options{Mean: "zero", NoNoise: true, Kernel: "matern12"}, ProfileOptions{Points: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustProfile(t, mustPrepare(t, c.data, c.options), c.profile)
@@ -92,7 +92,7 @@ func checkProfilePoint(t *testing.T, d problem.Data, o problem.Options, point *s
 // optimum, and that two such minima are in the contour.
 func TestProfileOptima(t *testing.T) {
 	d := waveAndSlope(t)
-	o := problem.Options{Settings: restarted}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: restarted}
 	out := mustFit(t, d, o)
 	if len(out.Report.Optima) < 2 || !slices.ContainsFunc(out.Report.Warnings, func(w string) bool { return strings.Contains(w, "hardly choose between them") }) {
 		t.Fatalf("the fit finds %d optima, with warnings %q", len(out.Report.Optima), out.Report.Warnings)
@@ -150,14 +150,14 @@ func TestProfileOptima(t *testing.T) {
 // above the minimum, and on many rows with the interval of standard errors.
 func TestProfileInterval(t *testing.T) {
 	d := synthetic(90)
-	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
+	p := mustProfile(t, mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), ProfileOptions{Along: []string{"noise_variance"}, Points: 81})
 	s := p.Sections[0]
 	wald := p.Report.StdErrors.Interval95["noise_variance"]
 	for i, v := range []*float64{s.Interval95.Lower, s.Interval95.Upper} {
 		if v == nil {
 			t.Fatal("an end is missing")
 		}
-		at := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []problem.Interval{{Name: "noise_variance", Lo: *v, Hi: 2 * *v}}})
+		at := mustProfile(t, mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), ProfileOptions{Along: []string{"noise_variance"}, Points: 2, Ranges: []problem.Interval{{Name: "noise_variance", Lo: *v, Hi: 2 * *v}}})
 		// A line between two of 81 points is within a hundredth of the curve.
 		gap := float64(at.Sections[0].Points[0].Objective) - p.Optima[0].Objective
 		must.Within(t, gap, halfChiSquare, 0.01, "height above the minimum of the end %v", *v)
@@ -169,13 +169,13 @@ func TestProfileInterval(t *testing.T) {
 // models with these parameters.
 func TestProfileFits(t *testing.T) {
 	d := waveAndSlope(t)
-	p := mustProfile(t, mustPrepare(t, d, problem.Options{}), ProfileOptions{Show: summary.ProfileFits, Others: summary.OthersHeld})
+	p := mustProfile(t, mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}), ProfileOptions{Show: summary.ProfileFits, Others: summary.OthersHeld})
 	s := p.Sections[0]
 	if len(s.Points) != 9 || len(p.Inputs) != d.N || len(p.Targets) != d.N {
 		t.Fatalf("%d points, %d inputs", len(s.Points), len(p.Inputs))
 	}
 	for _, point := range s.Points {
-		posterior := mustFit(t, d, problem.Options{Fix: assignments(point.Parameters)}).Posterior()
+		posterior := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Fix: assignments(point.Parameters)}).Posterior()
 		got := point.Prediction
 		want := must.Get(posterior.Predict(t.Context(), got.Inputs, len(got.Inputs)))(t)
 		for k := range want.Mean {
@@ -191,7 +191,7 @@ func TestProfileSideBySide(t *testing.T) {
 	var want string
 	for _, threads := range []int{1, 2, 5} {
 		host := must.Get(cpu.New(device.Options{Threads: threads}))(t)
-		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Settings: restarted}), ProfileOptions{Points: 9}, host))(t)
+		p := must.Get(Profile(t.Context(), mustPrepare(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Settings: restarted}), ProfileOptions{Points: 9}, host))(t)
 		p.Seconds, p.Report.Seconds, p.Report.EvaluationSeconds, p.Report.Path = 0, 0, 0, nil
 		text := must.Get(json.Marshal(p))(t)
 		if want == "" {
@@ -207,7 +207,7 @@ func TestProfileSideBySide(t *testing.T) {
 func TestProfileUndefined(t *testing.T) {
 	d := waveAndSlope(t)
 	d.X[1] = d.X[0] // singular without noise
-	o := problem.Options{Fix: []problem.Assignment{{Name: "signal_variance", Value: 1, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}, Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-300, Hi: 10}}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "signal_variance", Value: 1, Given: true}, {Name: "lengthscale", Value: 3, Given: true}}, Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-300, Hi: 10}}}
 	p := mustProfile(t, mustPrepare(t, d, o), ProfileOptions{Along: []string{"noise_variance"}, Ranges: []problem.Interval{{Name: "noise_variance", Lo: 1e-200, Hi: 1}}, Points: 5})
 	point := p.Sections[0].Points[0]
 	text, err := json.Marshal(point)
@@ -218,7 +218,7 @@ func TestProfileUndefined(t *testing.T) {
 }
 
 // missed are options whose fit ends at the worse optimum of waveAndSlope.
-var missed = problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
+var missed = problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: []problem.Assignment{{Name: "lengthscale", Value: 1.5, Given: true}, {Name: "noise_variance", Value: 0.4, Given: true}}}
 
 // checkLowest checks that no point of a profile is below its fit, and that each curve with an
 // interval is lowest at the fit.
@@ -239,7 +239,7 @@ func checkLowest(t *testing.T, p *summary.Profile) {
 // TestProfileMissed checks that a profile with a point below its fit goes on from there: the lower
 // optimum becomes the fit, at which all curves are lowest, and so is a contour.
 func TestProfileMissed(t *testing.T) {
-	best := mustFit(t, waveAndSlope(t), problem.Options{Settings: restarted}).Report
+	best := mustFit(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero", Settings: restarted}).Report
 	first := mustFit(t, waveAndSlope(t), missed).Report
 	for _, o := range []ProfileOptions{
 		{}, {Show: summary.ProfileContour, Points: 15},
@@ -254,7 +254,7 @@ func TestProfileMissed(t *testing.T) {
 		}
 	}
 	for others, restarts := range map[summary.ProfileOthers]int{summary.OthersTuned: 2, summary.OthersHeld: 0} {
-		o := problem.Options{Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2, Coarse: hyperopt.CoarseOff}}
+		o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Restarts: restarts, MaxEvaluations: 2, Coarse: hyperopt.CoarseOff}}
 		p := mustProfile(t, mustPrepare(t, synthetic(40), o), ProfileOptions{Points: 5, Others: others})
 		checkLowest(t, p)
 		must.Words(t, strings.Join(p.Warnings, "\n"), "the fit missed an optimum")
@@ -281,7 +281,7 @@ func TestProfileOutside(t *testing.T) {
 
 // TestProfileCut checks the warning of descents whose evaluations are used up.
 func TestProfileCut(t *testing.T) {
-	o := problem.Options{Settings: hyperopt.Settings{MaxEvaluations: 2}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 2}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3})
 	must.Words(t, strings.Join(p.Warnings, "\n"), "the evaluations were used up")
 }
@@ -289,7 +289,7 @@ func TestProfileCut(t *testing.T) {
 // TestProfileQuietRanges checks that a profile does not warn of standard errors, which only
 // its ranges need, and that its ranges do without them.
 func TestProfileQuietRanges(t *testing.T) {
-	o := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
 	p := mustProfile(t, mustPrepare(t, waveAndSlope(t), o), ProfileOptions{Points: 3, Along: []string{"lengthscale"}})
 	o.StdErrors = true
 	out := mustFit(t, waveAndSlope(t), o)
@@ -321,10 +321,10 @@ func TestProfileErrors(t *testing.T) {
 		{ProfileOptions{Along: []string{"lengthscale"}, Ranges: []problem.Interval{{Name: "noise_variance", Lo: 1, Hi: 2}}}, waveAndSlope(t), "does not move noise_variance"},
 		{ProfileOptions{Show: summary.ProfileFits}, synthetic(20), "but this table has 2"},
 	} {
-		_, err := Profile(t.Context(), mustPrepare(t, c.data, problem.Options{}), c.profile, backend)
+		_, err := Profile(t.Context(), mustPrepare(t, c.data, problem.Options{Kernel: "rbf", Mean: "zero"}), c.profile, backend)
 		must.Fail[*problem.OptionError](t, err, c.want)
 	}
-	fixed := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
+	fixed := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscale"}, {Name: "signal_variance"}, {Name: "noise_variance"}}}
 	_, err := Profile(t.Context(), mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{}, backend)
 	must.Fail[error](t, err, "all parameters are fixed")
 	if p := mustProfile(t, mustPrepare(t, waveAndSlope(t), fixed), ProfileOptions{Along: []string{"lengthscale"}}); len(p.Sections[0].Points) != DefaultCurvePoints {
@@ -345,10 +345,10 @@ func TestProfileCancelled(t *testing.T) {
 				t.Errorf("%d of %d points", done, all)
 			}
 		}}
-		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{}), o, backend); p != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
+		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero"}), o, backend); p != nil || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "nothing was written") {
 			t.Errorf("cancelled after %d points: %v, %v", after, p, err)
 		}
-		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{}), ProfileOptions{}, backend); p != nil || !errors.Is(err, context.Canceled) {
+		if p, err := Profile(ctx, mustPrepare(t, waveAndSlope(t), problem.Options{Kernel: "rbf", Mean: "zero"}), ProfileOptions{}, backend); p != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled before: %v, %v", p, err)
 		}
 	}

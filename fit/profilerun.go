@@ -8,6 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/internal/auto"
 	"gpfit/internal/tuning"
 )
 
@@ -26,6 +27,15 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
+	}
+	if j.Options.Auto() { // the kernel's parameters are the axes
+		w := &tuning.Workplace{Job: j, Backends: backends, Crew: &tuning.Crew{}}
+		_, err := auto.Choose(ctx, w, nil)
+		w.Close()
+		if err != nil {
+			return nil, err
+		}
+		j = w.Job
 	}
 	sections, err := profiled(j.Prepared, o)
 	if err == nil {

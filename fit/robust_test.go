@@ -104,7 +104,7 @@ func TestRobustOptimum(t *testing.T) {
 // TestRobustClean checks that the option changes no bit of a fit of rows with normal noise.
 func TestRobustClean(t *testing.T) {
 	d := synthetic(100)
-	plain, robust := mustFit(t, d, problem.Options{Kernel: "rbf(ard)"}), mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true})
+	plain, robust := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}), mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Robust: true})
 	sameNumbers(t, "parameters", robust.Model.Theta, plain.Model.Theta)
 	must.Words(t, robust.Report.Text(), "outlying rows          0 of 100")
 }
@@ -113,7 +113,7 @@ func TestRobustClean(t *testing.T) {
 // robust fit predict the rows that fit better than the folds of another.
 func TestRobustFolds(t *testing.T) {
 	d, _ := spoilt(100)
-	o := problem.Options{Kernel: "rbf(ard)"}
+	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)"}
 	score := func(robust, refit bool) float64 {
 		o.Robust = robust
 		cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, mustFit(t, d, o).Report.Parameters, problem.CrossValidation{Folds: 5, Refit: refit}))(t)
@@ -137,7 +137,7 @@ func TestRobustCancelled(t *testing.T) {
 				cancel()
 			}
 		}
-		out, err := Run(ctx, watched(t, d, problem.Options{Kernel: "rbf(ard)", Robust: true}, events), backend)
+		out, err := Run(ctx, watched(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Robust: true}, events), backend)
 		if !errors.Is(err, context.Canceled) || out == nil || out.Report.Robust == nil {
 			t.Fatalf("after %d iterations: %v", after, err)
 		}
@@ -147,8 +147,8 @@ func TestRobustCancelled(t *testing.T) {
 
 func TestRobustOptions(t *testing.T) {
 	d := synthetic(40)
-	wantOption(t, d, problem.Options{Robust: true, Objective: problem.LOO}, "objective nlml")
-	wantOption(t, d, problem.Options{Robust: true, Experts: "kmeans:2"}, "leave out one")
-	_, err := Profile(t.Context(), mustPrepare(t, d, problem.Options{Robust: true}), ProfileOptions{}, backend)
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true, Objective: problem.LOO}, "objective nlml")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true, Experts: "kmeans:2"}, "leave out one")
+	_, err := Profile(t.Context(), mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Robust: true}), ProfileOptions{}, backend)
 	must.Fail[*problem.OptionError](t, err, "profile a fit without")
 }

@@ -26,7 +26,8 @@ import (
 type Outcome struct {
 	Report summary.Report
 	Model  *gp.Model
-	// Job is the job that ran: with the transform that was chosen, if the options left it open.
+	// Job is the job that ran: with the kernel and the transform that were chosen, if the options left
+	// them open.
 	Job *tuning.Job
 	// Record is stored with the model. Its fields Report and Text follow from Report.
 	Record summary.ModelRecord
@@ -142,7 +143,7 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 
 // tune tunes and assembles the outcome. Its errors have the best parameters found.
 func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
-	result, chosen, err := search(ctx, w, log)
+	result, choice, chosen, err := search(ctx, w, log)
 	var known findings
 	if err == nil {
 		known.floor, err = chooseFloor(ctx, w, result, log)
@@ -168,7 +169,7 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	}
 	switch {
 	case err == nil:
-		if out.Job = j; chosen != nil {
+		if out.Job, out.Report.Choice = j, choice; chosen != nil {
 			out.Report.TargetTransform = chosen
 		}
 		return out, cancelled
@@ -178,30 +179,29 @@ func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.
 	return nil, j.WithBest(err, result)
 }
 
-// search tunes the job of w over all rows, or the job with the transform that is chosen for it if the
-// options leave that open; w then has that job.
-func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.TransformReport, error) {
-	if w.Job.Options.TargetTransform != transform.Auto {
-		result, err := tuneRows(ctx, w, log)
-		return result, nil, err
+// search tunes the job of w over all rows, with the transform and the model that are chosen for it if
+// the options leave them open; w then has that job.
+func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (result *hyperopt.Result, choice *summary.ModelChoice, chosen *summary.TransformReport, err error) {
+	var spent descent.Evaluations
+	if w.Job.Options.TargetTransform == transform.Auto {
+		if chosen, spent, err = auto.Transform(ctx, w, log); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	chosen, spent, err := auto.Transform(ctx, w, log)
-	if err != nil {
-		return nil, nil, err
+	robust := w.Job.Options.Robust
+	if w.Job.Options.Auto() {
+		if result, choice, err = auto.Tune(ctx, w, log); err == nil && robust {
+			result, err = tuneRobust(ctx, w, log, result)
+		}
+	} else if robust {
+		result, err = tuneRobust(ctx, w, log, nil)
+	} else {
+		result, err = hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
 	}
-	result, err := tuneRows(ctx, w, log)
 	if result != nil {
 		result.Total.Add(spent)
 	}
-	return result, chosen, err
-}
-
-// tuneRows tunes the job of w over all rows, and with option robust the noise variances of outlying ones.
-func tuneRows(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, error) {
-	if w.Job.Options.Robust {
-		return tuneRobust(ctx, w, log, nil)
-	}
-	return hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+	return result, choice, chosen, err
 }
 
 // findings are what a report needs of other points than the result: scores with an element for

@@ -26,7 +26,7 @@ func TestSelect(t *testing.T) {
 	d := trend(60)
 	kernels := []string{"rbf", "matern12", "linear", "rbf(lengthscale=0.1) + linear"}
 	for _, score := range SelectionScores() {
-		r := mustSelect(t, d, problem.Options{Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: problem.CrossValidation{Folds: 5, Seed: 2}})
+		r := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "constant"}, SelectOptions{Kernels: kernels, Score: score, CrossValidation: problem.CrossValidation{Folds: 5, Seed: 2}})
 		if len(r.Candidates) != 4 || r.Candidates[3].Kernel != "rbf(lengthscale=0.1) + linear" || r.Score != score {
 			t.Fatalf("%+v", r)
 		}
@@ -62,7 +62,7 @@ func TestSelect(t *testing.T) {
 func TestGreedy(t *testing.T) {
 	d := trend(60)
 	s := SelectOptions{Kernels: []string{"rbf", "linear"}, Greedy: true, MaxTerms: 3, CrossValidation: problem.CrossValidation{Folds: 3}}
-	r := mustSelect(t, d, problem.Options{}, s)
+	r := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}, s)
 	if got := r.Report.Kernel; got != "linear + rbf" {
 		t.Errorf("found %s:\n%s", got, r.Text())
 	}
@@ -77,7 +77,7 @@ func TestGreedy(t *testing.T) {
 		}
 	}
 	must.Words(t, r.Stopped, "no kernel")
-	again := mustSelect(t, d, problem.Options{}, s)
+	again := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}, s)
 	for i := range r.Candidates {
 		r.Candidates[i].Seconds, again.Candidates[i].Seconds = 0, 0
 	}
@@ -85,11 +85,11 @@ func TestGreedy(t *testing.T) {
 		t.Errorf("two runs differ:\n%s", diff)
 	}
 	s.Budget = 3
-	if r := mustSelect(t, d, problem.Options{}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
+	if r := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}, s); len(r.Candidates) != 3 || !strings.Contains(r.Stopped, "budget of 3") {
 		t.Errorf("%d kernels with a budget of 3; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 	s.Budget, s.MaxTerms = 0, 1
-	if r := mustSelect(t, d, problem.Options{}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
+	if r := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}, s); len(r.Candidates) != 2 || !strings.Contains(r.Stopped, "every kernel") {
 		t.Errorf("%d kernels of one leaf; stopped: %s", len(r.Candidates), r.Stopped)
 	}
 }
@@ -131,12 +131,12 @@ func TestSelectCancel(t *testing.T) {
 			cancel()
 		}
 	}}
-	r, err := Select(ctx, trend(40), problem.Options{}, problem.Events{}, s, backend)
+	r, err := Select(ctx, trend(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, s, backend)
 	if !errors.Is(err, context.Canceled) || r == nil || len(r.Candidates) != 2 || r.Stopped != "interrupted" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	must.Do(t, r.Outcome.SaveModel(t.TempDir()+"/m", false))
-	if r, err := Select(ctx, trend(40), problem.Options{}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
+	if r, err := Select(ctx, trend(40), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend); r != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled from the start: %+v, %v", r, err)
 	}
 }
@@ -146,12 +146,12 @@ func TestSelectCancel(t *testing.T) {
 func TestSelectFailures(t *testing.T) {
 	d := trend(30)
 	// Without noise a line of rank 1 is singular.
-	r := mustSelect(t, d, problem.Options{NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
+	r := mustSelect(t, d, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true}, SelectOptions{Kernels: []string{"linear", "matern12"}})
 	if c := r.Candidates[0]; c.Error == "" || c.Status != "failed" || c.NLML != nil || r.Best != 1 {
 		t.Errorf("%+v", r.Candidates)
 	}
 	must.Words(t, r.Text(), "failed: ")
-	_, err := Select(t.Context(), d, problem.Options{NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend)
+	_, err := Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true}, problem.Events{}, SelectOptions{Kernels: []string{"linear"}}, backend)
 	must.Fail[error](t, err, "no kernel could be fitted")
 	fitted := 0
 	count := func(int, int, string) { fitted++ }
@@ -166,14 +166,14 @@ func TestSelectFailures(t *testing.T) {
 		"too many folds":  {Kernels: []string{"rbf"}, CrossValidation: problem.CrossValidation{Folds: 40}},
 	} {
 		s.OnCandidate = count
-		if r, err := Select(t.Context(), d, problem.Options{}, problem.Events{}, s, backend); err == nil || r != nil {
+		if r, err := Select(t.Context(), d, problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}, s, backend); err == nil || r != nil {
 			t.Errorf("%s accepted", what)
 		}
 	}
 	if fitted > 0 {
 		t.Errorf("%d kernels fitted before a mistake was found", fitted)
 	}
-	set := problem.Options{Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}
+	set := problem.Options{Kernel: "rbf", Mean: "zero", Set: []problem.Assignment{{Name: "lengthscale", Value: 1, Given: true}}}
 	_, err = Select(t.Context(), d, set, problem.Events{}, SelectOptions{Kernels: []string{"rbf", "rbf + linear"}}, backend)
 	must.Fail[error](t, err, "kernel rbf + linear: option set lengthscale")
 }

@@ -36,7 +36,7 @@ func regions(n int, seed uint64) problem.Data {
 
 // separated are options of experts with parameters of their own.
 func separated(clusters string) problem.Options {
-	return problem.Options{Kernel: "rbf(ard)", Experts: clusters, ExpertParameters: experts.Separate}
+	return problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: clusters, ExpertParameters: experts.Separate}
 }
 
 // partBits returns the bits of a model without its record, whose times differ.
@@ -52,8 +52,8 @@ func partBits(t *testing.T, o *Outcome) []byte {
 // TestOneSeparateExpert checks that one expert with its own parameters is the exact process.
 func TestOneSeparateExpert(t *testing.T) {
 	d := synthetic(120)
-	one, plain := mustFit(t, d, separated("kmeans:1")), mustFit(t, d, problem.Options{Kernel: "rbf(ard)"})
-	shared := mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:1"})
+	one, plain := mustFit(t, d, separated("kmeans:1")), mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
+	shared := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: "kmeans:1"})
 	if !bytes.Equal(partBits(t, one), partBits(t, shared)) || one.Model.Locals != nil {
 		t.Error("one expert with its own parameters is not the one with shared parameters")
 	}
@@ -206,7 +206,7 @@ func TestSeparateIntervals(t *testing.T) {
 			t.Errorf("%s: %.3f of the smooth half and %.3f of the rough half are in their 95 %% interval", rule, smooth, rough)
 		}
 	}
-	smooth, rough := covered(mustFit(t, d, problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:4"}).Model)
+	smooth, rough := covered(mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: "kmeans:4"}).Model)
 	t.Logf("shared: %.3f of the smooth half, %.3f of the rough half", smooth, rough)
 	if smooth < 0.99 {
 		t.Errorf("shared parameters are right in the smooth half, too: %.3f", smooth)
@@ -319,8 +319,8 @@ func TestSeparateOptions(t *testing.T) {
 			t.Errorf("row %d: %v, %v and %v", i, v, parts[1].Mean[i], second.Mean[i])
 		}
 	}
-	wantOption(t, d, problem.Options{ExpertParameters: experts.Separate}, "option expert-parameters separate: needs option experts")
-	wantOption(t, d, problem.Options{Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", ExpertParameters: experts.Separate}, "option expert-parameters separate: needs option experts")
+	wantOption(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Experts: "kmeans:2", ExpertParameters: "own"}, "must be shared or separate")
 	o.Posterior = problem.Laplace
 	wantOption(t, d, o, "needs parameters that all experts share")
 	flat := regions(120, 9)

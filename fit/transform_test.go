@@ -179,14 +179,14 @@ func TestTransformRefused(t *testing.T) {
 		o    problem.Options
 		want string
 	}{
-		{negative, problem.Options{TargetTransform: transform.Log}, `the target "y" of row 5 (from 1) is 0: option target-transform log needs positive targets; yeojohnson takes all`},
-		{known, problem.Options{TargetTransform: transform.BoxCox}, `in squared units of the target, not of its transformed values`},
-		{several, problem.Options{TargetTransform: transform.Log}, "fit each target separately"},
-		{d, problem.Options{TargetTransform: "sqrt"}, `option target-transform "sqrt": must be none, log, boxcox, yeojohnson or auto`},
-		{d, problem.Options{TargetTransform: transform.Log, NoiseFloor: "2:original"}, "give the number without :original"},
-		{d, problem.Options{TargetTransform: transform.BoxCox, Bounds: []problem.Interval{{Name: "lambda", Lo: -1, Hi: 1}}}, "lambda cannot be -1"},
-		{d, problem.Options{TargetTransform: transform.YeoJohnson, Set: []problem.Assignment{{Name: "lambda", Value: 3, Given: true}}}, "lambda cannot be 3"},
-		{d, problem.Options{TargetTransform: transform.Log, Experts: "kmeans:2", ExpertParameters: "separate"}, "all experts share the transform"},
+		{negative, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log}, `the target "y" of row 5 (from 1) is 0: option target-transform log needs positive targets; yeojohnson takes all`},
+		{known, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.BoxCox}, `in squared units of the target, not of its transformed values`},
+		{several, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log}, "fit each target separately"},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: "sqrt"}, `option target-transform "sqrt": must be none, log, boxcox, yeojohnson or auto`},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, NoiseFloor: "2:original"}, "give the number without :original"},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.BoxCox, Bounds: []problem.Interval{{Name: "lambda", Lo: -1, Hi: 1}}}, "lambda cannot be -1"},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.YeoJohnson, Set: []problem.Assignment{{Name: "lambda", Value: 3, Given: true}}}, "lambda cannot be 3"},
+		{d, problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Log, Experts: "kmeans:2", ExpertParameters: "separate"}, "all experts share the transform"},
 	} {
 		_, err := Prepare(c.data, c.o, problem.Events{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -236,10 +236,10 @@ func TestTransformAuto(t *testing.T) {
 		left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
 		must.Within(t, float64(cv.NLPD), left.NLPD, 1e-6, "NLPD of folds of one row")
 	}
-	job := mustPrepare(t, lognormal(30, 1), problem.Options{TargetTransform: transform.Auto})
+	job := mustPrepare(t, lognormal(30, 1), problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Auto})
 	_, err := Evaluate(t.Context(), job, backend, nil)
 	must.Fail[*problem.OptionError](t, err, "only a fit chooses it")
-	_, err = Select(t.Context(), lognormal(30, 1), problem.Options{TargetTransform: transform.Auto}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend)
+	_, err = Select(t.Context(), lognormal(30, 1), problem.Options{Kernel: "rbf", Mean: "zero", TargetTransform: transform.Auto}, problem.Events{}, SelectOptions{Kernels: []string{"rbf"}}, backend)
 	must.Fail[*problem.OptionError](t, err, "kernels are compared for one transform")
 }
 

@@ -65,12 +65,12 @@ func TestCoarseOfEveryKind(t *testing.T) {
 		data problem.Data
 		o    problem.Options
 	}{
-		"groups":   {twoLabs(300), problem.Options{}},
-		"rows":     {knownLabs(300), problem.Options{}},
-		"prior":    {synthetic(300), problem.Options{Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}}},
-		"loo":      {synthetic(300), problem.Options{Objective: problem.LOO}},
-		"basis":    {synthetic(300), problem.Options{Mean: "linear + bumps(5, dims=0)"}},
-		"restarts": {twoLabs(300), problem.Options{Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
+		"groups":   {twoLabs(300), problem.Options{Kernel: "rbf", Mean: "zero"}},
+		"rows":     {knownLabs(300), problem.Options{Kernel: "rbf", Mean: "zero"}},
+		"prior":    {synthetic(300), problem.Options{Kernel: "rbf", Mean: "zero", Priors: []problem.ParameterPrior{{Name: "lengthscale", Density: density(t, "lognormal(0, 1)")}}}},
+		"loo":      {synthetic(300), problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.LOO}},
+		"basis":    {synthetic(300), problem.Options{Kernel: "rbf", Mean: "linear + bumps(5, dims=0)"}},
+		"restarts": {twoLabs(300), problem.Options{Kernel: "rbf", Settings: hyperopt.Settings{Restarts: 2}, Mean: "linear"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.o
@@ -128,7 +128,7 @@ func TestSubsets(t *testing.T) {
 	if all.NLML != whole.NLML || !cmp.Equal(all.GradientLog, whole.GradientLog) {
 		t.Errorf("NLML on all rows %v, of the job %v", all.NLML, whole.NLML)
 	}
-	_, err := Prepare(smooth(20), problem.Options{Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{})
+	_, err := Prepare(smooth(20), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: "maybe"}}, problem.Events{})
 	must.Fail[error](t, err)
 }
 
@@ -136,7 +136,7 @@ func TestSubsets(t *testing.T) {
 // proportion to the spread of their columns and to the root of a large signal variance.
 func TestLimits(t *testing.T) {
 	d := smooth(50)
-	task := mustPrepare(t, d, problem.Options{Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []problem.Assignment{{Name: "k1.lengthscale[1]"}}})
+	task := mustPrepare(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard) + matern32", Standardize: "none", Fix: []problem.Assignment{{Name: "k1.lengthscale[1]"}}})
 	for _, factor := range []float64{0.1, 9} {
 		z := task.Params.Start()
 		for i, q := range task.Params.Free {
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 func TestRestartsListOptima(t *testing.T) {
 	for _, c := range []hyperopt.Coarse{hyperopt.CoarseAuto, hyperopt.CoarseOff} {
 		d := twoOptima(240)
-		o := problem.Options{Settings: hyperopt.Settings{Coarse: c, Restarts: 4, Seed: 2}}
+		o := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: c, Restarts: 4, Seed: 2}}
 		r := mustFit(t, d, o).Report
 		if len(r.Optima) < 2 || !r.Optima[0].Best || r.Optima[0].Dropped || math.Abs(r.Optima[0].Objective-r.NLML) > 1e-9*math.Abs(r.NLML) {
 			t.Fatalf("%s: optima %+v, NLML %v", c, r.Optima, r.NLML)
@@ -181,7 +181,7 @@ func TestRestartsListOptima(t *testing.T) {
 			if i > 0 && opt.Objective < r.Optima[i-1].Objective {
 				t.Errorf("%s: optima not in order", c)
 			}
-			again := problem.Options{Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: assignments(opt.Parameters)}
+			again := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: assignments(opt.Parameters)}
 			must.Within(t, mustFit(t, d, again).Report.NLML, opt.Objective, hyperopt.DefaultToleranceNats, "%s: end of a fit from optimum %d", c, i)
 		}
 		// Values over all rows choose five of twice as many; the first counts twice.
@@ -196,7 +196,7 @@ func TestRestartsListOptima(t *testing.T) {
 // starts that all run to their end over all rows.
 func TestHalves(t *testing.T) {
 	d := smooth(300)
-	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
+	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Restarts: 3}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
 	plain := mustFit(t, d, o).Report
@@ -229,7 +229,7 @@ func TestHalvesWithoutUse(t *testing.T) {
 		d.X[i*d.D] = 0
 	}
 	d.X[0] = 1 // only this row determines the slope; a half without it does not
-	o := problem.Options{Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
+	o := problem.Options{Kernel: "rbf", Mean: "linear", Standardize: "none", Settings: hyperopt.Settings{Restarts: 2}}
 	r := mustFit(t, d, o).Report
 	o.Settings.Coarse = hyperopt.CoarseOff
 	// A race gives up what it can improve by less than a quarter of a nat.
@@ -267,9 +267,9 @@ func TestFitsRepeat(t *testing.T) {
 // TestMethodsAgree checks that the methods find the optimum of L-BFGS to their accuracy.
 func TestMethodsAgree(t *testing.T) {
 	d := synthetic(120)
-	want := mustFit(t, d, problem.Options{}).Report.NLML
+	want := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero"}).Report.NLML
 	for _, m := range descent.Methods() {
-		r := mustFit(t, d, problem.Options{Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
+		r := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Method: m, MaxEvaluations: 3000}}).Report
 		must.Within(t, r.NLML, want, 1e-3, "%s: NLML (%s)", m.Name(), r.Status)
 	}
 }
@@ -366,7 +366,7 @@ func sorted(text []byte) []string { return slices.Sorted(strings.Lines(string(te
 
 // TestTornCheckpoint checks that a fit continues from a log cut off anywhere.
 func TestTornCheckpoint(t *testing.T) {
-	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Checkpoint: filepath.Join(t.TempDir(), "ck"), Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want, task, text := finishedCheckpoint(t, synthetic(40), o)
 	for cut := 0; cut < len(text); cut += 1 + len(text)/97 {
 		for _, garbage := range []string{"", "\x00\x00\n\x00"} {
@@ -390,7 +390,7 @@ func TestTornCheckpoint(t *testing.T) {
 // one and a file that is no checkpoint, and leaves them unchanged.
 func TestForeignCheckpoint(t *testing.T) {
 	d := synthetic(40)
-	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "ck")}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Checkpoint: filepath.Join(t.TempDir(), "ck")}
 	_, _, text := finishedCheckpoint(t, d, o)
 	other := synthetic(40)
 	other.Y[7] += 1e-9
@@ -438,7 +438,7 @@ func TestForeignCheckpoint(t *testing.T) {
 // checkpoint to the bits of an undisturbed fit, even if it was cancelled on few rows.
 func TestCancelledCheckpoint(t *testing.T) {
 	d := smooth(120)
-	o := problem.Options{Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
+	o := problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}
 	want := bits(t, mustFit(t, d, o))
 	o.Checkpoint = filepath.Join(t.TempDir(), "ck")
 	for _, stop := range []int{1, 2, 5, 9, 20} {

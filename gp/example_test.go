@@ -22,7 +22,7 @@ func ExamplePosterior() {
 	for i := range data.N {
 		data.X, data.Y = append(data.X, float64(i)), append(data.Y, float64(i*i))
 	}
-	job, err := fit.Prepare(data, problem.Options{Kernel: "poly(2)"}, problem.Events{})
+	job, err := fit.Prepare(data, problem.Options{Mean: "zero", Kernel: "poly(2)"}, problem.Events{})
 	if err != nil {
 		log.Fatal(err)
 	}

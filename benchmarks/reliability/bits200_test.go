@@ -322,7 +322,7 @@ func problem200(seed uint64) (family string, data problem.Data, o problem.Option
 	for i := range n {
 		data.Y = append(data.Y, math.Sin(data.X[i*d])+0.1*rng.NormFloat64())
 	}
-	o = problem.Options{Kernel: family, Standardize: gp.StandardizeNone}
+	o = problem.Options{Mean: "zero", Kernel: family, Standardize: gp.StandardizeNone}
 	o.Set = []problem.Assignment{{Name: "noise_variance", Value: math.Pow(10, -13*rng.Float64()), Given: true}}
 	if family != "linear" {
 		o.Set = append(o.Set, problem.Assignment{Name: "lengthscale", Value: math.Pow(10, 1.5*rng.Float64()-0.5), Given: true})

@@ -176,7 +176,7 @@ func (p *trial) addKnownNoise(rng *rand.Rand) {
 // coefficients than rows are errors, and therefore rare.
 func options(rng *rand.Rand, n, d int) problem.Options {
 	families := kernel.Families()
-	o := problem.Options{Kernel: pick(rng, families...), ARD: often(rng, 4)}
+	o := problem.Options{Mean: "zero", Kernel: pick(rng, families...), ARD: often(rng, 4)}
 	if n > 8*d || often(rng, 1) {
 		o.Mean = pick(rng, meanFunctions...)
 	}
@@ -249,7 +249,7 @@ func calm(seed uint64) (problem.Data, problem.Options) {
 	}
 	kernel := pick(rng, "rbf(ard)", "matern12", "matern32(ard)", "matern52", "rq", "periodic", "rbf + linear", "matern32*poly(2)", "wendland(2)",
 		"arcsine + rbf", "gibbs", "formula(exp(-(r/a)^g), a=1, g=1)")
-	return data, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
+	return data, problem.Options{Mean: "zero", Kernel: kernel, Settings: hyperopt.Settings{MaxEvaluations: 6, Seed: seed}}
 }
 
 // numbers holds the results of an evaluation.

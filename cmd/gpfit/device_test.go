@@ -291,7 +291,7 @@ func TestGPUProfile(t *testing.T) {
 	g := newGPU(t)
 	profile := func(device string) (p summary.Profile) {
 		t.Helper()
-		must.Do(t, json.Unmarshal([]byte(g.output(t, "profile", "../../examples/two_optima.csv", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
+		must.Do(t, json.Unmarshal([]byte(g.output(t, "profile", "../../examples/two_optima.csv", "--kernel", "rbf", "--set", "lengthscale=0.25", "--fix", "signal_variance=0.6",
 			"--along", "noise_variance", "--range", "noise_variance=0.1:1", "--points", "3", "--device", device, "--json")), &p))
 		if p.Report.Device != device {
 			t.Errorf("the device is %s, not %s", p.Report.Device, device)
@@ -337,11 +337,11 @@ var gonumNames = regexp.MustCompile(`second|time|rate|bytes|memory|started|date|
 func TestGonum(t *testing.T) {
 	dir := t.TempDir()
 	few, model := firstRows(t, 121), filepath.Join(dir, "m.gpfit")
-	mustLine(t, "fit", few, "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
+	mustLine(t, "fit", few, "--kernel", "rbf", "--mean", "zero", "--max-evals", "5", "--save-factor", "--out", model, "--device", "cpu", "--quiet")
 	out := " --force --json --out " + filepath.Join(dir, "o.gpfit")
 	for _, command := range []string{
-		"fit " + few + " --coarse off" + out,
-		"fit " + few + " --mean linear --objective loo --max-evals 5" + out,
+		"fit " + few + " --kernel rbf --coarse off" + out,
+		"fit " + few + " --kernel rbf --mean linear --objective loo --max-evals 5" + out,
 		"nlml " + few + " --objective cv --folds 4 --json",
 		"nlml " + few + " --kernel linear+rbf --scores loo,cv --folds 3 --json",
 		"nlml " + few + " --experts kmeans:3 --json",

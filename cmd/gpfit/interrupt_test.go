@@ -28,7 +28,7 @@ func TestInterruptedComparison(t *testing.T) {
 	}
 	var r compare.Result
 	must.Do(t, json.Unmarshal([]byte(stdout), &r))
-	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp rbf" || r.Methods[2].Status != compare.Unfinished {
+	if r.Stopped != "interrupted after 2 of 9 fits" || len(r.Methods) != 3 || r.Methods[0].Status != compare.Done || r.Methods[2].Method != "gp auto" || r.Methods[2].Status != compare.Unfinished {
 		t.Errorf("%q, methods %+v", r.Stopped, r.Methods)
 	}
 	text := must.Get(os.ReadFile(scores))(t)
@@ -63,7 +63,7 @@ func TestCostOfComparison(t *testing.T) {
 // TestProfileInterrupt cancels a profile at its points, as Ctrl-C does: no file is left.
 func TestProfileInterrupt(t *testing.T) {
 	dir := t.TempDir()
-	code, stdout, stderr := interrupt(t, "point 1 of", "profile", "../../examples/co2.csv", "--device", "cpu", "--out", filepath.Join(dir, "p.csv"), "--plot", filepath.Join(dir, "p.svg"))
+	code, stdout, stderr := interrupt(t, "point 1 of", "profile", "../../examples/co2.csv", "--kernel", "rbf", "--device", "cpu", "--out", filepath.Join(dir, "p.csv"), "--plot", filepath.Join(dir, "p.svg"))
 	if code != exit.Interrupted || !strings.Contains(stderr, "interrupted before the profile was complete: nothing was written") || stdout != "" {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}

@@ -109,7 +109,7 @@ func TestOwnKernel(t *testing.T) {
 	} {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
-			opts := problem.Options{Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
+			opts := problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
 			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
 			nlml[i] = must.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
 		}

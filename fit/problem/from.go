@@ -32,12 +32,15 @@ func (o Options) fromModel() (Options, error) {
 	if o.Kernels == nil {
 		o.Kernels = m.Kernels
 	}
-	if o.Mean == "" {
+	if o.autoMean() {
 		if o, err = o.meanOf(m); err != nil {
 			return o, err
 		}
 	}
-	o.Kernel, o.Standardize = cmp.Or(o.Kernel, m.KernelText()), cmp.Or(o.Standardize, m.Scaling.Standardize())
+	if o.Auto() {
+		o.Kernel = m.KernelText()
+	}
+	o.Standardize = cmp.Or(o.Standardize, m.Scaling.Standardize())
 	if t := m.Scaling.Transform; t != nil {
 		o.TargetTransform = cmp.Or(o.TargetTransform, t.Kind)
 	}

@@ -1,11 +1,11 @@
 package problem
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -24,11 +24,21 @@ type Model struct {
 	MeanFree bool
 }
 
+// CheckMeanText finds mistakes in the text of Options.Mean before its table is read. Errors are
+// [*mean.ParseError].
+func CheckMeanText(text string) error { return mean.CheckText((Options{Mean: text}).meanText()) }
+
+// CheckKernelText finds mistakes in the text of Options.Kernel before its table is read. Errors are
+// [*kernel.ParseError].
+func CheckKernelText(text string) error {
+	return kernel.CheckText((Options{Kernel: text}).kernelText())
+}
+
 // newModel parses the options' expressions for the columns of a sample.
 func newModel(s *Sample, o Options) (*Model, error) {
 	m := &Model{}
 	var err error
-	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(cmp.Or(o.Kernel, "rbf")); err != nil {
+	if m.expr, err = (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(o.kernelText()); err != nil {
 		return nil, err
 	}
 	if o.ARD {
@@ -42,7 +52,7 @@ func newModel(s *Sample, o Options) (*Model, error) {
 		}
 		return nil, err
 	}
-	return m, m.addMean(s, o.Mean, o.MeanFit, o.named())
+	return m, m.addMean(s, o.meanText(), o.MeanFit, o.named())
 }
 
 // fixZeros makes the offsets that the options fix at 0 constants of the kernel.
@@ -84,6 +94,42 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 		return OptionErrorf("mean-fit", strconv.Quote(string(how)), "must be gls or free")
 	}
 	return nil
+}
+
+// LinearMean returns the text of a mean that is linear in the columns of a sample, without those that
+// are linear combinations of the others, and the names of these; the text is empty if the options
+// give a mean or the rows do not determine a linear one.
+func LinearMean(o Options, s *Sample) (text string, without []string) {
+	if !o.autoMean() {
+		return "", nil
+	}
+	dims := slices.Clone(s.Columns)
+	for len(dims) > 0 {
+		text = "linear"
+		if len(dims) < len(s.Columns) {
+			text = strings.Join(strings.Fields(fmt.Sprintf("linear(dims=%v)", dims)), ", ")
+		}
+		e, err := mean.Parse(text, s.Names())
+		if err != nil {
+			return "", nil
+		}
+		basis, err := e.Basis(s.Points, s.Columns)
+		if err == nil {
+			err = basis.CheckRank(basis.Evaluate(s.Points))
+		}
+		rank, ok := errors.AsType[*mean.RankError](err)
+		if !ok {
+			return e.Text(s.Names()), without
+		}
+		k := slices.IndexFunc(basis, func(f mean.Function) bool { return f.Group == mean.Linear && f.Name() == rank.Name })
+		if k < 0 {
+			return "", nil
+		}
+		c := s.Columns[basis[k].Column]
+		dims = slices.DeleteFunc(dims, func(d int) bool { return d == c })
+		without = append(without, s.Names().Label(c))
+	}
+	return "", nil
 }
 
 // withNames returns an error about the basis with the names of columns in place of indices.

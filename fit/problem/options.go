@@ -45,16 +45,16 @@ type Interval struct {
 
 func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo, b.Hi) }
 
-// Options configures a fit. The zero value fits an isotropic rbf to standardised data
-// with no restarts.
+// Options configures a fit. The zero value chooses a kernel for standardised data
+// and tunes it with no restarts.
 //
 // Errors and warnings call a field by the name of its option: the field's name in
 // lower case, with hyphens, such as "max-jitter", but "noise" for NoNoise, "prior"
 // and "tie" for Priors and Ties, "scores" for LeaveOneOut, "holdout" for HoldOut, "optimizer" for
 // Settings.Method and "max-evals" for Settings.MaxEvaluations.
 type Options struct {
-	// Kernel is the kernel in text form, in which dims= may name columns; empty means "rbf". ARD
-	// gives every leaf one lengthscale per column.
+	// Kernel is the kernel in text form, in which dims= may name columns; empty or AutoKernel means
+	// that the fit chooses it by the data. ARD gives every leaf one lengthscale per column.
 	Kernel string
 	ARD    bool
 	// Kernels are user-defined kernels that Kernel may name. Write each function once; all devices
@@ -65,8 +65,9 @@ type Options struct {
 	// matrix on up to 300 training rows at the start values is asymmetric or has a
 	// negative eigenvalue, that is an error with RequirePSD and a warning otherwise.
 	RequirePSD bool
-	// Mean is the mean function in the text form of package mean; empty means zero.
-	// MeanFit selects how gpfit finds its coefficients.
+	// Mean is the mean function in the text form of package mean; empty or AutoMean means
+	// DefaultMean or, if the fit chooses the kernel, also a linear one. MeanFit selects how gpfit finds its
+	// coefficients.
 	Mean    string
 	MeanFit MeanFit
 	// NoNoise leaves out the estimated noise variance. Without known variances the
@@ -150,6 +151,38 @@ type Options struct {
 	// errors, their Hessian is the first metric. Errors are [*OptionError] if no parameter
 	// of the fit is in the model, or if Data lacks a feature that the model uses.
 	From *gp.Model `hash:"omitzero"`
+}
+
+// AutoKernel is the word for a kernel that a fit chooses by the data. Where nothing is tuned, and
+// first in a fit, it stands for DefaultKernel. AutoMean stands for DefaultMean, or for a mean that is
+// chosen with the kernel.
+const (
+	AutoKernel    = "auto"
+	DefaultKernel = "matern32(ard)"
+	AutoMean      = "auto"
+	DefaultMean   = "constant"
+)
+
+// Auto reports whether the fit chooses the kernel.
+func (o Options) Auto() bool { return o.Kernel == "" || o.Kernel == AutoKernel }
+
+// kernelText returns the text form of the kernel if nothing is chosen.
+func (o Options) kernelText() string {
+	if o.Auto() {
+		return DefaultKernel
+	}
+	return o.Kernel
+}
+
+// autoMean reports whether the fit may choose the mean function.
+func (o Options) autoMean() bool { return o.Mean == "" || o.Mean == AutoMean }
+
+// meanText returns the text form of the mean function if nothing is chosen.
+func (o Options) meanText() string {
+	if o.autoMean() {
+		return DefaultMean
+	}
+	return o.Mean
 }
 
 // Events are the functions that a job calls while it computes. Each may be nil. They do not

@@ -87,6 +87,20 @@ func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepa
 	return p, err
 }
 
+// WithModel returns the problem with another kernel and mean function, and start values that an
+// earlier fit found, which those that the user chose precede. Rows, scaling and folds are the same.
+func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared, error) {
+	changed := *j
+	o := &changed.Options
+	chosen := slices.DeleteFunc(slices.Clone(o.Set), func(a Assignment) bool { return a.Found })
+	o.Kernel, o.Mean, o.Set, o.ARD = kernel, mean, slices.Concat(found, chosen), false
+	var err error
+	if changed.Model, err = newModel(j.Sample, *o); err == nil {
+		changed.Params, err = newParameters(j.Sample, changed.Model, *o)
+	}
+	return &changed, err
+}
+
 // newParameters chooses start values and bounds from the data, then applies the
 // kernel's text and the options.
 func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {

@@ -176,15 +176,64 @@ const (
 // explains the targets best, or +Inf if none does clearly.
 func columnLengthscales(s *Sample) []float64 {
 	out := make([]float64, s.Points.D)
-	limit := max(50, min(waveRows, int(waveCost/math.Sqrt(float64(s.Points.D)))))
 	for c := range out {
-		out[c] = math.Inf(1)
-		peaks, total, rows := periodogram(s.Points.Column(c), s.Targets, limit)
-		if len(peaks) > 0 && peaks[0].power > clearWave*math.Log(float64(rows))/float64(rows)*total {
-			out[c] = waveTurns * peaks[0].period
-		}
+		period, _ := clearestWave(s, c)
+		out[c] = waveTurns * period
 	}
 	return out
+}
+
+// clearestWave returns the period of the wave along a column that explains the targets best, and
+// its share of their sum of squares; +Inf and 0 if none does clearly.
+func clearestWave(s *Sample, column int) (period, share float64) {
+	limit := max(50, min(waveRows, int(waveCost/math.Sqrt(float64(s.Points.D)))))
+	peaks, total, rows := periodogram(s.Points.Column(column), s.Targets, limit)
+	if len(peaks) > 0 && peaks[0].power > clearWave*math.Log(float64(rows))/float64(rows)*total {
+		return peaks[0].period, peaks[0].power / total
+	}
+	return math.Inf(1), 0
+}
+
+// fewestTurns is the number of turns over the range of a column from which a wave is a period, and
+// regularShare the share of its steps that are alike in a regular one.
+const (
+	fewestTurns  = 3
+	regularShare = 0.7
+)
+
+// PeriodicColumn returns the regular column of the table, such as a date, along which a wave with a
+// period explains the targets best, or −1 if none does clearly.
+func PeriodicColumn(s *Sample) int {
+	column, highest := -1, 0.0
+	for c, of := range s.Columns {
+		if !regular(s.Points.Column(c)) {
+			continue
+		}
+		period, share := clearestWave(s, c)
+		if share > highest && fewestTurns*period <= smallestRange(s.Points, []int{c}) {
+			column, highest = of, share
+		}
+	}
+	return column
+}
+
+// regular reports whether values differ in most rows and most steps between them are alike.
+func regular(values []float64) bool {
+	steps := slices.Compact(slices.Sorted(slices.Values(values)))
+	for i := range len(steps) - 1 {
+		steps[i] = steps[i+1] - steps[i]
+	}
+	if steps = steps[:len(steps)-1]; 2*len(steps) < len(values) {
+		return false
+	}
+	slices.Sort(steps)
+	usual, alike := steps[len(steps)/2], 0
+	for _, v := range steps {
+		if math.Abs(v-usual) <= 0.1*usual {
+			alike++
+		}
+	}
+	return float64(alike) >= regularShare*float64(len(steps))
 }
 
 // nearestDistance returns the median, over at most 500 rows, of the distance to the

@@ -33,10 +33,10 @@ func TestStartsCover(t *testing.T) {
 		o           Options
 		noise, span [2]float64
 	}{
-		{Options{}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
-		{Options{Kernel: "rbf + matern32"}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
-		{Options{Bounds: []Interval{{"noise_variance", 1e-3, 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
-		{Options{Fix: []Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
+		{Options{Kernel: "rbf", Mean: "zero"}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
+		{Options{Mean: "zero", Kernel: "rbf + matern32"}, [2]float64{1e-6, 0.5}, [2]float64{2, 50}},
+		{Options{Kernel: "rbf", Mean: "zero", Bounds: []Interval{{"noise_variance", 1e-3, 10}}}, [2]float64{1e-3, 0.5}, [2]float64{2, 50}},
+		{Options{Kernel: "rbf", Mean: "zero", Fix: []Assignment{{Name: "noise_variance", Value: 0.2, Given: true}}}, [2]float64{0.2, 0.2}, [2]float64{2, 50}},
 	} {
 		j := must.Get(New(d, c.o))(t)
 		noise, length := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 0}
@@ -81,7 +81,7 @@ func TestStartsOfTerms(t *testing.T) {
 		{"rbf*periodic", nil},
 		{"rbf + linear + matern12", []string{"k1.signal_variance", "k2.signal_variance", "k3.signal_variance"}},
 	} {
-		j := must.Get(New(d, Options{Kernel: c.kernel}))(t)
+		j := must.Get(New(d, Options{Mean: "zero", Kernel: c.kernel}))(t)
 		starts, first := j.Starts()
 		for _, name := range c.alone {
 			begins := slices.ContainsFunc(starts[:first], func(z []float64) bool {
@@ -113,7 +113,7 @@ func TestStartsOfTerms(t *testing.T) {
 // lengthscale the optimum has one.
 func TestPoorVariance(t *testing.T) {
 	d := column(100, func(i int) float64 { return float64(i) / 10 }, func(x float64) float64 { return math.Sin(x) })
-	j := must.Get(New(d, Options{Set: []Assignment{{Name: "signal_variance", Value: 1e-6, Given: true}}}))(t)
+	j := must.Get(New(d, Options{Kernel: "rbf", Mean: "zero", Set: []Assignment{{Name: "signal_variance", Value: 1e-6, Given: true}}}))(t)
 	index := slices.IndexFunc(j.Params.Free, func(q *Parameter) bool { return q.Name == "signal_variance" })
 	starts, _ := j.Starts()
 	for _, z := range starts {
@@ -206,7 +206,7 @@ func TestColumnLengthscales(t *testing.T) {
 		d.X = append(d.X, a, b, c)
 		d.Y = append(d.Y, (1+0.3*b)*math.Sin(2*math.Pi*a/1.6)+0.3*rng.NormFloat64())
 	}
-	j := must.Get(New(d, Options{Kernel: "rbf(ard)", Standardize: "none"}))(t)
+	j := must.Get(New(d, Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
 	own := columnLengthscales(j.Sample)
 	if math.Abs(own[0]-0.4) > 0.02 || !math.IsInf(own[1], 1) || !math.IsInf(own[2], 1) {
 		t.Errorf("lengthscales %v, want 0.4 and none", own)
@@ -221,7 +221,7 @@ func TestColumnLengthscales(t *testing.T) {
 // lengthscales to match, and the period of the data, all within the bounds.
 func TestPeriodAlternatives(t *testing.T) {
 	d := column(60, func(i int) float64 { return float64(i) / 2 }, math.Sin)
-	j := must.Get(New(d, Options{Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 21}}}))(t)
+	j := must.Get(New(d, Options{Mean: "zero", Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 21}}}))(t)
 	period := 29.5 // over the range of the column, a third of which is the start
 	for _, want := range [][2]float64{{period / 9, 3}, {period / 6, 2}, {2 * period / 3, 0.5}, {21, 1. / 3}, {2 * math.Pi, 1}} {
 		_, far := j.Alternatives(j.Params.Start())
@@ -250,7 +250,7 @@ func TestTermAlternatives(t *testing.T) {
 		"dead":  {"rbf + matern12", [4]float64{5, 2, 50, 1e-6}, func(v [4]float64) bool { return v[2] < 1 && v[3] > 0.01 && v[0] == 5 && v[1] == 2 }},
 		"equal": {"rbf + rbf", [4]float64{2, 1, 2.01, 1.5}, func(v [4]float64) bool { return v[2] > 9 && v[3] > 0.2 && v[0] == 2 && v[1] > 1.5 }},
 	} {
-		j := must.Get(New(d, Options{Kernel: c.kernel, Standardize: "none"}))(t)
+		j := must.Get(New(d, Options{Mean: "zero", Kernel: c.kernel, Standardize: "none"}))(t)
 		names := []string{"k1.lengthscale", "k1.signal_variance", "k2.lengthscale", "k2.signal_variance"}
 		at := map[string]float64{"noise_variance": 0.05}
 		for i, name := range names {
@@ -301,7 +301,7 @@ func twinsOf(x *kernel.Points) []int { return twins(x, medianDistance(x, kernel.
 // a prior of the options move a found start.
 func TestFoundStarts(t *testing.T) {
 	d := column(50, func(i int) float64 { return float64(i) }, func(x float64) float64 { return math.Sin(x / 5) })
-	fresh := must.Get(New(d, Options{}))(t).Params
+	fresh := must.Get(New(d, Options{Kernel: "rbf", Mean: "zero"}))(t).Params
 	noise, length := fresh.Free[fresh.Find("noise_variance")[0]], fresh.Free[fresh.Find("lengthscale")[0]]
 	for _, c := range []struct {
 		name                string
@@ -310,15 +310,15 @@ func TestFoundStarts(t *testing.T) {
 		o                   Options
 		start, lower, upper float64
 	}{
-		{"noise_variance", 1e-12, true, Options{}, noise.Lower, noise.Lower, noise.Upper},
-		{"noise_variance", 1e-12, false, Options{}, 1e-12, 1e-13, noise.Upper},
-		{"noise_variance", 1e-12, true, Options{NoiseFloor: "1e-5"}, 1e-5, 1e-5, noise.Upper},
-		{"noise_variance", 1e-12, true, Options{Bounds: []Interval{{"noise_variance", 1e-14, 1e-13}}}, 1e-13, 1e-14, 1e-13},
-		{"noise_variance", 1e-12, true, Options{Priors: []ParameterPrior{{"noise_variance", must.Get(graph.ParsePrior("uniform(0.001, 1)"))(t)}}}, 1e-3, 1e-3, 1},
-		{"noise_variance", 1e-12, true, Options{Fix: []Assignment{{Name: "noise_variance"}}}, 1e-12, 1e-12, noise.Upper},
-		{"lengthscale", 1e6, true, Options{}, 1e6, length.Lower, 1e6},
-		{"lengthscale", 1e6, false, Options{}, 1e6, length.Lower, 1e7},
-		{"lengthscale", length.Upper, true, Options{}, length.Upper, length.Lower, length.Upper},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero"}, noise.Lower, noise.Lower, noise.Upper},
+		{"noise_variance", 1e-12, false, Options{Kernel: "rbf", Mean: "zero"}, 1e-12, 1e-13, noise.Upper},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", NoiseFloor: "1e-5"}, 1e-5, 1e-5, noise.Upper},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Bounds: []Interval{{"noise_variance", 1e-14, 1e-13}}}, 1e-13, 1e-14, 1e-13},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Priors: []ParameterPrior{{"noise_variance", must.Get(graph.ParsePrior("uniform(0.001, 1)"))(t)}}}, 1e-3, 1e-3, 1},
+		{"noise_variance", 1e-12, true, Options{Kernel: "rbf", Mean: "zero", Fix: []Assignment{{Name: "noise_variance"}}}, 1e-12, 1e-12, noise.Upper},
+		{"lengthscale", 1e6, true, Options{Kernel: "rbf", Mean: "zero"}, 1e6, length.Lower, 1e6},
+		{"lengthscale", 1e6, false, Options{Kernel: "rbf", Mean: "zero"}, 1e6, length.Lower, 1e7},
+		{"lengthscale", length.Upper, true, Options{Kernel: "rbf", Mean: "zero"}, length.Upper, length.Lower, length.Upper},
 	} {
 		c.o.Set = []Assignment{{Name: c.name, Value: c.value, Given: true, Found: c.found}}
 		p := must.Get(New(d, c.o))(t).Params

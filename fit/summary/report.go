@@ -24,7 +24,9 @@ type Report struct {
 	D      int    `json:"d"`
 	Kernel string `json:"kernel"`
 	Mean   string `json:"mean"`
-	Device string `json:"device"`
+	// Choice says how the fit chose kernel and mean; nil if the options gave the kernel.
+	Choice *ModelChoice `json:"choice,omitempty"`
+	Device string       `json:"device"`
 	// Method is the name of the method if it is not dense.
 	Method string `json:"method,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.

@@ -1,5 +1,3 @@
-// Package auto chooses parts of a model by the data: [Transform] tunes the transforms of the target
-// on the same rows, each from the parameters of the best so far, and compares them by BIC.
 package auto
 
 import (

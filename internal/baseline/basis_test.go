@@ -53,7 +53,7 @@ func TestQuadraticFeatures(t *testing.T) {
 	const noise, offset, variance = 0.09, 0.7, 0.02
 	x, y := example(40, 2, 12)
 	at, _ := example(10, 2, 13)
-	want := process(t, x, y, at, gpfit.Options{Kernel: "poly", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", variance, "noise_variance", noise, "offset", offset)})
+	want := process(t, x, y, at, gpfit.Options{Mean: "zero", Kernel: "poly", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", variance, "noise_variance", noise, "offset", offset)})
 	method := baseline.BayesianLinear{Design: baseline.Design{NoIntercept: true, Unscaled: true}, PriorScale: variance, Noise: noise}
 	got := predict(t, learn(t, method, quadratic(x, offset), y), quadratic(at, offset))
 	near(t, "mean", got.Mean, want.Mean, sameModel)

@@ -88,7 +88,7 @@ func TestLinearProcess(t *testing.T) {
 		x, y := example(size[0], size[1], 3)
 		at, _ := example(15, size[1], 4)
 		for _, intercept := range []bool{false, true} {
-			opts := gpfit.Options{Kernel: "linear", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", prior, "noise_variance", noise)}
+			opts := gpfit.Options{Mean: "zero", Kernel: "linear", Standardize: gp.StandardizeNone, Fix: fixed("signal_variance", prior, "noise_variance", noise)}
 			if intercept {
 				opts.Mean, opts.MeanFit = "constant", problem.MeanGLS
 			}
@@ -112,7 +112,7 @@ func TestKernelRidgeProcess(t *testing.T) {
 	x, y := example(50, 3, 5)
 	at, _ := example(15, 3, 6)
 	got := learn(t, baseline.KernelRidge{}, x, y).(*baseline.KernelModel)
-	opts := gpfit.Options{Kernel: "rbf", Standardize: gp.StandardizeX, Fix: fixed("lengthscale", got.Theta[0], "signal_variance", got.Theta[1], "noise_variance", got.Lambda)}
+	opts := gpfit.Options{Mean: "zero", Kernel: "rbf", Standardize: gp.StandardizeX, Fix: fixed("lengthscale", got.Theta[0], "signal_variance", got.Theta[1], "noise_variance", got.Lambda)}
 	want := process(t, x, centred(y), at, opts).Mean
 	floats.AddConst(got.Intercept, want)
 	near(t, "mean", predict(t, got, at).Mean, want, sameModel)

@@ -38,7 +38,7 @@ func TestMedian(t *testing.T) {
 // TestNothingIsReused checks by counting operations that every timed evaluation factors again.
 func TestNothingIsReused(t *testing.T) {
 	const n, repeat = 96, 3
-	job := must.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{}, problem.Events{}))(t)
+	job := must.Get(fit.Prepare(Synthetic(n, 2, 1), problem.Options{Kernel: "rbf", Mean: "zero"}, problem.Events{}))(t)
 	b, err := cpu.New(device.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)

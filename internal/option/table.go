@@ -157,12 +157,12 @@ func splitMask(text string) (mask [2]string, err error) {
 }
 
 func modelOptions() Entries {
-	checkKernel := func(value any) error { return kernel.CheckText(value.(string)) }
+	checkKernel := func(value any) error { return problem.CheckKernelText(value.(string)) }
 	return Entries{
-		{Name: "kernel", Kind: Text, Group: Model, Field: "Fit.Kernel", Places: in(fits, "bench"), Default: "rbf", Placeholder: "EXPRESSION", Examples: kernel.Families(),
-			Help:  "covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
+		{Name: "kernel", Kind: Text, Group: Model, Field: "Fit.Kernel", Places: in(fits, "bench"), Default: problem.AutoKernel, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoKernel}, kernel.Families()...),
+			Help:  "covariance function: auto, which a fit chooses by the data, or an expression such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help kernel check' describes formulas",
 			check: checkKernel},
-		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Model, Field: "Compare.Kernels", Places: compares, Default: "rbf",
+		{Name: "kernels", Former: "kernel", Kind: Texts, Group: Model, Field: "Compare.Kernels", Places: compares, Default: problem.AutoKernel,
 			Rules: []Constraint{{Needs: []string{"methods=gp", "methods="}, Text: "option kernels is for the method gp, which option methods leaves out"}}, Placeholder: "EXPRESSION", Examples: kernel.Families(),
 			Help:  "kernel of the Gaussian process; give the option once for each kernel, which are then methods of their own",
 			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
@@ -171,9 +171,9 @@ func modelOptions() Entries {
 			check: func(value any) error { return checkKernel(value.([]string)[0]) }},
 		{Name: "ard", Kind: Truth, Group: Model, Field: "Fit.ARD", Places: in(tables, Spec), Default: "false", Stated: true,
 			Help: "give every leaf of the kernel one lengthscale per column"},
-		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: "zero", Stated: true, Placeholder: "EXPRESSION", Examples: mean.Kinds(),
-			Help:  "mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
-			check: func(value any) error { return mean.CheckText(value.(string)) }},
+		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: problem.AutoMean, Stated: true, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoMean}, mean.Kinds()...),
+			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
+			check: func(value any) error { return problem.CheckMeanText(value.(string)) }},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Set: func(v *Values, value any) {

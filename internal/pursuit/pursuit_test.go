@@ -110,7 +110,7 @@ func TestOptimum(t *testing.T) {
 }
 
 // TestPursue finds the rows that are far off, drops a row that is not, and keeps blocks, weights
-// and the gain as full matrices give them.
+// and the gain equal to those of full matrices.
 func TestPursue(t *testing.T) {
 	const n = 40
 	off := []int{7, 18, 30}

@@ -107,7 +107,7 @@ func selfContained(t *testing.T, html string) {
 // TestLeaveOneOut checks a page from the model alone: it says that the scores are
 // leave-one-out, and its numbers equal gp's.
 func TestLeaveOneOut(t *testing.T) {
-	_, o := outcome(t, table(60), problem.Options{Kernel: "rbf(ard)", Settings: restarts(3)})
+	_, o := outcome(t, table(60), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Settings: restarts(3)})
 	p, html := written(t, subjectOf(t, o))
 	selfContained(t, html)
 	left := must.Get(o.Posterior().LeaveOneOut(t.Context()))(t)
@@ -129,7 +129,7 @@ func restarts(n int) (s hyperopt.Settings) {
 
 // TestHeldOut checks that the page scores held-out rows with the numbers of the fit.
 func TestHeldOut(t *testing.T) {
-	job, o := outcome(t, table(80), problem.Options{Kernel: "rbf(ard)", HoldOut: 0.5})
+	job, o := outcome(t, table(80), problem.Options{Mean: "zero", Kernel: "rbf(ard)", HoldOut: 0.5})
 	about := subjectOf(t, o)
 	x, noise, observed, numbers := fit.HeldOut(job.Prepared)
 	if len(numbers) != 40 || len(observed) != 1 || len(observed[0]) != 40 || len(x) != 80 {
@@ -147,7 +147,7 @@ func TestHeldOut(t *testing.T) {
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over
 // draws of the parameters, and prints the log density of the mixture.
 func TestMixture(t *testing.T) {
-	_, o := outcome(t, table(8), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
+	_, o := outcome(t, table(8), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20})
 	b := must.Get(cpu.New(device.Options{}))(t)
 	defer b.Close()
 	mixture := must.Get(gp.NewMixture(t.Context(), o.Model, b, 0))(t)
@@ -192,7 +192,7 @@ func TestMixture(t *testing.T) {
 // rows of the table have gaps, and that another table is scored whole.
 func TestNewScored(t *testing.T) {
 	d := table(40)
-	_, o := outcome(t, d, problem.Options{Kernel: "rbf", HoldOut: 0.25})
+	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf", HoldOut: 0.25})
 	all := func() dataset.Rows {
 		return dataset.Rows{X: append([]float64(nil), d.X...), N: 40, Total: 40, Observed: [][]float64{append([]float64(nil), d.Y...)}}
 	}
@@ -210,7 +210,7 @@ func TestNewScored(t *testing.T) {
 	if s := NewScored(o.Model, "t.csv", other); s.Rows.N != 40 || len(s.Notes) != 0 {
 		t.Errorf("%d rows, %q", s.Rows.N, s.Notes)
 	}
-	_, whole := outcome(t, d, problem.Options{Kernel: "rbf"})
+	_, whole := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf"})
 	if s := NewScored(whole.Model, "t.csv", all()); s.Rows.N != 0 {
 		t.Errorf("%d rows are left", s.Rows.N)
 	}
@@ -237,30 +237,30 @@ func kinds() map[string]kind {
 	for _, y := range several.Y[:50] {
 		several.Y = append(several.Y, 100-5*y)
 	}
-	out["several targets"] = kind{several, problem.Options{Kernel: "rbf(ard)"}, []string{"on 50 training rows left out one by one", "q: Calibration"}}
-	out["additive"] = kind{table(50), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
+	out["several targets"] = kind{several, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, []string{"on 50 training rows left out one by one", "q: Calibration"}}
+	out["additive"] = kind{table(50), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)"}, []string{"Terms of the kernel", "rbf(dims=", `aria-label="Term k1 of y &amp; z along &lt;script&gt;`, "Term k2 of y &amp; z along b"}}
 	out["mean"] = kind{table(50), problem.Options{Kernel: "rbf + matern52", Mean: "linear"}, []string{`<td class="words">mean</td>`, "linear"}}
-	out["posterior"] = kind{table(40), problem.Options{Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
-	out["leave-one-out"] = kind{table(40), problem.Options{Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose its parameters by these scores"}}
-	out["standard errors"] = kind{table(40), problem.Options{Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
-	out["experts"] = kind{table(60), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
+	out["posterior"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.Laplace, PosteriorDraws: 20}, []string{"posterior mean", "predictions of new rows average over draws", ", by laplace"}}
+	out["leave-one-out"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", Objective: problem.LOO}, []string{"at loo", "The fit chose its parameters by these scores"}}
+	out["standard errors"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf", StdErrors: true, HoldOut: 0.2}, []string{"standard error", "Scores that the fit reported", "held out"}}
+	out["experts"] = kind{table(60), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:3"}, []string{
 		"3 local experts, each a Gaussian process, with kernel", "predicts each training row from the others of its own expert", "covariance of rows of different experts counts as 0", "rule rbcm",
 		"All experts share the parameters", "does not show terms", "leave-one-out scores of their rows", "Rules on training rows that they leave out"}}
-	out["separate experts"] = kind{table(90), problem.Options{Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
+	out["separate experts"] = kind{table(90), problem.Options{Mean: "zero", Kernel: "rbf(ard)", Experts: "kmeans:3", ExpertParameters: experts.Separate}, []string{
 		"Each expert has parameters of its own", "Parameters of each expert, scaled", "weight of the others", "medians over the experts"}}
-	out["one expert"] = kind{table(40), problem.Options{Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
+	out["one expert"] = kind{table(40), problem.Options{Mean: "zero", Kernel: "rbf(dims=0) + linear(dims=1)", Experts: "kmeans:1"}, []string{"A single expert is the exact process.", "Term k2 of y"}}
 	groups := table(60)
 	for i := range groups.N {
 		groups.NoiseGroup = append(groups.NoiseGroup, []string{"one", "two <i>"}[i%2])
 	}
-	out["noise groups"] = kind{groups, problem.Options{Kernel: "rbf"}, []string{"noise_group: one, two &lt;i&gt;", "noise_variance[one]"}}
+	out["noise groups"] = kind{groups, problem.Options{Mean: "zero", Kernel: "rbf"}, []string{"noise_group: one, two &lt;i&gt;", "noise_variance[one]"}}
 	known := table(60)
 	for range known.N {
 		known.NoiseVariance = append(known.NoiseVariance, 0.09)
 	}
-	out["known noise"] = kind{known, problem.Options{Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
-	out["without noise"] = kind{table(20), problem.Options{Kernel: "matern12(dims=0)", NoNoise: true}, nil}
-	out["encoded"] = kind{encoded(), problem.Options{Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
+	out["known noise"] = kind{known, problem.Options{Mean: "zero", Kernel: "rbf"}, []string{"known noise variances", "column noise_variance"}}
+	out["without noise"] = kind{table(20), problem.Options{Mean: "zero", Kernel: "matern12(dims=0)", NoNoise: true}, nil}
+	out["encoded"] = kind{encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"}, []string{"How the columns of the table were read", "Effect of when on y: lowest", "Effect of colour on y", "Effect of old on y", ">red &lt;b&gt;<", "2024-"}}
 	return out
 }
 
@@ -308,7 +308,7 @@ func TestKinds(t *testing.T) {
 func TestRemarks(t *testing.T) {
 	d := table(120)
 	d.Y[60] += 40
-	_, o := outcome(t, d, problem.Options{Kernel: "rbf(ard)"})
+	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	p, _ := written(t, subjectOf(t, o))
 	must.Words(t, remarks(p), "row 60 (", "Rows count from 0. Check whether they are mistakes in the table.")
 	about := subjectOf(t, o)
@@ -317,7 +317,7 @@ func TestRemarks(t *testing.T) {
 	must.Words(t, remarks(p), "t.csv:3: noise is high. Set option noise-floor.")
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
-	_, o = outcome(t, good, problem.Options{Kernel: "rbf(dims=0)"})
+	_, o = outcome(t, good, problem.Options{Mean: "zero", Kernel: "rbf(dims=0)"})
 	about = subjectOf(t, o)
 	wrong := make([]float64, good.N)
 	for i, y := range good.Y {
@@ -340,7 +340,7 @@ func TestRemarks(t *testing.T) {
 // a model without noise, and with misses beside them.
 func TestCertain(t *testing.T) {
 	d := table(20)
-	_, o := outcome(t, d, problem.Options{Kernel: "matern12(dims=0)", NoNoise: true})
+	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "matern12(dims=0)", NoNoise: true})
 	about := subjectOf(t, o)
 	y := append([]float64(nil), d.Y...)
 	y[4]++
@@ -357,7 +357,7 @@ func TestCertain(t *testing.T) {
 
 // TestUnscored checks that a page says why there are no scores.
 func TestUnscored(t *testing.T) {
-	_, o := outcome(t, table(30), problem.Options{Kernel: "rbf"})
+	_, o := outcome(t, table(30), problem.Options{Mean: "zero", Kernel: "rbf"})
 	s := &subject{Subject: subjectOf(t, o), model: o.Model}
 	if err := s.explain(t.Context(), errors.New("too close to singular")); err != nil || s.unscored != "too close to singular" {
 		t.Errorf("%v, %q", err, s.unscored)
@@ -388,7 +388,7 @@ func TestBinomialRange(t *testing.T) {
 
 // TestEffects checks the middle row and the effects against predictions made by hand.
 func TestEffects(t *testing.T) {
-	_, o := outcome(t, encoded(), problem.Options{Kernel: "rbf(ard)"})
+	_, o := outcome(t, encoded(), problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
 	s := &subject{Subject: subjectOf(t, o), model: o.Model}
 	must.Do(t, s.rank(t.Context()))
 	must.Do(t, s.vary(t.Context()))

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/fit/problem"
 	"gpfit/internal/suggest"
-	"gpfit/kernel"
 )
 
 // check finds mistakes that the form of the file allows.
@@ -16,7 +16,7 @@ func (s *Batch) check() error {
 		return s.errorAt("data", nil, "data: names no data set")
 	}
 	if len(s.Kernels) == 0 {
-		return s.errorAt("kernels", nil, "kernels: names no kernel")
+		s.Kernels = []NamedKernel{{Kernel: problem.AutoKernel}}
 	}
 	return cmp.Or(
 		s.checkOptions("defaults", s.Defaults),
@@ -104,7 +104,7 @@ func (s *Batch) checkKernel(i int) error {
 	if k.Kernel == "" {
 		return s.errorAt(at, nil, "a kernel needs its expression, under the key kernel")
 	}
-	if err := kernel.CheckText(k.Kernel); err != nil {
+	if err := problem.CheckKernelText(k.Kernel); err != nil {
 		return s.errorAt(at+".kernel", err, "%v", err)
 	}
 	k.Name = cmp.Or(k.Name, slug(k.Kernel))

@@ -39,7 +39,7 @@ type Options struct {
 	DateOrigin *string `yaml:"date_origin,omitempty" json:"date_origin,omitempty"`
 	// ARD: give every leaf of the kernel one lengthscale per column.
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
-	// Mean: mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
+	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
 	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise.
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`

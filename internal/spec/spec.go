@@ -26,9 +26,10 @@ type Batch struct {
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Defaults are the options of every job.
 	Defaults Options `yaml:"defaults,omitempty" json:"defaults,omitzero"`
-	// Data and Kernels are required. The batch fits every kernel to every data set.
+	// Data is required. The batch fits every kernel to every data set; without kernels, each fit
+	// chooses its own.
 	Data    []DataSet     `yaml:"data" json:"data"`
-	Kernels []NamedKernel `yaml:"kernels" json:"kernels"`
+	Kernels []NamedKernel `yaml:"kernels,omitempty" json:"kernels"`
 	// Seeds are the seeds of random subsets and restarts; none means seed 1.
 	Seeds []uint64 `yaml:"seeds,omitempty" json:"seeds,omitempty"`
 	// Splits are columns of the data sets' masks; none means the first.

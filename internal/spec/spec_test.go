@@ -107,7 +107,7 @@ func TestFingerprint(t *testing.T) {
 func TestFingerprintStays(t *testing.T) {
 	s := must.Get(Parse("s.yaml", []byte(full)))(t)
 	jobs := must.Get(s.Expand(writeMask(t), Options{}))(t)
-	for i, want := range map[int]string{0: "d01a7a744e2bb883", 1: "02d2bb85833a389b", 2: "875a31c804f8e6d6"} {
+	for i, want := range map[int]string{0: "ceb59ef5b1ab113c", 1: "fb7e3b4b06543788", 2: "97af81ba4db48bb7"} {
 		j := jobs[i]
 		if got := j.Fingerprint(map[string]string{j.Path: "a"}); got != want {
 			t.Errorf("%s has the fingerprint %s, want %s", j.ID, got, want)

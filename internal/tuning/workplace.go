@@ -149,3 +149,11 @@ func (w *Workplace) Close() {
 		s.Close()
 	}
 }
+
+// Rebind closes the sessions of a workplace and gives it another job. Its warnings are forgotten, and
+// its time stays.
+func Rebind(w *Workplace, j *Job) {
+	w.spent = w.EvaluationTime()
+	w.Close()
+	w.Job, w.Full, w.Warnings, w.limits, w.bounded = j, nil, nil, nil, sync.Once{}
+}

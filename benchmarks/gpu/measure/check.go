@@ -190,7 +190,7 @@ func (j *job) agree() error {
 	err = j.each(func(n int) error {
 		data := bench.Synthetic(n, j.d, j.seed)
 		for _, text := range agreeKernels() {
-			task, err := fit.Prepare(data, problem.Options{Kernel: text}, problem.Events{})
+			task, err := fit.Prepare(data, problem.Options{Mean: "zero", Kernel: text}, problem.Events{})
 			if err != nil {
 				return err
 			}

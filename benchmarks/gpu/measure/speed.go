@@ -167,7 +167,7 @@ func (j *job) measureFill(p *likelihood, w device.DenseWorkspace) (float64, erro
 
 // measureObjective times value and gradient, evaluated as in a fit.
 func (j *job) measureObjective(n int) (float64, error) {
-	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), problem.Options{Kernel: j.kernel}, problem.Events{})
+	task, err := fit.Prepare(bench.Synthetic(n, j.d, j.seed), problem.Options{Mean: "zero", Kernel: j.kernel}, problem.Events{})
 	if err != nil {
 		return 0, err
 	}

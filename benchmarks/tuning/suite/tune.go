@@ -37,7 +37,7 @@ var (
 // best finds the best optimum of a pair by long starts over all rows.
 func (j *job) best(p pair, d problem.Data, seed uint64) (result, error) {
 	long := func(set []problem.Assignment, evaluations int) (*summary.Report, error) {
-		return j.fit(d, problem.Options{Kernel: p.kernel, Set: set, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: evaluations}})
+		return j.fit(d, problem.Options{Mean: "zero", Kernel: p.kernel, Set: set, Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff, MaxEvaluations: evaluations}})
 	}
 	own, err := long(nil, 1)
 	if err != nil {
@@ -49,7 +49,7 @@ func (j *job) best(p pair, d problem.Data, seed uint64) (result, error) {
 			ends = append(ends, r)
 		}
 	}
-	if r, err := j.fit(d, problem.Options{Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: ownRestarts, Seed: seed}}); err == nil {
+	if r, err := j.fit(d, problem.Options{Mean: "zero", Kernel: p.kernel, Settings: hyperopt.Settings{Restarts: ownRestarts, Seed: seed}}); err == nil {
 		ends = append(ends, r)
 	}
 	lower := func(a, b *summary.Report) int { return cmp.Compare(a.NLML, b.NLML) }
@@ -123,7 +123,7 @@ func (j *job) fit(d problem.Data, o problem.Options) (*summary.Report, error) {
 // tuned is the result of gpfit's own tuning. A sum also has the lowest result of its terms alone.
 func (j *job) tuned(p pair, d problem.Data, seed uint64) (result, error) {
 	own := func(kernel string) (*summary.Report, error) {
-		return j.fit(d, problem.Options{Kernel: kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed, Coarse: hyperopt.Coarse(j.coarse)}})
+		return j.fit(d, problem.Options{Mean: "zero", Kernel: kernel, Settings: hyperopt.Settings{Restarts: j.restarts, Seed: seed, Coarse: hyperopt.Coarse(j.coarse)}})
 	}
 	r, err := own(p.kernel)
 	if err != nil {

@@ -11,9 +11,10 @@ class FitParameters(BaseEstimator):
 
     Parameters
     ----------
-    kernel : text, default "rbf"
-        covariance function, such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a),
-        a=1)'; 'gpfit help kernel check' describes formulas
+    kernel : text, default "auto"
+        covariance function: auto, which a fit chooses by the data, or an expression
+        such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help
+        kernel check' describes formulas
     features : list of columns, default None
         columns of the inputs: names, indices or ranges of indices such as 0-3
     exclude : list of columns, default None
@@ -52,9 +53,10 @@ class FitParameters(BaseEstimator):
         date from which dates are counted
     ard : true or false, default False
         give every leaf of the kernel one lengthscale per column
-    mean : text, default "zero"
-        mean function: a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT),
-        such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns
+    mean : text, default "auto"
+        mean function: auto, a constant or, if the fit chooses the kernel, also linear;
+        or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as
+        'linear + bumps(5, dims=0)'; dims takes names and indices of columns
     mean_fit : word, default "auto"
         how to find the coefficients of the mean: gls, by least squares within each
         evaluation; free, as parameters; auto means free if another option names a
@@ -196,7 +198,7 @@ class FitParameters(BaseEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         features=None,
         exclude=None,
@@ -213,7 +215,7 @@ class FitParameters(BaseEstimator):
         date_unit="days",
         date_origin="1970-01-01",
         ard=False,
-        mean="zero",
+        mean="auto",
         mean_fit="auto",
         noise="estimated",
         noise_floor=None,

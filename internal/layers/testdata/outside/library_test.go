@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 	if other, err := dataset.Read("real.parquet", nil, dataset.Options{Formats: files}); err != nil || other.D != 2 {
 		t.Fatalf("%d columns of Parquet: %v", other.D, err)
 	}
-	model, err := gpfit.FitData(ctx, data, gpfit.Options{Kernel: "matern32"})
+	model, err := gpfit.FitData(ctx, data, gpfit.Options{Mean: "zero", Kernel: "matern32"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,53 @@
+package summary
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ModelChoice says how a fit chose kernel and mean.
+type ModelChoice struct {
+	// Rows is the number of training rows on which the models were tuned and compared.
+	Rows int `json:"rows"`
+	// Models are those that were compared, best first.
+	Models []ChosenModel `json:"models"`
+	// LeftOut names the columns that a linear mean did not include because they are linear
+	// combinations of others.
+	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// ChosenModel is a model that a choice compared.
+type ChosenModel struct {
+	Kernel string `json:"kernel"`
+	Mean   string `json:"mean"`
+	// Parameters counts what was fitted, with coefficients of the mean.
+	Parameters int `json:"parameters"`
+	// Objective is the minimum over ModelChoice.Rows rows. BIC is p·log n + 2·objective·n/rows for p
+	// parameters and all n rows (Schwarz, Annals of Statistics 6, 1978).
+	Objective float64 `json:"objective"`
+	BIC       float64 `json:"bic"`
+}
+
+// Text returns what was chosen, what it beat and by how much.
+func (c *ModelChoice) Text() string {
+	text := fmt.Sprintf("the best of %d models by BIC, tuned on %d rows", len(c.Models), c.Rows)
+	var others []string
+	for i, m := range c.Models {
+		linear := ""
+		if strings.HasPrefix(m.Mean, "linear") {
+			linear = " with a linear mean"
+		}
+		if i == 0 {
+			text += linear
+			continue
+		}
+		others = append(others, fmt.Sprintf("%s%s %.1f", m.Kernel, linear, m.BIC-c.Models[0].BIC))
+	}
+	if others != nil {
+		text += "; above it are " + strings.Join(others, ", ")
+	}
+	if c.LeftOut != nil {
+		text += "; the linear mean leaves out " + strings.Join(c.LeftOut, ", ") + ", which the other columns give"
+	}
+	return text
+}

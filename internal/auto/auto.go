@@ -1,0 +1,264 @@
+// Package auto chooses the kernel and the mean function of a model by the data. [Tune] tunes a
+// documented set of models on the same rows, from the parameters of the best so far, and compares
+// them by BIC. [Transform] does the same with transforms of the target.
+package auto
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/journal"
+	"gpfit/internal/tuning"
+)
+
+// A fit of no more than wholeRows rows compares models on all of them; a larger one on a quarter,
+// on at least leastRows and at most mostRows.
+const (
+	wholeRows = 1000
+	leastRows = 750
+	mostRows  = 4000
+)
+
+// singles are the kernels that a choice compares first, in this order. The first one begins at the
+// default starts, the others at the optimum of the best. The last one is smooth.
+var singles = []string{problem.DefaultKernel, "matern52(ard)", "rbf(ard)"}
+
+// isotropic is for few rows with many columns. rough is added to a smooth kernel, with this share of
+// its variance.
+const (
+	isotropic  = "matern32"
+	rough      = "matern12"
+	roughShare = 0.2
+)
+
+// tuned is a model that was tuned on the rows of the choice.
+type tuned struct {
+	summary.ChosenModel
+	job    *tuning.Job
+	result *hyperopt.Result
+}
+
+// values returns the parameters, as start values of another fit.
+func (m *tuned) values() map[string]float64 { return m.job.Params.Named(m.result.X) }
+
+// chooser is the state of a choice.
+type chooser struct {
+	ctx    context.Context
+	w      *tuning.Workplace
+	job    *tuning.Job // whose kernel is chosen
+	sample *problem.Sample
+	log    *journal.Journal
+	tried  []*tuned
+	best   *tuned // nil until a model is tuned
+	report summary.ModelChoice
+}
+
+// Tune chooses kernel and mean of the job of w, gives w the job of that model and tunes it over all
+// rows. It returns the result, which counts all evaluations, and what was compared; nil if nothing
+// was. The error is as [hyperopt.Tune]'s.
+func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, *summary.ModelChoice, error) {
+	c, interrupted := compare(ctx, w, log)
+	if c.best == nil {
+		return nil, nil, interrupted
+	}
+	report := &c.report
+	if len(c.tried) < 2 {
+		report = nil // nothing was compared
+	}
+	whole := c.sample.N() == c.job.N()
+	if chosen := c.best; whole && (chosen == c.tried[0] || interrupted != nil) {
+		tuning.Rebind(w, chosen.job)
+		count(chosen.result, c.tried, chosen, whole)
+		return chosen.result, report, interrupted
+	}
+	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)
+	if err != nil {
+		return nil, nil, err
+	}
+	tuning.Rebind(w, job)
+	settings := job.Settings(w.Backends[0])
+	if interrupted != nil { // the model is worth one evaluation
+		settings.MaxEvaluations, settings.Coarse, settings.Restarts = 1, hyperopt.CoarseOff, 0
+		ctx = context.WithoutCancel(ctx)
+	}
+	result, err := hyperopt.Tune(ctx, w, settings, log)
+	if result != nil {
+		count(result, c.tried, nil, whole)
+	}
+	if err == nil {
+		err = interrupted
+	}
+	return result, report, err
+}
+
+// Choose chooses kernel and mean of the job of w and gives w the job of that model.
+func Choose(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*summary.ModelChoice, error) {
+	c, err := compare(ctx, w, log)
+	if err != nil {
+		return nil, err
+	}
+	job, err := c.with(c.best.Kernel, c.best.Mean, c.best.values(), c.job.Sample)
+	if err == nil {
+		tuning.Rebind(w, job)
+	}
+	return &c.report, err
+}
+
+// count adds the evaluations of all models but one to a result.
+func count(r *hyperopt.Result, tried []*tuned, but *tuned, whole bool) {
+	for _, m := range tried {
+		if m == but {
+			continue
+		}
+		r.Total.Add(m.result.Total)
+		if whole {
+			r.FullSize.Add(m.result.FullSize)
+		}
+	}
+}
+
+// compare tunes the models on the rows of the choice. With an error, best is the best until then.
+func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*chooser, error) {
+	c := &chooser{ctx: ctx, w: w, job: w.Job, log: log, sample: w.Job.Sample}
+	if n := w.Rows(); n > wholeRows {
+		rows := rand.New(rand.NewPCG(c.job.Options.Settings.Seed, 1)).Perm(n)[:min(mostRows, max(leastRows, n/4))]
+		slices.Sort(rows)
+		c.sample = c.sample.WithRows(rows)
+	}
+	c.report.Rows = c.sample.N()
+	var linear string
+	linear, c.report.LeftOut = problem.LinearMean(c.job.Options, c.sample)
+	err := c.all(c.job.Options.Mean, linear)
+	slices.SortStableFunc(c.report.Models, func(a, b summary.ChosenModel) int { return cmp.Compare(a.BIC, b.BIC) })
+	return c, err
+}
+
+// all tries the models with a mean, and the best of them with a linear one, unless that is empty.
+func (c *chooser) all(mean, linear string) error {
+	for _, kernel := range singles {
+		if err := c.try(kernel, mean, c.start()); err != nil {
+			return err
+		}
+	}
+	smooth := c.tried[len(c.tried)-1]
+	if err := c.try(smooth.Kernel+" + "+rough, mean, withRough(smooth.values())); err != nil {
+		return err
+	}
+	if err := c.try(isotropic, mean, map[string]float64{}); err != nil {
+		return err
+	}
+	if column := problem.PeriodicColumn(c.job.Sample); column >= 0 {
+		if err := c.try(fmt.Sprintf("%s + rbf(dims=%d)*periodic(dims=%[2]d)", c.best.Kernel, column), mean, nil); err != nil {
+			return err
+		}
+	}
+	if linear == "" {
+		return nil
+	}
+	return c.try(c.best.Kernel, linear, c.start())
+}
+
+// try tunes a model, from start values unless they are nil, and compares it. It passes over a model
+// that does not suit the options or the rows, unless it is the first.
+func (c *chooser) try(kernel, mean string, start map[string]float64) error {
+	job, err := c.with(kernel, mean, start, c.sample)
+	if err != nil {
+		return c.unless(err)
+	}
+	tuning.Rebind(c.w, job)
+	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", len(c.tried))
+	if start != nil {
+		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
+	}
+	m := &tuned{job: job}
+	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
+	if undefined, ok := errors.AsType[*descent.StartError](err); ok {
+		return c.unless(undefined)
+	}
+	if m.result != nil && m.result.X != nil && (c.best == nil || !math.IsNaN(m.result.F)) {
+		c.add(m)
+	}
+	return err
+}
+
+// unless returns an error unless a model was tuned.
+func (c *chooser) unless(err error) error {
+	if c.best != nil {
+		return nil
+	}
+	return err
+}
+
+// start returns the parameters of the best model, as start values of another; nil if there is none.
+func (c *chooser) start() map[string]float64 {
+	if c.best == nil {
+		return nil
+	}
+	return c.best.values()
+}
+
+// add compares a tuned model with the best.
+func (c *chooser) add(m *tuned) {
+	n, p := c.job.N(), m.job.NumFitted()
+	m.ChosenModel = summary.ChosenModel{
+		Kernel: m.job.KernelText(), Mean: m.job.MeanText(), Parameters: p, Objective: m.result.F,
+		BIC: float64(p)*math.Log(float64(n*c.sample.T())) + 2*m.result.F*float64(n)/float64(c.sample.N()),
+	}
+	c.report.Models, c.tried = append(c.report.Models, m.ChosenModel), append(c.tried, m)
+	if c.best == nil || m.BIC < c.best.BIC {
+		c.best = m
+	}
+}
+
+// with returns the job of a model on a sample. Few rows need no local experts.
+func (c *chooser) with(kernel, mean string, start map[string]float64, s *problem.Sample) (*tuning.Job, error) {
+	prepared, err := problem.WithModel(c.job.Prepared, kernel, mean, assignments(start))
+	if err != nil {
+		return nil, err
+	}
+	if !prepared.Model.DeterminedBy(s) {
+		return nil, hyperopt.ErrUndetermined
+	}
+	return c.job.With(func(p *problem.Prepared) {
+		*p = *prepared
+		if p.Sample = s; s != c.job.Sample {
+			p.Experts = nil
+		}
+	}), nil
+}
+
+// assignments returns values as start values that a fit found, sorted by name.
+func assignments(values map[string]float64) []problem.Assignment {
+	var out []problem.Assignment
+	for name, v := range values {
+		out = append(out, problem.Assignment{Name: name, Value: v, Given: true, Found: true})
+	}
+	slices.SortFunc(out, func(a, b problem.Assignment) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// withRough returns start values of a smooth kernel plus a rough one from the optimum of the former.
+func withRough(values map[string]float64) map[string]float64 {
+	out := map[string]float64{}
+	for name, v := range values {
+		switch {
+		case strings.HasPrefix(name, "signal_variance"):
+			out["k1."+name], out["k2."+name] = (1-roughShare)*v, roughShare*v
+		case strings.HasPrefix(name, "lengthscale"):
+			out["k1."+name] = v
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package auto_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/must"
+)
+
+// table returns n rows of d uniform columns with targets f and normal noise.
+func table(n, d int, noise float64, f func(x []float64) float64) problem.Data {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	out := problem.Data{N: n, D: d}
+	for range n {
+		var x []float64
+		for range d {
+			x = append(x, 2*rng.Float64()-1)
+		}
+		out.X, out.Y = append(out.X, x...), append(out.Y, f(x)+noise*rng.NormFloat64())
+	}
+	return out
+}
+
+func run(t *testing.T, d problem.Data, o problem.Options) *fit.Outcome {
+	t.Helper()
+	job := must.Get(fit.Prepare(d, o, problem.Events{}))(t)
+	out := must.Get(fit.Run(t.Context(), job, backend))(t)
+	t.Cleanup(out.Close)
+	return out
+}
+
+var backend, _ = cpu.New(device.Options{})
+
+// TestChoice compares every model of a choice with a fit of it alone. The order must be the order
+// of BIC, computed from that fit, and the choice must have the lowest.
+func TestChoice(t *testing.T) {
+	d := table(90, 2, 0.1, func(x []float64) float64 { return math.Abs(x[0]) + 0.5*x[1] })
+	out := run(t, d, problem.Options{})
+	c := out.Report.Choice
+	if len(c.Models) != 6 || c.Rows != 90 || c.Models[0].Kernel != out.Report.Kernel || c.Models[0].Mean != out.Report.Mean || out.Job.KernelText() != out.Report.Kernel {
+		t.Fatalf("%d models on %d rows, the first is %s with mean %s; the fit has %s, %s", len(c.Models), c.Rows, c.Models[0].Kernel, c.Models[0].Mean, out.Report.Kernel, out.Report.Mean)
+	}
+	last := math.Inf(-1)
+	for _, m := range c.Models {
+		alone := run(t, d, problem.Options{Kernel: m.Kernel, Mean: m.Mean}).Report
+		bic := 2*alone.NLML + float64(m.Parameters)*math.Log(90)
+		// A model of the choice begins at another's optimum and may end 0.5 nats above its own.
+		if m.BIC < bic-0.01 || m.BIC > bic+1 || m.BIC < last {
+			t.Errorf("%s, %s: BIC %g after %g, alone %g", m.Kernel, m.Mean, m.BIC, last, bic)
+		}
+		last = m.BIC
+	}
+	if text := c.Text(); !strings.Contains(text, "the best of 6 models by BIC, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
+		t.Error(text)
+	}
+}
+
+// TestChoiceOfRows checks that a larger table is compared on some rows and tuned on all.
+func TestChoiceOfRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	d := table(1300, 1, 0.1, func(x []float64) float64 { return math.Sin(3 * x[0]) })
+	r := run(t, d, problem.Options{}).Report
+	if r.N != 1300 || r.Choice.Rows != 750 || !slices.Contains([]string{"rbf(ard)", "matern52(ard)"}, r.Kernel) {
+		t.Errorf("%d rows, %d of them for the choice of %s", r.N, r.Choice.Rows, r.Kernel)
+	}
+}
+
+// TestPeriod checks that a series with a period gets a periodic kernel, and a random column none.
+func TestPeriod(t *testing.T) {
+	wave := func(x []float64) float64 { return math.Sin(12*x[0]) + 0.3*math.Sin(24*x[0]) }
+	d := table(80, 1, 0.1, wave)
+	for _, m := range run(t, d, problem.Options{}).Report.Choice.Models {
+		if strings.Contains(m.Kernel, "periodic") {
+			t.Errorf("random rows: %s", m.Kernel)
+		}
+	}
+	for i := range d.N {
+		x := float64(2*i)/float64(d.N) - 1
+		d.Y[i] += wave([]float64{x}) - wave(d.X[i:i+1])
+		d.X[i] = x
+	}
+	if k := run(t, d, problem.Options{}).Report.Kernel; !strings.Contains(k, "periodic") {
+		t.Errorf("a series: %s", k)
+	}
+}
+
+// TestLinearMean checks that a linear mean leaves out columns that depend on others, and that the
+// options decide about the mean.
+func TestLinearMean(t *testing.T) {
+	d := table(60, 2, 0.01, func(x []float64) float64 { return 3*x[0] - x[1] })
+	wide := problem.Data{N: d.N, D: 3, Y: d.Y}
+	for i := range d.N {
+		a, b := d.X[2*i], d.X[2*i+1]
+		wide.X = append(wide.X, a, b, a-2*b)
+	}
+	r := run(t, wide, problem.Options{}).Report
+	if len(r.MeanCoefficients) != 3 || len(r.Choice.LeftOut) != 1 {
+		t.Errorf("mean %s without %v", r.Mean, r.Choice.LeftOut)
+	}
+	if r := run(t, wide, problem.Options{Mean: "zero"}).Report; r.Mean != "zero" || len(r.Choice.Models) != 5 {
+		t.Errorf("mean %s, %d models", r.Mean, len(r.Choice.Models))
+	}
+}
+
+// TestContinue interrupts choices at several iterations and continues them: the end has the same
+// bits as without interruption, and each interruption leaves a model.
+func TestContinue(t *testing.T) {
+	d := table(70, 2, 0.1, func(x []float64) float64 { return math.Sin(3*x[0]) * x[1] })
+	want := run(t, d, problem.Options{}).Report
+	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "log")}
+	for _, after := range []int{1, 30, 60, 120} {
+		ctx, cancel := context.WithCancel(t.Context())
+		count := 0
+		job := must.Get(fit.Prepare(d, o, problem.Events{OnIteration: func(descent.Iteration) {
+			if count++; count == after {
+				cancel()
+			}
+		}}))(t)
+		out, err := fit.Run(ctx, job, backend)
+		if !problem.IsCancelled(err) || out == nil {
+			t.Fatalf("after %d iterations: %v", after, err)
+		}
+		out.Close()
+		cancel()
+	}
+	if got := run(t, d, o).Report; got.NLML != want.NLML || got.Kernel != want.Kernel || got.Evaluations != want.Evaluations {
+		t.Errorf("%s %v %+v, without interruption %s %v %+v", got.Kernel, got.NLML, got.Evaluations, want.Kernel, want.NLML, want.Evaluations)
+	}
+}
+
+// TestOptions checks that options on parameters leave models that have them.
+func TestOptions(t *testing.T) {
+	d := table(50, 2, 0.1, func(x []float64) float64 { return x[0] * x[1] })
+	r := run(t, d, problem.Options{Fix: []problem.Assignment{{Name: "lengthscale[1]", Value: 2, Given: true}}}).Report
+	if r.Parameters["lengthscale[1]"] != 2 || len(r.Choice.Models) != 4 {
+		t.Errorf("%v of %d models", r.Parameters, len(r.Choice.Models))
+	}
+	_, err := fit.Prepare(d, problem.Options{Fix: []problem.Assignment{{Name: "period"}}}, problem.Events{})
+	must.Fail[*problem.OptionError](t, err, "no such parameter")
+}
