@@ -96,8 +96,8 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 	return nil
 }
 
-// LinearMean returns the text of a mean that is linear in the columns of a sample, without those that
-// are linear combinations of the others, and the names of these; the text is empty if the options
+// LinearMean returns the text of a mean that is linear in the columns of a sample, and the names of the
+// columns that it leaves out: linear combinations of others. The text is empty if the options
 // give a mean or the rows do not determine a linear one.
 func LinearMean(o Options, s *Sample) (text string, without []string) {
 	if !o.autoMean() {

@@ -88,7 +88,7 @@ func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepa
 }
 
 // WithModel returns the problem with another kernel and mean function, and start values that an
-// earlier fit found, which those that the user chose precede. Rows, scaling and folds are the same.
+// earlier fit found. Start values that the user chose precede them. Rows, scaling and folds are the same.
 func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared, error) {
 	changed := *j
 	o := &changed.Options

@@ -9,7 +9,7 @@ import (
 type ModelChoice struct {
 	// Rows is the number of training rows on which the models were tuned and compared.
 	Rows int `json:"rows"`
-	// Models are those that were compared, best first.
+	// Models lists what was compared, best first.
 	Models []ChosenModel `json:"models"`
 	// LeftOut names the columns that a linear mean did not include because they are linear
 	// combinations of others.

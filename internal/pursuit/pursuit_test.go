@@ -109,8 +109,8 @@ func TestOptimum(t *testing.T) {
 	}
 }
 
-// TestPursue finds the rows that are far off, drops a row that is not, and keeps blocks, weights
-// and the gain equal to those of full matrices.
+// TestPursue checks that a pursuit finds the rows that are far off and drops a row that is not. Blocks,
+// weights and the gain must equal those of full matrices.
 func TestPursue(t *testing.T) {
 	const n = 40
 	off := []int{7, 18, 30}
