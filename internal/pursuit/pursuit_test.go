@@ -110,7 +110,7 @@ func TestOptimum(t *testing.T) {
 }
 
 // TestPursue checks that a pursuit finds the rows that are far off and drops a row that is not. Blocks,
-// weights and the gain must equal those of full matrices.
+// weights and the gain must be as full matrices give them.
 func TestPursue(t *testing.T) {
 	const n = 40
 	off := []int{7, 18, 30}
