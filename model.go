@@ -97,7 +97,13 @@ func (m *Model) rows(x [][]float64) ([]float64, error) {
 // Errors: [*gp.ShapeError], [*gp.NameError] if there are several targets, [*gp.NoiseError] if each
 // group of rows has its own noise, [*gp.RangeError], [*device.MemoryError], [*device.LostError].
 func (m *Model) Predict(ctx context.Context, x [][]float64) (*Prediction, error) {
-	return predicted(m, x, func(p *gp.Posterior, rows []float64) (*Prediction, error) { return p.Predict(ctx, rows, len(x)) })
+	return predicted(m, x, func(p *gp.Posterior, rows []float64) (*Prediction, error) {
+		all, err := gp.Predict(ctx, p, rows, len(x), gp.RowNoise{})
+		if err != nil {
+			return nil, err
+		}
+		return all[0], nil
+	})
 }
 
 // predicted returns what f computes for rows, of a model with one target.

@@ -83,13 +83,9 @@ func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled
 	if err != nil {
 		return Curve{}, err
 	}
-	out := Curve{Method: e.name, Mean: p.mean}
-	for i := range p.std {
-		if known {
-			break
-		}
-		lower, upper := p.density(i).Interval(0.95)
-		out.Lower, out.Upper = append(out.Lower, lower), append(out.Upper, upper)
+	out := Curve{Method: e.name, Mean: p.Mean}
+	if !known {
+		out.Lower, out.Upper = p.Lower95, p.Upper95
 	}
 	return out, nil
 }

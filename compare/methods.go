@@ -97,26 +97,12 @@ type entrant struct {
 
 // fitted is a fitted method. predict predicts m rows with all features, in original units.
 type fitted struct {
-	predict    func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error)
+	// predict returns predictions of new targets in original units; Std and bounds are nil without a
+	// density.
+	predict    func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error)
 	warnings   []string
 	parameters map[string]float64
 	close      func()
-}
-
-// prediction holds means and standard deviations of new targets in original units. std is
-// nil without a density.
-type prediction struct {
-	mean, std []float64
-	// process has the densities if they are not normal; nil otherwise.
-	process *gp.Prediction
-}
-
-// density returns the predictive density of a new target.
-func (p prediction) density(i int) score.Predictive {
-	if p.process != nil {
-		return p.process.Density(i)
-	}
-	return score.Predictive{{Mean: p.mean[i], Std: p.std[i]}}
 }
 
 // regression enters a baseline. Its fit does not wait for a method that ctx ends, because
@@ -134,7 +120,7 @@ func regression(m NamedMethod) entrant {
 			return nil, err
 		}
 		return &fitted{
-			predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (prediction, error) {
+			predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
 				return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
 			},
 			parameters: chosen(model), close: func() {},
@@ -152,21 +138,23 @@ func checkMatrices(n int, free int64) error {
 }
 
 // predictWith predicts scaled rows by a model, in original units.
-func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (prediction, error) {
+func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (*gp.Prediction, error) {
 	p, err := team.Await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
 	if err != nil {
-		return prediction{}, err
+		return nil, err
 	}
 	m, _ := x.Dims()
 	if len(p.Mean) != m || p.Variance != nil && len(p.Variance) != m {
-		return prediction{}, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
+		return nil, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
 	}
-	out, scaling := prediction{mean: make([]float64, m)}, scaled.Scaling
+	out, scaling := &gp.Prediction{Mean: make([]float64, m)}, scaled.Scaling
 	for i, v := range p.Mean {
-		out.mean[i] = scaling.YMean + v*scaling.YScale
+		out.Mean[i] = scaling.YMean + v*scaling.YScale
 	}
-	for _, v := range p.Variance {
-		out.std = append(out.std, math.Sqrt(v)*scaling.YScale)
+	for i, v := range p.Variance {
+		std := math.Sqrt(v) * scaling.YScale
+		out.Std = append(out.Std, std)
+		out.Lower95, out.Upper95 = append(out.Lower95, out.Mean[i]-score.Z95*std), append(out.Upper95, out.Mean[i]+score.Z95*std)
 	}
 	return out, nil
 }
@@ -241,16 +229,12 @@ func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRo
 		}
 		return nil, err
 	}
-	predict := func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (prediction, error) {
-		parts, err := outcome.Posterior().PredictTargets(ctx, rows, m, noise)
+	predict := func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error) {
+		parts, err := gp.Predict(ctx, outcome.Posterior(), rows, m, noise)
 		if err != nil {
-			return prediction{}, err
+			return nil, err
 		}
-		out := prediction{mean: parts[0].Mean, std: parts[0].Std}
-		if parts[0].Transformed != nil {
-			out.process = parts[0]
-		}
-		return out, nil
+		return parts[0], nil
 	}
 	return &fitted{predict, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
 }

@@ -96,24 +96,22 @@ type rowScores struct {
 }
 
 // newRowScores scores predictions of the targets y.
-func newRowScores(p prediction, y []float64) (rowScores, error) {
+func newRowScores(p *gp.Prediction, y []float64) (rowScores, error) {
 	var s rowScores
 	for i, v := range y {
-		diff := v - p.mean[i]
+		diff := v - p.Mean[i]
 		if summary.Finite(diff*diff) == nil {
 			return s, errors.New("a prediction is not a finite number, or its square is not")
 		}
 		s.misses = append(s.misses, diff)
-		if p.std == nil {
+		if p.Std == nil {
 			continue
 		}
-		if !(p.std[i] >= 0) {
+		if !(p.Std[i] >= 0) {
 			return s, errors.New("the variance of a prediction is negative or not a number")
 		}
-		density := p.density(i)
-		s.densities = append(s.densities, density.NegLog(v))
-		lower, upper := density.Interval(0.95)
-		s.inside = append(s.inside, v >= lower && v <= upper)
+		s.densities = append(s.densities, p.Density(i).NegLog(v))
+		s.inside = append(s.inside, v >= p.Lower95[i] && v <= p.Upper95[i])
 	}
 	return s, nil
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/graph"
@@ -23,6 +25,8 @@ type posterior struct {
 	free []coordinate
 	// rest is the objective's vector, for the fixed parameters.
 	rest []float64
+	// power is the power of the likelihood in the posterior.
+	power float64
 }
 
 // coordinate relates an element u to an element z of the objective's vector. Between
@@ -36,18 +40,28 @@ type coordinate struct {
 	// jacobian says that the objective has a prior over exp z, whose density over z has
 	// the factor exp z.
 	jacobian bool
+	// density is the prior of the parameter that natural returns for z; its family is empty without.
+	density graph.Prior
+	natural func(z float64) float64
 	// centre and width describe the normal default prior of z; width is 0 without.
 	centre, width float64
 }
 
 // The standard deviations of default priors: of logarithms around the default start values, and
 // of coefficients of the mean around 0 in scaled units. Two standard deviations of a lengthscale
-// are a factor of 55 up and down. A noise may be far smaller than its start value.
+// are a factor of 400 up and down: a smooth function without noise has a large variance and long
+// lengthscales.
 const (
-	defaultWidth      = 2
+	defaultWidth      = 3
 	defaultNoiseWidth = 3
 	defaultMeanWidth  = 10
 )
+
+// autoPower is the power of the likelihood. A posterior of a model that is only nearly right is too
+// narrow (Grünwald & van Ommen, Bayesian Analysis 12 (2017), 1069; Miller & Dunson, JASA 114
+// (2019), 1113): on tables of 60 rows the intervals at power 1 hold 92.5 %, at 0.7 93.5 %, and on
+// targets drawn from the model 94.5 and 95.5 %; see benchmarks/posterior.
+const autoPower = 0.7
 
 // newPosterior returns the run for a job whose fit ended at z.
 func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior, error) {
@@ -55,15 +69,19 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 	if err != nil {
 		return nil, err
 	}
-	p := &posterior{job: j, log: log, rest: slices.Clone(z)}
+	p := &posterior{job: j, log: log, rest: slices.Clone(z), power: 1}
+	if j.Options.Posterior == problem.AutoPosterior {
+		p.power = autoPower
+	}
 	for i, q := range j.Params.Free {
 		if q.Fixed {
 			continue
 		}
-		c := coordinate{index: i, name: q.Name, group: q.Group, log: q.Log, lo: math.Inf(-1), hi: math.Inf(1)}
+		c := coordinate{index: i, name: q.Name, group: q.Group, log: q.Log, natural: q.Natural, lo: math.Inf(-1), hi: math.Inf(1)}
 		density, given := j.Params.Priors[q.Name]
 		bounded := q.Bounded
 		if given {
+			c.density = density
 			lo, hi := density.Support()
 			bounded = bounded || lo > math.Inf(-1) && hi < math.Inf(1)
 		}
@@ -180,7 +198,7 @@ func (n *negative) Value(ctx context.Context, u []float64) (float64, error) {
 		return math.Inf(1), nil
 	}
 	f, err := n.s.Value(ctx, n.vector(u))
-	return defined(f+n.terms(u, nil, nil), err)
+	return defined(n.power*f+n.terms(u, nil, nil), err)
 }
 
 // defined returns a density of zero where the parameters' sizes make an element of the covariance
@@ -199,7 +217,8 @@ func (n *negative) ValueGradient(ctx context.Context, u, grad []float64) (float6
 	}
 	full := make([]float64, len(n.rest))
 	f, err := n.s.ValueGradient(ctx, n.vector(u), full)
-	return defined(f+n.terms(u, full, grad), err)
+	floats.Scale(n.power, full)
+	return defined(n.power*f+n.terms(u, full, grad), err)
 }
 
 // terms returns what the negative log density has besides the objective, and writes its
@@ -215,6 +234,11 @@ func (p *posterior) terms(u, full, grad []float64) float64 {
 			sum -= z
 			dz--
 		}
+		if c.density.Family != "" && p.power != 1 { // the power is of the likelihood alone
+			f, slope := c.logDensity(z)
+			sum -= (1 - p.power) * f
+			dz -= (1 - p.power) * slope
+		}
 		if c.width > 0 {
 			d := (z - c.centre) / c.width
 			sum += 0.5 * d * d
@@ -225,6 +249,16 @@ func (p *posterior) terms(u, full, grad []float64) float64 {
 		}
 	}
 	return sum
+}
+
+// logDensity returns the log density of the prior at z, without a Jacobian, and its derivative by z,
+// which is 0 at the edge of its support.
+func (c *coordinate) logDensity(z float64) (f, slope float64) {
+	const h = 1e-5
+	if slope = (c.density.LogDensity(c.natural(z+h)) - c.density.LogDensity(c.natural(z-h))) / (2 * h); slope-slope != 0 {
+		slope = 0
+	}
+	return c.density.LogDensity(c.natural(z)), slope
 }
 
 // chain is the log density of one chain. It implements [sampler.Density] by an oracle,

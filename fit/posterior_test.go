@@ -38,6 +38,7 @@ func TestPosteriorDensity(t *testing.T) {
 	if len(p.free) != len(j.Params.Free)-1 {
 		t.Fatalf("%d coordinates of %d parameters", len(p.free), len(j.Params.Free))
 	}
+	p.power = 0.6
 	must.Do(t, Measure(t.Context(), j, backend, func(parts *Parts) error {
 		f := &negative{p, parts.placement}
 		u, grad := make([]float64, len(p.free)), make([]float64, len(p.free))

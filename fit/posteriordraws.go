@@ -43,10 +43,15 @@ func (p *posterior) sample(ctx context.Context, b device.Backend, s *tuning.Plac
 	if !modes[0].curved {
 		return nil, errors.New("the density is not defined around its mode, so that it has no curvature there; use option posterior hmc, or give a prior or bounds")
 	}
+	if p.job.Options.Posterior == problem.AutoPosterior {
+		drawn, k, err := p.weigh(ctx, s, modes)
+		d.chains, d.k = [][][]float64{drawn}, k
+		return d, err
+	}
 	rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x6c61706c616365))
 	var all [][]float64
 	for range p.job.Options.Chains() * p.job.Options.Draws() {
-		all = append(all, d.any(rng).around(1, rng))
+		all = append(all, anyOf(d.modes, rng).around(1, rng))
 	}
 	d.chains = [][][]float64{all}
 	d.k, err = p.ratios(ctx, s, d)
@@ -74,31 +79,6 @@ func (p *posterior) searched(optima []hyperopt.Optimum) (out [][]float64) {
 		out = append(out, p.coordinates(z))
 	}
 	return out
-}
-
-// any returns a mode with the probability of its share.
-func (d *draws) any(rng *rand.Rand) *mode {
-	if len(d.modes) > 1 {
-		at := rng.Float64()
-		for _, m := range d.modes {
-			if at -= m.share; at < 0 {
-				return m
-			}
-		}
-	}
-	return d.modes[0]
-}
-
-// around returns mode + size·L·ξ for standard normal ξ.
-func (m *mode) around(size float64, rng *rand.Rand) []float64 {
-	xi := mat.NewVecDense(len(m.u), nil)
-	for i := range m.u {
-		xi.SetVec(i, size*rng.NormFloat64())
-	}
-	out := mat.NewVecDense(len(m.u), nil)
-	out.MulVec(&m.lower, xi)
-	out.AddVec(out, mat.NewVecDense(len(m.u), slices.Clone(m.u)))
-	return out.RawVector().Data
 }
 
 // ratioDraws returns the number of draws whose importance ratios are computed, one value each. With

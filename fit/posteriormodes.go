@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -148,10 +149,40 @@ func (m *mode) curve(h descent.Metric, free []coordinate) {
 			m.covariance.SetSym(i, i, 1)
 		}
 	}
+	m.factor()
+}
+
+// factor computes what follows from the covariance.
+func (m *mode) factor() {
 	var chol mat.Cholesky
 	chol.Factorize(m.covariance) // its eigenvalues are at most 16
 	chol.LTo(&m.lower)
-	m.logVolume = 0.5 * (float64(n)*math.Log(2*math.Pi) + chol.LogDet())
+	m.logVolume = 0.5 * (float64(len(m.u))*math.Log(2*math.Pi) + chol.LogDet())
+}
+
+// anyOf returns a mode with the probability of its share.
+func anyOf(modes []*mode, rng *rand.Rand) *mode {
+	if len(modes) > 1 {
+		at := rng.Float64()
+		for _, m := range modes {
+			if at -= m.share; at < 0 {
+				return m
+			}
+		}
+	}
+	return modes[0]
+}
+
+// around returns mode + size·L·ξ for standard normal ξ.
+func (m *mode) around(size float64, rng *rand.Rand) []float64 {
+	xi := mat.NewVecDense(len(m.u), nil)
+	for i := range m.u {
+		xi.SetVec(i, size*rng.NormFloat64())
+	}
+	out := mat.NewVecDense(len(m.u), nil)
+	out.MulVec(&m.lower, xi)
+	out.AddVec(out, mat.NewVecDense(len(m.u), slices.Clone(m.u)))
+	return out.RawVector().Data
 }
 
 // evidence returns the log of the mode's evidence.

@@ -25,7 +25,10 @@ const (
 // modelDraws returns the draws as a model holds them, chain by chain.
 func (p *posterior) modelDraws(d *draws) *gp.Draws {
 	j := p.job
-	out := &gp.Draws{Method: string(j.Options.Posterior)}
+	out := &gp.Draws{Method: string(problem.Laplace)}
+	if j.Options.Posterior == problem.HMC {
+		out.Method = string(problem.HMC)
+	}
 	kernel, coefficients := j.Program().NumParams, 0
 	if j.Model.MeanFree {
 		coefficients = len(j.Model.Basis)
@@ -95,13 +98,27 @@ func (p *posterior) report(d *draws) *summary.PosteriorReport {
 		}
 	}
 	p.addModes(r, d)
-	if r.Stats != nil {
-		judge(r)
-	} else {
+	if r.Stats == nil {
 		r.ParetoK = summary.Finite(d.k)
+	}
+	switch j.Options.Posterior {
+	case problem.HMC:
+		judge(r)
+	case problem.Laplace:
 		judgeLaplace(r, d)
+	default: // the weights correct what a warning would be about
+		r.Warnings = []string{}
 	}
 	return r
+}
+
+// averages says what predictions average over after option posterior auto.
+func averages(j *problem.Prepared, d *draws) string {
+	rough := ""
+	if d.k > psis.MostK {
+		rough = fmt.Sprintf(", above %g, so that the draws are rough", psis.MostK)
+	}
+	return fmt.Sprintf("average over %d draws of the parameters (%s; k-hat %.2f%s)", len(d.chains[0]), j.Averaging, max(d.k, 0), rough)
 }
 
 // addModes lists the modes, and warns if the fit is at another one than the draws.

@@ -264,6 +264,7 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 	if cancelled == nil {
 		addEvidence(final, &out.Report, j, out.posterior)
 	}
+	out.Report.Predictions = j.Averaging
 	if j.Options.Posterior != "" && cancelled == nil {
 		err = step(true, "posterior was drawn", func() error {
 			return drawPosterior(ctx, j, w.Backends[0], s, out, result, log)
@@ -272,14 +273,18 @@ func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *h
 			_, err = s.Value(final, result.X)
 		}
 	}
+	if err != nil {
+		return out, cancelled, err
+	}
+	tests, err := scoreHeldOut(final, j, out.posterior)
 	if err == nil {
+		addTests(&out.Report, tests)
 		err = out.Report.CheckFinite()
 	}
 	return out, cancelled, err
 }
 
-// conclude evaluates the result once more on s and reports it, with the model and the scores of
-// held-out rows.
+// conclude evaluates the result once more on s and reports it, with the model.
 func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, ev *descent.Oracle, result *hyperopt.Result, known findings) (*Outcome, error) {
 	s.Checked = false // everything below depends on this factor
 	f, err := ev.Value(ctx, result.X)
@@ -336,11 +341,6 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	}
 	addOptima(r, j, result, known.scores)
 	explainBounds(r, j, result.AtBound, known.bounds)
-	tests, err := scoreHeldOut(ctx, j, out.posterior)
-	if err != nil {
-		return nil, err
-	}
-	addTests(r, tests)
 	r.Robust, err = robustReport(ctx, s)
 	return out, err
 }
@@ -357,9 +357,15 @@ func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuni
 	switch {
 	case problem.IsCancelled(err):
 		return err
+	case err != nil && j.Averaging != "":
+		r.Predictions = fmt.Sprintf("of the parameters found (%s): there are no draws of the parameters, because %v", j.Averaging, err)
+		return nil
 	case err != nil:
 		r.Warnings = append(r.Warnings, fmt.Sprintf("no draws of the posterior: %v", err))
 		return nil
+	}
+	if j.Averaging != "" {
+		r.Predictions = averages(j.Prepared, d)
 	}
 	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
 	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)

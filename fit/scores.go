@@ -39,7 +39,7 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	if m == 0 {
 		return nil, nil
 	}
-	parts, err := p.PredictTargets(ctx, s.TestX, m, s.TestNoise)
+	parts, err := gp.Predict(ctx, p, s.TestX, m, s.TestNoise)
 	if err != nil {
 		return nil, err
 	}

@@ -208,6 +208,29 @@ func TestMixture(t *testing.T) {
 	}
 }
 
+// TestPredictAverages checks that a posterior averages over draws as a mixture does, and then has its own
+// factor again.
+func TestPredictAverages(t *testing.T) {
+	rows := newRows(9)
+	m := withDraws(newModel(t, 30), 4)
+	x := must.Get(NewMixture(t.Context(), m, backend, MostDraws))(t)
+	defer x.Close()
+	p := must.Get(m.Condition(t.Context(), backend))(t)
+	defer p.Close()
+	own := must.Get(p.Predict(t.Context(), rows, 9))(t)
+	got := must.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t)
+	if d := cmp.Diff(must.Get(x.Predict(t.Context(), rows, 9, RowNoise{}))(t), got); d != "" || len(got[0].Parts) != 4 {
+		t.Errorf("%d draws: %s", len(got[0].Parts), d)
+	}
+	if d := cmp.Diff(own, must.Get(p.Predict(t.Context(), rows, 9))(t)); d != "" {
+		t.Error(d)
+	}
+	m.Draws = nil
+	if got = must.Get(Predict(t.Context(), p, rows, 9, RowNoise{}))(t); got[0].Parts != nil {
+		t.Error("an average without draws")
+	}
+}
+
 // TestMixtureLimit checks which draws a limit takes.
 func TestMixtureLimit(t *testing.T) {
 	m := withDraws(newModel(t, 20), 10)

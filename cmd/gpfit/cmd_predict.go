@@ -56,7 +56,14 @@ func checkModel(c *frame.Command, m *gp.Model) error {
 		m.Experts.Combine = c.Combine
 	}
 	if mixes(c, m) {
-		return refuse(c, "predictions that average over draws of the parameters do not have it; give --posterior-draws 0 to predict with the parameters of the optimum", "mean-only")
+		const without = "predictions that average over draws of the parameters do not have it"
+		if c.Changed("posterior-draws") {
+			return refuse(c, without+"; give --posterior-draws 0 to predict with the parameters of the optimum")
+		}
+		if err := refuse(c, without+", so that these predictions use the parameters of the optimum"); err != nil {
+			c.Msg.Note("%v", err)
+			c.PosteriorDraws = 0
+		}
 	}
 	if m.Experts == nil || len(m.Experts.Centres) == 1 {
 		return nil
@@ -225,7 +232,7 @@ func (r *prediction) begin() (err error) {
 // prepare opens the device for the predictions. The caller calls the returned function
 // when they are done.
 func (r *prediction) prepare() (func(), error) {
-	if r.Predict.MeanOnly {
+	if r.Predict.MeanOnly && !mixes(r.Command, r.model) {
 		means, done, err := r.Means(r.model)
 		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Means(r.Ctx, means, in) }
 		return done, err

@@ -121,19 +121,14 @@ func modelPage(c *frame.Command, path, data string) (*page.Page, error) {
 			return nil, err
 		}
 	}
-	if subject.Rows != nil && m.Draws.Len() > 0 {
-		if err := predictMixed(c, m, subject.Rows); err != nil {
-			return nil, err
-		}
-	}
 	posterior, done, err := c.Condition(m)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	subject.Posterior = posterior
-	if r := subject.Rows; r != nil && r.Predictions == nil {
-		if r.Predictions, err = posterior.PredictTargets(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise); err != nil {
+	if r := subject.Rows; r != nil {
+		if err := predictScored(c.Ctx, posterior, r); err != nil {
 			return nil, err
 		}
 	}
@@ -161,15 +156,12 @@ func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
 	return p, nil
 }
 
-// predictMixed predicts rows with draws of the parameters.
-func predictMixed(c *frame.Command, m *gp.Model, r *report.Scored) error {
-	mixture, done, err := c.Mixture(m, option.DefaultPosteriorDraws)
-	if err != nil {
-		return err
+// predictScored predicts rows, with draws of the parameters if the model has any.
+func predictScored(ctx context.Context, p *gp.Posterior, r *report.Scored) (err error) {
+	r.Predictions, err = gp.Predict(ctx, p, r.Rows.X, r.Rows.N, r.Rows.Noise)
+	if err == nil && r.Predictions[0].Parts != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("Predictions average over %d draws of the parameters.", len(r.Predictions[0].Parts)))
 	}
-	defer done()
-	r.Notes = append(r.Notes, fmt.Sprintf("Predictions average over %d draws of the parameters.", mixture.Len()))
-	r.Predictions, err = mixture.Predict(c.Ctx, r.Rows.X, r.Rows.N, r.Rows.Noise)
 	return err
 }
 
@@ -224,11 +216,8 @@ func savePage(c *frame.Command, job *tuning.Job, o *fit.Outcome) error {
 	if x, noise, observed, numbers := fit.HeldOut(job.Prepared); len(numbers) > 0 {
 		n := len(numbers)
 		subject.Rows = &report.Scored{Of: summary.HeldOutRows, Rows: dataset.Rows{X: x, N: n, Total: n, Noise: noise, Observed: observed}, Numbers: numbers}
-		if subject.Rows.Predictions, err = o.Posterior().PredictTargets(c.Ctx, x, n, noise); err != nil {
+		if err := predictScored(c.Ctx, o.Posterior(), subject.Rows); err != nil {
 			return err
-		}
-		if o.Model.Draws.Len() > 0 {
-			subject.Rows.Notes = []string{"These predictions use the parameters of the optimum. gpfit predict averages over draws of the parameters."}
 		}
 	}
 	p, err := pageOf(c.Ctx, subject)

@@ -108,6 +108,9 @@ func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
 		j, err := gp.Prior(c.Ctx, model, at.x, at.n, opts)
 		return j, at, err
 	}
+	if n := model.Draws.Len(); n > 0 {
+		c.Msg.Note("the functions have the parameters of the optimum: they do not average over its %d draws of the parameters, as predictions do", n)
+	}
 	posterior, done, err := c.Condition(model)
 	if err != nil {
 		return nil, at, err

@@ -155,7 +155,7 @@ func TestPredictWaitingPipe(t *testing.T) {
 }
 
 // TestScoreWithDraws compares the scores of predictions with draws of the parameters,
-// and the scores of held-out rows at the optimum, with counts of the rows inside the
+// and the scores of held-out rows by the fit, with counts of the rows inside the
 // printed intervals and with sums over the densities of the draws.
 func TestScoreWithDraws(t *testing.T) {
 	dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestScoreWithDraws(t *testing.T) {
 		}
 		return float64(count) / float64(n-from)
 	}
-	var mixed, optimum prediction
+	var mixed prediction
 	call(&mixed, "predict", model, data, "--score", "--interval", "0.95,0.5", "--posterior-draws", "120")
 	s := mixed.Scores[0]
 	if want := map[string]float64{"95": inside(mixed.Lower95, mixed.Upper95, 0), "50": inside(mixed.Lower50, mixed.Upper50, 0)}; !maps.Equal(s.Coverage, want) {
@@ -213,15 +213,16 @@ func TestScoreWithDraws(t *testing.T) {
 		t.Error("a normal distribution with the same moments covers as many rows: the test cannot tell")
 	}
 
-	// Held-out scores belong to the optimum, as predictions without draws do, to the bit.
-	call(&optimum, "predict", model, data, "--posterior-draws", "0")
-	if want := inside(optimum.Lower95, optimum.Upper95, trained); report.Test.Coverage95 != want || report.Test.N != n-trained {
+	// Held-out scores belong to the same draws as predictions, to the bit.
+	var usual prediction
+	call(&usual, "predict", model, data)
+	if want := inside(usual.Lower95, usual.Upper95, trained); report.Test.Coverage95 != want || report.Test.N != n-trained {
 		t.Errorf("coverage %v of %d held-out rows, inside the printed interval %v", report.Test.Coverage95, report.Test.N, want)
 	}
 	lines := strings.SplitAfter(table, "\n")
 	rest := write(t, dir, "rest.csv", lines[0]+strings.Join(lines[1+trained:], ""))
-	call(&optimum, "predict", model, rest, "--posterior-draws", "0", "--score")
-	if s := optimum.Scores[0]; *s.NLPD != float64(report.Test.NLPD) || s.RMSE != report.Test.RMSE {
+	call(&usual, "predict", model, rest, "--score")
+	if s := usual.Scores[0]; *s.NLPD != float64(report.Test.NLPD) || s.RMSE != report.Test.RMSE {
 		t.Errorf("NLPD %v and RMSE %v, in the report of the fit %v and %v", *s.NLPD, s.RMSE, float64(report.Test.NLPD), report.Test.RMSE)
 	}
 }

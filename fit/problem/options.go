@@ -113,9 +113,10 @@ type Options struct {
 	// StdErrors asks for standard errors at the optimum, which take two more
 	// gradients for every free parameter.
 	StdErrors bool
-	// Posterior asks for draws of the parameters from their posterior, after the fit: by the
-	// Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws draws after
-	// PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as many draws as all chains.
+	// Posterior asks for draws of the parameters from their posterior, after the fit, over which
+	// predictions then average: by the Laplace approximation, or by HMC with PosteriorChains chains
+	// of PosteriorDraws draws after PosteriorWarmup others; 0 means 4, 1000 and 500. Laplace makes as
+	// many draws as all chains. Empty means [AutoPosterior]: a few draws, if there are few rows.
 	Posterior       PosteriorMethod `hash:"omitzero"`
 	PosteriorChains int             `hash:"omitzero"`
 	PosteriorWarmup int             `hash:"omitzero"`
@@ -241,9 +242,13 @@ const (
 // PosteriorMethod says how to draw the parameters from their posterior.
 type PosteriorMethod string
 
-// The choices for Options.Posterior; an empty one draws none.
+// The choices for Options.Posterior; an empty one is AutoPosterior.
 const (
-	// NoPosterior is the word for no draws.
+	// AutoPosterior draws if there are fewer than [RowsByParameter] rows for each free parameter and
+	// the objective is a likelihood: a few draws, around which the Laplace approximation is weighed
+	// with the posterior itself.
+	AutoPosterior PosteriorMethod = "auto"
+	// NoPosterior draws none: predictions use the parameters of the fit alone.
 	NoPosterior PosteriorMethod = "none"
 	// Laplace draws from the normal distribution that has the mode and the curvature of the
 	// posterior, over the logarithms of the parameters, or from several if the fit has several optima.
@@ -254,7 +259,7 @@ const (
 
 // PosteriorMethods lists the choices, the default first.
 func PosteriorMethods() []PosteriorMethod {
-	return []PosteriorMethod{NoPosterior, Laplace, HMC}
+	return []PosteriorMethod{AutoPosterior, NoPosterior, Laplace, HMC}
 }
 
 // Chains returns the number of chains of HMC.
@@ -341,12 +346,14 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		return o, how, OptionErrorf("standardize", "", "%v", err)
 	}
 	o.Objective = cmp.Or(o.Objective, NLML)
-	if o.Posterior == NoPosterior {
+	drawn := o.Posterior != NoPosterior
+	if o.Posterior = cmp.Or(o.Posterior, AutoPosterior); !drawn {
 		o.Posterior = ""
 	}
 	if o.TargetTransform == transform.None {
 		o.TargetTransform = ""
 	}
+	drawn = drawn && o.Posterior != AutoPosterior
 	number, s := strconv.Itoa, o.Settings
 	refusals := []refusal{
 		{!slices.Contains(Criteria(), o.Objective), "objective", strconv.Quote(string(o.Objective)), "must be nlml, loo, loo-rmse, lopo, lopo-rmse, cv or cv-rmse"},
@@ -356,8 +363,8 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		{s.Restarts < 0 || s.Restarts > hyperopt.MaxRestarts, "restarts", number(s.Restarts), fmt.Sprintf("must be from 0 to %d", hyperopt.MaxRestarts)},
 		{NotFinite(s.ToleranceNats), "tolerance-nats", strconv.FormatFloat(s.ToleranceNats, 'g', -1, 64), "must be a finite number"},
 		{s.MaxEvaluations < 0, "max-evals", number(s.MaxEvaluations), "must not be negative"},
-		{o.Posterior != "" && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be none, laplace or hmc"},
-		{o.Posterior != "" && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
+		{drawn && !slices.Contains(PosteriorMethods(), o.Posterior), "posterior", strconv.Quote(string(o.Posterior)), "must be auto, none, laplace or hmc"},
+		{drawn && o.Objective.LeavesOut(), "posterior", string(o.Posterior), "a leave-one-out score is not a likelihood; use option objective nlml"},
 		{o.Robust && o.Objective.Predictive(), "robust", "", "the likelihood decides which rows do not fit; use option objective nlml"},
 		{o.Robust && o.Experts != "", "robust", "", "local experts each see only a part of the rows: leave out one of the two options"},
 	}
@@ -366,7 +373,7 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 		value int
 	}{{"posterior-chains", o.PosteriorChains}, {"posterior-draws", o.PosteriorDraws}, {"posterior-warmup", o.PosteriorWarmup}} {
 		refusals = append(refusals, refusal{v.value < 0, v.name, number(v.value), "must not be negative"},
-			refusal{v.value > 0 && o.Posterior == "", v.name, number(v.value), "needs option posterior"})
+			refusal{v.value > 0 && !drawn, v.name, number(v.value), "needs option posterior laplace or hmc"})
 	}
 	err = firstOf(slices.Concat(refusals, o.expertRefusals(), o.transformRefusals()))
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them
@@ -389,7 +396,7 @@ func (o Options) expertRefusals() []refusal {
 		{given && clusters != nil, "experts", strconv.Quote(o.Experts), fmt.Sprint(clusters)},
 		{o.Combine != "" && combine != nil, "combine", "", fmt.Sprint(combine)},
 		{own != "" && parameters != nil, "expert-parameters", "", fmt.Sprint(parameters)},
-		{o.ExpertParameters == experts.Separate && o.Posterior != "", "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
+		{o.ExpertParameters == experts.Separate && o.Posterior != "" && o.Posterior != AutoPosterior, "posterior", string(o.Posterior), "needs parameters that all experts share; use option expert-parameters shared"},
 		{o.ExpertRows < 0, "expert-rows", rows, "must not be negative"},
 		{given && (o.Objective.LeavesFoldsOut() || o.Objective.leavesPlacesOut()), "objective", string(o.Objective), "local experts have no covariance between folds of rows; use option objective nlml or loo"},
 	}

@@ -25,6 +25,9 @@ type Prepared struct {
 	Held *gp.HeldOut
 	// Experts divides the rows among local experts; nil without.
 	Experts *experts.Partition
+	// Averaging says what option posterior auto found: how few rows there are, or why predictions do
+	// not average although there are few; "" with enough rows and with other choices of the option.
+	Averaging string
 }
 
 // New checks data and options and returns the problem.
@@ -72,7 +75,9 @@ func New(data Data, opts Options) (*Prepared, error) {
 		return nil, err
 	}
 	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
-	return &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p}, nil
+	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p}
+	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
+	return j, nil
 }
 
 // WithTransform returns the problem with another transform of the target, and start values that an
@@ -122,7 +127,7 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 			return nil, err
 		}
 	}
-	if o.Posterior != "" && !slices.ContainsFunc(p.Free, func(q *Parameter) bool { return !q.Fixed }) {
+	if o.Posterior != "" && o.Posterior != AutoPosterior && !slices.ContainsFunc(p.Free, func(q *Parameter) bool { return !q.Fixed }) {
 		return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
 	}
 	return p, nil
@@ -220,6 +225,9 @@ func (j *Prepared) ID() string {
 	opts := j.Options
 	// The parameters have all that the job needs of the model From.
 	opts.Checkpoint, opts.DiscardCancelled, opts.From = "", false, nil
+	if opts.Posterior == AutoPosterior { // what follows from the rest is no part of the identity
+		opts.Posterior = ""
+	}
 	for _, v := range []any{opts, j.Sample.Data, j.Kernel(), j.Params.hashed()} {
 		hashValue(w, v)
 	}

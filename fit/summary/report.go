@@ -58,6 +58,9 @@ type Report struct {
 	Priors        map[string]string `json:"priors,omitempty"`
 	// Jitter is the variance added to the diagonal, in scaled units; 0 unless allowed.
 	Jitter float64 `json:"jitter"`
+	// Predictions says over what predictions and held-out scores average if option posterior auto found
+	// few rows, or why they do not; folds and leave-one-out use the parameters found. "" otherwise.
+	Predictions string `json:"predictions,omitempty"`
 	// Residual is max ‖ΣΣ⁻¹e − e‖∞ over a few vectors e, with a recomputed Σ; nil below 1,000
 	// rows, and if the device cannot check its factor.
 	Residual *float64 `json:"residual,omitempty"`

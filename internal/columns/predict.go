@@ -63,7 +63,7 @@ func (o *Predict) Means(ctx context.Context, p *gp.Means, in dataset.Rows) ([]Ta
 }
 
 // Mixed is [Predict.Parts] for draws of the parameters. It gives the mean, the standard
-// deviations and the intervals alone.
+// deviations and the intervals alone, and with MeanOnly the mean.
 func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in dataset.Rows) ([]TargetColumns, error) {
 	marginal, err := x.Predict(ctx, in.X, in.N, in.Noise)
 	if err != nil {
@@ -77,8 +77,11 @@ func (o *Predict) marginals(of *gp.Model, predictions []*gp.Prediction) []Target
 	parts := newParts(of, len(predictions))
 	for t, m := range predictions {
 		r := &parts[t]
-		r.Prediction = m
 		r.Add("mean", m.Mean)
+		if o.MeanOnly {
+			continue
+		}
+		r.Prediction = m
 		r.Add("std", m.Std)
 		for _, probability := range o.Probabilities {
 			lower, upper := m.Interval(probability)

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 )
@@ -172,17 +173,12 @@ func predictOptions() Entries {
 		flag("terms", "Predict.Terms", "also predict each term of a sum of kernels"),
 		flag("gradient", "Predict.Gradient", "also give the derivatives of the mean by the features"),
 		flag("gradient-std", "Predict.GradientStd", "also give the standard deviations of the function's derivatives: 2n² operations per row and feature"),
-		{Name: "posterior-draws", Kind: Whole, Group: Predicting, Field: "PosteriorDraws", Places: places, Default: strconv.Itoa(DefaultPosteriorDraws), NoVariable: true, Placeholder: "N",
+		{Name: "posterior-draws", Kind: Whole, Group: Predicting, Field: "PosteriorDraws", Places: places, Default: strconv.Itoa(gp.MostDraws), NoVariable: true, Placeholder: "N",
 			Help: "average over at most N draws of the parameters, if MODEL has them; 0 predicts with the optimum"},
 		{Name: "combine", Kind: Choice, Group: Predicting, Field: "Combine", Places: places, Unset: "the rule of the fit", Words: words(experts.Rules()...), NoVariable: true,
 			Help: "how the local experts of MODEL predict"},
 	}
 }
-
-// DefaultPosteriorDraws bounds the time of a prediction, which is one factorisation for each
-// draw. With 100 independent draws the mean has a tenth of the standard deviation that the
-// parameters' uncertainty gives it as Monte Carlo error.
-const DefaultPosteriorDraws = 100
 
 // plotOptions are the options of pictures.
 func plotOptions() Entries {

@@ -92,8 +92,8 @@ func tuningOptions() Entries {
 func posteriorOptions() Entries {
 	places := []string{"fit"}
 	return Entries{
-		{Name: "posterior", Kind: Choice, Group: Posterior, Field: "Fit.Posterior", Places: places, Default: string(problem.NoPosterior), Words: words(problem.PosteriorMethods()...),
-			Help: "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws"},
+		{Name: "posterior", Kind: Choice, Group: Posterior, Field: "Fit.Posterior", Places: places, Default: string(problem.AutoPosterior), Words: words(problem.PosteriorMethods()...),
+			Help: "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws. auto takes a few weighed draws if there are fewer than 30 rows for each free parameter, and none predicts with the optimum alone"},
 		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorChains", Places: places, Unset: "4", Least: 1, Most: maxChains,
 			Help: "number of chains of option posterior hmc"},
 		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorWarmup", Places: places, Unset: "500", Least: 1,

@@ -136,7 +136,7 @@ func TestHeldOut(t *testing.T) {
 		t.Fatalf("%d rows, %d numbers", len(numbers), len(x))
 	}
 	about.Rows = &Scored{Of: summary.HeldOutRows, Rows: dataset.Rows{X: x, N: 40, Total: 40, Noise: noise, Observed: observed}, Numbers: numbers}
-	about.Rows.Predictions = must.Get(o.Posterior().PredictTargets(t.Context(), x, 40, noise))(t)
+	about.Rows.Predictions = must.Get(gp.Predict(t.Context(), o.Posterior(), x, 40, noise))(t)
 	_, html := written(t, about)
 	selfContained(t, html)
 	test := o.Report.Test

@@ -98,8 +98,9 @@ func (d Predictive) Interval(probability float64) (lower, upper float64) {
 	return d.quantile((1 - probability) / 2), d.quantile((1 + probability) / 2)
 }
 
-// quantile finds the quantile of a mixture by bisection between the smallest and the largest
-// quantile of the parts.
+// quantile finds the quantile of a mixture between the smallest and the largest quantile of the
+// parts, by Newton's method, and by bisection where that would leave the bracket (Press et al. 2007,
+// Numerical recipes, section 9.4).
 func (d Predictive) quantile(probability float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(2*probability-1)
 	low, high := math.Inf(1), math.Inf(-1)
@@ -107,18 +108,29 @@ func (d Predictive) quantile(probability float64) float64 {
 		q := part.quantile(z)
 		low, high = min(low, q), max(high, q)
 	}
+	const near = 1e-9 // of the bracket, from where the next step would be below rounding
+	width, y := high-low, low+(high-low)/2
 	for range 200 {
-		middle := low + (high-low)/2
-		if middle <= low || middle >= high {
-			break
+		excess, slope := d.tail(y, 1)-probability*float64(len(d)), 0.0
+		for _, part := range d {
+			slope += math.Exp(-part.NegLog(y))
 		}
-		if d.tail(middle, 1) < probability*float64(len(d)) {
-			low = middle
+		if excess < 0 {
+			low = y
 		} else {
-			high = middle
+			high = y
+		}
+		if step := excess / slope; y-step > low && y-step < high {
+			if y -= step; math.Abs(step) <= near*width {
+				return y
+			}
+			continue
+		}
+		if y = low + (high-low)/2; y <= low || y >= high {
+			return y
 		}
 	}
-	return low + (high-low)/2
+	return y
 }
 
 // tail returns the sum over the parts of the probability below y, or above it if side is −1.

@@ -57,7 +57,7 @@ OPTIONS = {
         "expert_parameters": ("word", None),
         "combine": ("word", None),
         "expert_rows": ("whole number", None),
-        "posterior": ("word", "none"),
+        "posterior": ("word", "auto"),
         "posterior_chains": ("whole number", None),
         "posterior_warmup": ("whole number", None),
         "posterior_draws": ("whole number", None),

@@ -165,10 +165,12 @@ class FitParameters(BaseEstimator):
     expert_rows : whole number, default None
         largest number of rows of a local expert; larger clusters are divided again
         (rows)
-    posterior : word, default "none"
+    posterior : word, default "auto"
         draw the parameters from their posterior after the fit: laplace, from a normal
         distribution over their logarithms, or hmc, by the No-U-Turn sampler;
-        predictions then average over the draws: none, laplace, hmc
+        predictions then average over the draws. auto takes a few weighed draws if there
+        are fewer than 30 rows for each free parameter, and none predicts with the
+        optimum alone: auto, none, laplace, hmc
     posterior_chains : whole number, default None
         number of chains of posterior hmc
     posterior_warmup : whole number, default None
@@ -248,7 +250,7 @@ class FitParameters(BaseEstimator):
         expert_parameters=None,
         combine=None,
         expert_rows=None,
-        posterior="none",
+        posterior="auto",
         posterior_chains=None,
         posterior_warmup=None,
         posterior_draws=None,

@@ -1,0 +1,136 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/psis"
+	"gpfit/internal/tuning"
+)
+
+// Option posterior auto draws by importance resampling (Gelman et al., Bayesian Data Analysis, 3rd
+// ed., section 10.4): candidates from t distributions around the modes, weighed with the posterior's
+// density, from which a few draws are taken in proportion to the weights. It takes one value for each
+// candidate.
+
+const (
+	// candidatesOfRound is the number of candidates of a round, averaged the number of draws of the model. A
+	// second round, for which the first one's weights give the distribution, follows if k̂ is above
+	// the limit.
+	candidatesOfRound, averaged = 128, 64
+	// tails is the degrees of freedom of the candidates' t distribution, whose tails are heavier than
+	// the posterior's.
+	tails = 5
+	// shrinkage is the share of the mode's covariance in the distribution of the second round.
+	shrinkage = 0.3
+)
+
+// weigh returns draws by importance resampling, and k̂ of the ratios.
+func (p *posterior) weigh(ctx context.Context, s *tuning.Placement, modes []*mode) ([][]float64, float64, error) {
+	rng := rand.New(rand.NewPCG(p.job.Options.Settings.Seed, 0x6175746f))
+	ev := p.oracle(s, "weights")
+	var us [][]float64
+	var fs []float64
+	rounds := [][]*mode{modes}
+	for {
+		for range candidatesOfRound {
+			u := anyOf(rounds[len(rounds)-1], rng).distant(rng)
+			f, err := ev.Value(ctx, u)
+			if err != nil {
+				return nil, 0, err
+			}
+			us, fs = append(us, u), append(fs, f)
+		}
+		logs := ratiosOf(rounds, us, fs)
+		k := psis.K(logs)
+		if math.IsNaN(k) {
+			return nil, 0, errors.New("their density is not defined around its mode")
+		}
+		weights := truncated(logs)
+		if k <= psis.MostK || len(rounds) == 2 {
+			return resampled(us, weights, averaged, rng.Float64()), k, nil
+		}
+		rounds = append(rounds, []*mode{weighted(us, weights, modes[0])})
+	}
+}
+
+// distant returns a draw from the t distribution around the mode.
+func (m *mode) distant(rng *rand.Rand) []float64 {
+	squares := 0.0
+	for range tails {
+		z := rng.NormFloat64()
+		squares += z * z
+	}
+	return m.around(math.Sqrt(tails/squares), rng)
+}
+
+// logT returns the log density of that distribution at u.
+func (m *mode) logT(u []float64) float64 {
+	n := float64(len(u))
+	above, _ := math.Lgamma((tails + n) / 2)
+	below, _ := math.Lgamma(tails / 2.)
+	return above - below + n/2*math.Log(2./tails) - m.logVolume - (tails+n)/2*math.Log1p(2*m.nats(u)/tails)
+}
+
+// ratiosOf returns the logarithms of the posterior's density at us, where its negative logarithm is
+// fs, over the density of the mixture of all rounds (Owen & Zhou, JASA 95 (2000), 135).
+func ratiosOf(rounds [][]*mode, us [][]float64, fs []float64) (logs []float64) {
+	for i, u := range us {
+		var q []float64
+		for _, r := range rounds {
+			for _, m := range r {
+				q = append(q, math.Log(m.share)+m.logT(u))
+			}
+		}
+		logs = append(logs, -fs[i]-floats.LogSumExp(q))
+	}
+	return logs
+}
+
+// truncated returns weights that sum to 1, none of which was above √n times their mean (Ionides,
+// Journal of Computational and Graphical Statistics 17 (2008), 295), so that no draw takes all.
+func truncated(logs []float64) []float64 {
+	w, total := make([]float64, len(logs)), floats.LogSumExp(logs)
+	for i, l := range logs {
+		w[i] = math.Exp(min(l-total, -0.5*math.Log(float64(len(logs)))))
+	}
+	floats.Scale(1/floats.Sum(w), w)
+	return w
+}
+
+// weighted returns a distribution with the mean of weighted points, and their covariance, of which
+// that of a mode is a part.
+func weighted(us [][]float64, weights []float64, of *mode) *mode {
+	n := len(of.u)
+	m := &mode{u: make([]float64, n), covariance: mat.NewSymDense(n, nil), share: 1}
+	for i, u := range us {
+		floats.AddScaled(m.u, weights[i], u)
+	}
+	m.covariance.ScaleSym(shrinkage, of.covariance)
+	for i, u := range us {
+		d := mat.NewVecDense(n, floats.SubTo(make([]float64, n), u, m.u))
+		m.covariance.SymRankOne(m.covariance, (1-shrinkage)*weights[i], d)
+	}
+	m.factor()
+	return m
+}
+
+// resampled returns count points in proportion to their weights, by systematic resampling from a
+// number between 0 and 1.
+func resampled(us [][]float64, weights []float64, count int, from float64) (out [][]float64) {
+	sum := 0.0
+	for i, u := range us {
+		for sum += weights[i] * float64(count); len(out) < count && float64(len(out))+from < sum; {
+			out = append(out, u)
+		}
+	}
+	for len(out) < count { // rounding of the sum
+		out = append(out, us[len(us)-1])
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+package problem
+
+import "fmt"
+
+// RowsByParameter is the number of training rows for each free parameter from which on the data
+// determine the parameters well enough to predict with the optimum alone. On tables of 200 rows and 20
+// to 29 for each parameter its 95 % intervals hold 91.4 %, with draws 92.9; benchmarks/posterior.
+const RowsByParameter = 30
+
+// averages returns what option posterior auto means for a problem, and what a report says of it: "" if
+// there is nothing to say.
+func averages(o Options, rows int, p *ParameterList) (PosteriorMethod, string) {
+	free := 0
+	for _, q := range p.Free {
+		if !q.Fixed {
+			free++
+		}
+	}
+	switch few := fmt.Sprintf("%d rows, free parameters: %d", rows, free); {
+	case o.Posterior != AutoPosterior:
+		return o.Posterior, ""
+	case rows >= RowsByParameter*free:
+		return "", ""
+	case o.Experts != "":
+		return "", fmt.Sprintf("of the parameters found (%s): local experts take no draws of them by default", few)
+	case o.Objective != NLML:
+		return "", fmt.Sprintf("of the parameters found (%s): draws of them need the objective nlml", few)
+	default:
+		return AutoPosterior, few
+	}
+}
