@@ -23,7 +23,7 @@ import (
 func TestWeighed(t *testing.T) {
 	const n = 16
 	d := synthetic(n)
-	o := problem.Options{Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-9, Given: true}}, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-4, Hi: 1e4}}}
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Fix: []problem.Assignment{{Name: "lengthscale", Value: 1e-9, Given: true}, {Name: "noise_variance", Value: 1e-9, Given: true}}, Bounds: []problem.Interval{{Name: "signal_variance", Lo: 1e-4, Hi: 1e4}}}
 	out := mustFit(t, d, o)
 	r := out.Report
 	if len(out.Model.Draws.Theta) != averaged || r.Posterior.Method != problem.AutoPosterior || *r.Posterior.ParetoK > 0.7 || len(r.Warnings) > 1 {
@@ -86,7 +86,7 @@ func TestFewRows(t *testing.T) {
 		t.Errorf("%+v, in the report %+v", got, want)
 	}
 	for want, o := range map[string]problem.Options{
-		"": {}, "objective nlml": {Kernel: "rbf(ard)", HoldOut: 0.5, Objective: problem.LOO}, "local experts": {Kernel: "rbf(ard)", HoldOut: 0.5, Experts: "kmeans:2"},
+		"": {Kernel: "rbf", Mean: "zero"}, "objective nlml": {Kernel: "rbf(ard)", HoldOut: 0.5, Objective: problem.LOO}, "local experts": {Kernel: "rbf(ard)", HoldOut: 0.5, Experts: "kmeans:2"},
 	} {
 		out := mustFit(t, synthetic(map[bool]int{true: 95, false: 62}[want == ""]), o)
 		if out.Model.Draws != nil || !strings.Contains(out.Report.Predictions, want) || (want == "") != (out.Report.Predictions == "") {
