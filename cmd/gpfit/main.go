@@ -1,7 +1,7 @@
 // Command gpfit tunes the hyperparameters of exact Gaussian-process regression
 // on tables, and predicts with the result.
 //
-//	gpfit fit examples/co2.csv --kernel 'rbf(ard)' --split-mask examples/co2_mask.csv:1
+//	gpfit fit examples/co2.csv --split-mask examples/co2_mask.csv:1
 //	gpfit predict co2.gpfit examples/co2_new.csv
 //
 // Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results go to standard

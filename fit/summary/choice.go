@@ -28,6 +28,9 @@ type ChosenModel struct {
 	BIC       float64 `json:"bic"`
 }
 
+// shownModels is the number of other models in a sentence.
+const shownModels = 3
+
 // Text returns what was chosen, what it beat and by how much.
 func (c *ModelChoice) Text() string {
 	text := fmt.Sprintf("the best of %d models by BIC, tuned on %d rows", len(c.Models), c.Rows)
@@ -42,6 +45,9 @@ func (c *ModelChoice) Text() string {
 			continue
 		}
 		others = append(others, fmt.Sprintf("%s%s %.1f", m.Kernel, linear, m.BIC-c.Models[0].BIC))
+	}
+	if more := len(others) - shownModels; more > 0 {
+		others = append(others[:shownModels], fmt.Sprintf("%d more", more))
 	}
 	if others != nil {
 		text += "; above it are " + strings.Join(others, ", ")
