@@ -185,8 +185,8 @@ func TestNotPDAtStart(t *testing.T) {
 // TestSingularStart checks the warning of a fit without noise whose start values have no value.
 func TestSingularStart(t *testing.T) {
 	for want, settings := range map[string]hyperopt.Settings{
-		"the objective is not defined at the start values: the fit began at other starts":                {},
-		"start 0: covariance matrix is not positive definite: leading minor of order ": {Coarse: hyperopt.CoarseOff, Restarts: 3},
+		"the objective is not defined at the start values: the fit began at other starts": {},
+		"start 0: covariance matrix is not positive definite: leading minor of order ":    {Coarse: hyperopt.CoarseOff, Restarts: 3},
 	} {
 		text := strings.Join(mustFit(t, white(60), problem.Options{Kernel: "rbf", Mean: "zero", NoNoise: true, Settings: settings}).Report.Warnings, "\n")
 		if !strings.HasPrefix(text, want) || strings.Contains(text, "hyperopt") || strings.Contains(text, "noise variance") {

@@ -103,8 +103,8 @@ func truncated(logs []float64) []float64 {
 	return w
 }
 
-// weighted returns a distribution with the mean of weighted points, and their covariance, of which
-// that of a mode is a part.
+// weighted returns a distribution with the mean of weighted points. Its covariance is a sum of
+// theirs and of a mode's.
 func weighted(us [][]float64, weights []float64, of *mode) *mode {
 	n := len(of.u)
 	m := &mode{u: make([]float64, n), covariance: mat.NewSymDense(n, nil), share: 1}

@@ -75,7 +75,7 @@ func goodFiles(t *testing.T) string {
 		write(t, dir, name, text)
 	}
 	for _, args := range []string{
-		"fit t.csv --out m.gpfit --posterior none --save-factor", "fit t.csv --target b,y --features a --out two.gpfit", "batch spec.yaml --out done",
+		"fit t.csv --kernel rbf --out m.gpfit --posterior none --save-factor", "fit t.csv --target b,y --features a --out two.gpfit", "batch spec.yaml --out done",
 		"fit vars.csv --features x --noise-column v --noise-group lab --mean constant --out noisy.gpfit", "predict noisy.gpfit vars.csv", "predict noisy.gpfit plain.csv --noise-group-default a",
 		"fit t.csv --out k.gpfit --checkpoint c --max-evals 3",
 	} {

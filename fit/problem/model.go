@@ -31,7 +31,10 @@ func CheckMeanText(text string) error { return mean.CheckText((Options{Mean: tex
 // CheckKernelText finds mistakes in the text of Options.Kernel before its table is read. Errors are
 // [*kernel.ParseError].
 func CheckKernelText(text string) error {
-	return kernel.CheckText((Options{Kernel: text}).kernelText())
+	if text == AutoKernel {
+		return nil
+	}
+	return kernel.CheckText(text)
 }
 
 // newModel parses the options' expressions for the columns of a sample.

@@ -148,7 +148,8 @@ func (p *ParameterList) MustFind(option, name string) ([]int, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", p.hint(name, names), Listed(names))
+	hint := p.hint(name, append(names, ofEach(p.All, func(e *Parameter) string { return e.Group })...))
+	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", hint, Listed(names))
 }
 
 // hint returns what a name that there is not probably meant.
