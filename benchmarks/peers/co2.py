@@ -29,7 +29,7 @@ def sklearn_kernel(p):
 
 def gpfit(command, csv, parameters, *more):
     sets = [arg for name, v in zip(NAMES, parameters) for arg in ("--set", f"{name}={float(v)!r}")]
-    out = subprocess.run([os.environ["GPFIT"], command, csv, "--kernel", KERNEL, "--standardize", "none", "--json",
+    out = subprocess.run([os.environ["GPFIT"], command, csv, "--kernel", KERNEL, "--mean", "zero", "--standardize", "none", "--json",
                           "--quiet", "--device", "cpu", *sets, *more], capture_output=True, text=True, check=True)
     return json.loads(out.stdout)
 

@@ -62,7 +62,7 @@ class Table:
 
 def options(table):
     """Returns gpfit's arguments for the table."""
-    out = [table.data, "--kernel", "rbf(ard)", "--device", "cpu", "--threads", os.environ["THREADS"], "--json", "--quiet"]
+    out = [table.data, "--kernel", "rbf(ard)", "--mean", "zero", "--device", "cpu", "--threads", os.environ["THREADS"], "--json", "--quiet"]
     for name, v in table.start.items():
         out += ["--set", f"{name}={v!r}"]
     for name, (lo, hi) in BOUNDS.items():
@@ -74,7 +74,7 @@ def options(table):
 
 def gpfit(table, folder):
     began = time.perf_counter()
-    p = subprocess.run([os.environ["GPFIT"], "fit", *options(table), "--max-evals", str(MAX_EVALUATIONS), "--out", str(folder / "model.gpfit")], capture_output=True, text=True)
+    p = subprocess.run([os.environ["GPFIT"], "fit", *options(table), "--noise-floor", "none", "--posterior", "none", "--max-evals", str(MAX_EVALUATIONS), "--out", str(folder / "model.gpfit")], capture_output=True, text=True)
     wall = time.perf_counter() - began
     if p.returncode:
         raise RuntimeError(p.stderr.strip())

@@ -34,7 +34,7 @@ def thinned(path, rows):
 
 
 def gpfit(path, *options):
-    command = [os.environ["GPFIT"], "fit", path, "--kernel", "rbf(ard)", "--standardize", "none", "--device", "cpu", "--json", "--quiet", "--force", "--out", path + ".gpfit", *options]
+    command = [os.environ["GPFIT"], "fit", path, "--kernel", "rbf(ard)", "--mean", "zero", "--noise-floor", "none", "--posterior", "none", "--standardize", "none", "--device", "cpu", "--json", "--quiet", "--force", "--out", path + ".gpfit", *options]
     for name, (low, high) in fit.BOUNDS.items():
         command += ["--bounds", f"{name}={low!r}:{high!r}"]
     r = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

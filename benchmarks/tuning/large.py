@@ -21,7 +21,7 @@ lines = [json.loads(line) for line in raw.read_text().splitlines()]
 before = {r["table"]: r for r in lines if r["label"] == "new" and r["coarse"] == "auto"}
 print(f"{'table':10} {'rows':>6} {'before':>11} {'NLML':>13} {'now':>11} {'NLML':>13} {'all values':>10} {'seconds':>8}  status", flush=True)
 for table in TABLES:
-    command = [program, "fit", f"{folder}/{table}.csv", "--kernel", "rbf(ard)", "--json", "--quiet", "--force", "--out", f"{folder}/{table}.gpfit", *options]
+    command = [program, "fit", f"{folder}/{table}.csv", "--kernel", "rbf(ard)", "--mean", "zero", "--noise-floor", "none", "--posterior", "none", "--json", "--quiet", "--force", "--out", f"{folder}/{table}.gpfit", *options]
     r = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     counts, old = r["evaluations"], before[table]
     now = {"table": table, "rows": r["n"], "options": options, "nlml": r["nlml"], "evaluations": counts, "status": r["status"], "seconds": r["seconds"], "device": r["device"]}

@@ -75,6 +75,9 @@ func benchJobs(c *frame.Command) ([]*tuning.Job, error) {
 	if c.Fit.Auto() { // an evaluation has nothing to choose
 		c.Fit.Kernel = "rbf"
 	}
+	if c.Fit.Mean == problem.AutoMean {
+		c.Fit.Mean = "zero"
+	}
 	jobs := make([]*tuning.Job, len(c.Bench.Rows))
 	for i, n := range c.Bench.Rows {
 		if jobs[i], err = fit.Prepare(bench.FirstRows(data, n), c.Fit, problem.Events{OnProgress: c.Msg.Progress}); err != nil {

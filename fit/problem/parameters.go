@@ -148,8 +148,7 @@ func (p *ParameterList) MustFind(option, name string) ([]int, error) {
 		}
 		names = append(names, e.Name)
 	}
-	hint := p.hint(name, append(names, ofEach(p.All, func(e *Parameter) string { return e.Group })...))
-	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", hint, Listed(names))
+	return nil, OptionErrorf(option, name, "there is no such parameter%s; this model has %s", p.hint(name, names), Listed(names))
 }
 
 // hint returns what a name that there is not probably meant.
@@ -158,7 +157,8 @@ func (p *ParameterList) hint(name string, names []string) string {
 	if ok && slices.Contains(names, base) && base != graph.NoiseVariance {
 		return ": " + base + " is one number for all columns, and only ard gives each column its own"
 	}
-	return suggest.DidYouMean(name, names)
+	vectors := ofEach(p.All, func(e *Parameter) string { return e.Group })
+	return suggest.DidYouMean(name, slices.Concat(names, vectors))
 }
 
 // Listed joins the first names of a list.
