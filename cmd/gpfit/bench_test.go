@@ -66,7 +66,7 @@ func TestBenchJSON(t *testing.T) {
 		Gradient map[string]float64 `json:"gradient_log"`
 	}
 	var got bench.Result
-	decodeLine(t, &want, append([]string{"nlml", path, "--threads", "2"}, model...)...)
+	decodeLine(t, &want, append([]string{"nlml", path, "--mean", "zero", "--threads", "2"}, model...)...)
 	must.Do(t, json.Unmarshal([]byte(lines[2]), &got))
 	if got.NLML != want.NLML || len(want.Gradient) != 5 || !maps.Equal(got.GradientLog, want.Gradient) {
 		t.Errorf("NLML %v with the gradient %v, `gpfit nlml` gives %v with %v", got.NLML, got.GradientLog, want.NLML, want.Gradient)
