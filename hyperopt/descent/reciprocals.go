@@ -37,9 +37,15 @@ func (s *space) reciprocals(p Point, b Metric, exact bool) (reciprocals, Metric)
 	return c, b
 }
 
-// end returns element i of the vector after a step of length y from z.
-func (c reciprocals) end(i int, z, y float64) float64 {
-	if c[i] {
+// end returns element i of the vector after a step of length y from z. A step as long as the room ends
+// at the bound: the reciprocals of a far bound leave few digits of it.
+func (c reciprocals) end(i int, z, y float64, s *space) float64 {
+	switch least, most := c.room(i, z, s); {
+	case y <= least:
+		return s.lo[i]
+	case y >= most:
+		return s.hi[i]
+	case c[i]:
 		return z - math.Log(max(0, 1-2*y))/2
 	}
 	return z + y

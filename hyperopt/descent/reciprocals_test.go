@@ -37,7 +37,7 @@ func TestReciprocals(t *testing.T) {
 		return Point{Z: z, G: g}
 	}
 	limits := func([]float64) []float64 { return []float64{0, math.Inf(1)} }
-	s := must.Get(newSpace([]Parameter{{Start: 1, Lower: -20, Upper: 20}, {Start: 1, Lower: -20, Upper: 20}}))(t)
+	s := must.Get(newSpace([]Parameter{{Start: 1, Lower: -20, Upper: 14.9}, {Start: 1, Lower: -20, Upper: 20}}))(t)
 	s.limits = limits
 	for _, to := range []Point{at(0.4, 0.1), at(-0.2, -1), at(2, 0.5)} {
 		from := at(0.1, -0.4)
@@ -46,8 +46,12 @@ func TestReciprocals(t *testing.T) {
 		got, want := c.leave(b, to, step), f.hessian(to.Z)
 		must.Near(t, "Hessian", got, want, 1e-12, 1e-12)
 		y := (1 - math.Exp(-2*step[0])) / 2
-		if end := c.end(0, from.Z[0], y); math.Abs(end-to.Z[0]) > 1e-14 {
+		if end := c.end(0, from.Z[0], y, s); math.Abs(end-to.Z[0]) > 1e-14 {
 			t.Errorf("a step of %v ends at %v, want %v", y, end, to.Z[0])
+		}
+		least, most := c.room(0, from.Z[0], s)
+		if lo, hi := c.end(0, from.Z[0], least, s), c.end(0, from.Z[0], most, s); lo != s.lo[0] || hi != s.hi[0] {
+			t.Errorf("steps as long as the room end at %v and %v, want the bounds", lo, hi)
 		}
 	}
 }

@@ -158,7 +158,7 @@ func (t *trust) step(s []float64, promise float64) error {
 	z := slices.Clone(t.at.Z)
 	for i, d := range s {
 		if d != 0 {
-			z[i] = t.space.snap(i, t.far.end(i, z[i], d))
+			z[i] = t.space.snap(i, t.far.end(i, z[i], d, t.space))
 		}
 	}
 	length := floats.Norm(s, 2)
