@@ -132,6 +132,25 @@ func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 	r.Warnings = append(r.Warnings, t.Warnings...)
 }
 
+// newSearch reports what the starts say about the optimum.
+func newSearch(j *tuning.Job, t *hyperopt.Result) *summary.SearchReport {
+	s := &summary.Searched{
+		Coverage: hyperopt.NewCoverage(t), Status: summary.StatusText(t.Status.String()), Converged: t.Status.Converged(), Fixed: t.Status == descent.StatusAllFixed,
+		Given: j.Options.From != nil || len(j.Options.Set) > 0, Rows: j.N(), Restarts: j.Options.Settings.Restarts,
+	}
+	if n := len(t.Path); n > 0 && t.Path[n-1].Step == robustStep {
+		s.Coverage, s.Continued = hyperopt.Coverage{Starts: 1, Best: 1, Next: math.Inf(1)}, "rows got noise variances of their own"
+	} else if n > 0 && t.Path[n-1].Step == floorStep {
+		s.Continued = "the noise got its floor"
+	}
+	leaves := map[string]bool{}
+	for _, p := range j.Program().Params {
+		leaves[p.Name[:strings.LastIndex(p.Name, ".")+1]] = true
+		s.Parts = s.Parts || p.Kind == kernel.Period || len(leaves) > 1
+	}
+	return summary.NewSearch(s)
+}
+
 // explainBounds adds the warnings about parameters at their bounds and tiny noise.
 func explainBounds(r *summary.Report, j *tuning.Job, at []descent.Bound, tests boundTests) {
 	if i := r.Interpolation; i != nil && (i.AtBound || i.Degenerate) && r.NoiseFloor == nil {

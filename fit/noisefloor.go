@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ const (
 	copyLoss = 0.05
 	// moreStartsUpTo is the number of rows up to which descents begin at start values, too.
 	moreStartsUpTo = 1000
+
+	floorStep = "floor" // in the path of a fit
 )
 
 // floorChoice decides about the noise of a result.
@@ -176,20 +179,48 @@ func (c *floorChoice) accept(j *tuning.Job, end *descent.Result) {
 	for _, s := range c.w.Full {
 		s.Job = j
 	}
-	optima := []hyperopt.Optimum{{Z: end.X, F: end.F, Starts: len(end.Starts), Evaluations: end.Evaluations}}
+	var above []hyperopt.Optimum
 	for _, o := range r.Optima {
 		if noise, _ := estimatedNoise(j.Prepared, nil, o.Z); noise >= c.report.Floor && o.F > end.F+nearNats {
-			optima = append(optima, o)
+			above = append(above, o)
 		}
 	}
 	before := r.StartResult
-	r.StartResult, r.Optima = end.StartResult, optima
+	r.StartResult, r.Optima = end.StartResult, reached(above, end)
 	r.Iterations += before.Iterations
 	r.Evaluations.Add(before.Evaluations)
 	if r.Starts != nil {
 		r.Starts, r.BestStart = append(slices.Clone(r.Starts), end.StartResult), len(r.Starts)
 	}
-	r.Path = append(r.Path, hyperopt.Stage{Step: "floor", Rows: j.N(), Starts: len(end.Starts), Z: end.X, F: end.F, Evaluations: end.Evaluations})
+	r.Path = append(r.Path, hyperopt.Stage{Step: floorStep, Rows: j.N(), Starts: len(end.Starts), Z: end.X, F: end.F, Evaluations: end.Evaluations})
+}
+
+// reached returns some optima and where the starts of descents ended, best first, and last the starts
+// that were dropped. Ends with about the same value are one.
+func reached(all []hyperopt.Optimum, r *descent.Result) (out []hyperopt.Optimum) {
+	for _, s := range r.Starts {
+		end := s
+		for end.Status == descent.StatusMerged {
+			end = r.Starts[end.MergedInto]
+		}
+		if end.X != nil {
+			all = append(all, hyperopt.Optimum{Z: end.X, F: end.F, Starts: 1, Evaluations: s.Evaluations, Dropped: end.Status == descent.StatusDropped})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b hyperopt.Optimum) int { return cmp.Compare(a.F, b.F) })
+	var dropped []hyperopt.Optimum
+	for _, o := range all {
+		switch last := len(out) - 1; {
+		case o.Dropped:
+			dropped = append(dropped, o)
+		case last >= 0 && o.F-out[last].F <= sameNats:
+			out[last].Starts += o.Starts
+			out[last].Evaluations.Add(o.Evaluations)
+		default:
+			out = append(out, o)
+		}
+	}
+	return append(out, dropped...)
 }
 
 // floorText says what was decided about the noise.

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
 )
 
@@ -69,10 +72,33 @@ func TestFloorOfOptima(t *testing.T) {
 	if len(r.Optima) == 0 || r.Optima[0].Objective != r.Objective || r.NoiseFloor == nil {
 		t.Fatalf("%+v", r.Optima)
 	}
+	starts := 0
 	for _, o := range r.Optima {
 		if o.Parameters["noise_variance"] < r.NoiseFloor.Floor {
 			t.Errorf("%+v", o)
 		}
+		if starts += o.Starts; !o.Dropped && o.Objective < r.Objective+sameNats && !o.Best {
+			t.Errorf("%v is no other optimum than %v", o.Objective, r.Objective)
+		}
+	}
+	if s := r.Search; s.Best != r.Optima[0].Starts || s.Starts+s.Stopped != starts {
+		t.Errorf("%+v, %d starts", s, starts)
+	}
+}
+
+// TestReached checks how many of the starts of descents led where: a start that was merged into another
+// ended there, and a start that was dropped ended nowhere.
+func TestReached(t *testing.T) {
+	end := func(status descent.Status, into int, x ...float64) descent.StartResult {
+		return descent.StartResult{X: x, F: x[0], Status: status, MergedInto: into}
+	}
+	optima := reached([]hyperopt.Optimum{{Z: []float64{5}, F: 5, Starts: 3}}, &descent.Result{Starts: []descent.StartResult{
+		end(descent.StatusDropped, 0, 0.5), end(descent.StatusMerged, 3, 0.3), end(descent.StatusGainConverged, 0, 4), end(descent.StatusMerged, 4, 2),
+		end(descent.StatusGradientConverged, 0, 0), end(descent.StatusGainConverged, 0, 0.01), end(descent.StatusMerged, 0, 7), {Status: descent.StatusFailed},
+	}})
+	want := []hyperopt.Optimum{{Z: []float64{0}, F: 0, Starts: 4}, {Z: []float64{4}, F: 4, Starts: 1}, {Z: []float64{5}, F: 5, Starts: 3}, {Z: []float64{0.5}, F: 0.5, Starts: 1, Dropped: true}, {Z: []float64{0.5}, F: 0.5, Starts: 1, Dropped: true}}
+	if diff := cmp.Diff(want, optima); diff != "" {
+		t.Error(diff)
 	}
 }
 

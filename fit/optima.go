@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -14,7 +13,6 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/tuning"
-	"gpfit/kernel"
 )
 
 const (
@@ -106,20 +104,6 @@ func listed(j *tuning.Job, t *hyperopt.Result) []hyperopt.Optimum {
 		return nil
 	}
 	return t.Optima
-}
-
-// newSearch reports what the starts say about the optimum.
-func newSearch(j *tuning.Job, t *hyperopt.Result) *summary.SearchReport {
-	s := &summary.Searched{
-		Coverage: hyperopt.NewCoverage(t), Status: t.Status.String(), Converged: t.Status.Converged(), Fixed: t.Status == descent.StatusAllFixed,
-		Given: j.Options.From != nil || len(j.Options.Set) > 0, Rows: j.N(), Restarts: j.Options.Settings.Restarts,
-	}
-	leaves := map[string]bool{}
-	for _, p := range j.Program().Params {
-		leaves[p.Name[:strings.LastIndex(p.Name, ".")+1]] = true
-		s.Parts = s.Parts || p.Kind == kernel.Period || len(leaves) > 1
-	}
-	return summary.NewSearch(s)
 }
 
 // addOptima adds the scores of the optima.

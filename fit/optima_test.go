@@ -70,7 +70,7 @@ func TestSearch(t *testing.T) {
 		miss        bool
 	}{
 		"fixed":      {twoOptima(60), fixed, summary.SearchFixed, "all parameters are fixed: there was nothing to search", 0, 0, true},
-		"unfinished": {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (max-evaluations)", 0, 0, true},
+		"unfinished": {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{MaxEvaluations: 3}}, summary.SearchUnfinished, "did not converge (stopped: it used up its evaluations)", 0, 0, true},
 		"given":      {twoOptima(60), problem.Options{Kernel: "rbf", Mean: "zero", Settings: complete(0), Set: shortScale, NoiseFloor: problem.NoNoiseFloor}, summary.SearchAlone, "one descent from the given start: nothing says that there is no lower optimum", 0, 0, true},
 		"alone":      {twoOptima(60), problem.Options{Mean: "zero", Kernel: "rbf + periodic", Settings: complete(0)}, summary.SearchAlone, "one descent from the start values: about 2 in 3 such fits miss a lower one; 5 restarts may find it", 0.6, 0.7, true},
 		"subset":     {smooth(400), problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOn}}, summary.SearchSubset, "compared on 200 of 400 rows; one descended over all rows: about 1 in ", 0.02, 0.2, false},

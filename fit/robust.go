@@ -26,6 +26,8 @@ const (
 	mostSearches = 20
 	looseNats    = 0.02
 	worthRow     = 1
+
+	robustStep = "robust" // in the path of a fit
 )
 
 // tuneRobust tunes the parameters, and with them the noise variances of rows that do not fit, which
@@ -34,17 +36,17 @@ const (
 // start values, can raise the sum of the objective and the prior of the set of rows. With a result
 // from before, found, it continues there.
 func tuneRobust(ctx context.Context, w *tuning.Workplace, log *journal.Journal, found *hyperopt.Result) (*hyperopt.Result, error) {
-	settings := w.Job.Settings(w.Backends[0])
-	for k, more := 0, true; more && k < mostSearches; k++ {
-		part, z := log.Part(fmt.Sprintf("robust%d/", k)), w.Job.Params.Start()
-		if found != nil {
+	settings, settled := w.Job.Settings(w.Backends[0]), found != nil && found.Status.Converged()
+	for k := range mostSearches {
+		part, z, first := log.Part(fmt.Sprintf("robust%d/", k)), w.Job.Params.Start(), found == nil
+		if !first {
 			z = found.X
 		}
-		var err error
-		if more, err = searchRows(ctx, w, z, part.Sequence("rows")); err != nil || k == 1 && !more {
+		more, err := searchRows(ctx, w, z, part.Sequence("rows"))
+		if err != nil || settled && !more {
 			return found, err
 		}
-		next, err := hyperopt.Tune(ctx, stepOf(w, found), stepSettings(settings, found != nil, more), part)
+		next, err := hyperopt.Tune(ctx, stepOf(w, found), stepSettings(settings, !first, more), part)
 		if next == nil {
 			return found, err
 		}
@@ -52,10 +54,10 @@ func tuneRobust(ctx context.Context, w *tuning.Workplace, log *journal.Journal, 
 		if next.X == nil && found != nil { // interrupted before the first value
 			next.X = found.X
 		}
-		if found = next; err != nil {
+		if found = next; err != nil || !first && !more {
 			return found, err
 		}
-		more = more || k == 0
+		settled = first
 	}
 	return found, nil
 }
@@ -92,7 +94,7 @@ func add(r, before *hyperopt.Result) {
 	r.Total.Add(before.Total)
 	r.FullSize.Add(before.FullSize)
 	for i := range r.Path {
-		r.Path[i].Step = "robust"
+		r.Path[i].Step = robustStep
 	}
 	r.Path, r.Warnings = slices.Concat(before.Path, r.Path), slices.Concat(before.Warnings, r.Warnings)
 	r.Subsets, r.Plain = before.Subsets, before.Plain

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/must"
@@ -50,6 +51,9 @@ func TestRobust(t *testing.T) {
 		t.Errorf("rows %v, want %v", rows, off)
 	}
 	must.Words(t, out.Report.Text(), " of 150, by their row from 0 and standard deviations off: 125 (-")
+	if s := out.Report.Search; s.Kind != summary.SearchAlone || s.Starts != 1 || s.Chance != nil {
+		t.Errorf("%+v", s)
+	}
 	rmse := func(m *gp.Model) float64 {
 		p, sum := predictAt(t, m, d.X), 0.0
 		for i, v := range p.Mean {
@@ -101,12 +105,15 @@ func TestRobustOptimum(t *testing.T) {
 	}
 }
 
-// TestRobustClean checks that the option changes no bit of a fit of rows with normal noise.
+// TestRobustClean checks that the option changes no bit of a fit of rows with normal noise, nor what it
+// says of its starts.
 func TestRobustClean(t *testing.T) {
-	d := synthetic(100)
-	plain, robust := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}), mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Robust: true})
-	sameNumbers(t, "parameters", robust.Model.Theta, plain.Model.Theta)
-	must.Words(t, robust.Report.Text(), "outlying rows          0 of 100")
+	d := smooth(100)
+	for _, kernel := range []string{"rbf(ard)", problem.AutoKernel} {
+		plain, robust := mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel}), mustFit(t, d, problem.Options{Mean: "zero", Kernel: kernel, Robust: true})
+		sameNumbers(t, "parameters", robust.Model.Theta, plain.Model.Theta)
+		must.Words(t, robust.Report.Text(), "outlying rows          0 of 100", plain.Report.Search.Text)
+	}
 }
 
 // TestRobustFolds checks that rows of a fold have no part in the search, and that the folds of a

@@ -48,7 +48,10 @@ type SearchReport struct {
 // Searched is what a sentence on a search needs besides the counts of starts.
 type Searched struct {
 	Coverage hyperopt.Coverage
-	// Status is the status of the fit, and Converged and Fixed are what it means.
+	// Continued says what changed the objective after the search, empty for nothing; then Coverage
+	// counts one descent.
+	Continued string
+	// Status says why the fit ended, and Converged and Fixed are what it means.
 	Status           string
 	Converged, Fixed bool
 	// Given says that the start is not the default one. Parts says that the kernel is a sum or
@@ -115,6 +118,8 @@ func NewSearch(s *Searched) *SearchReport {
 		r.Text = "the search was interrupted before all starts ended: there may be a lower optimum"
 	case r.Kind == SearchUnfinished:
 		r.Text = fmt.Sprintf("the descent did not converge (%s): its end is no optimum yet", s.Status)
+	case r.Kind == SearchAlone && s.Continued != "":
+		r.Text = s.Continued + " after the search, and descents went on from its best optimum alone: there may be a lower one"
 	case !known:
 		r.Text = "one descent from the given start: nothing says that there is no lower optimum"
 	default:
