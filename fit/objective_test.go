@@ -302,7 +302,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 		y    []float64
 		nlpd float64
 	}{{[]float64{1, 2}, math.Inf(-1)}, {[]float64{1.5, 2}, math.Inf(1)}} {
-		s := newTestScores(exact, c.y, 2)
+		s := newTestScores(exact, c.y, 2, nil)
 		if float64(s.NLPD) != c.nlpd {
 			t.Errorf("targets %v: NLPD %v, want %v", c.y, float64(s.NLPD), c.nlpd)
 		}
@@ -315,7 +315,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 			t.Errorf("read back: %+v, %v", back.Test, err)
 		}
 	}
-	finite := newTestScores(exact, []float64{1, 2}, 1)
+	finite := newTestScores(exact, []float64{1, 2}, 1, nil)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text := must.Get(json.Marshal(finite))(t)
 	var back summary.TestScores

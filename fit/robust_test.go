@@ -3,6 +3,7 @@ package fit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,44 @@ func TestRobust(t *testing.T) {
 	must.Do(t, out.SaveModel(path, false))
 	loaded := must.Get(gp.Load(path))(t)
 	sameNumbers(t, "means of the file", predictAt(t, loaded, d.X).Mean, predictAt(t, out.Model, d.X).Mean)
+}
+
+// TestRobustScores checks that the verdict on a robust fit rests on the rows that fit, by leave-one-out,
+// on held-out rows and on folds, and that the scores of all rows are there, too.
+func TestRobustScores(t *testing.T) {
+	d, off := spoilt(150)
+	o := problem.Options{Kernel: "rbf(ard)", Mean: "constant", Robust: true}
+	out := mustFit(t, d, o)
+	left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t)
+	squares, n := 0.0, 0
+	for i, r := range left.Residual {
+		if !slices.Contains(out.Model.Noise.Outlying, i) {
+			squares += r * r
+			n++
+		}
+	}
+	l := out.Report.Scores.LeaveOneOut
+	fitting := l.Targets[0].Fitting
+	must.Within(t, fitting.RMSE, math.Sqrt(squares/float64(n)), 1e-12, "RMSE of %d rows", n)
+	if fitting.N != n || n > 150-len(off) || l.RMSE < 4*fitting.RMSE || math.Abs(l.Targets[0].RMSE/l.RMSE-1) > 1e-12 {
+		t.Errorf("%+v of all rows, %+v of %d rows", l, fitting, n)
+	}
+	must.Words(t, out.Report.Verdict.Headline, fmt.Sprintf("good: on %d training rows left out one by one, %d outlying rows aside, the error (RMSE) is %.4g,", n, 150-n, fitting.RMSE))
+	cv := must.Get(CrossValidate(t.Context(), mustPrepare(t, d, o), backend, out.Report.Parameters, problem.CrossValidation{Folds: 5}))(t)
+	if f := cv.Fitting; f.N > 150-len(off) || f.N < 150-len(off)-3 || math.Abs(f.RMSE/fitting.RMSE-1) > 0.2 || cv.RMSE < 4*f.RMSE {
+		t.Errorf("folds: RMSE %v, %+v", cv.RMSE, f)
+	}
+	d.Test = every(3, 2, d.N) // with rows that are far off
+	held := mustFit(t, d, o).Report
+	wrong := 0
+	for _, i := range off {
+		if d.Test[i] {
+			wrong++
+		}
+	}
+	if f := held.Test.Fitting; wrong == 0 || f.N > held.Test.N-wrong || f.N < held.Test.N-wrong-1 || held.Test.RMSE < 4*f.RMSE || held.Verdict.Level != summary.Good {
+		t.Errorf("%d rows off; all rows %+v, that fit %+v\n%s", wrong, held.Test, f, held.Verdict.Text())
+	}
 }
 
 // TestRobustOptimum checks, for two targets and a mean by least squares, that no other variance of

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,17 +14,36 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pursuit"
 	"gpfit/internal/score"
 	"gpfit/internal/tuning"
 )
 
 // newTestScores scores predictions of held-out targets y; scale is the standard
-// deviation of the training targets.
-func newTestScores(p *gp.Prediction, y []float64, scale float64) *summary.TestScores {
-	var sum score.Tally
+// deviation of the training targets. fits, if not nil, judges standardised errors.
+func newTestScores(p *gp.Prediction, y []float64, scale float64, fits func(z float64) bool) *summary.TestScores {
+	var all, fitting score.Tally
 	for i, v := range y {
-		sum.Add(v-p.Mean[i], p.Density(i).NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i])
+		density := p.Density(i)
+		miss, nlpd, within := v-p.Mean[i], density.NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i]
+		all.Add(miss, nlpd, within)
+		if fits == nil || fits(density.Standardized(v)) {
+			fitting.Add(miss, nlpd, within)
+		}
 	}
+	return testScores(&all, &fitting, scale)
+}
+
+// testScores returns the scores of all rows, and if only some fit, of those.
+func testScores(all, fitting *score.Tally, scale float64) *summary.TestScores {
+	s := tallied(all, scale)
+	if 0 < fitting.N && fitting.N < all.N {
+		s.Fitting = tallied(fitting, scale)
+	}
+	return s
+}
+
+func tallied(sum *score.Tally, scale float64) *summary.TestScores {
 	s := &summary.TestScores{
 		N: sum.N, RMSE: sum.RMSE(), RMSEStandardized: sum.RMSE() / scale, Coverage95: sum.Coverage(0),
 		NLPD: summary.Number(sum.NLPD()), NLPDStandardized: summary.Number(sum.NLPD() - math.Log(scale)),
@@ -45,9 +65,23 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	}
 	var out []*summary.TestScores
 	for i, part := range parts {
-		out = append(out, newTestScores(part, s.TestY[i*m:(i+1)*m], s.TargetScale(i)))
+		out = append(out, newTestScores(part, s.TestY[i*m:(i+1)*m], s.TargetScale(i), fitsOf(j)))
 	}
 	return out, nil
+}
+
+// fitsOf returns whether a new row with such a standardised error fits; nil without option robust.
+func fitsOf(j *tuning.Job) func(z float64) bool {
+	if !j.Options.Robust {
+		return nil
+	}
+	k := 0
+	for _, v := range j.Sample.Outlying {
+		if v > 0 {
+			k++
+		}
+	}
+	return func(z float64) bool { return pursuit.Fits(z, k, j.N()) }
 }
 
 // HeldOut returns the rows that the job holds out, in original units: features, row-major, noise,
@@ -119,7 +153,7 @@ func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Po
 	switch {
 	case err != nil:
 	case asked:
-		r.Scores.LeaveOneOut.Coverage95 = score.Coverage95
+		r.Scores.LeaveOneOut.Coverage95, r.Scores.LeaveOneOut.Targets = score.Coverage95, score.Targets
 	case !problem.NotFinite(score.Sum) && !problem.NotFinite(score.RMSEStandardized):
 		r.Scores.LeaveOneOut = score
 	}
@@ -128,6 +162,7 @@ func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Po
 // leaveOneOut returns the leave-one-out scores of a posterior, with the coverage of its intervals.
 func leaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.LeaveOneOutScore, error) {
 	sum, coverage := graph.LeftOut{Squares: make([]float64, j.Sample.T())}, 0.0
+	var targets []*summary.TestScores
 	for t, scaling := range j.Sample.Scalings {
 		left, err := p.Target(t).LeaveOneOut(ctx)
 		if err != nil {
@@ -138,9 +173,21 @@ func leaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.
 		sum.Density += (one.NLPD - math.Log(scaling.Unit())) * float64(one.N)
 		sum.Squares[t] = one.RMSE * one.RMSE / (scaling.Unit() * scaling.Unit())
 		coverage += one.Coverage95 / float64(len(sum.Squares))
+		var all, fitting score.Tally
+		for i, z := range left.Standardized {
+			miss, nlpd, within := left.Residual[i], -left.LogDensity[i], math.Abs(z) <= score.Z95
+			all.Add(miss, nlpd, within)
+			if j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0 {
+				fitting.Add(miss, nlpd, within)
+			}
+		}
+		targets = append(targets, testScores(&all, &fitting, j.Sample.TargetScale(t)))
 	}
 	out := newPredictiveScore(j.Sample, sum)
 	out.Coverage95 = &coverage
+	if len(targets) > 1 || targets[0].Fitting != nil {
+		out.Targets = targets
+	}
 	return out, nil
 }
 
@@ -330,6 +377,7 @@ func pool(s *summary.CrossValidationScores, n int, of *problem.Sample) {
 		p.RMSE = math.Sqrt(p.RMSE)
 		p.RMSEStandardized, p.NLPDStandardized = p.RMSE/scale, p.NLPD-summary.Number(math.Log(scale))
 		p.NLPDStdError = foldError(nlpd, p.NLPD)
+		p.Fitting = poolFitting(s.Folds, i, scale)
 		parts = append(parts, p)
 	}
 	t := float64(len(parts))
@@ -346,11 +394,33 @@ func pool(s *summary.CrossValidationScores, n int, of *problem.Sample) {
 	}
 	s.NLPDStdError = foldError(nlpd, s.NLPD)
 	if len(parts) == 1 {
-		s.RMSE = parts[0].RMSE
+		s.RMSE, s.Fitting = parts[0].RMSE, parts[0].Fitting
 		s.Calibration = summary.NewCalibration(s.Coverage95, n)
 	} else {
 		s.Targets = parts
 	}
+}
+
+// poolFitting returns the scores of the rows of a target that fit, over all folds; nil if all fit.
+func poolFitting(folds []summary.FoldScores, target int, scale float64) *summary.TestScores {
+	pooled, squares, within, all := &summary.TestScores{}, 0.0, 0.0, 0
+	for _, f := range folds {
+		test := cmp.Or(f.Tests[target].Fitting, f.Tests[target])
+		n := float64(test.N)
+		all += f.N
+		pooled.N += test.N
+		pooled.NLPD += summary.Number(n) * test.NLPD
+		squares += n * test.RMSE * test.RMSE
+		within += n * test.Coverage95
+	}
+	if pooled.N == all {
+		return nil
+	}
+	n := float64(pooled.N)
+	pooled.RMSE, pooled.Coverage95, pooled.NLPD = math.Sqrt(squares/n), within/n, pooled.NLPD/summary.Number(n)
+	pooled.RMSEStandardized, pooled.NLPDStandardized = pooled.RMSE/scale, pooled.NLPD-summary.Number(math.Log(scale))
+	pooled.Calibration = summary.NewCalibration(pooled.Coverage95, pooled.N)
+	return pooled
 }
 
 // foldError returns the standard error of a mean over folds, from the spread over the folds.

@@ -209,7 +209,7 @@ func TestTransformAuto(t *testing.T) {
 		if chosen.Kind != c.want || out.Job.Options.TargetTransform != map[transform.Name]transform.Name{transform.None: ""}[c.want]+map[bool]transform.Name{true: c.want}[c.want != transform.None] {
 			t.Fatalf("%s, of %+v, wants %s", chosen.Kind, chosen.Candidates, c.want)
 		}
-		must.Words(t, out.Report.Text(), "target transform       "+string(c.want)+", of the lowest BIC (")
+		must.Words(t, out.Report.Text(), "target transform       "+string(c.want)+", the lowest BIC of ")
 		n := float64(out.Report.N)
 		for i, one := range chosen.Candidates {
 			if one.BIC == nil {

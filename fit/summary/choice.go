@@ -33,7 +33,7 @@ const shownModels = 3
 
 // Text returns what was chosen, what it beat and by how much.
 func (c *ModelChoice) Text() string {
-	text := fmt.Sprintf("the best of %d models by BIC, tuned on %d rows", len(c.Models), c.Rows)
+	text := fmt.Sprintf("the lowest BIC of %d models, tuned on %d rows", len(c.Models), c.Rows)
 	var others []string
 	for i, m := range c.Models {
 		linear := ""
@@ -41,16 +41,18 @@ func (c *ModelChoice) Text() string {
 			linear = " with a linear mean"
 		}
 		if i == 0 {
-			text += linear
+			if linear != "" {
+				text += ", is this kernel" + linear
+			}
 			continue
 		}
-		others = append(others, fmt.Sprintf("%s%s %.1f", m.Kernel, linear, m.BIC-c.Models[0].BIC))
+		others = append(others, fmt.Sprintf("%s%s (+%.1f)", m.Kernel, linear, m.BIC-c.Models[0].BIC))
 	}
 	if more := len(others) - shownModels; more > 0 {
 		others = append(others[:shownModels], fmt.Sprintf("%d more", more))
 	}
 	if others != nil {
-		text += "; above it are " + strings.Join(others, ", ")
+		text += "; next are " + strings.Join(others, ", ")
 	}
 	if c.LeftOut != nil {
 		text += "; the linear mean leaves out " + strings.Join(c.LeftOut, ", ") + ", which the other columns give"

@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -70,31 +71,41 @@ func onlyLeftOut(evidence []Evidence) bool {
 // cross-validation, else of leave-one-out; one for each target.
 func evidenceOf(r *Report) []Evidence {
 	var out []Evidence
-	add := func(rows, target string, n int, rmse, standardized float64, nlpd Number, coverage float64) {
-		out = append(out, Evidence{Rows: rows, Target: target, N: n, RMSE: rmse, RMSEStandardized: standardized, NLPDStandardized: float64(nlpd), Coverage95: coverage})
+	add := func(rows, target string, all, fitting *TestScores) {
+		t := cmp.Or(fitting, all)
+		out = append(out, Evidence{Rows: rows, Target: target, N: t.N, Outlying: all.N - t.N, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95})
 	}
 	if t := r.Test; t != nil {
-		add(HeldOutRows, "", t.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+		add(HeldOutRows, "", t, t.Fitting)
 	}
 	for _, target := range r.Targets {
 		if t := target.Test; t != nil {
-			add(HeldOutRows, target.Name, t.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+			add(HeldOutRows, target.Name, t, t.Fitting)
 		}
 	}
 	if cv := r.Scores.CrossValidation; out == nil && cv != nil {
 		for _, t := range cv.Targets {
-			add(inFolds, t.Name, r.N, t.RMSE, t.RMSEStandardized, t.NLPDStandardized, t.Coverage95)
+			add(inFolds, t.Name, &TestScores{N: r.N, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: t.NLPDStandardized, Coverage95: t.Coverage95}, t.Fitting)
 		}
 		if cv.Targets == nil {
-			add(inFolds, "", r.N, cv.RMSE, cv.RMSEStandardized, cv.NLPDStandardized, cv.Coverage95)
+			add(inFolds, "", &TestScores{N: r.N, RMSE: cv.RMSE, RMSEStandardized: cv.RMSEStandardized, NLPDStandardized: cv.NLPDStandardized, Coverage95: cv.Coverage95}, cv.Fitting)
 		}
 	}
 	if l := r.Scores.LeaveOneOut; out == nil && l != nil {
-		coverage := math.NaN()
-		if l.Coverage95 != nil {
-			coverage = *l.Coverage95
+		for i, t := range l.Targets {
+			name := ""
+			if len(r.Targets) > 0 {
+				name = r.Targets[i].Name
+			}
+			add(LeftOut(l.Places), name, t, t.Fitting)
 		}
-		add(LeftOut(l.Places), "", r.N, l.RMSE, l.RMSEStandardized, Number(l.NLPDStandardized), coverage)
+		if l.Targets == nil {
+			all := &TestScores{N: r.N, RMSE: l.RMSE, RMSEStandardized: l.RMSEStandardized, NLPDStandardized: Number(l.NLPDStandardized), Coverage95: math.NaN()}
+			if l.Coverage95 != nil {
+				all.Coverage95 = *l.Coverage95
+			}
+			add(LeftOut(l.Places), "", all, nil)
+		}
 	}
 	return out
 }
@@ -117,7 +128,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
-	case r.Isotropic:
+	case r.Isotropic && r.Choice == nil: // a choice has compared lengthscales of their own
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
 	case v.Calibration == Overconfident && r.Posterior == nil:
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))

@@ -313,6 +313,9 @@ type TestScores struct {
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
+	// Fitting has the scores of the rows that fit, if option robust found that others do not: training
+	// rows with a noise variance of their own, or new rows to which it would give one.
+	Fitting *TestScores `json:"fitting,omitempty"`
 }
 
 // LeaveOneOutScore is the leave-one-out log predictive density at the parameters of all rows,
@@ -334,6 +337,8 @@ type LeaveOneOutScore struct {
 	RMSEStandardized float64 `json:"rmse_standardized"`
 	// Coverage95 is the share of rows, of all targets, within their 95 % interval; nil if it was not counted.
 	Coverage95 *float64 `json:"coverage95,omitempty"`
+	// Targets has the scores of each target, if there are several or some rows do not fit.
+	Targets []*TestScores `json:"targets,omitempty"`
 }
 
 // CrossValidationScores holds scores of rows predicted from the other folds, in original units
@@ -359,18 +364,20 @@ type CrossValidationScores struct {
 	NLPDStdError     Number `json:"nlpd_std_error"`
 	// Warnings describes folds that departed from the options, such as an added jitter or a
 	// replaced device, for callers of CrossValidate to pass on.
-	Warnings []string `json:"-"`
+	Warnings []string    `json:"-"`
+	Fitting  *TestScores `json:"fitting,omitempty"`
 }
 
 // TargetScores holds the scores of one of several targets; see CrossValidationScores.
 type TargetScores struct {
-	Name             string  `json:"name"`
-	RMSE             float64 `json:"rmse"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	Coverage95       float64 `json:"coverage95"`
-	NLPD             Number  `json:"nlpd"`
-	NLPDStandardized Number  `json:"nlpd_standardized"`
-	NLPDStdError     Number  `json:"nlpd_std_error"`
+	Name             string      `json:"name"`
+	RMSE             float64     `json:"rmse"`
+	RMSEStandardized float64     `json:"rmse_standardized"`
+	Coverage95       float64     `json:"coverage95"`
+	NLPD             Number      `json:"nlpd"`
+	NLPDStandardized Number      `json:"nlpd_standardized"`
+	NLPDStdError     Number      `json:"nlpd_std_error"`
+	Fitting          *TestScores `json:"fitting,omitempty"`
 }
 
 // FoldScores holds the scores of one fold, in original units, as in CrossValidationScores.

@@ -10,15 +10,19 @@ func (t *TransformReport) Text() string {
 	if t.Candidates == nil {
 		return string(t.Kind)
 	}
-	var others []string
+	var others, refused []string
 	best := t.Candidates[0].BIC
 	for _, c := range t.Candidates[1:] {
 		switch {
 		case c.BIC == nil:
-			others = append(others, fmt.Sprintf("%s: %s", c.Kind, c.Error))
+			refused = append(refused, string(c.Kind)+" "+c.Error)
 		default:
-			others = append(others, fmt.Sprintf("%s +%.1f", c.Kind, *c.BIC-*best))
+			others = append(others, fmt.Sprintf("%s (+%.1f)", c.Kind, *c.BIC-*best))
 		}
 	}
-	return fmt.Sprintf("%s, of the lowest BIC (%s), by parameters from %d rows", t.Kind, strings.Join(others, ", "), t.Candidates[0].Rows)
+	text := fmt.Sprintf("%s, the lowest BIC of %d transforms, tuned on %d rows", t.Kind, len(others)+1, t.Candidates[0].Rows)
+	if others != nil {
+		text += "; next are " + strings.Join(others, ", ")
+	}
+	return strings.Join(append([]string{text}, refused...), "; ")
 }

@@ -78,6 +78,8 @@ type Evidence struct {
 	// Rows says which rows these are, such as "held-out rows", and N is their number.
 	Rows string
 	N    int
+	// Outlying counts rows beside them that do not fit and are not in the scores.
+	Outlying int
 	// Target is the name of one of several targets.
 	Target string
 	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are NaN if
@@ -177,7 +179,7 @@ func (e *Evidence) calibration() Calibration {
 
 // text states the scores.
 func (e *Evidence) text(c Calibration) string {
-	text := fmt.Sprintf("on %d %s the error (RMSE) is ", e.N, e.Rows)
+	text := fmt.Sprintf("on %d %s%s the error (RMSE) is ", e.N, e.Rows, e.aside())
 	if e.RMSE > 0 {
 		text += fmt.Sprintf("%.4g, ", e.RMSE)
 	}
@@ -199,6 +201,17 @@ func (e *Evidence) text(c Calibration) string {
 	return text
 }
 
+// aside names the rows that do not count.
+func (e *Evidence) aside() string {
+	switch e.Outlying {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 outlying row aside,"
+	}
+	return fmt.Sprintf(", %d outlying rows aside,", e.Outlying)
+}
+
 // named returns text with the name of the target in front if there are several.
 func (e *Evidence) named(text string) string {
 	if e.Target != "" {
@@ -215,15 +228,18 @@ func Judge(all []Evidence) *Verdict {
 	if len(all) == 0 {
 		return &Verdict{Level: Unknown, Headline: "unknown: there are no scores of rows that the fit has not seen", Warnings: []string{}}
 	}
-	worst := all[0].judge()
+	worst, largest := all[0].judge(), all[0].RMSEStandardized
 	warnings := worst.Warnings
 	for _, e := range all[1:] {
 		v := e.judge()
 		warnings = append(warnings, v.Warnings...)
-		if worse(v.Level, worst.Level) != worst.Level {
-			worst = v
+		if worse(v.Level, worst.Level) != worst.Level || v.Level == worst.Level && e.RMSEStandardized > largest {
+			worst, largest = v, e.RMSEStandardized
 		}
 	}
 	worst.Warnings = warnings
+	if len(all) > 1 {
+		worst.Headline = strings.Replace(worst.Headline, ": ", fmt.Sprintf(": the worst of %d targets is ", len(all)), 1)
+	}
 	return worst
 }

@@ -50,7 +50,19 @@ func TestJudge(t *testing.T) {
 		"no scores":   {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
 		"two targets": {func(r *Report) {
 			r.Targets = []TargetReport{{Name: "a", Test: &TestScores{N: 100, RMSEStandardized: 0.1, Coverage95: 0.95}}, {Name: "b", Test: &TestScores{N: 100, RMSEStandardized: 2, Coverage95: 0.95}}}
-		}, Poor, "poor: b: on 100 held-out rows the error (RMSE) is 2 times", "b: the predictions are no better", ""},
+		}, Poor, "poor: the worst of 2 targets is b: on 100 held-out rows the error (RMSE) is 2 times", "b: the predictions are no better", ""},
+		"equal levels": {func(r *Report) {
+			r.Targets = []TargetReport{{Name: "a"}, {Name: "b"}}
+			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 1, RMSEStandardized: 0.2, Coverage95: 0.95}, {N: 200, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}
+		}, Good, "good: the worst of 2 targets is b: on 200 training rows left out one by one the error (RMSE) is 3, 30 % of", "", "holdout"},
+		"outlying rows": {func(r *Report) {
+			test(100, 2, 0.8)(r)
+			r.Test.Fitting = &TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
+		}, Good, "good: on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3, 30 % of", "", ""},
+		"an outlying row": {func(r *Report) {
+			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 9, RMSEStandardized: 0.9, Coverage95: 0.95, Fitting: &TestScores{N: 199, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}}
+		}, Good, "good: on 199 training rows left out one by one, 1 outlying row aside, the error (RMSE) is 3, 30 % of", "", "holdout"},
+		"chosen and isotropic": {func(r *Report) { r.Isotropic, r.Choice = true, &ModelChoice{} }, Good, "good: ", "", "holdout"},
 	} {
 		r := finished()
 		c.change(r)

@@ -60,7 +60,7 @@ func TestChoice(t *testing.T) {
 		}
 		last = m.BIC
 	}
-	if text := c.Text(); !strings.Contains(text, "the best of 6 models by BIC, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
+	if text := c.Text(); !strings.Contains(text, "the lowest BIC of 6 models, tuned on 90 rows") || !strings.Contains(text, "with a linear mean") {
 		t.Error(text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
+	"gpfit/internal/pursuit"
 	"gpfit/internal/score"
 )
 
@@ -97,13 +98,33 @@ func (s *subject) judge() *summary.Verdict {
 	for _, c := range s.scores {
 		t, n := slices.Index(s.targets(), c.target), s.model.N()
 		scale := gp.NewScaling(gp.StandardizeY, nil, s.model.Y[t*n:(t+1)*n], 0).YScale
-		e := summary.Evidence{Rows: s.of(), N: c.summary.N, RMSE: c.summary.RMSE, RMSEStandardized: c.summary.RMSE / scale, NLPDStandardized: c.summary.NLPD - math.Log(scale), Coverage95: c.summary.Coverage95}
+		sum := s.fitting(&c)
+		e := summary.Evidence{Rows: s.of(), N: sum.N, Outlying: c.summary.N - sum.N, RMSE: sum.RMSE, RMSEStandardized: sum.RMSE / scale, NLPDStandardized: sum.NLPD - math.Log(scale), Coverage95: sum.Coverage95}
 		if c.several {
 			e.Target = c.target
 		}
 		evidence = append(evidence, e)
 	}
 	return r.JudgedOn(evidence)
+}
+
+// fitting returns the summary of the rows that fit, of a robust model.
+func (s *subject) fitting(c *scores) gp.LeaveOneOutSummary {
+	robust := s.Record.Report.Robust
+	if robust == nil {
+		return c.summary
+	}
+	var rows gp.LeaveOneOut
+	for i, z := range c.Standardized {
+		if s.Rows != nil && pursuit.Fits(z, len(robust.Rows), s.model.N()) || s.Rows == nil && !slices.Contains(s.model.Noise.Outlying, i) {
+			rows.Target, rows.Residual = append(rows.Target, c.Target[i]), append(rows.Residual, c.Residual[i])
+			rows.Standardized, rows.LogDensity = append(rows.Standardized, z), append(rows.LogDensity, c.LogDensity[i])
+		}
+	}
+	if rows.Target == nil {
+		return c.summary
+	}
+	return rows.Summary()
 }
 
 // headline is the verdict, and what to do next.
