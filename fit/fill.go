@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -36,6 +38,9 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	r.Warnings = append(r.Warnings, s.Warnings...)
 	for _, p := range j.Program().Params {
 		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
+	}
+	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil && o.ExpertParameters != experts.Separate {
+		r.Skewed = slices.Min(y) > 0 && stat.Skew(y, nil) > 1
 	}
 	values := j.Params.Values(e.z)
 	if e.grad != nil {

@@ -297,12 +297,13 @@ func TestStdErrorsFailure(t *testing.T) {
 // therefore known exactly without noise. Its density is not finite: JSON has null,
 // which is read back as NaN. All other numbers survive.
 func TestScoresWithoutVariance(t *testing.T) {
+	job := mustPrepare(t, synthetic(20), problem.Options{Kernel: "rbf", Mean: "zero"})
 	exact := &gp.Prediction{Mean: []float64{1, 2}, Std: []float64{0, 0.5}, Lower95: []float64{1, 1}, Upper95: []float64{1, 3}}
 	for _, c := range []struct {
 		y    []float64
 		nlpd float64
 	}{{[]float64{1, 2}, math.Inf(-1)}, {[]float64{1.5, 2}, math.Inf(1)}} {
-		s := newTestScores(exact, c.y, 2, nil)
+		s := newTestScores(job, exact, c.y, 2)
 		if float64(s.NLPD) != c.nlpd {
 			t.Errorf("targets %v: NLPD %v, want %v", c.y, float64(s.NLPD), c.nlpd)
 		}
@@ -315,7 +316,7 @@ func TestScoresWithoutVariance(t *testing.T) {
 			t.Errorf("read back: %+v, %v", back.Test, err)
 		}
 	}
-	finite := newTestScores(exact, []float64{1, 2}, 1, nil)
+	finite := newTestScores(job, exact, []float64{1, 2}, 1)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text := must.Get(json.Marshal(finite))(t)
 	var back summary.TestScores

@@ -82,7 +82,7 @@ func TestFewRows(t *testing.T) {
 	j := mustPrepare(t, d, o)
 	x, noise, observed, rows := HeldOut(j.Prepared)
 	again := must.Get(gp.Predict(t.Context(), p, x, len(rows), noise))(t)
-	if got, want := *newTestScores(again[0], observed[0], j.Sample.TargetScale(0), nil), *out.Report.Test; got != want || again[0].Parts == nil {
+	if got, want := *newTestScores(j, again[0], observed[0], j.Sample.TargetScale(0)), *out.Report.Test; got != want || again[0].Parts == nil {
 		t.Errorf("%+v, in the report %+v", got, want)
 	}
 	for want, o := range map[string]problem.Options{

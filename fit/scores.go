@@ -20,24 +20,27 @@ import (
 )
 
 // newTestScores scores predictions of held-out targets y; scale is the standard
-// deviation of the training targets. fits, if not nil, judges standardised errors.
-func newTestScores(p *gp.Prediction, y []float64, scale float64, fits func(z float64) bool) *summary.TestScores {
+// deviation of the training targets.
+func newTestScores(j *tuning.Job, p *gp.Prediction, y []float64, scale float64) *summary.TestScores {
 	var all, fitting score.Tally
 	for i, v := range y {
 		density := p.Density(i)
 		miss, nlpd, within := v-p.Mean[i], density.NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i]
 		all.Add(miss, nlpd, within)
-		if fits == nil || fits(density.Standardized(v)) {
+		if fits(j, density.Standardized(v)) {
 			fitting.Add(miss, nlpd, within)
 		}
 	}
-	return testScores(&all, &fitting, scale)
+	return testScores(j, &all, &fitting, scale)
 }
 
-// testScores returns the scores of all rows, and if only some fit, of those.
-func testScores(all, fitting *score.Tally, scale float64) *summary.TestScores {
+// testScores returns the scores of all rows, and of a robust fit of those that fit if others do not.
+func testScores(j *tuning.Job, all, fitting *score.Tally, scale float64) *summary.TestScores {
 	s := tallied(all, scale)
-	if 0 < fitting.N && fitting.N < all.N {
+	switch {
+	case !j.Options.Robust:
+		s.Far = all.N - fitting.N
+	case 0 < fitting.N && fitting.N < all.N:
 		s.Fitting = tallied(fitting, scale)
 	}
 	return s
@@ -65,23 +68,20 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	}
 	var out []*summary.TestScores
 	for i, part := range parts {
-		out = append(out, newTestScores(part, s.TestY[i*m:(i+1)*m], s.TargetScale(i), fitsOf(j)))
+		out = append(out, newTestScores(j, part, s.TestY[i*m:(i+1)*m], s.TargetScale(i)))
 	}
 	return out, nil
 }
 
-// fitsOf returns whether a new row with such a standardised error fits; nil without option robust.
-func fitsOf(j *tuning.Job) func(z float64) bool {
-	if !j.Options.Robust {
-		return nil
-	}
+// fits reports whether a row that the model has not seen fits, by its standardised error.
+func fits(j *tuning.Job, z float64) bool {
 	k := 0
 	for _, v := range j.Sample.Outlying {
 		if v > 0 {
 			k++
 		}
 	}
-	return func(z float64) bool { return pursuit.Fits(z, k, j.N()) }
+	return pursuit.Fits(z, k, j.N())
 }
 
 // HeldOut returns the rows that the job holds out, in original units: features, row-major, noise,
@@ -177,15 +177,15 @@ func leaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.
 		for i, z := range left.Standardized {
 			miss, nlpd, within := left.Residual[i], -left.LogDensity[i], math.Abs(z) <= score.Z95
 			all.Add(miss, nlpd, within)
-			if j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0 {
+			if j.Options.Robust && (j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0) || !j.Options.Robust && fits(j, z) {
 				fitting.Add(miss, nlpd, within)
 			}
 		}
-		targets = append(targets, testScores(&all, &fitting, j.Sample.TargetScale(t)))
+		targets = append(targets, testScores(j, &all, &fitting, j.Sample.TargetScale(t)))
 	}
 	out := newPredictiveScore(j.Sample, sum)
 	out.Coverage95 = &coverage
-	if len(targets) > 1 || targets[0].Fitting != nil {
+	if len(targets) > 1 || targets[0].Fitting != nil || targets[0].Far > 0 {
 		out.Targets = targets
 	}
 	return out, nil

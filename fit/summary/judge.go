@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/textform"
+	"gpfit/internal/transform"
 )
 
 // missedShare is the chance of a lower optimum from which more restarts are advised.
@@ -73,7 +75,7 @@ func evidenceOf(r *Report) []Evidence {
 	var out []Evidence
 	add := func(rows, target string, all, fitting *TestScores) {
 		t := cmp.Or(fitting, all)
-		out = append(out, Evidence{Rows: rows, Target: target, N: t.N, Outlying: all.N - t.N, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95})
+		out = append(out, Evidence{Rows: rows, Target: target, N: t.N, Outlying: all.N - t.N, Far: all.Far, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95})
 	}
 	if t := r.Test; t != nil {
 		add(HeldOutRows, "", t, t.Fitting)
@@ -121,6 +123,10 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return &Advice{Text: text, Options: map[string]string{option: value}}
 	}
 	chance := r.Search != nil && r.Search.Chance != nil && *r.Search.Chance >= missedShare
+	far := 0
+	for _, e := range evidence {
+		far = max(far, e.Far)
+	}
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "run the same command again; a fit with a checkpoint goes on where it was"}
@@ -128,6 +134,10 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
+	case r.Skewed && r.TargetTransform == nil:
+		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
+	case far > 0 && r.Experts == nil && minimises(r, problem.NLML):
+		return advise(fmt.Sprintf("give rows that do not fit a noise variance of their own; %s far from the prediction", textform.Counted(far, "row is", "rows are")), "robust", "true")
 	case r.Isotropic && r.Choice == nil: // a choice has compared lengthscales of their own
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
 	case v.Calibration == Overconfident && r.Posterior == nil:

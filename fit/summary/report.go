@@ -111,6 +111,8 @@ type Report struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Isotropic says that the kernel has a lengthscale that all of several columns share.
 	Isotropic bool `json:"isotropic,omitempty"`
+	// Skewed says that the target, without a transform, is positive and has a skewness above 1.
+	Skewed bool `json:"skewed,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`
 	Warnings  []string          `json:"warnings"`
@@ -313,6 +315,9 @@ type TestScores struct {
 	// NLPD is the mean negative log predictive density of an observation.
 	NLPD             Number `json:"nlpd"`
 	NLPDStandardized Number `json:"nlpd_standardized"`
+	// Far counts rows so far from their predictions that option robust would give them a noise variance
+	// of their own, in a fit without it.
+	Far int `json:"far,omitempty"`
 	// Fitting has the scores of the rows that fit, if option robust found that others do not: training
 	// rows with a noise variance of their own, or new rows to which it would give one.
 	Fitting *TestScores `json:"fitting,omitempty"`

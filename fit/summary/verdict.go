@@ -80,6 +80,8 @@ type Evidence struct {
 	N    int
 	// Outlying counts rows beside them that do not fit and are not in the scores.
 	Outlying int
+	// Far counts rows among them as in [TestScores].
+	Far int
 	// Target is the name of one of several targets.
 	Target string
 	// RMSE is 0 if the targets have different units. Coverage95 and NLPDStandardized are NaN if

@@ -62,6 +62,12 @@ func TestJudge(t *testing.T) {
 		"an outlying row": {func(r *Report) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 9, RMSEStandardized: 0.9, Coverage95: 0.95, Fitting: &TestScores{N: 199, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}}
 		}, Good, "good: on 199 training rows left out one by one, 1 outlying row aside, the error (RMSE) is 3, 30 % of", "", "holdout"},
+		"far rows": {func(r *Report) {
+			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 2}}
+			r.ObjectiveName = "nlml"
+		}, Good, "good: ", "", "2 rows are far from the prediction: option robust=true"},
+		"skewed":               {func(r *Report) { r.Skewed = true }, Good, "good: ", "", "target-transform=auto"},
+		"skewed by choice":     {func(r *Report) { r.Skewed, r.TargetTransform = true, &TransformReport{Kind: "none"} }, Good, "good: ", "", "holdout"},
 		"chosen and isotropic": {func(r *Report) { r.Isotropic, r.Choice = true, &ModelChoice{} }, Good, "good: ", "", "holdout"},
 	} {
 		r := finished()

@@ -62,7 +62,8 @@ func optimum(kappa, p, a float64, targets int) float64 {
 // Fits reports whether a new row z standard deviations from its prediction belongs to the rows that fit, if
 // k of n rows do not: a variance of its own would gain less than its prior costs.
 func Fits(z float64, k, n int) bool {
-	return Gain(1, 1, z*z, 1) <= NegLogPrior(k+1, n)-NegLogPrior(k, n)
+	z = min(math.Abs(z), 1e50)
+	return !(Gain(1, 1, z*z, 1) > NegLogPrior(k+1, n)-NegLogPrior(k, n)) // a z that is no number says nothing
 }
 
 // least is the gain in nats that is worth a step.

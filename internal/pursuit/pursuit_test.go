@@ -109,6 +109,31 @@ func TestOptimum(t *testing.T) {
 	}
 }
 
+// TestFits compares the judgement of a new row with the gain of a variance of its own by a search, at the
+// limit, and with limits of docs: about four standard deviations for one row of 300, 2.5 for many.
+func TestFits(t *testing.T) {
+	for _, c := range []struct{ k, n int }{{0, 300}, {60, 300}, {0, 20}, {3, 1000}} {
+		z := 1.0
+		for Fits(z, c.k, c.n) {
+			z += 1e-4
+		}
+		f := func(v float64) float64 { return (math.Log(v) + z*z/v) / 2 }
+		best := f(1)
+		for v := 1.0; v < 100; v += 1e-3 {
+			best = min(best, f(v))
+		}
+		if gain, cost := f(1)-best, NegLogPrior(c.k+1, c.n)-NegLogPrior(c.k, c.n); math.Abs(gain-cost) > 1e-3 {
+			t.Errorf("%d of %d rows: limit %v gains %v, costs %v", c.k, c.n, z, gain, cost)
+		}
+		if want := map[int]float64{0: 4, 60: 2.5}[c.k]; c.n == 300 && math.Abs(z-want) > 0.3 {
+			t.Errorf("%d of %d rows: limit %v", c.k, c.n, z)
+		}
+	}
+	if Fits(math.Inf(-1), 0, 100) || !Fits(math.NaN(), 0, 100) {
+		t.Error("infinite or undefined errors")
+	}
+}
+
 // TestPursue checks that a pursuit finds the rows that are far off and drops a row that is not. Blocks,
 // weights and the gain must be as full matrices give them.
 func TestPursue(t *testing.T) {
