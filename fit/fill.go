@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -19,6 +17,16 @@ import (
 	"gpfit/kernel"
 	"gpfit/mean"
 )
+
+// manySkewed is the skewness by deciles of a gamma distribution whose moments have a skewness of 1.
+const manySkewed = 0.22
+
+// skewness returns Kelly's coefficient, of the deciles, which single values far off do not change.
+func skewness(y []float64) float64 {
+	v := slices.Sorted(slices.Values(y))
+	low, middle, high := v[len(v)/10], v[len(v)/2], v[len(v)-1-len(v)/10]
+	return (high - 2*middle + low) / max(high-low, math.SmallestNonzeroFloat64)
+}
 
 // newReport reports the session's last evaluation.
 func newReport(s *tuning.Placement, e evaluation) summary.Report {
@@ -40,7 +48,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		r.Isotropic = r.Isotropic || p.Kind == kernel.Lengthscale && !p.Vector && len(p.Dims) == j.D() && j.D() > 1
 	}
 	if y, o := j.Sample.Y, j.Options; j.Sample.T() == 1 && o.TargetTransform == "" && j.Sample.Data.NoiseVariance == nil && o.ExpertParameters != experts.Separate {
-		r.Skewed = slices.Min(y) > 0 && stat.Skew(y, nil) > 1
+		r.Skewed = slices.Min(y) > 0 && skewness(y) > manySkewed
 	}
 	values := j.Params.Values(e.z)
 	if e.grad != nil {

@@ -82,12 +82,14 @@ func stepSettings(s hyperopt.Settings, continues, more bool) hyperopt.Settings {
 	return s
 }
 
+// searchCost is what a search for rows counts: it costs as much.
+var searchCost = descent.Evaluations{Value: 1, Gradient: 1}
+
 // add adds the search for rows before a step to its counts, and what the step before found: counts,
 // stages, warnings, and starts.
 func add(r, before *hyperopt.Result) {
-	search := descent.Evaluations{Value: 1, Gradient: 1} // it costs as much
-	r.Total.Add(search)
-	r.FullSize.Add(search)
+	r.Total.Add(searchCost)
+	r.FullSize.Add(searchCost)
 	if before == nil {
 		return
 	}
@@ -280,7 +282,7 @@ func foldRows(ctx context.Context, w *tuning.Workplace, z []float64, refit bool)
 }
 
 // robustReport lists the outlying rows at the session's last point; nil without the option.
-func robustReport(ctx context.Context, s *tuning.Placement) (*summary.RobustReport, error) {
+func robustReport(ctx context.Context, s *tuning.Placement, z []float64) (*summary.RobustReport, error) {
 	from := s.Job.Sample
 	if !s.Job.Options.Robust {
 		return nil, nil
@@ -297,6 +299,7 @@ func robustReport(ctx context.Context, s *tuning.Placement) (*summary.RobustRepo
 	}
 	out := &summary.RobustReport{NegLogPrior: pursuit.NegLogPrior(len(rows), from.N()), Rows: []summary.OutlyingRow{}}
 	numbers := from.RowNumbers()
+	noise, _ := estimatedNoise(s.Job.Prepared, nil, z) // a part of the difference, which cancels if the row is very far off
 	for k, i := range rows {
 		row := summary.OutlyingRow{Row: i, NoiseVariance: r.Variance[k]}
 		if numbers != nil {
@@ -304,7 +307,7 @@ func robustReport(ctx context.Context, s *tuning.Placement) (*summary.RobustRepo
 		}
 		kappa := r.Projected[k*len(rows)+k]
 		for _, alpha := range r.Alpha {
-			row.Deviations = append(row.Deviations, alpha[k]/kappa/math.Sqrt(1/kappa-r.Variance[k]))
+			row.Deviations = append(row.Deviations, alpha[k]/kappa/math.Sqrt(max(1/kappa-r.Variance[k], noise)))
 		}
 		out.Rows = append(out.Rows, row)
 	}

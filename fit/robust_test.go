@@ -144,6 +144,30 @@ func TestRobustOptimum(t *testing.T) {
 	}
 }
 
+// TestRobustFreak checks that one value of another scale changes nothing but its own row: neither the
+// choice of the kernel, nor bounds, nor scores of the others.
+func TestRobustFreak(t *testing.T) {
+	d := synthetic(100)
+	clean := mustFit(t, d, problem.Options{Robust: true})
+	for _, freak := range []float64{-3e3, 1e5, -1e12} {
+		d := d
+		d.Y = slices.Clone(d.Y)
+		d.Y[17] = freak
+		out := mustFit(t, d, problem.Options{Robust: true})
+		r := out.Report
+		if len(r.Robust.Rows) != 1+len(clean.Report.Robust.Rows) || r.Robust.Rows[0].Row != 17 || r.Robust.Rows[0].Deviations[0]*freak <= 0 || r.Verdict.Level != summary.Good || r.Kernel != clean.Report.Kernel {
+			t.Errorf("%g: rows %+v, kernel %s\n%s", freak, r.Robust, r.Kernel, r.Verdict.Text())
+		}
+		if r.Choice.Models[0].BIC > clean.Report.Choice.Models[0].BIC+60*math.Abs(math.Log(out.Model.Scaling.YScale/clean.Model.Scaling.YScale))*4+60 {
+			t.Errorf("%g: the choice has a BIC of %v", freak, r.Choice.Models[0].BIC)
+		}
+		a, b := r.Scores.LeaveOneOut.Targets[0].Fitting, clean.Report.Scores.LeaveOneOut
+		if math.Abs(a.RMSE/b.RMSE-1) > 0.1 || len(r.Warnings) > len(clean.Report.Warnings) {
+			t.Errorf("%g: RMSE %v, without %v; %q", freak, a.RMSE, b.RMSE, r.Warnings)
+		}
+	}
+}
+
 // TestRobustClean checks that the option changes no bit of a fit of rows with normal noise, nor what it
 // says of its starts.
 func TestRobustClean(t *testing.T) {

@@ -111,7 +111,7 @@ func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func
 	}
 	r := newReport(s, e)
 	r.Type, r.Status, r.Scores.LeaveOneOut = "nlml", "evaluated", loo
-	if r.Robust, err = robustReport(ctx, s); err != nil {
+	if r.Robust, err = robustReport(ctx, s, e.z); err != nil {
 		return nil, err
 	}
 	if r.Residual, err = s.Residual(ctx); err != nil {
@@ -190,6 +190,12 @@ func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (res
 	}
 	robust := w.Job.Options.Robust
 	if w.Job.Options.Auto() {
+		if robust { // a row that is far off must not choose the kernel
+			if _, err = searchRows(ctx, w, w.Job.Params.Start(), log.Part("robust/").Sequence("rows")); err != nil {
+				return nil, nil, nil, err
+			}
+			spent.Add(searchCost)
+		}
 		if result, choice, err = auto.Tune(ctx, w, log); err == nil && robust {
 			result, err = tuneRobust(ctx, w, log, result)
 		}
@@ -341,7 +347,7 @@ func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning
 	}
 	addOptima(r, j, result, known.scores)
 	explainBounds(r, j, result.AtBound, known.bounds)
-	r.Robust, err = robustReport(ctx, s)
+	r.Robust, err = robustReport(ctx, s, result.X)
 	return out, err
 }
 

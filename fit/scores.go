@@ -153,7 +153,9 @@ func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Po
 	switch {
 	case err != nil:
 	case asked:
-		r.Scores.LeaveOneOut.Coverage95, r.Scores.LeaveOneOut.Targets = score.Coverage95, score.Targets
+		if r.Scores.LeaveOneOut.Coverage95, r.Scores.LeaveOneOut.Targets = score.Coverage95, score.Targets; j.Options.Robust {
+			r.Scores.LeaveOneOut = score
+		}
 	case !problem.NotFinite(score.Sum) && !problem.NotFinite(score.RMSEStandardized):
 		r.Scores.LeaveOneOut = score
 	}
@@ -208,16 +210,29 @@ func foldScore(s *tuning.Placement, z []float64) *summary.ObjectiveFolds {
 
 // ofTarget returns the scores of left-out rows with the squared errors of a target that has a
 // transform, whose mean depends on λ at z and on the variance, in place of the transformed target's.
+// Outlying rows do not count in squared errors, which judge the noise of the others.
 func ofTarget(j *problem.Prepared, z []float64, left graph.LeftOut) graph.LeftOut {
-	scaling, y := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y
-	if scaling.Transform == nil {
+	scaling, y, n := problem.ScalingAt(j.Sample.Scalings[0], j.Params, z), j.Sample.Y, j.Sample.N()
+	var fitting []int
+	for i := range n {
+		if j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0 {
+			fitting = append(fitting, i)
+		}
+	}
+	if scaling.Transform == nil && len(fitting) == n {
 		return left
 	}
-	left.Squares = []float64{0}
-	for i, v := range scaling.Targets(y) {
-		mean, _ := scaling.Transform.Moments((v-left.Errors[i])*scaling.YScale+scaling.YMean, math.Sqrt(left.Variances[i])*scaling.YScale)
-		d := (y[i] - mean) / scaling.Unit()
-		left.Squares[0] += d * d / float64(len(y))
+	targets := scaling.Targets(y)
+	left.Squares = make([]float64, j.Sample.T())
+	for t := range left.Squares {
+		for _, i := range fitting {
+			d := left.Errors[t*n+i]
+			if scaling.Transform != nil {
+				mean, _ := scaling.Transform.Moments((targets[i]-d)*scaling.YScale+scaling.YMean, math.Sqrt(left.Variances[i])*scaling.YScale)
+				d = (y[i] - mean) / scaling.Unit()
+			}
+			left.Squares[t] += d * d / float64(len(fitting))
+		}
 	}
 	return left
 }

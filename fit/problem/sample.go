@@ -33,6 +33,7 @@ type Sample struct {
 	// Outlying holds the noise variances of their own of the training rows that do not fit, which
 	// Noise.Known includes; nil before a search for such rows.
 	Outlying []float64
+	robust   bool // option robust
 	warnings []string
 	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
@@ -45,7 +46,7 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Data: data, warnings: slices.Clone(data.Warnings)}
+	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings)}
 	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange} {
 		if err := step(); err != nil {
 			return nil, err
@@ -53,7 +54,7 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	}
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
-		scaling := gp.NewScaling(how, s.X, y, s.D())
+		scaling := gp.NewScaling(how, s.X, s.typical(y), s.D())
 		s.Scalings = append(s.Scalings, scaling)
 		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}
@@ -83,7 +84,32 @@ func block(v []float64, i, n int) []float64 { return v[i*n : (i+1)*n] }
 // TargetScale returns the standard deviation of a target's training rows, even if the
 // fit does not scale them.
 func (s *Sample) TargetScale(i int) float64 {
-	return gp.NewScaling(gp.StandardizeY, nil, block(s.Y, i, s.N()), 0).YScale
+	return gp.NewScaling(gp.StandardizeY, nil, s.typical(block(s.Y, i, s.N())), 0).YScale
+}
+
+// freak is the distance from the median, in standard deviations of normal values with the same median
+// distance, from which a robust fit does not let values scale the target: one would shrink all others.
+const freak = 100
+
+// typical returns the values of a target that scale it, and bounds: with option robust, values far from
+// the median count as the median.
+func (s *Sample) typical(y []float64) []float64 {
+	if !s.robust {
+		return y
+	}
+	upperMedian := func(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }
+	middle, out := upperMedian(y), slices.Clone(y)
+	distance := slices.Clone(y)
+	for i, v := range y {
+		distance[i] = math.Abs(v - middle)
+	}
+	limit := freak * 1.4826 * upperMedian(distance)
+	for i, d := range distance {
+		if limit > 0 && d > limit {
+			out[i] = middle
+		}
+	}
+	return out
 }
 
 // split separates training rows from held-out rows.

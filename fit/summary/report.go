@@ -111,7 +111,7 @@ type Report struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Isotropic says that the kernel has a lengthscale that all of several columns share.
 	Isotropic bool `json:"isotropic,omitempty"`
-	// Skewed says that the target, without a transform, is positive and has a skewness above 1.
+	// Skewed says that the target, without a transform, is positive and has a long tail above.
 	Skewed bool `json:"skewed,omitempty"`
 	// Relevance lists the columns in use after a fit, most relevant first.
 	Relevance []ColumnRelevance `json:"relevance,omitempty"`

@@ -66,6 +66,9 @@ func Fits(z float64, k, n int) bool {
 	return !(Gain(1, 1, z*z, 1) > NegLogPrior(k+1, n)-NegLogPrior(k, n)) // a z that is no number says nothing
 }
 
+// farOff is the share of the other variance in a row's variance from which the row surely does not fit.
+const farOff = 1e-8
+
 // least is the gain in nats that is worth a step.
 const least = 1e-3
 
@@ -116,6 +119,9 @@ func (r *Suspects) step(i, count int) (d, gain float64) {
 		}
 		return d, NegLogPrior(count, r.N) - NegLogPrior(count+1, r.N) - change(kappa, p, a, t, d)
 	}
+	if 1-own*kappa < farOff { // the difference has no digits, and the row is very far off
+		return d, -change(kappa, p, a, t, d)
+	}
 	gone := NegLogPrior(count, r.N) - NegLogPrior(count-1, r.N) - change(kappa, p, a, t, -own)
 	if d > -own {
 		if g := -change(kappa, p, a, t, d); g >= gone {
@@ -132,7 +138,9 @@ func (r *Suspects) add(i int, d float64) {
 	r.Variance[i] += d
 	column := r.Projected[i*m : (i+1)*m]
 	for _, alpha := range r.Alpha {
-		floats.AddScaled(alpha, -d/(1+d*column[i])*alpha[i], column)
+		own := alpha[i]
+		floats.AddScaled(alpha, -d/(1+d*column[i])*own, column)
+		alpha[i] = own / (1 + d*column[i]) // the difference would cancel if d is large
 	}
 	downdate(r.Projected, i, m, d)
 	if &r.Projected[0] != &r.Inverse[0] {
@@ -145,5 +153,8 @@ func downdate(block []float64, i, m int, d float64) {
 	column := slices.Clone(block[i*m : (i+1)*m])
 	for k, v := range column {
 		floats.AddScaled(block[k*m:(k+1)*m], -d*v/(1+d*column[i]), column)
+	}
+	for k, v := range column { // differences here would cancel
+		block[k*m+i], block[i*m+k] = v/(1+d*column[i]), v/(1+d*column[i])
 	}
 }

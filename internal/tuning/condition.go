@@ -37,6 +37,9 @@ func (s *Placement) WarnCondition(ctx context.Context) {
 	if err != nil || failed != nil {
 		return // there is no factor to look at
 	}
+	if own := s.Job.Sample.Outlying; own != nil && slices.Max(own) > largest/2 {
+		return // a row with a large noise variance of its own costs no digits of the others
+	}
 	condition := largest * inverse
 	s.Condition = &condition
 	if digits := DigitsLeft(condition); digits < FewDigits {
