@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/fit/problem"
+	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/internal/transform"
@@ -37,13 +38,27 @@ func powers(n int, seed uint64) problem.Data {
 }
 
 // TestTransform computes the density of the targets directly from the parameters that a fit
-// reports, and scores of left-out and held-out rows from the model.
+// reports, and scores of left-out and held-out rows from the model, with coefficients of the mean that
+// are parameters or come from least squares, and with noise by group or by weight.
 func TestTransform(t *testing.T) {
+	groups, weights := cycled(90, "u", "v"), cycled(90, 1.0, 2, 0.5, 3, 1)
 	for _, kind := range []transform.Name{transform.Log, transform.BoxCox, transform.YeoJohnson} {
-		for _, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone} {
-			d := powers(90, 3)
+		for k, how := range []gp.Standardize{gp.StandardizeXY, gp.StandardizeNone, gp.StandardizeXY, gp.StandardizeXY} {
+			d, fitted := powers(90, 3), problem.MeanFree
 			d.Test = every(3, 0, d.N)
-			out := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "linear", MeanFit: problem.MeanFree, TargetTransform: kind, Standardize: how, LeaveOneOut: true, StdErrors: true, Posterior: problem.NoPosterior})
+			noise := func(r *summary.Report, _ int) float64 { return r.Parameters["noise_variance"] }
+			if k > 1 {
+				fitted = problem.MeanGLS
+			}
+			switch k {
+			case 2:
+				d.NoiseGroup = groups
+				noise = func(r *summary.Report, row int) float64 { return r.Parameters["noise_variance["+groups[row]+"]"] }
+			case 3:
+				d.Weight = weights
+				noise = func(r *summary.Report, row int) float64 { return r.Parameters["noise_variance"] / weights[row] }
+			}
+			out := mustFit(t, d, problem.Options{Kernel: "rbf", Mean: "linear", MeanFit: fitted, TargetTransform: kind, Standardize: how, LeaveOneOut: true, StdErrors: true, Posterior: problem.NoPosterior})
 			r, m := out.Report, out.Model
 			of, n := m.Scaling.Transform, m.N()
 			sigma, rest, volume := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil), 0.0
@@ -54,7 +69,7 @@ func TestTransform(t *testing.T) {
 					u, w := x[2*i]-x[2*j], x[2*i+1]-x[2*j+1]
 					sigma.SetSym(i, j, v*math.Exp(-(u*u+w*w)/(2*l*l)))
 				}
-				sigma.SetSym(i, i, v+r.Parameters["noise_variance"])
+				sigma.SetSym(i, i, v+noise(&r, m.Row(i)))
 				u, lambda := (m.Y[i]-of.Shift)/of.Unit, of.Lambda
 				var z, slope float64
 				switch {
@@ -75,7 +90,7 @@ func TestTransform(t *testing.T) {
 			var alpha mat.VecDense
 			must.Do(t, chol.SolveVecTo(&alpha, rest))
 			want := mat.Dot(rest, &alpha)/2 + chol.LogDet()/2 + float64(n)/2*math.Log(2*math.Pi) - volume
-			must.Within(t, r.NLMLOriginalUnits, want, 1e-12*math.Abs(want), "%s, scaling %s: NLML in original units", kind, how)
+			must.Within(t, r.NLMLOriginalUnits, want, 1e-12*math.Abs(want), "%s, %d: NLML in original units", kind, k)
 			must.Within(t, r.DataFit+r.Complexity+r.Constant+r.Jacobian, r.NLML, 1e-12*math.Abs(r.NLML), "%s: sum of the terms", kind)
 			left := must.Get(out.Posterior().LeaveOneOut(t.Context()))(t).Summary()
 			must.Within(t, r.Scores.LeaveOneOut.RMSE, left.RMSE, 1e-8*left.RMSE, "%s: RMSE of left-out rows", kind)
@@ -99,7 +114,7 @@ func checkTransformedRows(t *testing.T, out *Outcome, d problem.Data) {
 	must.Do(t, out.SaveModel(path, true))
 	p := must.Get(must.Get(gp.Load(path))(t).Condition(t.Context(), backend))(t)
 	defer p.Close()
-	got, nlpd, squares := must.Get(p.Predict(t.Context(), d.X, d.N))(t), 0.0, 0.0
+	got, nlpd, squares := must.Get(p.PredictNoise(t.Context(), d.X, d.N, gp.RowNoise{Group: d.NoiseGroup, Weight: d.Weight}))(t), 0.0, 0.0
 	for i, y := range d.Y {
 		if d.Test[i] {
 			nlpd += got.Density(i).NegLog(y) / float64(out.Report.Test.N)

@@ -22,6 +22,8 @@ const (
 	farOff = 4
 	// mostFar is the number of such rows that it names.
 	mostFar = 5
+	// mostOutlying is the number of outlying rows that it names.
+	mostOutlying = 10
 	// fewRows hardly show whether errors are normal.
 	fewRows = 30
 )
@@ -47,6 +49,7 @@ func findings(s *subject) (page.Section, error) {
 	if s.unscored != "" {
 		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
 	}
+	s.listOutlying(add)
 	for i := range s.scores {
 		s.scores[i].judgeMiddle(add)
 		s.scores[i].findFar(add)
@@ -85,6 +88,27 @@ func (c *scores) judgeMiddle(add func(text, advice string)) {
 	}
 }
 
+// listOutlying names the training rows to which option robust gave a noise variance of their own.
+func (s *subject) listOutlying(add func(text, advice string)) {
+	robust := s.Record.Report.Robust
+	if robust == nil || len(robust.Rows) == 0 {
+		return
+	}
+	var parts []string
+	for _, o := range robust.Farthest()[:min(len(robust.Rows), mostOutlying)] {
+		var off []string
+		for _, z := range o.Deviations {
+			off = append(off, short(z))
+		}
+		parts = append(parts, fmt.Sprintf("%d (%s)", o.Row, strings.Join(off, ", ")))
+	}
+	if more := len(robust.Rows) - mostOutlying; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	text := textform.Counted(len(robust.Rows), "row does not fit and has a noise variance of its own", "rows do not fit and have noise variances of their own")
+	add(text+"; by their number from 0 and standard deviations off: "+strings.Join(parts, ", ")+".", "Check whether they are mistakes in the table. The scores below count them, the verdict does not.")
+}
+
 // findFar names the rows whose errors are far larger than their standard deviations.
 func (c *scores) findFar(add func(text, advice string)) {
 	var far []int
@@ -105,7 +129,7 @@ func (c *scores) findFar(add func(text, advice string)) {
 	if len(far) > mostFar {
 		text += ", …"
 	}
-	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
+	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table. Option robust gives such rows a noise variance of their own.")
 }
 
 // judgeColumns names columns of the table that the predictions ignore.
