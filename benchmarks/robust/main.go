@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/fit"
@@ -19,6 +21,8 @@ import (
 )
 
 var scale = flag.Float64("scale", 0.1, "standard deviation of normal noise, and scale of t noise")
+var floors = flag.Bool("floor", false, "for t noise, also the error of the exact posterior mean")
+var exacts []float64 // ratios of this error and the error of a plain fit
 var only = flag.String("only", "", "only this noise")
 
 // noises are the kinds of noise, by name. Each returns the error of a row and whether it is gross.
@@ -88,8 +92,95 @@ func main() {
 		}
 		slices.Sort(ratios)
 		slices.Sort(nlpd)
+		if slices.Sort(exacts); noise.name == "t(1.6)" && *floors {
+			fmt.Printf("# t(1.6): median ratio of the exact posterior mean %.3f\n", exacts[len(exacts)/2])
+		}
 		fmt.Printf("# %s: median ratio of RMSE %.3f, largest %.3f; median difference of NLPD %.4f, largest %.4f\n", noise.name, ratios[len(ratios)/2], ratios[len(ratios)-1], nlpd[len(nlpd)/2], nlpd[len(nlpd)-1])
 	}
+}
+
+// floor returns the error of the exact posterior mean at x under Student-t(1.6) noise of the given scale, by
+// Gibbs sampling of the noise variance of each row, for the kernel parameters of a fit to rows with
+// normal noise, and the error of that fit: what no method can be expected to beat.
+func floor(b device.Backend, data problem.Data, clean, x, truth []float64, rng *rand.Rand) (exact, cleanRMSE float64) {
+	d, n := data.D, data.N
+	y := data.Y
+	data.Y = clean
+	job, err := fit.Prepare(data, problem.Options{Kernel: "matern32(ard)"}, problem.Events{})
+	must(err)
+	out, err := fit.Run(context.Background(), job, b)
+	must(err)
+	defer out.Close()
+	p, err := out.Posterior().PredictNoise(context.Background(), x, len(truth), gp.RowNoise{})
+	must(err)
+	cov := func(a, b []float64) float64 {
+		r := 0.0
+		for c := range d {
+			r += math.Pow((a[c]-b[c])/out.Report.ParametersOriginalUnits[fmt.Sprintf("lengthscale[%d]", c)], 2)
+		}
+		r = math.Sqrt(3 * r)
+		return 100 + out.Report.ParametersOriginalUnits["signal_variance"]*(1+r)*math.Exp(-r) // 100: the mean
+	}
+	k, at := mat.NewSymDense(n, nil), mat.NewDense(len(truth), n, nil)
+	for j := range n {
+		row := data.X[j*d : (j+1)*d]
+		for i := range j + 1 {
+			k.SetSym(i, j, cov(data.X[i*d:(i+1)*d], row))
+		}
+		for i := range truth {
+			at.Set(i, j, cov(x[i*d:(i+1)*d], row))
+		}
+	}
+	const steps, burn = 500, 100
+	var prior mat.Cholesky
+	jittered := mat.NewSymDense(n, nil)
+	jittered.CopySym(k)
+	for i := range n {
+		jittered.SetSym(i, i, k.At(i, i)+1e-8)
+	}
+	prior.Factorize(jittered)
+	var lower mat.TriDense
+	prior.LTo(&lower)
+	variance, mean := slices.Repeat([]float64{*scale * *scale}, n), make([]float64, len(truth))
+	for step := range steps {
+		sigma := mat.NewSymDense(n, nil)
+		sigma.CopySym(k)
+		white, drawn, rest := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+		for i, v := range variance {
+			sigma.SetSym(i, i, k.At(i, i)+v)
+			white.SetVec(i, rng.NormFloat64())
+		}
+		drawn.MulVec(&lower, white)
+		for i, v := range variance { // Matheron's rule
+			rest.SetVec(i, y[i]-drawn.AtVec(i)-math.Sqrt(v)*rng.NormFloat64())
+		}
+		var chol mat.Cholesky
+		chol.Factorize(sigma)
+		var alpha, update, f mat.VecDense
+		must(chol.SolveVecTo(&alpha, rest))
+		update.MulVec(k, &alpha)
+		if step >= burn {
+			var weights mat.VecDense
+			must(chol.SolveVecTo(&weights, mat.NewVecDense(n, y)))
+			f.MulVec(at, &weights)
+			for i := range mean {
+				mean[i] += f.AtVec(i) / (steps - burn)
+			}
+		}
+		for i := range variance {
+			r := (y[i] - drawn.AtVec(i) - update.AtVec(i)) / *scale
+			variance[i] = *scale * *scale * (1.6 + r*r) / 2 / gamma(rng, 1.3)
+		}
+	}
+	return rmseOf(mean, truth), rmseOf(p.Mean, truth)
+}
+
+func rmseOf(mean, truth []float64) float64 {
+	sum := 0.0
+	for i, f := range truth {
+		sum += (mean[i] - f) * (mean[i] - f) / float64(len(truth))
+	}
+	return math.Sqrt(sum)
 }
 
 // compare fits one table both ways and prints a line.
@@ -139,6 +230,15 @@ func compare(b device.Backend, kernel string, n, d int, seed uint64, name string
 			}
 		}
 		out.Close()
+	}
+	if *floors && name == "t(1.6)" {
+		var same []float64
+		for i := range n {
+			same = append(same, functions[d](data.X[i*d:(i+1)*d])+*scale*rng.NormFloat64())
+		}
+		exact, normal := floor(b, data, same, x, truth, rng)
+		fmt.Printf("# seed %d: exact posterior mean under the true noise %.4f, ratio %.3f; robust is %.2f times that; a fit to normal noise of this scale %.4f\n", seed, exact, exact/rmse[0], rmse[1]/exact, normal)
+		exacts = append(exacts, exact/rmse[0])
 	}
 	fmt.Printf("%s\t%d\t%d\t%.4f\t%.4f\t%.3f\t%.4f\t%.4f\t%d\t%d\t%d\t%d\t%d\n", name, d, seed, rmse[0], rmse[1], rmse[1]/rmse[0], nlpd[0], nlpd[1], len(off), found, wrong, values[0], values[1])
 	return rmse[1] / rmse[0], nlpd[1] - nlpd[0]

@@ -63,6 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			twoAtATime(t, slots)
 			outputs := runInExamples(t, lines)
+			checkVerdicts(t, string(text), strings.Join(outputs, ""))
 			if name == "README.md" {
 				checkREADMEOutput(t, string(text), outputs[0])
 			}
@@ -81,6 +82,27 @@ func TestDocumentedCommands(t *testing.T) {
 	for _, picture := range pictures {
 		if !strings.Contains(all.String(), " --plot "+filepath.Base(picture)) {
 			t.Errorf("no command in the documentation draws %s", picture)
+		}
+	}
+}
+
+var (
+	shownVerdict = regexp.MustCompile("(?m)^verdict  .*$")
+	badVerdict   = regexp.MustCompile("(?m)^verdict +(fair|poor): .*$")
+)
+
+// checkVerdicts checks that the verdicts on a page are among the printed ones, where an ellipsis stands for any
+// text, and that the page says of each grade below good that a command has it.
+func checkVerdicts(t *testing.T, page, outputs string) {
+	t.Helper()
+	for _, line := range shownVerdict.FindAllString(page, -1) {
+		if !regexp.MustCompile("(?m)^" + strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*") + "$").MatchString(outputs) {
+			t.Errorf("no command prints\n%s\nbut\n%s", line, strings.Join(shownVerdict.FindAllString(outputs, -1), "\n"))
+		}
+	}
+	for _, bad := range badVerdict.FindAllStringSubmatch(outputs, -1) {
+		if !regexp.MustCompile("(?i)verdict[^.:]*\\b" + bad[1] + "\\b").MatchString(page) {
+			t.Errorf("the page does not say why a command prints\n%s", bad[0])
 		}
 	}
 }

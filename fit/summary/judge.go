@@ -112,8 +112,15 @@ func evidenceOf(r *Report) []Evidence {
 	return out
 }
 
+// smallGradient is the largest component, in nats for a factor of e, of a gradient so small that a descent
+// which rounding stops is finished.
+const smallGradient = 0.05
+
 // unfinished reports whether the fit ended before it converged.
 func unfinished(r *Report) bool {
+	if r.Status == stalled && r.GradientNorm != nil && *r.GradientNorm <= smallGradient {
+		return r.Interrupted
+	}
 	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && !strings.HasSuffix(r.Status, "converged")
 }
 
@@ -130,10 +137,14 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "run the same command again; a fit with a checkpoint goes on where it was"}
+	case unfinished(r) && r.Status == stalled:
+		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
 	case unfinished(r):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
+	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):
+		return advise("fit each target by itself, with a kernel and noise of its own", "target", worstOf(evidence).Target)
 	case r.Skewed && r.TargetTransform == nil:
 		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
 	case far > 0 && r.Experts == nil && minimises(r, problem.NLML):
@@ -150,11 +161,14 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	return nil
 }
 
+// stalled is the status of a descent that rounding stopped.
+const stalled = "stalled"
+
 // statusTexts says what a status means.
 var statusTexts = map[string]string{
 	"gradient-converged": "converged: the gradient is zero", "function-converged": "converged: rounding hides smaller changes of the objective",
 	"gain-converged": "converged: more steps would gain next to nothing", "all-fixed": "not tuned: all parameters are fixed",
-	"stalled": "stopped: no step lowers the objective", "max-evaluations": "stopped: it used up its evaluations",
+	stalled: "stopped: no step lowers the objective", "max-evaluations": "stopped: it used up its evaluations",
 	"cancelled": "interrupted", "dropped": "stopped early: it could not become the best", "merged": "stopped early: it came to the end of another start",
 	"evaluated": "evaluated, not tuned",
 }

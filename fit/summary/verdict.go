@@ -225,19 +225,26 @@ func (e *Evidence) named(text string) string {
 // worse returns the worse of two levels.
 func worse(a, b Level) Level { return levels[max(slices.Index(levels, a), slices.Index(levels, b))] }
 
+// worstOf returns the scores of the lowest level, and of these the largest error.
+func worstOf(all []Evidence) *Evidence {
+	worst := &all[0]
+	for i := range all[1:] {
+		e := &all[i+1]
+		if grade := e.judge().Level; worse(grade, worst.judge().Level) == grade && (grade != worst.judge().Level || e.RMSEStandardized > worst.RMSEStandardized) {
+			worst = e
+		}
+	}
+	return worst
+}
+
 // Judge returns the verdict on scores, of several targets with the headline of the worst.
 func Judge(all []Evidence) *Verdict {
 	if len(all) == 0 {
 		return &Verdict{Level: Unknown, Headline: "unknown: there are no scores of rows that the fit has not seen", Warnings: []string{}}
 	}
-	worst, largest := all[0].judge(), all[0].RMSEStandardized
-	warnings := worst.Warnings
-	for _, e := range all[1:] {
-		v := e.judge()
-		warnings = append(warnings, v.Warnings...)
-		if worse(v.Level, worst.Level) != worst.Level || v.Level == worst.Level && e.RMSEStandardized > largest {
-			worst, largest = v, e.RMSEStandardized
-		}
+	worst, warnings := worstOf(all).judge(), []string{}
+	for _, e := range all {
+		warnings = append(warnings, e.judge().Warnings...)
 	}
 	worst.Warnings = warnings
 	if len(all) > 1 {

@@ -42,15 +42,17 @@ func TestJudge(t *testing.T) {
 		"interpolator": {func(r *Report) {
 			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
 		}, Fair, "fair: ", "an interpolator", "noise-floor"},
-		"isotropic":   {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
-		"own scores":  {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
-		"restarts":    {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
-		"unfinished":  {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
-		"interrupted": {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "run the same command again"},
-		"no scores":   {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
+		"isotropic":          {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
+		"own scores":         {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
+		"restarts":           {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
+		"unfinished":         {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
+		"stalled":            {func(r *Report) { g := 0.3; r.Status, r.GradientNorm = "stalled", &g }, Fair, "fair: ", "not finished (stopped: no step lowers the objective)", "restarts"},
+		"stalled at the end": {func(r *Report) { g := 2e-3; r.Status, r.GradientNorm = "stalled", &g }, Good, "good: ", "", "holdout"},
+		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "run the same command again"},
+		"no scores":          {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
 		"two targets": {func(r *Report) {
 			r.Targets = []TargetReport{{Name: "a", Test: &TestScores{N: 100, RMSEStandardized: 0.1, Coverage95: 0.95}}, {Name: "b", Test: &TestScores{N: 100, RMSEStandardized: 2, Coverage95: 0.95}}}
-		}, Poor, "poor: the worst of 2 targets is b: on 100 held-out rows the error (RMSE) is 2 times", "b: the predictions are no better", ""},
+		}, Poor, "poor: the worst of 2 targets is b: on 100 held-out rows the error (RMSE) is 2 times", "b: the predictions are no better", "by itself, with a kernel and noise of its own: option target=b"},
 		"equal levels": {func(r *Report) {
 			r.Targets = []TargetReport{{Name: "a"}, {Name: "b"}}
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 1, RMSEStandardized: 0.2, Coverage95: 0.95}, {N: 200, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}

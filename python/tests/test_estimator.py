@@ -31,6 +31,14 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
+def test_repr_has_the_verdict(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf(ard)", mean="zero")
+    assert repr(model) == "GPFitRegressor(kernel='rbf(ard)', mean='zero')"
+    assert repr(model.fit(X, y)) == f"GPFitRegressor(kernel='rbf(ard)', mean='zero')\n{model.model_.verdict['headline']}"
+    assert repr(clone(model)) == "GPFitRegressor(kernel='rbf(ard)', mean='zero')"
+
+
 def test_grid_search_over_kernels_in_a_pipeline(wave):
     X, y = wave
     pipeline = make_pipeline(StandardScaler(), GPFitRegressor(standardize="y"))

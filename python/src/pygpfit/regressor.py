@@ -229,6 +229,11 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             columns[_free("y", columns)] = y
         return _tables.write(path, columns)
 
+    def __repr__(self, N_CHAR_MAX=700):
+        text = super().__repr__(N_CHAR_MAX)
+        verdict = getattr(self, "report_", {}).get("verdict")
+        return f"{text}\n{verdict['headline']}" if verdict else text
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "drop"
