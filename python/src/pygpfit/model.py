@@ -42,7 +42,7 @@ class Model:
     @property
     def verdict(self):
         """How good the model is: its level, the headline with the scores, warnings and what to do next; or None."""
-        return _verdict(self.description)
+        return (self.report or {}).get("verdict") or _verdict(self.description)
 
     def save(self, path):
         """Write the model file, which the program gpfit reads, too."""
