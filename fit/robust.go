@@ -19,10 +19,12 @@ import (
 )
 
 // Limits of a robust fit. A search that gains less than worthSearch nats is the last, and there are
-// at most mostSearches. Descents between searches end at looseNats, unless the user gives a
+// at most mostSearches. A search before the choice of a kernel, whose parameters are no more than start values,
+// counts if it gains worthChoice. Descents between searches end at looseNats, unless the user gives a
 // tolerance. Rows that alone would gain less than worthRow are no candidates.
 const (
 	worthSearch  = 0.1
+	worthChoice  = 100
 	mostSearches = 20
 	looseNats    = 0.02
 	worthRow     = 1
@@ -42,7 +44,7 @@ func tuneRobust(ctx context.Context, w *tuning.Workplace, log *journal.Journal, 
 		if !first {
 			z = found.X
 		}
-		more, err := searchRows(ctx, w, z, part.Sequence("rows"))
+		more, err := searchRows(ctx, w, z, worthSearch, part.Sequence("rows"))
 		if err != nil || settled && !more {
 			return found, err
 		}
@@ -130,7 +132,7 @@ func (p warm) Starts() ([][]float64, int) { return nil, 0 }
 
 // searchRows moves w to the noise variances of rows that are best at z if they gain enough. The
 // log has them after an interruption.
-func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, log *journal.Sequence) (more bool, err error) {
+func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, worth float64, log *journal.Sequence) (more bool, err error) {
 	n := w.Rows()
 	found := make([]float64, n+1)
 	replayed, err := log.ReplayMatrix(z, found)
@@ -139,7 +141,7 @@ func searchRows(ctx context.Context, w *tuning.Workplace, z []float64, log *jour
 			err = log.RecordMatrix(z, found)
 		}
 	}
-	if more = err == nil && found[n] >= worthSearch; more {
+	if more = err == nil && found[n] >= worth; more {
 		w.Move(problem.WithOutlying(w.Job.Sample, found[:n]))
 	}
 	return more, err
@@ -267,7 +269,7 @@ func project(ctx context.Context, s *tuning.Placement, basis mean.Basis, rows []
 // returns the parameters. Held-out rows have no part in that.
 func foldRows(ctx context.Context, w *tuning.Workplace, z []float64, refit bool) ([]float64, error) {
 	if !refit {
-		_, err := searchRows(ctx, w, z, nil)
+		_, err := searchRows(ctx, w, z, worthSearch, nil)
 		return z, err
 	}
 	w.Job = w.Job.With(func(*problem.Prepared) {})

@@ -89,7 +89,7 @@ func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{b}}
 	defer w.Close()
 	if j.Options.Robust { // from a robust model
-		if _, err := searchRows(ctx, w, j.Params.Start(), nil); err != nil {
+		if _, err := searchRows(ctx, w, j.Params.Start(), worthSearch, nil); err != nil {
 			return nil, err
 		}
 		j = w.Job
@@ -191,7 +191,7 @@ func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (res
 	robust := w.Job.Options.Robust
 	if w.Job.Options.Auto() {
 		if robust { // a row that is far off must not choose the kernel
-			if _, err = searchRows(ctx, w, w.Job.Params.Start(), log.Part("robust/").Sequence("rows")); err != nil {
+			if _, err = searchRows(ctx, w, w.Job.Params.Start(), worthChoice, log.Part("robust/").Sequence("rows")); err != nil {
 				return nil, nil, nil, err
 			}
 			spent.Add(searchCost)
