@@ -9,7 +9,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/tuning"
@@ -199,22 +198,6 @@ func deviation(j *problem.Prepared) float64 {
 // negative number stands for none.
 func tiny(j *problem.Prepared, noise float64) bool {
 	return noise >= 0 && math.Sqrt(noise) <= interpolatorNoise*deviation(j)
-}
-
-// estimatedNoise returns the largest estimated noise variance at z, −1 without one, and
-// whether it is at its lower bound.
-func estimatedNoise(j *problem.Prepared, at []descent.Bound, z []float64) (noise float64, bounded bool) {
-	noise = -1
-	values := j.Params.Values(z)
-	for i, e := range j.Params.All {
-		if e.Group == graph.NoiseVariance && values[i] > noise && !j.Params.Free[e.Index].Fixed {
-			noise, bounded = values[i], false
-			for _, b := range at {
-				bounded = bounded || b.Index == e.Index && b.Side == descent.Lower
-			}
-		}
-	}
-	return noise, bounded
 }
 
 // oneDigit rounds v to one significant decimal digit.

@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
@@ -314,4 +315,20 @@ func robustReport(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 		out.Rows = append(out.Rows, row)
 	}
 	return out, nil
+}
+
+// estimatedNoise returns the largest estimated noise variance at z, −1 without one, and
+// whether it is at its lower bound.
+func estimatedNoise(j *problem.Prepared, at []descent.Bound, z []float64) (noise float64, bounded bool) {
+	noise = -1
+	values := j.Params.Values(z)
+	for i, e := range j.Params.All {
+		if e.Group == graph.NoiseVariance && values[i] > noise && !j.Params.Free[e.Index].Fixed {
+			noise, bounded = values[i], false
+			for _, b := range at {
+				bounded = bounded || b.Index == e.Index && b.Side == descent.Lower
+			}
+		}
+	}
+	return noise, bounded
 }

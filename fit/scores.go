@@ -34,7 +34,7 @@ func newTestScores(j *tuning.Job, p *gp.Prediction, y []float64, scale float64) 
 	return testScores(j, &all, &fitting, scale)
 }
 
-// testScores returns the scores of all rows, and of a robust fit of those that fit if others do not.
+// testScores returns the scores of all rows and, if a robust fit has outlying rows, the scores of the other rows.
 func testScores(j *tuning.Job, all, fitting *score.Tally, scale float64) *summary.TestScores {
 	s := tallied(all, scale)
 	switch {

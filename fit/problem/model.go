@@ -180,7 +180,7 @@ func (m *Model) TargetVariance(s *Sample) float64 {
 		ols, _ = mean.NewGLS(h, h, n)
 	}
 	for first := 0; first < len(s.Targets); first += n {
-		y := s.typical(s.Targets[first : first+n])
+		y := typical(s, s.Targets[first:first+n])
 		variance := MeanSquare(y)
 		if ols != nil {
 			rest := slices.Clone(y)

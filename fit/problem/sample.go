@@ -54,7 +54,7 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	}
 	for i := range s.T() {
 		y := block(s.Y, i, s.N())
-		scaling := gp.NewScaling(how, s.X, s.typical(y), s.D())
+		scaling := gp.NewScaling(how, s.X, typical(s, y), s.D())
 		s.Scalings = append(s.Scalings, scaling)
 		s.Targets = append(s.Targets, scaling.Targets(y)...)
 	}
@@ -84,7 +84,7 @@ func block(v []float64, i, n int) []float64 { return v[i*n : (i+1)*n] }
 // TargetScale returns the standard deviation of a target's training rows, even if the
 // fit does not scale them.
 func (s *Sample) TargetScale(i int) float64 {
-	return gp.NewScaling(gp.StandardizeY, nil, s.typical(block(s.Y, i, s.N())), 0).YScale
+	return gp.NewScaling(gp.StandardizeY, nil, typical(s, block(s.Y, i, s.N())), 0).YScale
 }
 
 // freak is the distance from the median, in standard deviations of normal values with the same median
@@ -93,7 +93,7 @@ const freak = 100
 
 // typical returns the values of a target that scale it, and bounds: with option robust, values far from
 // the median count as the median.
-func (s *Sample) typical(y []float64) []float64 {
+func typical(s *Sample, y []float64) []float64 {
 	if !s.robust {
 		return y
 	}

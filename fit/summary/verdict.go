@@ -181,7 +181,7 @@ func (e *Evidence) calibration() Calibration {
 
 // text states the scores.
 func (e *Evidence) text(c Calibration) string {
-	text := fmt.Sprintf("on %d %s%s the error (RMSE) is ", e.N, e.Rows, e.aside())
+	text := fmt.Sprintf("on %d %s%s the error (RMSE) is ", e.N, e.Rows, aside(e.Outlying))
 	if e.RMSE > 0 {
 		text += fmt.Sprintf("%.4g, ", e.RMSE)
 	}
@@ -203,15 +203,15 @@ func (e *Evidence) text(c Calibration) string {
 	return text
 }
 
-// aside names the rows that do not count.
-func (e *Evidence) aside() string {
-	switch e.Outlying {
+// aside names rows that do not count.
+func aside(outlying int) string {
+	switch outlying {
 	case 0:
 		return ""
 	case 1:
 		return ", 1 outlying row aside,"
 	}
-	return fmt.Sprintf(", %d outlying rows aside,", e.Outlying)
+	return fmt.Sprintf(", %d outlying rows aside,", outlying)
 }
 
 // named returns text with the name of the target in front if there are several.

@@ -49,7 +49,7 @@ func findings(s *subject) (page.Section, error) {
 	if s.unscored != "" {
 		add("There are no scores: "+s.unscored+".", "Score rows that the fit has not seen.")
 	}
-	s.listOutlying(add)
+	listOutlying(s, add)
 	for i := range s.scores {
 		s.scores[i].judgeMiddle(add)
 		s.scores[i].findFar(add)
@@ -89,7 +89,7 @@ func (c *scores) judgeMiddle(add func(text, advice string)) {
 }
 
 // listOutlying names the training rows to which option robust gave a noise variance of their own.
-func (s *subject) listOutlying(add func(text, advice string)) {
+func listOutlying(s *subject, add func(text, advice string)) {
 	robust := s.Record.Report.Robust
 	if robust == nil || len(robust.Rows) == 0 {
 		return

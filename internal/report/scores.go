@@ -98,7 +98,7 @@ func (s *subject) judge() *summary.Verdict {
 	for _, c := range s.scores {
 		t, n := slices.Index(s.targets(), c.target), s.model.N()
 		scale := gp.NewScaling(gp.StandardizeY, nil, s.model.Y[t*n:(t+1)*n], 0).YScale
-		sum := s.fitting(&c)
+		sum := fitting(s, &c)
 		e := summary.Evidence{Rows: s.of(), N: sum.N, Outlying: c.summary.N - sum.N, RMSE: sum.RMSE, RMSEStandardized: sum.RMSE / scale, NLPDStandardized: sum.NLPD - math.Log(scale), Coverage95: sum.Coverage95}
 		if c.several {
 			e.Target = c.target
@@ -109,7 +109,7 @@ func (s *subject) judge() *summary.Verdict {
 }
 
 // fitting returns the summary of the rows that fit, of a robust model.
-func (s *subject) fitting(c *scores) gp.LeaveOneOutSummary {
+func fitting(s *subject, c *scores) gp.LeaveOneOutSummary {
 	robust := s.Record.Report.Robust
 	if robust == nil {
 		return c.summary
