@@ -179,3 +179,17 @@ func TestIdleColumns(t *testing.T) {
 		t.Errorf("at bound %v, warnings %q", r.AtBound, r.Warnings)
 	}
 }
+
+// TestIdleColumnsLeave checks that a fit of an exact function does not depend on columns that do not
+// matter: a long lengthscale leaves nothing of them.
+func TestIdleColumnsLeave(t *testing.T) {
+	d := drawn(1, 2, 50, "a b c d y", func(_ int, uniform, _ random) []float64 {
+		a, b := 2*uniform()-1, 2*uniform()-1
+		return []float64{a, b, uniform(), uniform(), math.Sin(2*a) * b}
+	})
+	all := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"}).Report
+	if alone := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard, dims=[a, b])"}).Report; math.Abs(all.NLML-alone.NLML) > sameNats {
+		t.Errorf("NLML %v, without the idle columns %v", all.NLML, alone.NLML)
+	}
+	must.Words(t, strings.Join(all.Warnings, "\n"), `columns "c", "d" do not matter`)
+}
