@@ -46,6 +46,9 @@ const (
 	// copyLoss is the largest relative increase of the leave-one-out error with which a floor is
 	// accepted if there are copies. Their density says nothing: it is highest without noise.
 	copyLoss = 0.05
+	// toldRepeats is the number of rows that repeat inputs with other targets from which on, if copies are no
+	// more, these rows tell the noise, and errors at other places do not.
+	toldRepeats = 10
 	// moreStartsUpTo is the number of rows up to which descents begin at start values, too.
 	moreStartsUpTo = 1000
 
@@ -86,6 +89,9 @@ func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Resu
 	rows, places, err := c.score(ctx, result.X)
 	if places == nil || err != nil || places.RMSEStandardized <= interpolatorError || noise > shares.examined*places.RMSEStandardized {
 		return nil, err
+	}
+	if places.Places > 0 && j.N()-places.Places-copies >= max(toldRepeats, copies) {
+		return nil, nil
 	}
 	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: result.F, Copies: copies, Before: places}
 	for _, share := range shares.tried {

@@ -114,6 +114,14 @@ func TestNoFloor(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	must.Words(t, strings.Join(r.Warnings, "\n"), "gpfit kept the little noise")
+	// Rows of three places tell the noise; predictions of a place from the others do not.
+	levels := drawn(9, 4, 90, "x y", func(i int, _, normal random) []float64 {
+		return []float64{float64(i % 3), []float64{1, 9, 2}[i%3] + 0.4*normal()}
+	})
+	levels.Y[88], levels.Y[89] = levels.Y[85], levels.Y[86]
+	if r := mustFit(t, levels, problem.Options{Kernel: "rbf"}).Report; r.NoiseFloor != nil {
+		t.Errorf("%+v", r.NoiseFloor)
+	}
 	for name, o := range map[string]problem.Options{
 		"bounds":    {Kernel: "matern52(ard)", Bounds: []problem.Interval{{Name: "noise_variance", Lo: 1e-9, Hi: 1}}},
 		"floor":     {Kernel: "matern52(ard)", NoiseFloor: "1e-8"},
