@@ -174,7 +174,10 @@ func (q *quasiNewton) round() (Status, error) {
 				if q.Promise() <= math.Max(q.noise, q.s.RelativeTolerance*math.Max(1, math.Abs(q.at.F))) {
 					return StatusFunctionConverged, nil
 				}
-				return StatusStalled, nil
+				if q.blunt || q.end != nil {
+					return StatusStalled, nil
+				}
+				return StatusNone, trustAt(q, q.at) // the Hessian tells whether this is an optimum
 			}
 			q.newton, dir.newton = false, nil
 			v.load(loc)

@@ -74,6 +74,11 @@ func (q *quasiNewton) beginTrust(p Point) error {
 	if q.blunt || q.end != nil || !q.nearEnd(p) {
 		return nil
 	}
+	return trustAt(q, p)
+}
+
+// trustAt begins second-order steps at p, if the function has such matrices there.
+func trustAt(q *quasiNewton, p Point) error {
 	t := &trust{quasiNewton: q, radius: trustFirst}
 	ok, err := t.examine(p)
 	if err != nil || !ok {

@@ -130,3 +130,26 @@ func TestSecondOrderEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestStartAtOptimum checks that a descent without a metric that begins at an optimum, where the
+// scatter of the values hides every decrease, finds that it is one.
+func TestStartAtOptimum(t *testing.T) {
+	const start, curvature = 1e-6, 1e3
+	f := curvedFunc{
+		value: func(z []float64) float64 {
+			f := 1000 + curvature*z[0]*z[0]/2
+			if z[0] != start {
+				f += 1e-7
+			}
+			return f
+		},
+		gradient:  func(z, g []float64) { g[0] = curvature * z[0] },
+		hessian:   func([]float64) []float64 { return []float64{curvature} },
+		steepness: 1,
+	}
+	search := Search{Objectives: []Func{f}, Parameters: []Parameter{{Name: "a", Lower: -1, Upper: 1}}, Starts: []Start{{Z: []float64{start}}}}
+	r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-7}))(t)
+	if r.Status != StatusGainConverged || r.X[0] != start || !(r.GradientNorm > 1e-4) {
+		t.Errorf("%s at %v, gradient %v", r.Status, r.X, r.GradientNorm)
+	}
+}
