@@ -124,8 +124,8 @@ type Descent struct {
 	left Status
 	// curved says that the method takes second derivatives, if the function has them.
 	curved bool
-	// curvature is the first matrix of a descent from a start with a metric, nil if there is none.
-	curvature Metric
+	// first are the second derivatives at a start with a metric.
+	first second
 }
 
 // rounding returns the difference of two values that says nothing about their order.
@@ -268,7 +268,7 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 		return StatusFailed, err
 	}
 	if d.start.Metric != nil && d.curved {
-		if d.curvature, err = d.ev.Curvature(ctx, z, d.s.hessianFirst()); err != nil {
+		if d.first, err = d.second(ctx, z, d.s.hessianFirst()); err != nil {
 			return StatusFailed, err
 		}
 	}
@@ -280,6 +280,23 @@ func (d *Descent) begin(ctx context.Context) (Status, error) {
 // hessianFirst reports whether a descent from a start with a metric begins with the Hessian: with many
 // rows that costs less than the steps that the average information wastes.
 func (s Options) hessianFirst() bool { return !s.FewRows && !s.Eager }
+
+// second has the second derivatives of f at a point: b is the Hessian, if exact, or else an
+// approximation; nil if there is none. The information is the approximation beside a Hessian.
+type second struct {
+	b, information Metric
+	exact          bool
+}
+
+// second returns the second derivatives at z, whose gradient was just evaluated.
+func (d *Descent) second(ctx context.Context, z []float64, exact bool) (second, error) {
+	b, err := d.ev.Curvature(ctx, z, exact)
+	h := second{b: b, exact: exact}
+	if exact && b != nil && err == nil && d.space.limits != nil {
+		h.information, err = d.ev.Curvature(ctx, z, false)
+	}
+	return h, err
+}
 
 // result returns the outcome of the start.
 func (d *Descent) result(status Status, err error) StartResult {

@@ -38,7 +38,7 @@ func (d *director) InitDirection(loc *optimize.Location, dir []float64) float64 
 	d.steepest = true
 	floats.ScaleTo(dir, -1, loc.Gradient)
 	norm := floats.Norm(dir, math.Inf(1))
-	step := math.Min(1, firstTrial/norm)
+	step := math.Min(1, firstMax/norm)
 	d.restrain(loc, dir, step)
 	d.limit.max = d.room(loc, dir, firstMax/norm)
 	return math.Min(step, d.limit.max)

@@ -22,9 +22,10 @@ func (m LBFGS) Descend(ctx context.Context, d *Descent) (Status, error) {
 	}
 	p := len(d.at.Z)
 	q := &quasiNewton{LBFGS: m, Descent: d, ctx: ctx, newton: d.start.Metric != nil, gain: gainRule{last: d.at.F}, held: make([]bool, p), released: make([]int, p), tried: make([]int, p)}
-	if d.curvature != nil {
-		exact := d.s.hessianFirst()
-		q.end = &trust{quasiNewton: q, radius: trustFirst, b: d.curvature, exact: exact, insist: exact, fresh: exact}
+	if d.first.b != nil {
+		t := &trust{quasiNewton: q, radius: trustFirst, insist: d.first.exact}
+		t.see(d.at, d.first)
+		q.end = t
 	}
 	q.hold()
 	for range maxRounds {

@@ -96,11 +96,10 @@ const (
 )
 
 const (
-	// firstTrial and firstMax bound how far, in log units, an iteration along the
-	// steepest descent may move a parameter, in its first trial and in any trial.
-	// The gradient does not determine the length of that step.
-	firstTrial = 1
-	firstMax   = 2
+	// firstMax bounds how far, in log units, an iteration along the steepest descent may move a
+	// parameter. The gradient does not determine the length of that step, and it is mostly one of the
+	// noise: with 2 log units, descents on 768 rows of energy ended 42 and 68 nats higher.
+	firstMax = 1
 	// stepMax bounds how far any trial may move a parameter: e⁵ is a factor of
 	// 150.
 	stepMax = 5

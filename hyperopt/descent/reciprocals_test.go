@@ -23,53 +23,73 @@ func fade(slope float64) curvedFunc {
 			u := math.Exp(-2 * z[0])
 			return []float64{4*u*(slope+4*u+z[1]) + 16*u*u, -2 * u, -2 * u, 2}
 		},
-		steepness: 1,
+		information: func(z []float64) []float64 {
+			u := math.Exp(-2 * z[0])
+			return []float64{16 * u * u, -2 * u, -2 * u, 2}
+		},
 	}
 }
 
-// TestReciprocals checks that a function that is quadratic in ℓ⁻² has a constant Hessian by the
-// reciprocals: taken over from log ℓ at one point and given back at another, it is the Hessian there.
+// TestReciprocals checks derivatives by the reciprocals against differences, that the matrix leaves as
+// it came, and that steps end where they should.
 func TestReciprocals(t *testing.T) {
 	f := fade(1.5)
-	at := func(z ...float64) Point {
-		g := make([]float64, len(z))
-		f.gradient(z, g)
-		return Point{Z: z, G: g}
-	}
-	limits := func([]float64) []float64 { return []float64{0, math.Inf(1)} }
 	s := must.Get(newSpace([]Parameter{{Start: 1, Lower: -20, Upper: 14.9}, {Start: 1, Lower: -20, Upper: 20}}))(t)
-	s.limits = limits
-	for _, to := range []Point{at(0.4, 0.1), at(-0.2, -1), at(2, 0.5)} {
-		from := at(0.1, -0.4)
-		c, b := s.reciprocals(from, f.hessian(from.Z), true)
-		step := []float64{to.Z[0] - from.Z[0], to.Z[1] - from.Z[1]}
-		got, want := c.leave(b, to, step), f.hessian(to.Z)
-		must.Near(t, "Hessian", got, want, 1e-12, 1e-12)
-		y := (1 - math.Exp(-2*step[0])) / 2
-		if end := c.end(0, from.Z[0], y, s); math.Abs(end-to.Z[0]) > 1e-14 {
-			t.Errorf("a step of %v ends at %v, want %v", y, end, to.Z[0])
+	s.limits = func([]float64) []float64 { return []float64{0, math.Inf(1)} }
+	for _, z := range [][]float64{{0.4, 0.1}, {-0.2, -1}, {2, 0.5}} {
+		at := Point{Z: z, G: make([]float64, 2)}
+		f.gradient(z, at.G)
+		c := s.reciprocals(at, Metric{0.3, 0.2, 0.2, 1})
+		if c[0] <= 0 || c[1] != 0 {
+			t.Fatalf("at %v the elements have the v %v, want that of the lengthscale alone", z, c)
 		}
-		least, most := c.room(0, from.Z[0], s)
-		if lo, hi := c.end(0, from.Z[0], least, s), c.end(0, from.Z[0], most, s); lo != s.lo[0] || hi != s.hi[0] {
-			t.Errorf("steps as long as the room end at %v and %v, want the bounds", lo, hi)
+		seen := func(y []float64) []float64 { // the gradient at a point given by the reciprocals
+			p := Point{Z: []float64{c.end(0, z[0], y[0]-c.at(0, z[0]), s), y[1]}, G: make([]float64, 2)}
+			f.gradient(p.Z, p.G)
+			return c.gradient(p)
+		}
+		y := []float64{c.at(0, z[0]), z[1]}
+		h := 1e-6
+		value := func(i int, d float64) float64 {
+			moved := []float64{y[0], y[1]}
+			moved[i] += d
+			return f.value([]float64{c.end(0, z[0], moved[0]-y[0], s), moved[1]})
+		}
+		b := c.see(f.hessian(z), at)
+		for i := range 2 {
+			must.Near(t, "gradient", []float64{c.gradient(at)[i]}, []float64{(value(i, h) - value(i, -h)) / (2 * h)}, 1e-8, 1e-8)
+			up, down := []float64{y[0], y[1]}, []float64{y[0], y[1]}
+			up[i], down[i] = up[i]+h, down[i]-h
+			g, l := seen(up), seen(down)
+			must.Near(t, "Hessian", b[2*i:2*i+2], []float64{(g[0] - l[0]) / (2 * h), (g[1] - l[1]) / (2 * h)}, 1e-7, 1e-7)
+		}
+		must.Near(t, "Hessian by the vector", c.leave(b, at), f.hessian(z), 1e-12, 1e-12)
+		_, most := c.room(0, z[0], s)
+		if hi := c.end(0, z[0], most, s); hi != s.hi[0] {
+			t.Errorf("a step as long as the room ends at %v, want the bound", hi)
+		}
+		if back := c.end(0, s.hi[0], -most, s); math.Abs(back-z[0]) > 1e-9 {
+			t.Errorf("the step back from the bound ends at %v, want %v", back, z[0])
 		}
 	}
 }
 
 // TestFadingEnd checks that the second-order end finds a minimum at ℓ = ∞, and one beyond the limit,
-// in few values.
+// in few values, also from ℓ = ∞.
 func TestFadingEnd(t *testing.T) {
 	limits := func([]float64) []float64 { return []float64{0, math.Inf(1)} }
 	for name, c := range map[string]struct {
 		slope float64
+		from  float64
 		want  []float64
 		most  int
 	}{
-		"infinite": {0.5, []float64{13.8, 0.3}, 8},
-		"beyond":   {-0.5, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 10},
+		"infinite": {0.5, 0.5, []float64{13.8, 0.3}, 8},
+		"beyond":   {-0.5, 0.5, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 10},
+		"back":     {-0.5, 13.8, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			search := Search{Objectives: []Func{fade(c.slope)}, Limits: limits, Starts: []Start{{Z: []float64{0.5, -0.4}, Metric: Metric{1, 0, 0, 1}}},
+			search := Search{Objectives: []Func{fade(c.slope)}, Limits: limits, Starts: []Start{{Z: []float64{c.from, -0.4}, Metric: Metric{1, 0, 0, 1}}},
 				Parameters: []Parameter{{Name: "ℓ", Lower: -5, Upper: 13.8}, {Name: "b", Lower: -5, Upper: 5}}}
 			r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
 			if !r.Status.Converged() || r.Evaluations.Value > c.most {

@@ -40,6 +40,9 @@ const (
 	// h and its a, the ratio is 2 − h/a, and each step leaves 1 − h/a of the error.
 	// With many rows, where a Hessian costs less than a step, crawlMany takes its place.
 	crawl, crawlMany = 0.5, 0.25
+	// localStep is the length of a step on which the average information changes so little that corrections
+	// by steps are worth more than a new one.
+	localStep = 0.1
 	// trustworthy is the largest difference of that ratio from 1 with which a model counts as right.
 	trustworthy = 0.3
 	// modelFloor is the least eigenvalue of the model that a race sees.
@@ -50,21 +53,19 @@ const (
 type trust struct {
 	*quasiNewton
 	radius float64
-	// b is the matrix of the model at the current iterate; exact says that it is the Hessian, and
-	// insist that all further ones are to be.
+	// b is the matrix of the model at the current iterate, seen by the reciprocals far; exact says
+	// that it is the Hessian, and insist that all further ones are to be.
 	b             Metric
+	far           reciprocals
 	exact, insist bool
-	// far are the elements that the latest proposal saw by their reciprocals, and c is b seen so.
-	far    reciprocals
-	c      Metric
-	crawls int
+	crawls        int
 	// fresh says that the Hessian was computed at the iterate, and not corrected by steps.
 	fresh bool
 	// misses counts the steps that failed although they promised no more than trustSmall.
 	misses int
 	// trusted says that the latest step changed f as the model promised.
 	trusted bool
-	// kept says that the next point takes over the Hessian, corrected along the step.
+	// kept says that the next point takes over the matrix, corrected along the step.
 	kept bool
 }
 
@@ -102,27 +103,44 @@ func (q *quasiNewton) nearEnd(p Point) bool {
 // function has such matrices there.
 func (t *trust) examine(p Point) (ok bool, err error) {
 	if !t.insist {
-		if t.b, err = t.ev.Curvature(t.ctx, p.Z, false); err != nil || t.b == nil {
+		h, err := t.second(t.ctx, p.Z, false)
+		if err != nil || h.b == nil {
 			return false, err
 		}
-		t.exact = false
-		s, promise := t.propose(p)
-		if s != nil && promise > t.tolerance() || t.s.Eager {
-			return true, nil
-		}
-		if t.trusted && t.s.FewRows {
-			t.exact = true
+		t.see(p, h)
+		if s, promise := t.propose(p); s != nil && promise > t.tolerance() || t.s.Eager || t.trusted && t.s.FewRows {
 			return true, nil
 		}
 	}
 	if t.s.Eager { // which prepares another descent: L-BFGS goes on
 		return false, nil
 	}
-	if t.b, err = t.ev.Curvature(t.ctx, p.Z, true); err != nil || t.b == nil {
+	h, err := t.second(t.ctx, p.Z, true)
+	if err != nil || h.b == nil {
 		return false, err
 	}
-	t.exact, t.fresh = true, true
+	t.see(p, h)
 	return true, nil
+}
+
+// see makes h the model at p. Only a Hessian tells how far f falls by the reciprocals; where these hardly
+// change with the lengthscales, the information takes its place.
+func (t *trust) see(p Point, h second) {
+	n := len(p.Z)
+	t.exact, t.fresh, t.b, t.far = h.exact, h.exact, h.b, make(reciprocals, n)
+	if h.information == nil {
+		return
+	}
+	t.far = t.space.reciprocals(p, h.information)
+	t.b = t.far.see(h.b, p)
+	for i, z := range p.Z {
+		if slope := t.far.slope(i, z); slope < faint {
+			for j, other := range p.Z {
+				t.b[i*n+j] = h.information[i*n+j] / (slope * t.far.slope(j, other))
+				t.b[j*n+i] = t.b[i*n+j]
+			}
+		}
+	}
 }
 
 // tolerance is the promise with which a descent ends.
@@ -140,7 +158,7 @@ func (t *trust) run() (Status, error) {
 		case t.misses >= mostMisses && left <= trustSmall:
 			return StatusGainConverged, nil
 		case s == nil || left > t.tolerance():
-		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager:
+		case t.exact && (t.fresh || t.radius >= trustWide), t.s.Eager, !t.exact && t.trusted && t.s.FewRows:
 			return cmp.Or(t.Converged(), StatusGainConverged), nil
 		default:
 			if err := t.renew(); err != nil {
@@ -184,7 +202,7 @@ func (t *trust) step(s []float64, promise float64) error {
 	}
 	switch {
 	case !(ratio > 0.25):
-		t.radius = length / 4
+		t.radius = length * cubic(dot(t.far.gradient(t.at), s), -promise, f-t.at.F)
 	case ratio > 0.75 && length > 0.8*t.radius:
 		t.radius = min(trustMost, 2*t.radius)
 	}
@@ -209,16 +227,23 @@ func (t *trust) step(s []float64, promise float64) error {
 	}
 	t.insist = t.insist || t.crawls >= 2
 	t.trusted = math.Abs(ratio-1) < trustworthy
-	t.kept = t.trusted || t.s.FewRows && ratio > 0.25 && ratio < 2
+	switch { // with many rows, where a Hessian costs less than a step, one is corrected only for the last step
+	case !t.exact:
+		t.kept = t.trusted && t.s.FewRows && length < localStep
+	case t.s.FewRows:
+		t.kept = ratio > 0.25 && ratio < 2
+	default:
+		t.kept = t.trusted && promise < 10*t.tolerance()
+	}
 	return t.accept(p)
 }
 
 // bend makes the model agree with the value f at the end of the step s.
 func (t *trust) bend(s []float64, f float64) {
 	n := len(s)
-	ss, change := dot(s, s), f-t.at.F-dot(t.at.G, s)
+	ss, change := dot(s, s), f-t.at.F-dot(t.far.gradient(t.at), s)
 	for i := range s {
-		change -= s[i] * dot(t.c[i*n:(i+1)*n], s) / 2
+		change -= s[i] * dot(t.b[i*n:(i+1)*n], s) / 2
 	}
 	t.b = slices.Clone(t.b)
 	for i := range s {
@@ -257,7 +282,7 @@ func (t *trust) jump(p Point) error {
 // accept makes p, whose gradient was just evaluated, the iterate.
 func (t *trust) accept(p Point) error {
 	ok := true
-	if t.exact && t.kept {
+	if t.kept {
 		t.correct(p)
 	} else {
 		var err error
@@ -269,46 +294,44 @@ func (t *trust) accept(p Point) error {
 		t.radius = 0
 	}
 	t.advance(p)
-	if m, err := t.b.floored(len(p.Z), modelFloor); ok && err == nil {
+	if m, err := t.far.leave(t.b, p).floored(len(p.Z), modelFloor); ok && err == nil {
 		t.model = m
 	}
 	t.notify(t.Descent)
 	return nil
 }
 
-// correct makes the Hessian agree with the change of the gradient from the iterate to p, by the
+// correct makes the matrix agree with the change of the gradient from the iterate to p, by the
 // least symmetric update (Powell symmetric Broyden; Dennis & Schnabel 1983, section 8.1).
 func (t *trust) correct(p Point) {
 	n := len(p.Z)
-	s, r := t.secant(p)
-	log := slices.Clone(s)
-	for i, far := range t.far {
-		if far && !t.space.fixed[i] {
-			s[i], r[i] = reciprocal(log[i]), p.G[i]*math.Exp(2*log[i])-t.at.G[i]
+	s, r, before := make([]float64, n), t.far.gradient(p), t.far.gradient(t.at)
+	for i := range s {
+		if !t.space.fixed[i] {
+			s[i] = t.far.at(i, p.Z[i]) - t.far.at(i, t.at.Z[i])
 		}
 	}
 	for i := range r {
-		if !t.space.fixed[i] {
-			r[i] -= dot(t.c[i*n:(i+1)*n], s)
+		if r[i] -= before[i] + dot(t.b[i*n:(i+1)*n], s); t.space.fixed[i] {
+			r[i] = 0
 		}
 	}
-	b := slices.Clone(t.c)
+	b := slices.Clone(t.b)
 	ss, rs := dot(s, s), dot(r, s)
 	for i := range r {
 		for j := range r {
 			b[i*n+j] += (r[i]*s[j]+s[i]*r[j])/ss - rs*s[i]*s[j]/(ss*ss)
 		}
 	}
-	t.b, t.fresh = t.far.leave(b, p, log), false
+	t.b, t.fresh = b, false
 }
 
-// propose returns the step over all parameters that minimises the model at p within the region and
-// the bounds, and the decrease that it promises; nil if nothing can move.
+// propose returns the step over all parameters, seen by the reciprocals, that minimises the model at p
+// within the region and the bounds, and the decrease that it promises; nil if nothing can move.
 func (t *trust) propose(p Point) (s []float64, promise float64) {
 	s = make([]float64, len(p.Z))
-	t.far, t.c = t.space.reciprocals(p, t.b, t.exact)
-	b, index := model{len(p.Z), t.c}, t.space.moving(p)
-	g, room := slices.Clone(p.G), t.radius*t.radius
+	b, index, own := model{len(p.Z), t.b}, t.space.moving(p), t.far.gradient(p)
+	g, room := slices.Clone(own), t.radius*t.radius
 	for len(index) > 0 && room > 0 {
 		part := minimum(b.part(index), pick.Values(g, index), math.Sqrt(room))
 		if part == nil {
@@ -332,11 +355,11 @@ func (t *trust) propose(p Point) (s []float64, promise float64) {
 		}
 		index = inside
 		for i := range g { // the gradient after the moves to bounds
-			g[i] = p.G[i] + dot(t.c[i*len(s):(i+1)*len(s)], s)
+			g[i] = own[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)
 		}
 	}
 	for i, v := range s {
-		promise -= v * (p.G[i] + dot(t.c[i*len(s):(i+1)*len(s)], s)/2)
+		promise -= v * (own[i] + dot(t.b[i*len(s):(i+1)*len(s)], s)/2)
 	}
 	return s, promise
 }
@@ -383,4 +406,15 @@ func minimum(b *mat.SymDense, g []float64, radius float64) []float64 {
 		weights[0] = -math.Copysign(math.Sqrt(max(0, radius*radius-rest*rest)), along[0])
 	}
 	return r.sum(weights)
+}
+
+// cubic returns the place between 0 and 1 of the minimum of the cubic with the value 0 and the given
+// slope at 0 whose parabola there has the value model at 1, if the cubic has the value f there.
+func cubic(slope, model, f float64) float64 {
+	b, c := model-slope, f-model // slope·t + b·t² + c·t³
+	t := (-b + math.Sqrt(b*b-3*slope*c)) / (3 * c)
+	if !(t > 0.1) {
+		return 0.1
+	}
+	return min(t, 0.5)
 }

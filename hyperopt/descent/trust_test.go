@@ -54,12 +54,13 @@ func TestMinimum(t *testing.T) {
 	}
 }
 
-// curvedFunc is f with its Hessian; the approximation without exact is steepness times |H|.
+// curvedFunc is f with its Hessian; the approximation without exact is the information, or steepness
+// times |H|.
 type curvedFunc struct {
-	value     func(z []float64) float64
-	gradient  func(z, g []float64)
-	hessian   func(z []float64) []float64
-	steepness float64
+	value                func(z []float64) float64
+	gradient             func(z, g []float64)
+	hessian, information func(z []float64) []float64
+	steepness            float64
 }
 
 func (c curvedFunc) Value(_ context.Context, z []float64) (float64, error) { return c.value(z), nil }
@@ -73,6 +74,9 @@ func (c curvedFunc) Curvature(_ context.Context, z []float64, exact bool) (Metri
 	h := c.hessian(z)
 	if exact {
 		return h, nil
+	}
+	if c.information != nil {
+		return c.information(z), nil
 	}
 	var e mat.EigenSym
 	e.Factorize(mat.NewSymDense(len(z), h), true)
