@@ -86,10 +86,17 @@ func TestFadingEnd(t *testing.T) {
 	}{
 		"infinite": {0.5, 0.5, []float64{13.8, 0.3}, 8},
 		"beyond":   {-0.5, 0.5, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 10},
-		"back":     {-0.5, 13.8, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 6},
+		"back":     {-0.5, 13.8, []float64{-math.Log(0.2/3.5) / 2, 0.3 - 0.1/3.5}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			search := Search{Objectives: []Func{fade(c.slope)}, Limits: limits, Starts: []Start{{Z: []float64{c.from, -0.4}, Metric: Metric{1, 0, 0, 1}}},
+			f := fade(c.slope)
+			exact := f.hessian
+			f.hessian = func(z []float64) []float64 { // as differences would compute it
+				h := exact(z)
+				h[0] *= 1 + 1e-9
+				return h
+			}
+			search := Search{Objectives: []Func{f}, Limits: limits, Starts: []Start{{Z: []float64{c.from, -0.4}, Metric: Metric{1, 0, 0, 1}}},
 				Parameters: []Parameter{{Name: "ℓ", Lower: -5, Upper: 13.8}, {Name: "b", Lower: -5, Upper: 5}}}
 			r := must.Get(Minimize(t.Context(), search, Options{ToleranceNats: 1e-6}))(t)
 			if !r.Status.Converged() || r.Evaluations.Value > c.most {
