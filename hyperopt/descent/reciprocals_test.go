@@ -41,7 +41,7 @@ func TestReciprocals(t *testing.T) {
 		f.gradient(z, at.G)
 		c := s.reciprocals(at, Metric{0.3, 0.2, 0.2, 1})
 		if c[0] <= 0 || c[1] != 0 {
-			t.Fatalf("at %v the elements have the v %v, want that of the lengthscale alone", z, c)
+			t.Fatalf("at %v the elements have the constants %v, want one for the lengthscale alone", z, c)
 		}
 		seen := func(y []float64) []float64 { // the gradient at a point given by the reciprocals
 			p := Point{Z: []float64{c.end(0, z[0], y[0]-c.at(0, z[0]), s), y[1]}, G: make([]float64, 2)}
