@@ -194,11 +194,14 @@ func clearestWave(s *Sample, column int) (period, share float64) {
 	return math.Inf(1), 0
 }
 
-// fewestTurns is the number of turns over the range of a column from which a wave is a period, and
-// regularShare the share of its steps that are alike in a regular one.
+// Constants of a regular column: the number of turns over its range from which a wave is a period, the
+// share of its steps that are near a multiple of the usual step, the largest multiple that counts, because
+// rows are missing or held out, and how near, in usual steps: months have 28 to 31 days.
 const (
 	fewestTurns  = 3
 	regularShare = 0.7
+	mostMissing  = 4
+	nearStep     = 0.11
 )
 
 // PeriodicColumn returns the regular column of the table, such as a date, along which a wave with a
@@ -217,19 +220,20 @@ func PeriodicColumn(s *Sample) int {
 	return column
 }
 
-// regular reports whether values differ in most rows and most steps between them are alike.
+// regular reports whether values differ in most rows and most steps between them are small multiples
+// of the usual one, the lower quartile.
 func regular(values []float64) bool {
 	steps := slices.Compact(slices.Sorted(slices.Values(values)))
 	for i := range len(steps) - 1 {
 		steps[i] = steps[i+1] - steps[i]
 	}
-	if steps = steps[:len(steps)-1]; 2*len(steps) < len(values) {
+	if steps = steps[:len(steps)-1]; 2*len(steps) < len(values) || len(steps) == 0 {
 		return false
 	}
 	slices.Sort(steps)
-	usual, alike := steps[len(steps)/2], 0
+	usual, alike := steps[len(steps)/4], 0
 	for _, v := range steps {
-		if math.Abs(v-usual) <= 0.1*usual {
+		if times := math.Round(v / usual); times >= 1 && times <= mostMissing && math.Abs(v/usual-times) <= nearStep {
 			alike++
 		}
 	}

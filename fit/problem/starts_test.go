@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -179,6 +180,44 @@ func TestTwins(t *testing.T) {
 	two := must.Slice(200, func(i int) float64 { return float64(i % 2) })
 	if g := twinsOf(kernel.NewPoints(two, 200, 1)); slices.Max(g)+1 != 20 {
 		t.Errorf("200 rows at two places have %d groups, want 20 of 10", slices.Max(g)+1)
+	}
+}
+
+// TestRegular checks which columns are regular: months and weeks, also with a third of the rows missing
+// and with one long gap, but neither random values nor a few levels.
+func TestRegular(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	month := func(i int) float64 {
+		return float64(time.Date(1990, time.Month(1+i), 1, 0, 0, 0, 0, time.UTC).Unix()) / 86400
+	}
+	for name, c := range map[string]struct {
+		at     func(i int) float64
+		kept   float64
+		wanted bool
+	}{
+		"months":          {month, 1, true},
+		"some months":     {month, 0.65, true},
+		"months in years": {func(i int) float64 { return month(i) / 365.25 }, 0.75, true},
+		"weeks with a gap": {func(i int) float64 {
+			if i > 100 {
+				i += 300
+			}
+			return float64(7 * i)
+		}, 0.8, true},
+		"random": {func(int) float64 { return rng.Float64() }, 1, false},
+		"normal": {func(int) float64 { return rng.NormFloat64() }, 0.7, false},
+		"levels": {func(i int) float64 { return float64(i % 12) }, 1, false},
+	} {
+		var values []float64
+		for i := range 200 {
+			if v := c.at(i); rng.Float64() < c.kept {
+				values = append(values, v)
+			}
+		}
+		rng.Shuffle(len(values), func(i, k int) { values[i], values[k] = values[k], values[i] })
+		if got := regular(values); got != c.wanted {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
+	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/journal"
@@ -58,6 +60,7 @@ type chooser struct {
 	job    *tuning.Job // whose kernel is chosen
 	sample *problem.Sample
 	log    *journal.Journal
+	begun  int // models, each of which has a part of the log
 	tried  []*tuned
 	best   *tuned // nil until a model is tuned
 	report summary.ModelChoice
@@ -169,20 +172,25 @@ func (c *chooser) all(mean, linear string) error {
 }
 
 // try tunes a model, from start values unless they are nil, and compares it. It passes over a model
-// that does not suit the options or the rows, unless it is the first.
+// that does not suit the options or the rows, unless it is the first. With the little noise of a rough
+// kernel, the covariance of a smooth one can be singular: then the noise begins at its default.
 func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	job, err := c.with(kernel, mean, start, c.sample)
 	if err != nil {
 		return c.unless(err)
 	}
 	tuning.Rebind(c.w, job)
-	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", len(c.tried))
+	settings, name := job.Settings(c.w.Backends[0]), fmt.Sprintf("choice-%d-", c.begun)
+	c.begun++
 	if start != nil {
 		settings.Coarse, settings.Restarts = hyperopt.CoarseOff, 0
 	}
 	m := &tuned{job: job}
 	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
 	if undefined, ok := errors.AsType[*descent.StartError](err); ok {
+		if other := withoutNoise(start); len(other) < len(start) {
+			return c.try(kernel, mean, other)
+		}
 		return c.unless(undefined)
 	}
 	if m.result != nil && m.result.X != nil && (c.best == nil || !math.IsNaN(m.result.F)) {
@@ -260,5 +268,12 @@ func withRough(values map[string]float64) map[string]float64 {
 			out[name] = v
 		}
 	}
+	return out
+}
+
+// withoutNoise returns start values without those of the noise.
+func withoutNoise(values map[string]float64) map[string]float64 {
+	out := maps.Clone(values)
+	maps.DeleteFunc(out, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) })
 	return out
 }

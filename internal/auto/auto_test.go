@@ -65,6 +65,20 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestExact checks that exact targets keep every model in the choice: from the little noise of a rough
+// kernel, the covariance of a smooth one is singular.
+func TestExact(t *testing.T) {
+	branin := func(x []float64) float64 {
+		u, v := 7.5*x[0]+2.5, 7.5*x[1]+7.5
+		return math.Pow(v-0.129*u*u+1.592*u-6, 2) + 9.602*math.Cos(u)
+	}
+	d := table(250, 2, 0.001, branin)
+	r := run(t, d, problem.Options{}).Report
+	if len(r.Choice.Models) != 6 || !strings.HasPrefix(r.Kernel, "rbf(ard)") {
+		t.Errorf("%s of %d models", r.Kernel, len(r.Choice.Models))
+	}
+}
+
 // TestChoiceOfRows checks that a larger table is compared on some rows and tuned on all.
 func TestChoiceOfRows(t *testing.T) {
 	if testing.Short() {
