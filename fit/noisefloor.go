@@ -38,6 +38,9 @@ type floorShares struct {
 }
 
 const (
+	// floorError is the place-out error, in standard deviations of the target, up to which targets are
+	// taken to be exact.
+	floorError = 0.03
 	// floorFrom is the number of rows from which the decision is made; fewer say little about errors.
 	floorFrom = 30
 	// copyShare is the share of the rows from which on copies are evidence of exact targets. Concrete,
@@ -87,7 +90,7 @@ func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Resu
 	}
 	c := &floorChoice{w: w, s: s, result: result, log: log.Part("floor-")}
 	rows, places, err := c.score(ctx, result.X)
-	if places == nil || err != nil || places.RMSEStandardized <= interpolatorError || noise > shares.examined*places.RMSEStandardized {
+	if places == nil || err != nil || places.RMSEStandardized <= floorError || noise > shares.examined*places.RMSEStandardized {
 		return nil, err
 	}
 	if places.Places > 0 && j.N()-places.Places-copies >= max(toldRepeats, copies) {

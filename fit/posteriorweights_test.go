@@ -30,7 +30,7 @@ func TestWeighed(t *testing.T) {
 		t.Errorf("%d draws, k-hat %v, warnings %v", len(out.Model.Draws.Theta), *r.Posterior.ParetoK, r.Warnings)
 	}
 	must.Words(t, r.Text(), "predictions            average over 64 draws of the parameters (16 rows, free parameters: 1; k-hat ")
-	degrees := autoPower * n
+	degrees := autoPower(n) * n
 	below := func(v float64) float64 { return distuv.ChiSquared{K: degrees}.Survival(degrees / v) }
 	ranks := 0.0
 	for _, theta := range out.Model.Draws.Theta {
