@@ -13,10 +13,14 @@ import concurrent.futures
 import json
 import math
 import os
+import platform
 import subprocess
+import sys
 import tempfile
+import time
 
 import numpy as np
+import sklearn
 import tables
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -79,6 +83,15 @@ def summary(rows):
     return "\n".join(lines)
 
 
+def machine(gpfit):
+    """Returns what a result depends on beside the tables."""
+    with open("/proc/cpuinfo") as f:
+        cpu = next(line.split(":")[1].strip() for line in f if line.startswith("model name"))
+    version = subprocess.run([gpfit, "--version"], capture_output=True, text=True).stdout.strip()
+    return {"type": "machine", "cpu": cpu, "cores": os.cpu_count(), "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d"), "gpfit": version,
+            "python": platform.python_version(), "numpy": np.__version__, "scikit-learn": sklearn.__version__, "command": "benchmarks/answer/run.py " + " ".join(sys.argv[1:])}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("gpfit")
@@ -89,14 +102,15 @@ def main():
     o = parser.parse_args()
     names = o.tables.split(",") if o.tables else tables.REAL + [g.__name__ for g in tables.GENERATED]
     tasks = [(n, s, k) for n in names for s in range(1, o.splits + 1) for k in ["auto", *KERNELS]]
+    header = machine(os.path.abspath(o.gpfit))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda t: fit(os.path.abspath(o.gpfit), o.data, t), tasks))
     rows += [boosting(o.data, n, s) for n in names for s in range(1, o.splits + 1)]
-    text = summary(rows)
+    text = "\n".join(f"{k}: {v}" for k, v in header.items() if k != "type") + "\n\n" + summary(rows)
     print(text)
     if o.out:
         with open(o.out + ".jsonl", "w") as f:
-            f.writelines(json.dumps(r) + "\n" for r in rows)
+            f.writelines(json.dumps(r) + "\n" for r in [header, *rows])
         with open(o.out + ".txt", "w") as f:
             f.write(text + "\n")
 
