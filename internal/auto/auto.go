@@ -271,7 +271,7 @@ func withRough(values map[string]float64) map[string]float64 {
 	return out
 }
 
-// withoutNoise returns start values without those of the noise.
+// withoutNoise returns the start values of all parameters but the noise.
 func withoutNoise(values map[string]float64) map[string]float64 {
 	out := maps.Clone(values)
 	maps.DeleteFunc(out, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,6 +89,35 @@ func TestChoiceOfRows(t *testing.T) {
 	r := run(t, d, problem.Options{}).Report
 	if r.N != 1300 || r.Choice.Rows != 750 || !slices.Contains([]string{"rbf(ard)", "matern52(ard)"}, r.Kernel) {
 		t.Errorf("%d rows, %d of them for the choice of %s", r.N, r.Choice.Rows, r.Kernel)
+	}
+}
+
+// TestCost checks that a fit of 2,000 rows with a choice takes at most three times the values of a fit of
+// the first kernel. A value over fewer rows counts in proportion to the cube of their number.
+func TestCost(t *testing.T) {
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("takes minutes; GPFIT_LONG=1 runs it")
+	}
+	const n = 2000
+	d := table(n, 3, 0.1, func(x []float64) float64 { return math.Abs(x[0]) + math.Sin(3*x[1])*x[2] })
+	work := func(o problem.Options) float64 {
+		r := run(t, d, o).Report
+		sum, rest, each := float64(r.Evaluations.FullSizeValue), r.Evaluations.Value-r.Evaluations.FullSizeValue, 0.125
+		for _, s := range r.Path {
+			if s.Rows < n {
+				sum += float64(s.Value) * math.Pow(float64(s.Rows)/n, 3)
+				rest -= s.Value
+			}
+		}
+		if r.Choice != nil {
+			each = math.Pow(float64(r.Choice.Rows)/n, 3)
+		}
+		t.Logf("%s: %d values over all rows, %d in all; work %.1f", r.Kernel, r.Evaluations.FullSizeValue, r.Evaluations.Value, sum+each*float64(rest))
+		return sum + each*float64(rest)
+	}
+	one := work(problem.Options{Kernel: problem.DefaultKernel})
+	if choice := work(problem.Options{}); choice > 3*one {
+		t.Errorf("%.1f values with a choice, %.1f without", choice, one)
 	}
 }
 
