@@ -38,8 +38,7 @@ type floorShares struct {
 }
 
 const (
-	// floorError is the place-out error, in standard deviations of the target, up to which targets are
-	// taken to be exact.
+	// floorError is the standardised place-out error up to which targets count as exact.
 	floorError = 0.03
 	// floorFrom is the number of rows from which the decision is made; fewer say little about errors.
 	floorFrom = 30
@@ -173,8 +172,7 @@ func (c *floorChoice) descend(ctx context.Context, j *tuning.Job, floor float64)
 		Objectives: []descent.Func{c.s}, Parameters: j.Params.List(), Limits: c.w.Limits, Starts: starts,
 		Log: func(start int) *journal.Sequence { return c.log.Sequence(fmt.Sprint(floor, "-", strconv.Itoa(start))) },
 	}, settings)
-	var undefined *descent.StartError
-	if errors.As(err, &undefined) {
+	if _, undefined := errors.AsType[*descent.StartError](err); undefined {
 		return nil, nil
 	}
 	return end, err

@@ -54,16 +54,14 @@ type coordinate struct {
 // lengthscales. Where each column has a lengthscale, its logarithm is larger by columnShift, because
 // some columns hardly matter.
 const (
-	defaultWidth      = 3
-	defaultNoiseWidth = 3
-	defaultMeanWidth  = 10
-	columnShift       = 1
+	defaultWidth     = 3
+	defaultMeanWidth = 10
+	columnShift      = 1
 )
 
 // autoPower returns the power of the likelihood of so many rows. A posterior of a model that is only
 // nearly right is too narrow (Grünwald & van Ommen, Bayesian Analysis 12 (2017), 1069; Miller & Dunson,
-// JASA 114 (2019), 1113), and the more so the more rows there are, because the error of the model
-// stays while chance averages out; see benchmarks/posterior.
+// JASA 114 (2019), 1113), the more so with more rows, because the model's error stays.
 func autoPower(rows int) float64 { return max(0.3, min(0.7, math.Sqrt(10/float64(rows)))) }
 
 // newPosterior returns the run for a job whose fit ended at z.
@@ -98,8 +96,6 @@ func newPosterior(j *tuning.Job, z []float64, log *journal.Journal) (*posterior,
 			// A density that is constant between bounds is proper.
 		case !q.Log:
 			c.width = defaultMeanWidth
-		case q.Group == graph.NoiseVariance:
-			c.centre, c.width = math.Log(defaults[k].Start), defaultNoiseWidth
 		default:
 			c.centre, c.width = math.Log(defaults[k].Start), defaultWidth
 			if slices.ContainsFunc(j.Program().Params, func(v kernel.Param) bool { return v.Name == q.Group && v.Vector && v.Kind == kernel.Lengthscale }) {

@@ -19,12 +19,10 @@ import (
 // candidate.
 
 const (
-	// candidatesOfRound is the number of candidates of a round, averaged the number of draws of the model. A
-	// second round, for which the first one's weights give the distribution, follows if k̂ is above
-	// the limit.
+	// candidatesOfRound is the number of candidates of a round, averaged the number of draws of the model. If
+	// k̂ is above the limit, a second round follows, whose distribution the first one's weights give.
 	candidatesOfRound, averaged = 128, 64
-	// tails is the degrees of freedom of the candidates' t distribution, whose tails are heavier than
-	// the posterior's.
+	// tails is the degrees of freedom of the candidates' t distribution. They are few: tails are heavy.
 	tails = 5
 	// shrinkage is the share of the mode's covariance in the distribution of the second round.
 	shrinkage = 0.3

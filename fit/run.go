@@ -410,8 +410,7 @@ func checkpointError(err error) error {
 
 // withCheckpoint adds to the error of a fit that can continue how to continue it.
 func withCheckpoint(j *tuning.Job, err error) error {
-	var option *problem.OptionError
-	if err == nil || j.Options.Checkpoint == "" || errors.As(err, &option) {
+	if _, option := errors.AsType[*problem.OptionError](err); option || err == nil || j.Options.Checkpoint == "" {
 		return err
 	}
 	return fmt.Errorf("%w\nthe same fit continues from the checkpoint %s", err, j.Options.Checkpoint)

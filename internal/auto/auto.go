@@ -50,8 +50,13 @@ type tuned struct {
 	result *hyperopt.Result
 }
 
-// values returns the parameters, as start values of another fit.
-func (m *tuned) values() map[string]float64 { return m.job.Params.Named(m.result.X) }
+// values returns the parameters, as start values of another fit; nil if there is no model.
+func (m *tuned) values() map[string]float64 {
+	if m == nil {
+		return nil
+	}
+	return m.job.Params.Named(m.result.X)
+}
 
 // chooser is the state of a choice.
 type chooser struct {
@@ -149,7 +154,7 @@ func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*c
 // all tries the models with a mean, and the best of them with a linear one, unless that is empty.
 func (c *chooser) all(mean, linear string) error {
 	for _, kernel := range singles {
-		if err := c.try(kernel, mean, c.start()); err != nil {
+		if err := c.try(kernel, mean, c.best.values()); err != nil {
 			return err
 		}
 	}
@@ -168,7 +173,7 @@ func (c *chooser) all(mean, linear string) error {
 	if linear == "" {
 		return nil
 	}
-	return c.try(c.best.Kernel, linear, c.start())
+	return c.try(c.best.Kernel, linear, c.best.values())
 }
 
 // try tunes a model, from start values unless they are nil, and compares it. It passes over a model
@@ -188,7 +193,8 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	m := &tuned{job: job}
 	m.result, err = hyperopt.Tune(c.ctx, c.w, settings, c.log.Part(name))
 	if undefined, ok := errors.AsType[*descent.StartError](err); ok {
-		if other := withoutNoise(start); len(other) < len(start) {
+		other := maps.Clone(start)
+		if maps.DeleteFunc(other, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) }); len(other) < len(start) {
 			return c.try(kernel, mean, other)
 		}
 		return c.unless(undefined)
@@ -205,14 +211,6 @@ func (c *chooser) unless(err error) error {
 		return nil
 	}
 	return err
-}
-
-// start returns the parameters of the best model, as start values of another; nil if there is none.
-func (c *chooser) start() map[string]float64 {
-	if c.best == nil {
-		return nil
-	}
-	return c.best.values()
 }
 
 // add compares a tuned model with the best.
@@ -268,12 +266,5 @@ func withRough(values map[string]float64) map[string]float64 {
 			out[name] = v
 		}
 	}
-	return out
-}
-
-// withoutNoise returns the start values of all parameters but the noise.
-func withoutNoise(values map[string]float64) map[string]float64 {
-	out := maps.Clone(values)
-	maps.DeleteFunc(out, func(name string, _ float64) bool { return strings.HasPrefix(name, graph.NoiseVariance) })
 	return out
 }
