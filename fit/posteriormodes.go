@@ -121,7 +121,9 @@ func (p *posterior) modeAt(ctx context.Context, s *tuning.Placement, end descent
 
 // leastCurvature is the curvature of a prior of width 4, to which small and negative eigenvalues of
 // a Hessian are raised; flatShare is the least share of a parameter in the direction that is named.
-const leastCurvature, flatShare = 1.0 / 16, 0.1
+// Larger eigenvalues than mostCurvature, a standard deviation of 1e-5, would make the covariance
+// singular to rounding.
+const leastCurvature, mostCurvature, flatShare = 1.0 / 16, 1e10, 0.1
 
 // curve takes a Hessian of the negative log density, nil if it is not known.
 func (m *mode) curve(h descent.Metric, free []coordinate) {
@@ -133,7 +135,7 @@ func (m *mode) curve(h descent.Metric, free []coordinate) {
 		eigen.VectorsTo(&vectors)
 		for k, v := range eigen.Values(nil) {
 			x := vectors.ColView(k)
-			m.covariance.SymRankOne(m.covariance, 1/math.Max(v, leastCurvature), x)
+			m.covariance.SymRankOne(m.covariance, 1/min(max(v, leastCurvature), mostCurvature), x)
 			if v < leastCurvature {
 				var names []string
 				for i, c := range free {
@@ -155,7 +157,7 @@ func (m *mode) curve(h descent.Metric, free []coordinate) {
 // factor computes what follows from the covariance.
 func (m *mode) factor() {
 	var chol mat.Cholesky
-	chol.Factorize(m.covariance) // its eigenvalues are at most 16
+	chol.Factorize(m.covariance) // its eigenvalues are from 1e-10 to 16
 	chol.LTo(&m.lower)
 	m.logVolume = 0.5 * (float64(len(m.u))*math.Log(2*math.Pi) + chol.LogDet())
 }

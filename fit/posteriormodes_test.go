@@ -141,3 +141,16 @@ func TestLaplaceKeepsFit(t *testing.T) {
 	}
 	must.Words(t, strings.Join(out.Report.Warnings, "\n"), "no draws of the posterior", "option posterior hmc")
 }
+
+// TestSteepMode checks that a mode with a curvature of almost infinity has a finite volume.
+func TestSteepMode(t *testing.T) {
+	for k := range 30 { // the axes of the curvature in many directions
+		sin, cos := math.Sincos(float64(k))
+		h := descent.Metric{1e25*cos*cos + sin*sin, (1e25 - 1) * sin * cos, (1e25 - 1) * sin * cos, 1e25*sin*sin + cos*cos}
+		m := &mode{u: []float64{0, 0}}
+		m.curve(h, []coordinate{{name: "a"}, {name: "b"}})
+		if !m.curved || math.IsNaN(m.logVolume) || math.IsInf(m.logVolume, 0) {
+			t.Errorf("%+v", m)
+		}
+	}
+}

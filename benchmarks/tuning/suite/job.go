@@ -19,6 +19,7 @@ type job struct {
 	out, data, label, coarse string
 	only                     *regexp.Regexp
 	restarts, seeds          int
+	tables                   uint64
 	held, dev                bool
 	b                        device.Backend
 }
@@ -32,12 +33,12 @@ func (j *job) each(compute func(p pair, d problem.Data, seed uint64) (result, er
 	for seed := range uint64(j.seeds) {
 		for _, p := range j.pairs() {
 			if slices.ContainsFunc(done, func(r result) bool {
-				return r.Pair == p.name() && r.Seed == seed && r.Label == j.label && r.Restarts == j.restarts
+				return r.Pair == p.name() && r.Seed == seed && r.Label == j.label && r.Restarts == j.restarts && r.Tables == j.tables
 			}) {
 				continue
 			}
 			began := time.Now()
-			d, err := p.data(j.data)
+			d, err := p.data(j.data, j.tables)
 			if err != nil {
 				return err
 			}
@@ -45,7 +46,7 @@ func (j *job) each(compute func(p pair, d problem.Data, seed uint64) (result, er
 			if err != nil {
 				return fmt.Errorf("%s, seed %d: %w", p.name(), seed, err)
 			}
-			r.Pair, r.Label, r.Restarts, r.Seed, r.Seconds = p.name(), j.label, j.restarts, seed, time.Since(began).Seconds()
+			r.Pair, r.Tables, r.Label, r.Restarts, r.Seed, r.Seconds = p.name(), j.tables, j.label, j.restarts, seed, time.Since(began).Seconds()
 			if err := j.add(r); err != nil {
 				return err
 			}
@@ -67,9 +68,11 @@ func (j *job) pairs() []pair {
 
 // result is one line of a file of results.
 type result struct {
-	Pair  string  `json:"pair"`
-	Label string  `json:"label,omitempty"`
-	NLML  float64 `json:"nlml"`
+	Pair string `json:"pair"`
+	// Tables says from which random numbers the tables were made; 0 are the suite's own.
+	Tables uint64  `json:"tables,omitempty"`
+	Label  string  `json:"label,omitempty"`
+	NLML   float64 `json:"nlml"`
 	// Starts counts the long starts, and Near the starts that ended within half a nat of the best.
 	Starts int `json:"starts,omitempty"`
 	Near   int `json:"near,omitempty"`

@@ -39,6 +39,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("suite "+args[0], flag.ContinueOnError)
 	flags.StringVar(&j.out, "o", "", "file of results, to which the command adds")
 	flags.StringVar(&j.data, "data", "../shared/data", "folder of the reference tables")
+	flags.Uint64Var(&j.tables, "tables", 0, "seed of the tables: with another number than 0, pairs that served for nothing")
 	flags.StringVar(&j.label, "label", "", "name of this version of gpfit in the results")
 	flags.IntVar(&j.restarts, "restarts", 5, "number of restarts")
 	flags.IntVar(&j.seeds, "seeds", map[bool]int{true: 1, false: 5}[args[0] == "best"], "number of seeds, of best sets of starts")
@@ -50,7 +51,7 @@ func run(args []string) error {
 		return err
 	}
 	if args[0] == "tables" {
-		return write(flags.Arg(0), j.data)
+		return write(flags.Arg(0), j.data, j.tables)
 	}
 	var err error
 	if j.only, err = regexp.Compile(*only); err != nil {

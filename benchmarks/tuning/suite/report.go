@@ -49,7 +49,7 @@ func report(args []string) error {
 	if len(args) < 2 {
 		return errors.New("report takes the file of best and files of runs")
 	}
-	best := map[string]float64{}
+	best, tables := map[string]float64{}, uint64(0)
 	var runs []result
 	for i, path := range args {
 		more, err := read(path)
@@ -57,6 +57,12 @@ func report(args []string) error {
 			return err
 		}
 		for _, r := range more {
+			if len(best) == 0 {
+				tables = r.Tables
+			}
+			if r.Tables != tables {
+				return fmt.Errorf("%s: the files are of different tables", path)
+			}
 			if f, ok := best[r.Pair]; !ok || r.NLML < f {
 				best[r.Pair] = r.NLML
 			}

@@ -100,9 +100,9 @@ func pairs() (out []pair) {
 
 // write writes the tables of the pairs to a folder, as CSV files with the target last, and names
 // each with its kernels.
-func write(folder, data string) error {
+func write(folder, data string, tables uint64) error {
 	for _, p := range pairs() {
-		d, err := p.data(data)
+		d, err := p.data(data, tables)
 		if err != nil {
 			return err
 		}
@@ -122,14 +122,14 @@ func write(folder, data string) error {
 	return nil
 }
 
-// data returns the table of a pair. Real tables are read from the folder and thinned
-// with a fixed seed.
-func (p pair) data(folder string) (problem.Data, error) {
+// data returns the table of a pair. Real tables are read from the folder and thinned. tables
+// seeds the random numbers of both.
+func (p pair) data(folder string, tables uint64) (problem.Data, error) {
 	seed := uint64(0)
 	for _, c := range p.table {
 		seed = seed*131 + uint64(c)
 	}
-	m := maker{Rand: rand.New(rand.NewPCG(seed, 7))}
+	m := maker{Rand: rand.New(rand.NewPCG(seed, 7+tables))}
 	var y []float64
 	if p.row == nil {
 		var err error
