@@ -130,7 +130,7 @@ func TestRestarts(t *testing.T) {
 func TestWarnedOnce(t *testing.T) {
 	for want, o := range map[string]problem.Options{
 		"stopped before convergence: the largest number of values is 1 (option max-evals)": {Settings: hyperopt.Settings{MaxEvaluations: 1}},
-		"lengthscale is fixed at 5, outside its bounds [2, 3]":                             {Fix: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 2, Hi: 3}}},
+		"lengthscale is fixed at 5, outside its bounds [2, 3]":                             {Kernel: "rbf", Fix: []problem.Assignment{{Name: "lengthscale", Value: 5, Given: true}}, Bounds: []problem.Interval{{Name: "lengthscale", Lo: 2, Hi: 3}}},
 	} {
 		if all := mustFit(t, twoOptima(60), o).Report.Warnings; strings.Count(strings.Join(all, "\n"), want) != 1 {
 			t.Errorf("%q", all)

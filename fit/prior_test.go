@@ -193,8 +193,9 @@ func TestTies(t *testing.T) {
 	}
 	// Predictions use the tied values, so that the held-out scores are the same.
 	d.Test = every(4, 0, d.N)
-	a := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf"}).Report.Test
-	b := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
+	// Draws of the parameters would not: lengthscales of single columns have another default prior.
+	a := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", Posterior: problem.NoPosterior}).Report.Test
+	b := mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)", Posterior: problem.NoPosterior, Ties: []problem.Tie{{Name: "lengthscale[2]", Source: "lengthscale[0]"}}}).Report.Test
 	if math.Abs(a.RMSE/b.RMSE-1) > 1e-3 || math.Abs(float64(a.NLPD)-float64(b.NLPD)) > 1e-3 {
 		t.Errorf("scores %+v with a tie, %+v isotropic", b, a)
 	}
