@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"gpfit/fit/problem"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
@@ -40,6 +42,11 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 	if i := r.Interpolation; i != nil && i.Degenerate {
 		add(Fair, fmt.Sprintf("the model is an interpolator: it passes through the training targets, and predictions of left-out rows miss by %.2g standard deviations", i.LeaveOneOut.RMSEStandardized))
 	}
+	for _, e := range evidence {
+		if level, text := manyAside(r, &e); text != "" {
+			add(level, text)
+		}
+	}
 	if problem.Criterion(criterion(r)).LeavesOut() && onlyLeftOut(evidence) {
 		add(Fair, "the fit chose its parameters by these scores, so they are too good")
 	}
@@ -67,6 +74,24 @@ func LeftOut(places int) string {
 
 func onlyLeftOut(evidence []Evidence) bool {
 	return len(evidence) > 0 && (evidence[0].Rows == leftOutRows || evidence[0].Rows == leftOutPlaces)
+}
+
+// manyAside warns if more new rows are set aside as outlying than the outlying training rows explain: then
+// it is the model that misses them.
+func manyAside(r *Report, e *Evidence) (Level, string) {
+	if e.Outlying == 0 || r.Robust == nil || onlyLeftOut([]Evidence{*e}) {
+		return "", ""
+	}
+	all, share := float64(e.N+e.Outlying), float64(len(r.Robust.Rows)+1)/float64(r.N+2) // Laplace's rule of succession
+	b := distuv.Binomial{N: all, P: share}
+	if 1-b.CDF(float64(e.Outlying-1)) >= alarmTail {
+		return "", ""
+	}
+	level := Fair
+	if e.Coverage95*float64(e.N) < farTooFew*all {
+		level = Poor
+	}
+	return level, e.named(fmt.Sprintf("%d of %.0f %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, len(r.Robust.Rows), r.N, all*share))
 }
 
 // evidenceOf returns the scores that say most about new rows: of held-out rows, else of

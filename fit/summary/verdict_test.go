@@ -61,6 +61,11 @@ func TestJudge(t *testing.T) {
 			test(100, 2, 0.8)(r)
 			r.Test.Fitting = &TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
 		}, Good, "good: on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3, 30 % of", "", ""},
+		"many outlying rows": {func(r *Report) {
+			test(100, 2, 0.7)(r)
+			r.N, r.Robust = 200, &RobustReport{Rows: make([]OutlyingRow, 5)}
+			r.Test.Fitting = &TestScores{N: 72, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
+		}, Poor, "poor: on 72 held-out rows, 28 outlying rows aside, the error (RMSE) is 3, 30 % of", "28 of 100 held-out rows are too far off to count, but 5 of 200 training rows are outlying, so about 3 are expected: the model misses the others", ""},
 		"an outlying row": {func(r *Report) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 9, RMSEStandardized: 0.9, Coverage95: 0.95, Fitting: &TestScores{N: 199, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}}
 		}, Good, "good: on 199 training rows left out one by one, 1 outlying row aside, the error (RMSE) is 3, 30 % of", "", "holdout"},
