@@ -238,7 +238,7 @@ func condition(name string) (bool, error) {
 func TestInterrupt(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "m.gpfit")
 	code, stdout, stderr := interrupt(t, "iteration 0", "fit", "../../examples/co2.csv", "--device", "cpu", "--out", model)
-	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "cancelled") {
+	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "status                 interrupted") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if lines := strings.Count(mustLine(t, "predict", model, "../../examples/co2_new.csv"), "\n"); lines != 25 {
