@@ -172,8 +172,8 @@ func TestRestartsListOptima(t *testing.T) {
 		for i, opt := range r.Optima {
 			starts += opt.Starts
 			if opt.Dropped {
-				// This is no optimum, but a point above the best.
-				if opt.Best || opt.Rows != 0 || opt.Objective < r.Optima[0].Objective {
+				// This is no optimum, but a point above the best, or where a start was left on half of the rows.
+				if opt.Best || opt.Rows != 0 && opt.Rows != 120 || opt.Rows == 0 && opt.Objective < r.Optima[0].Objective {
 					t.Errorf("%s: dropped %+v", c, opt)
 				}
 				continue
@@ -184,8 +184,8 @@ func TestRestartsListOptima(t *testing.T) {
 			again := problem.Options{Kernel: "rbf", Mean: "zero", Settings: hyperopt.Settings{Coarse: hyperopt.CoarseOff}, Set: assignments(opt.Parameters)}
 			must.Within(t, mustFit(t, d, again).Report.NLML, opt.Objective, hyperopt.DefaultToleranceNats, "%s: end of a fit from optimum %d", c, i)
 		}
-		// Values over all rows choose five of twice as many; the first counts twice.
-		if most := 11; starts < 5 || starts > most || c == hyperopt.CoarseOff && starts != 5 {
+		// The data suggest eight starts, and each restart adds one; the first counts twice.
+		if most := 13; starts < 5 || starts > most || c == hyperopt.CoarseOff && starts != 5 {
 			t.Errorf("%s: %d starts led to an optimum", c, starts)
 		}
 	}
@@ -207,12 +207,12 @@ func TestHalves(t *testing.T) {
 	for i, want := range []struct {
 		step   string
 		starts int
-	}{{"halves", 8}, {"values", 8}, {"descent", 2}} {
+	}{{"halves", 11}, {"values", 11}, {"descent", 2}} {
 		if s := r.Path[i]; s.Step != want.step || s.Starts != want.starts || i == 0 && s.Rows != 150 {
 			t.Errorf("step %d: %+v, want %+v", i, s, want)
 		}
 	}
-	if v := r.Path[1]; v.Gradient != 0 || v.Value < 8 || v.Value > 16 {
+	if v := r.Path[1]; v.Gradient != 0 || v.Value < 11 || v.Value > 22 {
 		t.Errorf("%d values and %d gradients compare the starts", v.Value, v.Gradient)
 	}
 	o.Settings = hyperopt.Settings{}

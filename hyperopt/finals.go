@@ -15,7 +15,8 @@ import (
 
 // Below coarseFrom rows, starts over all rows line up. Each descends until it converges or the
 // ends before it show that it cannot become the best; the starts after it never matter. So the
-// fit with fewer restarts is part of the fit with more, which can only end lower.
+// fit with fewer restarts is part of the fit with more, which can only end lower. From wholeUpTo rows
+// on, the third start and those after it first have to come near the best end on fewer rows.
 
 // finals runs the descents over all rows, also from alternatives to the best end. It
 // returns the candidates of all of them, in the order of the result's starts.
@@ -28,10 +29,53 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		}
 		return improve(ctx, t, objectives, found)
 	}
+	t.improved = math.Inf(1)
+	done, waiting := found[:1:1], found[1:]
 	err := overAll(ctx, t, objectives, found[:1], "descent", settings)
-	done, waiting, improved := found[:1:1], found[1:], math.Inf(1)
-	for size := 1; err == nil && len(waiting) > 0 && !t.anew && t.result.Status != descent.StatusCancelled; size = block {
-		next := waiting[:min(size, len(waiting))]
+	if err == nil && len(waiting) > 0 { // the given start, or the best other one
+		done, err = lineUp(ctx, t, objectives, done, waiting[:1], settings)
+		waiting = waiting[1:]
+	}
+	if err == nil && screened(t) {
+		near := 0
+		for near < min(nearFinals, len(waiting)) && !waiting[near].added && waiting[near].f <= t.result.F+hopeless {
+			near++
+		}
+		done, err = lineUp(ctx, t, objectives, done, waiting[:near], settings)
+		waiting = waiting[near:]
+	}
+	if own := ownStarts(waiting); err == nil && screened(t) && own > 0 && !ended(t) {
+		var worth []candidate
+		worth, err = screenStarts(ctx, t, objectives, done, waiting[:own])
+		waiting = slices.Concat(worth, waiting[own:])
+	}
+	if err == nil {
+		done, err = lineUp(ctx, t, objectives, done, waiting, settings)
+	}
+	if err == nil && t.result.F < t.improved {
+		done, err = improve(ctx, t, objectives, done)
+	}
+	if err == nil && t.Restarts > 0 {
+		done, err = second(ctx, t, objectives, done)
+	}
+	return done, err
+}
+
+// ownStarts returns the number of starts before those that restarts added.
+func ownStarts(waiting []candidate) int {
+	if k := slices.IndexFunc(waiting, func(c candidate) bool { return c.added }); k >= 0 {
+		return k
+	}
+	return len(waiting)
+}
+
+// ended reports whether no more starts may descend.
+func ended(t *tuner) bool { return t.anew || t.result.Status == descent.StatusCancelled }
+
+// lineUp runs descents over all rows, in blocks, and after each what follows from its end.
+func lineUp(ctx context.Context, t *tuner, objectives []Session, done, waiting []candidate, settings descent.Options) (_ []candidate, err error) {
+	for err == nil && len(waiting) > 0 && !ended(t) {
+		next := waiting[:min(block, len(waiting))]
 		waiting = waiting[len(next):]
 		began := time.Now()
 		var result *descent.Result
@@ -42,16 +86,18 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 			}
 		}
 		for k := 0; result != nil && k < len(result.Starts); k++ { // each as if the next ones did not exist
+			if err == nil && next[k].added {
+				done, err = second(ctx, t, objectives, done)
+			}
 			done = append(slices.Clone(done), next[k])
 			adopt(t, Stage{Step: "descent"}, only(result, k), began)
-			if err == nil && t.result.F < improved {
+			if err == nil && t.result.F < t.improved {
 				done, err = improve(ctx, t, objectives, done)
-				improved = t.result.F
+			}
+			if err == nil {
+				done, err = beyond(ctx, t, objectives, done)
 			}
 		}
-	}
-	if err == nil && t.result.F < improved {
-		done, err = improve(ctx, t, objectives, done)
 	}
 	return done, err
 }
@@ -136,26 +182,14 @@ const mostHops = 8
 // improve descends from alternatives to the best end until none leads to a better one, and adds
 // their outcomes to the result and their starts to found.
 func improve(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	defer func() { t.improved = t.result.F }()
 	for range mostHops {
 		if !t.racing() || !t.result.Status.Converged() {
 			return found, nil
 		}
 		best := t.result.F
-		began := time.Now()
-		worth, step, err := screen(ctx, t, objectives)
-		t.result.FullSize.Add(step.Evaluations)
-		if err != nil || step.Step == "" {
-			return found, err
-		}
-		step.Rows, step.Z, step.F = t.rows, t.result.X, best
-		t.record(step, began)
-		settings := t.descents()
-		settings.Race = true
-		for _, c := range worth {
-			if _, found, err = further(ctx, t, objectives, Stage{Step: step.Step}, found, settings, c); err != nil {
-				return found, err
-			}
-		}
+		var err error
+		found, err = hop(ctx, t, objectives, found, t.result.StartResult)
 		if err != nil || !(t.result.F < best-sameRidge) {
 			return found, err
 		}
@@ -163,9 +197,66 @@ func improve(ctx context.Context, t *tuner, objectives []Session, found []candid
 	return found, nil
 }
 
-// screen returns the alternatives to the best end that are worth a descent over all rows, and
+// hop descends from alternatives to an end and adds their outcomes to the result and their starts to
+// found.
+func hop(ctx context.Context, t *tuner, objectives []Session, found []candidate, end descent.StartResult) ([]candidate, error) {
+	began := time.Now()
+	worth, step, err := screen(ctx, t, objectives, end)
+	t.result.FullSize.Add(step.Evaluations)
+	if err != nil || step.Step == "" {
+		return found, err
+	}
+	step.Rows, step.Z, step.F = t.rows, t.result.X, t.result.F
+	t.record(step, began)
+	settings := t.descents()
+	settings.Race = true
+	for _, c := range worth {
+		if _, found, err = further(ctx, t, objectives, Stage{Step: step.Step}, found, settings, c); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// second descends, once in a fit with restarts, from alternatives to the second of the ends that are about
+// as low as the best one: it may be nearer to a better optimum.
+func second(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	if t.seconded || !t.racing() || !t.result.Status.Converged() {
+		return found, nil
+	}
+	t.seconded = true
+	best := t.result.StartResult
+	ends := slices.DeleteFunc(slices.Clone(t.result.Starts), func(s descent.StartResult) bool {
+		return s.X == nil || s.Status == descent.StatusMerged || !(s.F > best.F+sameRidge && s.F <= best.F+worthwhile)
+	})
+	slices.SortStableFunc(ends, func(a, b descent.StartResult) int { return cmp.Compare(a.F, b.F) })
+	between := pointsBetween(t, "second", objectives[0])
+	for _, s := range ends {
+		one, err := sameOptimum(ctx, t, endOf(best), endOf(s), between)
+		if err != nil {
+			return found, err
+		}
+		if !one {
+			found, err = hop(ctx, t, objectives, found, s)
+			if err == nil && t.result.F < best.F-sameRidge {
+				found, err = improve(ctx, t, objectives, found)
+			}
+			t.result.FullSize.Add(between.Counts())
+			return found, err
+		}
+	}
+	t.result.FullSize.Add(between.Counts())
+	return found, nil
+}
+
+// endOf returns the end of a descent as a candidate.
+func endOf(s descent.StartResult) candidate {
+	return candidate{Start: descent.Start{Z: s.X, Metric: s.Metric}, f: s.F}
+}
+
+// screen returns the alternatives to an end that are worth a descent over all rows, and
 // the step that begins with their values over all rows.
-func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candidate, step Stage, err error) {
+func screen(ctx context.Context, t *tuner, objectives []Session, end descent.StartResult) (worth []candidate, step Stage, err error) {
 	t.screens++
 	name := "screen-" + strconv.Itoa(t.screens)
 	value := func(c *candidate, stream string) { // if it is not known
@@ -179,13 +270,13 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 		}
 	}
 	var others []candidate
-	near, far := t.problem.Alternatives(t.result.X)
+	near, far := t.problem.Alternatives(end.X)
 	if len(near)+len(far) > 0 {
 		step.Step = "alternatives"
 	}
 	for k, z := range slices.Concat(near, far) {
-		// With the metric of the best end it is judged soon, and its first steps are Newton's.
-		c := candidate{Start: descent.Start{Z: z, Metric: t.result.Metric}, f: math.Inf(1), starts: 1}
+		// With the metric of the end it is judged soon, and its first steps are Newton's.
+		c := candidate{Start: descent.Start{Z: z, Metric: end.Metric}, f: math.Inf(1), starts: 1}
 		if k < len(near) && !t.many() {
 			if value(&c, "-near-"+strconv.Itoa(k)); err != nil {
 				return nil, step, err
@@ -196,7 +287,8 @@ func screen(ctx context.Context, t *tuner, objectives []Session) (worth []candid
 		}
 	}
 	if len(others) > 0 {
-		others, err = onFewer(ctx, t, name, others)
+		_, others, err = onFewer(ctx, t, name, others, 0)
+		others = slices.DeleteFunc(others, func(c candidate) bool { return c.left || c.same })
 	}
 	for k := 0; k < len(others) && err == nil; k++ {
 		value(&others[k], "-end-"+strconv.Itoa(k))
@@ -222,58 +314,191 @@ const (
 // many reports whether a value over all rows is too dear for each alternative.
 func (t *tuner) many() bool { return t.rows >= coarseFrom || t.Coarse == CoarseOn }
 
-// onFewer descends from alternatives to the best end on few rows and returns the ends that are
-// not far above where the best end itself leads there.
-func onFewer(ctx context.Context, t *tuner, name string, others []candidate) ([]candidate, error) {
+// onFewer descends from candidates, with at most so many values each or with the usual number, and from
+// the best end on few rows. It returns where the best end leads there, and the ends of the others:
+// an end that stays far above that one is left, and an end at its optimum is the same.
+func onFewer(ctx context.Context, t *tuner, name string, others []candidate, values int) (own candidate, ends []candidate, err error) {
+	own = endOf(t.result.StartResult)
 	if t.rows < halvesFrom {
-		return others, nil
+		return own, others, nil
 	}
 	began := time.Now()
 	few, most := fewer(t.rows)
 	rows := t.order(screenStream + uint64(t.screens)).first(min(screenRows, few))
 	objectives, err := t.open(ctx, rows, len(others))
 	if errors.Is(err, ErrUndetermined) {
-		return others, nil
+		return own, others, nil
 	}
 	if err != nil {
-		return nil, err
+		return own, nil, err
 	}
 	defer closeSessions(objectives)
 	settings := t.looseDescents(len(rows))
+	most = max(most, values)
 	settings.MaxEvaluations = min(cmp.Or(settings.MaxEvaluations, most), most)
 	share := float64(len(rows)) / float64(t.rows)
 	reference, spent := &t.result.Result, descent.Evaluations{} // the best end there
 	if share < 1 {
-		own := candidate{Start: descent.Start{Z: t.result.X, Metric: t.result.Metric.Scaled(share)}}
+		own.Metric = own.Metric.Scaled(share)
 		if reference, err = t.minimize(ctx, objectives, name, nil, []candidate{own}, settings); reference == nil || err != nil {
-			return nil, undefined(err)
+			return own, nil, undefined(err)
 		}
+		own = endOf(reference.StartResult)
 		spent.Add(reference.Evaluations)
 	}
 	settings.Race, settings.Reach = true, hopeless
 	reach := reference.F + hopeless
-	if t.many() {
+	if t.many() && values == 0 {
 		settings.Reach, reach = 0, reference.F-worthRows
 	}
 	result, err := t.minimize(ctx, objectives, name, reference.Starts, others, settings)
 	if err = undefined(err); result == nil {
-		return nil, err
+		return own, nil, err
 	}
 	spent.Add(result.Evaluations)
+	between := pointsBetween(t, name, objectives[0])
+	for k, s := range result.Starts {
+		c := others[k]
+		c.rows = len(rows)
+		c.left = s.X == nil || s.Status == descent.StatusDropped || s.F > reach
+		if c.spent.Add(s.Evaluations); s.X != nil {
+			c.Start, c.f = descent.Start{Z: s.X, Metric: s.Metric}, s.F
+		}
+		if c.same = s.Status == descent.StatusMerged; !c.left && !c.same && share < 1 && err == nil {
+			c.same, err = known(ctx, t, append([]candidate{own}, ends...), c, between)
+		}
+		ends = append(ends, c)
+	}
+	spent.Add(between.Counts())
 	total(t, len(rows)).Add(spent)
 	t.record(Stage{Step: "screen", Rows: len(rows), Starts: len(others), Z: reference.X, F: reference.F, Evaluations: spent}, began)
-	var out []candidate
-	for k, s := range result.Starts {
-		if s.X != nil && s.Status != descent.StatusDropped && s.Status != descent.StatusMerged && s.F <= reach {
-			c := others[k]
-			c.Start, c.spent = descent.Start{Z: t.withinReach(s.X), Metric: s.Metric.Scaled(1 / share)}, s.Evaluations
-			if c.f = math.Inf(1); share == 1 {
-				c.f = s.F
-			}
-			out = append(out, c)
+	for k := range ends {
+		c := &ends[k]
+		if c.left || c.same {
+			continue
+		}
+		c.Start = descent.Start{Z: t.withinReach(c.Z), Metric: c.Metric.Scaled(1 / share)}
+		if c.rows = 0; share < 1 {
+			c.f = math.Inf(1)
 		}
 	}
-	return out, err
+	return own, ends, err
+}
+
+// known reports whether c is at the optimum of one of the ends and no lower.
+func known(ctx context.Context, t *tuner, ends []candidate, c candidate, between *descent.Oracle) (bool, error) {
+	for _, o := range ends {
+		if o.left || o.same || c.f <= o.f-sameRidge {
+			continue
+		}
+		better, worse := o, c
+		if worse.f < better.f {
+			better, worse = worse, better
+		}
+		if one, err := sameOptimum(ctx, t, better, worse, between); one || err != nil {
+			return one, err
+		}
+	}
+	return false, nil
+}
+
+// nearFinals is the largest number of starts that line up without a screen, because they are near the
+// best end before they descend over all rows: few rows do not tell such optima apart.
+const nearFinals = 2
+
+// startValues is the largest number of values of a start in a screen. Most need fewer than ten.
+const startValues = 40
+
+// screened reports whether starts are compared with the best end on fewer rows before they line up.
+func screened(t *tuner) bool {
+	few, _ := fewer(t.rows)
+	return t.halved() && few < t.rows
+}
+
+// screenStarts compares starts with the best end on fewer rows and returns the starts whose ends there are
+// about as good over all rows as the end of the best one. It counts the others.
+func screenStarts(ctx context.Context, t *tuner, objectives []Session, done, waiting []candidate) (worth []candidate, err error) {
+	began := time.Now()
+	few, _ := fewer(t.rows)
+	from := slices.Clone(waiting)
+	for k := range from {
+		from[k].Metric = from[k].Metric.Scaled(float64(few) / float64(t.rows))
+	}
+	own, ends, err := onFewer(ctx, t, "starts", from, startValues)
+	if err != nil || len(ends) == 0 {
+		return nil, err
+	}
+	ev := descent.NewOracle(objectives[0], t.journal.Sequence("starts-values"))
+	level, err := ev.Value(ctx, t.withinReach(own.Z))
+	for _, c := range ends {
+		if !c.left && !c.same && err == nil {
+			if c.f, err = ev.Value(ctx, c.Z); c.f <= level+worthwhile {
+				worth = append(worth, c)
+				continue
+			}
+			c.left = true
+		}
+		if c.same {
+			done[t.result.BestStart].join(c)
+		} else {
+			t.dropped = append(t.dropped, c)
+		}
+	}
+	t.result.FullSize.Add(ev.Counts())
+	t.record(Stage{Step: "values", Rows: t.rows, Starts: len(worth), Z: t.result.X, F: t.result.F, Evaluations: ev.Counts()}, began)
+	return worth, err
+}
+
+// Where rounding stops descents in a narrow valley, as with almost no noise, they end one behind another
+// along it. So a fit that ends so goes on from the best end, away from the next one, while values fall.
+
+// beyondFirst is the first step, in units of the distance of the two ends; each further one is twice as long.
+const beyondFirst = 0.2
+
+// beyond descends from the lowest value on the line from the next end through the best one, while that
+// gains, if the best descent has stalled.
+func beyond(ctx context.Context, t *tuner, objectives []Session, found []candidate) ([]candidate, error) {
+	for last := math.Inf(1); t.racing() && t.result.Status == descent.StatusStalled && t.result.F < last-sameRidge; {
+		last = t.result.F
+		began := time.Now()
+		t.screens++
+		ev := descent.NewOracle(objectives[0], t.journal.Sequence("beyond-"+strconv.Itoa(t.screens)))
+		c, err := lowestBeyond(ctx, t, ev)
+		t.result.FullSize.Add(ev.Counts())
+		t.record(Stage{Step: "alternatives", Rows: t.rows, Z: t.result.X, F: last, Evaluations: ev.Counts()}, began)
+		if err != nil || !(c.f < last) {
+			return found, err
+		}
+		if _, found, err = further(ctx, t, objectives, Stage{Step: "alternatives"}, found, t.descents(), c); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// lowestBeyond returns the last of the points on the line whose values fall.
+func lowestBeyond(ctx context.Context, t *tuner, ev *descent.Oracle) (candidate, error) {
+	best, next := t.result.StartResult, descent.StartResult{F: math.Inf(1)}
+	for _, s := range t.result.Starts {
+		if s.X != nil && s.F > best.F+sameRidge && s.F < next.F {
+			next = s
+		}
+	}
+	c := candidate{Start: descent.Start{Z: best.X}, f: best.F, starts: 1}
+	for step := beyondFirst; next.X != nil; step *= 2 {
+		z := slices.Clone(best.X)
+		for i, p := range t.params {
+			if !p.Fixed {
+				z[i] = min(max(z[i]+step*(z[i]-next.X[i]), p.Z(p.Lower)), p.Z(p.Upper))
+			}
+		}
+		f, err := ev.Value(ctx, z)
+		if err != nil || !(f < c.f) {
+			return c, err
+		}
+		c.Z, c.f = z, f
+	}
+	return c, nil
 }
 
 // undefined returns nil for the error that the objective is not defined at any start.

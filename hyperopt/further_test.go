@@ -178,6 +178,48 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
+// TestBeyond checks that the line from one end through a better one is followed while values fall.
+func TestBeyond(t *testing.T) {
+	p := &table{n: 10}
+	u := &tuner{problem: p, params: p.Parameters(), rows: p.n, result: &Result{}}
+	o := must.Get(p.Open(t.Context(), 0, nil))(t)
+	defer o.Close()
+	ev := descent.NewOracle(o, nil)
+	end := func(z float64) descent.StartResult {
+		x := []float64{z, -2, 0.25}
+		return descent.StartResult{X: x, F: must.Get(ev.Value(t.Context(), x))(t)}
+	}
+	u.result.Starts = []descent.StartResult{end(9), end(4), end(3)}
+	u.result.StartResult = u.result.Starts[2]
+	for range 2 { // steps of 0.2, 0.4 … 3.2 times the distance from the next end; 6.4 is too far
+		c := must.Get(lowestBeyond(t.Context(), u, ev))(t)
+		if math.Abs(c.Z[0]+0.2) > 1e-12 || c.f != end(c.Z[0]).F || c.Z[1] != -2 {
+			t.Errorf("%+v", c)
+		}
+		u.result.Starts = append(u.result.Starts, descent.StartResult{F: -1}) // without a point
+	}
+	u.result.Starts = u.result.Starts[2:]
+	if c := must.Get(lowestBeyond(t.Context(), u, ev))(t); c.f != u.result.F || c.Z[0] != 3 {
+		t.Errorf("without another end %+v", c)
+	}
+}
+
+// TestScreenedStarts checks that a start that is not near the best end, but leads to a
+// better one, passes the comparison on fewer rows, and that each start is counted, the given one twice.
+func TestScreenedStarts(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		p := &table{n: 400, workers: workers, starts: [][]float64{{0, -2, 0.25}, {1, -2.5, 0.25}, {2, -3, 0.25}, {40, -3, 0.25}, {60, 7, 0.25}}}
+		r := tune(t, p, Settings{})
+		total := 0
+		for _, o := range r.Optima {
+			total += o.Starts
+		}
+		if math.Abs(r.X[1]-3) > 0.5 || total != 7 || !slices.Contains(steps(r), "screen") {
+			t.Errorf("%d workers: %d starts end at %v by %q", workers, total, r.X, steps(r))
+		}
+	}
+}
+
 // TestCoverage checks the counts, the distance of the next optimum and the rows of the comparison.
 func TestCoverage(t *testing.T) {
 	none, two := math.Inf(1), []Optimum{{F: 1, Starts: 3}, {F: 3.5, Starts: 2}, {F: 2, Starts: 9, Dropped: true}}

@@ -103,8 +103,8 @@ type Settings struct {
 	ToleranceNats float64 `hash:"omitzero"`
 	// Coarse selects whether to begin on subsets of the rows.
 	Coarse Coarse
-	// Restarts is the number of additional starts, at most MaxRestarts: the starts that the
-	// problem suggests, then a sequence that fills the space around them. With CoarseOff all
+	// Restarts is the number of additional starts, at most MaxRestarts: a sequence that fills the
+	// space around the starts that the problem suggests. With CoarseOff all
 	// starts run to their end; otherwise some end early.
 	Restarts int
 	// Metric, unless nil, is an approximation of the Hessian at the start values, with
@@ -150,7 +150,7 @@ type Result struct {
 type Stage struct {
 	// Step is "descent" or "hessian". On few rows it is also "halves" (some steps of each start on
 	// a random half of the rows, or on all of up to 100) and "values" (over all rows, at the ends of
-	// these). "screen" are descents on few rows from alternatives to the best end,
+	// these). "screen" are descents on few rows from alternatives to the best end or from starts,
 	// "alternatives" values over all rows and descents from the best of these. "plain" is the
 	// descent from the start values that CoarseCheck asks for, and "lower" one from a point where
 	// a value was below the end.
@@ -212,7 +212,7 @@ const (
 	wholeUpTo        = 100
 	wholeEvaluations = 4
 	// leastFinals is the least number of starts that line up beside the given one.
-	leastFinals = 3
+	leastFinals = 2
 	// block is the number of starts over all rows that descend side by side; none of them
 	// stops another.
 	block = 4

@@ -253,7 +253,7 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 		level := func(k int) float64 { // the best end of the starts that start k is compared with
 			best, size := math.Inf(1), t.pool
 			for size <= k {
-				size += pool
+				size += perRestart(t)
 			}
 			for _, h := range done[:min(size, len(done))] {
 				best = min(best, h.end)
@@ -301,41 +301,57 @@ func recordValues(t *tuner, done []half, began time.Time, err error) error {
 }
 
 // poolOf returns the number of starts among which so many restarts choose.
-func poolOf(t *tuner, restarts int) int { return t.pool + pool*max(0, restarts-leastFinals) }
+func poolOf(t *tuner, restarts int) int {
+	if perRestart(t) == 1 {
+		return t.pool + restarts
+	}
+	return t.pool + pool*max(0, restarts-leastFinals)
+}
 
-// finalists returns the starts that line up over all rows, at most one of a basin: the given
-// one, and with each restart the best of the others among which so many restarts choose. So
-// more restarts only add some at the end. The first two change places, because the best start
-// with a metric soon ends, and that end stops others early.
+// perRestart returns the number of starts on fewer rows that a restart adds.
+func perRestart(t *tuner) int {
+	if few, _ := fewer(t.rows); few < t.rows && t.rows < coarseFrom {
+		return 1
+	}
+	return pool
+}
+
+// finalists returns the starts that line up over all rows, at most one of a basin: the best one, the given
+// one, and the best of the others, or with a screen all that the data suggest. Each restart beyond
+// leastFinals adds the best one among which so many restarts choose, so more restarts only add some at the
+// end. The best start is the first, because with a metric it soon ends, and that end stops others early.
 func finalists(t *tuner, done []half, from []candidate) []candidate {
 	out := []candidate{from[0]}
 	out[0].Metric, out[0].spent = t.Metric, done[0].spent
 	used := make([]bool, len(done))
-	for k := 1; ; {
+	for k, room := 0, leastFinals; k <= t.Restarts; {
+		all := screened(t) && k == 0
 		best := -1
 		for i, h := range done[:min(poolOf(t, k), len(done))] {
 			if !used[i] && !math.IsInf(h.full, 1) && (best < 0 || h.full < done[best].full) {
 				best = i
 			}
 		}
-		if best < 0 && k > t.Restarts {
-			break
-		}
-		if best < 0 {
-			k++
+		if best < 0 || !all && room == 0 && k < t.Restarts {
+			if k++; all {
+				room = 0
+			}
+			if k > leastFinals {
+				room++
+			}
 			continue
 		}
 		used[best] = true
 		c := done[best].candidate
-		c.f = done[best].full
+		c.f, c.added = done[best].full, k > 0
 		near := func(o candidate) bool {
 			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
 		}
 		if i := slices.IndexFunc(out, near); i >= 0 {
 			out[i].join(c)
-		} else if k <= max(leastFinals, t.Restarts) {
+		} else if all || room > 0 {
 			out = append(out, c)
-			k++
+			room--
 		} else {
 			c.left = true
 			t.dropped = append(t.dropped, c)

@@ -58,6 +58,7 @@ func (t *tuner) prepare() {
 	var suggested [][]float64
 	if t.Restarts > 0 || t.racing() {
 		suggested, t.pool = t.problem.Starts()
+		suggested = suggested[:min(t.pool, len(suggested))]
 		t.pool++
 	}
 	n := t.startCount()
@@ -89,7 +90,7 @@ func (t *tuner) candidates(ctx context.Context) (found []candidate, sizes []int,
 		}
 	}
 	for k, z := range t.starts {
-		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1}
+		c := candidate{Start: descent.Start{Z: z}, f: math.Inf(1), starts: 1, added: k >= t.pool}
 		if k > t.suggested { // the given start is the first
 			c.drawn = 1
 		}

@@ -148,11 +148,11 @@ func TestTune(t *testing.T) {
 		"stages":             {2100, Settings{}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"coarse off":         {2100, Settings{Coarse: CoarseOff}, []string{"descent"}, 0},
 		"coarse on":          {300, Settings{Coarse: CoarseOn}, []string{"descent", "hessian", "descent"}, 0},
-		"halves":             {300, Settings{Restarts: 12}, []string{"halves", "values", "descent"}, 0},
+		"halves":             {300, Settings{Restarts: 12}, []string{"halves", "values", "descent", "screen", "values", "descent"}, 0},
 		"restarts, few rows": {40, Settings{Restarts: 12}, []string{"descent"}, 0},
 		"restarts, stages":   {2100, Settings{Restarts: 12}, []string{"descent", "descent", "hessian", "descent"}, 0},
 		"undetermined":       {2100, Settings{}, []string{"descent", "hessian", "descent"}, 1000},
-		"all undetermined":   {300, Settings{Restarts: 12}, []string{"values", "descent"}, 280},
+		"all undetermined":   {300, Settings{Restarts: 12}, []string{"values", "descent", "values", "descent"}, 280},
 		"adam":               {2100, Settings{Method: descent.Adam{}}, []string{"descent", "descent", "descent"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -322,14 +322,14 @@ func TestExpected(t *testing.T) {
 		rows, free int
 		want       []Expectation
 	}{
-		{Settings{}, 500, 3, []Expectation{{250, 80}, {500, 69}}},
-		{Settings{}, 150, 3, []Expectation{{75, 80}, {150, 69}}},
+		{Settings{}, 500, 3, []Expectation{{250, 80}, {500, 58}}},
+		{Settings{}, 150, 3, []Expectation{{75, 80}, {150, 58}}},
 		{Settings{}, 40, 3, []Expectation{{40, 105}}},
 		{Settings{}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 11}}},
 		{Settings{Coarse: CoarseOff, Restarts: 1}, 3000, 3, []Expectation{{3000, 56}}},
 		{Settings{Coarse: CoarseCheck}, 3000, 3, []Expectation{{750, 144}, {1500, 8}, {3000, 39}}},
 		{Settings{Coarse: CoarseCheck}, 40, 3, []Expectation{{40, 133}}},
-		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 80}, {600, 69}}},
+		{Settings{Restarts: 2}, 600, 3, []Expectation{{300, 100}, {600, 60}}},
 		{Settings{Restarts: 2}, 3000, 3, []Expectation{{750, 144}, {1500, 24}, {3000, 33}}},
 	} {
 		if got := Expected(c.s, c.rows, c.free); !slices.Equal(got, c.want) {

@@ -32,6 +32,8 @@ type tuner struct {
 	full      []Session // over all rows, once opened
 	lowest    candidate // the lowest value over all rows outside of the descents
 	screens   int       // of alternatives
+	improved  float64   // the end whose alternatives were tried
+	seconded  bool      // the alternatives to the second end were tried
 	groups    [][]int   // rows that stay together in subsets; nil if all are on their own
 }
 
@@ -46,6 +48,8 @@ type candidate struct {
 	// left means that it was dropped; rows is the number of rows then, if not all.
 	left bool
 	rows int
+	// added means that it takes part only with restarts, and same that it led to the optimum of another.
+	added, same bool
 }
 
 // raced reports whether several starts begin on fewer rows and race. Without restarts
