@@ -99,11 +99,16 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 	return nil
 }
 
+// rowsByCoefficient is the number of rows for each coefficient from which a fit considers a linear mean by
+// itself. With fewer BIC, which counts on many rows, takes coefficients that fit the noise: on 40 rows of 30
+// columns the predictions were up to four times as wrong.
+const rowsByCoefficient = 4
+
 // LinearMean returns the text of a mean that is linear in the columns of a sample, and the names of the
 // columns that it leaves out: linear combinations of others. The text is empty if the options
-// give a mean or the rows do not determine a linear one.
+// give a mean or there are too few rows for a linear one.
 func LinearMean(o Options, s *Sample) (text string, without []string) {
-	if !o.autoMean() {
+	if !o.autoMean() || s.N() < rowsByCoefficient*(1+len(s.Columns)) {
 		return "", nil
 	}
 	dims := slices.Clone(s.Columns)

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -28,6 +29,8 @@ type Prepared struct {
 	// Averaging says what option posterior auto found: how few rows there are, or why predictions do
 	// not average although there are few; "" with enough rows and with other choices of the option.
 	Averaging string
+	// fewDraw says that the number of rows decides whether predictions average, as option posterior auto does.
+	fewDraw bool
 }
 
 // New checks data and options and returns the problem.
@@ -75,7 +78,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 		return nil, err
 	}
 	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
-	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p}
+	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior}
 	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
 	return j, nil
 }
@@ -85,6 +88,9 @@ func New(data Data, opts Options) (*Prepared, error) {
 func WithTransform(j *Prepared, kind transform.Name, found []Assignment) (*Prepared, error) {
 	o := j.Options
 	o.TargetTransform, o.HoldOut, o.Set = kind, 0, slices.Concat(found, o.Set)
+	if o.Posterior = cmp.Or(o.Posterior, NoPosterior); j.fewDraw {
+		o.Posterior = AutoPosterior
+	}
 	p, err := New(j.Sample.Data, o) // which knows the rows that are held out
 	if err == nil {
 		p.Held, p.Options.HoldOut = j.Held, j.Options.HoldOut
@@ -102,6 +108,10 @@ func WithModel(j *Prepared, kernel, mean string, found []Assignment) (*Prepared,
 	var err error
 	if changed.Model, err = newModel(j.Sample, *o); err == nil {
 		changed.Params, err = newParameters(j.Sample, changed.Model, *o)
+	}
+	if err == nil && j.fewDraw {
+		o.Posterior = AutoPosterior
+		o.Posterior, changed.Averaging = averages(*o, j.N(), changed.Params)
 	}
 	return &changed, err
 }

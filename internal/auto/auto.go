@@ -95,18 +95,26 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 	}
 	tuning.Rebind(w, job)
 	settings := job.Settings(w.Backends[0])
-	if interrupted != nil { // the model is worth one evaluation
-		settings.MaxEvaluations, settings.Coarse, settings.Restarts = 1, hyperopt.CoarseOff, 0
-		ctx = context.WithoutCancel(ctx)
+	if interrupted != nil {
+		result, err := once(ctx, w, settings)
+		return result, report, cmp.Or(err, interrupted)
 	}
 	result, err := hyperopt.Tune(ctx, w, settings, log)
 	if result != nil {
 		count(result, c.tried, nil, whole)
 	}
-	if err == nil {
-		err = interrupted
-	}
 	return result, report, err
+}
+
+// once evaluates the job of w once over all rows, for the model of an interrupted choice. The log has no part
+// of it, because the fit that continues does not come here.
+func once(ctx context.Context, w *tuning.Workplace, settings hyperopt.Settings) (*hyperopt.Result, error) {
+	settings.MaxEvaluations, settings.Coarse, settings.Restarts = 1, hyperopt.CoarseOff, 0
+	result, err := hyperopt.Tune(context.WithoutCancel(ctx), w, settings, nil)
+	if result != nil {
+		result.Status, result.Warnings = descent.StatusCancelled, nil
+	}
+	return result, err
 }
 
 // Choose chooses kernel and mean of the job of w and gives w the job of that model.

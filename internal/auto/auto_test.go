@@ -159,28 +159,49 @@ func TestLinearMean(t *testing.T) {
 }
 
 // TestContinue interrupts choices at several iterations and continues them: the end has the same
-// bits as without interruption, and each interruption leaves a model.
+// bits as without interruption, and each interruption leaves a model. With many rows the choice has fewer.
 func TestContinue(t *testing.T) {
-	d := table(70, 2, 0.1, func(x []float64) float64 { return math.Sin(3*x[0]) * x[1] })
-	want := run(t, d, problem.Options{}).Report
-	o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "log")}
-	for _, after := range []int{1, 30, 60, 120} {
-		ctx, cancel := context.WithCancel(t.Context())
-		count := 0
-		job := must.Get(fit.Prepare(d, o, problem.Events{OnIteration: func(descent.Iteration) {
-			if count++; count == after {
-				cancel()
-			}
-		}}))(t)
-		out, err := fit.Run(ctx, job, backend)
-		if !problem.IsCancelled(err) || out == nil {
-			t.Fatalf("after %d iterations: %v", after, err)
-		}
-		out.Close()
-		cancel()
+	rows := []int{70}
+	if os.Getenv("GPFIT_LONG") != "" {
+		rows = append(rows, 1001)
 	}
-	if got := run(t, d, o).Report; got.NLML != want.NLML || got.Kernel != want.Kernel || got.Evaluations != want.Evaluations {
-		t.Errorf("%s %v %+v, without interruption %s %v %+v", got.Kernel, got.NLML, got.Evaluations, want.Kernel, want.NLML, want.Evaluations)
+	for _, n := range rows {
+		d := table(n, 2, 0.1, func(x []float64) float64 { return math.Sin(3*x[0]) * x[1] })
+		want := run(t, d, problem.Options{}).Report
+		o := problem.Options{Checkpoint: filepath.Join(t.TempDir(), "log")}
+		for _, after := range []int{1, 30, 60, 120} {
+			ctx, cancel := context.WithCancel(t.Context())
+			count := 0
+			job := must.Get(fit.Prepare(d, o, problem.Events{OnIteration: func(descent.Iteration) {
+				if count++; count == after {
+					cancel()
+				}
+			}}))(t)
+			out, err := fit.Run(ctx, job, backend)
+			if !problem.IsCancelled(err) || out == nil {
+				t.Fatalf("%d rows, after %d iterations: %v", n, after, err)
+			}
+			out.Close()
+			cancel()
+		}
+		if got := run(t, d, o).Report; got.NLML != want.NLML || got.Kernel != want.Kernel || got.Evaluations != want.Evaluations {
+			t.Errorf("%s %v %+v, without interruption %s %v %+v", got.Kernel, got.NLML, got.Evaluations, want.Kernel, want.NLML, want.Evaluations)
+		}
+	}
+}
+
+// TestFewRows checks that the number of parameters of the chosen kernel decides whether predictions average
+// over draws, as it does if that kernel is given, and that few rows have no linear mean.
+func TestFewRows(t *testing.T) {
+	d := table(100, 3, 0.3, func(x []float64) float64 { return x[0] + x[1] + x[2] })
+	chosen := run(t, d, problem.Options{})
+	o := problem.Options{Kernel: chosen.Job.KernelText(), Mean: chosen.Job.MeanText()}
+	if given := run(t, d, o); chosen.Job.Averaging != given.Job.Averaging || chosen.Job.Options.Posterior != given.Job.Options.Posterior {
+		t.Errorf("chosen %q, given %q", chosen.Job.Averaging, given.Job.Averaging)
+	}
+	d = table(30, 15, 0.1, func(x []float64) float64 { return x[0] + x[1]*x[1] })
+	if r := run(t, d, problem.Options{}).Report; r.Mean != problem.DefaultMean {
+		t.Errorf("30 rows, 15 columns: mean %s", r.Mean)
 	}
 }
 
