@@ -50,7 +50,7 @@ func TestCrashSignals(t *testing.T) {
 		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
 		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
 	}
-	fits["stages"] = append(crashFit(write(t, dir, "stages.csv", table.String())), "--coarse", "on")
+	fits["stages"] = append(crashFit(write(t, dir, "stages.csv", table.String())), "--kernel", "rbf", "--coarse", "on")
 	for name, args := range fits {
 		t.Run(name, func(t *testing.T) { crashSignals(t, t.TempDir(), args) })
 	}
