@@ -61,7 +61,7 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 	return done, err
 }
 
-// ownStarts returns the number of starts before those that restarts added.
+// ownStarts counts the waiting starts before the first one that a restart added.
 func ownStarts(waiting []candidate) int {
 	if k := slices.IndexFunc(waiting, func(c candidate) bool { return c.added }); k >= 0 {
 		return k
