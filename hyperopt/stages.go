@@ -255,8 +255,8 @@ func compareHalves(ctx context.Context, t *tuner, done []half, from []candidate)
 			for size <= k {
 				size += perRestart(t)
 			}
-			for _, h := range done[:min(size, len(done))] {
-				best = min(best, h.end)
+			for i := range min(size, len(done)) { // other calls write other fields
+				best = min(best, done[i].end)
 			}
 			return best
 		}
