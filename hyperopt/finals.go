@@ -44,7 +44,8 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		done, err = lineUp(ctx, t, objectives, done, waiting[:near], settings)
 		waiting = waiting[near:]
 	}
-	if own := ownStarts(waiting); err == nil && screened(t) && own > 0 && !ended(t) {
+	own := len(slices.DeleteFunc(slices.Clone(waiting), func(c candidate) bool { return c.added })) // the added ones are the last
+	if err == nil && screened(t) && own > 0 && !ended(t) {
 		var worth []candidate
 		worth, err = screenStarts(ctx, t, objectives, done, waiting[:own])
 		waiting = slices.Concat(worth, waiting[own:])
@@ -59,14 +60,6 @@ func finals(ctx context.Context, t *tuner, objectives []Session, found []candida
 		done, err = second(ctx, t, objectives, done)
 	}
 	return done, err
-}
-
-// ownStarts counts the waiting starts before the first one that a restart added.
-func ownStarts(waiting []candidate) int {
-	if k := slices.IndexFunc(waiting, func(c candidate) bool { return c.added }); k >= 0 {
-		return k
-	}
-	return len(waiting)
 }
 
 // ended reports whether no more starts may descend.
@@ -231,6 +224,7 @@ func second(ctx context.Context, t *tuner, objectives []Session, found []candida
 	})
 	slices.SortStableFunc(ends, func(a, b descent.StartResult) int { return cmp.Compare(a.F, b.F) })
 	between := pointsBetween(t, "second", objectives[0])
+	defer func() { t.result.FullSize.Add(between.Counts()) }()
 	for _, s := range ends {
 		one, err := sameOptimum(ctx, t, endOf(best), endOf(s), between)
 		if err != nil {
@@ -241,11 +235,9 @@ func second(ctx context.Context, t *tuner, objectives []Session, found []candida
 			if err == nil && t.result.F < best.F-sameRidge {
 				found, err = improve(ctx, t, objectives, found)
 			}
-			t.result.FullSize.Add(between.Counts())
 			return found, err
 		}
 	}
-	t.result.FullSize.Add(between.Counts())
 	return found, nil
 }
 
@@ -400,19 +392,6 @@ func known(ctx context.Context, t *tuner, ends []candidate, c candidate, between
 		}
 	}
 	return false, nil
-}
-
-// nearFinals is the largest number of starts that line up without a screen, because they are near the
-// best end before they descend over all rows: few rows do not tell such optima apart.
-const nearFinals = 2
-
-// startValues is the largest number of values of a start in a screen. Most need fewer than ten.
-const startValues = 40
-
-// screened reports whether starts are compared with the best end on fewer rows before they line up.
-func screened(t *tuner) bool {
-	few, _ := fewer(t.rows)
-	return t.halved() && few < t.rows
 }
 
 // screenStarts compares starts with the best end on fewer rows and returns the starts whose ends there are

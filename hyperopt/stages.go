@@ -316,6 +316,17 @@ func perRestart(t *tuner) int {
 	return pool
 }
 
+// lowestOf returns the unused start with the lowest value over all rows; −1 if none has one.
+func lowestOf(done []half, used []bool) int {
+	best := -1
+	for i, h := range done {
+		if !used[i] && !math.IsInf(h.full, 1) && (best < 0 || h.full < done[best].full) {
+			best = i
+		}
+	}
+	return best
+}
+
 // finalists returns the starts that line up over all rows, at most one of a basin: the best one, the given
 // one, and the best of the others, or with a screen all that the data suggest. Each restart beyond
 // leastFinals adds the best one among which so many restarts choose, so more restarts only add some at the
@@ -324,41 +335,52 @@ func finalists(t *tuner, done []half, from []candidate) []candidate {
 	out := []candidate{from[0]}
 	out[0].Metric, out[0].spent = t.Metric, done[0].spent
 	used := make([]bool, len(done))
-	for k, room := 0, leastFinals; k <= t.Restarts; {
-		all := screened(t) && k == 0
-		best := -1
-		for i, h := range done[:min(poolOf(t, k), len(done))] {
-			if !used[i] && !math.IsInf(h.full, 1) && (best < 0 || h.full < done[best].full) {
-				best = i
+	room := leastFinals
+	for k := range t.Restarts + 1 {
+		all := k == 0 && screened(t)
+		if k > leastFinals {
+			room++
+		}
+		for all || room > 0 || k == t.Restarts {
+			best := lowestOf(done[:min(poolOf(t, k), len(done))], used)
+			if best < 0 {
+				break
+			}
+			used[best] = true
+			c := done[best].candidate
+			c.f, c.added = done[best].full, k > 0
+			near := func(o candidate) bool {
+				return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
+			}
+			if i := slices.IndexFunc(out, near); i >= 0 {
+				out[i].join(c)
+			} else if all || room > 0 {
+				out = append(out, c)
+				room--
+			} else {
+				c.left = true
+				t.dropped = append(t.dropped, c)
 			}
 		}
-		if best < 0 || !all && room == 0 && k < t.Restarts {
-			if k++; all {
-				room = 0
-			}
-			if k > leastFinals {
-				room++
-			}
-			continue
-		}
-		used[best] = true
-		c := done[best].candidate
-		c.f, c.added = done[best].full, k > 0
-		near := func(o candidate) bool {
-			return slices.Equal(o.Z, c.Z) || c.f-o.f <= sameValue && min(o.Metric.Nats(o.Z, c.Z), c.Metric.Nats(o.Z, c.Z)) <= sameNats
-		}
-		if i := slices.IndexFunc(out, near); i >= 0 {
-			out[i].join(c)
-		} else if all || room > 0 {
-			out = append(out, c)
-			room--
-		} else {
-			c.left = true
-			t.dropped = append(t.dropped, c)
+		if all {
+			room = 0
 		}
 	}
 	if len(out) > 1 {
 		out[0], out[1] = out[1], out[0]
 	}
 	return out
+}
+
+// nearFinals is the largest number of starts that line up without a screen, because they are near the
+// best end before they descend over all rows: few rows do not tell such optima apart.
+const nearFinals = 2
+
+// startValues is the largest number of values of a start in a screen. Most need fewer than ten.
+const startValues = 40
+
+// screened reports whether starts are compared with the best end on fewer rows before they line up.
+func screened(t *tuner) bool {
+	few, _ := fewer(t.rows)
+	return t.halved() && few < t.rows
 }
