@@ -9,6 +9,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pick"
+	"gpfit/internal/wave"
 	"gpfit/kernel"
 )
 
@@ -80,15 +81,9 @@ func startsAlone(j *Prepared, at func(scheme) []float64) (starts [][]float64) {
 	return starts
 }
 
-// periodFactors are the factors from the period of an optimum to the alternatives. If the
-// true period is p, an optimum at a multiple of it explains the data, too, with a shorter
-// lengthscale; one at a fraction of it may explain a harmonic.
-var periodFactors = []float64{1. / 3, 1. / 2, 2, 3}
-
-// Alternatives returns other points to try, as [hyperopt.Problem] says: multiples of a period, two
-// terms with their lengthscales exchanged, other sizes and lengthscales of a term that explains
-// nothing or of one that equals another, and other lengthscales of a column; and, far away, the
-// periods that the data suggest.
+// Alternatives returns other points to try, as [hyperopt.Problem] says: two terms with their
+// lengthscales exchanged, other sizes and lengthscales of a term that explains nothing or of one that
+// equals another, and other lengthscales of a column; and, far away, the periods of a scan.
 func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	o := j.outlook(z)
 	o.exchanges()
@@ -96,8 +91,7 @@ func (j *Prepared) Alternatives(z []float64) (near, far [][]float64) {
 	o.splits()
 	o.columns()
 	near, o.points = o.points, nil
-	o.periods()
-	o.peaks()
+	o.scans()
 	return near, o.points
 }
 
@@ -203,21 +197,6 @@ func (o *outlook) each(t kernel.Term, kind kernel.Kind, do func(p kernel.Param, 
 	}
 }
 
-// periods changes the period of each leaf by a factor, and the lengthscale so that the
-// covariance of near points stays the same.
-func (o *outlook) periods() {
-	for _, t := range o.terms {
-		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
-			for _, factor := range periodFactors {
-				d := o.draft()
-				d.scale(i, factor)
-				d.waves(t, p, func(i int) { d.scale(i, 1/factor) })
-				d.keep()
-			}
-		})
-	}
-}
-
 // waves calls do with the index of the lengthscale of the leaf of a period.
 func (d draft) waves(t kernel.Term, period kernel.Param, do func(i int)) {
 	d.each(t, kernel.Shape, func(p kernel.Param, _, i int) {
@@ -227,32 +206,56 @@ func (d draft) waves(t kernel.Term, period kernel.Param, do func(i int)) {
 	})
 }
 
-// peaks gives a leaf each period that the data suggest and at least half of the variance, with
-// the lengthscales of the other terms as they are, short and long.
-func (o *outlook) peaks() {
+// scanNoise is the least noise beside which periods are compared, as a share of the targets' variance.
+const scanNoise = 0.01
+
+// scans adds the periods of each leaf at which the likelihood over few rows is lowest. The other terms
+// are as they are, and then small. The likelihood has an optimum near many periods.
+func (o *outlook) scans() {
 	variance := o.Model.TargetVariance(o.Sample)
-	for _, t := range o.terms {
+	noise := max(o.noiseVariance(), scanNoise*variance)
+	for a, t := range o.terms {
 		o.each(t, kernel.Period, func(p kernel.Param, _, i int) {
-			for _, v := range o.found()[p.Name].cycles() {
-				for _, level := range []int{-1, short, long} {
-					d, others := o.draft(), level < 0
-					for _, s := range o.terms {
-						o.each(s, kernel.Lengthscale, func(p kernel.Param, e, i int) {
-							if level >= 0 {
-								d.set(i, o.levels()[p.ElementNames()[e]].values[level])
-								others = true
-							}
-						})
-					}
-					d.set(i, v.period)
-					d.waves(t, p, func(i int) { d.set(i, v.lengthscale) })
-					if others {
-						d.resize(t, max(1, variance/2/d.size(t)))
-						d.keep()
-					}
+			if o.Params.Free[i].Fixed {
+				return
+			}
+			base := o.draft()
+			base.resize(t, max(1, variance/2/base.size(t)))
+			base.scan(t, p, i, noise)
+			for b, s := range o.terms {
+				if b != a {
+					base.resize(s, aloneRest*noise/base.size(s))
 				}
 			}
+			if len(o.terms) > 1 {
+				base.scan(t, p, i, noise)
+			}
 		})
+	}
+}
+
+// scan adds drafts with other periods of the parameter with this index.
+func (d draft) scan(t kernel.Term, period kernel.Param, index int, noise float64) {
+	span := smallestRange(d.Sample.Points, period.Dims)
+	with := func(turns, lengthscale float64) draft {
+		to := draft{d.outlook, slices.Clone(d.z)}
+		to.set(index, span/turns)
+		to.waves(t, period, func(i int) { to.set(i, lengthscale) })
+		return to
+	}
+	s := wave.New(d.Program(), d.Sample.Points, d.Sample.Targets)
+	s.Theta = func(turns, lengthscale float64) []float64 {
+		return d.Params.Values(with(turns, lengthscale).z)[:d.Program().NumParams]
+	}
+	for _, c := range s.Lowest(noise) {
+		to := with(c.Turns, c.Lengthscale)
+		for _, u := range d.terms {
+			to.resize(u, c.Scale)
+		}
+		if own := d.noiseVariance(); own > 0 {
+			to.noise(c.Noise * c.Scale / own)
+		}
+		to.keep()
 	}
 }
 

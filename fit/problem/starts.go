@@ -88,7 +88,7 @@ func startsAt(j *Prepared, base []float64) func(c scheme) []float64 {
 	for _, p := range j.Program().Params {
 		for _, o := range j.Program().Params {
 			if l := peaks[o.Name]; l != nil && l.common > 0 && p.Kind == kernel.Shape && leafOf(o) == leafOf(p) {
-				waves[p.Name] = l.cycles()[2].lengthscale
+				waves[p.Name] = commonLengthscale * min(l.values[0], l.values[1]) / l.common
 			}
 		}
 	}
@@ -328,22 +328,6 @@ func commonMultiple(periods []float64, span float64) float64 {
 
 // longestCommon is the longest common multiple as a share of the range.
 const longestCommon = 0.7
-
-// cycle is a period with the lengthscale, of sin(π(x−x′)/period), of a leaf that has it.
-type cycle struct{ period, lengthscale float64 }
-
-// cycles returns the periods of the two highest peaks and their common multiple, of which a leaf
-// has several waves in a period and so a shorter lengthscale.
-func (l *leafPeriods) cycles() []cycle {
-	var out []cycle
-	for _, v := range l.values[:min(2, len(l.values))] {
-		out = append(out, cycle{v, 1})
-	}
-	if l.common > 0 {
-		out = append(out, cycle{l.common, commonLengthscale * min(l.values[0], l.values[1]) / l.common})
-	}
-	return out
-}
 
 // Constants of the periodogram: its largest numbers of rows and of frequencies, the
 // frequencies per width of a peak, and the peaks that become starts.

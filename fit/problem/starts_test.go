@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,20 +257,28 @@ func TestColumnLengthscales(t *testing.T) {
 	}
 }
 
-// TestPeriodAlternatives checks that alternatives have multiples and fractions of a period with
-// lengthscales to match, and the period of the data, all within the bounds.
+// TestPeriodAlternatives checks that the alternatives have the period of a saw beside a trend, to a
+// hundredth, within the bounds.
 func TestPeriodAlternatives(t *testing.T) {
-	d := column(60, func(i int) float64 { return float64(i) / 2 }, math.Sin)
-	j := must.Get(New(d, Options{Mean: "zero", Kernel: "periodic + rbf", Standardize: "none", Bounds: []Interval{{Name: "k1.period", Lo: 1, Hi: 21}}}))(t)
-	period := 29.5 // over the range of the column, a third of which is the start
-	for _, want := range [][2]float64{{period / 9, 3}, {period / 6, 2}, {2 * period / 3, 0.5}, {21, 1. / 3}, {2 * math.Pi, 1}} {
+	rng := rand.New(rand.NewPCG(4, 4))
+	d := Data{N: 150, D: 1}
+	for range d.N {
+		x := 9 * rng.Float64()
+		_, saw := math.Modf(x / 1.3)
+		d.X, d.Y = append(d.X, x), append(d.Y, 3*math.Sin(x/4)+saw+0.05*rng.NormFloat64())
+	}
+	for _, text := range []string{"periodic + rbf", "periodic*rbf + linear"} {
+		name := map[bool]string{true: "k1.k1.period", false: "k1.period"}[strings.Contains(text, "*")]
+		j := must.Get(New(d, Options{Mean: "zero", Kernel: text, Standardize: "none", Bounds: []Interval{{Name: name, Lo: 0.2, Hi: 5}}}))(t)
 		_, far := j.Alternatives(j.Params.Start())
-		if !slices.ContainsFunc(far, func(z []float64) bool {
-			v := j.Params.Named(z)
-			return math.Abs(v["k1.period"]-want[0]) < 0.05*want[0] && math.Abs(v["k1.lengthscale"]-want[1]) < 1e-12
-		}) {
-			t.Errorf("no alternative has %v", want)
+		nearest := math.Inf(1)
+		for _, z := range far {
+			v := j.Params.Named(z)[name]
+			if nearest = min(nearest, math.Abs(v-1.3)); v < 0.2*0.999 || v > 5*1.001 {
+				t.Errorf("%s: an alternative has a period of %v", text, v)
+			}
 		}
+		must.Within(t, nearest, 0, 0.013, "%s: distance of the nearest alternative from the period", text)
 	}
 }
 
