@@ -6,9 +6,10 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/stat"
+
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pick"
 	"gpfit/internal/wave"
 	"gpfit/kernel"
 )
@@ -405,55 +406,90 @@ const (
 	// other one, because fine waves along it may count as noise; mostIdle limits such columns.
 	fineWave = 0.12
 	mostIdle = 6
+	// samePlace is the correlation from which a column without effect is tried in the place of another.
+	samePlace = 0.6
 )
 
-// columns shortens the lengthscale of a column, with less noise, also of one without effect, and
-// exchanges the lengthscales of two columns.
+// lengthscale is a lengthscale by its index in the vector, with its column, −1 for several.
+type lengthscale struct{ index, column int }
+
+// columns gives columns with and without effect other lengthscales, term by term.
 func (o *outlook) columns() {
 	limits := o.Limits()(o.z)
 	for _, t := range o.terms {
-		var vector, idle []int
-		o.each(t, kernel.Lengthscale, func(p kernel.Param, _, i int) {
+		var in, out []lengthscale
+		o.each(t, kernel.Lengthscale, func(p kernel.Param, e, i int) {
+			l := lengthscale{i, -1}
+			if p.Vector {
+				l.column = p.Dims[e]
+			}
 			switch {
 			case o.Params.Free[i].Fixed:
 			case o.z[i] < limits[i]:
-				vector = append(vector, i)
+				in = append(in, l)
 			case p.Vector && !math.IsInf(limits[i], 1):
-				idle = append(idle, i)
+				out = append(out, l)
 			}
 		})
-		if len(vector) == 0 {
-			continue
+		if len(in) > 0 {
+			slices.SortStableFunc(in, func(a, b lengthscale) int { return cmp.Compare(o.z[a.index], o.z[b.index]) })
+			o.revive(in, out)
+			o.change(in)
 		}
-		shortest := math.Inf(1)
-		for _, i := range vector {
-			shortest = min(shortest, math.Exp(o.z[i]))
-		}
-		for _, i := range idle[:min(mostIdle, len(idle))] {
-			d := o.draft()
-			d.set(i, fineWave*shortest)
-			d.noise(1.0 / 2)
-			d.keep()
-		}
-		order := pick.All(len(vector))
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.z[vector[a]], o.z[vector[b]]) })
-		for k, a := range order[:min(mostColumns, len(order))] {
-			d := o.draft()
-			d.scale(vector[a], rougher)
-			d.noise(lessNoise)
-			d.keep()
-			for _, b := range order[:k] {
-				d := o.draft()
-				d.set(vector[a], math.Exp(o.z[vector[b]]))
-				d.set(vector[b], math.Exp(o.z[vector[a]]))
-				d.keep()
+	}
+}
+
+// revive tries columns without effect with fine waves, and in the place of a column that says the same.
+func (o *outlook) revive(in, out []lengthscale) {
+	for _, l := range out[:min(mostIdle, len(out))] {
+		d := o.draft()
+		d.set(l.index, fineWave*math.Exp(o.z[in[0].index]))
+		d.noise(1.0 / 2)
+		d.keep()
+		place, most := -1, samePlace
+		for _, a := range in {
+			if a.column >= 0 {
+				r := stat.Correlation(o.Sample.Points.Column(l.column), o.Sample.Points.Column(a.column), nil)
+				if math.Abs(r) > most {
+					place, most = a.index, math.Abs(r)
+				}
 			}
 		}
-		d := o.draft()
-		for _, i := range vector {
-			d.scale(i, smoother)
+		if place >= 0 {
+			o.exchange(place, l.index)
 		}
-		d.noise(smoother)
+	}
+}
+
+// exchange exchanges two lengthscales.
+func (o *outlook) exchange(a, b int) {
+	d := o.draft()
+	d.set(a, math.Exp(o.z[b]))
+	d.set(b, math.Exp(o.z[a]))
+	d.keep()
+}
+
+// change shortens the lengthscale of a column, with less noise, and exchanges those of two columns. It
+// lengthens all, and leaves out the column with the longest one. The lengthscales ascend.
+func (o *outlook) change(in []lengthscale) {
+	for k, a := range in[:min(mostColumns, len(in))] {
+		d := o.draft()
+		d.scale(a.index, rougher)
+		d.noise(lessNoise)
+		d.keep()
+		for _, b := range in[:k] {
+			o.exchange(a.index, b.index)
+		}
+	}
+	d := o.draft()
+	for _, a := range in {
+		d.scale(a.index, smoother)
+	}
+	d.noise(smoother)
+	d.keep()
+	if last := in[len(in)-1]; len(in) > 1 && last.column >= 0 {
+		d := o.draft()
+		d.set(last.index, math.Inf(1))
 		d.keep()
 	}
 }

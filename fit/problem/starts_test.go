@@ -282,6 +282,33 @@ func TestPeriodAlternatives(t *testing.T) {
 	}
 }
 
+// TestColumnAlternatives checks where a column without effect is tried: in the place of a correlated one,
+// and with fine waves. The column with the longest lengthscale leaves.
+func TestColumnAlternatives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	d := Data{N: 80, D: 4}
+	for range d.N {
+		a, b, c := rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()
+		d.X, d.Y = append(d.X, a, b, -a+0.3*rng.NormFloat64(), c), append(d.Y, a+b)
+	}
+	j := must.Get(New(d, Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
+	at := []float64{3, 2, j.Params.Free[2].Upper, j.Params.Free[3].Upper}
+	z := j.Params.Start()
+	for i, v := range at {
+		z[i] = math.Log(v)
+	}
+	near, _ := j.Alternatives(z)
+	for name, want := range map[string][]float64{
+		"the same": {at[2], 2, 3, at[3]}, "fine waves": {3, 2, at[2], 2 * fineWave}, "left out": {j.Params.Free[0].Upper, 2, at[2], at[3]},
+	} {
+		if !slices.ContainsFunc(near, func(z []float64) bool {
+			return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return math.Abs(z[i]-math.Log(want[i])) > 1e-9 })
+		}) {
+			t.Errorf("%s: no alternative has the lengthscales %v", name, want)
+		}
+	}
+}
+
 // TestTermAlternatives checks the alternatives to an optimum of a sum: terms of different
 // lengthscales change places with their variances, and a term without variance, or one that
 // equals the other, gets another lengthscale and a share.
