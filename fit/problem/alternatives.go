@@ -469,8 +469,7 @@ func (o *outlook) exchange(a, b int) {
 	d.keep()
 }
 
-// change shortens the lengthscale of a column, with less noise, and exchanges those of two columns. It
-// lengthens all, and leaves out the column with the longest one. The lengthscales ascend.
+// change varies the lengthscales of columns with an effect, which ascend.
 func (o *outlook) change(in []lengthscale) {
 	for k, a := range in[:min(mostColumns, len(in))] {
 		d := o.draft()
