@@ -283,7 +283,8 @@ func TestPeriodAlternatives(t *testing.T) {
 }
 
 // TestColumnAlternatives checks where a column without effect is tried: in the place of a correlated one,
-// and with fine waves. The column with the longest lengthscale leaves.
+// and with fine waves. The column with the longest lengthscale leaves, and one whose values have nothing
+// in common is tried with a long one.
 func TestColumnAlternatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	d := Data{N: 80, D: 4}
@@ -292,19 +293,22 @@ func TestColumnAlternatives(t *testing.T) {
 		d.X, d.Y = append(d.X, a, b, -a+0.3*rng.NormFloat64(), c), append(d.Y, a+b)
 	}
 	j := must.Get(New(d, Options{Mean: "zero", Kernel: "rbf(ard)", Standardize: "none"}))(t)
-	at := []float64{3, 2, j.Params.Free[2].Upper, j.Params.Free[3].Upper}
-	z := j.Params.Start()
-	for i, v := range at {
-		z[i] = math.Log(v)
-	}
-	near, _ := j.Alternatives(z)
-	for name, want := range map[string][]float64{
-		"the same": {at[2], 2, 3, at[3]}, "fine waves": {3, 2, at[2], 2 * fineWave}, "left out": {j.Params.Free[0].Upper, 2, at[2], at[3]},
+	top := j.Params.Free[0].Upper
+	for name, c := range map[string][2][]float64{ // lengthscales at the optimum and of an alternative
+		"the same":   {{3, 2, top, top}, {top, 2, 3, top}},
+		"fine waves": {{3, 2, top, top}, {3, 2, top, 2 * fineWave}},
+		"left out":   {{3, 2, top, top}, {top, 2, top, top}},
+		"apart":      {{3, 0.01, top, top}, {3, medianDistance(j.Sample.Points, []int{0, 1, 2, 3}), top, top}},
 	} {
+		z := j.Params.Start()
+		for i, v := range c[0] {
+			z[i] = math.Log(v)
+		}
+		near, _ := j.Alternatives(z)
 		if !slices.ContainsFunc(near, func(z []float64) bool {
-			return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return math.Abs(z[i]-math.Log(want[i])) > 1e-9 })
+			return !slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return math.Abs(z[i]-math.Log(c[1][i])) > 1e-9 })
 		}) {
-			t.Errorf("%s: no alternative has the lengthscales %v", name, want)
+			t.Errorf("%s: no alternative has the lengthscales %v", name, c[1])
 		}
 	}
 }
