@@ -68,7 +68,7 @@ var sources = []dataTable{
 	{true, "bowls", 200, formula(uniform(9), 0.1, bowl), [2]string{"rbf(ard)", "rbf(ard) + rbf(ard)"}},
 	{false, "plane", 80, formula(normal(5), 0.3, plane), [2]string{"rbf(ard)", "linear + rbf(ard)"}},
 	{true, "loud", 140, formula(normal(4), 1.5, hills), [2]string{"rbf(ard)", "matern52(ard)"}},
-	{false, "exact", 70, formula(uniform(3), 0, bowl), [2]string{"matern52(ard)", "rbf"}},
+	{false, "exact", 70, formula(uniform(3), 0, bowl), [2]string{"rbf(ard)", "rbf"}},
 	{true, "kinked", 300, formula(normal(3), 0.05, kinked), [2]string{"matern32(ard)", "rbf(ard) + matern12"}},
 	{false, "skewed", 300, formula(skewed(4), 0.1, logs), [2]string{"rbf(ard)", "matern52(ard)"}},
 	{true, "kinds", 320, formula(kinds, 0.2, shifted), [2]string{"rbf(ard)", "linear + rbf(ard)"}},

@@ -69,10 +69,11 @@ func (j *job) best(p pair, d problem.Data, seed uint64) (result, error) {
 	return out, nil
 }
 
-// assign gives each parameter a value.
+// assign gives each parameter a value, as if found by a fit: it does not widen the bounds, within which
+// all ends have to be.
 func assign(parameters map[string]float64, value func(name string) float64) (set []problem.Assignment) {
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		set = append(set, problem.Assignment{Name: name, Value: value(name), Given: true})
+		set = append(set, problem.Assignment{Name: name, Value: value(name), Given: true, Found: true})
 	}
 	return set
 }
