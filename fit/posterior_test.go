@@ -249,8 +249,8 @@ func TestPosteriorCalibration(t *testing.T) {
 	if os.Getenv("GPFIT_CALIBRATION") != "" { // a minute of processor time
 		sets, n, bins = 200, 50, 10
 	}
-	const ranks, thin = 99, 5
-	o := problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone, Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 300, PosteriorDraws: ranks * thin}
+	const ranks, thin = 99, 3
+	o := problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone, Posterior: problem.HMC, PosteriorChains: 1, PosteriorWarmup: 200, PosteriorDraws: ranks * thin}
 	for _, p := range calibrationPriors {
 		o.Priors = append(o.Priors, problem.ParameterPrior{Name: p.name, Density: graph.Prior{Family: "lognormal", Args: []float64{p.mu, p.sigma}}})
 	}

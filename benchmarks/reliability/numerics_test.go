@@ -34,7 +34,7 @@ type outcome struct {
 // random problems give finite numbers or typed errors. GPFIT_SEED=17
 // GPFIT_PROBLEMS=1 repeats the problem of seed 17.
 func TestNumerics(t *testing.T) {
-	count, first := size(t, 120, 2000), firstSeed(t)
+	count, first := size(t, 60, 2000), firstSeed(t)
 	b := backend(t, 1)
 	ends := map[string]int{}
 	var mu sync.Mutex

@@ -343,7 +343,7 @@ func hasVariant(name string) bool {
 // TestSameBits checks that neither repetition nor the number of processors changes
 // a bit of a fit with a fixed number of threads.
 func TestSameBits(t *testing.T) {
-	count := uint64(size(t, 3, 30))
+	count := uint64(size(t, 1, 30))
 	if b := backend(t, 3); answers(t, count, func(seed uint64) map[string]any { return fitCalm(t, b, seed) }) {
 		return
 	}

@@ -75,8 +75,8 @@ func goodFiles(t *testing.T) string {
 		write(t, dir, name, text)
 	}
 	for _, args := range []string{
-		"fit t.csv --kernel rbf --out m.gpfit --posterior none --save-factor", "fit t.csv --target b,y --features a --out two.gpfit", "batch spec.yaml --out done",
-		"fit vars.csv --features x --noise-column v --noise-group lab --mean constant --out noisy.gpfit", "predict noisy.gpfit vars.csv", "predict noisy.gpfit plain.csv --noise-group-default a",
+		"fit t.csv --kernel rbf --out m.gpfit --posterior none --save-factor", "fit t.csv --target b,y --features a --kernel rbf --out two.gpfit", "batch spec.yaml --out done",
+		"fit vars.csv --features x --kernel rbf --noise-column v --noise-group lab --mean constant --out noisy.gpfit", "predict noisy.gpfit vars.csv", "predict noisy.gpfit plain.csv --noise-group-default a",
 		"fit t.csv --out k.gpfit --checkpoint c --max-evals 3",
 	} {
 		cmd := exec.Command("gpfit", strings.Fields(args)...)

@@ -141,8 +141,8 @@ func TestGPU(t *testing.T) {
 		t.Errorf("a larger job on auto: device %s\n%s", r.Device, stderr)
 	}
 
-	onCPU, _ := g.report(t, works, "fit", few, "--ard", "--device", "cpu", "--out", model)
-	onGPU, _ := g.report(t, works, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
+	onCPU, _ := g.report(t, works, "fit", few, "--kernel", "rbf(ard)", "--device", "cpu", "--out", model)
+	onGPU, _ := g.report(t, works, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--out", model)
 	if onGPU.Device != "cuda:0" || math.Abs(onGPU.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || onGPU.Status != onCPU.Status {
 		t.Errorf("fit on the GPU: %s, NLML %v, %s; on the CPU %v, %s", onGPU.Device, onGPU.NLML, onGPU.Status, onCPU.NLML, onCPU.Status)
 	}
@@ -152,11 +152,11 @@ func TestGPU(t *testing.T) {
 
 	// The device has a sticky error at the 12th Cholesky factorisation.
 	dies := faults("cusolverDnXpotrf", 12, 700)
-	code, _, stderr := g.run(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--out", model)
+	code, _, stderr := g.run(t, dies, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--out", model)
 	if code != exit.Device || !strings.Contains(stderr, "device cuda:0 is lost") {
 		t.Errorf("a device that dies: exit code %d\n%s", code, stderr)
 	}
-	moved, stderr := g.report(t, dies, "fit", few, "--ard", "--device", "cuda:0", "--fallback", "cpu", "--coarse", "off", "--out", model)
+	moved, stderr := g.report(t, dies, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--fallback", "cpu", "--coarse", "off", "--out", model)
 	if moved.Device != "cpu" || math.Abs(moved.NLML-onCPU.NLML) > 1e-6*math.Abs(onCPU.NLML) || len(moved.Warnings) != 1 || !strings.Contains(stderr, "gpfit continued on cpu") {
 		t.Errorf("a device that dies, with a fallback: %s, NLML %v, %q\n%s", moved.Device, moved.NLML, moved.Warnings, stderr)
 	}

@@ -53,7 +53,7 @@ func fitFrames(t *testing.T) []string {
 			}
 		}
 	}()
-	args := []string{"fit", "../../examples/co2.csv", "--device", "cpu", "--restarts", "1", "--quiet", "--out", filepath.Join(t.TempDir(), "m")}
+	args := []string{"fit", "../../examples/co2.csv", "--subsample", "120", "--device", "cpu", "--quiet", "--out", filepath.Join(t.TempDir(), "m")}
 	code := run(context.Background(), args, strings.NewReader(""), io.Discard, io.Discard)
 	close(done)
 	if deepest := <-seen; code == 0 {

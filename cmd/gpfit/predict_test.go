@@ -40,7 +40,7 @@ func TestPredictPieces(t *testing.T) {
 		t.Helper()
 		return mustLine(t, append(args, "--quiet", "--device", "cpu")...)
 	}
-	call("fit", "../../examples/co2.csv", "--max-evals", "3", "--out", model)
+	call("fit", "../../examples/co2.csv", "--kernel", "rbf + linear(dims=year)", "--posterior", "none", "--subsample", "30", "--max-evals", "3", "--out", model)
 
 	const n = 2*dataset.Piece + 1234
 	var text strings.Builder
@@ -97,7 +97,7 @@ func TestPredictPieces(t *testing.T) {
 func TestPredictWaitingPipe(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
-	mustLine(t, "fit", "../../examples/co2.csv", "--max-evals", "3", "--device", "cpu", "--out", model)
+	mustLine(t, "fit", "../../examples/co2.csv", "--kernel", "rbf", "--subsample", "100", "--max-evals", "3", "--device", "cpu", "--out", model)
 	var piece bytes.Buffer
 	piece.WriteString("season_cos,year,season_sin,note\n")
 	// The long notes fill the buffers of the reader.

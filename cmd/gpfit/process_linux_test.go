@@ -24,33 +24,33 @@ import (
 	"gpfit/internal/must"
 )
 
-// crashTable writes a table of 300 rows and returns the arguments of a fit.
-func crashTable(t *testing.T, dir string) []string {
+// crashTable writes a table and returns the arguments of a fit.
+func crashTable(t *testing.T, dir, kernel string, rows int) []string {
 	t.Helper()
 	var table strings.Builder
-	for i := range 300 {
+	for i := range rows {
 		fmt.Fprintf(&table, "%v,%v,%v\n", float64(i)/30, float64(i*i%97), float64(i*7%13)+float64(i)/100)
 	}
-	return crashFit(write(t, dir, "data.csv", table.String()))
+	return crashFit(write(t, dir, "data.csv", table.String()), kernel)
 }
 
-func crashFit(data string) []string {
-	return []string{"fit", data, "--ard", "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
+func crashFit(data, kernel string) []string {
+	return []string{"fit", data, "--kernel", kernel, "--restarts", "4", "--json", "--quiet", "--device", "cpu", "--threads", "1"}
 }
 
 // TestCrashSignals ends fits with a checkpoint at random moments, by SIGKILL and by SIGTERM in
-// turn, and continues them, without and with stages of subsets. Model and report must equal an
+// turn, and continues them: a choice of the kernel, and stages of subsets. Model and report must equal an
 // undisturbed fit's, and the checkpoint is gone in the end. GPFIT_KILLS sets the number of signals.
 func TestCrashSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	fits := map[string][]string{"one stage": crashTable(t, dir)}
+	fits := map[string][]string{"choice": crashTable(t, dir, "auto", 60)}
 	var table strings.Builder
-	for i := range 800 {
+	for i := range 400 {
 		x, z := float64(i)/30, math.Mod(float64(i)*0.618034, 1)
 		fmt.Fprintf(&table, "%v,%v,%v\n", x, z, math.Sin(x)+z*z+0.1*math.Sin(float64(i*i)))
 	}
-	fits["stages"] = append(crashFit(write(t, dir, "stages.csv", table.String())), "--kernel", "rbf", "--coarse", "on")
+	fits["stages"] = append(crashFit(write(t, dir, "stages.csv", table.String()), "rbf"), "--coarse", "on")
 	for name, args := range fits {
 		t.Run(name, func(t *testing.T) { crashSignals(t, t.TempDir(), args) })
 	}
@@ -116,7 +116,7 @@ func crashes(t *testing.T, what, word, dir string, code int, stderr string) {
 func TestCrashFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, small := t.TempDir(), t.TempDir()
-	args := crashTable(t, dir)
+	args := crashTable(t, dir, "rbf(ard)", 300)
 	if err := syscall.Mount("none", small, "tmpfs", 0, "size=8k"); err != nil {
 		t.Skipf("mounting a small file system: %v", err)
 	}
@@ -152,7 +152,7 @@ func TestCrashMemoryLimit(t *testing.T) {
 	}
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
-	args := append(crashTable(t, dir), "--max-evals", "3", "--out", model)
+	args := append(crashTable(t, dir, "rbf(ard)", 300), "--max-evals", "3", "--out", model)
 	for kilobytes, want := range map[int][]int{
 		300_000: {2, exit.Device}, 600_000: {2, exit.Device}, 1_200_000: {2, exit.Device}, 1_700_000: {2, exit.Device}, 1_800_000: {2, exit.Device}, 1_900_000: {exit.Device}, 4_000_000: {0},
 	} {
@@ -180,7 +180,7 @@ func TestCrashFileLimit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	model := write(t, dir, "m.gpfit", "an older file")
-	args := append(crashTable(t, dir), "--restarts", "0", "--out", model)
+	args := append(crashTable(t, dir, "rbf(ard)", 300), "--restarts", "0", "--out", model)
 	code, _, stderr := limited(t, "-f 2", append(args, "--force")...)
 	crashes(t, "model", "ulimit -f", dir, code, stderr)
 	if text, err := os.ReadFile(model); err != nil || string(text) != "an older file" {

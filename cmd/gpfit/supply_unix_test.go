@@ -18,7 +18,7 @@ import (
 // everything holds command lines that together write every kind of file. They need a
 // folder with data.csv, new.csv and study.yaml.
 var everything = []string{
-	"fit data.csv --device cpu --out m.gpfit --json",
+	"fit data.csv --kernel rbf --max-evals 10 --device cpu --out m.gpfit --json",
 	"predict m.gpfit new.csv --device cpu --out p.csv --plot p.svg",
 	"sample m.gpfit new.csv --device cpu --draws 2 --cov c.npz --out s.csv",
 	"export m.gpfit --out m.json",

@@ -97,7 +97,7 @@ func TestOwnKernel(t *testing.T) {
 	defer gpu.Close()
 	host := must.Get(cpu.New(device.Options{}))(t)
 	defer host.Close()
-	const n = 60
+	const n = 40
 	d := problem.Data{N: n, D: 2, FeatureNames: []string{"a", "b"}, TargetName: "y"}
 	for i := range n {
 		a, b := 3*math.Sin(float64(i)), 2*math.Cos(1.7*float64(i))
@@ -109,7 +109,7 @@ func TestOwnKernel(t *testing.T) {
 	} {
 		var nlml [2]float64
 		for i, b := range []device.Backend{host, device.Dense{}.On(gpu)} {
-			opts := problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{sech}, Settings: hyperopt.Settings{ToleranceNats: -1}}
+			opts := problem.Options{Mean: "zero", Kernel: text, Kernels: []*kernel.Family{sech}, Posterior: problem.NoPosterior, Settings: hyperopt.Settings{ToleranceNats: -1}}
 			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
 			nlml[i] = must.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
 		}

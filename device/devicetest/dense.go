@@ -29,7 +29,7 @@ func (s suite) denseWorkspace(t testing.TB, x *kernel.Points) device.DenseWorksp
 // device's values ½rᵀα + ½log|Σ|.
 func testCentralDifferences(t *testing.T, s suite) {
 	for i, text := range kernels() {
-		p := newProblem(t, text, 70, 2, uint64(i)+50)
+		p := newProblem(t, text, 40, 2, uint64(i)+50)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		grad := mustEvaluate(t, w, p).grad

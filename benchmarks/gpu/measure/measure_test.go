@@ -167,7 +167,7 @@ func TestResidualSees(t *testing.T) {
 
 func TestAgree(t *testing.T) {
 	emulator.Need(t)
-	found := lines(t, "agree", "agree", "--n", "60,150", "--d", "3")
+	found := lines(t, "agree", "agree", "--n", "40,130", "--d", "3")
 	if len(found) != 2*len(agreeKernels()) {
 		t.Fatalf("%d results", len(found))
 	}
