@@ -1,29 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 
-	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/cmd/gpfit/internal/reference"
 	"gpfit/internal/must"
 )
 
@@ -298,210 +290,4 @@ func TestSameNumberAsSklearn(t *testing.T) {
 	if err != nil || math.Abs(theirs-result.NLML) > 1e-8*math.Abs(theirs) {
 		t.Errorf("scikit-learn prints %q, gpfit %v", out, result.NLML)
 	}
-}
-
-// TestReferencePages checks that docs/reference is what go generate writes.
-func TestReferencePages(t *testing.T) {
-	const dir = "../../docs/reference"
-	pages := reference.Markdown(newRoot(nil, io.Discard, io.Discard))
-	if len(pages) < 20 || pages[reference.Index] == nil {
-		t.Fatalf("only %d pages", len(pages))
-	}
-	kept := must.Get(os.ReadDir(dir))(t)
-	for _, f := range kept {
-		if pages[f.Name()] == nil {
-			t.Errorf("%s/%s is of no command: remove it", dir, f.Name())
-		}
-	}
-	for name, text := range pages {
-		if was, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(was, text) {
-			t.Errorf("%s/%s is not what the commands give: run go generate ./cmd/gpfit (%v)", dir, name, err)
-		}
-	}
-}
-
-// roffPrograms are the programs that render manual pages, with the arguments that make
-// them print warnings.
-var roffPrograms = [][]string{
-	{"mandoc", "-T", "utf8", "-W", "warning", "-O", "width=240"},
-	{"groff", "-man", "-Tutf8", "-ww", "-rLL=240n", "-P-c"},
-}
-
-// TestManPages renders the page of every command. It checks that there are no warnings and
-// that the rendered page has all sections, flags and examples, as a user types them.
-func TestManPages(t *testing.T) {
-	root := newRoot(nil, io.Discard, io.Discard)
-	pages := reference.Man(root, reference.Release{Version: "1.2.3", Date: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)})
-	rendered := 0
-	for _, program := range roffPrograms {
-		if _, err := exec.LookPath(program[0]); err != nil {
-			t.Logf("SKIPPED: no %s here", program[0])
-			continue
-		}
-		rendered++
-		for _, cmd := range allCommands(root) {
-			source := pages[strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"]
-			if cmd.Hidden {
-				continue
-			}
-			text := render(t, program, source)
-			wanted := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "SEE ALSO", "gpfit 1.2.3", "2026-11-22", cmd.CommandPath()}
-			for line := range strings.Lines(cmd.Example) {
-				wanted = append(wanted, strings.TrimSpace(line))
-			}
-			cmd.Flags().VisitAll(func(f *pflag.Flag) { wanted = append(wanted, "--"+f.Name) })
-			for _, w := range wanted {
-				if !strings.Contains(text, w) {
-					t.Errorf("%s: the page of %s lacks %q", program[0], cmd.CommandPath(), w)
-				}
-			}
-		}
-	}
-	if rendered == 0 {
-		t.Skip("SKIPPED: neither mandoc nor groff here, so no page was rendered")
-	}
-}
-
-// effects are the bytes by which groff and mandoc print bold letters and underlines.
-var effects = regexp.MustCompile(".\x08|\x1b\\[[0-9;]*m")
-
-// render returns a manual page as plain text.
-func render(t *testing.T, program []string, page []byte) string {
-	t.Helper()
-	cmd := exec.Command(program[0], program[1:]...)
-	var out, warnings bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(page), &out, &warnings
-	if err := cmd.Run(); err != nil || warnings.Len() > 0 {
-		t.Errorf("%s: %v\n%s\n%.300s", program[0], err, warnings.String(), page)
-	}
-	return effects.ReplaceAllString(out.String(), "")
-}
-
-// TestReferenceCommand checks the command that writes the pages, its date and its errors.
-func TestReferenceCommand(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "man", "man1")
-	t.Setenv("SOURCE_DATE_EPOCH", "86400")
-	mustLine(t, "reference", "man", dir)
-	page, err := os.ReadFile(filepath.Join(dir, "gpfit-fit.1"))
-	if err != nil || !bytes.Contains(page, []byte("1970-01-02")) {
-		t.Errorf("%v, %.80s", err, page)
-	}
-	for _, c := range []struct{ epoch, format, want string }{
-		{"86400", "html", "must be markdown or man"},
-		{"today", "man", `SOURCE_DATE_EPOCH="today": must be a number of seconds`},
-	} {
-		t.Setenv("SOURCE_DATE_EPOCH", c.epoch)
-		ends(t, exit.Usage, c.want, "reference", c.format, dir)
-	}
-}
-
-// TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
-// there. The message, with its place, and the exit code must be as on the page. If the page
-// gives commands as the cure, they must succeed afterwards in the same folder.
-func TestTroubleshooting(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a hundred processes")
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("the commands are for a shell of Linux")
-	}
-	page := must.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
-	cases := documentedErrors(t, string(page))
-	if len(cases) < 30 {
-		t.Errorf("%d errors found on the page", len(cases))
-	}
-	path := pathWithoutSlurm(t)
-	slots := make(chan bool, 2)
-	for _, c := range cases {
-		t.Run(c.title, func(t *testing.T) {
-			twoAtATime(t, slots)
-			c.run(t, path)
-		})
-	}
-}
-
-// documentedError is a section of the page.
-type documentedError struct {
-	title string
-	// commands provoke the error.
-	commands string
-	// message are lines of standard error. An ellipsis stands for any text.
-	message string
-	code    int
-	// cure are commands that succeed after the others, "" if the page shows none.
-	cure string
-}
-
-var (
-	shellBlock   = regexp.MustCompile("(?s)```sh\n(.*?)\n```")
-	messageBlock = regexp.MustCompile("(?s)```text\n(.*?)\n```")
-	exitCode     = regexp.MustCompile(`\nExit code ([0-9]+)\. [^*]+\n\n\*\*Cure\.\*\* `)
-)
-
-// documentedErrors returns the errors of a page. Each has commands, a message, an exit code
-// with the cause, and a cure.
-func documentedErrors(t *testing.T, page string) []documentedError {
-	var all []documentedError
-	for _, section := range strings.Split(page, "\n### ")[1:] {
-		section, _, _ = strings.Cut(section, "\n## ")
-		title, text, _ := strings.Cut(section, "\n")
-		shell := shellBlock.FindAllStringSubmatch(text, -1)
-		message := messageBlock.FindAllStringSubmatch(text, -1)
-		code := exitCode.FindStringSubmatch(text)
-		if len(shell) < 1 || len(shell) > 2 || len(message) != 1 || code == nil {
-			t.Errorf("%q lacks commands, the message, the exit code with the cause, or the cure", title)
-			continue
-		}
-		c := documentedError{title: title, commands: shell[0][1], message: message[0][1]}
-		c.code, _ = strconv.Atoi(code[1])
-		if len(shell) == 2 {
-			c.cure = shell[1][1]
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-// pathWithoutSlurm returns a folder with gpfit and the few programs that the commands use.
-func pathWithoutSlurm(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"gpfit", "sh", "dd", "flock", "gzip", "head", "mkdir", "rm", "sed"} {
-		program := must.Get(exec.LookPath(name))(t)
-		must.Do(t, os.Symlink(program, filepath.Join(dir, name)))
-	}
-	return dir
-}
-
-func (c documentedError) run(t *testing.T, path string) {
-	dir := t.TempDir()
-	examples := must.Get(filepath.Abs("../../examples"))(t)
-	must.Do(t, os.Symlink(examples, filepath.Join(dir, "examples")))
-	code, stderr := runShell(t, dir, path, c.commands)
-	if code != c.code {
-		t.Errorf("exit code %d, the page says %d", code, c.code)
-	}
-	lines := strings.ReplaceAll(regexp.QuoteMeta(c.message), "…", ".*")
-	if !strings.HasPrefix(c.message, "gpfit: ") || !regexp.MustCompile(`(?m)^`+lines+`$`).MatchString(stderr) {
-		t.Errorf("the page shows\n%s\nbut gpfit says\n%s", c.message, stderr)
-	}
-	if c.cure == "" {
-		return
-	}
-	if code, stderr := runShell(t, dir, path, c.cure); code != 0 {
-		t.Errorf("the cure\n%s\nends with exit code %d\n%s", c.cure, code, stderr)
-	}
-}
-
-// runShell runs commands in a folder with only the programs of path, and returns their exit
-// code and standard error.
-func runShell(t *testing.T, dir, path, commands string) (int, string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), "-c", commands)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + path, "HOME=" + dir}
-	code, _, stderr := end(t, cmd)
-	return code, stderr
 }

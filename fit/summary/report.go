@@ -9,7 +9,6 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/experts"
 	"gpfit/internal/sampler"
-	"gpfit/internal/transform"
 )
 
 // SchemaVersion is the version of [Report] as JSON.
@@ -130,23 +129,6 @@ func criterion(r *Report) string { return strings.TrimSuffix(r.ObjectiveName, pr
 // minimises reports whether the objective was one of some criteria, with priors or without.
 func minimises(r *Report, criteria ...problem.Criterion) bool {
 	return slices.Contains(criteria, problem.Criterion(criterion(r)))
-}
-
-// TransformReport describes the transform of the target. λ is a parameter.
-type TransformReport struct {
-	Kind transform.Name `json:"kind"`
-	// Candidates are the transforms among which option target-transform auto chose, best first.
-	Candidates []TransformCandidate `json:"candidates,omitempty"`
-}
-
-// TransformCandidate is a transform with its score: BIC is 2·NLML + p·log n for p parameters in original units, at
-// parameters tuned on Rows rows; nil with an Error.
-type TransformCandidate struct {
-	Kind   transform.Name `json:"kind"`
-	BIC    *float64       `json:"bic"`
-	Lambda *float64       `json:"lambda,omitempty"`
-	Rows   int            `json:"rows"`
-	Error  string         `json:"error,omitempty"`
 }
 
 // ParameterColumn says which column of the table a parameter belongs to.
@@ -281,120 +263,6 @@ type StdErrors struct {
 	Original map[string]float64 `json:"parameters_original_units,omitempty"`
 	// Interval95 holds z ± 1.96 se(z) in natural units of the scaled problem.
 	Interval95 map[string][2]float64 `json:"interval95,omitempty"`
-}
-
-// Scores holds predictive scores of a model; a score that was not requested is nil.
-type Scores struct {
-	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
-	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
-	Objective       *ObjectiveFolds        `json:"objective_folds,omitempty"`
-}
-
-// ObjectiveFolds holds the scores behind the objectives CV and CVRMSE: each row is predicted
-// from the other folds at the parameters of the fit, which all rows have chosen.
-type ObjectiveFolds struct {
-	// Folds is the number of folds; the others are as in CrossValidationScores.
-	Folds  int    `json:"folds"`
-	Seed   uint64 `json:"seed"`
-	Blocks bool   `json:"blocks,omitempty"`
-	Group  string `json:"group,omitempty"`
-	LeaveOneOutScore
-}
-
-// TestScores holds the scores of held-out rows, in original units and in units of the
-// training targets' standard deviation.
-type TestScores struct {
-	N int `json:"n"`
-	// RMSE is the root mean squared error of the mean.
-	RMSE             float64 `json:"rmse"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	// Coverage95 is the share of rows within their 95 % interval. Calibration is set if that is not
-	// compatible with 95 %.
-	Coverage95  float64     `json:"coverage95"`
-	Calibration Calibration `json:"calibration,omitempty"`
-	// NLPD is the mean negative log predictive density of an observation.
-	NLPD             Number `json:"nlpd"`
-	NLPDStandardized Number `json:"nlpd_standardized"`
-	// Far counts rows so far from their predictions that option robust would give them a noise variance
-	// of their own, in a fit without it.
-	Far int `json:"far,omitempty"`
-	// Fitting has the scores of the rows that fit, if option robust found that others do not: training
-	// rows with a noise variance of their own, or new rows to which it would give one.
-	Fitting *TestScores `json:"fitting,omitempty"`
-}
-
-// LeaveOneOutScore is the leave-one-out log predictive density at the parameters of all rows,
-// but with coefficients of a mean by least squares that are computed again without each row.
-// All rows with equal inputs are left out together.
-type LeaveOneOutScore struct {
-	// Places is the number of different inputs if some repeat, and 0 otherwise.
-	Places int `json:"places,omitempty"`
-	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable with the NLML,
-	// SumOriginalUnits for the original targets, both over all targets.
-	Sum              float64 `json:"sum"`
-	SumOriginalUnits float64 `json:"sum_original_units"`
-	// NLPD is the mean over rows in original units, NLPDStandardized as in TestScores.
-	NLPD             float64 `json:"nlpd"`
-	NLPDStandardized float64 `json:"nlpd_standardized"`
-	// RMSE is absent with several targets, because the units differ. RMSEStandardized is in
-	// the units of NLPDStandardized, pooled over the targets.
-	RMSE             float64 `json:"rmse,omitempty"`
-	RMSEStandardized float64 `json:"rmse_standardized"`
-	// Coverage95 is the share of rows, of all targets, within their 95 % interval; nil if it was not counted.
-	Coverage95 *float64 `json:"coverage95,omitempty"`
-	// Targets has the scores of each target, if there are several or some rows do not fit.
-	Targets []*TestScores `json:"targets,omitempty"`
-}
-
-// CrossValidationScores holds scores of rows predicted from the other folds, in original units
-// and in units of the standard deviation of all training targets.
-type CrossValidationScores struct {
-	Folds []FoldScores `json:"folds"`
-	// Seed drew the folds. Blocks means that they are blocks of consecutive rows; Group
-	// is the column whose groups of rows they keep together.
-	Seed   uint64 `json:"seed"`
-	Blocks bool   `json:"blocks,omitempty"`
-	Group  string `json:"group,omitempty"`
-	Refit  bool   `json:"refit"`
-	// The scores mean the same as in TestScores, over all rows. With several targets they
-	// are means, without RMSE, because the units differ, and Targets has the scores of each.
-	RMSE             float64        `json:"rmse,omitempty"`
-	RMSEStandardized float64        `json:"rmse_standardized"`
-	Coverage95       float64        `json:"coverage95"`
-	Calibration      Calibration    `json:"calibration,omitempty"`
-	Targets          []TargetScores `json:"targets,omitempty"`
-	// NLPDStdError is the standard error of NLPD, from its spread over folds.
-	NLPD             Number `json:"nlpd"`
-	NLPDStandardized Number `json:"nlpd_standardized"`
-	NLPDStdError     Number `json:"nlpd_std_error"`
-	// Warnings describes folds that departed from the options, such as an added jitter or a
-	// replaced device, for callers of CrossValidate to pass on.
-	Warnings []string    `json:"-"`
-	Fitting  *TestScores `json:"fitting,omitempty"`
-}
-
-// TargetScores holds the scores of one of several targets; see CrossValidationScores.
-type TargetScores struct {
-	Name             string      `json:"name"`
-	RMSE             float64     `json:"rmse"`
-	RMSEStandardized float64     `json:"rmse_standardized"`
-	Coverage95       float64     `json:"coverage95"`
-	NLPD             Number      `json:"nlpd"`
-	NLPDStandardized Number      `json:"nlpd_standardized"`
-	NLPDStdError     Number      `json:"nlpd_std_error"`
-	Fitting          *TestScores `json:"fitting,omitempty"`
-}
-
-// FoldScores holds the scores of one fold, in original units, as in CrossValidationScores.
-type FoldScores struct {
-	N          int     `json:"n"` // held-out rows
-	RMSE       float64 `json:"rmse,omitempty"`
-	Coverage95 float64 `json:"coverage95"`
-	// Parameters holds the refitted parameters, natural values of the scaled problem.
-	Parameters map[string]float64 `json:"parameters,omitempty"`
-	NLPD       Number             `json:"nlpd"`
-	Tests      []*TestScores      `json:"-"` // of each target
-	Warnings   []string           `json:"-"`
 }
 
 // Interpolation describes a fit whose noise variance is so small that its predictions pass

@@ -3,7 +3,26 @@ package summary
 import (
 	"fmt"
 	"strings"
+
+	"gpfit/internal/transform"
 )
+
+// TransformReport describes the transform of the target. λ is a parameter.
+type TransformReport struct {
+	Kind transform.Name `json:"kind"`
+	// Candidates are the transforms among which option target-transform auto chose, best first.
+	Candidates []TransformCandidate `json:"candidates,omitempty"`
+}
+
+// TransformCandidate is a transform with its score: BIC is 2·NLML + p·log n for p parameters in original units, at
+// parameters tuned on Rows rows; nil with an Error.
+type TransformCandidate struct {
+	Kind   transform.Name `json:"kind"`
+	BIC    *float64       `json:"bic"`
+	Lambda *float64       `json:"lambda,omitempty"`
+	Rows   int            `json:"rows"`
+	Error  string         `json:"error,omitempty"`
+}
 
 // Text names the transform and, if gpfit chose it, what it beat by how much.
 func (t *TransformReport) Text() string {
@@ -13,10 +32,9 @@ func (t *TransformReport) Text() string {
 	var others, refused []string
 	best := t.Candidates[0].BIC
 	for _, c := range t.Candidates[1:] {
-		switch {
-		case c.BIC == nil:
+		if c.BIC == nil {
 			refused = append(refused, string(c.Kind)+" "+c.Error)
-		default:
+		} else {
 			others = append(others, fmt.Sprintf("%s (+%.1f)", c.Kind, *c.BIC-*best))
 		}
 	}

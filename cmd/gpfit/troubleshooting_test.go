@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gpfit/internal/must"
+)
+
+// TestTroubleshooting provokes each error of docs/troubleshooting.md by the commands shown
+// there. The message, with its place, and the exit code must be as on the page. If the page
+// gives commands as the cure, they must succeed afterwards in the same folder.
+func TestTroubleshooting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a hundred processes")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the commands are for a shell of Linux")
+	}
+	page := must.Get(os.ReadFile("../../docs/troubleshooting.md"))(t)
+	cases := documentedErrors(t, string(page))
+	if len(cases) < 30 {
+		t.Errorf("%d errors found on the page", len(cases))
+	}
+	path := pathWithoutSlurm(t)
+	slots := make(chan bool, 2)
+	for _, c := range cases {
+		t.Run(c.title, func(t *testing.T) {
+			twoAtATime(t, slots)
+			c.run(t, path)
+		})
+	}
+}
+
+// documentedError is a section of the page.
+type documentedError struct {
+	title string
+	// commands provoke the error.
+	commands string
+	// message are lines of standard error. An ellipsis stands for any text.
+	message string
+	code    int
+	// cure are commands that succeed after the others, "" if the page shows none.
+	cure string
+}
+
+var (
+	shellBlock   = regexp.MustCompile("(?s)```sh\n(.*?)\n```")
+	messageBlock = regexp.MustCompile("(?s)```text\n(.*?)\n```")
+	exitCode     = regexp.MustCompile(`\nExit code ([0-9]+)\. [^*]+\n\n\*\*Cure\.\*\* `)
+)
+
+// documentedErrors returns the errors of a page. Each has commands, a message, an exit code
+// with the cause, and a cure.
+func documentedErrors(t *testing.T, page string) []documentedError {
+	var all []documentedError
+	for _, section := range strings.Split(page, "\n### ")[1:] {
+		section, _, _ = strings.Cut(section, "\n## ")
+		title, text, _ := strings.Cut(section, "\n")
+		shell := shellBlock.FindAllStringSubmatch(text, -1)
+		message := messageBlock.FindAllStringSubmatch(text, -1)
+		code := exitCode.FindStringSubmatch(text)
+		if len(shell) < 1 || len(shell) > 2 || len(message) != 1 || code == nil {
+			t.Errorf("%q lacks commands, the message, the exit code with the cause, or the cure", title)
+			continue
+		}
+		c := documentedError{title: title, commands: shell[0][1], message: message[0][1]}
+		c.code, _ = strconv.Atoi(code[1])
+		if len(shell) == 2 {
+			c.cure = shell[1][1]
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// pathWithoutSlurm returns a folder with gpfit and the few programs that the commands use.
+func pathWithoutSlurm(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"gpfit", "sh", "dd", "flock", "gzip", "head", "mkdir", "rm", "sed"} {
+		program := must.Get(exec.LookPath(name))(t)
+		must.Do(t, os.Symlink(program, filepath.Join(dir, name)))
+	}
+	return dir
+}
+
+func (c documentedError) run(t *testing.T, path string) {
+	dir := t.TempDir()
+	examples := must.Get(filepath.Abs("../../examples"))(t)
+	must.Do(t, os.Symlink(examples, filepath.Join(dir, "examples")))
+	code, stderr := runShell(t, dir, path, c.commands)
+	if code != c.code {
+		t.Errorf("exit code %d, the page says %d", code, c.code)
+	}
+	lines := strings.ReplaceAll(regexp.QuoteMeta(c.message), "…", ".*")
+	if !strings.HasPrefix(c.message, "gpfit: ") || !regexp.MustCompile(`(?m)^`+lines+`$`).MatchString(stderr) {
+		t.Errorf("the page shows\n%s\nbut gpfit says\n%s", c.message, stderr)
+	}
+	if c.cure == "" {
+		return
+	}
+	if code, stderr := runShell(t, dir, path, c.cure); code != 0 {
+		t.Errorf("the cure\n%s\nends with exit code %d\n%s", c.cure, code, stderr)
+	}
+}
+
+// runShell runs commands in a folder with only the programs of path, and returns their exit
+// code and standard error.
+func runShell(t *testing.T, dir, path, commands string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(path, "sh"), "-c", commands)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + path, "HOME=" + dir}
+	if os.Getenv("GPFIT_LONG") == "" {
+		cmd.Env = append(cmd.Env, "GPFIT_KERNEL=rbf(ard)") // a choice of the kernel takes six fits
+	}
+	code, _, stderr := end(t, cmd)
+	return code, stderr
+}

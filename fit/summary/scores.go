@@ -1,0 +1,165 @@
+package summary
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"gpfit/fit/problem"
+)
+
+// Number is a score that may not be finite. If a prediction has no variance, as without noise, the
+// density at the target is infinite if the mean equals the target and zero otherwise. JSON has no
+// such number: MarshalJSON writes null, and UnmarshalJSON reads null as NaN.
+type Number float64
+
+// Format implements [fmt.Formatter]. It writes "undefined" for a number that is not finite.
+func (n Number) Format(f fmt.State, verb rune) {
+	if !problem.NotFinite(float64(n)) {
+		fmt.Fprintf(f, fmt.FormatString(f, verb), float64(n))
+		return
+	}
+	width, _ := f.Width()
+	fmt.Fprintf(f, "%*s", width, "undefined")
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (n Number) MarshalJSON() ([]byte, error) { return json.Marshal(Finite(float64(n))) }
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *Number) UnmarshalJSON(text []byte) error {
+	v := math.NaN()
+	err := json.Unmarshal(text, &v)
+	*n = Number(v)
+	return err
+}
+
+// UndefinedWarning returns a warning if an NLPD is not finite.
+func UndefinedWarning(nlpd Number, of string) []string {
+	if !problem.NotFinite(float64(nlpd)) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the NLPD of the %s is undefined, because some predictions have no variance; it is null in JSON", of)}
+}
+
+// Finite returns a pointer to v, or nil if JSON has no number for it.
+func Finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Scores holds predictive scores of a model; a score that was not requested is nil.
+type Scores struct {
+	LeaveOneOut     *LeaveOneOutScore      `json:"loo,omitempty"`
+	CrossValidation *CrossValidationScores `json:"cv,omitempty"`
+	Objective       *ObjectiveFolds        `json:"objective_folds,omitempty"`
+}
+
+// ObjectiveFolds holds the scores behind the objectives CV and CVRMSE: each row is predicted
+// from the other folds at the parameters of the fit, which all rows have chosen.
+type ObjectiveFolds struct {
+	// Folds is the number of folds; the others are as in CrossValidationScores.
+	Folds  int    `json:"folds"`
+	Seed   uint64 `json:"seed"`
+	Blocks bool   `json:"blocks,omitempty"`
+	Group  string `json:"group,omitempty"`
+	LeaveOneOutScore
+}
+
+// TestScores holds the scores of held-out rows, in original units and in units of the
+// training targets' standard deviation.
+type TestScores struct {
+	N int `json:"n"`
+	// RMSE is the root mean squared error of the mean.
+	RMSE             float64 `json:"rmse"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Coverage95 is the share of rows within their 95 % interval. Calibration is set if that is not
+	// compatible with 95 %.
+	Coverage95  float64     `json:"coverage95"`
+	Calibration Calibration `json:"calibration,omitempty"`
+	// NLPD is the mean negative log predictive density of an observation.
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+	// Far counts rows so far from their predictions that option robust would give them a noise variance
+	// of their own, in a fit without it.
+	Far int `json:"far,omitempty"`
+	// Fitting has the scores of the rows that fit, if option robust found that others do not: training
+	// rows with a noise variance of their own, or new rows to which it would give one.
+	Fitting *TestScores `json:"fitting,omitempty"`
+}
+
+// LeaveOneOutScore is the leave-one-out log predictive density at the parameters of all rows,
+// but with coefficients of a mean by least squares that are computed again without each row.
+// All rows with equal inputs are left out together.
+type LeaveOneOutScore struct {
+	// Places is the number of different inputs if some repeat, and 0 otherwise.
+	Places int `json:"places,omitempty"`
+	// Sum is −Σ log p(y_i | the other rows) of the scaled problem, comparable with the NLML,
+	// SumOriginalUnits for the original targets, both over all targets.
+	Sum              float64 `json:"sum"`
+	SumOriginalUnits float64 `json:"sum_original_units"`
+	// NLPD is the mean over rows in original units, NLPDStandardized as in TestScores.
+	NLPD             float64 `json:"nlpd"`
+	NLPDStandardized float64 `json:"nlpd_standardized"`
+	// RMSE is absent with several targets, because the units differ. RMSEStandardized is in
+	// the units of NLPDStandardized, pooled over the targets.
+	RMSE             float64 `json:"rmse,omitempty"`
+	RMSEStandardized float64 `json:"rmse_standardized"`
+	// Coverage95 is the share of rows, of all targets, within their 95 % interval; nil if it was not counted.
+	Coverage95 *float64 `json:"coverage95,omitempty"`
+	// Targets has the scores of each target, if there are several or some rows do not fit.
+	Targets []*TestScores `json:"targets,omitempty"`
+}
+
+// CrossValidationScores holds scores of rows predicted from the other folds, in original units
+// and in units of the standard deviation of all training targets.
+type CrossValidationScores struct {
+	Folds []FoldScores `json:"folds"`
+	// Seed drew the folds. Blocks means that they are blocks of consecutive rows; Group
+	// is the column whose groups of rows they keep together.
+	Seed   uint64 `json:"seed"`
+	Blocks bool   `json:"blocks,omitempty"`
+	Group  string `json:"group,omitempty"`
+	Refit  bool   `json:"refit"`
+	// The scores mean the same as in TestScores, over all rows. With several targets they
+	// are means, without RMSE, because the units differ, and Targets has the scores of each.
+	RMSE             float64        `json:"rmse,omitempty"`
+	RMSEStandardized float64        `json:"rmse_standardized"`
+	Coverage95       float64        `json:"coverage95"`
+	Calibration      Calibration    `json:"calibration,omitempty"`
+	Targets          []TargetScores `json:"targets,omitempty"`
+	// NLPDStdError is the standard error of NLPD, from its spread over folds.
+	NLPD             Number `json:"nlpd"`
+	NLPDStandardized Number `json:"nlpd_standardized"`
+	NLPDStdError     Number `json:"nlpd_std_error"`
+	// Warnings describes folds that departed from the options, such as an added jitter or a
+	// replaced device, for callers of CrossValidate to pass on.
+	Warnings []string    `json:"-"`
+	Fitting  *TestScores `json:"fitting,omitempty"`
+}
+
+// TargetScores holds the scores of one of several targets; see CrossValidationScores.
+type TargetScores struct {
+	Name             string      `json:"name"`
+	RMSE             float64     `json:"rmse"`
+	RMSEStandardized float64     `json:"rmse_standardized"`
+	Coverage95       float64     `json:"coverage95"`
+	NLPD             Number      `json:"nlpd"`
+	NLPDStandardized Number      `json:"nlpd_standardized"`
+	NLPDStdError     Number      `json:"nlpd_std_error"`
+	Fitting          *TestScores `json:"fitting,omitempty"`
+}
+
+// FoldScores holds the scores of one fold, in original units, as in CrossValidationScores.
+type FoldScores struct {
+	N          int     `json:"n"` // held-out rows
+	RMSE       float64 `json:"rmse,omitempty"`
+	Coverage95 float64 `json:"coverage95"`
+	// Parameters holds the refitted parameters, natural values of the scaled problem.
+	Parameters map[string]float64 `json:"parameters,omitempty"`
+	NLPD       Number             `json:"nlpd"`
+	Tests      []*TestScores      `json:"-"` // of each target
+	Warnings   []string           `json:"-"`
+}
