@@ -10,7 +10,7 @@ import (
 
 // invert computes Σ⁻¹, unless it is there. more is the number of operations that follow in
 // the same call.
-func (w *workspace) invert(ctx context.Context, more float64) error {
+func invert(ctx context.Context, w *workspace, more float64) error {
 	if w.stage == stageInverted {
 		w.Begin("gradient", more)
 		return ctx.Err()
@@ -67,7 +67,7 @@ func (c *contraction) run(ctx context.Context, prog *kernel.Program, theta []flo
 			flops += c.blocks.Flops(w.n)
 		}
 	}
-	if err := w.invert(ctx, flops); err != nil {
+	if err := invert(ctx, w, flops); err != nil {
 		return err
 	}
 	if err := contract(ctx); err != nil {
@@ -88,7 +88,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) (err err
 	if len(dst) != w.n {
 		return fmt.Errorf("cpu: diagonal of %d elements for n = %d", len(dst), w.n)
 	}
-	if err := w.invert(ctx, 0); err != nil {
+	if err := invert(ctx, w, 0); err != nil {
 		return err
 	}
 	for i := range dst {
@@ -106,7 +106,7 @@ func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) (err er
 	if err := b.Check(w.n); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
-	if err := w.invert(ctx, 0); err != nil {
+	if err := invert(ctx, w, 0); err != nil {
 		return err
 	}
 	return b.Each(func(first, m int, elements []float64) error {

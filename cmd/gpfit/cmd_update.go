@@ -164,7 +164,7 @@ func (u *update) tune() error {
 	if err != nil {
 		return err
 	}
-	u.Msg.Objective = job.ObjectiveLabel()
+	u.Msg.Objective = problem.ObjectiveLabel(job.ObjectiveName())
 	opened, err := u.OpenFor(job, false)
 	if err != nil {
 		return err

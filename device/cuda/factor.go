@@ -33,7 +33,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		w.upload(w.noise.at, noise)
 		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
 			j1 := min(j0+w.sizes.fill, w.n)
-			w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, w.noiseOfFill(), j0, j1))
+			w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, noiseOfFill(w), j0, j1))
 			w.poll()
 		}
 		w.stage = stageFilled
@@ -41,7 +41,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 }
 
 // noiseOfFill returns the noise of the last Fill: one variance or n.
-func (w *Workspace) noiseOfFill() kernels.Vector {
+func noiseOfFill(w *Workspace) kernels.Vector {
 	return kernels.Vector{A: w.noise.at, N: int64(len(w.filled.noise))}
 }
 

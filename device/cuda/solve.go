@@ -155,7 +155,7 @@ func multiplySolution(w *Workspace, local *memory, e []float64, m int64, got []f
 	const rows = 8192
 	for i0 := int64(0); i0 < w.n; i0 += rows {
 		i1 := min(i0+rows, w.n)
-		w.run(kernels.Multiply(w.program.value.Function, w.points, w.noiseOfFill(), i0, i1, v, m, y.At(i0, 0)))
+		w.run(kernels.Multiply(w.program.value.Function, w.points, noiseOfFill(w), i0, i1, v, m, y.At(i0, 0)))
 		w.worked(0)
 	}
 	w.downloadBlock(got, w.n, y, w.n, m)

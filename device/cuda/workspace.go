@@ -89,13 +89,13 @@ type filled struct {
 func newWorkspace(g *gpu, s sizes, x *kernel.Points, plan device.Plan) (*Workspace, error) {
 	w := &Workspace{plan: plan, storage: storage{sizes: s, x: x, n: int64(x.N), memory: memory{gpu: g}}}
 	w.queue = queue{gpu: g, meter: &w.Meter, limit: s.gemm}
-	if err := g.do(w.allocate); err != nil {
+	if err := g.do(func() error { return allocate(w) }); err != nil {
 		return nil, errors.Join(g.translate(err, plan), w.memory.free())
 	}
 	return w, nil
 }
 
-func (w *Workspace) allocate() error {
+func allocate(w *Workspace) error {
 	ld := leadingDim(w.n)
 	w.need(&w.memory, &w.sigma, w.n*ld)
 	w.need(&w.memory, &w.xs, w.n*int64(w.x.D))
@@ -153,7 +153,7 @@ func (w *Workspace) bind(prog *kernel.Program, theta []float64) bool {
 }
 
 // require fails with a [*device.MemoryError] unless the given number of bytes is free for what.
-func (w *Workspace) require(bytes int64, what string) {
+func require(w *Workspace, bytes int64, what string) {
 	w.then(func() error {
 		free, err := w.gpu.free()
 		if err == nil && bytes > free {

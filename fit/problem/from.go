@@ -151,7 +151,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 	if from == nil {
 		return nil
 	}
-	if err := s.hasColumns(from); err != nil {
+	if err := hasColumns(s.Data.FeatureNames, from); err != nil {
 		return err
 	}
 	values, found := from.Parameters(), 0
@@ -162,7 +162,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 		if !ok {
 			v, ok = values[q.Group]
 		}
-		ratio, known := s.rescaled(prog, q.Indexed, from)
+		ratio, known := rescaled(s, prog, q.Indexed, from)
 		if !ok || !known || q.Log && !(v > 0) {
 			missing = append(missing, q.Name)
 			continue
@@ -179,12 +179,12 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 	return nil
 }
 
-// hasColumns returns an error if the table lacks a column that the model uses.
-func (s *Sample) hasColumns(from *gp.Model) error {
+// hasColumns returns an error if a table with some features lacks a column that the model uses.
+func hasColumns(features []string, from *gp.Model) error {
 	for _, c := range from.Columns {
 		name := from.FeatureNames[c]
-		if !slices.Contains(s.Data.FeatureNames, name) {
-			return OptionErrorf("from", "", "the model uses the feature %q, which the table does not have; its features are %s: rename the column, name the columns with option features and give a kernel, or fit without option from", name, Listed(s.Data.FeatureNames))
+		if !slices.Contains(features, name) {
+			return OptionErrorf("from", "", "the model uses the feature %q, which the table does not have; its features are %s: rename the column, name the columns with option features and give a kernel, or fit without option from", name, Listed(features))
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (s *Sample) hasColumns(from *gp.Model) error {
 
 // rescaled returns the factor that converts a parameter of the scaled problem of
 // another model to the sample's problem, by the units of the parameter.
-func (s *Sample) rescaled(prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
+func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (ratio float64, ok bool) {
 	own := s.Scalings[0]
 	targets := from.Scaling.YScale / own.YScale
 	if t, other := own.Transform, from.Scaling.Transform; (t == nil) != (other == nil) || t != nil && t.Kind != other.Kind {

@@ -77,7 +77,7 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 	if o.Draws > 0 {
 		r.Verdict += fmt.Sprintf(" and at %d others around them", o.Draws)
 	}
-	start := p.kernelStart(prog)
+	start := kernelStart(p, prog)
 	r.Parameters = byName(r.names, start)
 	for draw := range 1 + o.Draws {
 		theta := slices.Clone(start)
@@ -155,7 +155,7 @@ func byName(names []string, values []float64) map[string]float64 {
 }
 
 // kernelStart returns the start values of the kernel's parameters, with ties applied.
-func (p *ParameterList) kernelStart(prog *kernel.Program) []float64 {
+func kernelStart(p *ParameterList, prog *kernel.Program) []float64 {
 	theta := make([]float64, prog.NumParams)
 	for i := range theta {
 		theta[i] = p.Free[p.All[i].Index].Start

@@ -78,7 +78,7 @@ func (m *Model) addMean(s *Sample, text string, how MeanFit, names []string) err
 		err = m.Basis.CheckRank(m.Basis.Evaluate(s.Points))
 	}
 	if err != nil {
-		return OptionErrorf("mean", m.Mean.Text(s.Names()), "%v", s.withNames(err))
+		return OptionErrorf("mean", m.Mean.Text(s.Names()), "%v", withNames(s, err))
 	}
 	named := m.namedCoefficient(s, names)
 	if s.Data.TargetNames != nil && (named != "" || how == MeanFree) {
@@ -141,7 +141,7 @@ func LinearMean(o Options, s *Sample) (text string, without []string) {
 }
 
 // withNames returns an error about the basis with the names of columns in place of indices.
-func (s *Sample) withNames(err error) error {
+func withNames(s *Sample, err error) error {
 	rank, ok := errors.AsType[*mean.RankError](err)
 	if !ok {
 		return err

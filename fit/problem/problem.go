@@ -188,9 +188,7 @@ func (j *Prepared) ObjectiveName() string {
 	return name
 }
 
-// ObjectiveLabel returns a short name of the objective for people.
-func (j *Prepared) ObjectiveLabel() string { return ObjectiveLabel(j.ObjectiveName()) }
-
+// ObjectiveLabel returns a short name for people of an objective with the given name.
 func ObjectiveLabel(name string) string {
 	base, prior := strings.CutSuffix(name, WithPrior)
 	if prior {

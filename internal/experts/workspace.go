@@ -69,8 +69,8 @@ func (w *workspace) Blocks() [][]int {
 // each with its share of the threads: smaller matrices gain less from more threads.
 const sideBySide = 3000
 
-// workers returns how many experts compute at the same time.
-func (w *workspace) workers() int {
+// atOnce returns how many experts compute at the same time.
+func atOnce(w *workspace) int {
 	largest := 0
 	for _, e := range w.experts {
 		largest = max(largest, len(e.rows))
@@ -85,7 +85,7 @@ func (w *workspace) workers() int {
 // order of the experts. work is the expected work of an expert, for reports of progress. After
 // an error the workspace is in its state before Form.
 func (w *workspace) each(ctx context.Context, work func(e *expert) float64, do func(k int, e *expert) error) error {
-	workers := w.workers()
+	workers := atOnce(w)
 	watch := w.watch(work)
 	errs := make([]error, len(w.experts))
 	next := make(chan int, len(w.experts))

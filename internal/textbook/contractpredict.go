@@ -15,7 +15,7 @@ import (
 
 // InverseDiagonal copies the diagonal of Σ⁻¹.
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if err := w.invert(ctx, 0); err != nil {
+	if err := invert(ctx, w, 0); err != nil {
 		return err
 	}
 	if len(dst) != w.n {
@@ -29,7 +29,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 
 // InverseBlocks copies blocks of Σ⁻¹.
 func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
-	if err := w.invert(ctx, 0); err != nil {
+	if err := invert(ctx, w, 0); err != nil {
 		return err
 	}
 	if err := b.Check(w.n); err != nil {
@@ -45,7 +45,7 @@ func (w *workspace) InverseBlocks(ctx context.Context, b *device.Blocks) error {
 
 // Contract contracts G with ∂K.
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.contract(ctx, contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag}, adj.CheckSizes(w.n, diag, grad, prog))
+	return contraction{adj: adj, prog: prog, theta: theta, grad: grad, diag: diag}.run(ctx, w, adj.CheckSizes(w.n, diag, grad, prog))
 }
 
 // ContractDiagonal contracts G with a diagonal middle term.
@@ -56,7 +56,7 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 			floats.MulTo(out[(i-i0)*w.n:(i-i0+1)*w.n], w.inverse[i*w.n:(i+1)*w.n], middle)
 		}
 	}
-	return w.contract(ctx, c, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))
+	return c.run(ctx, w, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))
 }
 
 // ContractBlocks contracts G with a middle term of blocks.
@@ -69,7 +69,7 @@ func (w *workspace) ContractBlocks(ctx context.Context, adj device.Adjoint, bloc
 			return nil
 		})
 	}
-	return w.contract(ctx, c, device.CheckBlocks(adj, blocks, w.n, diag, grad, prog))
+	return c.run(ctx, w, device.CheckBlocks(adj, blocks, w.n, diag, grad, prog))
 }
 
 // contraction is one call of Contract. weigh, unless it is nil, writes rows [i0, i1) of Σ⁻¹
@@ -83,8 +83,8 @@ type contraction struct {
 	flops       float64
 }
 
-// contract forms G some rows at a time. invalid is an error in the arguments.
-func (w *workspace) contract(ctx context.Context, c contraction, invalid error) error {
+// run forms G some rows at a time. invalid is an error in the arguments.
+func (c contraction) run(ctx context.Context, w *workspace, invalid error) error {
 	if w.stage < factored {
 		return device.ErrStage
 	}
@@ -95,7 +95,7 @@ func (w *workspace) contract(ctx context.Context, c contraction, invalid error) 
 	if err != nil {
 		return err
 	}
-	if err := w.invert(ctx, c.flops); err != nil {
+	if err := invert(ctx, w, c.flops); err != nil {
 		return err
 	}
 	g := make([]float64, min(blockRows, w.n)*w.n)

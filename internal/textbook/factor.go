@@ -131,11 +131,11 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 
 // Fill forms the lower triangle of Σ.
 func (w *workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	return w.fill(ctx, 0, prog, theta, noise)
+	return fill(ctx, w, 0, prog, theta, noise)
 }
 
 // fill forms the rows of Σ from first on.
-func (w *workspace) fill(ctx context.Context, first int, prog *kernel.Program, theta, noise []float64) error {
+func fill(ctx context.Context, w *workspace, first int, prog *kernel.Program, theta, noise []float64) error {
 	if w.x == nil {
 		return device.ErrStage
 	}
@@ -266,7 +266,7 @@ func (w *workspace) solveEach(ctx context.Context, b []float64, m int, ops ...bl
 
 // invert computes Σ⁻¹ unless it is there: column by column LLᵀx = e_k, of which the unknowns
 // from k on depend on those rows of L alone. more is the number of operations that follow.
-func (w *workspace) invert(ctx context.Context, more float64) error {
+func invert(ctx context.Context, w *workspace, more float64) error {
 	flops := more
 	if w.stage != inverted {
 		flops += 2 * cube(w.n) / 3
@@ -342,7 +342,7 @@ func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, thet
 	if w.x == nil || w.known != known {
 		return device.ErrStage
 	}
-	if err := w.fill(ctx, known, prog, theta, noise); err != nil {
+	if err := fill(ctx, w, known, prog, theta, noise); err != nil {
 		return err
 	}
 	return factorFrom(ctx, w, known)

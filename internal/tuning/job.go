@@ -170,7 +170,7 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 		out.Parameters = append(out.Parameters, problem.Assignment{Name: p.Name, Value: p.Natural(r.X[i]), Given: true})
 	}
 	if !math.IsNaN(r.F) {
-		out.Best = fmt.Sprintf("%s %.6f", j.ObjectiveLabel(), r.F)
+		out.Best = fmt.Sprintf("%s %.6f", problem.ObjectiveLabel(j.ObjectiveName()), r.F)
 	}
 	return out
 }

@@ -165,7 +165,7 @@ func (c *Command) OpenJob(path string, opts problem.Options, events problem.Even
 		}
 	}
 	c.Msg.Warn(job.Warnings()...)
-	c.Msg.Objective = job.ObjectiveLabel()
+	c.Msg.Objective = problem.ObjectiveLabel(job.ObjectiveName())
 	opened, err := c.OpenFor(job, one)
 	if err != nil {
 		return nil, err
