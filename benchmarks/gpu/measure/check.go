@@ -249,11 +249,11 @@ func (j *job) largest() error {
 	if free == 0 || !fits(1) {
 		return fmt.Errorf("free memory is %d bytes: nothing fits", free)
 	}
-	const most = 1 << 24
-	lo := sort.Search(most, func(n int) bool { return !fits(n + 1) })
+	most := 1 << 24
 	if limit := j.sizes[0]; limit > 0 { // for trials
-		lo = min(lo, limit)
+		most = limit
 	}
+	lo := sort.Search(most, func(n int) bool { return !fits(n + 1) })
 	planned := lo
 	for try := 1; ; try++ {
 		seconds, bytes, err := j.value(lo)

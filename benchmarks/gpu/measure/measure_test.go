@@ -183,7 +183,7 @@ func TestAgree(t *testing.T) {
 
 func TestLargest(t *testing.T) {
 	emulator.Need(t)
-	for _, args := range [][]string{{"largest"}, {"largest", "--gradient"}} {
+	for _, args := range [][]string{{"largest", "--n", "1000"}, {"largest", "--n", "1000", "--gradient"}} {
 		found := lines(t, "largest", args...)
 		last := found[len(found)-1]
 		if n := number(t, last, "n"); last["ok"] != true || n < 250 || n > 512 || !(number(t, last, "used_bytes") > 8*n*n) {
@@ -228,7 +228,7 @@ func TestFailures(t *testing.T) {
 	}
 	emulator.Need(t)
 	// A size that does not fit is reported, and the next n is measured.
-	code, out, errs := runLine(t, "stages", "--n", "2000,50", "--repeat", "1")
+	code, out, errs := runLine(t, "stages", "--n", "900,50", "--repeat", "1")
 	if code != exitFailed || len(parse(t, "error", out)) != 1 || len(parse(t, "stages", out)) != 1 {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
