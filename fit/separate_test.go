@@ -98,7 +98,7 @@ func TestSeparateExperts(t *testing.T) {
 	must.Words(t, out.Report.Search.Text, "3 experts were tuned alone, each from its own starts: on average about 1 in ", " such fits misses a lower one")
 	rows := regions(40, 2).X
 	out.Model.Experts.Trust = []experts.Trust{{Weight: 1, Temperature: 2}, {Weight: 0, Temperature: 1}, {Weight: 0.25, Temperature: 0.8}}
-	home := out.Model.Experts.Assign(kernelPoints(out.Model, rows))
+	home := out.Model.Experts.Assign(kernel.NewPoints(out.Model.Scaling.Inputs(rows), 40, 2))
 	for _, rule := range experts.Rules() {
 		out.Model.Experts.Combine = rule
 		got := predictAt(t, out.Model, rows)
@@ -338,9 +338,4 @@ func TestSeparateOptions(t *testing.T) {
 	if job.NumFitted() != 8 || job.Expected() != nil {
 		t.Errorf("%d parameters", job.NumFitted())
 	}
-}
-
-// kernelPoints returns rows of all features as the scaled points of a model.
-func kernelPoints(m *gp.Model, rows []float64) *kernel.Points {
-	return kernel.NewPoints(m.Scaling.Inputs(rows), len(rows)/len(m.Columns), len(m.Columns))
 }

@@ -81,16 +81,13 @@ func flip(text []byte) []byte {
 	return text
 }
 
-// sparse appends a gibibyte of zeros to a file, which take no room on the disk.
-func sparse(name string) func(t *testing.T, dir string) {
-	return func(t *testing.T, dir string) { must.Do(t, os.Truncate(filepath.Join(dir, name), 1<<30)) }
-}
-
 var badModels = []badCase{
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: onFile("m.gpfit", cutShort)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"its checksum does not match"}, change: onFile("m.gpfit", flip)},
 	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: onFile("m.gpfit", func([]byte) []byte { return nil })},
-	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: sparse("m.gpfit")},
+	{args: "predict m.gpfit t.csv", code: exit.Data, want: []string{"m.gpfit: "}, change: func(t *testing.T, dir string) {
+		must.Do(t, os.Truncate(filepath.Join(dir, "m.gpfit"), 1<<30)) // zeros that take no room on the disk
+	}},
 	{args: "predict m.gpfit t.csv --out p.csv", code: exit.Data, want: []string{"m.gpfit: ", "of alpha is NaN"}, change: lastNumber("alpha", nanBits)},
 	{args: "loo m.gpfit", code: exit.Data, want: []string{"of X is NaN"}, change: lastNumber("X", nanBits)},
 	{args: "export m.gpfit", code: exit.Data, want: []string{"of y is NaN"}, change: lastNumber("y", nanBits)},
