@@ -78,7 +78,7 @@ func (k *toolkit) checkPrototypes(t *testing.T, list []prototype) []string {
 	}
 	for i, p := range list {
 		declared := k.declares(p.name)
-		if problems[i] == "" && p.since <= k.version && !sameNames(p.text, declared) {
+		if problems[i] == "" && p.since <= k.version && !slices.Equal(lastWord.FindAllString(p.text, -1), lastWord.FindAllString(strings.ReplaceAll(declared, " ,", ","), -1)) {
 			problems[i] = "the parameters have other names"
 		}
 		if problems[i] != "" {
@@ -89,11 +89,6 @@ func (k *toolkit) checkPrototypes(t *testing.T, list []prototype) []string {
 }
 
 var lastWord = regexp.MustCompile(`(\w+) ?[,)]`)
-
-// sameNames compares the names of the parameters of two prototypes.
-func sameNames(a, b string) bool {
-	return slices.Equal(lastWord.FindAllString(a, -1), lastWord.FindAllString(strings.ReplaceAll(b, " ,", ","), -1))
-}
 
 var versionSuffix = regexp.MustCompile(`_v\d+`)
 
