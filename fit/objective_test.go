@@ -14,6 +14,7 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
+	"gpfit/internal/residual"
 )
 
 // TestLOO checks that a fit by leave-one-out has a lower negative leave-one-out
@@ -303,7 +304,8 @@ func TestScoresWithoutVariance(t *testing.T) {
 		y    []float64
 		nlpd float64
 	}{{[]float64{1, 2}, math.Inf(-1)}, {[]float64{1.5, 2}, math.Inf(1)}} {
-		s := newTestScores(job, exact, c.y, 2)
+		rows, _ := residual.Of(exact, c.y)
+		s := residual.Scores(rows, &gp.Model{Y: job.Sample.Y}, 2, false, false)
 		if float64(s.NLPD) != c.nlpd {
 			t.Errorf("targets %v: NLPD %v, want %v", c.y, float64(s.NLPD), c.nlpd)
 		}
@@ -316,7 +318,8 @@ func TestScoresWithoutVariance(t *testing.T) {
 			t.Errorf("read back: %+v, %v", back.Test, err)
 		}
 	}
-	finite := newTestScores(job, exact, []float64{1, 2}, 1)
+	rows, _ := residual.Of(exact, []float64{1, 2})
+	finite := residual.Scores(rows, &gp.Model{Y: job.Sample.Y}, 1, false, false)
 	finite.NLPD, finite.NLPDStandardized = 0.25, 0.5
 	text := must.Get(json.Marshal(finite))(t)
 	var back summary.TestScores

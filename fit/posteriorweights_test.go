@@ -16,6 +16,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/must"
+	"gpfit/internal/residual"
 )
 
 // TestWeighed compares draws with a posterior in closed form, as TestPosteriorAnalytic does: with the
@@ -82,7 +83,8 @@ func TestFewRows(t *testing.T) {
 	j := mustPrepare(t, d, o)
 	x, noise, observed, rows := HeldOut(j.Prepared)
 	again := must.Get(gp.Predict(t.Context(), p, x, len(rows), noise))(t)
-	if got, want := *newTestScores(j, again[0], observed[0], j.Sample.TargetScale(0)), *out.Report.Test; got != want || again[0].Parts == nil {
+	scored, _ := residual.Of(again[0], observed[0])
+	if got, want := *residual.Scores(scored, p.Whole(), j.Sample.TargetScale(0), false, false), *out.Report.Test; got != want || again[0].Parts == nil {
 		t.Errorf("%+v, in the report %+v", got, want)
 	}
 	for want, o := range map[string]problem.Options{

@@ -14,46 +14,9 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/pursuit"
-	"gpfit/internal/score"
+	"gpfit/internal/residual"
 	"gpfit/internal/tuning"
 )
-
-// newTestScores scores predictions of held-out targets y; scale is the standard
-// deviation of the training targets.
-func newTestScores(j *tuning.Job, p *gp.Prediction, y []float64, scale float64) *summary.TestScores {
-	var all, fitting score.Tally
-	for i, v := range y {
-		density := p.Density(i)
-		miss, nlpd, within := v-p.Mean[i], density.NegLog(v), v >= p.Lower95[i] && v <= p.Upper95[i]
-		all.Add(miss, nlpd, within)
-		if fits(j, density.Standardized(v)) {
-			fitting.Add(miss, nlpd, within)
-		}
-	}
-	return testScores(j, &all, &fitting, scale)
-}
-
-// testScores returns the scores of all rows and, if a robust fit has outlying rows, the scores of the other rows.
-func testScores(j *tuning.Job, all, fitting *score.Tally, scale float64) *summary.TestScores {
-	s := tallied(all, scale)
-	switch {
-	case !j.Options.Robust:
-		s.Far = all.N - fitting.N
-	case 0 < fitting.N && fitting.N < all.N:
-		s.Fitting = tallied(fitting, scale)
-	}
-	return s
-}
-
-func tallied(sum *score.Tally, scale float64) *summary.TestScores {
-	s := &summary.TestScores{
-		N: sum.N, RMSE: sum.RMSE(), RMSEStandardized: sum.RMSE() / scale, Coverage95: sum.Coverage(0),
-		NLPD: summary.Number(sum.NLPD()), NLPDStandardized: summary.Number(sum.NLPD() - math.Log(scale)),
-	}
-	s.Calibration = summary.NewCalibration(s.Coverage95, s.N)
-	return s
-}
 
 // scoreHeldOut predicts the held-out rows and scores them, for each target; nil if there are none.
 func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summary.TestScores, error) {
@@ -68,20 +31,10 @@ func scoreHeldOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) ([]*summa
 	}
 	var out []*summary.TestScores
 	for i, part := range parts {
-		out = append(out, newTestScores(j, part, s.TestY[i*m:(i+1)*m], s.TargetScale(i)))
+		rows, _ := residual.Of(part, s.TestY[i*m:(i+1)*m])
+		out = append(out, residual.Scores(rows, p.Whole(), s.TargetScale(i), j.Options.Robust, false))
 	}
 	return out, nil
-}
-
-// fits reports whether a row that the model has not seen fits, by its standardised error.
-func fits(j *tuning.Job, z float64) bool {
-	k := 0
-	for _, v := range j.Sample.Outlying {
-		if v > 0 {
-			k++
-		}
-	}
-	return pursuit.Fits(z, k, j.N())
 }
 
 // HeldOut returns the rows that the job holds out, in original units: features, row-major, noise,
@@ -142,11 +95,11 @@ func leftOutScore(ctx context.Context, s *tuning.Placement, z []float64) (*summa
 	return newPredictiveScore(s.Job.Sample, ofTarget(s.Job.Prepared, z, left)), nil
 }
 
-// addEvidence adds leave-one-out scores to a report whose verdict rests on them: it has no held-out rows.
+// addEvidence adds leave-one-out scores to a report whose verdict rests on them: it has no held-out rows, or too few.
 // Without scores, as of a covariance close to singular, the verdict says that there are none.
 func addEvidence(ctx context.Context, r *summary.Report, j *tuning.Job, p *gp.Posterior) {
 	asked := j.Options.LeaveOneOut || j.Options.Objective.LeavesOut()
-	if len(j.Sample.TestY) > 0 || asked && r.Scores.LeaveOneOut == nil {
+	if len(j.Sample.TestY)/j.Sample.T() >= summary.LeastRows || asked && r.Scores.LeaveOneOut == nil {
 		return
 	}
 	score, err := leaveOneOut(ctx, j, p)
@@ -175,15 +128,7 @@ func leaveOneOut(ctx context.Context, j *tuning.Job, p *gp.Posterior) (*summary.
 		sum.Density += (one.NLPD - math.Log(scaling.Unit())) * float64(one.N)
 		sum.Squares[t] = one.RMSE * one.RMSE / (scaling.Unit() * scaling.Unit())
 		coverage += one.Coverage95 / float64(len(sum.Squares))
-		var all, fitting score.Tally
-		for i, z := range left.Standardized {
-			miss, nlpd, within := left.Residual[i], -left.LogDensity[i], math.Abs(z) <= score.Z95
-			all.Add(miss, nlpd, within)
-			if j.Options.Robust && (j.Sample.Outlying == nil || j.Sample.Outlying[i] == 0) || !j.Options.Robust && fits(j, z) {
-				fitting.Add(miss, nlpd, within)
-			}
-		}
-		targets = append(targets, testScores(j, &all, &fitting, j.Sample.TargetScale(t)))
+		targets = append(targets, residual.Scores(left, p.Whole(), j.Sample.TargetScale(t), j.Options.Robust, true))
 	}
 	out := newPredictiveScore(j.Sample, sum)
 	out.Coverage95 = &coverage

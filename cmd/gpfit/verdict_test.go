@@ -22,11 +22,12 @@ var exampleModels = map[string]struct{ fit, spec string }{
 		`"path": "co2.csv", "features": ["year"], "split_mask": "co2_mask.csv", "splits": ["forecast"]}], "defaults": {"bounds": {"lengthscale": [0.3, 100]}}, "kernels": ["rbf"`},
 	"isotropic": {"passengers.csv --kernel rbf --target fare --features class,sex,age,alone,port,booked --missing drop",
 		`"path": "passengers.csv", "target": "fare", "features": ["class", "sex", "age", "alone", "port", "booked"], "missing": "drop"}], "kernels": ["rbf"`},
-	"two optima": {"two_optima.csv --kernel rbf --restarts 4", `"path": "two_optima.csv"}], "defaults": {"restarts": 4}, "kernels": ["rbf"`},
-	"unfinished": {"co2.csv --kernel matern12 --max-evals 3", `"path": "co2.csv"}], "defaults": {"max_evals": 3}, "kernels": ["matern12"`},
-	"experts":    {"co2.csv --kernel rbf(ard) --experts kmeans:3", ""},
-	"separate":   {"co2.csv --kernel rbf --experts kmeans:3 --expert-parameters separate --holdout 0.1", ""},
-	"targets":    {"passengers.csv --kernel matern32(ard) --target fare,age --features class,sex,booked --missing drop", ""},
+	"two optima":   {"two_optima.csv --kernel rbf --restarts 4", `"path": "two_optima.csv"}], "defaults": {"restarts": 4}, "kernels": ["rbf"`},
+	"few held out": {"two_optima.csv --kernel rbf --holdout 0.2", `"path": "two_optima.csv"}], "defaults": {"holdout": "0.2"}, "kernels": ["rbf"`},
+	"unfinished":   {"co2.csv --kernel matern12 --max-evals 3", `"path": "co2.csv"}], "defaults": {"max_evals": 3}, "kernels": ["matern12"`},
+	"experts":      {"co2.csv --kernel rbf(ard) --experts kmeans:3", ""},
+	"separate":     {"co2.csv --kernel rbf --experts kmeans:3 --expert-parameters separate --holdout 0.1", ""},
+	"targets":      {"passengers.csv --kernel matern32(ard) --target fare,age --features class,sex,booked --missing drop", ""},
 	"transform": {"passengers.csv --kernel auto --target fare --features class,sex,age --missing drop --target-transform auto",
 		`"path": "passengers.csv", "target": "fare", "features": ["class", "sex", "age"], "missing": "drop"}], "defaults": {"target_transform": "auto"}, "kernels": ["auto"`},
 	"skewed": {"passengers.csv --kernel rbf(ard) --target fare --features class,sex,age --missing drop",
@@ -37,7 +38,7 @@ var exampleModels = map[string]struct{ fit, spec string }{
 }
 
 // quickModels are the examples that are tested without GPFIT_LONG.
-var quickModels = []string{"README", "overconfident", "isotropic", "two optima", "unfinished", "targets", "robust"}
+var quickModels = []string{"README", "overconfident", "isotropic", "two optima", "few held out", "unfinished", "targets", "robust"}
 
 // TestOneVerdict checks for models of the examples that fit, inspect, the pages, a batch and Python say
 // the same of them.

@@ -60,7 +60,7 @@ const (
 	inFolds       = "rows predicted from other folds"
 	leftOutRows   = "training rows left out one by one"
 	leftOutPlaces = "training rows left out together with rows of equal inputs"
-	holdoutNext   = "0.2"
+	holdoutNext   = 0.2
 )
 
 // LeftOut names training rows that leave-one-out predicts; places is the number of different inputs if
@@ -94,44 +94,60 @@ func manyAside(r *Report, e *Evidence) (Level, string) {
 	return level, e.named(fmt.Sprintf("%d of %.0f %s are too far off to count, but %d of %d training rows are outlying, so about %.0f are expected: the model misses the others", e.Outlying, all, e.Rows, len(r.Robust.Rows), r.N, all*share))
 }
 
+// NewEvidence returns the scores of rows of a target, which has a name if there are several, for a verdict. It
+// rests on the rows that fit.
+func NewEvidence(t *TestScores, rows, target string) Evidence {
+	fit := cmp.Or(t.Fitting, t)
+	return Evidence{Rows: rows, Target: target, N: fit.N, Outlying: t.N - fit.N, Far: t.Far, RMSE: fit.RMSE, RMSEStandardized: fit.RMSEStandardized, NLPDStandardized: float64(fit.NLPDStandardized), Coverage95: fit.Coverage95}
+}
+
 // evidenceOf returns the scores that say most about new rows: of held-out rows, else of
-// cross-validation, else of leave-one-out; one for each target.
+// cross-validation, else of leave-one-out; one for each target. Held-out rows that are too few for a
+// verdict are the last resort.
 func evidenceOf(r *Report) []Evidence {
-	var out []Evidence
-	add := func(rows, target string, all, fitting *TestScores) {
-		t := cmp.Or(fitting, all)
-		out = append(out, Evidence{Rows: rows, Target: target, N: t.N, Outlying: all.N - t.N, Far: all.Far, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: float64(t.NLPDStandardized), Coverage95: t.Coverage95})
+	held := heldOut(r)
+	if len(held) > 0 && held[0].N+held[0].Outlying >= LeastRows {
+		return held
 	}
-	if t := r.Test; t != nil {
-		add(HeldOutRows, "", t, t.Fitting)
+	var out []Evidence
+	if cv := r.Scores.CrossValidation; cv != nil {
+		for _, t := range cv.Targets {
+			out = append(out, NewEvidence(&TestScores{N: r.N, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: t.NLPDStandardized, Coverage95: t.Coverage95, Fitting: t.Fitting}, inFolds, t.Name))
+		}
+		if cv.Targets == nil {
+			out = append(out, NewEvidence(&TestScores{N: r.N, RMSE: cv.RMSE, RMSEStandardized: cv.RMSEStandardized, NLPDStandardized: cv.NLPDStandardized, Coverage95: cv.Coverage95, Fitting: cv.Fitting}, inFolds, ""))
+		}
+		return out
+	}
+	l := r.Scores.LeaveOneOut
+	if l == nil {
+		return held
+	}
+	for i, t := range l.Targets {
+		name := ""
+		if len(r.Targets) > 0 {
+			name = r.Targets[i].Name
+		}
+		out = append(out, NewEvidence(t, LeftOut(l.Places), name))
+	}
+	if l.Targets == nil {
+		all := &TestScores{N: r.N, RMSE: l.RMSE, RMSEStandardized: l.RMSEStandardized, NLPDStandardized: Number(l.NLPDStandardized), Coverage95: math.NaN()}
+		if l.Coverage95 != nil {
+			all.Coverage95 = *l.Coverage95
+		}
+		out = append(out, NewEvidence(all, LeftOut(l.Places), ""))
+	}
+	return out
+}
+
+// heldOut returns the scores of held-out rows, one for each target; nil without.
+func heldOut(r *Report) (out []Evidence) {
+	if r.Test != nil {
+		return []Evidence{NewEvidence(r.Test, HeldOutRows, "")}
 	}
 	for _, target := range r.Targets {
 		if t := target.Test; t != nil {
-			add(HeldOutRows, target.Name, t, t.Fitting)
-		}
-	}
-	if cv := r.Scores.CrossValidation; out == nil && cv != nil {
-		for _, t := range cv.Targets {
-			add(inFolds, t.Name, &TestScores{N: r.N, RMSE: t.RMSE, RMSEStandardized: t.RMSEStandardized, NLPDStandardized: t.NLPDStandardized, Coverage95: t.Coverage95}, t.Fitting)
-		}
-		if cv.Targets == nil {
-			add(inFolds, "", &TestScores{N: r.N, RMSE: cv.RMSE, RMSEStandardized: cv.RMSEStandardized, NLPDStandardized: cv.NLPDStandardized, Coverage95: cv.Coverage95}, cv.Fitting)
-		}
-	}
-	if l := r.Scores.LeaveOneOut; out == nil && l != nil {
-		for i, t := range l.Targets {
-			name := ""
-			if len(r.Targets) > 0 {
-				name = r.Targets[i].Name
-			}
-			add(LeftOut(l.Places), name, t, t.Fitting)
-		}
-		if l.Targets == nil {
-			all := &TestScores{N: r.N, RMSE: l.RMSE, RMSEStandardized: l.RMSEStandardized, NLPDStandardized: Number(l.NLPDStandardized), Coverage95: math.NaN()}
-			if l.Coverage95 != nil {
-				all.Coverage95 = *l.Coverage95
-			}
-			add(LeftOut(l.Places), "", all, nil)
+			out = append(out, NewEvidence(t, HeldOutRows, target.Name))
 		}
 	}
 	return out
@@ -155,9 +171,12 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return &Advice{Text: text, Options: map[string]string{option: value}}
 	}
 	chance := r.Search != nil && r.Search.Chance != nil && *r.Search.Chance >= missedShare
-	far := 0
+	far, few := 0, 0
 	for _, e := range evidence {
 		far = max(far, e.Far)
+	}
+	for _, e := range heldOut(r) {
+		few = e.N + e.Outlying
 	}
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
@@ -180,8 +199,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
-	case len(evidence) == 0 || onlyLeftOut(evidence):
-		return advise("score rows that the fit has not seen, which is a harder test", "holdout", holdoutNext)
+	case (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+few) >= LeastRows:
+		return advise("score rows that the fit has not seen, which is a harder test", "holdout", fmt.Sprint(holdoutNext))
 	}
 	return nil
 }

@@ -135,13 +135,16 @@ const (
 	hardlyBetter = 0.95
 	// farTooFew is a share of rows in 95 % intervals that makes them useless.
 	farTooFew = 0.9
-	// fewRows hardly show whether intervals have the right width, leastRows whether a model is good.
-	fewRows, leastRows = 30, 8
+	// fewRows hardly show whether intervals have the right width.
+	fewRows = 30
 )
+
+// LeastRows show whether a model is good; fewer do not.
+const LeastRows = 8
 
 // judge returns the verdict on the scores alone.
 func (e *Evidence) judge() *Verdict {
-	if e.N < leastRows {
+	if e.N < LeastRows {
 		return &Verdict{Level: Unknown, Headline: string(Unknown) + ": " + e.named(e.text("")), Warnings: []string{}}
 	}
 	v := &Verdict{Level: Good, Calibration: e.calibration(), Warnings: []string{}}

@@ -31,7 +31,9 @@ func TestJudge(t *testing.T) {
 			r.Scores.CrossValidation = &CrossValidationScores{RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.9}
 		}, Fair, "fair: on 200 rows predicted from other folds", "they hold 180 of 200 rows predicted from other folds, where about 190 are expected", "posterior"},
 		"few rows":          {test(10, 0.3, 1), Good, "hold 100.0 % of these rows, which are too few to judge the intervals", "", ""},
-		"three rows":        {test(3, 2, 0.1), Unknown, "unknown: on 3 held-out rows", "", ""},
+		"three rows":        {test(3, 2, 0.1), Good, "good: on 200 training rows left out one by one", "", "holdout=0.2"},
+		"three rows alone":  {func(r *Report) { test(3, 2, 0.1)(r); r.Scores = Scores{} }, Unknown, "unknown: on 3 held-out rows", "", "holdout=0.2"},
+		"few rows in all":   {func(r *Report) { test(3, 2, 0.1)(r); r.N = 30 }, Good, "good: on 30 training rows left out one by one", "", ""},
 		"far too narrow":    {test(60, 0.3, 46./60), Poor, "hold 76.7 % of these rows: overconfident", "far too narrow: they hold 46 of 60 held-out rows, where about 57 are expected", "posterior"},
 		"narrow, large":     {test(10000, 0.3, 0.94), Fair, "hold 94.0 % of these rows: overconfident", "too narrow: they hold 9400 of 10000", "posterior"},
 		"too wide":          {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},

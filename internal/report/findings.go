@@ -129,7 +129,7 @@ func (c *scores) findFar(add func(text, advice string)) {
 	if len(far) > mostFar {
 		text += ", …"
 	}
-	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table. Option robust gives such rows a noise variance of their own.")
+	add(c.named(text+". Rows count from 0."), "Check whether they are mistakes in the table.")
 }
 
 // judgeColumns names columns of the table that the predictions ignore.

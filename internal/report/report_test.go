@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,30 @@ func TestHeldOut(t *testing.T) {
 	test := o.Report.Test
 	must.Words(t, html, o.Report.Verdict.Headline, "on 40 held-out rows", fmt.Sprintf("%.4g", test.RMSE),
 		number(test.RMSE), number(float64(test.NLPD)))
+}
+
+// TestFarTrainingRow checks that a page names training rows that are far off, whereas the verdict advises
+// option robust by the rows that it rests on, here the rows that the page is given.
+func TestFarTrainingRow(t *testing.T) {
+	d := table(80)
+	d.Test, d.Y[10] = make([]bool, 80), 60
+	for i := 40; i < 80; i += 2 {
+		d.Test[i] = true
+	}
+	_, o := outcome(t, d, problem.Options{Mean: "zero", Kernel: "rbf(ard)"})
+	about := subjectOf(t, o)
+	p, html := written(t, about)
+	must.Words(t, remarks(p), "1 row is far from the prediction, by more than 4 standard deviations: row 10 (60")
+	must.Words(t, html, o.Report.Verdict.Headline)
+	if strings.Contains(html, "robust") {
+		t.Errorf("the page advises option robust, the fit does not: %s", o.Report.Verdict.Text())
+	}
+	y := slices.Clone(d.Y[60:70])
+	y[3] = 500
+	about.Rows = &Scored{Of: "given rows", Rows: dataset.Rows{X: d.X[2*60 : 2*70], N: 10, Total: 10, Observed: [][]float64{y}}}
+	about.Rows.Predictions = must.Get(gp.Predict(t.Context(), o.Posterior(), about.Rows.Rows.X, 10, gp.RowNoise{}))(t)
+	_, html = written(t, about)
+	must.Words(t, html, "1 row is far from the prediction: option robust=true")
 }
 
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over

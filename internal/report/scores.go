@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/internal/page"
-	"gpfit/internal/pursuit"
+	"gpfit/internal/residual"
 	"gpfit/internal/score"
 )
-
-// roundingError is the largest relative difference of a prediction that counts as none.
-const roundingError = 1e-12
 
 // score finds the scores: of the given rows, or of each training row from the others.
 func (s *subject) score(ctx context.Context) error {
@@ -58,26 +54,11 @@ func (s *subject) explain(ctx context.Context, err error) error {
 	return nil
 }
 
-// residuals compares the predictions of target t with the observations that are there. Its
-// results have the form of leave-one-out, whose scores are the same.
+// residuals compares the predictions of target t with the observations that are there.
 func (s *Scored) residuals(t int, out *scores) {
 	p := s.Predictions[t]
-	var at []int
-	for i, y := range s.Rows.Observed[t] {
-		if math.IsNaN(y) {
-			continue
-		}
-		at = append(at, i)
-		miss, density := y-p.Mean[i], p.Density(i)
-		z, nlpd := density.Standardized(y), density.NegLog(y)
-		if math.Abs(miss) <= roundingError*math.Abs(y) {
-			z, nlpd = 0, density.NegLog(p.Mean[i]) // also where the prediction is certain, as at training rows without noise
-		}
-		out.Target, out.Mean, out.Std = append(out.Target, y), append(out.Mean, p.Mean[i]), append(out.Std, p.Std[i])
-		out.Residual, out.Standardized = append(out.Residual, miss), append(out.Standardized, z)
-		out.LogDensity = append(out.LogDensity, -nlpd)
-	}
-	out.density = func(i int) score.Predictive { return p.Density(at[i]) }
+	rows, at := residual.Of(p, s.Rows.Observed[t])
+	out.LeaveOneOut, out.density = *rows, func(i int) score.Predictive { return p.Density(at[i]) }
 	out.row = func(i int) int {
 		if s.Numbers == nil {
 			return at[i]
@@ -90,41 +71,20 @@ func (s *Scored) residuals(t int, out *scores) {
 // page was given.
 func (s *subject) judge() *summary.Verdict {
 	r := s.Record.Report
-	given := s.Rows != nil && s.Rows.Of != summary.HeldOutRows
-	if v := r.Verdict; v != nil && !given && (v.Level != summary.Unknown || len(s.scores) == 0) {
+	if v := r.Verdict; v != nil && (s.Rows == nil || s.Rows.Of == summary.HeldOutRows) {
 		return v
 	}
 	var evidence []summary.Evidence
 	for _, c := range s.scores {
 		t, n := slices.Index(s.targets(), c.target), s.model.N()
-		scale := gp.NewScaling(gp.StandardizeY, nil, s.model.Y[t*n:(t+1)*n], 0).YScale
-		sum := fitting(s, &c)
-		e := summary.Evidence{Rows: s.of(), N: sum.N, Outlying: c.summary.N - sum.N, RMSE: sum.RMSE, RMSEStandardized: sum.RMSE / scale, NLPDStandardized: sum.NLPD - math.Log(scale), Coverage95: sum.Coverage95}
+		scale, name := gp.NewScaling(gp.StandardizeY, nil, s.model.Y[t*n:(t+1)*n], 0).YScale, ""
 		if c.several {
-			e.Target = c.target
+			name = c.target
 		}
-		evidence = append(evidence, e)
+		scored := residual.Scores(&c.LeaveOneOut, s.model, scale, r.Robust != nil, s.Rows == nil)
+		evidence = append(evidence, summary.NewEvidence(scored, s.of(), name))
 	}
 	return r.JudgedOn(evidence)
-}
-
-// fitting returns the summary of the rows that fit, of a robust model.
-func fitting(s *subject, c *scores) gp.LeaveOneOutSummary {
-	robust := s.Record.Report.Robust
-	if robust == nil {
-		return c.summary
-	}
-	var rows gp.LeaveOneOut
-	for i, z := range c.Standardized {
-		if s.Rows != nil && pursuit.Fits(z, len(robust.Rows), s.model.N()) || s.Rows == nil && !slices.Contains(s.model.Noise.Outlying, i) {
-			rows.Target, rows.Residual = append(rows.Target, c.Target[i]), append(rows.Residual, c.Residual[i])
-			rows.Standardized, rows.LogDensity = append(rows.Standardized, z), append(rows.LogDensity, c.LogDensity[i])
-		}
-	}
-	if rows.Target == nil {
-		return c.summary
-	}
-	return rows.Summary()
 }
 
 // headline is the verdict, and what to do next.
