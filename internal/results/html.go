@@ -39,7 +39,7 @@ func WriteHTML(w io.Writer, r *rundir.Run, rows []Row) error {
 		}
 		p.Sections = append(p.Sections, pairs(Compare(rows, metrics)))
 	}
-	p.Sections = append(p.Sections, verdicts(rows, known(r)), calibration(rows), parameters(rows), jobs(rows), inputs(r))
+	p.Sections = append(p.Sections, choices(rows), verdicts(rows, known(r)), calibration(rows), parameters(rows), jobs(rows), inputs(r))
 	return p.Write(w)
 }
 
@@ -194,6 +194,17 @@ func verdicts(rows []Row, known []string) page.Section {
 	}
 	section.Grids = page.Filled(grid)
 	return section
+}
+
+// choices lists the kernels that fits chose.
+func choices(rows []Row) page.Section {
+	grid := page.Grid{Heads: append(page.Words("job", "kernel"), page.Head{Text: "choice", Words: true, Wrap: true})}
+	for _, r := range rows {
+		if r.Choice != "" {
+			grid.Add(r.Job, r.Expression, r.Choice)
+		}
+	}
+	return page.Section{Title: "Chosen kernels", Grids: page.Filled(grid)}
 }
 
 // parameters shows the parameters of each kernel on each data set, in the units of the table.

@@ -68,6 +68,8 @@ type Row struct {
 	Level        string `json:"level" parquet:"level,dict"`
 	Next         string `json:"next" parquet:"next"`
 	WarningTexts string `json:"warning_texts" parquet:"warning_texts"`
+	// Choice says how a fit chose kernel and mean; Expression is then the chosen kernel.
+	Choice string `json:"choice" parquet:"choice"`
 }
 
 // Collect returns the row of every job, in the order of the run. Errors:
@@ -107,7 +109,11 @@ func (row *Row) addReport(e rundir.JobEvent) {
 	row.Device, row.Status = r.Device, r.Status
 	row.NLML, row.NLMLOriginalUnits, row.DataFit, row.Complexity = &r.NLML, &r.NLMLOriginalUnits, &r.DataFit, &r.Complexity
 	row.Values, row.Gradients, row.Seconds = &r.Evaluations.Value, &r.Evaluations.Gradient, &r.Seconds
-	if t := r.Test; t != nil {
+	if r.Choice != nil {
+		row.Expression, row.Choice = r.Kernel, r.Choice.Text()
+	}
+	if r.Test != nil {
+		t := cmp.Or(r.Test.Fitting, r.Test) // as the verdict
 		row.RMSE, row.RMSEStandardized, row.NLPD, row.NLPDStandardized, row.Coverage95 = &t.RMSE, &t.RMSEStandardized, summary.Finite(float64(t.NLPD)), summary.Finite(float64(t.NLPDStandardized)), &t.Coverage95
 	}
 	if r.Verdict == nil { // from an earlier version

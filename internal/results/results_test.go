@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"math"
@@ -168,6 +169,28 @@ func TestFormats(t *testing.T) {
 	must.Do(t, Write(&b, "table", run(), all))
 	must.Words(t, b.String(), "8 done, 1 failed, 1 pending", "b.p.1 (data): b.csv:3: <bad>\n", "paired comparisons",
 		"most relevant columns\n  a.p.0: wind <b> 0.75, column 0 0.25\n", "verdicts that are not good\n  a.p.0: poor: overconfident\n", "warnings\n  a.p.0: too narrow <b>; at a bound\n")
+}
+
+// TestReported checks that a row has the kernel that its fit chose, and the scores of the verdict: of the rows
+// that fit, if some do not.
+func TestReported(t *testing.T) {
+	fitting := &summary.TestScores{N: 97, RMSE: 3, RMSEStandardized: 0.3, NLPD: 2, NLPDStandardized: 0.5, Coverage95: 0.95}
+	report := &summary.Report{Type: "fit", Status: "gain-converged", N: 200, Kernel: "rbf(ard)", Mean: "linear",
+		Test:   &summary.TestScores{N: 100, RMSE: 9, RMSEStandardized: 0.9, NLPD: 40, NLPDStandardized: 39, Coverage95: 0.9, Fitting: fitting},
+		Choice: &summary.ModelChoice{Rows: 200, Models: []summary.ChosenModel{{Kernel: "rbf(ard)", Mean: "linear"}, {Kernel: "matern32(ard)", BIC: 2}}}}
+	row := Row{Job: "a.auto.0", Kernel: "auto", Expression: "auto", State: "done"}
+	row.addReport(rundir.JobEvent{Type: rundir.Done, Report: report})
+	if row.Expression != "rbf(ard)" || *row.RMSE != 3 || *row.RMSEStandardized != 0.3 || *row.NLPD != 2 || *row.NLPDStandardized != 0.5 || *row.Coverage95 != 0.95 {
+		t.Errorf("%+v", row)
+	}
+	must.Words(t, row.Verdict, "on 97 held-out rows, 3 outlying rows aside, the error (RMSE) is 3,")
+	var b bytes.Buffer
+	must.Do(t, WriteHTML(&b, run(), []Row{row}))
+	chosen := "the lowest BIC of 2 models, tuned on 200 rows, is this kernel with a linear mean; next are matern32(ard) (+2.0)"
+	must.Words(t, html.UnescapeString(b.String()), "Chosen kernels", ">rbf(ard)<", chosen)
+	b.Reset()
+	must.Do(t, Write(&b, "table", run(), []Row{row}))
+	must.Words(t, b.String(), "chosen kernels\n  a.auto.0: rbf(ard): "+chosen+"\n")
 }
 
 // TestHTML checks that the page is complete and well-formed, escapes all text, and fetches nothing.
