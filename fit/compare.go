@@ -128,6 +128,38 @@ func (r *selection) round(number int, kernels []candidateExpr) error {
 	return nil
 }
 
+// choose fits with the kernel and the mean that a fit chooses, and lists what it compared.
+func (r *selection) choose() error {
+	o := r.opts
+	o.Kernel = problem.AutoKernel
+	job, err := Prepare(r.data, o, r.events)
+	if err == nil {
+		_, err = job.Sample.Divide(r.settings.CrossValidation, job.Options.Blocks)
+	}
+	if err != nil {
+		return err
+	}
+	chosen, outcome, err := r.fit(job)
+	if err != nil {
+		return r.interrupted(err)
+	}
+	r.candidates = []Candidate{chosen}
+	if outcome == nil {
+		return nil
+	}
+	r.best, r.outcome = 0, outcome
+	choice := outcome.Report.Choice
+	if choice == nil {
+		return nil
+	}
+	r.candidates[0].Mean = choice.Models[0].Mean
+	for _, m := range choice.Models[1:] {
+		nlml := m.Objective * float64(outcome.Report.N) / float64(choice.Rows)
+		r.candidates = append(r.candidates, Candidate{Kernel: m.Kernel, Mean: m.Mean, Parameters: m.Parameters, NLML: &nlml, BIC: &m.BIC, Status: fmt.Sprintf("compared on %d rows", choice.Rows)})
+	}
+	return nil
+}
+
 // score returns the score that decides about a candidate, +Inf if it is undefined.
 func (r *selection) score(c Candidate) float64 {
 	v := map[SelectionScore]*float64{ByNLML: c.NLML, ByBIC: c.BIC, ByLOO: c.LOO, ByCV: c.CV}[r.settings.Score]
@@ -173,6 +205,8 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	if err != nil {
 		return done(err)
 	}
+	job = outcome.Job
+	c.Kernel, c.Parameters = job.KernelText(), job.NumFitted()
 	cv, err := CrossValidate(r.ctx, job, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
 	if err != nil {
 		return done(err)

@@ -33,11 +33,11 @@ func Select(ctx context.Context, data problem.Data, opts problem.Options, events
 	}
 	r := &selection{ctx: ctx, data: data, opts: opts, events: events, settings: s, backends: backends, tried: map[string]bool{}, best: -1}
 	r.opts.LeaveOneOut = true
-	start, err := r.parse()
-	if err != nil {
-		return nil, err
-	}
-	if err = r.round(0, start); err == nil && s.Greedy {
+	if s.automatic() {
+		err = r.choose()
+	} else if start, failed := r.parse(); failed != nil {
+		return nil, failed
+	} else if err = r.round(0, start); err == nil && s.Greedy {
 		err = r.grow(start)
 	}
 	if r.best < 0 {

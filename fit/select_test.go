@@ -57,6 +57,30 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestSelectAutomatic checks that without kernels the table has what a fit with the kernel auto compares.
+func TestSelectAutomatic(t *testing.T) {
+	d := trend(40)
+	want := mustFit(t, d, problem.Options{LeaveOneOut: true}).Report
+	r := mustSelect(t, d, problem.Options{}, SelectOptions{CrossValidation: problem.CrossValidation{Folds: 4, Seed: 2}})
+	if r.Score != ByBIC || r.Best != 0 || len(r.Candidates) != len(want.Choice.Models) || r.Report.NLML != want.NLML {
+		t.Fatalf("%+v", r)
+	}
+	for i, m := range want.Choice.Models {
+		c := r.Candidates[i]
+		if c.Kernel != m.Kernel || c.Mean != m.Mean || c.Parameters != m.Parameters {
+			t.Errorf("%+v, want %+v", c, m)
+		}
+		if i > 0 { // the best goes on
+			must.Within(t, *c.BIC, m.BIC, 1e-9, "BIC of %s", m.Kernel)
+			must.Within(t, *c.NLML, m.Objective, 1e-9, "NLML of %s", m.Kernel)
+		}
+	}
+	if c := r.Candidates[0]; c.CV == nil || c.LOO == nil || c.Status != want.Status {
+		t.Errorf("%+v", c)
+	}
+	must.Words(t, r.Text(), "compared on 40 rows", "best by bic", "chosen                 "+want.Choice.Text())
+}
+
 // TestGreedy checks that the search finds that the data are a line and a wiggle for
 // any order of the leaves, never fits a kernel twice, and is deterministic.
 func TestGreedy(t *testing.T) {
@@ -156,7 +180,9 @@ func TestSelectFailures(t *testing.T) {
 	fitted := 0
 	count := func(int, int, string) { fitted++ }
 	for what, s := range map[string]SelectOptions{
-		"no kernels":      {},
+		"no leaves":       {Greedy: true},
+		"automatic score": {Score: ByCV},
+		"automatic folds": {CrossValidation: problem.CrossValidation{Folds: 40}},
 		"a typo":          {Kernels: []string{"rbf", "rfb"}},
 		"no such column":  {Kernels: []string{"rbf", "rbf(dims=4)"}},
 		"twice":           {Kernels: []string{"rbf", " rbf "}},

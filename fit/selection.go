@@ -36,10 +36,10 @@ const (
 	DefaultBudget   = 60
 )
 
-// SelectOptions configures [Select]. All fields but Kernels have usable zero values.
+// SelectOptions configures [Select]. The zero value compares what a fit with [problem.AutoKernel] compares.
 type SelectOptions struct {
 	// Kernels are text forms: the kernels to compare or, with Greedy, the leaves to
-	// build kernels from.
+	// build kernels from. None, or AutoKernel alone, means the models of the automatic choice.
 	Kernels []string
 	// Score is the score that decides; empty means ByBIC.
 	Score SelectionScore
@@ -66,8 +66,10 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	switch {
 	case !slices.Contains(SelectionScores(), s.Score):
 		return s, problem.OptionErrorf("score", strconv.Quote(string(s.Score)), "must be nlml, bic, loo or cv")
-	case len(s.Kernels) == 0:
-		return s, problem.OptionErrorf("kernels", "", "there are no kernels to compare; give one or more")
+	case s.automatic() && s.Greedy:
+		return s, problem.OptionErrorf("kernels", "", "a search builds kernels from the given ones; give one or more")
+	case s.automatic() && s.Score != ByBIC:
+		return s, problem.OptionErrorf("score", string(s.Score), "the automatic choice compares by BIC; give option kernels")
 	case s.MaxTerms < 0:
 		return s, problem.OptionErrorf("max-terms", strconv.Itoa(s.MaxTerms), "must not be negative")
 	case s.Budget < 0:
@@ -81,6 +83,11 @@ func (s SelectOptions) withDefaults() (SelectOptions, error) {
 	}
 	s.CrossValidation.OnFold = nil
 	return s, nil
+}
+
+// automatic reports whether the fit chooses the kernels to compare.
+func (s SelectOptions) automatic() bool {
+	return len(s.Kernels) == 0 || len(s.Kernels) == 1 && s.Kernels[0] == problem.AutoKernel
 }
 
 // Selection is a comparison of kernels.
@@ -107,6 +114,8 @@ type Selection struct {
 // nil if it is undefined.
 type Candidate struct {
 	Kernel string `json:"kernel"`
+	// Mean is the mean function, if that was chosen, too.
+	Mean string `json:"mean,omitempty"`
 	// Round is 0 for the given kernels, then the step of the search.
 	Round int `json:"round"`
 	// Parameters is the number of fitted parameters, with coefficients of the mean.
@@ -130,7 +139,12 @@ type Candidate struct {
 //go:embed selection.tmpl
 var selectionTemplate string
 
-var selectionText = textform.Template(selectionTemplate, template.FuncMap{"state": summary.StateText})
+var selectionText = textform.Template(selectionTemplate, template.FuncMap{"state": summary.StateText, "model": func(c Candidate) string {
+	if c.Mean == "" {
+		return c.Kernel
+	}
+	return c.Kernel + ", mean " + c.Mean
+}})
 
 // Text returns the comparison as a table, followed by the best kernel's report.
 func (r *Selection) Text() string { return selectionText(r) }

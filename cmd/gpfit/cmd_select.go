@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 
-	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
@@ -13,9 +12,6 @@ import (
 
 func runSelect(c *frame.Command) error {
 	settings, path := c.Select, c.Args[0]
-	if len(settings.Kernels) == 0 {
-		return exit.Usagef("no kernels to compare: give --kernels once for each kernel")
-	}
 	settings.CrossValidation = c.CrossValidation
 	settings.CrossValidation.Seed = c.Data.Seed
 	settings.OnCandidate = func(index, known int, text string) { c.Msg.Step("kernel %d of %d: %s", index+1, known, text) }

@@ -198,7 +198,12 @@ func writeJobs(b *strings.Builder, rows []Row) {
 			textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"), textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Seconds, "%.2f"))
 	}
 	t.Flush()
-	writeNotes(b, "chosen kernels", rows, mostNotes, func(r *Row) string { return r.note(r.chosen()) })
+	writeNotes(b, "chosen kernels", rows, mostNotes, func(r *Row) string {
+		if r.Choice == "" {
+			return ""
+		}
+		return r.note(r.Expression + ": " + r.Choice)
+	})
 	writeNotes(b, "most relevant columns", rows, mostNotes, func(r *Row) string { return r.note(r.mostRelevant()) })
 	writeNotes(b, "verdicts that are not good", rows, mostNotes, func(r *Row) string {
 		if r.Level == string(summary.Good) {
@@ -215,14 +220,6 @@ func (row *Row) note(text string) string {
 		return ""
 	}
 	return row.Job + ": " + text
-}
-
-// chosen returns the kernel that the fit chose, and how; "" if the options gave it.
-func (row *Row) chosen() string {
-	if row.Choice == "" {
-		return ""
-	}
-	return row.Expression + ": " + row.Choice
 }
 
 // mostNotes is the number of jobs of which a list says something.

@@ -144,7 +144,7 @@ OPTIONS = {
         "category_columns": ("word", "indicators"),
         "date_unit": ("word", "days"),
         "date_origin": ("text", "1970-01-01"),
-        "kernels": ("text, repeated", None),
+        "kernels": ("text, repeated", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
         "mean_fit": ("word", "auto"),
