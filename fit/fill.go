@@ -79,7 +79,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 
 // addObjective adds the objective, the priors and the ties.
 func addObjective(r *summary.Report, j *tuning.Job, terms graph.Terms) {
-	r.ObjectiveName = j.ObjectiveName()
+	r.ObjectiveName, r.NoiseFloorOption = j.ObjectiveName(), j.Options.NoiseFloor
 	r.Objective = terms.NLML()
 	if j.Options.Objective.Predictive() {
 		r.Objective = terms.LeaveOneOut

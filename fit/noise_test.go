@@ -286,6 +286,25 @@ func TestNoiseFloor(t *testing.T) {
 	}
 	r = mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report
 	must.Within(t, r.Parameters["noise_variance"], 2, 1e-12, "noise variance")
+	// A fit from a model keeps the floor of its fit, unless an option speaks of the noise.
+	for text, want := range map[string]float64{"20:original": 20 / (r.ParametersOriginalUnits["noise_variance"] / r.Parameters["noise_variance"]), "2": 2} {
+		from := modelOf(t, mustFit(t, d, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: text}))
+		for name, c := range map[string]struct {
+			o     problem.Options
+			floor float64
+		}{
+			"kept":    {problem.Options{}, want},
+			"another": {problem.Options{NoiseFloor: "3"}, 3},
+			"none":    {problem.Options{NoiseFloor: "none"}, 1e-9},
+			"bounds":  {problem.Options{Bounds: []problem.Interval{{Name: "noise_variance", Lo: 0.1, Hi: 9}}}, 0.1},
+		} {
+			c.o.From = from
+			j := mustPrepare(t, d, c.o)
+			if got := j.Params.Free[j.Params.Find("noise_variance")[0]].Lower; math.Abs(got-c.floor) > 1e-9*c.floor {
+				t.Errorf("%s, %s: floor %v, want %v", text, name, got, c.floor)
+			}
+		}
+	}
 	grouped := d
 	grouped.NoiseGroup = cycled(d.N, "a", "b")
 	r = mustFit(t, grouped, problem.Options{Mean: "zero", Kernel: "rbf", NoiseFloor: "2"}).Report

@@ -19,7 +19,7 @@ import (
 )
 
 // fromModel returns the options with what they leave open taken from Options.From: the
-// model's expressions, scaling, noise, ties, priors and objective.
+// model's expressions, scaling, noise and its floor, ties, priors and objective.
 func (o Options) fromModel() (Options, error) {
 	m := o.From
 	if m == nil {
@@ -61,6 +61,7 @@ type fitted struct {
 	Priors        map[string]string `json:"priors"`
 	Tied          map[string]string `json:"tied"`
 	Robust        *struct{}         `json:"robust"`
+	NoiseFloor    string            `json:"noise_floor_option"`
 	StdErrors     *struct {
 		Names   []string    `json:"names"`
 		Hessian [][]float64 `json:"hessian"`
@@ -97,13 +98,16 @@ func (o Options) meanOf(m *gp.Model) (Options, error) {
 	return o, nil
 }
 
-// fromFit takes the ties, the priors and the objective of an earlier fit, except priors
+// fromFit takes the ties, the priors, the noise floor and the objective of an earlier fit, except priors
 // of parameters that have one in the options.
 func (o Options) fromFit(r fitted) (Options, error) {
 	if o.Objective == "" && r.ObjectiveName != "" {
 		o.Objective = Criterion(strings.TrimSuffix(r.ObjectiveName, "+neg_log_prior"))
 	}
 	o.Robust = o.Robust || r.Robust != nil
+	if !o.NoNoise && !o.namesNoise() {
+		o.NoiseFloor = cmp.Or(o.NoiseFloor, r.NoiseFloor)
+	}
 	if o.Ties == nil {
 		for _, name := range slices.Sorted(maps.Keys(r.Tied)) {
 			o.Ties = append(o.Ties, Tie{name, r.Tied[name]})

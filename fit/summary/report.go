@@ -98,10 +98,11 @@ type Report struct {
 	Posterior *PosteriorReport `json:"posterior,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
-	// NoiseFloor is set if the fit decided about a floor of the noise.
-	NoiseFloor *NoiseFloorReport `json:"noise_floor,omitempty"`
-	Scores     Scores            `json:"scores,omitzero"`
-	Test       *TestScores       `json:"test,omitempty"`
+	// NoiseFloor is set if the fit decided about a floor of the noise; NoiseFloorOption is the option that gives one.
+	NoiseFloor       *NoiseFloorReport `json:"noise_floor,omitempty"`
+	NoiseFloorOption string            `json:"noise_floor_option,omitempty"`
+	Scores           Scores            `json:"scores,omitzero"`
+	Test             *TestScores       `json:"test,omitempty"`
 	// HeldOut describes the rows that option holdout held out.
 	HeldOut *gp.HeldOut `json:"held_out,omitempty"`
 	// Coarse is set if option coarse check compared two descents.
