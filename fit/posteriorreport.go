@@ -12,7 +12,6 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/psis"
 	"gpfit/internal/sampler"
 )
 
@@ -114,11 +113,7 @@ func (p *posterior) report(d *draws) *summary.PosteriorReport {
 
 // averages says what predictions average over after option posterior auto.
 func averages(j *problem.Prepared, d *draws) string {
-	rough := ""
-	if d.k > psis.MostK {
-		rough = fmt.Sprintf(", above %g, so that the draws are rough", psis.MostK)
-	}
-	return fmt.Sprintf("average over %d draws of the parameters (%s; k-hat %.2f%s)", len(d.chains[0]), j.Averaging, max(d.k, 0), rough)
+	return fmt.Sprintf("average over %d draws of the parameters (%s; k-hat %.2f)", len(d.chains[0]), j.Averaging, max(d.k, 0))
 }
 
 // addModes lists the modes, and warns if the fit is at another one than the draws.
@@ -150,15 +145,12 @@ func (p *posterior) contrast(a, b *mode) string {
 	return strings.Join(parts, " and ")
 }
 
-// judgeLaplace adds warnings about a normal approximation that does not hold.
+// judgeLaplace adds warnings about directions without a curvature.
 func judgeLaplace(r *summary.PosteriorReport, d *draws) {
 	for _, m := range d.modes {
 		for _, names := range m.flat {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the posterior is flat or not at a maximum along %s, and laplace gives this direction the width of a weak prior: a prior (option prior) or bounds (option bounds) can determine it, and option posterior hmc needs no curvature", problem.Listed(names)))
 		}
-	}
-	if d.k > psis.MostK {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2g, above %g): do not trust its intervals of the parameters; option posterior hmc draws from the posterior itself", d.k, psis.MostK))
 	}
 }
 

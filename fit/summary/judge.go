@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/fit/problem"
+	"gpfit/internal/psis"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 )
@@ -50,8 +51,23 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 	if problem.Criterion(criterion(r)).LeavesOut() && onlyLeftOut(evidence) {
 		add(Fair, "the fit chose its parameters by these scores, so they are too good")
 	}
+	if text := roughDraws(r); text != "" {
+		add(Good, text)
+	}
 	v.Next = nextStep(r, v, evidence)
 	return v
+}
+
+// roughDraws warns of draws of the parameters whose weights say that they are not the posterior's.
+func roughDraws(r *Report) string {
+	p := r.Posterior
+	switch {
+	case p == nil || p.ParetoK == nil || *p.ParetoK <= psis.MostK:
+		return ""
+	case p.Method == problem.Laplace:
+		return fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2f, above %g): do not trust its intervals of the parameters", *p.ParetoK, psis.MostK)
+	}
+	return fmt.Sprintf("the draws of the parameters, over which predictions average, are rough (k-hat of their weights is %.2f, above %g)", *p.ParetoK, psis.MostK)
 }
 
 // The names of rows in evidence. leftOutPlaces are rows of a table with equal inputs.
@@ -197,6 +213,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
 	case v.Calibration == Overconfident && r.Posterior == nil:
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
+	case roughDraws(r) != "":
+		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
 	case (v.Level == Unknown || onlyLeftOut(evidence)) && holdoutNext*float64(r.N+few) >= LeastRows:

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gpfit/fit/problem"
 )
 
 // finished is a report of a fit without faults.
@@ -75,6 +77,18 @@ func TestJudge(t *testing.T) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 2, RMSEStandardized: 0.2, Coverage95: 0.95, Far: 2}}
 			r.ObjectiveName = "nlml"
 		}, Good, "good: ", "", "2 rows are far from the prediction: option robust=true"},
+		"rough draws": {func(r *Report) {
+			k := 4.41
+			r.Posterior = &PosteriorReport{Method: problem.AutoPosterior, ParetoK: &k}
+		}, Good, "good: ", "rough (k-hat of their weights is 4.41, above 0.7)", "posterior=hmc"},
+		"not normal": {func(r *Report) {
+			k := 0.8
+			r.Posterior, r.Search = &PosteriorReport{Method: problem.Laplace, ParetoK: &k}, &SearchReport{Chance: &chance}
+		}, Good, "good: ", "laplace is not close to the posterior (k-hat of the importance ratios is 0.80, above 0.7)", "posterior=hmc"},
+		"close to normal": {func(r *Report) {
+			k := 0.7
+			r.Posterior = &PosteriorReport{Method: problem.Laplace, ParetoK: &k}
+		}, Good, "good: ", "", "holdout"},
 		"skewed":               {func(r *Report) { r.Skewed = true }, Good, "good: ", "", "target-transform=auto"},
 		"skewed by choice":     {func(r *Report) { r.Skewed, r.TargetTransform = true, &TransformReport{Kind: "none"} }, Good, "good: ", "", "holdout"},
 		"chosen and isotropic": {func(r *Report) { r.Isotropic, r.Choice = true, &ModelChoice{} }, Good, "good: ", "", "holdout"},
