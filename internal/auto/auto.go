@@ -31,6 +31,10 @@ const (
 	mostRows  = 4000
 )
 
+// If all rows are fewer than rowsByParameter for each parameter, the objective has several optima, and the optimum of
+// one kernel can be far from the best of another: then each begins at the default starts, too.
+const rowsByParameter = 10
+
 // singles are the kernels that a choice compares first, in this order. The first one begins at the
 // default starts, the others at the optimum of the best. The last one is smooth.
 var singles = []string{problem.DefaultKernel, "matern52(ard)", "rbf(ard)"}
@@ -80,7 +84,7 @@ func Tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hype
 		return nil, nil, interrupted
 	}
 	report := &c.report
-	if len(c.tried) < 2 {
+	if len(report.Models) < 2 {
 		report = nil // nothing was compared
 	}
 	whole := c.sample.N() == c.job.N()
@@ -162,11 +166,24 @@ func compare(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*c
 // all tries the models with a mean, and the best of them with a linear one, unless that is empty.
 func (c *chooser) all(mean, linear string) error {
 	for _, kernel := range singles {
+		if few(c) {
+			if err := c.try(kernel, mean, nil); err != nil {
+				return err
+			}
+			if c.best == c.tried[len(c.tried)-1] {
+				continue
+			}
+		}
 		if err := c.try(kernel, mean, c.best.values()); err != nil {
 			return err
 		}
 	}
 	smooth := c.tried[len(c.tried)-1]
+	for _, m := range c.tried {
+		if m.Kernel == smooth.Kernel && m.BIC < smooth.BIC {
+			smooth = m
+		}
+	}
 	if err := c.try(smooth.Kernel+" + "+rough, mean, withRough(smooth.values())); err != nil {
 		return err
 	}
@@ -182,6 +199,11 @@ func (c *chooser) all(mean, linear string) error {
 		return nil
 	}
 	return c.try(c.best.Kernel, linear, c.best.values())
+}
+
+// few reports whether the rows of the table are few for the parameters of the best model.
+func few(c *chooser) bool {
+	return c.best != nil && c.sample == c.job.Sample && c.job.N() < rowsByParameter*c.best.Parameters
 }
 
 // try tunes a model, from start values unless they are nil, and compares it. It passes over a model
@@ -228,7 +250,13 @@ func (c *chooser) add(m *tuned) {
 		Kernel: m.job.KernelText(), Mean: m.job.MeanText(), Parameters: p, Objective: m.result.F,
 		BIC: float64(p)*math.Log(float64(n*c.sample.T())) + 2*m.result.F*float64(n)/float64(c.sample.N()),
 	}
-	c.report.Models, c.tried = append(c.report.Models, m.ChosenModel), append(c.tried, m)
+	c.tried = append(c.tried, m)
+	same := func(o summary.ChosenModel) bool { return o.Kernel == m.Kernel && o.Mean == m.Mean }
+	if i := slices.IndexFunc(c.report.Models, same); i < 0 {
+		c.report.Models = append(c.report.Models, m.ChosenModel)
+	} else if m.BIC < c.report.Models[i].BIC {
+		c.report.Models[i] = m.ChosenModel
+	}
 	if c.best == nil || m.BIC < c.best.BIC {
 		c.best = m
 	}

@@ -205,6 +205,22 @@ func TestFewRows(t *testing.T) {
 	}
 }
 
+// TestOwnStarts checks that with few rows for many columns, where the objective has several optima, each
+// kernel is compared at an optimum no worse than the optimum from the default starts.
+func TestOwnStarts(t *testing.T) {
+	d := table(45, 16, 0.1, func(x []float64) float64 { return 2*x[0] + 3*x[1]*x[1] + x[2] })
+	o := problem.Options{NoiseFloor: problem.NoNoiseFloor, Posterior: problem.NoPosterior}
+	for _, m := range run(t, d, o).Report.Choice.Models {
+		o.Kernel, o.Mean = m.Kernel, m.Mean
+		if m.Kernel != "matern52(ard)" && m.Kernel != "rbf(ard)" {
+			continue
+		}
+		if alone := run(t, d, o).Report.NLML; m.Objective > alone+0.01 {
+			t.Errorf("%s: %g, alone %g", m.Kernel, m.Objective, alone)
+		}
+	}
+}
+
 // TestOptions checks that options on parameters leave models that have them.
 func TestOptions(t *testing.T) {
 	d := table(50, 2, 0.1, func(x []float64) float64 { return x[0] * x[1] })
