@@ -103,10 +103,16 @@ func advise(c *frame.Command, r *summary.Report) {
 	next := r.Verdict.Next
 	switch {
 	case next == nil:
-	case next.Options == nil:
+	case next.Options == nil && c.Fit.Checkpoint != "": // interrupted
 		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, nil, nil)
 	default:
 		more := map[string]string{"out": "next.gpfit", "force": "true"}
+		if next.Options == nil {
+			more["from"] = c.Output.Out
+			if c.Output.Out == more["out"] {
+				more["out"] = "continued.gpfit"
+			}
+		}
 		maps.Copy(more, next.Options)
 		next.Command = c.CommandLine([]string{"gpfit", "fit", c.Args[0]}, []string{"json", "quiet", "report", "posterior-out", "checkpoint"}, more)
 	}

@@ -234,16 +234,24 @@ func condition(name string) (bool, error) {
 }
 
 // TestInterrupt cancels a fit as Ctrl-C does, after its first iteration. gpfit must write
-// the best model so far, which predicts, and exit with code 130.
+// the best model so far, which predicts, and exit with code 130. The command that it then advises works.
 func TestInterrupt(t *testing.T) {
-	model := filepath.Join(t.TempDir(), "m.gpfit")
-	code, stdout, stderr := interrupt(t, "iteration 0", "fit", "../../examples/co2.csv", "--device", "cpu", "--out", model)
+	examples := must.Get(filepath.Abs("../../examples"))(t)
+	t.Chdir(t.TempDir())
+	model := "next.gpfit"
+	code, stdout, stderr := interrupt(t, "iteration 0", "fit", examples+"/co2.csv", "--kernel", "rbf", "--device", "cpu", "--out", model)
 	if code != exit.Interrupted || !strings.Contains(stderr, "the best model so far is in") || !strings.Contains(stdout, "status                 interrupted") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if lines := strings.Count(mustLine(t, "predict", model, "../../examples/co2_new.csv"), "\n"); lines != 25 {
+	if lines := strings.Count(mustLine(t, "predict", model, examples+"/co2_new.csv"), "\n"); lines != 25 {
 		t.Errorf("%d lines of predictions, want a header and 24", lines)
 	}
+	_, advice, found := strings.Cut(stdout, ": gpfit fit ")
+	advice, _, _ = strings.Cut(advice, "\n")
+	if !found || !strings.Contains(advice, "--from next.gpfit --out continued.gpfit") {
+		t.Fatalf("advice %q in\n%s", advice, stdout)
+	}
+	mustLine(t, append([]string{"fit"}, strings.Fields(advice)...)...)
 }
 
 // TestBuild checks what a program says about its source, for each way to build it.

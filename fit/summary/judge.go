@@ -196,7 +196,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	}
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
-		return &Advice{Text: "run the same command again; a fit with a checkpoint goes on where it was"}
+		return &Advice{Text: "let the fit go on, from its checkpoint or from this model"}
 	case unfinished(r) && r.Status == stalled:
 		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
 	case unfinished(r):

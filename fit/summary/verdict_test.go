@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 		"unfinished":         {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
 		"stalled":            {func(r *Report) { g := 0.3; r.Status, r.GradientNorm = "stalled", &g }, Fair, "fair: ", "not finished (stopped: no step lowers the objective)", "restarts"},
 		"stalled at the end": {func(r *Report) { g := 2e-3; r.Status, r.GradientNorm = "stalled", &g }, Good, "good: ", "", "holdout"},
-		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "run the same command again"},
+		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "from its checkpoint or from this model"},
 		"no scores":          {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
 		"two targets": {func(r *Report) {
 			r.Targets = []TargetReport{{Name: "a", Test: &TestScores{N: 100, RMSEStandardized: 0.1, Coverage95: 0.95}}, {Name: "b", Test: &TestScores{N: 100, RMSEStandardized: 2, Coverage95: 0.95}}}
