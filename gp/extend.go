@@ -134,6 +134,9 @@ func withRows(m *Model, add Addition) (*Model, error) {
 	if m.Noise.WeightColumn != "" && add.Noise.Weight == nil {
 		return nil, &NoiseError{-1, fmt.Sprintf("the model was fitted with the weights of the column %q, but the new rows have none", m.Noise.WeightColumn)}
 	}
+	if i := slices.Index(add.Noise.Weight, 0); i >= 0 {
+		return nil, &NoiseError{i, "the weight is 0: leave out such rows"}
+	}
 	noise, err := noisesOf(m, add.N, add.Noise)
 	if err != nil {
 		return nil, err

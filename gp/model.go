@@ -183,8 +183,8 @@ type RowNoise struct {
 	Group []string
 	// DefaultGroup is the label of rows without one.
 	DefaultGroup string
-	// Weight holds positive weights of the rows, by which their estimated variances are divided;
-	// nil means 1.
+	// Weight holds weights of the rows, by which their estimated variances are divided; nil means 1,
+	// and so does 0, which leaves a row out of a fit.
 	Weight []float64
 }
 

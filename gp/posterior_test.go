@@ -178,6 +178,9 @@ func TestMixture(t *testing.T) {
 			}
 			if m.Noise.WeightColumn != "" {
 				must.Within(t, one.TrainNoise[3]*4, one.NoiseVariance, 1e-15, "noise of weight 4")
+				if noise := must.Get(noisesOf(one, 3, RowNoise{Weight: []float64{0, 1, 4}}))(t); noise[0] != one.NoiseVariance || noise[1] != noise[0] || noise[2] != noise[0]/4 {
+					t.Errorf("noise of the weights 0, 1 and 4: %v", noise)
+				}
 			}
 			p := must.Get(one.Condition(ctx, backend))(t)
 			part := must.Get(p.PredictTargets(ctx, rows, 9, noise))(t)

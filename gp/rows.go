@@ -1,6 +1,7 @@
 package gp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -42,7 +43,7 @@ func scaledRows(m *Model, rows []float64, n int) ([]float64, error) {
 }
 
 // noisesOf returns the noise variance of a new observation at n rows, in scaled
-// units: the estimated variance of the row's group, divided by the row's weight if it has one,
+// units: the estimated variance of the row's group, divided by the row's weight if it has one that is not 0,
 // plus the row's known variance, if any. Errors are [*NoiseError].
 func noisesOf(m *Model, n int, row RowNoise) ([]float64, error) {
 	out := make([]float64, n)
@@ -59,10 +60,11 @@ func noisesOf(m *Model, n int, row RowNoise) ([]float64, error) {
 			return nil, err
 		}
 		if row.Weight != nil {
-			if !(row.Weight[i] > 0) || math.IsInf(row.Weight[i], 0) {
-				return nil, &NoiseError{i, fmt.Sprintf("the weight is %v, but must be a positive number", row.Weight[i])}
+			w := row.Weight[i]
+			if !(w >= 0) || math.IsInf(w, 0) {
+				return nil, &NoiseError{i, fmt.Sprintf("the weight is %v, but must be a nonnegative number", w)}
 			}
-			v /= row.Weight[i]
+			v /= cmp.Or(w, 1)
 		}
 		if row.Known != nil {
 			if !(row.Known[i] >= 0) || math.IsInf(row.Known[i], 0) {

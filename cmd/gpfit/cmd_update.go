@@ -64,6 +64,16 @@ func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, []st
 	if err != nil {
 		return gp.Addition{}, nil, err
 	}
+	var weighed []int
+	for i := range all.N {
+		if all.Noise.Weight == nil || all.Noise.Weight[i] != 0 {
+			weighed = append(weighed, i)
+		}
+	}
+	if none := all.N - len(weighed); none > 0 {
+		warnings = append(warnings, fmt.Sprintf("left out %d of %d rows: their weight is 0", none, all.N))
+		all = all.Pick(weighed)
+	}
 	keep, err := knownTargets(c, all, path, m)
 	if err != nil {
 		return gp.Addition{}, nil, err
