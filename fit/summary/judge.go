@@ -48,6 +48,9 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 			add(level, text)
 		}
 	}
+	if manyOutlying(r) {
+		add(Fair, fmt.Sprintf("%d of %d training rows are outlying, more than %.0f %%: so many are no exceptions, and the scores leave out a part of what the model should explain", len(r.Robust.Rows), r.N, 100*mostOutlying))
+	}
 	if problem.Criterion(criterion(r)).LeavesOut() && onlyLeftOut(evidence) {
 		add(Fair, "the fit chose its parameters by these scores, so they are too good")
 	}
@@ -90,6 +93,13 @@ func LeftOut(places int) string {
 
 func onlyLeftOut(evidence []Evidence) bool {
 	return len(evidence) > 0 && (evidence[0].Rows == leftOutRows || evidence[0].Rows == leftOutPlaces)
+}
+
+// mostOutlying is the share of rows that can be exceptions: the mean of the prior of their number.
+const mostOutlying = 0.2
+
+func manyOutlying(r *Report) bool {
+	return r.Robust != nil && float64(len(r.Robust.Rows)) > mostOutlying*float64(r.N)
 }
 
 // manyAside warns if more new rows are set aside as outlying than the outlying training rows explain: then
@@ -205,6 +215,8 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))
 	case len(evidence) > 1 && (v.Level == Fair || v.Level == Poor):
 		return advise("fit each target by itself, with a kernel and noise of its own", "target", worstOf(evidence).Target)
+	case manyOutlying(r) && r.TargetTransform == nil:
+		return advise("compare transforms of the target, whose noise may grow with it", "target-transform", string(transform.Auto))
 	case r.Skewed && r.TargetTransform == nil:
 		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
 	case far > 0 && r.Experts == nil && minimises(r, problem.NLML):

@@ -70,6 +70,8 @@ func TestJudge(t *testing.T) {
 			r.N, r.Robust = 200, &RobustReport{Rows: make([]OutlyingRow, 5)}
 			r.Test.Fitting = &TestScores{N: 72, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}
 		}, Poor, "poor: on 72 held-out rows, 28 outlying rows aside, the error (RMSE) is 3, 30 % of", "28 of 100 held-out rows are too far off to count, but 5 of 200 training rows are outlying, so about 3 are expected: the model misses the others", ""},
+		"too many outlying": {func(r *Report) { r.N, r.Robust = 100, &RobustReport{Rows: make([]OutlyingRow, 21)} }, Fair, "fair: ", "21 of 100 training rows are outlying, more than 20 %: so many are no exceptions", "target-transform=auto"},
+		"a fifth outlying":  {func(r *Report) { r.N, r.Robust = 100, &RobustReport{Rows: make([]OutlyingRow, 20)} }, Good, "good: ", "", "holdout"},
 		"an outlying row": {func(r *Report) {
 			r.Scores.LeaveOneOut.Targets = []*TestScores{{N: 200, RMSE: 9, RMSEStandardized: 0.9, Coverage95: 0.95, Fitting: &TestScores{N: 199, RMSE: 3, RMSEStandardized: 0.3, Coverage95: 0.95}}}
 		}, Good, "good: on 199 training rows left out one by one, 1 outlying row aside, the error (RMSE) is 3, 30 % of", "", "holdout"},
