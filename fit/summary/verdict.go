@@ -188,10 +188,13 @@ func (e *Evidence) text(c Calibration) string {
 	if e.RMSE > 0 {
 		text += fmt.Sprintf("%.4g, ", e.RMSE)
 	}
-	if e.RMSEStandardized < 1 {
+	switch times := fmt.Sprintf("%.3g", e.RMSEStandardized); {
+	case times == "1":
+		text += "as large as the standard deviation of the target"
+	case e.RMSEStandardized < 1:
 		text += fmt.Sprintf("%.3g %% of the standard deviation of the target", 100*e.RMSEStandardized)
-	} else {
-		text += fmt.Sprintf("%.3g times the standard deviation of the target", e.RMSEStandardized)
+	default:
+		text += times + " times the standard deviation of the target"
 	}
 	if math.IsNaN(e.Coverage95) {
 		return text

@@ -40,6 +40,7 @@ func TestJudge(t *testing.T) {
 		"narrow, large":     {test(10000, 0.3, 0.94), Fair, "hold 94.0 % of these rows: overconfident", "too narrow: they hold 9400 of 10000", "posterior"},
 		"too wide":          {test(1000, 0.3, 1), Fair, "hold 100.0 % of these rows: underconfident", "too wide: they hold 1000 of 1000", ""},
 		"worse than mean":   {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
+		"as the mean":       {test(100, 1.0005, 0.95), Poor, "the error (RMSE) is 10, as large as the standard deviation of the target; the", "no better than the mean", ""},
 		"nearly noise":      {test(100, 0.97, 0.95), Fair, "97 % of", "nearly everything is noise", ""},
 		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardised NLPD is 390, and theirs is 1.42", ""},
 		"undefined density": {func(r *Report) { test(100, 0.3, 0.95)(r); r.Test.NLPDStandardized = Number(math.Inf(1)) }, Good, "good: ", "", ""},

@@ -38,8 +38,7 @@ func findings(s *subject) (page.Section, error) {
 		add(sentence(w), "")
 	}
 	for _, w := range s.Record.Report.Warnings {
-		text, advice, _ := strings.Cut(page.WithoutFolders(w, s.Record.Data), "; ")
-		add(sentence(text), sentence(advice))
+		add(sentence(page.WithoutFolders(w, s.Record.Data)), "")
 	}
 	for _, u := range s.Record.Updates {
 		for _, text := range u.Advice {

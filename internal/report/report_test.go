@@ -339,7 +339,7 @@ func TestRemarks(t *testing.T) {
 	about := subjectOf(t, o)
 	about.Record.Report.Warnings = []string{"/home/me/t.csv:3: noise is high; set option noise-floor"}
 	p, _ = written(t, about)
-	must.Words(t, remarks(p), "t.csv:3: noise is high. Set option noise-floor.")
+	must.Words(t, remarks(p), "t.csv:3: noise is high; set option noise-floor.")
 	// Overconfident predictions of rows far from what the model knows.
 	good := table(120)
 	_, o = outcome(t, good, problem.Options{Mean: "zero", Kernel: "rbf(dims=0)"})

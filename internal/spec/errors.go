@@ -58,10 +58,9 @@ func (p places) errorAt(source, path string, err error, msg string) error {
 			out.Line, out.Column = at.line, at.column
 			return out
 		}
-		i := strings.LastIndexAny(path, ".[")
-		if i < 0 {
+		if path == "" {
 			return out
 		}
-		path = path[:i]
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
 	}
 }

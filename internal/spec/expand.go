@@ -102,7 +102,7 @@ func (s *Batch) Expand(dir string, extra Options, formats ...table.Format) ([]Jo
 					}
 					j.Options = s.merged(d, k, j, extra)
 					if j.Options.Folds != nil && (j.Options.Objective == nil || !problem.Criterion(*j.Options.Objective).LeavesFoldsOut()) {
-						return nil, s.errorAt("", nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
+						return nil, s.errorAt(s.statedAt(j, known.Find("folds", option.Spec)), nil, "%s: folds needs the objective cv or cv-rmse; the splits of a batch replace other cross-validation", j.ID)
 					}
 					jobs = append(jobs, j)
 				}

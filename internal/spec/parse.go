@@ -48,11 +48,14 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 		return nil, yamlError(source, err)
 	}
 	s = &Batch{source: source, places: places{}}
+	s.places[""] = place{1, 1}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, &Error{Source: source, Msg: "must hold one YAML document with data and kernels"}
+		if len(file.Docs) > 1 && file.Docs[1].Start != nil {
+			s.places[""] = place{file.Docs[1].Start.Position.Line, 1}
+		}
+		return nil, s.errorAt("", nil, "must hold one YAML document with data and kernels")
 	}
 	body := file.Docs[0].Body
-	s.places.note("", body)
 	if err := s.checkKeys(body, "", reflect.TypeFor[Batch]()); err != nil {
 		return nil, err
 	}

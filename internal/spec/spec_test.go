@@ -130,6 +130,7 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"data: [{path: a, split_mask: mask.csv, splits: [0, forcast]}]\nkernels: [rbf]\n": `no column "forcast"; there are forecast, random`,
 		"data: [a.csv]\nkernels: [rbf]\nexclude: [{data: [a]}]\n":                         "leaves no job",
+		"data: [a.csv]\nkernels: [rbf]\ndefaults:\n  folds: 3\n":                          "s.yaml:4:3: a.rbf.seed-1: folds needs the objective cv",
 	} {
 		s := must.Get(Parse("s.yaml", []byte(text)))(t)
 		if _, err := s.Expand(writeMask(t), Options{}); err == nil || !strings.Contains(err.Error(), want) {
