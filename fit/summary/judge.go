@@ -37,7 +37,7 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 			v.Level = grade
 		}
 	}
-	if unfinished(r) {
+	if unfinished(r, evidence) {
 		add(Fair, fmt.Sprintf("the fit is not finished (%s)", StatusText(r.Status)))
 	}
 	if i := r.Interpolation; i != nil && i.Degenerate {
@@ -183,9 +183,14 @@ func heldOut(r *Report) (out []Evidence) {
 // which rounding stops is finished.
 const smallGradient = 0.05
 
+// smallError is an error, in standard deviations of the target, so small that the covariance of targets without
+// noise leaves no digits for a better end.
+const smallError = 0.01
+
 // unfinished reports whether the fit ended before it converged.
-func unfinished(r *Report) bool {
-	if r.Status == stalled && r.GradientNorm != nil && *r.GradientNorm <= smallGradient {
+func unfinished(r *Report, evidence []Evidence) bool {
+	exact := len(evidence) > 0 && worstOf(evidence).RMSEStandardized <= smallError
+	if r.Status == stalled && (exact || r.GradientNorm != nil && *r.GradientNorm <= smallGradient) {
 		return r.Interrupted
 	}
 	return r.Interrupted || r.Type == "fit" && r.Status != "all-fixed" && !strings.HasSuffix(r.Status, "converged")
@@ -207,9 +212,9 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 	switch i := r.Interpolation; {
 	case r.Interrupted || r.Status == "cancelled":
 		return &Advice{Text: "let the fit go on, from its checkpoint or from this model"}
-	case unfinished(r) && r.Status == stalled:
+	case unfinished(r, evidence) && r.Status == stalled:
 		return advise("look for an end where rounding leaves more digits", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
-	case unfinished(r):
+	case unfinished(r, evidence):
 		return advise("let the fit go on for longer", "max-evals", strconv.Itoa(4*max(r.Evaluations.Value, 250)))
 	case i != nil && i.Degenerate && r.NoiseFloor == nil: // with a floor it predicts worse
 		return advise("if the targets have noise, bound it from below", "noise-floor", fmt.Sprint(i.NoiseFloor))

@@ -47,11 +47,15 @@ func TestJudge(t *testing.T) {
 		"interpolator": {func(r *Report) {
 			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}
 		}, Fair, "fair: ", "an interpolator", "noise-floor"},
-		"isotropic":          {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
-		"own scores":         {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
-		"restarts":           {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
-		"unfinished":         {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
-		"stalled":            {func(r *Report) { g := 0.3; r.Status, r.GradientNorm = "stalled", &g }, Fair, "fair: ", "not finished (stopped: no step lowers the objective)", "restarts"},
+		"isotropic":  {func(r *Report) { r.Isotropic = true }, Good, "good: ", "", "ard"},
+		"own scores": {func(r *Report) { r.ObjectiveName = "loo" }, Fair, "fair: ", "they are too good", "holdout"},
+		"restarts":   {func(r *Report) { r.Search = &SearchReport{Chance: &chance} }, Good, "good: ", "", "restarts"},
+		"unfinished": {func(r *Report) { r.Status = "max-evaluations" }, Fair, "fair: ", "the fit is not finished (stopped: it used up its evaluations)", "max-evals"},
+		"stalled":    {func(r *Report) { g := 0.3; r.Status, r.GradientNorm = "stalled", &g }, Fair, "fair: ", "not finished (stopped: no step lowers the objective)", "restarts"},
+		"stalled, exact": {func(r *Report) {
+			g := 0.3
+			r.Status, r.GradientNorm, r.Scores.LeaveOneOut.RMSEStandardized = "stalled", &g, 0.005
+		}, Good, "good: ", "", "holdout"},
 		"stalled at the end": {func(r *Report) { g := 2e-3; r.Status, r.GradientNorm = "stalled", &g }, Good, "good: ", "", "holdout"},
 		"interrupted":        {func(r *Report) { r.Interrupted = true }, Fair, "fair: ", "the fit is not finished", "from its checkpoint or from this model"},
 		"no scores":          {func(r *Report) { r.Scores = Scores{} }, Unknown, "unknown: there are no scores", "", "holdout"},
