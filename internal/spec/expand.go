@@ -164,6 +164,33 @@ func (o *Options) merge(other Options) {
 	}
 }
 
+// statedAt returns the place where the spec states an option of a job, or "" if the spec does not.
+func (s *Batch) statedAt(j JobSpec, o *option.Option) string {
+	i := slices.IndexFunc(known, func(k option.Option) bool { return k.Name == o.Name })
+	states := func(from Options) bool { return !reflect.ValueOf(from).Field(i).IsNil() }
+	for k := len(s.Overrides) - 1; k >= 0; k-- {
+		if v := s.Overrides[k]; j.matches(v.Match) && states(v.Options) {
+			return fmt.Sprintf("overrides[%d].%s", k, o.Key())
+		}
+	}
+	if k := s.kernelIndex(j); k >= 0 && states(s.Kernels[k].Options) {
+		return s.kernelAt(j) + "." + o.Key()
+	}
+	if k := slices.IndexFunc(s.Data, func(d DataSet) bool { return d.Name == j.Data }); k >= 0 && states(s.Data[k].Options) {
+		return fmt.Sprintf("data[%d].%s", k, o.Key())
+	}
+	if states(s.Defaults) {
+		return "defaults." + o.Key()
+	}
+	return ""
+}
+
+func (s *Batch) kernelIndex(j JobSpec) int {
+	return slices.IndexFunc(s.Kernels, func(k NamedKernel) bool { return k.Name == j.Kernel })
+}
+
+func (s *Batch) kernelAt(j JobSpec) string { return fmt.Sprintf("kernels[%d]", s.kernelIndex(j)) }
+
 type split struct {
 	name  string
 	index int
