@@ -10,27 +10,31 @@
 //		"context"
 //		"fmt"
 //		"log"
+//		"math"
 //
 //		"gpfit"
 //	)
 //
 //	func main() {
 //		ctx := context.Background()
-//		x := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}
-//		y := []float64{0, 0.84, 0.91, 0.14, -0.76, -0.96, -0.28, 0.66}
+//		x, y := [][]float64{}, []float64{}
+//		for i := range 30 {
+//			at := float64(i) / 4
+//			x, y = append(x, []float64{at}), append(y, math.Round(100*math.Sin(at))/100)
+//		}
 //		model, err := gpfit.Fit(ctx, x, y, gpfit.Options{Kernel: "matern52"})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
 //		defer model.Close()
-//		p, err := model.Predict(ctx, [][]float64{{2.5}})
+//		p, err := model.Predict(ctx, [][]float64{{2.6}})
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		fmt.Printf("%.3f ± %.3f\n", p.Mean[0], p.Std[0]) // prints 0.595 ± 0.044
+//		fmt.Printf("%.3f ± %.3f\n", p.Mean[0], p.Std[0]) // prints 0.516 ± 0.004
 //	}
 //
-// The zero value of [Options] fits an rbf kernel and one noise variance to
+// The zero value of [Options] chooses the kernel and fits it, a constant mean and one noise variance to
 // standardised data. Its fields choose the kernel, the mean function, priors, bounds,
 // restarts, a checkpoint file and the rest. [FitData] takes row-major slices with
 // column names, several targets, known noise or held-out rows. The package chooses
