@@ -347,3 +347,18 @@ func TestCheckpointOfIndices(t *testing.T) {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}
 }
+
+// TestFromExact checks that a fit from a model of exact targets ends on more rows, where the covariance at
+// the model's parameters has no factor.
+func TestFromExact(t *testing.T) {
+	all := drawn(3, 3, 200, "a b c y", func(_ int, uniform, _ random) []float64 {
+		a, b, c := uniform(), uniform(), uniform()
+		return []float64{a, b, c, math.Cos(3*a) + b*c}
+	})
+	o := problem.Options{Kernel: "rbf(ard) + matern12"}
+	first := mustFit(t, firstRowsOf(all, 100), o)
+	r := mustFit(t, all, problem.Options{From: modelOf(t, first)}).Report
+	if l := r.Scores.LeaveOneOut; l == nil || l.RMSEStandardized > 1e-3 {
+		t.Errorf("%s, %+v", r.Status, l)
+	}
+}

@@ -26,11 +26,15 @@ import (
 // continues with a floor of the noise, and keeps that end if it predicts as well.
 
 // A noise is examined if its standard deviation is at most a share of the place-out error, and the
-// floors to try are shares of that error. Copies of rows leave the noise open, so more is tried.
+// floors to try are shares of that error. Copies of rows leave the noise open, so more is tried. If a model at a
+// floor hardly predicts, with a standardised error of hardlyPredicts, the targets may be noise alone.
 var (
 	plainFloors  = floorShares{0.1, []float64{0.1, 0.03}}
 	copiesFloors = floorShares{0.2, []float64{0.5, 0.3, 0.1}}
+	hardlyFloors = []float64{0.9, 0.5}
 )
+
+const hardlyPredicts = 0.9
 
 type floorShares struct {
 	examined float64
@@ -97,12 +101,30 @@ func chooseFloor(ctx context.Context, w *tuning.Workplace, result *hyperopt.Resu
 	}
 	c.rows, c.report = rows, &summary.NoiseFloorReport{NoiseVariance: variance, Objective: result.F, Copies: copies, Before: places}
 	for _, share := range shares.tried {
-		floor := share * places.RMSEStandardized * deviation(j.Prepared)
-		if err := c.try(ctx, oneDigit(floor*floor)); c.report.Raised || err != nil {
+		if err := c.try(ctx, share); err != nil {
 			return c.report, err
 		}
+		if c.report.Raised {
+			break
+		}
 	}
-	return c.report, nil
+	return c.report, c.noiseAlone(ctx)
+}
+
+// noiseAlone tries whether a model at a floor, which hardly predicts, predicts as well with much more noise.
+func (c *floorChoice) noiseAlone(ctx context.Context) error {
+	variance, _ := estimatedNoise(c.w.Job.Prepared, nil, c.result.X)
+	if !c.report.Raised || c.report.Copies > 0 || c.report.After.RMSEStandardized < hardlyPredicts || variance > 2*c.report.Floor {
+		return nil
+	}
+	for _, share := range hardlyFloors {
+		before := *c.report
+		if err := c.try(ctx, share); err != nil || c.report.Raised {
+			return err
+		}
+		*c.report = before
+	}
+	return nil
 }
 
 // score returns the leave-one-out scores of single rows and of places at z, nil if they are undefined.
@@ -119,8 +141,11 @@ func (c *floorChoice) score(ctx context.Context, z []float64) (rows, places *sum
 	return newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, one)), newPredictiveScore(j.Sample, ofTarget(j.Prepared, z, all)), nil
 }
 
-// try descends with a floor and accepts the end if it predicts as well as the result.
-func (c *floorChoice) try(ctx context.Context, floor float64) error {
+// try descends with a floor, a share of the place-out error, and accepts the end if it predicts as well as
+// the first result.
+func (c *floorChoice) try(ctx context.Context, share float64) error {
+	floor := share * c.report.Before.RMSEStandardized * deviation(c.w.Job.Prepared)
+	floor = oneDigit(floor * floor)
 	j := c.w.Job.With(func(p *problem.Prepared) { p.Params = p.Params.WithFloor(floor) })
 	end, err := c.descend(ctx, j, floor)
 	if end == nil || err != nil {

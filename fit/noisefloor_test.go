@@ -134,3 +134,14 @@ func TestNoFloor(t *testing.T) {
 		}
 	}
 }
+
+// TestNoiseAlone checks that targets without a function of the inputs get much noise.
+func TestNoiseAlone(t *testing.T) {
+	for seed := range uint64(6) {
+		d := drawn(seed+1, 2, 120, "a b y", func(_ int, uniform, normal random) []float64 { return []float64{uniform(), uniform(), normal()} })
+		r := mustFit(t, d, problem.Options{Kernel: "matern32"}).Report
+		if noise := r.Parameters["noise_variance"]; noise < 0.1 {
+			t.Errorf("seed %d: noise %v, %+v", seed, noise, r.NoiseFloor)
+		}
+	}
+}

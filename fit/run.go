@@ -202,12 +202,35 @@ func search(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (res
 	} else if robust {
 		result, err = tuneRobust(ctx, w, log, nil)
 	} else {
-		result, err = hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+		result, err = tuneFound(ctx, w, log)
 	}
 	if result != nil {
 		result.Total.Add(spent)
 	}
 	return result, choice, chosen, err
+}
+
+// freshNoise is where noise begins that an earlier fit found too small, as a share of the targets' variance.
+const freshNoise = 0.1
+
+// tuneFound tunes one model. The little noise that an earlier fit found can leave the covariance of other
+// rows singular: then the noise begins with more.
+func tuneFound(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*hyperopt.Result, error) {
+	result, err := hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log)
+	if _, undefined := errors.AsType[*descent.StartError](err); !undefined {
+		return result, err
+	}
+	any, least := false, freshNoise*w.Job.Model.TargetVariance(w.Job.Sample)
+	fresh := w.Job.Params.Changed(func(_ int, q *problem.Parameter) {
+		if q.Group == graph.NoiseVariance && q.Found && !q.Fixed && q.Start < least {
+			q.Start, any = min(least, q.Upper), true
+		}
+	})
+	if !any {
+		return result, err
+	}
+	tuning.Rebind(w, w.Job.With(func(p *problem.Prepared) { p.Params = fresh }))
+	return hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log.Part("noise/"))
 }
 
 // findings are what a report needs of other points than the result: scores with an element for

@@ -141,6 +141,9 @@ func (u *update) extend(add gp.Addition) error {
 		if errors.As(err, &noise) && u.model.Noise.Column != "" {
 			return exit.Usagef("%v; give --noise-column", err)
 		}
+		if device.IsNotPD(err) {
+			err = fmt.Errorf("%w: the noise of the model is too small for all rows together; fit a table of all rows with --from", err)
+		}
 		return err
 	}
 	u.report.Device, u.posterior = b.Info().Name, posterior

@@ -3,7 +3,9 @@ package summary
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,6 +66,9 @@ func (r *Report) JudgedOn(evidence []Evidence) *Verdict {
 // roughDraws warns of draws of the parameters whose weights say that they are not the posterior's.
 func roughDraws(r *Report) string {
 	p := r.Posterior
+	if p != nil && p.Method == problem.HMC {
+		return apart(p)
+	}
 	switch {
 	case p == nil || p.ParetoK == nil || *p.ParetoK <= psis.MostK:
 		return ""
@@ -71,6 +76,23 @@ func roughDraws(r *Report) string {
 		return fmt.Sprintf("the normal distribution of laplace is not close to the posterior (k-hat of the importance ratios is %.2f, above %g): do not trust its intervals of the parameters", *p.ParetoK, psis.MostK)
 	}
 	return fmt.Sprintf("the draws of the parameters, over which predictions average, are rough (k-hat of their weights is %.2f, above %g)", *p.ParetoK, psis.MostK)
+}
+
+// mostRHat is the R-hat from which chains have not drawn from one distribution.
+const mostRHat = 1.05
+
+// apart warns of chains that disagree.
+func apart(p *PosteriorReport) string {
+	worst, name := mostRHat, ""
+	for _, n := range slices.Sorted(maps.Keys(p.Parameters)) {
+		if h := p.Parameters[n].RHat; h != nil && *h > worst {
+			worst, name = *h, n
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("the chains of the posterior disagree about %s (R-hat %.2f, above %g): predictions average over draws that may miss a part of it", name, worst, mostRHat)
 }
 
 // The names of rows in evidence. leftOutPlaces are rows of a table with equal inputs.
@@ -94,6 +116,10 @@ func LeftOut(places int) string {
 func onlyLeftOut(evidence []Evidence) bool {
 	return len(evidence) > 0 && (evidence[0].Rows == leftOutRows || evidence[0].Rows == leftOutPlaces)
 }
+
+// leastFar is the number of rows far from their predictions from which they are advised a noise of their
+// own: one such row in a table does happen.
+const leastFar = 2
 
 // mostOutlying is the share of rows that can be exceptions: the mean of the prior of their number.
 const mostOutlying = 0.2
@@ -224,13 +250,13 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("compare transforms of the target, whose noise may grow with it", "target-transform", string(transform.Auto))
 	case r.Skewed && r.TargetTransform == nil:
 		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
-	case far > 0 && r.Experts == nil && minimises(r, problem.NLML):
+	case far >= leastFar && r.Experts == nil && minimises(r, problem.NLML):
 		return advise(fmt.Sprintf("give rows that do not fit a noise variance of their own; %s far from the prediction", textform.Counted(far, "row is", "rows are")), "robust", "true")
 	case r.Isotropic && r.Choice == nil: // a choice has compared lengthscales of their own
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
 	case v.Calibration == Overconfident && r.Posterior == nil:
 		return advise("let the intervals hold the uncertainty of the parameters, too", "posterior", string(problem.Laplace))
-	case roughDraws(r) != "":
+	case roughDraws(r) != "" && r.Posterior.Method != problem.HMC:
 		return advise("draw the parameters from the posterior itself", "posterior", string(problem.HMC))
 	case chance:
 		return advise("look for a better optimum from more starts", "restarts", strconv.Itoa(max(5, 2*len(r.Starts))))
