@@ -162,11 +162,11 @@ func TestFarTrainingRow(t *testing.T) {
 		t.Errorf("the page advises option robust, the fit does not: %s", o.Report.Verdict.Text())
 	}
 	y := slices.Clone(d.Y[60:70])
-	y[3] = 500
+	y[3], y[7] = 500, 400
 	about.Rows = &Scored{Of: "given rows", Rows: dataset.Rows{X: d.X[2*60 : 2*70], N: 10, Total: 10, Observed: [][]float64{y}}}
 	about.Rows.Predictions = must.Get(gp.Predict(t.Context(), o.Posterior(), about.Rows.Rows.X, 10, gp.RowNoise{}))(t)
 	_, html = written(t, about)
-	must.Words(t, html, "1 row is far from the prediction: option robust=true")
+	must.Words(t, html, "2 rows are far from the prediction: option robust=true")
 }
 
 // TestMixture checks that the page counts the rows inside the quantiles of the mixture over
