@@ -106,23 +106,24 @@ func (o *outlook) scans() {
 			if o.Params.Free[i].Fixed {
 				return
 			}
+			few := wave.New(o.Program(), o.Sample.Points, o.Sample.Targets)
 			base := o.draft()
 			base.resize(t, max(1, variance/2/base.size(t)))
-			base.scan(t, p, i, noise)
+			base.scan(few, t, p, i, noise)
 			for b, s := range o.terms {
 				if b != a {
 					base.resize(s, aloneRest*noise/base.size(s))
 				}
 			}
 			if len(o.terms) > 1 {
-				base.scan(t, p, i, noise)
+				base.scan(few, t, p, i, noise)
 			}
 		})
 	}
 }
 
 // scan adds drafts with other periods of the parameter with this index.
-func (d draft) scan(t kernel.Term, period kernel.Param, index int, noise float64) {
+func (d draft) scan(s *wave.Scan, t kernel.Term, period kernel.Param, index int, noise float64) {
 	span := smallestRange(d.Sample.Points, period.Dims)
 	with := func(turns, lengthscale float64) draft {
 		to := draft{d.outlook, slices.Clone(d.z)}
@@ -130,7 +131,6 @@ func (d draft) scan(t kernel.Term, period kernel.Param, index int, noise float64
 		to.waves(t, period, func(i int) { to.set(i, lengthscale) })
 		return to
 	}
-	s := wave.New(d.Program(), d.Sample.Points, d.Sample.Targets)
 	s.Theta = func(turns, lengthscale float64) []float64 {
 		return d.Params.Values(with(turns, lengthscale).z)[:d.Program().NumParams]
 	}
