@@ -45,12 +45,12 @@ var foreign = []struct{ magic, msg string }{
 	{"\xff\xff\xff\xff", "this looks like an Arrow stream; write an Arrow file (Feather) instead"},
 	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
-	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
-	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
+	{"\xff\xfe\x00\x00", "this is UTF-32 text; save it as UTF-8"},
+	{"\x00\x00\xfe\xff", "this is UTF-32 text; save it as UTF-8"},
 }
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
-// identify it, skips a byte order mark, and guesses the separator.
+// identify it, decodes text that is not UTF-8, and guesses the separator.
 func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
@@ -62,19 +62,36 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		}
 		s.in = bufio.NewReaderSize(&sticky{r: z}, bufferSize)
 	}
-	head, err := s.in.Peek(bufferSize)
+	head, _ := s.in.Peek(bufferSize)
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return nil, &Error{Source: source, Msg: f.msg}
 		}
 	}
-	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, bom) {
-		head = head[len(bom):]
-		s.in.Discard(len(bom))
+	if err := s.decode(opts); err != nil {
+		return nil, err
+	}
+	head, err := s.in.Peek(bufferSize)
+	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
+		s.in = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize)
+		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
 	s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
 	return s, nil
+}
+
+// carriageReturns reads text whose lines end in carriage returns, with line feeds in their place.
+type carriageReturns struct{ r io.Reader }
+
+func (c carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // The beginnings of every file of these formats. Packages internal/parquet and

@@ -287,7 +287,7 @@ func (in *rows) Label(c int) string {
 	case label != nil:
 		return label(v)
 	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
-		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
+		return string(v.ByteArray())
 	}
 	return ""
 }
