@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -36,7 +37,7 @@ func textEncoding(name string) (encoding.Encoding, error) {
 	case "", "utf-8", "utf8", "utf-8-sig":
 		return nil, nil
 	case "utf-16", "utf16":
-		return nil, fmt.Errorf("encoding %s: text with a byte order mark needs no option; of other text, say utf-16le or utf-16be", quote(name))
+		return nil, errors.New("text with a byte order mark needs no option; of other text, say utf-16le or utf-16be")
 	case "latin-1":
 		plain = "iso-8859-1"
 	case "mac-roman":
@@ -55,16 +56,13 @@ func textEncoding(name string) (encoding.Encoding, error) {
 			return e, nil
 		}
 	}
-	return nil, fmt.Errorf("encoding %s is unknown: give a name such as utf-8, windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis, gb18030 or utf-16le", quote(name))
+	return nil, errors.New("must be the name of an encoding, such as utf-8, windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis, gb18030 or utf-16le")
 }
 
 // decode makes in read UTF-8: text with a byte order mark by that, other text by the option. It
 // skips the mark.
-func (s *scanner) decode(opts Options) error {
-	from, err := textEncoding(opts.TextEncoding)
-	if err != nil {
-		return &Error{Source: s.source, Msg: err.Error()}
-	}
+func (s *scanner) decode(opts Options) {
+	from, _ := textEncoding(opts.TextEncoding) // check has checked it
 	s.decoded = opts.TextEncoding
 	begin, _ := s.in.Peek(4)
 	for _, mark := range []struct {
@@ -83,10 +81,9 @@ func (s *scanner) decode(opts Options) error {
 	}
 	if from == nil {
 		s.decoded = ""
-		return nil
+		return
 	}
 	s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, from.NewDecoder())}, bufferSize)
-	return nil
 }
 
 // isText reports whether all bytes of a line were text in the encoding of the file.

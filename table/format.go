@@ -189,5 +189,7 @@ type source interface {
 	// progress returns the share of the input that has been read, 0 if unknown.
 	progress() float64
 	warnings() []string
+	// skipped returns the numbers of the lines so far that are no rows.
+	skipped() (comments, blanks int)
 	close() error
 }

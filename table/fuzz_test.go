@@ -175,7 +175,7 @@ func checkMask(t *testing.T, path string, text []byte, column string) {
 			t.Fatalf("%q:%q came apart as %q and %q, %v", path, column, p, c, err)
 		}
 	}
-	mask, err := ReadMask(path, column)
+	mask, err := ReadMask(path, column, Options{})
 	if err != nil {
 		var e *Error
 		if !errors.As(err, &e) || e.Msg == "" || e.Source != path || mask != nil {

@@ -265,4 +265,6 @@ func (in *jsonRows) badCell(c int) *Error {
 
 func (in *jsonRows) progress() float64 { return in.scan.progress() }
 
+func (in *jsonRows) skipped() (comments, blanks int) { return 0, in.scan.blanks }
+
 func (in *jsonRows) close() error { return in.scan.close() }

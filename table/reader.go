@@ -232,6 +232,12 @@ func (r *Reader) Warnings() []string {
 	return notes
 }
 
+// Reading returns what was read so far.
+func (r *Reader) Reading() feature.Reading {
+	comments, blanks := r.src.skipped()
+	return feature.Reading{Rows: r.rows, Columns: len(r.src.begun().names), Dropped: r.dropped(), Comments: comments, BlankLines: blanks}
+}
+
 // collect adds new warnings of src to the notes, which so keep the order in which they appeared.
 func (r *Reader) collect() {
 	r.notes, r.told = append(r.notes, r.src.warnings()[r.told:]...), len(r.src.warnings())

@@ -200,6 +200,8 @@ func (in *rows) text(c int) string { return in.label(c) }
 
 func (in *rows) progress() float64 { return in.scan.progress() }
 
+func (in *rows) skipped() (comments, blanks int) { return in.scan.comments, in.scan.blanks }
+
 func (in *rows) close() error { return in.scan.close() }
 
 // errorAt returns an error in column c, from 0, of the current row, whose cells may begin on

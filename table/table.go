@@ -152,7 +152,10 @@ func (o *Options) check() error {
 	case o.Decimal != "." && o.Decimal != ",":
 		return fmt.Errorf("decimal sign %q: must be . or ,", o.Decimal)
 	}
-	return CheckTextEncoding(o.TextEncoding)
+	if err := CheckTextEncoding(o.TextEncoding); err != nil {
+		return fmt.Errorf("encoding %s: %w", quote(o.TextEncoding), err)
+	}
+	return nil
 }
 
 // Table is a table of n rows: inputs with d columns and, except for some predictions,
@@ -197,6 +200,8 @@ type Table struct {
 	// align other data, such as a mask, with the table.
 	Row        []int
 	SourceRows int
+	// Reading says what was read and what was skipped.
+	Reading feature.Reading
 	// Warnings holds, in words, what a user should know about this reading, such as a
 	// header that looks like data, or a target with gaps that a prediction ignores.
 	Warnings []string

@@ -68,9 +68,7 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 			return nil, &Error{Source: source, Msg: f.msg}
 		}
 	}
-	if err := s.decode(opts); err != nil {
-		return nil, err
-	}
+	s.decode(opts)
 	head, err := s.in.Peek(bufferSize)
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
 		s.in = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize)
