@@ -19,13 +19,17 @@ const headerRows = 100
 // resolveHeader reports whether the current row, the first one, is a header. It returns an error if the
 // row may be both. It warns of a header that has numbers.
 //
-// A row is a header if one of its cells is a word, and data otherwise. The rows below may tell against
-// that. The columns that opts selects by name decide, if the row has one of those names.
+// A row is a header if one of its cells is a word, or if all of its cells are in quotes, unlike those of
+// the rows below, and data otherwise. The rows below may tell against that. The columns that opts selects by name decide, if the row has one of those names.
 func (in *rows) resolveHeader(opts Options) (bool, error) {
 	cells := in.scan.cells
 	named, sure := namedBy(opts, cells)
 	if sure && opts.ByName {
 		return named, nil
+	}
+	b := in.lookBelow()
+	if in.scan.marks == len(cells) && b.rows > 0 && !b.quoted {
+		return true, nil
 	}
 	words, numbers := in.wordsAndNumbers(opts.Columns != nil || opts.Encoding != nil)
 	switch {
@@ -34,11 +38,13 @@ func (in *rows) resolveHeader(opts Options) (bool, error) {
 	case len(words) == 0 && len(cells) > 2 && len(cells[0]) == 0 && countColumns(cells[1:]):
 		return true, nil
 	}
-	b := in.lookBelow()
 	if len(words) == 0 {
 		why := b.looksLikeLabels(cells, numbers)
 		if why != "" && !sure {
 			return false, in.doubtful(why)
+		}
+		if why == "" && len(cells) > 2 && b.counts == 0 && countColumns(cells) {
+			in.warn = append(in.warn, fmt.Sprintf("line %d is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header", in.scan.start))
 		}
 		return why != "" && named, nil
 	}
@@ -118,8 +124,9 @@ type below struct {
 	parse   func(cell []byte) (float64, bool)
 	rows    int
 	columns []columnBelow
-	rising  int // rows whose numbers rise from left to right
-	counts  int // rows whose numbers are each one more than the number before
+	rising  int  // rows whose numbers rise from left to right
+	quoted  bool // all cells of a row are in quotes
+	counts  int  // rows whose numbers are each one more than the number before
 }
 
 // columnBelow is what a column holds there.
@@ -142,6 +149,7 @@ func (in *rows) lookBelow() below {
 			break // the buffer may cut the row off
 		}
 		b.rows++
+		b.quoted = b.quoted || s.marks == len(s.cells)
 		rising, counts, last := true, true, math.Inf(-1)
 		for c, cell := range s.cells {
 			v, ok := in.parse(cell)
@@ -218,7 +226,7 @@ func (b *below) looksLikeLabels(cells [][]byte, numbers []int) string {
 		return "Its whole numbers rise from left to right, and most numbers below have decimals"
 	case whole && counts && far && b.rows >= several && (n > 1 || fractional == 1):
 		return "Its whole numbers count, and lie far off the numbers below"
-	case n >= several && countColumns(cells) && b.counts == 0:
+	case n >= several && countColumns(cells) && b.counts == 0 && b.rows >= several:
 		return "Its cells count the columns, as the header of a data frame without names does"
 	case n >= many && rising && 2*b.rising <= b.rows:
 		return "Its numbers rise from left to right, unlike those of most rows below"
@@ -228,10 +236,17 @@ func (b *below) looksLikeLabels(cells [][]byte, numbers []int) string {
 
 // looksLikeData says why a first row with words and numbers may be data, "" if it is a header.
 func (b *below) looksLikeData(cells [][]byte, words, numbers []int) string {
+	above := 0 // words above numbers
 	for _, c := range words {
 		if b.columns[c].labels[string(cells[c])] {
 			return fmt.Sprintf("Column %d has %s again below", c+1, quote(string(cells[c])))
 		}
+		if b.columns[c].numbers > 0 {
+			above++
+		}
+	}
+	if above > 1 { // two errors in one row of data are rare
+		return ""
 	}
 	counts, last := len(numbers) > 1, math.NaN()
 	for k, c := range numbers {

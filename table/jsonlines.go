@@ -241,7 +241,7 @@ func (in *jsonRows) label(c int) string {
 	case in.kind(c) == feature.Category:
 		var text string
 		_ = json.Unmarshal(value, &text) // object has checked it
-		return strings.TrimSpace(text)
+		return text
 	default:
 		return string(value)
 	}

@@ -50,6 +50,11 @@ func TestRoundTrip(t *testing.T) {
 				names = append(names, fmt.Sprintf("c%d%s.", c, name))
 			}
 			must.Do(t, w.Write(names))
+			for c := range names {
+				if w.UseCRLF { // the writer changes line ends in cells, too
+					names[c] = strings.ReplaceAll(names[c], "\n", "\r\n")
+				}
+			}
 		}
 		values := make([]float64, 0, n*(d+1))
 		for range n {

@@ -207,7 +207,7 @@ func (r *Reader) Next(most int) (*Table, error) {
 			return nil, err
 		}
 	}
-	t.SourceRows = r.rows
+	t.SourceRows, t.Reading = r.rows, r.Reading()
 	if t.N > 0 {
 		return t, nil
 	}

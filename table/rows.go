@@ -168,6 +168,7 @@ func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
 
 // parse parses a number with the decimal sign of the file.
 func (in *rows) parse(cell []byte) (float64, bool) {
+	cell = trim(cell)
 	if !in.comma {
 		return parseNumber(cell)
 	}
@@ -180,11 +181,12 @@ func (in *rows) parse(cell []byte) (float64, bool) {
 // looksLikeData reports whether a cell of the first row shows that the row is not a header.
 func (in *rows) looksLikeData(cell []byte) bool {
 	_, ok := in.parse(cell)
-	return ok || looksLikeData(cell)
+	return ok || looksLikeData(trim(cell))
 }
 
 // whyNotNumber describes the error in a cell that parse rejected.
 func (in *rows) whyNotNumber(cell []byte) string {
+	cell = trim(cell)
 	_, point := parseNumber(cell)
 	if in.comma && point && bytes.IndexByte(cell, '.') >= 0 {
 		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
@@ -192,9 +194,15 @@ func (in *rows) whyNotNumber(cell []byte) string {
 	return whyNotNumber(cell)
 }
 
-func (in *rows) label(c int) string { return string(in.cells[c]) }
+// label returns a cell as it is, but "" for blanks alone.
+func (in *rows) label(c int) string {
+	if len(trim(in.cells[c])) == 0 {
+		return ""
+	}
+	return string(in.cells[c])
+}
 
-func (in *rows) missing(c int) bool { return isMissing(in.cells[c]) }
+func (in *rows) missing(c int) bool { return isMissing(trim(in.cells[c])) }
 
 func (in *rows) text(c int) string { return in.label(c) }
 

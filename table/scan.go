@@ -17,7 +17,7 @@ import (
 const maxRecord = 64 << 20
 
 // scanner splits text into records of cells, by the rules of encoding/csv, and records where each
-// begins. In addition to that package, it drops blanks around cells, skips comments, splits at runs
+// begins. In addition to that package, it keeps all that quotes enclose, drops blanks around other cells, skips comments, splits at runs
 // of blanks, limits the length of a record, and returns bytes, so that a row costs no allocation.
 //
 // A record is one line, unless a quoted cell contains line ends. The scanner skips
@@ -38,8 +38,12 @@ type scanner struct {
 	bad   int      // a line of it that has bytes that are no text; 0 if there is none
 	hash  bool     // it begins with #
 	aside []byte   // the last comment
-	cells [][]byte // the current record, trimmed; valid until the next one
+	cells [][]byte // the current record, trimmed outside of quotes; valid until the next one
 	lines []int    // the line of each cell, if the record has quotes; else empty
+	marks int      // its cells in quotes
+	cr    bool     // the line read last ended in CR LF
+	// returns says that all lines of the file end in CR, which in replaces by LF.
+	returns bool
 
 	long []byte // a line that did not fit in the buffer of in
 	text []byte // the unquoted cells of a record with quotes, one after the other
@@ -79,7 +83,7 @@ func (s *scanner) next() error {
 
 // splitLine splits the record that begins with the line.
 func (s *scanner) splitLine(line []byte) error {
-	s.cells, s.lines = s.cells[:0], s.lines[:0]
+	s.cells, s.lines, s.marks = s.cells[:0], s.lines[:0], 0
 	switch {
 	case bytes.IndexByte(line, '"') >= 0:
 		return s.splitQuoted(line)
@@ -160,8 +164,10 @@ func (s *scanner) readLine() ([]byte, error) {
 	if s.bad == 0 && !s.isText(line) {
 		s.bad = s.line
 	}
-	line = bytes.TrimSuffix(line, []byte{'\n'})
-	return bytes.TrimSuffix(line, []byte{'\r'}), nil
+	line, ended := bytes.CutSuffix(line, []byte{'\n'})
+	line, s.cr = bytes.CutSuffix(line, []byte{'\r'})
+	s.cr = s.cr && ended
+	return line, nil
 }
 
 // split splits a line without quotes at the separator.
@@ -202,6 +208,7 @@ func (s *scanner) splitQuoted(line []byte) error {
 		s.lines = append(s.lines, s.line)
 		var err error
 		if len(rest) > 0 && rest[0] == '"' {
+			s.marks++
 			rest, err = s.quotedCell(rest[1:])
 		} else {
 			rest, err = s.bareCell(rest)
@@ -214,7 +221,7 @@ func (s *scanner) splitQuoted(line []byte) error {
 	}
 	begin := 0
 	for _, end := range s.ends {
-		s.cells = append(s.cells, trim(s.text[begin:end]))
+		s.cells = append(s.cells, s.text[begin:end])
 		begin = end
 	}
 	return nil
@@ -227,7 +234,7 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	for {
 		i := bytes.IndexByte(rest, '"')
 		if i < 0 {
-			if s.text = append(append(s.text, rest...), '\n'); len(s.text) > maxRecord {
+			if s.text = append(append(s.text, rest...), s.lineEnd()...); len(s.text) > maxRecord {
 				return nil, s.tooLong(opened)
 			}
 			var err error
@@ -253,6 +260,17 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	return nil, s.cellError(s.line, "text after the closing quote of "+quote(string(s.text[begin:])))
 }
 
+// lineEnd returns how the line read last ended in the file.
+func (s *scanner) lineEnd() string {
+	switch {
+	case s.returns:
+		return "\r"
+	case s.cr:
+		return "\r\n"
+	}
+	return "\n"
+}
+
 // bareCell appends to s.text the unquoted cell at the beginning of rest and returns
 // the text after it.
 func (s *scanner) bareCell(rest []byte) ([]byte, error) {
@@ -272,7 +290,7 @@ func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 	if bytes.IndexByte(cell, '"') >= 0 {
 		return nil, s.cellError(s.line, "a quote inside a cell that does not begin with one: "+quote(string(trim(cell))))
 	}
-	s.text = append(s.text, cell...)
+	s.text = append(s.text, trim(cell)...)
 	return rest[end:], nil
 }
 

@@ -49,7 +49,7 @@ var tableCases = []struct {
 	{"byte order mark before a number", "\ufeff1,2\n", Options{}, `["x0"] "x1"; 1: [1] 2`},
 	{"comments and blank lines", "# one\n  # two \"\n\n# th\xe9 third\na,b\n\n1,2\n   \n3,4\n\n", Options{}, `["a"] "b"; 7: [1] 2; 9: [3] 4`},
 	{"quotes", `"a, ""the"" a", "b"` + "\n" + ` "1" ,2` + "\n" + `3,"4"` + "\n", Options{}, `["a, \"the\" a"] "b"; 2: [1] 2; 3: [3] 4`},
-	{"quoted cells over several lines", "\"a\r\nb\r\n\r\n# c\",y\r\n1,\"\r\n2\"\r\n3,4\r\n", Options{}, `["a\nb\n\n# c"] "y"; 5: [1] 2; 7: [3] 4`},
+	{"quoted cells over several lines", "\"a\r\nb\r\n\r\n# c\",y\r\n1,\"\r\n2\"\r\n3,4\r\n", Options{}, "[\"a\\r\\nb\\r\\n\\r\\n# c\"] \"y\"; 5: [1] 2; 7: [3] 4"},
 	{"semicolons", "a;b;c\n1;2;3\n", Options{}, `["a" "b"] "c"; 2: [1 2] 3`},
 	{"a semicolon in the header of a comma-separated file", "a;b,c\n1,2\n", Options{}, `["a;b"] "c"; 2: [1] 2`},
 	{"tabs, a blank in a name", "the a\tb\n1\t2\n", Options{}, `["the a"] "b"; 2: [1] 2`},
@@ -63,6 +63,11 @@ var tableCases = []struct {
 		`["2001"] "2001-01-01"; 2: [1] 2; line 1 is read as the header, because "2001-01-01" in column 2 is not a number, although "2001" in column 1 is`},
 	{"years as names of columns", "site,2019,2020\n1,3.5,7\n2,2.5,8\n", Options{}, `["site" "2019"] "2020"; 2: [1 3.5] 7; 3: [2 2.5] 8; line 1 is read as the header, because "site" in column 1 is not a number, although "2019" in column 2 is`},
 	{"years above decimals, one of which is selected", "2019,2020\n1.5,2.5\n2.5,3.5\n", Options{Target: "2020"}, `["2019"] "2020"; 2: [1.5] 2.5; 3: [2.5] 3.5`},
+	{"years in quotes above decimals", `"2019","2020"` + "\n1.5,2.5\n", Options{}, `["2019"] "2020"; 2: [1.5] 2.5`},
+	{"numbers in quotes above such numbers", `"1","2"` + "\n" + `"1.5","2"` + "\n", Options{}, `["x0"] "x1"; 1: [1] 2; 2: [1.5] 2`},
+	{"blanks in quotes", "g,y\n\" u\",1\nu,2\n u,3\n\"u\",4\n", Options{Columns: &feature.Rules{Codes: true}}, `["g"] "y"; 2: [0] 1; 3: [1] 2; 4: [1] 3; 5: [1] 4`},
+	{"a row that may be such a header", "0,1,2\n3,4,6\n", Options{}, `["x0" "x1"] "x2"; 1: [0 1] 2; 2: [3 4] 6; line 1 is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header`},
+	{"a name that is a number in its column", "a,b,3\n1,2,3\n4,5,2\n", Options{}, `["a" "b"] "3"; 2: [1 2] 3; 3: [4 5] 2; line 1 is read as the header, because "a" in column 1 is not a number, although "3" in column 3 is`},
 	{"rows that count", "0,1,2\n1,2,3\n4,5,6\n", Options{}, `["x0" "x1"] "x2"; 1: [0 1] 2; 2: [1 2] 3; 3: [4 5] 6`},
 	{"rows that rise", "1,2\n2,4\n3,6\n4,8.5\n", Options{}, `["x0"] "x1"; 1: [1] 2; 2: [2] 4; 3: [3] 6; 4: [4] 8.5`},
 	{"carriage returns alone", "a,y\r1,2\r3,4\r", Options{}, `["a"] "y"; 2: [1] 2; 3: [3] 4`},
@@ -147,7 +152,11 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff(c.want, sketch(got)); diff != "" {
 				t.Errorf("%s%s: (-want +got)\n%s", c.name, form, diff)
 			}
+			if got.Reading.Rows != len(got.Line) || got.Reading.Columns < got.D {
+				t.Errorf("%s%s: %+v", c.name, form, got.Reading)
+			}
 			rest := *got
+			rest.Reading = feature.Reading{}
 			rest.X, rest.Y, rest.FeatureNames, rest.TargetName, rest.Line, rest.Warnings, rest.Encoding = nil, nil, nil, "", nil, nil, nil
 			n := len(got.Line)
 			if diff := cmp.Diff(Table{Source: "T", N: n, D: got.D, SourceRows: n}, rest); diff != "" {

@@ -71,7 +71,7 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s.decode(opts)
 	head, err := s.in.Peek(bufferSize)
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
-		s.in = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize)
+		s.in, s.returns = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize), true
 		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
@@ -105,14 +105,14 @@ const sniffRecords = 8
 
 // shape counts the possible separators in one record, outside quotes.
 type shape struct {
-	semicolons, commas, tabs int
-	fields                   int // cells if runs of blanks separate them
+	semicolons, commas, tabs, bars int
+	fields                         int // cells if runs of blanks separate them
 }
 
 // guessSeparator guesses the cell separator from the beginning of a text, 0 for blanks. atEnd says
 // that the sample is the whole text, decimalComma that commas are decimal signs. guessSeparator
 // prefers a character that occurs equally often in each of the first records: semicolons, then
-// commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged file, the
+// commas (which are decimal signs if semicolons separate), tabs, bars, blanks. In a ragged file, the
 // first row of data decides.
 func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 	shapes := measureRecords(sample, atEnd)
@@ -142,6 +142,7 @@ func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 		{';', func(sh shape) int { return sh.semicolons }},
 		{',', func(sh shape) int { return sh.commas }},
 		{'\t', func(sh shape) int { return sh.tabs }},
+		{'|', func(sh shape) int { return sh.bars }},
 	}
 	for _, c := range candidates {
 		if regular(c.count) {
@@ -202,6 +203,8 @@ func measure(text []byte) (sh shape, size int, complete bool) {
 				sh.commas++
 			case '\t':
 				sh.tabs++
+			case '|':
+				sh.bars++
 			}
 		}
 		if space := !quoted && (isSpace(c) || c == '\r'); space {
