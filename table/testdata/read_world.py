@@ -2,8 +2,11 @@
 
 import json
 import sys
+import warnings
 
 import pandas as pd
+
+warnings.simplefilter("ignore")  # pandas 4 may drop float_precision
 
 
 def read(s):
