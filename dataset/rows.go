@@ -31,8 +31,8 @@ type RowOptions struct {
 	// indicators are 0, and their code is −1.
 	Decimal    string
 	UnseenZero bool
-	// TextEncoding is the encoding of text without a byte order mark; empty means the one of the
-	// training table.
+	// TextEncoding is the encoding of text without a byte order mark; empty means that the training
+	// table's counts.
 	TextEncoding string
 	// NoiseColumn is the column of known noise variances, NoiseGroup the column of noise group
 	// labels. Empty means the column with the same name as in training, if the table has it.

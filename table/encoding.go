@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 )
 
 // replacement is the character that decoders write for bytes that are no text.
@@ -59,55 +57,40 @@ func textEncoding(name string) (encoding.Encoding, error) {
 	return nil, errors.New("must be the name of an encoding, such as utf-8, windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis, gb18030 or utf-16le")
 }
 
-// decode makes in read UTF-8: text with a byte order mark by that, other text by the option. It
-// skips the mark.
-func (s *scanner) decode(opts Options) {
-	from, _ := textEncoding(opts.TextEncoding) // check has checked it
-	s.decoded = opts.TextEncoding
-	begin, _ := s.in.Peek(4)
-	for _, mark := range []struct {
-		bytes, name string
-		encoding    encoding.Encoding
-	}{
-		{"\xef\xbb\xbf", "", nil},
-		{"\xff\xfe", "UTF-16", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
-		{"\xfe\xff", "UTF-16", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
-	} {
-		if bytes.HasPrefix(begin, []byte(mark.bytes)) {
-			_, _ = s.in.Discard(len(mark.bytes)) // they are in the buffer
-			from, s.decoded = mark.encoding, mark.name
-			break
-		}
+// decoding returns how to decode text that begins so: by a byte order mark, of the length mark, or by the
+// encoding of the option. decoder is nil and name is "" for UTF-8.
+func decoding(begin []byte, option string) (decoder *encoding.Decoder, name string, mark int) {
+	utf16 := func(order unicode.Endianness) *encoding.Decoder {
+		return unicode.UTF16(order, unicode.IgnoreBOM).NewDecoder()
 	}
+	switch {
+	case bytes.HasPrefix(begin, []byte("\xef\xbb\xbf")):
+		return nil, "", 3
+	case bytes.HasPrefix(begin, []byte("\xff\xfe")):
+		return utf16(unicode.LittleEndian), "UTF-16", 2
+	case bytes.HasPrefix(begin, []byte("\xfe\xff")):
+		return utf16(unicode.BigEndian), "UTF-16", 2
+	}
+	from, _ := textEncoding(option) // check has checked it
 	if from == nil {
-		s.decoded = ""
-		return
+		return nil, "", 0
 	}
-	s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, from.NewDecoder())}, bufferSize)
+	return from.NewDecoder(), option, 0
 }
 
-// isText reports whether all bytes of a line were text in the encoding of the file.
-func (s *scanner) isText(b []byte) bool {
-	if s.decoded != "" {
+// isText reports whether all bytes of a text were text before it was decoded from an encoding, "" for
+// UTF-8.
+func isText(b []byte, decoded string) bool {
+	if decoded != "" {
 		return !bytes.Contains(b, []byte(replacement))
 	}
 	return utf8.Valid(b)
 }
 
-// badText returns the error for the current record, which has bytes that are no text.
-func (s *scanner) badText() *Error {
-	for c, cell := range s.cells {
-		if !s.isText(cell) {
-			return &Error{Source: s.source, Line: s.lineOf(c), Column: c + 1, Msg: s.notText(cell)}
-		}
-	}
-	return &Error{Source: s.source, Line: s.bad, Msg: s.notText(nil)}
-}
-
 // notText describes the error in a cell that is no text, and says how to read it.
-func (s *scanner) notText(cell []byte) string {
-	if s.decoded != "" {
-		return fmt.Sprintf("%s has bytes that are no text in the encoding %s: option encoding names the right one", quote(string(cell)), s.decoded)
+func notText(cell []byte, decoded string) string {
+	if decoded != "" {
+		return fmt.Sprintf("%s has bytes that are no text in the encoding %s: option encoding names the right one", quote(string(cell)), decoded)
 	}
 	return notUTF8(cell) + ": option encoding names the encoding of the file" + readings(cell)
 }

@@ -16,12 +16,21 @@ import (
 // headerRows is the number of rows below the first one that tell whether it is a header.
 const headerRows = 100
 
-// resolveHeader reports whether the current row, the first one, is a header. It returns an error if the
-// row may be both. It warns of a header that has numbers.
+// firstRow is the first row of a text, the current one of scan.
+type firstRow struct {
+	scan   *scanner
+	parse  func(cell []byte) (float64, bool)
+	isData func(cell []byte) bool // whether a cell shows that the row is no header
+	warn   []string
+}
+
+// isHeader reports whether the row is a header. It returns an error if the row may be both. It warns of
+// a header that has numbers.
 //
-// A row is a header if one of its cells is a word, or if all of its cells are in quotes, unlike those of
-// the rows below, and data otherwise. The rows below may tell against that. The columns that opts selects by name decide, if the row has one of those names.
-func (in *rows) resolveHeader(opts Options) (bool, error) {
+// A row is a header if one of its cells is a word, or if all of its cells are in quotes and no row below
+// has quotes around all cells. Otherwise it is data. The rows below may tell against that. A name of a
+// column that opts selects decides, if the row has it.
+func (in *firstRow) isHeader(opts Options) (bool, error) {
 	cells := in.scan.cells
 	named, sure := namedBy(opts, cells)
 	if sure && opts.ByName {
@@ -59,7 +68,7 @@ func (in *rows) resolveHeader(opts Options) (bool, error) {
 }
 
 // doubtful returns the error for a first row that may be a header and may be data.
-func (in *rows) doubtful(why string) error {
+func (in *firstRow) doubtful(why string) error {
 	shown := []string{}
 	for _, cell := range in.scan.cells[:min(3, len(in.scan.cells))] {
 		shown = append(shown, quote(string(cell)))
@@ -68,7 +77,7 @@ func (in *rows) doubtful(why string) error {
 	if len(in.scan.cells) > len(shown) {
 		list += ", …"
 	}
-	return &Error{Source: in.source, Line: in.scan.start, Msg: fmt.Sprintf("is this row the header or data? As the header, its cells %s are the names of the columns; as data, they are the values of the first row. %s. Option header yes or no says which", list, why)}
+	return &Error{Source: in.scan.source, Line: in.scan.start, Msg: fmt.Sprintf("is this row the header or data? As the header, its cells %s are the names of the columns; as data, they are the values of the first row. %s. Option header yes or no says which", list, why)}
 }
 
 // namedBy reports whether a first row is a header, and whether the names that opts selects leave no
@@ -98,9 +107,9 @@ func namedBy(opts Options, cells [][]byte) (named, sure bool) {
 
 // wordsAndNumbers returns which cells of the first row are words, that is names of columns, and which
 // are numbers. With dates, a date is no word.
-func (in *rows) wordsAndNumbers(dates bool) (words, numbers []int) {
+func (in *firstRow) wordsAndNumbers(dates bool) (words, numbers []int) {
 	for i, cell := range in.scan.cells {
-		if !in.looksLikeData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
+		if !in.isData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
 			words = append(words, i)
 		} else if _, ok := in.parse(cell); ok {
 			numbers = append(numbers, i)
@@ -137,9 +146,9 @@ type columnBelow struct {
 }
 
 // lookBelow returns what the rows hold that the buffer has.
-func (in *rows) lookBelow() below {
+func (in *firstRow) lookBelow() below {
 	text, _ := in.scan.in.Peek(in.scan.in.Buffered()) // they are there
-	s := &scanner{source: in.source, sep: in.scan.sep, decoded: in.scan.decoded, start: 1, in: bufio.NewReaderSize(bytes.NewReader(text), 1<<12)}
+	s := &scanner{source: in.scan.source, sep: in.scan.sep, decoded: in.scan.decoded, start: 1, in: bufio.NewReaderSize(bytes.NewReader(text), 1<<12)}
 	b := below{parse: in.parse, columns: make([]columnBelow, len(in.scan.cells))}
 	for i := range b.columns {
 		b.columns[i] = columnBelow{low: math.Inf(1), high: math.Inf(-1), labels: map[string]bool{}}
@@ -155,7 +164,7 @@ func (in *rows) lookBelow() below {
 			v, ok := in.parse(cell)
 			rising, counts = rising && ok && v > last, counts && ok && (c == 0 || v == last+1)
 			last = v
-			b.columns[c].take(cell, v, ok, in.looksLikeData(cell))
+			b.columns[c].take(cell, v, ok, in.isData(cell))
 		}
 		if rising {
 			b.rising++

@@ -161,10 +161,10 @@ func (in *jsonRows) read(first bool) error {
 
 // badText returns the error for a line that has bytes that are no text.
 func (in *jsonRows) badText(line []byte) error {
-	e := &Error{Source: in.source, Line: in.scan.line, Msg: in.scan.notText(nil)}
+	e := &Error{Source: in.source, Line: in.scan.line, Msg: notText(nil, in.scan.decoded)}
 	_ = in.object(line, func(key string, value json.RawMessage) error { // the line has another error already
-		if c, known := in.columns[key]; known && e.Column == 0 && !in.scan.isText(value) {
-			e = in.errorAt(c, in.scan.notText(bytes.Trim(value, `"`)))
+		if c, known := in.columns[key]; known && e.Column == 0 && !isText(value, in.scan.decoded) {
+			e = in.errorAt(c, notText(bytes.Trim(value, `"`), in.scan.decoded))
 		}
 		return nil
 	})

@@ -59,9 +59,11 @@ func openCells(s *scanner, opts Options) (source, error) {
 	switch opts.Header {
 	case HeaderAuto:
 		var err error
-		if in.named, err = in.resolveHeader(opts); err != nil {
+		row := &firstRow{scan: s, parse: in.parse, isData: in.looksLikeData}
+		if in.named, err = row.isHeader(opts); err != nil {
 			return nil, err
 		}
+		in.warn = row.warn
 	case HeaderYes:
 		in.named = true
 	}

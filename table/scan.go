@@ -81,6 +81,16 @@ func (s *scanner) next() error {
 	}
 }
 
+// badText returns the error for the current record, which has bytes that are no text.
+func (s *scanner) badText() *Error {
+	for c, cell := range s.cells {
+		if !isText(cell, s.decoded) {
+			return &Error{Source: s.source, Line: s.lineOf(c), Column: c + 1, Msg: notText(cell, s.decoded)}
+		}
+	}
+	return &Error{Source: s.source, Line: s.bad, Msg: notText(nil, s.decoded)}
+}
+
 // splitLine splits the record that begins with the line.
 func (s *scanner) splitLine(line []byte) error {
 	s.cells, s.lines, s.marks = s.cells[:0], s.lines[:0], 0
@@ -161,7 +171,7 @@ func (s *scanner) readLine() ([]byte, error) {
 		}
 		return nil, &Error{Source: s.source, Line: s.line, Msg: msg}
 	}
-	if s.bad == 0 && !s.isText(line) {
+	if s.bad == 0 && !isText(line, s.decoded) {
 		s.bad = s.line
 	}
 	line, ended := bytes.CutSuffix(line, []byte{'\n'})

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"golang.org/x/text/transform"
 )
 
 // bufferSize is the size of the read buffer. Lines up to this length are split in
@@ -68,7 +70,12 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 			return nil, &Error{Source: source, Msg: f.msg}
 		}
 	}
-	s.decode(opts)
+	begin, _ := s.in.Peek(4)
+	decoder, name, mark := decoding(begin, opts.TextEncoding)
+	_, _ = s.in.Discard(mark) // it is in the buffer
+	if s.decoded = name; decoder != nil {
+		s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, decoder)}, bufferSize)
+	}
 	head, err := s.in.Peek(bufferSize)
 	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
 		s.in, s.returns = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize), true

@@ -288,7 +288,7 @@ func (w *worldTable) read(header HeaderMode) (names []string, rows [][]any, err 
 	return t.FeatureNames, rows, nil
 }
 
-// whole returns rows with nil in place of those with a missing value.
+// whole returns rows, but nil for each row that has a missing value.
 func whole(rows [][]any) [][]any {
 	out := slices.Clone(rows)
 	for i, row := range out {
@@ -333,8 +333,8 @@ func compareRows(t *testing.T, what string, got, want [][]any) {
 	}
 }
 
-// worldTables is the number of tables that the tests read, and mostAsked the largest number of them for
-// which gpfit may ask whether the first row is a header: those of years as names.
+// worldTables is the number of tables that the tests read. Of so many of them, mostAsked, gpfit may ask
+// whether the first row is a header: their columns are called by years.
 const worldTables, mostAsked = 500, 25
 
 // TestWorld reads tables in the forms in which programs write them: encodings, separators, decimal
@@ -352,8 +352,8 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// TestWorldPandas compares the same tables with what pandas reads, which is told all that gpfit finds
-// out. It needs GPFIT_PYTHON, or a python3 with pandas.
+// TestWorldPandas reads the same tables by pandas, and tells it all that gpfit finds out. Both must read
+// the same. The test needs GPFIT_PYTHON, or a python3 with pandas.
 func TestWorldPandas(t *testing.T) {
 	python := cmp.Or(os.Getenv("GPFIT_PYTHON"), "python3")
 	if text, err := exec.Command(python, "-c", "import pandas").CombinedOutput(); err != nil {
