@@ -205,7 +205,7 @@ func TestGoldenFit(t *testing.T) {
 	}
 	for _, name := range rareSets() {
 		g, data := readGolden(t)[name], readSet(t, name)
-		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
+		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
 			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
