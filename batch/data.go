@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
@@ -27,13 +28,14 @@ type loader struct {
 }
 
 type loaded struct {
-	once  sync.Once
-	users int
-	data  problem.Data
-	table *table.Table // the rows, for masks
-	masks map[int][]bool
-	err   error
-	mu    sync.Mutex
+	once    sync.Once
+	users   int
+	data    problem.Data
+	table   *table.Table    // the rows, for masks
+	options dataset.Options // how to read the table
+	masks   map[int][]bool
+	err     error
+	mu      sync.Mutex
 }
 
 // newLoader counts the users of every table, for these jobs alone. hashes are the sums that files must have;
@@ -86,7 +88,7 @@ func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
 		l.tables[key] = t
 	}
 	l.mu.Unlock()
-	t.once.Do(func() { t.data, t.table, t.err = l.read(j) })
+	t.once.Do(func() { t.err = l.read(j, t) })
 	if t.err != nil || j.SplitMask == "" {
 		return t.data, t.err
 	}
@@ -95,7 +97,9 @@ func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
 	mask := t.masks[j.MaskColumn]
 	if mask == nil {
 		var err error
-		if mask, err = table.ReadMask(j.SplitMask, strconv.Itoa(j.MaskColumn), l.formats...); err == nil && t.table.Row != nil {
+		o := t.options
+		o.Mask, o.MaskColumn = j.SplitMask, strconv.Itoa(j.MaskColumn)
+		if mask, err = o.ReadMask(j.Path); err == nil {
 			mask, err = table.SelectMask(j.SplitMask, mask, t.table)
 		}
 		if err != nil {
@@ -108,19 +112,19 @@ func (l *loader) data(j spec.JobSpec) (problem.Data, error) {
 	return d, nil
 }
 
-func (l *loader) read(j spec.JobSpec) (problem.Data, *table.Table, error) {
+func (l *loader) read(j spec.JobSpec, into *loaded) error {
 	for _, path := range []string{j.Path, j.SplitMask} {
 		want, known := l.hashes[path]
 		if path == "" || !known {
 			continue
 		}
 		if in, err := rundir.HashInput(path); err == nil && in.SHA256 != want {
-			return problem.Data{}, nil, &table.Error{Source: path, Msg: "the file has changed since the run was made"}
+			return &table.Error{Source: path, Msg: "the file has changed since the run was made"}
 		}
 	}
 	v, err := l.values(j)
 	if err != nil {
-		return problem.Data{}, nil, err
+		return err
 	}
 	o := v.Data
 	o.Formats = l.formats
@@ -129,11 +133,11 @@ func (l *loader) read(j spec.JobSpec) (problem.Data, *table.Table, error) {
 	}
 	t, err := o.ReadTable(j.Path, nil)
 	if err != nil {
-		return problem.Data{}, nil, err
+		return err
 	}
-	d := o.Data(t)
+	into.data, into.table, into.options = o.Data(t), t, o
 	t.X, t.Y = nil, nil
-	return d, t, nil
+	return nil
 }
 
 // values returns the options of a job, whose method must exist and suit the other options.

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"gpfit/feature"
 	"gpfit/fit/summary"
 	"gpfit/internal/textform"
 )
@@ -33,6 +34,8 @@ type Result struct {
 	// Trials are all fits, in their order.
 	Trials   []Trial  `json:"fits"`
 	Warnings []string `json:"warnings"`
+	// Reading says what was read of the table; nil without one.
+	Reading *feature.Reading `json:"reading,omitempty"`
 	// Stopped says that the comparison was interrupted, and when.
 	Stopped string  `json:"stopped,omitempty"`
 	Seconds float64 `json:"seconds"`
@@ -50,7 +53,7 @@ type Growth struct {
 func (r *runner) result() *Result {
 	out := &Result{
 		Type: "compare", SchemaVersion: summary.SchemaVersion, N: r.data.N, Features: r.data.FeatureNames, Target: r.data.TargetName,
-		Split: r.split, RankBy: r.opts.RankBy, Methods: r.ranking(0), Trials: r.trials, Warnings: r.warnings,
+		Split: r.split, RankBy: r.opts.RankBy, Methods: r.ranking(0), Trials: r.trials, Warnings: r.warnings, Reading: r.data.Reading,
 	}
 	out.Verdict, out.Best = out.verdict(), out.best()
 	for _, m := range r.sizes {
@@ -113,7 +116,11 @@ func (r *Result) Text() string {
 	if len(r.Features) == 1 {
 		columns = "column"
 	}
-	fmt.Fprintf(&b, "%d rows, %d %s, target %s; %s; ranked by %s\n\n", r.N, len(r.Features), columns, r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
+	fmt.Fprintf(&b, "%d rows, %d %s, target %s; %s; ranked by %s\n", r.N, len(r.Features), columns, r.Target, r.Split, strings.ToUpper(string(r.RankBy)))
+	if r.Reading != nil {
+		fmt.Fprintf(&b, "table: %s\n", r.Reading.Text())
+	}
+	b.WriteByte('\n')
 	if r.Best != nil {
 		lines := strings.Replace(r.Best.Text(), "verdict    ", "best method", 1)
 		if r.Verdict != "" {

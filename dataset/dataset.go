@@ -37,6 +37,8 @@ type Options struct {
 	Header string
 	// Decimal is the decimal sign of text: "." or ","; empty means a point.
 	Decimal string
+	// TextEncoding is the encoding of text without a byte order mark; empty means UTF-8.
+	TextEncoding string
 	// Columns says how to read features that are not numbers.
 	Columns feature.Rules
 	// Encoding, unless nil, says how the columns of Features become the features, as in a
@@ -71,7 +73,7 @@ func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
 	var mask []bool
 	var err error
 	if o.Mask != "" {
-		if mask, err = table.ReadMask(o.Mask, o.MaskColumn, o.Formats...); err != nil {
+		if mask, err = o.ReadMask(path); err != nil {
 			return problem.Data{}, err
 		}
 	}
@@ -79,7 +81,7 @@ func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
 	if err != nil {
 		return problem.Data{}, o.explain(err)
 	}
-	if mask != nil && t.Row != nil {
+	if mask != nil {
 		if mask, err = table.SelectMask(o.Mask, mask, t); err != nil {
 			return problem.Data{}, err
 		}
@@ -95,7 +97,8 @@ func Read(path string, stdin io.Reader, o Options) (problem.Data, error) {
 // Data returns the data of a fit from a table of [Options.ReadTable], for one target and
 // without held-out rows.
 func (o *Options) Data(t *table.Table) problem.Data {
-	d := problem.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Warnings: t.Warnings}
+	reading := t.Reading
+	d := problem.Data{X: t.X, Y: t.Y, N: t.N, D: t.D, FeatureNames: t.FeatureNames, Encoding: t.Encoding, TargetName: t.TargetName, Reading: &reading, Warnings: t.Warnings}
 	if e := o.Encoding; e != nil {
 		if d.FeatureNames = e.Features(); !e.Plain() {
 			d.Encoding = e
@@ -119,7 +122,7 @@ func (o *Options) Data(t *table.Table) problem.Data {
 // columns returns the options for reading the table at path.
 func (o *Options) columns(path string) table.Options {
 	c := table.Options{
-		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Exclude: o.Exclude, Header: table.HeaderMode(o.Header), Decimal: o.Decimal,
+		Target: o.Target, Targets: o.Targets, NoTarget: o.NoTarget, Features: o.Features, Exclude: o.Exclude, Header: table.HeaderMode(o.Header), Decimal: o.Decimal, TextEncoding: o.TextEncoding,
 		Subsample: o.Subsample, Seed: o.Seed, Formats: o.Formats, Columns: &o.Columns,
 	}
 	if e := o.Encoding; e != nil {
@@ -146,6 +149,16 @@ func (o *Options) columns(path string) table.Options {
 		}
 	}
 	return c
+}
+
+// ReadMask reads the mask of the table at path. Another file than the table has its own header and
+// decimal sign.
+func (o *Options) ReadMask(path string) ([]bool, error) {
+	how := table.Options{TextEncoding: o.TextEncoding, Formats: o.Formats}
+	if o.Mask == path {
+		how = o.columns(path)
+	}
+	return table.ReadMask(o.Mask, o.MaskColumn, how)
 }
 
 // ReadTable reads the columns of the options from the table at path, or from stdin if path
@@ -199,6 +212,7 @@ func (o *Options) addTargets(d *problem.Data, t *table.Table) error {
 	}
 	if dropped := t.N - len(keep); dropped > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, t.N))
+		d.Reading.Dropped += dropped
 	}
 	for q := range t.Targets {
 		d.Y = append(d.Y, pick.Rows(t.Targets[q], keep, t.N, 1)...)

@@ -50,6 +50,10 @@ func TestRead(t *testing.T) {
 		"no target": {Options{NoTarget: true, Features: []string{"a", "x"}}, problem.Data{X: []float64{10, 1, 11, 2, 12, 3}, N: 3, D: 2, FeatureNames: []string{"a", "x"}}},
 	} {
 		got, err := Read(path, nil, c.options)
+		if want := (feature.Reading{Rows: 3, Columns: 6, Dropped: 3 - c.want.N}); got.Reading == nil || *got.Reading != want {
+			t.Errorf("%s: %+v, want %+v", name, got.Reading, want)
+		}
+		got.Reading = nil
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}
@@ -58,6 +62,10 @@ func TestRead(t *testing.T) {
 	_, err := Read("-", strings.NewReader(text), Options{Targets: []string{"a", "b"}, Features: x})
 	if !errors.As(err, new(*table.Error)) || err.Error() != `standard input:3: the target "b" is missing; option missing drop leaves such rows out` {
 		t.Errorf("a target is missing: %v", err)
+	}
+	short := filepath.Join(must.Folder(t, map[string]string{"m.csv": "held\n0\n1\n"}), "m.csv")
+	if _, err := Read(path, nil, Options{Exclude: []string{"lab", "b"}, Mask: short}); err == nil || err.Error() != short+": the mask has 2 rows, but the table has 3" {
+		t.Errorf("a short mask: %v", err)
 	}
 	if _, err := Read(path, nil, Options{Header: "maybe"}); err == nil {
 		t.Error("a header that is neither yes nor no")

@@ -98,15 +98,14 @@ func orderCSV(t *rapid.T, rows []orderRow) []byte {
 	sep, end := rapid.SampledFrom([]string{",", ";", "\t"}).Draw(t, "separator"), rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line end")
 	var b strings.Builder
 	line := func(cells ...string) {
-		if b.Len() > 0 {
-			b.WriteString(rapid.SampledFrom([]string{"", "", "  " + end, "# a note" + end, end + end}).Draw(t, "between"))
-		}
+		b.WriteString(rapid.SampledFrom([]string{"", "", "  " + end, end + end}).Draw(t, "between"))
 		b.WriteString(strings.Join(cells, sep) + end)
 	}
 	quoted := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }
 	if rapid.Bool().Draw(t, "mark") {
 		b.WriteString("\ufeff")
 	}
+	b.WriteString(rapid.SampledFrom([]string{"", "", "# a note" + end}).Draw(t, "comment"))
 	line(rapid.SampledFrom([]string{"g", `"g"`}).Draw(t, "name"), "id", "a")
 	for _, r := range rows {
 		a, g := rapid.SampledFrom([]string{"", "NA", "nan"}).Draw(t, "gap"), rapid.SampledFrom([]string{"", "NA", `""`}).Draw(t, "gap")
@@ -114,7 +113,9 @@ func orderCSV(t *rapid.T, rows []orderRow) []byte {
 			a = fmt.Sprint(*r.A)
 		}
 		if r.G != nil {
-			g = quoted(*r.G)
+			if g = *r.G; g != "#3" || rapid.Bool().Draw(t, "quotes") {
+				g = quoted(g)
+			}
 		}
 		line(g, r.ID, a)
 	}
@@ -123,7 +124,7 @@ func orderCSV(t *rapid.T, rows []orderRow) []byte {
 	case 0:
 		text = strings.TrimSuffix(text, end)
 	case 1:
-		text += end + "# the end" + end
+		text += end + end
 	default:
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)

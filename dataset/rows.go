@@ -31,6 +31,9 @@ type RowOptions struct {
 	// indicators are 0, and their code is −1.
 	Decimal    string
 	UnseenZero bool
+	// TextEncoding is the encoding of text without a byte order mark; empty means that the training
+	// table's counts.
+	TextEncoding string
 	// NoiseColumn is the column of known noise variances, NoiseGroup the column of noise group
 	// labels. Empty means the column with the same name as in training, if the table has it.
 	// DefaultGroup is the group of rows whose group the model does not have.
@@ -70,6 +73,8 @@ type Rows struct {
 	Blank []bool
 	// Keep holds a column of Total texts for each of RowOptions.Keep.
 	Keep [][]string
+	// Reading says what was read of the table, if these are all of its rows.
+	Reading feature.Reading
 }
 
 // Clone returns a copy that remains valid after the next rows are read.
@@ -112,6 +117,7 @@ func OpenRows(path string, stdin io.Reader, m *gp.Model, o RowOptions) (*ModelRo
 	columns := table.Options{
 		NoTarget: true, Features: o.Features, Header: table.HeaderMode(o.Header), Missing: table.MissingMode(o.Missing), Keep: o.Keep,
 		Formats: o.Formats, Encoding: from.choose, UnseenZero: o.UnseenZero, Decimal: cmp.Or(o.Decimal, from.encoding.Decimal),
+		TextEncoding: cmp.Or(o.TextEncoding, from.encoding.TextEncoding),
 	}
 	if o.Observed {
 		columns.NoTarget, columns.Targets = false, m.TargetNames()
@@ -242,6 +248,7 @@ func (r *ModelRows) All() (Rows, error) {
 	for {
 		piece, err := r.Next()
 		if err != nil || piece.Total == 0 {
+			all.Reading = r.Reading()
 			return all, err
 		}
 		if need, free := int64(8*2*len(all.X)), hostmem.Free(); free > 0 && need > free {
@@ -267,7 +274,7 @@ func (r Rows) Pick(which []int) Rows {
 	if r.N > 0 {
 		all = len(r.X) / r.N
 	}
-	out := Rows{N: len(which), Total: len(which), Noise: gp.RowNoise{
+	out := Rows{N: len(which), Total: len(which), Reading: r.Reading, Noise: gp.RowNoise{
 		Known: pick.Values(r.Noise.Known, which), Group: pick.Values(r.Noise.Group, which), DefaultGroup: r.Noise.DefaultGroup, Weight: pick.Values(r.Noise.Weight, which),
 	}}
 	for _, i := range which {
@@ -295,6 +302,9 @@ func (r *ModelRows) KeptNames() []string { return r.in.KeptNames() }
 
 // Progress returns the share of the table that has been read, 0 if it is unknown.
 func (r *ModelRows) Progress() float64 { return r.in.Progress() }
+
+// Reading returns what was read of the table so far.
+func (r *ModelRows) Reading() feature.Reading { return r.in.Reading() }
 
 // Warnings returns the warnings about the rows read so far. Later calls only append to the list.
 func (r *ModelRows) Warnings() []string { return append(slices.Clone(r.lacking), r.in.Warnings()...) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/must"
 	"gpfit/table"
@@ -49,6 +50,10 @@ func TestOpenRows(t *testing.T) {
 	} {
 		r := must.Get(openText(t, c.text, model, c.options))(t)
 		got, err := r.All()
+		if reading := (feature.Reading{Rows: 2, Columns: strings.Count(c.text[:strings.IndexByte(c.text, '\n')], ",") + 1}); got.Reading != reading {
+			t.Errorf("%s: %+v", name, got.Reading)
+		}
+		got.Reading = feature.Reading{}
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -60,7 +61,7 @@ type UnavailableError struct {
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("device %q is not available: %s", e.Device, e.Reason)
+	return fmt.Sprintf("device %s is not available: %s", textform.Quote(e.Device), e.Reason)
 }
 
 // UnsupportedKernelError reports a covariance function that a device cannot evaluate, such as one

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gpfit/internal/suggest"
+	"gpfit/internal/textform"
 	"gpfit/kernel"
 )
 
@@ -108,7 +109,7 @@ func FindMethod(name string, methods []Method) (Method, error) {
 func backends(name string, methods []Method, devices []Device, w Workload) ([]Backend, error) {
 	asked, err := FindMethod(name, methods)
 	if err != nil {
-		return nil, fmt.Errorf("option method %q: %w", name, err)
+		return nil, fmt.Errorf("option method %s: %w", textform.Quote(name), err)
 	}
 	if asked != nil {
 		return supported(asked, devices, w)

@@ -10,6 +10,7 @@ prints the mean and standard deviation of a new observation for every row, as
 
 import csv
 import datetime
+import itertools
 import json
 import sys
 
@@ -265,9 +266,9 @@ def predict(model, rows, noise=None):
 
 
 def read_table(path):
-    """Read a CSV file with a header as dictionaries; "#" begins a comment line."""
+    """Read a CSV file with a header as dictionaries; above it, "#" begins a comment line."""
     with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+        return list(csv.DictReader(itertools.dropwhile(lambda line: line.startswith("#"), file)))
 
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800, "years": 31556952}
@@ -282,6 +283,8 @@ def utc(text):
 def encode(column, text, decimal):
     """Return the features that a column of the encoding makes of a text."""
     kind = column["kind"]
+    if text not in column.get("categories", []):  # a category in quotes keeps its blanks
+        text = text.strip()
     if kind == "number":
         return [float(text.replace(decimal, "."))]
     if kind == "boolean":
@@ -308,7 +311,7 @@ def read_rows(table, model):
         features = np.zeros(len(names))
         for column, start, size in zip(encoding["columns"], starts, sizes):
             if any(start <= c < start + size for c in model["columns"]):  # the table may lack others
-                features[start : start + size] = encode(column, row[column["name"]].strip(), decimal)
+                features[start : start + size] = encode(column, row[column["name"]], decimal)
         rows.append(features[model["columns"]])
     return np.array(rows)
 

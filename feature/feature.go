@@ -180,6 +180,8 @@ func (c *Coding) check() error {
 type Encoding struct {
 	// Decimal is the decimal sign in the text of the table; empty means a point.
 	Decimal string `json:"decimal,omitempty"`
+	// TextEncoding is the name of the encoding of that text; empty means UTF-8 or a byte order mark.
+	TextEncoding string `json:"text_encoding,omitempty"`
 	// Columns are the columns that the features come from, in the order of the features.
 	Columns []Coding `json:"columns"`
 }
@@ -193,9 +195,9 @@ func Numbers(names []string) *Encoding {
 	return e
 }
 
-// Plain reports whether the encoding takes numbers with decimal points as they are.
+// Plain reports whether the encoding takes numbers with decimal points, in UTF-8, as they are.
 func (e *Encoding) Plain() bool {
-	return e.Decimal == "" && !slices.ContainsFunc(e.Columns, func(c Coding) bool { return c.Kind != Number })
+	return e.Decimal == "" && e.TextEncoding == "" && !slices.ContainsFunc(e.Columns, func(c Coding) bool { return c.Kind != Number })
 }
 
 // Features returns the names of all features.
@@ -221,6 +223,40 @@ func (e *Encoding) Check(features []string) error {
 		return fmt.Errorf("the encoding makes %d features of the columns, but the features are %d others", len(made), len(features))
 	}
 	return nil
+}
+
+// Reading says what was read of a table and what was not.
+type Reading struct {
+	// Rows counts the rows of data, and Columns the columns of the file. Dropped rows, which have
+	// missing values, were left out.
+	Rows    int `json:"rows"`
+	Columns int `json:"columns"`
+	Dropped int `json:"dropped"`
+	// Comments and BlankLines are lines of text that are no rows.
+	Comments   int `json:"comments"`
+	BlankLines int `json:"blank_lines"`
+}
+
+// Skipped returns the number of lines that are no rows.
+func (r *Reading) Skipped() int { return r.Comments + r.BlankLines }
+
+// Text says in words what was read.
+func (r *Reading) Text() string {
+	text := "read " + textform.Counted(r.Rows, "row") + ", " + textform.Counted(r.Columns, "column")
+	var why []string
+	if r.Comments > 0 {
+		why = append(why, textform.Counted(r.Comments, "comment"))
+	}
+	if r.BlankLines > 0 {
+		why = append(why, textform.Counted(r.BlankLines, "blank line"))
+	}
+	if len(why) > 0 {
+		text += "; skipped " + textform.And(why)
+	}
+	if r.Dropped > 0 {
+		text += "; left out " + textform.Counted(r.Dropped, "row") + " with missing values"
+	}
+	return text
 }
 
 // Recognize returns the kind of a text by its form: boolean, date, time of day, or category.

@@ -35,6 +35,7 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 		SchemaVersion: summary.SchemaVersion, N: j.N(), D: j.D(), Kernel: j.KernelText(), Device: s.Info.Name,
 		NLML: terms.NLML(), DataFit: terms.DataFit, Complexity: terms.Complexity, Constant: terms.Constant, Jacobian: terms.Jacobian, Jitter: terms.Jitter,
 		Encoding:   j.Sample.Data.Encoding,
+		Reading:    j.Sample.Data.Reading,
 		Experts:    expertsReport(j.Prepared),
 		Parameters: map[string]float64{}, Warnings: append([]string{}, j.Warnings()...),
 		Evaluations: summary.Counts{Value: e.all.Value, Gradient: e.all.Gradient, Infeasible: e.all.Infeasible,

@@ -205,7 +205,7 @@ func TestGoldenFit(t *testing.T) {
 	}
 	for _, name := range rareSets() {
 		g, data := readGolden(t)[name], readSet(t, name)
-		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
+		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
 		for text, want := range map[string]goldenBest{"rbf(ard)": g.RBF, "matern52(ard)": g.M52} {
 			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: text, Settings: hyperopt.Settings{Restarts: 5, Seed: 1}}).Report
 			if r.NLML > want.NLML+1e-3 {
@@ -228,7 +228,7 @@ func TestRareOptima(t *testing.T) {
 	for _, name := range rareSets() {
 		below := map[string]float64{"yacht": 7.2, "concrete": 3.7}[name]
 		g, data := readGolden(t)[name], readSet(t, name)
-		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), ""))(t)
+		data.Test = must.Get(table.ReadMask(refdata.Path(t, "data", name, "test_mask.csv.gz"), "", table.Options{}))(t)
 		found := false
 		for seed := uint64(1); seed <= 4 && !found; seed++ {
 			r := mustFit(t, data, problem.Options{Mean: "zero", Kernel: "matern52(ard)", Settings: hyperopt.Settings{Restarts: 40, Seed: seed}}).Report

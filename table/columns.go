@@ -40,6 +40,8 @@ func (in *head) noRows() *Error { return in.selectionError(in.empty) }
 
 func (in *head) warnings() []string { return in.warn }
 
+func (in *head) skipped() (comments, blanks int) { return 0, 0 }
+
 // selection holds the uses of the columns of a table.
 type selection struct {
 	target          int // -1 if there is none

@@ -42,10 +42,36 @@ var errorCases = []struct {
 	{name: "thousands", text: "a,b\n\"1,234.5\",2\n", want: `T:2: column 1 ("a"): not a number: "1,234.5"`},
 	{name: "long text", text: "a,b\n1," + strings.Repeat("z", 100) + "\n", want: `T:2: column 2 ("b"): not a number: "` + strings.Repeat("z", 60) + `"…; the last column is the target by default: option target names another`},
 	{name: "the leftmost of several, whatever the order of features", text: "a,b,c\nx,x,x\n", opts: Options{Target: "a", Features: []string{"c", "b"}}, want: `T:2: column 1 ("a"): not a number: "x"`},
-	{name: "after comments, blank lines and line ends in quotes", text: "# c\n\n\"a\n\n\",y\n\n1,\"\n2\"\n# d\n3,\"\n\n4z\"\n", want: `T:10: column 2 ("y"): not a number: "4z"`},
+	{name: "after comments, blank lines and line ends in quotes", text: "# c\n# d\n\n\"a\n\n\",y\n\n1,\"\n2\"\n3,\"\n\n4z\"\n", want: `T:10: column 2 ("y"): not a number: "4z"`},
 	{name: "second line of a record", text: "1,2,3\n\"\n1\",2,z\n", want: `T:3: column 3: not a number: "z"`},
 	{name: "CRLF", text: "1,2\r\n\r\n1,z\r\n", want: `T:3: column 2: not a number: "z"`},
-	{name: "carriage returns alone", text: "1,2\r3,4\r", want: `T:1: column 2: not a number: "2\r3"`, opts: Options{Header: HeaderNo}},
+	{name: "a carriage return in a line", text: "1,2\r3,4\n", want: `T:1: column 2: a carriage return within the line: end each line with a line feed, or quote the cell`, opts: Options{Header: HeaderNo}},
+	{name: "a carriage return in a line with quotes", text: "\"1\",2\r3,4\n", want: `T:1: column 2: a carriage return within the line: end each line with a line feed, or quote the cell`},
+	{name: "a comment behind the first row", text: "a,y\n1,2\n# the end\n", want: `T:3: column 2 ("y"): found 1 cell where line 1 has 2; a line that begins with # is a comment only before the first row: remove it if it is one`},
+	{name: "a comment behind the first row", text: "a,y\n1,2\n# 3,4\n", want: `T:3: column 1 ("a"): not a number: "# 3"; a line that begins with # is a comment only before the first row: remove it if it is one`},
+	{name: "a comment with a quote", text: "a,y\n1,2\n# the \"end\n", want: `T:3: column 1 ("a"): a quote inside a cell that does not begin with one: "# the \"end"; a line that begins with # is a comment only before the first row: remove it if it is one`},
+
+	// Text in other encodings.
+	{name: "Latin-1 in a cell", text: "a,city,y\n1,caf\xe9,2\n", opts: Options{Exclude: []string{"city"}}, want: `T:2: column 2 ("city"): "caf\xe9" has bytes that are not UTF-8 (e9): option encoding names the encoding of the file, such as windows-1252, which reads this as "café", or windows-1251, which reads it as "cafй"`},
+	{name: "Latin-1 in the header", text: "temp \xb0C,y\n1,2\n", want: `T:1: column 1: "temp \xb0C" has bytes that are not UTF-8 (b0): option encoding names the encoding of the file, such as windows-1252, which reads this as "temp °C", or windows-1251, which reads it as "temp °C"`},
+	{name: "Latin-1 in quotes over lines", text: "a,y\n\"1\n\xe9\",2\n", want: `T:2: column 1 ("a"): "1\n\xe9" has bytes that are not UTF-8 (e9): option encoding names the encoding of the file, such as windows-1252, which reads this as "1\né", or windows-1251, which reads it as "1\nй"`},
+	{name: "bytes without a letter", text: "a,y\n\x98,2\n", opts: Options{TextEncoding: "cp1251"}, want: `T:2: column 1 ("a"): "�" has bytes that are no text in the encoding cp1251: option encoding names the right one`},
+	{name: "half of a character of UTF-16", text: "\xff\xfea\x00,\x00y\x00\n\x00\x00\xd8,\x002\x00", want: `T:2: column 1 ("a"): "�" has bytes that are no text in the encoding UTF-16: option encoding names the right one`},
+	{name: "UTF-32", text: "\xff\xfe\x00\x001\x00\x00\x00", want: `T: this is UTF-32 text; save it as UTF-8`},
+	{name: "JSON in Latin-1", text: "{\"a\":\"u\",\"y\":2}\n{\"a\":\"caf\xe9\",\"y\":2}\n", opts: Options{Columns: &feature.Rules{}}, want: `T:2: column 1 ("a"): "caf\xe9" has bytes that are not UTF-8 (e9): option encoding names the encoding of the file, such as windows-1252, which reads this as "café", or windows-1251, which reads it as "cafй"`},
+	{name: "JSON with half of a character", text: "{\"a\":\"\\ud800\",\"y\":2}\n", opts: Options{Columns: &feature.Rules{}}, want: `T:1: column 1 ("a"): has half of a character: a surrogate without its pair`},
+	{name: "a key of JSON in Latin-1", text: "{\"a\xe9\":1,\"y\":2}\n", want: `T:1: the line has bytes that are not UTF-8: option encoding names the encoding of the file, such as windows-1252`},
+
+	// Headers that may be data.
+	{name: "years above decimals", text: "2019,2020\n1.5,2.5\n2.5,3\n0.5,1.5\n", want: `T:1: is this row the header or data? As the header, its cells "2019", "2020" are the names of the columns; as data, they are the values of the first row. Its whole numbers rise from left to right, and most numbers below have decimals. Option header yes or no says which`},
+	{name: "years above counts", text: "2019,2020,2021\n5,7,9\n6,8,9\n1,1,8\n", want: `T:1: is this row the header or data? As the header, its cells "2019", "2020", "2021" are the names of the columns; as data, they are the values of the first row. Its whole numbers count, and lie far off the numbers below. Option header yes or no says which`},
+	{name: "a year above a column of decimals", text: "2019\n1.5\n2.5\n3.5\n", opts: Options{NoTarget: true}, want: `T:1: is this row the header or data? As the header, its cells "2019" are the names of the columns; as data, they are the values of the first row. Its whole numbers count, and lie far off the numbers below. Option header yes or no says which`},
+	{name: "a frame without names", text: "0,1,2\n5,3,2\n1,1,0\n7,8,3\n", want: `T:1: is this row the header or data? As the header, its cells "0", "1", "2" are the names of the columns; as data, they are the values of the first row. Its cells count the columns, as the header of a data frame without names does. Option header yes or no says which`},
+	{name: "wavelengths", text: "400.5,401,401.5,402,402.5,403\n3,1,2,5,4,3\n2,1,2,5,4,4\n", want: `T:1: is this row the header or data? As the header, its cells "400.5", "401", "401.5", … are the names of the columns; as data, they are the values of the first row. Its numbers rise from left to right, unlike those of most rows below. Option header yes or no says which`},
+	{name: "a number above texts", text: "1,2\na,3\nb,4\n", want: `T:1: is this row the header or data? As the header, its cells "1", "2" are the names of the columns; as data, they are the values of the first row. It has a number in column 1, which has texts below. Option header yes or no says which`},
+	{name: "a first row with a label", text: "5.1,3.5,setosa\n4.9,3.0,setosa\n6.1,2.9,virginica\n", want: `T:1: is this row the header or data? As the header, its cells "5.1", "3.5", "setosa" are the names of the columns; as data, they are the values of the first row. Column 3 has "setosa" again below. Option header yes or no says which`},
+	{name: "a first row with another label", text: "5.1,3.5,setosa\n4.9,3.0,virginica\n", want: `T:1: is this row the header or data? As the header, its cells "5.1", "3.5", "setosa" are the names of the columns; as data, they are the values of the first row. Column 1 has numbers below, and "5.1" is no usual name. Option header yes or no says which`},
+	{name: "a first row with an error", text: "5,x\n4,1\n6,2\n", want: `T:1: is this row the header or data? As the header, its cells "5", "x" are the names of the columns; as data, they are the values of the first row. Column 1 has numbers such as 5 below. Option header yes or no says which`},
 	{name: "header taken as data", text: "a,b\n1,2\n", opts: Options{Header: HeaderNo}, want: `T:1: column 1: not a number: "a"`},
 
 	// Rows.
@@ -88,7 +114,6 @@ var errorCases = []struct {
 	{name: "row names of R without a name", text: "a y\n1 1 2\n2 3 4\n", want: `T:2: column 3: found 3 cells where line 1 has 2: the header lacks the name of a column, such as the one of row names, which R does not name`},
 	{name: "separators at the ends of rows", text: "a,y\n1,2,\n3,4,\n", want: `T:2: column 3: found 3 cells where line 1 has 2: the rows end with a separator, but the header does not`},
 	{name: "columns of a spreadsheet without cells", text: "a,y,,\n1,2,,\n", want: `T:2: column 3 ("x2"): empty cell (option missing drop leaves out such rows); the column has no name: option exclude leaves it out`},
-	{name: "carriage returns alone", text: "a,y\r1,2\r", want: `T:1: no data rows, only a header: carriage returns alone end no line, so end the lines with line feeds`},
 	{name: "two columns of a name", text: "a,b,a,y\n1,2,3,4\n", want: `T:1: column 3 ("a"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 2)`},
 	{name: "a target that shares its name", text: "y,y\n1,2\n", want: `T:1: column 2 ("y"): shares its name with column 1: rename one of them, or leave one out by its index (option exclude 0 or 1)`},
 	{name: "unknown column to exclude", text: "year,co2\n1,2\n", opts: Options{Exclude: []string{"yaer"}}, want: `T:1: no column named "yaer" to exclude (did you mean "year"?); columns: "year", "co2"`},
@@ -98,10 +123,9 @@ var errorCases = []struct {
 	{name: "nothing but the target", text: "1\n2\n", want: "T:1: no feature column: the only column is the target"},
 
 	// No text.
-	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: contains a zero byte: this is binary data, not text"},
+	{name: "zero byte", text: "a,b\n1,2\n1,\x00\n", want: "T:3: contains a zero byte: this is binary data, not text; of UTF-16 text without a byte order mark, option encoding says utf-16le or utf-16be"},
 	{name: "zip", text: "PK\x03\x04\x00\x00", want: "T: this is a zip archive (Excel workbooks are, too), not text; export the table as CSV"},
 	{name: "zstd", text: "\x28\xb5\x2f\xfd....", want: "T: this is zstd-compressed; only gzip is read directly"},
-	{name: "UTF-16", text: "\xff\xfe1\x00,\x002\x00", want: "T: this is UTF-16 text; save it as UTF-8"},
 	{name: "NumPy", text: "\x93NUMPY\x01\x00", want: "T: this is a NumPy file, not text; give such a file by name and uncompressed"},
 
 	// Uses of columns.
@@ -144,7 +168,7 @@ var errorCases = []struct {
 	{name: "decimal comma", text: "a,y\n1,2\n", opts: Options{Columns: &feature.Rules{}, Decimal: ","}, want: `T:1: commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point`},
 
 	// JSON lines.
-	{name: "JSON", text: "{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n", want: `T:3: column 1 ("a"): null (option missing drop leaves out such rows)`},
+	{name: "JSON", text: "{\"a\":1,\"y\":2}\n\n{\"a\":null,\"y\":2}\n", want: `T:3: column 1 ("a"): missing value: null (option missing drop leaves out such rows)`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"y\":2}\n", want: `T:2: column 1 ("a"): the key is missing (option missing drop leaves out such rows)`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":\"x\",\"y\":2}\n", want: `T:2: column 1 ("a"): not a number: "x"`},
 	{name: "JSON", text: "{\"a\":1,\"y\":2}\n{\"a\":1e999,\"y\":2}\n", want: `T:2: column 1 ("a"): number too large for a 64-bit float: "1e999"`},

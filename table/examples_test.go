@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 	}
 
 	for col, want := range []int{60, 52} {
-		mask := must.Get(ReadMask(dir+"co2_mask.csv", strconv.Itoa(col)))(t)
+		mask := must.Get(ReadMask(dir+"co2_mask.csv", strconv.Itoa(col), Options{}))(t)
 		heldOut := 0
 		for i, m := range mask {
 			if m {

@@ -120,8 +120,10 @@ type files struct {
 	opts    Options
 	format  string
 	notes   []string // of the files before
-	numbers []int
-	labels  []int
+	// comments and blanks are the lines skipped there.
+	comments, blanks int
+	numbers          []int
+	labels           []int
 }
 
 func (in *files) use(numbers, labels []int) error {
@@ -160,6 +162,7 @@ func (in *files) open(i int) error {
 		return err
 	}
 	in.notes = append(in.notes, in.source.warnings()...)
+	in.comments, in.blanks = in.skipped()
 	in.source, in.current, in.rows = src, i, 0
 	if format != in.format {
 		return &Error{Source: in.names[i], Msg: fmt.Sprintf("has the format %s, but %s has the format %s", format, in.names[0], in.format)}
@@ -199,6 +202,11 @@ func (in *files) progress() float64 {
 		}
 	}
 	return (read + in.source.progress()*float64(in.sizes[in.current])) / max(all, 1)
+}
+
+func (in *files) skipped() (comments, blanks int) {
+	comments, blanks = in.source.skipped()
+	return in.comments + comments, in.blanks + blanks
 }
 
 func (in *files) warnings() []string { return slices.Concat(in.notes, in.source.warnings()) }

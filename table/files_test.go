@@ -28,7 +28,7 @@ func TestSeveralFiles(t *testing.T) {
 	if err != nil || one.N != 1 {
 		t.Errorf("got %+v, %v", one, err)
 	}
-	mask, err := ReadMask(dir+"/*.csv", "y")
+	mask, err := ReadMask(dir+"/*.csv", "y", Options{})
 	if err == nil || !strings.Contains(err.Error(), `part-2.csv:2: column 2 ("y"): not 0 or 1`) || mask != nil {
 		t.Errorf("mask: %v, %v", mask, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"gpfit/feature"
 )
@@ -22,6 +22,7 @@ type formatted struct {
 	rows  FormatRows
 	kinds []feature.ColumnKind
 	used  map[int]int // for each column in use its place among them
+	texts []int       // the columns of texts that are read as such
 }
 
 // opener opens the files of a format, which it recognises by their first bytes.
@@ -44,7 +45,10 @@ func (format Format) opener() opener {
 		}
 		in := &formatted{head: head{source: path, named: true, empty: "the " + format.Name + " file has no rows"}, rows: rows, used: map[int]int{}}
 		for _, c := range rows.Columns() {
-			name := strings.ToValidUTF8(c.Name, "\uFFFD")
+			name := c.Name
+			if !utf8.ValidString(name) {
+				return nil, &Error{Source: path, Column: len(in.names) + 1, Msg: "the name of the column: " + notUTF8([]byte(name)) + ": write the file again with names in UTF-8"}
+			}
 			in.names, in.aside = append(in.names, name), append(in.aside, pandasIndex.MatchString(name))
 			in.kinds = append(in.kinds, cmp.Or(c.Kind, feature.Number))
 			if pandasIndex.MatchString(name) {
@@ -66,17 +70,25 @@ func (in *formatted) use(numbers, labels []int) error {
 			u.Number = true
 		} else {
 			u.Label = true
+			if in.kinds[c] == feature.Category && !slices.Contains(in.texts, c) {
+				in.texts = append(in.texts, c)
+			}
 		}
 	}
 	return in.rows.Use(used)
 }
 
 func (in *formatted) next() error {
-	err := in.rows.Next()
-	if err == nil {
-		in.at++
+	if err := in.rows.Next(); err != nil {
+		return err
 	}
-	return err
+	in.at++
+	for _, c := range in.texts {
+		if text := in.rows.Label(in.used[c]); !utf8.ValidString(text) {
+			return in.errorAt(c, notUTF8([]byte(text))+": write the file again with texts in UTF-8")
+		}
+	}
+	return nil
 }
 
 func (in *formatted) kind(c int) feature.ColumnKind { return in.kinds[c] }
@@ -107,7 +119,7 @@ func (in *formatted) text(c int) string {
 func (in *formatted) badCell(c int) *Error {
 	switch kind := in.kinds[c]; {
 	case in.rows.Null(in.used[c]):
-		return in.errorAt(c, "null")
+		return in.errorAt(c, "missing value: null")
 	case kind == feature.Number || kind == feature.Boolean:
 		return in.errorAt(c, fmt.Sprintf("not a finite number: %v", in.rows.Number(in.used[c])))
 	}
@@ -177,5 +189,7 @@ type source interface {
 	// progress returns the share of the input that has been read, 0 if unknown.
 	progress() float64
 	warnings() []string
+	// skipped returns the numbers of the lines so far that are no rows.
+	skipped() (comments, blanks int)
 	close() error
 }

@@ -61,12 +61,12 @@ func TestMaskFormats(t *testing.T) {
 	whole := must.Get(Read(formatsDir+"whole.csv", Options{}))(t)
 	want := must.Slice(whole.N, func(i int) bool { return whole.X[2*i] > 5 })
 	for file, column := range map[string]string{"mask.npy": "", "aside.npz": "test"} {
-		if got, err := ReadMask(formatsDir+file, column); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := ReadMask(formatsDir+file, column, Options{}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", file, got, err)
 		}
 	}
 	wrong := formatsDir + `nan.npy: row 1, column 2: not 0 or 1 in a mask: "2"`
-	if _, err := ReadMask(formatsDir+"nan.npy", "1"); err == nil || err.Error() != wrong {
+	if _, err := ReadMask(formatsDir+"nan.npy", "1", Options{}); err == nil || err.Error() != wrong {
 		t.Errorf("got %v, want %s", err, wrong)
 	}
 }

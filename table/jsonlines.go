@@ -119,14 +119,21 @@ func notJSON(err error) error {
 func (in *jsonRows) read(first bool) error {
 	var line []byte
 	for len(line) == 0 {
+		in.scan.bad = 0
 		var err error
 		if line, err = in.scan.readLine(); err != nil {
 			return err
 		}
-		line = trim(line)
+		if line = trim(line); len(line) == 0 {
+			in.scan.blanks++
+			in.scan.skipLineEnds()
+		}
 	}
 	in.at = in.scan.line
 	clear(in.values)
+	if in.scan.bad > 0 {
+		return in.badText(line)
+	}
 	err := in.object(line, func(key string, value json.RawMessage) error {
 		c, known := in.columns[key]
 		switch {
@@ -152,6 +159,30 @@ func (in *jsonRows) read(first bool) error {
 	return nil
 }
 
+// badText returns the error for a line that has bytes that are no text.
+func (in *jsonRows) badText(line []byte) error {
+	e := &Error{Source: in.source, Line: in.scan.line, Msg: notText(nil, in.scan.decoded)}
+	_ = in.object(line, func(key string, value json.RawMessage) error { // the line has another error already
+		if c, known := in.columns[key]; known && e.Column == 0 && !isText(value, in.scan.decoded) {
+			e = in.errorAt(c, notText(bytes.Trim(value, `"`), in.scan.decoded))
+		}
+		return nil
+	})
+	return e
+}
+
+// halfCharacter reports whether a value of JSON has half of a character, a surrogate of UTF-16 alone,
+// which no text has.
+func halfCharacter(value json.RawMessage) bool {
+	if !bytes.Contains(value, []byte(`\u`)) {
+		return false
+	}
+	var text string
+	_ = json.Unmarshal(value, &text) // object has checked it
+	given := bytes.Count(value, []byte(replacement)) + bytes.Count(bytes.ToLower(value), []byte(`\ufffd`))
+	return strings.Count(text, replacement) > given
+}
+
 func (in *jsonRows) use(numbers, labels []int) error {
 	in.used = make([]bool, len(in.names))
 	for _, list := range [][]int{numbers, labels} {
@@ -171,6 +202,9 @@ func (in *jsonRows) next() error {
 	for c, value := range in.values {
 		if in.used[c] && len(value) > 0 && (value[0] == '{' || value[0] == '[') {
 			return in.errorAt(c, "holds a list or an object, not a value")
+		}
+		if in.used[c] && halfCharacter(value) {
+			return in.errorAt(c, "has half of a character: a surrogate without its pair")
 		}
 	}
 	return nil
@@ -207,7 +241,7 @@ func (in *jsonRows) label(c int) string {
 	case in.kind(c) == feature.Category:
 		var text string
 		_ = json.Unmarshal(value, &text) // object has checked it
-		return strings.TrimSpace(text)
+		return text
 	default:
 		return string(value)
 	}
@@ -224,11 +258,13 @@ func (in *jsonRows) badCell(c int) *Error {
 	case in.values[c] == nil:
 		return in.errorAt(c, "the key is missing")
 	case in.missing(c):
-		return in.errorAt(c, "null")
+		return in.errorAt(c, "missing value: null")
 	}
 	return in.errorAt(c, whyNotNumber([]byte(in.label(c))))
 }
 
 func (in *jsonRows) progress() float64 { return in.scan.progress() }
+
+func (in *jsonRows) skipped() (comments, blanks int) { return 0, in.scan.blanks }
 
 func (in *jsonRows) close() error { return in.scan.close() }

@@ -220,9 +220,9 @@ func (l *learnedCells) identifies(categories, rows int) string {
 
 // encode replaces what the rows of t gave for each of the columns, which are the given features
 // of the table, by their features, and sets t.Encoding.
-func (in *head) encode(t *Table, columns []cells, features []int, decimal string) error {
-	encoding := &feature.Encoding{}
-	if decimal == "," {
+func (in *head) encode(t *Table, columns []cells, features []int, opts Options) error {
+	encoding := &feature.Encoding{TextEncoding: opts.TextEncoding}
+	if opts.Decimal == "," {
 		encoding.Decimal = ","
 	}
 	for i, reader := range columns {

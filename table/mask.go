@@ -11,11 +11,14 @@ import (
 
 // ReadMask reads a split mask: one column of the table at path, whose cells are all 0 or 1 (or
 // false or true). It ignores the other columns. column is a name or an index, as in [Options]; ""
-// is the first column. ReadMask reads the formats of [Read] and the given formats. It detects a
-// header as [HeaderAuto] does. Errors are of type [*Error]. The caller must check that the mask
+// is the first column. Of opts, only how to read a file counts, not which columns. Errors are of type [*Error]. The caller must check that the mask
 // has as many rows as the table it splits.
-func ReadMask(path, column string, formats ...Format) ([]bool, error) {
-	in, err := openPath(path, Options{Header: HeaderAuto, Formats: formats})
+func ReadMask(path, column string, opts Options) ([]bool, error) {
+	opts = Options{Header: opts.Header, Decimal: opts.Decimal, TextEncoding: opts.TextEncoding, Formats: opts.Formats}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	in, err := openPath(path, opts)
 	if err != nil {
 		return nil, err
 	}

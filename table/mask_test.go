@@ -40,7 +40,7 @@ func TestReadMask(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := writeFile(t, "mask.csv", c.text)
-			got, err := ReadMask(path, c.col)
+			got, err := ReadMask(path, c.col, Options{})
 			if c.err != "" {
 				if !errors.As(err, new(*Error)) || err.Error() != path+c.err || got != nil {
 					t.Errorf("got %v, error %v", got, err)
@@ -52,7 +52,7 @@ func TestReadMask(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadMask(filepath.Join(t.TempDir(), "absent"), ""); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadMask(filepath.Join(t.TempDir(), "absent"), "", Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
 	}
 }

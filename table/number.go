@@ -98,7 +98,8 @@ func overflows(b []byte) bool {
 var missingWords = map[string]bool{
 	"": true, "nan": true, "na": true, "n/a": true, "<na>": true, "#n/a": true,
 	"null": true, "none": true, "nil": true, "-": true, "--": true, ".": true, "?": true,
-	"-nan": true, "+nan": true, "-1.#ind": true, "1.#qnan": true,
+	"-nan": true, "+nan": true, "-1.#ind": true, "1.#ind": true, "-1.#qnan": true, "1.#qnan": true,
+	"#na": true, "#n/a n/a": true,
 }
 
 // infiniteWords are the words, in lower case, for values that are not finite.

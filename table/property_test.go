@@ -50,6 +50,11 @@ func TestRoundTrip(t *testing.T) {
 				names = append(names, fmt.Sprintf("c%d%s.", c, name))
 			}
 			must.Do(t, w.Write(names))
+			for c := range names {
+				if w.UseCRLF { // the writer changes line ends in cells, too
+					names[c] = strings.ReplaceAll(names[c], "\n", "\r\n")
+				}
+			}
 		}
 		values := make([]float64, 0, n*(d+1))
 		for range n {
@@ -84,11 +89,11 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestLines checks line numbers against the offsets that encoding/csv gives,
-// with comments, blank lines and quoted line ends in between.
+// with comments before, blank lines and quoted line ends in between.
 func TestLines(t *testing.T) {
-	pieces := []string{"1,2\n", "\n", "\r\n", "# c\n", "# \"\n", "\"3\n\",4\n", "5,\"\r\n\r\n6\"\r\n", "\"7\",8\r\n"}
+	pieces := []string{"1,2\n", "\n", "\r\n", "\"3\n\",4\n", "5,\"\r\n\r\n6\"\r\n", "\"7\",8\r\n"}
 	rapid.Check(t, func(t *rapid.T) {
-		text := "0,0\n" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "")
+		text := rapid.SampledFrom([]string{"", "# c\n", "# \"\n\n#\n"}).Draw(t, "comments") + "0,0\n" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "")
 		want := csv.NewReader(strings.NewReader(text))
 		want.Comment = '#'
 		got := must.Get(ReadFrom(strings.NewReader(text), "T", Options{}))(t)

@@ -207,7 +207,7 @@ func (r *Reader) Next(most int) (*Table, error) {
 			return nil, err
 		}
 	}
-	t.SourceRows = r.rows
+	t.SourceRows, t.Reading = r.rows, r.Reading()
 	if t.N > 0 {
 		return t, nil
 	}
@@ -230,6 +230,12 @@ func (r *Reader) Warnings() []string {
 		notes = append(notes, fmt.Sprintf("%s %d of %s: missing values (first: %v)", done, r.gaps, count(r.rows, "row"), r.gap))
 	}
 	return notes
+}
+
+// Reading returns what was read so far.
+func (r *Reader) Reading() feature.Reading {
+	comments, blanks := r.src.skipped()
+	return feature.Reading{Rows: r.rows, Columns: len(r.src.begun().names), Dropped: r.dropped(), Comments: comments, BlankLines: blanks}
 }
 
 // collect adds new warnings of src to the notes, which so keep the order in which they appeared.

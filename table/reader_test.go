@@ -45,7 +45,7 @@ func TestReaderPieces(t *testing.T) {
 			}
 			sum.Warnings = r.Warnings()
 			// The last gap may follow the last piece that was not empty.
-			sum.SourceRows = whole.SourceRows
+			sum.SourceRows, sum.Reading = whole.SourceRows, r.Reading()
 			if !reflect.DeepEqual(sum, whole) {
 				t.Fatalf("pieces of %d:\n%+v\nas a whole:\n%+v", most, sum, whole)
 			}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gpfit/feature"
@@ -21,7 +20,10 @@ type rows struct {
 	cells   [][]byte // the current row
 	pending bool     // the first row is data and has not been returned
 	comma   bool     // the decimal sign is a comma
-	drop    bool     // rows with missing values are left out
+	strict  bool     // a missing value is an error
+	// gaps counts the rows that precede the next record: blank lines, which are rows, from the current
+	// one on, and the record itself; 0 otherwise.
+	gaps int
 }
 
 // openRows opens text from r: JSON lines, or rows of cells. The source closes file, unless
@@ -53,14 +55,20 @@ func openCells(s *scanner, opts Options) (source, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", drop: opts.Missing == MissingDrop}
+	in := &rows{scan: s, head: head{source: s.source, first: s.start, empty: "no data rows, only a header"}, comma: opts.Decimal == ",", strict: opts.Missing != MissingDrop && opts.Missing != MissingMark}
 	switch opts.Header {
 	case HeaderAuto:
-		in.named = in.guessHeader(opts.Columns != nil || opts.Encoding != nil)
+		var err error
+		row := &firstRow{scan: s, parse: in.parse, isData: in.looksLikeData}
+		if in.named, err = row.isHeader(opts); err != nil {
+			return nil, err
+		}
+		in.warn = row.warn
 	case HeaderYes:
 		in.named = true
 	}
 	in.pending = !in.named
+	in.warnOfComment()
 	if in.comma && len(s.cells) == 1 && bytes.IndexByte(s.cells[0], ',') >= 0 {
 		if _, ok := in.parse(s.cells[0]); !ok {
 			return nil, &Error{Source: s.source, Line: s.start, Msg: "commas do not separate cells here, because the decimal sign is a comma: separate them by semicolons, tabs or blanks, or give option decimal as a point"}
@@ -69,7 +77,7 @@ func openCells(s *scanner, opts Options) (source, error) {
 	in.names = make([]string, len(s.cells))
 	for i, cell := range s.cells {
 		if in.named {
-			in.names[i] = strings.ToValidUTF8(strings.TrimSpace(string(cell)), "\uFFFD")
+			in.names[i] = strings.TrimSpace(string(cell))
 		}
 		in.blank = append(in.blank, in.named && in.names[i] == "")
 	}
@@ -80,51 +88,15 @@ func openCells(s *scanner, opts Options) (source, error) {
 			}
 		}
 	}
-	if bytes.IndexByte(bytes.Join(s.cells, nil), '\r') >= 0 {
-		in.empty += ": carriage returns alone end no line, so end the lines with line feeds"
-	}
-	s.width = len(in.names)
 	return in, nil
 }
 
-// guessHeader reports whether the current row is a header. It warns if that is
-// doubtful, because an error in the first row of data would make the row look like a
-// header. With dates, a date is no name of a column.
-func (in *rows) guessHeader(dates bool) bool {
-	word, number := -1, -1
-	switch cells := in.scan.cells; {
-	case len(cells) < 3:
-	case len(cells[0]) == 0 && countColumns(cells[1:]):
-		return true
-	case countColumns(cells):
-		in.warn = append(in.warn, fmt.Sprintf("line %d is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header", in.scan.start))
+// warnOfComment warns of a comment before the first row that has as many cells as the row, if that is
+// data: it may be the header, or a row.
+func (in *rows) warnOfComment() {
+	if sep, comment := in.scan.sep, in.scan.aside; in.pending && sep != 0 && len(in.scan.cells) > 1 && bytes.Count(comment, []byte{sep}) == len(in.scan.cells)-1 {
+		in.warn = append(in.warn, fmt.Sprintf("a comment has as many cells as the rows: %s; without the # it would be the header or a row", quote(string(trim(comment)))))
 	}
-	for i, cell := range in.scan.cells {
-		if !in.looksLikeData(cell) && !(dates && feature.Recognize(string(cell)) == feature.Date) {
-			if word < 0 {
-				word = i
-			}
-		} else if _, ok := in.parse(cell); ok && number < 0 {
-			number = i
-		}
-	}
-	if word >= 0 && number >= 0 {
-		in.warn = append(in.warn, fmt.Sprintf(
-			"line %d is read as the header, because %s in column %d is not a number, although %s in column %d is",
-			in.scan.start, quote(string(in.scan.cells[word])), word+1,
-			quote(string(in.scan.cells[number])), number+1))
-	}
-	return word >= 0
-}
-
-// countColumns reports whether the cells are 0, 1, 2, …: the header of a data frame without names.
-func countColumns(cells [][]byte) bool {
-	for i, cell := range cells {
-		if string(cell) != strconv.Itoa(i) {
-			return false
-		}
-	}
-	return true
 }
 
 // next moves to the next row of data, whose cells are valid until the next call. It
@@ -134,12 +106,10 @@ func (in *rows) next() error {
 		in.pending, in.cells, in.at = false, in.scan.cells, in.scan.start
 		return nil
 	}
-	told := in.scan.aside
-	err := in.scan.next()
-	if in.scan.aside != told {
-		in.warn = append(in.warn, fmt.Sprintf("line %d and other lines that begin with # are comments, although this one has as many cells as the rows; quote the first cell if it is a row", in.scan.aside))
+	if in.gaps > 0 {
+		return in.nextGap()
 	}
-	if err != nil {
+	if err := in.scan.next(); err != nil {
 		var e *Error
 		if errors.As(err, &e) && in.named && 0 < e.Column && e.Column <= len(in.names) {
 			e.ColumnName = in.names[e.Column-1]
@@ -150,8 +120,13 @@ func (in *rows) next() error {
 	in.cells, in.at = in.scan.cells, in.scan.start
 	found, expected := len(in.scan.cells), len(in.names)
 	switch {
-	case expected == 1 && in.scan.blank > 0 && !in.drop:
+	case expected == 1 && in.scan.blank > 0 && in.strict:
 		return &Error{Source: in.source, Line: in.scan.blank, Msg: "a blank line between rows of one cell: delete it, or write NA if it stands for a missing value"}
+	case expected == 1 && found == 1 && in.scan.blank > 0:
+		lines := in.scan.start - in.scan.blank
+		in.scan.blanks -= lines
+		in.gaps, in.at = lines+1, in.scan.blank-1
+		return in.nextGap()
 	case found == expected:
 		return nil
 	}
@@ -164,12 +139,27 @@ func (in *rows) next() error {
 	default:
 		e.Msg += ": the header lacks the name of a column, such as the one of row names, which R does not name"
 	}
+	e.Msg += in.scan.hashHint()
 	e.Line = in.scan.start
 	if c < found {
 		e.Line = in.scan.lineOf(c)
 	}
 	return e
 }
+
+// nextGap moves to the next blank line of a table of one column, which is a row with a missing value,
+// and after the last one to the record behind it.
+func (in *rows) nextGap() error {
+	in.gaps--
+	in.cells, in.at = gapCells, in.at+1
+	if in.gaps == 0 {
+		in.cells, in.at = in.scan.cells, in.scan.start
+	}
+	return nil
+}
+
+// gapCells is a row of one empty cell.
+var gapCells = [][]byte{nil}
 
 // use does nothing: text has all cells of a row at hand.
 func (in *rows) use(_, _ []int) error { return nil }
@@ -180,6 +170,7 @@ func (in *rows) number(c int) (float64, bool) { return in.parse(in.cells[c]) }
 
 // parse parses a number with the decimal sign of the file.
 func (in *rows) parse(cell []byte) (float64, bool) {
+	cell = trim(cell)
 	if !in.comma {
 		return parseNumber(cell)
 	}
@@ -192,11 +183,12 @@ func (in *rows) parse(cell []byte) (float64, bool) {
 // looksLikeData reports whether a cell of the first row shows that the row is not a header.
 func (in *rows) looksLikeData(cell []byte) bool {
 	_, ok := in.parse(cell)
-	return ok || looksLikeData(cell)
+	return ok || looksLikeData(trim(cell))
 }
 
 // whyNotNumber describes the error in a cell that parse rejected.
 func (in *rows) whyNotNumber(cell []byte) string {
+	cell = trim(cell)
 	_, point := parseNumber(cell)
 	if in.comma && point && bytes.IndexByte(cell, '.') >= 0 {
 		return "not a number: " + quote(string(cell)) + " (the decimal sign is a comma here; see option decimal)"
@@ -204,13 +196,21 @@ func (in *rows) whyNotNumber(cell []byte) string {
 	return whyNotNumber(cell)
 }
 
-func (in *rows) label(c int) string { return strings.ToValidUTF8(string(in.cells[c]), "\uFFFD") }
+// label returns a cell as it is, but "" for blanks alone.
+func (in *rows) label(c int) string {
+	if len(trim(in.cells[c])) == 0 {
+		return ""
+	}
+	return string(in.cells[c])
+}
 
-func (in *rows) missing(c int) bool { return isMissing(in.cells[c]) }
+func (in *rows) missing(c int) bool { return isMissing(trim(in.cells[c])) }
 
 func (in *rows) text(c int) string { return in.label(c) }
 
 func (in *rows) progress() float64 { return in.scan.progress() }
+
+func (in *rows) skipped() (comments, blanks int) { return in.scan.comments, in.scan.blanks }
 
 func (in *rows) close() error { return in.scan.close() }
 
@@ -218,11 +218,17 @@ func (in *rows) close() error { return in.scan.close() }
 // several lines.
 func (in *rows) errorAt(c int, msg string) *Error {
 	e := in.headError(c, msg)
-	e.Line = in.scan.lineOf(c)
+	if e.Line = in.at; in.gaps == 0 {
+		e.Line = in.scan.lineOf(c)
+	}
 	return e
 }
 
 // badCell returns the error for the cell in column c, which is not a number or is an empty label.
 func (in *rows) badCell(c int) *Error {
-	return in.errorAt(c, in.whyNotNumber(in.cells[c]))
+	e := in.errorAt(c, in.whyNotNumber(in.cells[c]))
+	if c == 0 {
+		e.Msg += in.scan.hashHint()
+	}
+	return e
 }

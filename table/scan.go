@@ -17,11 +17,11 @@ import (
 const maxRecord = 64 << 20
 
 // scanner splits text into records of cells, by the rules of encoding/csv, and records where each
-// begins. In addition to that package, it drops blanks around cells, skips comments, splits at runs
+// begins. In addition to that package, it keeps all that quotes enclose, drops blanks around other cells, skips comments, splits at runs
 // of blanks, limits the length of a record, and returns bytes, so that a row costs no allocation.
 //
 // A record is one line, unless a quoted cell contains line ends. The scanner skips
-// lines that are blank or begin with #.
+// lines that are blank and, before the first record, lines that begin with #.
 type scanner struct {
 	source string
 	in     *bufio.Reader
@@ -29,49 +29,109 @@ type scanner struct {
 	file   *os.File // the input of raw if the scanner must close it; else nil
 	gzip   bool
 	sep    byte // 0: runs of blanks and tabs
+	// decoded is the encoding from which in reads the text, "" for UTF-8.
+	decoded string
 
 	line  int      // lines read so far
-	start int      // line where the current record began
+	start int      // line where the current record began; 0 before the first
 	blank int      // the first of the blank lines before it; 0 if there are none
-	width int      // cells of a row, 0 until they are known
-	aside int      // the first comment after that with as many cells; 0 if there is none
-	cells [][]byte // the current record, trimmed; valid until the next one
+	bad   int      // a line of it that has bytes that are no text; 0 if there is none
+	hash  bool     // it begins with #
+	aside []byte   // the last comment
+	cells [][]byte // the current record, trimmed outside of quotes; valid until the next one
 	lines []int    // the line of each cell, if the record has quotes; else empty
+	marks int      // its cells in quotes
+	cr    bool     // the line read last ended in CR LF
+	// returns says that all lines of the file end in CR, which in replaces by LF.
+	returns bool
 
 	long []byte // a line that did not fit in the buffer of in
 	text []byte // the unquoted cells of a record with quotes, one after the other
 	ends []int  // where each of them ends in text
+
+	comments, blanks int // lines skipped
 }
 
 // next reads the next record into s.cells. The error is io.EOF after the last record,
 // else an [*Error].
 func (s *scanner) next() error {
 	for s.blank = 0; ; {
+		s.bad = 0
 		line, err := s.readLine()
 		switch {
 		case err != nil:
 			return err
 		case s.isBlank(line):
 			s.blank = cmp.Or(s.blank, s.line)
+			s.blanks++
+			s.skipLineEnds()
 			continue
-		case isComment(line):
-			if s.aside == 0 && s.width > 1 && bytes.Count(line, []byte{s.sep}) == s.width-1 {
-				s.aside = s.line
-			}
+		case s.start == 0 && isComment(line):
+			s.comments, s.aside = s.comments+1, append(s.aside[:0], line...)
 			continue
 		}
-		s.start = s.line
-		s.cells, s.lines = s.cells[:0], s.lines[:0]
-		switch {
-		case bytes.IndexByte(line, '"') >= 0:
-			return s.splitQuoted(line)
-		case s.sep == 0:
-			s.splitBlanks(line)
-		default:
-			s.split(line)
+		s.start, s.hash = s.line, isComment(line)
+		if err := s.splitLine(line); err != nil {
+			return err
+		}
+		if s.bad > 0 {
+			return s.badText()
 		}
 		return nil
 	}
+}
+
+// badText returns the error for the current record, which has bytes that are no text.
+func (s *scanner) badText() *Error {
+	for c, cell := range s.cells {
+		if !isText(cell, s.decoded) {
+			return &Error{Source: s.source, Line: s.lineOf(c), Column: c + 1, Msg: notText(cell, s.decoded)}
+		}
+	}
+	return &Error{Source: s.source, Line: s.bad, Msg: notText(nil, s.decoded)}
+}
+
+// splitLine splits the record that begins with the line.
+func (s *scanner) splitLine(line []byte) error {
+	s.cells, s.lines, s.marks = s.cells[:0], s.lines[:0], 0
+	switch {
+	case bytes.IndexByte(line, '"') >= 0:
+		return s.splitQuoted(line)
+	case s.sep == 0:
+		s.splitBlanks(line)
+	default:
+		s.split(line)
+	}
+	if bytes.IndexByte(line, '\r') >= 0 {
+		if c := slices.IndexFunc(s.cells, func(cell []byte) bool { return bytes.IndexByte(cell, '\r') >= 0 }); c >= 0 {
+			return &Error{Source: s.source, Line: s.start, Column: c + 1, Msg: strayReturn}
+		}
+	}
+	return nil
+}
+
+// strayReturn is the error in a cell without quotes that has a carriage return, where other programs
+// end a row.
+const strayReturn = "a carriage return within the line: end each line with a line feed, or quote the cell"
+
+// skipLineEnds skips the line ends that follow in the buffer, which are blank lines.
+func (s *scanner) skipLineEnds() {
+	text, _ := s.in.Peek(s.in.Buffered()) // they are there
+	n, lines := 0, 0
+	for n < len(text) {
+		switch {
+		case text[n] == '\n':
+			n++
+		case text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n':
+			n += 2
+		default:
+			text = text[:n]
+			continue
+		}
+		lines++
+	}
+	_, _ = s.in.Discard(n)
+	s.line, s.blanks = s.line+lines, s.blanks+lines
 }
 
 // lineOf returns the line where cell c of the current record begins.
@@ -105,10 +165,19 @@ func (s *scanner) readLine() ([]byte, error) {
 	}
 	s.line++
 	if bytes.IndexByte(line, 0) >= 0 {
-		return nil, &Error{Source: s.source, Line: s.line, Msg: "contains a zero byte: this is binary data, not text"}
+		msg := "contains a zero byte: this is binary data, not text"
+		if s.decoded == "" {
+			msg += "; of UTF-16 text without a byte order mark, option encoding says utf-16le or utf-16be"
+		}
+		return nil, &Error{Source: s.source, Line: s.line, Msg: msg}
 	}
-	line = bytes.TrimSuffix(line, []byte{'\n'})
-	return bytes.TrimSuffix(line, []byte{'\r'}), nil
+	if s.bad == 0 && !isText(line, s.decoded) {
+		s.bad = s.line
+	}
+	line, ended := bytes.CutSuffix(line, []byte{'\n'})
+	line, s.cr = bytes.CutSuffix(line, []byte{'\r'})
+	s.cr = s.cr && ended
+	return line, nil
 }
 
 // split splits a line without quotes at the separator.
@@ -149,6 +218,7 @@ func (s *scanner) splitQuoted(line []byte) error {
 		s.lines = append(s.lines, s.line)
 		var err error
 		if len(rest) > 0 && rest[0] == '"' {
+			s.marks++
 			rest, err = s.quotedCell(rest[1:])
 		} else {
 			rest, err = s.bareCell(rest)
@@ -161,7 +231,7 @@ func (s *scanner) splitQuoted(line []byte) error {
 	}
 	begin := 0
 	for _, end := range s.ends {
-		s.cells = append(s.cells, trim(s.text[begin:end]))
+		s.cells = append(s.cells, s.text[begin:end])
 		begin = end
 	}
 	return nil
@@ -174,7 +244,7 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	for {
 		i := bytes.IndexByte(rest, '"')
 		if i < 0 {
-			if s.text = append(append(s.text, rest...), '\n'); len(s.text) > maxRecord {
+			if s.text = append(append(s.text, rest...), s.lineEnd()...); len(s.text) > maxRecord {
 				return nil, s.tooLong(opened)
 			}
 			var err error
@@ -200,6 +270,17 @@ func (s *scanner) quotedCell(rest []byte) ([]byte, error) {
 	return nil, s.cellError(s.line, "text after the closing quote of "+quote(string(s.text[begin:])))
 }
 
+// lineEnd returns how the line read last ended in the file.
+func (s *scanner) lineEnd() string {
+	switch {
+	case s.returns:
+		return "\r"
+	case s.cr:
+		return "\r\n"
+	}
+	return "\n"
+}
+
 // bareCell appends to s.text the unquoted cell at the beginning of rest and returns
 // the text after it.
 func (s *scanner) bareCell(rest []byte) ([]byte, error) {
@@ -213,10 +294,13 @@ func (s *scanner) bareCell(rest []byte) ([]byte, error) {
 		end = len(rest)
 	}
 	cell := rest[:end]
+	if bytes.IndexByte(trim(cell), '\r') >= 0 {
+		return nil, s.cellError(s.line, strayReturn)
+	}
 	if bytes.IndexByte(cell, '"') >= 0 {
 		return nil, s.cellError(s.line, "a quote inside a cell that does not begin with one: "+quote(string(trim(cell))))
 	}
-	s.text = append(s.text, cell...)
+	s.text = append(s.text, trim(cell)...)
 	return rest[end:], nil
 }
 
@@ -242,7 +326,15 @@ func (s *scanner) skipBlanks(b []byte) []byte {
 
 // cellError returns an error in the cell that is being split.
 func (s *scanner) cellError(line int, msg string) error {
-	return &Error{Source: s.source, Line: line, Column: len(s.lines), Msg: msg}
+	return &Error{Source: s.source, Line: line, Column: len(s.lines), Msg: msg + s.hashHint()}
+}
+
+// hashHint returns what to add to an error in a record that begins with #.
+func (s *scanner) hashHint() string {
+	if !s.hash {
+		return ""
+	}
+	return "; a line that begins with # is a comment only before the first row: remove it if it is one"
 }
 
 // tooLong returns the error for a record longer than maxRecord.
@@ -339,7 +431,7 @@ func (s *scanner) progress() float64 {
 		return 0
 	}
 	read := s.raw.n
-	if !s.gzip {
+	if !s.gzip && s.decoded == "" {
 		read -= int64(s.in.Buffered())
 	}
 	return float64(read) / float64(info.Size())

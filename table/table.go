@@ -14,16 +14,18 @@
 // out rows with missing values and take a random subsample of the rows.
 //
 // In text, cells may be quoted as in encoding/csv and may have blanks around them. Lines
-// end in LF or CRLF. The package skips a UTF-8 byte order mark, blank lines and lines that
-// begin with #. A header that is commented out, as some programs write it, is a comment.
+// end in LF or CRLF, or all of them in CR. Text is UTF-8 unless a byte order mark says UTF-16 or
+// Options.TextEncoding says otherwise; bytes that are no text are an error. The package skips blank
+// lines and, before the first row, lines that begin with #. A header that is commented out, as some
+// programs write it, is a comment.
 //
 // A NumPy array has one or two dimensions and elements that are real numbers or bool; its
 // columns are called x0, x1, …. An archive (.npz) contains one array; or X, and y as the
 // last column; or columns.
 //
 // A file passes these stages: files.go (one or several files, which format) → the format's
-// source: text.go (gzip, BOM, guess of the separator), scan.go (bytes to cells, one record at a
-// time) and rows.go (header, raggedness) or jsonlines.go for text, npz.go and array.go, or
+// source: text.go (gzip, guess of the separator), encoding.go (to UTF-8), scan.go (bytes to cells, one
+// record at a time), header.go and rows.go (header, raggedness) or jsonlines.go for text, npz.go and array.go, or
 // format.go → columns.go (which columns to use) → cells.go and learn.go (how to read their
 // cells) → reader.go (rows to pieces of a table) → whole.go, index.go and subsample.go (to one table). A format of this
 // package implements the interface source, one of another package [FormatRows]. The package
@@ -46,7 +48,9 @@ type HeaderMode string
 const (
 	// HeaderAuto, or nothing, takes the first row as a header if one of its cells is
 	// neither a number nor empty nor a word for a missing value such as NA, or if its cells
-	// are nothing, 0, 1 and so on, as pandas writes for an array.
+	// are nothing, 0, 1 and so on, as pandas writes for an array. The names of selected columns
+	// decide if they are there. If the rows below tell against that, such as a first row of whole
+	// numbers that rise from left to right above decimals, it is an error that asks for the mode.
 	HeaderAuto HeaderMode = "auto"
 	// HeaderYes takes the first row as a header, whatever it contains.
 	HeaderYes HeaderMode = "yes"
@@ -122,6 +126,9 @@ type Options struct {
 	Amend func(names []string, o *Options)
 	// Decimal is the decimal sign of text, "," or "."; empty is a point.
 	Decimal string
+	// TextEncoding is the encoding of text without a byte order mark, as [CheckTextEncoding] knows it;
+	// empty is UTF-8.
+	TextEncoding string
 	// Columns says how [Read] reads feature columns that are not numbers; nil means that
 	// all features must be numbers. [Table.Encoding] has the result.
 	Columns *feature.Rules
@@ -144,6 +151,9 @@ func (o *Options) check() error {
 		return errors.New("option exclude leaves columns out of all inputs, and option features names the inputs: give one of them")
 	case o.Decimal != "." && o.Decimal != ",":
 		return fmt.Errorf("decimal sign %q: must be . or ,", o.Decimal)
+	}
+	if err := CheckTextEncoding(o.TextEncoding); err != nil {
+		return fmt.Errorf("encoding %s: %w", quote(o.TextEncoding), err)
 	}
 	return nil
 }
@@ -190,6 +200,8 @@ type Table struct {
 	// align other data, such as a mask, with the table.
 	Row        []int
 	SourceRows int
+	// Reading says what was read and what was skipped.
+	Reading feature.Reading
 	// Warnings holds, in words, what a user should know about this reading, such as a
 	// header that looks like data, or a target with gaps that a prediction ignores.
 	Warnings []string

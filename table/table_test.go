@@ -47,9 +47,9 @@ var tableCases = []struct {
 	{"one row", "1,2\n", Options{}, `["x0"] "x1"; 1: [1] 2`},
 	{"byte order mark, CRLF, blanks around cells", "\ufeffa , b\r\n 1,\t2 \r\n", Options{}, `["a"] "b"; 2: [1] 2`},
 	{"byte order mark before a number", "\ufeff1,2\n", Options{}, `["x0"] "x1"; 1: [1] 2`},
-	{"comments and blank lines", "# one\n  # two \"\n\na,b\n\n# three\n1,2\n   \n3,4\n\n", Options{}, `["a"] "b"; 7: [1] 2; 9: [3] 4`},
+	{"comments and blank lines", "# one\n  # two \"\n\n# th\xe9 third\na,b\n\n1,2\n   \n3,4\n\n", Options{}, `["a"] "b"; 7: [1] 2; 9: [3] 4`},
 	{"quotes", `"a, ""the"" a", "b"` + "\n" + ` "1" ,2` + "\n" + `3,"4"` + "\n", Options{}, `["a, \"the\" a"] "b"; 2: [1] 2; 3: [3] 4`},
-	{"quoted cells over several lines", "\"a\r\nb\r\n\r\n# c\",y\r\n1,\"\r\n2\"\r\n3,4\r\n", Options{}, `["a\nb\n\n# c"] "y"; 5: [1] 2; 7: [3] 4`},
+	{"quoted cells over several lines", "\"a\r\nb\r\n\r\n# c\",y\r\n1,\"\r\n2\"\r\n3,4\r\n", Options{}, "[\"a\\r\\nb\\r\\n\\r\\n# c\"] \"y\"; 5: [1] 2; 7: [3] 4"},
 	{"semicolons", "a;b;c\n1;2;3\n", Options{}, `["a" "b"] "c"; 2: [1 2] 3`},
 	{"a semicolon in the header of a comma-separated file", "a;b,c\n1,2\n", Options{}, `["a;b"] "c"; 2: [1] 2`},
 	{"tabs, a blank in a name", "the a\tb\n1\t2\n", Options{}, `["the a"] "b"; 2: [1] 2`},
@@ -59,8 +59,24 @@ var tableCases = []struct {
 	{"a single column whose name has a blank", "the x\n1\n2\n", Options{NoTarget: true}, `["the x"] ""; 2: [1]; 3: [2]`},
 	{"names that are missing in the header", "a,,\n1,2,3\n", Options{}, `["a" "x1"] "x2"; 2: [1 2] 3`},
 	{"a header of numbers", "2001,2002\n1,2\n", Options{Header: HeaderYes, Target: "2001"}, `["2002"] "2001"; 2: [2] 1`},
-	{"a header that may be data", "1,2001-01-01\n1,2\n", Options{},
-		`["1"] "2001-01-01"; 2: [1] 2; line 1 is read as the header, because "2001-01-01" in column 2 is not a number, although "1" in column 1 is`},
+	{"a header with a number", "2001,2001-01-01\n1,2\n", Options{},
+		`["2001"] "2001-01-01"; 2: [1] 2; line 1 is read as the header, because "2001-01-01" in column 2 is not a number, although "2001" in column 1 is`},
+	{"years as names of columns", "site,2019,2020\n1,3.5,7\n2,2.5,8\n", Options{}, `["site" "2019"] "2020"; 2: [1 3.5] 7; 3: [2 2.5] 8; line 1 is read as the header, because "site" in column 1 is not a number, although "2019" in column 2 is`},
+	{"years above decimals, one of which is selected", "2019,2020\n1.5,2.5\n2.5,3.5\n", Options{Target: "2020"}, `["2019"] "2020"; 2: [1.5] 2.5; 3: [2.5] 3.5`},
+	{"years in quotes above decimals", `"2019","2020"` + "\n1.5,2.5\n", Options{}, `["2019"] "2020"; 2: [1.5] 2.5`},
+	{"numbers in quotes above such numbers", `"1","2"` + "\n" + `"1.5","2"` + "\n", Options{}, `["x0"] "x1"; 1: [1] 2; 2: [1.5] 2`},
+	{"blanks in quotes", "g,y\n\" u\",1\nu,2\n u,3\n\"u\",4\n", Options{Columns: &feature.Rules{Codes: true}}, `["g"] "y"; 2: [0] 1; 3: [1] 2; 4: [1] 3; 5: [1] 4`},
+	{"a row that may be such a header", "0,1,2\n3,4,6\n", Options{}, `["x0" "x1"] "x2"; 1: [0 1] 2; 2: [3 4] 6; line 1 is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header`},
+	{"a name that is a number in its column", "a,b,3\n1,2,3\n4,5,2\n", Options{}, `["a" "b"] "3"; 2: [1 2] 3; 3: [4 5] 2; line 1 is read as the header, because "a" in column 1 is not a number, although "3" in column 3 is`},
+	{"rows that count", "0,1,2\n1,2,3\n4,5,6\n", Options{}, `["x0" "x1"] "x2"; 1: [0 1] 2; 2: [1 2] 3; 3: [4 5] 6`},
+	{"rows that rise", "1,2\n2,4\n3,6\n4,8.5\n", Options{}, `["x0"] "x1"; 1: [1] 2; 2: [2] 4; 3: [3] 6; 4: [4] 8.5`},
+	{"carriage returns alone", "a,y\r1,2\r3,4\r", Options{}, `["a"] "y"; 2: [1] 2; 3: [3] 4`},
+	{"UTF-16, little end first", "\xff\xfea\x00,\x00\x2f\x04\r\x00\n\x001\x00,\x002\x00", Options{TextEncoding: "latin1"}, `["a"] "Я"; 2: [1] 2`},
+	{"UTF-16, big end first", "\xfe\xff\x00a\x00,\x04\x2f\x00\n\x001\x00,\x002\x00\n", Options{}, `["a"] "Я"; 2: [1] 2`},
+	{"UTF-16 without a mark", "a\x00,\x00\x2f\x04\n\x001\x00,\x002\x00\n\x00", Options{TextEncoding: "utf_16_le"}, `["a"] "Я"; 2: [1] 2`},
+	{"Cyrillic letters", "a,\xdf\n1,2\n", Options{TextEncoding: "cp1251"}, `["a"] "Я"; 2: [1] 2`},
+	{"a byte order mark beside the option", "\ufeffa,é\n1,2\n", Options{TextEncoding: "cp1251"}, `["a"] "é"; 2: [1] 2`},
+	{"a header that begins with #", "\"#a\",y\n1,2\n", Options{}, `["#a"] "y"; 2: [1] 2`},
 	{"text in columns that are not taken", "day,a,b\nMon,1,2\nTue,3,\n", Options{Features: []string{"a"}, NoTarget: true}, `["a"] ""; 2: [1]; 3: [3]`},
 	{"selection by names, indices and ranges", "a,b,c,d,e,f\n0,1,2,3,4,5\n", Options{Target: "-3", Features: []string{"f", "0-2", "-2"}},
 		`["f" "a" "b" "c" "e"] "d"; 2: [5 0 1 2 4] 3`},
@@ -69,8 +85,8 @@ var tableCases = []struct {
 	{"two columns of a name, of which one is excluded", "a,y,a\n1,3,2\n", Options{Exclude: []string{"2"}}, `["a"] "y"; 2: [1] 3`},
 	{"excluded columns", "a,b,c,d,e,y,z\n0,1,2,3,4,5,u\n", Options{Exclude: []string{"b", "3-4", "-1"}}, `["a" "c"] "y"; 2: [0 2] 5`},
 	{"a header that counts the columns, with an index", ",0,1\n0,3,4\n1,5,6\n", Options{}, `["0"] "1"; 2: [3] 4; 3: [5] 6; left out column 1 ("x0"), ` + countsFrom("0")},
-	{"a row that may be such a header", "0,1,2\n3,4,5\n", Options{}, `["x0" "x1"] "x2"; 1: [0 1] 2; 2: [3 4] 5; line 1 is read as data, although its cells count the columns, as the header of a data frame without names does; option header yes reads it as the header`},
-	{"a comment that may be a row", "g,y\n#0,4\n# 1\n#1,5\n2,7\n\"3\",9\n#1,5\n", Options{}, `["g"] "y"; 5: [2] 7; 6: [3] 9; line 2 and other lines that begin with # are comments, although this one has as many cells as the rows; quote the first cell if it is a row`},
+	{"a comment that may be a row", "# x, y\n#0,4\n2,7\n\"3\",9\n", Options{}, `["x0"] "x1"; 3: [2] 7; 4: [3] 9; a comment has as many cells as the rows: "#0,4"; without the # it would be the header or a row`},
+	{"labels that begin with #", "g,y\n#0,4\n#1,5\n#0,7\n#1,9\n", Options{Columns: &feature.Rules{Codes: true}}, `["g"] "y"; 2: [0] 4; 3: [1] 5; 4: [0] 7; 5: [1] 9`},
 	{"a blank line at the end of a column", "x\n1\n2\n\n\n", Options{NoTarget: true}, `["x"] ""; 2: [1]; 3: [2]`},
 	{"an index of pandas", ",a,y\n0,1,2\n1,3,4\n", Options{}, `["a"] "y"; 2: [1] 2; 3: [3] 4; left out column 1 ("x0"), ` + countsFrom("0")},
 	{"row names of R", `"","x0","y"` + "\n" + `"1",1,2` + "\n" + `"2",3,4` + "\n", Options{}, `["x0"] "y"; 2: [1] 2; 3: [3] 4; left out column 1 ("x0_"), ` + countsFrom("1")},
@@ -87,7 +103,6 @@ var tableCases = []struct {
 		`["a"] ""; 2: [1]; 3: [3]; 4: [4]; left out the target: T:3: column 2 ("y"): not a number: "NA"`},
 	{"numbers at the ends of the range", "+1.,.5,4.9e-324,1.7976931348623157e308\n1E5,-0,1e-400,0\n", Options{},
 		`["x0" "x1" "x2"] "x3"; 1: [1 0.5 5e-324] 1.7976931348623157e+308; 2: [100000 -0 0] 0`},
-	{"a name that is not UTF-8", "temp \xb0C,y\n1,2\n", Options{}, `["temp �C"] "y"; 2: [1] 2`},
 	{"a line longer than the buffer", "1,2\n" + strings.Repeat(" ", 2*bufferSize) + "3,4\n5,6\n", Options{},
 		`["x0"] "x1"; 1: [1] 2; 2: [3] 4; 3: [5] 6`},
 }
@@ -137,8 +152,12 @@ func TestRead(t *testing.T) {
 			if diff := cmp.Diff(c.want, sketch(got)); diff != "" {
 				t.Errorf("%s%s: (-want +got)\n%s", c.name, form, diff)
 			}
+			if got.Reading.Rows != len(got.Line) || got.Reading.Columns < got.D {
+				t.Errorf("%s%s: %+v", c.name, form, got.Reading)
+			}
 			rest := *got
-			rest.X, rest.Y, rest.FeatureNames, rest.TargetName, rest.Line, rest.Warnings = nil, nil, nil, "", nil, nil
+			rest.Reading = feature.Reading{}
+			rest.X, rest.Y, rest.FeatureNames, rest.TargetName, rest.Line, rest.Warnings, rest.Encoding = nil, nil, nil, "", nil, nil, nil
 			n := len(got.Line)
 			if diff := cmp.Diff(Table{Source: "T", N: n, D: got.D, SourceRows: n}, rest); diff != "" {
 				t.Errorf("%s%s: (-want +got)\n%s", c.name, form, diff)

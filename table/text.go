@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"golang.org/x/text/transform"
 )
 
 // bufferSize is the size of the read buffer. Lines up to this length are split in
@@ -45,12 +47,12 @@ var foreign = []struct{ magic, msg string }{
 	{"\xff\xff\xff\xff", "this looks like an Arrow stream; write an Arrow file (Feather) instead"},
 	{npyMagic, "this is a NumPy file, not text; give such a file by name and uncompressed"},
 	{"\x89HDF\r\n", "this is an HDF5 file, not text"},
-	{"\xff\xfe", "this is UTF-16 text; save it as UTF-8"},
-	{"\xfe\xff", "this is UTF-16 text; save it as UTF-8"},
+	{"\xff\xfe\x00\x00", "this is UTF-32 text; save it as UTF-8"},
+	{"\x00\x00\xfe\xff", "this is UTF-32 text; save it as UTF-8"},
 }
 
 // newScanner prepares r for reading records: it unpacks gzip if r's first bytes
-// identify it, skips a byte order mark, and guesses the separator.
+// identify it, decodes text that is not UTF-8, and guesses the separator.
 func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 	s := &scanner{source: source, raw: counter{r: r}}
 	s.in = bufio.NewReaderSize(&sticky{r: &s.raw}, bufferSize)
@@ -62,19 +64,39 @@ func newScanner(r io.Reader, source string, opts Options) (*scanner, error) {
 		}
 		s.in = bufio.NewReaderSize(&sticky{r: z}, bufferSize)
 	}
-	head, err := s.in.Peek(bufferSize)
+	head, _ := s.in.Peek(bufferSize)
 	for _, f := range foreign {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
 			return nil, &Error{Source: source, Msg: f.msg}
 		}
 	}
-	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, bom) {
-		head = head[len(bom):]
-		s.in.Discard(len(bom))
+	begin, _ := s.in.Peek(4)
+	decoder, name, mark := decoding(begin, opts.TextEncoding)
+	_, _ = s.in.Discard(mark) // it is in the buffer
+	if s.decoded = name; decoder != nil {
+		s.in = bufio.NewReaderSize(&sticky{r: transform.NewReader(s.in, decoder)}, bufferSize)
+	}
+	head, err := s.in.Peek(bufferSize)
+	if bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
+		s.in, s.returns = bufio.NewReaderSize(&sticky{r: carriageReturns{s.in}}, bufferSize), true
+		head, err = s.in.Peek(bufferSize)
 	}
 	// ReadSlice returns Peek's errors again, because the reader is sticky.
 	s.sep = guessSeparator(head, err != nil, opts.Decimal == ",")
 	return s, nil
+}
+
+// carriageReturns reads text whose lines end in carriage returns, with line feeds in their place.
+type carriageReturns struct{ r io.Reader }
+
+func (c carriageReturns) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // The beginnings of every file of these formats. Packages internal/parquet and
@@ -90,14 +112,14 @@ const sniffRecords = 8
 
 // shape counts the possible separators in one record, outside quotes.
 type shape struct {
-	semicolons, commas, tabs int
-	fields                   int // cells if runs of blanks separate them
+	semicolons, commas, tabs, bars int
+	fields                         int // cells if runs of blanks separate them
 }
 
 // guessSeparator guesses the cell separator from the beginning of a text, 0 for blanks. atEnd says
 // that the sample is the whole text, decimalComma that commas are decimal signs. guessSeparator
 // prefers a character that occurs equally often in each of the first records: semicolons, then
-// commas (which are decimal signs if semicolons separate), tabs, blanks. In a ragged file, the
+// commas (which are decimal signs if semicolons separate), tabs, bars, blanks. In a ragged file, the
 // first row of data decides.
 func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 	shapes := measureRecords(sample, atEnd)
@@ -127,6 +149,7 @@ func guessSeparator(sample []byte, atEnd, decimalComma bool) byte {
 		{';', func(sh shape) int { return sh.semicolons }},
 		{',', func(sh shape) int { return sh.commas }},
 		{'\t', func(sh shape) int { return sh.tabs }},
+		{'|', func(sh shape) int { return sh.bars }},
 	}
 	for _, c := range candidates {
 		if regular(c.count) {
@@ -187,6 +210,8 @@ func measure(text []byte) (sh shape, size int, complete bool) {
 				sh.commas++
 			case '\t':
 				sh.tabs++
+			case '|':
+				sh.bars++
 			}
 		}
 		if space := !quoted && (isSpace(c) || c == '\r'); space {

@@ -68,7 +68,7 @@ func (r *Reader) readAll() (*Table, error) {
 	if t.N == 0 {
 		return nil, r.nothing()
 	}
-	t.SourceRows, t.Warnings = r.rows, r.Warnings()
+	t.SourceRows, t.Reading, t.Warnings = r.rows, r.Reading(), r.Warnings()
 	if note := sample.finish(t); note != "" {
 		t.Warnings = append(t.Warnings, note)
 	}
@@ -78,7 +78,7 @@ func (r *Reader) readAll() (*Table, error) {
 	if !r.learns() {
 		return t, nil
 	}
-	if err := r.src.begun().encode(t, r.cells[left:], r.sel.features[left:], r.opts.Decimal); err != nil {
+	if err := r.src.begun().encode(t, r.cells[left:], r.sel.features[left:], r.opts); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -315,7 +315,10 @@ func (r *prediction) write(w io.Writer) (err error) {
 	if err := r.wait(); err != nil {
 		return err
 	}
-	r.info["n"] = r.done
+	reading := r.table.Reading()
+	if r.info["n"], r.info["reading"] = r.done, reading; reading.Skipped() > 0 {
+		r.Msg.Note("%s", reading.Text())
+	}
 	if r.Rows.Observed {
 		scores := r.scorer.Scores(&r.Predict, r.model)
 		if scores == nil {

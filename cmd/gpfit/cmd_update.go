@@ -13,6 +13,7 @@ import (
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/dataset"
 	"gpfit/device"
+	"gpfit/feature"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
@@ -40,7 +41,7 @@ func runUpdate(c *frame.Command) error {
 	if !c.Changed("save-factor") {
 		c.Output.SaveFactor = model.HasFactor()
 	}
-	add, warnings, err := readAddition(c, dataPath, model)
+	add, reading, warnings, err := readAddition(c, dataPath, model)
 	if err != nil {
 		return err
 	}
@@ -50,19 +51,19 @@ func runUpdate(c *frame.Command) error {
 		return err
 	}
 	defer func() { u.close() }()
-	u.report.Warnings = append(u.report.Warnings, warnings...)
+	u.report.Reading, u.report.Warnings = &reading, append(u.report.Warnings, warnings...)
 	if c.Retune {
 		return u.tune()
 	}
 	return u.finish(nil, nil)
 }
 
-// readAddition reads the rows of a table and the warnings about it.
-func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, []string, error) {
+// readAddition reads the rows of a table, and returns what was read and the warnings about it.
+func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, feature.Reading, []string, error) {
 	c.Rows.Observed = true
 	all, warnings, err := c.AllRows(path, m)
 	if err != nil {
-		return gp.Addition{}, nil, err
+		return gp.Addition{}, all.Reading, nil, err
 	}
 	var weighed []int
 	for i := range all.N {
@@ -76,17 +77,18 @@ func readAddition(c *frame.Command, path string, m *gp.Model) (gp.Addition, []st
 	}
 	keep, err := knownTargets(c, all, path, m)
 	if err != nil {
-		return gp.Addition{}, nil, err
+		return gp.Addition{}, all.Reading, nil, err
 	}
 	if dropped := all.N - len(keep); dropped > 0 {
 		warnings = append(warnings, fmt.Sprintf("left out %d of %d rows: a target is missing", dropped, all.N))
+		all.Reading.Dropped += dropped
 	}
 	all = all.Pick(keep)
 	add := gp.Addition{X: all.X, N: all.N, Noise: all.Noise}
 	for _, y := range all.Observed {
 		add.Y = append(add.Y, y...)
 	}
-	return add, warnings, nil
+	return add, all.Reading, warnings, nil
 }
 
 // knownTargets returns the indices of the rows whose targets are all known. Others are an

@@ -22,6 +22,7 @@ import (
 	"gpfit/dataset"
 	"gpfit/device"
 	"gpfit/fit/summary"
+	"gpfit/feature"
 	"gpfit/gp"
 	"gpfit/internal/columns"
 	"gpfit/internal/must"
@@ -65,7 +66,9 @@ func TestPredictPieces(t *testing.T) {
 		var want strings.Builder
 		sheet := columns.NewTable(columns.NewCSV(&want))
 		if asJSON {
-			sheet = columns.NewSheet(&want, predict.Info())
+			info := predict.Info()
+			info["reading"] = feature.Reading{Rows: n, Columns: 3}
+			sheet = columns.NewSheet(&want, info)
 		}
 		must.Do(t, errors.Join(sheet.Add(p), sheet.End()))
 		args := []string{"predict", model, data, "--interval", "0.9", "--terms", "--gradient"}

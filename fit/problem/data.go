@@ -47,6 +47,8 @@ type Data struct {
 	Row []int
 	// Test marks the rows to hold out and score; nil means none.
 	Test []bool
+	// Reading says what was read of the table; nil if the data come from elsewhere.
+	Reading *feature.Reading `hash:"omitzero"`
 	// Warnings holds warnings from reading the table, which reports repeat.
 	Warnings []string
 }

@@ -16,6 +16,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
+	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
@@ -431,7 +432,11 @@ func (e *OptionError) Error() string {
 	case e.Value == "":
 		return "option " + e.Option + ": " + e.Msg
 	}
-	return "option " + e.Option + " " + e.Value + ": " + e.Msg
+	value := e.Value
+	if !strings.HasPrefix(value, `"`) { // a quoted value is short already
+		value = textform.Short(value)
+	}
+	return "option " + e.Option + " " + value + ": " + e.Msg
 }
 
 // OptionErrorf returns an error about an option and the value that it was given.

@@ -236,7 +236,9 @@ func (j *Prepared) ID() string {
 	if opts.Posterior == AutoPosterior { // what follows from the rest is no part of the identity
 		opts.Posterior = ""
 	}
-	for _, v := range []any{opts, j.Sample.Data, j.Kernel(), j.Params.hashed()} {
+	data := j.Sample.Data
+	data.Reading = nil // the lines between the rows are no part of the identity
+	for _, v := range []any{opts, data, j.Kernel(), j.Params.hashed()} {
 		hashValue(w, v)
 	}
 	w.Flush()

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 )
@@ -64,10 +65,12 @@ type UpdateReport struct {
 	// Advice holds the reasons to tune the parameters again; none if there is no need.
 	Advice []string `json:"advice"`
 	// Retuned says that the parameters were tuned on all rows after this.
-	Retuned   bool     `json:"retuned"`
-	Warnings  []string `json:"warnings"`
-	ModelFile string   `json:"model_file,omitempty"`
-	Seconds   float64  `json:"seconds"`
+	Retuned  bool     `json:"retuned"`
+	Warnings []string `json:"warnings"`
+	// Reading says what was read of the table of new rows.
+	Reading   *feature.Reading `json:"reading,omitempty"`
+	ModelFile string           `json:"model_file,omitempty"`
+	Seconds   float64          `json:"seconds"`
 	// Fit is the report of the new parameters, if they were tuned.
 	Fit *Report `json:"fit,omitempty"`
 }

@@ -229,7 +229,7 @@ func textOf(a arrow.Array, i int) (text string, ok bool) {
 	default:
 		return "", false
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(strings.Clone(text), "\uFFFD")), true
+	return strings.Clone(text), true
 }
 
 // numberOf returns row i of a column of numbers.

@@ -78,16 +78,18 @@ func TestErrors(t *testing.T) {
 	types := tabletest.Files + "types.arrow"
 	for _, c := range []struct {
 		path, features, want string
+		rules                *feature.Rules
 	}{
-		{types, "gap", `types.arrow: row 2, column 13 ("gap"): null (option missing drop leaves out such rows)`},
-		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers`},
-		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers`},
-		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`},
-		{tabletest.Files + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`},
-		{write("cut.arrow", whole[:len(whole)-3]), "a", `cut.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`},
-		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short`},
+		{tabletest.Files + "latin1.arrow", "site", `latin1.arrow: row 2, column 1 ("site"): "caf\xe9" has bytes that are not UTF-8 (e9): write the file again with texts in UTF-8`, &feature.Rules{}},
+		{types, "gap", `types.arrow: row 2, column 13 ("gap"): missing value: null (option missing drop leaves out such rows)`, nil},
+		{types, "list", `types.arrow: column 14 ("list"): holds list<item: int64, nullable> values, not numbers`, nil},
+		{types, "nothing", `types.arrow: column 15 ("nothing"): holds null values, not numbers`, nil},
+		{types, "word", `types.arrow: column 1 ("word"): holds utf8 values, not numbers`, nil},
+		{tabletest.Files + "empty.arrow", "a", `empty.arrow: the Arrow file has no rows`, nil},
+		{write("cut.arrow", whole[:len(whole)-3]), "a", `cut.arrow: the Arrow file is damaged: it is cut short: it does not end as Arrow files do`, nil},
+		{write("short.arrow", whole[:12]), "a", `short.arrow: the Arrow file is damaged: it is cut short`, nil},
 	} {
-		got, err := read(c.path, table.Options{Features: []string{c.features}})
+		got, err := read(c.path, table.Options{Features: []string{c.features}, Columns: c.rules})
 		if got != nil || !errors.As(err, new(*table.Error)) || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gpfit/internal/textform"
 )
 
 // whole takes a text as one item.
@@ -160,7 +162,7 @@ func ParseBytes(text string) (int64, error) {
 		}
 		return int64(v * u.factor), nil
 	}
-	return 0, fmt.Errorf("%q is not an amount of memory such as 4GiB or 500MB", text)
+	return 0, fmt.Errorf("%s is not an amount of memory such as 4GiB or 500MB", textform.Quote(text))
 }
 
 // Schema returns the JSON Schema of the option in a batch spec.

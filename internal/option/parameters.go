@@ -42,7 +42,7 @@ func (o *Option) number(e Item) (float64, error) {
 	v, err := parseNumber(e.Value)
 	switch {
 	case err != nil:
-		return 0, o.wrong(e.text(), "%q is not a number", e.Value)
+		return 0, o.wrong(e.text(), "%s is not a number", textform.Quote(e.Value))
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, o.wrong(e.text(), "must be a finite number")
 	}

@@ -63,6 +63,10 @@ func dataOptions() Entries {
 			Help: "decimal sign of text; a comma does not separate columns then"},
 		{Name: "decimal", Kind: Choice, Group: Data, Field: "Rows.Decimal", Places: in(rowTables, "report"), Unset: "the one of the training table", Words: []string{".", ","},
 			Help: "decimal sign of text"},
+		{Name: "encoding", Kind: Text, Group: Data, Field: "Data.TextEncoding", Places: in(tables, Spec), Unset: "UTF-8, or what a byte order mark says", Placeholder: "NAME", check: checkEncoding,
+			Help: "encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it"},
+		{Name: "encoding", Kind: Text, Group: Data, Field: "Rows.TextEncoding", Places: in(rowTables, "report"), Unset: "the one of the training table", Placeholder: "NAME", check: checkEncoding,
+			Help: "encoding of text, such as windows-1252 or utf-8"},
 		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
 			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number"},
 		{Name: "missing", Kind: Choice, Group: Data, Field: "Rows.Missing", Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
@@ -108,6 +112,9 @@ var (
 	modelNoise = []Constraint{{Places: []string{"sample"}, Needs: []string{"observed"}, Excludes: []string{"prior"},
 		Text: "option noise-column, option noise-group and option noise-group-default need a MODEL and option observed"}}
 )
+
+// checkEncoding refuses names that no encoding has.
+func checkEncoding(value any) error { return table.CheckTextEncoding(value.(string)) }
 
 // oneTarget refuses several targets.
 func oneTarget(value any) error {

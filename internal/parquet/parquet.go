@@ -14,9 +14,9 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -59,6 +59,7 @@ type column struct {
 	text     bool                       // whether labels are needed
 	label    func(parquet.Value) string // the label of a date or time; else nil
 	unsigned bool
+	half     bool // numbers of 16 bits
 }
 
 // guard calls do, which may fail on a damaged file.
@@ -95,7 +96,11 @@ func (in *rows) open() error {
 		return fmt.Errorf("the row groups have %d rows, but the file has %d", sum, in.total)
 	}
 	for _, c := range pf.Root().Columns() {
-		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kindOf(c)})
+		kind := kindOf(c)
+		if in.half(c) {
+			kind = feature.Number
+		}
+		in.columns = append(in.columns, table.FormatColumn{Name: c.Name(), Kind: kind})
 		in.leaves = append(in.leaves, c)
 	}
 	return nil
@@ -106,15 +111,17 @@ func (in *rows) Columns() []table.FormatColumn { return in.columns }
 func (in *rows) Use(columns []table.FormatUse) error {
 	for _, u := range columns {
 		leaf, why := in.leaves[u.Column], ""
-		if u.Number {
+		switch {
+		case in.half(leaf):
+		case u.Number:
 			why = notNumeric(leaf)
-		} else if !leaf.Leaf() || leaf.Repeated() {
+		case !leaf.Leaf() || leaf.Repeated():
 			why = "holds lists or structures, not labels"
 		}
 		if why != "" {
 			return &table.Error{Source: in.path, Column: u.Column + 1, ColumnName: in.columns[u.Column].Name, Msg: why}
 		}
-		c := column{index: leaf.Index(), of: leaf.Type(), text: u.Label, unsigned: isUnsigned(leaf.Type())}
+		c := column{index: leaf.Index(), of: leaf.Type(), text: u.Label, unsigned: isUnsigned(leaf.Type()), half: in.half(leaf)}
 		if u.Label {
 			c.label = timeLabel(c.of)
 		}
@@ -130,6 +137,27 @@ func isUnsigned(t parquet.Type) bool {
 	}
 	old := t.ConvertedType()
 	return old != nil && deprecated.Uint8 <= *old && *old <= deprecated.Uint64
+}
+
+// half reports whether a column has floating-point numbers of 16 bits, a type that the library does
+// not tell from other pairs of bytes.
+func (in *rows) half(c *parquet.Column) bool {
+	if !c.Leaf() || c.Repeated() || c.Type().Kind() != parquet.FixedLenByteArray || c.Type().Length() != 2 {
+		return false
+	}
+	index := 0
+	for i := range in.meta.Schema {
+		e := &in.meta.Schema[i]
+		if !e.Type.Valid {
+			continue // it contains columns
+		}
+		if index == int(c.Index()) {
+			_, ok := e.LogicalType.Value.(*format.Float16Type)
+			return ok
+		}
+		index++
+	}
+	return false
 }
 
 // notNumeric returns why a column cannot be read as numbers, or "" if it can.
@@ -276,6 +304,10 @@ func (in *rows) Number(c int) float64 {
 		return float64(v.Float())
 	case parquet.Double:
 		return v.Double()
+	case parquet.FixedLenByteArray:
+		if in.used[c].half {
+			return float64(float16.FromLEBytes(v.ByteArray()).Float32())
+		}
 	}
 	return math.NaN()
 }
@@ -286,8 +318,8 @@ func (in *rows) Label(c int) string {
 		return ""
 	case label != nil:
 		return label(v)
-	case v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray:
-		return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD")
+	case !in.used[c].half && (v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray):
+		return string(v.ByteArray())
 	}
 	return ""
 }
@@ -312,8 +344,8 @@ func (in *rows) Text(c int) string {
 		return strconv.FormatUint(uint64(v.Uint32()), 10)
 	case kind == parquet.Int64 && u.unsigned:
 		return strconv.FormatUint(v.Uint64(), 10)
-	case kind == parquet.Double:
-		return table.NumberText(v.Double())
+	case kind == parquet.Double || u.half:
+		return table.NumberText(in.Number(c))
 	case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray:
 		return in.Label(c)
 	}

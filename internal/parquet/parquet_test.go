@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"gpfit/feature"
 	"gpfit/internal/must"
 	"gpfit/internal/tabletest"
 	"gpfit/table"
@@ -49,7 +50,7 @@ func TestErrors(t *testing.T) {
 		opts table.Options
 		want string
 	}{
-		{"types.parquet", table.Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): null (option missing drop leaves out such rows)`},
+		{"types.parquet", table.Options{Features: []string{"gap"}}, `: row 2, column 2 ("gap"): missing value: null (option missing drop leaves out such rows)`},
 		{"types.parquet", table.Options{Features: []string{"gap", "inf"}, Missing: table.MissingDrop, ExtraText: []string{"kind"}, Target: "inf"},
 			`: column 13 ("inf"): the target is also listed as a feature ("inf")`},
 		{"types.parquet", table.Options{Features: []string{"inf"}}, `: row 3, column 13 ("inf"): not a finite number: +Inf`},
@@ -59,8 +60,8 @@ func TestErrors(t *testing.T) {
 		{"types.parquet", table.Options{Features: []string{"price"}}, `: column 9 ("price"): holds decimals; convert them to doubles`},
 		{"types.parquet", table.Options{Features: []string{"list"}}, `: column 10 ("list"): holds lists or structures, not numbers`},
 		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"pair"}}, `: column 11 ("pair"): holds lists or structures, not labels`},
-		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): null (option missing drop leaves out such rows)`},
-		{"types.parquet", table.Options{Features: []string{"half"}}, `: column 12 ("half"): holds FIXED_LEN_BYTE_ARRAY values, not numbers`},
+		{"types.parquet", table.Options{Features: []string{"x"}, ExtraText: []string{"site"}}, `: row 2, column 4 ("site"): missing value: null (option missing drop leaves out such rows)`},
+		{"latin1.parquet", table.Options{Columns: &feature.Rules{}}, `: row 2, column 1 ("site"): "caf\xe9" has bytes that are not UTF-8 (e9): write the file again with texts in UTF-8`},
 		{"empty.parquet", table.Options{}, `: the Parquet file has no rows`},
 	} {
 		got, err := read(tabletest.Files+c.file, c.opts)
@@ -77,11 +78,14 @@ func TestTypes(t *testing.T) {
 	if !reflect.DeepEqual(got.X, []float64{1, math.MaxUint64, 1, 4, 2, 0}) || !reflect.DeepEqual(got.Y, []float64{1, 4}) || !reflect.DeepEqual(got.Row, []int{0, 3}) {
 		t.Errorf("got %+v", got)
 	}
+	if half := must.Get(read(tabletest.Files+"types.parquet", table.Options{Features: []string{"half"}, ExtraText: []string{"half"}}))(t); !reflect.DeepEqual(half.X, []float64{0, 0, 0, 0}) || half.ExtraText["half"][0] != "0" {
+		t.Errorf("got %+v", half)
+	}
 	text := map[string][]string{"kind": {"u", "v"}, "x": {"1.5", "4.5"}, "test": {"1", "0"}}
 	if !reflect.DeepEqual(got.ExtraText, text) || !reflect.DeepEqual(got.Extra["x"], []float64{1.5, 4.5}) {
 		t.Errorf("labels %v, numbers %v", got.ExtraText, got.Extra)
 	}
-	want := tabletest.Files + `types.parquet: row 2, column 2 ("gap"): null`
+	want := tabletest.Files + `types.parquet: row 2, column 2 ("gap"): missing value: null`
 	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "left out 2 of 4 rows: missing values (first: "+want+")") {
 		t.Errorf("warnings %q", got.Warnings)
 	}
@@ -101,7 +105,8 @@ func TestIndex(t *testing.T) {
 }
 
 func TestMask(t *testing.T) {
-	got, err := table.ReadMask(tabletest.Files+"types.parquet", "test", Format())
+	options := table.Options{Formats: []table.Format{Format()}}
+	got, err := table.ReadMask(tabletest.Files+"types.parquet", "test", options)
 	if err != nil || !reflect.DeepEqual(got, []bool{true, false, true, false}) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -110,7 +115,7 @@ func TestMask(t *testing.T) {
 		{"types.parquet", "gap", `: row 2, column 2 ("gap"): empty cell in a mask`},
 		{"types.parquet", "site", `: column 4 ("site"): holds STRING values, not numbers`},
 	} {
-		if _, err := table.ReadMask(tabletest.Files+c[0], c[1], Format()); err == nil || err.Error() != tabletest.Files+c[0]+c[2] {
+		if _, err := table.ReadMask(tabletest.Files+c[0], c[1], options); err == nil || err.Error() != tabletest.Files+c[0]+c[2] {
 			t.Errorf("%s, %s: %v", c[0], c[1], err)
 		}
 	}

@@ -15,6 +15,8 @@ type Options struct {
 	Header *Word `yaml:"header,omitempty" json:"header,omitempty"`
 	// Decimal: decimal sign of text; a comma does not separate columns then.
 	Decimal *string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	// Encoding: encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it.
+	Encoding *string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
 	// Missing: what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number.
 	Missing *string `yaml:"missing,omitempty" json:"missing,omitempty"`
 	// Subsample: draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows.

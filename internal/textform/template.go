@@ -37,6 +37,9 @@ func printf(format string, values ...any) string {
 		if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() {
 			values[i] = p.Elem().Interface()
 		}
+		if text, ok := values[i].(string); ok && len(text) > mostListed {
+			values[i] = Short(text)
+		}
 	}
 	return fmt.Sprintf(format, values...)
 }
@@ -85,8 +88,11 @@ func widest(least int, names ...any) int {
 			least = max(least, utf8.RuneCountInString(text))
 		}
 	}
-	return least
+	return min(least, widestName)
 }
+
+// widestName is the width of the widest column of names; longer names reach beyond it.
+const widestName = 60
 
 // Counted returns a number with its noun: the first word for 1, and otherwise the second, or the
 // first with an s.

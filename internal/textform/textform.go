@@ -46,7 +46,7 @@ type Scanner struct {
 func (s *Scanner) Fail(pos int, format string, args ...any) error {
 	for i, arg := range args {
 		if word, ok := arg.(string); ok && len(word) > mostListed {
-			args[i] = strings.ToValidUTF8(word[:mostQuoted], "") + "…"
+			args[i] = Short(word)
 		}
 	}
 	return &Error{What: s.What, Text: s.Text, Pos: pos, Msg: fmt.Sprintf(format, args...)}
@@ -406,9 +406,26 @@ const (
 // truncated if it is long.
 func Quote(s string) string {
 	if len(s) > mostQuoted {
-		return strconv.Quote(strings.ToValidUTF8(s[:mostQuoted], "")) + "…"
+		return strconv.Quote(cut(s)) + "…"
 	}
 	return strconv.Quote(s)
+}
+
+// Short returns text from outside for messages without quotes, truncated if it is long.
+func Short(s string) string {
+	if len(s) > mostQuoted {
+		return cut(s) + "…"
+	}
+	return s
+}
+
+// cut returns the beginning of a long text.
+func cut(s string) string {
+	end := mostQuoted
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }
 
 // Printable returns text for a terminal. It escapes unprintable characters except

@@ -22,6 +22,9 @@ class FitParameters(BaseEstimator):
         default: names, indices or ranges of indices
     decimal : word, default None
         decimal sign of text; a comma does not separate columns then: ., ,
+    encoding : text, default None
+        encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r,
+        shift_jis or gb18030; the model keeps it
     missing : word, default "error"
         what to do with rows that have empty, NaN or NA cells in the columns used:
         report an error, or drop the rows and report their number: error, drop
@@ -205,6 +208,7 @@ class FitParameters(BaseEstimator):
         features=None,
         exclude=None,
         decimal=None,
+        encoding=None,
         missing="error",
         subsample=None,
         holdout=None,
@@ -265,6 +269,7 @@ class FitParameters(BaseEstimator):
         self.features = features
         self.exclude = exclude
         self.decimal = decimal
+        self.encoding = encoding
         self.missing = missing
         self.subsample = subsample
         self.holdout = holdout

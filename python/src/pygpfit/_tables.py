@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,18 @@ def write(path, columns):
         return path
     path = Path(f"{path}.csv")
     with open(path, "w", newline="", encoding="utf-8") as out:
-        rows = csv.writer(out)
-        rows.writerow(columns)
-        rows.writerows(zip(*map(_cells, columns.values())))
+        # Quotes around all names tell a header of numbers from a row, and a # from a comment.
+        csv.writer(out, quoting=csv.QUOTE_ALL).writerow(columns)
+        out.writelines(",".join(map(_quoted, row)) + "\n" for row in zip(*map(_cells, columns.values())))
     return path
+
+
+def _quoted(cell):
+    """Return a cell in quotes if it needs them, also for blanks at its ends."""
+    return cell if _BARE.fullmatch(cell) else '"' + cell.replace('"', '""') + '"'
+
+
+_BARE = re.compile(r'[^\s,"](?:[^,"\r\n]*[^\s,"])?')
 
 
 def _entry_name(name):

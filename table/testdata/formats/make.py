@@ -71,7 +71,7 @@ for codec in ["none", "snappy", "gzip", "brotli", "lz4", "zstd"]:
 pq.write_table(plain, at("real_groups.parquet"), row_group_size=5, data_page_size=16, write_batch_size=2, data_page_version="2.0")
 pq.write_table(plain, at("real_split.parquet"), use_dictionary=False, column_encoding="BYTE_STREAM_SPLIT")
 pq.write_table(plain.cast(pa.schema([pa.field(c, pa.float64(), False) for c in names])), at("real_required.parquet"))
-for kind in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32"]:
+for kind in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]:
     columns = {c: pa.array(whole[:, j].astype(kind)) for j, c in enumerate(names)}
     pq.write_table(pa.table(columns), at("whole_%s.parquet" % kind))
 pq.write_table(pa.table({c: pa.array(whole[:, j]) for j, c in enumerate(names)}), at("whole_delta.parquet"),
@@ -86,6 +86,8 @@ pq.write_table(pa.table({
     "inf": [1.0, 2.0, float("inf"), 4.0], "y": [1, 2, 3, 4],
 }), at("types.parquet"))
 pq.write_table(plain.slice(0, 0), at("empty.parquet"))
+latin1 = pa.table({"site": pa.array([b"north", b"caf\xe9"]).view(pa.string()), "y": [1, 2]})
+pq.write_table(latin1, at("latin1.parquet"))
 
 # Arrow files, which are Feather files of version 2.
 import pyarrow.feather as feather
@@ -99,6 +101,7 @@ arrow("real_version4.arrow", plain, metadata_version=pa.ipc.MetadataVersion.V4, 
 feather.write_feather(frame, at("real_pandas.feather"))
 for kind in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]:
     arrow("whole_%s.arrow" % kind, pa.table({c: pa.array(whole_frame[c].to_numpy(getattr(np, kind))) for c in names}))
+arrow("latin1.arrow", latin1)
 arrow("whole_decimal.arrow", pa.table({c: pa.array([decimal.Decimal(int(v)) for v in whole_frame[c]], pa.decimal128(9, 2)) for c in names}))
 arrow("whole_dictionary.arrow", pa.table({c: pa.array(whole_frame[c]).dictionary_encode() for c in names}))
 day = [datetime.date(2024, 1, 30) + datetime.timedelta(i) for i in range(4)]

@@ -12,6 +12,7 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/textform"
 )
 
 // Inputs returns the files that the command reads for a training table at path, and further files.
@@ -52,6 +53,9 @@ func (c *Command) AllRows(path string, m *gp.Model) (dataset.Rows, []string, err
 	all, err := flags.Await(c.Ctx, path, in.All)
 	if err != nil { // in may still be reading
 		return all, nil, RowsError(err)
+	}
+	if all.Reading.Skipped() > 0 {
+		c.Msg.Note("%s", all.Reading.Text())
 	}
 	return all, in.Warnings(), nil
 }
@@ -94,9 +98,9 @@ func (c *Command) ModelOfTarget(m *gp.Model) (*gp.Model, error) {
 	case c.Target == "":
 		return nil, exit.Usagef("the model has several targets: choose one with --target (%s)", known)
 	case len(wrong.Known) == 1:
-		return nil, exit.Usagef("--target %q: the model's target is %s", c.Target, known)
+		return nil, exit.Usagef("--target %s: the model's target is %s", textform.Quote(c.Target), known)
 	}
-	return nil, exit.Usagef("--target %q: the model's targets are %s", c.Target, known)
+	return nil, exit.Usagef("--target %s: the model's targets are %s", textform.Quote(c.Target), known)
 }
 
 // StartModel loads the model of --from. From it come the columns, with their encoding, and what
@@ -159,5 +163,8 @@ func (c *Command) takeColumns(m *gp.Model) {
 	}
 	if !c.Changed("decimal") {
 		c.Data.Decimal = encoding.Decimal
+	}
+	if !c.Changed("encoding") {
+		c.Data.TextEncoding = encoding.TextEncoding
 	}
 }

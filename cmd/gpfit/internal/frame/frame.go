@@ -19,6 +19,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/option"
 	"gpfit/internal/plotting"
+	"gpfit/internal/textform"
 )
 
 // Command is a run of a command.
@@ -51,7 +52,7 @@ func New(place string, cmd *cobra.Command, run func(*Command) error) *cobra.Comm
 		c.Ctx, c.Args, c.In, c.Out, c.Cmd = cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd
 		c.Msg = messages.New(cmd.ErrOrStderr(), c.Output.Quiet)
 		if _, err := device.FindMethod(c.Compute.Method, gpfit.Methods()); err != nil {
-			return exit.Usagef("--method %q: %w", c.Compute.Method, err)
+			return exit.Usagef("--method %s: %w", textform.Quote(c.Compute.Method), err)
 		}
 		return run(&c)
 	}

@@ -15,6 +15,7 @@ import (
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/columns"
 	"gpfit/internal/option"
+	"gpfit/internal/textform"
 )
 
 // FileFormat is the format of a file with results.
@@ -68,7 +69,7 @@ func (e naming) Encode(b *columns.Block) error {
 func Choose(out, format string, asJSON bool, known ...FileFormat) (*File, error) {
 	f := &File{Path: out, Format: FileFormat(format)}
 	if f.Format != "" && !slices.Contains(known, f.Format) {
-		return nil, exit.Usagef("--format %q: must be %s", format, option.OrList(known))
+		return nil, exit.Usagef("--format %s: must be %s", textform.Quote(string(format)), option.OrList(known))
 	}
 	if f.OnStdout() {
 		if asJSON && f.Format != "" && f.Format != JSON {
