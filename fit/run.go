@@ -426,9 +426,9 @@ func checkpointError(err error) error {
 	case !errors.As(err, &e) || e.Err != nil:
 		return err
 	case e.Damaged:
-		return &problem.DataError{Msg: "checkpoint " + e.Path + " " + e.Msg}
+		return fmt.Errorf("%w%.0w", &problem.DataError{Msg: "checkpoint " + e.Path + " " + e.Msg}, e) // the text of the first alone
 	}
-	return problem.OptionErrorf("checkpoint", e.Path, "%s", e.Msg)
+	return fmt.Errorf("%w%.0w", problem.OptionErrorf("checkpoint", e.Path, "%s", e.Msg), e)
 }
 
 // withCheckpoint adds to the error of a fit that can continue how to continue it.

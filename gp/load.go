@@ -40,6 +40,19 @@ func Inspect(path string, kernels ...*kernel.Family) (m *Model, info *FileInfo, 
 	return inspect(path, kernels, nil)
 }
 
+// Checksum returns the checksum that a model file has at its end. It reads nothing else: [Check] compares it
+// with the contents. Errors are [*FileError].
+func Checksum(path string) (sum string, err error) {
+	err = withFile(path, func(f *os.File, size int64) error {
+		in, err := newSource(f, size, path)
+		if err == nil {
+			sum = in.want
+		}
+		return err
+	})
+	return sum, unreadable(path, err)
+}
+
 // inspect is [Inspect], which passes the factor on as load does.
 func inspect(path string, kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (m *Model, info *FileInfo, err error) {
 	// Opening a pipe would wait for its writer.

@@ -3,6 +3,7 @@
 //
 //	run.json       the resolved spec: every job with all its options, and the
 //	               SHA-256 of every input
+//	run.copy.json  the same, in case one of the two is damaged
 //	spec.yaml      a copy of the spec
 //	lock           keeps a second process out
 //	jobs/ID.jsonl  the events of a job, one JSON object per line: "started",
@@ -12,11 +13,11 @@
 // This package writes a file whole or not at all. One process at a time appends lines to a job's
 // file. If a killed process left half a line at the end, the next process cuts it off. A process
 // claims a job with a lock on the job's file. The lock ends with the process, so a claim is never
-// stale. Start at [Create], [Open] and [Run.Claim].
+// stale. Every line of a job's file has a checksum, and so has run.json. A damaged record costs its job,
+// which is done again, and nothing else: [StateDamaged]. Start at [Create], [Open] and [Run.Claim].
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -73,6 +74,8 @@ type PlannedJob struct {
 type Run struct {
 	Dir string
 	Manifest
+	// Damage says what is wrong with run.json or its copy; "" if nothing is. The other one was read.
+	Damage string
 }
 
 // Error reports a directory that is not a run, or a damaged run.
@@ -121,8 +124,10 @@ func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, e
 
 // Exists reports whether dir holds a run.
 func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "run.json"))
-	return err == nil
+	return slices.ContainsFunc(manifests, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // checkNew returns an error if dir has files that Create has not made.
@@ -142,7 +147,7 @@ func checkNew(dir string) error {
 
 // discard removes the files and the empty folders of an unfinished Create.
 func discard(dir string) {
-	for _, f := range append([]string{"spec.yaml", "lock"}, append(folders, "")...) {
+	for _, f := range slices.Concat([]string{"spec.yaml", "lock"}, manifests, folders, []string{""}) {
 		_ = os.Remove(filepath.Join(dir, f))
 	}
 }
@@ -157,40 +162,15 @@ func makeFolders(dir string) error {
 	return nil
 }
 
-// write makes the folders and files. It writes run.json, which makes dir a run, last.
+// write makes the folders and files. It writes run.json and its copy, which make dir a run, last.
 func write(dir string, m *Manifest, specText []byte) error {
 	if err := makeFolders(dir); err != nil {
 		return err
 	}
-	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText), atomicfile.WriteBytes(filepath.Join(dir, "run.json"), append(text, '\n')))
-}
-
-// Open opens a run without a lock, to read it only. Errors: [*Error].
-func Open(dir string) (*Run, error) {
-	path := filepath.Join(dir, "run.json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, &Error{Path: dir, Msg: whyNoRun(dir), Err: err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{Dir: dir}
-	if err := json.Unmarshal(text, &r.Manifest); err != nil || r.Type != "gpfit run" {
-		return nil, &Error{Path: path, Msg: fmt.Sprintf("is damaged: %v", err), Err: err}
-	}
-	if r.SchemaVersion > SchemaVersion || r.SchemaVersion < 1 {
-		return nil, &Error{Path: path, Msg: fmt.Sprintf("has schema version %d, this gpfit reads up to %d: use a newer gpfit", r.SchemaVersion, SchemaVersion)}
-	}
-	if err := r.checkJobs(); err != nil {
-		return nil, &Error{Path: path, Msg: "is damaged: " + err.Error(), Err: err}
-	}
-	return r, nil
+	return writeManifests(dir, m, manifests...)
 }
 
 // checkJobs checks that every job has its own files, in the run's folders.
@@ -217,7 +197,8 @@ func whyNoRun(dir string) string {
 	return "is not a run directory (it has no run.json)"
 }
 
-// OpenLocked opens a run, locks it, and makes its missing folders. Errors: [*InUseError], [*Error].
+// OpenLocked opens a run, locks it, and makes its missing folders. It writes run.json or its copy again if
+// one of the two is damaged. Errors: [*InUseError], [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -227,9 +208,13 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := Open(dir)
+	r, bad, err := open(dir)
 	if err == nil {
 		err = makeFolders(dir)
+	}
+	if err == nil && bad != "" {
+		err = writeManifests(dir, &r.Manifest, bad)
+		r.Damage += ", and gpfit has written the other one again"
 	}
 	if err != nil {
 		lock.Release()
@@ -294,7 +279,7 @@ var extensions = map[string]string{"jobs": ".jsonl", "models": ".gpfit", "checkp
 
 // removeUnfinished removes the temporary files that a killed process left in dir.
 func removeUnfinished(dir string) {
-	for _, name := range []string{"run.json", "spec.yaml", "report.html"} {
+	for _, name := range append([]string{"spec.yaml", "report.html"}, manifests...) {
 		removeTemporary(filepath.Join(dir, "."+name+".tmp*"))
 	}
 }
