@@ -57,7 +57,9 @@ func known(r *rundir.Run) []string {
 }
 
 // bad reports whether a job failed or is damaged.
-func bad(r Row) bool { return r.State == string(rundir.StateFailed) || r.State == string(rundir.StateDamaged) }
+func bad(r Row) bool {
+	return r.State == string(rundir.StateFailed) || r.State == string(rundir.StateDamaged)
+}
 
 // failures lists the jobs that failed or are damaged.
 func failures(rows []Row, known []string) page.Section {
