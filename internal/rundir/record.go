@@ -143,6 +143,9 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 			s.State, s.About = r.fate(j, last, err)
 		}
 	}
+	if model := r.Path("models", j.ID); (s.State == StateDied || s.State == StateInterrupted) && exists(model) {
+		s.State, s.About = StateDamaged, fmt.Sprintf("%s ends before the result, though there is %s", r.inDir(path), r.inDir(model))
+	}
 	return s, nil
 }
 
