@@ -194,7 +194,16 @@ func ObjectiveLabel(name string) string {
 	if prior {
 		return "objective"
 	}
-	return strings.ToUpper(base)
+	return CriterionLabel(base)
+}
+
+// CriterionLabel returns a short name for people of a criterion. The criteria of squared errors are n·log RMSE
+// and a constant, in nats, and no RMSE.
+func CriterionLabel(name string) string {
+	if rows, errors := strings.CutSuffix(name, "-rmse"); errors {
+		return strings.ToUpper(rows) + " log-RMSE"
+	}
+	return strings.ToUpper(name)
 }
 
 // ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
