@@ -92,10 +92,13 @@ func readManifest(dir, name string) *manifestFile {
 		return f
 	}
 	f.text = text
-	if f.sealed, err = sealed(text); err == nil {
-		err = f.run.parse(text)
+	err = f.run.parse(text)
+	newer, isNewer := errors.AsType[*Error](err)
+	f.sealed = sealMember.Match(text)
+	if _, broken := sealed(text); err == nil {
+		err = broken
 	}
-	if newer, is := errors.AsType[*Error](err); is {
+	if isNewer {
 		newer.Path, f.err = path, newer
 	} else if err != nil {
 		f.err = &Error{Path: path, Msg: "is damaged: " + err.Error(), Err: err}
