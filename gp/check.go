@@ -66,14 +66,14 @@ func Check(ctx context.Context, path string, kernels ...*kernel.Family) (*Checke
 	return out, nil
 }
 
-// block is a part of a model whose rows have no covariance with others, and the numbers of its rows.
-type block struct {
+// expertBlock is a part of a model whose rows have no covariance with others, and the numbers of its rows.
+type expertBlock struct {
 	model *Model
 	rows  []int
 }
 
 // row returns the number of row i of a block within the model, from 1.
-func (b *block) row(i int) int {
+func (b *expertBlock) row(i int) int {
 	if b.rows == nil {
 		return i + 1
 	}
@@ -81,18 +81,18 @@ func (b *block) row(i int) int {
 }
 
 // blocksOf returns the blocks of a model: one for each local expert.
-func blocksOf(m *Model) []block {
+func blocksOf(m *Model) []expertBlock {
 	if m.Experts == nil {
-		return []block{{model: m}}
+		return []expertBlock{{model: m}}
 	}
 	each := *m
 	if m.Locals == nil {
 		each.Locals = slices.Repeat([]Local{NewLocal(m)}, len(m.Experts.Centres))
 	}
-	var out []block
+	var out []expertBlock
 	for k, rows := range m.ExpertRows() {
 		if len(rows) > 0 {
-			out = append(out, block{each.LocalModel(k, rows), rows})
+			out = append(out, expertBlock{each.LocalModel(k, rows), rows})
 		}
 	}
 	return out
@@ -111,7 +111,7 @@ func spread(n, count int) []int {
 }
 
 // checkWeights compares Σα with the targets, less the mean function, in rows of a block.
-func checkWeights(ctx context.Context, b block, at []int, path string) error {
+func checkWeights(ctx context.Context, b expertBlock, at []int, path string) error {
 	m := b.model
 	prog, err := m.Program()
 	if err != nil {

@@ -3,7 +3,6 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,7 +104,7 @@ func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family, fact
 }
 
 // model reads the model, up to its last array or its factor.
-func (in *source) model(kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (*Model, *FileInfo, error) {
+func (in *modelSource) model(kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (*Model, *FileInfo, error) {
 	archive, err := zip.NewReader(in.file, in.size)
 	if err != nil {
 		return nil, nil, err
@@ -207,31 +206,6 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 		}
 	}
 	return checkSize(fmt.Sprintf("a model of %d rows and %d columns", h.N, len(h.Columns)), need/8, hostmem.Free())
-}
-
-// readShape reads the header of an array, which must be as this package writes it.
-func readShape(r io.Reader, name string, shape []int) error {
-	want := npyHeader(shape)
-	header := make([]byte, len(want))
-	if _, err := io.ReadFull(r, header); err != nil || !bytes.Equal(header, want) {
-		return fmt.Errorf("%s.npy: not an array of float64 of the shape %v in C order", name, shape)
-	}
-	return nil
-}
-
-func readArray(r io.Reader, name string, shape []int) ([]float64, error) {
-	if err := readShape(r, name, shape); err != nil {
-		return nil, err
-	}
-	size := 1
-	for _, s := range shape {
-		size *= s
-	}
-	out := make([]float64, size)
-	if err := readFloats(r, out); err != nil {
-		return nil, fmt.Errorf("%s.npy: %w", name, err)
-	}
-	return out, nil
 }
 
 // readFactor passes the factor of a model file to a workspace.

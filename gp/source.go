@@ -3,6 +3,7 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,10 +15,10 @@ import (
 	"strings"
 )
 
-// source reads a model file once from its first byte to its last, hashes all bytes, and passes the
+// modelSource reads a model file once from its first byte to its last, hashes all bytes, and passes the
 // contents of entries on. Besides, only the zip directory at the end of the file and the texts
 // are read.
-type source struct {
+type modelSource struct {
 	path string
 	file io.ReaderAt
 	size int64
@@ -29,7 +30,7 @@ type source struct {
 }
 
 // newSource returns a source for a file that ends as a model does.
-func newSource(f io.ReaderAt, size int64, path string) (*source, error) {
+func newSource(f io.ReaderAt, size int64, path string) (*modelSource, error) {
 	const digits = sha256.Size * 2
 	trailer := make([]byte, len(commentPrefix)+digits)
 	if _, err := f.ReadAt(trailer, max(size-int64(len(trailer)), 0)); err != nil || !strings.HasPrefix(string(trailer), commentPrefix) {
@@ -39,13 +40,13 @@ func newSource(f io.ReaderAt, size int64, path string) (*source, error) {
 		}
 		return nil, &FileError{Path: path, Msg: "not a gpfit model file; 'gpfit fit' writes one"}
 	}
-	in := &source{path: path, file: f, size: size, sum: sha256.New(), want: string(trailer[len(commentPrefix):])}
+	in := &modelSource{path: path, file: f, size: size, sum: sha256.New(), want: string(trailer[len(commentPrefix):])}
 	in.body = bufio.NewReaderSize(io.TeeReader(io.NewSectionReader(f, 0, size-digits), in.sum), 1<<16)
 	return in, nil
 }
 
 // verify reads the rest of the file and compares the checksum in the file's last bytes with its contents.
-func (in *source) verify() error {
+func (in *modelSource) verify() error {
 	if _, err := io.Copy(io.Discard, in.body); err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (in *source) verify() error {
 }
 
 // arrays reads arrays in the order in which they are in the file.
-func (in *source) arrays(archive *zip.Reader, arrays []modelArray) error {
+func (in *modelSource) arrays(archive *zip.Reader, arrays []modelArray) error {
 	readers := map[*zip.File]func(io.Reader) error{}
 	var entries []*zip.File
 	for _, a := range arrays {
@@ -84,7 +85,7 @@ func (in *source) arrays(archive *zip.Reader, arrays []modelArray) error {
 }
 
 // entry reads an entry that is not compressed. read must read all of it.
-func (in *source) entry(entry *zip.File, read func(io.Reader) error) error {
+func (in *modelSource) entry(entry *zip.File, read func(io.Reader) error) error {
 	offset, err := entry.DataOffset()
 	if err != nil {
 		return err
@@ -116,4 +117,29 @@ func find(archive *zip.Reader, name string) *zip.File {
 		return archive.File[i]
 	}
 	return nil
+}
+
+// readShape reads the header of an array, which must be as this package writes it.
+func readShape(r io.Reader, name string, shape []int) error {
+	want := npyHeader(shape)
+	header := make([]byte, len(want))
+	if _, err := io.ReadFull(r, header); err != nil || !bytes.Equal(header, want) {
+		return fmt.Errorf("%s.npy: not an array of float64 of the shape %v in C order", name, shape)
+	}
+	return nil
+}
+
+func readArray(r io.Reader, name string, shape []int) ([]float64, error) {
+	if err := readShape(r, name, shape); err != nil {
+		return nil, err
+	}
+	size := 1
+	for _, s := range shape {
+		size *= s
+	}
+	out := make([]float64, size)
+	if err := readFloats(r, out); err != nil {
+		return nil, fmt.Errorf("%s.npy: %w", name, err)
+	}
+	return out, nil
 }

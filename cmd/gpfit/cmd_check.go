@@ -46,7 +46,7 @@ func runCheck(c *frame.Command) error {
 }
 
 // printCheck prints a result as a line.
-func printCheck(c *frame.Command, r audit.Result) error {
+func printCheck(c *frame.Command, r audit.Statement) error {
 	if c.Output.JSON {
 		return json.NewEncoder(c.Out).Encode(checkView{"check", 1, r.File, r.Kind, r.Job, r.Fault == "", r.Checked, r.Fault, r.Cure})
 	}

@@ -17,8 +17,8 @@ import (
 	"gpfit/internal/rundir"
 )
 
-// Result says of a file, or of a run directory as a whole, what was checked or what is wrong.
-type Result struct {
+// Statement says of a file, or of a run directory as a whole, what was checked or what is wrong.
+type Statement struct {
 	File string
 	// Kind is model, checkpoint, run, spec, input, record or log.
 	Kind string
@@ -30,7 +30,7 @@ type Result struct {
 
 // Path checks the model, the checkpoint or the run directory at path. The first result belongs to path, the others to
 // files of a run that are not right. tell, if not nil, receives the progress. The error is ctx's.
-func Path(ctx context.Context, path string, tell func(text string)) ([]Result, error) {
+func Path(ctx context.Context, path string, tell func(text string)) ([]Statement, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return run(ctx, path, tell)
 	}
@@ -39,12 +39,12 @@ func Path(ctx context.Context, path string, tell func(text string)) ([]Result, e
 		check = checkpoint
 	}
 	r := check(ctx, path)
-	return []Result{r}, ctx.Err()
+	return []Statement{r}, ctx.Err()
 }
 
 // model checks a model file.
-func model(ctx context.Context, path string) Result {
-	out := Result{File: path, Kind: "model"}
+func model(ctx context.Context, path string) Statement {
+	out := Statement{File: path, Kind: "model"}
 	c, err := gp.Check(ctx, path)
 	if err != nil {
 		out.Fault, out.Cure = without(err, path), "take another copy of the file, or fit again"
@@ -65,8 +65,8 @@ func model(ctx context.Context, path string) Result {
 }
 
 // checkpoint checks a checkpoint file.
-func checkpoint(_ context.Context, path string) Result {
-	out := Result{File: path, Kind: "checkpoint"}
+func checkpoint(_ context.Context, path string) Statement {
+	out := Statement{File: path, Kind: "checkpoint"}
 	c, err := journal.Inspect(path)
 	if err != nil {
 		out.Fault, out.Cure = without(err, path), "delete it to start the fit over"
@@ -86,18 +86,18 @@ func without(err error, path string) string { return strings.TrimPrefix(err.Erro
 // auditor checks a run.
 type auditor struct {
 	*rundir.Run
-	faults []Result
+	faults []Statement
 	// records, models, logs and checkpoints count what was checked.
 	records, models, logs, checkpoints int
 }
 
 // run checks the directory of a batch.
-func run(ctx context.Context, dir string, tell func(text string)) ([]Result, error) {
-	out := Result{File: dir, Kind: "run"}
+func run(ctx context.Context, dir string, tell func(text string)) ([]Statement, error) {
+	out := Statement{File: dir, Kind: "run"}
 	r, err := rundir.Open(dir)
 	if err != nil {
 		out.Fault, out.Cure = without(err, dir), "take another copy of run.json, or start the batch again in a new directory"
-		return []Result{out}, nil
+		return []Statement{out}, nil
 	}
 	a := &auditor{Run: r}
 	again := "'gpfit resume " + dir + "' "
@@ -116,14 +116,14 @@ func run(ctx context.Context, dir string, tell func(text string)) ([]Result, err
 	}
 	if len(a.faults) > 0 {
 		out.Fault, out.Cure = fmt.Sprintf("%d of its files are not right", len(a.faults)), "see these files"
-		return append([]Result{out}, a.faults...), ctx.Err()
+		return append([]Statement{out}, a.faults...), ctx.Err()
 	}
 	out.Checked = fmt.Sprintf("%d jobs: spec, %d inputs, %d records, %d models, %d logs, %d checkpoints", len(r.Jobs), len(r.Inputs), a.records, a.models, a.logs, a.checkpoints)
-	return []Result{out}, ctx.Err()
+	return []Statement{out}, ctx.Err()
 }
 
 func (a *auditor) add(kind, job, file, fault, cure string) {
-	a.faults = append(a.faults, Result{File: file, Kind: kind, Job: job, Fault: fault, Cure: cure})
+	a.faults = append(a.faults, Statement{File: file, Kind: kind, Job: job, Fault: fault, Cure: cure})
 }
 
 // inputs checks the copy of the spec and the inputs.

@@ -19,8 +19,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// part is an entry of a model file.
-type part struct {
+// member is an entry of a model file.
+type member struct {
 	name string
 	text []byte
 }
@@ -67,16 +67,16 @@ func Numbers(t must.Test, file []byte, array string, edit func(v []float64)) []b
 	return write(t, parts)
 }
 
-func read(t must.Test, file []byte) (parts []part) {
+func read(t must.Test, file []byte) (parts []member) {
 	z := must.Get(zip.NewReader(bytes.NewReader(file), int64(len(file))))(t)
 	for _, f := range z.File {
 		r := must.Get(f.Open())(t)
-		parts = append(parts, part{f.Name, must.Get(io.ReadAll(r))(t)})
+		parts = append(parts, member{f.Name, must.Get(io.ReadAll(r))(t)})
 	}
 	return parts
 }
 
-func write(t must.Test, parts []part) []byte {
+func write(t must.Test, parts []member) []byte {
 	var text bytes.Buffer
 	z := zip.NewWriter(&text)
 	must.Do(t, z.SetComment("gpfit model sha256 "+strings.Repeat("0", 2*sha256.Size)))

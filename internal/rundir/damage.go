@@ -19,31 +19,19 @@ func (r *Run) inDir(path string) string {
 	return path
 }
 
-// modelFault says what is wrong with the model of a result at a glance, "" if nothing is: it is missing, or
+// modelFault says what is wrong with the model of a result in a run directory at a glance, "" if nothing is: it is missing, or
 // its checksum is not the one of the record. It reads the end of the file alone.
-func (r *Run) modelFault(e JobEvent) string {
-	if e.Type != Done || e.Model == "" {
-		return ""
-	}
-	sum, err := gp.Checksum(filepath.Join(r.Dir, filepath.FromSlash(e.Model)))
+func modelFault(dir, model, want string) string {
+	sum, err := gp.Checksum(filepath.Join(dir, filepath.FromSlash(model)))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return e.Model + " is missing"
+		return model + " is missing"
 	case err != nil:
-		return e.Model + " is damaged: " + err.Error()
-	case e.ModelSHA256 != "" && sum != e.ModelSHA256:
-		return e.Model + " is not the model of the record: its checksum is another"
+		return model + " is damaged: " + err.Error()
+	case want != "" && sum != want:
+		return model + " is not the model of the record: its checksum is another"
 	}
 	return ""
-}
-
-// withoutEvents returns the status of a job of whose record nothing is left, as what says. If the job has a
-// model, there was more.
-func (r *Run) withoutEvents(j PlannedJob, what string) JobStatus {
-	if model := r.Path("models", j.ID); exists(model) {
-		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s %s, though there is %s", r.inDir(r.Path("jobs", j.ID)), what, r.inDir(model))}
-	}
-	return JobStatus{State: StatePending}
 }
 
 func exists(path string) bool {
@@ -69,14 +57,14 @@ func SetAside(path string) error {
 	return nil
 }
 
-// setRecordAside copies the record, which has the lock of the job and therefore keeps its file.
-func (c *Claim) setRecordAside() error {
-	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+// copyAside copies the contents of an open file to a free name.
+func copyAside(f *os.File, path string) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	text, err := io.ReadAll(c.file)
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteBytes(asideName(c.run.Path("jobs", c.job.ID)), text)
+	return atomicfile.WriteBytes(asideName(path), text)
 }

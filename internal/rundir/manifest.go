@@ -7,9 +7,71 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/option"
+	"gpfit/internal/spec"
 )
+
+// SchemaVersion is the version of the files that this package writes.
+const SchemaVersion = 1
+
+// Manifest is the content of run.json.
+type Manifest struct {
+	Type          string    `json:"type"`
+	SchemaVersion int       `json:"schema_version"`
+	Name          string    `json:"name,omitempty"`
+	Program       string    `json:"program"`
+	Created       time.Time `json:"created"`
+	// SpecPath is the absolute path of the spec file. SpecSHA256 is the SHA-256 of
+	// its content when the run was made.
+	SpecPath   string `json:"spec_path"`
+	SpecSHA256 string `json:"spec_sha256"`
+	// Extra holds options of the command line, which override the spec's.
+	Extra  spec.Options `json:"extra,omitzero"`
+	Slurm  option.Slurm `json:"slurm,omitzero"`
+	Inputs []Input      `json:"inputs"`
+	Jobs   []PlannedJob `json:"jobs"`
+}
+
+// Input is a file, a folder or a pattern of files that jobs read. Bytes is the total size.
+type Input struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// PlannedJob is a job whose every option is decided.
+type PlannedJob struct {
+	spec.JobSpec
+	// Fingerprint is a hash of everything that the result depends on. A result
+	// with another fingerprint belongs to another job.
+	Fingerprint string `json:"fingerprint"`
+	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
+	N int `json:"n"`
+	D int `json:"d"`
+}
+
+// Run is an open run directory.
+type Run struct {
+	Dir string
+	Manifest
+	// Damage says what is wrong with run.json or its copy; "" if nothing is. The other one was read.
+	Damage string
+}
+
+// Error reports a directory that is not a run, or a damaged run.
+type Error struct {
+	Path, Msg string
+	Err       error
+}
+
+func (e *Error) Error() string { return e.Path + ": " + e.Msg }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
 
 // manifests are the names of the resolved spec and of its copy.
 var manifests = []string{"run.json", "run.copy.json"}
@@ -140,4 +202,36 @@ func inWords(err error) string {
 		return fmt.Sprintf("it is not JSON at byte %d", e.Offset)
 	}
 	return "it is not JSON: " + err.Error()
+}
+
+// Exists reports whether dir holds a run.
+func Exists(dir string) bool {
+	return slices.ContainsFunc(manifests, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
+
+// checkJobs checks that every job has its own files, in the run's folders.
+func (r *Run) checkJobs() error {
+	seen := make(map[string]bool, len(r.Jobs))
+	for _, j := range r.Jobs {
+		if !spec.IsID(j.ID) {
+			return fmt.Errorf("%q is not a valid job name", j.ID)
+		}
+		if seen[j.ID] {
+			return fmt.Errorf("two jobs are named %s", j.ID)
+		}
+		seen[j.ID] = true
+	}
+	return nil
+}
+
+// whyNoRun returns the reason why dir has no run.json. If dir has a lock, Create was
+// stopped before it wrote run.json.
+func whyNoRun(dir string) string {
+	if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
+		return "the batch was stopped before its jobs were planned: start it again with 'gpfit batch SPEC --out " + dir + "'"
+	}
+	return "is not a run directory (it has no run.json)"
 }

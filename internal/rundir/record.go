@@ -131,7 +131,7 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	record = record.Of(j.Fingerprint)
 	s := JobStatus{State: record.state(), Record: record}
 	last := record.Last()
-	if fault := r.modelFault(last); fault != "" {
+	if fault := r.modelFault(record); fault != "" {
 		s.State, s.About = StateDamaged, fault
 	}
 	if last.Type == Started || last.Type == Retry {
@@ -147,6 +147,23 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 		s.State, s.About = StateDamaged, fmt.Sprintf("%s ends before the result, though there is %s", r.inDir(path), r.inDir(model))
 	}
 	return s, nil
+}
+
+// modelFault says what is wrong with the model of the last event, if that is a result.
+func (r *Run) modelFault(record Record) string {
+	if e := record.Last(); e.Type == Done && e.Model != "" {
+		return modelFault(r.Dir, e.Model, e.ModelSHA256)
+	}
+	return ""
+}
+
+// withoutEvents returns the status of a job of whose record nothing is left, as what says. If the job has a
+// model, there was more.
+func (r *Run) withoutEvents(j PlannedJob, what string) JobStatus {
+	if model := r.Path("models", j.ID); exists(model) {
+		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s %s, though there is %s", r.inDir(r.Path("jobs", j.ID)), what, r.inDir(model))}
+	}
+	return JobStatus{State: StatePending}
 }
 
 // fate decides whether the process that began a job has died, if nobody is seen to hold
@@ -265,7 +282,7 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 func (c *Claim) recover() error {
 	record, whole, err := read(c.file)
 	if err != nil {
-		if err := c.setRecordAside(); err != nil {
+		if err := copyAside(c.file, c.run.Path("jobs", c.job.ID)); err != nil {
 			return err
 		}
 	}
@@ -276,7 +293,7 @@ func (c *Claim) recover() error {
 		c.clean(record.Last().Fingerprint != c.job.Fingerprint)
 	}
 	c.Record = record.Of(c.job.Fingerprint)
-	if c.run.modelFault(c.Record.Last()) != "" {
+	if c.run.modelFault(c.Record) != "" {
 		return SetAside(c.run.Path("models", c.job.ID))
 	}
 	return nil
@@ -295,7 +312,7 @@ func (c *Claim) clean(all bool) {
 
 // State returns the state according to the record and the model.
 func (c *Claim) State() State {
-	if c.run.modelFault(c.Record.Last()) != "" {
+	if c.run.modelFault(c.Record) != "" {
 		return StateDamaged
 	}
 	return c.Record.state()
