@@ -194,16 +194,8 @@ func ObjectiveLabel(name string) string {
 	if prior {
 		return "objective"
 	}
-	return CriterionLabel(base)
-}
-
-// CriterionLabel returns a short name for people of a criterion. The criteria of squared errors are n·log RMSE
-// and a constant, in nats, and no RMSE.
-func CriterionLabel(name string) string {
-	if rows, errors := strings.CutSuffix(name, "-rmse"); errors {
-		return strings.ToUpper(rows) + " log-RMSE"
-	}
-	return strings.ToUpper(name)
+	// The criteria of squared errors are n·log RMSE and a constant, in nats, and no RMSE.
+	return strings.Replace(strings.ToUpper(base), "-RMSE", " log-RMSE", 1)
 }
 
 // ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
