@@ -87,6 +87,10 @@ func TestDamagedRun(t *testing.T) {
 	if code, stdout, stderr := runLine(t, "check", "r.run"); code != 0 || !strings.Contains(stdout, "r.run: ok: ") {
 		t.Fatalf("%d: %s%s", code, stdout, stderr)
 	}
+	var whether checkView
+	if decodeLine(t, &whether, "check", "r.run", "--json"); !whether.OK || whether.Kind != "run" || whether.File != "r.run" || whether.Checked == "" {
+		t.Errorf("%+v", whether)
+	}
 	number, again := 0, 0
 	for _, name := range must.Get(fs.Glob(os.DirFS("r.run"), "*"))(t) {
 		if strings.Contains(name, ".") || name == "lock" {
