@@ -80,8 +80,13 @@ func checkpoint(_ context.Context, path string) Statement {
 	return out
 }
 
-// without returns an error without the path at its beginning.
-func without(err error, path string) string { return strings.TrimPrefix(err.Error(), path+": ") }
+// without returns an error without the path.
+func without(err error, path string) string {
+	if e, ok := err.(*os.PathError); ok {
+		return e.Err.Error()
+	}
+	return strings.TrimPrefix(err.Error(), path+": ")
+}
 
 // auditor checks a run.
 type auditor struct {
