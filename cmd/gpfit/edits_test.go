@@ -15,8 +15,7 @@ import (
 
 // TestEditedModels runs every command that reads a model on files with strange contents and the right
 // checksum. None panics, and none fails but for a bad model, bad data, an option that does not suit, memory,
-// or numbers that cannot be computed with.
-// With GPFIT_LONG there are 2,000 files.
+// or numbers that cannot be computed with. With GPFIT_LONG there are 2,000 files.
 func TestEditedModels(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
