@@ -10,6 +10,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -137,8 +138,16 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 			return nil, err
 		}
 	}
-	if o.Posterior != "" && o.Posterior != AutoPosterior && !slices.ContainsFunc(p.Free, func(q *Parameter) bool { return !q.Fixed }) {
-		return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
+	if o.Posterior != "" && o.Posterior != AutoPosterior {
+		switch free := p.NumFree(); {
+		case free == 0:
+			return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
+		case free > MostDrawn:
+			return nil, OptionErrorf("posterior", string(o.Posterior), "draws at most %d free parameters, and these are %d; use fewer columns, or a kernel without ard", MostDrawn, free)
+		}
+	}
+	if free := p.NumFree(); o.StdErrors && free > descent.MostModelled {
+		return nil, OptionErrorf("std-errors", "", "takes at most %d free parameters, and these are %d", descent.MostModelled, free)
 	}
 	return p, nil
 }
