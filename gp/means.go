@@ -124,6 +124,8 @@ const (
 	leastRelevanceRows = 16
 	// mostRelevanceWork is the work beyond which there is no relevance: minutes of one core.
 	mostRelevanceWork = 1e11
+	// relevanceNumbers is the size of the rows that are predicted at a time, 16 MB.
+	relevanceNumbers = 2 << 20
 )
 
 // Relevance returns how much the predictions depend on each column in use: the standard
@@ -151,7 +153,7 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return relevanceOf(m, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+	return relevanceOf(m, relevanceNumbers, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		return posteriorMeans(ctx, m, threads, prog, rows, points)
 	})
 }
@@ -159,13 +161,14 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 // Relevance returns what [Relevance] returns, with the means of the posterior. It is
 // the only way for local experts.
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
-	return relevanceOf(p.whole, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+	return relevanceOf(p.whole, relevanceNumbers, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		return scaledMeans(ctx, p, rows, points)
 	})
 }
 
-// relevanceOf compares the means, in scaled units, of pairs of training rows.
-func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
+// relevanceOf compares the means, in scaled units, of pairs of training rows. It changes so many columns
+// at a time that their rows have about the given number of numbers.
+func relevanceOf(m *Model, numbers int, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
 	d, pairs := len(m.Columns), relevancePairs(m)
 	if float64(len(pairs))*float64(d)*float64(d)*float64(m.N()) > mostRelevanceWork {
 		return nil, nil
@@ -173,7 +176,8 @@ func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([]
 	scaled := m.Scaling.Inputs(m.X)
 	// changed returns the means of the rows with columns first … first+count−1 changed, one block of
 	// rows for each. first −1 is for the rows themselves.
-	block := make([]float64, 0, min(d, relevanceColumns(d, len(pairs)))*len(pairs)*d)
+	step := max(1, min(d, numbers/(len(pairs)*d)))
+	block := make([]float64, 0, step*len(pairs)*d)
 	changed := func(first, count int) ([][]float64, error) {
 		rows := block[:0]
 		for c := first; c < first+count; c++ {
@@ -195,8 +199,8 @@ func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([]
 		spreads[t] = pairSpread(m.Target(t), pairs)
 	}
 	out := make([]float64, d)
-	for first := 0; first < d; first += relevanceColumns(d, len(pairs)) {
-		count := min(relevanceColumns(d, len(pairs)), d-first)
+	for first := 0; first < d; first += step {
+		count := min(step, d-first)
 		values, err := changed(first, count)
 		if err != nil {
 			return nil, err
@@ -212,10 +216,6 @@ func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([]
 	}
 	return out, nil
 }
-
-// relevanceColumns returns the number of columns that relevanceOf changes at a time, so that their
-// rows take about 16 MB however many columns there are.
-func relevanceColumns(d, pairs int) int { return max(1, 2<<20/(pairs*d)) }
 
 // pairSpread returns the root of the sum of (y_i − y_j)² over pairs, in scaled units. Its
 // square is in expectation twice the variance of y for each pair; the same pairs in
