@@ -32,6 +32,8 @@ type Prepared struct {
 	Averaging string
 	// fewDraw says that the number of rows decides whether predictions average, as option posterior auto does.
 	fewDraw bool
+	// disproof says that the kernel is not a covariance function; nil if no check has shown it.
+	disproof *kernel.KernelhoodError
 }
 
 // New checks data and options and returns the problem.
@@ -63,7 +65,8 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
+	disproof, err := checkUnproved(s, m, p, opts.RequirePSD)
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -79,7 +82,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 		return nil, err
 	}
 	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
-	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior}
+	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior, disproof: disproof}
 	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
 	return j, nil
 }
