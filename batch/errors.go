@@ -37,7 +37,7 @@ func kindOf(err error) string {
 	switch {
 	case errors.Is(err, errPanic):
 		return KindPanic
-	case errors.Is(err, errWrite), as[*journal.Error](err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EDQUOT):
+	case errors.Is(err, errWrite), as[*journal.Error](err) && !uselessCheckpoint(err), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EFBIG), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EDQUOT):
 		return KindWrite
 	case as[*device.MemoryError](err):
 		return KindMemory
@@ -51,6 +51,13 @@ func kindOf(err error) string {
 		return KindOption
 	}
 	return KindOther
+}
+
+// uselessCheckpoint reports whether the contents of a checkpoint ended a fit: they are damaged or of
+// another job.
+func uselessCheckpoint(err error) bool {
+	e, ok := errors.AsType[*journal.Error](err)
+	return ok && e.Err == nil
 }
 
 // retryable reports whether the place or the moment may have caused a failure, and not the job.

@@ -76,6 +76,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			// A process that was killed after it wrote the result may have left its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
+		case status.State == rundir.StateDamaged:
+			s.note(fmt.Sprintf("%s is done again: %s", j.ID, status.About))
 		case status.State == rundir.StateFailed && !o.RetryFailed && !retryable(last.Kind):
 			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
@@ -293,6 +295,9 @@ func (s *scheduler) finish(out outcome) {
 	s.ahead = slices.DeleteFunc(s.ahead, func(other *task) bool { return other == t })
 	t.gate = nil
 	s.summary.EvaluationSeconds += out.evaluation
+	if out.note != "" {
+		s.note(t.job.ID + ": " + out.note)
+	}
 	s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
 	switch {
 	case out.fatal != nil:

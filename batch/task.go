@@ -18,6 +18,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/rundir"
+	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
@@ -59,6 +60,7 @@ type outcome struct {
 	// fatal ends the run: gpfit cannot write the run directory.
 	fatal      error
 	elsewhere  bool
+	note       string // for the user, if not ""
 	evaluation float64
 	busy       time.Duration
 }
@@ -101,6 +103,13 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	log, closeLog := r.openLog(t, attempt, at)
 	defer closeLog()
 	report, err := r.compute(ctx, t, at, log, computed)
+	if uselessCheckpoint(err) {
+		out.note = "the fit starts over: " + textform.FirstLine(err.Error())
+		t.notes = append(t.notes, out.note)
+		if err = rundir.SetAside(r.run.Path("checkpoints", t.job.ID)); err == nil {
+			report, err = r.compute(ctx, t, at, log, computed)
+		}
+	}
 	if report != nil {
 		out.evaluation = report.EvaluationSeconds
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // relevance returns the columns in use, most relevant first; nil if their relevance is
-// not a finite number.
+// not known or not a finite number.
 func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior, values []float64) ([]summary.ColumnRelevance, error) {
 	var scores []float64
 	var err error
@@ -31,7 +31,7 @@ func relevance(ctx context.Context, j *tuning.Job, threads int, p *gp.Posterior,
 	} else {
 		scores, err = p.Relevance(ctx)
 	}
-	if err != nil || slices.ContainsFunc(scores, problem.NotFinite) {
+	if err != nil || scores == nil || slices.ContainsFunc(scores, problem.NotFinite) {
 		return nil, err
 	}
 	s := j.Sample

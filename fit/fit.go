@@ -15,11 +15,28 @@ import (
 	"gpfit/internal/tuning"
 )
 
-// Run tunes the parameters and returns the model. With Options.Robust it finds rows that do not fit,
-// by relevance pursuit, and gives each a noise variance of its own (package internal/pursuit). With several backends, starts run on them in
-// parallel. If ctx is cancelled after the first evaluation, Run returns the best model so far
-// with ctx's error. The caller closes the outcome if it is not nil.
+// Run is [Tune] and [Outcome.Complete]. If ctx is cancelled after the first evaluation, Run returns
+// the best model so far with ctx's error. The caller closes the outcome if it is not nil.
 func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {
+	out, err := Tune(ctx, j, backends...)
+	if out == nil {
+		return nil, err
+	}
+	cancelled, err := out.finish(ctx)
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, cancelled
+}
+
+// Tune tunes the parameters and returns an outcome with the model. Its report has the parameters and
+// the terms of the objective; Complete adds the rest. With Options.Robust, Tune finds rows that do not
+// fit, by relevance pursuit, and gives each a noise variance of its own (package internal/pursuit).
+// With several backends, starts run on them in parallel. If ctx is cancelled after the first
+// evaluation, Tune returns the best model so far with ctx's error. The caller closes the outcome if it
+// is not nil.
+func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outcome, error) {
 	began := time.Now()
 	if err := cmp.Or(j.Sample.CheckTargets(), j.CheckUnits()); err != nil {
 		return nil, err
@@ -36,32 +53,24 @@ func Run(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outco
 		w.Close()
 		_ = log.Close()
 	}
-	var out *Outcome
-	var err error
+	run := tune
 	if j.Separate() {
-		out, err = tuneParts(ctx, w, log)
-	} else {
-		out, err = tune(ctx, j, w, log)
+		run = tuneParts
 	}
+	out, err := run(ctx, w, log)
 	err = withCheckpoint(j, checkpointError(err))
 	if out == nil {
 		finish()
 		return nil, err
 	}
-	out.close, out.journal = finish, log
+	out.close, out.journal, out.began = finish, log, began
 	if j.Separate() {
 		out.close = func() {
 			_ = out.posterior.Close()
 			finish()
 		}
 	}
-	if err == nil {
-		// The caller removes the log after writing the result. If the machine fails
-		// before that, it loses what any log may lose, the last second.
-		log.Finish()
-	}
 	out.Report.Seconds = time.Since(began).Seconds()
-	out.Report.Judge()
 	if failure := out.record(); err == nil {
 		err = failure
 	}
@@ -97,33 +106,35 @@ func tuneParts(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (
 	}
 	j := w.Job
 	r, m, cancelled := separate.Tune(ctx, j, w, log, expertsReport(j.Prepared), func(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (summary.Report, *gp.Model, error) {
-		out, err := tune(ctx, j, w, log)
+		out, err := tune(ctx, w, log)
 		if out == nil {
 			return summary.Report{}, nil, err
 		}
-		return out.Report, out.Model, err
+		cancelled, err := out.complete(ctx)
+		if err != nil {
+			return summary.Report{}, nil, err
+		}
+		return out.Report, out.Model, cancelled
 	})
 	if m == nil {
 		return nil, cancelled
 	}
-	ctx = context.WithoutCancel(ctx)
 	r.Choice = choice
 	out := &Outcome{Report: r, Model: m, Job: j}
-	posterior, err := m.Condition(ctx, w.Backends[0])
+	final := context.WithoutCancel(ctx)
+	posterior, err := m.Condition(final, w.Backends[0])
 	if err != nil {
 		return nil, j.AdviseExperts(err)
 	}
-	out.posterior = posterior
-	if err = posterior.CalibrateExperts(ctx); err == nil {
-		addCalibration(&out.Report, m.Experts)
-		err = scoreParts(ctx, j, &out.Report, posterior, w.Backends[0].Info().Threads)
-	}
-	if err == nil {
-		err = out.Report.CheckFinite()
-	}
-	if err != nil {
+	if err := posterior.CalibrateExperts(final); err != nil {
 		_ = posterior.Close()
 		return nil, err
+	}
+	addCalibration(&out.Report, m.Experts)
+	out.posterior = posterior
+	out.complete = func(ctx context.Context) (error, error) {
+		err := scoreParts(context.WithoutCancel(ctx), j, &out.Report, posterior, w.Backends[0].Info().Threads)
+		return cancelled, cmp.Or(err, out.Report.CheckFinite())
 	}
 	return out, cancelled
 }

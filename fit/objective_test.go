@@ -96,7 +96,7 @@ func TestLOORMSE(t *testing.T) {
 		if c != problem.LOORMSE {
 			continue
 		}
-		if !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != "loo-rmse" || r.Path[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO-RMSE/∂log") {
+		if !strings.HasSuffix(r.Status, "-converged") || r.ObjectiveName != "loo-rmse" || r.Path[0].NLML != nil || !strings.Contains(r.Text(), "∂LOO log-RMSE/∂log") {
 			t.Errorf("%s, %s:\n%s", r.Status, r.ObjectiveName, r.Text())
 		}
 		// At the best size of the variances, the objective is the density of the errors

@@ -156,7 +156,9 @@ func TestCancelledScores(t *testing.T) {
 	if err != nil || len(result.Optima) < 2 {
 		t.Fatalf("%v, %+v", err, result)
 	}
-	out, err, failure := assemble(cancelledContext(), j, w, result, findings{}, nil, nil)
+	out, err := (&closing{w: w, result: result}).settle(t.Context())
+	must.Do(t, err)
+	err, failure := out.complete(cancelledContext())
 	if failure != nil || !problem.IsCancelled(err) || out == nil || out.Model == nil || out.Report.Optima[1].LeaveOneOut != nil || out.Report.Optima[1].Starts == 0 {
 		t.Fatalf("%v, %v, %+v", err, failure, out)
 	}

@@ -2,10 +2,7 @@ package fit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -21,63 +18,6 @@ import (
 	"gpfit/internal/transform"
 	"gpfit/internal/tuning"
 )
-
-// Outcome holds a report and, after a fit, the model.
-type Outcome struct {
-	Report summary.Report
-	Model  *gp.Model
-	// Job is the job that ran: with the kernel and the transform that were chosen, if the options left
-	// them open.
-	Job *tuning.Job
-	// Record is stored with the model. Its fields Report and Text follow from Report.
-	Record summary.ModelRecord
-	// posterior uses the workspace that the outcome keeps until Close.
-	posterior *gp.Posterior
-	close     func()
-	journal   *journal.Journal
-}
-
-// Posterior returns the model on the workspace of the fit, which holds the factor of its
-// covariance, so that predictions need no further n×n matrix. It is valid until Close.
-func (o *Outcome) Posterior() *gp.Posterior { return o.posterior }
-
-// SaveModel writes the model to a file, with its Cholesky factor if withFactor.
-func (o *Outcome) SaveModel(path string, withFactor bool) error {
-	if err := o.record(); err != nil {
-		return err
-	}
-	if withFactor {
-		return o.posterior.SaveWithFactor(path)
-	}
-	return o.Model.Save(path)
-}
-
-// WriteModel writes to w the bytes that SaveModel writes.
-func (o *Outcome) WriteModel(w io.Writer, withFactor bool) error {
-	if err := o.record(); err != nil {
-		return err
-	}
-	if withFactor {
-		return o.posterior.WriteWithFactor(w)
-	}
-	return o.Model.Write(w)
-}
-
-// record stores the record of the outcome, as it is now, in the model.
-func (o *Outcome) record() error {
-	r := o.Record
-	r.SchemaVersion, r.Report, r.Text = summary.SchemaVersion, &o.Report, o.Report.Text()
-	text, err := json.MarshalIndent(r, "", "  ")
-	o.Model.Record = text
-	return err
-}
-
-// Close frees the device's memory.
-func (o *Outcome) Close() { o.close() }
-
-// RemoveCheckpoint deletes the checkpoint, if there is one. Call it after you have written the
-// results, because a crash before that would lose the fit.
-func (o *Outcome) RemoveCheckpoint() error { return o.journal.Remove() }
 
 // Evaluate computes the NLML, its terms and its gradient at the start values. It then calls
 // inspect, unless that is nil, with the objective, even after a failure.
@@ -141,42 +81,36 @@ func evaluateStart(ctx context.Context, j *tuning.Job, s *tuning.Placement) (eva
 	return e, j.ExplainStart(err)
 }
 
-// tune tunes and assembles the outcome. Its errors have the best parameters found.
-func tune(ctx context.Context, j *tuning.Job, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
+// tune tunes and returns an outcome with the model. Its errors have the best parameters found.
+func tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outcome, error) {
 	result, choice, chosen, err := search(ctx, w, log)
-	var known findings
+	c := &closing{w: w, log: log, choice: choice, chosen: chosen}
 	if err == nil {
-		known.floor, err = chooseFloor(ctx, w, result, log)
+		c.known.floor, err = chooseFloor(ctx, w, result, log)
 	}
-	if err == nil && j.Options.Robust && known.floor != nil && known.floor.Raised { // an interpolator hides such rows
+	if err == nil && w.Job.Options.Robust && c.known.floor != nil && c.known.floor.Raised { // an interpolator hides such rows
 		result, err = tuneRobust(ctx, w, log.Part("raised/"), result)
 	}
-	j = w.Job
-	var cancelled error
+	c.result = result
 	switch {
-	case problem.IsCancelled(err) && j.Options.DiscardCancelled:
+	case problem.IsCancelled(err) && w.Job.Options.DiscardCancelled:
 		return nil, &problem.CancelledError{Msg: "interrupted"}
 	case problem.IsCancelled(err) && (result == nil || result.X == nil):
 		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write"}
 	case problem.IsCancelled(err):
-		err, cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far"}
+		err, c.cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far"}
 	case err != nil:
-		err = j.ExplainFit(err)
+		err = w.Job.ExplainFit(err)
 	}
 	var out *Outcome
 	if err == nil {
-		out, cancelled, err = assemble(ctx, j, w, result, known, cancelled, log)
+		// This runs to its end even after a cancellation, so that a model can be written.
+		out, err = c.settle(context.WithoutCancel(ctx))
 	}
-	switch {
-	case err == nil:
-		if out.Job, out.Report.Choice = j, choice; chosen != nil {
-			out.Report.TargetTransform = chosen
-		}
-		return out, cancelled
-	case cancelled != nil:
-		err = errors.Join(cancelled, err)
+	if err != nil {
+		return nil, c.failed(err)
 	}
-	return nil, j.WithBest(err, result)
+	return out, c.cancelled
 }
 
 // search tunes the job of w over all rows, with the transform and the model that are chosen for it if
@@ -233,174 +167,6 @@ func tuneFound(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (
 	return hyperopt.Tune(ctx, w, w.Job.Settings(w.Backends[0]), log.Part("noise/"))
 }
 
-// findings are what a report needs of other points than the result: scores with an element for
-// each optimum, empty for the result, tests of what is at a bound, and a decision about the noise.
-type findings struct {
-	scores []optimumScores
-	bounds boundTests
-	floor  *summary.NoiseFloorReport
-}
-
-// assemble evaluates what the report says of the result beyond tuning. cancelled is the error of
-// a run that ended early, or nil, before and after; log may be nil.
-func assemble(ctx context.Context, j *tuning.Job, w *tuning.Workplace, result *hyperopt.Result, known findings, cancelled error, log *journal.Journal) (*Outcome, error, error) {
-	// The workspace may hold another point, so evaluate the best one. This runs to
-	// its end even after a cancellation, so that a model can be written.
-	final := context.WithoutCancel(ctx)
-	s, err := w.First(final)
-	if err != nil {
-		return nil, cancelled, err
-	}
-	// step runs an optional step, unless the run was cancelled before it.
-	step := func(wanted bool, what string, do func() error) error {
-		if !wanted || cancelled != nil {
-			return nil
-		}
-		err := do()
-		if problem.IsCancelled(err) {
-			cancelled = &problem.CancelledError{Msg: "interrupted before the " + what}
-			return nil
-		}
-		return err
-	}
-	ev := descent.NewOracle(s, nil)
-	var stdErrors *summary.StdErrors
-	err = step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
-		stdErrors, err = newStdErrors(ctx, j, ev, result)
-		return err
-	})
-	if err == nil {
-		err = step(true, "scores of the other optima were complete", func() (err error) {
-			known.scores, err = scoreOptima(ctx, s, ev, listed(j, result))
-			return err
-		})
-	}
-	if err == nil {
-		err = step(true, "tests of bounds were complete", func() (err error) {
-			known.bounds, err = testBounds(ctx, j, w, s, result)
-			return err
-		})
-	}
-	if err != nil {
-		return nil, cancelled, err
-	}
-	s.Workspace.OnProgress(nil)
-	out, err := conclude(final, j, w, s, ev, result, known)
-	if err != nil {
-		return nil, cancelled, err
-	}
-	addStdErrors(&out.Report, stdErrors, result.Status)
-	if cancelled == nil {
-		addEvidence(final, &out.Report, j, out.posterior)
-	}
-	out.Report.Predictions = j.Averaging
-	if j.Options.Posterior != "" && cancelled == nil {
-		err = step(true, "posterior was drawn", func() error {
-			return drawPosterior(ctx, j, w.Backends[0], s, out, result, log)
-		})
-		if err == nil { // the workspace shall hold the factor of the result again
-			_, err = s.Value(final, result.X)
-		}
-	}
-	if err != nil {
-		return out, cancelled, err
-	}
-	tests, err := scoreHeldOut(final, j, out.posterior)
-	if err == nil {
-		addTests(&out.Report, tests)
-		err = out.Report.CheckFinite()
-	}
-	return out, cancelled, err
-}
-
-// conclude evaluates the result once more on s and reports it, with the model.
-func conclude(ctx context.Context, j *tuning.Job, w *tuning.Workplace, s *tuning.Placement, ev *descent.Oracle, result *hyperopt.Result, known findings) (*Outcome, error) {
-	s.Checked = false // everything below depends on this factor
-	f, err := ev.Value(ctx, result.X)
-	if err == nil && math.IsInf(f, 1) {
-		err = ev.Reason()
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.WarnCondition(ctx)
-	s.WarnGradient(result.Gradient)
-	loo, err := scoreLeaveOneOut(ctx, s, result.X)
-	if err != nil {
-		return nil, err
-	}
-	e := evaluation{z: result.X, grad: result.Gradient, all: result.Total, fullSize: result.FullSize}
-	e.all.Add(ev.Counts())
-	e.fullSize.Add(ev.Counts())
-	if e.all.Add(known.bounds.spent); known.bounds.rows == 0 {
-		e.fullSize.Add(known.bounds.spent)
-	}
-	out := &Outcome{Report: newReport(s, e), Model: s.Model(result.X, result.Status.String())}
-	r := &out.Report
-	r.Type, r.Scores.LeaveOneOut = "fit", loo
-	if r.Residual, err = s.Residual(ctx); err != nil {
-		return nil, err
-	}
-	r.EvaluationSeconds = w.EvaluationTime().Seconds()
-	for i, other := range w.Full[1:] {
-		if i+1 < len(w.Backends) { // others share a device
-			r.Device += "," + other.Info.Name
-		}
-		r.Warnings = append(r.Warnings, other.Warnings...)
-	}
-	addTuning(r, j, result)
-	r.Warnings = append(r.Warnings, w.Warnings...)
-	if r.Interpolation, err = interpolation(ctx, s, result.AtBound, result.X, loo); err != nil {
-		return nil, err
-	}
-	if out.posterior, err = s.Posterior(ctx, out.Model); err != nil {
-		return nil, err
-	}
-	addCalibration(r, out.Model.Experts)
-	if r.Relevance, err = relevance(ctx, j, s.Info.Threads, out.posterior, j.Params.Values(result.X)); err != nil {
-		return nil, err
-	}
-	if scores := known.scores; len(scores) > 0 {
-		if scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
-			return nil, err
-		}
-	}
-	if r.NoiseFloor = known.floor; r.NoiseFloor != nil {
-		r.Warnings = append(r.Warnings, floorText(r.NoiseFloor))
-	}
-	addOptima(r, j, result, known.scores)
-	explainBounds(r, j, result.AtBound, known.bounds)
-	r.Robust, err = robustReport(ctx, s, result.X)
-	return out, err
-}
-
-// drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
-// costs a warning and not the fit; an error is a cancellation.
-func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
-	p, err := newPosterior(j, result.X, log)
-	var d *draws
-	if err == nil {
-		d, err = p.sample(ctx, b, s, result.Optima)
-	}
-	r := &out.Report
-	switch {
-	case problem.IsCancelled(err):
-		return err
-	case err != nil && j.Averaging != "":
-		r.Predictions = fmt.Sprintf("of the parameters found (%s): there are no draws of the parameters, because %v", j.Averaging, err)
-		return nil
-	case err != nil:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("no draws of the posterior: %v", err))
-		return nil
-	}
-	if j.Averaging != "" {
-		r.Predictions = averages(j.Prepared, d)
-	}
-	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
-	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
-	return nil
-}
-
 // failures encodes in checkpoints that a covariance is not positive definite.
 var failures = journal.Failures{
 	Numbers: func(err error) []float64 {
@@ -416,40 +182,6 @@ var failures = journal.Failures{
 		}
 		return &device.NotPDError{Minor: int(numbers[0]), N: int(numbers[1])}
 	},
-}
-
-// checkpointError converts a journal's error to one of the options or the data, unless the
-// system cannot open, read or write the checkpoint.
-func checkpointError(err error) error {
-	var e *journal.Error
-	switch {
-	case !errors.As(err, &e) || e.Err != nil:
-		return err
-	case e.Damaged:
-		return &problem.DataError{Msg: "checkpoint " + e.Path + " " + e.Msg}
-	}
-	return problem.OptionErrorf("checkpoint", e.Path, "%s", e.Msg)
-}
-
-// withCheckpoint adds to the error of a fit that can continue how to continue it.
-func withCheckpoint(j *tuning.Job, err error) error {
-	if _, option := errors.AsType[*problem.OptionError](err); option || err == nil || j.Options.Checkpoint == "" {
-		return err
-	}
-	return fmt.Errorf("%w\nthe same fit continues from the checkpoint %s", err, j.Options.Checkpoint)
-}
-
-// UpdatedRecord returns the record of the outcome with the updates of another one.
-func (o *Outcome) UpdatedRecord(updated json.RawMessage) (json.RawMessage, error) {
-	history, err := summary.ReadRecord(updated)
-	if err != nil {
-		return nil, err
-	}
-	o.Record = *history
-	if err := o.record(); err != nil {
-		return nil, err
-	}
-	return o.Model.Record, nil
 }
 
 // Parts is a job on a device as Fit and Evaluate use it, for measurements of the single steps.

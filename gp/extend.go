@@ -331,6 +331,9 @@ func settle(ctx context.Context, p *Posterior) error {
 			m.Targets[t].NLML = nlml
 		}
 	}
+	if math.IsInf(m.NLML, 0) || math.IsNaN(m.NLML) {
+		return &RangeError{What: "likelihood of the extended model", Row: -1}
+	}
 	return nil
 }
 

@@ -140,9 +140,9 @@ func writeArchive(m *Model, w io.Writer, factor device.FactorStore, version int)
 	return z.Close()
 }
 
-// headerEntry and recordEntry are the names of the header of a model file, and of the
-// record of the fit.
-const headerEntry, recordEntry = "model.json", "fit.json"
+// headerEntry, recordEntry and factorEntry are the names of the header of a model file, of the
+// record of the fit, and of the Cholesky factor.
+const headerEntry, recordEntry, factorEntry = "model.json", "fit.json", "factor.npy"
 
 func writeText(z *zip.Writer, name string, text []byte) error {
 	entry, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
@@ -187,7 +187,7 @@ func eachBlock(first, n int, do func(rows []float64, r0, r1 int) error) error {
 }
 
 func writeFactor(z *zip.Writer, n int, factor device.FactorStore) error {
-	entry, err := z.CreateHeader(&zip.FileHeader{Name: "factor.npy", Method: zip.Store})
+	entry, err := z.CreateHeader(&zip.FileHeader{Name: factorEntry, Method: zip.Store})
 	if err == nil {
 		_, err = entry.Write(npyHeader([]int{n, n}))
 	}

@@ -143,7 +143,7 @@ func TestDamage(t *testing.T) {
 	whole := file.Bytes()
 	refused := func(what string, text []byte) {
 		t.Helper()
-		if _, _, err := load(bytes.NewReader(text), int64(len(text)), "bad.gpfit", nil); err == nil {
+		if _, _, err := load(bytes.NewReader(text), int64(len(text)), "bad.gpfit", nil, nil); err == nil {
 			t.Fatalf("%s was read", what)
 		}
 	}

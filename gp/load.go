@@ -3,16 +3,11 @@ package gp
 import (
 	"archive/zip"
 	"bufio"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"gpfit/device"
 	"gpfit/internal/hostmem"
@@ -41,12 +36,30 @@ type FileInfo struct {
 
 // Inspect reads a model file as [Load] does, and describes the file.
 func Inspect(path string, kernels ...*kernel.Family) (m *Model, info *FileInfo, err error) {
+	return inspect(path, kernels, nil)
+}
+
+// Checksum returns the checksum that a model file has at its end. It reads nothing else: [Check] compares it
+// with the contents. Errors are [*FileError].
+func Checksum(path string) (sum string, err error) {
+	err = withFile(path, func(f *os.File, size int64) error {
+		in, err := newSource(f, size, path)
+		if err == nil {
+			sum = in.want
+		}
+		return err
+	})
+	return sum, unreadable(path, err)
+}
+
+// inspect is [Inspect], which passes the factor on as load does.
+func inspect(path string, kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (m *Model, info *FileInfo, err error) {
 	// Opening a pipe would wait for its writer.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
 	}
 	err = withFile(path, func(f *os.File, size int64) (err error) {
-		m, info, err = load(f, size, path, kernels)
+		m, info, err = load(f, size, path, kernels, factor)
 		return err
 	})
 	return m, info, unreadable(path, err)
@@ -75,63 +88,52 @@ func unreadable(path string, err error) error {
 	return &FileError{Path: path, Msg: "cannot read the model", Err: err}
 }
 
-// load reads a model file of size bytes.
-func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family) (*Model, *FileInfo, error) {
-	if err := verify(r, size, path); err != nil {
-		return nil, nil, err
-	}
-	archive, err := zip.NewReader(r, size)
+// load reads a model file of size bytes, every byte of it once. If factor is not nil, it receives
+// the model and the rows of the factor, if the file has one.
+func load(r io.ReaderAt, size int64, path string, kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (*Model, *FileInfo, error) {
+	in, err := newSource(r, size, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := readHeader(archive, path)
+	m, info, err := in.model(kernels, factor)
+	// Whatever the damage led to, it is the reason.
+	if damage := in.verify(); damage != nil {
+		return nil, nil, damage
+	}
+	return m, info, err
+}
+
+// model reads the model, up to its last array or its factor.
+func (in *modelSource) model(kernels []*kernel.Family, factor func(m *Model, rows io.Reader) error) (*Model, *FileInfo, error) {
+	archive, err := zip.NewReader(in.file, in.size)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, info := h.Model, &FileInfo{Bytes: size, SHA256: strings.TrimPrefix(archive.Comment, commentPrefix), SchemaVersion: h.SchemaVersion}
+	h, err := readHeader(archive, in.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, info := h.Model, &FileInfo{Bytes: in.size, SHA256: in.want, SchemaVersion: h.SchemaVersion}
 	m.Kernels = kernels
 	if err := h.checkSizes(archive); err != nil {
 		return nil, nil, err
 	}
-	for _, array := range h.arrays() {
-		if *array.into, err = readArray(archive, array.name, array.shape); errors.Is(err, os.ErrNotExist) && array.optional {
-			continue
-		} else if err != nil {
-			return nil, nil, err
-		}
+	if err := in.arrays(archive, h.arrays()); err != nil {
+		return nil, nil, err
 	}
 	if m.Record, err = readRecord(archive); err != nil {
 		return nil, nil, err
 	}
-	if _, err := archive.Open("factor.npy"); err == nil {
-		m.factorPath, info.Factor = path, true
-	}
 	if err := m.validate(); err != nil {
-		return nil, nil, &FileError{Path: path, Msg: "the model's parts do not fit together", Err: err}
+		return nil, nil, &FileError{Path: in.path, Msg: "the model's parts do not fit together", Err: err}
 	}
-	return m, info, nil
-}
-
-// verify compares the checksum in the file's last bytes with its contents.
-func verify(f io.ReaderAt, size int64, path string) error {
-	const digits = sha256.Size * 2
-	trailer := make([]byte, len(commentPrefix)+digits)
-	body := size - digits
-	if _, err := f.ReadAt(trailer, max(size-int64(len(trailer)), 0)); err != nil || !strings.HasPrefix(string(trailer), commentPrefix) {
-		var magic [4]byte
-		if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "PK\x03\x04" {
-			return &FileError{Path: path, Msg: "the file is truncated, or is not a gpfit model"}
+	if entry := find(archive, factorEntry); entry != nil {
+		m.factorPath, info.Factor = in.path, true
+		if factor != nil {
+			err = in.entry(entry, func(rows io.Reader) error { return factor(m, rows) })
 		}
-		return &FileError{Path: path, Msg: "not a gpfit model file; 'gpfit fit' writes one"}
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, body)); err != nil {
-		return err
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != string(trailer[len(commentPrefix):]) {
-		return &FileError{Path: path, Msg: "the file was altered or damaged: its checksum does not match"}
-	}
-	return nil
+	return m, info, err
 }
 
 func readHeader(archive *zip.Reader, path string) (*fileHeader, error) {
@@ -183,62 +185,27 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 		return fmt.Errorf("model.json claims %d rows and %d columns", h.N, len(h.Columns))
 	}
 	need := 0.0
-	for _, a := range h.arrays() {
+	for _, a := range append(h.arrays(), modelArray{name: "factor", shape: []int{h.N, h.N}, optional: true}) {
 		claimed := 8.0
 		for _, s := range a.shape {
 			claimed *= float64(s)
 		}
-		i := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == a.name+".npy" })
+		entry := find(archive, a.name+".npy")
 		switch {
-		case i < 0 && a.optional:
+		case entry == nil && a.optional:
 			continue
-		case i < 0:
+		case entry == nil:
 			return fmt.Errorf("%s.npy is missing", a.name)
-		case archive.File[i].Method != zip.Store || archive.File[i].CompressedSize64 != archive.File[i].UncompressedSize64:
+		case entry.Method != zip.Store || entry.CompressedSize64 != entry.UncompressedSize64:
 			return fmt.Errorf("%s.npy is compressed", a.name)
-		case float64(archive.File[i].UncompressedSize64) < claimed:
-			return fmt.Errorf("%s.npy has %d bytes, but model.json claims %.0f", a.name, archive.File[i].UncompressedSize64, claimed)
+		case float64(entry.UncompressedSize64) != claimed+float64(len(npyHeader(a.shape))):
+			return fmt.Errorf("%s.npy has %d bytes, but model.json claims %.0f and a header", a.name, entry.UncompressedSize64, claimed)
 		}
-		need += claimed
+		if a.into != nil {
+			need += claimed
+		}
 	}
 	return checkSize(fmt.Sprintf("a model of %d rows and %d columns", h.N, len(h.Columns)), need/8, hostmem.Free())
-}
-
-// openNumbers opens an array of the archive, positioned after its header, which
-// must be as this package writes it.
-func openNumbers(archive *zip.Reader, name string, shape []int) (io.ReadCloser, error) {
-	entry, err := archive.Open(name + ".npy")
-	if err != nil {
-		return nil, err
-	}
-	want := npyHeader(shape)
-	header := make([]byte, len(want))
-	if _, err := io.ReadFull(entry, header); err != nil || !bytes.Equal(header, want) {
-		entry.Close()
-		return nil, fmt.Errorf("%s.npy: not an array of float64 of the shape %v in C order", name, shape)
-	}
-	return entry, nil
-}
-
-func readArray(archive *zip.Reader, name string, shape []int) ([]float64, error) {
-	entry, err := openNumbers(archive, name, shape)
-	if err != nil {
-		return nil, err
-	}
-	defer entry.Close()
-	size := 1
-	for _, s := range shape {
-		size *= s
-	}
-	out := make([]float64, size)
-	if err := readFloats(entry, out); err != nil {
-		return nil, fmt.Errorf("%s.npy: %w", name, err)
-	}
-	// Reading beyond the last byte verifies the archive's checksum.
-	if n, err := entry.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		return nil, fmt.Errorf("%s.npy: it has more bytes than its shape needs, or is damaged", name)
-	}
-	return out, nil
 }
 
 // readFactor passes the factor of a model file to a workspace.
@@ -248,24 +215,32 @@ func readFactor(path string, n int, factor device.FactorStore) error {
 		if err != nil {
 			return err
 		}
-		entry, err := openNumbers(archive, "factor", []int{n, n})
+		entry, err := archive.Open(factorEntry)
 		if err != nil {
-			return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
+			return err
 		}
 		defer entry.Close()
-		r := bufio.NewReaderSize(entry, 1<<20)
-		return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
-			if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
-				return err
+		return eachFactorBlock(path, entry, n, func(rows []float64, r0, r1 int) error { return factor.WriteFactor(r0, r1, rows) })
+	})
+}
+
+// eachFactorBlock calls do for the rows r0 … r1−1 of a factor of n rows.
+func eachFactorBlock(path string, r io.Reader, n int, do func(rows []float64, r0, r1 int) error) error {
+	if err := readShape(r, "factor", []int{n, n}); err != nil {
+		return &FileError{Path: path, Msg: "the factor does not fit the data", Err: err}
+	}
+	r = bufio.NewReaderSize(r, 1<<20)
+	return eachBlock(0, n, func(rows []float64, r0, r1 int) error {
+		if err := readFloats(r, rows[:(r1-r0)*n]); err != nil {
+			return err
+		}
+		for i := r0; i < r1; i++ {
+			row := rows[(i-r0)*n : (i-r0)*n+i+1]
+			if firstNonFinite(row) >= 0 || !(row[i] > 0) {
+				return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor cannot belong to a Cholesky factor", i)}
 			}
-			for i := r0; i < r1; i++ {
-				row := rows[(i-r0)*n : (i-r0)*n+i+1]
-				if firstNonFinite(row) >= 0 || !(row[i] > 0) {
-					return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor cannot belong to a Cholesky factor", i)}
-				}
-			}
-			return factor.WriteFactor(r0, r1, rows)
-		})
+		}
+		return do(rows, r0, r1)
 	})
 }
 

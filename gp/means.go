@@ -122,6 +122,10 @@ const (
 	// core. A table beyond it uses fewer pairs, but at least leastRelevanceRows.
 	relevanceWork      = 4e9
 	leastRelevanceRows = 16
+	// mostRelevanceWork is the work beyond which there is no relevance: minutes of one core.
+	mostRelevanceWork = 1e11
+	// relevanceNumbers is the size of the rows that are predicted at a time, 16 MB.
+	relevanceNumbers = 2 << 20
 )
 
 // Relevance returns how much the predictions depend on each column in use: the standard
@@ -139,7 +143,8 @@ const (
 //
 // The expectation is over pairs of training rows, the same ones in each call, and sd(y) is √(½ E[(y
 // − y′)²]) over the same pairs. Several targets share their mean square. The cost is O(128·d·n·d)
-// operations, on that many threads of the host, 0 for all; the number does not change the result.
+// operations, on that many threads of the host, 0 for all; the number does not change the result. Of
+// tables with so many columns that this takes minutes, with pairs of 16 rows, the result is nil.
 func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	prog, err := m.Program()
 	if err == nil {
@@ -148,7 +153,7 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return relevanceOf(m, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+	return relevanceOf(m, relevanceNumbers, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		return posteriorMeans(ctx, m, threads, prog, rows, points)
 	})
 }
@@ -156,42 +161,58 @@ func Relevance(ctx context.Context, m *Model, threads int) ([]float64, error) {
 // Relevance returns what [Relevance] returns, with the means of the posterior. It is
 // the only way for local experts.
 func (p *Posterior) Relevance(ctx context.Context) ([]float64, error) {
-	return relevanceOf(p.whole, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+	return relevanceOf(p.whole, relevanceNumbers, func(rows []float64, points *kernel.Points) ([][]float64, error) {
 		return scaledMeans(ctx, p, rows, points)
 	})
 }
 
-// relevanceOf compares the means, in scaled units, of pairs of training rows.
-func relevanceOf(m *Model, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
+// relevanceOf compares the means, in scaled units, of pairs of training rows. It changes so many columns
+// at a time that their rows have about the given number of numbers.
+func relevanceOf(m *Model, numbers int, means func(rows []float64, points *kernel.Points) ([][]float64, error)) ([]float64, error) {
 	d, pairs := len(m.Columns), relevancePairs(m)
+	if float64(len(pairs))*float64(d)*float64(d)*float64(m.N()) > mostRelevanceWork {
+		return nil, nil
+	}
 	scaled := m.Scaling.Inputs(m.X)
-	// A block of rows for the rows themselves, then one for each column.
-	rows := make([]float64, 0, (d+1)*len(pairs)*d)
-	for c := -1; c < d; c++ {
-		for _, pair := range pairs {
-			rows = append(rows, scaled[pair[0]*d:pair[0]*d+d]...)
-			if c >= 0 {
-				rows[len(rows)-d+c] = scaled[pair[1]*d+c]
+	// changed returns the means of the rows with columns first … first+count−1 changed, one block of
+	// rows for each. first −1 is for the rows themselves.
+	step := max(1, min(d, numbers/(len(pairs)*d)))
+	block := make([]float64, 0, step*len(pairs)*d)
+	changed := func(first, count int) ([][]float64, error) {
+		rows := block[:0]
+		for c := first; c < first+count; c++ {
+			for _, pair := range pairs {
+				rows = append(rows, scaled[pair[0]*d:pair[0]*d+d]...)
+				if c >= 0 {
+					rows[len(rows)-d+c] = scaled[pair[1]*d+c]
+				}
 			}
 		}
+		return means(rows, kernel.NewPoints(rows, count*len(pairs), d))
 	}
-	out := make([]float64, d)
-	points := kernel.NewPoints(rows, len(rows)/d, d)
-	values, err := means(rows, points)
+	own, err := changed(-1, 1)
 	if err != nil {
 		return nil, err
 	}
-	for t, mean := range values {
-		spread := pairSpread(m.Target(t), pairs)
-		own := mean[:len(pairs)]
-		for c := range d {
-			changed := mean[(c+1)*len(pairs):][:len(pairs)]
-			ratio := floats.Distance(own, changed, 2) / spread
-			out[c] += ratio * ratio / float64(len(values))
-		}
+	spreads := make([]float64, len(own))
+	for t := range own {
+		spreads[t] = pairSpread(m.Target(t), pairs)
 	}
-	for c, v := range out {
-		out[c] = math.Sqrt(v)
+	out := make([]float64, d)
+	for first := 0; first < d; first += step {
+		count := min(step, d-first)
+		values, err := changed(first, count)
+		if err != nil {
+			return nil, err
+		}
+		for c := range count {
+			sum := 0.0
+			for t, mean := range values {
+				ratio := floats.Distance(own[t], mean[c*len(pairs):][:len(pairs)], 2) / spreads[t]
+				sum += ratio * ratio / float64(len(values))
+			}
+			out[first+c] = math.Sqrt(sum)
+		}
 	}
 	return out, nil
 }

@@ -286,6 +286,17 @@ func TestRelevanceByPredictions(t *testing.T) {
 	for what, m := range models {
 		got := must.Get(Relevance(t.Context(), m, 0))(t)
 		must.Near(t, what, got, relevanceByPredictions(t, m), 1e-9, 1e-9)
+		prog := must.Get(m.Program())(t)
+		blocks := must.Get(relevanceOf(m, 1, func(rows []float64, points *kernel.Points) ([][]float64, error) {
+			return posteriorMeans(t.Context(), m, 0, prog, rows, points)
+		}))(t)
+		if !slices.Equal(blocks, got) {
+			t.Errorf("%s: relevance %v with a block for each column, %v with one", what, blocks, got)
+		}
+	}
+	wide := &Model{Columns: make([]int, 40_000), Y: make([]float64, 8)}
+	if got, err := relevanceOf(wide, 1, nil); got != nil || err != nil {
+		t.Errorf("relevance of 40,000 columns: %d numbers, %v", len(got), err)
 	}
 }
 

@@ -249,7 +249,7 @@ func (t *tuner) hessianSize(share float64) int {
 // the method uses no metric or these rows yield none.
 func (t *tuner) hessianOn(ctx context.Context, worker int, stream string, rows []int, z []float64) (descent.Metric, descent.Evaluations, error) {
 	var none descent.Evaluations
-	if !descent.TakesMetric(t.Method) || len(rows) < t.free {
+	if !descent.TakesMetric(t.Method) || len(rows) < t.free || t.free > descent.MostModelled {
 		return nil, none, nil
 	}
 	o, err := t.problem.Open(ctx, worker, rows)

@@ -56,7 +56,7 @@ func (c *compiler) graph() *pair.Graph { return c.prog.graph }
 // fail returns an error about a part of the expression.
 func (c *compiler) fail(part Expr, format string, args ...any) error {
 	e := &CompileError{Msg: fmt.Sprintf(format, args...)}
-	if pos := position(c.whole, part); pos >= 0 {
+	if pos := position(c.whole, part, nil); pos >= 0 {
 		e.Text, e.Pos = c.prog.Text, pos
 	}
 	return e

@@ -148,21 +148,22 @@ func needsBrackets(e, part Expr) bool {
 	return false
 }
 
-// position returns the byte offset of part in e.String(), or −1 if it is not a part of e.
-func position(e, part Expr) int {
+// position returns the byte offset of part in the text of e with the names of columns, or −1 if it is
+// not a part of e.
+func position(e, part Expr, columns []string) int {
 	if same(e, part) {
 		return 0
 	}
 	parts, sign := split(e)
 	begin := 0
 	for _, p := range parts {
-		if at := position(p, part); at >= 0 {
+		if at := position(p, part, columns); at >= 0 {
 			if needsBrackets(e, p) {
 				at++
 			}
 			return begin + at
 		}
-		begin += len(bracketed(e, p, nil)) + len(sign)
+		begin += len(bracketed(e, p, columns)) + len(sign)
 	}
 	return -1
 }

@@ -3,8 +3,11 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"gpfit/internal/textform"
 )
 
 // Kernelhood is the verdict of [CheckKernelhood] on a sample of points.
@@ -42,14 +45,58 @@ func (h Kernelhood) String() string {
 	return fmt.Sprintf("symmetric and positive semidefinite on these %d points: eigenvalues from %.3g to %.3g", h.N, h.Smallest, h.Largest)
 }
 
+// Symmetric reports whether the sample is symmetric up to rounding, and finite.
+func (h Kernelhood) Symmetric() bool { return !h.NonFinite && h.Asymmetry <= h.AsymmetryTolerance }
+
 // KernelhoodError reports a function that is not a covariance function.
 type KernelhoodError struct {
-	// Text is the expression.
+	// Text is the expression, and Pos the byte offset of the leaf that is none.
 	Text string
+	Pos  int
 	Kernelhood
 }
 
-func (e *KernelhoodError) Error() string { return "kernel " + e.Text + ": " + e.Kernelhood.String() }
+// Culprit returns the byte offset, in the text of e with the names of columns, of the first formula or
+// custom family of e that alone is not a covariance function on the points x of the labelled columns.
+// theta holds the parameters of e. If each is one, it is the offset of the first.
+func Culprit(e Expr, columns []string, labels []int, theta []float64, x *Points) int {
+	whole, err := Compile(e, labels)
+	if err != nil || whole.NumParams != len(theta) {
+		return 0
+	}
+	names, first, found := whole.Names(), Expr(nil), Expr(nil)
+	mapLeaves(e, "", func(l *Leaf, prefix string) *Leaf {
+		if found != nil || !Unproved(l) {
+			return l
+		}
+		if first == nil {
+			first = l
+		}
+		alone, err := Compile(l, labels)
+		if err != nil {
+			return l
+		}
+		own := make([]float64, alone.NumParams)
+		for i, name := range alone.Names() {
+			own[i] = 1 // the variance of a factor of a product
+			if at := slices.Index(names, prefix+name); at >= 0 {
+				own[i] = theta[at]
+			}
+		}
+		if h, err := CheckKernelhood(alone, own, x); err == nil && !h.OK() {
+			found = l
+		}
+		return l
+	})
+	if found == nil {
+		found = first
+	}
+	return max(0, position(e, found, columns))
+}
+
+func (e *KernelhoodError) Error() string {
+	return (&textform.Error{What: "kernel", Text: e.Text, Pos: e.Pos, Msg: e.Kernelhood.String()}).Error()
+}
 
 // AsymmetryTolerance bounds the asymmetry that rounding causes in a symmetric
 // function, relative to the largest covariance.

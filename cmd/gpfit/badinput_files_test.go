@@ -105,6 +105,14 @@ func inDone(name string, change func([]byte) []byte) func(t *testing.T, dir stri
 	return onFile(filepath.Join("done", name), change)
 }
 
+// inManifests changes both copies of the plan of the finished run.
+func inManifests(change func([]byte) []byte) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		inDone("run.json", change)(t, dir)
+		inDone("run.copy.json", change)(t, dir)
+	}
+}
+
 // freshRun makes a run from the current files.
 func freshRun(t *testing.T, dir string) {
 	t.Helper()
@@ -117,9 +125,9 @@ var badRuns = []badCase{
 	{args: "resume stopped", code: exit.Data, want: []string{"start it again with 'gpfit batch SPEC --out stopped'"}, change: func(t *testing.T, dir string) {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, "stopped", "lock"), 0o755))
 	}},
-	{args: "resume done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inDone("run.json", cutShort)},
-	{args: "show done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inDone("run.json", func([]byte) []byte { return []byte("{}") })},
-	{args: "show done", code: exit.Data, want: []string{"use a newer gpfit"}, change: inDone("run.json", func(text []byte) []byte {
+	{args: "resume done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inManifests(cutShort)},
+	{args: "show done", code: exit.Data, want: []string{"done/run.json: is damaged"}, change: inManifests(func([]byte) []byte { return []byte("{}") })},
+	{args: "show done", code: exit.Data, want: []string{"use a newer gpfit"}, change: inManifests(func(text []byte) []byte {
 		return bytes.Replace(text, []byte(`"schema_version": 1`), []byte(`"schema_version": 9`), 1)
 	})},
 	{args: "report fresh --out t.csv", code: exit.Usage, want: []string{"is also an input"}, change: freshRun},

@@ -120,6 +120,7 @@ func runResume(c *frame.Command) error {
 		return err
 	}
 	defer lock.Release()
+	runs.TellDamage(c, r)
 	err = batch.Changed(r)
 	if errors.Is(err, batch.ErrChanged) {
 		if !c.Run.AllowChanged {
@@ -172,7 +173,7 @@ func runShow(c *frame.Command) error {
 	if f, ok := c.Out.(*os.File); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
 		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
 	}
-	r, err := rundir.Open(c.Args[0])
+	r, err := runs.Open(c)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"time"
 
 	"gpfit/cmd/gpfit/internal/frame"
@@ -56,6 +57,32 @@ func saveModel(c *frame.Command, o *fit.Outcome) error {
 	return fmt.Errorf("%s: cannot write the model: %w", c.Output.Out, err)
 }
 
+// earlyModel is the file of a model that was written before its report was complete, so that a fit
+// that is killed after tuning leaves its model.
+type earlyModel struct{ file os.FileInfo }
+
+// saveEarly writes the model to the file of --out, and returns nil if it cannot: the fit goes on, and
+// says at its end what is wrong with the file.
+func saveEarly(c *frame.Command, o *fit.Outcome) *earlyModel {
+	if atomicfile.IsDirect(c.Output.Out) {
+		return nil // a pipe or a device takes one model
+	}
+	if err := c.Write(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, false) }); err != nil {
+		return nil
+	}
+	file, err := os.Stat(c.Output.Out)
+	if err != nil {
+		return nil
+	}
+	return &earlyModel{file}
+}
+
+// unchanged reports whether no program has changed the file at path since.
+func (e *earlyModel) unchanged(path string) bool {
+	now, err := os.Stat(path)
+	return err == nil && os.SameFile(now, e.file) && now.ModTime().Equal(e.file.ModTime())
+}
+
 func runFit(c *frame.Command) error {
 	path := c.Args[0]
 	from, err := c.StartModel()
@@ -75,13 +102,22 @@ func runFit(c *frame.Command) error {
 	if stages := job.Expected(); stages != nil {
 		c.Msg.Expect(stages)
 	}
-	outcome, err := fit.Run(c.Ctx, job.Job, job.Backends...)
+	outcome, err := fit.Tune(c.Ctx, job.Job, job.Backends...)
 	if outcome == nil {
 		return err
 	}
 	defer outcome.Close()
 	job.Job = outcome.Job
 	outcome.Record = summary.ModelRecord{Program: programName(), Data: path, Options: recordedOptions(c)}
+	early := saveEarly(c, outcome)
+	err = outcome.Complete(c.Ctx)
+	c.Output.Force = c.Output.Force || early != nil && early.unchanged(c.Output.Out)
+	if err != nil && !problem.IsCancelled(err) {
+		if early != nil {
+			err = fmt.Errorf("%w\nthe model is in %s; its report is incomplete", err, c.Output.Out)
+		}
+		return err
+	}
 	if err == nil && c.CrossValidate {
 		if !c.Output.SaveFactor && c.Output.Page == "" {
 			outcome.Close() // the folds need its memory

@@ -60,9 +60,9 @@ func inspectModel(path string) (frame.Reported, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := summary.ReadRecord(m.Record)
+	record, err := recordOf(m, path)
 	if err != nil {
-		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+		return nil, err
 	}
 	if record != nil && record.Report != nil {
 		messages.AllFlags(record.Report.Warnings)
@@ -153,3 +153,12 @@ func (d descentView) Lowest() string {
 
 // Text implements [frame.Reported].
 func (v *checkpointView) Text() string { return view("checkpoint", v) }
+
+// recordOf reads the record of the fit in a model file. Errors are [*gp.FileError].
+func recordOf(m *gp.Model, path string) (*summary.ModelRecord, error) {
+	record, err := summary.ReadRecord(m.Record)
+	if err != nil {
+		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+	}
+	return record, nil
+}

@@ -22,7 +22,6 @@ import (
 	"gpfit/internal/page"
 	"gpfit/internal/report"
 	"gpfit/internal/results"
-	"gpfit/internal/rundir"
 	"gpfit/internal/tuning"
 )
 
@@ -63,7 +62,7 @@ func reportBatch(c *frame.Command) error {
 	if err := unused(c, "the page of a batch does not have it"); err != nil {
 		return err
 	}
-	r, err := rundir.Open(c.Args[0])
+	r, err := runs.Open(c)
 	if err != nil {
 		return err
 	}
@@ -111,9 +110,9 @@ func modelPage(c *frame.Command, path, data string) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := summary.ReadRecord(m.Record)
+	record, err := recordOf(m, path)
 	if err != nil {
-		return nil, &gp.FileError{Path: path, Msg: "the report of the fit cannot be read", Err: err}
+		return nil, err
 	}
 	subject := report.Subject{Name: modelName(path), Record: record, Threads: c.Compute.Threads}
 	if data != "" {

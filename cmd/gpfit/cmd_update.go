@@ -29,6 +29,9 @@ func runUpdate(c *frame.Command) error {
 		return err
 	}
 	model, err := gp.Load(modelPath)
+	if err == nil {
+		_, err = recordOf(model, modelPath)
+	}
 	if err != nil {
 		return err
 	}

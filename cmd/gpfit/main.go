@@ -94,7 +94,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(kernels, newReference())
 	for name, run := range map[string]func(*frame.Command) error{
 		"fit": runFit, "select": runSelect, "compare": runCompare, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
-		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "kernel show": runKernelShow,
+		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
 		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
 		"devices": runDevices, "version": runVersion,
 	} {

@@ -135,6 +135,32 @@ func TestCrashFullDisk(t *testing.T) {
 	stdoutOf(t, "gpfit", args...)
 }
 
+// TestCrashOptional kills a fit while it draws the posterior, and checks that it has left its model.
+func TestCrashOptional(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := crashTable(t, dir, "rbf", 60)
+	model := filepath.Join(dir, "m.gpfit")
+	cmd := exec.Command("gpfit", append(args, "--out", model, "--posterior", "hmc", "--posterior-draws", "100000")...)
+	must.Do(t, cmd.Start())
+	defer func() { _ = cmd.Process.Kill() }()
+	for {
+		if _, err := os.Stat(model); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	must.Do(t, cmd.Process.Kill())
+	if err := cmd.Wait(); err == nil {
+		t.Error("the fit ended before it was killed")
+	}
+	if out := stdoutOf(t, "gpfit", "predict", model, args[1]); strings.Count(out, "\n") != 60 || !strings.HasPrefix(out, "mean,std") {
+		t.Errorf("predictions of the model that was left: %s", out)
+	}
+	stdoutOf(t, "gpfit", "inspect", model)
+	stdoutOf(t, "gpfit", "report", model, "--out", filepath.Join(dir, "page.html"))
+}
+
 // limited runs gpfit under a limit that the shell sets.
 func limited(t *testing.T, limit string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()

@@ -55,7 +55,7 @@ func profileFigure(p *summary.Profile) *plotting.Figure {
 // profileLabel names the objective of a profile, such as NLML or "NLML + prior".
 func profileLabel(p *summary.Profile) string {
 	base, _, prior := strings.Cut(p.ObjectiveName, "+")
-	if base = strings.ToUpper(base); prior {
+	if base = problem.ObjectiveLabel(base); prior {
 		base += " + prior"
 	}
 	return base

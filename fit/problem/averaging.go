@@ -7,20 +7,21 @@ import "fmt"
 // to 29 for each parameter its 95 % intervals hold 91.5 %, with draws 94.3; benchmarks/posterior.
 const RowsByParameter = 30
 
+// MostDrawn is the largest number of free parameters of which there are draws: their covariance is a
+// matrix of as many rows.
+const MostDrawn = 500
+
 // averages returns what option posterior auto means for a problem, and what a report says of it: "" if
 // there is nothing to say.
 func averages(o Options, rows int, p *ParameterList) (PosteriorMethod, string) {
-	free := 0
-	for _, q := range p.Free {
-		if !q.Fixed {
-			free++
-		}
-	}
+	free := p.NumFree()
 	switch few := fmt.Sprintf("%d rows, free parameters: %d", rows, free); {
 	case o.Posterior != AutoPosterior:
 		return o.Posterior, ""
 	case rows >= RowsByParameter*free:
 		return "", ""
+	case free > MostDrawn:
+		return "", fmt.Sprintf("of the parameters found (%s): there are draws of at most %d parameters", few, MostDrawn)
 	case o.Experts != "":
 		return "", fmt.Sprintf("of the parameters found (%s): local experts take no draws of them by default", few)
 	case o.Objective != NLML:

@@ -44,7 +44,7 @@ type KernelReport struct {
 	Checks   []KernelCheck `json:"checks"`
 	Warnings []string      `json:"warnings"`
 	names    []string
-	err      error
+	err      *kernel.KernelhoodError
 }
 
 // KernelCheck is the result of a check at some parameters.
@@ -90,7 +90,9 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 		if err != nil {
 			return nil, err
 		}
-		r.add(h, theta)
+		if r.add(h, theta); r.err != nil && r.err.Kernelhood == h {
+			r.err.Pos = kernel.Culprit(m.expr, s.Names(), s.Columns, theta, x)
+		}
 	}
 	return r, nil
 }
@@ -120,7 +122,12 @@ func (r *KernelReport) parameterText(theta []float64) string {
 }
 
 // Err returns a [*kernel.KernelhoodError] unless the report is OK.
-func (r *KernelReport) Err() error { return r.err }
+func (r *KernelReport) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
 
 // Text returns the report as text for people.
 func (r *KernelReport) Text() string {
@@ -163,20 +170,20 @@ func kernelStart(p *ParameterList, prog *kernel.Program) []float64 {
 	return theta
 }
 
-// checkUnproved checks a kernel that contains a formula or a user-defined family. A
-// finding against it is a warning or, if the kernel is required to be a covariance
-// function, a [*kernel.KernelhoodError].
-func checkUnproved(s *Sample, m *Model, p *ParameterList, required bool) error {
+// checkUnproved checks a kernel that contains a formula or a user-defined family, and returns a finding
+// against it, or nil. Any but a symmetric function, and with Options.RequirePSD also a matrix with a
+// negative eigenvalue, is an error, a [*kernel.KernelhoodError]; else such a matrix is a warning.
+func checkUnproved(s *Sample, m *Model, p *ParameterList, required bool) (*kernel.KernelhoodError, error) {
 	if !kernel.Unproved(m.expr) {
-		return nil
+		return nil, nil
 	}
 	r, err := checkKernel(s, m, p, KernelCheckOptions{Seed: 1})
 	if err != nil || r.OK {
-		return err
+		return nil, err
 	}
-	if required {
-		return r.err
+	if required || !r.err.NonFinite && !r.err.Symmetric() {
+		return nil, r.err
 	}
 	p.Warnings = append(p.Warnings, fmt.Sprintf("kernel %s: %s; the standard deviations of the fit may be meaningless", r.Kernel, r.Verdict))
-	return nil
+	return r.err, nil
 }

@@ -15,14 +15,14 @@ import (
 func (s *Sample) Names() textform.Columns { return s.Data.FeatureNames }
 
 // label returns the displayed name of a column in use.
-func (s *Sample) label(column int) string { return s.Names().Label(s.Columns[column]) }
+func (s *Sample) label(column int) string { return s.labels[s.Columns[column]] }
 
 // Display returns the displayed form of an indexed name.
 func (s *Sample) Display(indexed string) string {
 	if label, ok := noiseLabel(indexed); ok {
 		return graph.NoiseName(textform.QuoteName(label))
 	}
-	return s.Names().Display(indexed)
+	return textform.Display(indexed, s.labels)
 }
 
 // indexed returns the indexed form of a name in an option. A name that is none stays.

@@ -263,6 +263,9 @@ func PosteriorMethods() []PosteriorMethod {
 	return []PosteriorMethod{AutoPosterior, NoPosterior, Laplace, HMC}
 }
 
+// mostDraws is the largest number of draws of all chains.
+const mostDraws = 1_000_000
+
 // Chains returns the number of chains of HMC.
 func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, 4) }
 
@@ -375,6 +378,9 @@ func (o Options) checked() (Options, gp.Standardize, error) {
 	}{{"posterior-chains", o.PosteriorChains}, {"posterior-draws", o.PosteriorDraws}, {"posterior-warmup", o.PosteriorWarmup}} {
 		refusals = append(refusals, refusal{v.value < 0, v.name, number(v.value), "must not be negative"},
 			refusal{v.value > 0 && !drawn, v.name, number(v.value), "needs option posterior laplace or hmc"})
+	}
+	if total := o.Chains() * o.Draws(); drawn && total > mostDraws {
+		refusals = append(refusals, refusal{true, "posterior-draws", number(o.Draws()), fmt.Sprintf("makes %d draws of %d chains; the largest number is %d", total, o.Chains(), mostDraws)})
 	}
 	err = firstOf(slices.Concat(refusals, o.expertRefusals(), o.transformRefusals()))
 	if !o.Objective.LeavesFoldsOut() { // the identity of other fits does not include them

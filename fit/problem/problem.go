@@ -10,6 +10,7 @@ import (
 
 	"gpfit/gp"
 	"gpfit/graph"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -31,6 +32,8 @@ type Prepared struct {
 	Averaging string
 	// fewDraw says that the number of rows decides whether predictions average, as option posterior auto does.
 	fewDraw bool
+	// disproof says that the kernel is not a covariance function; nil if no check has shown it.
+	disproof *kernel.KernelhoodError
 }
 
 // New checks data and options and returns the problem.
@@ -62,7 +65,8 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUnproved(s, m, p, opts.RequirePSD); err != nil {
+	disproof, err := checkUnproved(s, m, p, opts.RequirePSD)
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -78,7 +82,7 @@ func New(data Data, opts Options) (*Prepared, error) {
 		return nil, err
 	}
 	opts.Settings.Metric = p.metricFrom(opts.From, s.N())
-	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior}
+	j := &Prepared{Options: opts, Sample: s, Held: held, Experts: division, Model: m, Params: p, fewDraw: opts.Posterior == AutoPosterior, disproof: disproof}
 	j.Options.Posterior, j.Averaging = averages(opts, s.N(), p)
 	return j, nil
 }
@@ -137,8 +141,16 @@ func newParameters(s *Sample, m *Model, o Options) (*ParameterList, error) {
 			return nil, err
 		}
 	}
-	if o.Posterior != "" && o.Posterior != AutoPosterior && !slices.ContainsFunc(p.Free, func(q *Parameter) bool { return !q.Fixed }) {
-		return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
+	if o.Posterior != "" && o.Posterior != AutoPosterior {
+		switch free := p.NumFree(); {
+		case free == 0:
+			return nil, OptionErrorf("posterior", string(o.Posterior), "every parameter is fixed: there is nothing to draw")
+		case free > MostDrawn:
+			return nil, OptionErrorf("posterior", string(o.Posterior), "draws at most %d free parameters, and these are %d; use fewer columns, or a kernel without ard", MostDrawn, free)
+		}
+	}
+	if free := p.NumFree(); o.StdErrors && free > descent.MostModelled {
+		return nil, OptionErrorf("std-errors", "", "takes at most %d free parameters, and these are %d", descent.MostModelled, free)
 	}
 	return p, nil
 }
@@ -194,7 +206,8 @@ func ObjectiveLabel(name string) string {
 	if prior {
 		return "objective"
 	}
-	return strings.ToUpper(base)
+	// The criteria of squared errors are n·log RMSE and a constant, in nats, and no RMSE.
+	return strings.Replace(strings.ToUpper(base), "-RMSE", " log-RMSE", 1)
 }
 
 // ChoosesFloor reports whether a fit may raise the lower bounds of the noise variances: a floor, bounds,
@@ -244,3 +257,22 @@ func (j *Prepared) ID() string {
 	w.Flush()
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// Disproof returns a finding that the kernel is not a covariance function, as a
+// [*kernel.KernelhoodError], or nil. After a failure of the linear algebra it looks at the start values
+// and around them.
+func Disproof(j *Prepared) error {
+	if !kernel.Unproved(j.Model.expr) {
+		return nil
+	}
+	if j.disproof != nil {
+		return j.disproof
+	}
+	if r, err := j.CheckKernel(KernelCheckOptions{Draws: disproofDraws, Seed: 2}); err == nil {
+		return r.Err()
+	}
+	return nil
+}
+
+// disproofDraws is the number of random parameters that Disproof looks at.
+const disproofDraws = 16

@@ -10,6 +10,7 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/internal/pick"
+	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 )
@@ -33,7 +34,8 @@ type Sample struct {
 	// Outlying holds the noise variances of their own of the training rows that do not fit, which
 	// Noise.Known includes; nil before a search for such rows.
 	Outlying []float64
-	robust   bool // option robust
+	robust   bool     // option robust
+	labels   []string // of the features
 	warnings []string
 	// Fold holds the number of the fold of each training row if the objective has
 	// folds; the rows are then in the order of the folds.
@@ -46,7 +48,7 @@ func newSample(data Data, how gp.Standardize, o Options) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings)}
+	s := &Sample{Data: data, robust: o.Robust, warnings: slices.Clone(data.Warnings), labels: textform.Columns(data.FeatureNames).Labels()}
 	for _, step := range []func() error{s.split, s.chooseColumns, s.checkRange} {
 		if err := step(); err != nil {
 			return nil, err

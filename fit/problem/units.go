@@ -52,7 +52,7 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 			}
 		default:
 			for _, c := range p.Dims {
-				u.add(p.Name+"["+j.Sample.Names().Label(j.Sample.Columns[c])+"]", at(0, c))
+				u.add(p.Name+"["+j.Sample.label(c)+"]", at(0, c))
 			}
 		}
 	}

@@ -64,10 +64,17 @@ func (m Metric) floored(p int, least float64) (model, error) {
 	return model{p, b}, nil
 }
 
+// MostModelled is the number of parameters beyond which no p×p matrix approximates the Hessian: it
+// would take more memory and time than the evaluations. L-BFGS then has no such model.
+const MostModelled = 1000
+
 // learn updates B with the step s and the change y of the gradient by the damped BFGS formula
 // (N&W procedure 18.2), which keeps B positive definite for either sign of sᵀy.
 func (m *model) learn(s, y []float64) {
 	p := m.p
+	if p > MostModelled {
+		return
+	}
 	sy := dot(s, y)
 	if m.b == nil {
 		if !(sy > minCosine*math.Sqrt(dot(s, s)*dot(y, y))) {

@@ -41,6 +41,9 @@ func (q *quasiNewton) exhausted() (bool, error) {
 	r.decreases = append(r.decreases, r.last-q.at.F)
 	r.last = q.at.F
 	index := q.moving()
+	if len(q.at.Z) > MostModelled { // no model can say more
+		return tolerance > 0 && r.left() <= tolerance, nil
+	}
 	if !(tolerance > 0) || len(index) == 0 || r.looks >= gainLooks || q.start.Metric == nil && q.iter < len(index) ||
 		!(max(r.left(), gainHope*q.Promise()) <= tolerance) {
 		return false, nil

@@ -202,10 +202,10 @@ func (e *Oracle) Gradient(ctx context.Context, z, grad []float64) (ok bool, err 
 }
 
 // Curvature returns the objective's curvature at z, a point with a finite gradient; see [Curved]. It
-// is nil if there is none. If the objective has evaluated another point since, it evaluates z again.
+// is nil if there is none, or with more than [MostModelled] parameters. If the objective has evaluated another point since, it evaluates z again.
 func (e *Oracle) Curvature(ctx context.Context, z []float64, exact bool) (h Metric, err error) {
 	obj, ok := e.obj.(Curved)
-	if !ok {
+	if !ok || len(z) > MostModelled {
 		return nil, nil
 	}
 	if err := cancelled(ctx); err != nil {

@@ -1,5 +1,6 @@
 // Package atomicfile writes files completely or not at all: it writes to a
-// temporary file next to the target, syncs it and renames it.
+// temporary file next to the target, syncs it and renames it. The first write of a process to a folder removes the
+// temporary files that killed processes left there.
 package atomicfile
 
 import (
@@ -7,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -77,11 +78,13 @@ func put(ctx context.Context, path string, replace bool, write func(io.Writer) e
 		}
 		mode, exists = info.Mode().Perm(), true
 	}
+	tidy(filepath.Dir(target))
 	f, err := createBeside(target, mode)
 	if err != nil {
 		return err
 	}
-	err = write(f)
+	defer f.release()
+	err = write(f.File)
 	if err == nil && exists {
 		err = f.Chmod(mode) // regardless of the umask
 	}
@@ -89,6 +92,9 @@ func put(ctx context.Context, path string, replace bool, write func(io.Writer) e
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
+		if runtime.GOOS == "windows" { // which renames no open file
+			f.release()
+		}
 		err = publish(f.Name(), target, replace)
 	}
 	var kept *ExistsError
@@ -141,18 +147,6 @@ func publishNew(temporary, name string) error {
 		return err
 	}
 	return os.Rename(temporary, name)
-}
-
-// createBeside creates the temporary file, whose permissions never exceed the target's.
-func createBeside(target string, mode os.FileMode) (*os.File, error) {
-	for try := 0; ; try++ {
-		name := filepath.Join(filepath.Dir(target), fmt.Sprintf(".%s.tmp%d", filepath.Base(target), rand.Uint32()))
-		// The owner may write until the rename, even if the mode forbids it.
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode|0o200)
-		if err == nil || !os.IsExist(err) || try == 1000 {
-			return f, err
-		}
-	}
 }
 
 // WriteBytes is like [Write] for contents in memory.

@@ -199,8 +199,8 @@ func ByRelevance(ctx context.Context, m *gp.Model, columns []Variable, threads, 
 		return nil, err
 	}
 	byFeature := map[int]float64{}
-	for at, f := range m.Columns {
-		byFeature[f] = scores[at]
+	for at, score := range scores { // nil if there are too many columns to know
+		byFeature[m.Columns[at]] = score
 	}
 	order := pick.All(len(columns))
 	slices.SortStableFunc(order, func(a, b int) int {

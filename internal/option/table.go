@@ -88,8 +88,13 @@ func dataOptions() Entries {
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"kernel check"}, Default: "1",
 			Help: "seed of the points, of the parameters around the start values, and of option subsample"},
 		{Name: "holdout", Kind: Number, Group: Data, Field: "Fit.HoldOut", Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
-			Help:  "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
-			check: func(value any) error { return problem.CheckHoldOut(value.(float64)) }},
+			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
+			check: func(value any) error {
+				if value.(float64) == 0 {
+					return errors.New("holds out nothing: leave the option out")
+				}
+				return problem.CheckHoldOut(value.(float64))
+			}},
 		{Name: "group", Kind: Column, Group: Data, Field: "Data.Group", Places: in(models, Spec), Placeholder: "NAME", Rules: heldOut,
 			Help: "column of labels: rows with the same label stay together in hold-outs and folds"},
 		{Name: "blocks", Kind: Truth, Group: Data, Field: "Fit.Blocks", Places: in(models, Spec), Rules: heldOut,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,8 +201,8 @@ func TestRange(t *testing.T) {
 		{"subsample", "-1", "option subsample -1: must not be negative"},
 		{"max-evals", "0", "option max-evals 0: must be at least 1"},
 		{"posterior-chains", "0", "option posterior-chains 0: must be from 1 to 1000"},
-		{"posterior-warmup", "0", "option posterior-warmup 0: must be at least 1"},
-		{"posterior-draws", "0", "option posterior-draws 0: must be at least 1"},
+		{"posterior-warmup", "0", "option posterior-warmup 0: must be from 1 to 100000"},
+		{"posterior-draws", "0", "option posterior-draws 0: must be from 1 to 100000"},
 		{"folds", "1", "option folds 1: must be at least 2"},
 		{"noise-floor", "0", "option noise-floor 0: must be none or a positive number"},
 		{"noise-floor", "1e-3:kW", "option noise-floor 1e-3:kW: must be none or a positive number, the variance in scaled units, or a number followed by :original"},
@@ -218,6 +219,38 @@ func TestRange(t *testing.T) {
 	}
 	if v, err := table.Find("features", "fit").Read(nil, `a,"b,c",0-3`); err != nil || fmt.Sprint(v) != "[a b,c 0-3]" {
 		t.Errorf("%v, %v", v, err)
+	}
+}
+
+// TestLimits checks every limit of a number at the limit and beyond it, and that numbers that make
+// memory have one.
+func TestLimits(t *testing.T) {
+	table, limited := All(), map[string]int{}
+	for i := range table {
+		o := &table[i]
+		if o.Most == 0 {
+			continue
+		}
+		limited[o.Places[0]+" "+o.Name] = o.Most
+		for _, n := range []int{o.Least, o.Most} {
+			if _, err := o.Read(nil, strconv.Itoa(n)); err != nil {
+				t.Errorf("%s %d: %v", o.Name, n, err)
+			}
+		}
+		for _, n := range []int{o.Least - 1, o.Most + 1} {
+			if _, err := o.Read(nil, strconv.Itoa(n)); err == nil || !strings.Contains(err.Error(), strconv.Itoa(o.Most)) {
+				t.Errorf("%s %d: %v", o.Name, n, err)
+			}
+		}
+	}
+	for name, most := range map[string]int{
+		"fit posterior-draws": maxDraws, "fit posterior-warmup": maxDraws, "fit posterior-chains": maxChains,
+		"kernel check points": maxCheckPoints, "kernel check draws": maxCheckDraws, "kernel check columns": maxCheckColumns,
+		"kernel show columns": maxShowColumns, "kernel show draws": maxShowDraws, "profile points": maxProfilePoints,
+	} {
+		if limited[name] != most {
+			t.Errorf("%s: limit %d, want %d", name, limited[name], most)
+		}
 	}
 }
 

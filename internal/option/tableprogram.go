@@ -26,7 +26,7 @@ func programOptions() Entries {
 			check: atLeast(2, "a model needs at least 2 rows")},
 		{Name: "data", Kind: File, Group: Measuring, Field: "Bench.Table", Places: bench, Placeholder: "FILE", Unset: "a synthetic table from option d and option seed",
 			Help: "file with the table"},
-		{Name: "d", Kind: Whole, Group: Measuring, Field: "Bench.Columns", Places: bench, Default: "8", Least: 1, Most: maxColumns,
+		{Name: "d", Kind: Whole, Group: Measuring, Field: "Bench.Columns", Places: bench, Default: "8", Least: 1, Most: maxBenchColumns,
 			Rules: []Constraint{{Excludes: []string{"data"}, Text: "option d is for a synthetic table: leave it out with option data"}},
 			Help:  "number of columns of the synthetic table"},
 		{Name: "repeat", Kind: Whole, Group: Measuring, Field: "Bench.Repeat", Places: bench, Default: "5", Least: 1, Most: maxRepeat,
@@ -58,11 +58,11 @@ func kernelOptions() Entries {
 			}}
 	}
 	return Entries{
-		{Name: "points", Kind: Whole, Group: Points, Field: "Kernel.Points", Places: check, Default: "300", Least: 1,
+		{Name: "points", Kind: Whole, Group: Points, Field: "Kernel.Points", Places: check, Default: "300", Least: 1, Most: maxCheckPoints,
 			Help: "largest number of points; the time grows with its cube"},
-		{Name: "draws", Kind: Whole, Group: Points, Field: "Kernel.Draws", Places: check, Default: "4",
+		{Name: "draws", Kind: Whole, Group: Points, Field: "Kernel.Draws", Places: check, Default: "4", Most: maxCheckDraws,
 			Help: "number of random parameter vectors around the start values"},
-		{Name: "columns", Kind: Whole, Group: Points, Field: "Kernel.Columns", Places: check, Default: "3", Least: 1, Most: maxColumns,
+		{Name: "columns", Kind: Whole, Group: Points, Field: "Kernel.Columns", Places: check, Default: "3", Least: 1, Most: maxCheckColumns,
 			Help: "number of columns of random points, without DATA"},
 		{Name: "matrix", Kind: File, Group: Points, Field: "Kernel.Matrix", Places: check, Placeholder: "FILE", Rules: []Constraint{{Excludes: []string{"table"}}},
 			Help: "check the square matrix in a file, the values at all pairs of points"},
@@ -80,11 +80,11 @@ func kernelOptions() Entries {
 		start(show, Points, "value of a parameter"),
 		{Name: "range", Kind: parsed(Text, parseRange), Group: Points, Field: "Kernel.Range", Places: show, Placeholder: "LO:HI",
 			Help: "range of x; distances go from 0 to HI"},
-		{Name: "columns", Kind: Whole, Group: Points, Field: "Kernel.Columns", Places: show, Default: "1", Least: 1, Most: 1000,
+		{Name: "columns", Kind: Whole, Group: Points, Field: "Kernel.Columns", Places: show, Default: "1", Least: 1, Most: maxShowColumns,
 			Help: "number of columns of x"},
 		{Name: "along", Kind: Whole, Group: Points, Field: "Kernel.Along", Places: show, Default: "0",
 			Help: "index of the column along which x changes"},
-		{Name: "draws", Kind: Whole, Group: Points, Field: "Kernel.Draws", Places: show, Default: "5", Most: 1000,
+		{Name: "draws", Kind: Whole, Group: Points, Field: "Kernel.Draws", Places: show, Default: "5", Most: maxShowDraws,
 			Help: "number of functions to draw in the plot"},
 		{Name: "seed", Kind: Seed, Group: Points, Field: "Kernel.Seed", Places: show, Default: "1",
 			Help: "seed of the draws"},
@@ -98,12 +98,6 @@ func kernelOptions() Entries {
 			Help: "equally spaced rows of one feature instead of DATA"},
 	}
 }
-
-// The largest numbers of columns and of timed evaluations.
-const (
-	maxColumns = 1 << 20
-	maxRepeat  = 10_000
-)
 
 // atLeast returns a check of a list of whole numbers.
 func atLeast(least int, msg string) func(any) error {
@@ -226,7 +220,7 @@ func profileOptions() Entries {
 			Help: "parameter to move, such as noise_variance or 'lengthscale[temp]'; a vector stands for all its elements"},
 		{Name: "range", Kind: Intervals, Group: Profile, Field: "Profile.Ranges", Places: places, Unit: "scaled units", Unset: "a few standard errors around the optimum",
 			Help: "values between which a parameter moves"},
-		{Name: "points", Kind: Whole, Group: Profile, Field: "Profile.Points", Places: places, NoVariable: true,
+		{Name: "points", Kind: Whole, Group: Profile, Field: "Profile.Points", Places: places, NoVariable: true, Least: 2, Most: maxProfilePoints,
 			Unset: fmt.Sprintf("%d for curves, %d for a contour, for fits the optima and a value on each side", fit.DefaultCurvePoints, fit.DefaultContourPoints),
 			Help:  "number of points along each parameter; positive parameters have a logarithmic scale, and a curve also has a point at each optimum"},
 		{Name: "others", Kind: Choice, Group: Profile, Field: "Profile.Others", Places: places, Default: string(summary.OthersTuned), Words: words(summary.ProfileOtherses()...),

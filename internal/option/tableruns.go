@@ -48,6 +48,3 @@ func runOptions() Entries {
 func sbatch(name, help, field string) Option {
 	return Option{Name: name, Kind: Text, Group: Cluster, Field: field, Places: []string{"batch", "resume"}, Placeholder: "TEXT", Help: help}
 }
-
-// maxWorkers bounds the numbers of cores, jobs and tasks; a larger one is a mistake.
-const maxWorkers = 100_000

@@ -35,9 +35,9 @@ func scoreOptions() Entries {
 			Help: "methods to compare"},
 		{Name: "sizes", Kind: Wholes, Group: Scores, Field: "Compare.Sizes", Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
 			Help: "also fit every method to nested random subsets of so many training rows"},
-		{Name: "folds", Kind: Whole, Group: Scores, Field: "Compare.Folds", Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
+		{Name: "folds", Kind: Whole, Group: Scores, Field: "Compare.Folds", Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), Least: 2,
 			Help: "number of folds: each is predicted by fits to the others, unless rows are held out"},
-		{Name: "folds", Kind: Whole, Group: Scores, Field: "CrossValidation.Folds Fit.Folds", Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), check: checkFolds,
+		{Name: "folds", Kind: Whole, Group: Scores, Field: "CrossValidation.Folds Fit.Folds", Places: in(fits, "select", Spec), Unset: fmt.Sprint(problem.DefaultFolds), Least: 2,
 			Rules: []Constraint{{Places: fits, Needs: []string{"scores=cv", "objective=cv", "objective=cv-rmse"}}},
 			Help:  "number of folds of the cross-validation, for scores and for the objectives cv and cv-rmse"},
 		{Name: "fold-seed", Kind: Seed, Group: Scores, Field: "CrossValidation.Seed Fit.FoldSeed", Places: fits, Default: "1",
@@ -50,7 +50,7 @@ func scoreOptions() Entries {
 			Help: "score that decides which kernel is best"},
 		{Name: "greedy", Kind: Truth, Group: Kernels, Field: "Select.Greedy", Places: selects,
 			Help: "search over sums and products of the kernels"},
-		{Name: "max-terms", Kind: Whole, Group: Kernels, Field: "Select.MaxTerms", Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultMaxTerms),
+		{Name: "max-terms", Kind: Whole, Group: Kernels, Field: "Select.MaxTerms", Places: selects, Rules: search, Most: maxTerms, Unset: fmt.Sprint(fit.DefaultMaxTerms),
 			Help: "largest number of leaves in a kernel of the search"},
 		{Name: "budget", Kind: Whole, Group: Kernels, Field: "Select.Budget", Places: selects, Rules: search, Unset: fmt.Sprint(fit.DefaultBudget),
 			Help: "largest number of kernels that the search fits"},
@@ -96,9 +96,9 @@ func posteriorOptions() Entries {
 			Help: "draw the parameters from their posterior after the fit: laplace, from a normal distribution over their logarithms, or hmc, by the No-U-Turn sampler; predictions then average over the draws. auto takes a few weighed draws if there are fewer than 30 rows for each free parameter, and none predicts with the optimum alone"},
 		{Name: "posterior-chains", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorChains", Places: places, Unset: "4", Least: 1, Most: maxChains,
 			Help: "number of chains of option posterior hmc"},
-		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorWarmup", Places: places, Unset: "500", Least: 1,
+		{Name: "posterior-warmup", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorWarmup", Places: places, Unset: "500", Least: 1, Most: maxDraws,
 			Help: "iterations of each chain in which the sampler adapts, and which are not kept"},
-		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorDraws", Places: places, Unset: "1000", Least: 1, NoVariable: true,
+		{Name: "posterior-draws", Kind: Whole, Group: Posterior, Field: "Fit.PosteriorDraws", Places: places, Unset: "1000", Least: 1, Most: maxDraws, NoVariable: true,
 			Help: "draws of each chain"},
 		{Name: "posterior-out", Kind: File, Group: Posterior, Field: "Output.Draws", Places: places, Placeholder: "FILE",
 			Rules: []Constraint{{Needs: []string{"posterior=laplace", "posterior=hmc"}, Text: "option posterior-out writes draws: it needs option posterior laplace or hmc"}},
@@ -123,12 +123,6 @@ func expertOptions() Entries {
 			Help: "largest number of rows of a local expert; larger clusters are divided again"},
 	}
 }
-
-// maxSize is the largest number of rows of a subset: no table has more.
-const maxSize = 1 << 40
-
-// maxChains is the largest number of chains.
-const maxChains = 1000
 
 func jointOptions() Entries {
 	draws := Option{Name: "draws", Kind: Whole, Group: Draws, Field: "Predict.Draws", Places: []string{"predict"}, Default: "0",
@@ -211,11 +205,11 @@ func outputOptions() Entries {
 			Help: "replace output files that exist"},
 		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: in(all, "kernel check", "kernel show", "inspect", "devices", "version"),
 			Help: "print one JSON object instead of text"},
-		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: []string{"batch", "resume"},
+		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: []string{"batch", "resume", "check"},
 			Help: "print JSON lines instead of text"},
 		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: []string{"bench"},
 			Help: "print one JSON object per line instead of text: the machine, then each n on each device"},
-		{Name: "quiet", Kind: Truth, Group: OutputFile, Field: "Output.Quiet", Places: in(all, "bench", "report", "batch", "resume"),
+		{Name: "quiet", Kind: Truth, Group: OutputFile, Field: "Output.Quiet", Places: in(all, "bench", "report", "batch", "resume", "check"),
 			Help: "print only warnings and errors on standard error, no progress and no notes"},
 		{Name: "graph", Kind: File, Group: OutputFile, Field: "Output.Graph", Places: []string{"nlml"}, Placeholder: "FILE",
 			Help: "also write the expression graph and its derivatives to a file for Graphviz (dot -Tsvg FILE)"},
@@ -245,15 +239,4 @@ func deviceOptions() Entries {
 		{Name: "retries", Kind: Whole, Group: Jobs, Field: "Compute.Retries", Places: []string{Spec}, Default: "2", Stated: true, Most: maxRetries,
 			Help: "how often to retry a job whose device was lost or had too little memory"},
 	}
-}
-
-// maxRetries is the largest value of retries.
-const maxRetries = 1000
-
-// checkFolds checks a number of folds, of which 0 is the default.
-func checkFolds(value any) error {
-	if value.(int) == 1 {
-		return errors.New("must be at least 2")
-	}
-	return nil
 }

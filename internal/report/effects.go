@@ -13,6 +13,7 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/effect"
 	"gpfit/internal/page"
+	"gpfit/internal/pick"
 	"gpfit/kernel"
 )
 
@@ -22,6 +23,9 @@ const (
 	effectPoints, mostLabels = 61, 24
 	// mostEffects is the number of columns with a picture, shared by several targets.
 	mostEffects = 12
+	// mostAxes is the number of columns, the most relevant ones, along which predictions are made and
+	// which tables list: their rows have a number for each column of the table.
+	mostAxes = 100
 )
 
 // vary finds the effects of the most relevant columns.
@@ -61,8 +65,17 @@ func (s *subject) findAxes() error {
 	for _, r := range s.relevance {
 		byFeature[r.Index] = r.Relevance
 	}
-	for k := range columns {
-		a := axis{Variable: columns[k], relevance: columns[k].Relevance(byFeature), values: columns[k].Values(effectPoints)}
+	order := pick.All(len(columns))
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
+	})
+	for at, k := range order {
+		a := axis{Variable: columns[k], relevance: columns[k].Relevance(byFeature)}
+		if at >= mostAxes {
+			s.axes = append(s.axes, a)
+			continue
+		}
+		a.values = columns[k].Values(effectPoints)
 		if a.Categories != nil {
 			a.values = a.values[:min(len(a.values), mostLabels)]
 		}
@@ -73,9 +86,11 @@ func (s *subject) findAxes() error {
 		}
 		s.axes = append(s.axes, a)
 	}
-	slices.SortStableFunc(s.axes, func(a, b axis) int { return cmp.Compare(b.relevance, a.relevance) })
 	return nil
 }
+
+// moved returns the axes that have rows.
+func moved(s *subject) []axis { return s.axes[:min(len(s.axes), mostAxes)] }
 
 // effects shows the effect of each column.
 func effects(s *subject) (page.Section, error) {
@@ -108,7 +123,7 @@ func (s *subject) split(ctx context.Context) error {
 	for i := range n {
 		rows = append(rows, s.trainingRow(i*s.model.N()/n)...)
 	}
-	for _, a := range s.axes {
+	for _, a := range moved(s) {
 		rows = append(rows, a.rows.X...)
 	}
 	for t, name := range s.each() {
@@ -136,7 +151,7 @@ func (s *subject) split(ctx context.Context) error {
 func (s *subject) along(one gp.TermPrediction, at int) curve {
 	most := math.Inf(-1)
 	var out curve
-	for i := range s.axes {
+	for i := range moved(s) {
 		end := at + s.axes[i].rows.N
 		mean := one.Mean[at:end]
 		if size := slices.Max(mean) - slices.Min(mean); size > most {

@@ -15,7 +15,7 @@ import (
 // relevantColumns shows how relevant each column is.
 func relevantColumns(s *subject) (page.Section, error) {
 	grid := page.Grid{Heads: append(page.Words("column"), page.Numbers("relevance", "lengthscale in units of the column")...)}
-	for _, c := range s.relevance {
+	for _, c := range s.relevance[:min(len(s.relevance), mostAxes)] {
 		var lengths []string
 		for _, l := range c.Lengthscales {
 			lengths = append(lengths, number(l))
@@ -24,8 +24,15 @@ func relevantColumns(s *subject) (page.Section, error) {
 		line.Cells[1].Bar = c.Relevance
 		grid.Rows = append(grid.Rows, line)
 	}
-	return page.Section{Title: "Relevance of the columns", Grids: []page.Grid{grid}, Notes: []string{
-		"Relevance is the standard deviation of the part of the predictions that the column takes part in, in units of the target's standard deviation: 1 means that the predictions follow the column as far as the target varies, 0 that they ignore it."}}, nil
+	section := page.Section{Title: "Relevance of the columns", Grids: []page.Grid{grid}, Notes: []string{
+		"Relevance is the standard deviation of the part of the predictions that the column takes part in, in units of the target's standard deviation: 1 means that the predictions follow the column as far as the target varies, 0 that they ignore it."}}
+	switch {
+	case len(s.relevance) == 0:
+		section.Notes = append(section.Notes, "There are too many columns to find their relevance.")
+	case len(s.relevance) > mostAxes:
+		section.Notes = append(section.Notes, fmt.Sprintf("The table has the %d most relevant of %d columns.", mostAxes, len(s.relevance)))
+	}
+	return section, nil
 }
 
 // parameters shows the parameters by name, in both units, with what is known of their uncertainty.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gpfit/fit/summary"
-	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 )
 
@@ -23,8 +22,13 @@ func Headline(rows []Row) []string {
 	if text := verdictText(rows); text != "" {
 		out = append(out, text)
 	}
-	states := States(rows)
-	if left := len(rows) - states[string(rundir.StateDone)]; left > 0 {
+	left := 0
+	for _, r := range rows {
+		if r.NLML == nil {
+			left++
+		}
+	}
+	if left > 0 {
 		out = append(out, fmt.Sprintf("%d of %d jobs have no result (%s); this page compares the others.", left, len(rows), StateText(rows)))
 	}
 	return out

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,16 +56,21 @@ func known(r *rundir.Run) []string {
 	return paths
 }
 
-// failures lists the jobs that failed.
+// bad reports whether a job failed or is damaged.
+func bad(r Row) bool {
+	return r.State == string(rundir.StateFailed) || r.State == string(rundir.StateDamaged)
+}
+
+// failures lists the jobs that failed or are damaged.
 func failures(rows []Row, known []string) page.Section {
 	grid := page.Grid{Heads: append(page.Words("job", "kind"), page.Head{Text: "error", Words: true, Wrap: true})}
 	for _, r := range rows {
-		if r.State == string(rundir.StateFailed) {
-			grid.Add(r.Job, r.Kind, page.WithoutFolders(r.Error, known...))
+		if bad(r) {
+			grid.Add(r.Job, cmp.Or(r.Kind, r.State), page.WithoutFolders(r.Error, known...))
 			grid.Rows[len(grid.Rows)-1].Bad = true
 		}
 	}
-	return page.Section{Title: "Failed", Grids: page.Filled(grid)}
+	return page.Section{Title: "Failed or damaged", Grids: page.Filled(grid)}
 }
 
 // dataSet shows the scores of the kernels on a data set.
@@ -240,7 +246,7 @@ func jobs(rows []Row) page.Section {
 	for _, r := range rows {
 		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"),
 			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Level, summary.StateText(r.Status), r.mostRelevant())
-		grid.Rows[len(grid.Rows)-1].Bad = r.State == string(rundir.StateFailed)
+		grid.Rows[len(grid.Rows)-1].Bad = bad(r)
 	}
 	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}
 }

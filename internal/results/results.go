@@ -72,8 +72,7 @@ type Row struct {
 	Choice string `json:"choice" parquet:"choice"`
 }
 
-// Collect returns the row of every job, in the order of the run. Errors:
-// [*rundir.Error] for a damaged record.
+// Collect returns the row of every job, in the order of the run.
 func Collect(r *rundir.Run) ([]Row, error) {
 	rows := make([]Row, 0, len(r.Jobs))
 	for _, j := range r.Jobs {

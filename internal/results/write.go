@@ -159,6 +159,7 @@ func overview(r *rundir.Run, rows []Row) string {
 	writeNotes(&b, "failed", rows, len(rows), inState(rundir.StateFailed, func(row *Row) string {
 		return fmt.Sprintf("%s (%s): %s", row.Job, row.Kind, textform.FirstLine(row.Error))
 	}))
+	writeNotes(&b, "damaged; 'gpfit resume "+r.Dir+"' does these jobs again", rows, len(rows), inState(rundir.StateDamaged, func(row *Row) string { return row.Job + ": " + row.Error }))
 	for _, state := range []rundir.State{rundir.StateDied, rundir.StateUnknown} { // what is known of jobs whose processes died or may have died
 		title := fmt.Sprintf("%s; 'gpfit resume %s' continues jobs whose process has died", state, r.Dir)
 		writeNotes(&b, title, rows, len(rows), inState(state, func(row *Row) string { return row.Job + ": " + row.Error }))

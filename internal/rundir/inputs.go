@@ -93,7 +93,7 @@ func (m *Manifest) Changes() ([]string, error) {
 	for _, in := range m.Inputs {
 		now, err := HashInput(in.Path)
 		if err != nil {
-			return nil, err
+			return nil, &Error{Path: in.Path, Msg: "an input of the run cannot be read: " + reason(err) + "; put the file back", Err: err}
 		}
 		if now.SHA256 != in.SHA256 {
 			out = append(out, in.Path)

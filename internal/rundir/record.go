@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gpfit/fit/summary"
+	"gpfit/gp"
 	"gpfit/internal/filelock"
 )
 
@@ -38,9 +39,10 @@ type JobEvent struct {
 	Kind  string `json:"kind,omitempty"`
 	Error string `json:"error,omitempty"`
 	// Report and Model are the result. Model is the path of the model file,
-	// relative to the run directory.
-	Report *summary.Report `json:"report,omitempty"`
-	Model  string          `json:"model,omitempty"`
+	// relative to the run directory, and ModelSHA256 the checksum in it, which Append fills in.
+	Report      *summary.Report `json:"report,omitempty"`
+	Model       string          `json:"model,omitempty"`
+	ModelSHA256 string          `json:"model_sha256,omitempty"`
 }
 
 // Record holds the events of a job in order.
@@ -61,11 +63,14 @@ const (
 	// machine can see, which on some file systems it never can.
 	StateDied    State = "died"
 	StateUnknown State = "unknown"
+	// StateDamaged means that the record of the job cannot be read, or that its model is missing or is
+	// another one. Whoever claims the job does it again.
+	StateDamaged State = "damaged"
 )
 
 // States lists the states in the order of reports.
 func States() []State {
-	return []State{StateDone, StateFailed, StateRunning, StateUnknown, StateDied, StateInterrupted, StatePending}
+	return []State{StateDone, StateFailed, StateDamaged, StateRunning, StateUnknown, StateDied, StateInterrupted, StatePending}
 }
 
 // Of returns the events with the given fingerprint. It leaves out the events of a
@@ -101,28 +106,35 @@ type JobStatus struct {
 	State
 	// Record holds the events of this job.
 	Record Record
-	// About says what is known of the process of a job that died or may have died.
+	// About says what is known of the process of a job that died or may have died, or what is damaged.
 	About string
 }
 
-// Status returns the status of a job without claiming the job.
+// Status returns the status of a job without claiming the job. Damage is a state, not an error.
 func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	path := r.Path("jobs", j.ID)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return JobStatus{State: StatePending}, nil
+		return r.withoutEvents(j, "is missing"), nil
 	}
 	if err != nil {
 		return JobStatus{}, err
 	}
 	defer f.Close()
 	record, _, err := read(f)
-	if err != nil {
-		return JobStatus{}, &Error{Path: path, Msg: err.Error(), Err: err}
+	switch {
+	case err != nil:
+		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s: %v", r.inDir(path), err)}, nil
+	case len(record) == 0:
+		return r.withoutEvents(j, "is empty"), nil
 	}
 	record = record.Of(j.Fingerprint)
 	s := JobStatus{State: record.state(), Record: record}
-	if last := record.Last(); last.Type == Started || last.Type == Retry {
+	last := record.Last()
+	if fault := r.modelFault(record); fault != "" {
+		s.State, s.About = StateDamaged, fault
+	}
+	if last.Type == Started || last.Type == Retry {
 		err := filelock.Try(f, false, 0)
 		switch {
 		case errors.Is(err, filelock.ErrBusy):
@@ -131,7 +143,27 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 			s.State, s.About = r.fate(j, last, err)
 		}
 	}
+	if model := r.Path("models", j.ID); (s.State == StateDied || s.State == StateInterrupted) && exists(model) {
+		s.State, s.About = StateDamaged, fmt.Sprintf("%s ends before the result, though there is %s", r.inDir(path), r.inDir(model))
+	}
 	return s, nil
+}
+
+// modelFault says what is wrong with the model of the last event, if that is a result.
+func (r *Run) modelFault(record Record) string {
+	if e := record.Last(); e.Type == Done && e.Model != "" {
+		return modelFault(r.Dir, e.Model, e.ModelSHA256)
+	}
+	return ""
+}
+
+// withoutEvents returns the status of a job of whose record nothing is left, as what says. If the job has a
+// model, there was more.
+func (r *Run) withoutEvents(j PlannedJob, what string) JobStatus {
+	if model := r.Path("models", j.ID); exists(model) {
+		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s %s, though there is %s", r.inDir(r.Path("jobs", j.ID)), what, r.inDir(model))}
+	}
+	return JobStatus{State: StatePending}
 }
 
 // fate decides whether the process that began a job has died, if nobody is seen to hold
@@ -162,22 +194,46 @@ func (r *Run) lastChange(j PlannedJob) time.Time {
 	return last
 }
 
+// sealedVersion is the version of an event from which on its line has a checksum.
+const sealedVersion = 2
+
 // read parses a record and returns it with the length of its whole lines in bytes.
 func read(f io.Reader) (Record, int64, error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("cannot be read: %s", reason(err))
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
+	if bytes.IndexByte(text[whole:], 0) >= 0 {
+		return nil, 0, errors.New("its end is damaged: it has zeros")
+	}
 	var out Record
 	for text := range bytes.Lines(text[:whole]) {
-		var e JobEvent
-		if err := json.Unmarshal(text, &e); err != nil {
+		e, err := parseEvent(text)
+		if err != nil {
 			return nil, 0, fmt.Errorf("line %d is damaged: %w", len(out)+1, err)
 		}
 		out = append(out, e)
 	}
 	return out, int64(whole), nil
+}
+
+// parseEvent parses a line of a record.
+func parseEvent(line []byte) (e JobEvent, err error) {
+	has, err := sealed(line)
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, errors.New(inWords(err))
+	}
+	switch {
+	case e.SchemaVersion >= sealedVersion && !has:
+		return e, errSeal
+	case !slices.Contains([]string{Started, Done, Failed, Retry, Interrupted}, e.Type):
+		return e, fmt.Errorf("%q is no event", e.Type)
+	}
+	return e, nil
 }
 
 // Claim is the exclusive right to work on a job. It ends with Release or with the process.
@@ -195,6 +251,11 @@ var ErrClaimed = errors.New("the job is claimed by another process")
 // Errors: [ErrClaimed], [*Error].
 func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	path := r.Path("jobs", j.ID)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if err := SetAside(path); err != nil {
+			return nil, err
+		}
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -216,11 +277,14 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 }
 
 // recover reads the record, cuts off half a line at its end, and removes temporary files. If the
-// last event is from other options or data, it also removes the model and the checkpoint.
+// last event is from other options or data, it also removes the model and the checkpoint. It sets a
+// damaged record aside, and the model in the place of the job's.
 func (c *Claim) recover() error {
 	record, whole, err := read(c.file)
 	if err != nil {
-		return err
+		if err := copyAside(c.file, c.run.Path("jobs", c.job.ID)); err != nil {
+			return err
+		}
 	}
 	if err := c.file.Truncate(whole); err != nil {
 		return err
@@ -229,6 +293,9 @@ func (c *Claim) recover() error {
 		c.clean(record.Last().Fingerprint != c.job.Fingerprint)
 	}
 	c.Record = record.Of(c.job.Fingerprint)
+	if c.run.modelFault(c.Record) != "" {
+		return SetAside(c.run.Path("models", c.job.ID))
+	}
 	return nil
 }
 
@@ -243,15 +310,26 @@ func (c *Claim) clean(all bool) {
 	}
 }
 
-// State returns the state according to the record.
-func (c *Claim) State() State { return c.Record.state() }
+// State returns the state according to the record and the model.
+func (c *Claim) State() State {
+	if c.run.modelFault(c.Record) != "" {
+		return StateDamaged
+	}
+	return c.Record.state()
+}
 
 // Append adds an event with the job, host, process and time filled in. When Append
 // returns, a result or a failure is on the disk.
 func (c *Claim) Append(e JobEvent) error {
-	e.SchemaVersion, e.Job, e.Fingerprint = SchemaVersion, c.job.ID, c.job.Fingerprint
+	e.SchemaVersion, e.Job, e.Fingerprint = sealedVersion, c.job.ID, c.job.Fingerprint
 	e.Host, _ = os.Hostname()
 	e.PID, e.Time = os.Getpid(), time.Now().UTC()
+	if e.Model != "" {
+		var err error
+		if e.ModelSHA256, err = gp.Checksum(filepath.Join(c.run.Dir, filepath.FromSlash(e.Model))); err != nil {
+			return err
+		}
+	}
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -261,7 +339,7 @@ func (c *Claim) Append(e JobEvent) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.file.Write(append(text, '\n')); err != nil {
+	if _, err := c.file.Write(append(seal(text, ""), '\n')); err != nil {
 		return errors.Join(err, c.file.Truncate(end))
 	}
 	if e.Type == Done || e.Type == Failed {

@@ -3,6 +3,7 @@
 //
 //	run.json       the resolved spec: every job with all its options, and the
 //	               SHA-256 of every input
+//	run.copy.json  the same, in case one of the two is damaged
 //	spec.yaml      a copy of the spec
 //	lock           keeps a second process out
 //	jobs/ID.jsonl  the events of a job, one JSON object per line: "started",
@@ -12,11 +13,11 @@
 // This package writes a file whole or not at all. One process at a time appends lines to a job's
 // file. If a killed process left half a line at the end, the next process cuts it off. A process
 // claims a job with a lock on the job's file. The lock ends with the process, so a claim is never
-// stale. Start at [Create], [Open] and [Run.Claim].
+// stale. Every line of a job's file has a checksum, and so has run.json. A damaged record costs its job,
+// which is done again, and nothing else: [StateDamaged]. Start at [Create], [Open] and [Run.Claim].
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,65 +27,7 @@ import (
 
 	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
-	"gpfit/internal/option"
-	"gpfit/internal/spec"
 )
-
-// SchemaVersion is the version of the files that this package writes.
-const SchemaVersion = 1
-
-// Manifest is the content of run.json.
-type Manifest struct {
-	Type          string    `json:"type"`
-	SchemaVersion int       `json:"schema_version"`
-	Name          string    `json:"name,omitempty"`
-	Program       string    `json:"program"`
-	Created       time.Time `json:"created"`
-	// SpecPath is the absolute path of the spec file. SpecSHA256 is the SHA-256 of
-	// its content when the run was made.
-	SpecPath   string `json:"spec_path"`
-	SpecSHA256 string `json:"spec_sha256"`
-	// Extra holds options of the command line, which override the spec's.
-	Extra  spec.Options `json:"extra,omitzero"`
-	Slurm  option.Slurm `json:"slurm,omitzero"`
-	Inputs []Input      `json:"inputs"`
-	Jobs   []PlannedJob `json:"jobs"`
-}
-
-// Input is a file, a folder or a pattern of files that jobs read. Bytes is the total size.
-type Input struct {
-	Path   string `json:"path"`
-	SHA256 string `json:"sha256"`
-	Bytes  int64  `json:"bytes"`
-}
-
-// PlannedJob is a job whose every option is decided.
-type PlannedJob struct {
-	spec.JobSpec
-	// Fingerprint is a hash of everything that the result depends on. A result
-	// with another fingerprint belongs to another job.
-	Fingerprint string `json:"fingerprint"`
-	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
-	N int `json:"n"`
-	D int `json:"d"`
-}
-
-// Run is an open run directory.
-type Run struct {
-	Dir string
-	Manifest
-}
-
-// Error reports a directory that is not a run, or a damaged run.
-type Error struct {
-	Path, Msg string
-	Err       error
-}
-
-func (e *Error) Error() string { return e.Path + ": " + e.Msg }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
 
 // ErrExists reports that a directory already has a run.
 var ErrExists = errors.New("a run already exists")
@@ -119,12 +62,6 @@ func Create(dir string, build func() (*Manifest, []byte, error)) (*Run, *Lock, e
 	return &Run{Dir: dir, Manifest: *m}, lock, nil
 }
 
-// Exists reports whether dir holds a run.
-func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "run.json"))
-	return err == nil
-}
-
 // checkNew returns an error if dir has files that Create has not made.
 func checkNew(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -142,7 +79,7 @@ func checkNew(dir string) error {
 
 // discard removes the files and the empty folders of an unfinished Create.
 func discard(dir string) {
-	for _, f := range append([]string{"spec.yaml", "lock"}, append(folders, "")...) {
+	for _, f := range slices.Concat([]string{"spec.yaml", "lock"}, manifests, folders, []string{""}) {
 		_ = os.Remove(filepath.Join(dir, f))
 	}
 }
@@ -157,67 +94,19 @@ func makeFolders(dir string) error {
 	return nil
 }
 
-// write makes the folders and files. It writes run.json, which makes dir a run, last.
+// write makes the folders and files. It writes run.json and its copy, which make dir a run, last.
 func write(dir string, m *Manifest, specText []byte) error {
 	if err := makeFolders(dir); err != nil {
 		return err
 	}
-	m.Type, m.SchemaVersion = "gpfit run", SchemaVersion
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	if err := atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText); err != nil {
 		return err
 	}
-	return errors.Join(atomicfile.WriteBytes(filepath.Join(dir, "spec.yaml"), specText), atomicfile.WriteBytes(filepath.Join(dir, "run.json"), append(text, '\n')))
+	return writeManifests(dir, m, manifests...)
 }
 
-// Open opens a run without a lock, to read it only. Errors: [*Error].
-func Open(dir string) (*Run, error) {
-	path := filepath.Join(dir, "run.json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, &Error{Path: dir, Msg: whyNoRun(dir), Err: err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{Dir: dir}
-	if err := json.Unmarshal(text, &r.Manifest); err != nil || r.Type != "gpfit run" {
-		return nil, &Error{Path: path, Msg: fmt.Sprintf("is damaged: %v", err), Err: err}
-	}
-	if r.SchemaVersion > SchemaVersion || r.SchemaVersion < 1 {
-		return nil, &Error{Path: path, Msg: fmt.Sprintf("has schema version %d, this gpfit reads up to %d: use a newer gpfit", r.SchemaVersion, SchemaVersion)}
-	}
-	if err := r.checkJobs(); err != nil {
-		return nil, &Error{Path: path, Msg: "is damaged: " + err.Error(), Err: err}
-	}
-	return r, nil
-}
-
-// checkJobs checks that every job has its own files, in the run's folders.
-func (r *Run) checkJobs() error {
-	seen := make(map[string]bool, len(r.Jobs))
-	for _, j := range r.Jobs {
-		if !spec.IsID(j.ID) {
-			return fmt.Errorf("%q is not a valid job name", j.ID)
-		}
-		if seen[j.ID] {
-			return fmt.Errorf("two jobs are named %s", j.ID)
-		}
-		seen[j.ID] = true
-	}
-	return nil
-}
-
-// whyNoRun returns the reason why dir has no run.json. If dir has a lock, Create was
-// stopped before it wrote run.json.
-func whyNoRun(dir string) string {
-	if _, err := os.Stat(filepath.Join(dir, "lock")); err == nil {
-		return "the batch was stopped before its jobs were planned: start it again with 'gpfit batch SPEC --out " + dir + "'"
-	}
-	return "is not a run directory (it has no run.json)"
-}
-
-// OpenLocked opens a run, locks it, and makes its missing folders. Errors: [*InUseError], [*Error].
+// OpenLocked opens a run, locks it, and makes its missing folders. It writes run.json or its copy again if
+// one of the two is damaged. Errors: [*InUseError], [*Error].
 func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if !Exists(dir) {
 		_, err := Open(dir)
@@ -227,9 +116,13 @@ func OpenLocked(dir string, mode Mode) (*Run, *Lock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := Open(dir)
+	r, bad, err := open(dir)
 	if err == nil {
 		err = makeFolders(dir)
+	}
+	if err == nil && bad != "" {
+		err = writeManifests(dir, &r.Manifest, bad)
+		r.Damage += ", and gpfit has written the other one again"
 	}
 	if err != nil {
 		lock.Release()
@@ -294,7 +187,7 @@ var extensions = map[string]string{"jobs": ".jsonl", "models": ".gpfit", "checkp
 
 // removeUnfinished removes the temporary files that a killed process left in dir.
 func removeUnfinished(dir string) {
-	for _, name := range []string{"run.json", "spec.yaml", "report.html"} {
+	for _, name := range append([]string{"spec.yaml", "report.html"}, manifests...) {
 		removeTemporary(filepath.Join(dir, "."+name+".tmp*"))
 	}
 }

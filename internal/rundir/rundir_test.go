@@ -1,13 +1,17 @@
 package rundir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
@@ -90,8 +94,8 @@ func TestUnknown(t *testing.T) {
 	path := r.Path("jobs", j.ID)
 	text := must.Get(os.ReadFile(path))(t)
 	host, _ := os.Hostname()
-	elsewhere := strings.Replace(string(text), `"host":"`+host+`"`, `"host":"node7"`, 1)
-	must.Do(t, os.WriteFile(path, []byte(elsewhere), 0o644))
+	text = sealMember.ReplaceAll(bytes.Replace(text, []byte(`"host":"`+host+`"`), []byte(`"host":"node7"`), 1), []byte("}"))
+	must.Do(t, os.WriteFile(path, append(seal(text, ""), '\n'), 0o644))
 	if s, _ := r.Status(j); s.State != StateRunning {
 		t.Errorf("with its lock: %s", s.State)
 	}
@@ -112,7 +116,7 @@ func TestUnknown(t *testing.T) {
 }
 
 // TestRecovery checks that Claim cuts off half a line, removes the files of a killed
-// process, and returns an error with the line if the record is damaged.
+// process.
 func TestRecovery(t *testing.T) {
 	r, _ := newRun(t)
 	j := r.Jobs[0]
@@ -147,12 +151,95 @@ func TestRecovery(t *testing.T) {
 	if _, err := os.Stat(r.Path("checkpoints", j.ID)); err == nil {
 		t.Error("the checkpoint of another job is left")
 	}
-	must.Do(t, os.WriteFile(path, []byte("{}\nnonsense\n"), 0o644))
-	if _, err := r.Claim(j); err == nil || !strings.Contains(err.Error(), "line 2 is damaged") {
-		t.Errorf("%v", err)
+}
+
+// TestDamagedRecord checks that a damaged record is a state of its job, that the job can be claimed again, and that
+// the record is kept.
+func TestDamagedRecord(t *testing.T) {
+	r, _ := newRun(t)
+	j := r.Jobs[0]
+	c := must.Get(r.Claim(j))(t)
+	appendAll(t, c, Started, Done)
+	c.Release()
+	path := r.Path("jobs", j.ID)
+	whole := must.Get(os.ReadFile(path))(t)
+	damages := map[string][]byte{"a folder": nil, "zeros": make([]byte, len(whole)), "a line of another program": append(whole[:len(whole):len(whole)], "{}\n"...)}
+	for at := range whole {
+		if at%7 > 0 && at < len(whole)-1 {
+			continue
+		}
+		damages[fmt.Sprintf("byte %d", at)] = slices.Concat(whole[:at], []byte{whole[at] ^ 1}, whole[at+1:])
 	}
-	if _, err := r.Status(j); err == nil {
-		t.Error("a damaged record was read")
+	count := 0
+	for what, text := range damages {
+		must.Do(t, os.RemoveAll(path))
+		if text == nil {
+			must.Do(t, os.Mkdir(path, 0o755))
+		} else {
+			must.Do(t, os.WriteFile(path, text, 0o644))
+		}
+		s, err := r.Status(j)
+		if what == fmt.Sprintf("byte %d", len(whole)-1) { // without its last new line, the result is half a line
+			if err != nil || s.State != StateDied {
+				t.Errorf("%s: %v, %v", what, s, err)
+			}
+			continue
+		}
+		if err != nil || s.State != StateDamaged || !strings.HasPrefix(s.About, "jobs/"+j.ID+".jsonl: ") {
+			t.Errorf("%s: %v, %v", what, s, err)
+		}
+		c := must.Get(r.Claim(j))(t)
+		if c.State() != StatePending {
+			t.Errorf("%s: claimed: %s", what, c.State())
+		}
+		c.Release()
+		count++
+	}
+	if kept := must.Get(filepath.Glob(path + ".damaged*"))(t); len(kept) != count {
+		t.Errorf("%d of %d damaged records are kept", len(kept), count)
+	}
+}
+
+// TestDamagedManifest checks that a run whose run.json or its copy is damaged, in any byte, is the same run, that
+// its next process repairs the file, and that two damaged files are an error.
+func TestDamagedManifest(t *testing.T) {
+	r, lock := newRun(t)
+	lock.Release()
+	whole := must.Get(os.ReadFile(filepath.Join(r.Dir, "run.json")))(t)
+	check := func(what, name string, wantDamage bool) {
+		t.Helper()
+		again, err := Open(r.Dir)
+		if err != nil || again.Damage != "" != wantDamage || cmp.Diff(r.Manifest, again.Manifest) != "" {
+			t.Fatalf("%s of %s: %v, %+v", what, name, err, again)
+		}
+	}
+	for _, name := range manifests {
+		path := filepath.Join(r.Dir, name)
+		for at := 0; at < len(whole)-1; at += 3 { // a last line without its end is whole
+			must.Do(t, os.WriteFile(path, slices.Concat(whole[:at], []byte{whole[at] ^ 1}, whole[at+1:]), 0o644))
+			check(fmt.Sprintf("byte %d", at), name, true)
+		}
+		for what, text := range map[string][]byte{"half": whole[:len(whole)/2], "nothing": {}, "zeros": make([]byte, len(whole)), "null": []byte("null")} {
+			must.Do(t, os.WriteFile(path, text, 0o644))
+			check(what, name, true)
+		}
+		must.Do(t, os.Remove(path))
+		check("absence", name, true)
+		again, lock, err := OpenLocked(r.Dir, Exclusive)
+		if err != nil || !strings.Contains(again.Damage, name) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		lock.Release()
+		if text, _ := os.ReadFile(path); !bytes.Equal(text, whole) {
+			t.Errorf("%s is not repaired: %q", name, text)
+		}
+		check("repair", name, false)
+	}
+	for _, name := range manifests {
+		must.Do(t, os.WriteFile(filepath.Join(r.Dir, name), []byte("null"), 0o644))
+	}
+	if _, err := Open(r.Dir); err == nil || strings.Contains(err.Error(), "nil") || !strings.Contains(err.Error(), "run.json: is damaged") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -192,7 +279,7 @@ func TestOpen(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type":"gpfit run","schema_version":99}`: "newer gpfit", `{"type":"other"}`: "damaged", `{`: "damaged",
 	} {
-		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644), os.WriteFile(filepath.Join(r.Dir, "run.copy.json"), []byte(text), 0o644))
 		if _, _, err := OpenLocked(r.Dir, Exclusive); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

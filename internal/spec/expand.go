@@ -63,8 +63,8 @@ func (j JobSpec) Fingerprint(hashes map[string]string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// maxJobs bounds the jobs of a batch. A larger batch is a mistake.
-const maxJobs = 1_000_000
+// maxJobs bounds the jobs of a batch, which take 6 KB each. A larger batch is a mistake.
+const maxJobs = 100_000
 
 // Expand returns the jobs: data sets, kernels, splits and seeds in their order, the last
 // changing fastest. Paths are relative to dir. extra overrides every option of the spec.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ func Parse(source string, text []byte) (s *Batch, err error) {
 	// A parser that panics on strange input must not end the program.
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, &Error{Source: source, Msg: fmt.Sprintf("not valid YAML (%v)", p)}
+			s, err = nil, &Error{Source: source, Msg: "not valid YAML: no reader knows what it means"}
 		}
 	}()
 	file, err := parser.ParseBytes(text, 0)
@@ -75,19 +76,34 @@ func yamlError(source string, err error) error {
 			out.Line, out.Column = t.Position.Line, t.Position.Column
 		}
 	}
-	// The library names Go types.
+	// The library names Go types, and nodes by their names in YAML's grammar.
+	if out.Msg == "could not find map" { // of a list with the tag !!set
+		out.Msg = "the tag !!set has no meaning in a spec: leave it out"
+	}
+	if m := nodeMismatch.FindStringSubmatch(out.Msg); m != nil {
+		out.Msg = "must be " + cmp.Or(nodeWords[m[2]], "a "+m[2]) + ", not " + cmp.Or(nodeWords[m[1]], "a "+m[1])
+	}
 	if m := typeMismatch.FindStringSubmatch(out.Msg); m != nil {
 		out.Msg = "must be " + goWord(m[3]) + ", not " + goWord(m[1])
 	}
 	return out
 }
 
-var typeMismatch = regexp.MustCompile(`cannot unmarshal (\S+) into Go (struct field|value)(?: \S+)? of type (\S+)`)
+var (
+	typeMismatch = regexp.MustCompile(`cannot unmarshal (.+) into Go (struct field|value)(?: \S+)? of type (\S+)`)
+	nodeMismatch = regexp.MustCompile(`^(\w+) was used where (\w+) is expected$`)
+)
+
+// nodeWords are the words for nodes, with their articles.
+var nodeWords = map[string]string{"sequence": "a list", "null": "empty", "boolean": "true or false", "integer": "a whole number", "float": "a number"}
+
+// usedTags are the tags that a spec may have.
+var usedTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq"}
 
 // goWords are the words for Go types whose names contain a text; the first one counts.
 var goWords = [][2]string{
 	{"map", "a mapping"}, {"spec.", "a mapping"}, {"option.", "a mapping"}, {"[]", "a list"},
-	{"int", "a whole number"}, {"float", "a number"}, {"bool", "true or false"},
+	{"int", "a whole number"}, {"float", "a number"}, {"bool", "true or false"}, {"time.", "a date"},
 }
 
 // goWord names a Go type in words, with its article.
@@ -110,6 +126,10 @@ func (s *Batch) checkKeys(n ast.Node, path string, t reflect.Type) error {
 	case *ast.AnchorNode:
 		return s.checkKeys(v.Value, path, t)
 	case *ast.TagNode:
+		if tag := v.GetToken().Value; !slices.Contains(usedTags, tag) {
+			s.places.note(path, v)
+			return s.errorAt(path, nil, "the tag %s has no meaning in a spec: leave it out, and write a list as [a, b] and a mapping as {a: 1}", tag)
+		}
 		return s.checkKeys(v.Value, path, t)
 	case *ast.FloatNode:
 		if k := t.Kind(); k == reflect.Int || k == reflect.Uint64 {

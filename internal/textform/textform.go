@@ -306,10 +306,32 @@ func QuoteName(name string) string {
 // like a number. Results use the index of a column whose name is empty, not UTF-8 or not
 // unique, and of all columns if they have the names of a table without names, x0, x1, ….
 func (c Columns) Label(index int) string {
-	if index < 0 || index >= len(c) || c[index] == "" || !utf8.ValidString(c[index]) || c.unnamed() || c.count(c[index]) > 1 {
+	if index < 0 || index >= len(c) || c.unnamed() || c.count(c[index]) > 1 {
 		return strconv.Itoa(index)
 	}
-	name := c[index]
+	return labelled(c[index], index)
+}
+
+// Labels returns the labels of all columns. It takes a time that is linear in their number.
+func (c Columns) Labels() []string {
+	labels, counts, unnamed := make([]string, len(c)), map[string]int{}, c.unnamed()
+	for _, name := range c {
+		counts[name]++
+	}
+	for i, name := range c {
+		if unnamed || counts[name] > 1 {
+			name = ""
+		}
+		labels[i] = labelled(name, i)
+	}
+	return labels
+}
+
+// labelled returns the label of a column with a name of its own.
+func labelled(name string, index int) string {
+	if name == "" || !utf8.ValidString(name) {
+		return strconv.Itoa(index)
+	}
 	if _, err := strconv.ParseFloat(name, 64); err == nil {
 		return `"` + name + `"`
 	}
@@ -368,17 +390,30 @@ func (c Columns) hint(name string) string {
 
 // Display returns the name of a parameter with the labels of columns in place of indices:
 // lengthscale[3] becomes lengthscale[temp], and mean_power[3,2] mean_power[temp,2].
-func (c Columns) Display(indexed string) string {
+func (c Columns) Display(indexed string) string { return display(indexed, c.Label) }
+
+// Display returns the name of a parameter with labels of columns (see [Columns.Labels]) in place of
+// indices.
+func Display(indexed string, labels []string) string {
+	return display(indexed, func(i int) string {
+		if i >= len(labels) {
+			return strconv.Itoa(i)
+		}
+		return labels[i]
+	})
+}
+
+func display(indexed string, label func(index int) string) string {
 	base, rest, ok := strings.Cut(indexed, "[")
 	end := strings.IndexAny(rest, ",]")
 	if !ok || end < 0 {
 		return indexed
 	}
 	i, err := strconv.Atoi(rest[:end])
-	if err != nil {
+	if err != nil || i < 0 {
 		return indexed
 	}
-	return base + "[" + c.Label(i) + rest[end:]
+	return base + "[" + label(i) + rest[end:]
 }
 
 // ColumnList formats columns as [Scanner.Dims] reads them.

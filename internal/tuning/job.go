@@ -106,8 +106,20 @@ func (j *Job) AdviseExperts(err error) error {
 	return fmt.Errorf("%w; or divide the rows among local experts, which is an approximation (option experts kmeans:%d)", err, (j.N()+usualExpert-1)/usualExpert)
 }
 
+// noCovariance returns the error that the kernel is not a covariance function, if it is none and this
+// explains a failure of the factorisation or of a check of the device.
+func (j *Job) noCovariance(err error) error {
+	if !device.IsNotPD(err) && !isA[*device.WrongError](err) || isCondition(err) {
+		return nil
+	}
+	return problem.Disproof(j.Prepared)
+}
+
 // ExplainStart adds the likely cause and a remedy to a failure at given parameters.
 func (j *Job) ExplainStart(err error) error {
+	if none := j.noCovariance(err); none != nil {
+		return none
+	}
 	switch {
 	case isCondition(err):
 	case device.IsNotPD(err) && j.Options.NoNoise:
@@ -178,6 +190,9 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 // ExplainFit replaces an optimiser's advice on a start that cannot be evaluated if a
 // larger noise variance is not the remedy, or if the kernel has no lengthscale.
 func (j *Job) ExplainFit(err error) error {
+	if none := j.noCovariance(err); none != nil {
+		return none
+	}
 	if isA[*device.NonFiniteError](err) {
 		return j.ExplainStart(err)
 	}

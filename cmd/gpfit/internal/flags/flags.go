@@ -260,7 +260,8 @@ func Error(cmd *cobra.Command, err error) error {
 func CheckArgs(cmd *cobra.Command, args []string) error {
 	want := strings.Fields(cmd.Use)[1:]
 	least := len(want) - strings.Count(cmd.Use, "[")
-	if len(args) < least || len(args) > len(want) {
+	several := strings.HasSuffix(cmd.Use, "...")
+	if len(args) < least || len(args) > len(want) && !several {
 		return WrongArgs(len(args), want)
 	}
 	return nil

@@ -63,6 +63,22 @@ func PlanOptions(msg *messages.Writer, program, path string, text []byte, extra 
 	}
 }
 
+// Open opens the run that a command names, to read it only.
+func Open(c *frame.Command) (*rundir.Run, error) {
+	r, err := rundir.Open(c.Args[0])
+	if err == nil {
+		TellDamage(c, r)
+	}
+	return r, err
+}
+
+// TellDamage warns of a damaged run.json, or of a damaged copy.
+func TellDamage(c *frame.Command, r *rundir.Run) {
+	if r.Damage != "" {
+		c.Msg.Warn(r.Damage)
+	}
+}
+
 // CheckOutput returns an error if out is an input of the run's jobs, or one of the run's
 // files other than its page, or if it exists and force is false.
 func CheckOutput(out string, force bool, r *rundir.Run) error {

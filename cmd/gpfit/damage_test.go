@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
+	"gpfit/internal/rundir"
+)
+
+// damages are what happens to a file.
+var damages = []struct {
+	name string
+	do   func(rng *rand.Rand, text []byte) []byte // nil means that the file is deleted
+}{
+	{"a byte changed", func(rng *rand.Rand, text []byte) []byte {
+		text = bytes.Clone(text)
+		if len(text) > 0 {
+			text[rng.IntN(len(text))] ^= byte(1 + rng.IntN(255))
+		}
+		return text
+	}},
+	{"13 bytes overwritten", func(rng *rand.Rand, text []byte) []byte {
+		text = bytes.Clone(text)
+		copy(text[rng.IntN(len(text)+1):], "\x00damaged\xff\n\x80\"}")
+		return text
+	}},
+	{"cut", func(rng *rand.Rand, text []byte) []byte { return text[:rng.IntN(len(text)+1)] }},
+	{"deleted", func(*rand.Rand, []byte) []byte { return nil }},
+	{"zeros", func(_ *rand.Rand, text []byte) []byte { return make([]byte, len(text)) }},
+}
+
+// readFolder returns the contents of all files of a folder by their paths in it.
+func readFolder(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			out[must.Get(filepath.Rel(dir, path))(t)] = must.Get(os.ReadFile(path))(t)
+		}
+		return err
+	}))
+	return out
+}
+
+// TestDamagedRun damages one file after another of a finished run: changes, cuts, deletes and empties it. The run
+// can still be shown and reported, a check sees the damage, and a resume ends with all jobs done, of which it has done one
+// again at most. With GPFIT_LONG the run has 300 jobs and every file is damaged, else 8 jobs and some files.
+func TestDamagedRun(t *testing.T) {
+	jobs, every := 8, 3
+	if os.Getenv("GPFIT_LONG") != "" {
+		jobs, every = 300, 1
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var table strings.Builder
+	table.WriteString("x,y\n")
+	for i := range 12 {
+		fmt.Fprintf(&table, "%d,%d\n", i, i*i%7)
+	}
+	write(t, dir, "t.csv", table.String())
+	write(t, dir, "s.yaml", fmt.Sprintf("data: [t.csv]\nkernels: [rbf]\nseeds: [%s]\ndefaults: {max_evals: 3}\n", strings.Join(must.Slice(jobs, func(i int) string { return fmt.Sprint(i) }), ", ")))
+	if code, _, stderr := runLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet"); code != 0 {
+		t.Fatal(stderr)
+	}
+	whole := readFolder(t, "r.run")
+	models := func() (out string) {
+		r := must.Get(rundir.Open("r.run"))(t)
+		for _, j := range r.Jobs {
+			s := must.Get(r.Status(j))(t)
+			if s.State != rundir.StateDone {
+				t.Errorf("%s is %s: %s", j.ID, s.State, s.About)
+				continue
+			}
+			out += fmt.Sprint(j.ID, s.Record.Last().Report.NLML)
+		}
+		return out
+	}
+	want := models()
+	if code, stdout, stderr := runLine(t, "check", "r.run"); code != 0 || !strings.Contains(stdout, "r.run: ok: ") {
+		t.Fatalf("%d: %s%s", code, stdout, stderr)
+	}
+	var whether checkView
+	if decodeLine(t, &whether, "check", "r.run", "--json"); !whether.OK || whether.Kind != "run" || whether.File != "r.run" || whether.Checked == "" {
+		t.Errorf("%+v", whether)
+	}
+	number, again := 0, 0
+	for _, name := range must.Get(fs.Glob(os.DirFS("r.run"), "*"))(t) {
+		if strings.Contains(name, ".") || name == "lock" {
+			again += damageFile(t, name, whole, number, want, models)
+			number++
+		}
+	}
+	for name := range whole {
+		if number++; filepath.Dir(name) != "." && number%every == 0 {
+			again += damageFile(t, name, whole, number, want, models)
+		}
+	}
+	t.Logf("%d jobs, %d files: %d jobs were done again", jobs, len(whole), again)
+	if again == 0 {
+		t.Error("no job was done again")
+	}
+}
+
+// damageFile damages a file in one way, checks what commands do, and puts it back. It returns the number of jobs that
+// were done again.
+func damageFile(t *testing.T, name string, whole map[string][]byte, number int, want string, models func() string) (again int) {
+	d := damages[number%len(damages)]
+	path, what := filepath.Join("r.run", name), d.name+": "+name
+	text := d.do(rand.New(rand.NewPCG(uint64(number), 1)), whole[name])
+	if text == nil {
+		must.Do(t, os.Remove(path))
+	} else {
+		must.Do(t, os.WriteFile(path, text, 0o644))
+	}
+	harmless := text != nil && bytes.Equal(text, whole[name]) || name == "lock" || strings.HasPrefix(name, "logs") && text == nil
+	checked, found, _ := runLine(t, "check", "r.run")
+	if !harmless && !strings.HasPrefix(name, "logs") && (checked != exit.Data || !strings.Contains(found, filepath.Base(strings.TrimSuffix(name, ".copy.json")))) {
+		t.Errorf("%s: check: %d: %s", what, checked, found)
+	}
+	for _, line := range []string{"show r.run", "report r.run --out -"} {
+		if code, _, stderr := runLine(t, strings.Fields(line)...); code != 0 {
+			t.Errorf("%s: %s: %d: %s", what, line, code, stderr)
+		}
+	}
+	if strings.HasPrefix(name, "models") && checked == exit.Data && strings.Contains(found, "delete this file") {
+		must.Do(t, os.Remove(path)) // as the check says
+	}
+	code, _, stderr := runLine(t, "resume", "r.run")
+	if again = strings.Count(stderr, "is done again"); code != 0 || again > 1 || again == 0 && strings.Contains(stderr, "ran 1 jobs") {
+		t.Errorf("%s: resume: %d: %s", what, code, stderr)
+	}
+	if got := models(); got != want {
+		t.Errorf("%s: results differ:\n%s\n%s", what, want, got)
+	}
+	for other := range readFolder(t, "r.run") {
+		if whole[other] == nil {
+			must.Do(t, os.Remove(filepath.Join("r.run", other)))
+		}
+	}
+	for other, text := range whole {
+		if now, err := os.ReadFile(filepath.Join("r.run", other)); err != nil || !bytes.Equal(now, text) {
+			must.Do(t, os.WriteFile(filepath.Join("r.run", other), text, 0o644))
+		}
+	}
+	return again
+}
+
+// TestUselessCheckpoint checks that a checkpoint with wrong contents costs its own job its checkpoint, and nothing else.
+func TestUselessCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
+	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
+	mustLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet")
+	jobs := must.Get(filepath.Glob("r.run/jobs/*.jsonl"))(t)
+	id := strings.TrimSuffix(filepath.Base(jobs[0]), ".jsonl")
+	for _, text := range []string{"nonsense\n", "gpfit-checkpoint 2 another\n", strings.Repeat("\x00", 500), "gpfit-checkpoint 1 old\n"} {
+		must.Do(t, os.Remove(jobs[0]), os.Remove("r.run/models/"+id+".gpfit"))
+		write(t, dir, "r.run/checkpoints/"+id+".ckpt", text)
+		ofAnother := strings.HasSuffix(text, "another\n") // only the fit knows
+		if code, stdout, _ := runLine(t, "check", "r.run"); !ofAnother && (code != exit.Data || !strings.Contains(stdout, id+".ckpt: wrong: ")) {
+			t.Errorf("%q: check: %d: %s", text, code, stdout)
+		}
+		code, stdout, stderr := runLine(t, "resume", "r.run")
+		if code != 0 || !strings.Contains(stderr, id+": the fit starts over: ") || !strings.Contains(stdout, "2 done") {
+			t.Errorf("%q: %d: %s%s", text, code, stdout, stderr)
+		}
+	}
+	if kept := must.Get(filepath.Glob("r.run/checkpoints/*.damaged*"))(t); len(kept) != 4 {
+		t.Errorf("kept: %v", kept)
+	}
+}

@@ -1,0 +1,244 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gpfit/device"
+	"gpfit/fit/problem"
+	"gpfit/fit/summary"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
+	"gpfit/internal/journal"
+	"gpfit/internal/tuning"
+)
+
+// findings are what a report needs of other points than the result: scores with an element for
+// each optimum, empty for the result, tests of what is at a bound, and a decision about the noise.
+type findings struct {
+	scores []optimumScores
+	bounds boundTests
+	floor  *summary.NoiseFloorReport
+}
+
+// A closing is what follows tuning: the model, and then all that the report says of it.
+type closing struct {
+	w      *tuning.Workplace
+	s      *tuning.Placement
+	ev     *descent.Oracle
+	result *hyperopt.Result
+	known  findings
+	log    *journal.Journal // may be nil
+	// choice and chosen are the kernel and the transform that were chosen, nil if they were given.
+	choice *summary.ModelChoice
+	chosen *summary.TransformReport
+	// cancelled is the error of a run that ended early, or nil.
+	cancelled error
+}
+
+// settle evaluates the result once more and returns an outcome with the model. Its report lacks all
+// that [Outcome.Complete] adds.
+func (c *closing) settle(ctx context.Context) (*Outcome, error) {
+	var err error
+	if c.s, err = c.w.First(ctx); err != nil {
+		return nil, err
+	}
+	c.ev = descent.NewOracle(c.s, nil)
+	if err := c.evaluate(ctx); err != nil {
+		return nil, err
+	}
+	c.s.WarnCondition(ctx)
+	c.s.WarnGradient(c.result.Gradient)
+	out := &Outcome{Report: c.report(), Model: c.s.Model(c.result.X, c.result.Status.String()), Job: c.w.Job}
+	out.complete = func(ctx context.Context) (error, error) {
+		err := c.complete(ctx, out)
+		if err != nil {
+			err = c.failed(err)
+		}
+		return c.cancelled, err
+	}
+	return out, nil
+}
+
+// failed adds to an error the best parameters found.
+func (c *closing) failed(err error) error {
+	if c.cancelled != nil {
+		err = errors.Join(c.cancelled, err)
+	}
+	return c.w.Job.WithBest(err, c.result)
+}
+
+// evaluate evaluates the result. All that follows depends on this factor.
+func (c *closing) evaluate(ctx context.Context) error {
+	c.s.Checked = false
+	f, err := c.ev.Value(ctx, c.result.X)
+	if err == nil && math.IsInf(f, 1) {
+		err = c.ev.Reason()
+	}
+	return err
+}
+
+// report returns what the report has without further evaluations.
+func (c *closing) report() summary.Report {
+	e := evaluation{z: c.result.X, grad: c.result.Gradient, all: c.result.Total, fullSize: c.result.FullSize}
+	for _, counts := range []*descent.Evaluations{&e.all, &e.fullSize} {
+		counts.Add(c.ev.Counts())
+	}
+	if e.all.Add(c.known.bounds.spent); c.known.bounds.rows == 0 {
+		e.fullSize.Add(c.known.bounds.spent)
+	}
+	r := newReport(c.s, e)
+	r.Type, r.Choice = "fit", c.choice
+	if c.chosen != nil {
+		r.TargetTransform = c.chosen
+	}
+	r.EvaluationSeconds = c.w.EvaluationTime().Seconds()
+	for i, other := range c.w.Full[1:] {
+		if i+1 < len(c.w.Backends) { // others share a device
+			r.Device += "," + other.Info.Name
+		}
+		r.Warnings = append(r.Warnings, other.Warnings...)
+	}
+	addTuning(&r, c.w.Job, c.result)
+	r.Warnings = append(r.Warnings, c.w.Warnings...)
+	return r
+}
+
+// step runs an optional step, unless the run was cancelled before it.
+func (c *closing) step(wanted bool, what string, do func() error) error {
+	if !wanted || c.cancelled != nil {
+		return nil
+	}
+	err := do()
+	if problem.IsCancelled(err) {
+		c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + what}
+		return nil
+	}
+	return err
+}
+
+// complete adds to the outcome what takes further evaluations, predictions or draws. A cancellation
+// leaves out the optional steps.
+func (c *closing) complete(ctx context.Context, out *Outcome) error {
+	// The rest runs to its end even after a cancellation, so that the report is whole.
+	final := context.WithoutCancel(ctx)
+	j, s, settled := c.w.Job, c.s, c.ev.Counts()
+	var stdErrors *summary.StdErrors
+	err := c.step(j.Options.StdErrors, "standard errors were complete", func() (err error) {
+		stdErrors, err = newStdErrors(ctx, j, c.ev, c.result)
+		return err
+	})
+	if err == nil {
+		err = c.step(true, "scores of the other optima were complete", func() (err error) {
+			c.known.scores, err = scoreOptima(ctx, s, c.ev, listed(j, c.result))
+			return err
+		})
+	}
+	if err == nil {
+		err = c.step(true, "tests of bounds were complete", func() (err error) {
+			c.known.bounds, err = testBounds(ctx, j, c.w, s, c.result)
+			return err
+		})
+	}
+	s.Workspace.OnProgress(nil)
+	if err == nil && (c.ev.Counts() != settled || c.known.bounds.spent != descent.Evaluations{}) {
+		err = c.evaluate(final)
+	}
+	if err == nil {
+		err = c.conclude(final, out)
+	}
+	if err == nil {
+		err = c.step(true, "relevance of the columns was known", func() (err error) {
+			out.Report.Relevance, err = relevance(ctx, j, s.Info.Threads, out.posterior, j.Params.Values(c.result.X))
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	explainBounds(&out.Report, j, c.result.AtBound, c.known.bounds)
+	addStdErrors(&out.Report, stdErrors, c.result.Status)
+	if c.cancelled == nil {
+		addEvidence(final, &out.Report, j, out.posterior)
+	}
+	out.Report.Predictions = j.Averaging
+	if j.Options.Posterior != "" && c.cancelled == nil {
+		err = c.step(true, "posterior was drawn", func() error {
+			return drawPosterior(ctx, j, c.w.Backends[0], s, out, c.result, c.log)
+		})
+		if err == nil { // the workspace shall hold the factor of the result again
+			_, err = s.Value(final, c.result.X)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	tests, err := scoreHeldOut(final, j, out.posterior)
+	if err == nil {
+		addTests(&out.Report, tests)
+		err = out.Report.CheckFinite()
+	}
+	return err
+}
+
+// conclude adds the posterior, and to the report what follows from it and from the factor.
+func (c *closing) conclude(ctx context.Context, out *Outcome) error {
+	j, s, result := c.w.Job, c.s, c.result
+	loo, err := scoreLeaveOneOut(ctx, s, result.X)
+	if err != nil {
+		return err
+	}
+	out.Report = c.report()
+	r := &out.Report
+	r.Scores.LeaveOneOut = loo
+	if r.Residual, err = s.Residual(ctx); err != nil {
+		return err
+	}
+	if r.Interpolation, err = interpolation(ctx, s, result.AtBound, result.X, loo); err != nil {
+		return err
+	}
+	if out.posterior, err = s.Posterior(ctx, out.Model); err != nil {
+		return err
+	}
+	addCalibration(r, out.Model.Experts)
+	if scores := c.known.scores; len(scores) > 0 {
+		if scores[0], err = scoreOptimum(ctx, s, out.posterior, result.X); err != nil {
+			return err
+		}
+	}
+	if r.NoiseFloor = c.known.floor; r.NoiseFloor != nil {
+		r.Warnings = append(r.Warnings, floorText(r.NoiseFloor))
+	}
+	addOptima(r, j, result, c.known.scores)
+	r.Robust, err = robustReport(ctx, s, result.X)
+	return err
+}
+
+// drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
+// costs a warning and not the fit; an error is a cancellation.
+func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
+	p, err := newPosterior(j, result.X, log)
+	var d *draws
+	if err == nil {
+		d, err = p.sample(ctx, b, s, result.Optima)
+	}
+	r := &out.Report
+	switch {
+	case problem.IsCancelled(err):
+		return err
+	case err != nil && j.Averaging != "":
+		r.Predictions = fmt.Sprintf("of the parameters found (%s): there are no draws of the parameters, because %v", j.Averaging, err)
+		return nil
+	case err != nil:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no draws of the posterior: %v", err))
+		return nil
+	}
+	if j.Averaging != "" {
+		r.Predictions = averages(j.Prepared, d)
+	}
+	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
+	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
+	return nil
+}

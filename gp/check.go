@@ -1,0 +1,222 @@
+package gp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/floats"
+
+	"gpfit/kernel"
+)
+
+// Checked says what [Check] compared.
+type Checked struct {
+	FileInfo
+	// N counts the training rows. Equations counts the rows i of which Check computed
+	// (Σα)ᵢ − rᵢ, for each target: all if there are no more than about 14,000.
+	N, Equations int
+	// FactorRows counts the rows of the factor L: of each, Check compared (LLᵀ)ᵢᵢ, and in a few
+	// columns (LLᵀ)ᵢⱼ. It is 0 if the file has no factor.
+	FactorRows int
+}
+
+const (
+	// checkedPairs bounds the elements of Σ that the residual takes: one or two seconds.
+	checkedPairs = 200_000_000
+	// fewestRows are checked in any case.
+	fewestRows = 32
+	// factorColumns is the number of columns of LLᵀ that are compared with Σ.
+	factorColumns = 4
+	// A residual of slack·ε times the size of the sums behind it counts as rounding. The largest
+	// observed is 0.4 for weights, and 1 for factors of n rows, times √n.
+	slack = 64
+	ulp   = 0x1p-52
+)
+
+// Check reads a model file as [Load] does, every byte once, and compares its contents with one
+// another: α with the training data, parameters, mean and noise, and the factor, if the file has
+// one, with the covariance of the training rows. Rows are scaled as for a prediction. It needs
+// the memory of [Load] and a few hundred rows of the factor. Errors are [*FileError], and ctx's.
+func Check(ctx context.Context, path string, kernels ...*kernel.Family) (*Checked, error) {
+	out := &Checked{}
+	m, info, err := inspect(path, kernels, func(m *Model, rows io.Reader) error {
+		if m.Experts != nil {
+			return errors.New("a model of local experts has no factor")
+		}
+		out.FactorRows = m.N()
+		return checkFactor(ctx, m, path, rows)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.FileInfo, out.N = *info, m.N()
+	for _, b := range blocksOf(m) {
+		// Each block takes its share of the pairs, by its number of rows.
+		at := spread(b.model.N(), max(checkedPairs/m.N(), fewestRows))
+		out.Equations += len(at)
+		if err := checkWeights(ctx, b, at, path); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// expertBlock is a part of a model whose rows have no covariance with others, and the numbers of its rows.
+type expertBlock struct {
+	model *Model
+	rows  []int
+}
+
+// row returns the number of row i of a block within the model, from 1.
+func (b *expertBlock) row(i int) int {
+	if b.rows == nil {
+		return i + 1
+	}
+	return b.rows[i] + 1
+}
+
+// blocksOf returns the blocks of a model: one for each local expert.
+func blocksOf(m *Model) []expertBlock {
+	if m.Experts == nil {
+		return []expertBlock{{model: m}}
+	}
+	each := *m
+	if m.Locals == nil {
+		each.Locals = slices.Repeat([]Local{NewLocal(m)}, len(m.Experts.Centres))
+	}
+	var out []expertBlock
+	for k, rows := range m.ExpertRows() {
+		if len(rows) > 0 {
+			out = append(out, expertBlock{each.LocalModel(k, rows), rows})
+		}
+	}
+	return out
+}
+
+// spread returns count numbers from 0 to n−1, ascending, with the first and the last.
+func spread(n, count int) []int {
+	if count >= n {
+		count = n
+	}
+	out := make([]int, count)
+	for k := range out {
+		out[k] = k * (n - 1) / max(count-1, 1)
+	}
+	return out
+}
+
+// checkWeights compares Σα with the targets, less the mean function, in rows of a block.
+func checkWeights(ctx context.Context, b expertBlock, at []int, path string) error {
+	m := b.model
+	prog, err := m.Program()
+	if err != nil {
+		return err
+	}
+	x, n, targets := trainingPoints(m), m.N(), targetsOf(m)
+	scaled := m.Scaling.Inputs(m.X)
+	diagonal := totalVariances(m, prog, x)
+	size := make([]float64, len(targets)) // Σⱼ √Σⱼⱼ |αⱼ|
+	wanted := make([][]float64, len(targets))
+	for t, one := range targets {
+		for j, v := range one.Alpha {
+			size[t] += math.Sqrt(diagonal[j]) * math.Abs(v)
+		}
+		wanted[t] = one.Scaling.Targets(one.Y)
+		floats.Sub(wanted[t], meanValues(one, scaled, n))
+	}
+	noise := noiseDiagonal(m)
+	var mutex sync.Mutex
+	worst, wrong := 0.0, error(nil)
+	err = eachRow(ctx, len(at), prog, m.Theta, func(e *kernel.Evaluator, piece []float64, k int) {
+		i, sums := at[k], make([]float64, len(targets))
+		for j0 := 0; j0 < n; j0 += len(piece) {
+			j1 := min(j0+len(piece), n)
+			e.Row(piece, x, i, x, j0, j1)
+			for t, one := range targets {
+				sums[t] += floats.Dot(piece[:j1-j0], one.Alpha[j0:j1])
+			}
+		}
+		for t, one := range targets {
+			off := math.Abs(sums[t] + noise[i%len(noise)]*one.Alpha[i] - wanted[t][i])
+			rounding := slack * ulp * (math.Sqrt(diagonal[i])*size[t] + math.Abs(wanted[t][i]) + math.Abs(m.Scaling.YMean/one.Scaling.YScale))
+			mutex.Lock()
+			if share := off / rounding; !(share <= max(worst, 1)) {
+				worst = share
+				wrong = &FileError{Path: path, Msg: fmt.Sprintf("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. "+
+					"The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again", b.row(i), ofTarget(one, targets), off, rounding)}
+			}
+			mutex.Unlock()
+		}
+	})
+	return errors.Join(err, wrong)
+}
+
+// ofTarget names a target if there are several.
+func ofTarget(one *Model, targets []*Model) string {
+	if len(targets) == 1 {
+		return ""
+	}
+	return " of target " + one.TargetName
+}
+
+// totalVariances returns the diagonal of Σ.
+func totalVariances(m *Model, prog *kernel.Program, x *kernel.Points) []float64 {
+	out, noise := diagonalOf(prog, m.Theta, x), noiseDiagonal(m)
+	for i := range out {
+		out[i] += noise[i%len(noise)]
+	}
+	return out
+}
+
+// checkFactor compares LLᵀ with Σ while it reads L row by row: in the diagonal, and in a few columns.
+func checkFactor(ctx context.Context, m *Model, path string, rows io.Reader) error {
+	prog, err := m.Program()
+	if err != nil {
+		return err
+	}
+	n, x := m.N(), trainingPoints(m)
+	diagonal, noise := totalVariances(m, prog, x), noiseDiagonal(m)
+	e := kernel.NewEvaluator(prog)
+	e.Bind(m.Theta)
+	columns := spread(n, factorColumns)
+	kept, known := make([][]float64, len(columns)), make([][]float64, len(columns))
+	for k, j := range columns {
+		known[k] = make([]float64, n)
+		e.Row(known[k], x, j, x, 0, n)
+		known[k][j] += noise[j%len(noise)]
+	}
+	return eachFactorBlock(path, rows, n, func(block []float64, r0, r1 int) error {
+		for i := r0; i < r1; i++ {
+			row := block[(i-r0)*n : (i-r0)*n+i+1]
+			if err := compareFactor(path, i, i, floats.Dot(row, row), diagonal[i], diagonal); err != nil {
+				return err
+			}
+			for k, j := range columns {
+				if j == i {
+					kept[k] = slices.Clone(row)
+				}
+				if j < i {
+					if err := compareFactor(path, i, j, floats.Dot(row[:j+1], kept[k]), known[k][i], diagonal); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// compareFactor returns an error if an element of LLᵀ is not the element of Σ up to rounding.
+func compareFactor(path string, i, j int, got, want float64, diagonal []float64) error {
+	rounding := slack * ulp * math.Sqrt(float64(len(diagonal))) * math.Sqrt(diagonal[i]*diagonal[j])
+	if off := math.Abs(got - want); !(off <= rounding) {
+		return &FileError{Path: path, Msg: fmt.Sprintf("row %d of the factor L does not belong to the model: element %d, %d of LLᵀ differs by %.2g from the covariance of these rows, and rounding explains %.2g. "+
+			"The data, the parameters, the noise or the factor were changed after the fit: take another copy of the file, or fit again", i+1, i+1, j+1, off, rounding)}
+	}
+	return nil
+}
