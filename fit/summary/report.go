@@ -30,6 +30,8 @@ type Report struct {
 	Method string `json:"method,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
+	// PlannedBytes is the memory that gpfit planned for before the fit, on the host and on accelerators.
+	PlannedBytes int64 `json:"planned_bytes,omitempty"`
 	// Reading says what was read of the table; nil without one.
 	Reading *feature.Reading `json:"reading,omitempty"`
 	// Experts describes the local experts; nil without.

@@ -35,20 +35,15 @@ func (s *subject) vary(ctx context.Context) error {
 	}
 	targets := s.each()
 	axes := s.axes[:min(len(s.axes), max(1, mostEffects/len(targets)))]
-	var all []float64
-	for _, a := range axes {
-		all = append(all, a.rows.X...)
-	}
-	predictions, err := s.Posterior.PredictTargets(ctx, all, len(all)/len(s.model.FeatureNames), s.axes[0].rows.Noise)
-	if err != nil {
-		return fmt.Errorf("effects of the columns: %w", err)
-	}
-	for t, p := range predictions {
-		at := 0
-		for i := range axes {
-			end := at + axes[i].rows.N
-			s.effects = append(s.effects, curve{targets[t], &axes[i], p.Between(at, end)})
-			at = end
+	s.effects = make([]curve, len(targets)*len(axes))
+	for i := range axes {
+		rows := &axes[i].rows
+		predictions, err := s.Posterior.PredictTargets(ctx, rows.X, rows.N, rows.Noise)
+		if err != nil {
+			return fmt.Errorf("effects of the columns: %w", err)
+		}
+		for t, p := range predictions {
+			s.effects[t*len(axes)+i] = curve{targets[t], &axes[i], p.Between(0, rows.N)}
 		}
 	}
 	return nil
@@ -71,7 +66,7 @@ func (s *subject) findAxes() error {
 	})
 	for at, k := range order {
 		a := axis{Variable: columns[k], relevance: columns[k].Relevance(byFeature)}
-		if at >= mostAxes {
+		if at >= movedAxes(m) {
 			s.axes = append(s.axes, a)
 			continue
 		}
@@ -90,7 +85,14 @@ func (s *subject) findAxes() error {
 }
 
 // moved returns the axes that have rows.
-func moved(s *subject) []axis { return s.axes[:min(len(s.axes), mostAxes)] }
+func moved(s *subject) []axis { return s.axes[:min(len(s.axes), movedAxes(s.model))] }
+
+// movedAxes returns how many columns have rows: at most mostAxes, and fewer if the rows of so many
+// would take more than 32 MB.
+func movedAxes(m *gp.Model) int {
+	const numbers = 4 << 20
+	return min(mostAxes, max(mostEffects, numbers/(effectPoints*len(m.FeatureNames))))
+}
 
 // effects shows the effect of each column.
 func effects(s *subject) (page.Section, error) {

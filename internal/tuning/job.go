@@ -54,11 +54,6 @@ func (j *Job) Expected() []hyperopt.Expectation {
 	return hyperopt.Expected(j.Options.Settings, j.N(), j.Params.NumFree())
 }
 
-// Plan returns the memory plan of an evaluation of the job on b.
-func (j *Job) Plan(b device.Backend) device.Plan {
-	return j.backend(b).Plan(j.workload())
-}
-
 // workload describes the evaluations of the job.
 func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())

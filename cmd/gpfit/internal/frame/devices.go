@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/tuning"
 )
 
@@ -126,11 +127,12 @@ func prepared[P io.Closer](c *Command, m *gp.Model, on func(device.Backend) (P, 
 	}, nil
 }
 
-// NotePlan prints the memory and time that a large job needs.
+// NotePlan prints the memory and time that a large job needs, and prepares the process for it.
 func (c *Command) NotePlan(plan device.Plan) {
-	const large = 4000
-	if plan.N >= large {
-		c.Msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(plan.HostBytes()+plan.DeviceBytes()), plan.GradientTime().Round(100*time.Millisecond))
+	const large, much = 4000, 1 << 30
+	hostmem.Expect(plan.HostBytes())
+	if bytes := plan.HostBytes() + plan.DeviceBytes(); plan.N >= large || bytes >= much {
+		c.Msg.Note("n = %d: %s of memory, about %s for each value with gradient", plan.N, device.FormatBytes(bytes), plan.GradientTime().Round(100*time.Millisecond))
 	}
 }
 
