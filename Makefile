@@ -142,8 +142,8 @@ reliability-input:
 
 # make reliability runs these parts in less than an hour on two cores and prints a table of
 # their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= input numerics determinism crashes clock supply soak fuzz-minute
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-clock reliability-fuzz-minute
+RELIABILITY ?= input numerics determinism crashes repair memory clock supply soak fuzz-minute
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
 
 reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
@@ -156,6 +156,13 @@ reliability-determinism:
 
 reliability-crashes:
 	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
+
+reliability-repair:
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run 'TestEdits|TestCheck$$' ./gp
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run 'TestDamagedRun|TestEditedModels' ./cmd/gpfit
+
+reliability-memory:
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
 
 reliability-clock:
 	benchmarks/reliability/clock.sh

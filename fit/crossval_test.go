@@ -312,7 +312,11 @@ func TestFoldOptions(t *testing.T) {
 	if !slices.Equal(ends, []int{100, 200, 300, 400, 500}) {
 		t.Errorf("folds end at %v", ends)
 	}
-	job, bytes := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 5}), backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes()
+	job := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: problem.CV, Folds: 5})
+	bytes := job.Plan(backend).HostBytes()
+	if least := backend.Plan(device.Workload{N: 500, D: 2, Blocks: ends}).HostBytes(); bytes < least {
+		t.Errorf("the plan is %d bytes, and an evaluation takes %d", bytes, least)
+	}
 	var memory *device.MemoryError
 	if err := job.CheckMemory(freeMemory{backend, bytes - 1}); !errors.As(err, &memory) {
 		t.Errorf("error %v, want a MemoryError", err)

@@ -163,14 +163,20 @@ func (b freeMemory) Info() device.Info {
 // objective, beside the matrix, counts before any allocation.
 func TestCheckMemory(t *testing.T) {
 	d := synthetic(500)
-	plan, middle := backend.Plan(device.Workload{N: 500, D: 2}), backend.Plan(device.Workload{N: 500, D: 2, Diagonal: true})
+	planned := func(o problem.Criterion) int64 {
+		return mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: o}).Plan(backend).HostBytes()
+	}
+	plan, middle := planned(problem.NLML), planned(problem.LOO)
+	if least := backend.Plan(device.Workload{N: 500, D: 2}).HostBytes() + int64(8*500*2); plan < least {
+		t.Errorf("the plan is %d bytes, and the matrix and the table take %d", plan, least)
+	}
 	for _, c := range []struct {
 		objective problem.Criterion
 		free      int64
 		fits      bool
 	}{
-		{problem.NLML, plan.HostBytes(), true}, {problem.NLML, plan.HostBytes() - 1, false}, {problem.NLML, 0, true},
-		{problem.LOO, plan.HostBytes(), false}, {problem.LOO, middle.HostBytes(), true},
+		{problem.NLML, plan, true}, {problem.NLML, plan - 1, false}, {problem.NLML, 0, true},
+		{problem.LOO, plan, false}, {problem.LOO, middle, true},
 	} {
 		task := mustPrepare(t, d, problem.Options{Kernel: "rbf", Mean: "zero", Objective: c.objective})
 		if err := task.CheckMemory(freeMemory{backend, c.free}); errors.As(err, new(*device.MemoryError)) == c.fits {

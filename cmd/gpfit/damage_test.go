@@ -52,10 +52,10 @@ func readFolder(t *testing.T, dir string) map[string][]byte {
 
 // TestDamagedRun damages one file after another of a finished run: changes, cuts, deletes and empties it. The run
 // can still be shown and reported, a check sees the damage, and a resume ends with all jobs done, of which it has done one
-// again at most. With GPFIT_LONG the run has 300 jobs and every file is damaged, else 8 jobs and some files.
+// again at most. With GPFIT_CAMPAIGN the run has 300 jobs and every file is damaged, else 8 jobs and some files.
 func TestDamagedRun(t *testing.T) {
 	jobs, every := 8, 3
-	if os.Getenv("GPFIT_LONG") != "" {
+	if os.Getenv("GPFIT_CAMPAIGN") != "" {
 		jobs, every = 300, 1
 	}
 	dir := t.TempDir()

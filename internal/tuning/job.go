@@ -61,13 +61,6 @@ func (j *Job) workload() device.Workload {
 	return w
 }
 
-// CheckMemory returns a [*device.MemoryError] if the plan exceeds the free memory of
-// b. A workspace checks the n×n matrix itself, but checks the additional memory for
-// the gradient of an objective that scores predictions only when that gradient is requested.
-func (j *Job) CheckMemory(b device.Backend) error {
-	return j.AdviseExperts(j.Plan(b).Check(b.Info()))
-}
-
 // backend returns the backend on which the job computes: b, or one with its experts on b.
 func (j *Job) backend(b device.Backend) device.Backend {
 	if j.Experts == nil {
