@@ -3,7 +3,6 @@
 package flags
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,39 +62,44 @@ func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 }
 
 // Read reads the flags of a command, and the variables of flags that are not on the
-// command line. It warns of flags with former names.
+// command line. It warns of flags with former names. The error has all mistakes, one per line.
 func Read(cmd *cobra.Command) error {
 	var all []*Set
-	var first error
+	var mistakes []error
+	table := option.All()
 	msg := messages.New(cmd.ErrOrStderr(), false)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		v, ok := f.Value.(*tableFlag)
-		switch {
-		case !ok:
+		if !ok {
 			return
+		}
+		switch {
 		case f.Hidden && f.Changed:
 			msg.Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
 		case !f.Hidden:
-			first = cmp.Or(first, v.fromEnvironment(cmd.Flags(), msg))
+			table = append(table, *v.option)
+			mistakes = append(mistakes, v.fromEnvironment(cmd.Flags(), msg))
 		}
 		if !slices.Contains(all, v.all) {
 			all = append(all, v.all)
 		}
 	})
+	mistakes = append(mistakes, checkVariables(os.Environ(), table))
 	for _, o := range all {
-		if first == nil {
-			first = o.read()
-		}
-		if first == nil {
-			first = o.check()
+		mistakes = append(mistakes, o.read())
+	}
+	for _, o := range all {
+		if errors.Join(mistakes...) == nil { // rules are about values
+			mistakes = append(mistakes, o.check())
 		}
 	}
-	return first
+	return errors.Join(mistakes...)
 }
 
-// read fills in Values and Given.
+// read fills in Values and Given. The error has the first mistake of each flag.
 func (o *Set) read() error {
 	o.Given = map[string]any{}
+	var mistakes []error
 	for i := range o.table {
 		opt := &o.table[i]
 		f := o.flags[opt.Name]
@@ -103,12 +107,16 @@ func (o *Set) read() error {
 		for _, text := range f.texts {
 			var err error
 			if value, err = opt.Read(value, text); err != nil {
-				return f.explain(text, err)
+				mistakes, value = append(mistakes, f.explain(text, err)), nil
+				break
 			}
 		}
 		if value != nil {
 			o.Given[opt.Name] = value
 		}
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return err
 	}
 	o.table.Assign(&o.Values, o.values())
 	return nil

@@ -1,0 +1,23 @@
+package flags
+
+import (
+	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
+	"gpfit/internal/option"
+)
+
+// TestCheckVariables checks that misspelt variables are mistakes, and that those of other commands, of
+// other programs and of tests are not.
+func TestCheckVariables(t *testing.T) {
+	fine := []string{"PATH=/bin", "GPFIT_CPU=avx2", "GPFIT_LONG=1", "GPFIT_EMU_REQUIRED=1", "PYGPFIT_PROGRAM=x"}
+	for _, o := range option.All() {
+		if v := o.Variable(); v != "" {
+			fine = append(fine, v+"=1")
+		}
+	}
+	must.Do(t, checkVariables(fine, option.All()))
+	err := checkVariables(append(fine, "GPFIT_MAX_EVAL=5", "GPFIT_KERNLE=rbf", "GPFIT_NOTHING_LIKE_IT=1"), option.All())
+	must.Fail[*exit.UsageError](t, err, "GPFIT_KERNLE: no option has this variable (did you mean \"GPFIT_KERNEL\"?)\n", "GPFIT_MAX_EVAL: ", "GPFIT_NOTHING_LIKE_IT: ")
+}
