@@ -102,8 +102,6 @@ func (c *closing) report() summary.Report {
 		r.Warnings = append(r.Warnings, other.Warnings...)
 	}
 	addTuning(&r, c.w.Job, c.result)
-	plan := c.w.Job.Plan(c.w.Backends[0])
-	r.PlannedBytes = plan.HostBytes() + plan.DeviceBytes()
 	r.Warnings = append(r.Warnings, c.w.Warnings...)
 	return r
 }

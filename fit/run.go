@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -23,7 +24,7 @@ import (
 // inspect, unless that is nil, with the objective, even after a failure.
 func Evaluate(ctx context.Context, j *tuning.Job, b device.Backend, inspect func(*graph.Objective) error) (*summary.Report, error) {
 	began := time.Now()
-	if err := j.CheckUnits(); err != nil {
+	if err := cmp.Or(j.CheckUnits(), problem.CheckSymmetry(j.Prepared)); err != nil {
 		return nil, err
 	}
 	w := &tuning.Workplace{Job: j, Backends: []device.Backend{b}}

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/graph"
 	"gpfit/internal/atomicfile"
+	"gpfit/internal/hostmem"
 )
 
 // tellDraws returns the function that shows how far the chains of a posterior are.
@@ -174,6 +175,8 @@ func checkFiles(c *frame.Command, path string) error {
 // The result is printed even if the model cannot be written.
 func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
 	o.Report.Interrupted = errors.Is(fitErr, context.Canceled)
+	plan := job.Plan(job.Backends[0])
+	o.Report.PlannedBytes, o.Report.PeakBytes = plan.HostBytes()+plan.DeviceBytes(), hostmem.Peak()
 	advise(c, &o.Report)
 	saveErr := saveModel(c, o)
 	if saveErr == nil {

@@ -129,7 +129,7 @@ func write(t testing.TB, dir, name, text string) string {
 }
 
 // times are the places of numbers that differ from run to run, and of files.
-var times = regexp.MustCompile(`/(seconds|evaluation_seconds|model_file)$`)
+var times = regexp.MustCompile(`/(seconds|evaluation_seconds|peak_bytes|model_file)$`)
 
 // leaves returns the values of JSON objects, one after the other, by their places, and the lengths
 // of lists. It leaves out places that match without, if that is not nil.

@@ -171,8 +171,8 @@ func kernelStart(p *ParameterList, prog *kernel.Program) []float64 {
 }
 
 // checkUnproved checks a kernel that contains a formula or a user-defined family, and returns a finding
-// against it, or nil. Any but a symmetric function, and with Options.RequirePSD also a matrix with a
-// negative eigenvalue, is an error, a [*kernel.KernelhoodError]; else such a matrix is a warning.
+// against it, or nil. It is a warning or, if the kernel is required to be a covariance function, an
+// error, a [*kernel.KernelhoodError].
 func checkUnproved(s *Sample, m *Model, p *ParameterList, required bool) (*kernel.KernelhoodError, error) {
 	if !kernel.Unproved(m.expr) {
 		return nil, nil
@@ -181,7 +181,7 @@ func checkUnproved(s *Sample, m *Model, p *ParameterList, required bool) (*kerne
 	if err != nil || r.OK {
 		return nil, err
 	}
-	if required || !r.err.NonFinite && !r.err.Symmetric() {
+	if required {
 		return nil, r.err
 	}
 	p.Warnings = append(p.Warnings, fmt.Sprintf("kernel %s: %s; the standard deviations of the fit may be meaningless", r.Kernel, r.Verdict))

@@ -258,6 +258,15 @@ func (j *Prepared) ID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// CheckSymmetry returns a [*kernel.KernelhoodError] if the kernel is known not to be symmetric: the
+// factor of a matrix uses one half of it, and derivatives both.
+func CheckSymmetry(j *Prepared) error {
+	if d := j.disproof; d != nil && !d.NonFinite && !d.Symmetric() {
+		return d
+	}
+	return nil
+}
+
 // Disproof returns a finding that the kernel is not a covariance function, as a
 // [*kernel.KernelhoodError], or nil. After a failure of the linear algebra it looks at the start values
 // and around them.

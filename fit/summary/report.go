@@ -30,8 +30,6 @@ type Report struct {
 	Method string `json:"method,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
-	// PlannedBytes is the memory that gpfit planned for before the fit, on the host and on accelerators.
-	PlannedBytes int64 `json:"planned_bytes,omitempty"`
 	// Reading says what was read of the table; nil without one.
 	Reading *feature.Reading `json:"reading,omitempty"`
 	// Experts describes the local experts; nil without.
@@ -81,7 +79,12 @@ type Report struct {
 	Seconds     float64                    `json:"seconds"`
 	// EvaluationSeconds of a fit are spent in evaluations, summed over devices.
 	EvaluationSeconds float64 `json:"evaluation_seconds,omitempty"`
-	Status            string  `json:"status"`
+	// PlannedBytes is the memory that the program planned for before the fit, on the host and on
+	// accelerators, and PeakBytes the largest resident memory of its process until the report, 0 if the
+	// system does not tell.
+	PlannedBytes int64  `json:"planned_bytes,omitempty"`
+	PeakBytes    int64  `json:"peak_bytes,omitempty"`
+	Status       string `json:"status"`
 	// Interrupted says that the command was interrupted before its end.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// The following fields are set after a fit.

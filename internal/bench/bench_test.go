@@ -9,6 +9,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/must"
 	"gpfit/internal/plotting"
 )
@@ -63,23 +64,23 @@ func TestNothingIsReused(t *testing.T) {
 
 // TestPeak checks that the memory of one n is measured and that the next n starts over.
 func TestPeak(t *testing.T) {
-	if peakBytes() == 0 {
+	if hostmem.Peak() == 0 {
 		t.Skip("this system does not tell the peak memory")
 	}
 	exclusive := resetPeak()
-	before := peakBytes()
+	before := hostmem.Peak()
 	buffer := make([]byte, 64<<20)
 	for i := range buffer {
 		buffer[i] = byte(i)
 	}
-	if rise := peakBytes() - before; rise < 60<<20 {
+	if rise := hostmem.Peak() - before; rise < 60<<20 {
 		t.Errorf("peak rose by %d bytes for a buffer of 64 MiB", rise)
 	}
 	clear(buffer)
 	buffer = nil
-	high := peakBytes()
-	if resetPeak() && exclusive && peakBytes() > high-32<<20 {
-		t.Errorf("peak %d after the reset, %d before it", peakBytes(), high)
+	high := hostmem.Peak()
+	if resetPeak() && exclusive && hostmem.Peak() > high-32<<20 {
+		t.Errorf("peak %d after the reset, %d before it", hostmem.Peak(), high)
 	}
 }
 

@@ -9,6 +9,3 @@ func resetPeak() bool {
 	debug.FreeOSMemory()
 	return false
 }
-
-// peakBytes returns 0, which means unknown.
-func peakBytes() int64 { return 0 }

@@ -13,6 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/tuning"
 )
 
@@ -87,7 +88,7 @@ func Run(ctx context.Context, job *tuning.Job, b device.Backend, limit Limit, re
 	if err != nil {
 		return nil, err
 	}
-	r.PeakBytes, r.PeakIsCumulative = peakBytes(), !exclusive
+	r.PeakBytes, r.PeakIsCumulative = hostmem.Peak(), !exclusive
 	r.Threads = b.Info().Threads
 	n := float64(r.N)
 	r.GFlops = n * n * n / r.SecondsValueGradient / 1e9

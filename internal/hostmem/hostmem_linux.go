@@ -189,3 +189,15 @@ func readInt(path string) (int64, bool) {
 	v, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	return v, err == nil
 }
+
+// Peak returns the largest resident memory of this process in bytes, VmHWM; 0 means unknown.
+func Peak() int64 {
+	text, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
