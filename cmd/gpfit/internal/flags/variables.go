@@ -11,8 +11,8 @@ import (
 	"gpfit/internal/suggest"
 )
 
-// others matches the variables that are no options: those of the program and of its Python package
-// (package reference lists them for users), and those of tests, builds and campaigns.
+// others matches the variables that are no options: variables of the program, which package reference
+// lists for users, and variables of tests, builds and campaigns.
 var others = regexp.MustCompile(`^GPFIT_(CPU|CUDA_.*|EMU_.*|EMULATED|PARENT.*|CALIBRATION|LONG|CAMPAIGN|KILLS|SOAK|CLOCK|BILL|BINARY|RELEASED|REVISION|TARGET|PYTHON|SKIP_CU|HEADERS|PTXAS|ASSEMBLERS|PROBLEMS|FUZZ_.*|TOOLKIT.*|TEST_.*|MEASURE_.*|RELIABILITY_.*|BINDINGS_.*|.*_REQUIRED|FAULTS.*)$`)
 
 // checkVariables returns an error for each GPFIT_ variable of an environment that is none of gpfit: a

@@ -8,7 +8,7 @@ import (
 	"gpfit/internal/option"
 )
 
-// TestCheckVariables checks that misspelt variables are mistakes, and that those of other commands, of
+// TestCheckVariables checks that misspelt variables are mistakes, and that variables of other commands, of
 // other programs and of tests are not.
 func TestCheckVariables(t *testing.T) {
 	fine := []string{"PATH=/bin", "GPFIT_CPU=avx2", "GPFIT_LONG=1", "GPFIT_EMU_REQUIRED=1", "PYGPFIT_PROGRAM=x"}
