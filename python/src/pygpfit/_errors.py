@@ -48,7 +48,7 @@ class DeviceError(GPFitError):
 
 
 class InterruptedFitError(GPFitError):
-    """A signal stopped gpfit before it had a result."""
+    """A signal, or the end of a worker's main process, stopped gpfit before it had a result."""
 
     code = 130
 

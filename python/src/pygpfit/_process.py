@@ -1,5 +1,6 @@
 """Runs the program gpfit that the wheel carries."""
 
+import multiprocessing
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import sysconfig
 import warnings
 from pathlib import Path
 
-from ._errors import GPFitError, GPFitWarning, error_of
+from ._errors import GPFitError, GPFitWarning, InterruptedFitError, error_of
 from ._options import OPTIONS, VARIABLES
 
 # Variables that say where to compute hold for this package, too. Other options come from
@@ -154,6 +155,7 @@ def call(command, *files, options=(), names=None):
     # joblib tells its workers by this variable how many cores each of them has.
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         env.setdefault("GPFIT_THREADS", os.environ["OMP_NUM_THREADS"])
+    _check_deserted()
     theirs, ours = os.pipe()
     _held.add(ours)
     process = stopped = None
@@ -162,7 +164,7 @@ def call(command, *files, options=(), names=None):
             program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             encoding="utf-8", errors="replace", **_follows(theirs, env),
         )
-        stdout, stderr = process.communicate()
+        stdout, stderr = _wait(process)
     except BaseException as error:
         if process is None:
             raise
@@ -177,9 +179,12 @@ def call(command, *files, options=(), names=None):
 # Ends of pipes. When the system closes them, because this process has ended in whatever way, gpfit
 # ends, too (GPFIT_PARENT). Processes that are forked from this one must not hold them open.
 _held = set()
+_parent = os.getppid()
 
 
 def _forked():
+    global _parent
+    _parent = os.getppid()
     for end in _held:
         os.close(end)
     _held.clear()
@@ -187,6 +192,25 @@ def _forked():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+def _wait(process):
+    """Wait until gpfit has ended, and return its output. Raise an error in a worker whose main process has ended."""
+    while True:
+        try:
+            return process.communicate(timeout=1 if multiprocessing.parent_process() else None)
+        except subprocess.TimeoutExpired:
+            _check_deserted()
+
+
+def _check_deserted():
+    """Raise an error in a worker, of multiprocessing or joblib, whose main process has ended: nobody waits for its results.
+
+    Such a worker would end after its task only.
+    """
+    main = multiprocessing.parent_process()
+    if main and (os.getppid() != _parent or main.sentinel is not None and not main.is_alive()):
+        raise InterruptedFitError("the main process of this worker has ended")
 
 
 def _follows(end, env):
