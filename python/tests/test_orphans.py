@@ -209,7 +209,9 @@ def test_kills(tmp_path, monkeypatch, capsys):
             time.sleep(random.uniform(0, 1.5))
             running += bool(programs(mark))
             parent.end()
-            longest = max(longest, wait(lambda: not parent.orphans(mark), f"{kind.__name__}, seed {seed}: gpfit lives on"))
+            took = wait(lambda: not parent.orphans(mark), f"{kind.__name__}, seed {seed}: gpfit lives on")
+            print(f"{kill} {kind.__name__} {took:.2f} s")
+            longest = max(longest, took)
         finally:
             parent.close()
         wait(lambda: not programs(mark), f"{kind.__name__}, seed {seed}: gpfit lives on after all processes of Python")

@@ -179,7 +179,9 @@ def call(command, *files, options=(), names=None):
 # Ends of pipes. When the system closes them, because this process has ended in whatever way, gpfit
 # ends, too (GPFIT_PARENT). Processes that are forked from this one must not hold them open.
 _held = set()
-_parent = os.getppid()
+# The parent of this process. A worker of joblib is a child of its main process, which may have ended by now.
+_main = multiprocessing.parent_process()
+_parent = _main.pid if _main and _main.sentinel is None else os.getppid()
 
 
 def _forked():
