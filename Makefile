@@ -33,7 +33,7 @@
 #                              fits at once
 #   make reliability-supply    checks licences, bill of materials, repeated builds, absence
 #                              of a network, umask and the samples of releases
-#   make reliability           runs the campaigns of docs/reliability.md in less than an
+#   make reliability           runs the campaigns of docs/reliability.md in more than an
 #                              hour on two cores; RELIABILITY='input soak' chooses parts
 #
 # make fetches the headers with pip; with GPFIT_CUDA_INCLUDE=/usr/local/cuda/include it
@@ -140,10 +140,10 @@ reliability-input:
 	$(GO) test -count=1 ./table ./internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
-# make reliability runs these parts in less than an hour on two cores and prints a table of
+# make reliability runs these parts in more than an hour on two cores and prints a table of
 # their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= input numerics determinism crashes repair memory clock supply soak fuzz-minute
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
+RELIABILITY ?= input numerics determinism crashes orphans repair memory clock supply soak fuzz-minute
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
 
 reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
@@ -156,6 +156,10 @@ reliability-determinism:
 
 reliability-crashes:
 	GPFIT_KILLS=60 $(GO) test -count=1 -v -timeout 30m -run 'Kill|Crash|InUse|BatchSignal|Pipe' ./cmd/gpfit
+
+reliability-orphans:
+	GPFIT_LONG=1 $(GO) test -count=1 -v -run 'TestParent|TestFollow' ./cmd/gpfit ./cmd/gpfit/internal/parent
+	.ci/python kills
 
 reliability-repair:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run 'TestEdits|TestCheck$$' ./gp

@@ -25,6 +25,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/cmd/gpfit/internal/parent"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/option"
 )
@@ -34,6 +35,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	ctx, err := parent.Follow(ctx, func() { os.Exit(exit.Interrupted) })
+	if err != nil {
+		messages.Error(os.Stderr, err, false)
+		os.Exit(exit.Usage)
+	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

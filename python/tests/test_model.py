@@ -80,7 +80,7 @@ def test_a_damaged_model_file(tmp_path):
 
 def test_flags():
     flags = _process.flags(
-        {"kernel": "rbf", "ard": True, "max_evals": np.int64(7), "set": {"a": 0.1}, "bounds": {"b": (1, 2.5)}, "fix": {"c": None},
+        {"kernel": "auto", "ard": True, "max_evals": np.int64(7), "set": {"a": 0.1}, "bounds": {"b": (1, 2.5)}, "fix": {"c": None},
          "tie": ["d=e"], "features": ["x", "y, z"], "missing": "error", "interval": 0.9, "prior": None, "refit": np.bool_(True)}, "fit")
     assert flags == ["--ard=true", "--max-evals=7", "--set=a=0.1", "--bounds=b=1:2.5", "--fix=c", "--tie=d=e",
                      '--features=x,"y, z"', "--interval=0.9", "--refit=true"]

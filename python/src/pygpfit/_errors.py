@@ -1,4 +1,6 @@
-"""The exceptions and the warning of this package."""
+"""The exceptions and the warnings of this package."""
+
+from sklearn.exceptions import ConvergenceWarning
 
 
 class GPFitError(Exception):
@@ -8,9 +10,11 @@ class GPFitError(Exception):
     ----------
     code : int
         exit code of gpfit, as docs/commands.md lists them
+    model : Model or None
+        the model of a fit that failed after tuning, with an incomplete report
     """
 
-    code = 1
+    code, model = 1, None
 
 
 class UsageError(GPFitError, ValueError):
@@ -44,13 +48,17 @@ class DeviceError(GPFitError):
 
 
 class InterruptedFitError(GPFitError):
-    """A signal stopped gpfit."""
+    """A signal, or the end of a worker's main process, stopped gpfit before it had a result."""
 
     code = 130
 
 
 class GPFitWarning(UserWarning):
     """A warning of gpfit about a result."""
+
+
+class InterruptedFitWarning(GPFitWarning, ConvergenceWarning):
+    """A signal stopped a fit: the model is the best so far."""
 
 
 def error_of(code, message):

@@ -1,5 +1,6 @@
 """Runs the program gpfit that the wheel carries."""
 
+import multiprocessing
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import sysconfig
 import warnings
 from pathlib import Path
 
-from ._errors import GPFitError, GPFitWarning, error_of
+from ._errors import GPFitError, GPFitWarning, InterruptedFitError, error_of
 from ._options import OPTIONS, VARIABLES
 
 # Variables that say where to compute hold for this package, too. Other options come from
@@ -92,51 +93,150 @@ def _quoted(item):
     return item
 
 
-def run(*args, names=None, accept=(0,)):
-    """Run gpfit and return its standard output.
+class Ended:
+    """How a program ended.
+
+    Attributes
+    ----------
+    code : int
+        its exit code
+    stdout : str
+    warnings : list of str
+    message : str
+        its last message that is no warning
+    stopped : exception or None
+        what stopped this package from waiting, such as KeyboardInterrupt; the program was
+        interrupted then
+    """
+
+    def __init__(self, code, stdout, stderr, names, stopped):
+        self.code, self.stdout, self.stopped = code, stdout, stopped
+        self.warnings, last = messages(stderr, names)
+        signaled = f"gpfit ended by signal {-code}" if code < 0 else f"gpfit ended with exit code {code}"
+        self.message = last or signaled
+
+    def warn(self):
+        """Give the warnings of the program."""
+        for text in self.warnings:
+            warnings.warn(text, GPFitWarning, stacklevel=caller())
+
+    def error(self):
+        """Return what to raise: what stopped this package, an exception of it, or None."""
+        return self.stopped or (error_of(self.code, self.message) if self.code else None)
+
+
+def run(command, *files, options=(), names=None):
+    """Run a command of gpfit and return its standard output.
 
     Parameters
     ----------
-    args : arguments of the program
+    command : str
+    files : paths; a name may begin with "-"
+    options : list of str, flags
     names : dict, file names in messages and what to call them instead
-    accept : exit codes that are no error
 
     Its warnings become `GPFitWarning`, its errors the exceptions of this package. On
     KeyboardInterrupt gpfit gets SIGINT, and the exception continues when it has ended.
     """
+    ended = call(command, *files, options=options, names=names)
+    if ended.stopped is None:
+        ended.warn()
+    if error := ended.error():
+        raise error
+    return ended.stdout
+
+
+def call(command, *files, options=(), names=None):
+    """Run a command of gpfit, as `run` does, and return how it ended."""
+    program = [find_program(), command, *options]
+    if files:
+        program += ["--", *("./-" if str(file) == "-" else str(file) for file in files)]
     env = {k: v for k, v in os.environ.items() if k not in VARIABLES or k in _KEPT}
     # joblib tells its workers by this variable how many cores each of them has.
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         env.setdefault("GPFIT_THREADS", os.environ["OMP_NUM_THREADS"])
-    separate = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if os.name == "nt" else {"start_new_session": True}
-    process = subprocess.Popen(
-        [find_program(), *map(str, args)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=env, encoding="utf-8", errors="replace", **separate,
-    )
+    _check_deserted()
+    theirs, ours = os.pipe()
+    _held.add(ours)
+    process = stopped = None
     try:
-        stdout, stderr = process.communicate()
-    except BaseException:
-        _stop(process)
-        raise
-    warned, last = messages(stderr, names or {})
-    for text in warned:
-        warnings.warn(text, GPFitWarning, stacklevel=_level())
-    if process.returncode not in accept:
-        if process.returncode < 0:
-            last = last or f"gpfit ended by signal {-process.returncode}"
-        raise error_of(process.returncode, last or f"gpfit ended with exit code {process.returncode}")
-    return stdout
+        process = subprocess.Popen(
+            program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            encoding="utf-8", errors="replace", **_follows(theirs, env),
+        )
+        stdout, stderr = _wait(process)
+    except BaseException as error:
+        if process is None:
+            raise
+        stopped, (stdout, stderr) = error, _stop(process)
+    finally:
+        os.close(theirs)
+        _held.discard(ours)
+        os.close(ours)  # ends a gpfit that still runs
+    return Ended(process.returncode, stdout, stderr, names or {}, stopped)
+
+
+# Ends of pipes. When the system closes them, because this process has ended in whatever way, gpfit
+# ends, too (GPFIT_PARENT). Processes that are forked from this one must not hold them open.
+_held = set()
+# The parent of this process. A worker of joblib is a child of its main process, which may have ended by now.
+_main = multiprocessing.parent_process()
+_parent = _main.pid if _main and _main.sentinel is None else os.getppid()
+
+
+def _forked():
+    global _parent
+    _parent = os.getppid()
+    for end in _held:
+        os.close(end)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def _wait(process):
+    """Wait until gpfit has ended, and return its output. Raise an error in a worker whose main process has ended."""
+    while True:
+        try:
+            return process.communicate(timeout=1 if multiprocessing.parent_process() else None)
+        except subprocess.TimeoutExpired:
+            _check_deserted()
+
+
+def _check_deserted():
+    """Raise an error in a worker, of multiprocessing or joblib, whose main process has ended: nobody waits for its results.
+
+    Such a worker would end after its task only.
+    """
+    main = multiprocessing.parent_process()
+    if main and (os.getppid() != _parent or main.sentinel is not None and not main.is_alive()):
+        raise InterruptedFitError("the main process of this worker has ended")
+
+
+def _follows(end, env):
+    """Return the arguments of Popen for a gpfit that ends with this process, which has the other end of a pipe."""
+    if os.name != "nt":
+        return {"env": env | {"GPFIT_PARENT": f"{os.getpid()}:{end}"}, "pass_fds": (end,), "start_new_session": True}
+    import msvcrt
+
+    handle = msvcrt.get_osfhandle(end)
+    os.set_handle_inheritable(handle, True)
+    return {
+        "env": env | {"GPFIT_PARENT": f"{os.getpid()}:{handle}"}, "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
+        "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]}),
+    }
 
 
 def _stop(process):
-    """Interrupt gpfit and wait until it has ended."""
+    """Interrupt gpfit, wait until it has ended, and return its output."""
     try:
         process.send_signal(signal.CTRL_BREAK_EVENT if os.name == "nt" else signal.SIGINT)
-        process.communicate(timeout=_PATIENCE)
+        return process.communicate(timeout=_PATIENCE)
     except BaseException:  # too slow, or a second interrupt
         process.kill()
-        process.communicate()
+        return process.communicate()
 
 
 def messages(stderr, names):
@@ -163,7 +263,7 @@ def _keyword(match):
     return key if key in _KEYS else match[0]
 
 
-def _level():
+def caller():
     """Return the stacklevel of the first caller outside this package."""
     here, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(here):

@@ -2,9 +2,9 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 
+from . import _temporary
 from ._process import flags, run
 from .model import load
 
@@ -36,7 +36,7 @@ class Run:
         return [line for line in self._lines() if line["type"] == "comparison"]
 
     def _lines(self):
-        return [json.loads(line) for line in run("show", self.path, "--format=json").splitlines()]
+        return [json.loads(line) for line in run("show", self.path, options=["--format=json"]).splitlines()]
 
     def model(self, job):
         """Return the `Model` of a job, which is a dict of `results` or its name."""
@@ -49,15 +49,12 @@ class Run:
     def report(self, out=None):
         """Write the HTML page of the run, in place of an earlier one, and return its path."""
         out = Path(out) if out else self.path / "report.html"
-        with tempfile.TemporaryDirectory(prefix=".pygpfit-", dir=out.parent) as folder:
-            page = Path(folder) / out.name
-            run("report", self.path, f"--out={page}")
-            os.replace(page, out)
+        run("report", self.path, options=[f"--out={out}", "--force"])
         return out
 
     def resume(self, **options):
         """Run what is missing, as ``gpfit resume`` does."""
-        run("resume", self.path, "--quiet", *flags(options, "resume"))
+        run("resume", self.path, options=flags(options | {"quiet": True}, "resume"))
         return self
 
 
@@ -80,16 +77,12 @@ def run_batch(spec, out=None, **options):
         if some jobs fail; ``Run(out)`` still has the results of the others
     """
     if isinstance(spec, (str, os.PathLike)):
-        return _start(spec, out or Path(spec).with_suffix(".run").name, options)
-    handle, path = tempfile.mkstemp(prefix=".pygpfit-", suffix=".yaml", dir=".")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(spec, file)  # JSON is YAML
-        return _start(path, out or "batch.run", options)
-    finally:
-        os.unlink(path)
+        return _start(spec, out or Path(spec).with_suffix(".run").name, options, {})
+    with _temporary.beside(".") as path:
+        path.write_text(json.dumps(spec), encoding="utf-8")  # JSON is YAML
+        return _start(path, out or "batch.run", options, {path: "the spec"})
 
 
-def _start(spec, out, options):
-    run("batch", spec, f"--out={out}", *flags(options, "batch"), names={spec: "the spec"})
+def _start(spec, out, options, names):
+    run("batch", spec, options=[f"--out={out}", *flags(options, "batch")], names=names)
     return Run(out)

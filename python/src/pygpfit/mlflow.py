@@ -61,7 +61,7 @@ def log(path, experiment=None):
 
 def _file(path):
     """Return the run of a model or a checkpoint. Its times are the file's."""
-    about = json.loads(run("inspect", path, "--json"))
+    about = json.loads(run("inspect", path, options=["--json"]))
     time = int(path.stat().st_mtime * 1000) if path.exists() else 0
     one = {"name": path.stem, "start": time, "end": time, "params": {}, "metrics": {}, "artifacts": []}
     one["tags"] = {"gpfit.kind": about["type"], "mlflow.source.name": str(path)}

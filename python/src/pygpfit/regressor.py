@@ -1,6 +1,5 @@
 """The scikit-learn estimator."""
 
-import tempfile
 from inspect import signature
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from . import _tables
+from . import _tables, _temporary
 from ._options import OPTIONS
 from ._parameters import FitParameters
 from .model import Model, fit_file, with_categories
@@ -46,6 +45,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         if X had names
     n_iter_ : int
         number of iterations of the descent that found the optimum
+    interrupted_ : bool
+        whether the fit was interrupted: the model is then the best so far
 
     Examples
     --------
@@ -74,6 +75,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         X may be a data frame with columns of text, categories, booleans and dates, which
         gpfit encodes as the command line does: ``report_["encoding"]`` says how. Rows to
         predict then come in data frames with the same columns.
+
+        KeyboardInterrupt stops gpfit and goes on to the caller. If there is a model by then, the
+        estimator has it and ``interrupted_`` is True. A signal to gpfit itself, such as SIGTERM,
+        leaves the best model so far, too, with an `InterruptedFitWarning`.
         """
         options = {name: getattr(self, name) for name in OPTIONS["fit"] if hasattr(self, name)}
         options["seed"] = _seed(self.random_state)
@@ -87,7 +92,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                 self, X, y, dtype=np.float64, y_numeric=True, multi_output=False,
                 ensure_min_samples=2, ensure_all_finite=self._finite(),
             )
-        with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
+        with _temporary.folder() as folder:
             more = {}
             for option, (name, values) in given.items():
                 if values is not None:
@@ -95,9 +100,19 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                     more[name] = _check_sample_weight(values, y, dtype=np.float64, **_ANY)
             self._noise = options["noise_column"] if noise_variance is not None else None
             path = self._write(folder, X, y, more)
-            names = {path: "the training data"}
-            self.model_ = fit_file(path, folder, names, options)
-        self.report_ = self.model_.report
+            try:
+                model = fit_file(path, folder, {path: "the training data"}, options)
+            except KeyboardInterrupt as stop:
+                self._take(getattr(stop, "model", None))
+                raise
+        return self._take(model)
+
+    def _take(self, model):
+        """Hold a model with its report, if there is one, and return self."""
+        if model is None or model.report is None:
+            return self
+        self.model_, self.report_ = model, model.report
+        self.interrupted_ = self.report_.get("interrupted", False)
         self.kernel_ = self.report_["kernel"]
         self.parameters_ = self.report_["parameters"]
         self.parameters_original_units_ = self.report_.get("parameters_original_units", self.parameters_)
@@ -162,7 +177,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         if n == 0:
             spread = np.empty((0, 0)) if return_cov else np.empty(0)
             return (np.empty(0), spread) if return_std or return_cov else np.empty(0)
-        with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
+        with _temporary.folder() as folder:
             path = self._write(folder, X, more=more)
             if return_cov:
                 file = Path(folder) / "cov.npy"
@@ -182,7 +197,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         check_is_fitted(self)
         X = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
         more = self._known_noise(None, next(iter(X.values())) if isinstance(X, dict) else X)
-        with tempfile.TemporaryDirectory(prefix="pygpfit-") as folder:
+        with _temporary.folder() as folder:
             result = self.model_.sample(
                 self._write(folder, X, more=more), draws=n_samples, seed=_seed(random_state), observed=observed,
                 unseen=unseen, **self._where()
@@ -233,6 +248,9 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         text = super().__repr__(N_CHAR_MAX)
         verdict = getattr(self, "report_", {}).get("verdict")
         return f"{text}\n{verdict['headline']}" if verdict else text
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,0 +1,8 @@
+//go:build unix
+
+package parent
+
+import "syscall"
+
+// keep leaves a descriptor out of the programs that this one starts.
+func keep(descriptor uintptr) { syscall.CloseOnExec(int(descriptor)) }

@@ -1,0 +1,212 @@
+"""Temporary folders and files, which go with the process that made them.
+
+The process holds a lock on each, which the system releases however the process ends. The next
+call, of any process of the same user, removes what has no lock. systemd-tmpfiles knows such locks, too.
+"""
+
+import atexit
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody can remove an open file
+    fcntl = None
+
+_FOLDER = ("pygpfit-", ".tmp")
+_FILE = (".pygpfit-", ".tmp.yaml")
+
+
+@contextlib.contextmanager
+def folder():
+    """Give the path of a new folder for the body of a with statement."""
+    home = _enter()
+    try:
+        path = tempfile.mkdtemp(dir=home.path)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        _leave(home)
+
+
+class File:
+    """A temporary file with contents, which goes with its object."""
+
+    def __init__(self, data, suffix):
+        self._home = _enter()
+        handle, self.path = tempfile.mkstemp(suffix=suffix, dir=self._home.path)
+        with open(handle, "wb") as out:
+            out.write(data)
+        weakref.finalize(self, _remove, self._home, self.path)
+
+    def usable(self):
+        """Say whether this process made the file, which a forked one shares, and it is still there."""
+        return self._home.owner == os.getpid() and os.path.exists(self.path)
+
+
+def _remove(home, path):
+    if home.owner == os.getpid():
+        Path(path).unlink(missing_ok=True)
+    _leave(home)
+
+
+class _Home:
+    """The folder of this process, which is there as long as it has users."""
+
+    def __init__(self):
+        self.users, self.owner = 0, os.getpid()
+        self.path, self.lock = _locked(lambda: tempfile.mkdtemp(suffix=_FOLDER[1], prefix=_FOLDER[0]))
+
+    def close(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock)
+        shutil.rmtree(self.path, ignore_errors=True)  # Windows removes no open file
+
+
+# A finalizer can run at any line of the thread that holds the guard.
+_guard = threading.RLock()
+_home = None
+
+
+def _enter():
+    """Return the folder of this process with one more user."""
+    global _home
+    sweep(tempfile.gettempdir(), *_FOLDER)
+    with _guard:
+        if _home is None:
+            _home = _Home()
+        _home.users += 1
+        return _home
+
+
+def _leave(home):
+    global _home
+    with _guard:
+        home.users -= 1
+        if home.users == 0 and home.owner == os.getpid():
+            if _home is home:
+                _home = None
+            home.close()
+
+
+def _forked():
+    """Forget the folder in a process that was forked: it belongs to the other one."""
+    global _guard, _home
+    _guard = threading.RLock()  # another thread may have held it
+    if _home is not None:
+        os.close(_home.lock)
+        _home = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+@atexit.register
+def _end():
+    """Remove the folder although threads still use it: their programs end with this process."""
+    if _home is not None and _home.owner == os.getpid():
+        _home.close()
+
+
+@contextlib.contextmanager
+def beside(directory):
+    """Give the path of a new empty file in a directory, for the body of a with statement."""
+    sweep(directory, *_FILE)
+
+    def make():
+        path = os.path.join(directory, secrets.token_hex(4).join(_FILE))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # as the umask allows
+        return path
+
+    path, lock = _locked(make)
+    try:
+        yield Path(path)
+    finally:
+        if fcntl is None:
+            os.close(lock)
+        Path(path).unlink(missing_ok=True)
+        if fcntl is not None:
+            os.close(lock)
+
+
+def replace(path, data):
+    """Write a file whole or not at all. A file that is replaced keeps its mode."""
+    target = Path(os.path.realpath(path))
+    if fcntl is None or target.exists() and not target.is_file():  # Windows renames no open file
+        target.write_bytes(data)
+        return
+    with beside(target.parent) as new:
+        if target.exists():
+            new.chmod(target.stat().st_mode & 0o7777)
+        with open(new, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(new, target)
+
+
+def sweep(directory, prefix, suffix):
+    """Remove the folders and files with such names, of this user, whose process has ended."""
+    name = re.compile(re.escape(prefix) + "[a-z0-9_]{8}" + re.escape(suffix))
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if name.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    _remove_dead(entry)
+
+
+def _remove_dead(entry):
+    if fcntl is None:
+        if entry.is_dir(follow_symlinks=False):
+            Path(entry.path, "lock").unlink(missing_ok=True)  # an error if its process lives
+        return _delete(entry)
+    if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+        return None
+    lock = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error if its process lives
+        return _delete(entry)
+    finally:
+        os.close(lock)
+
+
+def _delete(entry):
+    if entry.is_dir(follow_symlinks=False):
+        shutil.rmtree(entry.path, ignore_errors=True)
+    else:
+        os.unlink(entry.path)
+
+
+def _locked(make):
+    """Make a folder or a file and lock it. Return its path and the descriptor that has the lock."""
+    while True:
+        path = make()
+        with contextlib.suppress(FileNotFoundError):  # another process swept it before it was locked
+            if fcntl is None:
+                kept = os.path.join(path, "lock") if os.path.isdir(path) else path
+                return path, os.open(kept, os.O_RDWR | os.O_CREAT)
+            lock = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError:  # a file system without locks: nobody gets one, and nobody sweeps
+                return path, lock
+            if _same(path, lock):
+                return path, lock
+            os.close(lock)
+
+
+def _same(path, descriptor):
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
