@@ -33,6 +33,7 @@ import (
 	"sync"
 	"time"
 
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
 )
 
@@ -219,10 +220,7 @@ func (j *Journal) sync() error {
 	if j.named {
 		return nil
 	}
-	if d, err := os.Open(filepath.Dir(j.path)); err == nil {
-		_ = d.Sync()
-		d.Close()
-	}
+	atomicfile.SyncFolder(filepath.Dir(j.path))
 	j.named = true
 	return nil
 }
