@@ -142,8 +142,8 @@ reliability-input:
 
 # make reliability runs these parts in less than an hour on two cores and prints a table of
 # their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= input numerics determinism crashes repair memory clock supply soak fuzz-minute
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
+RELIABILITY ?= input numerics determinism crashes faults repair memory clock supply soak fuzz-minute
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-faults reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
 
 reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
@@ -163,6 +163,9 @@ reliability-repair:
 
 reliability-memory:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
+
+reliability-faults:
+	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
 
 reliability-clock:
 	benchmarks/reliability/clock.sh

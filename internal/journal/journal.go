@@ -45,6 +45,9 @@ const (
 	syncInterval  = time.Second
 )
 
+// mostLost bounds the bytes of a file that has nothing but zeros. A larger one is not taken for a journal.
+const mostLost = 1 << 20
+
 // Error reports a file that cannot be the journal of a job.
 type Error struct {
 	Path string
@@ -147,7 +150,8 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 // read stores the records of text, whose first line should be want, and returns the number of valid
 // bytes. The rest is a line that was incomplete when the process ended.
 func (j *Journal) read(text, want string) (good int64, err error) {
-	if len(text) < len(want) && strings.HasPrefix(want, text) {
+	// A failure of the machine leaves zeros for the bytes that were not on the disk yet.
+	if begun := strings.TrimRight(text, "\x00"); len(text) <= mostLost && len(begun) < len(want) && strings.HasPrefix(want, begun) {
 		return 0, nil
 	}
 	first, rest, found := strings.Cut(text, "\n")
