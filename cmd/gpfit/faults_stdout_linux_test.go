@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
@@ -80,4 +82,31 @@ func commandIn(dir, line string) *exec.Cmd {
 	cmd := exec.Command("gpfit", strings.Fields(line)...)
 	cmd.Dir = dir
 	return cmd
+}
+
+// TestFaultsRecord resumes a run in which the record of a job cannot be made. The run must end with an
+// error that names the record, also if a job that is ahead of its turn has begun, and a second resume must finish it.
+func TestFaultsRecord(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	faultTable(t, dir)
+	write(t, dir, "s.yaml", "defaults: {threads: 1, device: cpu, max_evals: 3}\ndata: [data.csv]\nkernels: [rbf, matern12, matern32]\n")
+	inFolder(t, dir, "batch s.yaml --out r.run --quiet")
+	records := must.Get(filepath.Glob(filepath.Join(dir, "r.run", "jobs", "*.jsonl")))(t)
+	for _, broken := range records {
+		for _, r := range records {
+			must.Do(t, os.Remove(r), os.Remove(strings.NewReplacer("/jobs/", "/models/", ".jsonl", ".gpfit").Replace(r)))
+		}
+		must.Do(t, os.Symlink(filepath.Join(dir, "no", "folder"), broken))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := exec.CommandContext(ctx, "gpfit", "resume", "r.run", "--cores", "1", "--quiet")
+		cmd.Dir = dir
+		code, stderr := endOn(t, cmd)
+		cancel()
+		if code != exit.Failure || !strings.Contains(stderr, filepath.Base(broken)) {
+			t.Errorf("%s: exit code %d\n%s", filepath.Base(broken), code, stderr)
+		}
+		must.Do(t, os.Remove(broken))
+		inFolder(t, dir, "resume r.run --quiet")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -104,7 +105,10 @@ func (r *tracer) runTraced(t *testing.T, args ...string) ended {
 			failure = err
 			return
 		}
+		// A command that waits forever ends with the stacks of its goroutines.
+		watch := time.AfterFunc(3*time.Minute, func() { _ = unix.Kill(p.Pid, unix.SIGQUIT) })
 		code, failure = r.loop(p.Pid)
+		watch.Stop()
 		_ = p.Release()
 	}()
 	<-finished
