@@ -181,6 +181,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range faultCases() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := newFaultRun(t, c)
 			total := 0
 			for _, f := range faultKinds {
