@@ -165,7 +165,7 @@ reliability-memory:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
 
 reliability-faults:
-	GPFIT_LONG=1 $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
 
 reliability-clock:
 	benchmarks/reliability/clock.sh

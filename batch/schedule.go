@@ -120,8 +120,8 @@ func (s *scheduler) loop() (Summary, error) {
 		case s.ctx.Err() != nil:
 		case s.fatal == nil:
 			s.start()
-		default: // the jobs that have begun end
-			s.openGates()
+		default: // no job begins, but a job that runs ahead gets its place
+			s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 		}
 		waiting := s.o.Wait && len(s.elsewhere) > 0 && s.ctx.Err() == nil && s.fatal == nil
 		if len(s.running) == 0 && !waiting && (len(s.pending) == 0 || s.ctx.Err() != nil || s.fatal != nil) {
@@ -172,7 +172,7 @@ func (s *scheduler) lookElsewhere() bool {
 // start starts every pending job that fits, and prepares the next ones.
 func (s *scheduler) start() {
 	var left []*task
-	s.openGates()
+	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 	for i, t := range s.pending {
 		// Others may overtake the first job that does not fit, but not forever.
 		if s.pool.full() || slices.ContainsFunc(slices.Concat(s.ahead, left[:min(len(left), 1)]), impatient) {
@@ -248,9 +248,6 @@ func (s *scheduler) goAhead() {
 	s.ahead = append(s.ahead, t)
 	s.begin(t)
 }
-
-// openGates lets jobs compute that run ahead and fit now.
-func (s *scheduler) openGates() { s.ahead = slices.DeleteFunc(s.ahead, s.admit) }
 
 // admit opens the gate of a task if the task fits now.
 func (s *scheduler) admit(t *task) bool {
