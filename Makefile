@@ -142,8 +142,8 @@ reliability-input:
 
 # make reliability runs these parts in more than an hour on two cores and prints a table of
 # their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= input numerics determinism crashes orphans repair memory clock supply soak fuzz-minute
-.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
+RELIABILITY ?= input numerics determinism crashes faults orphans repair memory clock supply soak fuzz-minute
+.PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-faults reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-minute
 
 reliability:
 	@benchmarks/reliability/parts.sh $(RELIABILITY)
@@ -167,6 +167,9 @@ reliability-repair:
 
 reliability-memory:
 	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestMemoryPlan ./cmd/gpfit
+
+reliability-faults:
+	GPFIT_CAMPAIGN=full $(GO) test -count=1 -v -timeout 60m -run TestFaults ./cmd/gpfit
 
 reliability-clock:
 	benchmarks/reliability/clock.sh

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gpfit/device"
@@ -53,11 +54,11 @@ const rowsPerThread = 4000
 // results do not depend on the machine that runs a job. Errors: [*SpecError], also for jobs that
 // no data can cure, one for each place in the spec; [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
-	jobs, err := s.Expand(filepath.Dir(o.SpecPath), o.Extra, o.Formats...)
+	path, err := filepath.Abs(o.SpecPath)
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(o.SpecPath)
+	jobs, err := s.Expand(filepath.Dir(path), o.Extra, o.Formats...)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +78,9 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 		}
 		job := PlannedJob{JobSpec: j}
 		size := sizes.of(j)
+		if _, ofSystem := errors.AsType[syscall.Errno](size.err); ofSystem {
+			return nil, size.err // the data may be readable again: a plan without their size would give other results
+		}
 		if size.err != nil && wrong.add(j, s.Mistake(j, size.err)) {
 			continue
 		}

@@ -116,8 +116,12 @@ func (s *scheduler) loop() (Summary, error) {
 	lastLook := time.Now()
 	stop := s.ctx.Done()
 	for {
-		if s.ctx.Err() == nil && s.fatal == nil {
+		switch {
+		case s.ctx.Err() != nil:
+		case s.fatal == nil:
 			s.start()
+		default: // no job begins, but a job that runs ahead gets its place
+			s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 		}
 		waiting := s.o.Wait && len(s.elsewhere) > 0 && s.ctx.Err() == nil && s.fatal == nil
 		if len(s.running) == 0 && !waiting && (len(s.pending) == 0 || s.ctx.Err() != nil || s.fatal != nil) {

@@ -103,7 +103,7 @@ func (c *counter) ReadAt(p []byte, at int64) (int, error) {
 func TestReadsOnce(t *testing.T) {
 	m := newModel(t, 300)
 	path := saved(t, condition(t, m).SaveWithFactor)
-	must.Do(t, withFile(path, func(f *os.File, size int64) error {
+	must.Do(t, withFile(path, func(f io.ReaderAt, size int64) error {
 		for _, factor := range []func(*Model, io.Reader) error{nil, func(m *Model, rows io.Reader) error { return checkFactor(t.Context(), m, path, rows) }} {
 			c := &counter{ReaderAt: f}
 			_, _, err := load(c, size, path, nil, factor)

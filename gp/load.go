@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"gpfit/device"
 	"gpfit/internal/hostmem"
@@ -42,7 +43,7 @@ func Inspect(path string, kernels ...*kernel.Family) (m *Model, info *FileInfo, 
 // Checksum returns the checksum that a model file has at its end. It reads nothing else: [Check] compares it
 // with the contents. Errors are [*FileError].
 func Checksum(path string) (sum string, err error) {
-	err = withFile(path, func(f *os.File, size int64) error {
+	err = withFile(path, func(f io.ReaderAt, size int64) error {
 		in, err := newSource(f, size, path)
 		if err == nil {
 			sum = in.want
@@ -58,15 +59,16 @@ func inspect(path string, kernels []*kernel.Family, factor func(m *Model, rows i
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, nil, &FileError{Path: path, Msg: "cannot read the model: it is not a regular file"}
 	}
-	err = withFile(path, func(f *os.File, size int64) (err error) {
+	err = withFile(path, func(f io.ReaderAt, size int64) (err error) {
 		m, info, err = load(f, size, path, kernels, factor)
 		return err
 	})
 	return m, info, unreadable(path, err)
 }
 
-// withFile opens a model file for do, which gets its size.
-func withFile(path string, do func(f *os.File, size int64) error) error {
+// withFile opens a model file for do, which gets its size. If the system fails to read the file, that is the
+// error, whatever do makes of it.
+func withFile(path string, do func(f io.ReaderAt, size int64) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -76,7 +78,27 @@ func withFile(path string, do func(f *os.File, size int64) error) error {
 	if err != nil {
 		return err
 	}
-	return do(f, info.Size())
+	in := &attentive{ReaderAt: f}
+	err = do(in, info.Size())
+	if in.failure != nil {
+		return unreadable(path, in.failure)
+	}
+	return err
+}
+
+// attentive remembers the first error of the system.
+type attentive struct {
+	io.ReaderAt
+	failure error
+}
+
+// ReadAt implements [io.ReaderAt].
+func (r *attentive) ReadAt(p []byte, at int64) (n int, err error) {
+	n, err = r.ReaderAt.ReadAt(p, at)
+	if _, ofSystem := errors.AsType[syscall.Errno](err); ofSystem && r.failure == nil {
+		r.failure = err
+	}
+	return n, err
 }
 
 // unreadable makes an error with which reading failed a [*FileError].
@@ -210,7 +232,7 @@ func (h *fileHeader) checkSizes(archive *zip.Reader) error {
 
 // readFactor passes the factor of a model file to a workspace.
 func readFactor(path string, n int, factor device.FactorStore) error {
-	return withFile(path, func(f *os.File, size int64) error {
+	return withFile(path, func(f io.ReaderAt, size int64) error {
 		archive, err := zip.NewReader(f, size)
 		if err != nil {
 			return err

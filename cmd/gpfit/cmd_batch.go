@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -170,7 +169,7 @@ func takeOver(ctx context.Context, msg *messages.Writer, r *rundir.Run) error {
 
 func runShow(c *frame.Command) error {
 	format := c.Output.Format
-	if f, ok := c.Out.(*os.File); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
+	if f, ok := c.Out.(interface{ Fd() uintptr }); ok && format == "parquet" && c.Output.Out == "" && term.IsTerminal(int(f.Fd())) {
 		return exit.Usagef("--format parquet cannot go to a terminal: give --out FILE")
 	}
 	r, err := runs.Open(c)

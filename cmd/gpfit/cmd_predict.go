@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +36,7 @@ func checkPredict(c *frame.Command) (*output.File, error) {
 		return nil, err
 	}
 	binary := file.Format == output.Parquet || file.Format == output.NPY
-	if to, ok := c.Out.(*os.File); ok && binary && c.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
+	if to, ok := c.Out.(interface{ Fd() uintptr }); ok && binary && c.Output.Out == "" && term.IsTerminal(int(to.Fd())) {
 		return nil, exit.Usagef("--format %s cannot go to a terminal: give --out FILE", file.Format)
 	}
 	if file.Format == output.NPY && len(c.Rows.Keep) > 0 {

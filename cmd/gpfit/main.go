@@ -55,14 +55,21 @@ func signals() []os.Signal {
 
 // run runs the whole program and returns its exit code. main and tests call it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	out := &screen{}
+	if f, ok := stdout.(*os.File); ok {
+		out.File, stdout = f, out
+	}
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(args)
 	err := hostmem.CheckLimit()
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	if err == nil {
+	if err == nil && out.failure == nil {
 		return 0
+	}
+	if err == nil {
+		err = out.failure
 	}
 	code := exit.Code(ctx, err)
 	if advice := exit.Advice(err); advice != "" {
@@ -74,6 +81,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	return code
 }
+
+// screen is standard output. It remembers the first failure to write, so that no command loses results in silence.
+type screen struct {
+	*os.File
+	failure error
+}
+
+// Write implements [io.Writer].
+func (r *screen) Write(p []byte) (n int, err error) {
+	n, err = r.File.Write(p)
+	if r.failure == nil {
+		r.failure = err
+	}
+	return n, err
+}
+
+// WriteString implements [io.StringWriter].
+func (r *screen) WriteString(s string) (n int, err error) { return r.Write([]byte(s)) }
 
 // newRoot returns the program with all its commands.
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {

@@ -303,19 +303,21 @@ func TestCrashCheckpointsRemoved(t *testing.T) {
 	}
 }
 
-// pipes makes a folder with a model and a pipe that has no writer.
+// pipes makes a folder with a model, a pipe that has no writer, and one that has no reader, sink.
 func pipes(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	mustLine(t, "fit", write(t, dir, "t.csv", "a,y\n1,2\n2,2.5\n3,4.2\n4,4.9\n"), "--out", filepath.Join(dir, "m.gpfit"), "--quiet")
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Skip("no named pipes: ", err)
+	for _, name := range []string{"pipe", "sink"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Skip("no named pipes: ", err)
+		}
 	}
 	return dir
 }
 
 // TestPipeWithoutWriter checks that an interrupt ends every command that waits for an
-// input, with the exit code of an interrupt. Models and data of a batch cannot be pipes.
+// input or for the reader of an output, with the exit code of an interrupt. Models and data of a batch cannot be pipes.
 func TestPipeWithoutWriter(t *testing.T) {
 	dir := pipes(t)
 	write(t, dir, "s.yaml", "data: [pipe]\nkernels: [rbf]\n")
@@ -334,12 +336,17 @@ func TestPipeWithoutWriter(t *testing.T) {
 		{"sample MODEL PIPE", exit.Interrupted},
 		{"bench --n 3 --data PIPE", exit.Interrupted},
 		{"batch PIPE --out OUT", exit.Interrupted},
+		{"fit TABLE --quiet --out SINK", exit.Interrupted},
+		{"predict MODEL TABLE --out SINK --format csv", exit.Interrupted},
+		{"export MODEL --out SINK", exit.Interrupted},
+		{"update MODEL TABLE --out SINK", exit.Interrupted},
+		{"report MODEL --out SINK", exit.Interrupted},
 		{"batch SPEC --out OUT", exit.Data},
 		{"predict PIPE TABLE", exit.Data},
 		{"loo PIPE", exit.Data},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			line := strings.NewReplacer("PIPE", filepath.Join(dir, "pipe"), "TABLE", filepath.Join(dir, "t.csv"), "MODEL", filepath.Join(dir, "m.gpfit"),
+			line := strings.NewReplacer("PIPE", filepath.Join(dir, "pipe"), "SINK", filepath.Join(dir, "sink"), "TABLE", filepath.Join(dir, "t.csv"), "MODEL", filepath.Join(dir, "m.gpfit"),
 				"SPEC", filepath.Join(dir, "s.yaml"), "OUT", filepath.Join(t.TempDir(), "new")).Replace(c.args)
 			ctx, cancel := context.WithCancel(t.Context())
 			if c.code == exit.Interrupted {

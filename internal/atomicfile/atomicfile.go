@@ -102,13 +102,29 @@ func put(ctx context.Context, path string, replace bool, write func(io.Writer) e
 		os.Remove(f.Name())
 		return err
 	}
-	// Sync the folder so that the rename survives a crash. Not every system can do
-	// so; ignore a failure.
-	if d, err := os.Open(filepath.Dir(target)); err == nil {
+	SyncFolder(filepath.Dir(target))
+	return err
+}
+
+// SyncFolder flushes the names in a folder to disk, so that they survive a failure of the machine. Not
+// every system can do so; SyncFolder ignores an error.
+func SyncFolder(folder string) {
+	if d, err := os.Open(folder); err == nil {
 		_ = d.Sync()
 		d.Close()
 	}
-	return err
+}
+
+// Probe checks that [Write] and [Create] can make the file at path.
+func Probe(path string) error {
+	target := Resolve(path)
+	tidy(filepath.Dir(target))
+	f, err := createBeside(target, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.release()
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // publish gives a finished temporary file its name.

@@ -26,7 +26,11 @@ func writeDirectly(ctx context.Context, path string, write func(io.Writer) error
 	}
 	stop := context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Now().Add(grace)) })
 	defer stop()
-	return errors.Join(write(f), f.Close())
+	err = errors.Join(write(f), f.Close())
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() != nil {
+		return fmt.Errorf("%s: interrupted, and nothing reads from this pipe any more: %w", path, ctx.Err())
+	}
+	return err
 }
 
 // openDirectly opens without blocking, so that a signal ends the wait.

@@ -74,7 +74,8 @@ func locked(f *os.File) *temporary {
 		return &temporary{File: f}
 	}
 	err = filelock.Try(lock, true, 0)
-	if errors.Is(err, filelock.ErrBusy) || err == nil && !same(f) {
+	kept, unknown := same(f) // if the system does not say, nobody has removed the file
+	if errors.Is(err, filelock.ErrBusy) || err == nil && !kept && unknown == nil {
 		lock.Close()
 		return nil
 	}
@@ -86,13 +87,16 @@ func locked(f *os.File) *temporary {
 }
 
 // same reports whether an open file still has its name.
-func same(f *os.File) bool {
+func same(f *os.File) (bool, error) {
 	now, err := os.Lstat(f.Name())
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	open, err := f.Stat()
-	return err == nil && os.SameFile(now, open)
+	return err == nil && os.SameFile(now, open), err
 }
 
 // release ends the lock.
@@ -138,7 +142,10 @@ func removeUnlocked(path string) {
 		return
 	}
 	defer f.Close()
-	if filelock.Try(f, true, 0) == nil && same(f) {
+	if filelock.Try(f, true, 0) != nil {
+		return
+	}
+	if kept, err := same(f); err == nil && kept {
 		_ = os.Remove(path)
 	}
 }

@@ -33,6 +33,7 @@ import (
 	"sync"
 	"time"
 
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
 )
 
@@ -43,6 +44,9 @@ const (
 	writeInterval = 50 * time.Millisecond
 	syncInterval  = time.Second
 )
+
+// mostLost bounds the bytes of a file that has nothing but zeros. A larger one is not taken for a journal.
+const mostLost = 1 << 20
 
 // Error reports a file that cannot be the journal of a job.
 type Error struct {
@@ -146,7 +150,8 @@ func Open(path, job string, failures Failures) (j *Journal, err error) {
 // read stores the records of text, whose first line should be want, and returns the number of valid
 // bytes. The rest is a line that was incomplete when the process ended.
 func (j *Journal) read(text, want string) (good int64, err error) {
-	if len(text) < len(want) && strings.HasPrefix(want, text) {
+	// A failure of the machine leaves zeros for the bytes that were not on the disk yet.
+	if begun := strings.TrimRight(text, "\x00"); len(text) <= mostLost && len(begun) < len(want) && strings.HasPrefix(want, begun) {
 		return 0, nil
 	}
 	first, rest, found := strings.Cut(text, "\n")
@@ -219,10 +224,7 @@ func (j *Journal) sync() error {
 	if j.named {
 		return nil
 	}
-	if d, err := os.Open(filepath.Dir(j.path)); err == nil {
-		_ = d.Sync()
-		d.Close()
-	}
+	atomicfile.SyncFolder(filepath.Dir(j.path))
 	j.named = true
 	return nil
 }

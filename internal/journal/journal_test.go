@@ -86,6 +86,11 @@ func TestOtherRun(t *testing.T) {
 	j.Close()
 	refused(path, "other", "belongs to another job")
 	refused(dir, "job", "is a directory")
+	for name, size := range map[string]int{"zeros": 100, "image": mostLost + 1} {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600))
+	}
+	must.Do(t, must.Get(Open(filepath.Join(dir, "zeros"), "job", failures))(t).Close()) // lost by a failure of the machine
+	refused(filepath.Join(dir, "image"), "job", "is not a checkpoint")
 	text := filepath.Join(dir, "text")
 	must.Do(t, os.WriteFile(text, []byte("my notes\n"), 0o600))
 	refused(text, "job", "is not a checkpoint")

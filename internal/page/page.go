@@ -4,6 +4,7 @@
 package page
 
 import (
+	"bufio"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -157,7 +158,11 @@ func (p *Page) Write(w io.Writer) error {
 			shown.Sections = append(shown.Sections, s)
 		}
 	}
-	return parsed.Execute(w, &shown)
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	if err := parsed.Execute(buffered, &shown); err != nil {
+		return err
+	}
+	return buffered.Flush()
 }
 
 // anchor returns the name of section i for links within the page.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"gpfit/gp"
 	"gpfit/internal/atomicfile"
@@ -32,6 +33,12 @@ func modelFault(dir, model, want string) string {
 		return model + " is not the model of the record: its checksum is another"
 	}
 	return ""
+}
+
+// ofSystem reports whether the system failed to do something, which says nothing about the contents of a file.
+func ofSystem(err error) bool {
+	_, is := errors.AsType[syscall.Errno](err)
+	return is
 }
 
 func exists(path string) bool {

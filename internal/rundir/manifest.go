@@ -182,12 +182,15 @@ func (r *Run) parse(text []byte) error {
 	return r.checkJobs()
 }
 
-// reason returns the cause of an error of the system.
-func reason(err error) string {
+// reason returns the cause of an error of the system, in words.
+func reason(err error) string { return cause(err).Error() }
+
+// cause returns the cause of an error of the system, without the path.
+func cause(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		return e.Err.Error()
+		return e.Err
 	}
-	return err.Error()
+	return err
 }
 
 // inWords returns an error of package json without the names of Go's types.

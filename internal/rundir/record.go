@@ -13,6 +13,7 @@ import (
 
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/atomicfile"
 	"gpfit/internal/filelock"
 )
 
@@ -201,7 +202,7 @@ const sealedVersion = 2
 func read(f io.Reader) (Record, int64, error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
-		return nil, 0, fmt.Errorf("cannot be read: %s", reason(err))
+		return nil, 0, fmt.Errorf("cannot be read: %w", cause(err))
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if bytes.IndexByte(text[whole:], 0) >= 0 {
@@ -278,9 +279,13 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 
 // recover reads the record, cuts off half a line at its end, and removes temporary files. If the
 // last event is from other options or data, it also removes the model and the checkpoint. It sets a
-// damaged record aside, and the model in the place of the job's.
+// damaged record aside, and the model in the place of the job's. If the system fails to read one of the
+// two, nothing is known of damage, and nothing changes.
 func (c *Claim) recover() error {
 	record, whole, err := read(c.file)
+	if ofSystem(err) {
+		return err
+	}
 	if err != nil {
 		if err := copyAside(c.file, c.run.Path("jobs", c.job.ID)); err != nil {
 			return err
@@ -293,10 +298,14 @@ func (c *Claim) recover() error {
 		c.clean(record.Last().Fingerprint != c.job.Fingerprint)
 	}
 	c.Record = record.Of(c.job.Fingerprint)
-	if c.run.modelFault(c.Record) != "" {
-		return SetAside(c.run.Path("models", c.job.ID))
+	if c.run.modelFault(c.Record) == "" {
+		return nil
 	}
-	return nil
+	model := c.run.Path("models", c.job.ID)
+	if _, err := gp.Checksum(model); ofSystem(err) && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return SetAside(model)
 }
 
 // clean removes temporary files and, if all is true, the model and the checkpoint. It
@@ -346,6 +355,7 @@ func (c *Claim) Append(e JobEvent) error {
 		if err := c.file.Sync(); err != nil {
 			return err
 		}
+		atomicfile.SyncFolder(filepath.Join(c.run.Dir, "jobs"))
 	}
 	c.Record = append(c.Record, e)
 	return nil

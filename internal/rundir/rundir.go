@@ -84,13 +84,15 @@ func discard(dir string) {
 	}
 }
 
-// makeFolders makes the missing folders of a run.
+// makeFolders makes the missing folders of a run. Their names survive a failure of the machine.
 func makeFolders(dir string) error {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(dir, f), 0o755); err != nil {
 			return err
 		}
 	}
+	atomicfile.SyncFolder(dir)
+	atomicfile.SyncFolder(filepath.Dir(filepath.Clean(dir)))
 	return nil
 }
 

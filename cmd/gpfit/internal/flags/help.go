@@ -36,7 +36,7 @@ func Help(cmd *cobra.Command, _ []string) {
 // width returns the variable COLUMNS, or the width of w if that is a terminal, or 80.
 func width(w io.Writer) int {
 	columns, err := strconv.Atoi(os.Getenv("COLUMNS"))
-	if f, ok := w.(*os.File); err != nil && ok {
+	if f, ok := w.(interface{ Fd() uintptr }); err != nil && ok {
 		columns, _, err = term.GetSize(int(f.Fd()))
 	}
 	if err != nil || columns <= 0 {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -28,11 +29,11 @@ type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }
 
-// Is reports whether target is the system error behind the failure. WriteError has no
+// Is reports whether target is the system error or the interrupt behind the failure. WriteError has no
 // Unwrap method: the type of another cause would give the exit code of bad input.
 func (e *WriteError) Is(target error) bool {
 	_, ofSystem := target.(syscall.Errno)
-	return ofSystem && errors.Is(e.Err, target)
+	return (ofSystem || target == context.Canceled) && errors.Is(e.Err, target)
 }
 
 // Report prints a result as JSON or text.
@@ -189,16 +190,15 @@ func (t Destination) probe() error {
 	if atomicfile.IsDirect(t.Path) {
 		return nil
 	}
-	folder := filepath.Dir(atomicfile.Resolve(t.Path))
-	probe, err := os.CreateTemp(folder, ".gpfit-probe*")
-	switch {
+	switch err := atomicfile.Probe(t.Path); {
 	case errors.Is(err, os.ErrNotExist):
 		return exit.Usagef("--%s %s: there is no folder %s; make it first", t.Flag, t.Path, filepath.Dir(t.Path))
-	case err != nil:
+	case errors.Is(err, os.ErrPermission):
 		return exit.Usagef("--%s %s: cannot write there: %v", t.Flag, t.Path, err)
+	case err != nil:
+		return &WriteError{fmt.Errorf("--%s %s: cannot write there: %w", t.Flag, t.Path, err)}
 	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	return nil
 }
 
 // regular describes the file at path. It returns nil if there is none, or if it is not a regular
