@@ -166,15 +166,16 @@ func TestUselessCheckpoint(t *testing.T) {
 		must.Do(t, os.Remove(jobs[0]), os.Remove("r.run/models/"+id+".gpfit"))
 		write(t, dir, "r.run/checkpoints/"+id+".ckpt", text)
 		ofAnother := strings.HasSuffix(text, "another\n") // only the fit knows
-		if code, stdout, _ := runLine(t, "check", "r.run"); !ofAnother && (code != exit.Data || !strings.Contains(stdout, id+".ckpt: wrong: ")) {
+		lost := strings.Trim(text, "\x00") == ""          // bytes that a power cut lost: an empty checkpoint
+		if code, stdout, _ := runLine(t, "check", "r.run"); !ofAnother && !lost && (code != exit.Data || !strings.Contains(stdout, id+".ckpt: wrong: ")) {
 			t.Errorf("%q: check: %d: %s", text, code, stdout)
 		}
 		code, stdout, stderr := runLine(t, "resume", "r.run")
-		if code != 0 || !strings.Contains(stderr, id+": the fit starts over: ") || !strings.Contains(stdout, "2 done") {
+		if code != 0 || strings.Contains(stderr, id+": the fit starts over: ") == lost || !strings.Contains(stdout, "2 done") {
 			t.Errorf("%q: %d: %s%s", text, code, stdout, stderr)
 		}
 	}
-	if kept := must.Get(filepath.Glob("r.run/checkpoints/*.damaged*"))(t); len(kept) != 4 {
+	if kept := must.Get(filepath.Glob("r.run/checkpoints/*.damaged*"))(t); len(kept) != 3 {
 		t.Errorf("kept: %v", kept)
 	}
 }
