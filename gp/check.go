@@ -129,7 +129,10 @@ func checkWeights(ctx context.Context, b expertBlock, at []int, path string) err
 		wanted[t] = one.Scaling.Targets(one.Y)
 		floats.Sub(wanted[t], meanValues(one, scaled, n))
 	}
-	noise := noiseDiagonal(m)
+	noise, cause := noiseDiagonal(m), "The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again"
+	if e, err := (kernel.Parser{Families: m.Kernels}).Parse(m.Kernel); err == nil && kernel.Unproved(e) {
+		cause = "The file was changed after the fit, or the formula of the kernel is no covariance function there, so that no weights solve this well ('gpfit kernel check' looks for it): fit with another formula, or with bounds on its parameters"
+	}
 	var mutex sync.Mutex
 	worst, wrong := 0.0, error(nil)
 	err = eachRow(ctx, len(at), prog, m.Theta, func(e *kernel.Evaluator, piece []float64, k int) {
@@ -148,7 +151,7 @@ func checkWeights(ctx context.Context, b expertBlock, at []int, path string) err
 			if share := off / rounding; !(share <= max(worst, 1)) {
 				worst = share
 				wrong = &FileError{Path: path, Msg: fmt.Sprintf("the weights alpha do not solve (K + σ²I)·α = y − m in training row %d%s: they are off by %.2g in scaled units, and rounding explains %.2g. "+
-					"The data, the parameters, the noise or the weights were changed after the fit: take another copy of the file, or fit again", b.row(i), ofTarget(one, targets), off, rounding)}
+					"%s", b.row(i), ofTarget(one, targets), off, rounding, cause)}
 			}
 			mutex.Unlock()
 		}

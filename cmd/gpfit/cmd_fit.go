@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,12 @@ func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
 
 // saveModel writes the model of an outcome to the file of --out.
 func saveModel(c *frame.Command, o *fit.Outcome) error {
-	err := c.Write(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) })
+	write := func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) }
+	err := c.Write(c.Output.Out, write)
 	var exists *atomicfile.ExistsError
+	if errors.As(err, &exists) && exists.Saved == "" { // another program made it while the fit ran
+		err = atomicfile.Keep(c.Ctx, c.Output.Out, write)
+	}
 	if err == nil || errors.As(err, &exists) && exists.Saved != "" {
 		return err
 	}
@@ -68,11 +73,19 @@ func saveEarly(c *frame.Command, o *fit.Outcome) *earlyModel {
 	if atomicfile.IsDirect(c.Output.Out) {
 		return nil // a pipe or a device takes one model
 	}
-	if err := c.Write(c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, false) }); err != nil {
+	o.Report.Interrupted = true // until the report is complete: the same command continues from a checkpoint
+	var text bytes.Buffer
+	err := o.WriteModel(&text, false)
+	o.Report.Interrupted = false
+	size := int64(text.Len())
+	if err == nil {
+		err = c.Write(c.Output.Out, func(w io.Writer) error { _, err := text.WriteTo(w); return err })
+	}
+	if err != nil {
 		return nil
 	}
 	file, err := os.Stat(c.Output.Out)
-	if err != nil {
+	if err != nil || file.Size() != size { // another program was quicker
 		return nil
 	}
 	return &earlyModel{file}
@@ -81,7 +94,7 @@ func saveEarly(c *frame.Command, o *fit.Outcome) *earlyModel {
 // unchanged reports whether no program has changed the file at path since.
 func (e *earlyModel) unchanged(path string) bool {
 	now, err := os.Stat(path)
-	return err == nil && os.SameFile(now, e.file) && now.ModTime().Equal(e.file.ModTime())
+	return err == nil && os.SameFile(now, e.file) && now.ModTime().Equal(e.file.ModTime()) && now.Size() == e.file.Size()
 }
 
 func runFit(c *frame.Command) error {

@@ -451,3 +451,36 @@ func uniform(n int) string {
 	}
 	return table.String()
 }
+
+// TestCrashContinues kills a fit with a checkpoint while it draws, and checks that the same command
+// continues it; and that a file which appears at --out while a fit runs stays, with the model beside it.
+func TestCrashContinues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model := filepath.Join(dir, "m.gpfit")
+	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-draws", "400", "--checkpoint", filepath.Join(dir, "ck"))
+	begin := func() *exec.Cmd {
+		cmd := exec.Command("gpfit", args...)
+		must.Do(t, cmd.Start())
+		for {
+			if _, err := os.Stat(model); err == nil {
+				return cmd
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	cmd := begin()
+	must.Do(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	stdoutOf(t, "gpfit", args...)
+	must.Do(t, os.Remove(model))
+	cmd = begin()
+	must.Do(t, os.WriteFile(model, []byte("another program's"), 0o600))
+	if err := cmd.Wait(); err == nil {
+		t.Error("no error about the file of another program")
+	}
+	if kept := string(must.Get(os.ReadFile(model))(t)); kept != "another program's" {
+		t.Errorf("the file of another program is %d bytes now", len(kept))
+	}
+	stdoutOf(t, "gpfit", "inspect", filepath.Join(dir, "m-2.gpfit"))
+}

@@ -258,10 +258,10 @@ func (j *Prepared) ID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CheckSymmetry returns a [*kernel.KernelhoodError] if the kernel is known not to be symmetric: the
-// factor of a matrix uses one half of it, and derivatives both.
+// CheckSymmetry returns a [*kernel.KernelhoodError] if the kernel is known not to be symmetric and
+// finite: the factor of a matrix uses one half of it, and derivatives both.
 func CheckSymmetry(j *Prepared) error {
-	if d := j.disproof; d != nil && !d.NonFinite && !d.Symmetric() {
+	if d := j.disproof; d != nil && !d.Symmetric() {
 		return d
 	}
 	return nil

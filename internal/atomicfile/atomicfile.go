@@ -23,6 +23,12 @@ func Write(ctx context.Context, path string, write func(io.Writer) error) error 
 	return put(ctx, path, true, write)
 }
 
+// Keep is like [Create], for a result that must not be lost: if there is a file at once, it also writes,
+// under a name that is free.
+func Keep(ctx context.Context, path string, write func(io.Writer) error) error {
+	return fill(ctx, path, false, write)
+}
+
 // Create is like [Write] but never replaces a file that has contents. It returns an [*ExistsError]
 // at once if there is one. If one appears while write runs, Create keeps it, gives the new file a
 // name that is free, and returns an [*ExistsError] with that name.
@@ -61,10 +67,14 @@ func Occupied(path string) bool {
 }
 
 func put(ctx context.Context, path string, replace bool, write func(io.Writer) error) error {
-	target := Resolve(path)
-	if !replace && Occupied(target) {
+	if !replace && Occupied(Resolve(path)) {
 		return &ExistsError{Path: path}
 	}
+	return fill(ctx, path, replace, write)
+}
+
+func fill(ctx context.Context, path string, replace bool, write func(io.Writer) error) error {
+	target := Resolve(path)
 	if s := stream(target); s != nil {
 		return write(s)
 	}

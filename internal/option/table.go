@@ -91,7 +91,7 @@ func dataOptions() Entries {
 			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
 			check: func(value any) error {
 				if value.(float64) == 0 {
-					return errors.New("holds out nothing: leave the option out")
+					return errors.New("holds out nothing: give a share or a number of rows, or no such option")
 				}
 				return problem.CheckHoldOut(value.(float64))
 			}},

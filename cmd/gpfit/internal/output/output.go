@@ -165,7 +165,7 @@ func (t Destination) exists() error {
 // command, and its fit was interrupted, or it is no older than the checkpoint.
 func Continues(path, checkpoint, data string, options map[string]string) bool {
 	log, err := os.Stat(checkpoint)
-	if err != nil || !log.Mode().IsRegular() || log.Size() == 0 {
+	if err != nil || !log.Mode().IsRegular() {
 		return false
 	}
 	info, err := os.Stat(path)
@@ -178,7 +178,7 @@ func Continues(path, checkpoint, data string, options map[string]string) bool {
 	}
 	r, err := summary.ReadRecord(m.Record)
 	return err == nil && r != nil && r.Report != nil && r.Data == data && maps.Equal(r.Options, options) &&
-		(r.Report.Interrupted || !info.ModTime().Before(log.ModTime()))
+		(r.Report.Interrupted || log.Size() > 0 && !info.ModTime().Before(log.ModTime()))
 }
 
 // probe checks that the file can be created.
