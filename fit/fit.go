@@ -70,10 +70,6 @@ func Tune(ctx context.Context, j *tuning.Job, backends ...device.Backend) (*Outc
 			finish()
 		}
 	}
-	out.Report.Seconds = time.Since(began).Seconds()
-	if failure := out.record(); err == nil {
-		err = failure
-	}
 	return out, err
 }
 

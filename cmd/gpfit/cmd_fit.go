@@ -51,12 +51,12 @@ func tellExperts(msg *messages.Writer) func(done, all int, left time.Duration) {
 
 // saveModel writes the model of an outcome to the file of --out.
 func saveModel(c *frame.Command, o *fit.Outcome) error {
-	write := func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) }
-	err := c.Write(c.Output.Out, write)
-	var exists *atomicfile.ExistsError
-	if errors.As(err, &exists) && exists.Saved == "" { // another program made it while the fit ran
-		err = atomicfile.Keep(c.Ctx, c.Output.Out, write)
+	save := atomicfile.Keep // another program may have made the file while the fit ran
+	if c.Output.Force {
+		save = atomicfile.Write
 	}
+	err := save(c.Ctx, c.Output.Out, func(w io.Writer) error { return o.WriteModel(w, c.Output.SaveFactor) })
+	var exists *atomicfile.ExistsError
 	if err == nil || errors.As(err, &exists) && exists.Saved != "" {
 		return err
 	}

@@ -46,10 +46,16 @@ func read() int64 {
 }
 
 // available returns the kernel's MemAvailable; 0 means unknown.
-func available() int64 {
-	text, _ := os.ReadFile("/proc/meminfo")
+func available() int64 { return kilobytes("/proc/meminfo", "MemAvailable:") }
+
+// Peak returns the largest resident memory of this process in bytes, VmHWM; 0 means unknown.
+func Peak() int64 { return kilobytes("/proc/self/status", "VmHWM:") }
+
+// kilobytes returns in bytes a number of kB that a line of a file has behind a name, 0 if there is none.
+func kilobytes(path, name string) int64 {
+	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10
 		}
@@ -188,16 +194,4 @@ func readInt(path string) (int64, bool) {
 	}
 	v, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 	return v, err == nil
-}
-
-// Peak returns the largest resident memory of this process in bytes, VmHWM; 0 means unknown.
-func Peak() int64 {
-	text, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kib << 10
-		}
-	}
-	return 0
 }

@@ -22,11 +22,11 @@ var sealMember = regexp.MustCompile(`,\s*"crc32c": ?"([0-9a-f]{8})"\s*\}\s*$`)
 // seal adds the checksum to a JSON object. between is the white space before a member.
 func seal(object []byte, between string) []byte {
 	body := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}")), " \n")
-	end := "}"
+	space, end := "", "}"
 	if between != "" {
-		end = "\n}"
+		space, end = " ", "\n}"
 	}
-	return fmt.Appendf(body[:len(body):len(body)], ",%s\"crc32c\":%s\"%08x\"%s", between, map[bool]string{true: " "}[between != ""], crc32.Checksum(body, castagnoli), end)
+	return fmt.Appendf(body[:len(body):len(body)], ",%s\"crc32c\":%s\"%08x\"%s", between, space, crc32.Checksum(body, castagnoli), end)
 }
 
 // sealed reports whether an object has a checksum, and returns errSeal if it is not the object's.

@@ -66,7 +66,7 @@ func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {
 func Read(cmd *cobra.Command) error {
 	var all []*Set
 	var mistakes []error
-	table := option.All()
+	var own option.Entries
 	msg := messages.New(cmd.ErrOrStderr(), false)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		v, ok := f.Value.(*tableFlag)
@@ -77,14 +77,14 @@ func Read(cmd *cobra.Command) error {
 		case f.Hidden && f.Changed:
 			msg.Warn(fmt.Sprintf("--%s is a former name of --%s", f.Name, v.option.Name))
 		case !f.Hidden:
-			table = append(table, *v.option)
+			own = append(own, *v.option)
 			mistakes = append(mistakes, v.fromEnvironment(cmd.Flags(), msg))
 		}
 		if !slices.Contains(all, v.all) {
 			all = append(all, v.all)
 		}
 	})
-	mistakes = append(mistakes, checkVariables(os.Environ(), table))
+	mistakes = append(mistakes, checkVariables(os.Environ(), own))
 	for _, o := range all {
 		mistakes = append(mistakes, o.read())
 	}
