@@ -51,7 +51,11 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 	}
 	c.s.WarnCondition(ctx)
 	c.s.WarnGradient(c.result.Gradient)
-	out := &Outcome{Report: c.report(), Model: c.s.Model(c.result.X, c.result.Status.String()), Job: c.w.Job}
+	model := c.s.Model(c.result.X, c.result.Status.String())
+	if err := c.doubt(model.Theta); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Report: c.report(), Model: model, Job: c.w.Job}
 	out.complete = func(ctx context.Context) (error, error) {
 		err := c.complete(ctx, out)
 		if err != nil {
@@ -60,6 +64,21 @@ func (c *closing) settle(ctx context.Context) (*Outcome, error) {
 		return c.cancelled, err
 	}
 	return out, nil
+}
+
+// doubt returns an error if a formula is no covariance function at the parameters found and the
+// factor there has no correct digit, so that its weights mean nothing. If it has some, doubt warns.
+func (c *closing) doubt(theta []float64) error {
+	none := problem.DisproofAt(c.w.Job.Prepared, theta)
+	if none == nil {
+		return nil
+	}
+	const cure = "give its parameters bounds, or fix them, or use another formula"
+	if k := c.s.Condition; k != nil && tuning.DigitsLeft(*k) < 1 {
+		return fmt.Errorf("tuning ended at parameters where this kernel is no covariance function, and no digit of the weights is right: %s: %w", cure, none)
+	}
+	c.s.Warnings = append(c.s.Warnings, "at the parameters found, the kernel is no covariance function, so that standard deviations may be meaningless: "+cure)
+	return nil
 }
 
 // failed adds to an error the best parameters found.

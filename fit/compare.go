@@ -28,6 +28,7 @@ type selection struct {
 
 	candidates  []Candidate
 	expressions []candidateExpr
+	failures    []error
 	tried       map[string]bool
 	best        int // −1 until a kernel is fitted
 	outcome     *Outcome
@@ -196,6 +197,7 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 			return c, nil, err
 		}
 		c.Status, c.Error = "failed", err.Error()
+		r.failures = append(r.failures, err)
 		return c, nil, nil
 	}
 	outcome, err := Run(r.ctx, job, r.backends...)
@@ -227,14 +229,14 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 }
 
 func (r *selection) noneFitted() error {
-	var words []string
-	for _, c := range r.candidates {
-		words = append(words, c.Kernel+": "+c.Error)
-	}
-	if words == nil {
+	if r.failures == nil {
 		return nil
 	}
-	return fmt.Errorf("no kernel could be fitted:\n%s", strings.Join(words, "\n"))
+	all := make([]error, len(r.failures))
+	for i, err := range r.failures {
+		all[i] = fmt.Errorf("%s: %w", r.candidates[i].Kernel, err)
+	}
+	return fmt.Errorf("no kernel could be fitted:\n%w", errors.Join(all...))
 }
 
 func (r *selection) result() *Selection {

@@ -59,7 +59,11 @@ func Check(ctx context.Context, path string, kernels ...*kernel.Family) (*Checke
 		// Each block takes its share of the pairs, by its number of rows.
 		at := spread(b.model.N(), max(checkedPairs/m.N(), fewestRows))
 		out.Equations += len(at)
-		if err := checkWeights(ctx, b, at, path); err != nil {
+		err := checkWeights(ctx, b, at, path)
+		if err == nil {
+			err = checkNoise(b, path)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -157,6 +161,32 @@ func checkWeights(ctx context.Context, b expertBlock, at []int, path string) err
 		}
 	})
 	return errors.Join(err, wrong)
+}
+
+// checkNoise compares the noise variance of each row of a block with the estimated variances, by which predictions
+// go. A row without a known variance, a weight or a variance of its own has one of them, other rows as much or more,
+// except that weights may make it less.
+func checkNoise(b expertBlock, path string) error {
+	m := b.model
+	if m.TrainNoise == nil || m.Noise.WeightColumn != "" {
+		return nil
+	}
+	estimated := m.Noise.Variances
+	if m.Noise.Labels == nil {
+		estimated = []float64{m.NoiseVariance}
+	}
+	least, atLeast := slices.Min(estimated), make([]bool, m.N())
+	for i := range atLeast {
+		atLeast[i] = m.Noise.Column != "" || slices.Contains(m.Noise.Outlying, b.row(i)-1)
+	}
+	const rounding = 1e-12
+	for i, v := range m.TrainNoise {
+		one := slices.ContainsFunc(estimated, func(e float64) bool { return math.Abs(v-e) <= rounding*v })
+		if !one && !(atLeast[i] && v >= least*(1-rounding)) {
+			return &FileError{Path: path, Msg: fmt.Sprintf("the noise variance of training row %d, %.6g in scaled units, is none of those of the model: the noise was changed after the fit: take another copy of the file, or fit again", b.row(i), v)}
+		}
+	}
+	return nil
 }
 
 // ofTarget names a target if there are several.

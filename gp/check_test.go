@@ -117,3 +117,21 @@ func TestReadsOnce(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestCheckGroups checks that a model is not right whose estimated variances, by which it predicts, are not those of
+// its rows.
+func TestCheckGroups(t *testing.T) {
+	m := noisyModel(t, 20)
+	m.Noise.Column = ""
+	for i := range m.TrainNoise {
+		m.TrainNoise[i] = m.Noise.Variances[i%len(m.Noise.Variances)]
+	}
+	m = settled(t, m)
+	if _, err := Check(t.Context(), saved(t, m.Save)); err != nil {
+		t.Fatal(err)
+	}
+	m.Noise.Variances[1] *= 1.01
+	if _, err := Check(t.Context(), saved(t, m.Save)); !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), "is none of those of the model") {
+		t.Error(err)
+	}
+}

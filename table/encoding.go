@@ -32,7 +32,7 @@ func CheckTextEncoding(name string) error {
 func textEncoding(name string) (encoding.Encoding, error) {
 	plain := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
 	switch plain {
-	case "", "utf-8", "utf8", "utf-8-sig":
+	case "", "utf-8", "utf8", "utf-8-sig", "ascii", "us-ascii": // the web reads ASCII as windows-1252
 		return nil, nil
 	case "utf-16", "utf16":
 		return nil, errors.New("text with a byte order mark needs no option; of other text, say utf-16le or utf-16be")

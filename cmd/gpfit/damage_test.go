@@ -179,3 +179,37 @@ func TestUselessCheckpoint(t *testing.T) {
 		t.Errorf("kept: %v", kept)
 	}
 }
+
+// TestMisplacedFiles puts things that are no files of a job in their place: the job is done again, and nothing is lost.
+func TestMisplacedFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "t.csv", "x,y\n1,2\n2,3\n3,5\n4,4\n5,7\n6,1\n7,3\n8,2\n")
+	write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\ndefaults: {max_evals: 3}\n")
+	mustLine(t, "batch", "s.yaml", "--out", "r.run", "--quiet")
+	record, other := "r.run/jobs/t.rbf.seed-1.jsonl", "r.run/jobs/t.matern32.seed-1.jsonl"
+	model, checkpoint := "r.run/models/t.rbf.seed-1.gpfit", "r.run/checkpoints/t.rbf.seed-1.ckpt"
+	for what, misplace := range map[string]func(){
+		"a folder as the model":          func() { must.Do(t, os.Remove(model), os.Mkdir(model, 0o755)) },
+		"a folder as the record":         func() { must.Do(t, os.Remove(record), os.Mkdir(record, 0o755)) },
+		"a link that leads nowhere":      func() { must.Do(t, os.Remove(record), os.Symlink("nowhere/there", record)) },
+		"a folder as the checkpoint":     func() { must.Do(t, os.Remove(record), os.Remove(model), os.Mkdir(checkpoint, 0o755)) },
+		"the record of another job":      func() { must.Do(t, os.WriteFile(record, must.Get(os.ReadFile(other))(t), 0o644)) },
+		"a link to itself as the record": func() { must.Do(t, os.Remove(record), os.Symlink(filepath.Base(record), record)) },
+	} {
+		misplace()
+		if code, stdout, stderr := runLine(t, "resume", "r.run"); code != 0 || !strings.Contains(stdout, "2 done") || !strings.Contains(stderr, "ran 1 jobs") {
+			t.Errorf("%s: %d: %s%s", what, code, stdout, stderr)
+		}
+		if code, stdout, _ := runLine(t, "check", "r.run"); code != 0 {
+			t.Errorf("%s: check: %s", what, stdout)
+		}
+		if kept := must.Get(filepath.Glob("r.run/*/*.damaged*"))(t); len(kept) == 0 {
+			t.Errorf("%s: nothing was set aside", what)
+		} else {
+			for _, path := range kept {
+				must.Do(t, os.RemoveAll(path))
+			}
+		}
+	}
+}

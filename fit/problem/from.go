@@ -159,7 +159,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 		return err
 	}
 	values, found := from.Parameters(), 0
-	var missing []string
+	var missing, others []string
 	for i := range p.Free {
 		q := p.Free[i]
 		v, ok := values[q.Name]
@@ -167,7 +167,11 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 			v, ok = values[q.Group]
 		}
 		ratio, known := rescaled(s, prog, q.Indexed, from)
-		if !ok || !known || q.Log && !(v > 0) {
+		if ok && !known {
+			others = append(others, q.Name)
+			continue
+		}
+		if !ok || q.Log && !(v > 0) {
 			missing = append(missing, q.Name)
 			continue
 		}
@@ -179,6 +183,9 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 		return OptionErrorf("from", "", "the model has no parameter of this fit: its kernel is %s; leave out option from, or give its kernel", from.KernelText())
 	case len(missing) > 0:
 		p.Warnings = append(p.Warnings, fmt.Sprintf("the model has no value of %s: a default start value is used", Listed(missing)))
+	}
+	if len(others) > 0 {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s start at default values, because the rows of the model have another mean and standard deviation than these", Listed(others)))
 	}
 	return nil
 }

@@ -19,8 +19,10 @@ const checkPoints = 300
 type KernelCheckOptions struct {
 	// Points is the largest number of training rows to use; 0 means 300.
 	Points int
-	// Draws is the number of random parameter vectors to check. Each multiplies the
-	// start values by exp(z/2) with standard normal z.
+	// Around are the parameters of the kernel to check; nil means the start values.
+	Around []float64
+	// Draws is the number of random parameter vectors to check. Each multiplies these
+	// parameters by exp(z/2) with standard normal z.
 	Draws int
 	// Seed determines the random rows and parameters.
 	Seed uint64
@@ -38,7 +40,7 @@ type KernelReport struct {
 	// finding in a sentence.
 	OK      bool   `json:"ok"`
 	Verdict string `json:"verdict"`
-	// Parameters holds the start values by name, in scaled units.
+	// Parameters holds the start values, or the other parameters that were asked for, by name, in scaled units.
 	Parameters map[string]float64 `json:"parameters"`
 	// Checks has one entry for the start values and one for each draw.
 	Checks   []KernelCheck `json:"checks"`
@@ -77,7 +79,10 @@ func checkKernel(s *Sample, m *Model, p *ParameterList, o KernelCheckOptions) (*
 	if o.Draws > 0 {
 		r.Verdict += fmt.Sprintf(" and at %d others around them", o.Draws)
 	}
-	start := kernelStart(p, prog)
+	start := o.Around
+	if start == nil {
+		start = kernelStart(p, prog)
+	}
 	r.Parameters = byName(r.names, start)
 	for draw := range 1 + o.Draws {
 		theta := slices.Clone(start)

@@ -283,5 +283,17 @@ func Disproof(j *Prepared) error {
 	return nil
 }
 
+// DisproofAt returns a finding that the kernel is not a covariance function at its parameters theta, as
+// a [*kernel.KernelhoodError], or nil. A descent can move a formula to where it is none.
+func DisproofAt(j *Prepared, theta []float64) error {
+	if !kernel.Unproved(j.Model.expr) {
+		return nil
+	}
+	if r, err := j.CheckKernel(KernelCheckOptions{Around: theta, Seed: 3}); err == nil {
+		return r.Err()
+	}
+	return nil
+}
+
 // disproofDraws is the number of random parameters that Disproof looks at.
 const disproofDraws = 16

@@ -64,6 +64,16 @@ func SetAside(path string) error {
 	return nil
 }
 
+// setAsideOther sets a path aside that is no file: a folder, or a link that leads nowhere.
+func setAsideOther(path string) error {
+	info, err := os.Stat(path)
+	lost := errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP)
+	if err == nil && !info.Mode().IsRegular() || lost && exists(path) {
+		return SetAside(path)
+	}
+	return nil
+}
+
 // copyAside copies the contents of an open file to a free name.
 func copyAside(f *os.File, path string) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
+	"gpfit/internal/spec"
 )
 
 // FuzzRecord checks that a job's record is either damaged and then set aside
@@ -23,7 +24,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	dir := f.TempDir()
 	r := &Run{Dir: dir}
-	job := PlannedJob{Fingerprint: "f"}
+	job := PlannedJob{JobSpec: spec.JobSpec{ID: "a"}, Fingerprint: "f"}
 	job.ID = "a"
 	must.Do(f, os.MkdirAll(filepath.Join(dir, "jobs"), 0o700))
 	f.Fuzz(func(t *testing.T, text []byte) {

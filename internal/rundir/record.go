@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"gpfit/fit/summary"
@@ -118,11 +119,14 @@ func (r *Run) Status(j PlannedJob) (JobStatus, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return r.withoutEvents(j, "is missing"), nil
 	}
+	if errors.Is(err, syscall.ELOOP) {
+		return JobStatus{State: StateDamaged, About: r.inDir(path) + " is a link to itself"}, nil
+	}
 	if err != nil {
 		return JobStatus{}, err
 	}
 	defer f.Close()
-	record, _, err := read(f)
+	record, _, err := readOf(f, j.ID)
 	switch {
 	case err != nil:
 		return JobStatus{State: StateDamaged, About: fmt.Sprintf("%s: %v", r.inDir(path), err)}, nil
@@ -219,6 +223,17 @@ func read(f io.Reader) (Record, int64, error) {
 	return out, int64(whole), nil
 }
 
+// readOf is read for the record of a job. The record of another job in its place is damage.
+func readOf(f io.Reader, job string) (Record, int64, error) {
+	record, whole, err := read(f)
+	for i, e := range record {
+		if e.Job != job {
+			return nil, 0, fmt.Errorf("line %d is of the job %s: another file is in its place", i+1, e.Job)
+		}
+	}
+	return record, whole, err
+}
+
 // parseEvent parses a line of a record.
 func parseEvent(line []byte) (e JobEvent, err error) {
 	has, err := sealed(line)
@@ -252,8 +267,8 @@ var ErrClaimed = errors.New("the job is claimed by another process")
 // Errors: [ErrClaimed], [*Error].
 func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 	path := r.Path("jobs", j.ID)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		if err := SetAside(path); err != nil {
+	for _, kind := range []string{"jobs", "models", "checkpoints"} {
+		if err := setAsideOther(r.Path(kind, j.ID)); err != nil {
 			return nil, err
 		}
 	}
@@ -282,7 +297,7 @@ func (r *Run) Claim(j PlannedJob) (*Claim, error) {
 // damaged record aside, and the model in the place of the job's. If the system fails to read one of the
 // two, nothing is known of damage, and nothing changes.
 func (c *Claim) recover() error {
-	record, whole, err := read(c.file)
+	record, whole, err := readOf(c.file, c.job.ID)
 	if ofSystem(err) {
 		return err
 	}
