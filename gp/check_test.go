@@ -118,8 +118,7 @@ func TestReadsOnce(t *testing.T) {
 	}))
 }
 
-// TestCheckGroups checks that a model is not right whose estimated variances, by which it predicts, are not those of
-// its rows.
+// TestCheckGroups changes an estimated variance, by which a model predicts: its rows have another one.
 func TestCheckGroups(t *testing.T) {
 	m := noisyModel(t, 20)
 	m.Noise.Column = ""

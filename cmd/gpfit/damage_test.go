@@ -7,7 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
@@ -71,8 +75,8 @@ func TestDamagedRun(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	whole := readFolder(t, "r.run")
-	models := func() (out string) {
-		r := must.Get(rundir.Open("r.run"))(t)
+	models := func(run string) (out string) {
+		r := must.Get(rundir.Open(run))(t)
 		for _, j := range r.Jobs {
 			s := must.Get(r.Status(j))(t)
 			if s.State != rundir.StateDone {
@@ -83,7 +87,7 @@ func TestDamagedRun(t *testing.T) {
 		}
 		return out
 	}
-	want := models()
+	want := models("r.run")
 	if code, stdout, stderr := runLine(t, "check", "r.run"); code != 0 || !strings.Contains(stdout, "r.run: ok: ") {
 		t.Fatalf("%d: %s%s", code, stdout, stderr)
 	}
@@ -91,29 +95,37 @@ func TestDamagedRun(t *testing.T) {
 	if decodeLine(t, &whether, "check", "r.run", "--json"); !whether.OK || whether.Kind != "run" || whether.File != "r.run" || whether.Checked == "" {
 		t.Errorf("%+v", whether)
 	}
-	number, again := 0, 0
-	for _, name := range must.Get(fs.Glob(os.DirFS("r.run"), "*"))(t) {
-		if strings.Contains(name, ".") || name == "lock" {
-			again += damageFile(t, name, whole, number, want, models)
-			number++
-		}
-	}
+	var names []string
 	for name := range whole {
-		if number++; filepath.Dir(name) != "." && number%every == 0 {
-			again += damageFile(t, name, whole, number, want, models)
+		if filepath.Dir(name) != "." {
+			names = append(names, name)
 		}
 	}
-	t.Logf("%d jobs, %d files: %d jobs were done again", jobs, len(whole), again)
-	if again == 0 {
+	slices.Sort(names)
+	names = slices.Concat(must.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, must.Slice(len(names)/every, func(i int) string { return names[i*every] }))
+	var again atomic.Int64
+	var workers sync.WaitGroup
+	for w := range runtime.NumCPU() { // each damages one of so many files in a copy of the run
+		run := fmt.Sprintf("copy%d.run", w)
+		must.Do(t, os.CopyFS(run, os.DirFS("r.run")))
+		workers.Go(func() {
+			for k := w; k < len(names); k += runtime.NumCPU() {
+				again.Add(int64(damageFile(t, run, names[k], whole, k+1, want, models)))
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d jobs, %d files: %d jobs were done again", jobs, len(names), again.Load())
+	if again.Load() == 0 {
 		t.Error("no job was done again")
 	}
 }
 
-// damageFile damages a file in one way, checks what commands do, and puts it back. It returns the number of jobs that
-// were done again.
-func damageFile(t *testing.T, name string, whole map[string][]byte, number int, want string, models func() string) (again int) {
+// damageFile damages a file of a run in one way, checks what commands do, and puts it back. It returns the number of jobs
+// that were done again.
+func damageFile(t *testing.T, run, name string, whole map[string][]byte, number int, want string, models func(run string) string) (again int) {
 	d := damages[number%len(damages)]
-	path, what := filepath.Join("r.run", name), d.name+": "+name
+	path, what := filepath.Join(run, name), d.name+": "+name
 	text := d.do(rand.New(rand.NewPCG(uint64(number), 1)), whole[name])
 	if text == nil {
 		must.Do(t, os.Remove(path))
@@ -121,11 +133,11 @@ func damageFile(t *testing.T, name string, whole map[string][]byte, number int, 
 		must.Do(t, os.WriteFile(path, text, 0o644))
 	}
 	harmless := text != nil && bytes.Equal(text, whole[name]) || name == "lock" || strings.HasPrefix(name, "logs") && text == nil
-	checked, found, _ := runLine(t, "check", "r.run")
+	checked, found, _ := runLine(t, "check", run)
 	if !harmless && !strings.HasPrefix(name, "logs") && (checked != exit.Data || !strings.Contains(found, filepath.Base(strings.TrimSuffix(name, ".copy.json")))) {
 		t.Errorf("%s: check: %d: %s", what, checked, found)
 	}
-	for _, line := range []string{"show r.run", "report r.run --out -"} {
+	for _, line := range []string{"show " + run, "report " + run + " --out -"} {
 		if code, _, stderr := runLine(t, strings.Fields(line)...); code != 0 {
 			t.Errorf("%s: %s: %d: %s", what, line, code, stderr)
 		}
@@ -133,21 +145,21 @@ func damageFile(t *testing.T, name string, whole map[string][]byte, number int, 
 	if strings.HasPrefix(name, "models") && checked == exit.Data && strings.Contains(found, "delete this file") {
 		must.Do(t, os.Remove(path)) // as the check says
 	}
-	code, _, stderr := runLine(t, "resume", "r.run")
+	code, _, stderr := runLine(t, "resume", run)
 	if again = strings.Count(stderr, "is done again"); code != 0 || again > 1 || again == 0 && strings.Contains(stderr, "ran 1 jobs") {
 		t.Errorf("%s: resume: %d: %s", what, code, stderr)
 	}
-	if got := models(); got != want {
+	if got := models(run); got != want {
 		t.Errorf("%s: results differ:\n%s\n%s", what, want, got)
 	}
-	for other := range readFolder(t, "r.run") {
+	for other := range readFolder(t, run) {
 		if whole[other] == nil {
-			must.Do(t, os.Remove(filepath.Join("r.run", other)))
+			must.Do(t, os.Remove(filepath.Join(run, other)))
 		}
 	}
 	for other, text := range whole {
-		if now, err := os.ReadFile(filepath.Join("r.run", other)); err != nil || !bytes.Equal(now, text) {
-			must.Do(t, os.WriteFile(filepath.Join("r.run", other), text, 0o644))
+		if now, err := os.ReadFile(filepath.Join(run, other)); err != nil || !bytes.Equal(now, text) {
+			must.Do(t, os.WriteFile(filepath.Join(run, other), text, 0o644))
 		}
 	}
 	return again

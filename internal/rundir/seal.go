@@ -19,6 +19,9 @@ var errSeal = errors.New("its contents do not match their checksum")
 // sealMember is the last member of a sealed object and the end of the object.
 var sealMember = regexp.MustCompile(`,\s*"crc32c": ?"([0-9a-f]{8})"\s*\}\s*$`)
 
+// sealRoom is more than the bytes of that end.
+const sealRoom = 256
+
 // seal adds the checksum to a JSON object. between is the white space before a member.
 func seal(object []byte, between string) []byte {
 	body := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimSpace(object), []byte("}")), " \n")
@@ -31,11 +34,12 @@ func seal(object []byte, between string) []byte {
 
 // sealed reports whether an object has a checksum, and returns errSeal if it is not the object's.
 func sealed(object []byte) (bool, error) {
-	at := sealMember.FindSubmatchIndex(object)
+	start := max(0, len(object)-sealRoom)
+	at := sealMember.FindSubmatchIndex(object[start:])
 	if at == nil {
 		return false, nil
 	}
-	if fmt.Sprintf("%08x", crc32.Checksum(object[:at[0]], castagnoli)) != string(object[at[2]:at[3]]) {
+	if fmt.Sprintf("%08x", crc32.Checksum(object[:start+at[0]], castagnoli)) != string(object[start+at[2]:start+at[3]]) {
 		return true, errSeal
 	}
 	return true, nil
