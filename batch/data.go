@@ -147,9 +147,7 @@ func (l *loader) values(j spec.JobSpec) (option.Values, error) {
 		return v, err
 	}
 	method, err := problem.FindMethod(v.Compute.Method, l.methods, v.Fit)
-	if method != nil {
-		v.Data.Method = method
-	}
+	v.Data.Methods = problem.MethodsOf(method, l.methods, v.Fit)
 	return v, err
 }
 

@@ -5,7 +5,6 @@
 package dataset
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +57,9 @@ type Options struct {
 	WeightColumn string
 	// Group holds labels of rows that stay together in hold-outs and folds.
 	Group string
-	// Method computes with the rows. It bounds their number; nil means [device.Dense].
-	Method device.Method
+	// Methods are those among which the rows find one that computes with them. The method that has room
+	// for most bounds their number; nil means [device.Dense].
+	Methods []device.Method
 	// Mask is a table that has 1 for each held-out row and 0 for the others in its
 	// column MaskColumn. The default is its only column.
 	Mask, MaskColumn string
@@ -129,7 +129,7 @@ func (o *Options) columns(path string) table.Options {
 		c.Columns, c.Encoding = nil, func(int) ([]feature.Coding, error) { return e.Columns, nil }
 	}
 	if o.Subsample == 0 {
-		c.MaxRows = cmp.Or(o.Method, device.Method(device.Dense{})).MaxRows(hostmem.Free())
+		c.MaxRows = device.MaxRows(o.Methods, hostmem.Free())
 	}
 	if o.DropMissing {
 		c.Missing = table.MissingDrop

@@ -105,6 +105,23 @@ func FindMethod(name string, methods []Method) (Method, error) {
 	return nil, fmt.Errorf("must be %s or %s%s", strings.Join(names[:last], ", "), names[last], suggest.DidYouMean(name, names))
 }
 
+// MaxRows returns the largest MaxRows of some methods, 0 if one has no limit, and the limit of [Dense]
+// for none.
+func MaxRows(methods []Method, hostFree int64) int {
+	most := 0
+	for _, m := range methods {
+		rows := m.MaxRows(hostFree)
+		if rows == 0 {
+			return 0
+		}
+		most = max(most, rows)
+	}
+	if most == 0 {
+		return Dense{}.MaxRows(hostFree)
+	}
+	return most
+}
+
 // backends returns the backends of the method called name on devices for a workload.
 func backends(name string, methods []Method, devices []Device, w Workload) ([]Backend, error) {
 	asked, err := FindMethod(name, methods)

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"fmt"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/internal/experts"
@@ -20,6 +21,18 @@ func FindMethod(name string, methods []device.Method, o Options) (device.Method,
 		return nil, OptionErrorf("method", name, "%v", err)
 	}
 	return m, nil
+}
+
+// MethodsOf returns the methods that may compute a fit: the one that was asked for, the method of local experts
+// if there are some, or the exact ones.
+func MethodsOf(asked device.Method, methods []device.Method, o Options) []device.Method {
+	switch {
+	case asked != nil:
+		return []device.Method{asked}
+	case o.Experts != "":
+		return []device.Method{experts.Method{}}
+	}
+	return slices.DeleteFunc(slices.Clone(methods), func(m device.Method) bool { return !m.Exact() })
 }
 
 // partition divides the rows of a sample among the experts of the options; nil without

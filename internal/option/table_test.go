@@ -44,6 +44,7 @@ func samplesOf(o *Option) []string {
 // unbound names the fields of the library's options that no option sets, with the reason.
 var unbound = map[string]string{
 	"Data.NoTarget":                  "a command decides",
+	"Data.Methods":                   "those that the program has",
 	"Data.Encoding":                  "of the model that the fit starts from",
 	"Data.Formats":                   "the formats that a program links",
 	"Rows.Formats":                   "the formats that a program links",

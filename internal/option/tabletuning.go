@@ -108,13 +108,9 @@ func posteriorOptions() Entries {
 
 func expertOptions() Entries {
 	return Entries{
-		{Name: "experts", Kind: Text, Group: Experts, Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
+		{Name: "experts", Kind: Text, Group: Experts, Field: "Fit.Experts", Places: scored, Placeholder: "kmeans:K", Unset: "one process of all rows", Examples: []string{"kmeans:"},
 			Help:  "divide the rows among local experts, for tables too large for one process: an exact process for each of K clusters of the scaled rows",
-			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err },
-			Set: func(v *Values, value any) {
-				v.Fit.Experts = value.(string)
-				v.Data.Method = experts.Method{}
-			}},
+			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
 		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
 			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise"},
 		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),

@@ -28,9 +28,7 @@ func (c *Command) Table(path string) (problem.Data, error) {
 	if err != nil {
 		return problem.Data{}, err
 	}
-	if method != nil {
-		o.Method = method
-	}
+	o.Methods = problem.MethodsOf(method, gpfit.Methods(), c.Fit)
 	return flags.ReadTable(c.Ctx, path, c.In, o)
 }
 
