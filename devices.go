@@ -10,8 +10,10 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/experts"
+	"gpfit/internal/merged"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
@@ -24,7 +26,7 @@ func Drivers() []device.Driver {
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
 func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, experts.Method{}}, testMethods...)
 }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes
@@ -70,15 +72,34 @@ func (d Devices) Open(ctx context.Context, w device.Workload) (*OpenDevices, err
 	return o, nil
 }
 
-// CheckModel returns a [*problem.OptionError] if the method does not exist or does not suit a
+// checkModel returns a [*problem.OptionError] if the method does not exist or does not suit a
 // fitted model: local experts have a method of their own.
-func (d Devices) CheckModel(m *gp.Model) error {
+func (d Devices) checkModel(m *gp.Model) error {
 	var o problem.Options
 	if m.Experts != nil {
 		o.Experts = experts.Name
 	}
 	_, err := problem.FindMethod(d.Method, Methods(), o)
 	return err
+}
+
+// Workload returns what decides about devices and methods for predictions with a model. A factor in
+// the model's file belongs to the dense method, which is then chosen unless Method names another one.
+// It returns a [*problem.OptionError] if the method does not exist or does not suit the model.
+func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
+	prog, err := m.Program()
+	if err == nil {
+		err = d.checkModel(m)
+	}
+	if err != nil {
+		return device.Workload{}, err
+	}
+	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}
+	if m.Experts == nil {
+		w.Points = kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
+		w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)
+	}
+	return w, nil
 }
 
 // OpenFallback returns a function for [problem.Events] that opens the fallback during a

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
@@ -69,7 +69,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()})
+	opened, err := d.Open(ctx, tuning.Workload(job))
 	if err != nil {
 		return nil, err
 	}
@@ -93,14 +93,11 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 	if err != nil {
 		return nil, err
 	}
-	prog, err := m.Program()
-	if err == nil {
-		err = d.CheckModel(m)
-	}
+	w, err := d.Workload(m)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.Open(ctx, device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog})
+	opened, err := d.Open(ctx, w)
 	if err != nil {
 		return nil, err
 	}

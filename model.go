@@ -12,6 +12,7 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/merged"
 )
 
 // ErrClosed is returned by calls on a model after [Model.Close].
@@ -192,9 +193,35 @@ func (m *Model) Save(path string) error {
 }
 
 // SaveWithFactor is Save with the Cholesky factor, 8n² bytes more, so that loading
-// takes no n³ operations.
+// takes no n³ operations. If the method has no factor of all rows, it computes one, which does.
 func (m *Model) SaveWithFactor(path string) error {
-	return m.save(func(p *gp.Posterior) error { return p.SaveWithFactor(path) })
+	return m.save(func(p *gp.Posterior) error {
+		if p.Workspace().Method() != merged.Name {
+			return p.SaveWithFactor(path)
+		}
+		ctx := context.Background()
+		opened, err := openDense(ctx, m, m.model.N())
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		dense, err := m.model.Condition(ctx, opened.Backends[0])
+		if err != nil {
+			return err
+		}
+		defer dense.Close()
+		return dense.SaveWithFactor(path)
+	})
+}
+
+// openDense opens the first device of the model with a method that has the factor of n rows.
+func openDense(ctx context.Context, m *Model, n int) (*OpenDevices, error) {
+	prog, err := m.model.Program()
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(m.device, ",")
+	return Devices{Name: name}.Open(ctx, device.Workload{N: n, D: len(m.model.Columns), Program: prog, Factor: true})
 }
 
 func (m *Model) save(write func(*gp.Posterior) error) error {
@@ -238,12 +265,7 @@ func (m *Model) Update(ctx context.Context, x [][]float64, y []float64) (*Model,
 // UpdateData is Update for rows in slices, with several targets or known noise.
 func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *summary.UpdateReport, error) {
 	began := time.Now()
-	prog, err := m.model.Program()
-	if err != nil {
-		return nil, nil, err
-	}
-	name, _, _ := strings.Cut(m.device, ",")
-	opened, err := Devices{Name: name}.Open(ctx, device.Workload{N: m.model.N() + add.N, D: len(m.model.Columns), Program: prog})
+	opened, err := openDense(ctx, m, m.model.N()+add.N)
 	if err != nil {
 		return nil, nil, err
 	}

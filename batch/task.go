@@ -178,6 +178,13 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 		return nil, err
 	}
 	defer giveBack()
+	w := tuning.Workload(prepared)
+	w.Factor = value(t.job.Options.SaveFactor)
+	found, err := r.pool.found.On(value(t.job.Options.Method), b.Capabilities().Devices, w)
+	if err != nil {
+		return nil, err
+	}
+	b = found[0]
 	if t.gate != nil {
 		b = &gated{b, t.gate, ctx.Done()}
 	}

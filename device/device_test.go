@@ -32,6 +32,65 @@ func (d fakeDevice) Info() Info {
 	return Info{Name: d.name, Description: "a " + d.name, Host: d.name == "cpu"}
 }
 
+func (d fakeDevice) Plan(n, columns int) Plan { return MatrixPlan(n, columns, "", 8) }
+
+// structured is a method that takes the operations of a share of the points, if they are known.
+type structured struct {
+	Dense
+	share float64
+}
+
+func (structured) Name() string { return "structured" }
+
+func (s structured) Backends(devices []Device) ([]Backend, error) {
+	all, err := s.Dense.Backends(devices)
+	for i, b := range all {
+		all[i] = structuredBackend{b, s.share}
+	}
+	return all, err
+}
+
+type structuredBackend struct {
+	Backend
+	share float64
+}
+
+func (b structuredBackend) Capabilities() Capabilities { return Capabilities{Method: "structured"} }
+
+func (b structuredBackend) Plan(w Workload) Plan {
+	if w.Points != nil {
+		w.N = int(b.share * float64(w.N))
+	}
+	return b.Backend.Plan(w)
+}
+
+// TestChooseMethod checks that a method is chosen if it saves a tenth, and that the choice of a device counts
+// what the method saves.
+func TestChooseMethod(t *testing.T) {
+	var closed []string
+	cpu := fakeDriver{"cpu", []Finding{{Name: "cpu", Host: true, Usable: true}}, "", &closed}
+	gpu := fakeDriver{"cuda", []Finding{{Name: "cuda:0", Usable: true}}, "", &closed}
+	crossover := &Crossover{Measure: func(context.Context, Backend, Backend) (int, error) { return 2000, nil }}
+	for _, c := range []struct {
+		share          float64
+		w              Workload
+		device, method string
+		words          string
+	}{
+		{0.5, Workload{N: 3000, Points: &kernel.Points{}}, "cpu", "structured", "no more operations than n = 1500"},
+		{0.7, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable"},
+		{0.96, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable"},
+		{0.97, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "dense", "first usable"},
+		{0.5, Workload{N: 3000}, "cuda:0", "dense", "first usable"},
+		{0.5, Workload{N: 1500}, "cpu", "dense", "this job has n = 1500"},
+	} {
+		backends, choice := must.Get2(Dispatch(t.Context(), Request{Workload: c.w, Crossover: crossover}, []Driver{gpu, cpu}, Dense{}, structured{share: c.share}))(t)
+		if method := backends[0].Capabilities().Method; choice.Device != c.device || method != c.method || !strings.Contains(choice.Reason, c.words) {
+			t.Errorf("share %v of %+v: %s by %s because of %q, want %s by %s because of %q", c.share, c.w, choice.Device, method, choice.Reason, c.device, c.method, c.words)
+		}
+	}
+}
+
 func (d fakeDevice) Close() error {
 	*d.closed = append(*d.closed, d.name)
 	return nil

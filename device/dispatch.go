@@ -2,7 +2,10 @@ package device
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -93,6 +96,9 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) (opened []B
 			closeAll(backends)
 			return "", ctx.Err()
 		}
+		if _, method := errors.AsType[*UnsupportedError](err); method {
+			return "", err // on no device
+		}
 		if err != nil {
 			return err.Error(), nil
 		}
@@ -135,10 +141,23 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return "", nil
 	}
 	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
-	if err != nil || req.Workload.N >= n {
+	size := denseSize(accelerator, req.Workload)
+	if err != nil || size >= n {
 		return "", err
 	}
-	return paysFrom(g.Name, n, req.Workload.N), nil
+	if size < req.Workload.N && n != NeverPays {
+		return fmt.Sprintf("%s pays off from n = %d on, but this job takes no more operations than n = %d", g.Name, n, size), nil
+	}
+	return paysFrom(g.Name, n, size), nil
+}
+
+// denseSize returns the number of points for which [Dense] takes as many operations as a backend for
+// a workload, or the workload's if that is fewer.
+func denseSize(b Backend, w Workload) int {
+	if flops := b.Plan(w).FlopsGradient; flops > 0 {
+		return min(w.N, int(math.Round(math.Cbrt(flops))))
+	}
+	return w.N
 }
 
 // Crossover opens the host next to the open accelerator with the given name and

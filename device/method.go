@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gpfit/internal/suggest"
@@ -69,6 +68,8 @@ type Workload struct {
 	// blocks if they have a block-diagonal one ([BlockInverse]).
 	Diagonal bool
 	Blocks   []int
+	// Factor means that the job reads or writes the Cholesky factor ([FactorStore]).
+	Factor bool
 }
 
 // Capabilities are the properties on which a caller may rely.
@@ -85,7 +86,8 @@ type Capabilities struct {
 }
 
 // Chosen is the name that leaves the choice of the method to this package, as does the
-// empty name: the method with the fewest operations among the exact methods.
+// empty name: the method with the fewest operations among the exact methods. A later method of
+// the list has to save a tenth.
 const Chosen = "chosen"
 
 // FindMethod returns the method called name in a list, nil for [Chosen] and for the empty
@@ -148,9 +150,22 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 	if len(usable) == 1 || w.N == 0 {
 		return usable[0], nil // nothing to compare
 	}
-	return slices.MinFunc(usable, func(a, b []Backend) int {
-		return cmp.Compare(a[0].Plan(w).FlopsGradient, b[0].Plan(w).FlopsGradient)
-	}), nil
+	return cheapest(usable, w), nil
+}
+
+// worthwhile is the share of the operations of the methods before it that a method may need to be
+// chosen: a smaller gain is not worth the other last digits of another method.
+const worthwhile = 0.9
+
+// cheapest returns the backends of the method with the fewest operations. It prefers the first ones.
+func cheapest(usable [][]Backend, w Workload) []Backend {
+	best, flops := usable[0], usable[0][0].Plan(w).FlopsGradient
+	for _, b := range usable[1:] {
+		if f := b[0].Plan(w).FlopsGradient; f < worthwhile*flops {
+			best, flops = b, f
+		}
+	}
+	return best
 }
 
 // supported returns the backends of m if they support the workload.

@@ -99,7 +99,7 @@ type JointCovariance interface {
 	PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error
 }
 
-// MeanPredictor is the capability of a [Device] to predict means without a workspace,
+// MeanPredictor is the capability of a [Backend] or a [Device] to predict means without a workspace,
 // and so without memory or work of the order n².
 type MeanPredictor interface {
 	// PredictMeans writes the means that [Workspace.Predict] writes, for a workspace on the points

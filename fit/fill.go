@@ -13,6 +13,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
+	"gpfit/internal/merged"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 	"gpfit/mean"
@@ -43,6 +44,9 @@ func newReport(s *tuning.Placement, e evaluation) summary.Report {
 	}
 	if method := s.Workspace.Method(); method != (device.Dense{}).Name() {
 		r.Method = method
+	}
+	if r.Method == merged.Name {
+		r.Distinct = merged.Inner(s.Workspace).N()
 	}
 	r.Warnings = append(r.Warnings, s.Warnings...)
 	for _, p := range j.Program().Params {

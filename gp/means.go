@@ -44,13 +44,26 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	}
 	p := &Means{model: m, prog: prog, x: trainingPoints(m), backend: b}
 	b = m.Backend(b)
-	if devices := b.Capabilities().Devices; len(devices) == 1 && m.Experts == nil {
-		p.on, _ = devices[0].(device.MeanPredictor)
+	if m.Experts == nil {
+		p.on = meanPredictor(b)
 	}
 	if p.on == nil {
 		p.ws, err = b.NewWorkspace(ctx, p.x)
 	}
 	return p, err
+}
+
+// meanPredictor returns what predicts means without a workspace: the backend, or else its only
+// device; nil if neither does.
+func meanPredictor(b device.Backend) device.MeanPredictor {
+	if on, ok := b.(device.MeanPredictor); ok {
+		return on
+	}
+	if devices := b.Capabilities().Devices; len(devices) == 1 {
+		on, _ := devices[0].(device.MeanPredictor)
+		return on
+	}
+	return nil
 }
 
 // Model returns the model.

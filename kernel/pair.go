@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -234,21 +236,56 @@ func (p *Points) Pick(rows []int) *Points {
 
 // Places returns the points of each place, places and points in ascending order: points whose
 // coordinates are all equal are at one place.
-func (p *Points) Places() (places [][]int) {
-	known := map[string]int{}
-	for i := range p.N {
-		var row []byte
-		for c := range p.D {
-			row = append(strconv.AppendFloat(row, p.X[c*p.N+i]+0, 'b', -1, 64), ' ') // −0 is 0
+func (p *Points) Places() [][]int {
+	hashes := make([]uint64, p.N)
+	for c := range p.D {
+		for i, v := range p.Column(c) {
+			hashes[i] = mix(hashes[i] ^ math.Float64bits(v+0)) // −0 is 0
 		}
-		k, ok := known[string(row)]
-		if !ok {
-			k = len(places)
-			known[string(row)], places = k, append(places, nil)
+	}
+	// slots is a hash table with open addresses: each used slot has a place's number plus 1.
+	slots := make([]int, 1<<bits.Len(uint(2*p.N)))
+	mask := uint64(len(slots) - 1)
+	var first, counts []int
+	of := make([]int, p.N)
+	for i, h := range hashes {
+		at := h & mask
+		for slots[at] > 0 && !p.same(first[slots[at]-1], i) {
+			at = (at + 1) & mask
 		}
+		if slots[at] == 0 {
+			first, counts = append(first, i), append(counts, 0)
+			slots[at] = len(first)
+		}
+		of[i] = slots[at] - 1
+		counts[of[i]]++
+	}
+	rows, places := make([]int, p.N), make([][]int, len(counts))
+	for k, count := range counts {
+		places[k], rows = rows[:0:count], rows[count:]
+	}
+	for i, k := range of {
 		places[k] = append(places[k], i)
 	}
 	return places
+}
+
+// same reports whether two points have equal coordinates.
+func (p *Points) same(i, j int) bool {
+	for c := range p.D {
+		if p.X[c*p.N+i] != p.X[c*p.N+j] {
+			return false
+		}
+	}
+	return true
+}
+
+// mix is the finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+func mix(h uint64) uint64 {
+	h += 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
 }
 
 // Column returns column c, of length N, without copying it.

@@ -38,7 +38,8 @@ func runUpdate(c *frame.Command) error {
 	if model.Experts != nil {
 		return exit.Usagef("%s: the model has local experts, which cannot take more rows: fit all rows together", modelPath)
 	}
-	if err := (gpfit.Devices{Method: c.Compute.Method}).CheckModel(model); err != nil {
+	w, err := gpfit.Devices{Method: c.Compute.Method}.Workload(model)
+	if err != nil {
 		return err
 	}
 	if !c.Changed("save-factor") {
@@ -49,7 +50,7 @@ func runUpdate(c *frame.Command) error {
 		return err
 	}
 	c.Msg.Warn(warnings...)
-	u := &update{Command: c, model: model, began: began}
+	u := &update{Command: c, model: model, workload: w, began: began}
 	if err := u.extend(add); err != nil {
 		return err
 	}
@@ -116,7 +117,9 @@ func knownTargets(c *frame.Command, all dataset.Rows, path string, m *gp.Model) 
 type update struct {
 	*frame.Command
 	model *gp.Model
-	began time.Time
+	// workload has the rows of the model.
+	workload device.Workload
+	began    time.Time
 	// posterior has the new rows.
 	posterior *gp.Posterior
 	report    *summary.UpdateReport
@@ -125,16 +128,15 @@ type update struct {
 
 // extend adds the rows at the model's parameters.
 func (u *update) extend(add gp.Addition) error {
-	prog, err := u.model.Program()
-	if err != nil {
-		return err
-	}
-	opened, err := u.OpenDevices(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns), Program: prog}, true)
+	// The factor says how the model predicted each row from the rows before.
+	w := u.workload
+	w.N, w.Points, w.Factor = w.N+add.N, nil, true
+	opened, err := u.OpenDevices(w, true)
 	if err != nil {
 		return err
 	}
 	b := opened.Backends[0]
-	u.NotePlan(b.Plan(device.Workload{N: u.model.N() + add.N, D: len(u.model.Columns)}))
+	u.NotePlan(b.Plan(w))
 	posterior, extension, err := u.model.Extend(u.Ctx, b, add)
 	u.Msg.Clear()
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/merged"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -65,6 +66,19 @@ func TestConformanceSmallSteps(t *testing.T) {
 		b := mustOpen(t)
 		b.(*Device).sizes = sizes{fill: 96, factor: 80, symm: 48, leaf: 32, panel: 64, gemm: 1e6}
 		return b
+	})
+}
+
+// TestConformanceMerged runs the suite of methods on the different rows of a table, which need no kernels of
+// their own.
+func TestConformanceMerged(t *testing.T) {
+	needDevice(t)
+	if realDevice == "" && !emulator.Long() {
+		t.Skip("the method merged has no code for devices; GPFIT_EMU_LONG=1 runs it")
+	}
+	t.Parallel()
+	devicetest.Run(t, func(t *testing.T) device.Backend {
+		return must.Get(merged.Method{}.Backends([]device.Device{mustOpen(t)}))(t)[0]
 	})
 }
 

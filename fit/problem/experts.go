@@ -23,8 +23,8 @@ func FindMethod(name string, methods []device.Method, o Options) (device.Method,
 	return m, nil
 }
 
-// MethodsOf returns the methods that may compute a fit: the one that was asked for, the method of local experts
-// if there are some, or the exact ones.
+// MethodsOf returns the methods of which one computes a fit: the method that was asked for, the method of
+// local experts with option experts, or all exact ones.
 func MethodsOf(asked device.Method, methods []device.Method, o Options) []device.Method {
 	switch {
 	case asked != nil:

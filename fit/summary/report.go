@@ -28,6 +28,8 @@ type Report struct {
 	Device string       `json:"device"`
 	// Method is the name of the method if it is not dense.
 	Method string `json:"method,omitempty"`
+	// Distinct is the number of rows with different inputs if the method is merged.
+	Distinct int `json:"distinct_rows,omitempty"`
 	// Encoding says how the columns of the table were read; nil if all are numbers.
 	Encoding *feature.Encoding `json:"encoding,omitempty"`
 	// Reading says what was read of the table; nil without one.

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/merged"
 )
 
 const (
@@ -28,12 +29,13 @@ const (
 // WarnCondition warns if the covariance that has just been formed leaves few digits
 // of what is computed with it, such as the gradient.
 func (s *Placement) WarnCondition(ctx context.Context) {
-	factor, ok := s.Workspace.(device.FactorStore)
-	if !ok || s.Workspace.N() > conditionTo {
+	ws := merged.Inner(s.Workspace)
+	factor, ok := ws.(device.FactorStore)
+	if !ok || ws.N() > conditionTo {
 		return
 	}
-	largest, err := largestEigenvalue(factor, s.Workspace.N())
-	inverse, failed := inverseNorm(context.WithoutCancel(ctx), s.Workspace)
+	largest, err := largestEigenvalue(factor, ws.N())
+	inverse, failed := inverseNorm(context.WithoutCancel(ctx), ws)
 	if err != nil || failed != nil {
 		return // there is no factor to look at
 	}

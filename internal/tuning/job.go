@@ -54,6 +54,15 @@ func (j *Job) Expected() []hyperopt.Expectation {
 	return hyperopt.Expected(j.Options.Settings, j.N(), j.Params.NumFree())
 }
 
+// Workload returns what decides about devices and methods for the job: the evaluations of all rows, or
+// of the largest expert.
+func Workload(j *Job) device.Workload {
+	if j.Experts != nil {
+		return device.Workload{N: j.LargestMatrix(), D: j.D(), Program: j.Program()}
+	}
+	return j.workload()
+}
+
 // workload describes the evaluations of the job.
 func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())

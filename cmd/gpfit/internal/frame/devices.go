@@ -63,7 +63,9 @@ func why(c device.Choice) string {
 // OpenFor opens devices for a fit, or only the first if one is true, and prints what the fit
 // needs. It returns an error if a device has too little memory and there is no fallback.
 func (c *Command) OpenFor(job *tuning.Job, one bool) (*gpfit.OpenDevices, error) {
-	o, err := c.OpenDevices(device.Workload{N: job.LargestMatrix(), D: job.D(), Program: job.Program()}, one)
+	w := tuning.Workload(job)
+	w.Factor = c.Output.SaveFactor
+	o, err := c.OpenDevices(w, one)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +80,8 @@ func (c *Command) OpenFor(job *tuning.Job, one bool) (*gpfit.OpenDevices, error)
 // Condition conditions a model on its data, on a device. The caller calls the returned
 // function when it is done with the posterior.
 func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
-	return prepared(c, m, func(b device.Backend) (*gp.Posterior, error) {
-		c.NotePlan(m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
+	return prepared(c, m, func(b device.Backend, plan device.Plan) (*gp.Posterior, error) {
+		c.NotePlan(plan)
 		p, err := m.Condition(c.Ctx, b)
 		if err == nil {
 			p.Workspace().OnProgress(c.Msg.Progress)
@@ -91,8 +93,8 @@ func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
 // Mixture prepares a model to predict with at most limit draws of its parameters, on a
 // device. The caller calls the returned function when it is done with them.
 func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
-	return prepared(c, m, func(b device.Backend) (*gp.Mixture, error) {
-		c.NotePlan(m.Backend(b).Plan(device.Workload{N: m.N(), D: len(m.Columns)}))
+	return prepared(c, m, func(b device.Backend, plan device.Plan) (*gp.Mixture, error) {
+		c.NotePlan(plan)
 		return gp.NewMixture(c.Ctx, m, b, limit)
 	})
 }
@@ -100,24 +102,22 @@ func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 // Means prepares a model to predict means alone, on a device. The caller calls the
 // returned function when it is done with them.
 func (c *Command) Means(m *gp.Model) (*gp.Means, func(), error) {
-	return prepared(c, m, func(b device.Backend) (*gp.Means, error) { return m.Means(c.Ctx, b) })
+	return prepared(c, m, func(b device.Backend, _ device.Plan) (*gp.Means, error) { return m.Means(c.Ctx, b) })
 }
 
-// prepared opens a device for a model and calls on with it. The caller calls the returned
+// prepared opens a device for a model and calls on with it and the plan of the model's covariance. The caller calls the returned
 // function when it is done with the result; it closes result and device.
-func prepared[P io.Closer](c *Command, m *gp.Model, on func(device.Backend) (P, error)) (result P, done func(), err error) {
-	prog, err := m.Program()
-	if err == nil {
-		err = c.devices().CheckModel(m)
-	}
+func prepared[P io.Closer](c *Command, m *gp.Model, on func(device.Backend, device.Plan) (P, error)) (result P, done func(), err error) {
+	w, err := c.devices().Workload(m)
 	if err != nil {
 		return result, nil, err
 	}
-	o, err := c.OpenDevices(device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}, true)
+	o, err := c.OpenDevices(w, true)
 	if err != nil {
 		return result, nil, err
 	}
-	if result, err = on(o.Backends[0]); err != nil {
+	w.N = m.N()
+	if result, err = on(o.Backends[0], m.Backend(o.Backends[0]).Plan(w)); err != nil {
 		o.Close()
 		return result, nil, err
 	}

@@ -1,0 +1,132 @@
+package merged
+
+import (
+	"context"
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// InverseDiagonal implements [device.InverseDiagonal]: (Σ⁻¹)_ii = B_ii + e_i²·(Σ_u⁻¹)_gg.
+func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if w.weights == nil {
+		return device.ErrStage
+	}
+	if len(dst) != w.N() {
+		return fmt.Errorf("merged: diagonal of %d elements for n = %d", len(dst), w.N())
+	}
+	if err := w.invert(ctx); err != nil {
+		return err
+	}
+	for i, k := range w.groups.of {
+		e := w.weights.share[i]
+		dst[i] = w.weights.within[i] + e*e*w.diagonal[k]
+	}
+	return nil
+}
+
+// invert computes the diagonal of Σ_u⁻¹.
+func (w *workspace) invert(ctx context.Context) error {
+	diagonal := make([]float64, w.groups.u())
+	if err := w.inner.InverseDiagonal(ctx, diagonal); err != nil {
+		return err
+	}
+	w.diagonal = diagonal
+	return nil
+}
+
+// Contract implements [device.Workspace].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if w.weights == nil {
+		return device.ErrStage
+	}
+	if err := adj.CheckSizes(w.N(), diag, grad, prog); err != nil {
+		return fmt.Errorf("merged: %w", err)
+	}
+	own, diagonal := w.adjoint(adj), make([]float64, w.groups.u())
+	if err := w.inner.Contract(ctx, own, prog, theta, grad, diagonal); err != nil {
+		return err
+	}
+	w.diag(adj, own, diagonal, diag)
+	return nil
+}
+
+// adjoint returns the adjoint for the different points. ∂K has equal rows and columns in a group, so
+// the elements of G for two groups add up. The sums of B are 0, and the shares add up to 1.
+func (w *workspace) adjoint(adj device.Adjoint) device.Adjoint {
+	return device.Adjoint{Inv: adj.Inv, Outer: adj.Outer, Vectors: w.groups.sums(adj.Vectors)}
+}
+
+// diag writes the diagonal of adj, for the diagonal of own, its adjoint for the different points:
+//
+//	G_ii = e_i²·(G_u)_gg + Inv·B_ii + Σ_k Outer[k]·(v_ik² − (e_i·v_gk)²)
+//
+// It takes nothing of (G_u)_gg apart, so no digits cancel that G_ii has.
+func (w *workspace) diag(adj, own device.Adjoint, diagonal, diag []float64) {
+	n, u := w.N(), w.groups.u()
+	for i, k := range w.groups.of {
+		e := w.weights.share[i]
+		diag[i] = e*e*diagonal[k] + adj.Inv*w.weights.within[i]
+		if len(w.groups.rows[k]) == 1 {
+			continue
+		}
+		for c, f := range adj.Outer {
+			v, part := adj.Vectors[c*n+i], e*own.Vectors[c*u+k]
+			diag[i] += f * (v - part) * (v + part)
+		}
+	}
+}
+
+// ContractDiagonal implements [device.InverseDiagonal]. The middle term of the different points is
+// m_g = Σ_i m_i·e_i².
+func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	if w.weights == nil {
+		return device.ErrStage
+	}
+	if err := device.CheckDiagonal(adj, middle, w.N(), diag, grad, prog); err != nil {
+		return fmt.Errorf("merged: %w", err)
+	}
+	if w.diagonal == nil && !w.groups.single() {
+		if err := w.invert(ctx); err != nil {
+			return err
+		}
+	}
+	own, diagonal, merged := w.adjoint(adj), make([]float64, w.groups.u()), make([]float64, w.groups.u())
+	for i, k := range w.groups.of {
+		e := w.weights.share[i]
+		merged[k] += middle[i] * e * e
+	}
+	if err := w.inner.ContractDiagonal(ctx, own, merged, prog, theta, grad, diagonal); err != nil {
+		return err
+	}
+	w.diag(adj, own, diagonal, diag)
+	for k, rows := range w.groups.rows {
+		if len(rows) > 1 {
+			w.weights.addMiddle(rows, w.weights.anchors[k], middle, merged[k], w.diagonal[k], diag)
+		}
+	}
+	return nil
+}
+
+// addMiddle adds to diag, for the rows of a group, what (Σ⁻¹·diag(m)·Σ⁻¹)_ii has besides the
+// e_i²·(Σ_u⁻¹·diag(m_u)·Σ_u⁻¹)_gg of different points:
+//
+//	Σ_j m_j·B_ij² + 2·Σ_j m_j·B_ij·e_i·e_j·q
+//
+// q is the element of the group in the diagonal of Σ_u⁻¹, and merged is Σ_j m_j·e_j². Off the diagonal
+// B_ij = −w_i·e_j = −e_i·w_j, of which the anchor needs the second form, because its weight may be infinite.
+func (w *weights) addMiddle(rows []int, anchor int, m []float64, merged, q float64, diag []float64) {
+	squares, products := 0.0, 0.0 // Σ m_j·w_j² and Σ m_j·w_j·e_j without the anchor
+	for _, i := range rows {
+		if i == anchor {
+			continue
+		}
+		weight, e := 1/w.noise[i], w.share[i]
+		squares += m[i] * weight * weight
+		products += m[i] * weight * e
+		diag[i] += weight*weight*(m[i]*(1-2*e)+merged) + 2*e*q*weight*(m[i]*e-merged)
+	}
+	e, own := w.share[anchor], w.within[anchor]
+	diag[anchor] += m[anchor]*own*own + e*e*squares + 2*e*e*q*(m[anchor]*own-products)
+}
