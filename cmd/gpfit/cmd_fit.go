@@ -105,6 +105,9 @@ func runFit(c *frame.Command) error {
 	}
 	opts, events := c.Fit, c.Events()
 	opts.From, events.OnDraw, events.OnExpert = from, tellDraws(c.Msg), tellExperts(c.Msg)
+	if c.Run.Dry {
+		return plan(c, opts)
+	}
 	if err := checkFiles(c, path); err != nil {
 		return err
 	}
@@ -222,6 +225,9 @@ func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr erro
 
 func runNLML(c *frame.Command) error {
 	path := c.Args[0]
+	if c.Run.Dry {
+		return plan(c, c.Fit)
+	}
 	if err := c.CheckOutputs(c.Inputs(path), frame.Destination("graph", c.Output.Graph)); err != nil {
 		return err
 	}

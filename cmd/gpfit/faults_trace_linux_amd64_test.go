@@ -99,7 +99,7 @@ func (r *tracer) runTraced(t *testing.T, args ...string) ended {
 		// ptrace belongs to one thread. The thread ends with the goroutine.
 		runtime.LockOSThread()
 		p, err := os.StartProcess(gpfit, append([]string{"gpfit"}, args...), &os.ProcAttr{
-			Dir: r.root, Env: append(os.Environ(), "GOMAXPROCS=2"), Files: []*os.File{nil, streams[0], streams[1]}, Sys: &unix.SysProcAttr{Ptrace: true},
+			Dir: r.root, Env: append(os.Environ(), "GOMAXPROCS=2"), Files: []*os.File{nil, streams[0], streams[1]}, Sys: &unix.SysProcAttr{Ptrace: true, Setpgid: true},
 		})
 		if err != nil {
 			failure = err
@@ -128,8 +128,9 @@ func (r *tracer) loop(pid int) (int, error) {
 	first, threads := true, map[int]bool{pid: true}
 	for {
 		var status unix.WaitStatus
-		// Other threads of this program have children of their own.
-		tid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		// Other threads of this program have children of their own, and this one may have children of
+		// goroutines that ran on it before. The program has a process group of its own.
+		tid, err := unix.Wait4(-pid, &status, unix.WALL|unix.WNOTHREAD, nil)
 		switch {
 		case err == unix.EINTR:
 			continue

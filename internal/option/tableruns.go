@@ -5,6 +5,8 @@ func runOptions() Entries {
 	batch, resume := []string{"batch"}, []string{"resume"}
 	both := in(batch, "resume")
 	return Entries{
+		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: scored,
+			Help: "print which methods can compute with the table and the kernel, with their memory and time, and compute nothing"},
 		{Name: "out", Kind: File, Group: Running, Field: "Output.Out", Places: batch, Placeholder: "DIRECTORY", Unset: "the name of SPEC with .run, in the current folder",
 			Help: "run directory"},
 		{Name: "dry-run", Kind: Truth, Group: Running, Field: "Run.Dry", Places: batch,

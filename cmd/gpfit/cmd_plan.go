@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"gpfit"
+	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/device"
+	"gpfit/fit"
+	"gpfit/fit/problem"
+	"gpfit/internal/tuning"
+)
+
+// planView says which methods can compute a job, and what a value with gradient takes.
+type planView struct {
+	Type          string       `json:"type"`
+	SchemaVersion int          `json:"schema_version"`
+	Kernel        string       `json:"kernel"`
+	N             int          `json:"n"`
+	D             int          `json:"d"`
+	DistinctRows  int          `json:"distinct_rows"`
+	Reading       string       `json:"-"`
+	Methods       []planMethod `json:"methods"`
+}
+
+// planMethod is a method on a device.
+type planMethod struct {
+	Method string `json:"method"`
+	Device string `json:"device"`
+	Exact  bool   `json:"exact"`
+	Chosen bool   `json:"chosen"`
+	// Bytes, Operations and Seconds are those of a value with gradient; Seconds is 0 if unknown.
+	Bytes      int64   `json:"bytes,omitempty"`
+	Operations float64 `json:"operations,omitempty"`
+	Seconds    float64 `json:"seconds,omitempty"`
+	Time       string  `json:"-"`
+	// Reason says why the method cannot compute the job.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Text returns the plan as text for people.
+func (v *planView) Text() string { return view("plan", v) }
+
+// plan reports which methods can compute a job, and computes nothing.
+func plan(c *frame.Command, opts problem.Options) error {
+	data, err := c.Table(c.Args[0])
+	if err != nil {
+		return err
+	}
+	job, err := fit.Prepare(data, opts, c.Events())
+	if err != nil {
+		return err
+	}
+	c.Msg.Warn(job.Warnings()...)
+	opened, err := c.OpenDevices(device.Workload{}, true)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	w := tuning.Workload(job)
+	v := &planView{Type: "plan", SchemaVersion: 1, Kernel: job.KernelText(), N: job.N(), D: job.D(), DistinctRows: len(job.Sample.Points.Places()), Reading: data.Reading.Text()}
+	if opts.Auto() {
+		v.Kernel = "chosen by the fit; name one to see what it allows"
+	}
+	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {
+		m := planMethod{Method: one.Method.Name(), Device: opened.Backends[0].Info().Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
+		if one.Plan.N > 0 {
+			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
+			if m.Time = messages.Roughly(one.Plan.GradientTime()); m.Seconds < 1 {
+				m.Time = one.Plan.GradientTime().Round(time.Millisecond).String()
+			}
+		}
+		if one.Err != nil {
+			m.Reason = one.Err.Error()
+		}
+		if memory, ok := errors.AsType[*device.MemoryError](one.Err); ok {
+			m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
+		}
+		v.Methods = append(v.Methods, m)
+	}
+	return c.Report(v)
+}
