@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/internal/must"
@@ -56,11 +58,12 @@ func readFolder(t *testing.T, dir string) map[string][]byte {
 
 // TestDamagedRun damages one file after another of a finished run: changes, cuts, deletes and empties it. The run
 // can still be shown and reported, a check sees the damage, and a resume ends with all jobs done, of which it has done one
-// again at most. With GPFIT_CAMPAIGN the run has 300 jobs and every file is damaged, else 8 jobs and some files.
+// again at most. With GPFIT_CAMPAIGN the run has 300 jobs, else 8. A third of the
+// files of jobs are damaged, others the next day; each command is a process of its own, because cobra keeps the flags of all.
 func TestDamagedRun(t *testing.T) {
 	jobs, every := 8, 3
 	if os.Getenv("GPFIT_CAMPAIGN") != "" {
-		jobs, every = 300, 1
+		jobs, every = 300, 3
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -102,7 +105,7 @@ func TestDamagedRun(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	names = slices.Concat(must.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, must.Slice(len(names)/every, func(i int) string { return names[i*every] }))
+	names = slices.Concat(must.Get(fs.Glob(os.DirFS("r.run"), "*.*"))(t), []string{"lock"}, must.Slice(len(names)/every, func(i int) string { return names[i*every+int(time.Now().Unix()/86400)%every] }))
 	var again atomic.Int64
 	var workers sync.WaitGroup
 	for w := range runtime.NumCPU() { // each damages one of so many files in a copy of the run
@@ -133,19 +136,19 @@ func damageFile(t *testing.T, run, name string, whole map[string][]byte, number 
 		must.Do(t, os.WriteFile(path, text, 0o644))
 	}
 	harmless := text != nil && bytes.Equal(text, whole[name]) || name == "lock" || strings.HasPrefix(name, "logs") && text == nil
-	checked, found, _ := runLine(t, "check", run)
+	checked, found, _ := end(t, exec.Command("gpfit", "check", run))
 	if !harmless && !strings.HasPrefix(name, "logs") && (checked != exit.Data || !strings.Contains(found, filepath.Base(strings.TrimSuffix(name, ".copy.json")))) {
 		t.Errorf("%s: check: %d: %s", what, checked, found)
 	}
 	for _, line := range []string{"show " + run, "report " + run + " --out -"} {
-		if code, _, stderr := runLine(t, strings.Fields(line)...); code != 0 {
+		if code, _, stderr := end(t, exec.Command("gpfit", strings.Fields(line)...)); code != 0 {
 			t.Errorf("%s: %s: %d: %s", what, line, code, stderr)
 		}
 	}
 	if strings.HasPrefix(name, "models") && checked == exit.Data && strings.Contains(found, "delete this file") {
 		must.Do(t, os.Remove(path)) // as the check says
 	}
-	code, _, stderr := runLine(t, "resume", run)
+	code, _, stderr := end(t, exec.Command("gpfit", "resume", run))
 	if again = strings.Count(stderr, "is done again"); code != 0 || again > 1 || again == 0 && strings.Contains(stderr, "ran 1 jobs") {
 		t.Errorf("%s: resume: %d: %s", what, code, stderr)
 	}
