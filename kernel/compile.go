@@ -27,6 +27,7 @@ func Compile(e Expr, labels []int) (*Program, error) {
 	pair.Building.Lock()
 	defer pair.Building.Unlock()
 	c := compiler{prog: &Program{D: len(labels), Text: e.String(), graph: pair.NewGraph()}, labels: labels, whole: e}
+	c.into = &c.prog.monomials
 	if err := c.top(e, ""); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,7 @@ type compiler struct {
 	prog   *Program
 	whole  Expr
 	labels []int
+	shape
 	// terms are the nodes of the outermost sum.
 	terms []*Node
 }
@@ -139,6 +141,7 @@ type measured struct {
 // product compiles a term of a sum: a leaf or a product.
 func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	st := factorState{scaling: sc, hasScale: setsScale(e)}
+	defer c.begin()()
 	node, err := c.factors(e, prefix, &st)
 	if err != nil {
 		return nil, err
@@ -156,7 +159,8 @@ func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	if len(st.measured) == 1 {
 		p.Dims, p.Units.Input = st.measured[0].dims, -st.measured[0].input
 	}
-	variance := c.graph().Parameter(c.param(p), p.Name)
+	c.open.Variance = c.param(p)
+	variance := c.graph().Parameter(c.open.Variance, p.Name)
 	return c.graph().Mul(variance, node), nil
 }
 
@@ -184,6 +188,7 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error
 	case Sum:
 		sc := scaling{own: st.own && !st.hasScale, relative: st.relative || st.hasScale}
 		st.hasScale = true
+		defer c.beginSum()()
 		return c.sum(e, prefix, sc)
 	}
 	return nil, c.fail(e, "unknown part %T", e)
@@ -232,6 +237,7 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 	if input != 0 {
 		st.measured = append(st.measured, measured{dims, input})
 	}
+	c.add(l, dims, p.placed)
 	node, err := write(l.Family, p)
 	if err != nil {
 		return nil, c.fail(l, "%v", err)

@@ -28,10 +28,12 @@ type Program struct {
 	Params    []Param
 	NumParams int
 	// Zeros are the names of the offsets that are the constant 0; θ does not have them.
-	Zeros    []string
-	gradient func() *Gradient
-	graph    *pair.Graph
-	root     *Node
+	Zeros []string
+	// monomials are the terms, as they were written.
+	monomials []*Monomial
+	gradient  func() *Gradient
+	graph     *pair.Graph
+	root      *Node
 }
 
 // Names returns the names of all elements of θ in order.

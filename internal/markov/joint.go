@@ -1,0 +1,125 @@
+package markov
+
+import (
+	"context"
+	"fmt"
+
+	"gpfit/kernel"
+)
+
+// PredictCovariance implements [device.JointCovariance]. For points t < u in order, the covariance of
+// the values is (Durbin & Koopman 2012, section 4.7)
+//
+//	(Φ·P⁻_tH_tᵀ)ᵀ(I − N_uP⁻_u)H_uᵀ,  Φ = the product of A and I − kH of the rows between,
+//
+// with the vectors of all t carried from point to point.
+func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	m := xs.N
+	if err := w.begin(ctx, "predict", 0); err != nil {
+		return err
+	}
+	if len(reduction) != m*m {
+		return fmt.Errorf("markov: covariance of %d elements for %d points", len(reduction), m)
+	}
+	own, _, err := w.modelAt(prog, theta)
+	if err != nil {
+		return err
+	}
+	weights, err := w.weightsOf(own)
+	if err != nil {
+		return err
+	}
+	if w.sweeps == nil {
+		w.sweeps = &sweeps{}
+	}
+	if err := w.sweepInformation(ctx); err != nil {
+		return err
+	}
+	e := kernel.NewEvaluator(prog)
+	e.Bind(theta)
+	for j := range m {
+		e.Row(reduction[j*m:(j+1)*m], xs, j, xs, 0, m)
+	}
+	return w.subtractPosterior(ctx, newPlaces(xs.Column(own.column), w.filter.rows), weights, reduction)
+}
+
+// subtractPosterior subtracts the covariances of the values at points given the rows.
+func (w *workspace) subtractPosterior(ctx context.Context, at *places, weights func(dst []float64, x float64), out []float64) error {
+	m, s := len(at.points), w.model.states
+	carried, seen := make([]float64, m*s), make([]float64, m*s)
+	w.visit(at, func(j int, p, n *square) { w.ends(carried[j*s:(j+1)*s], seen[j*s:(j+1)*s], p, n, weights, at.times[j]) })
+	work := float64(s * s)
+	w.Begin("predict", work*float64(m)*float64(m+1)/2)
+	var turned [maxStates]float64
+	for k, u := range at.points {
+		between := w.between(at, k)
+		for _, t := range at.points[:k] {
+			y := carried[t*s : (t+1)*s]
+			for r := range s {
+				turned[r] = dot(between[r*s:(r+1)*s], y)
+			}
+			copy(y, turned[:])
+			v := out[t*m+u] - dot(y, seen[u*s:(u+1)*s])
+			out[t*m+u], out[u*m+t] = v, v
+		}
+		out[u*m+u] -= dot(carried[u*s:(u+1)*s], seen[u*s:(u+1)*s])
+		if err := w.step(ctx, work*float64(k+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends writes P⁻Hᵀ and (I − NP⁻)Hᵀ of a point.
+func (w *workspace) ends(h, g []float64, p, n *square, weights func(dst []float64, x float64), x float64) {
+	var own [maxStates]float64
+	weights(own[:], x)
+	w.model.observe(p, h, own[:], 0)
+	for r := range g {
+		g[r] = -dot(n[r*len(g):(r+1)*len(g)], h)
+	}
+	w.addWeighted(g, own[:], 1)
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
+// between returns Φ from the point before the k-th one in order to that one.
+func (w *workspace) between(at *places, k int) *square {
+	s := w.model.states
+	var phi, tmp square
+	for r := range s {
+		phi[r*s+r] = 1
+	}
+	if k == 0 {
+		return &phi
+	}
+	now := at.times[at.points[k-1]]
+	move := func(to float64) {
+		w.timesLeft(&tmp, &phi, w.transition(to-now, false))
+		phi, now = tmp, to
+	}
+	var weights, seen [maxStates]float64
+	for i := at.rows[k-1] + 1; i <= at.rows[k]; i++ {
+		move(w.times[i])
+		w.weights(weights[:], w.times[i])
+		clear(seen[:])
+		for b := range w.blocks {
+			for c, v := range phi[w.blocks[b].first*s:][:s] {
+				seen[c] += weights[b] * v
+			}
+		}
+		for r, gain := range w.k[i*s : (i+1)*s] {
+			for c := range s {
+				phi[r*s+c] -= gain * seen[c]
+			}
+		}
+	}
+	move(at.times[at.points[k]])
+	return &phi
+}
+

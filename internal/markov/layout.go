@@ -1,0 +1,180 @@
+package markov
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gpfit/kernel"
+)
+
+// maxStates is the largest number of states.
+const maxStates = 16
+
+// layout describes the states of a kernel: a block for each product of leaves after all brackets are
+// multiplied out. The kernel is the sum of the blocks.
+type layout struct {
+	column int
+	states int
+	blocks []block
+	// shapes are the parameters on which transitions depend, scales those that multiply a block.
+	shapes []shape
+	scales []scale
+	// first and end are for each state the range of the states of its block, and at is the position of
+	// its row in matrices of the diagonal blocks.
+	first, end, at []int
+	// elements is the number of elements of all diagonal blocks.
+	elements int
+}
+
+// block is a product of leaves. Its process is the first of its states times x to a power.
+type block struct {
+	first, size int
+	// at is the position of its elements in matrices of the diagonal blocks.
+	at     int
+	leaves []leaf
+	scales []scale
+	power  int
+}
+
+// leaf is a factor with more than one state or a state that decays.
+type leaf struct {
+	// cosine means a rotation of two states; any other leaf is Matérn of order order + ½.
+	cosine bool
+	order  int
+	// param is the position of the lengthscale or the period in θ.
+	param int
+}
+
+// size returns the number of states.
+func (l leaf) size() int {
+	if l.cosine {
+		return 2
+	}
+	return l.order + 1
+}
+
+// shape is a parameter of a leaf of a block.
+type shape struct{ block, param int }
+
+// scale multiplies a block by θ[param]^power.
+type scale struct {
+	block, param int
+	power        float64
+}
+
+// errMany is the error of a kernel with too many states.
+var errMany = fmt.Errorf("the method markov takes kernels with at most %d states", maxStates)
+
+// newLayout returns the states of the kernel, or an error that says what has none.
+func newLayout(prog *kernel.Program) (*layout, error) {
+	l := &layout{column: -1}
+	var products []block
+	for _, m := range prog.Monomials() {
+		more, err := l.expand(m)
+		if err != nil {
+			return nil, err
+		}
+		products = append(products, more...)
+	}
+	for _, b := range products {
+		b.first, b.size, b.at = l.states, 1, l.elements
+		for _, leaf := range b.leaves {
+			b.size *= leaf.size()
+			l.shapes = append(l.shapes, shape{len(l.blocks), leaf.param})
+		}
+		l.states, l.elements = l.states+b.size, l.elements+b.size*b.size
+		if l.states > maxStates {
+			return nil, errMany
+		}
+		for _, s := range b.scales {
+			l.scales = append(l.scales, scale{len(l.blocks), s.param, s.power})
+		}
+		for i := range b.size {
+			l.first, l.end, l.at = append(l.first, b.first), append(l.end, b.first+b.size), append(l.at, b.at+i*b.size)
+		}
+		l.blocks = append(l.blocks, b)
+	}
+	l.column = max(l.column, 0) // a constant is the same in every column
+	return l, nil
+}
+
+// expand multiplies out the brackets of a monomial.
+func (l *layout) expand(m *kernel.Monomial) ([]block, error) {
+	var own block
+	if m.Variance >= 0 {
+		own.scales = append(own.scales, scale{param: m.Variance, power: 1})
+	}
+	for _, leaf := range m.Leaves {
+		if err := l.multiply(&own, leaf); err != nil {
+			return nil, err
+		}
+	}
+	products := []block{own}
+	for _, sum := range m.Sums {
+		var terms, all []block
+		for _, t := range sum {
+			more, err := l.expand(t)
+			if err != nil {
+				return nil, err
+			}
+			terms = append(terms, more...)
+		}
+		for _, a := range products {
+			for _, b := range terms {
+				all = append(all, block{leaves: slices.Concat(a.leaves, b.leaves), scales: slices.Concat(a.scales, b.scales), power: a.power + b.power})
+			}
+		}
+		if products = all; len(products) > maxStates {
+			return nil, errMany
+		}
+	}
+	return products, nil
+}
+
+// orders are the orders p of the Matérn families p + ½.
+var orders = map[string]int{"matern12": 0, "matern32": 1, "matern52": 2}
+
+// multiply multiplies a block by a leaf.
+func (l *layout) multiply(b *block, of kernel.PlacedLeaf) error {
+	name := of.Family.Name
+	if name == "constant" {
+		return nil
+	}
+	order, matern := orders[name]
+	if name == "matern" {
+		_, nu := of.Number()
+		order, matern = int(nu), true
+	}
+	switch {
+	case matern:
+		b.leaves = append(b.leaves, leaf{order: order, param: of.Places["lengthscale"]})
+	case name == "cosine":
+		b.leaves = append(b.leaves, leaf{cosine: true, param: of.Places["period"]})
+	case name == "linear":
+		b.power++
+		if at, ok := of.Places["lengthscale"]; ok {
+			b.scales = append(b.scales, scale{param: at, power: -2})
+		}
+	default:
+		return fmt.Errorf("the method markov knows no states of %s: it takes matern12, matern32, matern52, matern, cosine, linear, constant, and sums and products of these", name)
+	}
+	if len(of.Columns) != 1 || l.column >= 0 && l.column != of.Columns[0] {
+		return fmt.Errorf("the method markov takes kernels of one column, and %s has others", of.Leaf)
+	}
+	l.column = of.Columns[0]
+	return nil
+}
+
+// weights writes the factor of the first state of each block at a point to w.
+func (l *layout) weights(w []float64, x float64) {
+	for b := range l.blocks {
+		w[b] = 1
+		if power := l.blocks[b].power; power > 0 {
+			w[b] = math.Pow(x, float64(power))
+		}
+	}
+}
+
+// packed is the number of elements of a symmetric matrix of s states.
+func packed(s int) int { return s * (s + 1) / 2 }

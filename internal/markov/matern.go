@@ -1,0 +1,215 @@
+package markov
+
+import "math"
+
+// maternStates are the constants of the Matérn process of order p + ½ with unit variance, in the
+// states f, f′/λ, …, f⁽ᵖ⁾/λᵖ and the time τ = λ·t, λ = √(2p+1)/ℓ. Its characteristic polynomial is
+// (1 + z)^(p+1) (Hartikainen & Särkkä 2010, eq. 11–13).
+type maternStates struct {
+	size int
+	// drift is F, the companion matrix, and powers[k] is Nᵏ/k! for N = F + I, which is nilpotent, so
+	// that exp(Fτ) = e^−τ Σ_k τᵏ Nᵏ/k!.
+	drift  []float64
+	powers [][]float64
+	// stationary is Π, FΠ + ΠFᵀ + q·eeᵀ = 0 for the last unit vector e. noise is q.
+	stationary []float64
+	noise      float64
+}
+
+// maxOrder is the largest order of the kernel matern.
+const maxOrder = 10
+
+// materns holds the constants by order.
+var materns = func() (all [maxOrder + 1]*maternStates) {
+	for p := range all {
+		all[p] = newMatern(p)
+	}
+	return all
+}()
+
+func factorial(n int) float64 {
+	out := 1.0
+	for i := 2; i <= n; i++ {
+		out *= float64(i)
+	}
+	return out
+}
+
+// newMatern computes the constants. The numbers μ_m = (2m)!(2p−2m)!p!/(m!(p−m)!(2p)!) of Π are the
+// moments of the spectral density, and q = 2^(2p+1)(p!)²/(2p)!.
+func newMatern(p int) *maternStates {
+	s := p + 1
+	m := &maternStates{size: s, drift: make([]float64, s*s), stationary: make([]float64, s*s)}
+	for i := range p {
+		m.drift[i*s+i+1] = 1
+	}
+	for j := range s {
+		m.drift[p*s+j] = -factorial(s) / (factorial(j) * factorial(s-j))
+	}
+	shifted := make([]float64, s*s)
+	copy(shifted, m.drift)
+	for i := range s {
+		shifted[i*s+i]++
+	}
+	power := make([]float64, s*s)
+	for i := range s {
+		power[i*s+i] = 1
+	}
+	for k := range s {
+		scaled := make([]float64, s*s)
+		for i, v := range power {
+			scaled[i] = v / factorial(k)
+		}
+		m.powers = append(m.powers, scaled)
+		power = product(power, shifted, s)
+	}
+	for i := range s {
+		for j := range s {
+			if (i+j)%2 == 0 {
+				h := (i + j) / 2
+				mu := factorial(2*h) * factorial(2*p-2*h) * factorial(p) / (factorial(h) * factorial(p-h) * factorial(2*p))
+				m.stationary[i*s+j] = mu * float64(1-2*((j+h)%2))
+			}
+		}
+	}
+	m.noise = math.Exp2(float64(2*p+1)) * factorial(p) * factorial(p) / factorial(2*p)
+	return m
+}
+
+// product returns a·b for square matrices.
+func product(a, b []float64, s int) []float64 {
+	out := make([]float64, s*s)
+	for i := range s {
+		for k := range s {
+			for j := range s {
+				out[i*s+j] += a[i*s+k] * b[k*s+j]
+			}
+		}
+	}
+	return out
+}
+
+// longest is the time after which e^−τ counts as 0, before τᵏ·e^−τ becomes ∞·0.
+const longest = 745
+
+// seriesEnd is the time from which the covariance of the noise is Π − AΠAᵀ. Before, it is an integral
+// of powers, whose sum cancels for long times, as the difference does for short ones.
+const seriesEnd = 3
+
+// transition writes A = exp(Fτ) and the covariance Q of the noise during τ to a and q.
+func (m *maternStates) transition(a, q []float64, tau float64) {
+	s := m.size
+	clear(a)
+	if !(tau <= longest) {
+		copy(q, m.stationary)
+		return
+	}
+	factor := math.Exp(-tau)
+	for _, power := range m.powers {
+		for i, v := range power {
+			a[i] += factor * v
+		}
+		factor *= tau
+	}
+	if tau < seriesEnd {
+		m.integrate(q, tau)
+		return
+	}
+	var half [maxStates * maxStates]float64
+	for i := range s {
+		for j := range s {
+			sum := 0.0
+			for k := range s {
+				sum += a[i*s+k] * m.stationary[k*s+j]
+			}
+			half[i*s+j] = sum
+		}
+	}
+	for i := range s {
+		for j := range i + 1 {
+			sum := m.stationary[i*s+j]
+			for k := range s {
+				sum -= half[i*s+k] * a[j*s+k]
+			}
+			q[i*s+j], q[j*s+i] = sum, sum
+		}
+	}
+}
+
+// integrate writes q·∫₀^τ φ(u)φ(u)ᵀ du with φ(u) = exp(Fu)e = e^−u Σ_k uᵏ·Nᵏe/k!.
+func (m *maternStates) integrate(q []float64, tau float64) {
+	s := m.size
+	var integrals [2*maxOrder + 1]float64
+	powerIntegrals(integrals[:2*s-1], tau)
+	last := s - 1
+	for i := range s {
+		for j := range i + 1 {
+			sum := 0.0
+			for a, pa := range m.powers {
+				va := pa[i*s+last]
+				if va == 0 {
+					continue
+				}
+				for b, pb := range m.powers {
+					sum += va * pb[j*s+last] * integrals[a+b]
+				}
+			}
+			q[i*s+j] = m.noise * sum
+			q[j*s+i] = q[i*s+j]
+		}
+	}
+}
+
+// powerIntegrals writes I_k = ∫₀^τ uᵏ·e^(−2u) du for every k: the last by the series of the incomplete
+// gamma function, the others by I_(k−1) = (2I_k + τᵏe^(−2τ))/k. All terms are positive.
+func powerIntegrals(out []float64, tau float64) {
+	last := len(out) - 1
+	decay := math.Exp(-2 * tau)
+	out[last] = powerIntegral(last, tau, decay)
+	var powers [2*maxOrder + 1]float64
+	powers[0] = decay
+	for k := range last {
+		powers[k+1] = powers[k] * tau
+	}
+	for k := last; k > 0; k-- {
+		out[k-1] = (2*out[k] + powers[k]) / float64(k)
+	}
+}
+
+// powerIntegral returns I_k = e^(−2τ)·τ^(k+1)·Σ_j (2τ)ʲ/((k+1)…(k+1+j)).
+func powerIntegral(k int, tau, decay float64) float64 {
+	if tau == 0 {
+		return 0
+	}
+	term := 1 / float64(k+1)
+	sum := term
+	for j := k + 2; term > 0x1p-56*sum; j++ {
+		term *= 2 * tau / float64(j)
+		sum += term
+	}
+	for range k + 1 {
+		sum *= tau
+	}
+	return decay * sum
+}
+
+// slopes writes the derivatives of A and Q by the logarithm of the lengthscale: −τFA and −τq·φφᵀ
+// with φ = Ae, the last column of A.
+func (m *maternStates) slopes(da, dq, a []float64, tau float64) {
+	s := m.size
+	clear(da)
+	clear(dq)
+	if !(tau <= longest) {
+		return
+	}
+	for i := range s {
+		for j := range s {
+			sum := 0.0
+			for k := range s {
+				sum += m.drift[i*s+k] * a[k*s+j]
+			}
+			da[i*s+j] = -tau * sum
+			dq[i*s+j] = -tau * m.noise * a[i*s+s-1] * a[j*s+s-1]
+		}
+	}
+}
