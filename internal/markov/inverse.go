@@ -184,6 +184,9 @@ func (l *layout) inner(block int, a []float64, n *square) (sum float64) {
 
 // InverseDiagonal implements [device.InverseDiagonal].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if w.stage < formed {
+		return device.ErrStage
+	}
 	if err := w.begin(ctx, "gradient", w.flops().value); err != nil {
 		return err
 	}

@@ -122,4 +122,3 @@ func (w *workspace) between(at *places, k int) *square {
 	move(at.times[at.points[k]])
 	return &phi
 }
-
