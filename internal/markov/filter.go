@@ -22,6 +22,7 @@ type filter struct {
 	p, k, s []float64
 	// decay is e^−τ of each row's gap if the kernel is one Matérn leaf of at most three states.
 	decay  []float64
+	gaps   gapCache
 	logDet float64
 }
 
@@ -39,6 +40,12 @@ func (f *filter) noiseOf(i int) float64 {
 // allocate makes space for n rows, or keeps it.
 func (f *filter) allocate(n int) {
 	states := f.states
+	f.gaps = gapCache{}
+	if !f.small() {
+		f.decay = nil
+	} else if len(f.decay) != n {
+		f.decay = make([]float64, n)
+	}
 	if len(f.s) == n && len(f.k) == n*states {
 		return
 	}

@@ -56,8 +56,8 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// times returns times of one of several kinds.
-func times(rng *rand.Rand, n int) []float64 {
+// randomTimes returns times of one of several kinds.
+func randomTimes(rng *rand.Rand, n int) []float64 {
 	v := normals(rng, n)
 	switch rng.IntN(4) {
 	case 0: // repeated
@@ -83,8 +83,8 @@ func newTask(t testing.TB, seed uint64) *task {
 	n, m := 1+rng.IntN(70), 1+rng.IntN(40)
 	p := &task{text: expressions[int(seed)%len(expressions)], targets: 1 + rng.IntN(3)}
 	p.x, p.xs = kernel.NewPoints(normals(rng, 3*n), n, 3), kernel.NewPoints(normals(rng, 3*m), m, 3)
-	copy(p.x.Column(1), times(rng, n))
-	copy(p.xs.Column(1), times(rng, m))
+	copy(p.x.Column(1), randomTimes(rng, n))
+	copy(p.xs.Column(1), randomTimes(rng, m))
 	for j := range min(n, m, 3) { // some points are rows
 		p.xs.Column(1)[j] = p.x.Column(1)[rng.IntN(n)]
 	}
