@@ -82,7 +82,7 @@ func (f *filter) some(p *square, first, last int, det *determinant) (int, error)
 	var h, weights [maxStates]float64
 	for i := first; i < last; i++ {
 		if i > 0 {
-			f.advance(p, &tmp, f.transition(f.gap(i), false))
+			f.advance(p, &tmp, f.transition(f.gap(i), noise))
 		}
 		f.weights(weights[:], f.times[i])
 		s := f.observe(p, h[:], weights[:], f.noiseOf(i))

@@ -199,7 +199,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 		for i := last - 1; i >= first; i-- {
 			dst[w.place(i)] = b.observe(i)
 			if i > 0 {
-				b.retreat(w.transition(w.gap(i), false))
+				b.retreat(w.transition(w.gap(i), turns))
 			}
 		}
 		if err := w.step(ctx, w.flops().value*float64(last-first)); err != nil {
@@ -274,7 +274,7 @@ func (b *information) contract(g *sums, inv float64, diag []float64, first, last
 			b.addSizes(g, &b.n, b.prior)
 			break
 		}
-		t := b.transition(b.gap(i), true)
+		t := b.transition(b.gap(i), noise|slopes)
 		b.addNoise(g, &b.n, t)
 		b.retreat(t)
 		b.unpack(&b.tmp, i-1)

@@ -100,7 +100,7 @@ func (w *workspace) between(at *places, k int) *square {
 	}
 	now := at.times[at.points[k-1]]
 	move := func(to float64) {
-		w.timesLeft(&tmp, &phi, w.transition(to-now, false))
+		w.timesLeft(&tmp, &phi, w.transition(to-now, turns))
 		phi, now = tmp, to
 	}
 	var weights, seen [maxStates]float64

@@ -14,6 +14,8 @@ type maternStates struct {
 	// stationary is Π, FΠ + ΠFᵀ + q·eeᵀ = 0 for the last unit vector e. noise is q.
 	stationary []float64
 	noise      float64
+	// squares are the coefficients of q·φφᵀ·e^(2u) as polynomials in u, for the lower triangle.
+	squares []float64
 }
 
 // maxOrder is the largest order of the kernel matern.
@@ -73,6 +75,17 @@ func newMatern(p int) *maternStates {
 		}
 	}
 	m.noise = math.Exp2(float64(2*p+1)) * factorial(p) * factorial(p) / factorial(2*p)
+	for i := range s {
+		for j := range i + 1 {
+			c := make([]float64, 2*s-1)
+			for k, one := range m.powers {
+				for l, other := range m.powers {
+					c[k+l] += m.noise * one[i*s+p] * other[j*s+p]
+				}
+			}
+			m.squares = append(m.squares, c...)
+		}
+	}
 	return m
 }
 
@@ -96,33 +109,60 @@ const longest = 745
 // of powers, whose sum cancels for long times, as the difference does for short ones.
 const seriesEnd = 3
 
-// transition writes A = exp(Fτ) and the covariance Q of the noise during τ to a and q.
-func (m *maternStates) transition(a, q []float64, tau float64) {
-	s := m.size
+// turn writes A = exp(Fτ) to a.
+func (m *maternStates) turn(a []float64, tau float64) {
 	clear(a)
 	if !(tau <= longest) {
-		copy(q, m.stationary)
 		return
 	}
 	factor := math.Exp(-tau)
-	for _, power := range m.powers {
-		for i, v := range power {
-			a[i] += factor * v
+	switch m.size {
+	case 1:
+		a[0] = factor
+	case 2:
+		a[0], a[1], a[3] = turn2(tau, factor)
+		a[2] = -a[1]
+	case 3:
+		*(*[9]float64)(a) = turn3(tau, factor)
+	default:
+		for _, power := range m.powers {
+			for i, v := range power {
+				a[i] += factor * v
+			}
+			factor *= tau
 		}
-		factor *= tau
 	}
-	if tau < seriesEnd {
+}
+
+// noises writes the covariance Q of the noise during τ to q, for A in a.
+func (m *maternStates) noises(a, q []float64, tau float64) {
+	var n noises
+	switch {
+	case m.size == 1:
+		noises1(&n, tau)
+		q[0] = n.q00
+	case m.size == 2:
+		noises2(&n, tau)
+		q[0], q[1], q[2], q[3] = n.q00, n.q01, n.q01, n.q11
+	case m.size == 3:
+		noises3(&n, tau)
+		q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8] = n.q00, n.q01, n.q02, n.q01, n.q11, n.q12, n.q02, n.q12, n.q22
+	case tau < seriesEnd:
 		m.integrate(q, tau)
-		return
+	default:
+		m.subtract(a, q)
 	}
-	var half [maxStates * maxStates]float64
+}
+
+// subtract writes Π − AΠAᵀ to q.
+func (m *maternStates) subtract(a, q []float64) {
+	s := m.size
+	var half square
 	for i := range s {
 		for j := range s {
-			sum := 0.0
 			for k := range s {
-				sum += a[i*s+k] * m.stationary[k*s+j]
+				half[i*s+j] += a[i*s+k] * m.stationary[k*s+j]
 			}
-			half[i*s+j] = sum
 		}
 	}
 	for i := range s {
@@ -141,21 +181,15 @@ func (m *maternStates) integrate(q []float64, tau float64) {
 	s := m.size
 	var integrals [2*maxOrder + 1]float64
 	powerIntegrals(integrals[:2*s-1], tau)
-	last := s - 1
+	at := 0
 	for i := range s {
 		for j := range i + 1 {
 			sum := 0.0
-			for a, pa := range m.powers {
-				va := pa[i*s+last]
-				if va == 0 {
-					continue
-				}
-				for b, pb := range m.powers {
-					sum += va * pb[j*s+last] * integrals[a+b]
-				}
+			for k, c := range m.squares[at : at+2*s-1] {
+				sum += c * integrals[k]
 			}
-			q[i*s+j] = m.noise * sum
-			q[j*s+i] = q[i*s+j]
+			q[i*s+j], q[j*s+i] = sum, sum
+			at += 2*s - 1
 		}
 	}
 }

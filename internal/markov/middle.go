@@ -68,7 +68,7 @@ func (t *tangent) forward(p *square, first, last int) {
 	var h, weights [maxStates]float64
 	for i := first; i < last; i++ {
 		if i > 0 {
-			t.conjugate(p, &tmp, t.transition(t.gap(i), false))
+			t.conjugate(p, &tmp, t.transition(t.gap(i), turns))
 		}
 		t.weights(weights[:], t.times[i])
 		m := t.middle[t.place(i)]
@@ -100,7 +100,7 @@ func (b *tangentInformation) contract(g *sums, diag []float64, first, last int) 
 			b.addSizes(g, &b.slope, b.prior)
 			break
 		}
-		t := b.transition(b.gap(i), true)
+		t := b.transition(b.gap(i), noise|slopes)
 		b.addNoise(g, &b.slope, t)
 		b.retreat(t)
 		unpackFrom(&b.tmp, b.t.tangents.p[(i-1)*packed(b.states):], b.states)

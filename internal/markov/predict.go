@@ -12,9 +12,9 @@ import (
 )
 
 // every is the number of rows between those whose states predictions keep.
-const every = 64
+const every = 16
 
-// sweeps are the states of sweeps at every 64th row, from which those of other rows follow: so
+// sweeps are the states of sweeps at every 16th row, from which those of other rows follow: so
 // predictions of some points at a time do not pass over all rows each time.
 type sweeps struct {
 	// model and alpha are those of forward and back: the c and h of products of K with each
@@ -132,7 +132,7 @@ type crossing struct {
 func (c *crossing) next(i int) {
 	var tmp, weights [maxStates]float64
 	if i > 0 {
-		c.forward(c.state[:c.states], tmp[:], c.transition(c.gap(i), false))
+		c.forward(c.state[:c.states], tmp[:], c.transition(c.gap(i), turns))
 	}
 	c.weights(weights[:], c.times[i])
 	c.addPrior(c.state[:], weights[:], c.v[c.place(i)])
@@ -142,13 +142,13 @@ func (c *crossing) next(i int) {
 func (c *crossing) previous(i int) {
 	var tmp, weights [maxStates]float64
 	if i+1 < len(c.times) {
-		c.backward(c.state[:], tmp[:], c.transition(c.gap(i+1), false))
+		c.backward(c.state[:], tmp[:], c.transition(c.gap(i+1), turns))
 	}
 	c.weights(weights[:], c.times[i])
 	c.addWeighted(c.state[:], weights[:], c.v[c.place(i)])
 }
 
-// keep stores the states of every 64th row.
+// keep stores the states of every 16th row.
 func (c *crossing) keep(dst []float64, first, last int, next func(i int)) {
 	for i := first; i < last; i++ {
 		next(i)
@@ -197,7 +197,7 @@ func (s *sweeps) addBefore(at *places, c *crossing, kept, out []float64) {
 			c.next(now + 1)
 		}
 		state = c.state
-		c.forward(state[:c.states], tmp[:], c.transition(at.times[j]-c.times[row], false))
+		c.forward(state[:c.states], tmp[:], c.transition(at.times[j]-c.times[row], turns))
 		c.weights(weights[:], at.times[j])
 		out[j] += c.project(state[:], weights[:])
 	}
@@ -220,7 +220,7 @@ func (s *sweeps) addAfter(at *places, c *crossing, kept, out []float64) {
 			c.previous(now - 1)
 		}
 		state = c.state
-		c.backward(state[:], tmp[:], c.transition(c.times[row]-at.times[j], false))
+		c.backward(state[:], tmp[:], c.transition(c.times[row]-at.times[j], turns))
 		c.weights(weights[:], at.times[j])
 		for b := range c.blocks {
 			out[j] += weights[b] * c.priorRow(b, state[c.blocks[b].first:])
@@ -240,7 +240,7 @@ func (c *crossing) seekBack(row int, kept []float64) int {
 	return now
 }
 
-// sweepInformation computes N of every 64th row unless it is there.
+// sweepInformation computes N of every 16th row unless it is there.
 func (w *workspace) sweepInformation(ctx context.Context) error {
 	s := w.model.states
 	if w.sweeps.information != nil {
@@ -266,7 +266,7 @@ func (w *workspace) sweepInformation(ctx context.Context) error {
 // before turns N from the row after the i-th one on into N from the i-th row on.
 func (b *information) before(i int) {
 	if i+1 < len(b.times) {
-		b.retreat(b.transition(b.gap(i+1), false))
+		b.retreat(b.transition(b.gap(i+1), turns))
 	}
 	b.observe(i)
 }
@@ -292,7 +292,7 @@ func (w *workspace) visit(at *places, f func(j int, p, n *square)) {
 		w.start(&p)
 		if row >= 0 {
 			w.unpack(&p, row)
-			w.advance(&p, &tmp, w.transition(at.times[j]-w.times[row], false))
+			w.advance(&p, &tmp, w.transition(at.times[j]-w.times[row], noise))
 		}
 		if row+1 == w.n {
 			clear(after[:])
@@ -305,7 +305,7 @@ func (w *workspace) visit(at *places, f func(j int, p, n *square)) {
 		for ; now > row+1; now-- {
 			b.before(now - 1)
 		}
-		t := w.transition(w.times[row+1]-at.times[j], false)
+		t := w.transition(w.times[row+1]-at.times[j], turns)
 		w.timesRight(&tmp, &b.n, t)
 		w.transposedLeft(&after, &tmp, t)
 		f(j, &p, &after)

@@ -32,7 +32,7 @@ func (p *products) forward(first, last int) {
 	var tmp, weights [maxStates]float64
 	for i := first; i < last; i++ {
 		if i > 0 {
-			t := p.transition(p.gap(i), true)
+			t := p.transition(p.gap(i), slopes)
 			for e, shape := range p.shapes {
 				own := &p.blocks[shape.block]
 				p.turn(p.tangents[e], p.state[own.first:], t.a[own.at:], t.slopeA[e], false)
@@ -68,7 +68,7 @@ func (p *products) backward(first, last int) {
 			return
 		}
 		p.addWeighted(p.state[:], weights[:], p.v[p.place(i)])
-		t := p.transition(p.gap(i), true)
+		t := p.transition(p.gap(i), slopes)
 		for e, shape := range p.shapes {
 			own := &p.blocks[shape.block]
 			p.turn(p.tangents[e], p.state[own.first:], t.a[own.at:], t.slopeA[e], true)

@@ -86,7 +86,7 @@ func (f *filter) innovate(b, mean []float64, first, last int) {
 		k, at := f.k[i*s:(i+1)*s], f.place(i)
 		var t *transition
 		if i > 0 {
-			t = f.transition(f.gap(i), false)
+			t = f.transition(f.gap(i), turns)
 		}
 		for q := range len(b) / n {
 			m := mean[q*s : (q+1)*s]
@@ -125,7 +125,7 @@ func (f *filter) sweepBack(b, back []float64, first, last int, scaled func(i int
 		k, at := f.k[i*s:(i+1)*s], f.place(i)
 		var t *transition
 		if i > 0 {
-			t = f.transition(f.gap(i), false)
+			t = f.transition(f.gap(i), turns)
 		}
 		for q := range len(b) / n {
 			r := back[q*s : (q+1)*s]

@@ -16,18 +16,29 @@ type model struct {
 	// times the products of the leaves' matrices. size are these variances.
 	prior, size []float64
 	cache       []transition
+	work        *kroneckers
 }
 
 // cacheBits is the logarithm of the number of gaps whose transitions are kept. Regular times have few
 // gaps, which differ by rounding.
 const cacheBits = 7
 
+// parts are what a transition has besides A.
+type parts uint8
+
+const (
+	turns  parts = 0 // A alone
+	noise  parts = 1 // Q
+	slopes parts = 2 // the derivatives of A and, with noise, of Q
+)
+
 // transition holds by diagonal blocks how the states change over a gap Δ: x(t+Δ) = A·x(t) + noise with
 // covariance Q. slopeA and slopeQ are the derivatives by the logarithms of the shapes' parameters, a
 // matrix of the size of its block each.
 type transition struct {
 	bits           uint64
-	filled, sloped bool
+	filled         bool
+	has            parts
 	a, q           []float64
 	slopeA, slopeQ [][]float64
 }
@@ -42,9 +53,11 @@ func newModel(l *layout, prog *kernel.Program, theta []float64) *model {
 		m.size[s.block] *= math.Pow(theta[s.param], s.power)
 	}
 	for b := range l.blocks {
-		prior := []float64{m.size[b]}
+		prior, size := []float64{m.size[b]}, 1
 		for _, leaf := range l.blocks[b].leaves {
-			prior = kronecker(prior, leaf.stationary())
+			next := make([]float64, len(prior)*leaf.size()*leaf.size())
+			kronecker(next, prior, leaf.stationary(), size, leaf.size())
+			prior, size = next, size*leaf.size()
 		}
 		m.prior = append(m.prior, prior...)
 	}
@@ -56,23 +69,19 @@ func (m *model) isAt(prog *kernel.Program, theta []float64) bool {
 	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
 }
 
-// side returns the order of a square matrix.
-func side(a []float64) int { return int(math.Sqrt(float64(len(a))) + 0.5) }
-
-// kronecker returns the Kronecker product of square matrices.
-func kronecker(a, b []float64) []float64 {
-	n, m := side(a), side(b)
-	out := make([]float64, len(a)*len(b))
+// kronecker writes the Kronecker product of square matrices of orders n and m.
+func kronecker(dst, a, b []float64, n, m int) {
 	for i := range n {
 		for j := range n {
+			v := a[i*n+j]
 			for k := range m {
-				for l := range m {
-					out[(i*m+k)*n*m+j*m+l] = a[i*n+j] * b[k*m+l]
+				out := dst[(i*m+k)*n*m+j*m:][:m]
+				for l, u := range b[k*m : (k+1)*m] {
+					out[l] = v * u
 				}
 			}
 		}
 	}
-	return out
 }
 
 // stationary returns the covariance of the leaf's states, for unit variance.
@@ -83,24 +92,27 @@ func (l leaf) stationary() []float64 {
 	return materns[l.order].stationary
 }
 
-// transition returns how the states change over a gap, with derivatives if they are requested. The
-// result holds until the next call.
-func (m *model) transition(gap float64, slopes bool) *transition {
+// transition returns how the states change over a gap, with the parts that are wanted. The result holds
+// until the next call.
+func (m *model) transition(gap float64, want parts) *transition {
 	bits := math.Float64bits(gap)
 	t := &m.cache[bits*0x9E3779B97F4A7C15>>(64-cacheBits)]
-	if t.filled && t.bits == bits && (t.sloped || !slopes) {
+	if t.filled && t.bits == bits && t.has&want == want {
 		return t
 	}
 	if t.a == nil {
 		t.a, t.q = make([]float64, m.elements), make([]float64, m.elements)
 	}
-	if slopes && t.slopeA == nil {
+	if want&slopes != 0 && t.slopeA == nil {
 		for _, s := range m.shapes {
 			n := m.blocks[s.block].size
 			t.slopeA, t.slopeQ = append(t.slopeA, make([]float64, n*n)), append(t.slopeQ, make([]float64, n*n))
 		}
 	}
-	t.bits, t.filled, t.sloped = bits, true, slopes
+	if t.filled && t.bits == bits {
+		want |= t.has
+	}
+	t.bits, t.filled, t.has = bits, true, want
 	next := 0
 	for b := range m.blocks {
 		m.fillBlock(t, b, next, gap)
@@ -119,15 +131,18 @@ func (m *model) fillBlock(t *transition, b, first int, gap float64) {
 		return
 	case 1:
 		var da, dq []float64
-		if t.sloped {
+		if t.has&slopes != 0 {
 			da, dq = t.slopeA[first], t.slopeQ[first]
 		}
-		own.leaves[0].transition(a, q, da, dq, gap, m.theta)
+		own.leaves[0].transition(a, q, da, dq, gap, m.theta, t.has)
 	default:
 		m.fillProduct(t, own, first, gap, a, q)
 	}
+	if t.has&noise == 0 {
+		return
+	}
 	scaleAll(q, m.size[b])
-	if t.sloped {
+	if t.has&slopes != 0 {
 		for s := range own.leaves {
 			scaleAll(t.slopeQ[first+s], m.size[b])
 		}
@@ -140,67 +155,104 @@ func scaleAll(v []float64, factor float64) {
 	}
 }
 
+// kroneckers is working space for the transition of a product: A, Q and P of the leaves so far and P − Q,
+// the same of the next leaf, and its slopes.
+type kroneckers struct{ a, q, p, kept, oneA, oneQ, oneKept, da, dq, tmp square }
+
 // fillProduct computes the transition of a product of leaves: A = A₁⊗A₂, P = P₁⊗P₂ and
 // Q = P − APAᵀ = Q₁⊗P₂ + (P₁ − Q₁)⊗Q₂, without the variance of the block.
 func (m *model) fillProduct(t *transition, own *block, first int, gap float64, a, q []float64) {
-	allA, allQ, allP := []float64{1}, []float64{0}, []float64{1}
-	var slopeA, slopeQ [][]float64
-	for _, leaf := range own.leaves {
-		n := leaf.size() * leaf.size()
-		p := leaf.stationary()
-		oneA, oneQ := make([]float64, n), make([]float64, n)
-		var da, dq []float64
-		if t.sloped {
-			da, dq = make([]float64, n), make([]float64, n)
+	if m.work == nil {
+		m.work = new(kroneckers)
+	}
+	w, size := m.work, own.leaves[0].size()
+	m.fillFirst(t, own.leaves[0], first, gap)
+	for k, leaf := range own.leaves {
+		if k == 0 {
+			continue
 		}
-		leaf.transition(oneA, oneQ, da, dq, gap, m.theta)
-		kept := difference(allP, allQ)
-		if t.sloped {
-			for s := range slopeA {
-				slopeA[s], slopeQ[s] = kronecker(slopeA[s], oneA), kronecker(slopeQ[s], difference(p, oneQ))
+		one, p := leaf.size(), leaf.stationary()
+		e := one * one
+		leaf.transition(w.oneA[:e], w.oneQ[:e], w.da[:e], w.dq[:e], gap, m.theta, t.has)
+		if t.has&noise != 0 {
+			subtract(w.kept[:size*size], w.p[:], w.q[:])
+			subtract(w.oneKept[:e], p, w.oneQ[:])
+		}
+		if t.has&slopes != 0 {
+			w.multiplySlopes(t.slopeA[first:], t.slopeQ[first:], k, size, one, t.has)
+		}
+		if t.has&noise != 0 {
+			w.multiply(w.q[:], w.q[:], p, size, one)
+			kronecker(w.tmp[:], w.kept[:], w.oneQ[:], size, one)
+			for i := range size * size * e {
+				w.q[i] += w.tmp[i]
 			}
-			slopeA, slopeQ = append(slopeA, kronecker(allA, da)), append(slopeQ, kronecker(kept, dq))
+			w.multiply(w.p[:], w.p[:], p, size, one)
 		}
-		allQ = sum(kronecker(allQ, p), kronecker(kept, oneQ))
-		allA, allP = kronecker(allA, oneA), kronecker(allP, p)
+		w.multiply(w.a[:], w.a[:], w.oneA[:], size, one)
+		size *= one
 	}
-	copy(a, allA)
-	copy(q, allQ)
-	for s := range slopeA {
-		copy(t.slopeA[first+s], slopeA[s])
-		copy(t.slopeQ[first+s], slopeQ[s])
+	copy(a, w.a[:])
+	copy(q, w.q[:])
+}
+
+// fillFirst begins with the first leaf.
+func (m *model) fillFirst(t *transition, leaf leaf, shape int, gap float64) {
+	w, e := m.work, leaf.size()*leaf.size()
+	da, dq := w.da[:e], w.dq[:e]
+	if t.has&slopes != 0 {
+		da, dq = t.slopeA[shape][:e], t.slopeQ[shape][:e]
+	}
+	leaf.transition(w.a[:e], w.q[:e], da, dq, gap, m.theta, t.has)
+	copy(w.p[:], leaf.stationary())
+}
+
+// multiply writes a⊗b to dst, which may be a.
+func (w *kroneckers) multiply(dst, a, b []float64, n, m int) {
+	kronecker(w.tmp[:], a, b, n, m)
+	copy(dst, w.tmp[:n*n*m*m])
+}
+
+// multiplySlopes multiplies the slopes of the k leaves so far by the next leaf, and adds the leaf's own:
+// ∂Q = ∂Q₁⊗(P₂ − Q₂) and (P₁ − Q₁)⊗∂Q₂.
+func (w *kroneckers) multiplySlopes(slopeA, slopeQ [][]float64, k, size, one int, has parts) {
+	for s := range k {
+		w.multiply(slopeA[s], slopeA[s], w.oneA[:], size, one)
+		if has&noise != 0 {
+			w.multiply(slopeQ[s], slopeQ[s], w.oneKept[:], size, one)
+		}
+	}
+	w.multiply(slopeA[k], w.a[:], w.da[:], size, one)
+	if has&noise != 0 {
+		w.multiply(slopeQ[k], w.kept[:], w.dq[:], size, one)
 	}
 }
 
-func difference(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range out {
-		out[i] = a[i] - b[i]
+// subtract writes a − b to dst.
+func subtract(dst, a, b []float64) {
+	for i := range dst {
+		dst[i] = a[i] - b[i]
 	}
-	return out
 }
 
-func sum(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range out {
-		out[i] = a[i] + b[i]
-	}
-	return out
-}
-
-// transition writes A and Q of a leaf with unit variance, and unless da is nil their derivatives by
-// the logarithm of its parameter.
-func (l leaf) transition(a, q, da, dq []float64, gap float64, theta []float64) {
+// transition writes A of a leaf with unit variance, and the parts that are wanted: Q, and the derivatives
+// by the logarithm of its parameter.
+func (l leaf) transition(a, q, da, dq []float64, gap float64, theta []float64, want parts) {
 	if l.cosine {
-		rotate(a, da, gap/theta[l.param])
+		rotate(a, da, gap/theta[l.param], want&slopes != 0)
 		clear(q)
-		clear(dq)
+		if want&slopes != 0 {
+			clear(dq)
+		}
 		return
 	}
 	m := materns[l.order]
 	tau := lambda(l.order) * gap / theta[l.param] // 0 for equal times, whatever θ
-	m.transition(a, q, tau)
-	if da != nil {
+	m.turn(a, tau)
+	if want&noise != 0 {
+		m.noises(a, q, tau)
+	}
+	if want&slopes != 0 {
 		m.slopes(da, dq, a, tau)
 	}
 }
@@ -210,10 +262,10 @@ func lambda(order int) float64 { return math.Sqrt(float64(2*order + 1)) }
 
 // rotate writes the rotation by a number of turns, and its derivative by the logarithm of the period.
 // Whole turns are taken off first, because they may be many.
-func rotate(a, da []float64, turns float64) {
+func rotate(a, da []float64, turns float64, slope bool) {
 	sin, cos := math.Sincos(2 * math.Pi * (turns - math.Round(turns)))
 	a[0], a[1], a[2], a[3] = cos, sin, -sin, cos
-	if da != nil {
+	if slope {
 		angle := 2 * math.Pi * turns
 		da[0], da[1], da[2], da[3] = angle*sin, -angle*cos, angle*cos, angle*sin
 	}

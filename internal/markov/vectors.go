@@ -78,7 +78,7 @@ func (r *rows) collect(m *model, all, state, v []float64, first, last int) {
 	var tmp, weights [maxStates]float64
 	for i := first; i < last; i++ {
 		if i > 0 {
-			m.forward(state, tmp[:], m.transition(r.gap(i), false))
+			m.forward(state, tmp[:], m.transition(r.gap(i), turns))
 		}
 		m.weights(weights[:], r.times[i])
 		m.addPrior(state, weights[:], v[r.place(i)])
@@ -115,7 +115,7 @@ func (f *filter) return_(g *sums, all, state, v []float64, first, last int) {
 		if i == 0 {
 			return
 		}
-		t := f.transition(f.gap(i), true)
+		t := f.transition(f.gap(i), slopes)
 		for e, shape := range f.shapes {
 			own := &f.blocks[shape.block]
 			before := all[(i-1)*s+own.first:][:own.size]
