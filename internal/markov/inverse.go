@@ -222,19 +222,29 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 
 // contractAdjoint contracts adj. more is the number of operations of a row that follow.
 func (w *workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) error {
-	if !w.model.isAt(prog, theta) {
-		return fmt.Errorf("markov: a contraction at other parameters than Form's: %w", device.ErrStage)
+	m, _, err := w.modelAt(prog, theta)
+	switch {
+	case err != nil:
+		return err
+	case m.column != w.column:
+		return &device.UnsupportedError{Method: Name, What: "a contraction for a kernel of another column"}
 	}
 	if err := w.begin(ctx, "gradient", w.contractionFlops(adj)+more); err != nil {
 		return err
 	}
 	clear(diag)
 	if adj.Inv != 0 {
-		if err := w.contractInverse(ctx, adj.Inv, grad, diag); err != nil {
+		contract := w.contractInverse
+		if m != w.model {
+			contract = func(ctx context.Context, inv float64, grad, diag []float64) error {
+				return w.contractTrace(ctx, m, inv, grad, diag)
+			}
+		}
+		if err := contract(ctx, adj.Inv, grad, diag); err != nil {
 			return err
 		}
 	}
-	return w.contractVectors(ctx, adj, grad, diag)
+	return w.contractVectors(ctx, m, adj, grad, diag)
 }
 
 // contractionFlops is the number of operations of a row in a contraction.

@@ -64,7 +64,7 @@ type scale struct {
 }
 
 // errMany is the error of a kernel with too many states.
-var errMany = fmt.Errorf("the method markov takes kernels with at most %d states", maxStates)
+var errMany = fmt.Errorf("it has more than %d states", maxStates)
 
 // newLayout returns the states of the kernel, or an error that says what has none.
 func newLayout(prog *kernel.Program) (*layout, error) {
@@ -157,10 +157,10 @@ func (l *layout) multiply(b *block, of kernel.PlacedLeaf) error {
 			b.scales = append(b.scales, scale{param: at, power: -2})
 		}
 	default:
-		return fmt.Errorf("the method markov knows no states of %s: it takes matern12, matern32, matern52, matern, cosine, linear, constant, and sums and products of these", name)
+		return fmt.Errorf("%s has no states; matern12, matern32, matern52, matern, cosine, linear, constant, and sums and products of these have", name)
 	}
 	if len(of.Columns) != 1 || l.column >= 0 && l.column != of.Columns[0] {
-		return fmt.Errorf("the method markov takes kernels of one column, and %s has others", of.Leaf)
+		return fmt.Errorf("all of it must depend on one and the same column, and %s does not", of.Leaf)
 	}
 	l.column = of.Columns[0]
 	return nil

@@ -79,10 +79,15 @@ func (b backend) Supports(w device.Workload) error {
 		return nil
 	}
 	if _, err := newLayout(w.Program); err != nil {
-		return &device.UnsupportedKernelError{Device: b.host.Info().Name, Kernel: w.Program.Text, Err: err}
+		return &device.UnsupportedKernelError{Device: b.host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}
 	}
 	return nil
 }
+
+// dependence is about how many operations of the dense method take the time of one here: these are
+// short sums on one core, each of which waits for the one before. So plans count each as so many, and
+// the method is chosen where it saves time.
+const dependence = 16
 
 // rowFlops are the operations of a row: in a value, in a contraction of Σ⁻¹, in one sweep of a
 // vector, and in a middle term.
@@ -98,12 +103,11 @@ func (l *layout) flops() rowFlops {
 	}
 	f := rowFlops{value: 4*e*s + 6*s*s + 30, inverse: 4*e*s + 8*s*s + shaped + 30, vector: 2*e + 6*s + 10}
 	f.middle = f.value + 2*f.inverse + shaped
-	return f
+	return rowFlops{dependence * f.value, dependence * f.inverse, dependence * f.vector, dependence * f.middle}
 }
 
-// flopRate is about the number of these operations in a second of one core. They are short sums, each
-// of which waits for the one before.
-const flopRate = 1e9
+// flopRate is about the number of operations in a second.
+const flopRate = 1e9 * dependence
 
 // Plan implements [device.Backend]. Without a kernel it plans for one of two states.
 func (b backend) Plan(w device.Workload) device.Plan {

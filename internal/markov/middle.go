@@ -33,6 +33,9 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 		return fmt.Errorf("markov: %w", err)
 	}
 	s := w.model.states
+	if !w.model.isAt(prog, theta) {
+		return &device.UnsupportedError{Method: Name, What: "a middle term at other parameters than those of Form"}
+	}
 	plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{middleNeed(w.n, s)}}
 	if err := plan.Check(w.host.Info()); err != nil {
 		return err

@@ -26,32 +26,33 @@ func (w *workspace) statesOf(size int) []float64 {
 }
 
 // contractVectors adds Σ_k o_k v_kᵀ∂Kv_k to grad and Σ_k o_k v_k² to diag.
-func (w *workspace) contractVectors(ctx context.Context, adj device.Adjoint, grad, diag []float64) error {
+func (w *workspace) contractVectors(ctx context.Context, m *model, adj device.Adjoint, grad, diag []float64) error {
 	for k, factor := range adj.Outer {
 		v := adj.Vectors[k*w.n : (k+1)*w.n]
 		for i, u := range v {
 			diag[i] += factor * u * u
 		}
-		g := w.newSums()
-		if err := w.quadratic(ctx, v, g); err != nil {
+		g := m.newSums()
+		if err := w.quadratic(ctx, m, v, g); err != nil {
 			return err
 		}
-		w.addTo(grad, g, factor)
+		m.addTo(grad, g, factor)
 	}
 	return nil
 }
 
 // quadratic adds the derivatives of vᵀKv to g.
-func (w *workspace) quadratic(ctx context.Context, v []float64, g *sums) error {
-	s := w.model.states
+func (w *workspace) quadratic(ctx context.Context, m *model, v []float64, g *sums) error {
+	s, r := m.states, w.filter.rows
+	small := w.decay != nil && m == w.model
 	all, state := w.statesOf(w.n*s), make([]float64, s)
 	flops := w.flops().vector
 	for first := range chunks(w.n) {
 		last := min(first+chunk, w.n)
-		if w.decay != nil {
+		if small {
 			w.collectSmall(all, state, v, first, last)
 		} else {
-			w.collect(w.model, all, state, v, first, last)
+			m.collect(r, all, state, v, first, last)
 		}
 		if err := w.step(ctx, flops*float64(last-first)); err != nil {
 			return err
@@ -60,10 +61,10 @@ func (w *workspace) quadratic(ctx context.Context, v []float64, g *sums) error {
 	clear(state)
 	for last := range backwards(w.n) {
 		first := max(last-chunk, 0)
-		if w.decay != nil {
+		if small {
 			w.returnSmall(g, all, state, v, first, last)
 		} else {
-			w.return_(g, all, state, v, first, last)
+			m.giveBack(r, g, all, state, v, first, last)
 		}
 		if err := w.step(ctx, flops*float64(last-first)); err != nil {
 			return err
@@ -73,7 +74,7 @@ func (w *workspace) quadratic(ctx context.Context, v []float64, g *sums) error {
 }
 
 // collect stores the c of the rows from first to last. state is the c of the row before.
-func (r *rows) collect(m *model, all, state, v []float64, first, last int) {
+func (m *model) collect(r *rows, all, state, v []float64, first, last int) {
 	s := m.states
 	var tmp, weights [maxStates]float64
 	for i := first; i < last; i++ {
@@ -86,38 +87,38 @@ func (r *rows) collect(m *model, all, state, v []float64, first, last int) {
 	}
 }
 
-// addPrior adds P∞Hᵀv to m.
-func (l *model) addPrior(m, weights []float64, v float64) {
-	for b := range l.blocks {
-		own := &l.blocks[b]
+// addPrior adds P∞Hᵀv to a state.
+func (m *model) addPrior(state, weights []float64, v float64) {
+	for b := range m.blocks {
+		own := &m.blocks[b]
 		for j := range own.size {
-			m[own.first+j] += l.prior[own.at+j] * weights[b] * v
+			state[own.first+j] += m.prior[own.at+j] * weights[b] * v
 		}
 	}
 }
 
-// return_ adds the rows from first to last to the derivatives. state is the b of the row after.
-func (f *filter) return_(g *sums, all, state, v []float64, first, last int) {
-	s := f.states
+// giveBack adds the rows from first to last to the derivatives. state is the b of the row after.
+func (m *model) giveBack(r *rows, g *sums, all, state, v []float64, first, last int) {
+	s := m.states
 	var tmp, weights [maxStates]float64
 	for i := last - 1; i >= first; i-- {
-		u := v[f.place(i)]
-		f.weights(weights[:], f.times[i])
-		for b := range f.blocks {
-			own, w := &f.blocks[b], weights[b]*u
-			sum := w * f.prior[own.at]
-			for j, p := range f.prior[own.at:][:own.size] {
+		u := v[r.place(i)]
+		m.weights(weights[:], r.times[i])
+		for b := range m.blocks {
+			own, w := &m.blocks[b], weights[b]*u
+			sum := w * m.prior[own.at]
+			for j, p := range m.prior[own.at:][:own.size] {
 				sum += 2 * p * state[own.first+j]
 			}
 			g.sizes[b] += w * sum
 		}
-		f.addWeighted(state, weights[:], u)
+		m.addWeighted(state, weights[:], u)
 		if i == 0 {
 			return
 		}
-		t := f.transition(f.gap(i), slopes)
-		for e, shape := range f.shapes {
-			own := &f.blocks[shape.block]
+		t := m.transition(r.gap(i), slopes)
+		for e, shape := range m.shapes {
+			own := &m.blocks[shape.block]
 			before := all[(i-1)*s+own.first:][:own.size]
 			for j := range own.size {
 				sum := 0.0
@@ -127,7 +128,7 @@ func (f *filter) return_(g *sums, all, state, v []float64, first, last int) {
 				g.shapes[e] += 2 * state[own.first+j] * sum
 			}
 		}
-		f.backward(state, tmp[:], t)
+		m.backward(state, tmp[:], t)
 	}
 }
 

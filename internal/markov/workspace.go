@@ -112,7 +112,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*model, *row
 	}
 	l, err := newLayout(prog)
 	if err != nil {
-		return nil, nil, &device.UnsupportedKernelError{Device: hostName, Kernel: prog.Text, Err: err}
+		return nil, nil, &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
 	}
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, nil, err
