@@ -48,7 +48,7 @@ type compiler struct {
 	prog   *Program
 	whole  Expr
 	labels []int
-	shape
+	outline
 	// terms are the nodes of the outermost sum.
 	terms []*Node
 }

@@ -19,18 +19,15 @@ type PlacedLeaf struct {
 	Places map[string]int
 }
 
-// Monomials returns the terms of the outermost sum, and of sums within it.
-func (p *Program) Monomials() []*Monomial { return p.monomials }
-
-// shape records monomials while a compiler visits the parts of an expression.
-type shape struct {
+// outline records monomials while a compiler visits the parts of an expression.
+type outline struct {
 	// open is the innermost monomial, and into the list of the innermost sum.
 	open *Monomial
 	into *[]*Monomial
 }
 
 // begin opens a monomial in the innermost sum. The caller closes it by end.
-func (s *shape) begin() (end func()) {
+func (s *outline) begin() (end func()) {
 	outer := s.open
 	s.open = &Monomial{Variance: -1}
 	*s.into = append(*s.into, s.open)
@@ -38,7 +35,7 @@ func (s *shape) begin() (end func()) {
 }
 
 // beginSum opens a sum in the innermost monomial. The caller closes it by end.
-func (s *shape) beginSum() (end func()) {
+func (s *outline) beginSum() (end func()) {
 	outer, terms := s.into, new([]*Monomial)
 	s.into = terms
 	return func() {
@@ -48,7 +45,7 @@ func (s *shape) beginSum() (end func()) {
 }
 
 // add adds a leaf with its parameters to the innermost monomial.
-func (s *shape) add(l *Leaf, columns []int, placed map[string]*Param) {
+func (s *outline) add(l *Leaf, columns []int, placed map[string]*Param) {
 	leaf := PlacedLeaf{Leaf: l, Columns: columns, Places: map[string]int{}}
 	for name, q := range placed {
 		if q != nil && q.Size > 0 {

@@ -45,6 +45,9 @@ func (p *Program) Names() []string {
 	return names
 }
 
+// Monomials returns the terms of the outermost sum, and of sums within it.
+func (p *Program) Monomials() []*Monomial { return p.monomials }
+
 // CheckTheta returns an error unless theta consists of NumParams positive finite numbers.
 func (p *Program) CheckTheta(theta []float64) error {
 	if len(theta) != p.NumParams {

@@ -1,11 +1,6 @@
 package markov
 
-import (
-	"context"
-	"math"
-
-	"gpfit/device"
-)
+import "math"
 
 // filter is a factorisation of Σ: Kalman's filter for the rows in order (Durbin & Koopman 2012,
 // section 4.3). With A and Q of the gap before a row, the row H of weights and the noise d,
@@ -20,14 +15,29 @@ type filter struct {
 	noise []float64
 	// p holds the packed P, packed(s) numbers a row; k has s a row.
 	p, k, s []float64
-	// decay is e^−τ of each row's gap if the kernel is one Matérn leaf of at most three states.
+	// few are the sweeps of a kernel of one Matérn leaf and at most three states; nil for others. decay
+	// is then e^−τ of each row's gap.
+	few    fewStates
 	decay  []float64
 	gaps   gapCache
 	logDet float64
 }
 
-// square is working space for a matrix of the states, stored by rows.
-type square [maxStates * maxStates]float64
+// fewStates are the sweeps over the rows from first to last of the most frequent kernels, with the states
+// in local variables. They compute what the general sweeps do.
+type fewStates interface {
+	// form continues from P of the row before. It returns last, or the row of an S that is not a
+	// positive number, and S.
+	form(p *square, first, last int, det *determinant) (row int, s float64)
+	// innovate and smooth overwrite one column (solve.go).
+	innovate(b, mean []float64, first, last int)
+	smooth(b, back []float64, first, last int)
+	// contract continues from N of the row after (contract.go).
+	contract(n *square, g *sums, inv float64, diag []float64, first, last int)
+	// collect and giveBack are the sweeps of products with K (vectors.go).
+	collect(all, state, v []float64, first, last int)
+	giveBack(g *sums, all, state, v []float64, first, last int)
+}
 
 // noiseOf returns the noise variance of the i-th row.
 func (f *filter) noiseOf(i int) float64 {
@@ -35,79 +45,6 @@ func (f *filter) noiseOf(i int) float64 {
 		return f.noise[0]
 	}
 	return f.noise[f.place(i)]
-}
-
-// allocate makes space for n rows, or keeps it.
-func (f *filter) allocate(n int) {
-	states := f.states
-	f.gaps = gapCache{}
-	if !f.small() {
-		f.decay = nil
-	} else if len(f.decay) != n {
-		f.decay = make([]float64, n)
-	}
-	if len(f.s) == n && len(f.k) == n*states {
-		return
-	}
-	f.p, f.k, f.s = make([]float64, n*packed(states)), make([]float64, n*states), make([]float64, n)
-}
-
-// run filters all rows.
-func (f *filter) run(ctx context.Context, w *workspace) error {
-	f.logDet = 0
-	det := determinant{mantissa: 1}
-	p := new(square)
-	f.start(p)
-	for first := range chunks(len(f.times)) {
-		last := min(first+chunk, len(f.times))
-		row, err := f.some(p, first, last, &det)
-		if err != nil {
-			w.stage = empty
-			return f.explain(row, err)
-		}
-		if err := w.step(ctx, f.flops().value*float64(last-first)); err != nil {
-			return err
-		}
-	}
-	f.logDet = det.log()
-	return nil
-}
-
-// some filters the rows from first to last. It returns the row of an error.
-func (f *filter) some(p *square, first, last int, det *determinant) (int, error) {
-	if f.decay != nil {
-		return f.filterSmall(p, first, last, det)
-	}
-	var tmp square
-	var h, weights [maxStates]float64
-	for i := first; i < last; i++ {
-		if i > 0 {
-			f.advance(p, &tmp, f.transition(f.gap(i), noise))
-		}
-		f.weights(weights[:], f.times[i])
-		s := f.observe(p, h[:], weights[:], f.noiseOf(i))
-		if !(s > 0) || math.IsInf(s, 1) {
-			return i, errVariance(s)
-		}
-		f.s[i] = s
-		det.multiply(s)
-		f.update(p, h[:], weights[:], i)
-		f.pack(p, i)
-	}
-	return last, nil
-}
-
-// errVariance is the variance of a row that is not a positive number.
-type errVariance float64
-
-func (errVariance) Error() string { return "a variance that is not positive" }
-
-// explain returns the error for the variance of a row.
-func (f *filter) explain(i int, err error) error {
-	if s, ok := err.(errVariance); ok && (math.IsNaN(float64(s)) || math.IsInf(float64(s), 0)) {
-		return &device.NonFiniteError{What: "covariance matrix", Row: f.place(i), Col: f.place(i)}
-	}
-	return &device.NotPDError{Minor: i + 1, N: len(f.times)}
 }
 
 // start writes the covariance of the states before the first row.

@@ -32,7 +32,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if w.sweeps == nil {
 		w.sweeps = &sweeps{}
 	}
-	if err := w.sweepInformation(ctx); err != nil {
+	if err := sweepInformation(ctx, w); err != nil {
 		return err
 	}
 	e := kernel.NewEvaluator(prog)
@@ -40,23 +40,25 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	for j := range m {
 		e.Row(reduction[j*m:(j+1)*m], xs, j, xs, 0, m)
 	}
-	return w.subtractPosterior(ctx, newPlaces(xs.Column(own.column), w.filter.rows), weights, reduction)
+	return subtractPosterior(ctx, w, newPlaces(xs.Column(own.column), w.filter.rows), weights, reduction)
 }
 
 // subtractPosterior subtracts the covariances of the values at points given the rows.
-func (w *workspace) subtractPosterior(ctx context.Context, at *places, weights func(dst []float64, x float64), out []float64) error {
+func subtractPosterior(ctx context.Context, w *workspace, at *places, weights func(dst []float64, x float64), out []float64) error {
 	m, s := len(at.points), w.model.states
 	carried, seen := make([]float64, m*s), make([]float64, m*s)
-	w.visit(at, func(j int, p, n *square) { w.ends(carried[j*s:(j+1)*s], seen[j*s:(j+1)*s], p, n, weights, at.times[j]) })
+	visit(w, at, func(j int, p, n *square) {
+		ends(&w.filter, carried[j*s:(j+1)*s], seen[j*s:(j+1)*s], p, n, weights, at.times[j])
+	})
 	work := float64(s * s)
 	w.Begin("predict", work*float64(m)*float64(m+1)/2)
 	var turned [maxStates]float64
 	for k, u := range at.points {
-		between := w.between(at, k)
+		phi := between(&w.filter, at, k)
 		for _, t := range at.points[:k] {
 			y := carried[t*s : (t+1)*s]
 			for r := range s {
-				turned[r] = dot(between[r*s:(r+1)*s], y)
+				turned[r] = dot(phi[r*s:(r+1)*s], y)
 			}
 			copy(y, turned[:])
 			v := out[t*m+u] - dot(y, seen[u*s:(u+1)*s])
@@ -71,14 +73,14 @@ func (w *workspace) subtractPosterior(ctx context.Context, at *places, weights f
 }
 
 // ends writes P⁻Hᵀ and (I − NP⁻)Hᵀ of a point.
-func (w *workspace) ends(h, g []float64, p, n *square, weights func(dst []float64, x float64), x float64) {
+func ends(f *filter, h, g []float64, p, n *square, weights func(dst []float64, x float64), x float64) {
 	var own [maxStates]float64
 	weights(own[:], x)
-	w.model.observe(p, h, own[:], 0)
+	f.model.observe(p, h, own[:], 0)
 	for r := range g {
 		g[r] = -dot(n[r*len(g):(r+1)*len(g)], h)
 	}
-	w.addWeighted(g, own[:], 1)
+	f.addWeighted(g, own[:], 1)
 }
 
 func dot(a, b []float64) (sum float64) {
@@ -89,8 +91,8 @@ func dot(a, b []float64) (sum float64) {
 }
 
 // between returns Φ from the point before the k-th one in order to that one.
-func (w *workspace) between(at *places, k int) *square {
-	s := w.model.states
+func between(f *filter, at *places, k int) *square {
+	s := f.model.states
 	var phi, tmp square
 	for r := range s {
 		phi[r*s+r] = 1
@@ -100,20 +102,20 @@ func (w *workspace) between(at *places, k int) *square {
 	}
 	now := at.times[at.points[k-1]]
 	move := func(to float64) {
-		w.timesLeft(&tmp, &phi, w.transition(to-now, turns))
+		f.timesLeft(&tmp, &phi, f.transition(to-now, turns))
 		phi, now = tmp, to
 	}
 	var weights, seen [maxStates]float64
 	for i := at.rows[k-1] + 1; i <= at.rows[k]; i++ {
-		move(w.times[i])
-		w.weights(weights[:], w.times[i])
+		move(f.times[i])
+		f.weights(weights[:], f.times[i])
 		clear(seen[:])
-		for b := range w.blocks {
-			for c, v := range phi[w.blocks[b].first*s:][:s] {
+		for b := range f.blocks {
+			for c, v := range phi[f.blocks[b].first*s:][:s] {
 				seen[c] += weights[b] * v
 			}
 		}
-		for r, gain := range w.k[i*s : (i+1)*s] {
+		for r, gain := range f.k[i*s : (i+1)*s] {
 			for c := range s {
 				phi[r*s+c] -= gain * seen[c]
 			}

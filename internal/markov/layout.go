@@ -178,3 +178,46 @@ func (l *layout) weights(w []float64, x float64) {
 
 // packed is the number of elements of a symmetric matrix of s states.
 func packed(s int) int { return s * (s + 1) / 2 }
+
+// sums are the derivatives of log|Σ| by the logarithms of the shapes' parameters and of the blocks'
+// variances.
+type sums struct{ shapes, sizes []float64 }
+
+func (l *layout) newSums() *sums {
+	return &sums{make([]float64, len(l.shapes)), make([]float64, len(l.blocks))}
+}
+
+// addTo adds factor times the derivatives by log θ to grad.
+func (l *layout) addTo(grad []float64, s *sums, factor float64) {
+	for e, v := range s.shapes {
+		grad[l.shapes[e].param] += factor * v
+	}
+	for _, sc := range l.scales {
+		grad[sc.param] += factor * sc.power * s.sizes[sc.block]
+	}
+}
+
+// dependence is about how many operations of the dense method take the time of one here: these are
+// short sums on one core, each of which waits for the one before. So plans count each as so many, and
+// the method is chosen where it saves time.
+const dependence = 16
+
+// rowFlops are the operations of a row: in a value, in a contraction of Σ⁻¹, in one sweep of a
+// vector, and in a middle term.
+type rowFlops struct{ value, inverse, vector, middle float64 }
+
+// flops estimates the operations, for blocks of that many elements in all.
+func (l *layout) flops() rowFlops {
+	s, e := float64(l.states), float64(l.elements)
+	shaped := 0.0
+	for _, shape := range l.shapes {
+		size := float64(l.blocks[shape.block].size)
+		shaped += 2 * size * size * s
+	}
+	f := rowFlops{value: 4*e*s + 6*s*s + 30, inverse: 4*e*s + 8*s*s + shaped + 30, vector: 2*e + 6*s + 10}
+	f.middle = f.value + 2*f.inverse + shaped
+	return rowFlops{dependence * f.value, dependence * f.inverse, dependence * f.vector, dependence * f.middle}
+}
+
+// square is working space for a matrix of the states, stored by rows.
+type square [maxStates * maxStates]float64

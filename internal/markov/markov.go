@@ -9,12 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Name is the name of the method.
-const Name = "markov"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
-
 // precision is the rounding error of values of typical fits.
 const precision = 1e-12
 
@@ -82,28 +76,6 @@ func (b backend) Supports(w device.Workload) error {
 		return &device.UnsupportedKernelError{Device: b.host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}
 	}
 	return nil
-}
-
-// dependence is about how many operations of the dense method take the time of one here: these are
-// short sums on one core, each of which waits for the one before. So plans count each as so many, and
-// the method is chosen where it saves time.
-const dependence = 16
-
-// rowFlops are the operations of a row: in a value, in a contraction of Σ⁻¹, in one sweep of a
-// vector, and in a middle term.
-type rowFlops struct{ value, inverse, vector, middle float64 }
-
-// flops estimates the operations, for blocks of that many elements in all.
-func (l *layout) flops() rowFlops {
-	s, e := float64(l.states), float64(l.elements)
-	shaped := 0.0
-	for _, shape := range l.shapes {
-		size := float64(l.blocks[shape.block].size)
-		shaped += 2 * size * size * s
-	}
-	f := rowFlops{value: 4*e*s + 6*s*s + 30, inverse: 4*e*s + 8*s*s + shaped + 30, vector: 2*e + 6*s + 10}
-	f.middle = f.value + 2*f.inverse + shaped
-	return rowFlops{dependence * f.value, dependence * f.inverse, dependence * f.vector, dependence * f.middle}
 }
 
 // flopRate is about the number of operations in a second.

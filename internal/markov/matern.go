@@ -18,9 +18,6 @@ type maternStates struct {
 	squares []float64
 }
 
-// maxOrder is the largest order of the kernel matern.
-const maxOrder = 10
-
 // materns holds the constants by order.
 var materns = func() (all [maxOrder + 1]*maternStates) {
 	for p := range all {
@@ -101,13 +98,6 @@ func product(a, b []float64, s int) []float64 {
 	}
 	return out
 }
-
-// longest is the time after which e^−τ counts as 0, before τᵏ·e^−τ becomes ∞·0.
-const longest = 745
-
-// seriesEnd is the time from which the covariance of the noise is Π − AΠAᵀ. Before, it is an integral
-// of powers, whose sum cancels for long times, as the difference does for short ones.
-const seriesEnd = 3
 
 // turn writes A = exp(Fτ) to a.
 func (m *maternStates) turn(a []float64, tau float64) {
@@ -192,39 +182,6 @@ func (m *maternStates) integrate(q []float64, tau float64) {
 			at += 2*s - 1
 		}
 	}
-}
-
-// powerIntegrals writes I_k = ∫₀^τ uᵏ·e^(−2u) du for every k: the last by the series of the incomplete
-// gamma function, the others by I_(k−1) = (2I_k + τᵏe^(−2τ))/k. All terms are positive.
-func powerIntegrals(out []float64, tau float64) {
-	last := len(out) - 1
-	decay := math.Exp(-2 * tau)
-	out[last] = powerIntegral(last, tau, decay)
-	var powers [2*maxOrder + 1]float64
-	powers[0] = decay
-	for k := range last {
-		powers[k+1] = powers[k] * tau
-	}
-	for k := last; k > 0; k-- {
-		out[k-1] = (2*out[k] + powers[k]) / float64(k)
-	}
-}
-
-// powerIntegral returns I_k = e^(−2τ)·τ^(k+1)·Σ_j (2τ)ʲ/((k+1)…(k+1+j)).
-func powerIntegral(k int, tau, decay float64) float64 {
-	if tau == 0 {
-		return 0
-	}
-	term := 1 / float64(k+1)
-	sum := term
-	for j := k + 2; term > 0x1p-56*sum; j++ {
-		term *= 2 * tau / float64(j)
-		sum += term
-	}
-	for range k + 1 {
-		sum *= tau
-	}
-	return decay * sum
 }
 
 // slopes writes the derivatives of A and Q by the logarithm of the lengthscale: −τFA and −τq·φφᵀ

@@ -40,7 +40,7 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 	if err := plan.Check(w.host.Info()); err != nil {
 		return err
 	}
-	if err := w.contractAdjoint(ctx, adj, prog, theta, grad, diag, w.flops().middle); err != nil {
+	if err := contractAdjoint(ctx, w, adj, prog, theta, grad, diag, w.flops().middle); err != nil {
 		return err
 	}
 	t := &tangent{&w.filter, tangents{make([]float64, w.n*packed(s)), make([]float64, w.n*s), make([]float64, w.n)}, middle}

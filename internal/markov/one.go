@@ -2,12 +2,10 @@ package markov
 
 import "math"
 
-// noises1 computes e^−τ and Q = 1 − e^−2τ of matern12.
-func noises1(n *noises, tau float64) {
-	n.decay, n.q00 = math.Exp(-tau), -math.Expm1(-2*tau)
-}
+// oneState are the sweeps of matern12.
+type oneState struct{ *filter }
 
-func (f *filter) filter1(state *square, first, last int, det *determinant) (int, error) {
+func (f oneState) form(state *square, first, last int, det *determinant) (int, float64) {
 	p, rate, size := state[0], f.rate(), f.size[0]
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -18,7 +16,7 @@ func (f *filter) filter1(state *square, first, last int, det *determinant) (int,
 		d := f.noiseOf(i)
 		s := p + d
 		if !(s > 0) || math.IsInf(s, 1) {
-			return i, errVariance(s)
+			return i, s
 		}
 		det.multiply(s)
 		f.s[i], f.k[i] = s, p/s
@@ -26,10 +24,10 @@ func (f *filter) filter1(state *square, first, last int, det *determinant) (int,
 		f.p[i] = p
 	}
 	state[0] = p
-	return last, nil
+	return last, 1
 }
 
-func (f *filter) innovate1(b, mean []float64, first, last int) {
+func (f oneState) innovate(b, mean []float64, first, last int) {
 	m := mean[0]
 	for i := first; i < last; i++ {
 		m *= f.decay[i]
@@ -40,7 +38,7 @@ func (f *filter) innovate1(b, mean []float64, first, last int) {
 	mean[0] = m
 }
 
-func (f *filter) smooth1(b, back []float64, first, last int) {
+func (f oneState) smooth(b, back []float64, first, last int) {
 	r := back[0]
 	for i := last - 1; i >= first; i-- {
 		at := f.place(i)
@@ -51,8 +49,8 @@ func (f *filter) smooth1(b, back []float64, first, last int) {
 	back[0] = r
 }
 
-func (b *information) contract1(g *sums, inv float64, diag []float64, first, last int) {
-	f, n, rate, size := b.filter, b.n[0], b.rate(), b.size[0]
+func (f oneState) contract(info *square, g *sums, inv float64, diag []float64, first, last int) {
+	n, rate, size := info[0], f.rate(), f.size[0]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {
 		s, k, ratio := f.s[i], f.k[i], f.noiseOf(i)/f.s[i]
@@ -72,10 +70,10 @@ func (b *information) contract1(g *sums, inv float64, diag []float64, first, las
 	}
 	g.sizes[0] += sizes
 	g.shapes[0] += shapes
-	b.n[0] = n
+	info[0] = n
 }
 
-func (f *filter) collect1(all, state, v []float64, first, last int) {
+func (f oneState) collect(all, state, v []float64, first, last int) {
 	c, size := state[0], f.size[0]
 	for i := first; i < last; i++ {
 		c = f.decay[i]*c + size*v[f.place(i)]
@@ -84,7 +82,7 @@ func (f *filter) collect1(all, state, v []float64, first, last int) {
 	state[0] = c
 }
 
-func (f *filter) return1(g *sums, all, state, v []float64, first, last int) {
+func (f oneState) giveBack(g *sums, all, state, v []float64, first, last int) {
 	b, rate, size := state[0], f.rate(), f.size[0]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {

@@ -11,29 +11,6 @@ import (
 	"gpfit/kernel"
 )
 
-// every is the number of rows between those whose states predictions keep.
-const every = 16
-
-// sweeps are the states of sweeps at every 16th row, from which those of other rows follow: so
-// predictions of some points at a time do not pass over all rows each time.
-type sweeps struct {
-	// model and alpha are those of forward and back: the c and h of products of K with each
-	// column of alpha (vectors.go).
-	model         *model
-	alpha         []float64
-	forward, back []float64
-	// information holds the packed N of the rows from each on.
-	information []float64
-}
-
-// numbers counts the numbers in memory.
-func (s *sweeps) numbers() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.alpha) + len(s.forward) + len(s.back) + len(s.information)
-}
-
 // Predict implements [device.Workspace]. It merges the points with the rows. With i the last row at or
 // before a point, the mean is H(A·c_i + P∞Aᵀh_(i+1)), each with the A of the gap between, and with
 // P⁻ = AP_iAᵀ + Q and N = AᵀN_(i+1)A the variance is HP⁻Hᵀ − HP⁻NP⁻Hᵀ, that of a row without an
@@ -49,7 +26,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if err != nil {
 		return err
 	}
-	if err := w.sweepMeans(ctx, m, order, alpha); err != nil {
+	if err := sweepMeans(ctx, w, m, order, alpha); err != nil {
 		return err
 	}
 	at := newPlaces(xs.Column(m.column), order)
@@ -61,10 +38,10 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if err != nil {
 		return err
 	}
-	if err := w.sweepInformation(ctx); err != nil {
+	if err := sweepInformation(ctx, w); err != nil {
 		return err
 	}
-	w.reduce(at, weights, reduction)
+	reduce(w, at, weights, reduction)
 	return w.poll(ctx)
 }
 
@@ -88,7 +65,7 @@ func newPlaces(times []float64, r *rows) *places {
 }
 
 // sweepMeans computes the sweeps of alpha unless they are there.
-func (w *workspace) sweepMeans(ctx context.Context, m *model, order *rows, alpha []float64) error {
+func sweepMeans(ctx context.Context, w *workspace, m *model, order *rows, alpha []float64) error {
 	if w.sweeps == nil {
 		w.sweeps = &sweeps{}
 	}
@@ -118,54 +95,6 @@ func (w *workspace) sweepMeans(ctx context.Context, m *model, order *rows, alpha
 	}
 	s.model, s.alpha = m, append(s.alpha[:0], alpha...)
 	return nil
-}
-
-// crossing is a sweep of Kv at one row.
-type crossing struct {
-	*model
-	*rows
-	v     []float64
-	state [maxStates]float64
-}
-
-// next turns the c of the row before into that of the i-th row.
-func (c *crossing) next(i int) {
-	var tmp, weights [maxStates]float64
-	if i > 0 {
-		c.forward(c.state[:c.states], tmp[:], c.transition(c.gap(i), turns))
-	}
-	c.weights(weights[:], c.times[i])
-	c.addPrior(c.state[:], weights[:], c.v[c.place(i)])
-}
-
-// previous turns the h of the row after into that of the i-th row.
-func (c *crossing) previous(i int) {
-	var tmp, weights [maxStates]float64
-	if i+1 < len(c.times) {
-		c.backward(c.state[:], tmp[:], c.transition(c.gap(i+1), turns))
-	}
-	c.weights(weights[:], c.times[i])
-	c.addWeighted(c.state[:], weights[:], c.v[c.place(i)])
-}
-
-// keep stores the states of every 16th row.
-func (c *crossing) keep(dst []float64, first, last int, next func(i int)) {
-	for i := first; i < last; i++ {
-		next(i)
-		if i%every == 0 {
-			copy(dst[i/every*c.states:], c.state[:c.states])
-		}
-	}
-}
-
-// keepBack is keep for the sweep back.
-func (c *crossing) keepBack(dst []float64, first, last int) {
-	for i := last - 1; i >= first; i-- {
-		c.previous(i)
-		if i%every == 0 {
-			copy(dst[i/every*c.states:], c.state[:c.states])
-		}
-	}
 }
 
 // means writes the means at points.
@@ -241,7 +170,7 @@ func (c *crossing) seekBack(row int, kept []float64) int {
 }
 
 // sweepInformation computes N of every 16th row unless it is there.
-func (w *workspace) sweepInformation(ctx context.Context) error {
+func sweepInformation(ctx context.Context, w *workspace) error {
 	s := w.model.states
 	if w.sweeps.information != nil {
 		return nil
@@ -283,7 +212,7 @@ func (b *information) seek(row int, kept []float64) int {
 }
 
 // visit calls f for each point, the last one first, with P⁻ there and N of the rows after it.
-func (w *workspace) visit(at *places, f func(j int, p, n *square)) {
+func visit(w *workspace, at *places, f func(j int, p, n *square)) {
 	b := &information{filter: &w.filter}
 	var p, after, tmp square
 	now := w.n
@@ -313,10 +242,10 @@ func (w *workspace) visit(at *places, f func(j int, p, n *square)) {
 }
 
 // reduce writes the prior variances minus the variances at points.
-func (w *workspace) reduce(at *places, weights func(dst []float64, x float64), reduction []float64) {
+func reduce(w *workspace, at *places, weights func(dst []float64, x float64), reduction []float64) {
 	var h, own [maxStates]float64
 	s := w.model.states
-	w.visit(at, func(j int, p, n *square) {
+	visit(w, at, func(j int, p, n *square) {
 		weights(own[:], at.times[j])
 		variance := w.model.observe(p, h[:], own[:], 0)
 		gained := 0.0
@@ -336,16 +265,16 @@ func (w *workspace) reduce(at *places, weights func(dst []float64, x float64), r
 }
 
 // weightsOf returns the weights of the blocks of Σ for a kernel that is Σ's or some of its terms.
-func (w *workspace) weightsOf(m *model) (func(dst []float64, x float64), error) {
-	if m == w.model {
-		return w.weights, nil
+func (f *filter) weightsOf(m *model) (func(dst []float64, x float64), error) {
+	if m == f.model {
+		return f.weights, nil
 	}
-	for first := range len(w.blocks) - len(m.blocks) + 1 {
-		if w.model.equalTerms(first, m) {
+	for first := range len(f.blocks) - len(m.blocks) + 1 {
+		if f.model.equalTerms(first, m) {
 			return func(dst []float64, x float64) {
-				w.weights(dst, x)
+				f.weights(dst, x)
 				clear(dst[:first])
-				clear(dst[first+len(m.blocks) : len(w.blocks)])
+				clear(dst[first+len(m.blocks) : len(f.blocks)])
 			}, nil
 		}
 	}

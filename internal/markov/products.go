@@ -93,14 +93,5 @@ func (p *products) turn(tangent, state, a, slope []float64, transposed bool) {
 	copy(tangent, out[:n])
 }
 
-// priorRow returns the first element of P∞b for a block.
-func (m *model) priorRow(block int, b []float64) (sum float64) {
-	own := &m.blocks[block]
-	for j, v := range m.prior[own.at:][:own.size] {
-		sum += v * b[j]
-	}
-	return sum
-}
-
 // add adds to the product of a parameter in the i-th row.
 func (p *products) add(param, i int, v float64) { p.dst[param*p.stride+p.place(i)] += v }

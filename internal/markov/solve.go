@@ -15,7 +15,7 @@ import (
 //
 // of which the u are Σ⁻¹b.
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	return w.substitute(ctx, b, m, w.innovate, w.smooth)
+	return substitute(ctx, w, b, m, w.innovate, w.smooth)
 }
 
 // Whiten implements [device.DerivativeProducts]. The innovations divided by √S are L⁻¹b for the factor
@@ -25,9 +25,9 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 		return fmt.Errorf("markov: %d elements to whiten for %d×%d", len(b), w.n, m)
 	}
 	if transposed {
-		return w.substitute(ctx, b, m, nil, w.colour)
+		return substitute(ctx, w, b, m, nil, w.colour)
 	}
-	if err := w.substitute(ctx, b, m, w.innovate, nil); err != nil {
+	if err := substitute(ctx, w, b, m, w.innovate, nil); err != nil {
 		return err
 	}
 	for q := range m {
@@ -42,7 +42,7 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 type sweep func(b, states []float64, first, last int)
 
 // substitute overwrites b by sweeps over the rows in order and back. nil means none.
-func (w *workspace) substitute(ctx context.Context, b []float64, m int, forward, back sweep) error {
+func substitute(ctx context.Context, w *workspace, b []float64, m int, forward, back sweep) error {
 	if err := w.begin(ctx, "", 0); err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (w *workspace) substitute(ctx context.Context, b []float64, m int, forward,
 
 // innovate overwrites b by innovations. mean are the states of each column.
 func (f *filter) innovate(b, mean []float64, first, last int) {
-	if f.decay != nil {
-		f.eachColumn(b, mean, first, last, f.innovateSmall)
+	if f.few != nil {
+		f.eachColumn(b, mean, first, last, f.few.innovate)
 		return
 	}
 	s, n := f.states, len(f.times)
@@ -104,8 +104,8 @@ func (f *filter) innovate(b, mean []float64, first, last int) {
 
 // smooth overwrites innovations by Σ⁻¹b. back are the r of each column.
 func (f *filter) smooth(b, back []float64, first, last int) {
-	if f.decay != nil {
-		f.eachColumn(b, back, first, last, f.smoothSmall)
+	if f.few != nil {
+		f.eachColumn(b, back, first, last, f.few.smooth)
 		return
 	}
 	f.sweepBack(b, back, first, last, func(i int, v float64) float64 { return v / f.s[i] })

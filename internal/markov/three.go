@@ -2,48 +2,8 @@ package markov
 
 import "math"
 
-// noises3 computes e^−τ and Q = 16/3·∫φφᵀ of matern52, φ(u) = e^−u(½u², u − ½u², 1 − 2u + ½u²), from
-// the integrals of powers. Elements of φ that are each other's derivatives have simpler ones.
-func noises3(n *noises, tau float64) {
-	if !(tau <= longest) {
-		*n = noises{bits: n.bits, filled: true, q00: 1, q02: -1.0 / 3, q11: 1.0 / 3, q22: 1}
-		return
-	}
-	n.decay = math.Exp(-tau)
-	const q = 16.0 / 3
-	i0, i1, i2, i3, i4 := integrals3(tau, n.decay*n.decay)
-	f0, f1 := n.decay*tau*tau/2, n.decay*(tau-tau*tau/2)
-	n.q00, n.q11, n.q22 = q*i4/4, q*(i2-i3+i4/4), q*(i0-4*i1+5*i2-2*i3+i4/4)
-	n.q01, n.q12 = q*f0*f0/2, q*f1*f1/2
-	n.q02 = q*f0*f1 - n.q11
-}
-
-// integrals3 returns I₀, …, I₄ as powerIntegrals does, and I₄ of long times by parts.
-func integrals3(tau, e float64) (i0, i1, i2, i3, i4 float64) {
-	t2 := tau * tau
-	if tau < seriesEnd {
-		i4 = powerIntegral(4, tau, e)
-	} else {
-		i4 = 0.75 - e*(0.75+tau*(1.5+tau*(1.5+tau*(1+tau/2))))
-	}
-	i3 = (2*i4 + e*t2*t2) / 4
-	i2 = (2*i3 + e*t2*tau) / 3
-	i1 = (2*i2 + e*t2) / 2
-	return 2*i1 + e*tau, i1, i2, i3, i4
-}
-
-// turn3 returns A of matern52.
-func turn3(tau, e float64) (a [9]float64) {
-	if e == 0 {
-		return a
-	}
-	half := tau * tau / 2
-	return [9]float64{
-		e * (1 + tau + half), e * (tau + 2*half), e * half,
-		-e * half, e * (1 + tau - 2*half), e * (tau - half),
-		e * (half - tau), e * (2*half - 3*tau), e * (1 - 2*tau + half),
-	}
-}
+// threeStates are the sweeps of matern52.
+type threeStates struct{ *filter }
 
 // symmetric3 is a symmetric matrix of three states.
 type symmetric3 struct{ m00, m01, m02, m11, m12, m22 float64 }
@@ -81,7 +41,7 @@ func timesTransposed(a *[9]float64, v0, v1, v2 float64) (w0, w1, w2 float64) {
 	return a[0]*v0 + a[3]*v1 + a[6]*v2, a[1]*v0 + a[4]*v1 + a[7]*v2, a[2]*v0 + a[5]*v1 + a[8]*v2
 }
 
-func (f *filter) filter3(state *square, first, last int, det *determinant) (int, error) {
+func (f threeStates) form(state *square, first, last int, det *determinant) (int, float64) {
 	p := load3(state)
 	rate, size := f.rate(), f.size[0]
 	for i := first; i < last; i++ {
@@ -101,7 +61,7 @@ func (f *filter) filter3(state *square, first, last int, det *determinant) (int,
 		d := f.noiseOf(i)
 		s := p.m00 + d
 		if !(s > 0) || math.IsInf(s, 1) {
-			return i, errVariance(s)
+			return i, s
 		}
 		det.multiply(s)
 		k0, k1, k2, ratio := p.m00/s, p.m01/s, p.m02/s, d/s
@@ -116,10 +76,10 @@ func (f *filter) filter3(state *square, first, last int, det *determinant) (int,
 		*(*[6]float64)(f.p[6*i:]) = [6]float64{p.m00, p.m01, p.m02, p.m11, p.m12, p.m22}
 	}
 	p.store(state)
-	return last, nil
+	return last, 1
 }
 
-func (f *filter) innovate3(b, mean []float64, first, last int) {
+func (f threeStates) innovate(b, mean []float64, first, last int) {
 	m0, m1, m2, rate := mean[0], mean[1], mean[2], f.rate()
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -136,7 +96,7 @@ func (f *filter) innovate3(b, mean []float64, first, last int) {
 	mean[0], mean[1], mean[2] = m0, m1, m2
 }
 
-func (f *filter) smooth3(b, back []float64, first, last int) {
+func (f threeStates) smooth(b, back []float64, first, last int) {
 	r0, r1, r2, rate := back[0], back[1], back[2], f.rate()
 	for i := last - 1; i >= first; i-- {
 		at, k := f.place(i), f.k[3*i:3*i+3]
@@ -151,9 +111,9 @@ func (f *filter) smooth3(b, back []float64, first, last int) {
 }
 
 // contract3 uses that ⟨∂A, NAP⟩ = −τ⟨F, N·APAᵀ⟩, with F = (0, 1, 0; 0, 0, 1; −1, −3, −3).
-func (b *information) contract3(g *sums, inv float64, diag []float64, first, last int) {
-	f, rate, size := b.filter, b.rate(), b.size[0]
-	n := load3(&b.n)
+func (f threeStates) contract(info *square, g *sums, inv float64, diag []float64, first, last int) {
+	rate, size := f.rate(), f.size[0]
+	n := load3(info)
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {
 		s, k := f.s[i], f.k[3*i:3*i+3]
@@ -182,7 +142,7 @@ func (b *information) contract3(g *sums, inv float64, diag []float64, first, las
 	}
 	g.sizes[0] += sizes
 	g.shapes[0] += shapes
-	n.store(&b.n)
+	n.store(info)
 }
 
 // drift returns ⟨F, NM⟩.
@@ -195,7 +155,7 @@ func (n symmetric3) drift(m symmetric3) float64 {
 	return x01 + x12 - x20 - 3*(x21+x22)
 }
 
-func (f *filter) collect3(all, state, v []float64, first, last int) {
+func (f threeStates) collect(all, state, v []float64, first, last int) {
 	c0, c1, c2, rate, size := state[0], state[1], state[2], f.rate(), f.size[0]
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -210,7 +170,7 @@ func (f *filter) collect3(all, state, v []float64, first, last int) {
 	state[0], state[1], state[2] = c0, c1, c2
 }
 
-func (f *filter) return3(g *sums, all, state, v []float64, first, last int) {
+func (f threeStates) giveBack(g *sums, all, state, v []float64, first, last int) {
 	b0, b1, b2, rate, size := state[0], state[1], state[2], f.rate(), f.size[0]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {

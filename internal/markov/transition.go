@@ -19,10 +19,6 @@ type model struct {
 	work        *kroneckers
 }
 
-// cacheBits is the logarithm of the number of gaps whose transitions are kept. Regular times have few
-// gaps, which differ by rounding.
-const cacheBits = 7
-
 // parts are what a transition has besides A.
 type parts uint8
 
@@ -67,6 +63,17 @@ func newModel(l *layout, prog *kernel.Program, theta []float64) *model {
 // at reports whether m belongs to the program and the parameters.
 func (m *model) isAt(prog *kernel.Program, theta []float64) bool {
 	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
+}
+
+// few reports whether the model is one Matérn leaf of at most three states, and rate returns its λ.
+func (m *model) few() bool {
+	b := &m.blocks[0]
+	return len(m.blocks) == 1 && m.states <= 3 && b.power == 0 && len(b.leaves) == 1 && !b.leaves[0].cosine
+}
+
+func (m *model) rate() float64 {
+	leaf := m.blocks[0].leaves[0]
+	return lambda(leaf.order) / m.theta[leaf.param]
 }
 
 // kronecker writes the Kronecker product of square matrices of orders n and m.
@@ -269,4 +276,23 @@ func rotate(a, da []float64, turns float64, slope bool) {
 		angle := 2 * math.Pi * turns
 		da[0], da[1], da[2], da[3] = angle*sin, -angle*cos, angle*cos, angle*sin
 	}
+}
+
+// addPrior adds P∞Hᵀv to a state.
+func (m *model) addPrior(state, weights []float64, v float64) {
+	for b := range m.blocks {
+		own := &m.blocks[b]
+		for j := range own.size {
+			state[own.first+j] += m.prior[own.at+j] * weights[b] * v
+		}
+	}
+}
+
+// priorRow returns the first element of P∞b for a block.
+func (m *model) priorRow(block int, b []float64) (sum float64) {
+	own := &m.blocks[block]
+	for j, v := range m.prior[own.at:][:own.size] {
+		sum += v * b[j]
+	}
+	return sum
 }

@@ -2,33 +2,10 @@ package markov
 
 import "math"
 
-// noises2 computes e^−τ and Q of matern32, whose Π is the unit matrix: with I = ∫₀^τ u²e^−2u du it is
-// 4(I, ½τ²e^−2τ; ·, τe^−2τ + I).
-func noises2(n *noises, tau float64) {
-	if !(tau <= longest) {
-		*n = noises{bits: n.bits, filled: true, q00: 1, q11: 1}
-		return
-	}
-	n.decay = math.Exp(-tau)
-	e := n.decay * n.decay
-	integral := 0.0
-	if tau < 1 {
-		integral = powerIntegral(2, tau, e)
-	} else {
-		integral = (1 - e*(1+2*tau*(1+tau))) / 4
-	}
-	n.q00, n.q01, n.q11 = 4*integral, 2*tau*tau*e, 4*(tau*e+integral)
-}
+// twoStates are the sweeps of matern32.
+type twoStates struct{ *filter }
 
-// turn2 returns A, e^−τ(1+τ, τ; −τ, 1−τ).
-func turn2(tau, e float64) (a00, a01, a11 float64) {
-	if e == 0 {
-		return 0, 0, 0
-	}
-	return e + e*tau, e * tau, e - e*tau
-}
-
-func (f *filter) filter2(state *square, first, last int, det *determinant) (int, error) {
+func (f twoStates) form(state *square, first, last int, det *determinant) (int, float64) {
 	p00, p01, p11 := state[0], state[1], state[3]
 	rate, size := f.rate(), f.size[0]
 	for i := first; i < last; i++ {
@@ -46,7 +23,7 @@ func (f *filter) filter2(state *square, first, last int, det *determinant) (int,
 		d := f.noiseOf(i)
 		s := p00 + d
 		if !(s > 0) || math.IsInf(s, 1) {
-			return i, errVariance(s)
+			return i, s
 		}
 		det.multiply(s)
 		k0, k1, ratio := p00/s, p01/s, d/s
@@ -57,10 +34,10 @@ func (f *filter) filter2(state *square, first, last int, det *determinant) (int,
 		f.p[3*i], f.p[3*i+1], f.p[3*i+2] = p00, p01, p11
 	}
 	state[0], state[1], state[2], state[3] = p00, p01, p01, p11
-	return last, nil
+	return last, 1
 }
 
-func (f *filter) innovate2(b, mean []float64, first, last int) {
+func (f twoStates) innovate(b, mean []float64, first, last int) {
 	m0, m1, rate := mean[0], mean[1], f.rate()
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -76,7 +53,7 @@ func (f *filter) innovate2(b, mean []float64, first, last int) {
 	mean[0], mean[1] = m0, m1
 }
 
-func (f *filter) smooth2(b, back []float64, first, last int) {
+func (f twoStates) smooth(b, back []float64, first, last int) {
 	r0, r1, rate := back[0], back[1], f.rate()
 	for i := last - 1; i >= first; i-- {
 		at := f.place(i)
@@ -92,9 +69,9 @@ func (f *filter) smooth2(b, back []float64, first, last int) {
 }
 
 // contract2 uses that ∂A = −τFA, so that ⟨∂A, NAP⟩ = −τ⟨F, N·APAᵀ⟩, with F = (0, 1; −1, −2).
-func (b *information) contract2(g *sums, inv float64, diag []float64, first, last int) {
-	f, rate, size := b.filter, b.rate(), b.size[0]
-	n00, n01, n11 := b.n[0], b.n[1], b.n[3]
+func (f twoStates) contract(info *square, g *sums, inv float64, diag []float64, first, last int) {
+	rate, size := f.rate(), f.size[0]
+	n00, n01, n11 := info[0], info[1], info[3]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {
 		s, k0, k1 := f.s[i], f.k[2*i], f.k[2*i+1]
@@ -127,10 +104,10 @@ func (b *information) contract2(g *sums, inv float64, diag []float64, first, las
 	}
 	g.sizes[0] += sizes
 	g.shapes[0] += shapes
-	b.n[0], b.n[1], b.n[2], b.n[3] = n00, n01, n01, n11
+	info[0], info[1], info[2], info[3] = n00, n01, n01, n11
 }
 
-func (f *filter) collect2(all, state, v []float64, first, last int) {
+func (f twoStates) collect(all, state, v []float64, first, last int) {
 	c0, c1, rate, size := state[0], state[1], f.rate(), f.size[0]
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -143,7 +120,7 @@ func (f *filter) collect2(all, state, v []float64, first, last int) {
 	state[0], state[1] = c0, c1
 }
 
-func (f *filter) return2(g *sums, all, state, v []float64, first, last int) {
+func (f twoStates) giveBack(g *sums, all, state, v []float64, first, last int) {
 	b0, b1, rate, size := state[0], state[1], f.rate(), f.size[0]
 	sizes, shapes := 0.0, 0.0
 	for i := last - 1; i >= first; i-- {

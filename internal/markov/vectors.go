@@ -18,7 +18,7 @@ import (
 //	vᵀ∂Kv = Σ v²·H∂P∞Hᵀ + 2v·H∂P∞b + 2hᵀ∂A·c before.
 
 // statesOf returns working space for the states of all rows.
-func (w *workspace) statesOf(size int) []float64 {
+func statesOf(w *workspace, size int) []float64 {
 	if len(w.states) < size {
 		w.states = make([]float64, size)
 	}
@@ -26,14 +26,14 @@ func (w *workspace) statesOf(size int) []float64 {
 }
 
 // contractVectors adds Σ_k o_k v_kᵀ∂Kv_k to grad and Σ_k o_k v_k² to diag.
-func (w *workspace) contractVectors(ctx context.Context, m *model, adj device.Adjoint, grad, diag []float64) error {
+func contractVectors(ctx context.Context, w *workspace, m *model, adj device.Adjoint, grad, diag []float64) error {
 	for k, factor := range adj.Outer {
 		v := adj.Vectors[k*w.n : (k+1)*w.n]
 		for i, u := range v {
 			diag[i] += factor * u * u
 		}
 		g := m.newSums()
-		if err := w.quadratic(ctx, m, v, g); err != nil {
+		if err := quadratic(ctx, w, m, v, g); err != nil {
 			return err
 		}
 		m.addTo(grad, g, factor)
@@ -42,15 +42,18 @@ func (w *workspace) contractVectors(ctx context.Context, m *model, adj device.Ad
 }
 
 // quadratic adds the derivatives of vᵀKv to g.
-func (w *workspace) quadratic(ctx context.Context, m *model, v []float64, g *sums) error {
+func quadratic(ctx context.Context, w *workspace, m *model, v []float64, g *sums) error {
 	s, r := m.states, w.filter.rows
-	small := w.decay != nil && m == w.model
-	all, state := w.statesOf(w.n*s), make([]float64, s)
+	few := w.few
+	if m != w.model {
+		few = nil
+	}
+	all, state := statesOf(w, w.n*s), make([]float64, s)
 	flops := w.flops().vector
 	for first := range chunks(w.n) {
 		last := min(first+chunk, w.n)
-		if small {
-			w.collectSmall(all, state, v, first, last)
+		if few != nil {
+			few.collect(all, state, v, first, last)
 		} else {
 			m.collect(r, all, state, v, first, last)
 		}
@@ -61,8 +64,8 @@ func (w *workspace) quadratic(ctx context.Context, m *model, v []float64, g *sum
 	clear(state)
 	for last := range backwards(w.n) {
 		first := max(last-chunk, 0)
-		if small {
-			w.returnSmall(g, all, state, v, first, last)
+		if few != nil {
+			few.giveBack(g, all, state, v, first, last)
 		} else {
 			m.giveBack(r, g, all, state, v, first, last)
 		}
@@ -84,16 +87,6 @@ func (m *model) collect(r *rows, all, state, v []float64, first, last int) {
 		m.weights(weights[:], r.times[i])
 		m.addPrior(state, weights[:], v[r.place(i)])
 		copy(all[i*s:], state)
-	}
-}
-
-// addPrior adds P∞Hᵀv to a state.
-func (m *model) addPrior(state, weights []float64, v float64) {
-	for b := range m.blocks {
-		own := &m.blocks[b]
-		for j := range own.size {
-			state[own.first+j] += m.prior[own.at+j] * weights[b] * v
-		}
 	}
 }
 

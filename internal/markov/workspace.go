@@ -9,6 +9,12 @@ import (
 	"gpfit/kernel"
 )
 
+// Name is the name of the method.
+const Name = "markov"
+
+// hostName is the name of the device on which the method computes.
+const hostName = "cpu"
+
 // chunk is the number of rows between looks at the context.
 const chunk = 4096
 
@@ -127,45 +133,6 @@ func (w *workspace) sortedBy(column int) *rows {
 		w.order = sorted(w.x, column)
 	}
 	return w.order
-}
-
-// Form implements [device.Workspace].
-func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	if w.x == nil {
-		return device.ErrStage
-	}
-	w.stage, w.sweeps = empty, nil
-	if err := w.poll(ctx); err != nil {
-		return err
-	}
-	if err := checkNoise(noise, w.n); err != nil {
-		return err
-	}
-	m, order, err := w.modelAt(prog, theta)
-	if err != nil {
-		return err
-	}
-	w.model, w.rows, w.noise = m, order, append(w.noise[:0], noise...)
-	w.allocate(w.n)
-	w.Begin("factor", w.flops().value*float64(w.n))
-	if err := w.run(ctx, w); err != nil {
-		return err
-	}
-	w.stage = formed
-	return nil
-}
-
-// checkNoise returns an error if there is not one variance, or one for each point.
-func checkNoise(noise []float64, n int) error {
-	if len(noise) != 1 && len(noise) != n {
-		return fmt.Errorf("markov: %d noise variances for %d points", len(noise), n)
-	}
-	for i, v := range noise {
-		if v-v != 0 {
-			return &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
-		}
-	}
-	return nil
 }
 
 // LogDet implements [device.Workspace].

@@ -1,13 +1,5 @@
 package markov
 
-import (
-	"context"
-	"fmt"
-
-	"gpfit/device"
-	"gpfit/kernel"
-)
-
 // information is the sweep back of N, the information of the rows after a time about the states there
 // (Durbin & Koopman 2012, section 4.4):
 //
@@ -116,24 +108,6 @@ func (l *layout) transposedLeft(dst, x *square, t *transition) {
 	}
 }
 
-// sums are the derivatives of log|Σ| by the logarithms of the shapes' parameters and of the blocks'
-// variances.
-type sums struct{ shapes, sizes []float64 }
-
-func (l *layout) newSums() *sums {
-	return &sums{make([]float64, len(l.shapes)), make([]float64, len(l.blocks))}
-}
-
-// addTo adds factor times the derivatives by log θ to grad.
-func (l *layout) addTo(grad []float64, s *sums, factor float64) {
-	for e, v := range s.shapes {
-		grad[l.shapes[e].param] += factor * v
-	}
-	for _, sc := range l.scales {
-		grad[sc.param] += factor * sc.power * s.sizes[sc.block]
-	}
-}
-
 // addSlopes adds 2⟨∂A, XP⟩ for symmetric P.
 func (l *layout) addSlopes(g *sums, x, p *square, t *transition) {
 	s := l.states
@@ -180,98 +154,6 @@ func (l *layout) inner(block int, a []float64, n *square) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// InverseDiagonal implements [device.InverseDiagonal].
-func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
-	if w.stage < formed {
-		return device.ErrStage
-	}
-	if err := w.begin(ctx, "gradient", w.flops().value); err != nil {
-		return err
-	}
-	if len(dst) != w.n {
-		return fmt.Errorf("markov: diagonal of %d elements for n = %d", len(dst), w.n)
-	}
-	b := &information{filter: &w.filter}
-	for last := range backwards(w.n) {
-		first := max(last-chunk, 0)
-		for i := last - 1; i >= first; i-- {
-			dst[w.place(i)] = b.observe(i)
-			if i > 0 {
-				b.retreat(w.transition(w.gap(i), turns))
-			}
-		}
-		if err := w.step(ctx, w.flops().value*float64(last-first)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Contract implements [device.Workspace].
-func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.stage < formed {
-		return device.ErrStage
-	}
-	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
-		return fmt.Errorf("markov: %w", err)
-	}
-	return w.contractAdjoint(ctx, adj, prog, theta, grad, diag, 0)
-}
-
-// contractAdjoint contracts adj. more is the number of operations of a row that follow.
-func (w *workspace) contractAdjoint(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) error {
-	m, _, err := w.modelAt(prog, theta)
-	switch {
-	case err != nil:
-		return err
-	case m.column != w.column:
-		return &device.UnsupportedError{Method: Name, What: "a contraction for a kernel of another column"}
-	}
-	if err := w.begin(ctx, "gradient", w.contractionFlops(adj)+more); err != nil {
-		return err
-	}
-	clear(diag)
-	if adj.Inv != 0 {
-		contract := w.contractInverse
-		if m != w.model {
-			contract = func(ctx context.Context, inv float64, grad, diag []float64) error {
-				return w.contractTrace(ctx, m, inv, grad, diag)
-			}
-		}
-		if err := contract(ctx, adj.Inv, grad, diag); err != nil {
-			return err
-		}
-	}
-	return w.contractVectors(ctx, m, adj, grad, diag)
-}
-
-// contractionFlops is the number of operations of a row in a contraction.
-func (w *workspace) contractionFlops(adj device.Adjoint) (flops float64) {
-	if adj.Inv != 0 {
-		flops = w.flops().inverse
-	}
-	return flops + 2*w.flops().vector*float64(len(adj.Outer))
-}
-
-// contractInverse adds inv·⟨Σ⁻¹, ∂K⟩ to grad and inv times the diagonal of Σ⁻¹ to diag.
-func (w *workspace) contractInverse(ctx context.Context, inv float64, grad, diag []float64) error {
-	g := w.newSums()
-	b := &information{filter: &w.filter}
-	for last := range backwards(w.n) {
-		first := max(last-chunk, 0)
-		if w.decay != nil {
-			b.contractSmall(g, inv, diag, first, last)
-		} else {
-			b.contract(g, inv, diag, first, last)
-		}
-		if err := w.step(ctx, w.flops().inverse*float64(last-first)); err != nil {
-			return err
-		}
-	}
-	w.addTo(grad, g, inv)
-	return nil
 }
 
 // contract adds the rows from first to last. The gap before a row contributes, for N after it,
