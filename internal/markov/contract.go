@@ -61,7 +61,7 @@ func contractAdjoint(ctx context.Context, w *workspace, adj device.Adjoint, prog
 	clear(diag)
 	if adj.Inv != 0 {
 		contract := contractInverse
-		if m != w.model {
+		if m != w.stateModel {
 			contract = contractTrace
 		}
 		if err := contract(ctx, w, m, adj.Inv, grad, diag); err != nil {
@@ -80,7 +80,7 @@ func contractionFlops(w *workspace, adj device.Adjoint) (flops float64) {
 }
 
 // contractInverse adds inv·⟨Σ⁻¹, ∂K⟩ to grad and inv times the diagonal of Σ⁻¹ to diag.
-func contractInverse(ctx context.Context, w *workspace, _ *model, inv float64, grad, diag []float64) error {
+func contractInverse(ctx context.Context, w *workspace, _ *stateModel, inv float64, grad, diag []float64) error {
 	g := w.newSums()
 	b := &information{filter: &w.filter}
 	for last := range backwards(w.n) {

@@ -9,8 +9,8 @@ import "math"
 //
 // and log|Σ| = Σ log S. It keeps P, k and S of every row, of which the other calls are sweeps.
 type filter struct {
-	*model
-	*rows
+	*stateModel
+	*sortedRows
 	// noise has one element, or one for each point of the table.
 	noise []float64
 	// p holds the packed P, packed(s) numbers a row; k has s a row.
@@ -218,4 +218,40 @@ func (d *determinant) normalize() {
 // log returns the logarithm of the product.
 func (d *determinant) log() float64 {
 	return math.Log(d.mantissa) + float64(d.exponent)*math.Ln2
+}
+
+// addWeighted adds Hᵀu to r.
+func (l *layout) addWeighted(r, weights []float64, u float64) {
+	for b := range l.blocks {
+		r[l.blocks[b].first] += weights[b] * u
+	}
+}
+
+// forward overwrites m by Am.
+func (l *layout) forward(m, tmp []float64, t *transition) {
+	copy(tmp, m)
+	l.multiply1(m, tmp, t.a)
+}
+
+// multiply1 writes the product of diagonal blocks with a vector to dst.
+func (l *layout) multiply1(dst, v, blocks []float64) {
+	for i := range l.states {
+		sum := 0.0
+		for k, a := range blocks[l.at[i]:][:l.end[i]-l.first[i]] {
+			sum += a * v[l.first[i]+k]
+		}
+		dst[i] = sum
+	}
+}
+
+// backward overwrites r by Aᵀr.
+func (l *layout) backward(r, tmp []float64, t *transition) {
+	s := l.states
+	copy(tmp, r[:s])
+	clear(r[:s])
+	for i := range s {
+		for k, a := range t.a[l.at[i]:][:l.end[i]-l.first[i]] {
+			r[l.first[i]+k] += a * tmp[i]
+		}
+	}
 }

@@ -25,7 +25,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	if err != nil {
 		return err
 	}
-	w.model, w.rows, w.noise = m, order, append(w.noise[:0], noise...)
+	w.stateModel, w.sortedRows, w.noise = m, order, append(w.noise[:0], noise...)
 	w.allocate(w.n)
 	w.Begin("factor", w.flops().value*float64(w.n))
 	if err := filterAll(ctx, w); err != nil {
@@ -52,7 +52,7 @@ func checkNoise(noise []float64, n int) error {
 func (f *filter) allocate(n int) {
 	states := f.states
 	f.gaps, f.few = gapCache{}, nil
-	if f.model.few() {
+	if f.stateModel.few() {
 		f.few = [...]fewStates{oneState{f}, twoStates{f}, threeStates{f}}[states-1]
 		if len(f.decay) != n {
 			f.decay = make([]float64, n)

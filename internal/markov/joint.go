@@ -40,12 +40,12 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	for j := range m {
 		e.Row(reduction[j*m:(j+1)*m], xs, j, xs, 0, m)
 	}
-	return subtractPosterior(ctx, w, newPlaces(xs.Column(own.column), w.filter.rows), weights, reduction)
+	return subtractPosterior(ctx, w, newPlaces(xs.Column(own.column), w.filter.sortedRows), weights, reduction)
 }
 
 // subtractPosterior subtracts the covariances of the values at points given the rows.
-func subtractPosterior(ctx context.Context, w *workspace, at *places, weights func(dst []float64, x float64), out []float64) error {
-	m, s := len(at.points), w.model.states
+func subtractPosterior(ctx context.Context, w *workspace, at *sortedPoints, weights func(dst []float64, x float64), out []float64) error {
+	m, s := len(at.points), w.stateModel.states
 	carried, seen := make([]float64, m*s), make([]float64, m*s)
 	visit(w, at, func(j int, p, n *square) {
 		ends(&w.filter, carried[j*s:(j+1)*s], seen[j*s:(j+1)*s], p, n, weights, at.times[j])
@@ -76,7 +76,7 @@ func subtractPosterior(ctx context.Context, w *workspace, at *places, weights fu
 func ends(f *filter, h, g []float64, p, n *square, weights func(dst []float64, x float64), x float64) {
 	var own [maxStates]float64
 	weights(own[:], x)
-	f.model.observe(p, h, own[:], 0)
+	f.stateModel.observe(p, h, own[:], 0)
 	for r := range g {
 		g[r] = -dot(n[r*len(g):(r+1)*len(g)], h)
 	}
@@ -91,8 +91,8 @@ func dot(a, b []float64) (sum float64) {
 }
 
 // between returns Φ from the point before the k-th one in order to that one.
-func between(f *filter, at *places, k int) *square {
-	s := f.model.states
+func between(f *filter, at *sortedPoints, k int) *square {
+	s := f.stateModel.states
 	var phi, tmp square
 	for r := range s {
 		phi[r*s+r] = 1

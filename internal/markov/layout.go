@@ -16,10 +16,10 @@ const maxStates = 16
 type layout struct {
 	column int
 	states int
-	blocks []block
+	blocks []independent
 	// shapes are the parameters on which transitions depend, scales those that multiply a block.
-	shapes []shape
-	scales []scale
+	shapes []shapeParameter
+	scales []scaleParameter
 	// first and end are for each state the range of the states of its block, and at is the position of
 	// its row in matrices of the diagonal blocks.
 	first, end, at []int
@@ -27,18 +27,18 @@ type layout struct {
 	elements int
 }
 
-// block is a product of leaves. Its process is the first of its states times x to a power.
-type block struct {
+// independent is a product of leaves. Its process is the first of its states times x to a power.
+type independent struct {
 	first, size int
 	// at is the position of its elements in matrices of the diagonal blocks.
 	at     int
-	leaves []leaf
-	scales []scale
+	leaves []factorStates
+	scales []scaleParameter
 	power  int
 }
 
-// leaf is a factor with more than one state or a state that decays.
-type leaf struct {
+// factorStates is a factor with more than one state or a state that decays.
+type factorStates struct {
 	// cosine means a rotation of two states; any other leaf is Matérn of order order + ½.
 	cosine bool
 	order  int
@@ -47,18 +47,18 @@ type leaf struct {
 }
 
 // size returns the number of states.
-func (l leaf) size() int {
+func (l factorStates) size() int {
 	if l.cosine {
 		return 2
 	}
 	return l.order + 1
 }
 
-// shape is a parameter of a leaf of a block.
-type shape struct{ block, param int }
+// shapeParameter is a parameter of a leaf of a block.
+type shapeParameter struct{ block, param int }
 
-// scale multiplies a block by θ[param]^power.
-type scale struct {
+// scaleParameter multiplies a block by θ[param]^power.
+type scaleParameter struct {
 	block, param int
 	power        float64
 }
@@ -69,7 +69,7 @@ var errMany = fmt.Errorf("it has more than %d states", maxStates)
 // newLayout returns the states of the kernel, or an error that says what has none.
 func newLayout(prog *kernel.Program) (*layout, error) {
 	l := &layout{column: -1}
-	var products []block
+	var products []independent
 	for _, m := range prog.Monomials() {
 		more, err := l.expand(m)
 		if err != nil {
@@ -81,14 +81,14 @@ func newLayout(prog *kernel.Program) (*layout, error) {
 		b.first, b.size, b.at = l.states, 1, l.elements
 		for _, leaf := range b.leaves {
 			b.size *= leaf.size()
-			l.shapes = append(l.shapes, shape{len(l.blocks), leaf.param})
+			l.shapes = append(l.shapes, shapeParameter{len(l.blocks), leaf.param})
 		}
 		l.states, l.elements = l.states+b.size, l.elements+b.size*b.size
 		if l.states > maxStates {
 			return nil, errMany
 		}
 		for _, s := range b.scales {
-			l.scales = append(l.scales, scale{len(l.blocks), s.param, s.power})
+			l.scales = append(l.scales, scaleParameter{len(l.blocks), s.param, s.power})
 		}
 		for i := range b.size {
 			l.first, l.end, l.at = append(l.first, b.first), append(l.end, b.first+b.size), append(l.at, b.at+i*b.size)
@@ -100,19 +100,19 @@ func newLayout(prog *kernel.Program) (*layout, error) {
 }
 
 // expand multiplies out the brackets of a monomial.
-func (l *layout) expand(m *kernel.Monomial) ([]block, error) {
-	var own block
+func (l *layout) expand(m *kernel.Monomial) ([]independent, error) {
+	var own independent
 	if m.Variance >= 0 {
-		own.scales = append(own.scales, scale{param: m.Variance, power: 1})
+		own.scales = append(own.scales, scaleParameter{param: m.Variance, power: 1})
 	}
 	for _, leaf := range m.Leaves {
 		if err := l.multiply(&own, leaf); err != nil {
 			return nil, err
 		}
 	}
-	products := []block{own}
+	products := []independent{own}
 	for _, sum := range m.Sums {
-		var terms, all []block
+		var terms, all []independent
 		for _, t := range sum {
 			more, err := l.expand(t)
 			if err != nil {
@@ -122,7 +122,7 @@ func (l *layout) expand(m *kernel.Monomial) ([]block, error) {
 		}
 		for _, a := range products {
 			for _, b := range terms {
-				all = append(all, block{leaves: slices.Concat(a.leaves, b.leaves), scales: slices.Concat(a.scales, b.scales), power: a.power + b.power})
+				all = append(all, independent{leaves: slices.Concat(a.leaves, b.leaves), scales: slices.Concat(a.scales, b.scales), power: a.power + b.power})
 			}
 		}
 		if products = all; len(products) > maxStates {
@@ -136,7 +136,7 @@ func (l *layout) expand(m *kernel.Monomial) ([]block, error) {
 var orders = map[string]int{"matern12": 0, "matern32": 1, "matern52": 2}
 
 // multiply multiplies a block by a leaf.
-func (l *layout) multiply(b *block, of kernel.PlacedLeaf) error {
+func (l *layout) multiply(b *independent, of kernel.PlacedLeaf) error {
 	name := of.Family.Name
 	if name == "constant" {
 		return nil
@@ -148,13 +148,13 @@ func (l *layout) multiply(b *block, of kernel.PlacedLeaf) error {
 	}
 	switch {
 	case matern:
-		b.leaves = append(b.leaves, leaf{order: order, param: of.Places["lengthscale"]})
+		b.leaves = append(b.leaves, factorStates{order: order, param: of.Places["lengthscale"]})
 	case name == "cosine":
-		b.leaves = append(b.leaves, leaf{cosine: true, param: of.Places["period"]})
+		b.leaves = append(b.leaves, factorStates{cosine: true, param: of.Places["period"]})
 	case name == "linear":
 		b.power++
 		if at, ok := of.Places["lengthscale"]; ok {
-			b.scales = append(b.scales, scale{param: at, power: -2})
+			b.scales = append(b.scales, scaleParameter{param: at, power: -2})
 		}
 	default:
 		return fmt.Errorf("%s has no states; matern12, matern32, matern52, matern, cosine, linear, constant, and sums and products of these have", name)

@@ -32,8 +32,8 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
 		return fmt.Errorf("markov: %w", err)
 	}
-	s := w.model.states
-	if !w.model.isAt(prog, theta) {
+	s := w.stateModel.states
+	if !w.stateModel.isAt(prog, theta) {
 		return &device.UnsupportedError{Method: Name, What: "a middle term at other parameters than those of Form"}
 	}
 	plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{middleNeed(w.n, s)}}

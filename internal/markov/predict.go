@@ -45,15 +45,15 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	return w.poll(ctx)
 }
 
-// places are points in order, with the row at or before each.
-type places struct {
+// sortedPoints are points in order, with the row at or before each.
+type sortedPoints struct {
 	times []float64
 	// points are the numbers of the points, and rows the numbers of the rows, −1 for none.
 	points, rows []int
 }
 
-func newPlaces(times []float64, r *rows) *places {
-	p := &places{times: times, points: make([]int, len(times)), rows: make([]int, len(times))}
+func newPlaces(times []float64, r *sortedRows) *sortedPoints {
+	p := &sortedPoints{times: times, points: make([]int, len(times)), rows: make([]int, len(times))}
 	for j := range p.points {
 		p.points[j] = j
 	}
@@ -65,7 +65,7 @@ func newPlaces(times []float64, r *rows) *places {
 }
 
 // sweepMeans computes the sweeps of alpha unless they are there.
-func sweepMeans(ctx context.Context, w *workspace, m *model, order *rows, alpha []float64) error {
+func sweepMeans(ctx context.Context, w *workspace, m *stateModel, order *sortedRows, alpha []float64) error {
 	if w.sweeps == nil {
 		w.sweeps = &sweeps{}
 	}
@@ -78,14 +78,14 @@ func sweepMeans(ctx context.Context, w *workspace, m *model, order *rows, alpha 
 	s.forward, s.back = make([]float64, len(alpha)/w.n*kept), make([]float64, len(alpha)/w.n*kept)
 	for q := range len(alpha) / w.n {
 		v := alpha[q*w.n : (q+1)*w.n]
-		c := &crossing{model: m, rows: order, v: v}
+		c := &crossing{stateModel: m, sortedRows: order, v: v}
 		for first := range chunks(w.n) {
 			c.keep(s.forward[q*kept:], first, min(first+chunk, w.n), c.next)
 			if err := w.poll(ctx); err != nil {
 				return err
 			}
 		}
-		c = &crossing{model: m, rows: order, v: v}
+		c = &crossing{stateModel: m, sortedRows: order, v: v}
 		for last := range backwards(w.n) {
 			c.keepBack(s.back[q*kept:], max(last-chunk, 0), last)
 			if err := w.poll(ctx); err != nil {
@@ -98,19 +98,19 @@ func sweepMeans(ctx context.Context, w *workspace, m *model, order *rows, alpha 
 }
 
 // means writes the means at points.
-func (s *sweeps) means(at *places, order *rows, mean []float64) {
+func (s *sweeps) means(at *sortedPoints, order *sortedRows, mean []float64) {
 	n, m := len(order.times), len(at.points)
 	kept := (n + every - 1) / every * s.model.states
 	for q := range len(s.alpha) / n {
 		v, out := s.alpha[q*n:(q+1)*n], mean[q*m:(q+1)*m]
 		clear(out)
-		s.addBefore(at, &crossing{model: s.model, rows: order, v: v}, s.forward[q*kept:], out)
-		s.addAfter(at, &crossing{model: s.model, rows: order, v: v}, s.back[q*kept:], out)
+		s.addBefore(at, &crossing{stateModel: s.model, sortedRows: order, v: v}, s.forward[q*kept:], out)
+		s.addAfter(at, &crossing{stateModel: s.model, sortedRows: order, v: v}, s.back[q*kept:], out)
 	}
 }
 
 // addBefore adds what the rows at and before each point contribute to the means.
-func (s *sweeps) addBefore(at *places, c *crossing, kept, out []float64) {
+func (s *sweeps) addBefore(at *sortedPoints, c *crossing, kept, out []float64) {
 	var state, tmp, weights [maxStates]float64
 	now := -1
 	for k, j := range at.points {
@@ -133,7 +133,7 @@ func (s *sweeps) addBefore(at *places, c *crossing, kept, out []float64) {
 }
 
 // addAfter adds what the rows after each point contribute to the means.
-func (s *sweeps) addAfter(at *places, c *crossing, kept, out []float64) {
+func (s *sweeps) addAfter(at *sortedPoints, c *crossing, kept, out []float64) {
 	var state, tmp, weights [maxStates]float64
 	n := len(c.times)
 	now := n
@@ -171,7 +171,7 @@ func (c *crossing) seekBack(row int, kept []float64) int {
 
 // sweepInformation computes N of every 16th row unless it is there.
 func sweepInformation(ctx context.Context, w *workspace) error {
-	s := w.model.states
+	s := w.stateModel.states
 	if w.sweeps.information != nil {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (b *information) seek(row int, kept []float64) int {
 }
 
 // visit calls f for each point, the last one first, with P⁻ there and N of the rows after it.
-func visit(w *workspace, at *places, f func(j int, p, n *square)) {
+func visit(w *workspace, at *sortedPoints, f func(j int, p, n *square)) {
 	b := &information{filter: &w.filter}
 	var p, after, tmp square
 	now := w.n
@@ -242,12 +242,12 @@ func visit(w *workspace, at *places, f func(j int, p, n *square)) {
 }
 
 // reduce writes the prior variances minus the variances at points.
-func reduce(w *workspace, at *places, weights func(dst []float64, x float64), reduction []float64) {
+func reduce(w *workspace, at *sortedPoints, weights func(dst []float64, x float64), reduction []float64) {
 	var h, own [maxStates]float64
-	s := w.model.states
+	s := w.stateModel.states
 	visit(w, at, func(j int, p, n *square) {
 		weights(own[:], at.times[j])
-		variance := w.model.observe(p, h[:], own[:], 0)
+		variance := w.stateModel.observe(p, h[:], own[:], 0)
 		gained := 0.0
 		for r := range s {
 			sum := 0.0
@@ -265,12 +265,12 @@ func reduce(w *workspace, at *places, weights func(dst []float64, x float64), re
 }
 
 // weightsOf returns the weights of the blocks of Σ for a kernel that is Σ's or some of its terms.
-func (f *filter) weightsOf(m *model) (func(dst []float64, x float64), error) {
-	if m == f.model {
+func (f *filter) weightsOf(m *stateModel) (func(dst []float64, x float64), error) {
+	if m == f.stateModel {
 		return f.weights, nil
 	}
 	for first := range len(f.blocks) - len(m.blocks) + 1 {
-		if f.model.equalTerms(first, m) {
+		if f.stateModel.equalTerms(first, m) {
 			return func(dst []float64, x float64) {
 				f.weights(dst, x)
 				clear(dst[:first])
@@ -282,13 +282,13 @@ func (f *filter) weightsOf(m *model) (func(dst []float64, x float64), error) {
 }
 
 // equalTerms reports whether the blocks of a kernel equal m's from first on.
-func (m *model) equalTerms(first int, of *model) bool {
+func (m *stateModel) equalTerms(first int, of *stateModel) bool {
 	if m.column != of.column {
 		return false
 	}
 	for i, b := range of.blocks {
 		own := m.blocks[first+i]
-		same := func(x, y leaf) bool {
+		same := func(x, y factorStates) bool {
 			return x.cosine == y.cosine && x.order == y.order && m.theta[x.param] == of.theta[y.param]
 		}
 		if b.power != own.power || m.size[first+i] != of.size[i] || !slices.EqualFunc(own.leaves, b.leaves, same) {

@@ -1,14 +1,14 @@
 package markov
 
-// products computes the products of all derivatives of K with a vector v by the tangents of the sweeps
+// derivativeSweeps computes the products of all derivatives of K with a vector v by the tangents of the sweeps
 // of Kv: for each parameter of a shape, with c and h of the row before and after,
 //
 //	g′ = ∂A·c + A·g′ before;  b′ before = ∂Aᵀh + Aᵀb′;  (∂Kv) = H(g′ + P∞b′),
 //
 // while the variance of a block multiplies the block's part of Kv.
-type products struct {
-	*model
-	*rows
+type derivativeSweeps struct {
+	*stateModel
+	*sortedRows
 	v []float64
 	// dst receives the product of parameter p at p·stride.
 	dst    []float64
@@ -19,7 +19,7 @@ type products struct {
 }
 
 // reset begins a sweep.
-func (p *products) reset() {
+func (p *derivativeSweeps) reset() {
 	clear(p.state[:])
 	p.tangents = p.tangents[:0]
 	for _, shape := range p.shapes {
@@ -28,7 +28,7 @@ func (p *products) reset() {
 }
 
 // forward adds the parts of the rows before each row.
-func (p *products) forward(first, last int) {
+func (p *derivativeSweeps) forward(first, last int) {
 	var tmp, weights [maxStates]float64
 	for i := first; i < last; i++ {
 		if i > 0 {
@@ -37,7 +37,7 @@ func (p *products) forward(first, last int) {
 				own := &p.blocks[shape.block]
 				p.turn(p.tangents[e], p.state[own.first:], t.a[own.at:], t.slopeA[e], false)
 			}
-			p.model.forward(p.state[:p.states], tmp[:], t)
+			p.stateModel.forward(p.state[:p.states], tmp[:], t)
 		}
 		p.weights(weights[:], p.times[i])
 		u := p.v[p.place(i)]
@@ -53,7 +53,7 @@ func (p *products) forward(first, last int) {
 }
 
 // backward adds the parts of the rows after each row. It counts the rows from the end.
-func (p *products) backward(first, last int) {
+func (p *derivativeSweeps) backward(first, last int) {
 	var tmp, weights [maxStates]float64
 	n := len(p.times)
 	for i := n - 1 - first; i >= n-last; i-- {
@@ -73,12 +73,12 @@ func (p *products) backward(first, last int) {
 			own := &p.blocks[shape.block]
 			p.turn(p.tangents[e], p.state[own.first:], t.a[own.at:], t.slopeA[e], true)
 		}
-		p.model.backward(p.state[:], tmp[:], t)
+		p.stateModel.backward(p.state[:], tmp[:], t)
 	}
 }
 
 // turn overwrites a tangent by ∂A·state + A·tangent, or with the transposes of the matrices.
-func (p *products) turn(tangent, state, a, slope []float64, transposed bool) {
+func (p *derivativeSweeps) turn(tangent, state, a, slope []float64, transposed bool) {
 	var out [maxStates]float64
 	n := len(tangent)
 	for i := range n {
@@ -94,4 +94,4 @@ func (p *products) turn(tangent, state, a, slope []float64, transposed bool) {
 }
 
 // add adds to the product of a parameter in the i-th row.
-func (p *products) add(param, i int, v float64) { p.dst[param*p.stride+p.place(i)] += v }
+func (p *derivativeSweeps) add(param, i int, v float64) { p.dst[param*p.stride+p.place(i)] += v }

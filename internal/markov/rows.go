@@ -7,8 +7,8 @@ import (
 	"gpfit/kernel"
 )
 
-// rows are the points in the order of one column. Equal times keep the order of the table.
-type rows struct {
+// sortedRows are the points in the order of one column. Equal times keep the order of the table.
+type sortedRows struct {
 	column int
 	// order holds the numbers of the points, nil if they are in order as they are.
 	order []int32
@@ -16,12 +16,12 @@ type rows struct {
 }
 
 // sorted returns the points in the order of a column.
-func sorted(x *kernel.Points, column int) *rows {
+func sorted(x *kernel.Points, column int) *sortedRows {
 	values := x.Column(column)
 	if slices.IsSorted(values) {
-		return &rows{column: column, times: values}
+		return &sortedRows{column: column, times: values}
 	}
-	r := &rows{column: column, order: make([]int32, x.N), times: make([]float64, x.N)}
+	r := &sortedRows{column: column, order: make([]int32, x.N), times: make([]float64, x.N)}
 	for i := range r.order {
 		r.order[i] = int32(i)
 	}
@@ -33,7 +33,7 @@ func sorted(x *kernel.Points, column int) *rows {
 }
 
 // place returns the number of the i-th point of the order in the table.
-func (r *rows) place(i int) int {
+func (r *sortedRows) place(i int) int {
 	if r.order == nil {
 		return i
 	}
@@ -41,4 +41,4 @@ func (r *rows) place(i int) int {
 }
 
 // gap returns the time from the point before to the i-th one.
-func (r *rows) gap(i int) float64 { return r.times[i] - r.times[i-1] }
+func (r *sortedRows) gap(i int) float64 { return r.times[i] - r.times[i-1] }

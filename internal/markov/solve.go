@@ -38,11 +38,11 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 	return nil
 }
 
-// sweep overwrites the rows of b from first to last, with the states from the rows before or after.
-type sweep func(b, states []float64, first, last int)
+// columnSweep overwrites the rows of b from first to last, with the states from the rows before or after.
+type columnSweep func(b, states []float64, first, last int)
 
 // substitute overwrites b by sweeps over the rows in order and back. nil means none.
-func substitute(ctx context.Context, w *workspace, b []float64, m int, forward, back sweep) error {
+func substitute(ctx context.Context, w *workspace, b []float64, m int, forward, back columnSweep) error {
 	if err := w.begin(ctx, "", 0); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func substitute(ctx context.Context, w *workspace, b []float64, m int, forward, 
 		return fmt.Errorf("markov: right-hand side of %d elements for %d×%d", len(b), w.n, m)
 	}
 	b = b[:m*w.n]
-	states := make([]float64, m*w.model.states)
+	states := make([]float64, m*w.stateModel.states)
 	for first := range chunks(w.n) {
 		if forward == nil {
 			break
@@ -143,46 +143,10 @@ func (f *filter) sweepBack(b, back []float64, first, last int, scaled func(i int
 }
 
 // eachColumn calls a sweep with each column.
-func (f *filter) eachColumn(b, states []float64, first, last int, sweep sweep) {
+func (f *filter) eachColumn(b, states []float64, first, last int, sweep columnSweep) {
 	n, s := len(f.times), f.states
 	for q := range len(b) / n {
 		sweep(b[q*n:(q+1)*n], states[q*s:(q+1)*s], first, last)
-	}
-}
-
-// addWeighted adds Hᵀu to r.
-func (l *layout) addWeighted(r, weights []float64, u float64) {
-	for b := range l.blocks {
-		r[l.blocks[b].first] += weights[b] * u
-	}
-}
-
-// forward overwrites m by Am.
-func (l *layout) forward(m, tmp []float64, t *transition) {
-	copy(tmp, m)
-	l.multiply1(m, tmp, t.a)
-}
-
-// multiply1 writes the product of diagonal blocks with a vector to dst.
-func (l *layout) multiply1(dst, v, blocks []float64) {
-	for i := range l.states {
-		sum := 0.0
-		for k, a := range blocks[l.at[i]:][:l.end[i]-l.first[i]] {
-			sum += a * v[l.first[i]+k]
-		}
-		dst[i] = sum
-	}
-}
-
-// backward overwrites r by Aᵀr.
-func (l *layout) backward(r, tmp []float64, t *transition) {
-	s := l.states
-	copy(tmp, r[:s])
-	clear(r[:s])
-	for i := range s {
-		for k, a := range t.a[l.at[i]:][:l.end[i]-l.first[i]] {
-			r[l.first[i]+k] += a * tmp[i]
-		}
 	}
 }
 

@@ -8,7 +8,7 @@ const every = 16
 type sweeps struct {
 	// model and alpha are those of forward and back: the c and h of products of K with each
 	// column of alpha (vectors.go).
-	model         *model
+	model         *stateModel
 	alpha         []float64
 	forward, back []float64
 	// information holds the packed N of the rows from each on.
@@ -25,8 +25,8 @@ func (s *sweeps) numbers() int {
 
 // crossing is a sweep of Kv at one row.
 type crossing struct {
-	*model
-	*rows
+	*stateModel
+	*sortedRows
 	v     []float64
 	state [maxStates]float64
 }

@@ -13,7 +13,7 @@ import "context"
 //	Z before = Aᵀ(LᵀZ + wH)A,  Σ_j (Σ⁻¹)_ij K_ij = −k_iᵀZP∞H_iᵀ.
 type trace struct {
 	information
-	of *model
+	of *stateModel
 	// z is Z, and slopes are its derivatives, with the columns of their blocks.
 	z      square
 	slopes []square
@@ -21,7 +21,7 @@ type trace struct {
 
 // contractTrace adds inv·⟨Σ⁻¹, ∂K⟩ to grad for the K of a model, and inv times the diagonal of Σ⁻¹ to
 // diag.
-func contractTrace(ctx context.Context, w *workspace, m *model, inv float64, grad, diag []float64) error {
+func contractTrace(ctx context.Context, w *workspace, m *stateModel, inv float64, grad, diag []float64) error {
 	g, t := m.newSums(), &trace{information: information{filter: &w.filter}, of: m, slopes: make([]square, len(m.shapes))}
 	for last := range backwards(w.n) {
 		first := max(last-chunk, 0)

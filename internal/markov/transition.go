@@ -7,8 +7,8 @@ import (
 	"gpfit/kernel"
 )
 
-// model is a layout at parameters θ.
-type model struct {
+// stateModel is a layout at parameters θ.
+type stateModel struct {
 	*layout
 	prog  *kernel.Program
 	theta []float64
@@ -19,13 +19,13 @@ type model struct {
 	work        *kroneckers
 }
 
-// parts are what a transition has besides A.
-type parts uint8
+// wanted are the parts of a transition besides A.
+type wanted uint8
 
 const (
-	turns  parts = 0 // A alone
-	noise  parts = 1 // Q
-	slopes parts = 2 // the derivatives of A and, with noise, of Q
+	turns  wanted = 0 // A alone
+	noise  wanted = 1 // Q
+	slopes wanted = 2 // the derivatives of A and, with noise, of Q
 )
 
 // transition holds by diagonal blocks how the states change over a gap Δ: x(t+Δ) = A·x(t) + noise with
@@ -34,14 +34,14 @@ const (
 type transition struct {
 	bits           uint64
 	filled         bool
-	has            parts
+	has            wanted
 	a, q           []float64
 	slopeA, slopeQ [][]float64
 }
 
 // newModel returns the model at θ.
-func newModel(l *layout, prog *kernel.Program, theta []float64) *model {
-	m := &model{layout: l, prog: prog, theta: slices.Clone(theta), cache: make([]transition, 1<<cacheBits), size: make([]float64, len(l.blocks))}
+func newModel(l *layout, prog *kernel.Program, theta []float64) *stateModel {
+	m := &stateModel{layout: l, prog: prog, theta: slices.Clone(theta), cache: make([]transition, 1<<cacheBits), size: make([]float64, len(l.blocks))}
 	for b := range m.size {
 		m.size[b] = 1
 	}
@@ -61,17 +61,17 @@ func newModel(l *layout, prog *kernel.Program, theta []float64) *model {
 }
 
 // at reports whether m belongs to the program and the parameters.
-func (m *model) isAt(prog *kernel.Program, theta []float64) bool {
+func (m *stateModel) isAt(prog *kernel.Program, theta []float64) bool {
 	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
 }
 
 // few reports whether the model is one Matérn leaf of at most three states, and rate returns its λ.
-func (m *model) few() bool {
+func (m *stateModel) few() bool {
 	b := &m.blocks[0]
 	return len(m.blocks) == 1 && m.states <= 3 && b.power == 0 && len(b.leaves) == 1 && !b.leaves[0].cosine
 }
 
-func (m *model) rate() float64 {
+func (m *stateModel) rate() float64 {
 	leaf := m.blocks[0].leaves[0]
 	return lambda(leaf.order) / m.theta[leaf.param]
 }
@@ -92,7 +92,7 @@ func kronecker(dst, a, b []float64, n, m int) {
 }
 
 // stationary returns the covariance of the leaf's states, for unit variance.
-func (l leaf) stationary() []float64 {
+func (l factorStates) stationary() []float64 {
 	if l.cosine {
 		return []float64{1, 0, 0, 1}
 	}
@@ -101,7 +101,7 @@ func (l leaf) stationary() []float64 {
 
 // transition returns how the states change over a gap, with the parts that are wanted. The result holds
 // until the next call.
-func (m *model) transition(gap float64, want parts) *transition {
+func (m *stateModel) transition(gap float64, want wanted) *transition {
 	bits := math.Float64bits(gap)
 	t := &m.cache[bits*0x9E3779B97F4A7C15>>(64-cacheBits)]
 	if t.filled && t.bits == bits && t.has&want == want {
@@ -129,7 +129,7 @@ func (m *model) transition(gap float64, want parts) *transition {
 }
 
 // fillBlock computes the transition of a block, whose first shape is the given one.
-func (m *model) fillBlock(t *transition, b, first int, gap float64) {
+func (m *stateModel) fillBlock(t *transition, b, first int, gap float64) {
 	own := &m.blocks[b]
 	a, q := t.a[own.at:][:own.size*own.size], t.q[own.at:][:own.size*own.size]
 	switch len(own.leaves) {
@@ -168,7 +168,7 @@ type kroneckers struct{ a, q, p, kept, oneA, oneQ, oneKept, da, dq, tmp square }
 
 // fillProduct computes the transition of a product of leaves: A = A₁⊗A₂, P = P₁⊗P₂ and
 // Q = P − APAᵀ = Q₁⊗P₂ + (P₁ − Q₁)⊗Q₂, without the variance of the block.
-func (m *model) fillProduct(t *transition, own *block, first int, gap float64, a, q []float64) {
+func (m *stateModel) fillProduct(t *transition, own *independent, first int, gap float64, a, q []float64) {
 	if m.work == nil {
 		m.work = new(kroneckers)
 	}
@@ -204,7 +204,7 @@ func (m *model) fillProduct(t *transition, own *block, first int, gap float64, a
 }
 
 // fillFirst begins with the first leaf.
-func (m *model) fillFirst(t *transition, leaf leaf, shape int, gap float64) {
+func (m *stateModel) fillFirst(t *transition, leaf factorStates, shape int, gap float64) {
 	w, e := m.work, leaf.size()*leaf.size()
 	da, dq := w.da[:e], w.dq[:e]
 	if t.has&slopes != 0 {
@@ -222,7 +222,7 @@ func (w *kroneckers) multiply(dst, a, b []float64, n, m int) {
 
 // multiplySlopes multiplies the slopes of the k leaves so far by the next leaf, and adds the leaf's own:
 // ∂Q = ∂Q₁⊗(P₂ − Q₂) and (P₁ − Q₁)⊗∂Q₂.
-func (w *kroneckers) multiplySlopes(slopeA, slopeQ [][]float64, k, size, one int, has parts) {
+func (w *kroneckers) multiplySlopes(slopeA, slopeQ [][]float64, k, size, one int, has wanted) {
 	for s := range k {
 		w.multiply(slopeA[s], slopeA[s], w.oneA[:], size, one)
 		if has&noise != 0 {
@@ -244,7 +244,7 @@ func subtract(dst, a, b []float64) {
 
 // transition writes A of a leaf with unit variance, and the parts that are wanted: Q, and the derivatives
 // by the logarithm of its parameter.
-func (l leaf) transition(a, q, da, dq []float64, gap float64, theta []float64, want parts) {
+func (l factorStates) transition(a, q, da, dq []float64, gap float64, theta []float64, want wanted) {
 	if l.cosine {
 		rotate(a, da, gap/theta[l.param], want&slopes != 0)
 		clear(q)
@@ -279,7 +279,7 @@ func rotate(a, da []float64, turns float64, slope bool) {
 }
 
 // addPrior adds P∞Hᵀv to a state.
-func (m *model) addPrior(state, weights []float64, v float64) {
+func (m *stateModel) addPrior(state, weights []float64, v float64) {
 	for b := range m.blocks {
 		own := &m.blocks[b]
 		for j := range own.size {
@@ -289,7 +289,7 @@ func (m *model) addPrior(state, weights []float64, v float64) {
 }
 
 // priorRow returns the first element of P∞b for a block.
-func (m *model) priorRow(block int, b []float64) (sum float64) {
+func (m *stateModel) priorRow(block int, b []float64) (sum float64) {
 	own := &m.blocks[block]
 	for j, v := range m.prior[own.at:][:own.size] {
 		sum += v * b[j]

@@ -26,7 +26,7 @@ func statesOf(w *workspace, size int) []float64 {
 }
 
 // contractVectors adds Σ_k o_k v_kᵀ∂Kv_k to grad and Σ_k o_k v_k² to diag.
-func contractVectors(ctx context.Context, w *workspace, m *model, adj device.Adjoint, grad, diag []float64) error {
+func contractVectors(ctx context.Context, w *workspace, m *stateModel, adj device.Adjoint, grad, diag []float64) error {
 	for k, factor := range adj.Outer {
 		v := adj.Vectors[k*w.n : (k+1)*w.n]
 		for i, u := range v {
@@ -42,10 +42,10 @@ func contractVectors(ctx context.Context, w *workspace, m *model, adj device.Adj
 }
 
 // quadratic adds the derivatives of vᵀKv to g.
-func quadratic(ctx context.Context, w *workspace, m *model, v []float64, g *sums) error {
-	s, r := m.states, w.filter.rows
+func quadratic(ctx context.Context, w *workspace, m *stateModel, v []float64, g *sums) error {
+	s, r := m.states, w.filter.sortedRows
 	few := w.few
-	if m != w.model {
+	if m != w.stateModel {
 		few = nil
 	}
 	all, state := statesOf(w, w.n*s), make([]float64, s)
@@ -77,7 +77,7 @@ func quadratic(ctx context.Context, w *workspace, m *model, v []float64, g *sums
 }
 
 // collect stores the c of the rows from first to last. state is the c of the row before.
-func (m *model) collect(r *rows, all, state, v []float64, first, last int) {
+func (m *stateModel) collect(r *sortedRows, all, state, v []float64, first, last int) {
 	s := m.states
 	var tmp, weights [maxStates]float64
 	for i := first; i < last; i++ {
@@ -91,7 +91,7 @@ func (m *model) collect(r *rows, all, state, v []float64, first, last int) {
 }
 
 // giveBack adds the rows from first to last to the derivatives. state is the b of the row after.
-func (m *model) giveBack(r *rows, g *sums, all, state, v []float64, first, last int) {
+func (m *stateModel) giveBack(r *sortedRows, g *sums, all, state, v []float64, first, last int) {
 	s := m.states
 	var tmp, weights [maxStates]float64
 	for i := last - 1; i >= first; i-- {
@@ -139,7 +139,7 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 	}
 	clear(dst)
 	for k := range m {
-		p := &products{model: at, rows: order, v: vectors[k*w.n : (k+1)*w.n], stride: m * w.n, dst: dst[min(k*w.n, len(dst)):]}
+		p := &derivativeSweeps{stateModel: at, sortedRows: order, v: vectors[k*w.n : (k+1)*w.n], stride: m * w.n, dst: dst[min(k*w.n, len(dst)):]}
 		for _, sweep := range []func(first, last int){p.forward, p.backward} {
 			p.reset()
 			for first := range chunks(w.n) {

@@ -50,10 +50,10 @@ type workspace struct {
 	host  device.Device
 	stage stage
 	// order is the last sorted column.
-	order *rows
+	order *sortedRows
 	filter
 	// other is the model of a call at other parameters than Form's.
-	other *model
+	other *stateModel
 	// states are working space for the states of every row.
 	states []float64
 	// sweeps are what predictions keep from call to call.
@@ -105,12 +105,12 @@ func (w *workspace) begin(ctx context.Context, name string, flops float64) error
 }
 
 // modelAt returns the model of a kernel, and the rows in its order.
-func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*model, *rows, error) {
+func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*stateModel, *sortedRows, error) {
 	switch {
 	case w.x == nil:
 		return nil, nil, device.ErrStage
-	case w.model.isAt(prog, theta):
-		return w.model, w.filter.rows, nil
+	case w.stateModel.isAt(prog, theta):
+		return w.stateModel, w.filter.sortedRows, nil
 	case w.other.isAt(prog, theta):
 		return w.other, w.sortedBy(w.other.column), nil
 	case prog.D != w.x.D:
@@ -128,7 +128,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*model, *row
 }
 
 // sortedBy returns the rows in the order of a column.
-func (w *workspace) sortedBy(column int) *rows {
+func (w *workspace) sortedBy(column int) *sortedRows {
 	if w.order == nil || w.order.column != column {
 		w.order = sorted(w.x, column)
 	}
