@@ -31,8 +31,8 @@ import (
 //
 // The average information takes O(p·n²) operations. The Hessian takes as many for each of 32 to
 // 256 random vectors, always the same ones, that estimate the traces (Hutchinson,
-// Communications in Statistics 19 (1990), 433); up to exactTraces points it is exact, but for
-// differences of contractions. Errors are [*device.UnsupportedError], also for leave-one-out
+// Communications in Statistics 19 (1990), 433); up to exactTraces points, and on workspaces that form Σ
+// quickly, it is exact, but for differences of contractions. Errors are [*device.UnsupportedError], also for leave-one-out
 // objectives, and the errors of the workspace.
 func (o *Objective) Curvature(ctx context.Context, exact bool) ([]float64, error) {
 	c, err := newCurvature(ctx, o)
@@ -292,6 +292,9 @@ func (c *curvature) addCoefficients(h []float64) error {
 
 // subtractTraces subtracts ½T tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) = ½T tr(M_iM_j) with M_i = L⁻¹Σ_iL⁻ᵀ.
 func (c *curvature) subtractTraces(h []float64) error {
+	if device.FormsQuickly(c.ws) {
+		return c.differenceTraces(h)
+	}
 	n := c.ws.N()
 	probes := Probes(n)
 	factor := -0.5 * float64(c.targets)

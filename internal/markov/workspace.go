@@ -66,6 +66,9 @@ func (w *workspace) Method() string { return Name }
 // N implements [device.Workspace].
 func (w *workspace) N() int { return w.n }
 
+// FormsQuickly implements [device.QuickForming].
+func (w *workspace) FormsQuickly() bool { return true }
+
 // Work implements [device.Workspace].
 func (w *workspace) Work() device.Work {
 	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.states) + w.sweeps.numbers()
