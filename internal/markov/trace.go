@@ -17,6 +17,7 @@ type trace struct {
 	// z is Z, and slopes are its derivatives, with the columns of their blocks.
 	z      square
 	slopes []square
+	out    square
 }
 
 // contractTrace adds inv·⟨Σ⁻¹, ∂K⟩ to grad for the K of a model, and inv times the diagonal of Σ⁻¹ to
@@ -102,7 +103,8 @@ func (t *trace) move(left, right *transition) {
 	m, s := t.of, t.states
 	for e, shape := range m.shapes {
 		own := &m.blocks[shape.block]
-		var out square
+		out := t.out[:s*own.size]
+		clear(out)
 		for r := range s {
 			for j := range own.size {
 				v, u := t.slopes[e][r*own.size+j], t.z[r*m.states+own.first+j]
@@ -111,9 +113,10 @@ func (t *trace) move(left, right *transition) {
 				}
 			}
 		}
-		t.turnBack(&t.slopes[e], &out, own.size, left)
+		t.turnBack(&t.slopes[e], out, own.size, left)
 	}
-	var out square
+	out := t.out[:s*m.states]
+	clear(out)
 	for r := range s {
 		for j := range m.states {
 			v := t.z[r*m.states+j]
@@ -122,11 +125,11 @@ func (t *trace) move(left, right *transition) {
 			}
 		}
 	}
-	t.turnBack(&t.z, &out, m.states, left)
+	t.turnBack(&t.z, out, m.states, left)
 }
 
 // turnBack writes Aᵀx to dst.
-func (t *trace) turnBack(dst, x *square, columns int, left *transition) {
+func (t *trace) turnBack(dst *square, x []float64, columns int, left *transition) {
 	clear(dst[:t.states*columns])
 	for i := range t.states {
 		for k, a := range left.a[t.at[i]:][:t.end[i]-t.first[i]] {
