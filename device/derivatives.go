@@ -23,17 +23,10 @@ type DerivativeProducts interface {
 }
 
 // QuickForming is the property of a [Workspace] whose Form takes no more operations than a few products
-// with vectors: derivatives of Σ⁻¹ then come from differences, and need no random vectors. Its Contract
-// takes other parameters than Form's.
+// with vectors: second derivatives then come from differences of gradients, and need no random vectors.
 type QuickForming interface {
 	// FormsQuickly reports whether it does.
 	FormsQuickly() bool
-}
-
-// FormsQuickly reports whether w has the property.
-func FormsQuickly(w Workspace) bool {
-	q, ok := w.(QuickForming)
-	return ok && q.FormsQuickly()
 }
 
 // CheckProducts returns an error if the arguments of [DerivativeProducts] do not fit n points and

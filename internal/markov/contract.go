@@ -48,27 +48,19 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 
 // contractAdjoint contracts adj. more is the number of operations of a row that follow.
 func contractAdjoint(ctx context.Context, w *workspace, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) error {
-	m, _, err := w.modelAt(prog, theta)
-	switch {
-	case err != nil:
-		return err
-	case m.column != w.column:
-		return &device.UnsupportedError{Method: Name, What: "a contraction for a kernel of another column"}
+	if !w.stateModel.isAt(prog, theta) {
+		return &device.UnsupportedError{Method: Name, What: "a contraction at other parameters than those of Form"}
 	}
 	if err := w.begin(ctx, "gradient", contractionFlops(w, adj)+more); err != nil {
 		return err
 	}
 	clear(diag)
 	if adj.Inv != 0 {
-		contract := contractInverse
-		if m != w.stateModel {
-			contract = contractTrace
-		}
-		if err := contract(ctx, w, m, adj.Inv, grad, diag); err != nil {
+		if err := contractInverse(ctx, w, adj.Inv, grad, diag); err != nil {
 			return err
 		}
 	}
-	return contractVectors(ctx, w, m, adj, grad, diag)
+	return contractVectors(ctx, w, adj, grad, diag)
 }
 
 // contractionFlops is the number of operations of a row in a contraction.
@@ -80,7 +72,7 @@ func contractionFlops(w *workspace, adj device.Adjoint) (flops float64) {
 }
 
 // contractInverse adds inv·⟨Σ⁻¹, ∂K⟩ to grad and inv times the diagonal of Σ⁻¹ to diag.
-func contractInverse(ctx context.Context, w *workspace, _ *stateModel, inv float64, grad, diag []float64) error {
+func contractInverse(ctx context.Context, w *workspace, inv float64, grad, diag []float64) error {
 	g := w.newSums()
 	b := &information{filter: &w.filter}
 	for last := range backwards(w.n) {

@@ -5,14 +5,15 @@
 // the gradient and predictions: O(n·s³) operations and O(n·s²) memory for n rows and s states. All
 // results equal the dense method's up to rounding.
 //
-// layout.go reads the states from a kernel. matern.go and transition.go compute how they change from
-// row to row. filter.go forms and factors Σ, and small.go does so for one Matérn kernel of up to three
-// states. solve.go, inverse.go, vectors.go and middle.go have the sweeps of the calls of a workspace;
-// predict.go and joint.go have the predictions.
+// layout.go reads the states from a kernel. matern.go, gaps.go and transition.go compute how they change
+// from row to row. filter.go and form.go form and factor Σ. solve.go, contract.go, vectors.go, middle.go
+// and products.go have the sweeps of the calls of a workspace, and information.go has the sweep back of
+// most of them; predict.go and joint.go have the predictions. one.go, two.go and three.go are the sweeps
+// of one Matérn kernel with as many states, in local variables.
 //
-// The formulas are those of Hartikainen & Särkkä, Kalman filtering and smoothing solutions to temporal
-// Gaussian process regression models (2010), of Durbin & Koopman, Time Series Analysis by State Space
-// Methods (2012), chapter 4, and of Särkkä & Solin, Applied Stochastic Differential Equations (2019),
+// The formulas follow Hartikainen & Särkkä, Kalman filtering and smoothing solutions to temporal
+// Gaussian process regression models (2010), Durbin & Koopman, Time Series Analysis by State Space
+// Methods (2012), chapter 4, and Särkkä & Solin, Applied Stochastic Differential Equations (2019),
 // chapters 6 and 12. The states are f, f′/λ, f″/λ², …, so that a lengthscale changes only λ times the
 // gap between two rows.
 package markov

@@ -125,7 +125,7 @@ func (l *layout) project(m, weights []float64) (sum float64) {
 const mostExact = 5
 
 // update overwrites P⁻ by P of the i-th row and writes its k. P⁻ − S·kkᵀ would lose the digits of small
-// noise. For one block the first row of P is that of P⁻ times d/S; else this is Joseph's form.
+// noise. For one block the first row of P is the first row of P⁻ times d/S; else this is Joseph's form.
 func (f *filter) update(p *square, h, weights []float64, i int) {
 	s, variance, noise := f.states, f.s[i], f.noiseOf(i)
 	k := f.k[i*s : (i+1)*s]

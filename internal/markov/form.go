@@ -14,7 +14,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	if w.x == nil {
 		return device.ErrStage
 	}
-	w.stage, w.sweeps = empty, nil
+	w.stage, w.sweeps, w.spare = empty, nil, nil
 	if err := w.poll(ctx); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type layout struct {
 	column int
 	states int
 	blocks []independent
-	// shapes are the parameters on which transitions depend, scales those that multiply a block.
+	// shapes are the parameters on which transitions depend; scales are factors of a block.
 	shapes []shapeParameter
 	scales []scaleParameter
 	// first and end are for each state the range of the states of its block, and at is the position of

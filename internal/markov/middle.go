@@ -9,8 +9,8 @@ import (
 )
 
 // A middle term Σ⁻¹·diag(m)·Σ⁻¹ is the derivative of Σ⁻¹ if the noise changes by −m. So its contraction
-// is the derivative of that of Σ⁻¹: the tangents of the filter, with S′, k′ and P′, and of the sweep
-// back. The derivative of Joseph's form by k is 0, because k is optimal:
+// comes from the tangents of the filter, with S′, k′ and P′, and of the sweep back.
+// The derivative of Joseph's form by k is 0, because k is optimal:
 //
 //	P′⁻ = AP′Aᵀ,  S′ = HP′⁻Hᵀ − m,  k′ = (P′⁻Hᵀ − kS′)/S,  P′ = (I − kH)P′⁻(I − kH)ᵀ − m·kkᵀ.
 
@@ -33,9 +33,6 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 		return fmt.Errorf("markov: %w", err)
 	}
 	s := w.stateModel.states
-	if !w.stateModel.isAt(prog, theta) {
-		return &device.UnsupportedError{Method: Name, What: "a middle term at other parameters than those of Form"}
-	}
 	plan := device.Plan{N: w.n, D: w.x.D, Needs: []device.Need{middleNeed(w.n, s)}}
 	if err := plan.Check(w.host.Info()); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 // Predict implements [device.Workspace]. It merges the points with the rows. With i the last row at or
 // before a point, the mean is H(A·c_i + P∞Aᵀh_(i+1)), each with the A of the gap between, and with
-// P⁻ = AP_iAᵀ + Q and N = AᵀN_(i+1)A the variance is HP⁻Hᵀ − HP⁻NP⁻Hᵀ, that of a row without an
+// P⁻ = AP_iAᵀ + Q and N = AᵀN_(i+1)A the variance is HP⁻Hᵀ − HP⁻NP⁻Hᵀ, as of a row without an
 // observation.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
 	if err := w.begin(ctx, "predict", 0); err != nil {
@@ -69,8 +69,17 @@ func sweepMeans(ctx context.Context, w *workspace, m *stateModel, order *sortedR
 	if w.sweeps == nil {
 		w.sweeps = &sweeps{}
 	}
+	if w.sweeps.are(m, alpha) {
+		return nil
+	}
+	// Predictions with an uncertain mean take turns with two matrices of weights.
+	w.sweeps, w.spare = w.spare, w.sweeps
+	if w.sweeps == nil {
+		w.sweeps = &sweeps{}
+	}
 	s := w.sweeps
-	if s.model == m && slices.Equal(s.alpha, alpha) {
+	s.information = w.spare.information
+	if s.are(m, alpha) {
 		return nil
 	}
 	kept := (w.n + every - 1) / every * m.states

@@ -1,18 +1,25 @@
 package markov
 
-// every is the number of rows between those whose states predictions keep.
+import "slices"
+
+// every is the number of rows from one whose states predictions keep to the next one.
 const every = 16
 
-// sweeps are the states of sweeps at every 16th row, from which those of other rows follow: so
+// sweeps has the states of sweeps at every 16th row, from which other rows follow: so
 // predictions of some points at a time do not pass over all rows each time.
 type sweeps struct {
-	// model and alpha are those of forward and back: the c and h of products of K with each
+	// model and alpha belong to forward and back: the c and h of products of K with each
 	// column of alpha (vectors.go).
 	model         *stateModel
 	alpha         []float64
 	forward, back []float64
 	// information holds the packed N of the rows from each on.
 	information []float64
+}
+
+// are reports whether the sweeps belong to a model and weights.
+func (s *sweeps) are(m *stateModel, alpha []float64) bool {
+	return s.model == m && slices.Equal(s.alpha, alpha)
 }
 
 // numbers counts the numbers in memory.
@@ -31,7 +38,7 @@ type crossing struct {
 	state [maxStates]float64
 }
 
-// next turns the c of the row before into that of the i-th row.
+// next moves c from the row before to the i-th row.
 func (c *crossing) next(i int) {
 	var tmp, weights [maxStates]float64
 	if i > 0 {
@@ -41,7 +48,7 @@ func (c *crossing) next(i int) {
 	c.addPrior(c.state[:], weights[:], c.v[c.place(i)])
 }
 
-// previous turns the h of the row after into that of the i-th row.
+// previous moves h from the row after to the i-th row.
 func (c *crossing) previous(i int) {
 	var tmp, weights [maxStates]float64
 	if i+1 < len(c.times) {

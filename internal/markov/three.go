@@ -145,13 +145,13 @@ func (f threeStates) contract(info *square, g *sums, inv float64, diag []float64
 	n.store(info)
 }
 
-// drift returns ⟨F, NM⟩.
-func (n symmetric3) drift(m symmetric3) float64 {
-	x01 := n.m00*m.m01 + n.m01*m.m11 + n.m02*m.m12
-	x12 := n.m01*m.m02 + n.m11*m.m12 + n.m12*m.m22
-	x20 := n.m02*m.m00 + n.m12*m.m01 + n.m22*m.m02
-	x21 := n.m02*m.m01 + n.m12*m.m11 + n.m22*m.m12
-	x22 := n.m02*m.m02 + n.m12*m.m12 + n.m22*m.m22
+// drift returns ⟨F, MP⟩.
+func (m symmetric3) drift(p symmetric3) float64 {
+	x01 := m.m00*p.m01 + m.m01*p.m11 + m.m02*p.m12
+	x12 := m.m01*p.m02 + m.m11*p.m12 + m.m12*p.m22
+	x20 := m.m02*p.m00 + m.m12*p.m01 + m.m22*p.m02
+	x21 := m.m02*p.m01 + m.m12*p.m11 + m.m22*p.m12
+	x22 := m.m02*p.m02 + m.m12*p.m12 + m.m22*p.m22
 	return x01 + x12 - x20 - 3*(x21+x22)
 }
 

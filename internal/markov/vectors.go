@@ -26,34 +26,30 @@ func statesOf(w *workspace, size int) []float64 {
 }
 
 // contractVectors adds Σ_k o_k v_kᵀ∂Kv_k to grad and Σ_k o_k v_k² to diag.
-func contractVectors(ctx context.Context, w *workspace, m *stateModel, adj device.Adjoint, grad, diag []float64) error {
+func contractVectors(ctx context.Context, w *workspace, adj device.Adjoint, grad, diag []float64) error {
 	for k, factor := range adj.Outer {
 		v := adj.Vectors[k*w.n : (k+1)*w.n]
 		for i, u := range v {
 			diag[i] += factor * u * u
 		}
-		g := m.newSums()
-		if err := quadratic(ctx, w, m, v, g); err != nil {
+		g := w.newSums()
+		if err := quadratic(ctx, w, v, g); err != nil {
 			return err
 		}
-		m.addTo(grad, g, factor)
+		w.addTo(grad, g, factor)
 	}
 	return nil
 }
 
 // quadratic adds the derivatives of vᵀKv to g.
-func quadratic(ctx context.Context, w *workspace, m *stateModel, v []float64, g *sums) error {
-	s, r := m.states, w.filter.sortedRows
-	few := w.few
-	if m != w.stateModel {
-		few = nil
-	}
+func quadratic(ctx context.Context, w *workspace, v []float64, g *sums) error {
+	m, r, s := w.stateModel, w.filter.sortedRows, w.stateModel.states
 	all, state := statesOf(w, w.n*s), make([]float64, s)
 	flops := w.flops().vector
 	for first := range chunks(w.n) {
 		last := min(first+chunk, w.n)
-		if few != nil {
-			few.collect(all, state, v, first, last)
+		if w.few != nil {
+			w.few.collect(all, state, v, first, last)
 		} else {
 			m.collect(r, all, state, v, first, last)
 		}
@@ -64,8 +60,8 @@ func quadratic(ctx context.Context, w *workspace, m *stateModel, v []float64, g 
 	clear(state)
 	for last := range backwards(w.n) {
 		first := max(last-chunk, 0)
-		if few != nil {
-			few.giveBack(g, all, state, v, first, last)
+		if w.few != nil {
+			w.few.giveBack(g, all, state, v, first, last)
 		} else {
 			m.giveBack(r, g, all, state, v, first, last)
 		}

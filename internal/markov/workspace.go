@@ -57,7 +57,7 @@ type workspace struct {
 	// states are working space for the states of every row.
 	states []float64
 	// sweeps are what predictions keep from call to call.
-	sweeps *sweeps
+	sweeps, spare *sweeps
 }
 
 // Method implements [device.Workspace].
@@ -71,7 +71,7 @@ func (w *workspace) FormsQuickly() bool { return true }
 
 // Work implements [device.Workspace].
 func (w *workspace) Work() device.Work {
-	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.states) + w.sweeps.numbers()
+	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.states) + w.sweeps.numbers() + w.spare.numbers()
 	if w.order != nil && w.order.order != nil {
 		numbers += w.n + w.n/2
 	}
