@@ -12,7 +12,6 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/merged"
 )
 
 // ErrClosed is returned by calls on a model after [Model.Close].
@@ -196,7 +195,7 @@ func (m *Model) Save(path string) error {
 // takes no n³ operations. If the method has no factor of all rows, it computes one, which does.
 func (m *Model) SaveWithFactor(path string) error {
 	return m.save(func(p *gp.Posterior) error {
-		if p.Workspace().Method() != merged.Name {
+		if _, ok := p.Workspace().(device.FactorStore); ok {
 			return p.SaveWithFactor(path)
 		}
 		ctx := context.Background()

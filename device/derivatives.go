@@ -22,6 +22,13 @@ type DerivativeProducts interface {
 	Whiten(ctx context.Context, b []float64, m int, transposed bool) error
 }
 
+// QuickForming is the property of a [Workspace] whose Form takes no more operations than a few products
+// with vectors: second derivatives then come from differences of gradients, and need no random vectors.
+type QuickForming interface {
+	// FormsQuickly reports whether it does.
+	FormsQuickly() bool
+}
+
 // CheckProducts returns an error if the arguments of [DerivativeProducts] do not fit n points and
 // the program.
 func CheckProducts(prog *kernel.Program, n int, vectors []float64, m int, dst []float64) error {

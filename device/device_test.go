@@ -34,10 +34,12 @@ func (d fakeDevice) Info() Info {
 
 func (d fakeDevice) Plan(n, columns int) Plan { return MatrixPlan(n, columns, "", 8) }
 
-// structured is a method that takes the operations of a share of the points, if they are known.
+// structured is a method that takes the operations of a share of the points, if they are known. host
+// means that it computes on the host alone.
 type structured struct {
 	Dense
 	share float64
+	host  bool
 }
 
 func (structured) Name() string { return "structured" }
@@ -45,6 +47,9 @@ func (structured) Name() string { return "structured" }
 func (s structured) Backends(devices []Device) ([]Backend, error) {
 	all, err := s.Dense.Backends(devices)
 	for i, b := range all {
+		if s.host && !b.Info().Host {
+			return nil, &UnavailableError{Device: b.Info().Name, Reason: "it is no host"}
+		}
 		all[i] = structuredBackend{b, s.share}
 	}
 	return all, err
@@ -76,15 +81,18 @@ func TestChooseMethod(t *testing.T) {
 		w              Workload
 		device, method string
 		words          string
+		host           bool
 	}{
-		{0.5, Workload{N: 3000, Points: &kernel.Points{}}, "cpu", "structured", "no more operations than n = 1500"},
-		{0.7, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable"},
-		{0.96, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable"},
-		{0.97, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "dense", "first usable"},
-		{0.5, Workload{N: 3000}, "cuda:0", "dense", "first usable"},
-		{0.5, Workload{N: 1500}, "cpu", "dense", "this job has n = 1500"},
+		{0.5, Workload{N: 3000, Points: &kernel.Points{}}, "cpu", "structured", "no more operations than n = 1500", true},
+		{0.7, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "dense", "first usable", true},
+		{0.5, Workload{N: 3000, Points: &kernel.Points{}}, "cpu", "structured", "no more operations than n = 1500", false},
+		{0.7, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable", false},
+		{0.96, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "structured", "first usable", false},
+		{0.97, Workload{N: 3000, Points: &kernel.Points{}}, "cuda:0", "dense", "first usable", false},
+		{0.5, Workload{N: 3000}, "cuda:0", "dense", "first usable", false},
+		{0.5, Workload{N: 1500}, "cpu", "dense", "this job has n = 1500", false},
 	} {
-		backends, choice := must.Get2(Dispatch(t.Context(), Request{Workload: c.w, Crossover: crossover}, []Driver{gpu, cpu}, Dense{}, structured{share: c.share}))(t)
+		backends, choice := must.Get2(Dispatch(t.Context(), Request{Workload: c.w, Crossover: crossover}, []Driver{gpu, cpu}, Dense{}, structured{share: c.share, host: c.host}))(t)
 		if method := backends[0].Capabilities().Method; choice.Device != c.device || method != c.method || !strings.Contains(choice.Reason, c.words) {
 			t.Errorf("share %v of %+v: %s by %s because of %q, want %s by %s because of %q", c.share, c.w, choice.Device, method, choice.Reason, c.device, c.method, c.words)
 		}

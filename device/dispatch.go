@@ -141,7 +141,7 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return "", nil
 	}
 	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
-	size := denseSize(accelerator, req.Workload)
+	size := min(denseSize(accelerator, req.Workload), f.hostSize(ctx, req))
 	if err != nil || size >= n {
 		return "", err
 	}
@@ -149,6 +149,17 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return fmt.Sprintf("%s pays off from n = %d on, but this job takes no more operations than n = %d", g.Name, n, size), nil
 	}
 	return paysFrom(g.Name, n, size), nil
+}
+
+// hostSize is denseSize of the host: a method that only the host has may take fewer operations there
+// than another one on an accelerator. From the crossover on, the accelerator takes longer than these.
+func (f Found) hostSize(ctx context.Context, req Request) int {
+	host, err := f.backends(ctx, Request{Method: req.Method, Workload: req.Workload, Options: req.Options}, f.Host())
+	if err != nil {
+		return req.Workload.N
+	}
+	defer closeAll(host)
+	return denseSize(host[0], req.Workload)
 }
 
 // denseSize returns the number of points for which [Dense] takes as many operations as a backend for

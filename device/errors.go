@@ -65,10 +65,12 @@ func (e *UnavailableError) Error() string {
 }
 
 // UnsupportedKernelError reports a covariance function that a device cannot evaluate, such as one
-// with a leaf written in Go on a GPU. The CPU evaluates all kernels.
+// with a leaf written in Go on a GPU, or a method. The CPU evaluates all kernels, by the method dense.
 type UnsupportedKernelError struct {
 	// Device is its name, for example "cuda:0".
 	Device string
+	// Method is the method's name, or "" if the device is the reason.
+	Method string
 	// Kernel is the text form.
 	Kernel string
 	// Err is the reason.
@@ -76,6 +78,9 @@ type UnsupportedKernelError struct {
 }
 
 func (e *UnsupportedKernelError) Error() string {
+	if e.Method != "" {
+		return fmt.Sprintf("the method %s cannot evaluate the kernel %s: %v; the method dense can", e.Method, e.Kernel, e.Err)
+	}
 	return fmt.Sprintf("device %s cannot evaluate the kernel %s: %v; the CPU can", e.Device, e.Kernel, e.Err)
 }
 

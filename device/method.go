@@ -147,8 +147,8 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 	if len(usable) == 0 {
 		return nil, err
 	}
-	if len(usable) == 1 || w.N == 0 {
-		return usable[0], nil // nothing to compare
+	if len(usable) == 1 || w.Points == nil {
+		return usable[0], nil // nothing to compare: what other methods cost depends on the points
 	}
 	return cheapest(usable, w), nil
 }

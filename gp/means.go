@@ -53,14 +53,14 @@ func (m *Model) Means(ctx context.Context, b device.Backend) (*Means, error) {
 	return p, err
 }
 
-// meanPredictor returns what predicts means without a workspace: the backend, or else its only
-// device; nil if neither does.
+// meanPredictor returns what predicts means without a workspace: the backend, or the only device of the
+// dense method; nil if neither does.
 func meanPredictor(b device.Backend) device.MeanPredictor {
 	if on, ok := b.(device.MeanPredictor); ok {
 		return on
 	}
-	if devices := b.Capabilities().Devices; len(devices) == 1 {
-		on, _ := devices[0].(device.MeanPredictor)
+	if c := b.Capabilities(); len(c.Devices) == 1 && c.Method == (device.Dense{}).Name() {
+		on, _ := c.Devices[0].(device.MeanPredictor)
 		return on
 	}
 	return nil

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/graph"
+	"gpfit/internal/markov"
 	"gpfit/internal/must"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
@@ -119,6 +121,35 @@ func TestHessian(t *testing.T) {
 			t.Errorf("the gradient is %v afterwards, before %v", again, grad)
 		}
 	})
+}
+
+// TestHessianByDifferences is TestHessian for a method that forms Σ quickly, whose traces come from
+// differences.
+func TestHessianByDifferences(t *testing.T) {
+	method := must.Get(markov.Method{}.Backends(backend.Capabilities().Devices))(t)[0]
+	texts := map[string]string{"kernels": "matern52(dims=1) + linear(dims=1)*matern12(dims=1)", "functions": "matern32(dims=1) + matern52(dims=1)", "no noise": "matern12(dims=1)"}
+	for name, c := range curvatureCases {
+		if name == "priors" || name == "ties" {
+			continue // they are of several columns
+		}
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, cmp.Or(texts[name], "matern52(dims=1)"), 60, 3, func(s *graph.Spec) {
+				if c.change != nil {
+					c.change(t, s)
+				}
+			})
+			x.ws = must.Get(method.NewWorkspace(t.Context(), x.spec.X))(t)
+			x.obj = must.Get(graph.Build(x.ws, x.spec))(t)
+			z := x.z(1)
+			_, grad := x.gradient(t, z)
+			got := must.Get(x.obj.Curvature(t.Context(), true))(t)
+			want, size := x.differences(t, z)
+			must.Near(t, "Hessian", got, want, 0, 1e-5*size)
+			if _, again := x.gradient(t, z); !slices.Equal(again, grad) {
+				t.Errorf("the gradient is %v afterwards, before %v", again, grad)
+			}
+		})
+	}
 }
 
 // TestAverageInformation compares the average information with its definition on dense matrices.

@@ -27,6 +27,7 @@ func Compile(e Expr, labels []int) (*Program, error) {
 	pair.Building.Lock()
 	defer pair.Building.Unlock()
 	c := compiler{prog: &Program{D: len(labels), Text: e.String(), graph: pair.NewGraph()}, labels: labels, whole: e}
+	c.into = &c.prog.monomials
 	if err := c.top(e, ""); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,7 @@ type compiler struct {
 	prog   *Program
 	whole  Expr
 	labels []int
+	outline
 	// terms are the nodes of the outermost sum.
 	terms []*Node
 }
@@ -139,6 +141,7 @@ type measured struct {
 // product compiles a term of a sum: a leaf or a product.
 func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	st := factorState{scaling: sc, hasScale: setsScale(e)}
+	defer c.begin()()
 	node, err := c.factors(e, prefix, &st)
 	if err != nil {
 		return nil, err
@@ -156,7 +159,8 @@ func (c *compiler) product(e Expr, prefix string, sc scaling) (*Node, error) {
 	if len(st.measured) == 1 {
 		p.Dims, p.Units.Input = st.measured[0].dims, -st.measured[0].input
 	}
-	variance := c.graph().Parameter(c.param(p), p.Name)
+	c.open.Variance = c.param(p)
+	variance := c.graph().Parameter(c.open.Variance, p.Name)
 	return c.graph().Mul(variance, node), nil
 }
 
@@ -184,6 +188,7 @@ func (c *compiler) factors(e Expr, prefix string, st *factorState) (*Node, error
 	case Sum:
 		sc := scaling{own: st.own && !st.hasScale, relative: st.relative || st.hasScale}
 		st.hasScale = true
+		defer c.beginSum()()
 		return c.sum(e, prefix, sc)
 	}
 	return nil, c.fail(e, "unknown part %T", e)
@@ -232,6 +237,7 @@ func (c *compiler) leaf(l *Leaf, prefix string, st *factorState) (*Node, error) 
 	if input != 0 {
 		st.measured = append(st.measured, measured{dims, input})
 	}
+	c.add(l, dims, p.placed)
 	node, err := write(l.Family, p)
 	if err != nil {
 		return nil, c.fail(l, "%v", err)
@@ -376,4 +382,40 @@ func outerTerms(e Expr) []Expr {
 		out = append(out, outerTerms(t)...)
 	}
 	return out
+}
+
+// outline records monomials while a compiler visits the parts of an expression.
+type outline struct {
+	// open is the innermost monomial, and into the list of the innermost sum.
+	open *Monomial
+	into *[]*Monomial
+}
+
+// begin opens a monomial in the innermost sum. The caller closes it by end.
+func (s *outline) begin() (end func()) {
+	outer := s.open
+	s.open = &Monomial{Variance: -1}
+	*s.into = append(*s.into, s.open)
+	return func() { s.open = outer }
+}
+
+// beginSum opens a sum in the innermost monomial. The caller closes it by end.
+func (s *outline) beginSum() (end func()) {
+	outer, terms := s.into, new([]*Monomial)
+	s.into = terms
+	return func() {
+		s.into = outer
+		s.open.Sums = append(s.open.Sums, *terms)
+	}
+}
+
+// add adds a leaf with its parameters to the innermost monomial.
+func (s *outline) add(l *Leaf, columns []int, placed map[string]*Param) {
+	leaf := PlacedLeaf{Leaf: l, Columns: columns, Places: map[string]int{}}
+	for name, q := range placed {
+		if q != nil && q.Size > 0 {
+			leaf.Places[name] = q.Offset
+		}
+	}
+	s.open.Leaves = append(s.open.Leaves, leaf)
 }

@@ -28,10 +28,12 @@ type Program struct {
 	Params    []Param
 	NumParams int
 	// Zeros are the names of the offsets that are the constant 0; θ does not have them.
-	Zeros    []string
-	gradient func() *Gradient
-	graph    *pair.Graph
-	root     *Node
+	Zeros []string
+	// monomials are the terms, as they were written.
+	monomials []*Monomial
+	gradient  func() *Gradient
+	graph     *pair.Graph
+	root      *Node
 }
 
 // Names returns the names of all elements of θ in order.
@@ -41,6 +43,28 @@ func (p *Program) Names() []string {
 		names = append(names, q.ElementNames()...)
 	}
 	return names
+}
+
+// Monomials returns the terms of the outermost sum, and of sums within it.
+func (p *Program) Monomials() []*Monomial { return p.monomials }
+
+// Monomial is one term of a covariance function as it was written: a product of a variance, leaves
+// and sums, which are sums of monomials again. Methods that use the structure of a kernel, such as
+// its states, read it; all others evaluate the operations of the program.
+type Monomial struct {
+	// Variance is the position in θ of its signal variance, −1 if it has none.
+	Variance int
+	Leaves   []PlacedLeaf
+	Sums     [][]*Monomial
+}
+
+// PlacedLeaf is a leaf with the positions of its columns and parameters.
+type PlacedLeaf struct {
+	*Leaf
+	// Columns are the positions of the columns on which it acts.
+	Columns []int
+	// Places are the positions in θ of its parameters, or of the first of several, by name.
+	Places map[string]int
 }
 
 // CheckTheta returns an error unless theta consists of NumParams positive finite numbers.

@@ -115,7 +115,7 @@ func openForKernels(c *frame.Command, data problem.Data) (*gpfit.OpenDevices, er
 	if err != nil {
 		return nil, err
 	}
-	return c.OpenFor(job, false)
+	return c.OpenFor(job, len(c.Compare.Kernels), false)
 }
 
 // finishCompare writes files and prints the comparison, and returns how it ended.

@@ -32,7 +32,7 @@ func runSelect(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	opened, err := c.OpenFor(job, false)
+	opened, err := c.OpenFor(job, len(settings.Kernels), false)
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func (u *update) tune() error {
 		return err
 	}
 	u.Msg.Objective = problem.ObjectiveLabel(job.ObjectiveName())
-	opened, err := u.OpenFor(job, false)
+	opened, err := u.OpenFor(job, 1, false)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 func testInverseDiagonal(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 64, 129, 300} {
-		p := newProblem(t, "matern52(ard)", n, 2, 22)
+		p := s.problem(t, "matern52(ard)", n, 2, 22)
 		w := s.formed(t, p)
 		c := capability[device.InverseDiagonal](t, w)
 		r, want, got := newReference(t, p), make([]float64, n), make([]float64, n)
@@ -43,7 +43,7 @@ func testInverseDiagonal(t *testing.T, s suite) {
 // adjoint, with and without a contraction before.
 func testContractDiagonal(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w := s.formed(t, p)
 		c, r := capability[device.InverseDiagonal](t, w), newReference(t, p)
 		middle := device.NewBlocks(divisions(n)[0])
@@ -87,7 +87,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 	}
 	for seed, text := range []string{"rbf(ard)", "(rbf + matern52)*matern32"} {
 		const n = 140
-		ctx, p := context.Background(), newProblem(t, text, n, 2, uint64(seed)+30)
+		ctx, p := context.Background(), s.problem(t, text, n, 2, uint64(seed)+30)
 		p.noise[0] = 0.1
 		w := s.workspace(t, p.x)
 		_, alpha, kappa := leaveOneOut(t, w, p)
@@ -130,7 +130,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 func testPredictCovariance(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := newProblem(t, "rbf(ard) + matern12", n, 2, 24)
+		p := s.problem(t, "rbf(ard) + matern12", n, 2, 24)
 		c, r := capability[device.JointCovariance](t, s.formed(t, p)), newReference(t, p)
 		for _, m := range []int{0, 1, 2, 33, 300} {
 			xs := randomPoints(rand.New(rand.NewPCG(9, 9)), m, 2)
@@ -155,7 +155,7 @@ func testPredictCovariance(t *testing.T, s suite) {
 // gives the same bits.
 func testFactor(t *testing.T, s suite) {
 	const n = 130
-	p := newProblem(t, "matern52", n, 2, 4)
+	p := s.problem(t, "matern52", n, 2, 4)
 	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
 	capability[device.FactorStore](t, w)
 	before, r := mustEvaluate(t, w, p), newReference(t, p)
@@ -190,7 +190,7 @@ func testFactor(t *testing.T, s suite) {
 func testExtendFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, size := range []struct{ n, known int }{{2, 1}, {130, 129}, {130, 0}, {130, 130}, {200, 64}, {300, 1}, {300, 257}} {
-		p := newProblem(t, "matern52(ard)", size.n, 2, 9)
+		p := s.problem(t, "matern52(ard)", size.n, 2, 9)
 		fresh, w := s.formed(t, p), s.workspace(t, p.x)
 		c := capability[device.FactorExtender](t, w)
 		l := readFactor(t, fresh)
@@ -230,7 +230,7 @@ func writeFactor(t *testing.T, w device.Workspace, n int, l []float64) {
 }
 
 func testResidual(t *testing.T, s suite) {
-	p := newProblem(t, "matern32(ard)", 300, 2, 27)
+	p := s.problem(t, "matern32(ard)", 300, 2, 27)
 	r, err := capability[device.ResidualChecker](t, s.formed(t, p)).Residual(context.Background())
 	if err != nil || !(r >= 0 && r <= vectorTolerance) {
 		t.Errorf("residual %v, error %v", r, err)
@@ -254,7 +254,7 @@ func divisions(n int) [][]int {
 func testInverseBlocks(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
-		p, _ := noisyProblem(t, n)
+		p, _ := s.noisyProblem(t, n)
 		w := s.formed(t, p)
 		c, r := capability[device.BlockInverse](t, w), newReference(t, p)
 		for _, ends := range divisions(n) {
@@ -280,7 +280,7 @@ func testInverseBlocks(t *testing.T, s suite) {
 // parts of an adjoint, among other contractions.
 func testContractBlocks(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w, r := s.formed(t, p), newReference(t, p)
 		c := capability[device.BlockInverse](t, w)
 		for k, ends := range divisions(n) {
@@ -312,7 +312,7 @@ func symmetricBlocks(rng *rand.Rand, ends []int) *device.Blocks {
 
 func testBlockSizes(t *testing.T, s suite) {
 	const n = 20
-	p := newProblem(t, "rbf", n, 1, 21)
+	p := s.problem(t, "rbf", n, 1, 21)
 	c, ctx := capability[device.BlockInverse](t, s.formed(t, p)), context.Background()
 	contract := func(adj device.Adjoint, b *device.Blocks) error {
 		return c.ContractBlocks(ctx, adj, b, p.prog, p.theta, make([]float64, 2), make([]float64, n))

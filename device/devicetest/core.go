@@ -27,7 +27,7 @@ func testCapabilities(t *testing.T, s suite) {
 	if info := s.b.Info(); info.Name == "" || info.Description == "" {
 		t.Errorf("info %+v", info)
 	}
-	p := newProblem(t, "rbf", 50, 3, 12)
+	p := s.problem(t, "rbf", 50, 3, 12)
 	w := s.formed(t, p)
 	if w.Method() != c.Method || w.N() != 50 {
 		t.Errorf("workspace of method %q for %d points, want %q for 50", w.Method(), w.N(), c.Method)
@@ -38,7 +38,7 @@ func testCapabilities(t *testing.T, s suite) {
 		t.Errorf("standard error %v of log|Σ|, error %v; exact: %v", stdErr, err, c.Exact)
 	}
 	if err := s.b.Supports(p.workload()); err != nil {
-		t.Errorf("the method cannot compute the workload of every method, rbf on 50 points with one noise variance: %v", err)
+		t.Errorf("the method cannot compute 50 points with one noise variance: %v", err)
 	}
 	plan := s.b.Plan(p.workload())
 	if plan.N != 50 || plan.D != 3 || plan.HostBytes()+plan.DeviceBytes() <= 0 || !(plan.FlopsValue > 0) || !(plan.FlopsGradient >= plan.FlopsValue) {
@@ -49,7 +49,7 @@ func testCapabilities(t *testing.T, s suite) {
 func testEvaluate(t *testing.T, s suite) {
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			p := newProblem(t, "rbf", n, 3, 1)
+			p := s.problem(t, "rbf", n, 3, 1)
 			compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 		})
 	}
@@ -68,7 +68,7 @@ func testKernels(t *testing.T, s suite) {
 }
 
 func testVectorNoise(t *testing.T, s suite) {
-	p := newProblem(t, "matern32(ard)", 129, 3, 2)
+	p := s.problem(t, "matern32(ard)", 129, 3, 2)
 	p.noise = floats.Span(make([]float64, 129), 0.01, 1.29)
 	compareOutcome(t, mustEvaluate(t, s.workspace(t, p.x), p), newReference(t, p).outcome(t))
 }
@@ -88,9 +88,9 @@ func contractions(rng *rand.Rand, n int) []device.Adjoint {
 }
 
 // noisyProblem returns a problem with a noise variance for each point.
-func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
+func (s suite) noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 	t.Helper()
-	p, rng := newProblem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
+	p, rng := s.problem(t, "rbf(ard) + matern32", n, 3, 20), rand.New(rand.NewPCG(20, uint64(n)))
 	p.noise = make([]float64, n)
 	for i := range p.noise {
 		p.noise[i] = 0.1 + rng.Float64()
@@ -100,7 +100,7 @@ func noisyProblem(t testing.TB, n int) (*problem, *rand.Rand) {
 
 func testAdjoint(t *testing.T, s suite) {
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w, want := s.formed(t, p), newReference(t, p)
 		for k, adj := range contractions(rng, n) {
 			checkContract(t, w, want, adj, fmt.Sprintf("n = %d, adjoint %d", n, k))
@@ -137,7 +137,7 @@ func checkContraction(t *testing.T, w device.Workspace, r *reference, adj device
 }
 
 func testAdjointSizes(t *testing.T, s suite) {
-	p := newProblem(t, "rbf", 20, 1, 21)
+	p := s.problem(t, "rbf", 20, 1, 21)
 	w := s.formed(t, p)
 	for what, adj := range map[string]device.Adjoint{
 		"vectors":          {Outer: []float64{1}, Vectors: make([]float64, 19)},
@@ -152,7 +152,7 @@ func testAdjointSizes(t *testing.T, s suite) {
 func testPredict(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range []int{1, 65, 257} {
-		p := newProblem(t, "rbf(ard) + matern12", n, 2, 3)
+		p := s.problem(t, "rbf(ard) + matern12", n, 2, 3)
 		want := newReference(t, p)
 		w := s.workspace(t, p.x)
 		alpha := mustEvaluate(t, w, p).alpha
@@ -202,7 +202,7 @@ func checkPredictMany(t *testing.T, w device.Workspace, p *problem, alpha []floa
 
 // testSeveralSides solves for two right-hand sides at once.
 func testSeveralSides(t *testing.T, s suite) {
-	p := newProblem(t, "rbf(ard)", 200, 3, 5)
+	p := s.problem(t, "rbf(ard)", 200, 3, 5)
 	w := s.formed(t, p)
 	many := slices.Concat(p.r, p.r)
 	must.Do(t, w.Solve(context.Background(), many, 2))
@@ -212,7 +212,7 @@ func testSeveralSides(t *testing.T, s suite) {
 }
 
 func testConcurrent(t *testing.T, s suite) {
-	p := newProblem(t, "matern32(ard)", 150, 3, 10)
+	p := s.problem(t, "matern32(ard)", 150, 3, 10)
 	want := newReference(t, p).outcome(t)
 	for _, got := range s.evaluateAtOnce(t, p) {
 		compareOutcome(t, got, want)
@@ -246,7 +246,7 @@ func (s suite) evaluateAtOnce(t *testing.T, p *problem) []outcome {
 
 // testProgress checks that progress increases and reaches the end.
 func testProgress(t *testing.T, s suite) {
-	p := newProblem(t, "rbf", 600, 3, 11)
+	p := s.problem(t, "rbf", 600, 3, 11)
 	w := s.workspace(t, p.x)
 	last := device.Progress{}
 	w.OnProgress(func(pr device.Progress) {

@@ -65,7 +65,7 @@ func testCentralDifferences(t *testing.T, s suite) {
 func testAdjointKeepsFactor(t *testing.T, s suite) {
 	ctx := context.Background()
 	for _, n := range withMiddle {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w := s.denseWorkspace(t, p.x)
 		mustForm(t, w, p)
 		before := readFactor(t, w)

@@ -79,7 +79,7 @@ func testMultiplyDerivatives(t *testing.T, s suite) {
 		})
 	}
 	for _, n := range []int{1, 2, 17, 65, 300} {
-		p, most := newProblem(t, "rbf(ard) + periodic(ard)*hamming(dims=1)", n, 3, 71), 40
+		p, most := s.problem(t, "rbf(ard) + periodic(ard)*hamming(dims=1)", n, 3, 71), 40
 		if n > 100 {
 			most = 5 // saves a second
 		}
@@ -103,7 +103,7 @@ func testMultiplyDerivatives(t *testing.T, s suite) {
 // testProductCalls tests products with wrong arguments, a context that is done and after Close.
 func testProductCalls(t *testing.T, s suite) {
 	const n, m = 70, 2
-	p, ctx := newProblem(t, "rbf(ard)", n, 3, 72), context.Background()
+	p, ctx := s.problem(t, "rbf(ard)", n, 3, 72), context.Background()
 	w := s.formed(t, p)
 	c := capability[device.DerivativeProducts](t, w)
 	call := func(ctx context.Context, d *kernel.Program, theta []float64, vectors, dst int) error {
@@ -111,7 +111,7 @@ func testProductCalls(t *testing.T, s suite) {
 	}
 	size := n * m * len(p.theta)
 	supported(t, call(ctx, p.prog, p.theta, n*m, size))
-	other := newProblem(t, "rbf(ard)", n, 2, 72)
+	other := s.problem(t, "rbf(ard)", n, 2, 72)
 	for what, err := range map[string]error{
 		"vectors":    call(ctx, p.prog, p.theta, n*m-1, size),
 		"results":    call(ctx, p.prog, p.theta, n*m, size+1),
@@ -139,7 +139,7 @@ func testProductCalls(t *testing.T, s suite) {
 // testWhiten checks ‖L⁻¹b‖² = bᵀΣ⁻¹b and L⁻ᵀL⁻¹b = Σ⁻¹b, before and after a contraction.
 func testWhiten(t *testing.T, s suite) {
 	for _, n := range []int{1, 2, 17, 100, 300} {
-		p, rng := noisyProblem(t, n)
+		p, rng := s.noisyProblem(t, n)
 		w, r := s.formed(t, p), newReference(t, p)
 		c := capability[device.DerivativeProducts](t, w)
 		for _, when := range []string{"before", "after"} {

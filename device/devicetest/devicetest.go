@@ -58,8 +58,13 @@ func kernels() []string {
 	}
 	return append(out, formulaText, "rbf(ard) + matern32*matern12(dims=1)", "(rbf + matern52)*matern32",
 		"rq(ard) + linear(dims=0)*cosine(dims=1)", "periodic(ard)*rbf(dims=1) + constant",
-		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)", "poly(2, offset=0)")
+		"(poly(2, dims=1) + periodic)*rq", "cosine(ard)*(matern12 + constant) + rq(dims=0)", "poly(2, offset=0)",
+		oneColumn, "matern12(dims=1)", "matern32(dims=1)", "matern52(dims=0)", "matern(3.5, dims=0)", "cosine(dims=0)*matern32(dims=0)",
+		"(linear(dims=1) + constant)*(matern12(dims=1) + cosine(dims=1))", "linear(dims=0, ard) + matern32(dims=0)*matern52(dims=0)")
 }
+
+// oneColumn is a kernel of one column that has states.
+const oneColumn = "matern52(dims=0) + matern12(dims=0)*cosine(dims=0)"
 
 // problem is a random test problem.
 type problem struct {
@@ -80,6 +85,16 @@ func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 		p.theta = append(p.theta, math.Exp(0.3*rng.NormFloat64()))
 	}
 	p.r = normals(rng, n)
+	return p
+}
+
+// problem returns a problem with a kernel, or with [oneColumn] if the method does not support it.
+func (s suite) problem(t testing.TB, text string, n, d int, seed uint64) *problem {
+	t.Helper()
+	p := newProblem(t, text, n, d, seed)
+	if errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
+		return newProblem(t, oneColumn, n, d, seed)
+	}
 	return p
 }
 

@@ -13,7 +13,7 @@ import (
 
 func testBadInput(t *testing.T, s suite) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		p := newProblem(t, "rbf", 70, 3, 7)
+		p := s.problem(t, "rbf", 70, 3, 7)
 		p.x.Column(2)[66] = v
 		_, err := s.b.NewWorkspace(context.Background(), p.x)
 		var nf *device.NonFiniteError
@@ -21,7 +21,7 @@ func testBadInput(t *testing.T, s suite) {
 			t.Errorf("input %v: error %v, want a NonFiniteError at row 66, column 2", v, err)
 		}
 	}
-	p := newProblem(t, "rbf", 70, 3, 7)
+	p := s.problem(t, "rbf", 70, 3, 7)
 	w := s.workspace(t, p.x)
 	for what, bad := range map[string]problem{
 		"a noise of NaN":                    {noise: []float64{math.NaN()}, theta: p.theta},
@@ -37,7 +37,7 @@ func testBadInput(t *testing.T, s suite) {
 }
 
 func testCancel(t *testing.T, s suite) {
-	p := newProblem(t, "rbf(ard)", 300, 3, 8)
+	p := s.problem(t, "rbf(ard)", 300, 3, 8)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.b.NewWorkspace(done, p.x); !errors.Is(err, context.Canceled) {
@@ -133,7 +133,7 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 
 // testStages tests calls before Form and after Close.
 func testStages(t *testing.T, s suite) {
-	p := newProblem(t, "rbf", 10, 3, 9)
+	p := s.problem(t, "rbf", 10, 3, 9)
 	w, ctx := s.workspace(t, p.x), context.Background()
 	calls := stagedCalls(w, p)
 	checkStage(t, calls, "before Form")

@@ -55,12 +55,16 @@ func (j *Job) Expected() []hyperopt.Expectation {
 }
 
 // Workload returns what decides about devices and methods for the job: the evaluations of all rows, or
-// of the largest expert.
+// of the largest expert. The program is unknown if a fit chooses the kernel.
 func Workload(j *Job) device.Workload {
 	if j.Experts != nil {
 		return device.Workload{N: j.LargestMatrix(), D: j.D(), Program: j.Program()}
 	}
-	return j.workload()
+	w := j.workload()
+	if j.Options.Auto() {
+		w.Program = nil
+	}
+	return w
 }
 
 // workload describes the evaluations of the job.

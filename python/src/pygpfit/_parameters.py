@@ -190,8 +190,9 @@ class FitParameters(BaseEstimator):
     method : text, default "chosen"
         how to compute: chosen, the exact method with the fewest operations; dense, a
         Cholesky factorisation of the n×n matrix; merged, which counts rows of equal
-        inputs once and has the same results; or experts, the method of local experts.
-        'gpfit devices' lists the methods
+        inputs once and has the same results; markov, a filter over the rows in order
+        for kernels of one column; or experts, the method of local experts. 'gpfit
+        devices' lists the methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small

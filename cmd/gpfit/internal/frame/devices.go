@@ -61,9 +61,13 @@ func why(c device.Choice) string {
 }
 
 // OpenFor opens devices for a fit, or only the first if one is true, and prints what the fit
-// needs. It returns an error if a device has too little memory and there is no fallback.
-func (c *Command) OpenFor(job *tuning.Job, one bool) (*gpfit.OpenDevices, error) {
+// needs. Other jobs may have other kernels than the job if there are several. It returns an error if a
+// device has too little memory and there is no fallback.
+func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDevices, error) {
 	w := tuning.Workload(job)
+	if kernels > 1 {
+		w.Program = nil
+	}
 	w.Factor = c.Output.SaveFactor
 	o, err := c.OpenDevices(w, one)
 	if err != nil {
@@ -168,7 +172,7 @@ func (c *Command) OpenJob(path string, opts problem.Options, events problem.Even
 	}
 	c.Msg.Warn(job.Warnings()...)
 	c.Msg.Objective = problem.ObjectiveLabel(job.ObjectiveName())
-	opened, err := c.OpenFor(job, one)
+	opened, err := c.OpenFor(job, 1, one)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,75 @@
+package markov
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// series returns a task of n sorted rows and one noise variance.
+func series(t testing.TB, text string, n int, regular bool) *task {
+	rng := rand.New(rand.NewPCG(7, uint64(n)))
+	p := &task{text: text, targets: 1, noise: []float64{0.1}, y: normals(rng, n), x: kernel.NewPoints(make([]float64, n), n, 1)}
+	at := 0.0
+	for i := range n {
+		if at += 0.1; !regular {
+			at += 0.1 * rng.ExpFloat64()
+		}
+		p.x.X[i] = at
+	}
+	p.prog = must.Get(kernel.CompileText(text, 1))(t)
+	for i := range p.prog.NumParams {
+		p.theta = append(p.theta, 1+0.3*float64(i))
+	}
+	return p
+}
+
+// BenchmarkGradient evaluates the likelihood of 10⁶ rows with its gradient.
+func BenchmarkGradient(b *testing.B) {
+	const n = 1_000_000
+	for _, text := range []string{"matern12", "matern32", "matern52", "matern(3.5)", "matern52 + matern12*cosine"} {
+		for _, regular := range []bool{true, false} {
+			name := text + ", uneven"
+			if regular {
+				name = text
+			}
+			b.Run(name, func(b *testing.B) {
+				p := series(b, text, n, regular)
+				w := must.Get(open(b).NewWorkspace(context.Background(), p.x))(b)
+				grad, diag := make([]float64, p.prog.NumParams), make([]float64, n)
+				for b.Loop() {
+					ctx := context.Background()
+					must.Do(b, w.Form(ctx, p.prog, p.theta, p.noise))
+					alpha := slices.Clone(p.y)
+					must.Do(b, w.Solve(ctx, alpha, 1))
+					adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
+					must.Do(b, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
+				}
+				b.ReportMetric(float64(w.Work().Bytes)/n, "B/row")
+			})
+		}
+	}
+}
+
+// BenchmarkPredict predicts at 10⁵ points from 10⁶ rows, 1000 points at a time.
+func BenchmarkPredict(b *testing.B) {
+	const n, m = 1_000_000, 100_000
+	p := series(b, "matern32", n, false)
+	w, ctx := must.Get(open(b).NewWorkspace(context.Background(), p.x))(b), context.Background()
+	must.Do(b, w.Form(ctx, p.prog, p.theta, p.noise))
+	rng := rand.New(rand.NewPCG(8, 8))
+	for b.Loop() {
+		for range m / 1000 {
+			xs := kernel.NewPoints(make([]float64, 1000), 1000, 1)
+			for j := range xs.X {
+				xs.X[j] = p.x.X[n-1] * rng.Float64()
+			}
+			must.Do(b, w.Predict(ctx, p.prog, p.theta, p.y, xs, make([]float64, 1000), make([]float64, 1000)))
+		}
+	}
+}

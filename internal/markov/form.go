@@ -1,0 +1,115 @@
+package markov
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Form implements [device.Workspace].
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if w.x == nil {
+		return device.ErrStage
+	}
+	w.stage, w.sweeps, w.spare = empty, nil, nil
+	if err := w.poll(ctx); err != nil {
+		return err
+	}
+	if err := checkNoise(noise, w.n); err != nil {
+		return err
+	}
+	m, order, err := w.modelAt(prog, theta)
+	if err != nil {
+		return err
+	}
+	w.stateModel, w.sortedRows, w.noise = m, order, append(w.noise[:0], noise...)
+	w.allocate(w.n)
+	w.Begin("factor", w.flops().value*float64(w.n))
+	if err := filterAll(ctx, w); err != nil {
+		return err
+	}
+	w.stage = formed
+	return nil
+}
+
+// checkNoise returns an error if there is not one variance, or one for each point.
+func checkNoise(noise []float64, n int) error {
+	if len(noise) != 1 && len(noise) != n {
+		return fmt.Errorf("markov: %d noise variances for %d points", len(noise), n)
+	}
+	for i, v := range noise {
+		if v-v != 0 {
+			return &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
+		}
+	}
+	return nil
+}
+
+// allocate makes space for n rows, or keeps it, and chooses the sweeps.
+func (f *filter) allocate(n int) {
+	states := f.states
+	f.gaps, f.few = gapCache{}, nil
+	if f.stateModel.few() {
+		f.few = [...]fewStates{oneState{f}, twoStates{f}, threeStates{f}}[states-1]
+		if len(f.decay) != n {
+			f.decay = make([]float64, n)
+		}
+	}
+	if len(f.s) == n && len(f.k) == n*states {
+		return
+	}
+	f.p, f.k, f.s = make([]float64, n*packed(states)), make([]float64, n*states), make([]float64, n)
+}
+
+// filterAll filters all rows.
+func filterAll(ctx context.Context, w *workspace) error {
+	f, det, p := &w.filter, determinant{mantissa: 1}, new(square)
+	form := f.form
+	if f.few != nil {
+		form = f.few.form
+	}
+	f.start(p)
+	for first := range chunks(len(f.times)) {
+		last := min(first+chunk, len(f.times))
+		if row, s := form(p, first, last, &det); row < last {
+			return f.explain(row, s)
+		}
+		if err := w.step(ctx, f.flops().value*float64(last-first)); err != nil {
+			return err
+		}
+	}
+	f.logDet = det.log()
+	return nil
+}
+
+// explain returns the error for the variance of a row.
+func (f *filter) explain(i int, s float64) error {
+	if math.IsNaN(s) || math.IsInf(s, 0) {
+		return &device.NonFiniteError{What: "covariance matrix", Row: f.place(i), Col: f.place(i)}
+	}
+	return &device.NotPDError{Minor: i + 1, N: len(f.times)}
+}
+
+// form filters the rows from first to last, as [fewStates] does.
+func (f *filter) form(p *square, first, last int, det *determinant) (row int, s float64) {
+	var tmp square
+	var h, weights [maxStates]float64
+	for i := first; i < last; i++ {
+		if i > 0 {
+			f.advance(p, &tmp, f.transition(f.gap(i), noise))
+		}
+		f.weights(weights[:], f.times[i])
+		s := f.observe(p, h[:], weights[:], f.noiseOf(i))
+		if !(s > 0) || math.IsInf(s, 1) {
+			return i, s
+		}
+		f.s[i] = s
+		det.multiply(s)
+		f.update(p, h[:], weights[:], i)
+		f.pack(p, i)
+	}
+	return last, 1
+}

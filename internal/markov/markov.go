@@ -1,0 +1,120 @@
+package markov
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// precision is the rounding error of values of typical fits.
+const precision = 1e-12
+
+// Method is the method; it implements [device.Method].
+type Method struct{}
+
+// Name returns [Name].
+func (Method) Name() string { return Name }
+
+// About implements [device.Method].
+func (Method) About() string {
+	return "a Kalman filter over the rows in order, for Matérn and similar kernels of one column"
+}
+
+// Exact returns true.
+func (Method) Exact() bool { return true }
+
+// rowBytes is about the memory of a row: of a table of two columns and of a kernel with one state.
+const rowBytes = 100
+
+// MaxRows returns how many rows fit in the host's memory.
+func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
+
+// Backends returns a backend for the CPU, which is the only device that the method uses: each row needs
+// the one before, so that an accelerator would be slower. For another device it returns an
+// [*device.UnavailableError]: an accelerator then has the other methods, and a request for gonum, which
+// computes by plain formulas, is not answered by this one.
+func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
+	for _, d := range devices {
+		if info := d.Info(); !info.Host || info.Name != hostName {
+			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method markov computes on the device cpu"}
+		}
+		out = append(out, backend{d})
+	}
+	return out, nil
+}
+
+// backend is the method on the host.
+type backend struct{ host device.Device }
+
+// Info implements [device.Backend].
+func (b backend) Info() device.Info { return b.host.Info() }
+
+// Close implements [device.Backend].
+func (b backend) Close() error { return b.host.Close() }
+
+// Capabilities implements [device.Backend].
+func (b backend) Capabilities() device.Capabilities {
+	return device.Capabilities{Method: Name, Exact: true, Precision: precision, Devices: []device.Device{b.host}}
+}
+
+// Supports implements [device.Backend]. A job of known size without a kernel has one of many.
+func (b backend) Supports(w device.Workload) error {
+	switch {
+	case w.Blocks != nil:
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
+	case w.Factor:
+		return &device.UnsupportedError{Method: Name, What: "a factor of the covariance matrix"}
+	case w.Program == nil && w.N > 0:
+		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one of its kernels"}
+	case w.Program == nil:
+		return nil
+	}
+	if _, err := newLayout(w.Program); err != nil {
+		return &device.UnsupportedKernelError{Device: b.host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}
+	}
+	return nil
+}
+
+// flopRate is about the number of operations in a second.
+const flopRate = 1e9 * dependence
+
+// Plan implements [device.Backend]. Without a kernel it plans for one of two states.
+func (b backend) Plan(w device.Workload) device.Plan {
+	n := int64(w.N)
+	l := &layout{states: 2, elements: 4}
+	if w.Program != nil {
+		if own, err := newLayout(w.Program); err == nil {
+			l = own
+		}
+	}
+	flops, s := l.flops(), l.states
+	plan := device.Plan{
+		N: w.N, D: w.D, FlopsValue: flops.value * float64(n), FlopsGradient: (flops.value + flops.inverse + 4*flops.vector) * float64(n), FlopRate: flopRate,
+		Needs: []device.Need{{Bytes: 8 * n * int64(packed(s)+2*s+5), What: fmt.Sprintf("a filter of %d states for %d rows", s, n)}},
+	}
+	if w.Diagonal {
+		plan.FlopsGradient += flops.middle * float64(n)
+		plan = plan.With(middleNeed(w.N, s))
+	}
+	return plan
+}
+
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+		return nil, err
+	}
+	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
+		return nil, err
+	}
+	return &workspace{x: x, n: x.N, host: b.host}, nil
+}
+
+var (
+	_ device.InverseDiagonal    = (*workspace)(nil)
+	_ device.JointCovariance    = (*workspace)(nil)
+	_ device.DerivativeProducts = (*workspace)(nil)
+)
