@@ -3,6 +3,7 @@ package gpfit
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"gpfit/cpu"
 	"gpfit/device"
@@ -125,10 +126,25 @@ func (d Devices) options() device.Options { return device.Options{Threads: d.Thr
 func (o *OpenDevices) CheckMemory(job *tuning.Job) error {
 	for _, b := range o.Backends {
 		if err := job.CheckMemory(b); err != nil {
-			return err
+			return adviseStates(job, b, err)
 		}
 	}
 	return nil
+}
+
+// adviseStates adds to an error about memory the kernels with which a series needs no matrix, and what they cost.
+func adviseStates(job *tuning.Job, b device.Backend, err error) error {
+	example, w := "matern32", tuning.Workload(job)
+	if w.Program, _ = kernel.CompileText(example, w.D); w.Program == nil || w.D != 1 || w.Points == nil {
+		return err
+	}
+	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
+		if one.Err == nil && one.Plan.Check(b.Info()) == nil {
+			return fmt.Errorf("%w; or take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
+				err, example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
+		}
+	}
+	return err
 }
 
 // KeepFirst closes all devices but the first.

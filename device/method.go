@@ -133,39 +133,52 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 	if asked != nil {
 		return supported(asked, devices, w)
 	}
-	var usable [][]Backend
-	for _, m := range methods {
-		if !m.Exact() {
-			continue
+	for _, one := range Weigh(methods, devices, w) {
+		if one.Chosen {
+			return one.backends, nil
 		}
-		found, e := supported(m, devices, w)
-		if e == nil {
-			usable = append(usable, found)
+		if one.Method.Exact() {
+			err = cmp.Or(err, one.Err)
 		}
-		err = cmp.Or(err, e)
 	}
-	if len(usable) == 0 {
-		return nil, err
-	}
-	if len(usable) == 1 || w.Points == nil {
-		return usable[0], nil // nothing to compare: what other methods cost depends on the points
-	}
-	return cheapest(usable, w), nil
+	return nil, err
+}
+
+// Weighed is a method on devices, judged for a workload.
+type Weighed struct {
+	Method Method
+	// Plan is what the workload takes on each device, if the number of points is known and the method supports the
+	// workload. Otherwise Err is an [*UnavailableError], an [*UnsupportedError] or an [*UnsupportedKernelError].
+	Plan Plan
+	Err  error
+	// Chosen means that it is the method that the name [Chosen] stands for.
+	Chosen   bool
+	backends []Backend
 }
 
 // worthwhile is the share of the operations of the methods before it that a method may need to be
 // chosen: a smaller gain is not worth the other last digits of another method.
 const worthwhile = 0.9
 
-// cheapest returns the backends of the method with the fewest operations. It prefers the first ones.
-func cheapest(usable [][]Backend, w Workload) []Backend {
-	best, flops := usable[0], usable[0][0].Plan(w).FlopsGradient
-	for _, b := range usable[1:] {
-		if f := b[0].Plan(w).FlopsGradient; f < worthwhile*flops {
-			best, flops = b, f
+// Weigh returns what each method takes for a workload on devices, and marks the one that the name [Chosen] stands for.
+// It allocates no matrix.
+func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
+	out, best := make([]Weighed, len(methods)), -1
+	for i, m := range methods {
+		one := Weighed{Method: m}
+		if one.backends, one.Err = supported(m, devices, w); one.Err == nil && w.N > 0 {
+			one.Plan = one.backends[0].Plan(w)
+		}
+		out[i] = one
+		// What other methods cost than the first depends on the points.
+		if one.Err == nil && m.Exact() && (best < 0 || w.Points != nil && one.Plan.FlopsGradient < worthwhile*out[best].Plan.FlopsGradient) {
+			best = i
 		}
 	}
-	return best
+	if best >= 0 {
+		out[best].Chosen = true
+	}
+	return out
 }
 
 // supported returns the backends of m if they support the workload.

@@ -236,7 +236,7 @@ func (c *closing) conclude(ctx context.Context, out *Outcome) error {
 }
 
 // drawPosterior draws the parameters and stores them in the outcome. A posterior that cannot be drawn
-// costs a warning and not the fit; an error is a cancellation.
+// costs a warning and not the fit; an error is a cancellation, or of the checkpoint.
 func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuning.Placement, out *Outcome, result *hyperopt.Result, log *journal.Journal) error {
 	p, err := newPosterior(j, result.X, log)
 	var d *draws
@@ -245,7 +245,7 @@ func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuni
 	}
 	r := &out.Report
 	switch {
-	case problem.IsCancelled(err):
+	case problem.IsCancelled(err) || isJournal(err):
 		return err
 	case err != nil && j.Averaging != "":
 		r.Predictions = fmt.Sprintf("of the parameters found (%s): there are no draws of the parameters, because %v", j.Averaging, err)
@@ -260,4 +260,10 @@ func drawPosterior(ctx context.Context, j *tuning.Job, b device.Backend, s *tuni
 	out.Model.Draws, r.Posterior = p.modelDraws(d), p.report(d)
 	r.Warnings = append(r.Warnings, r.Posterior.Warnings...)
 	return nil
+}
+
+// isJournal reports whether a checkpoint could not be read or written. Without it, the draws could be others.
+func isJournal(err error) bool {
+	_, is := errors.AsType[*journal.Error](err)
+	return is
 }

@@ -31,7 +31,7 @@ type planMethod struct {
 	Device string `json:"device"`
 	Exact  bool   `json:"exact"`
 	Chosen bool   `json:"chosen"`
-	// Bytes, Operations and Seconds are those of a value with gradient; Seconds is 0 if unknown.
+	// Bytes, Operations and Seconds are what a value with gradient takes; Seconds is 0 if it is unknown.
 	Bytes      int64   `json:"bytes,omitempty"`
 	Operations float64 `json:"operations,omitempty"`
 	Seconds    float64 `json:"seconds,omitempty"`
@@ -60,22 +60,24 @@ func plan(c *frame.Command, opts problem.Options) error {
 	}
 	defer opened.Close()
 	w := tuning.Workload(job)
+	w.Factor = c.Output.SaveFactor
 	v := &planView{Type: "plan", SchemaVersion: 1, Kernel: job.KernelText(), N: job.N(), D: job.D(), DistinctRows: len(job.Sample.Points.Places()), Reading: data.Reading.Text()}
 	if opts.Auto() {
 		v.Kernel = "chosen by the fit; name one to see what it allows"
 	}
+	info := opened.Backends[0].Info()
 	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {
-		m := planMethod{Method: one.Method.Name(), Device: opened.Backends[0].Info().Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
+		m := planMethod{Method: one.Method.Name(), Device: info.Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
 		if one.Plan.N > 0 {
 			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
 			if m.Time = messages.Roughly(one.Plan.GradientTime()); m.Seconds < 1 {
-				m.Time = one.Plan.GradientTime().Round(time.Millisecond).String()
+				m.Time = one.Plan.GradientTime().Round(10 * time.Microsecond).String()
 			}
 		}
 		if one.Err != nil {
 			m.Reason = one.Err.Error()
 		}
-		if memory, ok := errors.AsType[*device.MemoryError](one.Err); ok {
+		if memory, ok := errors.AsType[*device.MemoryError](one.Plan.Check(info)); ok {
 			m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
 		}
 		v.Methods = append(v.Methods, m)

@@ -168,8 +168,10 @@ func (r *PosteriorReport) WriteDraws(w io.Writer) error {
 
 // CheckFinite returns a [*problem.DataError] if a number of a report is not finite. Scores
 // are exempt, because they may be undefined.
-func (r *Report) CheckFinite() error {
-	if path := nonFinite(reflect.ValueOf(r), ""); path != "" {
+func (r *Report) CheckFinite() error { return checkFinite(r) }
+
+func checkFinite(report any) error {
+	if path := nonFinite(reflect.ValueOf(report), ""); path != "" {
 		return &problem.DataError{Msg: fmt.Sprintf("the result's %s is not a finite number: the data or the parameters are at the limits of double precision; raise noise_variance, or %s", path, problem.Rescale)}
 	}
 	return nil

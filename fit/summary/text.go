@@ -46,6 +46,9 @@ func (r *UpdateReport) Text() string { return updateText(r) }
 // with the report of the update.
 func UpdatedRecord(before json.RawMessage, r *UpdateReport) (json.RawMessage, error) {
 	record, err := ReadRecord(before)
+	if err == nil {
+		err = checkFinite(r)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -30,11 +30,11 @@ rng = np.random.default_rng(1)
 X = rng.random((1000, 6))
 table = np.column_stack([X, X.sum(1) + rng.random(1000)])
 def fit(_=0):
-    os.write(1, b"begin %d\n" % os.getpid())  # whole, beside the lines of other workers
+    os.write(1, b"begin %d\\n" % os.getpid())  # whole, beside the lines of other workers
     pygpfit.fit(table, kernel="rbf(ard)", restarts=5000, coarse="off", threads=1, out="m.gpfit", force=True)
 def batch():
     np.savetxt("table.csv", table, delimiter=",")
-    os.write(1, b"begin %d\n" % os.getpid())
+    os.write(1, b"begin %d\\n" % os.getpid())
     pygpfit.run_batch({"data": [{"name": "t", "path": "table.csv"}], "kernels": ["rbf(ard)"], "defaults": {"restarts": 5000, "coarse": "off"}}, out="b.run")
 """
 EXIT = """

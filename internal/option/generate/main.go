@@ -113,12 +113,12 @@ func (t tableView) Below(g option.Group) option.Entries {
 	return slices.DeleteFunc(slices.Clone(t.Entries), func(o option.Option) bool { return o.Group != g })
 }
 
-// Taken returns the options that a command takes.
+// Taken returns the options that a command takes from Python, which has no use for a fit without a model.
 func (t tableView) Taken(command string) option.Entries {
 	if command == "batch" {
 		return append(t.For(option.Every), t.For(command)...)
 	}
-	return t.For(command)
+	return slices.DeleteFunc(t.For(command), func(o option.Option) bool { return o.Name == "dry-run" })
 }
 
 // Variables returns the environment variables of all options.
@@ -135,7 +135,7 @@ func (t tableView) Variables() []string {
 
 // pythonOwn are the options of fit that the estimator of the Python package does not take:
 // it writes the table and reads the result itself, and random_state is its seed.
-var pythonOwn = []string{"target", "header", "seed", "split-mask", "out", "force", "json", "quiet", "from", "report", "posterior-out"}
+var pythonOwn = []string{"target", "header", "seed", "split-mask", "out", "force", "json", "quiet", "from", "report", "posterior-out", "dry-run"}
 
 // Parameters returns the options that are parameters of the estimator. The kernel, the only one
 // that may be given by position, comes first.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
+)
+
+// TestLongSeries checks that a series too long for any matrix is computed by its states where the kernel has some, and
+// that the error names such kernels where it has none.
+func TestLongSeries(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var table strings.Builder
+	table.WriteString("t,y\n")
+	for i := range 400_000 { // a matrix of 1.2 TiB
+		fmt.Fprintf(&table, "%d,%d\n", i, i*i%7)
+	}
+	write(t, dir, "s.csv", table.String())
+	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--dry-run"), "TiB of memory", "too large: ", "markov    cpu", "(chosen)")
+	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--device", "cpu"), "read 400000 rows", "method markov")
+	code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu")
+	if code != exit.Device {
+		t.Errorf("%d: %s", code, stderr)
+	}
+	must.Words(t, stderr, "or take a kernel that needs no matrix of a series: matern12", "with matern32 a value with gradient takes")
+}
