@@ -96,7 +96,7 @@ func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
 	if err != nil {
 		return device.Workload{}, err
 	}
-	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}
+	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog, NoiseByRow: m.TrainNoise != nil}
 	if m.Experts == nil {
 		w.Points = kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
 		w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)

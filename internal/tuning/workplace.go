@@ -100,7 +100,7 @@ func (w *Workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	if !sub.Model.DeterminedBy(sub.Sample) || sub.Sample.Fold != nil && len(sub.Sample.FoldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}
-	s, err := sub.Open(ctx, w.backend(worker))
+	s, err := sub.Open(ctx, device.Suiting(w.backend(worker), sub.workload()))
 	if err != nil {
 		return nil, err
 	}
