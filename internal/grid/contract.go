@@ -12,7 +12,7 @@ import (
 	"gpfit/kernel"
 )
 
-// contraction collects, for each axis, the adjoint H_a of U_aᵀ·K_a·U_a:
+// axisAdjoints collects, for each axis, the adjoint H_a of U_aᵀ·K_a·U_a:
 //
 //	⟨G, c·M ⊗ (the others)⟩ = ⟨U_aH_aU_aᵀ, M⟩ for any matrix M in the place of K_a.
 //
@@ -20,15 +20,15 @@ import (
 // axis, so that the parts of G give
 //
 //	Inv·Σ⁻¹: diag(Σ_b cλ_b/D_pb),   o·vvᵀ: o·Σ_b cλ_b·z_pb·z_qb with z = Uᵀv.
-type contraction struct {
+type axisAdjoints struct {
 	*workspace
 	h []blas64.General
 	// rest are cλ_b for each cell.
 	rest []float64
 }
 
-func newContraction(w *workspace) *contraction {
-	c := &contraction{workspace: w, rest: make([]float64, w.n)}
+func newAxisAdjoints(w *workspace) *axisAdjoints {
+	c := &axisAdjoints{workspace: w, rest: make([]float64, w.n)}
 	for _, k := range w.k {
 		c.h = append(c.h, square(k.Rows))
 	}
@@ -36,14 +36,14 @@ func newContraction(w *workspace) *contraction {
 }
 
 // weigh sets rest for an axis.
-func (c *contraction) weigh(a int) {
+func (c *axisAdjoints) weigh(a int) {
 	others := slices.Clone(c.lambda)
 	others[a] = slices.Repeat([]float64{1}, c.axes[a].size())
 	c.products(c.rest, c.scale, others)
 }
 
 // addInverse adds the part of inv·Σ⁻¹.
-func (c *contraction) addInverse(inv float64) {
+func (c *axisAdjoints) addInverse(inv float64) {
 	for a := range c.axes {
 		c.weigh(a)
 		h := c.h[a]
@@ -52,7 +52,7 @@ func (c *contraction) addInverse(inv float64) {
 }
 
 // addVector adds the part of factor·vvᵀ.
-func (c *contraction) addVector(ctx context.Context, factor float64, v []float64) error {
+func (c *axisAdjoints) addVector(ctx context.Context, factor float64, v []float64) error {
 	c.gather(c.work[0], v)
 	if err := c.along(ctx, c.u, blas.Trans, -1); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (l *lattice) fold(h blas64.General, a int, factor float64, x, y []float64) 
 	}
 }
 
-// finish adds ⟨G, ∂K/∂log θ⟩ to grad by the formula of [model].
-func (c *contraction) finish(ctx context.Context, grad []float64) error {
+// finish adds ⟨G, ∂K/∂log θ⟩ to grad by the formula of [productModel].
+func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 	whole := 0.0 // ⟨G, K⟩
 	for p, v := range c.lambda[0] {
 		whole += v * c.h[0].Data[p*c.h[0].Stride+p]
@@ -122,21 +122,21 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 }
 
 // contract returns the contraction of adj, and writes its diagonal. more are operations that follow.
-func (w *workspace) contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) (*contraction, error) {
+func (w *workspace) contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) (*axisAdjoints, error) {
 	if !w.formed {
 		return nil, device.ErrStage
 	}
 	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
-	if err := w.atForm(prog, theta, "a contraction"); err != nil {
-		return nil, err
+	if !w.productModel.isAt(prog, theta) {
+		return nil, otherParameters("a contraction")
 	}
 	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes() + more
 	if err := w.begin(ctx, "gradient", flops); err != nil {
 		return nil, err
 	}
-	c := newContraction(w)
+	c := newAxisAdjoints(w)
 	clear(diag)
 	if adj.Inv != 0 {
 		c.addInverse(adj.Inv)
@@ -181,16 +181,4 @@ func (w *workspace) inverseDiagonal(ctx context.Context, dst []float64) error {
 	}
 	w.scatter(dst, w.work[0])
 	return nil
-}
-
-// squares returns the matrices with the squares of the elements of the U_a.
-func (w *workspace) squares() []blas64.General {
-	out := make([]blas64.General, len(w.u))
-	for a, u := range w.u {
-		out[a] = square(u.Rows)
-		for i, v := range u.Data {
-			out[a].Data[i] = v * v
-		}
-	}
-	return out
 }

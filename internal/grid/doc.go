@@ -8,7 +8,7 @@
 // each group, instead of n³ and n². All results equal the dense method's up to rounding.
 //
 // groups.go reads the groups of columns from a kernel, and lattice.go finds the grid in the rows and
-// multiplies by the matrices of an axis. model.go has the matrices of the axes, and form.go their
+// multiplies by the matrices of an axis. model.go has the matrices of the axes, and spectrum.go their
 // eigenvectors and D. The other files have the calls of the workspace.
 //
 // The formulas follow Saatçi, Scalable inference for structured Gaussian process models (PhD thesis,

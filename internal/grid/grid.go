@@ -9,12 +9,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Name is the name of the method.
-const Name = "grid"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
-
 // precision is the rounding error of values of typical fits.
 const precision = 1e-12
 
@@ -142,7 +136,7 @@ func planned(w device.Workload) *lattice {
 	for side*side < w.N {
 		side++
 	}
-	return &lattice{n: w.N, axes: []axis{{rows: make([]int, side)}, {rows: make([]int, side)}}}
+	return &lattice{n: w.N, axes: []gridAxis{{rows: make([]int, side)}, {rows: make([]int, side)}}}
 }
 
 // NewWorkspace implements [device.Backend].

@@ -5,8 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	"gpfit/device"
 	"gpfit/kernel"
 )
+
+// Name is the name of the method.
+const Name = "grid"
+
+// hostName is the name of the device on which the method computes.
+const hostName = "cpu"
 
 // divisible are the families that are products of a function of each of their columns. The columns of
 // all other leaves belong to one group.
@@ -91,4 +98,9 @@ func columnsOf(sum []*kernel.Monomial) (columns []int) {
 		}
 	}
 	return columns
+}
+
+// unsupportedKernel is the error of a kernel that is no product.
+func unsupportedKernel(prog *kernel.Program, err error) error {
+	return &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
 }

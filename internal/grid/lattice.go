@@ -14,14 +14,14 @@ import (
 // lattice is a full grid: each combination of the values of all axes is one row. Cells are numbered
 // with the last axis fastest.
 type lattice struct {
-	axes []axis
+	axes []gridAxis
 	// cell is the cell of each row, nil if each row is the cell of its number.
 	cell []int32
 	n    int
 }
 
-// axis is a group of columns.
-type axis struct {
+// gridAxis is a group of columns.
+type gridAxis struct {
 	columns []int
 	// rows are rows with each of its values.
 	rows []int
@@ -30,7 +30,7 @@ type axis struct {
 }
 
 // size returns the number of values.
-func (a *axis) size() int { return len(a.rows) }
+func (a *gridAxis) size() int { return len(a.rows) }
 
 // newLattice returns the grid of the points for some groups of columns, or an
 // [*device.UnsupportedError]. It stops as soon as the numbers of values exclude a grid, which on most
@@ -43,7 +43,7 @@ func newLattice(x *kernel.Points, groups [][]int) (*lattice, error) {
 		if rows == nil || x.N%(cells*len(rows)) != 0 {
 			return nil, noGrid(fmt.Sprintf("the %d rows are not all combinations of the values of its factors", x.N))
 		}
-		l.axes = append(l.axes, axis{columns: columns, rows: rows, before: cells})
+		l.axes = append(l.axes, gridAxis{columns: columns, rows: rows, before: cells})
 		cells *= len(rows)
 	}
 	if cells != x.N {
@@ -195,5 +195,21 @@ func (l *lattice) lines(a int, f func(cell, p int)) {
 				cell++
 			}
 		}
+	}
+}
+
+// products writes scale times the product of a number for each axis, to each cell of the grid.
+func (l *lattice) products(dst []float64, scale float64, factors [][]float64) {
+	dst[0] = scale
+	size := 1
+	// From the last axis on, the array of the axes after is repeated with each number of this one.
+	for a := len(factors) - 1; a >= 0; a-- {
+		own := factors[a]
+		for p := len(own) - 1; p >= 0; p-- {
+			for i := range size {
+				dst[p*size+i] = own[p] * dst[i]
+			}
+		}
+		size *= len(own)
 	}
 }

@@ -62,7 +62,7 @@ func (l *lattice) middleFlops() float64 {
 //	Σ_b cλ_b·E_bᵀ·diag(M_ib)·E_b,  E_b = U_a·diag(1/D_pb),
 //
 // for the sums M of m over the squares of the other axes' eigenvectors.
-func (c *contraction) addMiddle(ctx context.Context, a int, sums []float64) error {
+func (c *axisAdjoints) addMiddle(ctx context.Context, a int, sums []float64) error {
 	own, u := &c.axes[a], c.u[a]
 	g := own.size()
 	c.weigh(a)

@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"fmt"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -10,14 +9,14 @@ import (
 	"gpfit/kernel"
 )
 
-// model is a kernel at some parameters on a grid. The factor of an axis is the kernel between rows that
+// productModel is a kernel at some parameters on a grid. The factor of an axis is the kernel between rows that
 // differ in this axis alone and otherwise have the values of one row, the reference. So each factor has
 // the others' values k_b(r, r) as a constant, and
 //
 //	K = c·⊗K_a,  c = κ^(1−A),  κ = k(r, r),  ∂K = c·Σ_a ∂K_a ⊗ (the others) + (1 − A)·∂κ/κ·K
 //
 // for A axes, without the need to divide the kernel's expression.
-type model struct {
+type productModel struct {
 	*lattice
 	prog  *kernel.Program
 	theta []float64
@@ -32,11 +31,11 @@ type model struct {
 }
 
 // newModel computes the factors of all axes.
-func newModel(l *lattice, x *kernel.Points, prog *kernel.Program, theta []float64) (*model, error) {
+func newModel(l *lattice, x *kernel.Points, prog *kernel.Program, theta []float64) (*productModel, error) {
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, err
 	}
-	m := &model{lattice: l, prog: prog, theta: slices.Clone(theta), e: kernel.NewEvaluator(prog), slopes: make([]float64, len(theta))}
+	m := &productModel{lattice: l, prog: prog, theta: slices.Clone(theta), e: kernel.NewEvaluator(prog), slopes: make([]float64, len(theta))}
 	m.e.Bind(theta)
 	largest := m.choose(x)
 	for a := range l.axes {
@@ -64,7 +63,7 @@ func newModel(l *lattice, x *kernel.Points, prog *kernel.Program, theta []float6
 
 // choose takes the row with the largest variance κ as the reference, and returns κ: no factor then has
 // a constant 0 unless K is 0.
-func (m *model) choose(x *kernel.Points) float64 {
+func (m *productModel) choose(x *kernel.Points) float64 {
 	best, variance := 0, make([]float64, 1)
 	m.e.Diagonal(variance, x, 0, 1)
 	largest := variance[0]
@@ -92,7 +91,7 @@ func checkFinite(k blas64.General, rows []int) error {
 }
 
 // at returns points with the values of the reference in all columns except an axis'.
-func (m *model) at(x *kernel.Points, a int) *kernel.Points {
+func (m *productModel) at(x *kernel.Points, a int) *kernel.Points {
 	out := &kernel.Points{N: x.N, D: x.D, X: slices.Clone(x.X)}
 	for c := range x.D {
 		if slices.Contains(m.axes[a].columns, c) {
@@ -107,34 +106,6 @@ func (m *model) at(x *kernel.Points, a int) *kernel.Points {
 }
 
 // isAt reports whether m belongs to a kernel at theta.
-func (m *model) isAt(prog *kernel.Program, theta []float64) bool {
+func (m *productModel) isAt(prog *kernel.Program, theta []float64) bool {
 	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
-}
-
-// modelAt returns the model of a kernel at theta.
-func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*model, error) {
-	switch {
-	case w.x == nil:
-		return nil, device.ErrStage
-	case w.model.isAt(prog, theta):
-		return w.model, nil
-	case prog.D != w.x.D:
-		return nil, fmt.Errorf("grid: kernel for %d columns on points of %d", prog.D, w.x.D)
-	}
-	if w.lattice == nil || w.groupsOf != prog {
-		groups, err := columnGroups(prog)
-		if err != nil {
-			return nil, unsupportedKernel(prog, err)
-		}
-		if w.lattice, err = newLattice(w.x, groups); err != nil {
-			return nil, err
-		}
-		w.groupsOf = prog
-	}
-	return newModel(w.lattice, w.x, prog, theta)
-}
-
-// unsupportedKernel is the error of a kernel that is no product.
-func unsupportedKernel(prog *kernel.Program, err error) error {
-	return &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
 }

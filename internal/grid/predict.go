@@ -3,7 +3,6 @@ package grid
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -15,14 +14,14 @@ import (
 // blockNumbers limits the numbers of a block of predictions.
 const blockNumbers = 1 << 20
 
-// crossing computes covariances of points and rows, k* = c·⊗k_a*.
-type crossing struct {
-	*model
+// axisCovariances computes covariances of points and rows, k* = c·⊗k_a*.
+type axisCovariances struct {
+	*productModel
 	xs []*kernel.Points
 }
 
-func (m *model) to(xs *kernel.Points) crossing {
-	c := crossing{model: m}
+func (m *productModel) to(xs *kernel.Points) axisCovariances {
+	c := axisCovariances{productModel: m}
 	for a := range m.axes {
 		c.xs = append(c.xs, m.at(xs, a))
 	}
@@ -30,7 +29,7 @@ func (m *model) to(xs *kernel.Points) crossing {
 }
 
 // block returns the k_a* of the points from j0 to j1 as rows.
-func (c crossing) block(a, j0, j1 int) blas64.General {
+func (c axisCovariances) block(a, j0, j1 int) blas64.General {
 	g := c.axes[a].size()
 	out := blas64.General{Rows: j1 - j0, Cols: g, Stride: g, Data: make([]float64, (j1-j0)*g)}
 	for j := j0; j < j1; j++ {
@@ -60,33 +59,15 @@ func (l *lattice) contractAll(dst []float64, factor float64, factors []blas64.Ge
 	}
 }
 
-// turned returns the rows of factors times the eigenvectors, each squared if asked.
-func (w *workspace) turned(factors []blas64.General, squared bool) []blas64.General {
-	out := make([]blas64.General, len(factors))
-	for a, f := range factors {
-		out[a] = blas64.General{Rows: f.Rows, Cols: f.Cols, Stride: f.Cols, Data: make([]float64, f.Rows*f.Cols)}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, f, w.u[a], 0, out[a])
-		if !squared {
-			continue
-		}
-		for i, v := range out[a].Data {
-			out[a].Data[i] = v * v
-		}
-	}
-	return out
-}
-
-// crossingAt returns what computes covariances of points and rows. If reduced is true, it needs the
-// axes of Form.
-func (w *workspace) crossingAt(prog *kernel.Program, theta []float64, xs *kernel.Points, reduced bool) (crossing, error) {
-	if reduced {
-		if err := w.atForm(prog, theta, "variances"); err != nil {
-			return crossing{}, err
-		}
+// crossAt returns what computes covariances of points and rows. If reduced is true, it needs the axes of
+// Form.
+func crossAt(w *workspace, prog *kernel.Program, theta []float64, xs *kernel.Points, reduced bool) (axisCovariances, error) {
+	if reduced && !w.productModel.isAt(prog, theta) {
+		return axisCovariances{}, otherParameters("variances")
 	}
 	m, err := w.modelAt(prog, theta)
 	if err != nil {
-		return crossing{}, err
+		return axisCovariances{}, err
 	}
 	return m.to(xs), nil
 }
@@ -100,7 +81,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
 		return fmt.Errorf("grid: %w", err)
 	}
-	c, err := w.crossingAt(prog, theta, xs, reduction != nil)
+	c, err := crossAt(w, prog, theta, xs, reduction != nil)
 	if err != nil {
 		return err
 	}
@@ -150,7 +131,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if xs.D != w.x.D || len(reduction) != m*m {
 		return fmt.Errorf("grid: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
 	}
-	c, err := w.crossingAt(prog, theta, xs, true)
+	c, err := crossAt(w, prog, theta, xs, true)
 	if err != nil || m == 0 {
 		return err
 	}
@@ -184,30 +165,4 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		}
 	}
 	return nil
-}
-
-// outerProducts returns the products of the factors of all axes but the first, for each point.
-func (w *workspace) outerProducts(factors []blas64.General) []float64 {
-	m, lines := factors[0].Rows, w.axes[0].after
-	rest := make([]float64, m*lines)
-	for j := range m {
-		own := make([][]float64, len(factors)-1)
-		for a, f := range factors[1:] {
-			own[a] = f.Data[j*f.Stride:][:f.Cols]
-		}
-		w.products(rest[j*lines:(j+1)*lines], w.scale, own)
-	}
-	return rest
-}
-
-// weighRows writes the products of all axes over √D, for the p-th value of the first axis.
-func (w *workspace) weighRows(dst, rest []float64, first blas64.General, p int) {
-	lines := w.axes[0].after
-	d := w.d[p*lines : (p+1)*lines]
-	for j := range first.Rows {
-		f, own, to := first.Data[j*first.Stride+p], rest[j*lines:], dst[j*lines:(j+1)*lines]
-		for i, v := range d {
-			to[i] = f * own[i] / math.Sqrt(v)
-		}
-	}
 }

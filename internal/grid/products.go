@@ -12,7 +12,7 @@ import (
 	"gpfit/kernel"
 )
 
-// MultiplyDerivatives implements [device.DerivativeProducts]. With the slopes s = ∂κ/κ of [model], the
+// MultiplyDerivatives implements [device.DerivativeProducts]. With the slopes s = ∂κ/κ of [productModel], the
 // derivatives are
 //
 //	∂K = c·Σ_a (∂K_a − s·K_a) ⊗ (the others) + s·K,
@@ -29,8 +29,8 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 	if err != nil {
 		return err
 	}
-	w.allocate()
-	p := &multiplication{workspace: w, own: own, vectors: vectors, m: m, dst: dst, product: make([]float64, w.n)}
+	allocate(w)
+	p := &axisDerivatives{workspace: w, own: own, vectors: vectors, m: m, dst: dst, product: make([]float64, w.n)}
 	clear(dst)
 	if err := w.begin(ctx, "products", 0); err != nil {
 		return err
@@ -48,10 +48,10 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 	return w.poll(ctx)
 }
 
-// multiplication is one call of MultiplyDerivatives.
-type multiplication struct {
+// axisDerivatives is one call of MultiplyDerivatives.
+type axisDerivatives struct {
 	*workspace
-	own     *model
+	own     *productModel
 	vectors []float64
 	m       int
 	dst     []float64
@@ -60,17 +60,17 @@ type multiplication struct {
 }
 
 // load copies a vector to work[0].
-func (p *multiplication) load(k int) { p.own.gather(p.work[0], p.vectors[k*p.n:(k+1)*p.n]) }
+func (p *axisDerivatives) load(k int) { p.own.gather(p.work[0], p.vectors[k*p.n:(k+1)*p.n]) }
 
 // multiplyBy multiplies work[0] along an axis by a matrix.
-func (p *multiplication) multiplyBy(ctx context.Context, a int, by blas64.General) error {
+func (p *axisDerivatives) multiplyBy(ctx context.Context, a int, by blas64.General) error {
 	p.own.multiply(p.work[1], p.work[0], a, by, blas.NoTrans)
 	p.work[0], p.work[1] = p.work[1], p.work[0]
 	return p.step(ctx, p.own.flops(a))
 }
 
 // add adds factor times work[0] to the product of a parameter with a vector.
-func (p *multiplication) add(param, k int, factor float64) {
+func (p *axisDerivatives) add(param, k int, factor float64) {
 	p.own.scatter(p.product, p.work[0])
 	blas64.Axpy(factor, vector(p.product), vector(p.dst[(param*p.m+k)*p.n:][:p.n]))
 }
@@ -78,7 +78,7 @@ func (p *multiplication) add(param, k int, factor float64) {
 func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
 // addWhole adds the products s·Kv.
-func (p *multiplication) addWhole(ctx context.Context, k int) error {
+func (p *axisDerivatives) addWhole(ctx context.Context, k int) error {
 	p.load(k)
 	for a, by := range p.own.k {
 		if err := p.multiplyBy(ctx, a, by); err != nil {
@@ -94,7 +94,7 @@ func (p *multiplication) addWhole(ctx context.Context, k int) error {
 }
 
 // addAxis adds the products with c·(∂K_a − s·K_a) ⊗ (the others).
-func (p *multiplication) addAxis(ctx context.Context, a int) error {
+func (p *axisDerivatives) addAxis(ctx context.Context, a int) error {
 	slopes := p.own.slopesOf(a)
 	for k := range p.m {
 		for param, by := range slopes {
@@ -117,7 +117,7 @@ func (p *multiplication) addAxis(ctx context.Context, a int) error {
 }
 
 // slopesOf returns ∂K_a − s·K_a for each parameter, empty for those that do not act on the axis.
-func (m *model) slopesOf(a int) []blas64.General {
+func (m *productModel) slopesOf(a int) []blas64.General {
 	g, params, k := m.axes[a].size(), len(m.theta), m.k[a]
 	out, row := make([]blas64.General, params), make([]float64, params*g)
 	for p := range out {

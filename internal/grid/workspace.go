@@ -20,9 +20,9 @@ type workspace struct {
 	// lattice is the grid for the groups of the kernel groupsOf.
 	lattice  *lattice
 	groupsOf *kernel.Program
-	// formed means that the spectrum belongs to the last Form.
+	// formed means that the eigenSpectrum belongs to the last Form.
 	formed bool
-	spectrum
+	eigenSpectrum
 	// work are arrays of n numbers, for products along axes.
 	work [2][]float64
 }
@@ -71,24 +71,21 @@ func (w *workspace) begin(ctx context.Context, name string, flops float64) error
 	return w.poll(ctx)
 }
 
-// atForm returns an error unless a kernel and its parameters are those of Form.
-func (w *workspace) atForm(prog *kernel.Program, theta []float64, what string) error {
-	if !w.model.isAt(prog, theta) {
-		return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
-	}
-	return nil
+// otherParameters is the error of a call at other parameters than those of Form.
+func otherParameters(what string) error {
+	return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
 }
 
 // along multiplies the array in work[0] along all axes, except one, by matrices or their transposes.
 // The result is in work[0].
 func (w *workspace) along(ctx context.Context, matrices []blas64.General, t blas.Transpose, except int) error {
 	for a := range matrices {
-		if a == except || w.model.axes[a].size() == 1 && matrices[a].Data[0] == 1 {
+		if a == except || w.productModel.axes[a].size() == 1 && matrices[a].Data[0] == 1 {
 			continue
 		}
-		w.model.multiply(w.work[1], w.work[0], a, matrices[a], t)
+		w.productModel.multiply(w.work[1], w.work[0], a, matrices[a], t)
 		w.work[0], w.work[1] = w.work[1], w.work[0]
-		if err := w.step(ctx, w.model.flops(a)); err != nil {
+		if err := w.step(ctx, w.productModel.flops(a)); err != nil {
 			return err
 		}
 	}
@@ -96,7 +93,7 @@ func (w *workspace) along(ctx context.Context, matrices []blas64.General, t blas
 }
 
 // allocate makes space for the products along axes.
-func (w *workspace) allocate() {
+func allocate(w *workspace) {
 	for k := range w.work {
 		if w.work[k] == nil {
 			w.work[k] = make([]float64, w.n)
