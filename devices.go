@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/experts"
+	"gpfit/internal/grid"
 	"gpfit/internal/markov"
 	"gpfit/internal/merged"
 	"gpfit/internal/textbook"
@@ -28,7 +29,7 @@ func Drivers() []device.Driver {
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
 func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, experts.Method{}}, testMethods...)
 }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes
@@ -96,7 +97,7 @@ func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
 	if err != nil {
 		return device.Workload{}, err
 	}
-	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog}
+	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog, NoiseByRow: m.TrainNoise != nil}
 	if m.Experts == nil {
 		w.Points = kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
 		w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)

@@ -141,7 +141,7 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return "", nil
 	}
 	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
-	size := min(denseSize(accelerator, req.Workload), f.hostSize(ctx, req))
+	size := min(DenseSize(accelerator, req.Workload), f.hostSize(ctx, req))
 	if err != nil || size >= n {
 		return "", err
 	}
@@ -151,7 +151,7 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 	return paysFrom(g.Name, n, size), nil
 }
 
-// hostSize is denseSize of the host: a method that only the host has may take fewer operations there
+// hostSize is DenseSize of the host: a method that only the host has may take fewer operations there
 // than another one on an accelerator. From the crossover on, the accelerator takes longer than these.
 func (f Found) hostSize(ctx context.Context, req Request) int {
 	host, err := f.backends(ctx, Request{Method: req.Method, Workload: req.Workload, Options: req.Options}, f.Host())
@@ -159,12 +159,12 @@ func (f Found) hostSize(ctx context.Context, req Request) int {
 		return req.Workload.N
 	}
 	defer closeAll(host)
-	return denseSize(host[0], req.Workload)
+	return DenseSize(host[0], req.Workload)
 }
 
-// denseSize returns the number of points for which [Dense] takes as many operations as a backend for
+// DenseSize returns the number of points for which [Dense] takes as many operations as a backend for
 // a workload, or the workload's if that is fewer.
-func denseSize(b Backend, w Workload) int {
+func DenseSize(b Backend, w Workload) int {
 	if flops := b.Plan(w).FlopsGradient; flops > 0 {
 		return min(w.N, int(math.Round(math.Cbrt(flops))))
 	}

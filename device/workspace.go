@@ -86,7 +86,9 @@ type InverseDiagonal interface {
 	InverseDiagonal(ctx context.Context, dst []float64) error
 	// ContractDiagonal is [Workspace.Contract] for the adjoint adj + Σ⁻¹·diag(middle)·Σ⁻¹;
 	// middle has n elements of any sign. It costs n³ flops more than Contract, and memory
-	// that the first call allocates. It returns a [*MemoryError] if that does not fit.
+	// that the first call allocates. It returns a [*MemoryError] if that does not fit. A method that
+	// takes one noise variance for all points only owes the sum of diag, which is all that the
+	// derivative by that variance needs.
 	ContractDiagonal(ctx context.Context, adj Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error
 }
 

@@ -52,6 +52,13 @@ type Problem interface {
 // overlap.
 type Watcher interface{ Iterated(descent.Iteration) }
 
+// Structured is a [Problem] whose rows have a structure only together, by which an evaluation over all of
+// them costs less than over many of them.
+type Structured interface {
+	// EqualRows returns how many of the rows cost as much as all of them.
+	EqualRows() int
+}
+
 // Session is an objective that was opened on a worker.
 type Session interface {
 	descent.Func

@@ -29,6 +29,9 @@ func Tune(ctx context.Context, p Problem, s Settings, j *journal.Journal) (*Resu
 			t.free++
 		}
 	}
+	if together, ok := p.(Structured); ok {
+		t.equal = together.EqualRows()
+	}
 	t.prepare()
 	found, sizes, err := t.candidates(ctx)
 	switch {

@@ -19,6 +19,7 @@ type tuner struct {
 	problem Problem
 	params  []descent.Parameter
 	rows    int
+	equal   int // how many of the rows cost as much as all, if that is fewer
 	free    int // parameters that are not fixed
 	journal *journal.Journal
 	told    sync.Mutex // for the callback
@@ -242,6 +243,9 @@ func (t *tuner) openFull(ctx context.Context) ([]Session, error) {
 // given share of an evaluation over all rows.
 func (t *tuner) hessianSize(share float64) int {
 	n := float64(t.rows)
+	if t.equal > 0 {
+		n = min(n, float64(t.equal))
+	}
 	return int(min(n*math.Cbrt(share/float64(2*t.free)), n/2))
 }
 

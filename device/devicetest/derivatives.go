@@ -71,7 +71,7 @@ func checkProducts(t *testing.T, w device.Workspace, p *problem, m int) {
 func testMultiplyDerivatives(t *testing.T, s suite) {
 	for i, text := range kernels() {
 		t.Run(text, func(t *testing.T) {
-			p := newProblem(t, text, 100, 3, uint64(i)+70)
+			p := s.exactly(t, text, 100, 3, uint64(i)+70)
 			for c := range 3 {
 				copy(p.x.Column(c)[90:], p.x.Column(c)[:10-c])
 			}

@@ -66,6 +66,9 @@ func kernels() []string {
 // oneColumn is a kernel of one column that has states.
 const oneColumn = "matern52(dims=0) + matern12(dims=0)*cosine(dims=0)"
 
+// factors is a kernel that is a product over all columns.
+const factors = "rbf(ard)*periodic"
+
 // problem is a random test problem.
 type problem struct {
 	x     *kernel.Points
@@ -88,14 +91,51 @@ func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	return p
 }
 
-// problem returns a problem with a kernel, or with [oneColumn] if the method does not support it.
+// problem returns a problem with a kernel, or with one of [oneColumn] and [factors] if the method does
+// not support it.
 func (s suite) problem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
+	for _, other := range []string{text, oneColumn} {
+		if p := s.exactly(t, other, n, d, seed); !errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
+			return p
+		}
+	}
+	p := newProblem(t, factors, n, d, seed)
+	p.x = gridPoints(rand.New(rand.NewPCG(seed, uint64(n))), n, d)
+	return p
+}
+
+// exactly returns a problem with a kernel, on a grid if the method does not support other points.
+func (s suite) exactly(t testing.TB, text string, n, d int, seed uint64) *problem {
+	t.Helper()
 	p := newProblem(t, text, n, d, seed)
-	if errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
-		return newProblem(t, oneColumn, n, d, seed)
+	if errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedError)) {
+		p.x = gridPoints(rand.New(rand.NewPCG(seed, uint64(n))), n, d)
 	}
 	return p
+}
+
+// gridPoints returns n points in any order that are all combinations of the values of two columns, or
+// one. Other columns have one value.
+func gridPoints(rng *rand.Rand, n, d int) *kernel.Points {
+	first := 1
+	for g := 2; g*g <= n && d > 1; g++ {
+		if n%g == 0 {
+			first = g
+		}
+	}
+	a, b, rest := normals(rng, first), normals(rng, n/first), normals(rng, d)
+	x := kernel.NewPoints(make([]float64, n*d), n, d)
+	for k, i := range rng.Perm(n) {
+		for c := range d {
+			x.Column(c)[i] = rest[c]
+		}
+		x.Column(d - 1)[i] = b[k/first]
+		if d > 1 {
+			x.Column(0)[i] = a[k%first]
+		}
+	}
+	return x
 }
 
 func randomPoints(rng *rand.Rand, n, d int) *kernel.Points {

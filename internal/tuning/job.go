@@ -70,7 +70,9 @@ func Workload(j *Job) device.Workload {
 // workload describes the evaluations of the job.
 func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())
-	w.Points, w.Program, w.NoiseByRow = j.Sample.Points, j.Program(), len(j.Sample.Noise.Known)+len(j.Sample.Noise.Weights) > 0
+	noise := j.Sample.Noise
+	w.Points, w.Program = j.Sample.Points, j.Program()
+	w.NoiseByRow = j.Options.Robust || len(noise.Known)+len(noise.Weights)+len(noise.Group) > 0
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pick"
 )
 
 // Workplace is a job with its devices, on which tuning opens the job, on some or all of its rows.
@@ -28,6 +29,19 @@ type Workplace struct {
 
 // Rows implements [hyperopt.Problem].
 func (w *Workplace) Rows() int { return w.Job.N() }
+
+// EqualRows implements [hyperopt.Structured], for a method that needs all rows.
+func (w *Workplace) EqualRows() int {
+	n := w.Rows()
+	if w.Job.Experts != nil || n < 2 {
+		return n
+	}
+	some := w.Job.On(w.Job.Sample.WithRows(pick.All(n - 1)))
+	if w.Backends[0].Supports(some.workload()) == nil {
+		return n
+	}
+	return device.DenseSize(w.Backends[0], w.Job.workload())
+}
 
 // Parameters implements [hyperopt.Problem].
 func (w *Workplace) Parameters() []descent.Parameter { return w.Job.Params.List() }
@@ -100,7 +114,7 @@ func (w *Workplace) Open(ctx context.Context, worker int, rows []int) (hyperopt.
 	if !sub.Model.DeterminedBy(sub.Sample) || sub.Sample.Fold != nil && len(sub.Sample.FoldEnds()) < 2 {
 		return nil, hyperopt.ErrUndetermined
 	}
-	s, err := sub.Open(ctx, w.backend(worker))
+	s, err := sub.Open(ctx, device.Suiting(w.backend(worker), sub.workload()))
 	if err != nil {
 		return nil, err
 	}

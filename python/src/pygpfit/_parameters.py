@@ -191,7 +191,8 @@ class FitParameters(BaseEstimator):
         how to compute: chosen, the exact method with the fewest operations; dense, a
         Cholesky factorisation of the n×n matrix; merged, which counts rows of equal
         inputs once and has the same results; markov, a filter over the rows in order
-        for kernels of one column; or experts, the method of local experts. 'gpfit
+        for kernels of one column; grid, an eigenproblem for each factor of a product if
+        the rows are a full grid; or experts, the method of local experts. 'gpfit
         devices' lists the methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is

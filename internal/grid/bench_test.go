@@ -1,0 +1,35 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// BenchmarkEvaluation measures a value with gradient on a square grid.
+func BenchmarkEvaluation(b *testing.B) {
+	for _, side := range []int{100, 300, 1000} {
+		b.Run(fmt.Sprint(side), func(b *testing.B) {
+			ctx, n := context.Background(), side*side
+			x := kernel.NewPoints(make([]float64, 2*n), n, 2)
+			for i := range n {
+				x.Column(0)[i], x.Column(1)[i] = 5*float64(i/side)/float64(side), 5*float64(i%side)/float64(side)
+			}
+			prog := must.Get(kernel.CompileText("rbf(dims=0)*matern32(dims=1)", 2))(b)
+			w := must.Get(open(b).NewWorkspace(ctx, x))(b)
+			y, alpha, grad, diag := normals(rand.New(rand.NewPCG(1, 1)), n), make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
+			theta := []float64{1, 1, 1}
+			for k := range b.N {
+				theta[0] = 1 + 0.001*float64(k)
+				copy(alpha, y)
+				must.Do(b, w.Form(ctx, prog, theta, []float64{0.1}), w.Solve(ctx, alpha, 1))
+				must.Do(b, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, grad, diag))
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// axisAdjoints collects, for each axis, the adjoint H_a of U_aᵀ·K_a·U_a:
+//
+//	⟨G, c·M ⊗ (the others)⟩ = ⟨U_aH_aU_aᵀ, M⟩ for any matrix M in the place of K_a.
+//
+// In the basis of the eigenvectors the others are diagonal, with elements λ_b for the lines b along the
+// axis, so that the parts of G give
+//
+//	Inv·Σ⁻¹: diag(Σ_b cλ_b/D_pb),   o·vvᵀ: o·Σ_b cλ_b·z_pb·z_qb with z = Uᵀv.
+type axisAdjoints struct {
+	*workspace
+	h []blas64.General
+	// rest are cλ_b for each cell.
+	rest []float64
+}
+
+func newAxisAdjoints(w *workspace) *axisAdjoints {
+	c := &axisAdjoints{workspace: w, rest: make([]float64, w.n)}
+	for _, k := range w.k {
+		c.h = append(c.h, square(k.Rows))
+	}
+	return c
+}
+
+// weigh sets rest for an axis.
+func (c *axisAdjoints) weigh(a int) {
+	others := slices.Clone(c.lambda)
+	others[a] = slices.Repeat([]float64{1}, c.axes[a].size())
+	c.products(c.rest, c.scale, others)
+}
+
+// addInverse adds the part of inv·Σ⁻¹.
+func (c *axisAdjoints) addInverse(inv float64) {
+	for a := range c.axes {
+		c.weigh(a)
+		h := c.h[a]
+		c.lines(a, func(cell, p int) { h.Data[p*h.Stride+p] += inv * c.rest[cell] / c.d[cell] })
+	}
+}
+
+// addVector adds the part of factor·vvᵀ.
+func (c *axisAdjoints) addVector(ctx context.Context, factor float64, v []float64) error {
+	c.gather(c.work[0], v)
+	if err := c.along(ctx, c.u, blas.Trans, -1); err != nil {
+		return err
+	}
+	for a := range c.axes {
+		c.weigh(a)
+		for i, z := range c.work[0] {
+			c.work[1][i] = c.rest[i] * z
+		}
+		c.fold(c.h[a], a, factor, c.work[0], c.work[1])
+		if err := c.step(ctx, c.flops(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold adds factor·XYᵀ to h for the arrays x and y as matrices with a row for each value of an axis.
+func (l *lattice) fold(h blas64.General, a int, factor float64, x, y []float64) {
+	own := &l.axes[a]
+	g, after := own.size(), own.after
+	if after == 1 {
+		blas64.Gemm(blas.Trans, blas.NoTrans, factor, blas64.General{Rows: own.before, Cols: g, Stride: g, Data: x},
+			blas64.General{Rows: own.before, Cols: g, Stride: g, Data: y}, 1, h)
+		return
+	}
+	for at := 0; at < len(x); at += g * after {
+		blas64.Gemm(blas.NoTrans, blas.Trans, factor, blas64.General{Rows: g, Cols: after, Stride: after, Data: x[at : at+g*after]},
+			blas64.General{Rows: g, Cols: after, Stride: after, Data: y[at : at+g*after]}, 1, h)
+	}
+}
+
+// finish adds ⟨G, ∂K/∂log θ⟩ to grad by the formula of [productModel].
+func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
+	whole := 0.0 // ⟨G, K⟩
+	for p, v := range c.lambda[0] {
+		whole += v * c.h[0].Data[p*c.h[0].Stride+p]
+	}
+	for p, slope := range c.slopes {
+		grad[p] += float64(1-len(c.axes)) * slope * whole
+	}
+	for a, u := range c.u {
+		g := u.Rows
+		half, adjoint := square(g), square(g)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, u, c.h[a], 0, half)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, half, u, 0, adjoint)
+		for i := range g {
+			c.e.RowGradient(grad, adjoint.Data[i*g:(i+1)*g], c.points[a], i, c.points[a], 0, g)
+		}
+		if err := c.step(ctx, cubeFlops(g)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cubeFlops are the operations of two products of g×g matrices.
+func cubeFlops(g int) float64 { return 4 * float64(g) * float64(g) * float64(g) }
+
+// Contract implements [device.Workspace].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	c, err := w.contract(ctx, adj, prog, theta, grad, diag, 0)
+	if err != nil {
+		return err
+	}
+	return c.finish(ctx, grad)
+}
+
+// contract returns the contraction of adj, and writes its diagonal. more are operations that follow.
+func (w *workspace) contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64, more float64) (*axisAdjoints, error) {
+	if !w.formed {
+		return nil, device.ErrStage
+	}
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if !w.productModel.isAt(prog, theta) {
+		return nil, otherParameters("a contraction")
+	}
+	flops := w.all() + 2*w.all()*float64(len(adj.Outer)) + 4*w.cubes() + more
+	if err := w.begin(ctx, "gradient", flops); err != nil {
+		return nil, err
+	}
+	c := newAxisAdjoints(w)
+	clear(diag)
+	if adj.Inv != 0 {
+		c.addInverse(adj.Inv)
+		if err := w.inverseDiagonal(ctx, diag); err != nil {
+			return nil, err
+		}
+		blas64.Scal(adj.Inv, blas64.Vector{N: w.n, Inc: 1, Data: diag})
+	}
+	for k, f := range adj.Outer {
+		v := adj.Vectors[k*w.n : (k+1)*w.n]
+		if err := c.addVector(ctx, f, v); err != nil {
+			return nil, err
+		}
+		for i := range diag {
+			diag[i] += f * v[i] * v[i]
+		}
+	}
+	return c, nil
+}
+
+// InverseDiagonal implements [device.InverseDiagonal].
+func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if len(dst) != w.n {
+		return fmt.Errorf("grid: diagonal of %d elements for n = %d", len(dst), w.n)
+	}
+	if err := w.begin(ctx, "gradient", w.all()); err != nil {
+		return err
+	}
+	return w.inverseDiagonal(ctx, dst)
+}
+
+// inverseDiagonal writes (⊗ U_a∘U_a)(1/D).
+func (w *workspace) inverseDiagonal(ctx context.Context, dst []float64) error {
+	for i, v := range w.d {
+		w.work[0][i] = 1 / v
+	}
+	if err := w.along(ctx, w.squares(), blas.NoTrans, -1); err != nil {
+		return err
+	}
+	w.scatter(dst, w.work[0])
+	return nil
+}

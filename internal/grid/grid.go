@@ -1,0 +1,158 @@
+package grid
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// precision is the rounding error of values of typical fits.
+const precision = 1e-12
+
+// Method is the method; it implements [device.Method].
+type Method struct{}
+
+// Name returns [Name].
+func (Method) Name() string { return Name }
+
+// About implements [device.Method].
+func (Method) About() string {
+	return "an eigenproblem for each factor of a kernel, if the rows are a full grid"
+}
+
+// Exact returns true.
+func (Method) Exact() bool { return true }
+
+// rowBytes is about the memory of a row of a table of three columns.
+const rowBytes = 8 * (arrays + 6)
+
+// MaxRows returns how many rows fit in the host's memory.
+func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
+
+// Backends returns a backend for the CPU, which is the only device that the method uses. For another
+// device it returns an [*device.UnavailableError].
+func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
+	for _, d := range devices {
+		if info := d.Info(); !info.Host || info.Name != hostName {
+			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method grid computes on the device cpu"}
+		}
+		out = append(out, backend{d})
+	}
+	return out, nil
+}
+
+// backend is the method on the host.
+type backend struct{ host device.Device }
+
+// Info implements [device.Backend].
+func (b backend) Info() device.Info { return b.host.Info() }
+
+// Close implements [device.Backend].
+func (b backend) Close() error { return b.host.Close() }
+
+// Capabilities implements [device.Backend].
+func (b backend) Capabilities() device.Capabilities {
+	return device.Capabilities{Method: Name, Exact: true, Precision: precision, Devices: []device.Device{b.host}}
+}
+
+// Supports implements [device.Backend]. It refuses grids of one axis, for which the method is correct
+// and of no use.
+func (b backend) Supports(w device.Workload) error {
+	switch {
+	case w.NoiseByRow:
+		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows"}
+	case w.Blocks != nil:
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
+	case w.Factor:
+		return &device.UnsupportedError{Method: Name, What: "a factor of the covariance matrix"}
+	case w.Program == nil && w.N > 0:
+		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one that is a product"}
+	case w.Program == nil:
+		return nil
+	}
+	groups, err := columnGroups(w.Program)
+	if err == nil && len(groups) < 2 {
+		err = errFew
+	}
+	if err != nil {
+		return unsupportedKernel(w.Program, err)
+	}
+	if w.Points == nil {
+		return nil
+	}
+	l, err := newLattice(w.Points, groups)
+	if err == nil && l.factors() < 2 {
+		err = noGrid("only one factor has several values")
+	}
+	return err
+}
+
+// flopRate is about the number of operations in a second.
+const flopRate = 2e9
+
+// The operations of an eigenproblem of size 1, and how many operations of the dense method take the
+// time of one here.
+const (
+	eigenFlops = 12
+	dependence = 3
+)
+
+// arrays is how many numbers the workspace has for each row.
+const arrays = 6
+
+// Plan implements [device.Backend]. Without a grid it plans for a square one.
+func (b backend) Plan(w device.Workload) device.Plan {
+	l := planned(w)
+	n, cubes, all, squares := float64(w.N), l.cubes(), l.all(), int64(0)
+	for a := range l.axes {
+		squares += int64(l.axes[a].size()) * int64(l.axes[a].size())
+	}
+	plan := device.Plan{
+		N: w.N, D: w.D, FlopRate: flopRate,
+		FlopsValue:    dependence * (eigenFlops*cubes + 2*all + 20*n),
+		FlopsGradient: dependence * ((eigenFlops+8)*cubes + 5*all + 40*n),
+		Needs:         []device.Need{{Bytes: 8 * (arrays*int64(w.N) + 6*squares), What: fmt.Sprintf("a grid of %d rows and the matrices of its %d axes", w.N, len(l.axes))}},
+	}
+	if w.Diagonal {
+		plan.FlopsGradient += dependence * l.middleFlops()
+		plan = plan.With(device.Need{Bytes: 8 * (int64(w.N) + squares), What: "a middle term"})
+	}
+	return plan
+}
+
+// planned returns the grid of a workload, or a square one if it is not known.
+func planned(w device.Workload) *lattice {
+	if w.Program != nil && w.Points != nil {
+		if groups, err := columnGroups(w.Program); err == nil {
+			if l, err := newLattice(w.Points, groups); err == nil {
+				return l
+			}
+		}
+	}
+	side := 1
+	for side*side < w.N {
+		side++
+	}
+	return &lattice{n: w.N, axes: []gridAxis{{rows: make([]int, side)}, {rows: make([]int, side)}}}
+}
+
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+		return nil, err
+	}
+	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
+		return nil, err
+	}
+	return &workspace{x: x, n: x.N, host: b.host}, nil
+}
+
+var (
+	_ device.InverseDiagonal    = (*workspace)(nil)
+	_ device.JointCovariance    = (*workspace)(nil)
+	_ device.DerivativeProducts = (*workspace)(nil)
+	_ device.QuickForming       = (*workspace)(nil)
+)

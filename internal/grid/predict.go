@@ -1,0 +1,168 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// blockNumbers limits the numbers of a block of predictions.
+const blockNumbers = 1 << 20
+
+// axisCovariances computes covariances of points and rows, k* = c·⊗k_a*.
+type axisCovariances struct {
+	*productModel
+	xs []*kernel.Points
+}
+
+func (m *productModel) to(xs *kernel.Points) axisCovariances {
+	c := axisCovariances{productModel: m}
+	for a := range m.axes {
+		c.xs = append(c.xs, m.at(xs, a))
+	}
+	return c
+}
+
+// block returns the k_a* of the points from j0 to j1 as rows.
+func (c axisCovariances) block(a, j0, j1 int) blas64.General {
+	g := c.axes[a].size()
+	out := blas64.General{Rows: j1 - j0, Cols: g, Stride: g, Data: make([]float64, (j1-j0)*g)}
+	for j := j0; j < j1; j++ {
+		c.e.Row(out.Data[(j-j0)*g:], c.xs[a], j, c.points[a], 0, g)
+	}
+	return out
+}
+
+// contractAll writes, for each row j of the factors, factor·⟨⊗ of the rows j, x⟩.
+func (l *lattice) contractAll(dst []float64, factor float64, factors []blas64.General, x []float64) {
+	last := len(factors) - 1
+	g, m := l.axes[last].size(), len(dst)
+	lines := l.n / g
+	inner := blas64.General{Rows: m, Cols: lines, Stride: lines, Data: make([]float64, m*lines)}
+	blas64.Gemm(blas.NoTrans, blas.Trans, factor, factors[last], blas64.General{Rows: lines, Cols: g, Stride: g, Data: x}, 0, inner)
+	next := make([]float64, lines)
+	for j := range m {
+		row := inner.Data[j*lines : (j+1)*lines]
+		for a := last - 1; a >= 0; a-- {
+			own := factors[a]
+			rest := blas64.General{Rows: len(row) / own.Cols, Cols: own.Cols, Stride: own.Cols, Data: row}
+			sums := next[:rest.Rows]
+			blas64.Gemv(blas.NoTrans, 1, rest, blas64.Vector{N: own.Cols, Inc: 1, Data: own.Data[j*own.Stride:]}, 0, blas64.Vector{N: rest.Rows, Inc: 1, Data: sums})
+			row = row[:copy(row, sums)]
+		}
+		dst[j] = row[0]
+	}
+}
+
+// crossAt returns what computes covariances of points and rows. If reduced is true, it needs the axes of
+// Form.
+func crossAt(w *workspace, prog *kernel.Program, theta []float64, xs *kernel.Points, reduced bool) (axisCovariances, error) {
+	if reduced && !w.productModel.isAt(prog, theta) {
+		return axisCovariances{}, otherParameters("variances")
+	}
+	m, err := w.modelAt(prog, theta)
+	if err != nil {
+		return axisCovariances{}, err
+	}
+	return m.to(xs), nil
+}
+
+// Predict implements [device.Workspace]: the mean is c⟨⊗k_a*, α⟩, and the reduction is
+// c²·⟨⊗(U_aᵀk_a*)², 1/D⟩.
+func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
+		return fmt.Errorf("grid: %w", err)
+	}
+	c, err := crossAt(w, prog, theta, xs, reduction != nil)
+	if err != nil {
+		return err
+	}
+	each := 2 * float64(len(alpha))
+	if reduction != nil {
+		each += 2 * float64(w.n)
+	}
+	if err := w.begin(ctx, "predict", each*float64(xs.N)); err != nil {
+		return err
+	}
+	cells := make([]float64, len(alpha))
+	for k := 0; k < len(alpha); k += w.n {
+		c.gather(cells[k:k+w.n], alpha[k:k+w.n])
+	}
+	if reduction != nil {
+		for i, v := range w.d {
+			w.work[0][i] = 1 / v
+		}
+	}
+	size := min(max(1, blockNumbers/c.axes[len(c.axes)-1].before), 512)
+	for j0 := 0; j0 < xs.N; j0 += size {
+		j1 := min(j0+size, xs.N)
+		factors := make([]blas64.General, len(c.axes))
+		for a := range factors {
+			factors[a] = c.block(a, j0, j1)
+		}
+		for k := range len(alpha) / w.n {
+			c.contractAll(mean[k*xs.N+j0:k*xs.N+j1], c.scale, factors, cells[k*w.n:(k+1)*w.n])
+		}
+		if reduction != nil {
+			c.contractAll(reduction[j0:j1], c.scale*c.scale, w.turned(factors, true), w.work[0])
+		}
+		if err := w.step(ctx, each*float64(j1-j0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PredictCovariance implements [device.JointCovariance]: the sum of c²·⊗f_j·⊗f_k/D over the cells, with
+// f_j = U_aᵀk_a* of point j. It takes the cells of one value of the first axis at a time.
+func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	m := xs.N
+	if !w.formed {
+		return device.ErrStage
+	}
+	if xs.D != w.x.D || len(reduction) != m*m {
+		return fmt.Errorf("grid: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+	}
+	c, err := crossAt(w, prog, theta, xs, true)
+	if err != nil || m == 0 {
+		return err
+	}
+	lines := w.axes[0].after
+	need, free := 16*int64(m)*int64(lines), w.host.Info().MemoryFree
+	if free > 0 && need > free {
+		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	}
+	each := float64(m) * float64(m) * float64(lines)
+	if err := w.begin(ctx, "predict", each*float64(w.axes[0].size())); err != nil {
+		return err
+	}
+	factors := make([]blas64.General, len(c.axes))
+	for a := range factors {
+		factors[a] = c.block(a, 0, m)
+	}
+	factors = w.turned(factors, false)
+	rest, rows := w.outerProducts(factors), blas64.General{Rows: m, Cols: lines, Stride: lines, Data: make([]float64, m*lines)}
+	sum := blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: reduction}
+	clear(reduction)
+	for p := range w.axes[0].size() {
+		w.weighRows(rows.Data, rest, factors[0], p)
+		blas64.Syrk(blas.NoTrans, 1, rows, 1, sum)
+		if err := w.step(ctx, each); err != nil {
+			return err
+		}
+	}
+	for i := range m {
+		for j := range i {
+			reduction[j*m+i] = reduction[i*m+j]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package grid
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/device"
+	"gpfit/internal/team"
+)
+
+// eigenSpectrum is the eigen-decomposition of Σ.
+type eigenSpectrum struct {
+	*productModel
+	// u are the eigenvectors of the K_a, as columns, and lambda the eigenvalues.
+	u      []blas64.General
+	lambda [][]float64
+	// d is D in the order of the cells, and noise is σ².
+	d      []float64
+	noise  float64
+	logDet float64
+}
+
+// decompose computes the eigenvectors of all axes at once.
+func decompose(ctx context.Context, m *productModel) (u []blas64.General, lambda [][]float64, err error) {
+	type decomposed struct {
+		u      []blas64.General
+		lambda [][]float64
+	}
+	k := m.k
+	all, err := team.Await(ctx, func() (decomposed, error) {
+		out, errs := decomposed{make([]blas64.General, len(k)), make([][]float64, len(k))}, make([]error, len(k))
+		var wg sync.WaitGroup
+		for a := range k {
+			wg.Go(func() { out.u[a], out.lambda[a], errs[a] = eigen(k[a]) })
+		}
+		wg.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return out, err
+			}
+		}
+		return out, nil
+	})
+	return all.u, all.lambda, err
+}
+
+// eigen returns the eigenvectors of a symmetric matrix as columns, and its eigenvalues, none below 0.
+func eigen(k blas64.General) (u blas64.General, lambda []float64, err error) {
+	g := k.Rows
+	if g == 1 {
+		return blas64.General{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, []float64{max(0, k.Data[0])}, nil
+	}
+	var e mat.EigenSym
+	symmetric := mat.NewSymDense(g, append([]float64(nil), k.Data...))
+	if !e.Factorize(symmetric, true) {
+		return u, nil, &device.NotPDError{Minor: g, N: g}
+	}
+	var vectors mat.Dense
+	e.VectorsTo(&vectors)
+	lambda = e.Values(nil)
+	for p := range lambda {
+		lambda[p] = max(0, lambda[p]) // K_a is positive semidefinite
+	}
+	return vectors.RawMatrix(), lambda, nil
+}
+
+// shift computes D and log|Σ| for a noise variance.
+func (s *eigenSpectrum) shift(noise float64) error {
+	if len(s.d) != s.n {
+		s.d = make([]float64, s.n)
+	}
+	s.noise, s.logDet = noise, 0
+	s.products(s.d, s.scale, s.lambda)
+	for i, v := range s.d {
+		v += noise
+		if !(v > 0) || math.IsInf(v, 1) {
+			return s.explain(v)
+		}
+		s.d[i] = v
+		s.logDet += math.Log(v)
+	}
+	return nil
+}
+
+// explain returns the error for an eigenvalue.
+func (s *eigenSpectrum) explain(v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return &device.NonFiniteError{What: "covariance matrix", Row: -1, Col: -1}
+	}
+	return &device.NotPDError{Minor: s.n, N: s.n}
+}
+
+// squares returns the matrices with the squares of the elements of the U_a.
+func (s *eigenSpectrum) squares() []blas64.General {
+	out := make([]blas64.General, len(s.u))
+	for a, u := range s.u {
+		out[a] = square(u.Rows)
+		for i, v := range u.Data {
+			out[a].Data[i] = v * v
+		}
+	}
+	return out
+}
+
+// turned returns the rows of factors times the eigenvectors, each squared if asked.
+func (s *eigenSpectrum) turned(factors []blas64.General, squared bool) []blas64.General {
+	out := make([]blas64.General, len(factors))
+	for a, f := range factors {
+		out[a] = blas64.General{Rows: f.Rows, Cols: f.Cols, Stride: f.Cols, Data: make([]float64, f.Rows*f.Cols)}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, f, s.u[a], 0, out[a])
+		if !squared {
+			continue
+		}
+		for i, v := range out[a].Data {
+			out[a].Data[i] = v * v
+		}
+	}
+	return out
+}
+
+// outerProducts returns the products of the factors of all axes but the first, for each point.
+func (s *eigenSpectrum) outerProducts(factors []blas64.General) []float64 {
+	m, lines := factors[0].Rows, s.axes[0].after
+	rest := make([]float64, m*lines)
+	for j := range m {
+		own := make([][]float64, len(factors)-1)
+		for a, f := range factors[1:] {
+			own[a] = f.Data[j*f.Stride:][:f.Cols]
+		}
+		s.products(rest[j*lines:(j+1)*lines], s.scale, own)
+	}
+	return rest
+}
+
+// weighRows writes the products of all axes over √D, for the p-th value of the first axis.
+func (s *eigenSpectrum) weighRows(dst, rest []float64, first blas64.General, p int) {
+	lines := s.axes[0].after
+	d := s.d[p*lines : (p+1)*lines]
+	for j := range first.Rows {
+		f, own, to := first.Data[j*first.Stride+p], rest[j*lines:], dst[j*lines:(j+1)*lines]
+		for i, v := range d {
+			to[i] = f * own[i] / math.Sqrt(v)
+		}
+	}
+}

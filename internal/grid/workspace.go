@@ -1,0 +1,113 @@
+package grid
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// workspace implements [device.Workspace].
+type workspace struct {
+	device.Meter
+	x    *kernel.Points // nil after Close
+	n    int
+	host device.Device
+	// lattice is the grid for the groups of the kernel groupsOf.
+	lattice  *lattice
+	groupsOf *kernel.Program
+	// formed means that the eigenSpectrum belongs to the last Form.
+	formed bool
+	eigenSpectrum
+	// work are arrays of n numbers, for products along axes.
+	work [2][]float64
+}
+
+// Method implements [device.Workspace].
+func (w *workspace) Method() string { return Name }
+
+// N implements [device.Workspace].
+func (w *workspace) N() int { return w.n }
+
+// FormsQuickly implements [device.QuickForming].
+func (w *workspace) FormsQuickly() bool { return true }
+
+// Work implements [device.Workspace].
+func (w *workspace) Work() device.Work {
+	numbers := len(w.d) + len(w.work[0]) + len(w.work[1])
+	for _, u := range w.u {
+		numbers += 2 * len(u.Data)
+	}
+	return device.Work{Flops: w.Flops, Bytes: 8 * int64(numbers)}
+}
+
+// Close implements [device.Workspace].
+func (w *workspace) Close() error {
+	*w = workspace{n: w.n}
+	return nil
+}
+
+// step counts the operations of a step, reports them and polls ctx.
+func (w *workspace) step(ctx context.Context, flops float64) error {
+	w.Worked(flops)
+	return w.poll(ctx)
+}
+
+// poll brings the workspace to its state before Form if ctx is done.
+func (w *workspace) poll(ctx context.Context) error {
+	if ctx.Err() != nil {
+		w.formed = false
+	}
+	return ctx.Err()
+}
+
+// begin begins a call after Form that takes so many operations.
+func (w *workspace) begin(ctx context.Context, name string, flops float64) error {
+	w.Begin(name, flops)
+	return w.poll(ctx)
+}
+
+// otherParameters is the error of a call at other parameters than those of Form.
+func otherParameters(what string) error {
+	return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
+}
+
+// along multiplies the array in work[0] along all axes, except one, by matrices or their transposes.
+// The result is in work[0].
+func (w *workspace) along(ctx context.Context, matrices []blas64.General, t blas.Transpose, except int) error {
+	for a := range matrices {
+		if a == except || w.productModel.axes[a].size() == 1 && matrices[a].Data[0] == 1 {
+			continue
+		}
+		w.productModel.multiply(w.work[1], w.work[0], a, matrices[a], t)
+		w.work[0], w.work[1] = w.work[1], w.work[0]
+		if err := w.step(ctx, w.productModel.flops(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allocate makes space for the products along axes.
+func allocate(w *workspace) {
+	for k := range w.work {
+		if w.work[k] == nil {
+			w.work[k] = make([]float64, w.n)
+		}
+	}
+}
+
+// checkSides returns an error if Σ is not there or b does not have m columns.
+func (w *workspace) checkSides(b []float64, m int) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if m < 0 || len(b) != m*w.n {
+		return fmt.Errorf("grid: %d numbers for %d columns of %d points", len(b), m, w.n)
+	}
+	return nil
+}
