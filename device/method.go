@@ -160,7 +160,7 @@ type Weighed struct {
 // chosen: a smaller gain is not worth the other last digits of another method.
 const worthwhile = 0.9
 
-// Weigh returns what each method takes for a workload on devices, and marks the one that the name [Chosen] stands for.
+// Weigh returns what each method takes for a workload on devices. The method that [Chosen] stands for is marked.
 // It allocates no matrix.
 func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 	out, best := make([]Weighed, len(methods)), -1

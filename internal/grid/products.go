@@ -116,7 +116,7 @@ func (p *axisDerivatives) addAxis(ctx context.Context, a int) error {
 	return nil
 }
 
-// slopesOf returns ∂K_a − s·K_a for each parameter, empty for those that do not act on the axis.
+// slopesOf returns ∂K_a − s·K_a for each parameter. It is empty for parameters of other axes.
 func (m *productModel) slopesOf(a int) []blas64.General {
 	g, params, k := m.axes[a].size(), len(m.theta), m.k[a]
 	out, row := make([]blas64.General, params), make([]float64, params*g)

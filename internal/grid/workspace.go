@@ -71,7 +71,7 @@ func (w *workspace) begin(ctx context.Context, name string, flops float64) error
 	return w.poll(ctx)
 }
 
-// otherParameters is the error of a call at other parameters than those of Form.
+// otherParameters is the error of a call whose parameters are not the parameters of Form.
 func otherParameters(what string) error {
 	return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
 }
