@@ -3,9 +3,9 @@ package grid
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
@@ -51,38 +51,26 @@ func (c *axisAdjoints) addInverse(inv float64) {
 	}
 }
 
-// addVector adds the part of factor·vvᵀ.
+// addVector adds the part of factor·vvᵀ. The weights cλ_b are not negative, so that it is the product of a
+// matrix of the numbers z·√(cλ_b) with its own transpose.
 func (c *axisAdjoints) addVector(ctx context.Context, factor float64, v []float64) error {
 	c.gather(c.work[0], v)
-	if err := c.along(ctx, c.u, blas.Trans, -1); err != nil {
+	if err := c.along(ctx, c.lattice, c.ut); err != nil {
 		return err
 	}
 	for a := range c.axes {
 		c.weigh(a)
-		for i, z := range c.work[0] {
-			c.work[1][i] = c.rest[i] * z
+		for i, w := range c.rest {
+			c.rest[i] = math.Sqrt(w)
 		}
-		c.fold(c.h[a], a, factor, c.work[0], c.work[1])
+		c.unfold(c.work[1], c.work[0], c.rest, a)
+		z := rows(c.work[1], c.n/c.axes[a].size())
+		addProducts(c.h[a], factor, z, z, c.threads)
 		if err := c.step(ctx, c.flops(a)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fold adds factor·XYᵀ to h for the arrays x and y as matrices with a row for each value of an axis.
-func (l *lattice) fold(h blas64.General, a int, factor float64, x, y []float64) {
-	own := &l.axes[a]
-	g, after := own.size(), own.after
-	if after == 1 {
-		blas64.Gemm(blas.Trans, blas.NoTrans, factor, blas64.General{Rows: own.before, Cols: g, Stride: g, Data: x},
-			blas64.General{Rows: own.before, Cols: g, Stride: g, Data: y}, 1, h)
-		return
-	}
-	for at := 0; at < len(x); at += g * after {
-		blas64.Gemm(blas.NoTrans, blas.Trans, factor, blas64.General{Rows: g, Cols: after, Stride: after, Data: x[at : at+g*after]},
-			blas64.General{Rows: g, Cols: after, Stride: after, Data: y[at : at+g*after]}, 1, h)
-	}
 }
 
 // finish adds ⟨G, ∂K/∂log θ⟩ to grad by the formula of [productModel].
@@ -97,10 +85,10 @@ func (c *axisAdjoints) finish(ctx context.Context, grad []float64) error {
 	for a, u := range c.u {
 		g := u.Rows
 		half, adjoint := square(g), square(g)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, u, c.h[a], 0, half)
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, half, u, 0, adjoint)
+		addProducts(half, 1, u, c.h[a], c.threads) // H_a is symmetric
+		addProducts(adjoint, 1, half, u, c.threads)
 		for i := range g {
-			c.e.RowGradient(grad, adjoint.Data[i*g:(i+1)*g], c.points[a], i, c.points[a], 0, g)
+			c.e.RowGradient(grad, row(adjoint, i), c.points[a], i, c.points[a], 0, g)
 		}
 		if err := c.step(ctx, cubeFlops(g)); err != nil {
 			return err
@@ -176,7 +164,7 @@ func (w *workspace) inverseDiagonal(ctx context.Context, dst []float64) error {
 	for i, v := range w.d {
 		w.work[0][i] = 1 / v
 	}
-	if err := w.along(ctx, w.squares(), blas.NoTrans, -1); err != nil {
+	if err := w.along(ctx, w.lattice, squares(w.u)); err != nil {
 		return err
 	}
 	w.scatter(dst, w.work[0])

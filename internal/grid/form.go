@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-
 	"gpfit/device"
 	"gpfit/kernel"
 )
@@ -31,7 +29,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	w.Begin("factor", eigenFlops*m.cubes()+20*float64(w.n))
 	if w.productModel != m {
 		w.productModel = nil
-		if w.u, w.lambda, err = decompose(ctx, m); err != nil {
+		if w.u, w.ut, w.lambda, err = decompose(ctx, m); err != nil {
 			return err
 		}
 		w.productModel = m
@@ -78,7 +76,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*productMode
 		if w.lattice, err = newLattice(w.x, groups); err != nil {
 			return nil, err
 		}
-		w.groupsOf = prog
+		w.groupsOf, w.lattice.threads = prog, w.threads
 	}
 	return newModel(w.lattice, w.x, prog, theta)
 }
@@ -99,13 +97,13 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	for c := range m {
 		column := b[c*w.n : (c+1)*w.n]
 		w.gather(w.work[0], column)
-		if err := w.along(ctx, w.u, blas.Trans, -1); err != nil {
+		if err := w.along(ctx, w.lattice, w.ut); err != nil {
 			return err
 		}
 		for i, v := range w.d {
 			w.work[0][i] /= v
 		}
-		if err := w.along(ctx, w.u, blas.NoTrans, -1); err != nil {
+		if err := w.along(ctx, w.lattice, w.u); err != nil {
 			return err
 		}
 		w.scatter(column, w.work[0])
@@ -124,14 +122,14 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 			for i, v := range column {
 				w.work[0][i] = v / math.Sqrt(w.d[i])
 			}
-			if err := w.along(ctx, w.u, blas.NoTrans, -1); err != nil {
+			if err := w.along(ctx, w.lattice, w.u); err != nil {
 				return err
 			}
 			w.scatter(column, w.work[0])
 			continue
 		}
 		w.gather(w.work[0], column)
-		if err := w.along(ctx, w.u, blas.Trans, -1); err != nil {
+		if err := w.along(ctx, w.lattice, w.ut); err != nil {
 			return err
 		}
 		for i, v := range w.work[0] {

@@ -147,7 +147,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
 		return nil, err
 	}
-	return &workspace{x: x, n: x.N, host: b.host}, nil
+	return &workspace{x: x, n: x.N, host: b.host, threads: b.Info().Threads}, nil
 }
 
 var (
@@ -155,4 +155,5 @@ var (
 	_ device.JointCovariance    = (*workspace)(nil)
 	_ device.DerivativeProducts = (*workspace)(nil)
 	_ device.QuickForming       = (*workspace)(nil)
+	_ device.ThreadLimiter      = (*workspace)(nil)
 )

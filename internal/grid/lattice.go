@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
@@ -18,6 +17,8 @@ type lattice struct {
 	// cell is the cell of each row, nil if each row is the cell of its number.
 	cell []int32
 	n    int
+	// threads is how many threads products may use.
+	threads int
 }
 
 // gridAxis is a group of columns.
@@ -141,28 +142,16 @@ func (l *lattice) scatter(rows, cells []float64) {
 	}
 }
 
-// square returns an m×m matrix.
-func square(m int) blas64.General {
-	return blas64.General{Rows: m, Cols: m, Stride: max(1, m), Data: make([]float64, m*m)}
-}
-
-// multiply multiplies the array src along an axis by a matrix or its transpose: dst and src differ.
-func (l *lattice) multiply(dst, src []float64, a int, m blas64.General, t blas.Transpose) {
-	own := &l.axes[a]
-	g, after := own.size(), own.after
-	if after == 1 { // rows by the transpose
-		turned := blas.Trans
-		if t == blas.Trans {
-			turned = blas.NoTrans
-		}
-		x := blas64.General{Rows: own.before, Cols: g, Stride: g, Data: src}
-		blas64.Gemm(blas.NoTrans, turned, 1, x, m, 0, blas64.General{Rows: own.before, Cols: g, Stride: g, Data: dst})
+// turn brings the last axis of the array src to the front in dst, and multiplies along it by a matrix if
+// that has rows. After a turn of every axis, the order is as before.
+func (l *lattice) turn(dst, src []float64, a int, m blas64.General) {
+	lines := rows(src, l.axes[a].size())
+	if m.Rows == 0 {
+		transpose(dst, lines)
 		return
 	}
-	for at := 0; at < len(src); at += g * after {
-		x := blas64.General{Rows: g, Cols: after, Stride: after, Data: src[at : at+g*after]}
-		blas64.Gemm(t, blas.NoTrans, 1, m, x, 0, blas64.General{Rows: g, Cols: after, Stride: after, Data: dst[at : at+g*after]})
-	}
+	clear(dst)
+	addProducts(rows(dst, lines.Rows), 1, m, lines, l.threads)
 }
 
 // flops returns the operations of a product along an axis.
@@ -193,6 +182,20 @@ func (l *lattice) lines(a int, f func(cell, p int)) {
 			for range own.after {
 				f(cell, p)
 				cell++
+			}
+		}
+	}
+}
+
+// unfold writes the products of two arrays as a matrix with a row for each value of an axis.
+func (l *lattice) unfold(dst, x, y []float64, a int) {
+	own := &l.axes[a]
+	g, lines := own.size(), l.n/own.size()
+	for b := range own.before {
+		for p := range g {
+			from, to := (b*g+p)*own.after, p*lines+b*own.after
+			for r := range own.after {
+				dst[to+r] = x[from+r] * y[from+r]
 			}
 		}
 	}

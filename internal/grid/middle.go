@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
@@ -24,11 +23,10 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 	if err != nil {
 		return err
 	}
-	squares := w.squares()
 	for i, v := range w.d {
 		w.work[0][i] = 1 / (v * v)
 	}
-	if err := w.along(ctx, squares, blas.NoTrans, -1); err != nil {
+	if err := w.along(ctx, w.lattice, squares(w.u)); err != nil {
 		return err
 	}
 	second := make([]float64, w.n)
@@ -37,8 +35,10 @@ func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, mi
 		diag[i] += v * second[i]
 	}
 	for a := range w.axes {
+		others := squares(w.ut)
+		others[a] = blas64.General{}
 		w.gather(w.work[0], middle)
-		if err := w.along(ctx, squares, blas.Trans, a); err != nil {
+		if err := w.along(ctx, w.lattice, others); err != nil {
 			return err
 		}
 		if err := c.addMiddle(ctx, a, w.work[0]); err != nil {
@@ -59,25 +59,27 @@ func (l *lattice) middleFlops() float64 {
 
 // addMiddle adds to H_a the part of Σ⁻¹·diag(m)·Σ⁻¹,
 //
-//	Σ_b cλ_b·E_bᵀ·diag(M_ib)·E_b,  E_b = U_a·diag(1/D_pb),
+//	Σ_b cλ_b·E_b·diag(M_ib)·E_bᵀ,  E_b = diag(1/D_pb)·U_aᵀ,
 //
 // for the sums M of m over the squares of the other axes' eigenvectors.
 func (c *axisAdjoints) addMiddle(ctx context.Context, a int, sums []float64) error {
-	own, u := &c.axes[a], c.u[a]
+	own, ut := &c.axes[a], c.ut[a]
 	g := own.size()
 	c.weigh(a)
-	e, weighted := square(g), square(g)
+	e, weighted, m := square(g), square(g), make([]float64, g)
 	for b := range own.before {
 		for r := range own.after {
 			line := b*g*own.after + r
 			for i := range g {
-				m := c.rest[line] * sums[line+i*own.after]
-				for p := range g {
-					v := u.Data[i*u.Stride+p] / c.d[line+p*own.after]
-					e.Data[i*g+p], weighted.Data[i*g+p] = v, m*v
+				m[i] = c.rest[line] * sums[line+i*own.after]
+			}
+			for p := range g {
+				d := c.d[line+p*own.after]
+				for i, v := range row(ut, p) {
+					e.Data[p*g+i], weighted.Data[p*g+i] = v/d, m[i]*v/d
 				}
 			}
-			blas64.Gemm(blas.Trans, blas.NoTrans, 1, e, weighted, 1, c.h[a])
+			addProducts(c.h[a], 1, e, weighted, c.threads)
 			if err := c.step(ctx, cubeFlops(g)/2); err != nil {
 				return err
 			}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/internal/vec"
 	"gpfit/kernel"
 )
 
-// blockNumbers limits the numbers of a block of predictions.
-const blockNumbers = 1 << 20
+// pointNumbers limits the numbers of a block of predictions.
+const pointNumbers = 1 << 20
 
 // axisCovariances computes covariances of points and rows, k* = c·⊗k_a*.
 type axisCovariances struct {
@@ -31,7 +31,7 @@ func (m *productModel) to(xs *kernel.Points) axisCovariances {
 // block returns the k_a* of the points from j0 to j1 as rows.
 func (c axisCovariances) block(a, j0, j1 int) blas64.General {
 	g := c.axes[a].size()
-	out := blas64.General{Rows: j1 - j0, Cols: g, Stride: g, Data: make([]float64, (j1-j0)*g)}
+	out := rectangle(j1-j0, g)
 	for j := j0; j < j1; j++ {
 		c.e.Row(out.Data[(j-j0)*g:], c.xs[a], j, c.points[a], 0, g)
 	}
@@ -43,19 +43,20 @@ func (l *lattice) contractAll(dst []float64, factor float64, factors []blas64.Ge
 	last := len(factors) - 1
 	g, m := l.axes[last].size(), len(dst)
 	lines := l.n / g
-	inner := blas64.General{Rows: m, Cols: lines, Stride: lines, Data: make([]float64, m*lines)}
-	blas64.Gemm(blas.NoTrans, blas.Trans, factor, factors[last], blas64.General{Rows: lines, Cols: g, Stride: g, Data: x}, 0, inner)
+	inner := rectangle(m, lines)
+	addProducts(inner, factor, factors[last], rows(x, g), l.threads)
 	next := make([]float64, lines)
 	for j := range m {
-		row := inner.Data[j*lines : (j+1)*lines]
+		part := row(inner, j)
 		for a := last - 1; a >= 0; a-- {
-			own := factors[a]
-			rest := blas64.General{Rows: len(row) / own.Cols, Cols: own.Cols, Stride: own.Cols, Data: row}
-			sums := next[:rest.Rows]
-			blas64.Gemv(blas.NoTrans, 1, rest, blas64.Vector{N: own.Cols, Inc: 1, Data: own.Data[j*own.Stride:]}, 0, blas64.Vector{N: rest.Rows, Inc: 1, Data: sums})
-			row = row[:copy(row, sums)]
+			own := row(factors[a], j)
+			rest := rows(part, len(own))
+			for i := range rest.Rows {
+				next[i] = vec.Dot(row(rest, i), own)
+			}
+			part = part[:copy(part, next[:rest.Rows])]
 		}
-		dst[j] = row[0]
+		dst[j] = part[0]
 	}
 }
 
@@ -101,7 +102,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			w.work[0][i] = 1 / v
 		}
 	}
-	size := min(max(1, blockNumbers/c.axes[len(c.axes)-1].before), 512)
+	size := min(max(1, pointNumbers/c.axes[len(c.axes)-1].before), 512)
 	for j0 := 0; j0 < xs.N; j0 += size {
 		j1 := min(j0+size, xs.N)
 		factors := make([]blas64.General, len(c.axes))
@@ -112,7 +113,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			c.contractAll(mean[k*xs.N+j0:k*xs.N+j1], c.scale, factors, cells[k*w.n:(k+1)*w.n])
 		}
 		if reduction != nil {
-			c.contractAll(reduction[j0:j1], c.scale*c.scale, w.turned(factors, true), w.work[0])
+			c.contractAll(reduction[j0:j1], c.scale*c.scale, squares(w.project(factors)), w.work[0])
 		}
 		if err := w.step(ctx, each*float64(j1-j0)); err != nil {
 			return err
@@ -148,20 +149,14 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	for a := range factors {
 		factors[a] = c.block(a, 0, m)
 	}
-	factors = w.turned(factors, false)
-	rest, rows := w.outerProducts(factors), blas64.General{Rows: m, Cols: lines, Stride: lines, Data: make([]float64, m*lines)}
-	sum := blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: reduction}
+	factors = w.project(factors)
+	rest, weighted := w.outerProducts(factors), rectangle(m, lines)
 	clear(reduction)
 	for p := range w.axes[0].size() {
-		w.weighRows(rows.Data, rest, factors[0], p)
-		blas64.Syrk(blas.NoTrans, 1, rows, 1, sum)
+		w.weighRows(weighted.Data, rest, factors[0], p)
+		addProducts(rows(reduction, m), 1, weighted, weighted, w.threads)
 		if err := w.step(ctx, each); err != nil {
 			return err
-		}
-	}
-	for i := range m {
-		for j := range i {
-			reduction[j*m+i] = reduction[i*m+j]
 		}
 	}
 	return nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
@@ -62,13 +62,6 @@ type axisDerivatives struct {
 // load copies a vector to work[0].
 func (p *axisDerivatives) load(k int) { p.own.gather(p.work[0], p.vectors[k*p.n:(k+1)*p.n]) }
 
-// multiplyBy multiplies work[0] along an axis by a matrix.
-func (p *axisDerivatives) multiplyBy(ctx context.Context, a int, by blas64.General) error {
-	p.own.multiply(p.work[1], p.work[0], a, by, blas.NoTrans)
-	p.work[0], p.work[1] = p.work[1], p.work[0]
-	return p.step(ctx, p.own.flops(a))
-}
-
 // add adds factor times work[0] to the product of a parameter with a vector.
 func (p *axisDerivatives) add(param, k int, factor float64) {
 	p.own.scatter(p.product, p.work[0])
@@ -80,10 +73,8 @@ func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1,
 // addWhole adds the products s·Kv.
 func (p *axisDerivatives) addWhole(ctx context.Context, k int) error {
 	p.load(k)
-	for a, by := range p.own.k {
-		if err := p.multiplyBy(ctx, a, by); err != nil {
-			return err
-		}
+	if err := p.along(ctx, p.own.lattice, p.own.k); err != nil {
+		return err
 	}
 	for param, s := range p.own.slopes {
 		if s != 0 {
@@ -95,20 +86,16 @@ func (p *axisDerivatives) addWhole(ctx context.Context, k int) error {
 
 // addAxis adds the products with c·(∂K_a − s·K_a) ⊗ (the others).
 func (p *axisDerivatives) addAxis(ctx context.Context, a int) error {
-	slopes := p.own.slopesOf(a)
+	slopes, matrices := p.own.slopesOf(a), slices.Clone(p.own.k)
 	for k := range p.m {
 		for param, by := range slopes {
 			if by.Rows == 0 {
 				continue
 			}
 			p.load(k)
-			for other, k := range p.own.k {
-				if other == a {
-					k = by
-				}
-				if err := p.multiplyBy(ctx, other, k); err != nil {
-					return err
-				}
+			matrices[a] = by
+			if err := p.along(ctx, p.own.lattice, matrices); err != nil {
+				return err
 			}
 			p.add(param, k, p.own.scale)
 		}

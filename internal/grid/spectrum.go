@@ -5,7 +5,6 @@ import (
 	"math"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -16,8 +15,8 @@ import (
 // eigenSpectrum is the eigen-decomposition of Σ.
 type eigenSpectrum struct {
 	*productModel
-	// u are the eigenvectors of the K_a, as columns, and lambda the eigenvalues.
-	u      []blas64.General
+	// u are the eigenvectors of the K_a, as columns, ut their transposes, and lambda the eigenvalues.
+	u, ut  []blas64.General
 	lambda [][]float64
 	// d is D in the order of the cells, and noise is σ².
 	d      []float64
@@ -26,7 +25,7 @@ type eigenSpectrum struct {
 }
 
 // decompose computes the eigenvectors of all axes at once.
-func decompose(ctx context.Context, m *productModel) (u []blas64.General, lambda [][]float64, err error) {
+func decompose(ctx context.Context, m *productModel) (u, ut []blas64.General, lambda [][]float64, err error) {
 	type decomposed struct {
 		u      []blas64.General
 		lambda [][]float64
@@ -46,14 +45,17 @@ func decompose(ctx context.Context, m *productModel) (u []blas64.General, lambda
 		}
 		return out, nil
 	})
-	return all.u, all.lambda, err
+	for _, u := range all.u {
+		ut = append(ut, transposed(u))
+	}
+	return all.u, ut, all.lambda, err
 }
 
 // eigen returns the eigenvectors of a symmetric matrix as columns, and its eigenvalues, none below 0.
 func eigen(k blas64.General) (u blas64.General, lambda []float64, err error) {
 	g := k.Rows
 	if g == 1 {
-		return blas64.General{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, []float64{max(0, k.Data[0])}, nil
+		return rows([]float64{1}, 1), []float64{max(0, k.Data[0])}, nil
 	}
 	var e mat.EigenSym
 	symmetric := mat.NewSymDense(g, append([]float64(nil), k.Data...))
@@ -95,30 +97,24 @@ func (s *eigenSpectrum) explain(v float64) error {
 	return &device.NotPDError{Minor: s.n, N: s.n}
 }
 
-// squares returns the matrices with the squares of the elements of the U_a.
-func (s *eigenSpectrum) squares() []blas64.General {
-	out := make([]blas64.General, len(s.u))
-	for a, u := range s.u {
-		out[a] = square(u.Rows)
-		for i, v := range u.Data {
+// squares returns matrices with the squares of the elements of some.
+func squares(of []blas64.General) []blas64.General {
+	out := make([]blas64.General, len(of))
+	for a, m := range of {
+		out[a] = rectangle(m.Rows, m.Cols)
+		for i, v := range m.Data {
 			out[a].Data[i] = v * v
 		}
 	}
 	return out
 }
 
-// turned returns the rows of factors times the eigenvectors, each squared if asked.
-func (s *eigenSpectrum) turned(factors []blas64.General, squared bool) []blas64.General {
+// project returns the rows of factors times the eigenvectors.
+func (s *eigenSpectrum) project(factors []blas64.General) []blas64.General {
 	out := make([]blas64.General, len(factors))
 	for a, f := range factors {
-		out[a] = blas64.General{Rows: f.Rows, Cols: f.Cols, Stride: f.Cols, Data: make([]float64, f.Rows*f.Cols)}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, f, s.u[a], 0, out[a])
-		if !squared {
-			continue
-		}
-		for i, v := range out[a].Data {
-			out[a].Data[i] = v * v
-		}
+		out[a] = rectangle(f.Rows, f.Cols)
+		addProducts(out[a], 1, f, s.ut[a], s.threads)
 	}
 	return out
 }
@@ -130,7 +126,7 @@ func (s *eigenSpectrum) outerProducts(factors []blas64.General) []float64 {
 	for j := range m {
 		own := make([][]float64, len(factors)-1)
 		for a, f := range factors[1:] {
-			own[a] = f.Data[j*f.Stride:][:f.Cols]
+			own[a] = row(f, j)
 		}
 		s.products(rest[j*lines:(j+1)*lines], s.scale, own)
 	}

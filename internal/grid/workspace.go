@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
@@ -17,6 +16,8 @@ type workspace struct {
 	x    *kernel.Points // nil after Close
 	n    int
 	host device.Device
+	// threads is how many threads products may use.
+	threads int
 	// lattice is the grid for the groups of the kernel groupsOf.
 	lattice  *lattice
 	groupsOf *kernel.Program
@@ -40,7 +41,7 @@ func (w *workspace) FormsQuickly() bool { return true }
 func (w *workspace) Work() device.Work {
 	numbers := len(w.d) + len(w.work[0]) + len(w.work[1])
 	for _, u := range w.u {
-		numbers += 2 * len(u.Data)
+		numbers += 3 * len(u.Data)
 	}
 	return device.Work{Flops: w.Flops, Bytes: 8 * int64(numbers)}
 }
@@ -76,20 +77,25 @@ func otherParameters(what string) error {
 	return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
 }
 
-// along multiplies the array in work[0] along all axes, except one, by matrices or their transposes.
-// The result is in work[0].
-func (w *workspace) along(ctx context.Context, matrices []blas64.General, t blas.Transpose, except int) error {
-	for a := range matrices {
-		if a == except || w.productModel.axes[a].size() == 1 && matrices[a].Data[0] == 1 {
-			continue
-		}
-		w.productModel.multiply(w.work[1], w.work[0], a, matrices[a], t)
+// along multiplies the array in work[0] along all axes by matrices, of which those without rows stand
+// for the identity. The result is in work[0].
+func (w *workspace) along(ctx context.Context, l *lattice, matrices []blas64.General) error {
+	for a := len(matrices) - 1; a >= 0; a-- {
+		l.turn(w.work[1], w.work[0], a, matrices[a])
 		w.work[0], w.work[1] = w.work[1], w.work[0]
-		if err := w.step(ctx, w.productModel.flops(a)); err != nil {
+		if err := w.step(ctx, l.flops(a)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// LimitThreads implements [device.ThreadLimiter].
+func (w *workspace) LimitThreads(n int) {
+	w.threads = min(n, w.host.Info().Threads)
+	if w.lattice != nil {
+		w.lattice.threads = w.threads
+	}
 }
 
 // allocate makes space for the products along axes.
