@@ -2,11 +2,10 @@ package grid
 
 import (
 	"context"
+	"errors"
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
 	"gpfit/internal/team"
@@ -24,51 +23,21 @@ type eigenSpectrum struct {
 	logDet float64
 }
 
-// decompose computes the eigenvectors of all axes at once.
+// decompose computes the eigenvectors of all axes, the transposes ut, and the eigenvalues.
 func decompose(ctx context.Context, m *productModel) (u, ut []blas64.General, lambda [][]float64, err error) {
-	type decomposed struct {
-		u      []blas64.General
-		lambda [][]float64
-	}
-	k := m.k
-	all, err := team.Await(ctx, func() (decomposed, error) {
-		out, errs := decomposed{make([]blas64.General, len(k)), make([][]float64, len(k))}, make([]error, len(k))
-		var wg sync.WaitGroup
-		for a := range k {
-			wg.Go(func() { out.u[a], out.lambda[a], errs[a] = eigen(k[a]) })
-		}
-		wg.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return out, err
+	u, ut, lambda = make([]blas64.General, len(m.k)), make([]blas64.General, len(m.k)), make([][]float64, len(m.k))
+	k, threads := m.k, m.threads
+	_, err = team.Await(ctx, func() (struct{}, error) {
+		errs := make([]error, len(k))
+		shares(len(k), shareFlops, threads, func(first, end int) {
+			for a := first; a < end; a++ {
+				ut[a], lambda[a], errs[a] = eigen(k[a], threads)
+				u[a] = transposed(ut[a])
 			}
-		}
-		return out, nil
+		})
+		return struct{}{}, errors.Join(errs...)
 	})
-	for _, u := range all.u {
-		ut = append(ut, transposed(u))
-	}
-	return all.u, ut, all.lambda, err
-}
-
-// eigen returns the eigenvectors of a symmetric matrix as columns, and its eigenvalues, none below 0.
-func eigen(k blas64.General) (u blas64.General, lambda []float64, err error) {
-	g := k.Rows
-	if g == 1 {
-		return rows([]float64{1}, 1), []float64{max(0, k.Data[0])}, nil
-	}
-	var e mat.EigenSym
-	symmetric := mat.NewSymDense(g, append([]float64(nil), k.Data...))
-	if !e.Factorize(symmetric, true) {
-		return u, nil, &device.NotPDError{Minor: g, N: g}
-	}
-	var vectors mat.Dense
-	e.VectorsTo(&vectors)
-	lambda = e.Values(nil)
-	for p := range lambda {
-		lambda[p] = max(0, lambda[p]) // K_a is positive semidefinite
-	}
-	return vectors.RawMatrix(), lambda, nil
+	return u, ut, lambda, err
 }
 
 // shift computes D and log|Σ| for a noise variance.
