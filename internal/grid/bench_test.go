@@ -33,3 +33,24 @@ func BenchmarkEvaluation(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDetection measures how long a table of 2,000 rows that is no grid keeps the choice of a method.
+func BenchmarkDetection(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	const n, d = 2000, 8
+	own := open(b)
+	for name, values := range map[string]int{"all values differ": 0, "30 values": 30} {
+		x := kernel.NewPoints(normals(rng, n*d), n, d)
+		for i := range x.X {
+			if values > 0 {
+				x.X[i] = float64(rng.IntN(values))
+			}
+		}
+		w := device.Workload{N: n, D: d, Points: x, Program: must.Get(kernel.CompileText("rbf(ard)", d))(b)}
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				_ = own.Supports(w)
+			}
+		})
+	}
+}
