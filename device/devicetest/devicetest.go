@@ -66,6 +66,9 @@ func kernels() []string {
 // oneColumn is a kernel of one column that has states.
 const oneColumn = "matern52(dims=0) + matern12(dims=0)*cosine(dims=0)"
 
+// fewFeatures is a kernel of few features.
+const fewFeatures = "linear(ard) + cosine"
+
 // problem is a random test problem.
 type problem struct {
 	x     *kernel.Points
@@ -88,12 +91,15 @@ func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	return p
 }
 
-// problem returns a problem with a kernel, or with [oneColumn] if the method does not support it.
-func (s suite) problem(t testing.TB, text string, n, d int, seed uint64) *problem {
+// problem returns a problem with a kernel, or with [oneColumn] or [fewFeatures] if the method does not
+// support it.
+func (s suite) problem(t testing.TB, text string, n, d int, seed uint64) (p *problem) {
 	t.Helper()
-	p := newProblem(t, text, n, d, seed)
-	if errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
-		return newProblem(t, oneColumn, n, d, seed)
+	for _, text := range []string{text, oneColumn, fewFeatures} {
+		p = newProblem(t, text, n, d, seed)
+		if !errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
+			break
+		}
 	}
 	return p
 }

@@ -1,0 +1,289 @@
+package finite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// With Z = D⁻¹ΨR⁻¹, which [whitened] computes for blocks of rows,
+//
+//	Σ⁻¹ = D⁻¹ − ZZᵀ,  Σ⁻¹Ψ = ZR⁻ᵀ,  Σ⁻¹·diag(m)·Σ⁻¹Ψ = (D⁻¹diag(m)Z − ZW)R⁻ᵀ,  W = Zᵀdiag(m)Z,
+//
+// and ⟨G, ∂K⟩ = Σ_j ∂v_j·φ_jᵀGφ_j + 2⟨GΦV, ∂Φ⟩.
+
+// whitened computes Z for blocks of rows.
+type whitened struct {
+	*blockReader
+	z []float64
+}
+
+func (w *workspace) whitened() *whitened { return &whitened{blockReader: w.reader(w.expansion)} }
+
+// rows returns Z for the rows from first to last, valid until the next call.
+func (h *whitened) rows(first, last int) blas64.General {
+	r := h.rank()
+	phi := h.blockReader.rows(first, last)
+	h.z = slices.Grow(h.z[:0], len(phi.Data))[:len(phi.Data)]
+	for i := range phi.Rows {
+		inverse := 1 / h.noiseOf(first+i)
+		row := h.z[i*r : (i+1)*r]
+		for j, v := range phi.Data[i*r : (i+1)*r] {
+			row[j] = v * h.roots[j] * inverse
+		}
+	}
+	z := matrix(h.z, r)
+	blas64.Trsm(blas.Right, plain, 1, h.triangle(r), z)
+	return z
+}
+
+// InverseDiagonal implements [device.InverseDiagonal].
+func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if len(dst) != w.n {
+		return fmt.Errorf("finite: diagonal of %d elements for n = %d", len(dst), w.n)
+	}
+	flops := w.whiteningFlops()
+	if err := w.begin(ctx, "gradient", flops); err != nil {
+		return err
+	}
+	return w.each(ctx, w.rank(), flops, func(int) func(first, last int) {
+		in := w.whitened()
+		return func(first, last int) {
+			z := in.rows(first, last)
+			for i := range z.Rows {
+				dst[first+i] = 1/w.noiseOf(first+i) - squares(z, i)
+			}
+		}
+	})
+}
+
+// whiteningFlops are the operations of a row of Z.
+func (w *workspace) whiteningFlops() float64 { return float64(w.rank()) * float64(w.rank()+3) }
+
+// squares returns the sum of squares of a row.
+func squares(m blas64.General, i int) (sum float64) {
+	for _, v := range m.Data[i*m.Cols : (i+1)*m.Cols] {
+		sum += v * v
+	}
+	return sum
+}
+
+// Contract implements [device.Workspace].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if err := adj.CheckSizes(w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("finite: %w", err)
+	}
+	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, grad: grad, diag: diag}, prog, theta)
+}
+
+// ContractDiagonal implements [device.InverseDiagonal].
+func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if err := device.CheckDiagonal(adj, middle, w.n, diag, grad, prog); err != nil {
+		return fmt.Errorf("finite: %w", err)
+	}
+	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, middle: middle, grad: grad, diag: diag}, prog, theta)
+}
+
+// contraction contracts an adjoint with a diagonal middle term, nil for none.
+type contraction struct {
+	*workspace
+	device.Adjoint
+	middle, grad, diag []float64
+	// products are Φᵀv for the vectors of the adjoint, and weighted is W.
+	products, weighted []float64
+}
+
+// contractAll contracts an adjoint.
+func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel.Program, theta []float64) (err error) {
+	if !w.isAt(prog, theta) {
+		return &device.UnsupportedError{Method: Name, What: "a contraction at other parameters than those of Form"}
+	}
+	own := w.whiteningFlops()
+	flops := own
+	if c.middle != nil {
+		flops += own + 4*float64(w.rank())*float64(w.rank())
+	}
+	if err := w.begin(ctx, "gradient", flops); err != nil {
+		return err
+	}
+	if c.products, err = w.inner(ctx, w.expansion, c.Vectors, len(c.Outer), func(int) float64 { return 1 }); err != nil {
+		return err
+	}
+	if c.middle != nil {
+		if err := c.weigh(ctx, own+2*float64(w.rank())*float64(w.rank())); err != nil {
+			return err
+		}
+		own += 2 * float64(w.rank()) * float64(w.rank())
+	}
+	if err := c.contractRows(ctx, own); err != nil {
+		return err
+	}
+	c.contractVariances()
+	return nil
+}
+
+// weigh computes W.
+func (c *contraction) weigh(ctx context.Context, flops float64) error {
+	r := c.rank()
+	all := newSums(c.n, r, r*r)
+	err := c.each(ctx, r, flops, func(part int) func(first, last int) {
+		in, scaled := c.whitened(), []float64(nil)
+		return func(first, last int) {
+			z := in.rows(first, last)
+			scaled = append(scaled[:0], z.Data...)
+			for i := range z.Rows {
+				blas64.Scal(c.middle[first+i], vector(scaled[i*r:(i+1)*r]))
+			}
+			blas64.Gemm(transposed, plain, 1, matrix(scaled, r), z, 1, matrix(all[part], r))
+		}
+	})
+	c.weighted = all.total()
+	return err
+}
+
+// contractRows writes the diagonal, and adds 2⟨GΦV, ∂Φ⟩ to the gradient.
+func (c *contraction) contractRows(ctx context.Context, flops float64) error {
+	r := c.rank()
+	all := newSums(c.n, r, len(c.grad))
+	err := c.each(ctx, r, flops, func(part int) func(first, last int) {
+		in := c.whitened()
+		moved := newMover(c, all[part])
+		var scaled []float64
+		return func(first, last int) {
+			z := in.rows(first, last)
+			scaled = slices.Grow(scaled[:0], len(z.Data))[:len(z.Data)]
+			zw := matrix(scaled, r)
+			if c.middle != nil {
+				blas64.Gemm(plain, plain, 1, z, matrix(c.weighted, r), 0, zw)
+			}
+			c.diagonal(z, zw, first)
+			if len(c.moving) > 0 {
+				moved.add(z, zw, first, last)
+			}
+		}
+	})
+	for p, v := range all.total() {
+		c.grad[p] += v
+	}
+	return err
+}
+
+// diagonal writes the diagonal of the adjoint,
+//
+//	Inv·(1/d − z·z) + Σ_k o_k·v_k² + m/d² − 2m/d·z·z + zWzᵀ.
+func (c *contraction) diagonal(z, zw blas64.General, first int) {
+	for i := range z.Rows {
+		at := first + i
+		inverse, own := 1/c.noiseOf(at), squares(z, i)
+		sum := c.Inv * (inverse - own)
+		for k, o := range c.Outer {
+			v := c.Vectors[k*c.n+at]
+			sum += o * v * v
+		}
+		if c.middle != nil {
+			m := c.middle[at]
+			sum += m * inverse * (inverse - 2*own)
+			for j, v := range zw.Data[i*z.Cols : (i+1)*z.Cols] {
+				sum += v * z.Data[i*z.Cols+j]
+			}
+		}
+		c.diag[at] = sum
+	}
+}
+
+// contractVariances adds Σ_j ∂v_j·φ_jᵀGφ_j to the gradient, with
+//
+//	v_j·φ_jᵀGφ_j = Inv·(1 − (B⁻¹)_jj) + v_j·Σ_k o_k(φ_jᵀv_k)² + (R⁻¹WR⁻ᵀ)_jj.
+func (c *contraction) contractVariances() {
+	r := c.rank()
+	inverse := make([]float64, r*r)
+	for j := range r {
+		inverse[j*r+j] = 1
+	}
+	blas64.Trsm(blas.Left, plain, 1, c.triangle(r), matrix(inverse, r))
+	products := make([]float64, r*r)
+	if c.middle != nil {
+		blas64.Gemm(plain, plain, 1, matrix(inverse, r), matrix(c.weighted, r), 0, matrix(products, r))
+	}
+	for j, slopes := range c.Slopes {
+		if slopes == nil {
+			continue
+		}
+		sum := c.Inv
+		for k, v := range inverse[j*r : (j+1)*r] {
+			sum += v * (products[j*r+k] - c.Inv*v)
+		}
+		sum /= c.Variances[j]
+		for k, o := range c.Outer {
+			v := c.products[k*r+j]
+			sum += o * v * v
+		}
+		for p, slope := range slopes {
+			c.grad[p] += slope * sum
+		}
+	}
+}
+
+// mover adds 2⟨GΦV, ∂Φ⟩ for blocks of rows.
+type mover struct {
+	*contraction
+	table    *atomTable
+	grad     []float64
+	dst, gpv []float64
+}
+
+func newMover(c *contraction, grad []float64) *mover {
+	return &mover{contraction: c, table: newAtomTable(c.expansion, c.x), grad: grad}
+}
+
+// add adds the rows from first to last, for which zw is ZW.
+func (m *mover) add(z, zw blas64.General, first, last int) {
+	r := m.rank()
+	m.gpv = append(m.gpv[:0], z.Data...)
+	g := matrix(m.gpv, r)
+	for i := range g.Rows {
+		factor := m.Inv
+		row := m.gpv[i*r : (i+1)*r]
+		if m.middle != nil {
+			factor += m.middle[first+i] / m.noiseOf(first+i)
+		}
+		for j := range row {
+			row[j] *= factor
+			if m.middle != nil {
+				row[j] -= zw.Data[i*r+j]
+			}
+		}
+	}
+	blas64.Trsm(blas.Right, transposed, 1, m.triangle(r), g)
+	for i := range g.Rows {
+		row := m.gpv[i*r : (i+1)*r]
+		for j := range row {
+			row[j] *= m.roots[j]
+			for k, o := range m.Outer {
+				row[j] += o * m.Vectors[k*m.n+first+i] * m.products[k*r+j] * m.Variances[j]
+			}
+		}
+	}
+	m.table.read(first, last)
+	m.table.differentiate()
+	m.dst = slices.Grow(m.dst[:0], len(m.gpv))[:len(m.gpv)]
+	for _, p := range m.moving {
+		m.table.derivatives(m.dst, p)
+		m.grad[p] += 2 * blas64.Dot(vector(m.gpv), vector(m.dst))
+	}
+}
