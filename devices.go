@@ -10,6 +10,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/experts"
+	"gpfit/internal/finite"
 	"gpfit/internal/markov"
 	"gpfit/internal/merged"
 	"gpfit/internal/textbook"
@@ -27,7 +28,7 @@ func Drivers() []device.Driver {
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
 func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, finite.Method{}, experts.Method{}}, testMethods...)
 }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes

@@ -13,7 +13,7 @@ import (
 const mostParts = 16
 
 // blockRows is the number of rows of a block for r features.
-func blockRows(r int) int { return max(512, 2*r) }
+func blockRows(r int) int { return max(256, 2*r) }
 
 // parts returns the number of parts of n rows. Each has whole blocks.
 func parts(n, r int) int { return max(1, min(mostParts, (n+blockRows(r)-1)/blockRows(r))) }

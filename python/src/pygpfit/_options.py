@@ -4,6 +4,7 @@
 OPTIONS = {
     "fit": {
         "from": ("file", None),
+        "dry_run": ("true or false", False),
         "target": ("column", None),
         "features": ("list of columns", None),
         "exclude": ("list of columns", None),
@@ -75,6 +76,7 @@ OPTIONS = {
         "threads": ("whole number", 0),
     },
     "nlml": {
+        "dry_run": ("true or false", False),
         "target": ("column", None),
         "features": ("list of columns", None),
         "exclude": ("list of columns", None),

@@ -15,6 +15,9 @@ class FitParameters(BaseEstimator):
         covariance function: auto, which a fit chooses by the data, or an expression
         such as 'rbf(ard)', 'rbf + matern32' or 'formula(exp(-r/a), a=1)'; 'gpfit help
         kernel check' describes formulas
+    dry_run : true or false, default False
+        print which methods can compute with the table and the kernel, with their memory
+        and time, and compute nothing
     features : list of columns, default None
         columns of the inputs: names, indices or ranges of indices such as 0-3
     exclude : list of columns, default None
@@ -191,8 +194,9 @@ class FitParameters(BaseEstimator):
         how to compute: chosen, the exact method with the fewest operations; dense, a
         Cholesky factorisation of the n×n matrix; merged, which counts rows of equal
         inputs once and has the same results; markov, a filter over the rows in order
-        for kernels of one column; or experts, the method of local experts. 'gpfit
-        devices' lists the methods
+        for kernels of one column; finite, a regression on the features of kernels that
+        have few; or experts, the method of local experts. 'gpfit devices' lists the
+        methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small
@@ -207,6 +211,7 @@ class FitParameters(BaseEstimator):
         self,
         kernel="auto",
         *,
+        dry_run=False,
         features=None,
         exclude=None,
         decimal=None,
@@ -268,6 +273,7 @@ class FitParameters(BaseEstimator):
         random_state=None,
     ):
         self.kernel = kernel
+        self.dry_run = dry_run
         self.features = features
         self.exclude = exclude
         self.decimal = decimal
