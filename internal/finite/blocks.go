@@ -90,16 +90,22 @@ func (s sums) total() []float64 {
 	return s[0]
 }
 
-// matrix returns a matrix of so many columns, by rows.
-func matrix(data []float64, columns int) blas64.General {
-	rows := len(data) / columns
+// matrix returns a matrix of so many rows.
+func matrix(data []float64, rows int) blas64.General {
+	columns := len(data) / rows
 	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
+}
+
+// slice returns the columns of m from first to last.
+func slice(m blas64.General, first, last int) blas64.General {
+	return blas64.General{Rows: m.Rows, Cols: last - first, Stride: m.Stride, Data: m.Data[first:]}
 }
 
 // vector returns a vector.
 func vector(data []float64) blas64.Vector { return blas64.Vector{N: len(data), Inc: 1, Data: data} }
 
-// blockReader returns the features of blocks of rows, one after the other.
+// blockReader returns the features of blocks of rows, one block after the other. A feature is a row of
+// a matrix, so that the inner loops are long.
 type blockReader struct {
 	*workspace
 	table  *atomTable
@@ -110,8 +116,8 @@ func (w *workspace) reader(e *expansion) *blockReader {
 	return &blockReader{workspace: w, table: newAtomTable(e, w.x)}
 }
 
-// rows returns the features of the rows from first to last, valid until the next call.
-func (b *blockReader) rows(first, last int) blas64.General {
+// features returns the features of the rows from first to last, valid until the next call.
+func (b *blockReader) features(first, last int) blas64.General {
 	r := b.table.rank()
 	if b.table.expansion == b.expansion {
 		return matrix(b.phi[first*r:last*r], r)
@@ -131,12 +137,12 @@ func (w *workspace) inner(ctx context.Context, e *expansion, b []float64, m int,
 	err := w.each(ctx, r, 0, func(part int) func(first, last int) {
 		in, column := w.reader(e), make([]float64, blockRows(r))
 		return func(first, last int) {
-			phi := in.rows(first, last)
+			phi := in.features(first, last)
 			for q := range m {
 				for i, v := range b[q*w.n+first : q*w.n+last] {
 					column[i] = weight(first+i) * v
 				}
-				blas64.Gemv(transposed, 1, phi, vector(column[:last-first]), 1, vector(all[part][q*r:(q+1)*r]))
+				blas64.Gemv(plain, 1, phi, vector(column[:last-first]), 1, vector(all[part][q*r:(q+1)*r]))
 			}
 		}
 	})
@@ -149,9 +155,9 @@ func (w *workspace) subtract(ctx context.Context, t, b []float64, m int, finish 
 	return w.each(ctx, r, 0, func(int) func(first, last int) {
 		in, column := w.reader(w.expansion), make([]float64, blockRows(r))
 		return func(first, last int) {
-			phi, product := in.rows(first, last), column[:last-first]
+			phi, product := in.features(first, last), column[:last-first]
 			for q := range m {
-				blas64.Gemv(plain, 1, phi, vector(t[q*r:(q+1)*r]), 0, vector(product))
+				blas64.Gemv(transposed, 1, phi, vector(t[q*r:(q+1)*r]), 0, vector(product))
 				for i, v := range product {
 					at := q*w.n + first + i
 					b[at] = finish(first+i, b[at], v)

@@ -12,35 +12,47 @@ import (
 	"gpfit/kernel"
 )
 
-// With Z = D⁻¹ΨR⁻¹, which [whitened] computes for blocks of rows,
+// With Z = D⁻¹ΨR⁻¹, whose transpose [whitened] computes for blocks of rows,
 //
 //	Σ⁻¹ = D⁻¹ − ZZᵀ,  Σ⁻¹Ψ = ZR⁻ᵀ,  Σ⁻¹·diag(m)·Σ⁻¹Ψ = (D⁻¹diag(m)Z − ZW)R⁻ᵀ,  W = Zᵀdiag(m)Z,
 //
 // and ⟨G, ∂K⟩ = Σ_j ∂v_j·φ_jᵀGφ_j + 2⟨GΦV, ∂Φ⟩.
 
-// whitened computes Z for blocks of rows.
+// whitened computes Zᵀ for blocks of rows.
 type whitened struct {
 	*blockReader
-	z []float64
+	z, inverse []float64
 }
 
 func (w *workspace) whitened() *whitened { return &whitened{blockReader: w.reader(w.expansion)} }
 
-// rows returns Z for the rows from first to last, valid until the next call.
-func (h *whitened) rows(first, last int) blas64.General {
-	r := h.rank()
-	phi := h.blockReader.rows(first, last)
+// block returns Zᵀ for the rows from first to last, and 1/d, valid until the next call.
+func (h *whitened) block(first, last int) (z blas64.General, inverse []float64) {
+	phi, m := h.features(first, last), last-first
 	h.z = slices.Grow(h.z[:0], len(phi.Data))[:len(phi.Data)]
-	for i := range phi.Rows {
-		inverse := 1 / h.noiseOf(first+i)
-		row := h.z[i*r : (i+1)*r]
-		for j, v := range phi.Data[i*r : (i+1)*r] {
-			row[j] = v * h.roots[j] * inverse
+	h.inverse = slices.Grow(h.inverse[:0], m)[:m]
+	for i := range h.inverse {
+		h.inverse[i] = 1 / h.noiseOf(first+i)
+	}
+	for j, root := range h.roots {
+		row := h.z[j*m : (j+1)*m]
+		for i, v := range phi.Data[j*m : (j+1)*m] {
+			row[i] = v * root * h.inverse[i]
 		}
 	}
-	z := matrix(h.z, r)
-	blas64.Trsm(blas.Right, plain, 1, h.triangle(r), z)
-	return z
+	z = matrix(h.z, h.rank())
+	blas64.Trsm(blas.Left, transposed, 1, h.triangle(h.rank()), z)
+	return z, h.inverse
+}
+
+// addProducts adds a_ji·b_ji, summed over the rows j, to dst[i].
+func addProducts(dst []float64, a, b blas64.General) {
+	for j := range a.Rows {
+		other := b.Data[j*b.Stride:][:len(dst)]
+		for i, v := range a.Data[j*a.Stride:][:len(dst)] {
+			dst[i] += v * other[i]
+		}
+	}
 }
 
 // InverseDiagonal implements [device.InverseDiagonal].
@@ -58,9 +70,12 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	return w.each(ctx, w.rank(), flops, func(int) func(first, last int) {
 		in := w.whitened()
 		return func(first, last int) {
-			z := in.rows(first, last)
-			for i := range z.Rows {
-				dst[first+i] = 1/w.noiseOf(first+i) - squares(z, i)
+			z, inverse := in.block(first, last)
+			out := dst[first:last]
+			clear(out)
+			addProducts(out, z, z)
+			for i, v := range out {
+				out[i] = inverse[i] - v
 			}
 		}
 	})
@@ -68,14 +83,6 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 
 // whiteningFlops are the operations of a row of Z.
 func (w *workspace) whiteningFlops() float64 { return float64(w.rank()) * float64(w.rank()+3) }
-
-// squares returns the sum of squares of a row.
-func squares(m blas64.General, i int) (sum float64) {
-	for _, v := range m.Data[i*m.Cols : (i+1)*m.Cols] {
-		sum += v * v
-	}
-	return sum
-}
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
@@ -144,12 +151,14 @@ func (c *contraction) weigh(ctx context.Context, flops float64) error {
 	err := c.each(ctx, r, flops, func(part int) func(first, last int) {
 		in, scaled := c.whitened(), []float64(nil)
 		return func(first, last int) {
-			z := in.rows(first, last)
+			z, _ := in.block(first, last)
 			scaled = append(scaled[:0], z.Data...)
-			for i := range z.Rows {
-				blas64.Scal(c.middle[first+i], vector(scaled[i*r:(i+1)*r]))
+			for j := range r {
+				for i, v := range c.middle[first:last] {
+					scaled[j*z.Cols+i] *= v
+				}
 			}
-			blas64.Gemm(transposed, plain, 1, matrix(scaled, r), z, 1, matrix(all[part], r))
+			blas64.Gemm(plain, transposed, 1, matrix(scaled, r), z, 1, matrix(all[part], r))
 		}
 	})
 	c.weighted = all.total()
@@ -165,15 +174,15 @@ func (c *contraction) contractRows(ctx context.Context, flops float64) error {
 		moved := newMover(c, all[part])
 		var scaled []float64
 		return func(first, last int) {
-			z := in.rows(first, last)
+			z, inverse := in.block(first, last)
 			scaled = slices.Grow(scaled[:0], len(z.Data))[:len(z.Data)]
 			zw := matrix(scaled, r)
 			if c.middle != nil {
-				blas64.Gemm(plain, plain, 1, z, matrix(c.weighted, r), 0, zw)
+				blas64.Gemm(plain, plain, 1, matrix(c.weighted, r), z, 0, zw)
 			}
-			c.diagonal(z, zw, first)
+			c.diagonal(z, zw, inverse, first)
 			if len(c.moving) > 0 {
-				moved.add(z, zw, first, last)
+				moved.add(z, zw, inverse, first, last)
 			}
 		}
 	})
@@ -186,23 +195,24 @@ func (c *contraction) contractRows(ctx context.Context, flops float64) error {
 // diagonal writes the diagonal of the adjoint,
 //
 //	Inv·(1/d − z·z) + Σ_k o_k·v_k² + m/d² − 2m/d·z·z + zWzᵀ.
-func (c *contraction) diagonal(z, zw blas64.General, first int) {
-	for i := range z.Rows {
-		at := first + i
-		inverse, own := 1/c.noiseOf(at), squares(z, i)
-		sum := c.Inv * (inverse - own)
-		for k, o := range c.Outer {
-			v := c.Vectors[k*c.n+at]
-			sum += o * v * v
+func (c *contraction) diagonal(z, zw blas64.General, inverse []float64, first int) {
+	m := z.Cols
+	own, out := make([]float64, m), c.diag[first:first+m]
+	addProducts(own, z, z)
+	clear(out)
+	if c.middle != nil {
+		addProducts(out, z, zw)
+		for i, v := range c.middle[first : first+m] {
+			out[i] += v * inverse[i] * (inverse[i] - 2*own[i])
 		}
-		if c.middle != nil {
-			m := c.middle[at]
-			sum += m * inverse * (inverse - 2*own)
-			for j, v := range zw.Data[i*z.Cols : (i+1)*z.Cols] {
-				sum += v * z.Data[i*z.Cols+j]
-			}
+	}
+	for k, o := range c.Outer {
+		for i, v := range c.Vectors[k*c.n+first:][:m] {
+			out[i] += o * v * v
 		}
-		c.diag[at] = sum
+	}
+	for i, v := range own {
+		out[i] += c.Inv * (inverse[i] - v)
 	}
 }
 
@@ -251,32 +261,26 @@ func newMover(c *contraction, grad []float64) *mover {
 	return &mover{contraction: c, table: newAtomTable(c.expansion, c.x), grad: grad}
 }
 
-// add adds the rows from first to last, for which zw is ZW.
-func (m *mover) add(z, zw blas64.General, first, last int) {
-	r := m.rank()
+// add adds the rows from first to last, for which zw is the transpose of ZW.
+func (m *mover) add(z, zw blas64.General, inverse []float64, first, last int) {
+	r, count := m.rank(), last-first
 	m.gpv = append(m.gpv[:0], z.Data...)
-	g := matrix(m.gpv, r)
-	for i := range g.Rows {
-		factor := m.Inv
-		row := m.gpv[i*r : (i+1)*r]
-		if m.middle != nil {
-			factor += m.middle[first+i] / m.noiseOf(first+i)
-		}
-		for j := range row {
-			row[j] *= factor
-			if m.middle != nil {
-				row[j] -= zw.Data[i*r+j]
+	for j := range r {
+		row := m.gpv[j*count : (j+1)*count]
+		for i := range row {
+			if m.middle == nil {
+				row[i] *= m.Inv
+			} else {
+				row[i] = row[i]*(m.Inv+m.middle[first+i]*inverse[i]) - zw.Data[j*count+i]
 			}
 		}
 	}
-	blas64.Trsm(blas.Right, transposed, 1, m.triangle(r), g)
-	for i := range g.Rows {
-		row := m.gpv[i*r : (i+1)*r]
-		for j := range row {
-			row[j] *= m.roots[j]
-			for k, o := range m.Outer {
-				row[j] += o * m.Vectors[k*m.n+first+i] * m.products[k*r+j] * m.Variances[j]
-			}
+	blas64.Trsm(blas.Left, plain, 1, m.triangle(r), matrix(m.gpv, r))
+	for j := range r {
+		row := m.gpv[j*count : (j+1)*count]
+		blas64.Scal(m.roots[j], vector(row))
+		for k, o := range m.Outer {
+			blas64.Axpy(o*m.products[k*r+j]*m.Variances[j], vector(m.Vectors[k*m.n+first:k*m.n+last]), vector(row))
 		}
 	}
 	m.table.read(first, last)

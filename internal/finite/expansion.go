@@ -127,16 +127,21 @@ func (t *atomTable) read(first, last int) {
 	}
 }
 
-// features writes the features of the points, a row for each.
+// features writes the values of the features, one feature after the other.
 func (t *atomTable) features(dst []float64) {
-	r := t.rank()
 	for j, factors := range t.Factors {
-		for i := range t.m {
-			v := 1.0
-			for _, a := range factors {
-				v *= t.values[a][i]
+		row := dst[j*t.m : (j+1)*t.m]
+		if len(factors) == 0 {
+			for i := range row {
+				row[i] = 1
 			}
-			dst[i*r+j] = v
+			continue
+		}
+		copy(row, t.values[factors[0]])
+		for _, a := range factors[1:] {
+			for i, v := range t.values[a] {
+				row[i] *= v
+			}
 		}
 	}
 }
@@ -162,10 +167,9 @@ func (t *atomTable) differentiate() {
 	}
 }
 
-// derivatives writes the derivatives of the features by a parameter, a row for each point.
+// derivatives writes the derivatives of the features by a parameter, one feature after the other.
 func (t *atomTable) derivatives(dst []float64, param int) {
-	r := t.rank()
-	clear(dst[:t.m*r])
+	clear(dst[:t.m*t.rank()])
 	for j, factors := range t.Factors {
 		for k, a := range factors {
 			at := slices.Index(t.Atoms[a].Params, param)
@@ -178,7 +182,7 @@ func (t *atomTable) derivatives(dst []float64, param int) {
 						v *= t.values[b][i]
 					}
 				}
-				dst[i*r+j] += v
+				dst[j*t.m+i] += v
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -22,8 +21,8 @@ const (
 // factor is what Form computes.
 type factor struct {
 	noise []float64
-	// rows is the triangle of the QR factorisation of Φ for one noise variance, which serves as
-	// long as the functions stay the same, and otherwise of D^-½Φ.
+	// rows is the lower triangle of the factorisation of Φᵀ for one noise variance, which serves as
+	// long as the functions stay the same, and otherwise of ΦᵀD^-½.
 	rows []float64
 	// kept means that rows belongs to phi alone.
 	kept bool
@@ -136,7 +135,7 @@ func (w *workspace) readFeatures(ctx context.Context, e *expansion) error {
 	return err
 }
 
-// factorRows computes the triangle of Φ, or of D^-½Φ: block after block is factored below the triangle
+// factorRows computes the triangle of Φ, or of D^-½Φ: block after block is factored beside the triangle
 // of those before.
 func (w *workspace) factorRows(ctx context.Context) error {
 	r := w.rank()
@@ -145,12 +144,15 @@ func (w *workspace) factorRows(ctx context.Context) error {
 		s := newStack(r, blockRows(r))
 		triangles[part] = s
 		return func(first, last int) {
-			below := s.below(last - first)
-			copy(below, w.phi[first*r:last*r])
-			for i := first; len(w.noise) > 1 && i < last; i++ {
-				blas64.Scal(1/math.Sqrt(w.noise[i]), vector(below[(i-first)*r:(i-first+1)*r]))
+			m, rest := last-first, s.rest(last-first)
+			for j := range r {
+				row := rest.Data[j*rest.Stride:][:m]
+				copy(row, w.phi[first*r+j*m:])
+				for i := first; len(w.noise) > 1 && i < last; i++ {
+					row[i-first] /= math.Sqrt(w.noise[i])
+				}
 			}
-			s.factor(last - first)
+			s.factor(m)
 		}
 	})
 	if err != nil {
@@ -158,56 +160,75 @@ func (w *workspace) factorRows(ctx context.Context) error {
 	}
 	first := newStack(r, r)
 	for _, s := range triangles {
-		copy(first.below(r), s.data[:r*r])
+		s.copyTo(first.rest(r))
 		first.factor(r)
 	}
-	w.rows = slices.Clone(first.data[:r*r])
+	w.rows = make([]float64, r*r)
+	first.copyTo(matrix(w.rows, r))
 	return nil
 }
 
-// stack is a triangle with rows below it.
+// stack is a lower triangle with columns beside it: the transpose of rows below a triangle.
 type stack struct {
-	rank            int
+	rank, stride    int
 	data, tau, work []float64
 }
 
-func newStack(rank, rows int) *stack {
-	s := &stack{rank: rank, data: make([]float64, (rank+rows)*rank), tau: make([]float64, rank), work: make([]float64, 1)}
-	lapack64.Geqrf(matrix(s.data, rank), s.tau, s.work, -1)
+func newStack(rank, columns int) *stack {
+	s := &stack{rank: rank, stride: rank + columns, data: make([]float64, rank*(rank+columns)), tau: make([]float64, rank), work: make([]float64, 1)}
+	lapack64.Gelqf(matrix(s.data, rank), s.tau, s.work, -1)
 	s.work = make([]float64, int(s.work[0]))
 	return s
 }
 
-// below returns the rows below the triangle.
-func (s *stack) below(rows int) []float64 { return s.data[s.rank*s.rank : (s.rank+rows)*s.rank] }
+// all returns the triangle and the columns beside it.
+func (s *stack) all(columns int) blas64.General {
+	return blas64.General{Rows: s.rank, Cols: s.rank + columns, Stride: s.stride, Data: s.data}
+}
 
-// factor replaces the triangle by that of all rows.
-func (s *stack) factor(rows int) {
-	r := s.rank
-	lapack64.Geqrf(matrix(s.data[:(r+rows)*r], r), s.tau, s.work, len(s.work))
-	for i := range r {
-		clear(s.data[i*r : i*r+i])
+// rest returns the columns beside the triangle.
+func (s *stack) rest(columns int) blas64.General {
+	return slice(s.all(columns), s.rank, s.rank+columns)
+}
+
+// factor replaces the triangle by that of all columns.
+func (s *stack) factor(columns int) {
+	lapack64.Gelqf(s.all(columns), s.tau, s.work, len(s.work))
+	for i := range s.rank {
+		clear(s.data[i*s.stride+i+1 : i*s.stride+s.rank])
+	}
+}
+
+// copyTo copies the triangle.
+func (s *stack) copyTo(dst blas64.General) {
+	for i := range s.rank {
+		copy(dst.Data[i*dst.Stride:][:s.rank], s.data[i*s.stride:])
 	}
 }
 
 // finish computes R from the triangle of the rows: that of its product with V^½, divided by the noise if it
-// is one, above the unit matrix.
+// is one, beside the unit matrix.
 func (w *workspace) finish(ctx context.Context) error {
 	r := w.rank()
 	s := newStack(r, r)
-	below := s.below(r)
+	rest := s.rest(r)
 	scale := 1.0
 	if len(w.noise) == 1 {
 		scale = 1 / math.Sqrt(w.noise[0])
 	}
 	for i := range r {
-		for j := i; j < r; j++ {
-			s.data[i*r+j] = w.rows[i*r+j] * w.roots[j] * scale
+		for j := range i + 1 {
+			s.data[i*s.stride+j] = w.rows[i*r+j] * w.roots[i] * scale
 		}
-		below[i*r+i] = 1
+		rest.Data[i*rest.Stride+i] = 1
 	}
 	s.factor(r)
-	w.r = append(w.r[:0], s.data[:r*r]...)
+	w.r = make([]float64, r*r)
+	for i := range r {
+		for j := range i + 1 {
+			w.r[j*r+i] = s.data[i*s.stride+j]
+		}
+	}
 	w.logDet = 0
 	for _, d := range w.noise {
 		w.logDet += math.Log(d)

@@ -45,7 +45,7 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			table.features(block)
 			phi := matrix(block[:(last-first)*r], r)
 			for q := range k {
-				blas64.Gemv(plain, 1, phi, vector(t[q*r:(q+1)*r]), 0, vector(mean[q*xs.N+first:q*xs.N+last]))
+				blas64.Gemv(transposed, 1, phi, vector(t[q*r:(q+1)*r]), 0, vector(mean[q*xs.N+first:q*xs.N+last]))
 			}
 			if reduction != nil {
 				reduce(phi, reduction[first:last])
@@ -62,13 +62,14 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 // reducer returns a function that writes the reductions of points with given features, which it uses up.
 func (w *workspace) reducer() func(phi blas64.General, dst []float64) {
 	return func(phi blas64.General, dst []float64) {
-		scaleColumns(phi, w.roots)
-		for i := range dst {
-			dst[i] = squares(phi, i)
-		}
-		blas64.Trsm(blas.Right, plain, 1, w.triangle(phi.Cols), phi)
-		for i := range dst {
-			dst[i] -= squares(phi, i)
+		scaleRows(phi, w.roots)
+		clear(dst)
+		addProducts(dst, phi, phi)
+		blas64.Trsm(blas.Left, transposed, 1, w.triangle(phi.Rows), phi)
+		left := make([]float64, len(dst))
+		addProducts(left, phi, phi)
+		for i, v := range left {
+			dst[i] -= v
 		}
 	}
 }
@@ -79,22 +80,18 @@ func (w *workspace) partReducer(ctx context.Context) (func(phi blas64.General, d
 		return nil, err
 	}
 	return func(phi blas64.General, dst []float64) {
-		scaleColumns(phi, w.other.Variances)
-		product := matrix(make([]float64, len(phi.Data)), phi.Cols)
-		blas64.Gemm(plain, plain, 1, phi, matrix(w.other.reduction, phi.Cols), 0, product)
-		for i := range dst {
-			row := phi.Data[i*phi.Cols : (i+1)*phi.Cols]
-			dst[i] = blas64.Dot(vector(row), vector(product.Data[i*phi.Cols:(i+1)*phi.Cols]))
-		}
+		scaleRows(phi, w.other.Variances)
+		product := matrix(make([]float64, len(phi.Data)), phi.Rows)
+		blas64.Gemm(plain, plain, 1, matrix(w.other.reduction, phi.Rows), phi, 0, product)
+		clear(dst)
+		addProducts(dst, phi, product)
 	}, nil
 }
 
-// scaleColumns multiplies the columns of m.
-func scaleColumns(m blas64.General, factors []float64) {
-	for i := range m.Rows {
-		for j, f := range factors {
-			m.Data[i*m.Stride+j] *= f
-		}
+// scaleRows multiplies the rows of m.
+func scaleRows(m blas64.General, factors []float64) {
+	for j, f := range factors {
+		blas64.Scal(f, vector(m.Data[j*m.Stride:][:m.Cols]))
 	}
 }
 
@@ -148,7 +145,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		return err
 	}
 	w.Begin("predict", 4*float64(r)*float64(m)*float64(m))
-	if err := w.poll(ctx); err != nil {
+	if err := w.poll(ctx); err != nil || m == 0 {
 		return err
 	}
 	phi := make([]float64, m*r)
@@ -170,8 +167,8 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	return nil
 }
 
-// quadratic is the matrix of the reductions of points: Ψ*Ψ*ᵀ − bbᵀ with b = Ψ*R⁻¹ or, for a part of the
-// function, the product of a = Φ*V and b = Φ*VΦᵀΣ⁻¹ΦV.
+// quadratic is the matrix of the reductions of points: aᵀa − bᵀb with a = Ψ*ᵀ and b = R⁻ᵀa or, for a part of
+// the function, aᵀb with a = VΦ*ᵀ and b = ΦᵀΣ⁻¹Φa.
 type quadratic struct {
 	a, b blas64.General
 	part bool
@@ -179,31 +176,32 @@ type quadratic struct {
 
 // quadratic returns the matrix for points with given features, which it uses up.
 func (w *workspace) quadratic(ctx context.Context, e *expansion, phi blas64.General) (*quadratic, error) {
-	q := &quadratic{a: phi, b: matrix(make([]float64, len(phi.Data)), phi.Cols), part: e != w.expansion}
+	q := &quadratic{a: phi, b: matrix(make([]float64, len(phi.Data)), phi.Rows), part: e != w.expansion}
 	if q.part {
 		if err := w.reducePart(ctx); err != nil {
 			return nil, err
 		}
-		scaleColumns(phi, e.Variances)
-		blas64.Gemm(plain, plain, 1, phi, matrix(w.other.reduction, phi.Cols), 0, q.b)
+		scaleRows(phi, e.Variances)
+		blas64.Gemm(plain, plain, 1, matrix(w.other.reduction, phi.Rows), phi, 0, q.b)
 		return q, nil
 	}
-	scaleColumns(phi, e.roots)
+	scaleRows(phi, e.roots)
 	copy(q.b.Data, phi.Data)
-	blas64.Trsm(blas.Right, plain, 1, w.triangle(phi.Cols), q.b)
+	blas64.Trsm(blas.Left, transposed, 1, w.triangle(phi.Rows), q.b)
 	return q, nil
 }
 
 // rows writes the rows from first to last up to the diagonal, and their reflection.
 func (q *quadratic) rows(dst []float64, first, last int) {
-	m, r := q.a.Rows, q.a.Cols
-	upTo := func(g blas64.General, first, last int) blas64.General { return matrix(g.Data[first*r:last*r], r) }
+	m := q.a.Cols
 	out := blas64.General{Rows: last - first, Cols: last, Stride: m, Data: dst[first*m:]}
+	right := q.a
 	if q.part {
-		blas64.Gemm(plain, transposed, 1, upTo(q.a, first, last), upTo(q.b, 0, last), 0, out)
-	} else {
-		blas64.Gemm(plain, transposed, 1, upTo(q.a, first, last), upTo(q.a, 0, last), 0, out)
-		blas64.Gemm(plain, transposed, -1, upTo(q.b, first, last), upTo(q.b, 0, last), 1, out)
+		right = q.b
+	}
+	blas64.Gemm(transposed, plain, 1, slice(q.a, first, last), slice(right, 0, last), 0, out)
+	if !q.part {
+		blas64.Gemm(transposed, plain, -1, slice(q.b, first, last), slice(q.b, 0, last), 1, out)
 	}
 	for i := first; i < last; i++ {
 		for j := range i {

@@ -65,7 +65,7 @@ func (p *productPass) derive(ctx context.Context) error {
 				t.derivatives(block, param)
 				for q := range p.m {
 					sum := all[part][(k*p.m+q)*r:][:r]
-					blas64.Gemv(transposed, 1, matrix(block[:(last-first)*r], r), vector(p.vectors[q*p.n+first:q*p.n+last]), 1, vector(sum))
+					blas64.Gemv(plain, 1, matrix(block[:(last-first)*r], r), vector(p.vectors[q*p.n+first:q*p.n+last]), 1, vector(sum))
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func (p *productPass) multiply(ctx context.Context) error {
 	return p.each(ctx, r, 0, func(int) func(first, last int) {
 		in, t, block := p.reader(p.expansion), newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
-			phi := in.rows(first, last)
+			phi := in.features(first, last)
 			if len(p.expansion.moving) > 0 {
 				t.read(first, last)
 				t.differentiate()
@@ -128,10 +128,10 @@ func (p *productPass) multiply(ctx context.Context) error {
 					out := p.dst[(param*p.m+q)*p.n:][first:last]
 					clear(out)
 					if c := coefficients[param*p.m+q]; c != nil {
-						blas64.Gemv(plain, 1, phi, vector(c), 0, vector(out))
+						blas64.Gemv(transposed, 1, phi, vector(c), 0, vector(out))
 					}
 					if k >= 0 {
-						blas64.Gemv(plain, 1, matrix(block[:(last-first)*r], r), vector(weights[q*r:(q+1)*r]), 1, vector(out))
+						blas64.Gemv(transposed, 1, matrix(block[:(last-first)*r], r), vector(weights[q*r:(q+1)*r]), 1, vector(out))
 					}
 				}
 			}
