@@ -1,6 +1,15 @@
 package kernel
 
-import "gpfit/internal/code"
+import (
+	"slices"
+	"strconv"
+)
+
+// maxFinite limits the number of features.
+const maxFinite = 2000
+
+// ErrManyFeatures is the error of a kernel with too many features to list.
+var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
 
 // coefficient is a number with its derivatives by log θ, nil if all are 0 or not wanted.
 type coefficient struct {
@@ -31,46 +40,37 @@ func combined(a []float64, p float64, b []float64, q float64) []float64 {
 	return out
 }
 
-// slopesAt returns the derivatives of a number that depends on one element of θ, nil if they are not wanted.
-func (f *finder) slopesAt(param int, slope float64) []float64 {
-	if f.derivatives == nil {
-		return nil
+// polynomial holds coefficients by the atoms of their monomials, as a key.
+type polynomial map[string]coefficient
+
+// monomialKey and factorsOf convert between sorted atoms and keys.
+func monomialKey(factors []int) string {
+	out := make([]rune, len(factors))
+	for i, a := range factors {
+		out[i] = rune(a + 1)
 	}
-	out := make([]float64, f.prog.NumParams)
-	out[param] = slope
-	return out
+	return string(out)
 }
 
-// constant returns a uniform value as a polynomial.
-func (f *finder) constant(id code.ID) (polynomial, error) {
-	c, err := f.uniform(id)
-	return polynomial{"": c}, err
+func factorsOf(key string) (factors []int) {
+	for _, r := range key {
+		factors = append(factors, int(r)-1)
+	}
+	return factors
 }
 
-// uniform returns a uniform value, 1 for None.
-func (f *finder) uniform(id code.ID) (coefficient, error) {
-	c := coefficient{value: uniform(f.uniforms, id)}
-	if id == code.None || f.derivatives == nil {
-		return c, nil
-	}
-	if v := f.prog.List.At(id); v.Op == code.Parameter {
-		c.slopes = f.slopesAt(v.Index, c.value)
-		return c, nil
-	}
-	slopes, known := f.derivatives[id]
-	if !known {
-		g, err := f.prog.differentiated(id)
-		if err != nil {
-			return c, err
+func multiplied(a, b polynomial) (polynomial, error) {
+	out := polynomial{}
+	for ka, va := range a {
+		for kb, vb := range b {
+			factors := append(factorsOf(ka), factorsOf(kb)...)
+			slices.Sort(factors)
+			key := monomialKey(factors)
+			out[key] = out[key].plus(va.times(vb))
 		}
-		for _, d := range g.ByParameter {
-			if d != code.None {
-				slopes = g.List.Evaluate(f.theta, nil, g.ByParameter...)
-				break
-			}
+		if len(out) > maxFinite {
+			return nil, ErrManyFeatures
 		}
-		f.derivatives[id] = slopes
 	}
-	c.slopes = slopes
-	return c, nil
+	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,33 +29,6 @@ type FiniteFeatures struct {
 	Factors [][]int
 	Atoms   []Atom
 }
-
-// Atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
-type Atom struct {
-	// Params are the elements of θ on which it depends, if derivatives were asked for.
-	Params []int
-	// key identifies it among the atoms of a program.
-	key string
-	// column is the column that it is, −1 if it is none.
-	column int
-	value  func(x *Points, i int) float64
-	// slopes writes the derivatives by the logs of Params.
-	slopes func(dst []float64, x *Points, i int)
-	// name takes the names and units of columns.
-	name func(columns []string, units []float64) string
-}
-
-// Value returns ψ at the i-th point.
-func (a *Atom) Value(x *Points, i int) float64 { return a.value(x, i) }
-
-// Slopes writes the derivatives of ψ at the i-th point by log θ for the elements of Params.
-func (a *Atom) Slopes(dst []float64, x *Points, i int) { a.slopes(dst, x, i) }
-
-// maxFinite limits the number of features.
-const maxFinite = 2000
-
-// ErrManyFeatures is the error of a kernel with too many features to list.
-var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
 
 // FiniteFeatures returns the features of the kernel at θ, nil if there are none or infinitely many,
 // and [ErrManyFeatures] if there are too many. It tests products of formulas on the points x.
@@ -168,25 +142,6 @@ func (f *finder) add(a Atom) int {
 	return at
 }
 
-// polynomial holds coefficients by the atoms of their monomials, as a key.
-type polynomial map[string]coefficient
-
-// monomialKey and factorsOf convert between sorted atoms and keys.
-func monomialKey(factors []int) string {
-	out := make([]rune, len(factors))
-	for i, a := range factors {
-		out[i] = rune(a + 1)
-	}
-	return string(out)
-}
-
-func factorsOf(key string) (factors []int) {
-	for _, r := range key {
-		factors = append(factors, int(r)-1)
-	}
-	return factors
-}
-
 // ordered lists monomials by degree, then by atoms.
 func (f *finder) ordered(terms polynomial) []orderedTerm {
 	var out []orderedTerm
@@ -277,7 +232,7 @@ func (f *finder) product(v *code.Value) (polynomial, error) {
 	var alone []code.ID
 	var powers []int
 	for i, arg := range v.Args {
-		if f.seePointsAlone([]code.ID{arg}) {
+		if f.prog.seePointsAlone([]code.ID{arg}) {
 			alone, powers = append(alone, arg), append(powers, v.Powers[i])
 			continue
 		}
@@ -304,18 +259,117 @@ func (f *finder) product(v *code.Value) (polynomial, error) {
 	return multiplied(out, part)
 }
 
-func multiplied(a, b polynomial) (polynomial, error) {
+// cosine returns cos 2π(u − u′) = cos 2πu cos 2πu′ + sin 2πu sin 2πu′.
+func (f *finder) cosine(arg code.ID) (polynomial, error) {
+	coef, core := f.prog.List.Factor(arg)
+	v := f.prog.List.At(core)
+	if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Differences {
+		return nil, errNotFinite
+	}
+	w, key, err := f.wave(&f.prog.Features[v.Index], coef)
+	if err != nil {
+		return nil, err
+	}
+	params := w.params(f.prog.NumParams)
 	out := polynomial{}
-	for ka, va := range a {
-		for kb, vb := range b {
-			factors := append(factorsOf(ka), factorsOf(kb)...)
-			slices.Sort(factors)
-			key := monomialKey(factors)
-			out[key] = out[key].plus(va.times(vb))
-		}
-		if len(out) > maxFinite {
-			return nil, ErrManyFeatures
-		}
+	for _, name := range []string{"cos", "sin"} {
+		at := f.add(w.atom(name, key, params))
+		out[monomialKey([]int{at})] = coefficient{value: 1}
 	}
 	return out, nil
+}
+
+// wave returns the wave of a feature, a sum of differences, times a uniform value, and its key.
+func (f *finder) wave(feature *Feature, coef code.ID) (w wave, key string, err error) {
+	factor, err := f.uniform(coef)
+	if err != nil {
+		return w, "", err
+	}
+	w = wave{columns: feature.Dims}
+	for q := range feature.Dims {
+		period := 1 / factor.value
+		var slopes []float64 // of the logarithm
+		if feature.Param >= 0 {
+			period *= f.theta[feature.Param+q]
+			slopes = f.slopesAt(feature.Param+q, 1)
+		}
+		slopes = combined(slopes, 1, factor.slopes, -1/factor.value)
+		w.periods, w.slopes = append(w.periods, period), append(w.slopes, slopes)
+	}
+	key = fmt.Sprint(w.columns, w.periods)
+	if f.derivatives != nil { // equal periods may be different parameters
+		key += fmt.Sprint(feature.Param, coef)
+	}
+	return w, key, nil
+}
+
+// separable returns the function ψ for a product of values, with their powers, that is ψ(x)ψ(x′).
+func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
+	key := fmt.Sprint(ids, powers)
+	if at := f.find(key); at >= 0 {
+		return polynomial{monomialKey([]int{at}): {value: 1}}, true
+	}
+	if f.x.N == 0 || !f.prog.seePointsAlone(ids) {
+		return nil, false
+	}
+	g := &formulaProduct{f.prog, f.theta, ids, powers}
+	at, largest, ok := g.anchor(f.x)
+	if !ok {
+		return nil, false
+	}
+	root := math.Sqrt(largest)
+	a := Atom{key: key, column: -1, value: func(x *Points, i int) float64 { return g.value(x, i, at, 0) / root }}
+	if f.derivatives != nil {
+		if err := g.differentiate(&a, at, largest); err != nil {
+			return nil, false
+		}
+	}
+	f.products++
+	name := "phi" + strconv.Itoa(f.products)
+	a.name = func([]string, []float64) string { return name }
+	return polynomial{monomialKey([]int{f.add(a)}): {value: 1}}, true
+}
+
+// slopesAt returns the derivatives of a number that depends on one element of θ, nil if they are not wanted.
+func (f *finder) slopesAt(param int, slope float64) []float64 {
+	if f.derivatives == nil {
+		return nil
+	}
+	out := make([]float64, f.prog.NumParams)
+	out[param] = slope
+	return out
+}
+
+// constant returns a uniform value as a polynomial.
+func (f *finder) constant(id code.ID) (polynomial, error) {
+	c, err := f.uniform(id)
+	return polynomial{"": c}, err
+}
+
+// uniform returns a uniform value, 1 for None.
+func (f *finder) uniform(id code.ID) (coefficient, error) {
+	c := coefficient{value: uniform(f.uniforms, id)}
+	if id == code.None || f.derivatives == nil {
+		return c, nil
+	}
+	if v := f.prog.List.At(id); v.Op == code.Parameter {
+		c.slopes = f.slopesAt(v.Index, c.value)
+		return c, nil
+	}
+	slopes, known := f.derivatives[id]
+	if !known {
+		g, err := f.prog.differentiated(id)
+		if err != nil {
+			return c, err
+		}
+		for _, d := range g.ByParameter {
+			if d != code.None {
+				slopes = g.List.Evaluate(f.theta, nil, g.ByParameter...)
+				break
+			}
+		}
+		f.derivatives[id] = slopes
+	}
+	c.slopes = slopes
+	return c, nil
 }

@@ -127,6 +127,13 @@ func (p *Program) differentiated(id code.ID) (*pair.Function, error) {
 	return f, err
 }
 
+func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair.Function, error) {
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	g, root := pair.Raise(list, d)
+	return g.Compile(root, true, features, params)
+}
+
 // Gradient returns the derivatives. They are compiled on the first call.
 func (p *Program) Gradient() *Gradient { return p.gradient() }
 

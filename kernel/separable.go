@@ -1,67 +1,57 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"gpfit/internal/code"
 	"gpfit/internal/pair"
 )
 
-// separable tests whether a product of values, with their powers, is ψ(x)ψ(x′) for a
-// function ψ of a formula, which sees each point alone. If so, g(x, x′)² = g(x, x)·g(x′,
-// x′) for all points, and ψ(x) = g(x, a)/√g(a, a) for the point a with the largest g(a, a).
-func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
-	key := fmt.Sprint(ids, powers)
-	if at := f.find(key); at >= 0 {
-		return polynomial{monomialKey([]int{at}): {value: 1}}, true
+// formulaProduct is a product g(x, x′) of values, with their powers, that sees each point alone.
+type formulaProduct struct {
+	prog   *Program
+	theta  []float64
+	ids    []code.ID
+	powers []int
+}
+
+// value returns g for the i-th point of x and the j-th one of y.
+func (f *formulaProduct) value(x *Points, i int, y *Points, j int) float64 {
+	out := 1.0
+	for k, v := range f.prog.List.Evaluate(f.theta, f.alone(x, i, y, j), f.ids...) {
+		out *= math.Pow(v, float64(f.powers[k]))
 	}
-	if f.x.N == 0 || !f.seePointsAlone(ids) {
-		return nil, false
-	}
-	g := func(x *Points, i int, y *Points, j int) float64 {
-		out := 1.0
-		for k, v := range f.prog.List.Evaluate(f.theta, f.alone(x, i, y, j), ids...) {
-			out *= math.Pow(v, float64(powers[k]))
-		}
-		return out
-	}
+	return out
+}
+
+// anchor tests whether g is ψ(x)ψ(x′) for a function ψ. If so, g(x, x′)² = g(x, x)·g(x′, x′) for all
+// points, and ψ(x) = g(x, a)/√g(a, a) for the point a with the largest g(a, a), which it returns.
+func (f *formulaProduct) anchor(x *Points) (at *Points, largest float64, ok bool) {
 	anchor, largest := 0, math.Inf(-1)
-	for i := range f.x.N {
-		if v := g(f.x, i, f.x, i); v > largest {
+	for i := range x.N {
+		if v := f.value(x, i, x, i); v > largest {
 			anchor, largest = i, v
 		}
 	}
 	if !(largest > 0) {
-		return nil, false
+		return nil, 0, false
 	}
-	for i := range f.x.N {
-		for _, j := range []int{anchor, (i + 1) % f.x.N, (7*i + 3) % f.x.N} {
-			v := g(f.x, i, f.x, j)
+	for i := range x.N {
+		for _, j := range []int{anchor, (i + 1) % x.N, (7*i + 3) % x.N} {
+			v := f.value(x, i, x, j)
 			bound := productRounding * largest
 			// Absolute: where ψ is small, the squares have underflowed first.
-			if !(math.Abs(math.Abs(v)-math.Sqrt(max(0, g(f.x, i, f.x, i)*g(f.x, j, f.x, j)))) <= bound) || !(math.Abs(v-g(f.x, j, f.x, i)) <= bound) {
-				return nil, false
+			if !(math.Abs(math.Abs(v)-math.Sqrt(max(0, f.value(x, i, x, i)*f.value(x, j, x, j)))) <= bound) || !(math.Abs(v-f.value(x, j, x, i)) <= bound) {
+				return nil, 0, false
 			}
 		}
 	}
-	at := &Points{N: 1, D: f.x.D, X: make([]float64, f.x.D)}
+	at = &Points{N: 1, D: x.D, X: make([]float64, x.D)}
 	for c := range at.D {
-		at.X[c] = f.x.Column(c)[anchor]
+		at.X[c] = x.Column(c)[anchor]
 	}
-	root := math.Sqrt(largest)
-	a := Atom{key: key, column: -1, value: func(x *Points, i int) float64 { return g(x, i, at, 0) / root }}
-	if f.derivatives != nil {
-		if err := f.differentiate(&a, ids, powers, at, largest); err != nil {
-			return nil, false
-		}
-	}
-	f.products++
-	name := "phi" + strconv.Itoa(f.products)
-	a.name = func([]string, []float64) string { return name }
-	return polynomial{monomialKey([]int{f.add(a)}): {value: 1}}, true
+	return at, largest, true
 }
 
 // productRounding is the share of the largest value by which rounding, some ε, may change
@@ -70,12 +60,12 @@ const productRounding = 1e-12
 
 // seePointsAlone reports whether values depend on the pair, and only by sums over each
 // point alone, as x, y, xx and yy of a formula.
-func (f *finder) seePointsAlone(ids []code.ID) bool {
+func (p *Program) seePointsAlone(ids []code.ID) bool {
 	any := false
-	for i, need := range f.prog.List.Needed(ids...) {
-		if v := f.prog.List.At(code.ID(i)); need && v.Op == code.Feature {
+	for i, need := range p.List.Needed(ids...) {
+		if v := p.List.At(code.ID(i)); need && v.Op == code.Feature {
 			any = true
-			switch f.prog.Features[v.Index].Kind {
+			switch p.Features[v.Index].Kind {
 			case First, Second, FirstNorm, SecondNorm:
 			default:
 				return false
@@ -86,7 +76,7 @@ func (f *finder) seePointsAlone(ids []code.ID) bool {
 }
 
 // alone computes the features that belong to one point of a pair.
-func (f *finder) alone(x *Points, i int, y *Points, j int) []float64 {
+func (f *formulaProduct) alone(x *Points, i int, y *Points, j int) []float64 {
 	out := make([]float64, len(f.prog.Features))
 	for k := range f.prog.Features {
 		feature := &f.prog.Features[k]
@@ -112,10 +102,10 @@ func (f *finder) alone(x *Points, i int, y *Points, j int) []float64 {
 
 // differentiate sets Params and slopes of the atom ψ(x) = g(x, a)/√g(a, a), with g(a, a) in largest:
 // ∂ψ = ∂g(x, a)/√g(a, a) − ½ψ·∂g(a, a)/g(a, a).
-func (f *finder) differentiate(a *Atom, ids []code.ID, powers []int, at *Points, largest float64) error {
-	functions := make([]*pair.Function, len(ids))
+func (f *formulaProduct) differentiate(a *Atom, at *Points, largest float64) error {
+	functions := make([]*pair.Function, len(f.ids))
 	depends := make([]bool, f.prog.NumParams)
-	for k, id := range ids {
+	for k, id := range f.ids {
 		var err error
 		if functions[k], err = f.prog.differentiated(id); err != nil {
 			return err
@@ -128,12 +118,12 @@ func (f *finder) differentiate(a *Atom, ids []code.ID, powers []int, at *Points,
 		}
 	}
 	all := make([]float64, f.prog.NumParams)
-	f.addSlopes(all, functions, powers, at, 0, at)
+	f.addSlopes(all, functions, at, 0, at)
 	own := slices.Clone(all)
 	root := math.Sqrt(largest)
 	a.slopes = func(dst []float64, x *Points, i int) {
 		all := make([]float64, f.prog.NumParams)
-		value := f.addSlopes(all, functions, powers, x, i, at)
+		value := f.addSlopes(all, functions, x, i, at)
 		for k, p := range a.Params {
 			dst[k] = (all[p] - value*own[p]/(2*largest)) / root
 		}
@@ -142,7 +132,7 @@ func (f *finder) differentiate(a *Atom, ids []code.ID, powers []int, at *Points,
 }
 
 // markParams marks the parameters on which a value depends, by itself and by its features.
-func (f *finder) markParams(depends []bool, g *pair.Function) {
+func (f *formulaProduct) markParams(depends []bool, g *pair.Function) {
 	for p, d := range g.ByParameter {
 		depends[p] = depends[p] || d != code.None
 	}
@@ -158,18 +148,18 @@ func (f *finder) markParams(depends []bool, g *pair.Function) {
 
 // addSlopes adds the derivatives by log θ of the product of values with powers, for the i-th point and
 // the point at, to dst, and returns the product.
-func (f *finder) addSlopes(dst []float64, functions []*pair.Function, powers []int, x *Points, i int, at *Points) float64 {
+func (f *formulaProduct) addSlopes(dst []float64, functions []*pair.Function, x *Points, i int, at *Points) float64 {
 	features, product := f.alone(x, i, at, 0), 1.0
 	values := make([]float64, len(functions))
 	for k, g := range functions {
 		values[k] = g.List.Evaluate(f.theta, features, g.Value)[0]
-		product *= math.Pow(values[k], float64(powers[k]))
+		product *= math.Pow(values[k], float64(f.powers[k]))
 	}
 	for k, g := range functions {
-		factor := float64(powers[k]) * math.Pow(values[k], float64(powers[k]-1))
+		factor := float64(f.powers[k]) * math.Pow(values[k], float64(f.powers[k]-1))
 		for other, v := range values {
 			if other != k {
-				factor *= math.Pow(v, float64(powers[other]))
+				factor *= math.Pow(v, float64(f.powers[other]))
 			}
 		}
 		for p, v := range g.List.Evaluate(f.theta, features, g.ByParameter...) {
@@ -184,7 +174,7 @@ func (f *finder) addSlopes(dst []float64, functions []*pair.Function, powers []i
 
 // addFeatureSlopes adds factor times the derivatives of a feature of one point: the columns of a norm
 // are divided by the squares of their parameters.
-func (f *finder) addFeatureSlopes(dst []float64, feature *Feature, factor float64, x *Points, i int, at *Points) {
+func (f *formulaProduct) addFeatureSlopes(dst []float64, feature *Feature, factor float64, x *Points, i int, at *Points) {
 	if factor == 0 || feature.Param < 0 {
 		return
 	}

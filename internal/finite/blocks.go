@@ -2,10 +2,13 @@ package finite
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
 )
 
 // mostParts is the number of parts into which the rows are divided. It does not depend on the threads,
@@ -17,6 +20,12 @@ func blockRows(r int) int { return max(256, 2*r) }
 
 // parts returns the number of parts of n rows. Each has whole blocks.
 func parts(n, r int) int { return max(1, min(mostParts, (n+blockRows(r)-1)/blockRows(r))) }
+
+// featureNeed is the memory for r features of n rows.
+func featureNeed(n, r int) device.Need {
+	bytes := 8 * (int64(n)*int64(r+4) + int64(parts(n, r)+8)*int64(r)*int64(r))
+	return device.Need{Bytes: bytes, What: fmt.Sprintf("%d features of %d rows", r, n)}
+}
 
 // pass is a pass over the rows: all parts, several at a time, and the blocks of each in order.
 type pass struct {
@@ -56,7 +65,7 @@ func (p *pass) run(begin func(part int) func(first, last int), worked func(rows 
 
 // each calls what begin returns for all blocks of rows. It counts so many operations a row, and reports
 // them unless they are 0. It polls ctx.
-func (w *workspace) each(ctx context.Context, rank int, flops float64, begin func(part int) func(first, last int)) error {
+func each(ctx context.Context, w *workspace, rank int, flops float64, begin func(part int) func(first, last int)) error {
 	p := &pass{n: w.n, rank: rank, threads: w.threads}
 	p.run(begin, func(rows int) {
 		if flops > 0 {
@@ -69,11 +78,11 @@ func (w *workspace) each(ctx context.Context, rank int, flops float64, begin fun
 	return w.poll(ctx)
 }
 
-// sums are accumulators of the parts.
-type sums [][]float64
+// partSums are accumulators of the parts.
+type partSums [][]float64
 
-func newSums(n, rank, size int) sums {
-	s := make(sums, parts(n, rank))
+func newSums(n, rank, size int) partSums {
+	s := make(partSums, parts(n, rank))
 	for k := range s {
 		s[k] = make([]float64, size)
 	}
@@ -81,7 +90,7 @@ func newSums(n, rank, size int) sums {
 }
 
 // total returns the sum, in the order of the parts.
-func (s sums) total() []float64 {
+func (s partSums) total() []float64 {
 	for _, part := range s[1:] {
 		for i, v := range part {
 			s[0][i] += v
@@ -89,20 +98,6 @@ func (s sums) total() []float64 {
 	}
 	return s[0]
 }
-
-// matrix returns a matrix of so many rows.
-func matrix(data []float64, rows int) blas64.General {
-	columns := len(data) / rows
-	return blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data}
-}
-
-// slice returns the columns of m from first to last.
-func slice(m blas64.General, first, last int) blas64.General {
-	return blas64.General{Rows: m.Rows, Cols: last - first, Stride: m.Stride, Data: m.Data[first:]}
-}
-
-// vector returns a vector.
-func vector(data []float64) blas64.Vector { return blas64.Vector{N: len(data), Inc: 1, Data: data} }
 
 // blockReader returns the features of blocks of rows, one block after the other. A feature is a row of
 // a matrix, so that the inner loops are long.
@@ -112,7 +107,7 @@ type blockReader struct {
 	buffer []float64
 }
 
-func (w *workspace) reader(e *expansion) *blockReader {
+func newReader(w *workspace, e *expansion) *blockReader {
 	return &blockReader{workspace: w, table: newAtomTable(e, w.x)}
 }
 
@@ -131,11 +126,11 @@ func (b *blockReader) features(first, last int) blas64.General {
 }
 
 // inner returns Φᵀ·diag(weight)·b for b of m columns: r numbers for each.
-func (w *workspace) inner(ctx context.Context, e *expansion, b []float64, m int, weight func(i int) float64) ([]float64, error) {
+func inner(ctx context.Context, w *workspace, e *expansion, b []float64, m int, weight func(i int) float64) ([]float64, error) {
 	r := e.rank()
 	all := newSums(w.n, r, r*m)
-	err := w.each(ctx, r, 0, func(part int) func(first, last int) {
-		in, column := w.reader(e), make([]float64, blockRows(r))
+	err := each(ctx, w, r, 0, func(part int) func(first, last int) {
+		in, column := newReader(w, e), make([]float64, blockRows(r))
 		return func(first, last int) {
 			phi := in.features(first, last)
 			for q := range m {
@@ -150,10 +145,10 @@ func (w *workspace) inner(ctx context.Context, e *expansion, b []float64, m int,
 }
 
 // subtract replaces b, of m columns, by what finish makes of b and Φt, in every row.
-func (w *workspace) subtract(ctx context.Context, t, b []float64, m int, finish func(i int, b, product float64) float64) error {
+func subtract(ctx context.Context, w *workspace, t, b []float64, m int, finish func(i int, b, product float64) float64) error {
 	r := w.rank()
-	return w.each(ctx, r, 0, func(int) func(first, last int) {
-		in, column := w.reader(w.expansion), make([]float64, blockRows(r))
+	return each(ctx, w, r, 0, func(int) func(first, last int) {
+		in, column := newReader(w, w.expansion), make([]float64, blockRows(r))
 		return func(first, last int) {
 			phi, product := in.features(first, last), column[:last-first]
 			for q := range m {

@@ -24,7 +24,7 @@ type whitened struct {
 	z, inverse []float64
 }
 
-func (w *workspace) whitened() *whitened { return &whitened{blockReader: w.reader(w.expansion)} }
+func newWhitened(w *workspace) *whitened { return &whitened{blockReader: newReader(w, w.expansion)} }
 
 // block returns Zᵀ for the rows from first to last, and 1/d, valid until the next call.
 func (h *whitened) block(first, last int) (z blas64.General, inverse []float64) {
@@ -41,7 +41,7 @@ func (h *whitened) block(first, last int) (z blas64.General, inverse []float64) 
 		}
 	}
 	z = matrix(h.z, h.rank())
-	blas64.Trsm(blas.Left, transposed, 1, h.triangle(h.rank()), z)
+	blas64.Trsm(blas.Left, transposed, 1, h.triangle(), z)
 	return z, h.inverse
 }
 
@@ -63,12 +63,12 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	if len(dst) != w.n {
 		return fmt.Errorf("finite: diagonal of %d elements for n = %d", len(dst), w.n)
 	}
-	flops := w.whiteningFlops()
+	flops := whiteningFlops(w)
 	if err := w.begin(ctx, "gradient", flops); err != nil {
 		return err
 	}
-	return w.each(ctx, w.rank(), flops, func(int) func(first, last int) {
-		in := w.whitened()
+	return each(ctx, w, w.rank(), flops, func(int) func(first, last int) {
+		in := newWhitened(w)
 		return func(first, last int) {
 			z, inverse := in.block(first, last)
 			out := dst[first:last]
@@ -82,7 +82,7 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 }
 
 // whiteningFlops are the operations of a row of Z.
-func (w *workspace) whiteningFlops() float64 { return float64(w.rank()) * float64(w.rank()+3) }
+func whiteningFlops(w *workspace) float64 { return float64(w.rank()) * float64(w.rank()+3) }
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
@@ -120,7 +120,7 @@ func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel
 	if !w.isAt(prog, theta) {
 		return &device.UnsupportedError{Method: Name, What: "a contraction at other parameters than those of Form"}
 	}
-	own := w.whiteningFlops()
+	own := whiteningFlops(w)
 	flops := own
 	if c.middle != nil {
 		flops += own + 4*float64(w.rank())*float64(w.rank())
@@ -128,7 +128,7 @@ func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel
 	if err := w.begin(ctx, "gradient", flops); err != nil {
 		return err
 	}
-	if c.products, err = w.inner(ctx, w.expansion, c.Vectors, len(c.Outer), func(int) float64 { return 1 }); err != nil {
+	if c.products, err = inner(ctx, w, w.expansion, c.Vectors, len(c.Outer), func(int) float64 { return 1 }); err != nil {
 		return err
 	}
 	if c.middle != nil {
@@ -148,8 +148,8 @@ func contractAll(ctx context.Context, w *workspace, c *contraction, prog *kernel
 func (c *contraction) weigh(ctx context.Context, flops float64) error {
 	r := c.rank()
 	all := newSums(c.n, r, r*r)
-	err := c.each(ctx, r, flops, func(part int) func(first, last int) {
-		in, scaled := c.whitened(), []float64(nil)
+	err := each(ctx, c.workspace, r, flops, func(part int) func(first, last int) {
+		in, scaled := newWhitened(c.workspace), []float64(nil)
 		return func(first, last int) {
 			z, _ := in.block(first, last)
 			scaled = append(scaled[:0], z.Data...)
@@ -169,8 +169,8 @@ func (c *contraction) weigh(ctx context.Context, flops float64) error {
 func (c *contraction) contractRows(ctx context.Context, flops float64) error {
 	r := c.rank()
 	all := newSums(c.n, r, len(c.grad))
-	err := c.each(ctx, r, flops, func(part int) func(first, last int) {
-		in := c.whitened()
+	err := each(ctx, c.workspace, r, flops, func(part int) func(first, last int) {
+		in := newWhitened(c.workspace)
 		moved := newMover(c, all[part])
 		var scaled []float64
 		return func(first, last int) {
@@ -225,7 +225,7 @@ func (c *contraction) contractVariances() {
 	for j := range r {
 		inverse[j*r+j] = 1
 	}
-	blas64.Trsm(blas.Left, plain, 1, c.triangle(r), matrix(inverse, r))
+	blas64.Trsm(blas.Left, plain, 1, c.triangle(), matrix(inverse, r))
 	products := make([]float64, r*r)
 	if c.middle != nil {
 		blas64.Gemm(plain, plain, 1, matrix(inverse, r), matrix(c.weighted, r), 0, matrix(products, r))
@@ -275,7 +275,7 @@ func (m *mover) add(z, zw blas64.General, inverse []float64, first, last int) {
 			}
 		}
 	}
-	blas64.Trsm(blas.Left, plain, 1, m.triangle(r), matrix(m.gpv, r))
+	blas64.Trsm(blas.Left, plain, 1, m.triangle(), matrix(m.gpv, r))
 	for j := range r {
 		row := m.gpv[j*count : (j+1)*count]
 		blas64.Scal(m.roots[j], vector(row))

@@ -9,6 +9,12 @@ import (
 	"gpfit/kernel"
 )
 
+// Name is the name of the method.
+const Name = "finite"
+
+// hostName is the name of the device on which the method computes.
+const hostName = "cpu"
+
 // expansion is a kernel at its parameters as features.
 type expansion struct {
 	prog  *kernel.Program

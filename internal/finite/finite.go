@@ -3,17 +3,10 @@ package finite
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"gpfit/device"
 	"gpfit/kernel"
 )
-
-// Name is the name of the method.
-const Name = "finite"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
 
 // precision is the rounding error of values of typical fits.
 const precision = 1e-12
@@ -106,12 +99,6 @@ func (b backend) Plan(w device.Workload) device.Plan {
 		plan.FlopsGradient += slowness * 6 * n * columns * columns
 	}
 	return plan
-}
-
-// featureNeed is the memory for r features of n rows.
-func featureNeed(n, r int) device.Need {
-	bytes := 8 * (int64(n)*int64(r+4) + int64(parts(n, r)+8)*int64(r)*int64(r))
-	return device.Need{Bytes: bytes, What: fmt.Sprintf("%d features of %d rows", r, n)}
 }
 
 // NewWorkspace implements [device.Backend].

@@ -26,14 +26,14 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 		return err
 	}
 	r, k := e.rank(), len(alpha)/w.n
-	t, err := w.inner(ctx, e, alpha, k, func(int) float64 { return 1 })
+	t, err := inner(ctx, w, e, alpha, k, func(int) float64 { return 1 })
 	if err != nil {
 		return err
 	}
 	e.scale(t, 2)
-	reduce := w.reducer()
+	reduce := reducer(w)
 	if reduction != nil && e != w.expansion {
-		if reduce, err = w.partReducer(ctx); err != nil {
+		if reduce, err = partReducer(ctx, w); err != nil {
 			return err
 		}
 	}
@@ -60,12 +60,12 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 }
 
 // reducer returns a function that writes the reductions of points with given features, which it uses up.
-func (w *workspace) reducer() func(phi blas64.General, dst []float64) {
+func reducer(w *workspace) func(phi blas64.General, dst []float64) {
 	return func(phi blas64.General, dst []float64) {
 		scaleRows(phi, w.roots)
 		clear(dst)
 		addProducts(dst, phi, phi)
-		blas64.Trsm(blas.Left, transposed, 1, w.triangle(phi.Rows), phi)
+		blas64.Trsm(blas.Left, transposed, 1, w.triangle(), phi)
 		left := make([]float64, len(dst))
 		addProducts(left, phi, phi)
 		for i, v := range left {
@@ -75,8 +75,8 @@ func (w *workspace) reducer() func(phi blas64.General, dst []float64) {
 }
 
 // partReducer is reducer for the features of w.other.
-func (w *workspace) partReducer(ctx context.Context) (func(phi blas64.General, dst []float64), error) {
-	if err := w.reducePart(ctx); err != nil {
+func partReducer(ctx context.Context, w *workspace) (func(phi blas64.General, dst []float64), error) {
+	if err := reducePart(ctx, w); err != nil {
 		return nil, err
 	}
 	return func(phi blas64.General, dst []float64) {
@@ -96,7 +96,7 @@ func scaleRows(m blas64.General, factors []float64) {
 }
 
 // reducePart computes ΦᵀΣ⁻¹Φ for the features of w.other, by solutions for a few of them at a time.
-func (w *workspace) reducePart(ctx context.Context) error {
+func reducePart(ctx context.Context, w *workspace) error {
 	e := w.other
 	if e.reduction != nil {
 		return nil
@@ -112,7 +112,7 @@ func (w *workspace) reducePart(ctx context.Context) error {
 		if err := w.Solve(ctx, columns, m); err != nil {
 			return err
 		}
-		products, err := w.inner(ctx, e.expansion, columns, m, func(int) float64 { return 1 })
+		products, err := inner(ctx, w, e.expansion, columns, m, func(int) float64 { return 1 })
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	t := newAtomTable(e, xs)
 	t.read(0, m)
 	t.features(phi)
-	q, err := w.quadratic(ctx, e, matrix(phi, r))
+	q, err := newQuadratic(ctx, w, e, matrix(phi, r))
 	if err != nil {
 		return err
 	}
@@ -175,10 +175,10 @@ type quadratic struct {
 }
 
 // quadratic returns the matrix for points with given features, which it uses up.
-func (w *workspace) quadratic(ctx context.Context, e *expansion, phi blas64.General) (*quadratic, error) {
+func newQuadratic(ctx context.Context, w *workspace, e *expansion, phi blas64.General) (*quadratic, error) {
 	q := &quadratic{a: phi, b: matrix(make([]float64, len(phi.Data)), phi.Rows), part: e != w.expansion}
 	if q.part {
-		if err := w.reducePart(ctx); err != nil {
+		if err := reducePart(ctx, w); err != nil {
 			return nil, err
 		}
 		scaleRows(phi, e.Variances)
@@ -187,7 +187,7 @@ func (w *workspace) quadratic(ctx context.Context, e *expansion, phi blas64.Gene
 	}
 	scaleRows(phi, e.roots)
 	copy(q.b.Data, phi.Data)
-	blas64.Trsm(blas.Left, transposed, 1, w.triangle(phi.Rows), q.b)
+	blas64.Trsm(blas.Left, transposed, 1, w.triangle(), q.b)
 	return q, nil
 }
 

@@ -29,7 +29,7 @@ func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Progra
 		return err
 	}
 	p := &productPass{workspace: w, expansion: e, vectors: vectors, m: m, dst: dst}
-	if p.inner, err = w.inner(ctx, e, vectors, m, func(int) float64 { return 1 }); err != nil {
+	if p.inner, err = inner(ctx, w, e, vectors, m, func(int) float64 { return 1 }); err != nil {
 		return err
 	}
 	if err := p.derive(ctx); err != nil {
@@ -53,7 +53,7 @@ type productPass struct {
 func (p *productPass) derive(ctx context.Context) error {
 	r, params := p.expansion.rank(), p.expansion.moving
 	all := newSums(p.n, r, r*p.m*len(params))
-	err := p.each(ctx, r, 0, func(part int) func(first, last int) {
+	err := each(ctx, p.workspace, r, 0, func(part int) func(first, last int) {
 		t, block := newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
 			if len(params) == 0 {
@@ -112,8 +112,8 @@ func (p *productPass) multiply(ctx context.Context) error {
 	}
 	weights := append([]float64(nil), p.inner...)
 	p.expansion.scale(weights, 2)
-	return p.each(ctx, r, 0, func(int) func(first, last int) {
-		in, t, block := p.reader(p.expansion), newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
+	return each(ctx, p.workspace, r, 0, func(int) func(first, last int) {
+		in, t, block := newReader(p.workspace, p.expansion), newAtomTable(p.expansion, p.x), make([]float64, blockRows(r)*r)
 		return func(first, last int) {
 			phi := in.features(first, last)
 			if len(p.expansion.moving) > 0 {

@@ -4,19 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // Solve implements [device.Workspace]: Σ⁻¹b = D⁻¹(b − Ψw), where w = B⁻¹ΨᵀD⁻¹b minimises
 // ‖D^-½(b − Ψw)‖² + ‖w‖². A second pass corrects w by the gradient of that sum, which leaves the error
 // of a QR factorisation with the matrix Q (Björck, Linear Algebra and its Applications 88 (1987), 31).
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if err := w.beginSides(ctx, b, m); err != nil {
+	if err := beginSides(ctx, w, b, m); err != nil {
 		return err
 	}
 	inverse := func(i int) float64 { return 1 / w.noiseOf(i) }
-	first, err := w.inner(ctx, w.expansion, b, m, inverse)
+	first, err := inner(ctx, w, w.expansion, b, m, inverse)
 	if err != nil {
 		return err
 	}
@@ -27,10 +25,10 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 	t := append([]float64(nil), first...)
 	w.scale(t, 1)
 	difference := func(_ int, b, product float64) float64 { return b - product }
-	if err := w.subtract(ctx, t, rest, m, difference); err != nil {
+	if err := subtract(ctx, w, t, rest, m, difference); err != nil {
 		return err
 	}
-	correction, err := w.inner(ctx, w.expansion, rest, m, inverse)
+	correction, err := inner(ctx, w, w.expansion, rest, m, inverse)
 	if err != nil {
 		return err
 	}
@@ -43,11 +41,11 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 		correction[i] += v
 	}
 	w.scale(correction, 1)
-	return w.subtract(ctx, correction, b, m, func(i int, b, product float64) float64 { return (b - product) / w.noiseOf(i) })
+	return subtract(ctx, w, correction, b, m, func(i int, b, product float64) float64 { return (b - product) / w.noiseOf(i) })
 }
 
 // beginSides begins a call on b of m columns. It has no progress.
-func (w *workspace) beginSides(ctx context.Context, b []float64, m int) error {
+func beginSides(ctx context.Context, w *workspace, b []float64, m int) error {
 	if err := w.begin(ctx, "", 0); err != nil {
 		return err
 	}
@@ -58,58 +56,29 @@ func (w *workspace) beginSides(ctx context.Context, b []float64, m int) error {
 	return nil
 }
 
-// solveTriangles overwrites the columns of t by B⁻¹t.
-func (w *workspace) solveTriangles(t []float64) {
-	r := w.rank()
-	for q := range len(t) / r {
-		column := vector(t[q*r : (q+1)*r])
-		blas64.Trsv(transposed, w.triangle(r), column)
-		blas64.Trsv(plain, w.triangle(r), column)
-	}
-}
-
 // Whiten implements [device.DerivativeProducts]. With U = D^-½Ψ and UᵀU = RᵀR − I,
 //
 //	F = D^½(I + U(I + Rᵀ)⁻¹Uᵀ)  has  FFᵀ = Σ,  F⁻¹ = (I − U(I + R)⁻¹R⁻ᵀUᵀ)D^-½.
 func (w *workspace) Whiten(ctx context.Context, b []float64, m int, back bool) error {
-	if err := w.beginSides(ctx, b, m); err != nil {
+	if err := beginSides(ctx, w, b, m); err != nil {
 		return err
 	}
 	weight := func(i int) float64 { return 1 / w.noiseOf(i) }
 	if back {
 		weight = func(i int) float64 { return 1 / math.Sqrt(w.noiseOf(i)) }
 	}
-	t, err := w.inner(ctx, w.expansion, b, m, weight)
+	t, err := inner(ctx, w, w.expansion, b, m, weight)
 	if err != nil {
 		return err
 	}
 	w.scale(t, 1)
 	w.solveSum(t, back)
 	w.scale(t, 1)
-	return w.subtract(ctx, t, b, m, func(i int, b, product float64) float64 {
+	return subtract(ctx, w, t, b, m, func(i int, b, product float64) float64 {
 		root := math.Sqrt(w.noiseOf(i))
 		if back {
 			return (b - product/root) / root
 		}
 		return (b - product) / root
 	})
-}
-
-// solveSum overwrites the columns of t by (I + R)⁻¹R⁻ᵀt, or by R⁻¹(I + R)⁻ᵀt.
-func (w *workspace) solveSum(t []float64, back bool) {
-	r := w.rank()
-	sum := w.triangle(r)
-	sum.Data = append([]float64(nil), sum.Data...)
-	for i := range r {
-		sum.Data[i*r+i]++
-	}
-	first, second := w.triangle(r), sum
-	if back {
-		first, second = sum, first
-	}
-	for q := range len(t) / r {
-		column := vector(t[q*r : (q+1)*r])
-		blas64.Trsv(transposed, first, column)
-		blas64.Trsv(plain, second, column)
-	}
 }
