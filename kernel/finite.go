@@ -123,7 +123,7 @@ type finder struct {
 	uniforms []float64
 	atoms    []Atom
 	products int // number of atoms that are formulas
-	// derivatives are those of uniform values that were asked for; nil if none are wanted.
+	// derivatives are the known ones of uniform values; nil if nobody wants derivatives.
 	derivatives map[code.ID][]float64
 }
 

@@ -105,7 +105,7 @@ func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []floa
 	}
 }
 
-// checkFeatureSlopes checks that the derivatives of the features make up those of the covariances.
+// checkFeatureSlopes compares the derivatives of covariances with what the derivatives of the features add up to.
 func checkFeatureSlopes(t *testing.T, text string, prog *kernel.Program, theta []float64, x *kernel.Points) {
 	t.Helper()
 	f := must.Get(prog.DifferentiableFeatures(theta, x))(t)

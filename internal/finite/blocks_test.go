@@ -37,8 +37,8 @@ func compareResults(t *testing.T, what string, got, want *results, tolerance flo
 	}
 }
 
-// TestManyBlocks compares results of several parts with plain formulas, and their bits on one thread with
-// those on several.
+// TestManyBlocks compares results of several parts with plain formulas. Their bits do not depend on the number
+// of threads.
 func TestManyBlocks(t *testing.T) {
 	p := wide(t, "cosine(dims=0)*linear(dims=1) + linear(ard) + constant", 900, 1)
 	p.noise = make([]float64, 900)

@@ -74,8 +74,8 @@ func (b backend) Supports(w device.Workload) error {
 	return err
 }
 
-// The operations here take several times as long as those of a factorisation of a large matrix, which
-// flops and flopRate count: slowness is about the ratio, and flopRate the operations in a second.
+// Plans count the operations of a factorisation of a large matrix that take as long: slowness is about the
+// ratio, and flopRate is the number of such operations in a second.
 const (
 	slowness = 15
 	flopRate = 2e9 * slowness

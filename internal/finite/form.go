@@ -140,8 +140,8 @@ func factorRows(ctx context.Context, w *workspace) error {
 	return nil
 }
 
-// finish computes R from the triangle of the rows: that of its product with V^½, divided by the noise if it
-// is one, beside the unit matrix.
+// finish computes R from the triangle of the rows. It multiplies the triangle by V^½, divides it by the root of
+// a single noise variance, and factors it beside the unit matrix.
 func finish(ctx context.Context, w *workspace) error {
 	r := w.rank()
 	s := newStack(r, r)

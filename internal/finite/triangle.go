@@ -99,7 +99,7 @@ func (s *stack) rest(columns int) blas64.General {
 	return slice(s.all(columns), s.rank, s.rank+columns)
 }
 
-// factor replaces the triangle by that of all columns.
+// factor replaces the triangle by the triangle of all columns.
 func (s *stack) factor(columns int) {
 	lapack64.Gelqf(s.all(columns), s.tau, s.work, len(s.work))
 	for i := range s.rank {

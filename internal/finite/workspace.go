@@ -17,7 +17,7 @@ type workspace struct {
 	threads int
 	// formed means that Form has been called.
 	formed bool
-	// expansion is that of Form, and other that of a call at other parameters.
+	// expansion belongs to Form, and other belongs to a call at other parameters.
 	*expansion
 	other *otherExpansion
 	// phi are the features of all rows.
