@@ -11,6 +11,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/internal/experts"
+	"gpfit/internal/finite"
 	"gpfit/internal/grid"
 	"gpfit/internal/markov"
 	"gpfit/internal/merged"
@@ -29,7 +30,7 @@ func Drivers() []device.Driver {
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
 func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, finite.Method{}, experts.Method{}}, testMethods...)
 }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes

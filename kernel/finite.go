@@ -22,33 +22,31 @@ import (
 type FiniteFeatures struct {
 	// Variances holds v_j.
 	Variances []float64
-	// factors lists, for each φ_j, the atoms whose product it is.
-	factors [][]int
-	atoms   []atom
+	// Slopes are the derivatives of each v_j by log θ, nil where all are 0. Only
+	// [Program.DifferentiableFeatures] computes them.
+	Slopes [][]float64
+	// Factors lists, for each φ_j, the atoms whose product it is.
+	Factors [][]int
+	Atoms   []Atom
 }
-
-// atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
-type atom struct {
-	// key identifies it among the atoms of a program.
-	key string
-	// column is the column that it is, −1 if it is none.
-	column int
-	value  func(x *Points, i int) float64
-	// name takes the names and units of columns.
-	name func(columns []string, units []float64) string
-}
-
-// maxFinite limits the number of features.
-const maxFinite = 2000
-
-// ErrManyFeatures is the error of a kernel with too many features to list.
-var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
 
 // FiniteFeatures returns the features of the kernel at θ, nil if there are none or infinitely many,
 // and [ErrManyFeatures] if there are too many. It tests products of formulas on the points x.
 func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
+	return p.features(theta, x, false)
+}
+
+// DifferentiableFeatures is [Program.FiniteFeatures] with the derivatives by log θ.
+func (p *Program) DifferentiableFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
+	return p.features(theta, x, true)
+}
+
+func (p *Program) features(theta []float64, x *Points, slopes bool) (*FiniteFeatures, error) {
 	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values))}
 	p.List.Uniforms(f.uniforms, theta, p.List.Needed(p.Value))
+	if slopes {
+		f.derivatives = map[code.ID][]float64{}
+	}
 	terms, err := f.polynomial(p.Value)
 	if errors.Is(err, errNotFinite) {
 		return nil, nil
@@ -56,12 +54,13 @@ func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, e
 	if err != nil {
 		return nil, err
 	}
-	out := &FiniteFeatures{atoms: f.atoms}
+	out := &FiniteFeatures{Atoms: f.atoms}
 	for _, t := range f.ordered(terms) {
-		if v := terms[t.key]; v < 0 {
+		if v := terms[t.key]; v.value < 0 {
 			return nil, nil
-		} else if v > 0 {
-			out.Variances, out.factors = append(out.Variances, v), append(out.factors, t.factors)
+		} else if v.value > 0 {
+			out.Variances, out.Factors = append(out.Variances, v.value), append(out.Factors, t.factors)
+			out.Slopes = append(out.Slopes, v.slopes)
 		}
 	}
 	if len(out.Variances) == 0 {
@@ -73,9 +72,9 @@ func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, e
 // Values returns φ_j at the points.
 func (f *FiniteFeatures) Values(j int, x *Points) []float64 {
 	out := slices.Repeat([]float64{1}, x.N)
-	for _, a := range f.factors[j] {
+	for _, a := range f.Factors[j] {
 		for i := range out {
-			out[i] *= f.atoms[a].value(x, i)
+			out[i] *= f.Atoms[a].value(x, i)
 		}
 	}
 	return out
@@ -83,8 +82,8 @@ func (f *FiniteFeatures) Values(j int, x *Points) []float64 {
 
 // Columns lists the columns (positions) whose product is part of φ_j, one for each power.
 func (f *FiniteFeatures) Columns(j int) (columns []int) {
-	for _, a := range f.factors[j] {
-		if c := f.atoms[a].column; c >= 0 {
+	for _, a := range f.Factors[j] {
+		if c := f.Atoms[a].column; c >= 0 {
 			columns = append(columns, c)
 		}
 	}
@@ -95,13 +94,13 @@ func (f *FiniteFeatures) Columns(j int) (columns []int) {
 // is 1. It takes the names of columns and their units, by which it multiplies periods.
 func (f *FiniteFeatures) Name(j int, columns []string, units []float64) string {
 	var parts []string
-	factors := f.factors[j]
+	factors := f.Factors[j]
 	for i := 0; i < len(factors); {
 		n := 1
 		for i+n < len(factors) && factors[i+n] == factors[i] {
 			n++
 		}
-		name := f.atoms[factors[i]].name(columns, units)
+		name := f.Atoms[factors[i]].name(columns, units)
 		if n > 1 {
 			name += "^" + strconv.Itoa(n)
 		}
@@ -122,42 +121,25 @@ type finder struct {
 	theta    []float64
 	x        *Points
 	uniforms []float64
-	atoms    []atom
+	atoms    []Atom
 	products int // number of atoms that are formulas
+	// derivatives are the known ones of uniform values; nil if nobody wants derivatives.
+	derivatives map[code.ID][]float64
 }
 
 // find returns the index of the atom with a key, −1 if there is none.
 func (f *finder) find(key string) int {
-	return slices.IndexFunc(f.atoms, func(a atom) bool { return a.key == key })
+	return slices.IndexFunc(f.atoms, func(a Atom) bool { return a.key == key })
 }
 
 // add returns the index of an atom, which it adds if it is new.
-func (f *finder) add(a atom) int {
+func (f *finder) add(a Atom) int {
 	at := f.find(a.key)
 	if at < 0 {
 		at = len(f.atoms)
 		f.atoms = append(f.atoms, a)
 	}
 	return at
-}
-
-// polynomial holds coefficients by the atoms of their monomials, as a key.
-type polynomial map[string]float64
-
-// monomialKey and factorsOf convert between sorted atoms and keys.
-func monomialKey(factors []int) string {
-	out := make([]rune, len(factors))
-	for i, a := range factors {
-		out[i] = rune(a + 1)
-	}
-	return string(out)
-}
-
-func factorsOf(key string) (factors []int) {
-	for _, r := range key {
-		factors = append(factors, int(r)-1)
-	}
-	return factors
 }
 
 // ordered lists monomials by degree, then by atoms.
@@ -180,7 +162,7 @@ type orderedTerm struct {
 func (f *finder) polynomial(id code.ID) (polynomial, error) {
 	v := f.prog.List.At(id)
 	if v.Uniform {
-		return polynomial{"": f.uniforms[id]}, nil
+		return f.constant(id)
 	}
 	if out, ok := f.separable([]code.ID{id}, []int{1}); ok {
 		return out, nil
@@ -205,16 +187,18 @@ func (f *finder) inner(feature *Feature) (polynomial, error) {
 	}
 	out := polynomial{}
 	for q, c := range feature.Dims {
-		weight := 1.0
+		weight := coefficient{value: 1}
 		if feature.Param >= 0 {
-			weight /= f.theta[feature.Param+q] * f.theta[feature.Param+q]
+			scale := f.theta[feature.Param+q]
+			weight = coefficient{1 / (scale * scale), f.slopesAt(feature.Param+q, -2/(scale*scale))}
 		}
-		at := f.add(atom{
+		at := f.add(Atom{
 			key: fmt.Sprint("column ", c), column: c,
 			value: func(x *Points, i int) float64 { return x.Column(c)[i] },
 			name:  func(columns []string, _ []float64) string { return columns[c] },
 		})
-		out[monomialKey([]int{at})] += weight
+		key := monomialKey([]int{at})
+		out[key] = out[key].plus(weight)
 	}
 	return out, nil
 }
@@ -222,26 +206,33 @@ func (f *finder) inner(feature *Feature) (polynomial, error) {
 func (f *finder) sum(v *code.Value) (polynomial, error) {
 	out := polynomial{}
 	if v.Offset != code.None {
-		out[""] = f.uniforms[v.Offset]
+		var err error
+		if out, err = f.constant(v.Offset); err != nil {
+			return nil, err
+		}
 	}
 	for i, arg := range v.Args {
 		part, err := f.polynomial(arg)
 		if err != nil {
 			return nil, err
 		}
+		factor, err := f.uniform(v.Coef[i])
+		if err != nil {
+			return nil, err
+		}
 		for key, c := range part {
-			out[key] += uniform(f.uniforms, v.Coef[i]) * c
+			out[key] = out[key].plus(c.times(factor))
 		}
 	}
 	return out, nil
 }
 
 func (f *finder) product(v *code.Value) (polynomial, error) {
-	out := polynomial{"": 1}
+	out := polynomial{"": {value: 1}}
 	var alone []code.ID
 	var powers []int
 	for i, arg := range v.Args {
-		if f.seePointsAlone([]code.ID{arg}) {
+		if f.prog.seePointsAlone([]code.ID{arg}) {
 			alone, powers = append(alone, arg), append(powers, v.Powers[i])
 			continue
 		}
@@ -268,21 +259,6 @@ func (f *finder) product(v *code.Value) (polynomial, error) {
 	return multiplied(out, part)
 }
 
-func multiplied(a, b polynomial) (polynomial, error) {
-	out := polynomial{}
-	for ka, va := range a {
-		for kb, vb := range b {
-			factors := append(factorsOf(ka), factorsOf(kb)...)
-			slices.Sort(factors)
-			out[monomialKey(factors)] += va * vb
-		}
-		if len(out) > maxFinite {
-			return nil, ErrManyFeatures
-		}
-	}
-	return out, nil
-}
-
 // cosine returns cos 2π(u − u′) = cos 2πu cos 2πu′ + sin 2πu sin 2πu′.
 func (f *finder) cosine(arg code.ID) (polynomial, error) {
 	coef, core := f.prog.List.Factor(arg)
@@ -290,154 +266,110 @@ func (f *finder) cosine(arg code.ID) (polynomial, error) {
 	if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Differences {
 		return nil, errNotFinite
 	}
-	feature := &f.prog.Features[v.Index]
-	w := wave{columns: feature.Dims}
-	for q := range feature.Dims {
-		period := 1 / uniform(f.uniforms, coef)
-		if feature.Param >= 0 {
-			period *= f.theta[feature.Param+q]
-		}
-		w.periods = append(w.periods, period)
+	w, key, err := f.wave(&f.prog.Features[v.Index], coef)
+	if err != nil {
+		return nil, err
 	}
+	params := w.params(f.prog.NumParams)
 	out := polynomial{}
 	for _, name := range []string{"cos", "sin"} {
-		at := f.add(atom{
-			key: fmt.Sprint(name, w), column: -1,
-			value: func(x *Points, i int) float64 {
-				sin, cos := math.Sincos(w.angle(x, i))
-				if name == "sin" {
-					return sin
-				}
-				return cos
-			},
-			name: func(columns []string, units []float64) string { return name + "(2pi*" + w.turns(columns, units) + ")" },
-		})
-		out[monomialKey([]int{at})] = 1
+		at := f.add(w.atom(name, key, params))
+		out[monomialKey([]int{at})] = coefficient{value: 1}
 	}
 	return out, nil
 }
 
-// wave is a sum of columns divided by periods.
-type wave struct {
-	columns []int
-	periods []float64
+// wave returns the wave of a feature, a sum of differences, times a uniform value, and its key.
+func (f *finder) wave(feature *Feature, coef code.ID) (w wave, key string, err error) {
+	factor, err := f.uniform(coef)
+	if err != nil {
+		return w, "", err
+	}
+	w = wave{columns: feature.Dims}
+	for q := range feature.Dims {
+		period := 1 / factor.value
+		var slopes []float64 // of the logarithm
+		if feature.Param >= 0 {
+			period *= f.theta[feature.Param+q]
+			slopes = f.slopesAt(feature.Param+q, 1)
+		}
+		slopes = combined(slopes, 1, factor.slopes, -1/factor.value)
+		w.periods, w.slopes = append(w.periods, period), append(w.slopes, slopes)
+	}
+	key = fmt.Sprint(w.columns, w.periods)
+	if f.derivatives != nil { // equal periods may be different parameters
+		key += fmt.Sprint(feature.Param, coef)
+	}
+	return w, key, nil
 }
 
-// angle returns the angle of a point, in (−π, π].
-func (w wave) angle(x *Points, i int) float64 {
-	turns := 0.0
-	for q, c := range w.columns {
-		turns += x.Column(c)[i] / w.periods[q]
-	}
-	return 2 * math.Pi * (turns - math.Round(turns))
-}
-
-// turns returns the text of the sum.
-func (w wave) turns(columns []string, units []float64) string {
-	var turns []string
-	for q, c := range w.columns {
-		turns = append(turns, fmt.Sprintf("%s/%.4g", columns[c], units[c]*w.periods[q]))
-	}
-	if len(turns) == 1 {
-		return turns[0]
-	}
-	return "(" + strings.Join(turns, "+") + ")"
-}
-
-// separable tests whether a product of values, with their powers, is ψ(x)ψ(x′) for a
-// function ψ of a formula, which sees each point alone. If so, g(x, x′)² = g(x, x)·g(x′,
-// x′) for all points, and ψ(x) = g(x, a)/√g(a, a) for the point a with the largest g(a, a).
+// separable returns the function ψ for a product of values, with their powers, that is ψ(x)ψ(x′).
 func (f *finder) separable(ids []code.ID, powers []int) (polynomial, bool) {
 	key := fmt.Sprint(ids, powers)
 	if at := f.find(key); at >= 0 {
-		return polynomial{monomialKey([]int{at}): 1}, true
+		return polynomial{monomialKey([]int{at}): {value: 1}}, true
 	}
-	if f.x.N == 0 || !f.seePointsAlone(ids) {
+	if f.x.N == 0 || !f.prog.seePointsAlone(ids) {
 		return nil, false
 	}
-	g := func(x *Points, i int, y *Points, j int) float64 {
-		out := 1.0
-		for k, v := range f.prog.List.Evaluate(f.theta, f.alone(x, i, y, j), ids...) {
-			out *= math.Pow(v, float64(powers[k]))
-		}
-		return out
-	}
-	anchor, largest := 0, math.Inf(-1)
-	for i := range f.x.N {
-		if v := g(f.x, i, f.x, i); v > largest {
-			anchor, largest = i, v
-		}
-	}
-	if !(largest > 0) {
+	g := &formulaProduct{f.prog, f.theta, ids, powers}
+	at, largest, ok := g.anchor(f.x)
+	if !ok {
 		return nil, false
-	}
-	for i := range f.x.N {
-		for _, j := range []int{anchor, (i + 1) % f.x.N, (7*i + 3) % f.x.N} {
-			v := g(f.x, i, f.x, j)
-			bound := productRounding * largest
-			// Absolute: where ψ is small, the squares have underflowed first.
-			if !(math.Abs(math.Abs(v)-math.Sqrt(max(0, g(f.x, i, f.x, i)*g(f.x, j, f.x, j)))) <= bound) || !(math.Abs(v-g(f.x, j, f.x, i)) <= bound) {
-				return nil, false
-			}
-		}
-	}
-	at := &Points{N: 1, D: f.x.D, X: make([]float64, f.x.D)}
-	for c := range at.D {
-		at.X[c] = f.x.Column(c)[anchor]
 	}
 	root := math.Sqrt(largest)
+	a := Atom{key: key, column: -1, value: func(x *Points, i int) float64 { return g.value(x, i, at, 0) / root }}
+	if f.derivatives != nil {
+		if err := g.differentiate(&a, at, largest); err != nil {
+			return nil, false
+		}
+	}
 	f.products++
 	name := "phi" + strconv.Itoa(f.products)
-	index := f.add(atom{
-		key: key, column: -1,
-		value: func(x *Points, i int) float64 { return g(x, i, at, 0) / root },
-		name:  func([]string, []float64) string { return name },
-	})
-	return polynomial{monomialKey([]int{index}): 1}, true
+	a.name = func([]string, []float64) string { return name }
+	return polynomial{monomialKey([]int{f.add(a)}): {value: 1}}, true
 }
 
-// productRounding is the share of the largest value by which rounding, some ε, may change
-// a product of formulas.
-const productRounding = 1e-12
-
-// seePointsAlone reports whether values depend on the pair, and only by sums over each
-// point alone, as x, y, xx and yy of a formula.
-func (f *finder) seePointsAlone(ids []code.ID) bool {
-	any := false
-	for i, need := range f.prog.List.Needed(ids...) {
-		if v := f.prog.List.At(code.ID(i)); need && v.Op == code.Feature {
-			any = true
-			switch f.prog.Features[v.Index].Kind {
-			case First, Second, FirstNorm, SecondNorm:
-			default:
-				return false
-			}
-		}
+// slopesAt returns the derivatives of a number that depends on one element of θ, nil if they are not wanted.
+func (f *finder) slopesAt(param int, slope float64) []float64 {
+	if f.derivatives == nil {
+		return nil
 	}
-	return any
-}
-
-// alone computes the features that belong to one point of a pair.
-func (f *finder) alone(x *Points, i int, y *Points, j int) []float64 {
-	out := make([]float64, len(f.prog.Features))
-	for k := range f.prog.Features {
-		feature := &f.prog.Features[k]
-		points, row := x, i
-		if feature.Kind == Second || feature.Kind == SecondNorm {
-			points, row = y, j
-		}
-		for q, c := range feature.Dims {
-			v := points.Column(c)[row]
-			switch feature.Kind {
-			case First, Second:
-				out[k] += v
-			case FirstNorm, SecondNorm:
-				if feature.Param >= 0 {
-					v /= f.theta[feature.Param+q]
-				}
-				out[k] += v * v
-			}
-		}
-	}
+	out := make([]float64, f.prog.NumParams)
+	out[param] = slope
 	return out
+}
+
+// constant returns a uniform value as a polynomial.
+func (f *finder) constant(id code.ID) (polynomial, error) {
+	c, err := f.uniform(id)
+	return polynomial{"": c}, err
+}
+
+// uniform returns a uniform value, 1 for None.
+func (f *finder) uniform(id code.ID) (coefficient, error) {
+	c := coefficient{value: uniform(f.uniforms, id)}
+	if id == code.None || f.derivatives == nil {
+		return c, nil
+	}
+	if v := f.prog.List.At(id); v.Op == code.Parameter {
+		c.slopes = f.slopesAt(v.Index, c.value)
+		return c, nil
+	}
+	slopes, known := f.derivatives[id]
+	if !known {
+		g, err := f.prog.differentiated(id)
+		if err != nil {
+			return c, err
+		}
+		for _, d := range g.ByParameter {
+			if d != code.None {
+				slopes = g.List.Evaluate(f.theta, nil, g.ByParameter...)
+				break
+			}
+		}
+		f.derivatives[id] = slopes
+	}
+	c.slopes = slopes
+	return c, nil
 }

@@ -34,6 +34,8 @@ type Program struct {
 	gradient  func() *Gradient
 	graph     *pair.Graph
 	root      *Node
+	// functions are values with their derivatives, by their IDs.
+	functions sync.Map
 }
 
 // Names returns the names of all elements of θ in order.
@@ -111,6 +113,25 @@ func (p *Program) finish() error {
 		return newGradient(p.Features, p.NumParams, f)
 	})
 	return nil
+}
+
+// differentiated returns a value with its derivatives, which are compiled on the first call.
+func (p *Program) differentiated(id code.ID) (*pair.Function, error) {
+	if f, ok := p.functions.Load(id); ok {
+		return f.(*pair.Function), nil
+	}
+	f, err := differentiateAgain(p.List, id, len(p.Features), p.NumParams)
+	if err == nil {
+		p.functions.Store(id, f)
+	}
+	return f, err
+}
+
+func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair.Function, error) {
+	pair.Building.Lock()
+	defer pair.Building.Unlock()
+	g, root := pair.Raise(list, d)
+	return g.Compile(root, true, features, params)
 }
 
 // Gradient returns the derivatives. They are compiled on the first call.

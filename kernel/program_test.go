@@ -49,6 +49,8 @@ func TestFiniteFeatures(t *testing.T) {
 		{"formula(exp(-(x - c)^2)*exp(-(y - c)^2), c=0.5, dims=0)", []string{"phi1"}},
 		{"formula(exp(-(x - 1)^2)*exp(-(y - 1)^2) + exp(-(x + 1)^2)*exp(-(y + 1)^2), dims=1)", []string{"phi1", "phi2"}},
 		{"formula(sin(x)*sin(y), dims=0)*linear(dims=1)", []string{"b*phi1"}},
+		{"formula(exp(-c*xx)*exp(-c*yy), c=0.5, ard)", []string{"phi1"}},
+		{"cosine(ard) + linear", []string{"cos(2pi*(a/20+b/2))", "sin(2pi*(a/20+b/2))", "a", "b"}},
 		{"rbf", nil}, {"linear*rbf", nil}, {"periodic", nil}, {"rbf + linear", nil},
 		{"formula(exp(-(x - y)^2), dims=0)", nil},
 		{"formula(x + y, dims=0)", nil},
@@ -69,6 +71,10 @@ func TestFiniteFeatures(t *testing.T) {
 			t.Errorf("%s: features %v, want %v", c.text, names, want)
 		}
 		checkFeatures(t, c.text, prog, theta, f, x)
+		for q := range theta {
+			theta[q] = 0.7 + 0.2*float64(q)
+		}
+		checkFeatureSlopes(t, c.text, prog, theta, x)
 	}
 	many := kerneltest.Program(t, "poly(100)", d)
 	if _, err := many.FiniteFeatures([]float64{1, 1}, x); !errors.Is(err, kernel.ErrManyFeatures) {
@@ -94,6 +100,57 @@ func checkFeatures(t *testing.T, text string, prog *kernel.Program, theta []floa
 			if math.Abs(sum-want) > 1e-12*max(largest, math.Abs(want)) {
 				t.Errorf("%s: k(%d, %d) = %v, by features %v", text, i, k, want, sum)
 				return
+			}
+		}
+	}
+}
+
+// checkFeatureSlopes compares the derivatives of covariances with what the derivatives of the features add up to.
+func checkFeatureSlopes(t *testing.T, text string, prog *kernel.Program, theta []float64, x *kernel.Points) {
+	t.Helper()
+	f := must.Get(prog.DifferentiableFeatures(theta, x))(t)
+	params, r := prog.NumParams, len(f.Variances)
+	values, slopes := make([][]float64, x.N), make([][]float64, x.N)
+	for i := range x.N {
+		values[i], slopes[i] = make([]float64, r), make([]float64, r*params)
+		for j := range r {
+			values[i][j] = 1
+			for k, a := range f.Factors[j] {
+				values[i][j] *= f.Atoms[a].Value(x, i)
+				own := make([]float64, len(f.Atoms[a].Params))
+				if len(own) == 0 {
+					continue
+				}
+				f.Atoms[a].Slopes(own, x, i)
+				for q, p := range f.Atoms[a].Params {
+					for l, b := range f.Factors[j] {
+						if l != k {
+							own[q] *= f.Atoms[b].Value(x, i)
+						}
+					}
+					slopes[i][j*params+p] += own[q]
+				}
+			}
+		}
+	}
+	e, want := bound(prog, theta), make([]float64, params*x.N)
+	for i := range x.N {
+		e.RowDerivatives(want, x, i, x, 0, x.N)
+		for k := range x.N {
+			for p := range params {
+				sum, size := 0.0, 0.0
+				for j, v := range f.Variances {
+					terms := []float64{v * slopes[i][j*params+p] * values[k][j], v * values[i][j] * slopes[k][j*params+p]}
+					if f.Slopes[j] != nil {
+						terms = append(terms, f.Slopes[j][p]*values[i][j]*values[k][j])
+					}
+					for _, v := range terms {
+						sum, size = sum+v, size+math.Abs(v)
+					}
+				}
+				if w := want[p*x.N+k]; !(math.Abs(sum-w) <= 1e-12*max(size, 1)) {
+					t.Fatalf("%s: derivative of k(%d, %d) by %s is %v, by features %v", text, i, k, prog.Names()[p], w, sum)
+				}
 			}
 		}
 	}

@@ -47,13 +47,6 @@ func NewSlopes(p *Program, theta []float64) (*Slopes, error) {
 	return s, nil
 }
 
-func differentiateAgain(list *code.List, d code.ID, features, params int) (*pair.Function, error) {
-	pair.Building.Lock()
-	defer pair.Building.Unlock()
-	g, root := pair.Raise(list, d)
-	return g.Compile(root, true, features, params)
-}
-
 // kink reports whether the derivative by a squared distance grows like 1/distance.
 func (s *Slopes) kink(d code.ID) bool {
 	need := s.grad.List.Needed(d)

@@ -69,6 +69,9 @@ const oneColumn = "matern52(dims=0) + matern12(dims=0)*cosine(dims=0)"
 // factors is a kernel that is a product over all columns.
 const factors = "rbf(ard)*periodic"
 
+// fewFeatures is a kernel of few features.
+const fewFeatures = "linear(ard) + cosine"
+
 // problem is a random test problem.
 type problem struct {
 	x     *kernel.Points
@@ -91,11 +94,11 @@ func newProblem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	return p
 }
 
-// problem returns a problem with a kernel, or with one of [oneColumn] and [factors] if the method does
+// problem returns a problem with a kernel, or with one of [oneColumn], [fewFeatures] and [factors] if the method does
 // not support it.
 func (s suite) problem(t testing.TB, text string, n, d int, seed uint64) *problem {
 	t.Helper()
-	for _, other := range []string{text, oneColumn} {
+	for _, other := range []string{text, oneColumn, fewFeatures} {
 		if p := s.exactly(t, other, n, d, seed); !errors.As(s.b.Supports(p.workload()), new(*device.UnsupportedKernelError)) {
 			return p
 		}

@@ -22,6 +22,9 @@ const twinShare = 0.1
 // places, its subsets need some rows of each.
 const largestGroup = 0.05
 
+// treeRounding is more than the relative rounding error of a distance.
+const treeRounding = 1e-9
+
 // Groups returns the groups of near rows, as [hyperopt.Problem] says.
 func (j *Prepared) Groups() []int {
 	x := j.Sample.Points
@@ -34,21 +37,30 @@ func (j *Prepared) Groups() []int {
 func twins(x *kernel.Points, median float64) []int {
 	radius := twinShare * median * math.Pow(float64(x.N), -1/float64(x.D))
 	along, columns := projected(x), kernel.Columns(x.D)
-	order := pick.All(x.N)
+	order, place := pick.All(x.N), make([]int, x.N)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(along[a], along[b]) })
+	for a, i := range order {
+		place[i] = a
+	}
 	group, most := slices.Repeat([]int{-1}, x.N), max(2, int(largestGroup*float64(x.N)))
+	tree, point, near := newRowTree(x), make([]float64, x.D), []int(nil)
 	groups := 0
 	for a, i := range order {
 		if group[i] >= 0 {
 			continue
 		}
 		group[i] = groups
+		for c := range point {
+			point[c] = x.Column(c)[i]
+		}
+		near = tree.near(near[:0], point, radius*(1+treeRounding))
+		slices.SortFunc(near, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 		size := 1
-		for _, j := range order[a+1:] {
-			if along[j]-along[i] > radius || size == most {
+		for _, j := range near {
+			if size == most {
 				break
 			}
-			if group[j] < 0 && math.Sqrt(squaredDistance(x, columns, i, j)) <= radius {
+			if place[j] > a && group[j] < 0 && math.Sqrt(squaredDistance(x, columns, i, j)) <= radius {
 				group[j] = groups
 				size++
 			}

@@ -192,8 +192,9 @@ class FitParameters(BaseEstimator):
         Cholesky factorisation of the n×n matrix; merged, which counts rows of equal
         inputs once and has the same results; markov, a filter over the rows in order
         for kernels of one column; grid, an eigenproblem for each factor of a product if
-        the rows are a full grid; or experts, the method of local experts. 'gpfit
-        devices' lists the methods
+        the rows are a full grid; finite, a regression on the features of kernels that
+        have few; or experts, the method of local experts. 'gpfit devices' lists the
+        methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small

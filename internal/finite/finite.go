@@ -1,0 +1,124 @@
+package finite
+
+import (
+	"context"
+	"errors"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// precision is the rounding error of values of typical fits.
+const precision = 1e-12
+
+// Method is the method; it implements [device.Method].
+type Method struct{}
+
+// Name returns [Name].
+func (Method) Name() string { return Name }
+
+// About implements [device.Method].
+func (Method) About() string {
+	return "a regression on the features of a kernel that has few, such as linear, poly and cosine"
+}
+
+// Exact returns true.
+func (Method) Exact() bool { return true }
+
+// rowBytes is about the memory of a row: of a table of two columns and a kernel of two features.
+const rowBytes = 100
+
+// MaxRows returns how many rows fit in the host's memory.
+func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
+
+// Backends returns a backend for the CPU, which is the only device that the method uses. For another
+// device it returns an [*device.UnavailableError]: an accelerator then has the other methods, and a request
+// for gonum, which computes by plain formulas, is not answered by this one.
+func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
+	for _, d := range devices {
+		if info := d.Info(); !info.Host || info.Name != hostName {
+			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method finite computes on the device cpu"}
+		}
+		out = append(out, backend{d})
+	}
+	return out, nil
+}
+
+// backend is the method on the host.
+type backend struct{ host device.Device }
+
+// Info implements [device.Backend].
+func (b backend) Info() device.Info { return b.host.Info() }
+
+// Close implements [device.Backend].
+func (b backend) Close() error { return b.host.Close() }
+
+// Capabilities implements [device.Backend].
+func (b backend) Capabilities() device.Capabilities {
+	return device.Capabilities{Method: Name, Exact: true, Precision: precision, Devices: []device.Device{b.host}}
+}
+
+// Supports implements [device.Backend]. A job of known size without a kernel has one of many.
+func (b backend) Supports(w device.Workload) error {
+	switch {
+	case w.Blocks != nil:
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
+	case w.Factor:
+		return &device.UnsupportedError{Method: Name, What: "a factor of the covariance matrix"}
+	case w.Program == nil && w.N > 0:
+		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one of its kernels"}
+	case w.Program == nil:
+		return nil
+	}
+	_, err := featuresOf(w)
+	return err
+}
+
+// Plans count the operations of a factorisation of a large matrix that take as long: slowness is about the
+// ratio, and flopRate is the number of such operations in a second.
+const (
+	slowness = 15
+	flopRate = 2e9 * slowness
+)
+
+// Plan implements [device.Backend]. Without a kernel it plans for a linear one.
+func (b backend) Plan(w device.Workload) device.Plan {
+	r := w.D
+	if w.Program != nil {
+		if own, err := featuresOf(w); err == nil {
+			r = own
+		}
+	}
+	n, columns := float64(w.N), float64(r)
+	value := slowness * n * columns * (2*columns + 10)
+	plan := device.Plan{
+		N: w.N, D: w.D, FlopsValue: value, FlopsGradient: 2*value + slowness*n*columns*columns, FlopRate: flopRate,
+		Needs: []device.Need{featureNeed(w.N, r)},
+	}
+	if w.Diagonal {
+		plan.FlopsGradient += slowness * 6 * n * columns * columns
+	}
+	return plan
+}
+
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+		return nil, err
+	}
+	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
+		return nil, err
+	}
+	w := &workspace{x: x, n: x.N, host: b.host}
+	w.LimitThreads(b.Info().Threads)
+	return w, nil
+}
+
+var (
+	_ device.Workspace          = (*workspace)(nil)
+	_ device.InverseDiagonal    = (*workspace)(nil)
+	_ device.JointCovariance    = (*workspace)(nil)
+	_ device.DerivativeProducts = (*workspace)(nil)
+	_ device.ThreadLimiter      = (*workspace)(nil)
+	_ device.QuickForming       = (*workspace)(nil)
+)
