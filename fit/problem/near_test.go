@@ -9,8 +9,8 @@ import (
 	"gpfit/kernel"
 )
 
-// TestRowTree compares the rows near a point with those of a search through all rows. Many columns have
-// equal values, and many rows are equal.
+// TestRowTree compares the rows near a point with the rows that a search through all rows finds. Many columns
+// have equal values, and many rows are equal.
 func TestRowTree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 29))
 	for range 60 {

@@ -77,7 +77,7 @@ func otherParameters(what string) error {
 	return &device.UnsupportedError{Method: Name, What: what + " at other parameters than those of Form"}
 }
 
-// along multiplies the array in work[0] along all axes by matrices, of which those without rows stand
+// along multiplies the array in work[0] along all axes by matrices. A matrix without rows stands
 // for the identity. The result is in work[0].
 func (w *workspace) along(ctx context.Context, l *lattice, matrices []blas64.General) error {
 	for a := len(matrices) - 1; a >= 0; a-- {
