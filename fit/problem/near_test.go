@@ -44,6 +44,9 @@ func TestRowTree(t *testing.T) {
 			}
 			got := tree.near(nil, point, radius)
 			slices.Sort(got)
+			if alone := tree.alone(radius)[i]; alone != (len(want) == 1) {
+				t.Fatalf("n = %d, d = %d: row %d is alone: %v, with %d rows at most %v away", n, d, i, alone, len(want), radius)
+			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("n = %d, d = %d: rows near row %d at most %v away are %v, want %v", n, d, i, radius, got, want)
 			}

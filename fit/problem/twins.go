@@ -44,16 +44,21 @@ func twins(x *kernel.Points, median float64) []int {
 	}
 	group, most := slices.Repeat([]int{-1}, x.N), max(2, int(largestGroup*float64(x.N)))
 	tree, point, near := newRowTree(x), make([]float64, x.D), []int(nil)
-	groups := 0
+	reach := radius * (1 + treeRounding)
+	alone, groups := tree.alone(reach), 0
 	for a, i := range order {
 		if group[i] >= 0 {
 			continue
 		}
 		group[i] = groups
+		groups++
+		if alone[i] {
+			continue
+		}
 		for c := range point {
 			point[c] = x.Column(c)[i]
 		}
-		near = tree.near(near[:0], point, radius*(1+treeRounding))
+		near = tree.near(near[:0], point, reach)
 		slices.SortFunc(near, func(a, b int) int { return cmp.Compare(place[a], place[b]) })
 		size := 1
 		for _, j := range near {
@@ -61,11 +66,10 @@ func twins(x *kernel.Points, median float64) []int {
 				break
 			}
 			if place[j] > a && group[j] < 0 && math.Sqrt(squaredDistance(x, columns, i, j)) <= radius {
-				group[j] = groups
+				group[j] = group[i]
 				size++
 			}
 		}
-		groups++
 	}
 	if groups == x.N {
 		return nil
