@@ -6,14 +6,12 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
 
 // Name is the name of the method.
 const Name = "finite"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
 
 // expansion is a kernel at its parameters as features.
 type expansion struct {
@@ -55,7 +53,7 @@ func refused(prog *kernel.Program, f *kernel.FiniteFeatures, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
+	return &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
 }
 
 // sampled is the number of points on which [featuresOf] tests formulas.

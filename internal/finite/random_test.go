@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
@@ -20,7 +21,7 @@ import (
 type fake struct{}
 
 func (fake) Info() device.Info {
-	return device.Info{Name: hostName, Description: "a host", Host: true, Threads: 1}
+	return device.Info{Name: hosted.Name, Description: "a host", Host: true, Threads: 1}
 }
 func (fake) Close() error { return nil }
 

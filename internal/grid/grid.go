@@ -2,15 +2,12 @@ package grid
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
-
-// precision is the rounding error of values of typical fits.
-const precision = 1e-12
 
 // Method is the method; it implements [device.Method].
 type Method struct{}
@@ -34,40 +31,23 @@ func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
 
 // Backends returns a backend for the CPU, which is the only device that the method uses. For another
 // device it returns an [*device.UnavailableError].
-func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
-	for _, d := range devices {
-		if info := d.Info(); !info.Host || info.Name != hostName {
-			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method grid computes on the device cpu"}
-		}
-		out = append(out, backend{d})
-	}
-	return out, nil
+func (Method) Backends(devices []device.Device) ([]device.Backend, error) {
+	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b} })
 }
 
 // backend is the method on the host.
-type backend struct{ host device.Device }
-
-// Info implements [device.Backend].
-func (b backend) Info() device.Info { return b.host.Info() }
-
-// Close implements [device.Backend].
-func (b backend) Close() error { return b.host.Close() }
-
-// Capabilities implements [device.Backend].
-func (b backend) Capabilities() device.Capabilities {
-	return device.Capabilities{Method: Name, Exact: true, Precision: precision, Devices: []device.Device{b.host}}
-}
+type backend struct{ hosted.Base }
 
 // Supports implements [device.Backend]. It refuses grids of one axis, for which the method is correct
 // and of no use.
 func (b backend) Supports(w device.Workload) error {
-	switch {
-	case w.NoiseByRow:
+	if w.NoiseByRow {
 		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows"}
-	case w.Blocks != nil:
-		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
-	case w.Factor:
-		return &device.UnsupportedError{Method: Name, What: "a factor of the covariance matrix"}
+	}
+	if err := b.CheckDense(w); err != nil {
+		return err
+	}
+	switch {
 	case w.Program == nil && w.N > 0:
 		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one that is a product"}
 	case w.Program == nil:
@@ -141,13 +121,10 @@ func planned(w device.Workload) *lattice {
 
 // NewWorkspace implements [device.Backend].
 func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+	if err := b.CheckPoints(ctx, x, b.Plan(device.Workload{N: x.N, D: x.D})); err != nil {
 		return nil, err
 	}
-	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
-		return nil, err
-	}
-	return &workspace{x: x, n: x.N, host: b.host, threads: b.Info().Threads}, nil
+	return &workspace{x: x, n: x.N, host: b.Host, threads: b.Info().Threads}, nil
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/hosted"
 	"gpfit/internal/must"
 )
 
@@ -12,7 +13,7 @@ import (
 type fake struct{}
 
 func (fake) Info() device.Info {
-	return device.Info{Name: hostName, Description: "a host", Host: true, Threads: 1}
+	return device.Info{Name: hosted.Name, Description: "a host", Host: true, Threads: 1}
 }
 func (fake) Close() error { return nil }
 

@@ -6,14 +6,12 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
 
 // Name is the name of the method.
 const Name = "grid"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
 
 // divisible are the families that are products of a function of each of their columns. The columns of
 // all other leaves belong to one group.
@@ -102,5 +100,5 @@ func columnsOf(sum []*kernel.Monomial) (columns []int) {
 
 // unsupportedKernel is the error of a kernel that is no product.
 func unsupportedKernel(prog *kernel.Program, err error) error {
-	return &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
+	return &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
 }

@@ -2,15 +2,12 @@ package markov
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
-
-// precision is the rounding error of values of typical fits.
-const precision = 1e-12
 
 // Method is the method; it implements [device.Method].
 type Method struct{}
@@ -36,44 +33,26 @@ func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
 // the one before, so that an accelerator would be slower. For another device it returns an
 // [*device.UnavailableError]: an accelerator then has the other methods, and a request for gonum, which
 // computes by plain formulas, is not answered by this one.
-func (Method) Backends(devices []device.Device) (out []device.Backend, err error) {
-	for _, d := range devices {
-		if info := d.Info(); !info.Host || info.Name != hostName {
-			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method markov computes on the device cpu"}
-		}
-		out = append(out, backend{d})
-	}
-	return out, nil
+func (Method) Backends(devices []device.Device) ([]device.Backend, error) {
+	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b} })
 }
 
 // backend is the method on the host.
-type backend struct{ host device.Device }
-
-// Info implements [device.Backend].
-func (b backend) Info() device.Info { return b.host.Info() }
-
-// Close implements [device.Backend].
-func (b backend) Close() error { return b.host.Close() }
-
-// Capabilities implements [device.Backend].
-func (b backend) Capabilities() device.Capabilities {
-	return device.Capabilities{Method: Name, Exact: true, Precision: precision, Devices: []device.Device{b.host}}
-}
+type backend struct{ hosted.Base }
 
 // Supports implements [device.Backend]. A job of known size without a kernel has one of many.
 func (b backend) Supports(w device.Workload) error {
+	if err := b.CheckDense(w); err != nil {
+		return err
+	}
 	switch {
-	case w.Blocks != nil:
-		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
-	case w.Factor:
-		return &device.UnsupportedError{Method: Name, What: "a factor of the covariance matrix"}
 	case w.Program == nil && w.N > 0:
 		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one of its kernels"}
 	case w.Program == nil:
 		return nil
 	}
 	if _, err := newLayout(w.Program); err != nil {
-		return &device.UnsupportedKernelError{Device: b.host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}
+		return &device.UnsupportedKernelError{Device: b.Host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}
 	}
 	return nil
 }
@@ -104,13 +83,10 @@ func (b backend) Plan(w device.Workload) device.Plan {
 
 // NewWorkspace implements [device.Backend].
 func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+	if err := b.CheckPoints(ctx, x, b.Plan(device.Workload{N: x.N, D: x.D})); err != nil {
 		return nil, err
 	}
-	if err := b.Plan(device.Workload{N: x.N, D: x.D}).Check(b.Info()); err != nil {
-		return nil, err
-	}
-	return &workspace{x: x, n: x.N, host: b.host}, nil
+	return &workspace{x: x, n: x.N, host: b.Host}, nil
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
@@ -18,7 +19,7 @@ import (
 type fake struct{}
 
 func (fake) Info() device.Info {
-	return device.Info{Name: hostName, Description: "a host", Host: true, Threads: 1}
+	return device.Info{Name: hosted.Name, Description: "a host", Host: true, Threads: 1}
 }
 func (fake) Close() error { return nil }
 

@@ -6,14 +6,12 @@ import (
 	"iter"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
 
 // Name is the name of the method.
 const Name = "markov"
-
-// hostName is the name of the device on which the method computes.
-const hostName = "cpu"
 
 // chunk is the number of rows between looks at the context.
 const chunk = 4096
@@ -121,7 +119,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*stateModel,
 	}
 	l, err := newLayout(prog)
 	if err != nil {
-		return nil, nil, &device.UnsupportedKernelError{Device: hostName, Method: Name, Kernel: prog.Text, Err: err}
+		return nil, nil, &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
 	}
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, nil, err

@@ -1,0 +1,67 @@
+// Package hosted is what the exact methods have in common that compute on the CPU alone: [Base] is the part of a
+// [device.Backend] that does not depend on the method.
+package hosted
+
+import (
+	"context"
+	"errors"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Name is the name of the device on which these methods compute.
+const Name = "cpu"
+
+// precision is the rounding error of values of typical fits.
+const precision = 1e-12
+
+// Base is an exact method on the host.
+type Base struct {
+	// Method is the name of the method.
+	Method string
+	Host   device.Device
+}
+
+// Backends returns a backend of a method for the CPU, which on makes. For another device it returns an
+// [*device.UnavailableError]: an accelerator then has the other methods, and a request for gonum, which
+// computes by plain formulas, is not answered by this one.
+func Backends(method string, devices []device.Device, on func(Base) device.Backend) (out []device.Backend, err error) {
+	for _, d := range devices {
+		if info := d.Info(); !info.Host || info.Name != Name {
+			return nil, &device.UnavailableError{Device: info.Name, Reason: "the method " + method + " computes on the device " + Name}
+		}
+		out = append(out, on(Base{method, d}))
+	}
+	return out, nil
+}
+
+// Info implements [device.Backend].
+func (b Base) Info() device.Info { return b.Host.Info() }
+
+// Close implements [device.Backend].
+func (b Base) Close() error { return b.Host.Close() }
+
+// Capabilities implements [device.Backend].
+func (b Base) Capabilities() device.Capabilities {
+	return device.Capabilities{Method: b.Method, Exact: true, Precision: precision, Devices: []device.Device{b.Host}}
+}
+
+// CheckDense returns an [*device.UnsupportedError] for a workload that needs what only a covariance matrix has.
+func (b Base) CheckDense(w device.Workload) error {
+	switch {
+	case w.Blocks != nil:
+		return &device.UnsupportedError{Method: b.Method, What: "blocks of the inverse, which K-fold cross-validation needs"}
+	case w.Factor:
+		return &device.UnsupportedError{Method: b.Method, What: "a factor of the covariance matrix"}
+	}
+	return nil
+}
+
+// CheckPoints returns the errors of [device.Backend.NewWorkspace], for the plan of the points.
+func (b Base) CheckPoints(ctx context.Context, x *kernel.Points, plan device.Plan) error {
+	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+		return err
+	}
+	return plan.Check(b.Info())
+}
