@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -20,9 +21,9 @@ func BenchmarkGradient(b *testing.B) {
 		columns int
 	}{{"linear", 20}, {"poly(2)", 8}, {"cosine(dims=0) + linear", 8}} {
 		b.Run(c.text, func(b *testing.B) {
-			x := kernel.NewPoints(normals(rng, n*c.columns), n, c.columns)
+			x := kernel.NewPoints(methodtest.Normals(rng, n*c.columns), n, c.columns)
 			prog := must.Get(kernel.CompileText(c.text, c.columns))(b)
-			theta, y, ctx := slices.Repeat([]float64{1}, prog.NumParams), normals(rng, n), context.Background()
+			theta, y, ctx := slices.Repeat([]float64{1}, prog.NumParams), methodtest.Normals(rng, n), context.Background()
 			w := must.Get(open(b).NewWorkspace(ctx, x))(b)
 			alpha, grad, diag := make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
 			for k := 0; b.Loop(); k++ {

@@ -12,28 +12,29 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/baseline"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 
 // wide returns a task of many blocks of rows.
-func wide(t testing.TB, text string, n int, seed uint64) *task {
+func wide(t testing.TB, text string, n int, seed uint64) *methodtest.Instance {
 	rng := rand.New(rand.NewPCG(seed, 30))
-	p := &task{text: text, targets: 2, x: kernel.NewPoints(normals(rng, 3*n), n, 3), xs: kernel.NewPoints(normals(rng, 3*40), 40, 3)}
-	p.prog = must.Get(kernel.CompileText(text, 3))(t)
-	for q := range p.prog.NumParams {
-		p.theta = append(p.theta, 0.8+0.1*float64(q))
+	p := &methodtest.Instance{Text: text, Targets: 2, X: kernel.NewPoints(methodtest.Normals(rng, 3*n), n, 3), XS: kernel.NewPoints(methodtest.Normals(rng, 3*40), 40, 3)}
+	p.Prog = must.Get(kernel.CompileText(text, 3))(t)
+	for q := range p.Prog.NumParams {
+		p.Theta = append(p.Theta, 0.8+0.1*float64(q))
 	}
-	p.noise, p.y = []float64{0.3}, normals(rng, n*p.targets)
+	p.Noise, p.Y = []float64{0.3}, methodtest.Normals(rng, n*p.Targets)
 	return p
 }
 
 // compareResults compares results, relative to the largest of each.
-func compareResults(t *testing.T, what string, got, want *results, tolerance float64) {
+func compareResults(t *testing.T, what string, got, want *methodtest.Results, tolerance float64) {
 	t.Helper()
-	for k, name := range want.names {
-		must.Near(t, what+": "+name, got.values[k], want.values[k], 0, tolerance*max(1, slices.Max(want.values[k]), -slices.Min(want.values[k])))
+	for k, name := range want.Names {
+		must.Near(t, what+": "+name, got.Values[k], want.Values[k], 0, tolerance*max(1, slices.Max(want.Values[k]), -slices.Min(want.Values[k])))
 	}
 }
 
@@ -41,40 +42,40 @@ func compareResults(t *testing.T, what string, got, want *results, tolerance flo
 // of threads.
 func TestManyBlocks(t *testing.T) {
 	p := wide(t, "cosine(dims=0)*linear(dims=1) + linear(ard) + constant", 900, 1)
-	p.noise = make([]float64, 900)
-	for i := range p.noise {
-		p.noise[i] = 0.1 + float64(i%7)
+	p.Noise = make([]float64, 900)
+	for i := range p.Noise {
+		p.Noise[i] = 0.1 + float64(i%7)
 	}
-	if parts(p.x.N, 9) < 3 {
+	if parts(p.X.N, 9) < 3 {
 		t.Fatal("few parts")
 	}
-	var all []*results
+	var all []*methodtest.Results
 	for _, threads := range []int{1, 3, 0} {
-		w := must.Get(open(t).NewWorkspace(t.Context(), p.x))(t)
+		w := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
 		w.(*workspace).threads = threads
-		all = append(all, evaluate(t, w, p, rand.New(rand.NewPCG(2, 1))))
+		all = append(all, methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false))
 	}
 	compareResults(t, "three threads", all[1], all[0], 0)
 	compareResults(t, "no number of threads", all[2], all[0], 0)
-	w := must.Get(textbook.New().NewWorkspace(t.Context(), p.x))(t)
-	compareResults(t, "plain formulas", all[0], evaluate(t, w, p, rand.New(rand.NewPCG(2, 1))), 1e-10)
+	w := must.Get(textbook.New().NewWorkspace(t.Context(), p.X))(t)
+	compareResults(t, "plain formulas", all[0], methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false), 1e-10)
 }
 
 // TestFormAgain checks that a workspace that keeps features and their triangle has the bits of a new one.
 func TestFormAgain(t *testing.T) {
 	for _, text := range []string{"linear(ard) + constant", "cosine + poly(2, dims=1)"} {
 		p := wide(t, text, 600, 3)
-		kept := must.Get(open(t).NewWorkspace(t.Context(), p.x))(t)
+		kept := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
 		for step := range 5 {
-			p.noise = []float64{0.2 + 0.1*float64(step)}
+			p.Noise = []float64{0.2 + 0.1*float64(step)}
 			if step == 2 {
-				p.noise = slices.Repeat([]float64{0.5, 0.7, 0.2}, 200)
+				p.Noise = slices.Repeat([]float64{0.5, 0.7, 0.2}, 200)
 			}
-			for q := range p.theta {
-				p.theta[q] *= 1.1
+			for q := range p.Theta {
+				p.Theta[q] *= 1.1
 			}
-			fresh := must.Get(open(t).NewWorkspace(t.Context(), p.x))(t)
-			compareResults(t, text, evaluate(t, kept, p, rand.New(rand.NewPCG(4, 1))), evaluate(t, fresh, p, rand.New(rand.NewPCG(4, 1))), 0)
+			fresh := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
+			compareResults(t, text, methodtest.Evaluate(t, kept, p, rand.New(rand.NewPCG(4, 1)), false), methodtest.Evaluate(t, fresh, p, rand.New(rand.NewPCG(4, 1)), false), 0)
 		}
 	}
 }
@@ -82,19 +83,19 @@ func TestFormAgain(t *testing.T) {
 // TestParts compares predictions of a term of a sum with plain formulas.
 func TestParts(t *testing.T) {
 	p := wide(t, "linear(ard, dims=[0, 1]) + cosine(dims=2)", 300, 5)
-	for text, theta := range map[string][]float64{"linear(ard, dims=[0, 1])": p.theta[:2], "cosine(dims=2)": p.theta[2:]} {
+	for text, theta := range map[string][]float64{"linear(ard, dims=[0, 1])": p.Theta[:2], "cosine(dims=2)": p.Theta[2:]} {
 		part, ctx := must.Get(kernel.CompileText(text, 3))(t), context.Background()
-		var all [2]*results
+		var all [2]*methodtest.Results
 		for i, b := range []device.Backend{textbook.New(), open(t)} {
-			w := must.Get(b.NewWorkspace(ctx, p.x))(t)
-			must.Do(t, w.Form(ctx, p.prog, p.theta, p.noise))
+			w := must.Get(b.NewWorkspace(ctx, p.X))(t)
+			must.Do(t, w.Form(ctx, p.Prog, p.Theta, p.Noise))
 			mean, reduction, joint := make([]float64, 80), make([]float64, 40), make([]float64, 1600)
-			must.Do(t, w.Predict(ctx, part, theta, p.y, p.xs, mean, reduction))
-			must.Do(t, w.(device.JointCovariance).PredictCovariance(ctx, part, theta, p.xs, joint))
-			all[i] = &results{}
-			all[i].add("means", mean...)
-			all[i].add("reductions", reduction...)
-			all[i].add("joint covariance", joint...)
+			must.Do(t, w.Predict(ctx, part, theta, p.Y, p.XS, mean, reduction))
+			must.Do(t, w.(device.JointCovariance).PredictCovariance(ctx, part, theta, p.XS, joint))
+			all[i] = &methodtest.Results{}
+			all[i].Add("means", mean...)
+			all[i].Add("reductions", reduction...)
+			all[i].Add("joint covariance", joint...)
 		}
 		compareResults(t, text, all[1], all[0], 1e-10)
 	}
@@ -105,23 +106,23 @@ func TestParts(t *testing.T) {
 func TestBayesianRegression(t *testing.T) {
 	const scale, noise = 0.7, 0.3
 	p := wide(t, "linear", 400, 7)
-	x, at := mat.NewDense(p.x.N, 3, nil), mat.NewDense(p.xs.N, 3, nil)
+	x, at := mat.NewDense(p.X.N, 3, nil), mat.NewDense(p.XS.N, 3, nil)
 	for c := range 3 {
-		x.SetCol(c, p.x.Column(c))
-		at.SetCol(c, p.xs.Column(c))
+		x.SetCol(c, p.X.Column(c))
+		at.SetCol(c, p.XS.Column(c))
 	}
-	y := p.y[:p.x.N]
+	y := p.Y[:p.X.N]
 	design := baseline.Design{NoIntercept: true, Unscaled: true}
 	m := must.Get(baseline.BayesianLinear{Design: design, PriorScale: scale, Noise: noise}.Fit(x, y))(t)
 	want := must.Get(m.Predict(at))(t)
 
-	ctx, w := t.Context(), must.Get(open(t).NewWorkspace(t.Context(), p.x))(t)
-	must.Do(t, w.Form(ctx, p.prog, []float64{scale}, []float64{noise}))
-	alpha, mean, variance := slices.Clone(y), make([]float64, p.xs.N), make([]float64, p.xs.N)
+	ctx, w := t.Context(), must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
+	must.Do(t, w.Form(ctx, p.Prog, []float64{scale}, []float64{noise}))
+	alpha, mean, variance := slices.Clone(y), make([]float64, p.XS.N), make([]float64, p.XS.N)
 	must.Do(t, w.Solve(ctx, alpha, 1))
 	logDet, _ := must.Get2(w.LogDet())(t)
-	evidence := -(floats.Dot(y, alpha) + logDet + float64(p.x.N)*math.Log(2*math.Pi)) / 2
-	must.Do(t, w.Predict(ctx, p.prog, []float64{scale}, alpha, p.xs, mean, variance))
+	evidence := -(floats.Dot(y, alpha) + logDet + float64(p.X.N)*math.Log(2*math.Pi)) / 2
+	must.Do(t, w.Predict(ctx, p.Prog, []float64{scale}, alpha, p.XS, mean, variance))
 	for i, v := range variance {
 		point := at.RawRowView(i)
 		variance[i] = scale*floats.Dot(point, point) - v + noise
@@ -137,23 +138,23 @@ func TestRefused(t *testing.T) {
 	prog := func(text string) *kernel.Program { return must.Get(kernel.CompileText(text, 3))(t) }
 	must.Do(t, b.Supports(device.Workload{N: 40, D: 3, Program: prog("poly(3)*cosine")}))
 	for _, text := range []string{"rbf", "linear + matern12", "poly(30)", "periodic"} {
-		must.Fail[*device.UnsupportedKernelError](t, b.Supports(device.Workload{N: 40, D: 3, Points: p.x, Program: prog(text)}), "finite", text)
+		must.Fail[*device.UnsupportedKernelError](t, b.Supports(device.Workload{N: 40, D: 3, Points: p.X, Program: prog(text)}), "finite", text)
 	}
-	for _, w := range []device.Workload{{N: 40, Blocks: []int{40}}, {N: 40, Factor: true, Program: p.prog}, {N: 40}} {
+	for _, w := range []device.Workload{{N: 40, Blocks: []int{40}}, {N: 40, Factor: true, Program: p.Prog}, {N: 40}} {
 		must.Fail[*device.UnsupportedError](t, b.Supports(w))
 	}
-	w := must.Get(b.NewWorkspace(t.Context(), p.x))(t)
-	must.Fail[*device.NotPDError](t, w.Form(t.Context(), p.prog, p.theta, []float64{0}))
+	w := must.Get(b.NewWorkspace(t.Context(), p.X))(t)
+	must.Fail[*device.NotPDError](t, w.Form(t.Context(), p.Prog, p.Theta, []float64{0}))
 	noise := slices.Repeat([]float64{1}, 40)
 	noise[7] = 0
-	must.Fail[*device.UnsupportedError](t, w.Form(t.Context(), p.prog, p.theta, noise), "dense")
+	must.Fail[*device.UnsupportedError](t, w.Form(t.Context(), p.Prog, p.Theta, noise), "dense")
 	must.Fail[*device.UnsupportedKernelError](t, w.Form(t.Context(), prog("rbf"), []float64{1, 1}, []float64{1}))
-	must.Do(t, w.Form(t.Context(), p.prog, p.theta, []float64{1}))
+	must.Do(t, w.Form(t.Context(), p.Prog, p.Theta, []float64{1}))
 	_, err := Method{}.Backends([]device.Device{other{}})
 	must.Fail[*device.UnavailableError](t, err, "cuda:0")
 }
 
 // other is no host.
-type other struct{ fake }
+type other struct{ methodtest.Host }
 
 func (other) Info() device.Info { return device.Info{Name: "cuda:0"} }

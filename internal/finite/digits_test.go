@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
@@ -61,8 +62,8 @@ func bigTerms(x *kernel.Points, y []float64, noise float64) (logDet, fit float64
 func TestDigits(t *testing.T) {
 	const n = 40
 	rng := rand.New(rand.NewPCG(8, 29))
-	x := kernel.NewPoints(normals(rng, 3*n), n, 3)
-	y := normals(rng, n)
+	x := kernel.NewPoints(methodtest.Normals(rng, 3*n), n, 3)
+	y := methodtest.Normals(rng, n)
 	for i := range n {
 		x.Column(2)[i] = x.Column(1)[i] + 1e-4*x.Column(2)[i]
 	}

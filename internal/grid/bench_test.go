@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -22,7 +23,7 @@ func BenchmarkEvaluation(b *testing.B) {
 			}
 			prog := must.Get(kernel.CompileText("rbf(dims=0)*matern32(dims=1)", 2))(b)
 			w := must.Get(open(b).NewWorkspace(ctx, x))(b)
-			y, alpha, grad, diag := normals(rand.New(rand.NewPCG(1, 1)), n), make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
+			y, alpha, grad, diag := methodtest.Normals(rand.New(rand.NewPCG(1, 1)), n), make([]float64, n), make([]float64, prog.NumParams), make([]float64, n)
 			theta := []float64{1, 1, 1}
 			for k := range b.N {
 				theta[0] = 1 + 0.001*float64(k)
@@ -40,7 +41,7 @@ func BenchmarkDetection(b *testing.B) {
 	const n, d = 2000, 8
 	own := open(b)
 	for name, values := range map[string]int{"all values differ": 0, "30 values": 30} {
-		x := kernel.NewPoints(normals(rng, n*d), n, d)
+		x := kernel.NewPoints(methodtest.Normals(rng, n*d), n, d)
 		for i := range x.X {
 			if values > 0 {
 				x.X[i] = float64(rng.IntN(values))

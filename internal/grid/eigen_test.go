@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 )
 
@@ -25,7 +26,7 @@ func matrices(rng *rand.Rand, g int) map[string]blas64.General {
 		}
 		out[name] = k
 	}
-	x := normals(rng, g)
+	x := methodtest.Normals(rng, g)
 	distance := func(i, j int) float64 { return math.Abs(x[i] - x[j]) }
 	add("rbf", func(i, j int) float64 { return math.Exp(-math.Pow(distance(i, j), 2) / 2) })
 	add("matern32", func(i, j int) float64 { return (1 + distance(i, j)) * math.Exp(-distance(i, j)) })

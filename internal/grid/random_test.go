@@ -1,20 +1,16 @@
 package grid
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
-
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 
@@ -24,25 +20,6 @@ var (
 		"hamming(dims=%d)", "matern52(dims=%[1]d)*cosine(dims=%[1]d)", "poly(2, dims=%d)", "linear(dims=%d)", "(rbf(dims=%[1]d) + constant)"}
 	ofTwo = []string{"matern52(dims=[%d,%d])", "matern12(ard, dims=[%d,%d])", "(rbf(dims=%d) + matern32(dims=%d))", "rbf(dims=%[1]d)*matern32(dims=[%[1]d,%[2]d])"}
 )
-
-// task is a random problem.
-type task struct {
-	text    string
-	x, xs   *kernel.Points
-	prog    *kernel.Program
-	theta   []float64
-	noise   []float64
-	targets int
-	y       []float64
-}
-
-func normals(rng *rand.Rand, n int) []float64 {
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = rng.NormFloat64()
-	}
-	return v
-}
 
 // randomKernel returns a product over groups of one or two columns, and the groups.
 func randomKernel(rng *rand.Rand) (text string, groups [][]int, d int) {
@@ -85,7 +62,7 @@ func randomGrid(rng *rand.Rand, groups [][]int, d int) *kernel.Points {
 	for a, columns := range groups {
 		values := make([][]float64, len(columns))
 		for c := range columns {
-			values[c] = normals(rng, sizes[a])
+			values[c] = methodtest.Normals(rng, sizes[a])
 		}
 		for k, i := range order {
 			for c, column := range columns {
@@ -97,109 +74,28 @@ func randomGrid(rng *rand.Rand, groups [][]int, d int) *kernel.Points {
 	return x
 }
 
-func newTask(t testing.TB, seed uint64) *task {
+func newTask(t testing.TB, seed uint64) *methodtest.Instance {
 	rng := rand.New(rand.NewPCG(seed, 290))
 	text, groups, d := randomKernel(rng)
 	m := 1 + rng.IntN(20)
-	p := &task{text: text, x: randomGrid(rng, groups, d), xs: kernel.NewPoints(normals(rng, m*d), m, d), targets: 1 + rng.IntN(3)}
+	p := &methodtest.Instance{Text: text, X: randomGrid(rng, groups, d), XS: kernel.NewPoints(methodtest.Normals(rng, m*d), m, d), Targets: 1 + rng.IntN(3)}
 	for c := range d { // some points have values of the grid
-		p.xs.Column(c)[0] = p.x.Column(c)[rng.IntN(p.x.N)]
+		p.XS.Column(c)[0] = p.X.Column(c)[rng.IntN(p.X.N)]
 	}
-	p.prog = must.Get(kernel.CompileText(text, d))(t)
-	for range p.prog.NumParams {
-		p.theta = append(p.theta, math.Exp(0.4*rng.NormFloat64()))
+	p.Prog = must.Get(kernel.CompileText(text, d))(t)
+	for range p.Prog.NumParams {
+		p.Theta = append(p.Theta, math.Exp(0.4*rng.NormFloat64()))
 	}
-	p.noise = []float64{math.Exp(rng.NormFloat64())}
+	p.Noise = []float64{math.Exp(rng.NormFloat64())}
 	if rng.IntN(4) == 0 {
-		p.noise = slices.Repeat(p.noise, p.x.N)
+		p.Noise = slices.Repeat(p.Noise, p.X.N)
 	}
-	p.y = normals(rng, p.x.N*p.targets)
+	p.Y = methodtest.Normals(rng, p.X.N*p.Targets)
 	return p
 }
 
-// results are all results for a task, by name.
-type results struct {
-	names  []string
-	values [][]float64
-}
-
-func (r *results) add(name string, values ...float64) {
-	r.names, r.values = append(r.names, name), append(r.values, slices.Clone(values))
-}
-
-// evaluate calls everything.
-func evaluate(t testing.TB, w device.Workspace, p *task, rng *rand.Rand) *results {
-	t.Helper()
-	ctx, r, n := context.Background(), &results{}, p.x.N
-	must.Do(t, w.Form(ctx, p.prog, p.theta, p.noise))
-	alpha := slices.Clone(p.y)
-	must.Do(t, w.Solve(ctx, alpha, p.targets))
-	logDet, _ := must.Get2(w.LogDet())(t)
-	r.add("log|Σ|", logDet)
-	r.add("α", alpha...)
-	grad, diag := make([]float64, p.prog.NumParams), make([]float64, n)
-	adj := device.Adjoint{Inv: float64(p.targets) / 2, Outer: slices.Repeat([]float64{-0.5}, p.targets), Vectors: alpha}
-	must.Do(t, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
-	r.add("gradient", grad...)
-	r.add("diagonal of the adjoint", diag...)
-	must.Do(t, w.(device.InverseDiagonal).InverseDiagonal(ctx, diag))
-	r.add("diagonal of the inverse", diag...)
-	clear(grad)
-	adj = device.Adjoint{Inv: 0.3, Outer: normals(rng, 2), Vectors: normals(rng, 2*n)}
-	must.Do(t, w.(device.InverseDiagonal).ContractDiagonal(ctx, adj, normals(rng, n), p.prog, p.theta, grad, diag))
-	r.add("gradient with a middle term", grad...)
-	r.add("sum of the diagonal with a middle term", floats.Sum(diag))
-	m := p.xs.N
-	mean, reduction, joint := make([]float64, m*p.targets), make([]float64, m), make([]float64, m*m)
-	must.Do(t, w.Predict(ctx, p.prog, p.theta, alpha, p.xs, mean, reduction))
-	r.add("means", mean...)
-	r.add("reductions", reduction...)
-	must.Do(t, w.(device.JointCovariance).PredictCovariance(ctx, p.prog, p.theta, p.xs, joint))
-	r.add("joint covariance", joint...)
-	vectors, products := normals(rng, 2*n), make([]float64, 2*n*p.prog.NumParams)
-	c := w.(device.DerivativeProducts)
-	must.Do(t, c.MultiplyDerivatives(ctx, p.prog, p.theta, vectors, 2, products))
-	r.add("products", products...)
-	must.Do(t, c.Whiten(ctx, vectors, 2, false))
-	r.add("‖L⁻¹b‖²", floats.Dot(vectors, vectors))
-	must.Do(t, c.Whiten(ctx, vectors, 2, true))
-	r.add("L⁻ᵀL⁻¹b", vectors...)
-	return r
-}
-
-// long reports whether the long form of tests runs.
-func long() bool { return os.Getenv("GPFIT_LONG") == "1" }
-
 // TestRandomProblems compares all results for random problems with the results of plain formulas.
-func TestRandomProblems(t *testing.T) {
-	count, tolerance := 60, 1e-10
-	if long() {
-		count = 500
-	}
-	plain, own := textbook.New(), open(t)
-	for seed := range uint64(count) {
-		p := newTask(t, seed)
-		var all [2]*results
-		for i, b := range []device.Backend{plain, own} {
-			w := must.Get(b.NewWorkspace(context.Background(), p.x))(t)
-			all[i] = evaluate(t, w, p, rand.New(rand.NewPCG(seed, 1)))
-			must.Do(t, w.Close())
-		}
-		for k, name := range all[0].names {
-			want, got := all[0].values[k], all[1].values[k]
-			scale := 1.0
-			for _, v := range want {
-				scale = max(scale, math.Abs(v))
-			}
-			for i, v := range want {
-				if !(math.Abs(got[i]-v) <= tolerance*scale) {
-					t.Errorf("problem %d, %s, n = %d: %s[%d] = %v, want %v", seed, p.text, p.x.N, name, i, got[i], v)
-					break
-				}
-			}
-		}
-	}
-}
+func TestRandomProblems(t *testing.T) { methodtest.Compare(t, Method{}, newTask, true) }
 
 // TestGroups checks which columns a kernel multiplies.
 func TestGroups(t *testing.T) {

@@ -7,24 +7,25 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 // series returns a task of n sorted rows and one noise variance.
-func series(t testing.TB, text string, n int, regular bool) *task {
+func series(t testing.TB, text string, n int, regular bool) *methodtest.Instance {
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
-	p := &task{text: text, targets: 1, noise: []float64{0.1}, y: normals(rng, n), x: kernel.NewPoints(make([]float64, n), n, 1)}
+	p := &methodtest.Instance{Text: text, Targets: 1, Noise: []float64{0.1}, Y: methodtest.Normals(rng, n), X: kernel.NewPoints(make([]float64, n), n, 1)}
 	at := 0.0
 	for i := range n {
 		if at += 0.1; !regular {
 			at += 0.1 * rng.ExpFloat64()
 		}
-		p.x.X[i] = at
+		p.X.X[i] = at
 	}
-	p.prog = must.Get(kernel.CompileText(text, 1))(t)
-	for i := range p.prog.NumParams {
-		p.theta = append(p.theta, 1+0.3*float64(i))
+	p.Prog = must.Get(kernel.CompileText(text, 1))(t)
+	for i := range p.Prog.NumParams {
+		p.Theta = append(p.Theta, 1+0.3*float64(i))
 	}
 	return p
 }
@@ -40,15 +41,15 @@ func BenchmarkGradient(b *testing.B) {
 			}
 			b.Run(name, func(b *testing.B) {
 				p := series(b, text, n, regular)
-				w := must.Get(open(b).NewWorkspace(context.Background(), p.x))(b)
-				grad, diag := make([]float64, p.prog.NumParams), make([]float64, n)
+				w := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
+				grad, diag := make([]float64, p.Prog.NumParams), make([]float64, n)
 				for b.Loop() {
 					ctx := context.Background()
-					must.Do(b, w.Form(ctx, p.prog, p.theta, p.noise))
-					alpha := slices.Clone(p.y)
+					must.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
+					alpha := slices.Clone(p.Y)
 					must.Do(b, w.Solve(ctx, alpha, 1))
 					adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
-					must.Do(b, w.Contract(ctx, adj, p.prog, p.theta, grad, diag))
+					must.Do(b, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 				}
 				b.ReportMetric(float64(w.Work().Bytes)/n, "B/row")
 			})
@@ -60,16 +61,16 @@ func BenchmarkGradient(b *testing.B) {
 func BenchmarkPredict(b *testing.B) {
 	const n, m = 1_000_000, 100_000
 	p := series(b, "matern32", n, false)
-	w, ctx := must.Get(open(b).NewWorkspace(context.Background(), p.x))(b), context.Background()
-	must.Do(b, w.Form(ctx, p.prog, p.theta, p.noise))
+	w, ctx := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b), context.Background()
+	must.Do(b, w.Form(ctx, p.Prog, p.Theta, p.Noise))
 	rng := rand.New(rand.NewPCG(8, 8))
 	for b.Loop() {
 		for range m / 1000 {
 			xs := kernel.NewPoints(make([]float64, 1000), 1000, 1)
 			for j := range xs.X {
-				xs.X[j] = p.x.X[n-1] * rng.Float64()
+				xs.X[j] = p.X.X[n-1] * rng.Float64()
 			}
-			must.Do(b, w.Predict(ctx, p.prog, p.theta, p.y, xs, make([]float64, 1000), make([]float64, 1000)))
+			must.Do(b, w.Predict(ctx, p.Prog, p.Theta, p.Y, xs, make([]float64, 1000), make([]float64, 1000)))
 		}
 	}
 }

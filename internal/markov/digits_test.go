@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
@@ -103,31 +104,31 @@ func bigTerms(p int, x, y, theta []float64, noise float64) (logDet, fit float64)
 }
 
 // terms returns log|Σ| and yᵀΣ⁻¹y of a backend.
-func terms(t *testing.T, b device.Backend, p *task) (logDet, fit float64, err error) {
+func terms(t *testing.T, b device.Backend, p *methodtest.Instance) (logDet, fit float64, err error) {
 	t.Helper()
-	ctx, w := context.Background(), must.Get(b.NewWorkspace(context.Background(), p.x))(t)
+	ctx, w := context.Background(), must.Get(b.NewWorkspace(context.Background(), p.X))(t)
 	defer w.Close()
-	if err := w.Form(ctx, p.prog, p.theta, p.noise); err != nil {
+	if err := w.Form(ctx, p.Prog, p.Theta, p.Noise); err != nil {
 		return 0, 0, err
 	}
-	alpha := slices.Clone(p.y)
+	alpha := slices.Clone(p.Y)
 	must.Do(t, w.Solve(ctx, alpha, 1))
 	logDet, _ = must.Get2(w.LogDet())(t)
-	return logDet, dot(alpha, p.y), nil
+	return logDet, dot(alpha, p.Y), nil
 }
 
 // TestSmallNoise compares the terms of the likelihood for smooth series with small noise with 60
 // digits. Targets of white noise make the data fit about 1/noise. The dense method loses more digits.
 func TestSmallNoise(t *testing.T) {
 	n := 24
-	if long() {
+	if methodtest.Long() {
 		n = 100
 	}
 	for order, text := range []string{"matern12", "matern32", "matern52"} {
 		for _, noise := range []float64{1e-2, 1e-4, 1e-8} {
 			for _, uneven := range []bool{false, true} {
 				rng := rand.New(rand.NewPCG(5, uint64(n)))
-				p := &task{prog: must.Get(kernel.CompileText(text, 1))(t), theta: []float64{1.3, 0.8}, noise: []float64{noise}, y: normals(rng, n), x: kernel.NewPoints(make([]float64, n), n, 1)}
+				p := &methodtest.Instance{Prog: must.Get(kernel.CompileText(text, 1))(t), Theta: []float64{1.3, 0.8}, Noise: []float64{noise}, Y: methodtest.Normals(rng, n), X: kernel.NewPoints(make([]float64, n), n, 1)}
 				at := 0.0
 				for i := range n {
 					gap := 0.02
@@ -135,10 +136,10 @@ func TestSmallNoise(t *testing.T) {
 						gap = math.Pow(10, -9+8*rng.Float64())
 					}
 					at += gap
-					p.x.X[i] = at
+					p.X.X[i] = at
 				}
 				what := fmt.Sprintf("%s, noise %v, uneven %v", text, noise, uneven)
-				logDet, fit := bigTerms(order, p.x.X, p.y, p.theta, noise)
+				logDet, fit := bigTerms(order, p.X.X, p.Y, p.Theta, noise)
 				gotDet, gotFit, err := terms(t, open(t), p)
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
@@ -152,7 +153,7 @@ func TestSmallNoise(t *testing.T) {
 				if dense := math.Abs(denseDet-logDet) + math.Abs(denseFit-fit); err == nil && own > dense+1e-12*(math.Abs(logDet)+fit) {
 					t.Errorf("%s: error %.2g, dense %.2g", what, own, dense)
 				}
-				if long() {
+				if methodtest.Long() {
 					t.Logf("%s: error %.2g of log|Σ|, %.2g of a fit of %.3g; dense %.2g and %.2g", what, gotDet-logDet, gotFit-fit, fit, denseDet-logDet, denseFit-fit)
 				}
 			}
