@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,12 @@ type Program struct {
 	root      *Node
 	// functions are values with their derivatives, by their IDs.
 	functions sync.Map
+}
+
+// Same reports whether p and q compute the same function: they were compiled from the same expression for the
+// same columns.
+func (p *Program) Same(q *Program) bool {
+	return p == q || q != nil && p.Text == q.Text && p.D == q.D && slices.Equal(p.Zeros, q.Zeros) && reflect.DeepEqual(p.Features, q.Features)
 }
 
 // Names returns the names of all elements of θ in order.

@@ -84,7 +84,7 @@ func featuresOf(w device.Workload) (int, error) {
 
 // isAt reports whether e belongs to a kernel and parameters.
 func (e *expansion) isAt(prog *kernel.Program, theta []float64) bool {
-	return e != nil && e.prog == prog && slices.Equal(e.theta, theta)
+	return e != nil && e.prog.Same(prog) && slices.Equal(e.theta, theta)
 }
 
 // rank returns the number of features.
@@ -92,7 +92,7 @@ func (e *expansion) rank() int { return len(e.Variances) }
 
 // keepsFunctions reports whether e has the functions of other, which do not depend on θ.
 func (e *expansion) keepsFunctions(other *expansion) bool {
-	return other != nil && e.prog == other.prog && len(e.moving) == 0 && slices.EqualFunc(e.Factors, other.Factors, slices.Equal)
+	return other != nil && e.prog.Same(other.prog) && len(e.moving) == 0 && slices.EqualFunc(e.Factors, other.Factors, slices.Equal)
 }
 
 // scale multiplies columns of r numbers by V^½ to a power.

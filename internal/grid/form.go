@@ -68,7 +68,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*productMode
 	case prog.D != w.x.D:
 		return nil, fmt.Errorf("grid: kernel for %d columns on points of %d", prog.D, w.x.D)
 	}
-	if w.lattice == nil || w.groupsOf != prog {
+	if w.lattice == nil || !prog.Same(w.groupsOf) {
 		groups, err := columnGroups(prog)
 		if err != nil {
 			return nil, unsupportedKernel(prog, err)

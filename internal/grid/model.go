@@ -107,5 +107,5 @@ func (m *productModel) at(x *kernel.Points, a int) *kernel.Points {
 
 // isAt reports whether m belongs to a kernel at theta.
 func (m *productModel) isAt(prog *kernel.Program, theta []float64) bool {
-	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
+	return m != nil && m.prog.Same(prog) && slices.Equal(m.theta, theta)
 }

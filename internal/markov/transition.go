@@ -62,7 +62,7 @@ func newModel(l *layout, prog *kernel.Program, theta []float64) *stateModel {
 
 // at reports whether m belongs to the program and the parameters.
 func (m *stateModel) isAt(prog *kernel.Program, theta []float64) bool {
-	return m != nil && m.prog == prog && slices.Equal(m.theta, theta)
+	return m != nil && m.prog.Same(prog) && slices.Equal(m.theta, theta)
 }
 
 // few reports whether the model is one Matérn leaf of at most three states, and rate returns its λ.
