@@ -158,6 +158,13 @@ func TestRandomExpressions(t *testing.T) {
 	})
 }
 
+// TestEqualHashes checks the gradient of an expression in whose derivative two different nodes have equal hashes in
+// Gorgonia, which then takes them for one.
+func TestEqualHashes(t *testing.T) {
+	const text = "(arcsine(ard) + matern12*(matern32(ard) + periodic)*(constant(dims=0) + arcsine(dims=[2, 0, 1]) + rbf(ard)))*(rbf(dims=0) + arcsine)"
+	checkGradient(t, mustCompile(t, text, 3), 9)
+}
+
 func TestParameterNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"rbf":                        "lengthscale signal_variance",

@@ -36,7 +36,9 @@ type inputs struct {
 	// of identifies features, parameters and constants; known finds them.
 	of    map[*Node]input
 	known map[input]*Node
-	err   error
+	// salt is in the names of inputs, so that the hashes of nodes depend on it.
+	salt int
+	err  error
 }
 
 // input is what an input node stands for.
@@ -85,6 +87,9 @@ func (g *inputs) input(name string, in input) *Node {
 	}
 	if in.op != code.Number {
 		name = fmt.Sprintf("%s#%d.%d", name, in.op, in.index) // make the name unique
+	}
+	if g.salt > 0 {
+		name = fmt.Sprintf("%s salt %d", name, g.salt)
 	}
 	n := gorgonia.NewScalar(g.graph, tensor.Float64, gorgonia.WithName(name), gorgonia.WithValue(in.value))
 	g.of[n], g.known[in] = in, n

@@ -133,8 +133,17 @@ type Function struct {
 
 // Compile translates an expression, and on request its derivatives, to operations. features and
 // parameters are the numbers of features and parameters. A graph can be differentiated only once,
-// because Gorgonia's derivatives of a graph that already has derivatives are wrong.
+// because Gorgonia's derivatives of a graph that already has derivatives are wrong. Compile takes derivatives
+// that two graphs agree on.
 func (g *Graph) Compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
+	f, err := g.compile(root, derivatives, features, parameters)
+	if err != nil || !derivatives {
+		return f, err
+	}
+	return confirmed(f, features, parameters)
+}
+
+func (g *Graph) compile(root *Node, derivatives bool, features, parameters int) (*Function, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
@@ -214,8 +223,12 @@ func opName(op gorgonia.Op) string {
 
 // Raise translates a value of a list to an expression in a new graph. It makes
 // second derivatives possible, because Gorgonia differentiates a graph only once.
-func Raise(list *code.List, root code.ID) (*Graph, *Node) {
+func Raise(list *code.List, root code.ID) (*Graph, *Node) { return raiseAs(list, root, 0) }
+
+// raiseAs is Raise with hashes of its nodes that depend on salt.
+func raiseAs(list *code.List, root code.ID, salt int) (*Graph, *Node) {
 	g := NewGraph()
+	g.salt = salt
 	need, nodes := list.Needed(root), make([]*Node, len(list.Values))
 	for id := range list.Values {
 		if need[id] {
