@@ -28,7 +28,9 @@ func TestFittedPredicts(t *testing.T) {
 		{"markov", "matern32", line}, {"markov", "matern52 + matern12*cosine", line}, {"grid", "matern32(dims=0)*rbf(dims=1)", grid},
 		{"finite", "linear", table}, {"finite", "poly(2)", table}, {"merged", "rbf(ard)", slices.Concat(grid, grid[:100])},
 	} {
-		y := must.Slice(len(c.x), func(i int) float64 { return math.Sin(c.x[i][0]) + c.x[i][len(c.x[i])-1]/9 + 0.1*math.Sin(float64(57*i)) })
+		y := must.Slice(len(c.x), func(i int) float64 {
+			return math.Sin(c.x[i][0]) + c.x[i][len(c.x[i])-1]/9 + 0.1*math.Sin(float64(57*i))
+		})
 		o := gpfit.Options{Kernel: c.kernel, Mean: "zero", Standardize: gp.StandardizeNone}
 		o.Settings.MaxEvaluations = 5
 		m := must.Get(gpfit.Devices{Name: "cpu", Method: c.method}.Fit(t.Context(), c.x, y, o))(t)
