@@ -33,8 +33,8 @@
 #                              fits at once
 #   make reliability-supply    checks licences, bill of materials, repeated builds, absence
 #                              of a network, umask and the samples of releases
-#   make reliability           runs the campaigns of docs/reliability.md in more than an
-#                              hour on two cores; RELIABILITY='input soak' chooses parts
+#   make reliability           runs the campaigns of docs/reliability.md within an hour
+#                              on two cores; RELIABILITY='input soak' chooses parts
 #
 # make fetches the headers with pip; with GPFIT_CUDA_INCLUDE=/usr/local/cuda/include it
 # uses a toolkit's headers. Neither build needs a GPU, a driver or a toolkit.
@@ -140,9 +140,9 @@ reliability-input:
 	$(GO) test -count=1 ./table ./internal/parquet -run 'TestMaxRows|TestManyColumns|Claim'
 	$(GO) test -count=1 ./fit -run 'TestWildScales|TestCheckFinite|TestConditionWarning'
 
-# make reliability runs these parts in more than an hour on two cores and prints a table of
-# their results and seconds. docs/reliability.md describes each part and its figures.
-RELIABILITY ?= input numerics determinism crashes faults orphans repair memory clock supply soak fuzz-halfminute
+# make reliability runs these parts, two at a time, within an hour on two cores and prints a
+# table of their results and seconds. docs/reliability.md describes each part and its figures.
+RELIABILITY ?= memory soak repair orphans supply fuzz-halfminute faults clock numerics crashes input determinism
 .PHONY: reliability reliability-numerics reliability-determinism reliability-crashes reliability-faults reliability-orphans reliability-repair reliability-memory reliability-clock reliability-fuzz-halfminute
 
 reliability:

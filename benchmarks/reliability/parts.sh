@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
-# Runs parts of make reliability one after the other, continues after a part that fails,
-# and ends with a table of results and seconds:
+# Runs parts of make reliability two at a time, continues after a part that fails, and ends
+# with a table of results and seconds:
 #
 #   benchmarks/reliability/parts.sh input numerics
 #
-# The output of each part stays in a file, which the table names.
+# Many parts wait for processes and disks, so that two of them take little longer than one.
+# RELIABILITY_JOBS=1 runs them one after the other. The output of each part stays in a file,
+# which the table names; the output of one that fails is printed, too.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 logs=${RELIABILITY_LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
-failed=0 table=""
-for part in "$@"; do
-  printf '\n== %s (%d s)\n' "$part" $SECONDS
-  began=$SECONDS
-  if make --no-print-directory "reliability-$part" 2>&1 | tee "$logs/$part.txt"; then
-    result=passed
-  else
-    result=FAILED failed=1
+rm -f "$logs/table" "$logs/failed"
+
+run() { # part
+  local began=$SECONDS result=passed
+  if ! make --no-print-directory "reliability-$1" > "$logs/$1.txt" 2>&1; then
+    result=FAILED
+    touch "$logs/failed"
+    cat "$logs/$1.txt"
   fi
-  table+=$(printf '%-12s %-7s %5d s   %s' "$part" $result $((SECONDS - began)) "$logs/$part.txt")$'\n'
+  printf '%-17s %-7s %5d s   %s\n' "$1" $result $((SECONDS - began)) "$logs/$1.txt" | tee -a "$logs/table"
+}
+
+for part in "$@"; do
+  while [ "$(jobs -rp | wc -l)" -ge "${RELIABILITY_JOBS:-2}" ]; do wait -n; done
+  printf '%5d s: %s\n' $SECONDS "$part"
+  run "$part" &
 done
-printf '\n%-12s %-7s %7s   %s\n%s%-12s %15d s\n' part result time output "$table" all $SECONDS
-exit $failed
+wait
+printf '\n%-17s %-7s %7s   %s\n' part result time output
+cat "$logs/table"
+printf '%-17s %15d s\n' all $SECONDS
+[ ! -e "$logs/failed" ]
