@@ -2,6 +2,7 @@ package gpfit_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -44,4 +45,28 @@ func TestFewFeatures(t *testing.T) {
 		}
 		must.Do(t, m.SaveWithFactor(filepath.Join(t.TempDir(), "factor")))
 	}
+}
+
+// TestMethodOfEachKernel lets fits choose among kernels: each kernel has the cheapest method that can compute it.
+func TestMethodOfEachKernel(t *testing.T) {
+	const n = 1010 // more than the rows on which kernels are compared
+	x, y, f, slope := make([][]float64, n), make([]float64, n), 0.0, 0.0
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range x {
+		for range 20 { // steps of the stochastic differential equation of matern32
+			f, slope = f+slope/20, slope-(0.4*slope+0.04*f)/20+random.NormFloat64()/20
+		}
+		x[i], y[i] = []float64{float64(i)}, f+0.1*random.NormFloat64()
+	}
+	m := mustFit(t, x, y, gpfit.Options{})
+	if got := m.Report(); got.Method != "markov" || len(got.Choice.Models) < 4 || got.Choice.TooLarge != nil {
+		t.Errorf("method %q, kernel %s, choice %+v", got.Method, got.Kernel, got.Choice)
+	}
+	path := filepath.Join(t.TempDir(), "model")
+	must.Do(t, m.Save(path))
+	dense := must.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
+	defer dense.Close()
+	got, want := must.Get(m.Predict(t.Context(), x[:5]))(t), must.Get(dense.Predict(t.Context(), x[:5]))(t)
+	must.Near(t, "mean", got.Mean, want.Mean, 1e-9, 1e-9)
+	must.Near(t, "std", got.Std, want.Std, 1e-9, 1e-9)
 }

@@ -83,7 +83,9 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 		return e
 	}
 	w := workload(j)
-	e.Plan = b.Plan(w)
+	if e.Plan = b.Plan(w); b.Info().Host && j.Structure != nil {
+		e.Plan = structured(j)
+	}
 	if e.FlopRate == 0 {
 		// The rate is a rough guess: small matrices do not reach it.
 		w.N = max(j.N, 2000)
@@ -91,6 +93,18 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 	}
 	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 	return e
+}
+
+// structured is the plan of a job on the host with the method that was chosen for its rows.
+func structured(j PlannedJob) device.Plan {
+	p := device.Plan{
+		N: j.N, D: j.D, FlopsGradient: j.Structure.Operations, FlopsValue: j.Structure.Operations / 3,
+		Needs: []device.Need{{Bytes: j.Structure.Bytes, What: "the method " + j.Structure.Method}},
+	}
+	if j.Structure.Seconds > 0 {
+		p.FlopRate = p.FlopsGradient / j.Structure.Seconds
+	}
+	return p
 }
 
 // deviceKey identifies equal backends. Backends on the host also differ in their threads.

@@ -18,6 +18,7 @@ import (
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
+	"gpfit/internal/tuning"
 	"gpfit/table"
 )
 
@@ -70,14 +71,15 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 		return nil, err
 	}
 	hashes := m.Hashes()
-	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats, o.Methods), known: map[string]jobSize{}}, autoDevice{o: o}
+	found := device.Find(ctx, o.Drivers, o.Methods...)
+	sizes, auto := sizer{load: newLoader(hashes, jobs, o.Formats, o.Methods), found: found, known: map[string]jobSize{}}, autoDevice{o: o, found: found, host: found.Host()}
 	var wrong mistakes
 	for _, j := range jobs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		job := PlannedJob{JobSpec: j}
-		size := sizes.of(j)
+		size := sizes.of(ctx, j)
 		if _, ofSystem := errors.AsType[syscall.Errno](size.err); ofSystem {
 			return nil, size.err // the data may be readable again: a plan without their size would give other results
 		}
@@ -87,16 +89,16 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 		if size.err == nil {
 			wrong.fine = append(wrong.fine, j)
 		}
-		if job.N, job.D = size.n, size.d; size.err != nil && o.OnWarning != nil {
+		if job.N, job.D, job.Structure = size.n, size.d, size.structure; size.err != nil && o.OnWarning != nil {
 			// Only this job fails, when it runs.
 			o.OnWarning(j.ID + ": will fail: " + textform.FirstLine(size.err.Error()))
 		}
 		if value(j.Options.Threads) == 0 {
-			threads := min(max(1, (job.N+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
+			threads := min(max(1, (denseSize(job)+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
 			job.Options.Threads = &threads
 		}
 		if name := value(j.Options.Device); name == device.Auto || name == "" {
-			chosen, err := auto.forSize(ctx, job.N)
+			chosen, err := auto.forSize(ctx, denseSize(job))
 			if err != nil {
 				return nil, err
 			}
@@ -108,21 +110,31 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 	return m, wrong.err()
 }
 
+// denseSize returns the number of rows with which the dense method takes as many operations as a job.
+func denseSize(j PlannedJob) int {
+	if j.Structure == nil {
+		return j.N
+	}
+	return min(j.N, int(math.Round(math.Cbrt(j.Structure.Operations))))
+}
+
 // sizer prepares jobs to find their sizes and whether they can be fitted. Jobs
 // that differ only in their seeds are prepared once.
 type sizer struct {
 	load  *loader
+	found device.Found
 	known map[string]jobSize
 }
 
 // jobSize holds the numbers of training rows n and columns d, or the reason why
 // the job cannot be fitted.
 type jobSize struct {
-	n, d int
-	err  error
+	n, d      int
+	structure *rundir.Structure
+	err       error
 }
 
-func (s *sizer) of(j spec.JobSpec) jobSize {
+func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	defer s.load.release(j)
 	key := j
 	key.ID, key.Data, key.Kernel, key.Split = "", "", "", ""
@@ -139,10 +151,30 @@ func (s *sizer) of(j spec.JobSpec) jobSize {
 	}
 	job, err := s.load.prepare(j, problem.Events{}, nil)
 	if size.err = err; err == nil {
-		size.n, size.d = job.N(), job.D()
+		size.n, size.d, size.structure = job.N(), job.D(), s.structure(ctx, j, job)
 	}
 	s.known[string(text)] = size
 	return size
+}
+
+// structure returns what a job takes on the host, nil if that is the dense method or if the kernel is not
+// known yet.
+func (s *sizer) structure(ctx context.Context, j spec.JobSpec, job *tuning.Job) *rundir.Structure {
+	w := tuning.Workload(job)
+	if w.Factor = value(j.Options.SaveFactor); w.Program == nil || w.Points == nil || s.found.Host() == "" {
+		return nil
+	}
+	b, _, err := s.found.Open(ctx, device.Request{Device: s.found.Host(), Method: value(j.Options.Method), Workload: w})
+	if err != nil { // the job says why, when it runs
+		return nil
+	}
+	defer b[0].Close()
+	method := b[0].Capabilities().Method
+	if method == (device.Dense{}).Name() {
+		return nil
+	}
+	plan := b[0].Plan(w)
+	return &rundir.Structure{Method: method, Bytes: plan.HostBytes(), Operations: plan.FlopsGradient, Seconds: plan.GradientTime().Seconds()}
 }
 
 // addInputs hashes every file that the jobs read.
@@ -168,7 +200,7 @@ func addInputs(m *Manifest, jobs []spec.JobSpec) error {
 // A job may then take any accelerator of that kind.
 type autoDevice struct {
 	o     PlanOptions
-	found *device.Found
+	found device.Found
 	asked bool
 	host  string
 	// kind is the kind of the accelerator. Jobs of at least from rows take it.
@@ -179,10 +211,6 @@ type autoDevice struct {
 // forSize returns the device for a job of n rows. It opens no accelerator if
 // an accelerator is known not to pay off for n rows.
 func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
-	if c.found == nil {
-		found := device.Find(ctx, c.o.Drivers)
-		c.found, c.host = &found, found.Host()
-	}
 	if !c.asked && (c.o.Accelerated || c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover})) {
 		if err := c.ask(ctx); err != nil {
 			return "", err

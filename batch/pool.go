@@ -79,8 +79,12 @@ func (d *demand) plan(b device.Backend) device.Plan {
 	if d.job.N == 0 {
 		return device.Plan{} // the job fails when it reads its data
 	}
+	plan := b.Plan(workload(d.job))
+	if b.Info().Host && d.job.Structure != nil {
+		plan = structured(d.job)
+	}
 	table := 32 * int64(d.job.N) * int64(d.job.D+2)
-	return b.Plan(workload(d.job)).With(device.Need{Bytes: table, What: "the table"})
+	return plan.With(device.Need{Bytes: table, What: "the table"})
 }
 
 func newPool(ctx context.Context, o Options) (*pool, error) {

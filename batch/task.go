@@ -232,6 +232,11 @@ func (g *gated) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Work
 	}
 }
 
+// For is the function [device.For] for the backend behind the gate.
+func (g *gated) For(w device.Workload) device.Backend {
+	return &gated{device.For(g.Backend, w), g.gate, g.stop}
+}
+
 // recoverTo turns a panic into an error, and keeps its stack.
 func (t *task) recoverTo(err *error) {
 	if p := recover(); p != nil {

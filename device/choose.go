@@ -189,9 +189,14 @@ func (f Found) AcceleratorKind() string {
 }
 
 // On returns the backends of the method called name, or [Chosen], for a workload on open devices.
-// Closing them closes the devices. Errors: see [Method.Backends] and [Backend.Supports].
+// Closing them closes the devices. The function [For] turns a chosen backend into that for another
+// workload. Errors: see [Method.Backends] and [Backend.Supports].
 func (f Found) On(name string, devices []Device, w Workload) ([]Backend, error) {
-	return backends(name, f.methods, devices, w)
+	found, err := backends(name, f.methods, devices, w)
+	if (name == "" || name == Chosen) && len(f.methods) > 1 {
+		found = undecided(found, f.methods, w)
+	}
+	return found, err
 }
 
 // open opens the device that a name stands for.

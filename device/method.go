@@ -192,20 +192,6 @@ func supported(m Method, devices []Device, w Workload) ([]Backend, error) {
 	return found, err
 }
 
-// Suiting returns b if it supports a workload, and otherwise the method [Dense] on its only device: some
-// rows of a table may lack the structure that the method of all rows needs.
-func Suiting(b Backend, w Workload) Backend {
-	if b.Supports(w) == nil {
-		return b
-	}
-	if on := b.Capabilities().Devices; len(on) == 1 {
-		if d, ok := on[0].(DenseDevice); ok {
-			return Dense{}.On(d)
-		}
-	}
-	return b
-}
-
 // Dense is the method of one factorisation on one device: Σ = LLᵀ in one n×n matrix
 // of float64 numbers, n³/3 operations for a value and n³ with gradient. Each of its
 // devices is a [DenseDevice] with a separate backend.

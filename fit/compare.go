@@ -181,10 +181,9 @@ func (r *selection) interrupted(err error) error {
 
 // ends reports whether an error ends the comparison, not only the fit of one kernel.
 func ends(err error) bool {
-	var memory *device.MemoryError
 	var lost *device.LostError
 	var data *problem.DataError
-	return problem.IsCancelled(err) || errors.As(err, &memory) || errors.As(err, &lost) || errors.As(err, &data)
+	return problem.IsCancelled(err) || errors.As(err, &lost) || errors.As(err, &data)
 }
 
 // fit fits one kernel and scores it. It frees the outcome's memory; the model and the report stay.

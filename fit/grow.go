@@ -16,9 +16,9 @@ import (
 
 // Select fits the kernels one after the other, with the other options of opts, and compares
 // them. If ctx is cancelled, it returns the comparison so far and an error that wraps ctx's; the
-// result is nil only if no kernel was done. A kernel that cannot be fitted is a candidate with an
-// error. Errors: [Prepare]'s for any kernel, before any fit; [*device.MemoryError];
-// [*device.LostError]; and an error if no kernel could be fitted.
+// result is nil only if no kernel was done. A kernel that cannot be fitted, or not in the free memory, is a candidate with an
+// error. Errors: [Prepare]'s for any kernel, before any fit; [*device.LostError]; and an error if no kernel could be
+// fitted, which wraps the errors of all.
 func Select(ctx context.Context, data problem.Data, opts problem.Options, events problem.Events, s SelectOptions, backends ...device.Backend) (*Selection, error) {
 	began := time.Now()
 	s, err := s.withDefaults()

@@ -63,7 +63,8 @@ func plan(c *frame.Command, opts problem.Options) error {
 	w.Factor = c.Output.SaveFactor
 	v := &planView{Type: "plan", SchemaVersion: 1, Kernel: job.KernelText(), N: job.N(), D: job.D(), DistinctRows: len(job.Sample.Points.Places()), Reading: data.Reading.Text()}
 	if opts.Auto() {
-		v.Kernel = "chosen by the fit; name one to see what it allows"
+		v.Kernel = "chosen by the fit; each kernel has a method of its own, such as these for " + v.Kernel
+		w.Program = job.Program()
 	}
 	info := opened.Backends[0].Info()
 	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {

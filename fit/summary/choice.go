@@ -14,6 +14,9 @@ type ModelChoice struct {
 	// LeftOut names the columns that a linear mean did not include because they are linear
 	// combinations of others.
 	LeftOut []string `json:"left_out,omitempty"`
+	// TooLarge lists the kernels that were not compared, because on all rows they need more memory than
+	// is free.
+	TooLarge []string `json:"too_large,omitempty"`
 }
 
 // ChosenModel is a model that a choice compared.
@@ -56,6 +59,9 @@ func (c *ModelChoice) Text() string {
 	}
 	if c.LeftOut != nil {
 		text += "; the linear mean leaves out " + strings.Join(c.LeftOut, ", ") + ", which the other columns give"
+	}
+	if c.TooLarge != nil {
+		text += "; not compared, because they need too much memory on all rows: " + strings.Join(c.TooLarge, ", ")
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/graph"
@@ -211,6 +212,10 @@ func few(c *chooser) bool {
 // kernel, the covariance of a smooth one can be singular: then the noise begins at its default.
 func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 	job, err := c.with(kernel, mean, start, c.sample)
+	if err == nil && c.best != nil && tooLarge(c, job) {
+		c.report.TooLarge = append(c.report.TooLarge, job.KernelText())
+		return nil
+	}
 	if err != nil {
 		return c.unless(err)
 	}
@@ -233,6 +238,15 @@ func (c *chooser) try(kernel, mean string, start map[string]float64) error {
 		c.add(m)
 	}
 	return err
+}
+
+// tooLarge reports whether a model's matrices of all rows exceed the free memory of a device.
+func tooLarge(c *chooser, of *tuning.Job) bool {
+	whole := of.On(c.job.Sample)
+	return c.job.Events.Fallback == nil && slices.ContainsFunc(c.w.Backends, func(b device.Backend) bool {
+		_, memory := errors.AsType[*device.MemoryError](whole.CheckMemory(b))
+		return memory
+	})
 }
 
 // unless returns an error unless a model was tuned.

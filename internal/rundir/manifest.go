@@ -52,6 +52,17 @@ type PlannedJob struct {
 	// N and D are the numbers of training rows and columns, 0 if the data cannot be fitted.
 	N int `json:"n"`
 	D int `json:"d"`
+	// Structure is what the job takes on the host if another method than dense was chosen for its rows.
+	Structure *Structure `json:"structure,omitempty"`
+}
+
+// Structure is the plan of a method that uses the structure of a table.
+type Structure struct {
+	Method string `json:"method"`
+	Bytes  int64  `json:"bytes"`
+	// Operations and Seconds are what a value with gradient takes on the machine that planned; Seconds is 0 if unknown.
+	Operations float64 `json:"operations"`
+	Seconds    float64 `json:"seconds,omitempty"`
 }
 
 // Run is an open run directory.

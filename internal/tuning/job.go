@@ -76,10 +76,11 @@ func (j *Job) workload() device.Workload {
 	return w
 }
 
-// backend returns the backend on which the job computes: b, or one with its experts on b.
+// backend returns the backend on which the job computes: b, with the method for the job if that was left to it, or
+// one with its experts on b.
 func (j *Job) backend(b device.Backend) device.Backend {
 	if j.Experts == nil {
-		return b
+		return device.For(b, j.workload())
 	}
 	return j.Experts.On(b)
 }

@@ -37,10 +37,10 @@ func (w *Workplace) EqualRows() int {
 		return n
 	}
 	some := w.Job.On(w.Job.Sample.WithRows(pick.All(n - 1)))
-	if w.Backends[0].Supports(some.workload()) == nil {
-		return n
+	if b := device.For(w.Backends[0], w.Job.workload()); b.Supports(some.workload()) != nil {
+		return device.DenseSize(b, w.Job.workload())
 	}
-	return device.DenseSize(w.Backends[0], w.Job.workload())
+	return n
 }
 
 // Parameters implements [hyperopt.Problem].

@@ -61,8 +61,8 @@ func why(c device.Choice) string {
 }
 
 // OpenFor opens devices for a fit, or only the first if one is true, and prints what the fit
-// needs. Other jobs may have other kernels than the job if there are several. It returns an error if a
-// device has too little memory and there is no fallback.
+// needs. It returns an error if a device has too little memory and there is no fallback. Of several kernels,
+// which may need less memory than the job's, each is checked when it is fitted.
 func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDevices, error) {
 	w := tuning.Workload(job)
 	if kernels > 1 {
@@ -74,7 +74,7 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 		return nil, err
 	}
 	c.NotePlan(job.Plan(o.Backends[0]))
-	if err := o.CheckMemory(job); err != nil && c.Compute.Fallback == "" {
+	if err := o.CheckMemory(job); err != nil && c.Compute.Fallback == "" && kernels <= 1 {
 		o.Close()
 		return nil, err
 	}

@@ -1,0 +1,64 @@
+package device
+
+// open is a backend whose method was chosen for one workload. It knows the methods among which to choose for
+// another.
+type open struct {
+	Backend
+	methods []Method
+	// chosenFor is the workload for which Backend was chosen.
+	chosenFor Workload
+}
+
+// undecided returns backends that were chosen among methods for a workload.
+func undecided(chosen []Backend, methods []Method, w Workload) []Backend {
+	out := make([]Backend, len(chosen))
+	for i, b := range chosen {
+		out[i] = open{b, methods, w}
+	}
+	return out
+}
+
+// For is the function [For] for this backend. A job that needed a factor still needs it.
+func (o open) For(w Workload) Backend {
+	w.Factor = w.Factor || o.chosenFor.Factor
+	if o.chosenFor.equal(w) {
+		return o.Backend
+	}
+	for _, one := range Weigh(o.methods, o.Capabilities().Devices, w) {
+		if one.Chosen {
+			return one.backends[0]
+		}
+	}
+	return o.Backend
+}
+
+// equal reports whether two workloads have the same points and covariance function and need the same.
+func (w Workload) equal(v Workload) bool {
+	same := w.N == v.N && w.D == v.D && w.Points == v.Points && w.NoiseByRow == v.NoiseByRow && w.Diagonal == v.Diagonal && w.Factor == v.Factor
+	return same && (w.Blocks == nil) == (v.Blocks == nil) && w.Program != nil && v.Program != nil && w.Program.Same(v.Program)
+}
+
+// For returns the backend for a workload on the same device: that of the method which [Chosen] stands for with
+// this workload if b came from a choice ([Found.On]), and b itself if the user named the method. A backend with a
+// method For decides for itself.
+func For(b Backend, w Workload) Backend {
+	if o, ok := b.(interface{ For(w Workload) Backend }); ok {
+		return o.For(w)
+	}
+	return b
+}
+
+// Suiting returns the backend For a workload if it supports that, and otherwise the method [Dense] on its only
+// device: some rows of a table may lack the structure that the method of all rows needs.
+func Suiting(b Backend, w Workload) Backend {
+	b = For(b, w)
+	if b.Supports(w) == nil {
+		return b
+	}
+	if on := b.Capabilities().Devices; len(on) == 1 {
+		if d, ok := on[0].(DenseDevice); ok {
+			return Dense{}.On(d)
+		}
+	}
+	return b
+}
