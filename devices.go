@@ -91,19 +91,12 @@ func (d Devices) checkModel(m *gp.Model) error {
 // the model's file belongs to the dense method, which is then chosen unless Method names another one.
 // It returns a [*problem.OptionError] if the method does not exist or does not suit the model.
 func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
-	prog, err := m.Program()
+	w, err := m.Workload()
 	if err == nil {
 		err = d.checkModel(m)
 	}
-	if err != nil {
-		return device.Workload{}, err
-	}
-	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog, NoiseByRow: m.TrainNoise != nil}
-	if m.Experts == nil {
-		w.Points = kernel.NewPoints(m.Scaling.Inputs(m.X), m.N(), len(m.Columns))
-		w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)
-	}
-	return w, nil
+	w.Factor = m.HasFactor() && (d.Method == "" || d.Method == device.Chosen)
+	return w, err
 }
 
 // OpenFallback returns a function for [problem.Events] that opens the fallback during a

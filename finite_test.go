@@ -38,11 +38,6 @@ func TestFewFeatures(t *testing.T) {
 			must.Near(t, o.Kernel+": std", stds[k], stds[2], 1e-9, 1e-9)
 			must.Near(t, o.Kernel+": leave-one-out", left[k], left[2], 1e-9, 1e-9)
 		}
-		more, updated := must.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
-		defer more.Close()
-		if v := updated.NewRows[0].Deviance; !(v >= 0) || math.IsInf(v, 0) {
-			t.Errorf("%s: deviance %v", o.Kernel, v)
-		}
 		must.Do(t, m.SaveWithFactor(filepath.Join(t.TempDir(), "factor")))
 	}
 }
@@ -69,4 +64,43 @@ func TestMethodOfEachKernel(t *testing.T) {
 	got, want := must.Get(m.Predict(t.Context(), x[:5]))(t), must.Get(dense.Predict(t.Context(), x[:5]))(t)
 	must.Near(t, "mean", got.Mean, want.Mean, 1e-9, 1e-9)
 	must.Near(t, "std", got.Std, want.Std, 1e-9, 1e-9)
+}
+
+// TestUpdateByStructure adds rows to models of each method that has no factor of all rows, and compares with the
+// dense method. A grid with one row more is no grid: the update then takes another method.
+func TestUpdateByStructure(t *testing.T) {
+	const n = 600
+	x, plane, series, grid, y := make([][]float64, n), make([][]float64, n), make([][]float64, n), make([][]float64, n), make([]float64, n)
+	for i := range n {
+		t := float64(i)
+		x[i], plane[i], series[i], grid[i] = []float64{float64(i % 7), float64(i % 11)}, []float64{t, math.Sin(t)}, []float64{t + 0.3*math.Sin(t)}, []float64{float64(i % 20), float64(i / 20)}
+		y[i] = math.Sin(t/9) + 0.3*math.Cos(17*t)
+	}
+	for _, c := range []struct {
+		method, after, kernel string
+		x                     [][]float64
+	}{
+		{"merged", "merged", "rbf(ard)", x}, {"finite", "finite", "linear(ard) + constant", plane}, {"markov", "markov", "matern32", series}, {"grid", "", "rbf(dims=0)*matern32(dims=1)", grid},
+	} {
+		o := gpfit.Options{Kernel: c.kernel}
+		m := mustFit(t, c.x, y, o)
+		path := filepath.Join(t.TempDir(), "model")
+		must.Do(t, m.Save(path))
+		dense := must.Get(gpfit.Devices{Method: "dense"}.Load(t.Context(), path))(t)
+		defer dense.Close()
+		at := [][]float64{slices.Clone(c.x[3]), slices.Clone(c.x[7]), slices.Clone(c.x[3])}
+		at[0][0], at[1][0] = at[0][0]+0.25, at[1][0]+200
+		got, report := must.Get2(m.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+		defer got.Close()
+		want, reference := must.Get2(dense.Update(t.Context(), at, []float64{1, 2, 3}))(t)
+		defer want.Close()
+		if m.Report().Method != c.method || report.Method != c.after || reference.Method != "" {
+			t.Errorf("%s: methods %q, %q and %q", c.method, m.Report().Method, report.Method, reference.Method)
+		}
+		a, b := report.NewRows[0], reference.NewRows[0]
+		must.Near(t, c.method+": scores", []float64{a.RMSE, a.NLPD, a.Coverage95, a.Deviance, a.PValue, report.NLML}, []float64{b.RMSE, b.NLPD, b.Coverage95, b.Deviance, b.PValue, reference.NLML}, 1e-7, 1e-7)
+		p, q := must.Get(got.Predict(t.Context(), at))(t), must.Get(want.Predict(t.Context(), at))(t)
+		must.Near(t, c.method+": mean", p.Mean, q.Mean, 1e-8, 1e-8)
+		must.Near(t, c.method+": std", p.Std, q.Std, 1e-8, 1e-8)
+	}
 }

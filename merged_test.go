@@ -81,7 +81,7 @@ func TestMergedMeans(t *testing.T) {
 	w := must.Get(gpfit.Devices{}.Workload(model))(t)
 	o := must.Get(gpfit.Devices{Name: "cpu"}.Open(t.Context(), w))(t)
 	defer o.Close()
-	if _, ok := o.Backends[0].(device.MeanPredictor); !ok {
+	if _, ok := device.For(o.Backends[0], w).(device.MeanPredictor); !ok {
 		t.Error("the method cannot predict means without a workspace")
 	}
 	means := must.Get(model.Means(t.Context(), o.Backends[0]))(t)

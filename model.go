@@ -199,7 +199,7 @@ func (m *Model) SaveWithFactor(path string) error {
 			return p.SaveWithFactor(path)
 		}
 		ctx := context.Background()
-		opened, err := openDense(ctx, m, m.model.N())
+		opened, err := openAgain(ctx, m, 0, true)
 		if err != nil {
 			return err
 		}
@@ -213,14 +213,18 @@ func (m *Model) SaveWithFactor(path string) error {
 	})
 }
 
-// openDense opens the first device of the model with a method that has the factor of n rows.
-func openDense(ctx context.Context, m *Model, n int) (*OpenDevices, error) {
-	prog, err := m.model.Program()
+// openAgain opens the first device of the model for more training rows, with a method that has their factor if that is
+// wanted.
+func openAgain(ctx context.Context, m *Model, more int, factor bool) (*OpenDevices, error) {
+	w, err := m.model.Workload()
 	if err != nil {
 		return nil, err
 	}
+	if w.Factor = factor; factor {
+		w.N += more
+	}
 	name, _, _ := strings.Cut(m.device, ",")
-	return Devices{Name: name}.Open(ctx, device.Workload{N: n, D: len(m.model.Columns), Program: prog, Factor: true})
+	return Devices{Name: name}.Open(ctx, w)
 }
 
 func (m *Model) save(write func(*gp.Posterior) error) error {
@@ -264,13 +268,14 @@ func (m *Model) Update(ctx context.Context, x [][]float64, y []float64) (*Model,
 // UpdateData is Update for rows in slices, with several targets or known noise.
 func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *summary.UpdateReport, error) {
 	began := time.Now()
-	opened, err := openDense(ctx, m, m.model.N()+add.N)
-	if err != nil {
-		return nil, nil, err
-	}
 	var out *Model
 	var report *summary.UpdateReport
-	err = m.use(func(p *gp.Posterior) error {
+	var opened *OpenDevices
+	err := m.use(func(p *gp.Posterior) (err error) {
+		_, factor := p.Workspace().(device.FactorStore)
+		if opened, err = openAgain(ctx, m, add.N, factor); err != nil {
+			return err
+		}
 		posterior, extension, err := p.Extend(ctx, opened.Backends[0], add)
 		if err != nil {
 			return err
@@ -285,7 +290,9 @@ func (m *Model) UpdateData(ctx context.Context, add gp.Addition) (*Model, *summa
 		return err
 	})
 	if err != nil {
-		opened.Close()
+		if opened != nil {
+			opened.Close()
+		}
 		return nil, nil, err
 	}
 	return out, report, nil

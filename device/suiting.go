@@ -38,9 +38,9 @@ func (w Workload) equal(v Workload) bool {
 	return same && (w.Blocks == nil) == (v.Blocks == nil) && w.Program != nil && v.Program != nil && w.Program.Same(v.Program)
 }
 
-// For returns the backend for a workload on the same device: that of the method which [Chosen] stands for with
-// this workload if b came from a choice ([Found.On]), and b itself if the user named the method. A backend with a
-// method For decides for itself.
+// For returns the backend for a workload on the same device. If b came from a choice ([Found.On]), it is the backend
+// of the method that [Chosen] stands for with this workload. If the user named the method, it is b itself. A backend
+// with a method For decides for itself.
 func For(b Backend, w Workload) Backend {
 	if o, ok := b.(interface{ For(w Workload) Backend }); ok {
 		return o.For(w)

@@ -8,10 +8,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"gpfit/device"
-	"gpfit/internal/score"
 	"gpfit/kernel"
 )
 
@@ -31,6 +29,8 @@ type Extension struct {
 	// Extended means that the earlier rows of the factor were kept, which costs n²m
 	// operations for m new rows. Otherwise all of it was computed, which costs n³/3.
 	Extended bool
+	// Method is the name of the method that computed.
+	Method string
 	// Targets has the scores of each target.
 	Targets []ExtensionScores
 }
@@ -52,8 +52,9 @@ type ExtensionScores struct {
 
 // Extend adds rows to the model, at the same parameters and with the same scaling, and
 // returns the posterior of the new model. If the model's file has the Cholesky factor
-// and the device can, it extends the factor; otherwise it computes all of it. The model
-// itself does not change. The caller closes the posterior.
+// and the device can, it extends the factor; otherwise it computes all of it. A method without a factor
+// computes with all rows, and takes a matrix of the new ones. The model itself does not change. The caller closes
+// the posterior.
 //
 // Errors are [*ShapeError], [*NoiseError], [*RangeError], [*device.NotPDError] and the
 // errors of [Model.Condition].
@@ -92,7 +93,7 @@ func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read 
 	if err != nil {
 		return nil, nil, err
 	}
-	expected, err := innovations(ctx, m, b, add)
+	differences, err := innovations(ctx, m, b, add)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,9 +102,16 @@ func extend(ctx context.Context, m *Model, b device.Backend, add Addition, read 
 		return nil, nil, err
 	}
 	p := &Posterior{whole: grown, prog: prog, ws: ws}
-	e := &Extension{}
+	e, s := &Extension{Method: ws.Method()}, newScored(differences, add.N, m.T())
 	if e.Extended, err = formFrom(ctx, p, m.N(), read); err == nil {
-		err = e.score(ws, m, grown, expected)
+		if factor, ok := ws.(device.FactorStore); ok {
+			err = s.fromFactor(factor, m.N())
+		} else {
+			err = s.fromJoint(ctx, m, b, add, noiseDiagonal(grown))
+		}
+	}
+	if err == nil {
+		e.Targets = s.scores(m.N(), grown)
 	}
 	if err == nil {
 		err = settle(ctx, p)
@@ -239,50 +247,6 @@ func (w *widened) WriteFactor(r0, r1 int, src []float64) error {
 	return w.FactorStore.WriteFactor(r0, r1, w.rows)
 }
 
-// score compares the new rows with their predictions. Row j of L₂₂ has the variance of
-// the prediction of row j as its squared norm, and L₂₂⁻¹d are independent standard
-// deviates for the differences d.
-func (e *Extension) score(ws device.Workspace, before, after *Model, d []float64) error {
-	factor, err := device.Capability[device.FactorStore](ws, "the factor of new rows")
-	if err != nil {
-		return err
-	}
-	n, known, t := after.N(), before.N(), before.T()
-	count := n - known
-	white, variances := make([]float64, len(d)), make([]float64, count)
-	err = eachBlock(known, n, func(rows []float64, r0, r1 int) error {
-		if err := factor.ReadFactor(r0, r1, rows); err != nil {
-			return err
-		}
-		for i := r0; i < r1; i++ {
-			row, j := rows[(i-r0)*n+known:(i-r0)*n+i+1], i-known
-			variances[j] = floats.Dot(row, row)
-			for k := range t {
-				w := white[k*count : (k+1)*count]
-				w[j] = (d[k*count+j] - floats.Dot(row[:j], w[:j])) / row[j]
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for k := range t {
-		one := after.Target(k)
-		y, means := one.Y[known:], one.Scaling.Targets(one.Y[known:])
-		floats.Sub(means, d[k*count:(k+1)*count])
-		p := newPrediction(one.Scaling, means, variances, make([]float64, count))
-		var sum score.Tally
-		deviance := 0.0
-		for j, w := range white[k*count : (k+1)*count] {
-			sum.Add(y[j]-p.Mean[j], p.Density(j).NegLog(y[j]), y[j] >= p.Lower95[j] && y[j] <= p.Upper95[j])
-			deviance += w * w
-		}
-		e.Targets = append(e.Targets, ExtensionScores{one.TargetName, sum.RMSE(), sum.NLPD(), sum.Coverage(0), deviance, twoSided(deviance, count)})
-	}
-	return nil
-}
-
 // settle finds the weights, the coefficients of a mean by least squares and the NLML
 // for the factor in the workspace.
 func settle(ctx context.Context, p *Posterior) error {
@@ -335,10 +299,4 @@ func settle(ctx context.Context, p *Posterior) error {
 		return &RangeError{What: "likelihood of the extended model", Row: -1}
 	}
 	return nil
-}
-
-// twoSided returns the probability that a χ² variable is as far out as v, on either side.
-func twoSided(v float64, degrees int) float64 {
-	d := distuv.ChiSquared{K: float64(degrees)}
-	return min(1, 2*min(d.CDF(v), d.Survival(v)))
 }

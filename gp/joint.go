@@ -67,23 +67,16 @@ type Joint struct {
 // [*ShapeError], [*SizeError], [*device.MemoryError], [*device.UnsupportedError] and [*RangeError].
 func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts JointOptions) (*Joint, error) {
 	mod := p.model
-	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
-	if err != nil {
-		return nil, err
-	}
-	if err := checkSize(fmt.Sprintf("the covariance of %d rows", m), float64(m)*float64(m), hostmem.Free()); err != nil {
-		return nil, err
-	}
 	scaled, err := scaledRows(mod, rows, m)
 	if err != nil {
 		return nil, err
 	}
 	xs := kernel.NewPoints(scaled, m, len(mod.Columns))
-	mean, cov := make([]float64, m), make([]float64, m*m)
-	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, mean, nil); err != nil {
+	j, err := covariance(ctx, p, xs)
+	if err != nil {
 		return nil, err
 	}
-	if err := joint.PredictCovariance(ctx, p.prog, mod.Theta, xs, cov); err != nil {
+	if err := p.ws.Predict(ctx, p.prog, mod.Theta, mod.Alpha, xs, j.Mean, nil); err != nil {
 		return nil, err
 	}
 	noise, err := opts.noise(mod, m)
@@ -95,16 +88,29 @@ func (p *Posterior) Joint(ctx context.Context, rows []float64, m int, opts Joint
 		return nil, err
 	}
 	for i, v := range meanValues(mod, scaled, m) {
-		mean[i] += v
-	}
-	j := &Joint{Mean: mean, Cov: cov, order: m + mod.N()}
-	if err := j.addPrior(ctx, p.prog, mod.Theta, xs, -1); err != nil {
-		return nil, err
+		j.Mean[i] += v
 	}
 	j.addProducts(uncertainty, len(mod.Mean.Basis))
 	j.addNoise(noise)
 	j.toOriginal(mod.Scaling)
 	return j, j.check()
+}
+
+// covariance returns K** − K*ᵀΣ⁻¹K* of scaled points, in scaled units, with means of 0.
+func covariance(ctx context.Context, p *Posterior, xs *kernel.Points) (*Joint, error) {
+	joint, err := device.Capability[device.JointCovariance](p.ws, "the covariance of predictions")
+	if err != nil {
+		return nil, err
+	}
+	m := xs.N
+	if err := checkSize(fmt.Sprintf("the covariance of %d rows", m), float64(m)*float64(m), hostmem.Free()); err != nil {
+		return nil, err
+	}
+	j := &Joint{Mean: make([]float64, m), Cov: make([]float64, m*m), order: m + p.model.N()}
+	if err := joint.PredictCovariance(ctx, p.prog, p.model.Theta, xs, j.Cov); err != nil {
+		return nil, err
+	}
+	return j, j.addPrior(ctx, p.prog, p.model.Theta, xs, -1)
 }
 
 // Prior returns the prior distribution at n rows: the mean function and K**, plus

@@ -42,13 +42,31 @@ func (m *Model) LocalModel(k int, rows []int) *Model {
 	return &one
 }
 
-// Backend returns the backend on which the model is conditioned: b, or if the model has
-// local experts, a backend that computes with them on b.
+// Backend returns the backend on which the model is conditioned: b, with the method for the training rows if that
+// was left to the program, or if the model has local experts, a backend that computes with them on b.
 func (m *Model) Backend(b device.Backend) device.Backend {
-	if m.Experts == nil {
+	if m.Experts != nil {
+		return m.Experts.On(b)
+	}
+	w, err := m.Workload()
+	if err != nil {
 		return b
 	}
-	return m.Experts.On(b)
+	return device.For(b, w)
+}
+
+// Workload returns what decides about devices and methods for predictions: the training rows, or the number of rows
+// of the largest local expert.
+func (m *Model) Workload() (device.Workload, error) {
+	prog, err := m.Program()
+	if err != nil {
+		return device.Workload{}, err
+	}
+	w := device.Workload{N: m.LargestMatrix(), D: len(m.Columns), Program: prog, NoiseByRow: m.TrainNoise != nil}
+	if m.Experts == nil {
+		w.Points = trainingPoints(m)
+	}
+	return w, nil
 }
 
 // LargestMatrix returns the number of rows of the largest matrix with which predictions

@@ -128,14 +128,14 @@ type update struct {
 
 // extend adds the rows at the model's parameters.
 func (u *update) extend(add gp.Addition) error {
-	// The factor says how the model predicted each row from the rows before.
 	w := u.workload
-	w.N, w.Points, w.Factor = w.N+add.N, nil, true
+	w.Factor = w.Factor || u.Output.SaveFactor
 	opened, err := u.OpenDevices(w, true)
 	if err != nil {
 		return err
 	}
 	b := opened.Backends[0]
+	w.N += add.N
 	u.NotePlan(b.Plan(w))
 	posterior, extension, err := u.model.Extend(u.Ctx, b, add)
 	u.Msg.Clear()
@@ -159,7 +159,7 @@ func (u *update) extend(add gp.Addition) error {
 		opened.Close()
 	}
 	switch {
-	case extension.Extended || u.Retune:
+	case extension.Extended || u.Retune || u.report.Method != "":
 	case u.model.HasFactor():
 		u.Msg.Note("the device %s cannot extend a factor: it computed all of it", u.report.Device)
 	default:

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"gpfit/device"
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
@@ -57,6 +58,8 @@ type UpdateReport struct {
 	// Device is where gpfit computed. Extended says that it kept the factor of the model.
 	Device   string `json:"device"`
 	Extended bool   `json:"extended"`
+	// Method is the name of the method if it is not dense.
+	Method string `json:"method,omitempty"`
 	// NLMLBefore belongs to the model, NLML to the new model, in scaled units.
 	NLMLBefore float64 `json:"nlml_before"`
 	NLML       float64 `json:"nlml"`
@@ -101,7 +104,9 @@ func NewUpdateReport(before, after *gp.Model, e *gp.Extension) (*UpdateReport, e
 			}
 		}
 	}
-	r.NewRows = e.Targets
+	if r.NewRows = e.Targets; e.Method != (device.Dense{}).Name() {
+		r.Method = e.Method
+	}
 	for _, s := range r.NewRows {
 		if s.PValue < leastPValue {
 			size := "larger"
