@@ -167,11 +167,38 @@ func (p *predictPlot) figure(ctx context.Context, threads int, probability float
 		data := &plotting.Points{Name: "data", Color: 1}
 		if at := slices.Index(p.model.Columns, p.feature); at >= 0 && (separate || alone) {
 			data.X, data.Y = columns.Of(p.model.X, p.model.N(), at), p.model.Target(t).Y
+			fewDots(data, slices.Min(p.x), slices.Max(p.x))
 		}
 		chart.Layers = p.layers(t, separate, data)
 		f.Charts = append(f.Charts, chart)
 	}
 	return f, nil
+}
+
+// mostDots is the number of training rows that one plot can show.
+const mostDots = 3000
+
+// fewDots leaves training rows out if there are more than mostDots: those farther from the predicted rows, which reach
+// from low to high, than half their range, and then all but every k-th.
+func fewDots(data *plotting.Points, low, high float64) {
+	if len(data.X) <= mostDots {
+		return
+	}
+	var near []int
+	for i, x := range data.X {
+		if margin := (high - low) / 2; x >= low-margin && x <= high+margin {
+			near = append(near, i)
+		}
+	}
+	every := (len(near) + mostDots - 1) / mostDots
+	if every > 1 {
+		data.Name = fmt.Sprintf("data, every %dth row", every)
+	}
+	all := *data
+	data.X, data.Y = nil, nil
+	for k := 0; k < len(near); k += every {
+		data.X, data.Y = append(data.X, all.X[near[k]]), append(data.Y, all.Y[near[k]])
+	}
 }
 
 // layers returns the layers of the rows' predictions: a band and a line, or a bar and a dot for
