@@ -3,9 +3,7 @@ package grid
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/gonum"
 
 	"gpfit/device"
 	"gpfit/internal/vec"
@@ -20,32 +18,17 @@ func eigen(k blas64.General, threads int) (vectors blas64.General, lambda []floa
 	if g == 1 {
 		return rows([]float64{1}, 1), []float64{max(0, k.Data[0])}, nil
 	}
-	q, d, e := tridiagonal(k)
+	qt, d, e := tridiagonal(k, threads)
 	t := &turner{threads: threads}
-	t.load(transposed(q))
+	t.load(qt)
 	if !implicitQL(d, e, t.turn) {
-		return q, nil, &device.NotPDError{Minor: g, N: g}
+		return qt, nil, &device.NotPDError{Minor: g, N: g}
 	}
 	t.flush()
 	for p := range d {
 		d[p] = max(0, d[p])
 	}
 	return t.store(g), d, nil
-}
-
-// tridiagonal returns K = Q·T·Qᵀ with the diagonal d of T, and e beside it with a 0 at the end.
-func tridiagonal(k blas64.General) (q blas64.General, d, e []float64) {
-	g := k.Rows
-	q = square(g)
-	copy(q.Data, k.Data)
-	d, e = make([]float64, g), make([]float64, g)
-	tau, work := make([]float64, g-1), make([]float64, 1)
-	var lapack gonum.Implementation
-	lapack.Dsytrd(blas.Lower, g, q.Data, q.Stride, d, e[:g-1], tau, work, -1)
-	work = make([]float64, max(int(work[0]), 64*g))
-	lapack.Dsytrd(blas.Lower, g, q.Data, q.Stride, d, e[:g-1], tau, work, len(work))
-	lapack.Dorgtr(blas.Lower, g, q.Data, q.Stride, tau, work, len(work))
-	return q, d, e
 }
 
 // mostSweeps limits the sweeps for an eigenvalue; two or three are usual.

@@ -28,8 +28,9 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 	}
 	w.Begin("factor", eigenFlops*m.cubes()+20*float64(w.n))
 	if w.productModel != m {
+		earlier := w.eigenSpectrum
 		w.productModel = nil
-		if w.u, w.ut, w.lambda, err = decompose(ctx, m); err != nil {
+		if w.u, w.ut, w.lambda, err = decompose(ctx, m, earlier); err != nil {
 			return err
 		}
 		w.productModel = m

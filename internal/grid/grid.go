@@ -94,7 +94,7 @@ func (b backend) Plan(w device.Workload) device.Plan {
 		N: w.N, D: w.D, FlopRate: flopRate,
 		FlopsValue:    dependence * (eigenFlops*cubes + 2*all + 20*n),
 		FlopsGradient: dependence * ((eigenFlops+8)*cubes + 5*all + 40*n),
-		Needs:         []device.Need{{Bytes: 8 * (arrays*int64(w.N) + 6*squares), What: fmt.Sprintf("a grid of %d rows and the matrices of its %d axes", w.N, len(l.axes))}},
+		Needs:         []device.Need{{Bytes: 8 * (arrays*int64(w.N) + 10*squares), What: fmt.Sprintf("a grid of %d rows and the matrices of its %d axes", w.N, len(l.axes))}},
 	}
 	if w.Diagonal {
 		plan.FlopsGradient += dependence * l.middleFlops()

@@ -68,8 +68,6 @@ func (p *axisDerivatives) add(param, k int, factor float64) {
 	blas64.Axpy(factor, vector(p.product), vector(p.dst[(param*p.m+k)*p.n:][:p.n]))
 }
 
-func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
-
 // addWhole adds the products s·Kv.
 func (p *axisDerivatives) addWhole(ctx context.Context, k int) error {
 	p.load(k)

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"gpfit/internal/vec"
+	"gpfit/internal/spd"
 )
 
 // square returns an m×m matrix.
@@ -19,30 +19,28 @@ func rows(data []float64, k int) blas64.General {
 	return blas64.General{Rows: len(data) / max(1, k), Cols: k, Stride: max(1, k), Data: data}
 }
 
+// vector returns numbers as a vector.
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
+
 // row returns a row of a matrix.
 func row(m blas64.General, i int) []float64 { return m.Data[i*m.Stride:][:m.Cols] }
 
-// blockNumbers is the size of the rows that stay in a core's cache, and shareFlops the least work of a
-// thread.
-const (
-	blockNumbers = 1 << 14
-	shareFlops   = 1 << 20
-)
+// shareFlops is the least work of a thread.
+const shareFlops = 1 << 20
 
-// addProducts adds factor·XYᵀ to c. Its dot products of rows are several times as fast as a product by
-// gonum's blas64. Each element is a sum in one order, so that results do not depend on threads.
+// engine has the micro-kernels of this processor.
+var engine = sync.OnceValues(func() (*spd.Engine, error) { return spd.Open(1) })
+
+// addProducts adds factor·XYᵀ to c. Each element is a sum in one order, so that results do not depend on threads.
 func addProducts(c blas64.General, factor float64, x, y blas64.General, threads int) {
+	e, err := engine()
+	if err != nil {
+		panic(err) // the device cpu did not open
+	}
 	shares(y.Rows, 2*float64(x.Rows)*float64(x.Cols), threads, func(first, end int) {
-		size := max(1, blockNumbers/max(1, y.Cols))
-		for j0 := first; j0 < end; j0 += size {
-			j1 := min(j0+size, end)
-			for i := range x.Rows {
-				own, to := row(x, i), c.Data[i*c.Stride:]
-				for j := j0; j < j1; j++ {
-					to[j] += factor * vec.Dot(own, row(y, j))
-				}
-			}
-		}
+		part := y
+		part.Rows, part.Data = end-first, y.Data[first*y.Stride:]
+		e.AddProduct(c.Data[first:], c.Stride, factor, x, part)
 	})
 }
 

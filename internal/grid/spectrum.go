@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -23,14 +24,22 @@ type eigenSpectrum struct {
 	logDet float64
 }
 
-// decompose computes the eigenvectors of all axes, the transposes ut, and the eigenvalues.
-func decompose(ctx context.Context, m *productModel) (u, ut []blas64.General, lambda [][]float64, err error) {
+// decompose computes the eigenvectors of all axes, the transposes ut, and the eigenvalues. If the matrix of an axis has
+// not changed since an earlier decomposition, it takes these numbers from there. The earlier model may be nil.
+func decompose(ctx context.Context, m *productModel, earlier eigenSpectrum) (u, ut []blas64.General, lambda [][]float64, err error) {
 	u, ut, lambda = make([]blas64.General, len(m.k)), make([]blas64.General, len(m.k)), make([][]float64, len(m.k))
+	same := func(a int) bool {
+		return earlier.productModel != nil && earlier.lattice == m.lattice && slices.Equal(earlier.k[a].Data, m.k[a].Data)
+	}
 	k, threads := m.k, m.threads
 	_, err = team.Await(ctx, func() (struct{}, error) {
 		errs := make([]error, len(k))
 		shares(len(k), shareFlops, threads, func(first, end int) {
 			for a := first; a < end; a++ {
+				if same(a) {
+					u[a], ut[a], lambda[a] = earlier.u[a], earlier.ut[a], earlier.lambda[a]
+					continue
+				}
 				ut[a], lambda[a], errs[a] = eigen(k[a], threads)
 				u[a] = transposed(ut[a])
 			}
