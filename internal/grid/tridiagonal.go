@@ -149,7 +149,7 @@ func (r *reduction) rest(first, end int) {
 	}
 }
 
-// vectors returns Qᵀ for the product Q of all reflections. Those of a panel have the product I − V·T·Vᵀ (Schreiber &
+// vectors returns Qᵀ for the product Q of all reflections. The product over a panel is I − V·T·Vᵀ (Schreiber &
 // Van Loan, SIAM Journal on Scientific and Statistical Computing 10 (1989), 53), by which Qᵀ is multiplied from
 // the right from the last panel on.
 func (r *reduction) vectors() blas64.General {

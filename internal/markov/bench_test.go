@@ -3,7 +3,9 @@ package markov
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"gpfit/device"
@@ -30,9 +32,32 @@ func series(t testing.TB, text string, n int, regular bool) *methodtest.Instance
 	return p
 }
 
-// BenchmarkGradient evaluates the likelihood of 10⁶ rows with its gradient.
+// benchmarkRows returns GPFIT_ROWS, or 10⁶ without it.
+func benchmarkRows() int {
+	if n, err := strconv.Atoi(os.Getenv("GPFIT_ROWS")); err == nil {
+		return n
+	}
+	return 1_000_000
+}
+
+// BenchmarkValue evaluates the likelihood alone.
+func BenchmarkValue(b *testing.B) {
+	for _, text := range []string{"matern12", "matern32"} {
+		b.Run(text+", uneven", func(b *testing.B) {
+			p := series(b, text, benchmarkRows(), false)
+			w := must.Get(open(b).NewWorkspace(context.Background(), p.X))(b)
+			for b.Loop() {
+				must.Do(b, w.Form(context.Background(), p.Prog, p.Theta, p.Noise))
+				alpha := slices.Clone(p.Y)
+				must.Do(b, w.Solve(context.Background(), alpha, 1))
+			}
+		})
+	}
+}
+
+// BenchmarkGradient evaluates the likelihood with its gradient, of 10⁶ rows without GPFIT_ROWS.
 func BenchmarkGradient(b *testing.B) {
-	const n = 1_000_000
+	n := benchmarkRows()
 	for _, text := range []string{"matern12", "matern32", "matern52", "matern(3.5)", "matern52 + matern12*cosine"} {
 		for _, regular := range []bool{true, false} {
 			name := text + ", uneven"
@@ -51,7 +76,7 @@ func BenchmarkGradient(b *testing.B) {
 					adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}
 					must.Do(b, w.Contract(ctx, adj, p.Prog, p.Theta, grad, diag))
 				}
-				b.ReportMetric(float64(w.Work().Bytes)/n, "B/row")
+				b.ReportMetric(float64(w.Work().Bytes)/float64(n), "B/row")
 			})
 		}
 	}
