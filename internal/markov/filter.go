@@ -15,12 +15,11 @@ type filter struct {
 	noise []float64
 	// p holds the packed P, packed(s) numbers a row; k has s a row.
 	p, k, s []float64
-	// few are the sweeps of a kernel of one Matérn leaf and at most three states; nil for others. decay
-	// is then e^−τ of each row's gap.
-	few    fewStates
-	decay  []float64
-	gaps   gapCache
-	logDet float64
+	// few are the sweeps of a kernel of one Matérn leaf and at most three states; nil for others. decay and integral
+	// are then of each row's gap ([filter.wait]).
+	few             fewStates
+	decay, integral []float64
+	logDet          float64
 }
 
 // fewStates are the sweeps over the rows from first to last of the most frequent kernels, with the states

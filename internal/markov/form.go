@@ -51,11 +51,11 @@ func checkNoise(noise []float64, n int) error {
 // allocate makes space for n rows, or keeps it, and chooses the sweeps.
 func (f *filter) allocate(n int) {
 	states := f.states
-	f.gaps, f.few = gapCache{}, nil
+	f.few = nil
 	if f.stateModel.few() {
 		f.few = [...]fewStates{oneState{f}, twoStates{f}, threeStates{f}}[states-1]
 		if len(f.decay) != n {
-			f.decay = make([]float64, n)
+			f.decay, f.integral = make([]float64, n), make([]float64, n)
 		}
 	}
 	if len(f.s) == n && len(f.k) == n*states {

@@ -1,12 +1,12 @@
 package markov
 
-import "math"
+import (
+	"math"
+
+	"gpfit/internal/vec"
+)
 
 // This file has what depends on a gap for the Matérn kernels of at most three states, in closed form.
-
-// cacheBits is the logarithm of the number of gaps whose results are kept. Regular times have few gaps,
-// which differ by rounding.
-const cacheBits = 7
 
 // maxOrder is the largest order of the kernel matern.
 const maxOrder = 10
@@ -18,50 +18,96 @@ const longest = 745
 // of powers, whose sum cancels for long times, as the difference does for short ones.
 const seriesEnd = 3
 
-// noises are the elements of Q for a gap, for unit variance, by its bits. Regular times have few gaps.
-type noises struct {
-	bits   uint64
-	filled bool
-	// decay is e^−τ.
-	decay                        float64
-	q00, q01, q02, q11, q12, q22 float64
+// lastIntegral computes I_2p = ∫₀^τ u^2p·e^−2u du for a kernel matern of order p + ½, p ≤ 2.
+type lastIntegral struct {
+	// Before end it is e^−2τ·τ^(2p+1) times the series in τ, the one of the incomplete gamma function, whose terms are
+	// all positive. From there on it is long(τ, e^−2τ), by parts.
+	end    float64
+	series []float64
+	long   func(tau, e float64) float64
 }
 
-// gapCache keeps noises of gaps.
-type gapCache [1 << cacheBits]noises
+// lastIntegrals holds the integrals by p.
+var lastIntegrals = [...]lastIntegral{
+	{1, gammaSeries(0, 1), func(_, e float64) float64 { return (1 - e) / 2 }},
+	{1, gammaSeries(2, 1), func(tau, e float64) float64 { return (1 - e*(1+2*tau*(1+tau))) / 4 }},
+	{seriesEnd, gammaSeries(4, seriesEnd), func(tau, e float64) float64 {
+		return 0.75 - e*(0.75+tau*(1.5+tau*(1.5+tau*(1+tau/2))))
+	}},
+}
 
-// of returns the noises of a gap for λ. fill computes them from τ.
-func (c *gapCache) of(gap, rate float64, fill func(n *noises, tau float64)) *noises {
-	bits := math.Float64bits(gap)
-	n := &c[bits*0x9E3779B97F4A7C15>>(64-cacheBits)]
-	if !n.filled || n.bits != bits {
-		n.bits, n.filled = bits, true
-		fill(n, gap*rate)
+// gammaSeries returns the coefficients 2ʲ/((k+1)…(k+1+j)) of τʲ, as many as count before end.
+func gammaSeries(k int, end float64) (out []float64) {
+	term, size, sum := 1/float64(k+1), 1.0, 0.0
+	for j := k + 2; term*size > 0x1p-56*sum; j++ {
+		out, sum = append(out, term), sum+term*size
+		term, size = term*2/float64(j), size*end
 	}
-	return n
+	return out
 }
 
-// noises1 computes e^−τ and Q = 1 − e^−2τ of matern12.
-func noises1(n *noises, tau float64) {
-	n.decay, n.q00 = math.Exp(-tau), -math.Expm1(-2*tau)
+// of returns the integral for a sum of the series.
+func (l *lastIntegral) of(p int, tau, e, sum float64) float64 {
+	if !(tau < l.end) {
+		return l.long(tau, e)
+	}
+	square := tau * tau
+	sum *= e * tau
+	for range p {
+		sum *= square
+	}
+	return sum
 }
 
-// noises2 computes e^−τ and Q of matern32, whose Π is the unit matrix: with I = ∫₀^τ u²e^−2u du it is
-// 4(I, ½τ²e^−2τ; ·, τe^−2τ + I).
-func noises2(n *noises, tau float64) {
+// at returns e^−τ and the integral. A time after longest counts as infinite.
+func (l *lastIntegral) at(p int, tau float64) (decay, integral float64) {
 	if !(tau <= longest) {
-		*n = noises{bits: n.bits, filled: true, q00: 1, q11: 1}
-		return
+		return 0, l.long(0, 0)
 	}
-	n.decay = math.Exp(-tau)
-	e := n.decay * n.decay
-	integral := 0.0
-	if tau < 1 {
-		integral = powerIntegral(2, tau, e)
-	} else {
-		integral = (1 - e*(1+2*tau*(1+tau))) / 4
+	sum := 0.0
+	for j := len(l.series) - 1; j >= 0 && tau < l.end; j-- {
+		sum = sum*tau + l.series[j]
 	}
-	n.q00, n.q01, n.q11 = 4*integral, 2*tau*tau*e, 4*(tau*e+integral)
+	decay = math.Exp(-tau)
+	return decay, l.of(p, tau, decay*decay, sum)
+}
+
+// wait writes e^−τ and the integral of the gaps before the rows first … last−1, for a kernel matern of order p + ½.
+func (f *filter) wait(p, first, last int) {
+	l, rate := &lastIntegrals[p], f.rate()
+	var buffer [256]float64
+	for i := max(1, first); i < last; i += len(buffer) {
+		end := min(i+len(buffer), last)
+		times, decay, integral := buffer[:end-i], f.decay[i:end], f.integral[i:end]
+		for k := range times {
+			times[k] = f.gap(i+k) * rate
+		}
+		vec.ExpScaled(decay, times, -1, 1)
+		vec.Polynomial(integral, times, l.series)
+		for k, tau := range times {
+			if !(tau <= longest) {
+				decay[k], integral[k] = 0, l.long(0, 0)
+				continue
+			}
+			integral[k] = l.of(p, tau, decay[k]*decay[k], integral[k])
+		}
+	}
+}
+
+// noises are the elements of Q for a gap, for unit variance.
+type noises struct{ q00, q01, q02, q11, q12, q22 float64 }
+
+// noises1 returns Q = 1 − e^−2τ of matern12.
+func noises1(integral float64) float64 { return 2 * integral }
+
+// noises2 returns Q of matern32, whose Π is the unit matrix: with I = ∫₀^τ u²e^−2u du it is
+// 4(I, ½τ²e^−2τ; ·, τe^−2τ + I).
+func noises2(tau, decay, integral float64) noises {
+	if decay == 0 {
+		return noises{q00: 1, q11: 1}
+	}
+	e := decay * decay
+	return noises{q00: 4 * integral, q01: 2 * tau * tau * e, q11: 4 * (tau*e + integral)}
 }
 
 // turn2 returns A, e^−τ(1+τ, τ; −τ, 1−τ).
@@ -72,34 +118,23 @@ func turn2(tau, e float64) (a00, a01, a11 float64) {
 	return e + e*tau, e * tau, e - e*tau
 }
 
-// noises3 computes e^−τ and Q = 16/3·∫φφᵀ of matern52, φ(u) = e^−u(½u², u − ½u², 1 − 2u + ½u²), from
-// the integrals of powers. Elements of φ that are each other's derivatives have simpler ones.
-func noises3(n *noises, tau float64) {
-	if !(tau <= longest) {
-		*n = noises{bits: n.bits, filled: true, q00: 1, q02: -1.0 / 3, q11: 1.0 / 3, q22: 1}
-		return
+// noises3 returns Q = 16/3·∫φφᵀ of matern52, φ(u) = e^−u(½u², u − ½u², 1 − 2u + ½u²), from the integrals I_k of
+// powers, of which the last one is given: I_(k−1) = (2I_k + τᵏe^−2τ)/k. Elements of φ that are each other's derivatives
+// have simpler ones.
+func noises3(tau, decay, i4 float64) noises {
+	if decay == 0 {
+		return noises{q00: 1, q02: -1.0 / 3, q11: 1.0 / 3, q22: 1}
 	}
-	n.decay = math.Exp(-tau)
 	const q = 16.0 / 3
-	i0, i1, i2, i3, i4 := integrals3(tau, n.decay*n.decay)
-	f0, f1 := n.decay*tau*tau/2, n.decay*(tau-tau*tau/2)
-	n.q00, n.q11, n.q22 = q*i4/4, q*(i2-i3+i4/4), q*(i0-4*i1+5*i2-2*i3+i4/4)
-	n.q01, n.q12 = q*f0*f0/2, q*f1*f1/2
+	e, t2 := decay*decay, tau*tau
+	i3 := (2*i4 + e*t2*t2) / 4
+	i2 := (2*i3 + e*t2*tau) / 3
+	i1 := (2*i2 + e*t2) / 2
+	i0 := 2*i1 + e*tau
+	f0, f1 := decay*t2/2, decay*(tau-t2/2)
+	n := noises{q00: q * i4 / 4, q01: q * f0 * f0 / 2, q11: q * (i2 - i3 + i4/4), q12: q * f1 * f1 / 2, q22: q * (i0 - 4*i1 + 5*i2 - 2*i3 + i4/4)}
 	n.q02 = q*f0*f1 - n.q11
-}
-
-// integrals3 returns I₀, …, I₄ as powerIntegrals does, and I₄ of long times by parts.
-func integrals3(tau, e float64) (i0, i1, i2, i3, i4 float64) {
-	t2 := tau * tau
-	if tau < seriesEnd {
-		i4 = powerIntegral(4, tau, e)
-	} else {
-		i4 = 0.75 - e*(0.75+tau*(1.5+tau*(1.5+tau*(1+tau/2))))
-	}
-	i3 = (2*i4 + e*t2*t2) / 4
-	i2 = (2*i3 + e*t2*tau) / 3
-	i1 = (2*i2 + e*t2) / 2
-	return 2*i1 + e*tau, i1, i2, i3, i4
+	return n
 }
 
 // turn3 returns A of matern52.

@@ -72,7 +72,7 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	flops, s := l.flops(), l.states
 	plan := device.Plan{
 		N: w.N, D: w.D, FlopsValue: flops.value * float64(n), FlopsGradient: (flops.value + flops.inverse + 4*flops.vector) * float64(n), FlopRate: flopRate,
-		Needs: []device.Need{{Bytes: 8 * n * int64(packed(s)+2*s+5), What: fmt.Sprintf("a filter of %d states for %d rows", s, n)}},
+		Needs: []device.Need{{Bytes: 8 * n * int64(packed(s)+2*s+6), What: fmt.Sprintf("a filter of %d states for %d rows", s, n)}},
 	}
 	if w.Diagonal {
 		plan.FlopsGradient += flops.middle * float64(n)

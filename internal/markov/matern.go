@@ -126,16 +126,18 @@ func (m *maternStates) turn(a []float64, tau float64) {
 
 // noises writes the covariance Q of the noise during τ to q, for A in a.
 func (m *maternStates) noises(a, q []float64, tau float64) {
-	var n noises
+	var decay, integral float64
+	if p := m.size - 1; p < len(lastIntegrals) {
+		decay, integral = lastIntegrals[p].at(p, tau)
+	}
 	switch {
 	case m.size == 1:
-		noises1(&n, tau)
-		q[0] = n.q00
+		q[0] = noises1(integral)
 	case m.size == 2:
-		noises2(&n, tau)
+		n := noises2(tau, decay, integral)
 		q[0], q[1], q[2], q[3] = n.q00, n.q01, n.q01, n.q11
 	case m.size == 3:
-		noises3(&n, tau)
+		n := noises3(tau, decay, integral)
 		q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8] = n.q00, n.q01, n.q02, n.q01, n.q11, n.q12, n.q02, n.q12, n.q22
 	case tau < seriesEnd:
 		m.integrate(q, tau)

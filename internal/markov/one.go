@@ -6,12 +6,11 @@ import "math"
 type oneState struct{ *filter }
 
 func (f oneState) form(state *square, first, last int, det *determinant) (int, float64) {
-	p, rate, size := state[0], f.rate(), f.size[0]
+	p, size := state[0], f.size[0]
+	f.wait(0, first, last)
 	for i := first; i < last; i++ {
 		if i > 0 {
-			n := f.gaps.of(f.gap(i), rate, noises1)
-			f.decay[i] = n.decay
-			p = n.decay*n.decay*p + size*n.q00
+			p = f.decay[i]*f.decay[i]*p + size*noises1(f.integral[i])
 		}
 		d := f.noiseOf(i)
 		s := p + d
@@ -60,9 +59,8 @@ func (f oneState) contract(info *square, g *sums, inv float64, diag []float64, f
 			sizes += size * n
 			break
 		}
-		q, tau := f.gaps.of(f.gap(i), rate, noises1), f.gap(i)*rate
-		e := q.decay * q.decay
-		sizes += size * q.q00 * n
+		tau, e := f.gap(i)*rate, f.decay[i]*f.decay[i]
+		sizes += size * noises1(f.integral[i]) * n
 		if tau <= longest {
 			shapes += 2 * tau * e * (f.p[i-1] - size) * n // Q + APAᵀ = s² + A(P − s²)Aᵀ
 		}

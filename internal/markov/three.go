@@ -44,12 +44,12 @@ func timesTransposed(a *[9]float64, v0, v1, v2 float64) (w0, w1, w2 float64) {
 func (f threeStates) form(state *square, first, last int, det *determinant) (int, float64) {
 	p := load3(state)
 	rate, size := f.rate(), f.size[0]
+	f.wait(2, first, last)
 	for i := first; i < last; i++ {
 		if i > 0 {
-			gap := f.gap(i)
-			n := f.gaps.of(gap, rate, noises3)
-			f.decay[i] = n.decay
-			a := turn3(gap*rate, n.decay)
+			tau, decay := f.gap(i)*rate, f.decay[i]
+			n := noises3(tau, decay, f.integral[i])
+			a := turn3(tau, decay)
 			p = p.conjugate(&a)
 			p.m00 += size * n.q00
 			p.m01 += size * n.q01
@@ -127,10 +127,10 @@ func (f threeStates) contract(info *square, g *sums, inv float64, diag []float64
 			sizes += size * (n.m00 - n.m02*2/3 + n.m11/3 + n.m22)
 			break
 		}
-		gap := f.gap(i)
-		q, tau := f.gaps.of(gap, rate, noises3), gap*rate
+		tau, decay := f.gap(i)*rate, f.decay[i]
+		q := noises3(tau, decay, f.integral[i])
 		sizes += size * (q.q00*n.m00 + 2*(q.q01*n.m01+q.q02*n.m02+q.q12*n.m12) + q.q11*n.m11 + q.q22*n.m22)
-		a := turn3(tau, q.decay)
+		a := turn3(tau, decay)
 		if tau <= longest {
 			m := symmetric3{f.p[6*i-6], f.p[6*i-5], f.p[6*i-4], f.p[6*i-3], f.p[6*i-2], f.p[6*i-1]}.conjugate(&a)
 			w0, w1, w2 := n.m00*a[2]+n.m01*a[5]+n.m02*a[8], n.m01*a[2]+n.m11*a[5]+n.m12*a[8], n.m02*a[2]+n.m12*a[5]+n.m22*a[8]

@@ -7,6 +7,10 @@ import (
 	"gpfit/kernel"
 )
 
+// cacheBits is the logarithm of the number of gaps whose transitions are kept. Regular times have few gaps,
+// which differ by rounding.
+const cacheBits = 7
+
 // stateModel is a layout at parameters θ.
 type stateModel struct {
 	*layout

@@ -8,12 +8,12 @@ type twoStates struct{ *filter }
 func (f twoStates) form(state *square, first, last int, det *determinant) (int, float64) {
 	p00, p01, p11 := state[0], state[1], state[3]
 	rate, size := f.rate(), f.size[0]
+	f.wait(1, first, last)
 	for i := first; i < last; i++ {
 		if i > 0 {
-			gap := f.gap(i)
-			n := f.gaps.of(gap, rate, noises2)
-			f.decay[i] = n.decay
-			a00, a01, a11 := turn2(gap*rate, n.decay)
+			tau, decay := f.gap(i)*rate, f.decay[i]
+			n := noises2(tau, decay, f.integral[i])
+			a00, a01, a11 := turn2(tau, decay)
 			t00, t01 := a00*p00+a01*p01, a00*p01+a01*p11
 			t10, t11 := a11*p01-a01*p00, a11*p11-a01*p01
 			p00 = t00*a00 + t01*a01 + size*n.q00
@@ -84,10 +84,10 @@ func (f twoStates) contract(info *square, g *sums, inv float64, diag []float64, 
 			sizes += size * (n00 + n11)
 			break
 		}
-		gap := f.gap(i)
-		q, tau := f.gaps.of(gap, rate, noises2), gap*rate
+		tau, decay := f.gap(i)*rate, f.decay[i]
+		q := noises2(tau, decay, f.integral[i])
 		sizes += size * (q.q00*n00 + 2*q.q01*n01 + q.q11*n11)
-		a00, a01, a11 := turn2(tau, q.decay)
+		a00, a01, a11 := turn2(tau, decay)
 		if tau <= longest {
 			p00, p01, p11 := f.p[3*i-3], f.p[3*i-2], f.p[3*i-1]
 			t00, t01 := a00*p00+a01*p01, a00*p01+a01*p11

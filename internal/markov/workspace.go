@@ -69,7 +69,7 @@ func (w *workspace) FormsQuickly() bool { return true }
 
 // Work implements [device.Workspace].
 func (w *workspace) Work() device.Work {
-	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.states) + w.sweeps.numbers() + w.spare.numbers()
+	numbers := len(w.p) + len(w.k) + len(w.s) + len(w.decay) + len(w.integral) + len(w.states) + w.sweeps.numbers() + w.spare.numbers()
 	if w.order != nil && w.order.order != nil {
 		numbers += w.n + w.n/2
 	}
