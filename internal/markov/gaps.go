@@ -20,8 +20,8 @@ const seriesEnd = 3
 
 // lastIntegral computes I_2p = ∫₀^τ u^2p·e^−2u du for a kernel matern of order p + ½, p ≤ 2.
 type lastIntegral struct {
-	// Before end it is e^−2τ·τ^(2p+1) times the series in τ, the one of the incomplete gamma function, whose terms are
-	// all positive. From there on it is long(τ, e^−2τ), by parts.
+	// Before end it is e^−2τ·τ^(2p+1) times the series of the incomplete gamma function, in which all terms are
+	// positive. From there on it is long(τ, e^−2τ), by parts.
 	end    float64
 	series []float64
 	long   func(tau, e float64) float64
