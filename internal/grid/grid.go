@@ -70,8 +70,8 @@ func (b backend) Supports(w device.Workload) error {
 	return err
 }
 
-// flopRate is about the number of operations in a second.
-const flopRate = 2e9
+// flopRate is about the number of operations of plans in a second, on large grids.
+const flopRate = 8e10
 
 // The operations of an eigenproblem of size 1, and how many operations of the dense method take the
 // time of one here.
