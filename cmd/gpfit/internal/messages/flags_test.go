@@ -81,3 +81,21 @@ func TestFitting(t *testing.T) {
 	}
 	check("evaluation 17 of about 18;") // longer than usual
 }
+
+// TestFittingGrowth follows a fit whose values take ten times as long on ten times the rows: the time of the stage that
+// is left grows like that, too.
+func TestFittingGrowth(t *testing.T) {
+	now := time.Unix(0, 0)
+	f := &fitting{stages: []hyperopt.Expectation{{Rows: 1000, Values: 10}, {Rows: 10_000, Values: 10}, {Rows: 100_000, Values: 10}}}
+	for stage, rows := range []int{1000, 10_000} {
+		for i := 1; i <= 6; i++ {
+			now = now.Add(time.Duration(rows) * time.Millisecond / 10)
+			f.accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: i}}, "", now)
+		}
+		// 4 values of the stage are left. Before the second stage shows how time grows, it counts as n³.
+		want := []time.Duration{(400 + 10*100_000 + 10*100_000_000) * time.Millisecond, (4*1000 + 10*10_000) * time.Millisecond}[stage]
+		if got := f.left(now); got < want*9/10 || got > want*11/10 {
+			t.Errorf("stage %d: %v left, not %v", stage, got, want)
+		}
+	}
+}

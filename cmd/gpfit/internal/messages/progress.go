@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -172,11 +173,17 @@ type fitting struct {
 	// since is when the stage began, after its first values.
 	since time.Time
 	first int
+	// before is the time of a value in the stage before, with so many rows; 0 if that is not known.
+	before     float64
+	beforeRows int
 }
 
 // accept takes over an iteration.
 func (f *fitting) accept(it descent.Iteration, objective string, now time.Time) {
 	if !f.begun || it.Rows != f.it.Rows || it.Total.Value < f.it.Total.Value {
+		if done := f.done - f.first; f.begun && done > 0 && f.it.Rows > 0 && f.it.Rows < it.Rows {
+			f.before, f.beforeRows = now.Sub(f.since).Seconds()/float64(done), f.it.Rows
+		}
 		f.since, f.first = now, it.Total.Value
 	}
 	if objective == "" {
@@ -226,11 +233,20 @@ func (f *fitting) left(now time.Time) time.Duration {
 	each := now.Sub(f.since).Seconds() / done
 	values, later := f.expected()
 	seconds := each * max(0, float64(values-f.done)-f.part)
+	power := f.power(each)
 	for _, s := range later {
-		grown := float64(s.Rows) / float64(f.it.Rows)
-		seconds += each * grown * grown * grown * float64(s.Values)
+		seconds += each * math.Pow(float64(s.Rows)/float64(f.it.Rows), power) * float64(s.Values)
 	}
 	return time.Duration(seconds * float64(time.Second))
+}
+
+// power returns the power of the number of rows by which the time of a value grows: 3, as with a matrix of all rows, or
+// less if this stage and the one before show that the method takes less.
+func (f *fitting) power(each float64) float64 {
+	if f.before == 0 || f.it.Rows <= f.beforeRows {
+		return 3
+	}
+	return min(3, max(1, math.Log(each/f.before)/math.Log(float64(f.it.Rows)/float64(f.beforeRows))))
 }
 
 // text describes the state in clauses, the most important first.
