@@ -89,11 +89,11 @@ func TestFittingGrowth(t *testing.T) {
 	f := &fitting{stages: []hyperopt.Expectation{{Rows: 1000, Values: 10}, {Rows: 10_000, Values: 10}, {Rows: 100_000, Values: 10}}}
 	for stage, rows := range []int{1000, 10_000} {
 		for i := 1; i <= 6; i++ {
-			now = now.Add(time.Duration(rows) * time.Millisecond / 10)
+			now = now.Add(time.Duration(rows) * time.Millisecond)
 			f.accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: i}}, "", now)
 		}
 		// 4 values of the stage are left. Before the second stage shows how time grows, it counts as n³.
-		want := []time.Duration{(400 + 10*100_000 + 10*100_000_000) * time.Millisecond, (4*1000 + 10*10_000) * time.Millisecond}[stage]
+		want := []time.Duration{(4 + 10*1000 + 10*1_000_000) * time.Second, (4*10 + 10*100) * time.Second}[stage]
 		if got := f.left(now); got < want*9/10 || got > want*11/10 {
 			t.Errorf("stage %d: %v left, not %v", stage, got, want)
 		}
