@@ -59,17 +59,37 @@ func (l *lastIntegral) of(p int, tau, e, sum float64) float64 {
 	return sum
 }
 
-// at returns e^−τ and the integral. A time after longest counts as infinite.
-func (l *lastIntegral) at(p int, tau float64) (decay, integral float64) {
-	if !(tau <= longest) {
-		return 0, l.long(0, 0)
+// at returns the integral for e^−τ, which is 0 for an infinite time.
+func (l *lastIntegral) at(p int, tau, decay float64) float64 {
+	if decay == 0 {
+		return l.long(0, 0)
 	}
 	sum := 0.0
-	for j := len(l.series) - 1; j >= 0 && tau < l.end; j-- {
-		sum = sum*tau + l.series[j]
+	if tau < l.end {
+		for j := l.terms(tau) - 1; j >= 0; j-- {
+			sum = sum*tau + l.series[j]
+		}
 	}
-	decay = math.Exp(-tau)
-	return decay, l.of(p, tau, decay*decay, sum)
+	return l.of(p, tau, decay*decay, sum)
+}
+
+// terms returns how many terms of the series count: the terms after k are below (2τ)ᵏ/k! of the first.
+func (l *lastIntegral) terms(tau float64) int {
+	switch {
+	case tau < 0.01:
+		return min(10, len(l.series))
+	case tau < 0.2:
+		return min(16, len(l.series))
+	}
+	return len(l.series)
+}
+
+// decayOf returns e^−τ, 0 for a time after longest.
+func decayOf(tau float64) float64 {
+	if !(tau <= longest) {
+		return 0
+	}
+	return math.Exp(-tau)
 }
 
 // wait writes e^−τ and the integral of the gaps before the rows first … last−1, for a kernel matern of order p + ½.

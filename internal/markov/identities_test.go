@@ -31,8 +31,8 @@ func TestTransitions(t *testing.T) {
 		s := m.size
 		at := func(tau float64) (a, q []float64) {
 			a, q = make([]float64, s*s), make([]float64, s*s)
-			m.turn(a, tau)
-			m.noises(a, q, tau)
+			m.turn(a, tau, decayOf(tau))
+			m.noises(a, q, tau, decayOf(tau))
 			return a, q
 		}
 		for _, pair := range [][2]float64{{1e-6, 2e-6}, {0.01, 0.3}, {0.4, 1.7}, {2.9, 0.2}, {2.5, 4}, {30, 1}, {800, 1}} {
@@ -61,14 +61,15 @@ func checkSlopes(t *testing.T, p int, m *maternStates, tau float64) {
 	t.Helper()
 	s := m.size
 	a, da, dq := make([]float64, s*s), make([]float64, s*s), make([]float64, s*s)
-	m.turn(a, tau)
+	m.turn(a, tau, decayOf(tau))
 	m.slopes(da, dq, a, tau)
 	const h = 1e-5
 	var ends [2][2][]float64
 	for k, sign := range []float64{-1, 1} {
 		e, q := make([]float64, s*s), make([]float64, s*s)
-		m.turn(e, tau*math.Exp(-sign*h))
-		m.noises(e, q, tau*math.Exp(-sign*h))
+		moved := tau * math.Exp(-sign*h)
+		m.turn(e, moved, decayOf(moved))
+		m.noises(e, q, moved, decayOf(moved))
 		ends[k] = [2][]float64{e, q}
 	}
 	for i := range da {

@@ -99,13 +99,12 @@ func product(a, b []float64, s int) []float64 {
 	return out
 }
 
-// turn writes A = exp(Fτ) to a.
-func (m *maternStates) turn(a []float64, tau float64) {
+// turn writes A = exp(Fτ) to a, for e^−τ.
+func (m *maternStates) turn(a []float64, tau, factor float64) {
 	clear(a)
-	if !(tau <= longest) {
+	if factor == 0 {
 		return
 	}
-	factor := math.Exp(-tau)
 	switch m.size {
 	case 1:
 		a[0] = factor
@@ -124,11 +123,11 @@ func (m *maternStates) turn(a []float64, tau float64) {
 	}
 }
 
-// noises writes the covariance Q of the noise during τ to q, for A in a.
-func (m *maternStates) noises(a, q []float64, tau float64) {
-	var decay, integral float64
+// noises writes the covariance Q of the noise during τ to q, for A in a and e^−τ.
+func (m *maternStates) noises(a, q []float64, tau, decay float64) {
+	integral := 0.0
 	if p := m.size - 1; p < len(lastIntegrals) {
-		decay, integral = lastIntegrals[p].at(p, tau)
+		integral = lastIntegrals[p].at(p, tau, decay)
 	}
 	switch {
 	case m.size == 1:

@@ -259,9 +259,10 @@ func (l factorStates) transition(a, q, da, dq []float64, gap float64, theta []fl
 	}
 	m := materns[l.order]
 	tau := lambda(l.order) * gap / theta[l.param] // 0 for equal times, whatever θ
-	m.turn(a, tau)
+	decay := decayOf(tau)
+	m.turn(a, tau, decay)
 	if want&noise != 0 {
-		m.noises(a, q, tau)
+		m.noises(a, q, tau, decay)
 	}
 	if want&slopes != 0 {
 		m.slopes(da, dq, a, tau)
