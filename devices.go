@@ -142,6 +142,18 @@ func adviseStates(job *tuning.Job, b device.Backend, err error) error {
 	return err
 }
 
+// nearlyFrom is the number of rows from which a grid with a few gaps is worth a word.
+const nearlyFrom = 500
+
+// NearlyGrid says that the rows of a job are nearly a grid, which would take far fewer operations, or returns "".
+func (o *OpenDevices) NearlyGrid(job *tuning.Job) string {
+	w := tuning.Workload(job)
+	if w.Program == nil || w.Points == nil || w.N < nearlyFrom || w.NoiseByRow || device.DenseSize(device.For(o.Backends[0], w), w) < w.N*9/10 {
+		return ""
+	}
+	return grid.Nearly(w.Program, w.Points)
+}
+
 // KeepFirst closes all devices but the first.
 func (o *OpenDevices) KeepFirst() {
 	(&OpenDevices{Backends: o.Backends[1:]}).Close()

@@ -78,6 +78,10 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 		o.Close()
 		return nil, err
 	}
+	if nearly := o.NearlyGrid(job); nearly != "" && o.Warning == "" {
+		c.Msg.Warn(nearly)
+		o.Warning = nearly
+	}
 	return o, nil
 }
 
