@@ -170,7 +170,7 @@ func limited(t *testing.T, limit string, args ...string) (code int, stdout, stde
 }
 
 // TestCrashMemoryLimit checks that a fit under a limit on its address space ends with exit
-// code 12 and leaves no part of a model. Below 1.8 GB the Go runtime may end the process
+// code 12 and leaves no part of a model. Below 2 GB the Go runtime may end the process
 // with code 2 before gpfit begins, at 1.7 GB once in sixty. With 4 GB a small fit succeeds.
 func TestCrashMemoryLimit(t *testing.T) {
 	if raceEnabled {
