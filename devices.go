@@ -91,7 +91,7 @@ func (d Devices) checkModel(m *gp.Model) error {
 // the model's file belongs to the dense method, which is then chosen unless Method names another one.
 // It returns a [*problem.OptionError] if the method does not exist or does not suit the model.
 func (d Devices) Workload(m *gp.Model) (device.Workload, error) {
-	w, err := m.Workload()
+	w, err := gp.Workload(m)
 	if err == nil {
 		err = d.checkModel(m)
 	}
@@ -148,7 +148,7 @@ const nearlyFrom = 500
 // NearlyGrid says that the rows of a job are nearly a grid, which would take far fewer operations, or returns "".
 func (o *OpenDevices) NearlyGrid(job *tuning.Job) string {
 	w := tuning.Workload(job)
-	if w.Program == nil || w.Points == nil || w.N < nearlyFrom || w.NoiseByRow || device.DenseSize(device.For(o.Backends[0], w), w) < w.N*9/10 {
+	if w.Program == nil || w.Points == nil || w.N < nearlyFrom || w.NoiseByRow || device.DenseSize(device.For(o.Backends[0], w).Plan(w), w.N) < w.N*9/10 {
 		return ""
 	}
 	return grid.Nearly(w.Program, w.Points)

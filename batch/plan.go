@@ -115,7 +115,7 @@ func denseSize(j PlannedJob) int {
 	if j.Structure == nil {
 		return j.N
 	}
-	return min(j.N, int(math.Round(math.Cbrt(j.Structure.Operations))))
+	return device.DenseSize(structured(j), j.N)
 }
 
 // sizer prepares jobs to find their sizes and whether they can be fitted. Jobs

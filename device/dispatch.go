@@ -141,7 +141,7 @@ func (f Found) tooSmall(ctx context.Context, req Request, g Finding, accelerator
 		return "", nil
 	}
 	n, err := f.Crossover(ctx, req.Crossover.Of, g.Name, accelerator)
-	size := min(DenseSize(accelerator, req.Workload), f.hostSize(ctx, req))
+	size := min(DenseSize(accelerator.Plan(req.Workload), req.Workload.N), f.hostSize(ctx, req))
 	if err != nil || size >= n {
 		return "", err
 	}
@@ -159,16 +159,16 @@ func (f Found) hostSize(ctx context.Context, req Request) int {
 		return req.Workload.N
 	}
 	defer closeAll(host)
-	return DenseSize(host[0], req.Workload)
+	return DenseSize(host[0].Plan(req.Workload), req.Workload.N)
 }
 
-// DenseSize returns the number of points for which [Dense] takes as many operations as a backend for
-// a workload, or the workload's if that is fewer.
-func DenseSize(b Backend, w Workload) int {
-	if flops := b.Plan(w).FlopsGradient; flops > 0 {
-		return min(w.N, int(math.Round(math.Cbrt(flops))))
+// DenseSize returns the number of points for which [Dense] takes as many operations as a plan for n points, or n if that
+// is fewer.
+func DenseSize(p Plan, n int) int {
+	if p.FlopsGradient > 0 {
+		return min(n, int(math.Round(math.Cbrt(p.FlopsGradient))))
 	}
-	return w.N
+	return n
 }
 
 // Crossover opens the host next to the open accelerator with the given name and

@@ -48,16 +48,16 @@ func (m *Model) Backend(b device.Backend) device.Backend {
 	if m.Experts != nil {
 		return m.Experts.On(b)
 	}
-	w, err := m.Workload()
+	w, err := Workload(m)
 	if err != nil {
 		return b
 	}
 	return device.For(b, w)
 }
 
-// Workload returns what decides about devices and methods for predictions: the training rows, or the number of rows
+// Workload returns what decides about devices and methods for predictions with a model: the training rows, or the number of rows
 // of the largest local expert.
-func (m *Model) Workload() (device.Workload, error) {
+func Workload(m *Model) (device.Workload, error) {
 	prog, err := m.Program()
 	if err != nil {
 		return device.Workload{}, err

@@ -44,14 +44,8 @@ func (b backend) Supports(w device.Workload) error {
 	if w.NoiseByRow {
 		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows"}
 	}
-	if err := b.CheckDense(w); err != nil {
+	if err := b.CheckWorkload(w, "one that is a product"); err != nil || w.Program == nil {
 		return err
-	}
-	switch {
-	case w.Program == nil && w.N > 0:
-		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one that is a product"}
-	case w.Program == nil:
-		return nil
 	}
 	groups, err := columnGroups(w.Program)
 	if err == nil && len(groups) < 2 {

@@ -47,13 +47,16 @@ func (b Base) Capabilities() device.Capabilities {
 	return device.Capabilities{Method: b.Method, Exact: true, Precision: precision, Devices: []device.Device{b.Host}}
 }
 
-// CheckDense returns an [*device.UnsupportedError] for a workload that needs what only a covariance matrix has.
-func (b Base) CheckDense(w device.Workload) error {
+// CheckWorkload returns an [*device.UnsupportedError] for a workload that needs what only a covariance matrix has, or
+// whose kernel is not known although its size is. suitable says which kernels the method has.
+func (b Base) CheckWorkload(w device.Workload, suitable string) error {
 	switch {
 	case w.Blocks != nil:
 		return &device.UnsupportedError{Method: b.Method, What: "blocks of the inverse, which K-fold cross-validation needs"}
 	case w.Factor:
 		return &device.UnsupportedError{Method: b.Method, What: "a factor of the covariance matrix"}
+	case w.Program == nil && w.N > 0:
+		return &device.UnsupportedError{Method: b.Method, What: "evaluations of any kernel: choose " + suitable}
 	}
 	return nil
 }

@@ -42,14 +42,8 @@ type backend struct{ hosted.Base }
 
 // Supports implements [device.Backend]. A job of known size without a kernel has one of many.
 func (b backend) Supports(w device.Workload) error {
-	if err := b.CheckDense(w); err != nil {
+	if err := b.CheckWorkload(w, "one of its kernels"); err != nil || w.Program == nil {
 		return err
-	}
-	switch {
-	case w.Program == nil && w.N > 0:
-		return &device.UnsupportedError{Method: Name, What: "evaluations of any kernel: choose one of its kernels"}
-	case w.Program == nil:
-		return nil
 	}
 	if _, err := newLayout(w.Program); err != nil {
 		return &device.UnsupportedKernelError{Device: b.Host.Info().Name, Method: Name, Kernel: w.Program.Text, Err: err}

@@ -38,7 +38,7 @@ func (w *Workplace) EqualRows() int {
 	}
 	some := w.Job.On(w.Job.Sample.WithRows(pick.All(n - 1)))
 	if b := device.For(w.Backends[0], w.Job.workload()); b.Supports(some.workload()) != nil {
-		return device.DenseSize(b, w.Job.workload())
+		return device.DenseSize(b.Plan(w.Job.workload()), n)
 	}
 	return n
 }
