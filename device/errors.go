@@ -13,13 +13,16 @@ import (
 // optimiser treats it as an objective of +∞; at a start point it is an error.
 type NotPDError struct {
 	// Minor is the order (1-based) of the leading principal minor that is not
-	// positive definite, like LAPACK's info > 0.
+	// positive definite, like LAPACK's info > 0; 0 if the method has no minors.
 	Minor int
 	// N is the order of the matrix.
 	N int
 }
 
 func (e *NotPDError) Error() string {
+	if e.Minor == 0 {
+		return "covariance matrix is not positive definite"
+	}
 	return fmt.Sprintf("covariance matrix is not positive definite: leading minor of order %d of %d", e.Minor, e.N)
 }
 

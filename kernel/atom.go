@@ -31,6 +31,8 @@ func (a *Atom) Slopes(dst []float64, x *Points, i int) { a.slopes(dst, x, i) }
 type wave struct {
 	columns []int
 	periods []float64
+	// origin is the point of angle 0. A cosine kernel does not depend on it, and digits are lost far from it.
+	origin []float64
 	// slopes are the derivatives of the logarithm of each period by log θ.
 	slopes [][]float64
 }
@@ -52,7 +54,7 @@ func (w wave) params(n int) (params []int) {
 func (w wave) slope(x *Points, i, param int) (sum float64) {
 	for q, c := range w.columns {
 		if w.slopes[q] != nil {
-			sum -= 2 * math.Pi * x.Column(c)[i] / w.periods[q] * w.slopes[q][param]
+			sum -= 2 * math.Pi * (x.Column(c)[i] - w.origin[q]) / w.periods[q] * w.slopes[q][param]
 		}
 	}
 	return sum
@@ -62,7 +64,7 @@ func (w wave) slope(x *Points, i, param int) (sum float64) {
 func (w wave) angle(x *Points, i int) float64 {
 	turns := 0.0
 	for q, c := range w.columns {
-		turns += x.Column(c)[i] / w.periods[q]
+		turns += (x.Column(c)[i] - w.origin[q]) / w.periods[q]
 	}
 	return 2 * math.Pi * (turns - math.Round(turns))
 }

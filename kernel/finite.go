@@ -36,7 +36,8 @@ func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, e
 	return p.features(theta, x, false)
 }
 
-// DifferentiableFeatures is [Program.FiniteFeatures] with the derivatives by log θ.
+// DifferentiableFeatures is [Program.FiniteFeatures] with the derivatives by log θ. Waves of cosine begin at
+// one of the points, so that a column far from 0 loses no digits.
 func (p *Program) DifferentiableFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
 	return p.features(theta, x, true)
 }
@@ -285,7 +286,7 @@ func (f *finder) wave(feature *Feature, coef code.ID) (w wave, key string, err e
 	if err != nil {
 		return w, "", err
 	}
-	w = wave{columns: feature.Dims}
+	w = wave{columns: feature.Dims, origin: f.originOf(feature.Dims)}
 	for q := range feature.Dims {
 		period := 1 / factor.value
 		var slopes []float64 // of the logarithm
@@ -301,6 +302,19 @@ func (f *finder) wave(feature *Feature, coef code.ID) (w wave, key string, err e
 		key += fmt.Sprint(feature.Param, coef)
 	}
 	return w, key, nil
+}
+
+// originOf returns where waves of some columns begin: at 0 for a reader of the features, and at one of the points where
+// digits count. Then the sines of points that are whole periods apart are 0.
+func (f *finder) originOf(columns []int) []float64 {
+	out := make([]float64, len(columns))
+	if f.derivatives == nil || f.x.N == 0 {
+		return out
+	}
+	for q, c := range columns {
+		out[q] = f.x.Column(c)[f.x.N/2]
+	}
+	return out
 }
 
 // separable returns the function ψ for a product of values, with their powers, that is ψ(x)ψ(x′).

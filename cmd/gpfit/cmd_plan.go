@@ -31,7 +31,8 @@ type planMethod struct {
 	Device string `json:"device"`
 	Exact  bool   `json:"exact"`
 	Chosen bool   `json:"chosen"`
-	// Bytes, Operations and Seconds are what a value with gradient takes; Seconds is 0 if it is unknown.
+	// Bytes is the memory of a fit. Operations and Seconds are what a value with gradient takes; Seconds is 0 if it is
+	// unknown.
 	Bytes      int64   `json:"bytes,omitempty"`
 	Operations float64 `json:"operations,omitempty"`
 	Seconds    float64 `json:"seconds,omitempty"`
@@ -70,6 +71,7 @@ func plan(c *frame.Command, opts problem.Options) error {
 	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {
 		m := planMethod{Method: one.Method.Name(), Device: info.Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
 		if one.Plan.N > 0 {
+			one.Plan = tuning.WholePlan(job, one.Plan, info)
 			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
 			if m.Time = messages.Roughly(one.Plan.GradientTime()); m.Seconds < 1 {
 				m.Time = one.Plan.GradientTime().Round(10 * time.Microsecond).String()

@@ -27,7 +27,7 @@ func (b *backend) Capabilities() device.Capabilities {
 // Supports implements [device.Backend].
 func (b *backend) Supports(w device.Workload) error {
 	if w.Blocks != nil {
-		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which K-fold cross-validation needs"}
+		return &device.UnsupportedError{Method: Name, What: "blocks of the inverse, which folds and places of several rows need"}
 	}
 	w.Points = nil
 	return b.Backend.Supports(w)

@@ -22,7 +22,7 @@ func eigen(k blas64.General, threads int) (vectors blas64.General, lambda []floa
 	t := &turner{threads: threads}
 	t.load(qt)
 	if !implicitQL(d, e, t.turn) {
-		return qt, nil, &device.NotPDError{Minor: g, N: g}
+		return qt, nil, &device.NotPDError{N: g}
 	}
 	t.flush()
 	for p := range d {

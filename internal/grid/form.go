@@ -53,7 +53,7 @@ func oneVariance(noise []float64, n int) (float64, error) {
 			return 0, &device.NonFiniteError{What: "noise variance", Row: i, Col: -1}
 		}
 		if v != noise[0] {
-			return 0, &device.UnsupportedError{Method: Name, What: "noise that differs between rows"}
+			return 0, &device.UnsupportedError{Method: Name, What: "noise that differs between rows; the method dense does"}
 		}
 	}
 	return noise[0], nil

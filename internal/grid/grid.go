@@ -42,7 +42,7 @@ type backend struct{ hosted.Base }
 // and of no use.
 func (b backend) Supports(w device.Workload) error {
 	if w.NoiseByRow {
-		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows"}
+		return &device.UnsupportedError{Method: Name, What: "noise that differs between rows; the method dense does"}
 	}
 	if err := b.CheckWorkload(w, "one that is a product"); err != nil || w.Program == nil {
 		return err

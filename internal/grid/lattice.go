@@ -3,6 +3,7 @@ package grid
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -42,18 +43,27 @@ func newLattice(x *kernel.Points, groups [][]int) (*lattice, error) {
 		of[a] = make([]int32, x.N)
 		rows := number(of[a], x, columns, x.N/cells)
 		if rows == nil || x.N%(cells*len(rows)) != 0 {
-			return nil, noGrid(fmt.Sprintf("the %d rows are not all combinations of the values of its factors", x.N))
+			return nil, noGrid(fmt.Sprintf("the %d rows are not all combinations of the values of %s", x.N, factors(x, groups)))
 		}
 		l.axes = append(l.axes, gridAxis{columns: columns, rows: rows, before: cells})
 		cells *= len(rows)
 	}
 	if cells != x.N {
-		return nil, noGrid(fmt.Sprintf("%d combinations have %d rows", cells, x.N))
+		return nil, noGrid(fmt.Sprintf("%d combinations of the values of %s have %d rows", cells, factors(x, groups), x.N))
 	}
 	for a := range l.axes {
 		l.axes[a].after = cells / l.axes[a].before / l.axes[a].size()
 	}
 	return l, l.place(of)
+}
+
+// factors are words for the factors of a kernel with these groups of columns.
+func factors(x *kernel.Points, groups [][]int) string {
+	used := len(slices.Concat(groups...))
+	if used == x.D {
+		return "its factors"
+	}
+	return fmt.Sprintf("its factors, which use %d of the %d columns", used, x.D)
 }
 
 // noGrid is the error of rows that are no grid.

@@ -72,7 +72,7 @@ func (s *eigenSpectrum) explain(v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return &device.NonFiniteError{What: "covariance matrix", Row: -1, Col: -1}
 	}
-	return &device.NotPDError{Minor: s.n, N: s.n}
+	return &device.NotPDError{N: s.n}
 }
 
 // squares returns matrices with the squares of the elements of some.

@@ -52,11 +52,11 @@ func (b Base) Capabilities() device.Capabilities {
 func (b Base) CheckWorkload(w device.Workload, suitable string) error {
 	switch {
 	case w.Blocks != nil:
-		return &device.UnsupportedError{Method: b.Method, What: "blocks of the inverse, which K-fold cross-validation needs"}
+		return &device.UnsupportedError{Method: b.Method, What: "blocks of the inverse, which folds and places of several rows need; the method dense does"}
 	case w.Factor:
-		return &device.UnsupportedError{Method: b.Method, What: "a factor of the covariance matrix"}
+		return &device.UnsupportedError{Method: b.Method, What: "a factor of the covariance matrix; the method dense does"}
 	case w.Program == nil && w.N > 0:
-		return &device.UnsupportedError{Method: b.Method, What: "evaluations of any kernel: choose " + suitable}
+		return &device.UnsupportedError{Method: b.Method, What: "evaluations of any kernel: choose " + suitable + ", or the method chosen"}
 	}
 	return nil
 }

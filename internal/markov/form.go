@@ -90,7 +90,7 @@ func (f *filter) explain(i int, s float64) error {
 	if math.IsNaN(s) || math.IsInf(s, 0) {
 		return &device.NonFiniteError{What: "covariance matrix", Row: f.place(i), Col: f.place(i)}
 	}
-	return &device.NotPDError{Minor: i + 1, N: len(f.times)}
+	return &device.NotPDError{N: len(f.times)}
 }
 
 // form filters the rows from first to last, as [fewStates] does.

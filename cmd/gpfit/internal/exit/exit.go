@@ -58,6 +58,8 @@ func Code(ctx context.Context, err error) int {
 		return Data
 	case is[*gp.SizeError](err), tooLarge(err), errors.Is(err, hostmem.ErrAddressSpace):
 		return Device
+	case ofMethod(err):
+		return Usage
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
 	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
@@ -82,6 +84,12 @@ func Advice(err error) string {
 func tooLarge(err error) bool {
 	var e *table.Error
 	return errors.As(err, &e) && e.TooLarge
+}
+
+// ofMethod reports whether the method that the user asked for cannot evaluate the kernel.
+func ofMethod(err error) bool {
+	e, ok := errors.AsType[*device.UnsupportedKernelError](err)
+	return ok && e.Method != ""
 }
 
 func is[T error](err error) bool {
