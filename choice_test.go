@@ -94,6 +94,12 @@ func structuredTables() (all []structuredTable) {
 	for _, kernel := range []string{"linear", "linear(ard) + constant", "poly(2)", "formula(sin(x)*sin(y), dims=1) + constant"} {
 		add("few features", kernel, "finite", 4, drawn, nil)
 	}
+	add("lines and categories", "linear(dims=0) + hamming(dims=1)", "finite", 2, func(i, j int) float64 {
+		if j == 1 {
+			return float64(i % 9)
+		}
+		return drawn(i, j)
+	}, nil)
 	add("few features, known noise", "linear(ard)", "finite", 4, drawn, noisy)
 	add("few features, leave-one-out", "poly(2)", "finite", 3, drawn, loo)
 	add("features and a smooth kernel", "linear + rbf", "", 4, drawn, nil)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -103,4 +104,38 @@ func (w wave) atom(name, key string, params []int) Atom {
 		},
 		name: func(columns []string, units []float64) string { return name + "(2pi*" + w.turns(columns, units) + ")" },
 	}
+}
+
+// level returns the function that is 1 where a column has a value, and 0 elsewhere.
+func level(column int, value float64) Atom {
+	return Atom{
+		key: fmt.Sprint("value ", value, " of ", column), column: -1,
+		value: func(x *Points, i int) float64 {
+			if x.Column(column)[i] == value {
+				return 1
+			}
+			return 0
+		},
+		name: func(columns []string, _ []float64) string { return fmt.Sprintf("[%s=%v]", columns[column], value) },
+	}
+}
+
+// levelsOf returns the different values of a column in ascending order, nil if there are more than most.
+func levelsOf(x *Points, column, most int) []float64 {
+	seen, last := map[float64]bool{}, math.NaN()
+	for _, v := range x.Column(column) {
+		if v == last {
+			continue
+		}
+		if seen[v] = true; len(seen) > most {
+			return nil
+		}
+		last = v
+	}
+	out := make([]float64, 0, len(seen))
+	for v := range seen {
+		out = append(out, v)
+	}
+	slices.Sort(out)
+	return out
 }

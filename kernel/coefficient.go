@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"slices"
 	"strconv"
 )
@@ -23,6 +24,12 @@ func (a coefficient) plus(b coefficient) coefficient {
 
 func (a coefficient) times(b coefficient) coefficient {
 	return coefficient{a.value * b.value, combined(a.slopes, b.value, b.slopes, a.value)}
+}
+
+// exp returns e^a.
+func (a coefficient) exp() coefficient {
+	e := math.Exp(a.value)
+	return coefficient{e, combined(a.slopes, e, nil, 0)}
 }
 
 // combined returns p·a + q·b, with nil for zeros.

@@ -36,14 +36,15 @@ func (p *Program) FiniteFeatures(theta []float64, x *Points) (*FiniteFeatures, e
 	return p.features(theta, x, false)
 }
 
-// DifferentiableFeatures is [Program.FiniteFeatures] with the derivatives by log θ. Waves of cosine begin at
+// DifferentiableFeatures is [Program.FiniteFeatures] with the derivatives by log θ. It has features of hamming, too:
+// one for each value of a category in x, since these are of no use to a reader of weights. Waves of cosine begin at
 // one of the points, so that a column far from 0 loses no digits.
 func (p *Program) DifferentiableFeatures(theta []float64, x *Points) (*FiniteFeatures, error) {
 	return p.features(theta, x, true)
 }
 
 func (p *Program) features(theta []float64, x *Points, slopes bool) (*FiniteFeatures, error) {
-	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values))}
+	f := &finder{prog: p, theta: theta, x: x, uniforms: make([]float64, len(p.List.Values)), byKey: map[string]int{}}
 	p.List.Uniforms(f.uniforms, theta, p.List.Needed(p.Value))
 	if slopes {
 		f.derivatives = map[code.ID][]float64{}
@@ -123,6 +124,7 @@ type finder struct {
 	x        *Points
 	uniforms []float64
 	atoms    []Atom
+	byKey    map[string]int
 	products int // number of atoms that are formulas
 	// derivatives are the known ones of uniform values; nil if nobody wants derivatives.
 	derivatives map[code.ID][]float64
@@ -130,7 +132,10 @@ type finder struct {
 
 // find returns the index of the atom with a key, −1 if there is none.
 func (f *finder) find(key string) int {
-	return slices.IndexFunc(f.atoms, func(a Atom) bool { return a.key == key })
+	if at, known := f.byKey[key]; known {
+		return at
+	}
+	return -1
 }
 
 // add returns the index of an atom, which it adds if it is new.
@@ -138,7 +143,7 @@ func (f *finder) add(a Atom) int {
 	at := f.find(a.key)
 	if at < 0 {
 		at = len(f.atoms)
-		f.atoms = append(f.atoms, a)
+		f.atoms, f.byKey[a.key] = append(f.atoms, a), at
 	}
 	return at
 }
@@ -177,6 +182,8 @@ func (f *finder) polynomial(id code.ID) (polynomial, error) {
 		return f.product(v)
 	case code.Cosine:
 		return f.cosine(v.Args[0])
+	case code.Exp:
+		return f.levels(v.Args[0])
 	}
 	return nil, errNotFinite
 }
@@ -276,6 +283,68 @@ func (f *finder) cosine(arg code.ID) (polynomial, error) {
 	for _, name := range []string{"cos", "sin"} {
 		at := f.add(w.atom(name, key, params))
 		out[monomialKey([]int{at})] = coefficient{value: 1}
+	}
+	return out, nil
+}
+
+// levels returns exp(Σ_c w_c[x_c ≠ x′_c] + o) for categories in columns c, with w_c ≤ 0, as a product of sums over the
+// values l of each column:
+//
+//	e^w + (1 − e^w)·Σ_l [x = l][x′ = l].
+func (f *finder) levels(exponent code.ID) (polynomial, error) {
+	if f.derivatives == nil {
+		return nil, errNotFinite
+	}
+	out := polynomial{"": {value: 1}}
+	terms, coefficients := []code.ID{exponent}, []code.ID{code.None}
+	if v := f.prog.List.At(exponent); v.Op == code.Sum {
+		terms, coefficients = v.Args, v.Coef
+		if v.Offset != code.None {
+			o, err := f.uniform(v.Offset)
+			if err != nil {
+				return nil, err
+			}
+			out[""] = o.exp()
+		}
+	}
+	for i, term := range terms {
+		v := f.prog.List.At(term)
+		if v.Op != code.Feature || f.prog.Features[v.Index].Kind != Mismatches {
+			return nil, errNotFinite
+		}
+		factor, err := f.uniform(coefficients[i])
+		if err != nil {
+			return nil, err
+		}
+		if out, err = f.mismatched(out, &f.prog.Features[v.Index], factor); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// mismatched multiplies a polynomial by the factors of the columns of a feature, which factor multiplies.
+func (f *finder) mismatched(out polynomial, feature *Feature, factor coefficient) (polynomial, error) {
+	for q, c := range feature.Dims {
+		weight := factor
+		if feature.Param >= 0 {
+			scale := f.theta[feature.Param+q]
+			weight = factor.times(coefficient{1 / (scale * scale), f.slopesAt(feature.Param+q, -2/(scale*scale))})
+		}
+		different := weight.exp()
+		equal := coefficient{-math.Expm1(weight.value), combined(different.slopes, -1, nil, 0)}
+		values := levelsOf(f.x, c, maxFinite)
+		if values == nil {
+			return nil, ErrManyFeatures
+		}
+		sum := polynomial{"": different}
+		for _, l := range values {
+			sum[monomialKey([]int{f.add(level(c, l))})] = equal
+		}
+		var err error
+		if out, err = multiplied(out, sum); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

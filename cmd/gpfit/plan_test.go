@@ -22,6 +22,18 @@ func TestLongSeries(t *testing.T) {
 	write(t, dir, "s.csv", table.String())
 	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--dry-run"), "TiB of memory", "too large: ", "markov    cpu", "(chosen)")
 	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--device", "cpu"), "read 400000 rows", "method markov")
+	for word, args := range map[string][]string{
+		"the method markov cannot evaluate the kernel rbf: rbf has no states": {"nlml", "s.csv", "--kernel", "rbf", "--method", "markov"},
+		"the method grid cannot evaluate the kernel matern32":                 {"nlml", "s.csv", "--kernel", "matern32", "--method", "grid"},
+		"a factor of the covariance matrix; the method dense does":            {"fit", "s.csv", "--kernel", "matern32", "--method", "markov", "--save-factor"},
+		"choose one of its kernels, or the method chosen":                     {"fit", "s.csv", "--method", "finite"},
+	} {
+		code, _, stderr := runLine(t, args...)
+		if code != exit.Usage || strings.Contains(stderr, "NVIDIA") {
+			t.Errorf("%v: exit code %d: %s", args, code, stderr)
+		}
+		must.Words(t, stderr, word)
+	}
 	code, _, stderr := runLine(t, "fit", "s.csv", "--kernel", "rbf", "--device", "cpu")
 	if code != exit.Device {
 		t.Errorf("%d: %s", code, stderr)

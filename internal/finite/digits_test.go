@@ -57,6 +57,32 @@ func bigTerms(x *kernel.Points, y []float64, noise float64) (logDet, fit float64
 	return logDet, fit
 }
 
+// TestFar compares all results for waves far from zero with plain formulas, which see differences alone. Points that are
+// whole periods apart have no derivative by the period.
+func TestFar(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 29))
+	p := &methodtest.Instance{Text: "cosine", Targets: 1, X: kernel.NewPoints(methodtest.Normals(rng, 50), 50, 1), XS: kernel.NewPoints(methodtest.Normals(rng, 9), 9, 1)}
+	p.Prog, p.Theta, p.Noise, p.Y = must.Get(kernel.CompileText(p.Text, 1))(t), []float64{1.3, 1}, []float64{0.1}, methodtest.Normals(rng, 50)
+	for _, x := range []*kernel.Points{p.X, p.XS} {
+		for i := range x.X {
+			x.X[i] += 1e9
+		}
+	}
+	var all []*methodtest.Results
+	for _, b := range []device.Backend{textbook.New(), open(t)} {
+		w := must.Get(b.NewWorkspace(t.Context(), p.X))(t)
+		all = append(all, methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false))
+	}
+	compareResults(t, "far from zero", all[1], all[0], 1e-11)
+	for i := range p.X.X {
+		p.X.X[i] = 1e9 + 0.375 + 1.5*float64(i)
+	}
+	p.Theta, p.Noise = []float64{1.5, 1}, []float64{1e-6}
+	w := must.Get(open(t).NewWorkspace(t.Context(), p.X))(t)
+	r := methodtest.Evaluate(t, w, p, rand.New(rand.NewPCG(2, 1)), false)
+	must.Near(t, "derivative by the period", r.Values[slices.Index(r.Names, "gradient")][:1], []float64{0}, 0, 1e-6)
+}
+
 // TestDigits compares the terms of the likelihood for small noise and nearly equal columns with 60 digits.
 // It logs the errors of plain formulas on n×n matrices as well.
 func TestDigits(t *testing.T) {

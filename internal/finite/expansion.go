@@ -43,7 +43,7 @@ func newExpansion(prog *kernel.Program, theta []float64, x *kernel.Points) (*exp
 }
 
 // errInfinite is the error of a kernel without a finite number of features.
-var errInfinite = errors.New("it has no finite number of features; linear, poly, cosine, constant, formulas that are φ(x)·φ(y), and sums and products of these have")
+var errInfinite = errors.New("it has no finite number of features; linear, poly, cosine, constant, hamming, formulas that are φ(x)·φ(y), and sums and products of these have")
 
 // refused returns the error for a kernel without features.
 func refused(prog *kernel.Program, f *kernel.FiniteFeatures, err error) error {
@@ -59,6 +59,37 @@ func refused(prog *kernel.Program, f *kernel.FiniteFeatures, err error) error {
 // sampled is the number of points on which [featuresOf] tests formulas.
 const sampled = 100
 
+// sample returns some rows, and rows with all values of categories.
+func sample(prog *kernel.Program, x *kernel.Points) []int {
+	rows := make([]int, sampled)
+	for k := range rows {
+		rows[k] = k * (x.N - 1) / (sampled - 1)
+	}
+	for i := range prog.Features {
+		if f := &prog.Features[i]; f.Kind == kernel.Mismatches {
+			for _, c := range f.Dims {
+				rows = append(rows, firsts(x.Column(c))...)
+			}
+		}
+	}
+	return rows
+}
+
+// firsts returns the first row with each value of a column, and one for many values.
+func firsts(column []float64) (rows []int) {
+	const most = 1 << 12 // more than a kernel may have
+	seen := map[float64]bool{}
+	for i, v := range column {
+		if !seen[v] {
+			seen[v], rows = true, append(rows, i)
+		}
+		if len(rows) == most {
+			break
+		}
+	}
+	return rows
+}
+
 // featuresOf returns the number of features of a workload's kernel at parameters of 1.
 func featuresOf(w device.Workload) (int, error) {
 	x := w.Points
@@ -69,13 +100,9 @@ func featuresOf(w device.Workload) (int, error) {
 		}
 	}
 	if x.N > sampled {
-		rows := make([]int, sampled)
-		for k := range rows {
-			rows[k] = k * (x.N - 1) / (sampled - 1)
-		}
-		x = x.Pick(rows)
+		x = x.Pick(sample(w.Program, x))
 	}
-	f, err := w.Program.FiniteFeatures(slices.Repeat([]float64{1}, w.Program.NumParams), x)
+	f, err := w.Program.DifferentiableFeatures(slices.Repeat([]float64{1}, w.Program.NumParams), x)
 	if err = refused(w.Program, f, err); err != nil {
 		return 0, err
 	}
