@@ -1,7 +1,6 @@
 package finite
 
 import (
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -13,49 +12,6 @@ import (
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
-
-// digits is the precision of the oracle: 60 decimal digits.
-const digits = 200
-
-func bigOf(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
-
-// bigTerms returns log|Σ| and yᵀΣ⁻¹y for the kernel linear of variance 1, by a Cholesky factorisation.
-func bigTerms(x *kernel.Points, y []float64, noise float64) (logDet, fit float64) {
-	l, z, sum := make([][]*big.Float, x.N), make([]*big.Float, x.N), bigOf(0)
-	mul := func(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Mul(a, b) }
-	for i := range x.N {
-		l[i], z[i] = make([]*big.Float, i+1), bigOf(y[i])
-		for j := range i + 1 {
-			v := bigOf(0)
-			for c := range x.D {
-				v.Add(v, mul(bigOf(x.Column(c)[i]), bigOf(x.Column(c)[j])))
-			}
-			if i == j {
-				v.Add(v, bigOf(noise))
-			}
-			for k := range j {
-				v.Sub(v, mul(l[i][k], l[j][k]))
-			}
-			if i == j {
-				mantissa := new(big.Float)
-				exponent := v.MantExp(mantissa)
-				m, _ := mantissa.Float64()
-				logDet += math.Log(m) + float64(exponent)*math.Ln2
-				v.Sqrt(v)
-			} else {
-				v.Quo(v, l[j][j])
-			}
-			l[i][j] = v
-		}
-		for k := range i {
-			z[i].Sub(z[i], mul(l[i][k], z[k]))
-		}
-		z[i].Quo(z[i], l[i][i])
-		sum.Add(sum, mul(z[i], z[i]))
-	}
-	fit, _ = sum.Float64()
-	return logDet, fit
-}
 
 // TestFar compares all results for waves far from zero with plain formulas, which see differences alone. Points that are
 // whole periods apart have no derivative by the period.
@@ -93,23 +49,25 @@ func TestDigits(t *testing.T) {
 	for i := range n {
 		x.Column(2)[i] = x.Column(1)[i] + 1e-4*x.Column(2)[i]
 	}
-	prog, ctx := must.Get(kernel.CompileText("linear", 3))(t), t.Context()
+	prog := must.Get(kernel.CompileText("linear", 3))(t)
+	covariance := func(i, j int) *big.Float {
+		v := methodtest.Big(0)
+		for c := range x.D {
+			v.Add(v, methodtest.Times(methodtest.Big(x.Column(c)[i]), methodtest.Big(x.Column(c)[j])))
+		}
+		return v
+	}
 	for _, c := range []struct{ noise, logDet, fit float64 }{
 		{1e-4, 1e-14, 1e-14},
 		{1e-8, 1e-13, 1e-13},
 		{1e-11, 1e-12, 1e-12},
 	} {
-		logDet, fit := bigTerms(x, y, c.noise)
+		bigDet, bigFit := methodtest.Terms(covariance, y, c.noise)
+		logDet, fit := methodtest.Float(bigDet), methodtest.Float(bigFit)
 		for name, b := range map[string]device.Backend{"finite": open(t), "plain": textbook.New()} {
-			w := must.Get(b.NewWorkspace(ctx, x))(t)
-			must.Do(t, w.Form(ctx, prog, []float64{1}, []float64{c.noise}))
-			alpha := slices.Clone(y)
-			must.Do(t, w.Solve(ctx, alpha, 1))
-			got, _ := must.Get2(w.LogDet())(t)
-			sum := 0.0
-			for i, a := range alpha {
-				sum += a * y[i]
-			}
+			p := &methodtest.Instance{X: x, Prog: prog, Theta: []float64{1}, Noise: []float64{c.noise}, Y: y}
+			got, sum, _, err := methodtest.Likelihood(t, b, p)
+			must.Do(t, err)
 			t.Logf("noise %g, %s: log|Σ| differs by %.1g of it, the fit by %.1g", c.noise, name, (got-logDet)/logDet, (sum-fit)/fit)
 			if name == "finite" {
 				must.Near(t, "log|Σ|", []float64{got}, []float64{logDet}, c.logDet, 0)
