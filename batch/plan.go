@@ -157,24 +157,36 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 	return size
 }
 
-// structure returns what a job takes on the host, nil if that is the dense method or if the kernel is not
-// known yet.
+// structure returns what a job takes on the host, nil if that is the dense method. A fit that chooses its kernel leaves
+// out those that are too large: where a matrix is too large, the kernel with which it begins decides.
 func (s *sizer) structure(ctx context.Context, j spec.JobSpec, job *tuning.Job) *rundir.Structure {
 	w := tuning.Workload(job)
-	if w.Factor = value(j.Options.SaveFactor); w.Program == nil || w.Points == nil || s.found.Host() == "" {
-		return nil
+	w.Factor = value(j.Options.SaveFactor)
+	out, fits := s.planned(ctx, j, job, w)
+	if !fits && job.Options.Auto() && job.Experts == nil {
+		w.Program = job.Program()
+		if own, fits := s.planned(ctx, j, job, w); fits {
+			return own
+		}
+	}
+	return out
+}
+
+// planned returns what a fit with a workload takes on the host, nil if that is the dense method, and whether it fits there.
+func (s *sizer) planned(ctx context.Context, j spec.JobSpec, job *tuning.Job, w device.Workload) (out *rundir.Structure, fits bool) {
+	if w.Points == nil || s.found.Host() == "" {
+		return nil, true
 	}
 	b, _, err := s.found.Open(ctx, device.Request{Device: s.found.Host(), Method: value(j.Options.Method), Workload: w})
 	if err != nil { // the job says why, when it runs
-		return nil
+		return nil, true
 	}
 	defer b[0].Close()
-	method := b[0].Capabilities().Method
-	if method == (device.Dense{}).Name() {
-		return nil
+	plan, method := tuning.WholePlan(job, b[0].Plan(w), b[0].Info()), b[0].Capabilities().Method
+	if method != (device.Dense{}).Name() {
+		out = &rundir.Structure{Method: method, Bytes: plan.HostBytes(), Operations: plan.FlopsGradient, Seconds: plan.GradientTime().Seconds()}
 	}
-	plan := b[0].Plan(w)
-	return &rundir.Structure{Method: method, Bytes: plan.HostBytes(), Operations: plan.FlopsGradient, Seconds: plan.GradientTime().Seconds()}
+	return out, plan.Check(b[0].Info()) == nil
 }
 
 // addInputs hashes every file that the jobs read.

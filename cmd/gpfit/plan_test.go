@@ -22,6 +22,10 @@ func TestLongSeries(t *testing.T) {
 	write(t, dir, "s.csv", table.String())
 	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--dry-run"), "TiB of memory", "too large: ", "markov    cpu", "(chosen)")
 	must.Words(t, mustLine(t, "nlml", "s.csv", "--kernel", "matern32", "--device", "cpu"), "read 400000 rows", "method markov")
+	write(t, dir, "spec.yaml", "data: [s.csv]\n")
+	if out := mustLine(t, "batch", "spec.yaml", "--dry-run"); !strings.Contains(out, "MiB for one job") {
+		t.Errorf("a batch that chooses kernels plans a matrix:\n%s", out)
+	}
 	for word, args := range map[string][]string{
 		"the method markov cannot evaluate the kernel rbf: rbf has no states": {"nlml", "s.csv", "--kernel", "rbf", "--method", "markov"},
 		"the method grid cannot evaluate the kernel matern32":                 {"nlml", "s.csv", "--kernel", "matern32", "--method", "grid"},
