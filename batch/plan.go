@@ -158,7 +158,7 @@ func (s *sizer) of(ctx context.Context, j spec.JobSpec) jobSize {
 }
 
 // structure returns what a job takes on the host, nil if that is the dense method. A fit that chooses its kernel leaves
-// out those that are too large. Where a matrix is too large, the kernel with which the fit begins decides.
+// out kernels that are too large. If a matrix is too large, the first kernel of the choice decides.
 func (s *sizer) structure(ctx context.Context, j spec.JobSpec, job *tuning.Job) *rundir.Structure {
 	w := tuning.Workload(job)
 	w.Factor = value(j.Options.SaveFactor)
