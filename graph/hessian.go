@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/internal/merged"
 )
 
 // Second derivatives of the negative log marginal likelihood f by log-parameters. With Σ_i =
@@ -119,14 +120,18 @@ func Probes(n int) int {
 // subtractTraces subtracts ½T tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) = ½T tr(M_iM_j) with M_i = L⁻¹Σ_iL⁻ᵀ.
 func (c *curvature) subtractTraces(h []float64) error {
 	n := c.ws.N()
+	rows := merged.Inner(c.ws).N() // of the matrix
 	probes := Probes(n)
+	if rows < n {
+		probes = max(exactTraces, Probes(rows))
+	}
 	factor := -0.5 * float64(c.targets)
 	if probes < n {
 		factor /= float64(probes)
 	}
 	rng := rand.New(rand.NewPCG(0x7472616365, uint64(n)))
 	// The products take no more memory than a sixteenth of the matrix, or 8 MB.
-	batch := max(1, min(probes, max(1<<20, n*n/16)/(n*c.p)))
+	batch := max(1, min(probes, max(1<<20, rows*rows/16)/(n*c.p)))
 	for first := 0; first < probes; first += batch {
 		m := min(batch, probes-first)
 		u := make([]float64, n*m)

@@ -9,8 +9,8 @@ import (
 // maxFinite limits the number of features.
 const maxFinite = 2000
 
-// ErrManyFeatures is the error of a kernel with too many features to list.
-var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features, too many to list their weights"}
+// ErrManyFeatures is the error of a kernel with too many features.
+var ErrManyFeatures error = &CompileError{Msg: "more than " + strconv.Itoa(maxFinite) + " features"}
 
 // coefficient is a number with its derivatives by log θ, nil if all are 0 or not wanted.
 type coefficient struct {

@@ -59,7 +59,7 @@ func runWeights(c *frame.Command) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case !weights:
-		return exit.Usagef("%s: the kernel %s has no term of linear, poly, cosine or constant alone, and so no weights to list", path, model.KernelText())
+		return exit.Usagef("%s: the kernel %s has no term with finitely many features that have names, such as linear or poly, and so no weights", path, model.KernelText())
 	case model.Experts != nil && len(model.Experts.Centres) > 1:
 		return exit.Usagef("%s: the model has local experts, each with weights of its own: fit a model without --experts", path)
 	}

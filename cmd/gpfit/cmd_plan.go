@@ -73,9 +73,7 @@ func plan(c *frame.Command, opts problem.Options) error {
 		if one.Plan.N > 0 {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)
 			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
-			if m.Time = messages.Roughly(one.Plan.GradientTime()); m.Seconds < 1 {
-				m.Time = one.Plan.GradientTime().Round(10 * time.Microsecond).String()
-			}
+			m.Time = shortly(one.Plan.GradientTime())
 		}
 		if one.Err != nil {
 			m.Reason = one.Err.Error()
@@ -86,4 +84,17 @@ func plan(c *frame.Command, opts problem.Options) error {
 		v.Methods = append(v.Methods, m)
 	}
 	return c.Report(v)
+}
+
+// shortly returns a time as text, "" if it is not known.
+func shortly(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d < time.Millisecond:
+		return max(d, time.Microsecond).Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return messages.Roughly(d)
 }

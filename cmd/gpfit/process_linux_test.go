@@ -465,7 +465,7 @@ func TestCrashContinues(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.gpfit")
-	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-draws", "400", "--checkpoint", filepath.Join(dir, "ck"))
+	args := append(crashTable(t, dir, "rbf", 40), "--out", model, "--posterior", "hmc", "--posterior-chains", "2", "--posterior-draws", "1200", "--checkpoint", filepath.Join(dir, "ck"))
 	begin := func() *exec.Cmd {
 		cmd := exec.Command("gpfit", args...)
 		must.Do(t, cmd.Start())

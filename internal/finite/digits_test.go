@@ -76,3 +76,28 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
+
+// TestExplained compares yᵀΣ⁻¹y for targets that the features explain, of which small noise leaves next to nothing, with
+// 60 digits. Standard errors of coefficients, of weights and of terms are such numbers.
+func TestExplained(t *testing.T) {
+	const n = 60
+	rng := rand.New(rand.NewPCG(5, 29))
+	x := kernel.NewPoints(methodtest.Normals(rng, 2*n), n, 2)
+	prog := must.Get(kernel.CompileText("linear + constant", 2))(t)
+	covariance := func(i, j int) *big.Float {
+		v := methodtest.Big(1)
+		for c := range x.D {
+			v.Add(v, methodtest.Times(methodtest.Big(x.Column(c)[i]), methodtest.Big(x.Column(c)[j])))
+		}
+		return v
+	}
+	for _, y := range [][]float64{slices.Repeat([]float64{1}, n), x.Column(0)} {
+		for _, noise := range []float64{1e-2, 1e-6, 1e-10, 1e-13} {
+			_, fit := methodtest.Terms(covariance, y, noise)
+			p := &methodtest.Instance{X: x, Prog: prog, Theta: slices.Repeat([]float64{1}, prog.NumParams), Noise: []float64{noise}, Y: y}
+			_, got, _, err := methodtest.Likelihood(t, open(t), p)
+			must.Do(t, err)
+			must.Near(t, "fit", []float64{got}, []float64{methodtest.Float(fit)}, 1e-12, 0)
+		}
+	}
+}

@@ -67,10 +67,11 @@ func (b backend) Supports(w device.Workload) error {
 // flopRate is about the number of operations of plans in a second, on large grids.
 const flopRate = 8e10
 
-// The operations of an eigenproblem of size 1, and how many operations of the dense method take the
-// time of one here.
+// The operations of an eigenproblem of size 1; operations of the dense method in the time of an evaluation of a tiny
+// grid; and how many operations of the dense method take the time of one here.
 const (
 	eigenFlops = 12
+	smallFlops = 2e7
 	dependence = 3
 )
 
@@ -86,8 +87,8 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	}
 	plan := device.Plan{
 		N: w.N, D: w.D, FlopRate: flopRate,
-		FlopsValue:    dependence * (eigenFlops*cubes + 2*all + 20*n),
-		FlopsGradient: dependence * ((eigenFlops+8)*cubes + 5*all + 40*n),
+		FlopsValue:    smallFlops + dependence*(eigenFlops*cubes+2*all+20*n),
+		FlopsGradient: smallFlops + dependence*((eigenFlops+8)*cubes+5*all+40*n),
 		Needs:         []device.Need{{Bytes: 8 * (arrays*int64(w.N) + 10*squares), What: fmt.Sprintf("a grid of %d rows and the matrices of its %d axes", w.N, len(l.axes))}},
 	}
 	if w.Diagonal {

@@ -1,6 +1,7 @@
 package markov
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -37,6 +38,11 @@ type independent struct {
 	power  int
 }
 
+// forgets reports whether the process has noise of its own.
+func (b independent) forgets() bool {
+	return slices.ContainsFunc(b.leaves, func(l factorStates) bool { return !l.cosine })
+}
+
 // factorStates is a factor with more than one state or a state that decays.
 type factorStates struct {
 	// cosine means a rotation of two states; any other leaf is Matérn of order order + ½.
@@ -66,6 +72,10 @@ type scaleParameter struct {
 // errMany is the error of a kernel with too many states.
 var errMany = fmt.Errorf("it has more than %d states", maxStates)
 
+// errFixed is the error of a kernel whose states are weights of functions. A filter loses the digits of what small noise
+// leaves of their variances.
+var errFixed = errors.New("its process never forgets, since no factor is a Matérn kernel: it has few features, with which the method finite computes")
+
 // newLayout returns the states of the kernel, or an error that says what has none.
 func newLayout(prog *kernel.Program) (*layout, error) {
 	l := &layout{column: -1}
@@ -94,6 +104,9 @@ func newLayout(prog *kernel.Program) (*layout, error) {
 			l.first, l.end, l.at = append(l.first, b.first), append(l.end, b.first+b.size), append(l.at, b.at+i*b.size)
 		}
 		l.blocks = append(l.blocks, b)
+	}
+	if !slices.ContainsFunc(l.blocks, independent.forgets) {
+		return nil, errFixed
 	}
 	l.column = max(l.column, 0) // a constant is the same in every column
 	return l, nil

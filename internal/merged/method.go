@@ -59,7 +59,7 @@ func (b backend) Capabilities() device.Capabilities {
 // Supports implements [device.Backend].
 func (b backend) Supports(w device.Workload) error {
 	if w.Factor {
-		return &device.UnsupportedError{Method: Name, What: "the Cholesky factor of all rows, which saved factors and updates need; the method dense does"}
+		return &device.UnsupportedError{Method: Name, What: "the Cholesky factor of all rows, which a saved factor needs; the method dense does"}
 	}
 	if w.Blocks != nil && knownPoints(w) {
 		if _, err := wholeFolds(groupsOf(w.Points), w.Blocks); err != nil {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -330,7 +331,7 @@ func Compare(rows []Row, metrics []Measure) []PairedComparison {
 						}
 						other, ok := byKey[key{r.Data, b, r.Split, r.Seed}]
 						if va, vb := m.Of(r), m.Of(other); ok && va != nil && vb != nil {
-							diff = append(diff, *va-*vb)
+							diff = append(diff, difference(*va, *vb))
 						}
 					}
 					if p.fill(diff) {
@@ -341,6 +342,14 @@ func Compare(rows []Row, metrics []Measure) []PairedComparison {
 		}
 	}
 	return out
+}
+
+// difference returns a − b, or 0 for a difference of rounding, of which methods and machines have others.
+func difference(a, b float64) float64 {
+	if math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) {
+		return 0
+	}
+	return a - b
 }
 
 func (p *PairedComparison) fill(diff []float64) bool {

@@ -65,7 +65,7 @@ func why(c device.Choice) string {
 // which may need less memory than the job's, each is checked when it is fitted.
 func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDevices, error) {
 	w := tuning.Workload(job)
-	if kernels > 1 {
+	if asked, _ := device.FindMethod(c.Compute.Method, gpfit.Methods()); kernels > 1 && asked == nil {
 		w.Program = nil
 	}
 	w.Factor = c.Output.SaveFactor
