@@ -12,8 +12,8 @@ import (
 	"gpfit/internal/must"
 )
 
-// atOnce runs jobs from several goroutines, each three times one after the other, in turn on
-// two devices, and expects the same results.
+// atOnce runs jobs from several goroutines, each three times one after the other, in turn on some
+// devices, and expects the same results.
 func atOnce(t *testing.T, goroutines int, jobs []*job, want [][]float64, on []device.DenseDevice) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -21,9 +21,9 @@ func atOnce(t *testing.T, goroutines int, jobs []*job, want [][]float64, on []de
 		wg.Go(func() {
 			for r := range 3 {
 				k := (g + r) % len(jobs)
-				got, err := jobs[k].run(context.Background(), on[g%2])
+				got, err := jobs[k].run(context.Background(), on[g%len(on)])
 				if err != nil || !slices.Equal(got, want[k]) {
-					t.Errorf("job %d on device %d: error %v, or other results than alone", k, g%2, err)
+					t.Errorf("job %d on device %d: error %v, or other results than alone", k, g%len(on), err)
 					return
 				}
 			}

@@ -269,7 +269,7 @@ type library struct {
 
 // plan builds each library of CUDA 12 and CUDA 13 once; layouts copies them.
 var plan = slices.Concat(
-	[]library{{path: "driver/libcuda.so.1", sources: append([]string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_library.c"}, objects...)}},
+	[]library{{path: "driver/libcuda.so.1", sources: append([]string{"cuda_core.c", "cuda_memory.c", "cuda_execution.c", "cuda_queue.c", "cuda_library.c"}, objects...)}},
 	toolkitPlan(12, 11), toolkitPlan(13, 12),
 	[]library{{path: "lacking12/libcublas.so.12", sources: []string{"empty.c"}, needs: []string{"12/libcublasLt.so.12"}}},
 )

@@ -44,6 +44,19 @@ func Reset() { control("gpfit_emu_reset") }
 // all calls that use a context.
 func Calls(entry string) int { return int(withName("gpfit_emu_calls", entry)) }
 
+// Order makes the devices asynchronous until the end of the test: copies, launches and calls of the math libraries wait in
+// their streams, and run in a random order that a seed other than 0 determines, as streams and events allow. Page-locked
+// memory that a copy will write contains NaN until then.
+func Order(t testing.TB, seed int) {
+	t.Helper()
+	Need(t)
+	control("gpfit_emu_order", uintptr(seed))
+	t.Cleanup(func() { control("gpfit_emu_order", 0) })
+}
+
+// Busy returns the largest number of streams that had work at the same time, since the last call of [Order].
+func Busy() int { return int(control("gpfit_emu_busy")) }
+
 // Used returns the bytes of device memory in use.
 func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) }
 

@@ -20,6 +20,10 @@
 //		...
 //	}
 //
+// By default every call runs at once. With [Order] work waits in its stream and runs later, in a random
+// order that respects streams and events alone, so that a forgotten dependency or a buffer that is
+// reused too early shows (cuda_queue.c).
+//
 // Within a process [Inject] makes the k-th call of an entry point fail, [Spoil] makes
 // the math libraries return wrong results, [Record] lists their calls, and [Calls],
 // [Used] and [Check] report calls, allocated memory and misuse of memory. New device
@@ -75,6 +79,8 @@ type Config struct {
 	Toolkit Toolkit
 	// NoDriver makes the process look for a libcuda that does not exist.
 	NoDriver bool
+	// Order is the seed of an asynchronous device, 0 for calls that run at once; see [Order].
+	Order int
 	// Env lists further variables, "NAME=value", which are set last.
 	Env []string
 }
@@ -267,7 +273,7 @@ next:
 		{activeVariable, p.Root}, {"GPFIT_EMU_DEVICES", cfg.Devices}, {"GPFIT_EMU_MEMORY", cfg.Memory},
 		{"GPFIT_EMU_DRIVER", cfg.DriverVersion}, {"GPFIT_EMU_COMPUTE", cfg.Compute}, {"GPFIT_EMU_MODE", cfg.ComputeMode},
 		{"GPFIT_EMU_INIT", cfg.InitCode}, {"GPFIT_EMU_FAULTS", strings.Join(faults, ",")},
-		{"GPFIT_EMU_SPOIL", strings.Join(spoiled, ",")}, {"GPFIT_CUDA_DRIVER", driver}, {"GPFIT_CUDA_LIB", library},
+		{"GPFIT_EMU_SPOIL", strings.Join(spoiled, ",")}, {"GPFIT_EMU_ORDER", cfg.Order}, {"GPFIT_CUDA_DRIVER", driver}, {"GPFIT_CUDA_LIB", library},
 	} {
 		if text := fmt.Sprint(v.value); text != "" && text != "0" {
 			env = append(env, v.name+"="+text)

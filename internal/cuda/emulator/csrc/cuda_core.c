@@ -175,6 +175,12 @@ void emu_violation(const char *what) {
 	fprintf(stderr, "emulated libcuda: %s\n", what);
 }
 
+API void gpfit_emu_misused(const char *what) {
+	pthread_mutex_lock(&emu_lock);
+	emu_violation(what);
+	pthread_mutex_unlock(&emu_lock);
+}
+
 /* Functions that tests call to control the device. */
 
 API void gpfit_emu_inject(const char *entry, long k, int code) {
@@ -185,6 +191,9 @@ API void gpfit_emu_inject(const char *entry, long k, int code) {
 }
 
 API void gpfit_emu_reset(void) {
+	for (int i = 0; i < emu_ndevices; i++)
+		if (emu_devices[i].sticky)
+			emu_forget(&emu_devices[i]);
 	pthread_mutex_lock(&emu_lock);
 	nfaults = ncounters = 0;
 	emu_library_reset();
@@ -291,9 +300,4 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
 API CUresult cuCtxSetCurrent(void *ctx) {
 	ENTER(DEVICE);
 	return emu_current = ctx, 0;
-}
-
-API CUresult cuCtxSynchronize(void) {
-	ENTER(CONTEXT);
-	return 0;
 }

@@ -1,11 +1,10 @@
-/* The emulated libcuda.so.1: streams, events, modules, launches. */
+/* The emulated libcuda.so.1: handles, modules, launches. */
 #define _GNU_SOURCE
 #include "emu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void *emu_handle(int magic, size_t size) {
 	struct handle *h = calloc(1, size);
@@ -35,70 +34,6 @@ API long gpfit_emu_handles(void) {
 	for (int i = 0; i < emu_ndevices; i++)
 		n += emu_devices[i].handles;
 	return n;
-}
-
-API CUresult cuStreamCreate(void **s, unsigned flags) {
-	ENTER(CONTEXT);
-	(void)flags;
-	return *s = emu_handle(STREAM, sizeof(struct handle)), 0;
-}
-
-static CUresult destroy(void *h, int magic) {
-	if (!emu_valid(h, magic) || (uintptr_t)h <= 2)
-		return INVALID_HANDLE;
-	emu_release(h);
-	return 0;
-}
-
-API CUresult cuStreamDestroy_v2(void *s) {
-	ENTER(CONTEXT);
-	return destroy(s, STREAM);
-}
-
-API CUresult cuStreamSynchronize(void *s) {
-	ENTER(CONTEXT);
-	return emu_valid(s, STREAM) ? 0 : INVALID_HANDLE;
-}
-
-struct event {
-	struct handle h;
-	double ms; /* 0: never recorded */
-};
-
-API CUresult cuEventCreate(void **e, unsigned flags) {
-	ENTER(CONTEXT);
-	(void)flags;
-	return *e = emu_handle(EVENT, sizeof(struct event)), 0;
-}
-
-API CUresult cuEventDestroy_v2(void *e) {
-	ENTER(CONTEXT);
-	return destroy(e, EVENT);
-}
-
-API CUresult cuEventRecord(void *e, void *s) {
-	ENTER(CONTEXT);
-	if (!emu_valid(e, EVENT) || !emu_valid(s, STREAM))
-		return INVALID_HANDLE;
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	((struct event *)e)->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-	return 0;
-}
-
-API CUresult cuEventSynchronize(void *e) {
-	ENTER(CONTEXT);
-	return emu_valid(e, EVENT) ? 0 : INVALID_HANDLE;
-}
-
-API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
-	ENTER(CONTEXT);
-	if (!emu_valid(a, EVENT) || !emu_valid(b, EVENT))
-		return INVALID_HANDLE;
-	struct event *x = a, *y = b;
-	if (x->ms == 0 || y->ms == 0)
-		return INVALID_HANDLE;
-	return *ms = (float)(y->ms - x->ms), 0;
 }
 
 /* Modules and kernels. A module's functions become invalid with it. */
@@ -150,6 +85,7 @@ API CUresult cuModuleUnload(void *m) {
 	if (!emu_valid(m, MODULE))
 		return INVALID_HANDLE;
 	struct module *mod = m;
+	emu_drain();
 	pthread_mutex_lock(&emu_lock);
 	for (struct function *f = mod->functions; f; f = f->next)
 		f->module = NULL;
@@ -197,6 +133,38 @@ API CUresult cuFuncGetAttribute(int *v, int attribute, void *f) {
 	return INVALID_VALUE;
 }
 
+/* A launch with the values of its parameters. */
+struct launch {
+	struct function *function;
+	unsigned grid[3], block[3], shared;
+	void *params[MAX_PARAMS];
+	char values[];
+};
+
+static void launch(void *arg) {
+	struct launch *l = arg;
+	int e = l->function->module ? emu_ptx_launch(l->function->module->ptx, l->function->kernel, l->grid, l->block, l->shared, l->params) : INVALID_HANDLE;
+	if (e && !emu_current->sticky)
+		emu_current->sticky = emu_is_sticky(e) ? e : LAUNCH_FAILED;
+}
+
+/* Queues a launch. It copies the parameters, as a device does. */
+static CUresult launch_later(struct function *fn, const unsigned grid[3], const unsigned block[3], unsigned shared, void *s, void **params) {
+	int n = emu_ptx_params(fn->kernel, NULL), sizes[MAX_PARAMS], bytes = 0;
+	if (n > MAX_PARAMS || !emu_ptx_accepts(fn->kernel, grid, block, shared))
+		return INVALID_VALUE;
+	emu_ptx_params(fn->kernel, sizes);
+	for (int i = 0; i < n; i++)
+		bytes += sizes[i];
+	struct launch *l = malloc(sizeof *l + (size_t)bytes);
+	*l = (struct launch){fn, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, {NULL}};
+	char *to = l->values;
+	for (int i = 0; i < n; to += sizes[i++])
+		l->params[i] = memcpy(to, params[i], (size_t)sizes[i]);
+	gpfit_emu_later(s, launch, l);
+	return 0;
+}
+
 API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, void *s, void **params, void **extra) {
 	ENTER(CONTEXT);
@@ -210,6 +178,8 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
 	if (e)
 		return e == SILENT ? 0 : e;
 	unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+	if (emu_asynchronous())
+		return launch_later(fn, grid, block, shared, s, params);
 	e = emu_ptx_launch(fn->module->ptx, fn->kernel, grid, block, shared, params);
 	if (emu_is_sticky(e))
 		emu_current->sticky = e;

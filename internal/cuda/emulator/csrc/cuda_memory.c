@@ -144,8 +144,10 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	return e;
 }
 
+/* As on a card, the call waits for the work of the device. */
 API CUresult cuMemFree_v2(CUdeviceptr p) {
 	ENTER(CONTEXT);
+	emu_drain();
 	pthread_mutex_lock(&emu_lock);
 	CUresult e = p ? release((char *)p) : 0;
 	pthread_mutex_unlock(&emu_lock);
@@ -157,31 +159,121 @@ static CUresult ranges(const void *a, const void *b, size_t n) {
 	return (!a || gpfit_emu_in_range(a, n)) && (!b || gpfit_emu_in_range(b, n)) ? 0 : INVALID_VALUE;
 }
 
-static CUresult copy(void *dst, const void *src, size_t n, int to_device, int from_device) {
-	CUresult e = ranges(to_device ? dst : NULL, from_device ? src : NULL, n);
-	if (!e && n)
-		memmove(dst, src, n);
+/* Page-locked host memory. Copies from and to it are asynchronous. */
+static struct pinned {
+	struct pinned *next;
+	char *base;
+	size_t size;
+} *pinned;
+
+static int is_pinned(const void *p) {
+	pthread_mutex_lock(&emu_lock);
+	struct pinned *at = pinned;
+	while (at && ((const char *)p < at->base || (const char *)p >= at->base + at->size))
+		at = at->next;
+	pthread_mutex_unlock(&emu_lock);
+	return at != NULL;
+}
+
+/* A copy of lines, or a value to set. */
+struct move {
+	char *to;
+	const char *from; /* NULL: set value */
+	size_t to_pitch, from_pitch, width, lines;
+	unsigned char value;
+	char staged[];
+};
+
+static void move(void *arg) {
+	struct move *m = arg;
+	for (size_t i = 0; i < m->lines; i++)
+		if (m->from)
+			memmove(m->to + i * m->to_pitch, m->from + i * m->from_pitch, m->width);
+		else
+			memset(m->to + i * m->to_pitch, m->value, m->width);
+}
+
+static void spoil(const struct move *m) {
+	for (size_t i = 0; i < m->lines; i++)
+		memset(m->to + i * m->to_pitch, 0xff, m->width);
+}
+
+/* Queues a copy. Pageable memory of the host has been read, or is written, when the call returns.
+ * Page-locked memory is read when the device comes to it; what will be written there is NaN until then. */
+static CUresult move_later(struct move m, int host_from, int host_to, void *stream) {
+	if (!m.width || !m.lines)
+		return 0;
+	for (size_t i = 0; i < m.lines; i++) {
+		CUresult e = ranges(host_to ? NULL : m.to + i * m.to_pitch, host_from || !m.from ? NULL : m.from + i * m.from_pitch, m.width);
+		if (e)
+			return e;
+	}
+	if (!emu_asynchronous())
+		return move(&m), 0;
+	int staged = host_from && !is_pinned(m.from);
+	struct move *p = malloc(sizeof *p + (staged ? m.width * m.lines : 0));
+	*p = m;
+	if (staged) {
+		for (size_t i = 0; i < m.lines; i++)
+			memcpy(p->staged + i * m.width, m.from + i * m.from_pitch, m.width);
+		p->from = p->staged;
+		p->from_pitch = m.width;
+	}
+	if (host_to)
+		spoil(&m);
+	gpfit_emu_later(stream, move, p);
+	if (host_to && !is_pinned(m.to))
+		emu_drain_stream(stream);
+	return 0;
+}
+
+API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
+	ENTER(CONTEXT);
+	if (!n || flags & ~7u)
+		return INVALID_VALUE;
+	struct pinned *at = malloc(sizeof *at);
+	*at = (struct pinned){NULL, malloc(n), n};
+	memset(at->base, 0xff, n);
+	pthread_mutex_lock(&emu_lock);
+	at->next = pinned;
+	pinned = at;
+	emu_current->handles++;
+	pthread_mutex_unlock(&emu_lock);
+	return *p = at->base, 0;
+}
+
+API CUresult cuMemFreeHost(void *p) {
+	ENTER(CONTEXT);
+	emu_drain();
+	CUresult e = INVALID_VALUE;
+	pthread_mutex_lock(&emu_lock);
+	for (struct pinned **at = &pinned; *at; at = &(*at)->next)
+		if ((*at)->base == p) {
+			struct pinned *old = *at;
+			*at = old->next;
+			free(old->base);
+			free(old);
+			emu_current->handles--;
+			e = 0;
+			break;
+		}
+	pthread_mutex_unlock(&emu_lock);
 	return e;
 }
 
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? copy((void *)d, s, n, 1, 0) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, s, n, n, n, 1, 0}, 1, 0, st) : INVALID_HANDLE;
 }
 
 API CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? copy(d, (void *)s, n, 0, 1) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){d, (void *)s, n, n, n, 1, 0}, 0, 1, st) : INVALID_HANDLE;
 }
 
 API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {
 	ENTER(CONTEXT);
-	if (!emu_valid(st, STREAM))
-		return INVALID_HANDLE;
-	CUresult e = ranges((void *)d, NULL, n);
-	if (!e && n)
-		memset((void *)d, v, n);
-	return e;
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, NULL, n, n, n, 1, v}, 0, 0, st) : INVALID_HANDLE;
 }
 
 struct copy2d { /* CUDA_MEMCPY2D */
@@ -207,10 +299,5 @@ API CUresult cuMemcpy2DAsync_v2(const struct copy2d *c, void *st) {
 		return INVALID_VALUE;
 	const char *s = (from ? (const char *)c->sdev : c->shost) + c->sy * c->spitch + c->sx;
 	char *d = (to ? (char *)c->ddev : c->dhost) + c->dy * c->dpitch + c->dx;
-	for (size_t i = 0; i < c->height; i++) {
-		CUresult e = copy(d + i * c->dpitch, s + i * c->spitch, c->width, to, from);
-		if (e)
-			return e;
-	}
-	return 0;
+	return move_later((struct move){d, s, c->dpitch, c->spitch, c->width, c->height, 0}, !from, !to, st);
 }

@@ -71,14 +71,37 @@ API int cusolverDnXpotrf_bufferSize(struct handle *h, void *params, int uplo, L 
 	return *host = HOST_BYTES, 0;
 }
 
+struct factor {
+	const char *entry;
+	L n, lda;
+	double *a;
+	long number, *work;
+	int *info;
+};
+
+static void begin(void *arg) {
+	struct factor *f = arg;
+	*f->work = f->number;
+}
+
+static void factor(void *arg) {
+	struct factor *f = arg;
+	if (*f->work != f->number)
+		misused("two factorisations use one workspace at the same time");
+	struct spoiled s = spoil(f->entry, f->n, LOWER, f->n, f->n, 1, f->a, f->lda);
+	*f->info = (int)emu_potrf(f->n, f->a, f->lda);
+	finish(&s);
+}
+
 API int cusolverDnXpotrf(struct handle *h, void *params, int uplo, L n, int type, void *a, L lda, int compute,
                          void *device, size_t ndevice, void *host, size_t nhost, int *info) {
 	ENTER;
 	REQUIRE(h && params && type == REAL64 && compute == REAL64 && uplo == LOWER && matrix(a, n, n, lda));
 	REQUIRE(ndevice >= WORK_BYTES && in_range(device, ndevice) && host && nhost >= HOST_BYTES && in_range(info, sizeof *info));
 	note((struct call){"potrf", {n, n, n}, {a, a, a}, {lda, lda, lda}});
-	struct spoiled s = spoil(__func__, n, LOWER, n, n, 1, a, lda);
-	*info = (int)emu_potrf(n, a, lda);
-	finish(&s);
+	static long number;
+	struct factor f = {__func__, n, lda, a, __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED), device, info};
+	later(h->stream, begin, &f, sizeof f);
+	later(h->stream, factor, &f, sizeof f);
 	return 0;
 }

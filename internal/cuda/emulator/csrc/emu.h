@@ -1,5 +1,5 @@
 /* Declarations for the sources of the emulated libcuda.so.1. Device memory is host
- * memory, every call is synchronous, and one mutex guards all state. */
+ * memory, and one mutex guards all state except for queues of work (cuda_queue.c). */
 #ifndef GPFIT_EMU_H
 #define GPFIT_EMU_H
 
@@ -16,12 +16,12 @@ typedef unsigned long long CUdeviceptr;
 enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
 	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
-	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500,
-	ILLEGAL_ADDRESS = 700,
+	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
+	ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719,
 	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
 
-enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64 };
+enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64, MAX_PARAMS = 64 };
 
 /* What an entry point needs, which also determines how it is counted. */
 enum { FREE, DEVICE, CONTEXT };
@@ -69,7 +69,17 @@ struct handle {
 	struct device *dev;
 };
 
+/* Work in streams (cuda_queue.c). */
+int emu_asynchronous(void);
+API void gpfit_emu_later(void *stream, void (*run)(void *), void *arg);
+/* Run the work of the current device, or of one of its streams, and what it waits for. */
+void emu_drain(void);
+void emu_drain_stream(void *stream);
+void emu_forget(struct device *d);
+
 void emu_violation(const char *what);
+/* The same for callers that do not hold the lock. */
+API void gpfit_emu_misused(const char *what);
 /* Forgets the allocations of a device whose context is dead. */
 void emu_bury(struct device *d);
 /* Returns whether [p, p+n) lies in one live allocation; counts a violation if not. */
@@ -102,6 +112,9 @@ struct emu_ptx *emu_ptx_load(const char *text, char *log, size_t size);
 void emu_ptx_unload(struct emu_ptx *m);
 const void *emu_ptx_kernel(const struct emu_ptx *m, const char *name);
 int emu_ptx_static_shared(const void *kernel);
+/* Returns the number of parameters, and writes their sizes unless sizes is NULL. */
+int emu_ptx_params(const void *kernel, int *sizes);
+int emu_ptx_accepts(const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared);
 int emu_ptx_launch(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3],
                    unsigned shared, void **params);
 

@@ -165,6 +165,19 @@ extern "C" const void *emu_ptx_kernel(const struct emu_ptx *m, const char *name)
 
 extern "C" int emu_ptx_static_shared(const void *kernel) { return static_cast<int>(static_cast<const Kernel *>(kernel)->sharedBytes); }
 
+extern "C" int emu_ptx_params(const void *kernel, int *sizes) {
+    const auto &params = static_cast<const Kernel *>(kernel)->params;
+    for (size_t i = 0; sizes != nullptr && i < params.size(); i++) {
+        sizes[i] = static_cast<int>(params[i].size);
+    }
+    return static_cast<int>(params.size());
+}
+
+extern "C" int emu_ptx_accepts(const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared) {
+    const Kernel &k = *static_cast<const Kernel *>(kernel);
+    return accepts(k, Launch{&k, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, {}, {}});
+}
+
 extern "C" int emu_ptx_launch(const struct emu_ptx *m, const void *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared, void **params) {
     const Kernel &k = *static_cast<const Kernel *>(kernel);
     Launch l{&k, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared, std::vector<u8>(k.paramBytes), {}};

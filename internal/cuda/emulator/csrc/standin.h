@@ -37,6 +37,26 @@ static int fault(const char *entry, int alloc_failed, int execution_failed) {
 	return code == 2 ? alloc_failed : code;
 }
 
+/* Calls run with a copy of what arg points to, when the stream comes to it. */
+static void later(void *stream, void (*run)(void *), const void *arg, size_t bytes) {
+	static void (*f)(void *, void (*)(void *), void *);
+	void *copy = memcpy(malloc(bytes), arg, bytes);
+	if (!f)
+		f = (void (*)(void *, void (*)(void *), void *))emu_driver("gpfit_emu_later");
+	if (f) {
+		f(stream, run, copy);
+		return;
+	}
+	run(copy);
+	free(copy);
+}
+
+static void misused(const char *what) {
+	void (*f)(const char *) = (void (*)(const char *))emu_driver("gpfit_emu_misused");
+	if (f)
+		f(what);
+}
+
 static int in_range(const void *p, size_t bytes) {
 	static int (*f)(const void *, size_t);
 	if (!f)

@@ -1,0 +1,30 @@
+package cuda
+
+import (
+	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/cuda/emulator"
+)
+
+// TestLateWork runs jobs on four lanes of a device whose streams work late and in ten random orders. The results have the
+// bits of one job alone on a device that works at once.
+func TestLateWork(t *testing.T) {
+	emulator.Check(t)
+	var on []device.DenseDevice
+	for range 4 {
+		on = append(on, openBare(t, 0))
+	}
+	jobs := []*job{newJob(t, 60), newJob(t, 97), newJob(t, 130)}
+	var want [][]float64
+	for _, j := range jobs {
+		want = append(want, j.mustRun(t, on[0], nil))
+	}
+	for seed := range 10 {
+		emulator.Order(t, 1+seed)
+		atOnce(t, 4, jobs, want, on)
+		if busy := emulator.Busy(); busy < 4 {
+			t.Errorf("at most %d streams have work at the same time", busy)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+/* The emulated libcuda.so.1: work that a device does later. Without a seed every call runs at once. With a
+ * seed (GPFIT_EMU_ORDER, gpfit_emu_order) copies, launches and calls of the math libraries wait in the queue
+ * of their stream. They run, one after the other, when a call waits for the device, and some before, in a
+ * random order that respects streams, events and the rules of the default stream alone: code that forgets
+ * a dependency meets an order that shows it. */
+#define _GNU_SOURCE
+#include "emu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct op {
+	struct op *next;
+	long number; /* in the order of the calls */
+	void (*run)(void *);
+	void *arg;
+	struct event *event; /* recorded, or waited for */
+	long wanted;         /* the record of the event to wait for, 0 for none */
+};
+
+struct stream {
+	struct handle h;
+	int nonblocking;
+	struct op *first, **end;
+	struct stream *next;
+};
+
+struct event {
+	struct handle h;
+	double ms;              /* 0: never passed */
+	long recorded, passed;  /* numbers of records */
+	long waiting;           /* operations that refer to it */
+};
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static struct stream *streams, defaults[MAX_DEVICES];
+static unsigned long long seed;
+static long number, most;
+
+__attribute__((constructor)) static void configure(void) {
+	const char *v = getenv("GPFIT_EMU_ORDER");
+	seed = v ? strtoull(v, NULL, 10) : 0;
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		defaults[i].h.dev = &emu_devices[i];
+		defaults[i].end = &defaults[i].first;
+		defaults[i].next = streams;
+		streams = &defaults[i];
+	}
+}
+
+static unsigned long long draw(unsigned long long n) {
+	static unsigned long long x;
+	x = x * 6364136223846793005u + seed;
+	return (x >> 33) % n;
+}
+
+static struct stream *stream_of(void *s) { return (uintptr_t)s <= 2 ? &defaults[emu_current->index] : s; }
+
+static int is_default(const struct stream *s) { return s == &defaults[s->h.dev->index]; }
+
+/* Returns whether the first operation of a stream may run: not before an event that it waits for, nor,
+ * between the default stream and the streams that wait for it, before earlier calls. */
+static int ready(const struct stream *s) {
+	const struct op *o = s->first;
+	if (!o || (o->wanted && o->event->passed < o->wanted))
+		return 0;
+	for (const struct stream *t = streams; t; t = t->next)
+		if (t != s && t->h.dev == s->h.dev && t->first && t->first->number < o->number && !t->nonblocking && !s->nonblocking &&
+		    (is_default(t) || is_default(s)))
+			return 0;
+	return 1;
+}
+
+static void drop(struct op *o) {
+	if (o->event)
+		o->event->waiting--;
+	free(o->arg);
+	free(o);
+}
+
+/* Runs the first operation of a stream. */
+static void step(struct stream *s) {
+	struct op *o = s->first;
+	struct device *before = emu_current;
+	if (!(s->first = o->next))
+		s->end = &s->first;
+	emu_current = s->h.dev;
+	if (o->event && !o->wanted) {
+		struct timespec t;
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		o->event->ms = (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+		o->event->passed++;
+	}
+	if (o->run && !emu_current->sticky)
+		o->run(o->arg);
+	emu_current = before;
+	drop(o);
+}
+
+/* Runs one operation of a device that may run, chosen at random. Returns 0 if there is none. */
+static int any(const struct device *d) {
+	int n = 0;
+	for (struct stream *s = streams; s; s = s->next)
+		n += s->h.dev == d && ready(s);
+	if (!n)
+		return 0;
+	int k = (int)draw((unsigned long long)n);
+	for (struct stream *s = streams; s; s = s->next)
+		if (s->h.dev == d && ready(s) && k-- == 0) {
+			step(s);
+			return 1;
+		}
+	return 0;
+}
+
+/* Runs work of a device until a stream, or with none all streams, have nothing to do. */
+static void drain(const struct device *d, const struct stream *only) {
+	for (;;) {
+		int busy = 0;
+		for (const struct stream *s = streams; s; s = s->next)
+			busy |= s->h.dev == d && (!only || s == only) && s->first != NULL;
+		if (!busy)
+			return;
+		if (!any(d)) {
+			gpfit_emu_misused("streams wait for an event that is never recorded");
+			return;
+		}
+	}
+}
+
+void emu_drain(void) {
+	pthread_mutex_lock(&lock);
+	drain(emu_current, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+void emu_drain_stream(void *s) {
+	pthread_mutex_lock(&lock);
+	drain(emu_current, stream_of(s));
+	pthread_mutex_unlock(&lock);
+}
+
+/* Forgets the work of a device whose context is dead. */
+void emu_forget(struct device *d) {
+	pthread_mutex_lock(&lock);
+	for (struct stream *s = streams; s; s = s->next)
+		while (s->h.dev == d && s->first) {
+			struct op *o = s->first;
+			if (!(s->first = o->next))
+				s->end = &s->first;
+			drop(o);
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+static void queue(struct stream *s, struct op o) {
+	struct op *p = malloc(sizeof *p);
+	*p = o;
+	p->number = ++number;
+	if (p->event)
+		p->event->waiting++;
+	*s->end = p;
+	s->end = &p->next;
+	long busy = 0;
+	for (const struct stream *t = streams; t; t = t->next)
+		busy += t->first != NULL;
+	if (busy > most)
+		most = busy;
+	while (draw(4) == 0 && any(s->h.dev)) { /* some work is done before anybody waits */
+	}
+}
+
+int emu_asynchronous(void) { return seed != 0; }
+
+/* Calls run(arg) when the stream comes to it, and then frees arg. */
+API void gpfit_emu_later(void *s, void (*run)(void *), void *arg) {
+	if (!seed) {
+		run(arg);
+		free(arg);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	queue(stream_of(s), (struct op){.run = run, .arg = arg});
+	pthread_mutex_unlock(&lock);
+}
+
+/* Changes the seed, 0 for calls that run at once. */
+API void gpfit_emu_order(long s) {
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < emu_ndevices; i++)
+		drain(&emu_devices[i], NULL);
+	seed = (unsigned long long)s;
+	most = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Returns the largest number of streams that had work at the same time. */
+API long gpfit_emu_busy(void) { return most; }
+
+API CUresult cuStreamCreate(void **p, unsigned flags) {
+	ENTER(CONTEXT);
+	if (flags > 1)
+		return INVALID_VALUE;
+	struct stream *s = emu_handle(STREAM, sizeof *s);
+	s->nonblocking = (int)flags; /* CU_STREAM_NON_BLOCKING */
+	s->end = &s->first;
+	pthread_mutex_lock(&lock);
+	s->next = streams;
+	streams = s;
+	pthread_mutex_unlock(&lock);
+	return *p = s, 0;
+}
+
+API CUresult cuStreamDestroy_v2(void *p) {
+	ENTER(CONTEXT);
+	if (!emu_valid(p, STREAM) || (uintptr_t)p <= 2)
+		return INVALID_HANDLE;
+	pthread_mutex_lock(&lock);
+	drain(emu_current, p);
+	for (struct stream **at = &streams; *at; at = &(*at)->next)
+		if (*at == p) {
+			*at = (*at)->next;
+			break;
+		}
+	emu_release(p);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+API CUresult cuStreamSynchronize(void *s) {
+	ENTER(CONTEXT);
+	if (!emu_valid(s, STREAM))
+		return INVALID_HANDLE;
+	emu_drain_stream(s);
+	return emu_current->sticky;
+}
+
+API CUresult cuStreamWaitEvent(void *s, void *p, unsigned flags) {
+	ENTER(CONTEXT);
+	if (!emu_valid(s, STREAM) || !emu_valid(p, EVENT) || flags)
+		return INVALID_HANDLE;
+	struct event *e = p;
+	if (!seed || !e->recorded) /* an event that was never recorded does not hold back */
+		return 0;
+	pthread_mutex_lock(&lock);
+	queue(stream_of(s), (struct op){.event = e, .wanted = e->recorded});
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+API CUresult cuEventCreate(void **e, unsigned flags) {
+	ENTER(CONTEXT);
+	(void)flags;
+	return *e = emu_handle(EVENT, sizeof(struct event)), 0;
+}
+
+API CUresult cuEventDestroy_v2(void *p) {
+	ENTER(CONTEXT);
+	if (!emu_valid(p, EVENT))
+		return INVALID_HANDLE;
+	struct event *e = p;
+	pthread_mutex_lock(&lock);
+	while (e->waiting && any(emu_current)) {
+	}
+	emu_release(e);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+API CUresult cuEventRecord(void *p, void *s) {
+	ENTER(CONTEXT);
+	if (!emu_valid(p, EVENT) || !emu_valid(s, STREAM))
+		return INVALID_HANDLE;
+	struct event *e = p;
+	pthread_mutex_lock(&lock);
+	e->recorded++;
+	queue(stream_of(s), (struct op){.event = e});
+	if (!seed)
+		drain(emu_current, NULL);
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+API CUresult cuEventSynchronize(void *p) {
+	ENTER(CONTEXT);
+	if (!emu_valid(p, EVENT))
+		return INVALID_HANDLE;
+	struct event *e = p;
+	pthread_mutex_lock(&lock);
+	while (e->passed < e->recorded && any(emu_current)) {
+	}
+	pthread_mutex_unlock(&lock);
+	return emu_current->sticky;
+}
+
+API CUresult cuEventElapsedTime(float *ms, void *a, void *b) {
+	ENTER(CONTEXT);
+	if (!emu_valid(a, EVENT) || !emu_valid(b, EVENT))
+		return INVALID_HANDLE;
+	struct event *x = a, *y = b;
+	if (x->ms == 0 || y->ms == 0)
+		return INVALID_HANDLE;
+	if (x->passed < x->recorded || y->passed < y->recorded)
+		return NOT_READY;
+	return *ms = (float)(y->ms - x->ms), 0;
+}
+
+API CUresult cuCtxSynchronize(void) {
+	ENTER(CONTEXT);
+	emu_drain();
+	return emu_current->sticky;
+}
