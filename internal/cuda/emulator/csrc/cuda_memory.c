@@ -271,6 +271,11 @@ API CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
 	return emu_valid(st, STREAM) ? move_later((struct move){d, (void *)s, n, n, n, 1, 0}, 0, 1, st) : INVALID_HANDLE;
 }
 
+API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, void *st) {
+	ENTER(CONTEXT);
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, (void *)s, n, n, n, 1, 0}, 0, 0, st) : INVALID_HANDLE;
+}
+
 API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {
 	ENTER(CONTEXT);
 	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, NULL, n, n, n, 1, v}, 0, 0, st) : INVALID_HANDLE;

@@ -35,12 +35,12 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static struct stream *streams, defaults[MAX_DEVICES];
-static unsigned long long seed;
+static unsigned long long seed, x; /* of the random numbers, and their state */
 static long number, most;
 
 __attribute__((constructor)) static void configure(void) {
 	const char *v = getenv("GPFIT_EMU_ORDER");
-	seed = v ? strtoull(v, NULL, 10) : 0;
+	seed = x = v ? strtoull(v, NULL, 10) : 0;
 	for (int i = 0; i < MAX_DEVICES; i++) {
 		defaults[i].h.dev = &emu_devices[i];
 		defaults[i].end = &defaults[i].first;
@@ -50,8 +50,7 @@ __attribute__((constructor)) static void configure(void) {
 }
 
 static unsigned long long draw(unsigned long long n) {
-	static unsigned long long x;
-	x = x * 6364136223846793005u + seed;
+	x = x * 6364136223846793005u + 1442695040888963407u;
 	return (x >> 33) % n;
 }
 
@@ -98,9 +97,16 @@ static void step(struct stream *s) {
 	drop(o);
 }
 
-/* Runs one operation of a device that may run, chosen at random. Returns 0 if there is none. */
+/* Runs one operation of a device that may run, chosen at random. Returns 0 if there is none. Often it is one of the
+ * stream before, so that some streams run far ahead of others. */
 static int any(const struct device *d) {
+	static const struct stream *last;
 	int n = 0;
+	for (struct stream *s = streams; s; s = s->next)
+		if (s == last && s->h.dev == d && ready(s) && draw(4)) {
+			step(s);
+			return 1;
+		}
 	for (struct stream *s = streams; s; s = s->next)
 		n += s->h.dev == d && ready(s);
 	if (!n)
@@ -108,6 +114,7 @@ static int any(const struct device *d) {
 	int k = (int)draw((unsigned long long)n);
 	for (struct stream *s = streams; s; s = s->next)
 		if (s->h.dev == d && ready(s) && k-- == 0) {
+			last = s;
 			step(s);
 			return 1;
 		}
@@ -167,7 +174,7 @@ static void queue(struct stream *s, struct op o) {
 		busy += t->first != NULL;
 	if (busy > most)
 		most = busy;
-	while (draw(4) == 0 && any(s->h.dev)) { /* some work is done before anybody waits */
+	while (draw(seed % 2 ? 16 : 3) == 0 && any(s->h.dev)) { /* some work is done before anybody waits */
 	}
 }
 
@@ -190,7 +197,7 @@ API void gpfit_emu_order(long s) {
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < emu_ndevices; i++)
 		drain(&emu_devices[i], NULL);
-	seed = (unsigned long long)s;
+	seed = x = (unsigned long long)s;
 	most = 0;
 	pthread_mutex_unlock(&lock);
 }
