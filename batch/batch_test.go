@@ -174,7 +174,7 @@ func TestLostDevice(t *testing.T) {
 	lose(d, "cuda:0")
 	drivers := []device.Driver{d, cpu.Driver{}}
 	r := create(t, text, drivers...)
-	runAll(t, r, Options{Drivers: drivers}, 4)
+	runAll(t, r, Options{Drivers: drivers, JobsPerDevice: 1}, 4)
 	retried := 0
 	for _, j := range r.Jobs {
 		if events(status(t, r, j.ID)) == "started retry:device started done" {
@@ -188,16 +188,16 @@ func TestLostDevice(t *testing.T) {
 	lose(d, "cuda:0", "cuda:1")
 	r = create(t, text, drivers...)
 	var failed *JobsFailedError
-	if _, err := Run(t.Context(), r, Options{Drivers: drivers}); !errors.As(err, &failed) || len(failed.Failed) != 4 {
+	if _, err := Run(t.Context(), r, Options{Drivers: drivers, JobsPerDevice: 1}); !errors.As(err, &failed) || len(failed.Failed) != 4 {
 		t.Errorf("without any device: %v", err)
 	}
 	// A later resume, when the devices work again, retries the jobs.
 	d.fail = nil
-	runAll(t, r, Options{Drivers: drivers}, 4)
+	runAll(t, r, Options{Drivers: drivers, JobsPerDevice: 1}, 4)
 
 	lose(d, "cuda:0", "cuda:1")
 	r = create(t, strings.Replace(text, "device: cuda", "device: cuda, fallback: cpu", 1), drivers...)
-	runAll(t, r, Options{Drivers: drivers}, 4)
+	runAll(t, r, Options{Drivers: drivers, JobsPerDevice: 1}, 4)
 	for _, j := range r.Jobs {
 		report := status(t, r, j.ID).Record.Last().Report
 		if report.Device != "cpu" || len(report.Warnings) == 0 {
@@ -242,6 +242,39 @@ func TestMemory(t *testing.T) {
 	r = create(t, "defaults: {device: cpu, threads: 1, memory: 10KiB}\ndata: [a.csv]\nkernels: [rbf]\n", cpu.Driver{})
 	if _, err := Run(t.Context(), r, Options{Drivers: onCPU}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
 		t.Errorf("the spec's limit on memory: %v", err)
+	}
+}
+
+// TestLanes checks that small jobs share GPUs, each with a device of its own, and large ones do not, and that the
+// results of jobs do not depend on that.
+func TestLanes(t *testing.T) {
+	d := newGPUs(2, 1<<30)
+	d.meet = make(chan struct{})
+	drivers := []device.Driver{d, cpu.Driver{}}
+	const text = "defaults: {device: cuda, threads: 1}\ndata: [a.csv]\nkernels: [rbf, matern32]\nseeds: [1, 2, 3, 4]\n"
+	r := create(t, text, drivers...)
+	runAll(t, r, Options{Drivers: drivers}, 8)
+	for _, name := range []string{"cuda:0", "cuda:1"} {
+		if d.most[name] < 2 || d.shared[name] > 0 {
+			t.Errorf("%s: %d workspaces side by side, %d of them on a lane in use", name, d.most[name], d.shared[name])
+		}
+	}
+	d.meet = nil
+	alone := create(t, text, drivers...)
+	runAll(t, alone, Options{Drivers: drivers, JobsPerDevice: 1}, 8)
+	for _, j := range r.Jobs {
+		if got, want := status(t, r, j.ID).Record.Last().Report.NLML, status(t, alone, j.ID).Record.Last().Report.NLML; got != want {
+			t.Errorf("%s: NLML %v in a lane, %v alone", j.ID, got, want)
+		}
+	}
+	a := &accelerator{}
+	for _, c := range []struct {
+		jobs, rows, next, allowed int
+		takes                     bool
+	}{{0, 0, 50000, 0, true}, {1, 50000, 100, 0, false}, {3, 9000, 3000, 0, true}, {3, 9000, 3001, 0, false}, {16, 800, 50, 0, false}, {1, 50000, 50000, 2, true}, {2, 10, 10, 2, false}} {
+		if a.jobs, a.rows = c.jobs, c.rows; a.takes(c.next, c.allowed) != c.takes {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 

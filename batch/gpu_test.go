@@ -17,8 +17,9 @@ type gpuDriver struct {
 	count  int
 	memory int64
 	mu     sync.Mutex
-	// now and most count the workspaces open on one device.
-	now, most map[string]int
+	// now and most count the workspaces open on one device, and shared the workspaces that were opened on a lane
+	// beside another one.
+	now, most, shared map[string]int
 	// meet, if not nil, is closed when two workspaces are open on one device. Until
 	// then their jobs wait, for at most ten seconds.
 	meet chan struct{}
@@ -47,6 +48,7 @@ type gpuDevice struct {
 	device.DenseDevice
 	d    *gpuDriver
 	name string
+	open int // workspaces
 }
 
 func (b *gpuDevice) Info() device.Info {
@@ -82,6 +84,9 @@ func (b *gpuDevice) newWorkspace(ctx context.Context, x *kernel.Points) (device.
 	if err != nil {
 		return nil, err
 	}
+	if b.open++; b.open > 1 {
+		b.d.shared[b.name]++
+	}
 	b.d.now[b.name]++
 	b.d.most[b.name] = max(b.d.most[b.name], b.d.now[b.name])
 	if b.d.meet != nil && b.d.now[b.name] == 2 {
@@ -99,6 +104,7 @@ type gpuWorkspace struct {
 func (w *gpuWorkspace) Close() error {
 	w.once.Do(func() {
 		w.b.d.mu.Lock()
+		w.b.open--
 		w.b.d.now[w.b.name]--
 		w.b.d.mu.Unlock()
 	})
@@ -106,5 +112,5 @@ func (w *gpuWorkspace) Close() error {
 }
 
 func newGPUs(count int, memory int64) *gpuDriver {
-	return &gpuDriver{count: count, memory: memory, now: map[string]int{}, most: map[string]int{}}
+	return &gpuDriver{count: count, memory: memory, now: map[string]int{}, most: map[string]int{}, shared: map[string]int{}}
 }

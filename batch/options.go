@@ -28,7 +28,8 @@ type Options struct {
 	// takes nine tenths of the free memory at the start.
 	Memory int64
 	// JobsPerDevice is the number of jobs that may share an accelerator, if its
-	// memory allows; 0 means 1.
+	// memory allows; 0 means as many as keep it busy. The results of a job do not
+	// depend on it.
 	JobsPerDevice int
 	// Shard is the share of the jobs to do.
 	Shard Shard

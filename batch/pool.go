@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,29 +23,49 @@ type pool struct {
 	memory, memoryUsed int64 // host memory in bytes; memory 0 means no limit
 	accelerators       []*accelerator
 	asked              bool // a job has asked for accelerators
-	jobsPerDevice      int
+	jobsPerDevice      int  // 0 for as many as keep an accelerator busy
 	running            int
 
-	mu   sync.Mutex
-	free map[deviceKey][]device.Backend // unused backends of the host
+	mu sync.Mutex
+	// free are the unused backends of the host, and the unused lanes of accelerators.
+	free map[deviceKey][]device.Backend
 }
 
-// accelerator is a device other than the host. Jobs share its memory.
+// accelerator is a device other than the host. Jobs share its memory. Each has a lane of its own: another
+// backend of the device, whose work waits for no other job's.
 type accelerator struct {
 	name         string
-	backend      device.Backend
+	backend      device.Backend // the first lane, which plans
 	memory, used int64
-	jobs         int
+	jobs, rows   int
 	lost         bool
 }
+
+// One job of busyRows rows keeps an accelerator busy. Below, the share of the time in which it does something is about
+// the share of the rows (benchmarks/results has the rates of an H100).
+const (
+	busyRows  = 12000
+	mostLanes = 16
+)
+
+// takes reports whether a job of that many rows may join the jobs of an accelerator, of which so many are allowed.
+func (a *accelerator) takes(rows, allowed int) bool {
+	if allowed > 0 {
+		return a.jobs < allowed
+	}
+	return a.jobs == 0 || a.jobs < mostLanes && a.rows+rows <= busyRows
+}
+
+// laneKey is the key of the unused lanes of an accelerator.
+func (a *accelerator) laneKey() deviceKey { return deviceKey{name: a.name} }
 
 // place is a device for a job, with the resources that the job reserves: cores,
 // and bytes of host and device memory.
 type place struct {
-	accelerator *accelerator   // nil for the host
-	backend     device.Backend // of the accelerator
-	on          deviceKey      // what to open on the host
+	accelerator *accelerator // nil for the host
+	on          deviceKey    // what to open on the host
 	cores       int
+	rows        int // of the job
 	host        int64
 	device      int64
 }
@@ -89,19 +110,19 @@ func (d *demand) plan(b device.Backend) device.Plan {
 
 func newPool(ctx context.Context, o Options) (*pool, error) {
 	p := &pool{
-		found: device.Find(ctx, o.Drivers, o.Methods...), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(1, o.JobsPerDevice), free: map[deviceKey][]device.Backend{},
+		found: device.Find(ctx, o.Drivers, o.Methods...), cores: o.Cores, memory: o.Memory, jobsPerDevice: max(0, o.JobsPerDevice), free: map[deviceKey][]device.Backend{},
 	}
 	if p.cores <= 0 {
 		p.cores = runtime.GOMAXPROCS(0)
 	}
 	if p.memory == 0 {
 		host := deviceKey{name: p.found.Host(), threads: 1}
-		b, err := p.takeHost(ctx, host)
+		b, err := p.takeFree(ctx, host)
 		if err != nil {
 			return nil, err
 		}
 		p.memory = b.Info().MemoryFree / 10 * 9
-		p.giveHost(host, b)
+		p.giveFree(host, b)
 	}
 	return p, nil
 }
@@ -111,9 +132,9 @@ func (p *pool) open(ctx context.Context, key deviceKey) (device.Backend, error) 
 	return openDevice(ctx, p.found, key)
 }
 
-// takeHost returns a backend of the host that no other job uses. Backends with the
-// same key are equal, but calls to one backend compete for its threads.
-func (p *pool) takeHost(ctx context.Context, key deviceKey) (device.Backend, error) {
+// takeFree returns a backend that no other job uses. Backends with the same key are equal, but calls to one
+// backend compete for its threads, or for the stream of its device.
+func (p *pool) takeFree(ctx context.Context, key deviceKey) (device.Backend, error) {
 	p.mu.Lock()
 	list := p.free[key]
 	if last := len(list) - 1; last >= 0 {
@@ -126,7 +147,7 @@ func (p *pool) takeHost(ctx context.Context, key deviceKey) (device.Backend, err
 	return p.open(ctx, key)
 }
 
-func (p *pool) giveHost(key deviceKey, b device.Backend) {
+func (p *pool) giveFree(key deviceKey, b device.Backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free[key] = append(p.free[key], b)
@@ -146,7 +167,9 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 		}
 		info := b.Info()
 		note(fmt.Sprintf("device %s: %s", f.Name, info.Description))
-		p.accelerators = append(p.accelerators, &accelerator{name: f.Name, backend: b, memory: info.MemoryFree})
+		a := &accelerator{name: f.Name, backend: b, memory: info.MemoryFree}
+		p.accelerators = append(p.accelerators, a)
+		p.giveFree(a.laneKey(), b)
 	}
 }
 
@@ -171,11 +194,11 @@ func (p *pool) find(d *demand) (place, error) {
 
 func (p *pool) findHost(d *demand, name string) (place, error) {
 	at := place{on: d.key(name), cores: min(d.threads(), p.cores)}
-	b, err := p.takeHost(context.Background(), at.on)
+	b, err := p.takeFree(context.Background(), at.on)
 	if err != nil {
 		return at, err
 	}
-	defer p.giveHost(at.on, b)
+	defer p.giveFree(at.on, b)
 	plan := d.plan(b)
 	at.host = plan.HostBytes()
 	if err := p.limits(d, plan); err != nil {
@@ -201,7 +224,8 @@ func (p *pool) hostFits(bytes int64) bool { return p.memory == 0 || p.memoryUsed
 
 func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 	err := error(&device.UnavailableError{Device: name, Reason: "this machine has no such device"})
-	for _, a := range p.accelerators {
+	least := slices.SortedStableFunc(slices.Values(p.accelerators), func(a, b *accelerator) int { return cmp.Compare(a.rows, b.rows) })
+	for _, a := range least {
 		if !device.Means(name, a.name) {
 			continue
 		}
@@ -217,12 +241,12 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			continue
 		}
 		plan := d.plan(backends[0])
-		at := place{accelerator: a, backend: backends[0], on: d.key(a.name), cores: 1, host: plan.HostBytes(), device: plan.DeviceBytes()}
+		at := place{accelerator: a, on: d.key(a.name), cores: 1, rows: device.DenseSize(plan, plan.N), host: plan.HostBytes(), device: plan.DeviceBytes()}
 		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
 			err = e
 			continue
 		}
-		full := a.jobs >= p.jobsPerDevice || a.memory > 0 && a.used+at.device > a.memory || d.alone && a.jobs > 0
+		full := !a.takes(at.rows, p.jobsPerDevice) || a.memory > 0 && a.used+at.device > a.memory || d.alone && a.jobs > 0
 		if full || !p.hostFits(at.host) || d.avoid[a.name] && p.hasAnother(a, name, d) {
 			err = errLater
 			continue
@@ -241,7 +265,7 @@ func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 
 // full reports whether no job can start: no core and no accelerator is free.
 func (p *pool) full() bool {
-	free := func(a *accelerator) bool { return !a.lost && a.jobs < p.jobsPerDevice }
+	free := func(a *accelerator) bool { return !a.lost && a.takes(0, p.jobsPerDevice) }
 	return p.coresUsed >= p.cores && !slices.ContainsFunc(p.accelerators, free)
 }
 
@@ -258,19 +282,21 @@ func (p *pool) reserve(at place, sign int) {
 	}
 	// A job on an accelerator reserves no cores.
 	at.accelerator.jobs += sign
+	at.accelerator.rows += sign * at.rows
 	at.accelerator.used += int64(sign) * at.device
 }
 
 // backend returns the backend of a place and a function that returns it to the pool.
 func (p *pool) backend(ctx context.Context, at place) (device.Backend, func(), error) {
+	key := at.on
 	if at.accelerator != nil {
-		return at.backend, func() {}, nil
+		key = at.accelerator.laneKey()
 	}
-	b, err := p.takeHost(ctx, at.on)
+	b, err := p.takeFree(ctx, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	return b, func() { p.giveHost(at.on, b) }, nil
+	return b, func() { p.giveFree(key, b) }, nil
 }
 
 // deviceName returns the name of the device of a place.
@@ -286,8 +312,5 @@ func (p *pool) close() {
 		for _, b := range list {
 			_ = b.Close()
 		}
-	}
-	for _, a := range p.accelerators {
-		_ = a.backend.Close()
 	}
 }

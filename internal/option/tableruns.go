@@ -22,7 +22,7 @@ func runOptions() Entries {
 			Help: "number of CPU cores, and largest number of jobs that run side by side"},
 		{Name: "memory", Kind: Memory, Group: Running, Field: "Run.Memory", Places: both, Placeholder: "16GiB", Unset: "90 % of the free memory",
 			Help: "the most host memory that running jobs may plan for, such as 16GiB"},
-		{Name: "gpu-jobs", Kind: Whole, Group: Running, Field: "Run.JobsPerDevice", Places: both, Default: "1", Least: 1, Most: maxWorkers,
+		{Name: "gpu-jobs", Kind: Whole, Group: Running, Field: "Run.JobsPerDevice", Places: both, Unset: "as many as keep it busy: 12,000 rows in all, 16 jobs at most", Least: 1, Most: maxWorkers,
 			Help: "number of jobs that may share a GPU, if its memory allows"},
 		{Name: "shard", Kind: Text, Group: Running, Field: "Run.Shard", Places: both, Placeholder: "i/N",
 			Rules: []Constraint{{Excludes: []string{"engine=slurm"}, Text: "option engine slurm distributes the jobs itself: leave out option shard"}},
