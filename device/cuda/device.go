@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
+	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
 )
 
@@ -176,6 +177,18 @@ func (d *Device) Close() (err error) {
 }
 
 func describe(d driver.DeviceInfo, version int) string {
-	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s",
-		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version))
+	return fmt.Sprintf("%s, %s, compute capability %d.%d, driver for CUDA %s%s",
+		d.Name, device.FormatBytes(d.TotalMemory), d.Major, d.Minor, driver.Version(version), slowness(d))
+}
+
+// slowness says that float64 is slow on a card, as on cards for consumers, and what may help.
+func slowness(d driver.DeviceInfo) string {
+	const slow, integers = 16, 10 // the first compute capability with fast integer products in cuBLAS
+	switch {
+	case d.SinglePerDouble < slow:
+		return ""
+	case d.Major < integers:
+		return fmt.Sprintf(", SLOW in float64: 1/%d of its float32 rate, so that a CPU may be faster ('gpfit bench' compares them)", d.SinglePerDouble)
+	}
+	return fmt.Sprintf(", SLOW in float64: 1/%d of its float32 rate; %s=1 lets cuBLAS of CUDA 13 compute products by integers ('gpfit bench' compares them)", d.SinglePerDouble, mathlib.EmulationVariable)
 }

@@ -155,3 +155,23 @@ func TestFallback(t *testing.T) {
 		emulator.Reset()
 	}
 }
+
+// TestSlow checks that a device whose float64 is slow says so, and what may help.
+func TestSlow(t *testing.T) {
+	for _, c := range []struct {
+		name, compute, ratio, words string
+	}{
+		{"fast", "90", "2", ""}, {"consumer", "89", "64", "SLOW in float64: 1/64 of its float32 rate, so that a CPU may be faster"},
+		{"blackwell", "120", "64", "CUBLAS_EMULATE_DOUBLE_PRECISION=1 lets cuBLAS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			emulator.Need(t)
+			if emulator.Rerun(t, emulator.Config{Compute: c.compute, Env: []string{"GPFIT_EMU_SINGLE=" + c.ratio}}) {
+				return
+			}
+			if detail := (Driver{}).Probe(t.Context())[0].Detail; !strings.Contains(detail, c.words) || strings.Contains(detail, "SLOW") != (c.words != "") {
+				t.Errorf("%q, want %q", detail, c.words)
+			}
+		})
+	}
+}

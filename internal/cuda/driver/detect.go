@@ -22,6 +22,8 @@ type DeviceInfo struct {
 	// MemoryBandwidth is the peak in bytes per second, from clock and bus width; 0 if
 	// the driver does not report them.
 	MemoryBandwidth float64
+	// SinglePerDouble is how many times as fast float32 is as float64; 0 if the driver does not report it.
+	SinglePerDouble int
 	// Unusable is the reason why gpfit cannot use the device, empty if it can.
 	Unusable string
 }
@@ -53,6 +55,7 @@ const (
 	attrMemoryBus         = 37
 	attrComputeMajor      = 75
 	attrComputeMinor      = 76
+	attrSinglePerDouble   = 87
 	computeModeProhibited = 2
 )
 
@@ -118,6 +121,7 @@ func (a *api) inspect(index int) DeviceInfo {
 	info.Name = text(name)
 	info.Major, info.Minor = attribute(attrComputeMajor), attribute(attrComputeMinor)
 	info.Multiprocessors = attribute(attrMultiprocessors)
+	info.SinglePerDouble = attribute(attrSinglePerDouble)
 	info.ClockHz = 1e3 * float64(attribute(attrClock))
 	// Memory transfers data twice per clock. The clock is in kHz, the bus width in bits.
 	info.MemoryBandwidth = 2 * 1e3 * float64(attribute(attrMemoryClock)) * float64(attribute(attrMemoryBus)) / 8

@@ -277,6 +277,7 @@ API CUresult cuDeviceGetAttribute(int *v, int attribute, CUdevice d) {
 	case 37: *v = 512; break;            /* memory bus, bits */
 	case 75: *v = emu_devices[d].major; break;
 	case 76: *v = emu_devices[d].minor; break;
+	case 87: *v = (int)env_number("GPFIT_EMU_SINGLE", 2); break; /* float32 over float64 */
 	default: return INVALID_VALUE;
 	}
 	return 0;
