@@ -55,7 +55,7 @@ func TestDetect(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	want := driver.DeviceInfo{Index: 1, Name: "Emulated GPU 1", Major: 9, TotalMemory: 64 << 20, Multiprocessors: 4,
-		ClockHz: 1.5e9, MemoryBandwidth: 256e9}
+		ClockHz: 1.5e9, MemoryBandwidth: 256e9, SinglePerDouble: 2}
 	if d.Devices[1] != want {
 		t.Errorf("%+v, want %+v", d.Devices[1], want)
 	}
