@@ -58,6 +58,8 @@ def line(r):
         return f"n = {r['n']} ({'value and gradient' if r['gradient'] else 'value'}): {result}"
     if kind == "bench":
         return f"{r['program']} on {r['device']}, n = {r['n']}: value {r['seconds_value']:.4f} s, with gradient {r['seconds_value_gradient']:.4f} s, {r['predict_rows_per_second']:.0f} predictions/s, NLML {r['nlml']:.8f}"
+    if kind == "batch":
+        return f"{r['jobs']} jobs of n = {r['n']:5}, {r['lanes']:>6} lanes: {r['seconds']:.1f} s, {r['jobs_per_second']:.2f} jobs/s"
     if kind == "devices" and "flags" in r:
         return f"gpfit devices {' '.join(r['flags'])}: " + json.dumps({k: x for k, x in r.items() if k not in ("type", "step", "at", "flags")})[:400]
     if kind == "conformance":

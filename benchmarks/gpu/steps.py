@@ -4,9 +4,11 @@ import collections
 import datetime
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
+import random
 import re
 import site
 import subprocess
@@ -210,6 +212,37 @@ def cu(run):
         suite(run, "cuda-cu.test", 60)
 
 
+def batch(run):
+    """Measures jobs per second of a batch of equal fits on the GPU with 1, 4 and 16 lanes, and with the lanes that
+    gpfit chooses, which must have the same results."""
+    jobs = 8 if run.args.quick else 64
+    for rows in (1000,) if run.args.quick else (500, 1000, 2000, 5000):
+        n = run.n(rows)
+        folder = run.folder / f"batch-{rows}"
+        folder.mkdir()
+        random.seed(n)
+        points = [[random.gauss(0, 1) for _ in range(8)] for _ in range(n)]
+        text = [",".join([*"abcdefgh", "y"]), *(",".join(f"{v:.6f}" for v in [*x, math.sin(2 * x[0]) + x[1] * x[2] + random.gauss(0, 0.1)]) for x in points)]
+        (folder / "t.csv").write_text("\n".join(text) + "\n")
+        seeds = ", ".join(map(str, range(1, jobs + 1)))
+        (folder / "s.yaml").write_text(f"data: [t.csv]\nkernels: [rbf(ard)]\nseeds: [{seeds}]\n"
+                                       f"defaults: {{device: '{run.args.device}', threads: 1, restarts: 0, max_evals: 10, coarse: 'off', noise_floor: none}}\n")
+        nlml = None
+        for lanes in ("1", "4", "16", None):
+            flags = ["--gpu-jobs", lanes] if lanes else []
+            done = run.run([run.program("gpfit"), "batch", folder / "s.yaml", "--out", folder / f"run-{lanes}", "--json", "--quiet", *flags], 240, keep=set(), quiet=True)
+            found = [r for r in done.records if r.get("type") == "job" and r.get("state") == "done"]
+            if not done.ok or len(found) != jobs:
+                run.fail(f"batch of n = {n}, {lanes or 'chosen'} lanes: {done.why if not done.ok else f'{len(found)} of {jobs} jobs are done'}")
+                break
+            values = sorted((r["job"], r["nlml"]) for r in found)
+            nlml = nlml or values
+            if values != nlml:
+                run.fail(f"batch of n = {n}: {lanes or 'chosen'} lanes have other results than 1")
+            run.record({"type": "batch", "n": n, "jobs": jobs, "lanes": lanes or "chosen", "seconds": round(done.seconds, 3),
+                        "jobs_per_second": round(jobs / done.seconds, 4), "gradients": sum(r["gradient_evaluations"] for r in found)})
+
+
 def gpytorch(run):
     """Measures NLML and gradient in GPyTorch at growing n until its memory is full, in
     one process for each n, and then gpfit at the largest n."""
@@ -313,6 +346,7 @@ STEPS = [
     Step("agree-large", "Value and gradient against the CPU, larger n", agree_large, False, 10),
     Step("devices", "gpfit devices --test and --calibrate", devices, False, 30),
     Step("cpu", "GPU and CPU of this machine, n = 10,000", cpu, True, 10),
+    Step("batch", "Batches of small jobs in lanes", batch, True, 60),
     Step("cu", "The driver through gorgonia.org/cu", cu, True, 10),
     Step("gpytorch", "GPyTorch, float64, Cholesky, the same data", gpytorch, True, 30),
     Step("fit", "Whole fits", fits, False, 40),

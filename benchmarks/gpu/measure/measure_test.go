@@ -242,6 +242,7 @@ version) echo gpfit for a test;;
 devices) [ -z "$FAKE_NO_GPU" ] || { echo "no driver at all" >&2; exit 12; };;
 bench) echo '{"type":"bench","device":"'$5'","n":40,"seconds_value":1,"seconds_value_gradient":2,"predict_rows_per_second":3,"nlml":4}';;
 fit) echo "not this time" >&2; exit 11;;
+batch) for i in $(seq 64); do echo '{"type":"job","state":"done","job":"'$i'","nlml":1,"gradient_evaluations":2}'; done;;
 esac
 `
 	fakeSuite = `#!/bin/sh
@@ -295,7 +296,7 @@ func TestScript(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, text)
 	}
-	for kind, count := range map[string]int{"machine": 1, "kernels": 1 + len(ptx.Entries())*len(functions), "conformance": 1, "agree": 5 * len(agreeKernels()), "stages": 6, "dgemm": 6, "residual": 3, "bench": 2, "largest": 1, "skipped": 1, "end": 1, "failure": 0} {
+	for kind, count := range map[string]int{"machine": 1, "kernels": 1 + len(ptx.Entries())*len(functions), "conformance": 1, "agree": 5 * len(agreeKernels()), "stages": 6, "dgemm": 6, "residual": 3, "bench": 2, "batch": 16, "largest": 1, "skipped": 1, "end": 1, "failure": 0} {
 		if found := parse(t, kind, records); len(found) != count {
 			t.Errorf("%d records of type %s, expected %d", len(found), kind, count)
 		}
