@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -96,7 +95,7 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) (opened []B
 			closeAll(backends)
 			return "", ctx.Err()
 		}
-		if ofMethod(err) {
+		if IsOfMethod(err) {
 			return "", err // on no device
 		}
 		if err != nil {
@@ -111,15 +110,6 @@ func (f Found) openAuto(ctx context.Context, req Request, c *Choice) (opened []B
 		return "", nil
 	})
 	return opened, err
-}
-
-// ofMethod reports whether an error says that a method cannot compute a workload on any device.
-func ofMethod(err error) bool {
-	if e, ok := errors.AsType[*UnsupportedKernelError](err); ok {
-		return e.Method != ""
-	}
-	_, ok := errors.AsType[*UnsupportedError](err)
-	return ok
 }
 
 // weighs reports whether a job's size decides about an accelerator, and returns the

@@ -103,6 +103,15 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("the method %q cannot provide %s", e.Method, e.What)
 }
 
+// IsOfMethod reports whether an error says that a method cannot compute a workload on any device.
+func IsOfMethod(err error) bool {
+	if e, ok := errors.AsType[*UnsupportedKernelError](err); ok {
+		return e.Method != ""
+	}
+	_, ok := errors.AsType[*UnsupportedError](err)
+	return ok
+}
+
 // ErrStage reports a call of a [Workspace] in the wrong order, such as Solve
 // before Form. It is a mistake in the program, not in its input.
 var ErrStage = errors.New("device: workspace call out of order")

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gpfit/internal/pick"
 )
 
 // Atom is a function ψ whose product ψ(x)ψ(x′) occurs in a covariance function.
@@ -122,20 +124,11 @@ func level(column int, value float64) Atom {
 
 // levelsOf returns the different values of a column in ascending order, nil if there are more than most.
 func levelsOf(x *Points, column, most int) []float64 {
-	seen, last := map[float64]bool{}, math.NaN()
-	for _, v := range x.Column(column) {
-		if v == last {
-			continue
-		}
-		if seen[v] = true; len(seen) > most {
-			return nil
-		}
-		last = v
+	rows := x.Firsts(column, most+1)
+	if len(rows) > most {
+		return nil
 	}
-	out := make([]float64, 0, len(seen))
-	for v := range seen {
-		out = append(out, v)
-	}
+	out := pick.Values(x.Column(column), rows)
 	slices.Sort(out)
 	return out
 }

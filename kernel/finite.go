@@ -197,8 +197,7 @@ func (f *finder) inner(feature *Feature) (polynomial, error) {
 	for q, c := range feature.Dims {
 		weight := coefficient{value: 1}
 		if feature.Param >= 0 {
-			scale := f.theta[feature.Param+q]
-			weight = coefficient{1 / (scale * scale), f.slopesAt(feature.Param+q, -2/(scale*scale))}
+			weight = f.inverseSquare(feature.Param + q)
 		}
 		at := f.add(Atom{
 			key: fmt.Sprint("column ", c), column: c,
@@ -328,8 +327,7 @@ func (f *finder) mismatched(out polynomial, feature *Feature, factor coefficient
 	for q, c := range feature.Dims {
 		weight := factor
 		if feature.Param >= 0 {
-			scale := f.theta[feature.Param+q]
-			weight = factor.times(coefficient{1 / (scale * scale), f.slopesAt(feature.Param+q, -2/(scale*scale))})
+			weight = factor.times(f.inverseSquare(feature.Param + q))
 		}
 		different := weight.exp()
 		equal := coefficient{-math.Expm1(weight.value), combined(different.slopes, -1, nil, 0)}
@@ -421,6 +419,12 @@ func (f *finder) slopesAt(param int, slope float64) []float64 {
 	out := make([]float64, f.prog.NumParams)
 	out[param] = slope
 	return out
+}
+
+// inverseSquare returns 1/θ² for one element of θ.
+func (f *finder) inverseSquare(param int) coefficient {
+	square := f.theta[param] * f.theta[param]
+	return coefficient{1 / square, f.slopesAt(param, -2/square)}
 }
 
 // constant returns a uniform value as a polynomial.

@@ -291,6 +291,21 @@ func mix(h uint64) uint64 {
 // Column returns column c, of length N, without copying it.
 func (p *Points) Column(c int) []float64 { return p.X[c*p.N : (c+1)*p.N] }
 
+// Firsts returns the first point with each value of a column, and no more than most of them.
+func (p *Points) Firsts(c, most int) (rows []int) {
+	seen, last := map[float64]bool{}, math.NaN()
+	for i, v := range p.Column(c) {
+		if v == last || seen[v] {
+			continue
+		}
+		if len(rows) == most {
+			break
+		}
+		seen[v], last, rows = true, v, append(rows, i)
+	}
+	return rows
+}
+
 // Kind is the meaning of a parameter; start values and bounds depend on it.
 type Kind uint8
 

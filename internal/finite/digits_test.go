@@ -39,6 +39,15 @@ func TestFar(t *testing.T) {
 	must.Near(t, "derivative by the period", r.Values[slices.Index(r.Names, "gradient")][:1], []float64{0}, 0, 1e-6)
 }
 
+// plusInner returns a number plus the inner product of two points.
+func plusInner(number float64, x *kernel.Points, i, j int) *big.Float {
+	v := methodtest.Big(number)
+	for c := range x.D {
+		v.Add(v, methodtest.Times(methodtest.Big(x.Column(c)[i]), methodtest.Big(x.Column(c)[j])))
+	}
+	return v
+}
+
 // TestDigits compares the terms of the likelihood for small noise and nearly equal columns with 60 digits.
 // It logs the errors of plain formulas on n×n matrices as well.
 func TestDigits(t *testing.T) {
@@ -50,13 +59,7 @@ func TestDigits(t *testing.T) {
 		x.Column(2)[i] = x.Column(1)[i] + 1e-4*x.Column(2)[i]
 	}
 	prog := must.Get(kernel.CompileText("linear", 3))(t)
-	covariance := func(i, j int) *big.Float {
-		v := methodtest.Big(0)
-		for c := range x.D {
-			v.Add(v, methodtest.Times(methodtest.Big(x.Column(c)[i]), methodtest.Big(x.Column(c)[j])))
-		}
-		return v
-	}
+	covariance := func(i, j int) *big.Float { return plusInner(0, x, i, j) }
 	for _, c := range []struct{ noise, logDet, fit float64 }{
 		{1e-4, 1e-14, 1e-14},
 		{1e-8, 1e-13, 1e-13},
@@ -84,13 +87,7 @@ func TestExplained(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 29))
 	x := kernel.NewPoints(methodtest.Normals(rng, 2*n), n, 2)
 	prog := must.Get(kernel.CompileText("linear + constant", 2))(t)
-	covariance := func(i, j int) *big.Float {
-		v := methodtest.Big(1)
-		for c := range x.D {
-			v.Add(v, methodtest.Times(methodtest.Big(x.Column(c)[i]), methodtest.Big(x.Column(c)[j])))
-		}
-		return v
-	}
+	covariance := func(i, j int) *big.Float { return plusInner(1, x, i, j) }
 	for _, y := range [][]float64{slices.Repeat([]float64{1}, n), x.Column(0)} {
 		for _, noise := range []float64{1e-2, 1e-6, 1e-10, 1e-13} {
 			_, fit := methodtest.Terms(covariance, y, noise)

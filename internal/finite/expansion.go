@@ -59,8 +59,9 @@ func refused(prog *kernel.Program, f *kernel.FiniteFeatures, err error) error {
 // sampled is the number of points on which [featuresOf] tests formulas.
 const sampled = 100
 
-// sample returns some rows, and rows with all values of categories.
+// sample returns some rows, and rows with all values of categories, or with more than a kernel may have.
 func sample(prog *kernel.Program, x *kernel.Points) []int {
+	const most = 1 << 12
 	rows := make([]int, sampled)
 	for k := range rows {
 		rows[k] = k * (x.N - 1) / (sampled - 1)
@@ -68,23 +69,8 @@ func sample(prog *kernel.Program, x *kernel.Points) []int {
 	for i := range prog.Features {
 		if f := &prog.Features[i]; f.Kind == kernel.Mismatches {
 			for _, c := range f.Dims {
-				rows = append(rows, firsts(x.Column(c))...)
+				rows = append(rows, x.Firsts(c, most)...)
 			}
-		}
-	}
-	return rows
-}
-
-// firsts returns the first row with each value of a column, and one for many values.
-func firsts(column []float64) (rows []int) {
-	const most = 1 << 12 // more than a kernel may have
-	seen := map[float64]bool{}
-	for i, v := range column {
-		if !seen[v] {
-			seen[v], rows = true, append(rows, i)
-		}
-		if len(rows) == most {
-			break
 		}
 	}
 	return rows

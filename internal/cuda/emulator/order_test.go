@@ -27,6 +27,20 @@ func (r raw) call(name string, args ...uintptr) {
 	}
 }
 
+// openRaw makes the first device current on the thread of the test, which it locks until the end of the test.
+func openRaw(t *testing.T) raw {
+	t.Helper()
+	runtime.LockOSThread()
+	r := raw{t, must.Get(native.Open(os.Getenv("GPFIT_CUDA_DRIVER")))(t)}
+	r.call("cuInit", 0)
+	r.call("cuCtxSetCurrent", r.made("cuDevicePrimaryCtxRetain", 0))
+	t.Cleanup(func() {
+		r.call("cuDevicePrimaryCtxRelease_v2", 0)
+		runtime.UnlockOSThread()
+	})
+	return r
+}
+
 // made calls a function that writes a handle or an address.
 func (r raw) made(name string, args ...uintptr) uintptr {
 	r.Helper()
@@ -152,12 +166,7 @@ func program(r raw, mistake string) (out []float64) {
 // mistake makes them wrong in at least one.
 func TestOrder(t *testing.T) {
 	emulator.Check(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	r := raw{t, must.Get(native.Open(os.Getenv("GPFIT_CUDA_DRIVER")))(t)}
-	r.call("cuInit", 0)
-	r.call("cuCtxSetCurrent", r.made("cuDevicePrimaryCtxRetain", 0))
-	defer r.call("cuDevicePrimaryCtxRelease_v2", 0)
+	r := openRaw(t)
 	var want []float64
 	for _, factor := range []float64{1, -2, 0} {
 		for i := range numbers {
@@ -189,12 +198,7 @@ func TestOrder(t *testing.T) {
 // products then use one workspace at the same time.
 func TestSharedWorkspace(t *testing.T) {
 	emulator.Need(t)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	r := raw{t, must.Get(native.Open(os.Getenv("GPFIT_CUDA_DRIVER")))(t)}
-	r.call("cuInit", 0)
-	r.call("cuCtxSetCurrent", r.made("cuDevicePrimaryCtxRetain", 0))
-	defer r.call("cuDevicePrimaryCtxRelease_v2", 0)
+	r := openRaw(t)
 	must.Get(mathlib.Load())(t) // with the libraries that this one needs
 	blas := raw{t, must.Get(native.Open(filepath.Join(os.Getenv("GPFIT_CUDA_LIB"), "lib64", "libcublas.so.12")))(t)}
 	scalars := []float64{1, 0}

@@ -58,11 +58,9 @@ func Code(ctx context.Context, err error) int {
 		return Data
 	case is[*gp.SizeError](err), tooLarge(err), errors.Is(err, hostmem.ErrAddressSpace):
 		return Device
-	case ofMethod(err):
-		return Usage
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), is[*device.UnsupportedError](err):
+	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), device.IsOfMethod(err):
 		return Usage
 	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
@@ -84,12 +82,6 @@ func Advice(err error) string {
 func tooLarge(err error) bool {
 	var e *table.Error
 	return errors.As(err, &e) && e.TooLarge
-}
-
-// ofMethod reports whether the method that the user asked for cannot evaluate the kernel.
-func ofMethod(err error) bool {
-	e, ok := errors.AsType[*device.UnsupportedKernelError](err)
-	return ok && e.Method != ""
 }
 
 func is[T error](err error) bool {
