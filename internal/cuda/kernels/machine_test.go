@@ -44,6 +44,7 @@ type machine struct {
 type buffer struct {
 	size, offset int64 // bytes
 	data         []byte
+	addresses    bool // the data are addresses in other buffers, as words
 }
 
 const addressBits = 44
@@ -68,10 +69,17 @@ func (m *machine) put(data any) kernels.Ptr {
 	return m.window(int64(len(b)), 0, b)
 }
 
+// addresses makes a buffer with addresses in other buffers.
+func (m *machine) addresses(words []int64) kernels.Ptr {
+	p := m.put(words)
+	m.buffers[len(m.buffers)-1].addresses = true
+	return p
+}
+
 // window makes a buffer of size bytes. Only the bytes from offset on, as many as data
 // has, are copied to the device and back.
 func (m *machine) window(size, offset int64, data []byte) kernels.Ptr {
-	m.buffers = append(m.buffers, buffer{size, offset, data})
+	m.buffers = append(m.buffers, buffer{size: size, offset: offset, data: data})
 	return kernels.Ptr(len(m.buffers)) << addressBits
 }
 
@@ -148,7 +156,13 @@ func (m *machine) runOn(given []byte) (out [][]byte, err error) {
 		if at[i], err = d.Alloc(max(b.size, 8)); err != nil {
 			return nil, err
 		}
-		if err := driver.CopyToDevice(s, at[i].Offset(b.offset), words(b.data)); err != nil {
+	}
+	for i, b := range m.buffers {
+		data := words(b.data)
+		if b.addresses {
+			data = words(relocated(b.data, at))
+		}
+		if err := driver.CopyToDevice(s, at[i].Offset(b.offset), data); err != nil {
 			return nil, err
 		}
 	}
@@ -203,11 +217,27 @@ func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
 	k := slices.IndexFunc(table, func(k *kernels.Kernel) bool { return k.Name == l.Kernel })
 	args := slices.Clone(l.Args)
 	for i, arg := range args {
-		if number := arg >> addressBits; table[k].Params[i].Kind == ptx.Pointer && number > 0 {
-			args[i] = uint64(at[number-1]) + arg&(1<<addressBits-1)
+		if table[k].Params[i].Kind == ptx.Pointer {
+			args[i] = address(arg, at)
 		}
 	}
 	return args
+}
+
+// address returns the address that stands for a buffer's number and an offset.
+func address(arg uint64, at []driver.Ptr) uint64 {
+	if number := arg >> addressBits; number > 0 {
+		return uint64(at[number-1]) + arg&(1<<addressBits-1)
+	}
+	return arg
+}
+
+// relocated returns words that are addresses.
+func relocated(data []byte, at []driver.Ptr) (out []byte) {
+	for ; len(data) > 0; data = data[8:] {
+		out = binary.LittleEndian.AppendUint64(out, address(binary.LittleEndian.Uint64(data), at))
+	}
+	return out
 }
 
 // floats returns the buffer at p after run.

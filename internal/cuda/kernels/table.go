@@ -13,6 +13,7 @@ func Table() []*Kernel { return table }
 
 var table = []*Kernel{
 	reduce, logDiagonal, firstBad, columnSquares, getDiagonal, setDiagonal, copyBlocks, invert, symmetricColumns, readRows, writeRows,
+	batchLeaf, batchBelow, batchAbove, batchTrailing, batchExpand, batchForward, batchBackward, batchLogDet,
 }
 
 var (
@@ -27,4 +28,12 @@ var (
 	symmetricColumns = ptx.NewEntry("gpfit_symcols", "*a lda n j0 j1 *c *b ldb")
 	readRows         = ptx.NewEntry("gpfit_readrows", "*a lda n r0 r1 *b ldb")
 	writeRows        = ptx.NewEntry("gpfit_writerows", "*a lda n r0 r1 *b ldb")
+	batchLeaf        = ptx.NewEntry("gpfit_batch_leaf", "*problems lda n o")
+	batchBelow       = ptx.NewEntry("gpfit_batch_below", "*problems lda n o")
+	batchAbove       = ptx.NewEntry("gpfit_batch_above", "*problems lda n o")
+	batchTrailing    = ptx.NewEntry("gpfit_batch_trailing", "*problems lda n o")
+	batchExpand      = ptx.NewEntry("gpfit_batch_expand", "*problems lda n o")
+	batchForward     = ptx.NewEntry("gpfit_batch_forward", "*problems lda n o")
+	batchBackward    = ptx.NewEntry("gpfit_batch_backward", "*problems lda n o")
+	batchLogDet      = ptx.NewEntry("gpfit_batch_logdet", "*problems lda n")
 )

@@ -260,3 +260,5 @@ KERNEL gpfit_writerows(double *a, i64 lda, i64 n, i64 r0, i64 r1, const double *
         }
     }
 }
+
+#include "batched.h"

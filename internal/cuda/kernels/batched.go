@@ -1,0 +1,79 @@
+package kernels
+
+import "slices"
+
+// Problem is one of many problems of the same order n that [Batch] works on in lock step.
+type Problem struct {
+	// A is the matrix: Σ or L in the lower triangle, Σ⁻¹ strictly above it after [Batch.Invert].
+	A Ptr
+	// Panel has room for leadingDim × [MaxInvert] numbers.
+	Panel Ptr
+	// Diagonal receives the diagonal of Σ⁻¹, n numbers.
+	Diagonal Ptr
+	// RHS is the right-hand side of [Batch.Solve] and then the solution, n numbers.
+	RHS Ptr
+	// Out receives two numbers: the order of the first minor that is not positive definite, 0 if there is
+	// none, and Σ log L_ii.
+	Out Ptr
+}
+
+// Words returns the addresses in the order in which the kernels read them.
+func (p Problem) Words() []int64 {
+	return []int64{int64(p.A), int64(p.Panel), int64(p.Diagonal), int64(p.RHS), int64(p.Out)}
+}
+
+// Batch is Count problems of order N, whose matrices have the leading dimension LD. Problems is the address of
+// their [Problem.Words], one after the other. The results of a problem do not depend on the others.
+type Batch struct {
+	Problems     Ptr
+	Count, N, LD int64
+}
+
+// launch returns a launch of so many blocks for each problem.
+func (b Batch) launch(k *Kernel, each, o int64) Launch {
+	return launch(k, b.Count*each, b.Problems, b.LD, b.N, o)
+}
+
+// A block of gpfit_batch_below and gpfit_batch_above takes batchRows rows, one of gpfit_batch_backward batchColumns
+// columns.
+const (
+	batchRows    = 32
+	batchColumns = 16
+)
+
+// steps calls f with the first row of each leaf and the number of rows after the leaf.
+func (b Batch) steps(f func(o, after int64)) {
+	for o := int64(0); o < b.N; o += MaxInvert {
+		f(o, max(b.N-o-MaxInvert, 0))
+	}
+}
+
+// Factor overwrites the lower triangles of Σ by the Cholesky factors L and sets Out: n³/3 operations for each problem.
+func (b Batch) Factor() (all []Launch) {
+	b.steps(func(o, after int64) {
+		n := tiles(after, MaxInvert)
+		all = append(all, b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, batchRows), o), b.launch(batchTrailing, n*(n+1)/2, o))
+	})
+	return append(all, launch(batchLogDet, b.Count, b.Problems, b.LD, b.N))
+}
+
+// Invert writes Σ⁻¹ strictly above the diagonals of A and to Diagonal: 2n³/3 operations for each problem.
+func (b Batch) Invert() (all []Launch) {
+	sides := tiles(b.N, MaxInvert)
+	b.steps(func(o, after int64) {
+		rows := o/MaxInvert + 1
+		all = append(all, b.launch(batchAbove, tiles(b.N-after, batchRows), o), b.launch(batchExpand, rows*sides-rows*(rows-1)/2, o))
+	})
+	return all
+}
+
+// Solve overwrites RHS by Σ⁻¹·RHS. It uses the first column of Panel.
+func (b Batch) Solve() (all []Launch) {
+	var backward []Launch
+	b.steps(func(o, after int64) {
+		all = append(all, b.launch(batchForward, 1+tiles(after, MaxInvert), o))
+		backward = append(backward, b.launch(batchBackward, 1+tiles(o, batchColumns), o))
+	})
+	slices.Reverse(backward)
+	return append(all, backward...)
+}
