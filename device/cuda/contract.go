@@ -39,6 +39,11 @@ const nameOfMiddle = "an adjoint with a middle term"
 
 // contract contracts an adjoint. invalid is an error in the arguments.
 func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle middleTerm, invalid error, prog *kernel.Program, theta, grad, diag []float64) error {
+	if w.lockstep != nil && invalid == nil && w.stage == stageFactored {
+		if err := w.lockstep.join(inversion(ctx, w)); err != nil {
+			return err
+		}
+	}
 	return w.do(ctx, stageFactored, func() {
 		if invalid != nil {
 			w.fail(argumentf("%v", invalid))

@@ -204,6 +204,7 @@ func TestAlignment(t *testing.T) {
 	slow := sizes{fill: 64, factor: 64, symm: 64, leaf: 16, panel: 64, gemm: 1.5e5, cross: 32}
 	for _, steps := range []sizes{defaultSizes, slow} {
 		b.sizes = steps
+		b.sizes.together = 0
 		for _, n := range []int{257, 391} {
 			j, routines := newJob(t, n), map[string]int{}
 			calls := emulator.Record(t, func() { j.mustRun(t, b, nil) })

@@ -142,7 +142,8 @@ func TestOwnKernel(t *testing.T) {
 			job := must.Get(fit.Prepare(d, opts, problem.Events{}))(t)
 			nlml[i] = must.Get(fit.Run(context.Background(), job, b))(t).Report.NLML
 		}
-		if math.Abs(nlml[0]-nlml[1]) > 1e-10*math.Abs(nlml[0]) {
+		// Two searches end within about 1e-9 nats of the optimum.
+		if math.Abs(nlml[0]-nlml[1]) > 1e-9*math.Abs(nlml[0]) {
 			t.Errorf("%s: NLML %v on the CPU, %v on the GPU", text, nlml[0], nlml[1])
 		}
 	}

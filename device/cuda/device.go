@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -21,6 +22,9 @@ type Device struct {
 	sizes    sizes
 	flopRate func() float64
 	closing  sync.Once
+	// lockstep is acquired by the first small workspace.
+	acquiring sync.Mutex
+	lockstep  *lockstep
 }
 
 var _ device.DenseDevice = (*Device)(nil)
@@ -163,16 +167,38 @@ func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Den
 	if err := plan.Check(d.Info()); err != nil {
 		return nil, err
 	}
-	w, err := newWorkspace(d.gpu, d.sizesFor(x.N), x, plan)
+	g, l, err := d.gpu, (*lockstep)(nil), error(nil)
+	if int64(x.N) <= d.sizes.together {
+		if l, err = d.small(); err != nil {
+			return nil, d.gpu.translate(err, plan)
+		}
+		g = l.gpu
+	}
+	w, err := newWorkspace(g, l, d.sizesFor(x.N), x, plan)
 	if err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
+// small returns where small workspaces compute.
+func (d *Device) small() (l *lockstep, err error) {
+	d.acquiring.Lock()
+	defer d.acquiring.Unlock()
+	if d.lockstep == nil {
+		d.lockstep, err = acquire(d.gpu.info.Index)
+	}
+	return d.lockstep, err
+}
+
 // Close releases the device.
 func (d *Device) Close() (err error) {
-	d.closing.Do(func() { err = d.gpu.translate(d.gpu.close(), device.Plan{}) })
+	d.closing.Do(func() {
+		if d.lockstep != nil {
+			err = d.lockstep.release()
+		}
+		err = d.gpu.translate(errors.Join(err, d.gpu.close()), device.Plan{})
+	})
 	return err
 }
 

@@ -28,7 +28,7 @@ func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise
 		if !w.bind(prog, theta) {
 			return
 		}
-		w.stage = stageEmpty
+		w.stage, w.logs = stageEmpty, nil
 		w.filled = filled{prog, append(w.filled.theta[:0], theta...), append(w.filled.noise[:0], noise...)}
 		w.upload(w.noise.at, noise)
 		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
@@ -47,6 +47,9 @@ func noiseOfFill(w *Workspace) kernels.Vector {
 
 // Factor overwrites Σ with L.
 func (w *Workspace) Factor(ctx context.Context) error {
+	if w.lockstep != nil {
+		return factorTogether(ctx, w)
+	}
 	return w.do(ctx, stageFilled, func() {
 		if w.stage != stageFilled {
 			w.fail(device.ErrStage)

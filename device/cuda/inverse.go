@@ -28,6 +28,14 @@ func invert(w *Workspace, more float64) {
 		w.poll()
 		return
 	}
+	if w.lockstep != nil {
+		w.then(func() error {
+			m := inversion(w.ctx, w)
+			w.lockstep.serve(m)
+			return m.err
+		})
+		return
+	}
 	width := w.sizes.panelWidth(w.n)
 	w.need(&w.memory, &w.blocks, blockElements(w.n, width))
 	w.need(&w.memory, &w.panel, width*leadingDim(w.n))

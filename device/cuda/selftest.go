@@ -15,10 +15,13 @@ import (
 // that it runs every kernel and routine of an evaluation.
 var selfTestSizes = sizes{fill: 40, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5}
 
-// selfTestKernels are a program with one leaf and one with all leaves.
-var selfTestKernels = []string{
-	"rbf(ard)",
-	"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant",
+// selfTests are a program with one leaf, in the steps of large matrices, and one with all leaves, in lock step.
+var selfTests = []struct {
+	kernel string
+	sizes  sizes
+}{
+	{"rbf(ard)", selfTestSizes},
+	{"matern32(ard) + matern12*periodic + rq*cosine(ard) + poly(2)*matern52 + linear(dims=1) + constant", defaultSizes},
 }
 
 // selfTest evaluates small likelihoods, gradients and predictions on the device and
@@ -26,9 +29,9 @@ var selfTestKernels = []string{
 // driver or library that computes wrong numbers. It must end before others use d.
 func (d *Device) selfTest(ctx context.Context) error {
 	defer func(s sizes) { d.sizes = s }(d.sizes)
-	d.sizes = selfTestSizes
-	for _, text := range selfTestKernels {
-		if err := d.selfTestOf(ctx, text); err != nil {
+	for _, test := range selfTests {
+		d.sizes = test.sizes
+		if err := d.selfTestOf(ctx, test.kernel); err != nil {
 			return fmt.Errorf("self-test: %w", err)
 		}
 	}

@@ -22,10 +22,13 @@ type sizes struct {
 	// cross limits the columns of cross-covariances in one solve, 0 for the default of
 	// [crossWidth].
 	cross int64
+	// together is the largest number of points of a workspace that computes in lock step with others, by kernels
+	// of gpfit alone.
+	together int64
 }
 
 // defaultSizes are steps of at most a tenth of a second at 50 TFLOP/s.
-var defaultSizes = sizes{fill: 8192, factor: 20480, symm: 4096, leaf: kernels.MaxInvert, gemm: 5e12}
+var defaultSizes = sizes{fill: 8192, factor: 20480, symm: 4096, leaf: kernels.MaxInvert, gemm: 5e12, together: 2048}
 
 // longestStep is the longest time for a step, in seconds. A desktop's watchdog ends
 // kernels after two seconds, and Ctrl-C waits for the current step.

@@ -12,6 +12,9 @@ import (
 
 // LogDet returns 2 Σ log L_ii.
 func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
+	if w.lockstep != nil {
+		return logDetTogether(w)
+	}
 	host := []float64{0}
 	err = w.do(context.Background(), stageFactored, func() {
 		out := w.small.at.Offset(8 * kernels.MaxParts)
@@ -23,6 +26,9 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 
 // Solve overwrites b with Σ⁻¹b.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
+	if w.lockstep != nil && m == 1 && int64(len(b)) >= w.n {
+		return solveTogether(ctx, w, b)
+	}
 	return w.solveEach(ctx, b, m, plain, transposed)
 }
 
@@ -76,7 +82,7 @@ func (w *Workspace) ReadFactor(r0, r1 int, dst []float64) error {
 // WriteFactor sets rows r0 … r1−1 of L.
 func (w *Workspace) WriteFactor(r0, r1 int, src []float64) error {
 	return withRows(w, stageEmpty, r0, r1, func(rows kernels.Matrix) {
-		w.stage = stageEmpty
+		w.stage, w.logs = stageEmpty, nil
 		for i := r0; i < r1; i++ {
 			row := src[int64(i-r0)*w.n:]
 			for _, v := range row[:i+1] {

@@ -92,6 +92,8 @@ func TestSelfTestRefuses(t *testing.T) {
 	for _, entry := range []string{
 		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contract", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
 		"gpfit_setdiag", "gpfit_copy", "gpfit_invert", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
+		"gpfit_batch_leaf", "gpfit_batch_below", "gpfit_batch_trailing", "gpfit_batch_above", "gpfit_batch_expand",
+		"gpfit_batch_forward", "gpfit_batch_backward", "gpfit_batch_logdet",
 		"cublasDgemm_v2_64", "cublasDtrsm_v2_64", "cublasDgemmStridedBatched_64", "cublasDsymm_v2_64", "cusolverDnXpotrf",
 	} {
 		t.Run(entry, func(t *testing.T) {
@@ -109,16 +111,18 @@ func TestSelfTestRefuses(t *testing.T) {
 				t.Errorf("%d bytes in use, %d before", used, before)
 			}
 			b := openBare(t, 0)
-			b.sizes = selfTestSizes
-			texts := selfTestKernels
-			if strings.HasPrefix(entry, "cu") || !emulator.Long() {
+			texts := selfTests
+			if strings.HasPrefix(entry, "gpfit_batch") {
+				texts = texts[1:]
+			} else if strings.HasPrefix(entry, "cu") || !emulator.Long() {
 				texts = texts[:1] // the library calls are the same for every program
 			}
-			for _, text := range texts {
+			for _, test := range texts {
+				b.sizes = test.sizes
 				for k := 1; ; k++ {
 					emulator.Reset()
 					emulator.Inject(t, entry, k, emulator.Silent)
-					err := b.selfTestOf(t.Context(), text)
+					err := b.selfTestOf(t.Context(), test.kernel)
 					if emulator.Calls(entry) < k {
 						if err != nil {
 							t.Error(err)
@@ -129,7 +133,7 @@ func TestSelfTestRefuses(t *testing.T) {
 						continue // the second Fill repeats the first so that it is overwritten
 					}
 					if err == nil {
-						t.Fatalf("%s: a device is good whose call %d does nothing", text, k)
+						t.Fatalf("%s: a device is good whose call %d does nothing", test.kernel, k)
 					}
 					if k == 3 && !emulator.Long() {
 						break

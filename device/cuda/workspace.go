@@ -26,11 +26,14 @@ type Workspace struct {
 	device.Meter
 	queue // of the current call
 	storage
-	plan    device.Plan
-	stage   stage
-	closed  bool
-	program program
-	filled  filled
+	plan device.Plan
+	// lockstep is where a small workspace computes, nil for a large one. logs is Σ log L_ii if that computed L.
+	lockstep *lockstep
+	logs     *float64
+	stage    stage
+	closed   bool
+	program  program
+	filled   filled
 }
 
 var _ device.DenseWorkspace = (*Workspace)(nil)
@@ -86,8 +89,9 @@ type filled struct {
 	theta, noise []float64
 }
 
-func newWorkspace(g *gpu, s sizes, x *kernel.Points, plan device.Plan) (*Workspace, error) {
-	w := &Workspace{plan: plan, storage: storage{sizes: s, x: x, n: int64(x.N), memory: memory{gpu: g}}}
+// newWorkspace allocates a workspace on g. l is nil for a large one.
+func newWorkspace(g *gpu, l *lockstep, s sizes, x *kernel.Points, plan device.Plan) (*Workspace, error) {
+	w := &Workspace{plan: plan, lockstep: l, storage: storage{sizes: s, x: x, n: int64(x.N), memory: memory{gpu: g}}}
 	w.queue = queue{gpu: g, meter: &w.Meter, limit: s.gemm}
 	if err := g.do(func() error { return allocate(w) }); err != nil {
 		return nil, errors.Join(g.translate(err, plan), w.memory.free())
@@ -141,6 +145,11 @@ func (w *Workspace) do(ctx context.Context, needs stage, call func()) error {
 		call()
 		return w.err
 	})
+	return w.ended(err)
+}
+
+// ended translates the error of a call.
+func (w *Workspace) ended(err error) error {
 	if err != nil && !errors.Is(err, device.ErrStage) && !errors.Is(err, errArgument) {
 		w.stage = stageEmpty
 	}

@@ -65,7 +65,7 @@ func found(t *testing.T) finding {
 	j, ctx := newJob(t, 301), context.Background()
 	b := openBare(t, 0)
 	b.sizes = selfTestSizes
-	if err := b.selfTestOf(ctx, selfTestKernels[0]); err != nil {
+	if err := b.selfTestOf(ctx, selfTests[0].kernel); err != nil {
 		t.Fatalf("the self-test reaches the size: %v", err)
 	}
 	b.sizes = wrongSteps

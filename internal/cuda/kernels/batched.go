@@ -8,8 +8,8 @@ type Problem struct {
 	A Ptr
 	// Panel has room for leadingDim × [MaxInvert] numbers.
 	Panel Ptr
-	// Diagonal receives the diagonal of Σ⁻¹, n numbers.
-	Diagonal Ptr
+	// Diagonal receives the diagonal of Σ⁻¹ and Pivots that of L, n numbers each, in [Batch.Invert].
+	Diagonal, Pivots Ptr
 	// RHS is the right-hand side of [Batch.Solve] and then the solution, n numbers.
 	RHS Ptr
 	// Out receives two numbers: the order of the first minor that is not positive definite, 0 if there is
@@ -19,7 +19,7 @@ type Problem struct {
 
 // Words returns the addresses in the order in which the kernels read them.
 func (p Problem) Words() []int64 {
-	return []int64{int64(p.A), int64(p.Panel), int64(p.Diagonal), int64(p.RHS), int64(p.Out)}
+	return []int64{int64(p.A), int64(p.Panel), int64(p.Diagonal), int64(p.Pivots), int64(p.RHS), int64(p.Out)}
 }
 
 // Batch is Count problems of order N, whose matrices have the leading dimension LD. Problems is the address of
@@ -54,15 +54,32 @@ func (b Batch) Factor() (all []Launch) {
 		n := tiles(after, MaxInvert)
 		all = append(all, b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, batchRows), o), b.launch(batchTrailing, n*(n+1)/2, o))
 	})
-	return append(all, launch(batchLogDet, b.Count, b.Problems, b.LD, b.N))
+	return append(all, b.LogDet()...)
+}
+
+// LogDet sets Σ log L_ii in Out.
+func (b Batch) LogDet() []Launch {
+	return []Launch{launch(batchLogDet, b.Count, b.Problems, b.LD, b.N)}
+}
+
+// Flops returns the operations of [Batch.Factor] and of [Batch.Invert] for one problem: n³/3 and 2n³/3, plus
+// O(n²·MaxInvert), because the kernels compute whole tiles.
+func (b Batch) Flops() (factor, invert float64) {
+	tile := func(rows int64) float64 { return float64(rows) * MaxInvert * MaxInvert }
+	b.steps(func(o, after int64) {
+		leaf, side, row := MaxInvert*tile(1)/3, tiles(after, MaxInvert), o/MaxInvert+1
+		factor += leaf + tile(after) + 2*MaxInvert*tile(side*(side+1)/2)
+		invert += tile(b.N-after) + 2*MaxInvert*tile(row*(row+1)/2+row*side)
+	})
+	return factor, invert
 }
 
 // Invert writes Σ⁻¹ strictly above the diagonals of A and to Diagonal: 2n³/3 operations for each problem.
 func (b Batch) Invert() (all []Launch) {
 	sides := tiles(b.N, MaxInvert)
 	b.steps(func(o, after int64) {
-		rows := o/MaxInvert + 1
-		all = append(all, b.launch(batchAbove, tiles(b.N-after, batchRows), o), b.launch(batchExpand, rows*sides-rows*(rows-1)/2, o))
+		row := o/MaxInvert + 1
+		all = append(all, b.launch(batchAbove, tiles(b.N-after, batchRows), o), b.launch(batchExpand, row*sides-row*(row-1)/2, o))
 	})
 	return all
 }

@@ -17,8 +17,8 @@ struct Problem {
     double *a;
     // panel has room for n×Order numbers with leading dimension lda.
     double *panel;
-    // diagonal receives the diagonal of Σ⁻¹.
-    double *diagonal;
+    // diagonal receives the diagonal of Σ⁻¹, pivots that of L.
+    double *diagonal, *pivots;
     // rhs is the right-hand side and the solution of a system.
     double *rhs;
     // out[0] receives the order of the first minor that is not positive definite, or 0;
@@ -125,7 +125,8 @@ KERNEL gpfit_batch_below(const Problem *problems, i64 lda, i64 n, i64 o) {
     substitute(&s, w, p.a + at(i0, o, lda), lda, i < n);
 }
 
-// gpfit_batch_above writes the columns of U of the leaf at o, rows 0 … o+w−1, to the panel.
+// gpfit_batch_above writes the columns of U of the leaf at o, rows 0 … o+w−1, to the panel, and
+// the diagonal of the leaf to the pivots.
 KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
     SHARED(Substitution, s);
     i64 w = leafWidth(n, o), rows = o + w, each = tilesOf(rows, Rows);
@@ -137,6 +138,9 @@ KERNEL gpfit_batch_above(const Problem *problems, i64 lda, i64 n, i64 o) {
         s.x[c][thread() % Rows] = i < o ? p.a[at(i, o + c, lda)] : v;
     }
     substitute(&s, w, p.panel + i0, lda, i < rows);
+    if (i0 == 0 && thread() < w) {
+        p.pivots[o + thread()] = s.leaf.v[packed(thread(), thread())];
+    }
 }
 
 // A product of two blocks of Order rows and w ≤ Order columns works on chunks of Depth columns.
