@@ -3,8 +3,10 @@ package cuda
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"gpfit/device"
 	"gpfit/internal/cuda/driver"
@@ -22,9 +24,12 @@ type lockstep struct {
 	mu      sync.Mutex
 	waiting []*member
 
-	// The following belong to the thread.
-	shared memory
-	table  buffer // the words of the problems
+	// The following belong to the thread. company is the size of the last group. The next waits up to linger for as
+	// many, because the workspaces of a group return at the same time.
+	company int
+	linger  time.Duration
+	shared  memory
+	table   buffer // the words of the problems
 	// words are the contents of table.
 	words []int64
 	// vectors are the right-hand sides of a call, one after the other, and host is their copy. results
@@ -66,6 +71,9 @@ var cards = struct {
 	open map[int]*lockstep
 }{open: map[int]*lockstep{}}
 
+// lingering is a small part of the time of a group.
+const lingering = 100 * time.Microsecond
+
 // acquire returns the lockstep of a card, and opens it if no other device has.
 func acquire(index int) (*lockstep, error) {
 	cards.Lock()
@@ -76,7 +84,7 @@ func acquire(index int) (*lockstep, error) {
 		if err != nil {
 			return nil, err
 		}
-		l = &lockstep{gpu: g, shared: memory{gpu: g}}
+		l = &lockstep{gpu: g, shared: memory{gpu: g}, linger: lingering}
 		cards.open[index] = l
 	}
 	l.users++
@@ -125,16 +133,7 @@ func (l *lockstep) serve(first *member) {
 	if first.served {
 		return
 	}
-	l.mu.Lock()
-	members := []*member{first}
-	l.waiting = slices.DeleteFunc(l.waiting, func(o *member) bool {
-		suits := o != first && o.step == first.step && o.n == first.n
-		if suits {
-			members = append(members, o)
-		}
-		return suits || o == first
-	})
-	l.mu.Unlock()
+	members := l.group(first)
 	var ready []*member
 	for _, m := range members {
 		m.served, m.err = true, m.begin()
@@ -152,6 +151,27 @@ func (l *lockstep) serve(first *member) {
 			m.after(results[2*i : 2*i+2])
 			m.err = m.Workspace.err
 		}
+	}
+}
+
+// group returns a member with the others that wait for the same, and takes them from those that wait.
+func (l *lockstep) group(first *member) []*member {
+	members, began := []*member{first}, time.Now()
+	for {
+		l.mu.Lock()
+		l.waiting = slices.DeleteFunc(l.waiting, func(o *member) bool {
+			suits := o != first && o.step == first.step && o.n == first.n
+			if suits {
+				members = append(members, o)
+			}
+			return suits || o == first
+		})
+		l.mu.Unlock()
+		if len(members) >= l.company || time.Since(began) > l.linger {
+			l.company = len(members)
+			return members
+		}
+		runtime.Gosched()
 	}
 }
 

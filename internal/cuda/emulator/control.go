@@ -60,6 +60,9 @@ func Busy() int { return int(control("gpfit_emu_busy")) }
 // Used returns the bytes of device memory in use.
 func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) }
 
+// Copied returns the bytes that were copied between the host and devices.
+func Copied() int64 { return control("gpfit_emu_copied") }
+
 // SetMemory changes the memory of a device, in bytes.
 func SetMemory(device int, bytes int64) {
 	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))

@@ -198,6 +198,8 @@ static void spoil(const struct move *m) {
 		memset(m->to + i * m->to_pitch, 0xff, m->width);
 }
 
+static long copied; /* bytes between the host and devices */
+
 /* Queues a copy. Pageable memory of the host has been read, or is written, when the call returns.
  * Page-locked memory is read when the device comes to it; what will be written there is NaN until then. */
 static CUresult move_later(struct move m, int host_from, int host_to, void *stream) {
@@ -208,6 +210,8 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 		if (e)
 			return e;
 	}
+	if (host_to || host_from)
+		__atomic_add_fetch(&copied, (long)(m.width * m.lines), __ATOMIC_RELAXED);
 	if (!emu_asynchronous())
 		return move(&m), 0;
 	int staged = host_from && !is_pinned(m.from);
@@ -226,6 +230,9 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 		emu_drain_stream(stream);
 	return 0;
 }
+
+/* Returns the bytes copied between the host and devices. */
+API long gpfit_emu_copied(void) { return copied; }
 
 API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
 	ENTER(CONTEXT);
