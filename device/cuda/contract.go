@@ -39,39 +39,59 @@ const nameOfMiddle = "an adjoint with a middle term"
 
 // contract contracts an adjoint. invalid is an error in the arguments.
 func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle middleTerm, invalid error, prog *kernel.Program, theta, grad, diag []float64) error {
-	if w.lockstep != nil && invalid == nil && w.stage == stageFactored {
-		if err := w.lockstep.join(inversion(ctx, w)); err != nil {
-			return err
-		}
-	}
-	return w.do(ctx, stageFactored, func() {
+	c := contraction{Workspace: w, term: middle}
+	prepare := func() {
 		if invalid != nil {
 			w.fail(argumentf("%v", invalid))
 		}
 		if !w.bind(prog, theta) || !w.program.bindGradient(&w.queue, &w.memory, theta) {
 			return
 		}
-		c := contraction{Workspace: w, term: middle}
 		c.prepare(adj)
-		more := c.prepareMiddle()
-		invert(w, more)
-		w.run(kernels.SetDiagonal(w.matrix, w.diagonalInverse(), false))
-		if more > 0 {
-			c.panels()
-		} else {
-			for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
-				c.contractColumns(j0, min(j0+w.sizes.fill, w.n))
-			}
+		c.prepareMiddle()
+	}
+	if w.lockstep != nil && middle.weights == nil && middle.blocks == nil && w.stage == stageFactored {
+		m := inversion(ctx, w)
+		m.prepare, m.queued = prepare, func() { c.contract(diag) }
+		inverted := m.after
+		m.after = func(results []float64) {
+			inverted(results)
+			c.assemble(grad, theta)
 		}
-		w.run(w.restoreDiagonal())
-		f := &w.program.gradient
-		sums := make([]float64, f.Rows())
-		w.download(sums, w.program.sums.at)
-		if w.err == nil {
-			f.Assemble(grad, theta, f.values, sums)
+		return w.lockstep.join(m)
+	}
+	return w.do(ctx, stageFactored, func() {
+		if prepare(); w.err != nil {
+			return
 		}
-		w.download(diag, w.diag.at)
+		invert(w, c.more)
+		c.contract(diag)
+		w.wait()
+		c.assemble(grad, theta)
 	})
+}
+
+// contract queues the contraction, and the copies of its results.
+func (c *contraction) contract(diag []float64) {
+	c.run(kernels.SetDiagonal(c.matrix, c.diagonalInverse(), false))
+	if c.more > 0 {
+		c.panels()
+	} else {
+		for j0 := int64(0); j0 < c.n; j0 += c.sizes.fill {
+			c.contractColumns(j0, min(j0+c.sizes.fill, c.n))
+		}
+	}
+	c.run(c.restoreDiagonal())
+	c.sums = make([]float64, c.program.gradient.Rows())
+	c.receive(c.sums, c.program.sums.at)
+	c.receive(diag, c.diag.at)
+}
+
+// assemble computes the gradient from the sums that have arrived.
+func (c *contraction) assemble(grad, theta []float64) {
+	if f := &c.program.gradient; c.err == nil {
+		f.Assemble(grad, theta, f.values, c.sums)
+	}
 }
 
 // contraction is a contraction of Σ⁻¹ in the upper triangle of the matrix, whose diagonal
@@ -79,32 +99,34 @@ func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle mid
 type contraction struct {
 	*Workspace
 	term middleTerm
+	// more is the number of operations that the middle term takes, 0 without one.
+	more float64
 	on   kernels.Adjoint
+	sums []float64
 	// product is a panel of the middle term. It is where [invert] had its panel.
 	product kernels.Matrix
 }
 
-// prepare copies the vectors of adj to the device and clears the sums.
+// prepare copies the vectors of adj to the device.
 func (c *contraction) prepare(adj device.Adjoint) {
 	count := int64(len(adj.Outer))
 	c.need(&c.memory, &c.vectors, (c.n+1)*count)
 	outer := c.vectors.at.Offset(8 * c.n * count)
 	c.on = kernels.Adjoint{Inv: adj.Inv, Vectors: c.vectors.at, Outer: outer, Count: count}
-	c.clear(c.program.sums.at, int64(c.program.gradient.Rows()))
 	c.upload(c.vectors.at, adj.Vectors)
 	c.upload(outer, adj.Outer)
 }
 
 // prepareMiddle copies the middle term to the device, each block with its leading
-// dimension, and returns the operations that it takes. The first call allocates the panel
+// dimension, and sets the operations that it takes. The first call allocates the panel
 // that [invert] does not have.
-func (c *contraction) prepareMiddle() (flops float64) {
-	weights := c.term.weights
+func (c *contraction) prepareMiddle() {
+	weights, flops := c.term.weights, 0.0
 	switch {
 	case c.term.blocks != nil:
 		weights, flops = slices.Repeat([]float64{1}, int(c.n)), c.term.blocks.Flops(int(c.n))
 	case weights == nil:
-		return 0
+		return
 	}
 	if c.middle.bytes == 0 {
 		count := c.sizes.middleElements(c.n)
@@ -120,7 +142,7 @@ func (c *contraction) prepareMiddle() (flops float64) {
 		c.need(&c.memory, &c.folds, count)
 		c.eachBlock(func(_, m int64, block kernels.Matrix, elements []float64) { c.uploadBlock(block, elements, m, m, m) })
 	}
-	return flops + middleFlops(c.n, c.sizes.panelWidth(c.n))
+	c.more = flops + middleFlops(c.n, c.sizes.panelWidth(c.n))
 }
 
 // contractColumns contracts columns j0 … j1−1.

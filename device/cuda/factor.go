@@ -13,6 +13,9 @@ import (
 
 // Form forms and factors Σ.
 func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	if w.lockstep != nil {
+		return w.lockstep.join(factorization(ctx, w, func() { fill(w, prog, theta, noise) }))
+	}
 	if err := w.Fill(ctx, prog, theta, noise); err != nil {
 		return err
 	}
@@ -21,23 +24,26 @@ func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 
 // Fill forms Σ in the lower triangle.
 func (w *Workspace) Fill(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
-	return w.do(ctx, stageEmpty, func() {
-		if len(noise) != 1 && int64(len(noise)) != w.n {
-			w.fail(argumentf("%d noise variances for %d points", len(noise), w.n))
-		}
-		if !w.bind(prog, theta) {
-			return
-		}
-		w.stage, w.logs = stageEmpty, nil
-		w.filled = filled{prog, append(w.filled.theta[:0], theta...), append(w.filled.noise[:0], noise...)}
-		w.upload(w.noise.at, noise)
-		for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
-			j1 := min(j0+w.sizes.fill, w.n)
-			w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, noiseOfFill(w), j0, j1))
-			w.poll()
-		}
-		w.stage = stageFilled
-	})
+	return w.do(ctx, stageEmpty, func() { fill(w, prog, theta, noise) })
+}
+
+// fill is [Workspace.Fill] on the thread.
+func fill(w *Workspace, prog *kernel.Program, theta, noise []float64) {
+	if len(noise) != 1 && int64(len(noise)) != w.n {
+		w.fail(argumentf("%d noise variances for %d points", len(noise), w.n))
+	}
+	if !w.bind(prog, theta) {
+		return
+	}
+	w.stage, w.logs = stageEmpty, nil
+	w.filled = filled{prog, append(w.filled.theta[:0], theta...), append(w.filled.noise[:0], noise...)}
+	w.upload(w.noise.at, noise)
+	for j0 := int64(0); j0 < w.n; j0 += w.sizes.fill {
+		j1 := min(j0+w.sizes.fill, w.n)
+		w.run(kernels.Fill(w.program.value.Function, w.points, w.matrix, noiseOfFill(w), j0, j1))
+		w.poll()
+	}
+	w.stage = stageFilled
 }
 
 // noiseOfFill returns the noise of the last Fill: one variance or n.
@@ -48,7 +54,11 @@ func noiseOfFill(w *Workspace) kernels.Vector {
 // Factor overwrites Σ with L.
 func (w *Workspace) Factor(ctx context.Context) error {
 	if w.lockstep != nil {
-		return factorTogether(ctx, w)
+		return w.lockstep.join(factorization(ctx, w, func() {
+			if w.stage != stageFilled {
+				w.fail(device.ErrStage)
+			}
+		}))
 	}
 	return w.do(ctx, stageFilled, func() {
 		if w.stage != stageFilled {

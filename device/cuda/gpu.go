@@ -23,6 +23,7 @@ type gpu struct {
 	dev       *driver.Device
 	info      driver.DeviceInfo
 	stream    *driver.Stream
+	staging   *driver.Staging
 	module    *driver.Module
 	functions map[string]*driver.Function
 	// compiled holds the modules generated for covariance functions, keyed by their
@@ -60,6 +61,9 @@ func (g *gpu) load() error {
 	if g.stream, err = g.dev.NewStream(); err != nil {
 		return err
 	}
+	if g.staging, err = g.stream.NewStaging(stagingBytes); err != nil {
+		return err
+	}
 	code, err := kernels.Module(g.info.Major, g.info.Minor)
 	if err != nil {
 		return err
@@ -83,6 +87,9 @@ func (g *gpu) load() error {
 	return nil
 }
 
+// stagingBytes has room for the vectors of an evaluation of a few ten thousand points.
+const stagingBytes = 1 << 20
+
 // arithmetic describes the arithmetic of the libraries' products for the user, given
 // the setting in use and the user's request.
 func arithmetic(set, asked mathlib.Emulation) string {
@@ -103,7 +110,7 @@ func (g *gpu) close() error {
 	for _, m := range g.compiled {
 		errs = append(errs, m.Unload())
 	}
-	return errors.Join(append(errs, g.module.Unload(), g.stream.Destroy(), g.dev.Close())...)
+	return errors.Join(append(errs, g.module.Unload(), g.staging.Free(), g.stream.Destroy(), g.dev.Close())...)
 }
 
 // do runs f on the thread of the device, unless the device is lost.

@@ -31,38 +31,36 @@ type lockstep struct {
 	shared  memory
 	table   buffer // the words of the problems
 	// words are the contents of table.
-	words []int64
-	// vectors are the right-hand sides of a call, one after the other, and host is their copy. results
-	// are two numbers for each problem.
-	vectors, results buffer
-	host             []float64
+	words   []int64
+	results buffer // two numbers for each problem
 }
 
 // step is a computation that workspaces can do together.
 type step struct {
 	launches func(kernels.Batch) []kernels.Launch
-	// results says that the step yields the results of a problem, and vectors that it overwrites right-hand sides.
-	results, vectors bool
+	// results says that the step yields the results of a problem.
+	results bool
 }
 
 var (
 	stepFactor = &step{launches: kernels.Batch.Factor, results: true}
 	stepLogDet = &step{launches: kernels.Batch.LogDet, results: true}
-	stepSolve  = &step{launches: kernels.Batch.Solve, vectors: true}
+	stepSolve  = &step{launches: kernels.Batch.Solve}
 	stepInvert = &step{launches: kernels.Batch.Invert}
 )
 
-// member is a call of a workspace that waits for a step. after runs on the thread with the results of the
+// member is a call of a workspace that waits for a step. Its functions run on the thread: prepare before the step,
+// queued after the step is in the stream, and after once the stream has done all that, with the results of the
 // workspace's problem.
 type member struct {
 	*Workspace
-	ctx    context.Context
-	needs  stage
-	step   *step
-	vector []float64
-	after  func(results []float64)
-	served bool
-	err    error
+	ctx             context.Context
+	needs           stage
+	step            *step
+	prepare, queued func()
+	after           func(results []float64)
+	served          bool
+	err             error
 }
 
 // cards holds the lockstep of every card in use.
@@ -147,7 +145,8 @@ func (l *lockstep) serve(first *member) {
 	q := queue{gpu: l.gpu, ctx: context.Background()}
 	results := l.run(&q, ready)
 	for i, m := range ready {
-		if m.err = q.err; m.err == nil && m.after != nil {
+		m.fail(q.err)
+		if m.err = m.Workspace.err; m.err == nil && m.after != nil {
 			m.after(results[2*i : 2*i+2])
 			m.err = m.Workspace.err
 		}
@@ -178,13 +177,16 @@ func (l *lockstep) group(first *member) []*member {
 // begin prepares the workspace for the step.
 func (m *member) begin() error {
 	w := m.Workspace
-	if w.stage < m.needs || m.step == stepFactor && w.stage != stageFilled {
+	if w.stage < m.needs {
 		return device.ErrStage
 	}
 	w.ctx, w.err = m.ctx, nil
 	w.poll()
 	if m.step != stepFactor && m.step != stepLogDet {
 		w.need(&w.memory, &w.panel, w.sizes.panelWidth(w.n)*leadingDim(w.n))
+	}
+	if m.prepare != nil {
+		m.prepare()
 	}
 	return w.err
 }
@@ -194,24 +196,18 @@ func (l *lockstep) run(q *queue, members []*member) []float64 {
 	s, n, count := members[0].step, members[0].n, int64(len(members))
 	results := make([]float64, 2*count)
 	q.need(&l.shared, &l.results, 2*count)
-	if s.vectors {
-		q.need(&l.shared, &l.vectors, n*count)
-		l.host = l.host[:0]
-		for _, m := range members {
-			l.host = append(l.host, m.vector...)
-		}
-		q.upload(l.vectors.at, l.host)
-	}
 	l.tell(q, members)
 	q.run(s.launches(kernels.Batch{Problems: l.table.at, Count: count, N: n, LD: leadingDim(n)})...)
 	if s.results {
-		q.download(results, l.results.at)
+		q.receive(results, l.results.at)
 	}
-	if s.vectors {
-		q.download(l.host, l.vectors.at)
-		for i, m := range members {
-			copy(m.vector, l.host[int64(i)*n:])
+	for _, m := range members {
+		if m.queued != nil && q.err == nil {
+			m.queued()
 		}
+	}
+	if q.wait(); q.err != nil {
+		l.staging.Forget()
 	}
 	return results
 }
@@ -222,7 +218,7 @@ func (l *lockstep) tell(q *queue, members []*member) {
 	for i, m := range members {
 		p := kernels.Problem{
 			A: m.sigma.at, Panel: m.panel.at, Diagonal: m.kappa.at, Pivots: m.ldia.at,
-			RHS: l.vectors.at.Offset(8 * m.n * int64(i)), Out: l.results.at.Offset(16 * int64(i)),
+			RHS: m.alpha.at, Out: l.results.at.Offset(16 * int64(i)),
 		}
 		words = append(words, p.Words()...)
 	}
@@ -231,16 +227,16 @@ func (l *lockstep) tell(q *queue, members []*member) {
 	}
 	l.words = nil
 	q.need(&l.shared, &l.table, int64(len(words)))
-	q.then(func() error { return driver.CopyToDevice(l.stream, l.table.at, words) })
+	q.then(func() error { return driver.Send(l.staging, l.table.at, words) })
 	if q.err == nil {
 		l.words = words
 	}
 }
 
-// factorTogether overwrites Σ with L.
-func factorTogether(ctx context.Context, w *Workspace) error {
+// factorization is the member that overwrites Σ with L, after fill.
+func factorization(ctx context.Context, w *Workspace, fill func()) *member {
 	factor, _ := kernels.Batch{N: w.n}.Flops()
-	return w.lockstep.join(&member{Workspace: w, ctx: ctx, needs: stageFilled, step: stepFactor, after: func(results []float64) {
+	return &member{Workspace: w, ctx: ctx, step: stepFactor, prepare: fill, after: func(results []float64) {
 		w.stage = stageEmpty
 		w.done("factor", factor)
 		if minor := int64(results[0]); minor > 0 {
@@ -249,7 +245,7 @@ func factorTogether(ctx context.Context, w *Workspace) error {
 		if w.err == nil {
 			w.stage, w.logs = stageFactored, &results[1]
 		}
-	}})
+	}}
 }
 
 // logDetTogether returns 2 Σ log L_ii, which factorTogether leaves behind.
@@ -263,9 +259,12 @@ func logDetTogether(w *Workspace) (sum, stdErr float64, err error) {
 	return 2 * *w.logs, 0, nil
 }
 
-// solveTogether overwrites b by Σ⁻¹b.
-func solveTogether(ctx context.Context, w *Workspace, b []float64) error {
-	return w.lockstep.join(&member{Workspace: w, ctx: ctx, needs: stageFactored, step: stepSolve, vector: b[:w.n]})
+// solution is the member that overwrites b by Σ⁻¹b.
+func solution(ctx context.Context, w *Workspace, b []float64) *member {
+	return &member{
+		Workspace: w, ctx: ctx, needs: stageFactored, step: stepSolve,
+		prepare: func() { w.upload(w.alpha.at, b[:w.n]) }, queued: func() { w.receive(b[:w.n], w.alpha.at) },
+	}
 }
 
 // inversion is the member for Σ⁻¹, which [invert] describes.

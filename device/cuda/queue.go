@@ -72,12 +72,21 @@ func (q *queue) run(launches ...kernels.Launch) {
 }
 
 func (q *queue) upload(dst kernels.Ptr, src []float64) {
-	q.then(func() error { return driver.CopyToDevice(q.gpu.stream, dst, src) })
+	q.then(func() error { return driver.Send(q.gpu.staging, dst, src) })
 }
 
+// download copies to dst. receive does so until the next wait of the queue.
 func (q *queue) download(dst []float64, src kernels.Ptr) {
-	q.then(func() error { return driver.CopyToHost(q.gpu.stream, dst, src) })
+	q.receive(dst, src)
+	q.wait()
 }
+
+func (q *queue) receive(dst []float64, src kernels.Ptr) {
+	q.then(func() error { return driver.Receive(q.gpu.staging, dst, src) })
+}
+
+// wait waits for the stream.
+func (q *queue) wait() { q.then(q.gpu.staging.Synchronize) }
 
 // uploadBlock copies rows×cols numbers from src, whose leading dimension is lds.
 func (q *queue) uploadBlock(dst kernels.Matrix, src []float64, lds, rows, cols int64) {

@@ -27,7 +27,7 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 // Solve overwrites b with Σ⁻¹b.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 	if w.lockstep != nil && m == 1 && int64(len(b)) >= w.n {
-		return solveTogether(ctx, w, b)
+		return w.lockstep.join(solution(ctx, w, b))
 	}
 	return w.solveEach(ctx, b, m, plain, transposed)
 }

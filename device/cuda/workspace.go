@@ -143,6 +143,9 @@ func (w *Workspace) do(ctx context.Context, needs stage, call func()) error {
 		}
 		w.ctx, w.err = ctx, nil
 		call()
+		if w.err != nil {
+			w.gpu.staging.Forget()
+		}
 		return w.err
 	})
 	return w.ended(err)

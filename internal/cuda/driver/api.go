@@ -38,6 +38,8 @@ var (
 	memGetInfo         = bind("cuMemGetInfo_v2")
 	memAlloc           = bind("cuMemAlloc_v2")
 	memFree            = bind("cuMemFree_v2")
+	memHostAlloc       = bind("cuMemHostAlloc")
+	memFreeHost        = bind("cuMemFreeHost")
 	memcpyHtoD         = bind("cuMemcpyHtoDAsync_v2")
 	memcpyDtoH         = bind("cuMemcpyDtoHAsync_v2")
 	memcpy2DAsync      = bind("cuMemcpy2DAsync_v2")

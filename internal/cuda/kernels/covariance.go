@@ -88,8 +88,8 @@ type Adjoint struct {
 
 // Contract processes columns j0 ≤ j < j1, rows i ≤ j, of adj, whose panels begin with column j0. It
 // adds their part of Σ_pairs G·value, with elements off the diagonal counted twice, to sums[r] for
-// every row r of f, a gradient, and writes G_jj to diag[j]. Run the two launches in this order, and
-// set sums to zero before the first panel.
+// every row r of f, a gradient, and writes G_jj to diag[j]. The panel of column 0 comes first and
+// writes sums. Run the two launches in this order.
 func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
@@ -100,8 +100,5 @@ func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, w
 	contract := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
 	rows := int64(f.Rows())
-	if blocks == 0 {
-		rows = 0
-	}
-	return []Launch{contract, Reduce(work.Partial, blocks, Vector{sums, rows}, true)}
+	return []Launch{contract, Reduce(work.Partial, blocks, Vector{sums, rows}, j0 > 0)}
 }
