@@ -51,14 +51,14 @@ func (w *Workspace) contract(ctx context.Context, adj device.Adjoint, middle mid
 		c.prepareMiddle()
 	}
 	if w.lockstep != nil && middle.weights == nil && middle.blocks == nil && w.stage == stageFactored {
-		m := inversion(ctx, w)
-		m.prepare, m.queued = prepare, func() { c.contract(diag) }
-		inverted := m.after
-		m.after = func(results []float64) {
+		call := inversion(ctx, w)
+		inverted := call.after
+		call.prepare, call.queued = prepare, func() { c.contract(diag) }
+		call.after = func(results []float64) {
 			inverted(results)
 			c.assemble(grad, theta)
 		}
-		return w.lockstep.join(m)
+		return call.call()
 	}
 	return w.do(ctx, stageFactored, func() {
 		if prepare(); w.err != nil {
@@ -113,7 +113,11 @@ func (c *contraction) prepare(adj device.Adjoint) {
 	c.need(&c.memory, &c.vectors, (c.n+1)*count)
 	outer := c.vectors.at.Offset(8 * c.n * count)
 	c.on = kernels.Adjoint{Inv: adj.Inv, Vectors: c.vectors.at, Outer: outer, Count: count}
-	c.upload(c.vectors.at, adj.Vectors)
+	if c.solution != nil && slices.Equal(c.solution, adj.Vectors) { // α, which is there
+		c.on.Vectors = c.alpha.at
+	} else {
+		c.upload(c.vectors.at, adj.Vectors)
+	}
 	c.upload(outer, adj.Outer)
 }
 

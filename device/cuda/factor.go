@@ -14,7 +14,7 @@ import (
 // Form forms and factors Σ.
 func (w *Workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
 	if w.lockstep != nil {
-		return w.lockstep.join(factorization(ctx, w, func() { fill(w, prog, theta, noise) }))
+		return factorTogether(ctx, w, func() { fill(w, prog, theta, noise) })
 	}
 	if err := w.Fill(ctx, prog, theta, noise); err != nil {
 		return err
@@ -54,11 +54,11 @@ func noiseOfFill(w *Workspace) kernels.Vector {
 // Factor overwrites Σ with L.
 func (w *Workspace) Factor(ctx context.Context) error {
 	if w.lockstep != nil {
-		return w.lockstep.join(factorization(ctx, w, func() {
+		return factorTogether(ctx, w, func() {
 			if w.stage != stageFilled {
 				w.fail(device.ErrStage)
 			}
-		}))
+		})
 	}
 	return w.do(ctx, stageFilled, func() {
 		if w.stage != stageFilled {
@@ -70,6 +70,21 @@ func (w *Workspace) Factor(ctx context.Context) error {
 		cholesky(w)
 		w.stage = stageFactored
 	})
+}
+
+// factorTogether overwrites Σ with L in lock step, after fill.
+func factorTogether(ctx context.Context, w *Workspace, fill func()) error {
+	flops, _ := kernels.Systems{N: w.n}.Flops()
+	return together{Workspace: w, ctx: ctx, step: stepFactor, prepare: fill, after: func(results []float64) {
+		w.stage = stageEmpty
+		w.did("factor", flops)
+		if minor := int64(results[0]); minor > 0 {
+			w.fail(explainMinor(w, minor))
+		}
+		if w.err == nil {
+			w.stage, w.logs = stageFactored, &results[1]
+		}
+	}}.call()
 }
 
 // cholesky is a right-looking blocked factorisation. For each block of columns it

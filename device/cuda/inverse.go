@@ -30,7 +30,7 @@ func invert(w *Workspace, more float64) {
 	}
 	if w.lockstep != nil {
 		w.then(func() error {
-			m := inversion(w.ctx, w)
+			m := inversion(w.ctx, w).partner()
 			w.lockstep.serve(m)
 			return m.err
 		})
@@ -47,6 +47,16 @@ func invert(w *Workspace, more float64) {
 	if w.err == nil {
 		w.stage = stageInverted
 	}
+}
+
+// inversion is the inversion in lock step.
+func inversion(ctx context.Context, w *Workspace) together {
+	_, flops := kernels.Systems{N: w.n}.Flops()
+	return together{Workspace: w, ctx: ctx, needs: stageFactored, step: stepInvert, after: func([]float64) {
+		if w.did("gradient", flops); w.err == nil {
+			w.stage = stageInverted
+		}
+	}}
 }
 
 // inverter inverts a factor. u holds the diagonal blocks of U, of panelWidth

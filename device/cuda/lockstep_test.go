@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"gpfit/device"
 	"gpfit/graph"
 	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/must"
 )
 
@@ -34,7 +36,9 @@ func (c counts) since(before counts, evaluations float64) counts {
 	return counts{(c.launches - before.launches) / evaluations, (c.synchronisations - before.synchronisations) / evaluations, (c.bytes - before.bytes) / evaluations}
 }
 
-// TestLockstepCounts counts what a value with gradient takes by the steps of large matrices, and in lock step of 16.
+// TestLockstepCounts counts what a value with gradient takes in lock step, with what it takes by the steps of large
+// matrices. The long form does so at n = 1,000 in lock step of 16; the short form computes the launches there from
+// their lists and from those of a smaller job.
 func TestLockstepCounts(t *testing.T) {
 	emulator.Check(t)
 	n, companions := 200, 4
@@ -72,16 +76,106 @@ func TestLockstepCounts(t *testing.T) {
 		f()
 	}
 	before = countsNow()
-	var wg sync.WaitGroup
 	b.lockstep.company, b.lockstep.linger = companions, time.Minute // each group waits for all
+	var wg sync.WaitGroup
 	for _, f := range all {
 		wg.Go(f)
 	}
 	wg.Wait()
 	small := countsNow().since(before, float64(companions))
 	t.Logf("n = %d: %+v by the steps of large matrices, %+v in lock step of %d", n, large, small, companions)
-	_ = math.Pi
-	_ = slices.Max[[]int]
-	_ = context.Background
-	_ = device.Auto
+
+	// The library calls of n = 1,000 before there was a lock step: 39 launches (a factorisation by cuSOLVER counts as
+	// one) and 13 waits.
+	const launches, waits = 39, 13
+	shared := func(n, companions int) float64 {
+		s, count := kernels.Systems{N: int64(n), Count: 1}, 0.0
+		for _, l := range slices.Concat(s.Factor(), s.Solve(), s.Invert()) {
+			if l.Blocks > 0 {
+				count++
+			}
+		}
+		return count / float64(companions)
+	}
+	if at1000 := small.launches - shared(n, companions) + shared(1000, 16); at1000 > launches/3 {
+		t.Errorf("n = 1,000: %v launches in lock step of 16", at1000)
+	}
+	// A group waits after its factorisation, its solution and its contraction, and a staging that is full.
+	if most := 4 / float64(companions); small.synchronisations > most || most > waits/3 {
+		t.Errorf("%v waits, want at most %v", small.synchronisations, most)
+	}
+	// The right-hand side, the solution and the diagonal of the adjoint pass, and some numbers more.
+	if small.bytes > float64(3*8*n+1000) {
+		t.Errorf("%v bytes copied", small.bytes)
+	}
+}
+
+// TestLockstep runs jobs on four lanes of a device, whose streams work late in random orders, and wants the bits of
+// one job alone on a device that works at once. Those differ from the steps of large matrices by rounding alone.
+func TestLockstep(t *testing.T) {
+	emulator.Check(t)
+	var on []device.DenseDevice
+	for range 4 {
+		b := openBare(t, 0)
+		b.sizes = defaultSizes
+		on = append(on, b)
+	}
+	steps := openBare(t, 0)
+	jobs := []*job{newJob(t, 97), newJob(t, 130)}
+	var want [][]float64
+	for _, j := range jobs {
+		alone := j.mustRun(t, on[0], nil)
+		for i, v := range j.mustRun(t, steps, nil) {
+			if math.Abs(alone[i]-v) > 1e-10*(1+math.Abs(v)) {
+				t.Fatalf("n = %d: result %d is %v in lock step, %v by the steps of large matrices", j.x.N, i, alone[i], v)
+			}
+		}
+		want = append(want, alone)
+	}
+	seeds := 2
+	if emulator.Long() {
+		seeds = 10
+	}
+	l := on[0].(*Device).lockstep
+	for seed := range seeds {
+		emulator.Order(t, 1+seed)
+		l.company, l.linger = 4, 2*time.Millisecond
+		atOnce(t, 4, jobs[:1], want[:1], on)
+		atOnce(t, 4, jobs, want, on)
+	}
+}
+
+// TestLockstepAlone checks errors of one partner of a group: the others go on with the same bits.
+func TestLockstepAlone(t *testing.T) {
+	emulator.Check(t)
+	b := openBare(t, 0)
+	b.sizes = defaultSizes
+	good, bad := newJob(t, 97), newJob(t, 97)
+	want := good.mustRun(t, b, nil)
+	bad.noise = []float64{-5}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.lockstep.linger = time.Second
+	var wg sync.WaitGroup
+	for k := range 3 {
+		b.lockstep.company = 3
+		wg.Go(func() {
+			switch k {
+			case 0:
+				ws := bad.workspace(t, b)
+				var npd *device.NotPDError
+				if err := ws.Form(t.Context(), bad.prog, bad.theta, bad.noise); !errors.As(err, &npd) || npd.Minor < 1 {
+					t.Errorf("error %v, want one of a minor", err)
+				}
+			case 1:
+				ws := good.workspace(t, b)
+				if err := ws.Form(cancelled, good.prog, good.theta, good.noise); !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v, want a cancellation", err)
+				}
+			default:
+				good.mustRun(t, b, want)
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -25,6 +25,7 @@ func (w *Workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return
 		}
 		w.local(func(local *memory) {
+			w.solution = nil
 			weights, count := w.alpha, int64(len(alpha))/w.n
 			if count > 1 {
 				weights = buffer{}

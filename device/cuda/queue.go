@@ -49,6 +49,15 @@ func (q *queue) worked(flops float64) {
 	})
 }
 
+// did reports a stage that is over.
+func (q *queue) did(stage string, flops float64) {
+	q.meter.Begin(stage, flops)
+	q.then(func() error {
+		q.meter.Worked(flops)
+		return q.ctx.Err()
+	})
+}
+
 // run starts kernels, on matrices or of covariance functions, one after the other. The first
 // start of a generated kernel loads it.
 func (q *queue) run(launches ...kernels.Launch) {

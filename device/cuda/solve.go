@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/internal/cuda/kernels"
@@ -24,10 +25,28 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 	return 2 * host[0], 0, err
 }
 
+// logDetTogether is LogDet of a workspace in lock step, whose factorisation leaves the sum behind.
+func logDetTogether(w *Workspace) (sum, stdErr float64, err error) {
+	if w.logs == nil || w.stage < stageFactored {
+		err = together{
+			Workspace: w, ctx: context.Background(), needs: stageFactored, step: stepLogDet, after: func(results []float64) { w.logs = &results[1] },
+		}.call()
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return 2 * *w.logs, 0, nil
+}
+
 // Solve overwrites b with Σ⁻¹b.
 func (w *Workspace) Solve(ctx context.Context, b []float64, m int) error {
 	if w.lockstep != nil && m == 1 && int64(len(b)) >= w.n {
-		return w.lockstep.join(solution(ctx, w, b))
+		return together{
+			Workspace: w, ctx: ctx, needs: stageFactored, step: stepSolve,
+			prepare: func() { w.solution = nil; w.upload(w.alpha.at, b[:w.n]) },
+			queued:  func() { w.receive(b[:w.n], w.alpha.at) },
+			after:   func([]float64) { w.solution = slices.Clone(b[:w.n]) },
+		}.call()
 	}
 	return w.solveEach(ctx, b, m, plain, transposed)
 }
@@ -52,6 +71,7 @@ func (w *Workspace) solveEach(ctx context.Context, b []float64, m int, ops ...ma
 		}
 		w.local(func(local *memory) {
 			space := w.alpha
+			w.solution = nil
 			if m > 1 {
 				space = buffer{}
 				w.need(local, &space, leadingDim(w.n)*int64(m))

@@ -30,6 +30,8 @@ type Workspace struct {
 	// lockstep is where a small workspace computes, nil for a large one. logs is Σ log L_ii if that computed L.
 	lockstep *lockstep
 	logs     *float64
+	// solution is a copy of what alpha holds, nil if that is not the result of a solution.
+	solution []float64
 	stage    stage
 	closed   bool
 	program  program
@@ -148,11 +150,63 @@ func (w *Workspace) do(ctx context.Context, needs stage, call func()) error {
 		}
 		return w.err
 	})
-	return w.ended(err)
+	return ended(w, err)
+}
+
+// together runs a call of the contract as do does, by a step of its lockstep: prepare before the step, which may be
+// nil, queued after the step is queued and after with its results.
+type together struct {
+	*Workspace
+	ctx             context.Context
+	needs           stage
+	step            *jointStep
+	prepare, queued func()
+	after           func(results []float64)
+}
+
+// call makes the call.
+func (c together) call() error {
+	if c.closed {
+		return device.ErrStage
+	}
+	return ended(c.Workspace, c.lockstep.join(c.partner()))
+}
+
+func (c together) partner() *partner {
+	w := c.Workspace
+	m := &partner{step: c.step, n: w.n}
+	m.begin = func() error {
+		if w.stage < c.needs {
+			return device.ErrStage
+		}
+		w.ctx, w.err = c.ctx, nil
+		w.poll()
+		if c.step != stepFactor && c.step != stepLogDet {
+			w.need(&w.memory, &w.panel, w.sizes.panelWidth(w.n)*leadingDim(w.n))
+		}
+		if c.prepare != nil {
+			c.prepare()
+		}
+		m.problem = kernels.System{A: w.sigma.at, Panel: w.panel.at, Diagonal: w.kappa.at, Pivots: w.ldia.at, RHS: w.alpha.at}
+		return w.err
+	}
+	if c.queued != nil {
+		m.queued = func() error {
+			c.queued()
+			return w.err
+		}
+	}
+	if c.after != nil {
+		m.after = func(results []float64) error {
+			c.after(results)
+			return w.err
+		}
+	}
+	return m
 }
 
 // ended translates the error of a call.
-func (w *Workspace) ended(err error) error {
+func ended(w *Workspace, err error) error {
 	if err != nil && !errors.Is(err, device.ErrStage) && !errors.Is(err, errArgument) {
 		w.stage = stageEmpty
 	}

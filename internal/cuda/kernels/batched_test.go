@@ -11,7 +11,7 @@ import (
 
 // batched is a batch of problems on a machine, with the matrices and right-hand sides that they began with.
 type batched struct {
-	kernels.Batch
+	kernels.Systems
 	n         int
 	sigma     [][]float64 // n×n, symmetric
 	rhs       [][]float64
@@ -43,12 +43,12 @@ func newBatched(m *machine, sigma, rhs [][]float64, n int) *batched {
 		for j := range n {
 			copy(a[j+j*ld:j*ld+n], s[j+j*n:(j+1)*n])
 		}
-		p := kernels.Problem{A: m.put(a), Panel: m.blank(int64(ld * kernels.MaxInvert)), Diagonal: m.blank(int64(n + 1)), Pivots: m.blank(int64(n)), RHS: m.put(append(slices.Clone(rhs[i]), poison)), Out: m.blank(3)}
+		p := kernels.System{A: m.put(a), Panel: m.blank(int64(ld * kernels.MaxInvert)), Diagonal: m.blank(int64(n + 1)), Pivots: m.blank(int64(n)), RHS: m.put(append(slices.Clone(rhs[i]), poison)), Out: m.blank(3)}
 		b.a, b.out, b.diag, b.sol = append(b.a, p.A), append(b.out, p.Out), append(b.diag, p.Diagonal), append(b.sol, p.RHS)
 		b.pivots = append(b.pivots, p.Pivots)
 		words = append(words, p.Words()...)
 	}
-	b.Batch = kernels.Batch{Problems: m.addresses(words), Count: int64(len(sigma)), N: int64(n), LD: int64(ld)}
+	b.Systems = kernels.Systems{Problems: m.addresses(words), Count: int64(len(sigma)), N: int64(n), LD: int64(ld)}
 	m.launch(b.Factor()...)
 	m.launch(b.Solve()...)
 	m.launch(b.Invert()...)
@@ -207,7 +207,7 @@ func TestBatchSubstitution(t *testing.T) {
 // TestBatchFlops counts operations: n³ in all, and at most 0.15 n³ beside it from n = 2,000 on.
 func TestBatchFlops(t *testing.T) {
 	for n, most := range map[int64]float64{1000: 1.25, 2000: 1.15, 2048: 1.08} {
-		factor, invert := kernels.Batch{N: n}.Flops()
+		factor, invert := kernels.Systems{N: n}.Flops()
 		cube := float64(n) * float64(n) * float64(n)
 		t.Logf("n = %d: %.3f n³ + %.3f n³ operations", n, factor/cube, invert/cube)
 		if total := (factor + invert) / cube; total < 1 || total > most || factor/cube < 1.0/3 {
