@@ -159,6 +159,7 @@ func (c *contraction) contractColumns(j0, j1 int64) {
 // panels contracts an adjoint with a middle term, in panels of columns J = j0 … j1−1.
 func (c *contraction) panels() {
 	width := c.sizes.panelWidth(c.n)
+	c.need(&c.memory, &c.panel, width*leadingDim(c.n))
 	c.product = c.columns(c.panel)
 	weighted := kernels.Matrix{A: c.middle.at, LD: leadingDim(c.n)}.At(0, 1)
 	for j0 := int64(0); j0 < c.n; j0 += width {

@@ -111,7 +111,7 @@ func TestLargeSizes(t *testing.T) {
 		kernels.Cross(p, x, kernels.Points{X: 6, N: crossWidth(n)}, 0, crossWidth(n), panel),
 		kernels.Invert(a, n, kernels.MaxInvert, panel), kernels.GetDiagonal(a, v, true), kernels.SetDiagonal(a, v, true),
 		kernels.Copy(panel, a.At(0, n-width), n-width, width, false), kernels.Copy(panel, a.At(n-width, n-width), width, width, true),
-		kernels.CopyEach(a.At(0, width), 2*width*(n+1), panel, 2*width, width, width, n/(2*width)),
+		kernels.CopyEach(a.At(0, width), 2*width*(n+1), panel, 2*width, width, width, n/(2*width), false),
 		kernels.SymmetricColumns(a, n, n-width, n, 10, panel), kernels.SymmetricColumns(a, n, 0, width, 10, panel),
 		kernels.ColumnSumSquares(panel, n, kernels.Vector{A: 7, N: width}),
 		kernels.ReadRows(a, n, n-1000, n, panel), kernels.WriteRows(a, n, 0, 1000, panel),

@@ -3,7 +3,7 @@
 //
 // The algorithm does not depend on the device. One n×n matrix holds L in its lower triangle, and U
 // = L⁻ᵀ and later Σ⁻¹ = U·Uᵀ in its upper one, as in package cpu. A [Workspace] is one job.
-// factor.go, solve.go, inverse.go, contract.go and predict.go hold its steps, sizes.go their sizes;
+// factor.go, solve.go, inverse.go, spread.go, contract.go and predict.go hold its steps, sizes.go their sizes;
 // selftest.go runs all of them. They make their calls through a queue (queue.go), which keeps the
 // first error, on a gpu (gpu.go). Behind it, package driver opens libcuda, and mathlib opens cuBLAS
 // and cuSOLVER, both at run time, so that one binary runs with and without a GPU. Package kernels
@@ -57,6 +57,7 @@ const (
 	typicalModel        = "NVIDIA H100"
 	typicalRatePerPoint = 3e9
 	typicalRate         = 5e13
+	typicalMemory       = 80 << 30
 )
 
 // Typical implements [device.Planner] with an H100.
@@ -73,7 +74,9 @@ func (t typical) NewWorkspace(context.Context, *kernel.Points) (device.DenseWork
 }
 
 func (t typical) Plan(n, d int) device.Plan {
-	p := defaultSizes.plan(t.Info().Name, n, d)
+	s := defaultSizes
+	s.spread = roomFor(typicalMemory)
+	p := s.plan(t.Info().Name, n, d)
 	p.FlopRate = min(typicalRate, typicalRatePerPoint*float64(n))
 	return p
 }

@@ -56,6 +56,11 @@ func TestConformance(t *testing.T) {
 	}
 	t.Parallel()
 	devicetest.RunInPlace(t, mustOpen)
+	devicetest.RunInPlace(t, func(t *testing.T) device.DenseDevice {
+		b := mustOpen(t)
+		b.(*Device).sizes = sizes{fill: 96, factor: 80, symm: 48, leaf: 32, panel: 64, gemm: 1e6, spread: 1000}
+		return b
+	})
 }
 
 // TestConformanceSmallSteps runs the code paths of large matrices at small n.

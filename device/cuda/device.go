@@ -36,6 +36,7 @@ func open(index int) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{gpu: g, sizes: defaultSizes}
+	d.sizes.spread = roomFor(g.info.TotalMemory)
 	d.flopRate = sync.OnceValue(d.measureFlopRate)
 	return d, nil
 }
@@ -55,7 +56,7 @@ func (d *Device) Info() device.Info {
 // reserve is the memory in bytes set aside for the libraries' workspaces and the driver.
 const reserve = 256 << 20
 
-// Plan returns memory and work. The device holds one n×n matrix, a panel of Σ⁻¹, the
+// Plan returns memory and work. The device holds one n×n matrix, or two if there is much room, a panel of Σ⁻¹, the
 // diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host
 // holds the points and vectors. The first call for a large n times the device.
 func (d *Device) Plan(n, columns int) device.Plan {
@@ -74,7 +75,12 @@ func (s sizes) plan(gpu string, rows, cols int) device.Plan {
 	n, x := int64(rows), int64(cols)
 	width := s.panelWidth(n)
 	columns := n + width + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
-	p := device.MatrixPlan(rows, cols, gpu, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+reserve)
+	libraries := int64(reserve)
+	if n > s.together && n <= s.spread {
+		columns += n + width
+		libraries += streams * workspaceOfStream
+	}
+	p := device.MatrixPlan(rows, cols, gpu, 8*(leadingDim(n)*columns+n*(x+7)+blockElements(n, width))+8*crossWidth(n)*(x+2)+libraries)
 	p.Middle, p.MiddleFlops = []device.Need{{Device: gpu, Bytes: 8 * s.middleElements(n), What: nameOfMiddle}}, cube(n)
 	return p.With(device.Need{Bytes: 8 * n * (2*x + 8), What: "points and vectors"})
 }

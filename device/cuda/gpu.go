@@ -24,6 +24,8 @@ type gpu struct {
 	info      driver.DeviceInfo
 	stream    *driver.Stream
 	staging   *driver.Staging
+	tracks    tracks
+	library   *mathlib.Library
 	module    *driver.Module
 	functions map[string]*driver.Function
 	// compiled holds the modules generated for covariance functions, keyed by their
@@ -80,6 +82,7 @@ func (g *gpu) load() error {
 	if err != nil {
 		return err
 	}
+	g.library = library
 	if g.Handle, err = library.New(g.stream, mathlib.RequestedEmulation(os.Getenv)); err != nil {
 		return err
 	}
@@ -103,7 +106,7 @@ func arithmetic(set, asked mathlib.Emulation) string {
 }
 
 func (g *gpu) close() error {
-	var errs []error
+	errs := []error{g.tracks.close()}
 	if g.Handle != nil {
 		errs = append(errs, g.Handle.Close())
 	}

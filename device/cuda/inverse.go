@@ -37,10 +37,16 @@ func invert(w *Workspace, more float64) {
 		return
 	}
 	width := w.sizes.panelWidth(w.n)
+	if w.n <= w.sizes.spread && w.n > width {
+		invertSpread(w, more)
+		return
+	}
 	w.need(&w.memory, &w.blocks, blockElements(w.n, width))
 	w.need(&w.memory, &w.panel, width*leadingDim(w.n))
 	w.Begin("gradient", upperFlops(w.n, w.sizes.leaf, width)+panelFlops(w.n, width)+more)
-	i := inverter{w, kernels.Matrix{A: w.blocks.at, LD: width}, w.columns(w.panel)}
+	panel := w.columns(w.panel)
+	i := inPlace{inverter{w, width, kernels.Matrix{A: w.blocks.at, LD: width}, func(p pairs) mathlib.Strided { return p.rows(panel) }}, panel}
+	i.clear(i.u.A, blockElements(w.n, width))
 	i.invertBlocks()
 	i.invertUpper()
 	i.square()
@@ -59,12 +65,20 @@ func inversion(ctx context.Context, w *Workspace) together {
 	}}
 }
 
-// inverter inverts a factor. u holds the diagonal blocks of U, of panelWidth
-// columns each, with zeros below the diagonal. They are the diagonal blocks of a matrix whose
-// leading dimension is their order, which no other element of that matrix overlaps.
+// inverter inverts a factor. u holds the diagonal blocks of U, of an order, with zeros below the diagonal.
+// products returns memory for a product of the blocks of pairs.
 type inverter struct {
 	*Workspace
-	u, panel kernels.Matrix
+	order    int64
+	u        kernels.Matrix
+	products func(pairs) mathlib.Strided
+}
+
+// inPlace inverts a factor in its matrix and a panel of columns. The diagonal blocks of U are those
+// of a matrix whose leading dimension is their order, which no other element of that matrix overlaps.
+type inPlace struct {
+	inverter
+	panel kernels.Matrix
 }
 
 // blockElements returns the memory for the diagonal blocks of U, in numbers.
@@ -107,12 +121,11 @@ func (p pairs) rows(panel kernels.Matrix) mathlib.Strided {
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., §14.2).
 func (v inverter) invertBlocks() {
 	u, leaf := v.u, v.sizes.leaf
-	v.clear(u.A, blockElements(v.n, u.LD))
 	v.run(kernels.GetDiagonal(v.matrix, v.diagonalL(), false), kernels.Invert(v.matrix, v.n, leaf, u))
 	v.worked(float64(v.n) * float64(leaf) * float64(leaf) / 3)
-	for order := leaf; order < u.LD; order *= 2 {
+	for order := leaf; order < v.order; order *= 2 {
 		for _, p := range pairsOf(v.n, order) {
-			product := p.rows(v.panel)
+			product := v.products(p)
 			v.gemmEach(plain, transposed, order, p.second, order, 1, p.of(u, 0, 0), p.of(v.matrix, order, 0), 0, product, p.count)
 			v.gemmEach(plain, plain, order, p.second, p.second, -1, product, p.of(u, order, order), 0, p.of(u, 0, order), p.count)
 		}
@@ -121,7 +134,7 @@ func (v inverter) invertBlocks() {
 
 // invertUpper writes the blocks of U above its diagonal blocks to the upper triangle of
 // the matrix, from pairs of growing blocks as invertBlocks does.
-func (v inverter) invertUpper() {
+func (v inPlace) invertUpper() {
 	for order := v.u.LD; order < v.n; order *= 2 {
 		for _, p := range pairsOf(v.n, order) {
 			v.multiplyLeft(p, 0, order)
@@ -132,7 +145,7 @@ func (v inverter) invertUpper() {
 
 // multiplyLeft writes rows i … i+k−1 of −U₁₁·(L₂₁)ᵀ to the block above U₂₂, for the
 // k×k diagonal block of U₁₁ at i.
-func (v inverter) multiplyLeft(p pairs, i, k int64) {
+func (v inPlace) multiplyLeft(p pairs, i, k int64) {
 	u, a := v.u, v.matrix
 	out := p.of(a, i, p.order)
 	if k <= u.LD {
@@ -147,12 +160,12 @@ func (v inverter) multiplyLeft(p pairs, i, k int64) {
 
 // multiplyRight multiplies columns j … j+k−1 of the block above U₂₂ by the k×k diagonal
 // block of U₂₂ at j, in place.
-func (v inverter) multiplyRight(p pairs, j, k int64) {
+func (v inPlace) multiplyRight(p pairs, j, k int64) {
 	u, a := v.u, v.matrix
 	b := p.of(a, 0, p.order+j)
 	if k <= u.LD {
 		copied := p.rows(v.panel)
-		v.run(kernels.CopyEach(b.Matrix, b.Stride, copied.Matrix, copied.Stride, p.order, k, p.count))
+		v.run(kernels.CopyEach(b.Matrix, b.Stride, copied.Matrix, copied.Stride, p.order, k, p.count, false))
 		v.gemmEach(plain, plain, p.order, k, k, 1, copied, p.of(u, p.order+j, p.order+j), 0, b, p.count)
 		return
 	}
@@ -177,7 +190,7 @@ func firstHalf(k, width int64) int64 {
 //
 // needs no column that an earlier panel has overwritten. It forms a panel beside the
 // matrix, because rows J of the matrix hold L below their diagonal.
-func (v inverter) square() {
+func (v inPlace) square() {
 	width, panel := v.u.LD, v.panel
 	for j0 := int64(0); j0 < v.n; j0 += width {
 		cols := min(width, v.n-j0)
@@ -195,8 +208,17 @@ func (v inverter) square() {
 // upperFlops counts the operations of invertBlocks and invertUpper: n³/3, plus O(width·n²)
 // because products with diagonal blocks include their zeros.
 func upperFlops(n, leaf, width int64) float64 {
-	sum := float64(n) * float64(leaf) * float64(leaf) / 3
-	for order := leaf; order < n; order *= 2 {
+	return float64(n)*float64(leaf)*float64(leaf)/3 + pairsFlops(n, leaf, n, width)
+}
+
+// blocksFlops counts the operations of invertBlocks, for blocks of an order.
+func blocksFlops(n, leaf, order int64) float64 {
+	return float64(n)*float64(leaf)*float64(leaf)/3 + pairsFlops(n, leaf, order, order)
+}
+
+// pairsFlops counts those of the pairs of blocks of the orders from, 2·from … below end.
+func pairsFlops(n, from, end, width int64) (sum float64) {
+	for order := from; order < end; order *= 2 {
 		for _, p := range pairsOf(n, order) {
 			sum += 2 * float64(p.count) * (float64(p.second)*triangleFlops(order, width) + float64(order)*triangleFlops(p.second, width))
 		}

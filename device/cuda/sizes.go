@@ -25,6 +25,8 @@ type sizes struct {
 	// together is the largest number of points of a workspace that computes in lock step with others, by kernels
 	// of gpfit alone.
 	together int64
+	// spread is the largest number of points for which U has a matrix of its own.
+	spread int64
 }
 
 // defaultSizes are steps of at most a tenth of a second at 50 TFLOP/s.
@@ -88,6 +90,9 @@ func (s sizes) updateWidth(n int64) int64 {
 	}
 	return s.panelWidth(n)
 }
+
+// roomFor returns the largest number of points for which two matrices take at most a quarter of the memory of a card.
+func roomFor(bytes int64) int64 { return int64(math.Sqrt(float64(bytes) / 64)) }
 
 // middleElements returns the memory for a middle term, in numbers: a panel of columns
 // and the diagonal matrix of the term.

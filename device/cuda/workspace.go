@@ -59,12 +59,16 @@ type storage struct {
 	small                           buffer // MaxParts partial results and one number
 
 	// The following are allocated by the first call that needs them.
-	blocks  buffer // the diagonal blocks of U = L⁻ᵀ
-	panel   buffer // panelWidth columns
-	vectors buffer // the vectors of an adjoint, and as many factors
-	middle  buffer // a panel of a middle term, and its diagonal matrix
-	folds   buffer // the blocks of a block-diagonal middle term
-	cross   buffer // a block of cross-covariances
+	blocks buffer // the diagonal blocks of U = L⁻ᵀ, or of Σ⁻¹
+	upper  buffer // U, if there is room for it
+	// phases are those of [spreading], with the order of the diagonal blocks of Σ⁻¹.
+	phases        []phase
+	diagonalOrder int64
+	panel         buffer // panelWidth columns
+	vectors       buffer // the vectors of an adjoint, and as many factors
+	middle        buffer // a panel of a middle term, and its diagonal matrix
+	folds         buffer // the blocks of a block-diagonal middle term
+	cross         buffer // a block of cross-covariances
 }
 
 // at returns the part of the matrix that begins at element (i, j).

@@ -46,6 +46,7 @@ var (
 	memsetD8           = bind("cuMemsetD8Async")
 	streamCreate       = bind("cuStreamCreate")
 	streamDestroy      = bind("cuStreamDestroy_v2")
+	streamWaitEvent    = bind("cuStreamWaitEvent")
 	streamSynchronize  = bind("cuStreamSynchronize")
 	eventCreate        = bind("cuEventCreate")
 	eventDestroy       = bind("cuEventDestroy_v2")

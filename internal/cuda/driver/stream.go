@@ -62,6 +62,11 @@ func (e *Event) Record(s *Stream) error {
 	return e.dev.do(func() error { return e.dev.run(eventRecord, e.handle, s.handle) })
 }
 
+// Wait makes the work that comes into the stream from now on wait for what the event marks now (cuStreamWaitEvent).
+func (s *Stream) Wait(e *Event) error {
+	return s.dev.do(func() error { return s.dev.run(streamWaitEvent, s.handle, e.handle, 0) })
+}
+
 // Synchronize waits for the event (cuEventSynchronize).
 func (e *Event) Synchronize() error {
 	return e.dev.do(func() error { return e.dev.run(eventSynchronize, e.handle) })

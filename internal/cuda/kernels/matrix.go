@@ -53,16 +53,12 @@ func SetDiagonal(a Matrix, d Vector, inverted bool) Launch {
 // Copy writes a rows×cols block to b, or with upper only its elements on and above the
 // diagonal. The blocks must not overlap.
 func Copy(a, b Matrix, rows, cols int64, upper bool) Launch {
-	return copyEach(a, 0, b, 0, rows, cols, 1, upper)
+	return CopyEach(a, 0, b, 0, rows, cols, 1, upper)
 }
 
-// CopyEach writes count rows×cols blocks to b. Each begins strideA numbers in a, and
+// CopyEach writes count rows×cols blocks to b, as Copy does. Each begins strideA numbers in a, and
 // strideB numbers in b, after the previous block.
-func CopyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64) Launch {
-	return copyEach(a, strideA, b, strideB, rows, cols, count, false)
-}
-
-func copyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64, upper bool) Launch {
+func CopyEach(a Matrix, strideA int64, b Matrix, strideB, rows, cols, count int64, upper bool) Launch {
 	return launch(copyBlocks, squares(rows, cols)*count, a.A, a.LD, strideA, b.A, b.LD, strideB, rows, cols, flag(upper))
 }
 

@@ -57,7 +57,7 @@ func TestBlocks(t *testing.T) {
 			half := c / 2
 			add("copy each", rows, int(2*half), rows, nil, func(i, j int) float64 { return at(i, (j+int(half))%int(2*half)) },
 				func(b kernels.Matrix) kernels.Launch { // the second half, then the first
-					return kernels.CopyEach(from.At(0, half), -half*r, b, half*r, r, half, 2)
+					return kernels.CopyEach(from.At(0, half), -half*r, b, half*r, r, half, 2, false)
 				})
 		}
 		n := int64(rows)
