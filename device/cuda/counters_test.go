@@ -246,7 +246,9 @@ func TestTypical(t *testing.T) {
 	for n, seconds := range map[int]float64{5000: 0.00846, 10_000: 0.0329, 20_000: 0.192, 50_000: 2.64, 100_000: 19.8} {
 		d, model := Driver{}.Typical()
 		p := d.(device.DenseDevice).Plan(n, 8)
-		there := (&Device{gpu: &gpu{name: "cuda:0"}, sizes: defaultSizes}).plan(n, 8)
+		steps := defaultSizes
+		steps.spread = roomFor(80 << 30)
+		there := (&Device{gpu: &gpu{name: "cuda:0"}, sizes: steps}).plan(n, 8)
 		if model != "NVIDIA H100" || p.HostBytes() != there.HostBytes() || p.DeviceBytes() != there.DeviceBytes() || p.FlopsGradient != there.FlopsGradient {
 			t.Errorf("n = %d: %+v, on a GPU %+v", n, p, there)
 		}

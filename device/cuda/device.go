@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"time"
 
@@ -29,6 +30,10 @@ type Device struct {
 
 var _ device.DenseDevice = (*Device)(nil)
 
+// StepsVariable is an environment variable. Its value "large" makes matrices of every size take the steps of matrices for
+// which a card has room only once, to compare the two.
+const StepsVariable = "GPFIT_CUDA_STEPS"
+
 // open opens a device without its self-test.
 func open(index int) (*Device, error) {
 	g, err := openGPU(index)
@@ -37,6 +42,9 @@ func open(index int) (*Device, error) {
 	}
 	d := &Device{gpu: g, sizes: defaultSizes}
 	d.sizes.spread = roomFor(g.info.TotalMemory)
+	if os.Getenv(StepsVariable) == "large" {
+		d.sizes.together, d.sizes.spread = 0, 0
+	}
 	d.flopRate = sync.OnceValue(d.measureFlopRate)
 	return d, nil
 }

@@ -74,8 +74,8 @@ type inverter struct {
 	products func(pairs) mathlib.Strided
 }
 
-// inPlace inverts a factor in its matrix and a panel of columns. The diagonal blocks of U are those
-// of a matrix whose leading dimension is their order, which no other element of that matrix overlaps.
+// inPlace inverts a factor in its matrix and a panel of columns. u is a matrix whose leading dimension is the order
+// of its diagonal blocks; no other element of it overlaps them.
 type inPlace struct {
 	inverter
 	panel kernels.Matrix
@@ -216,7 +216,7 @@ func blocksFlops(n, leaf, order int64) float64 {
 	return float64(n)*float64(leaf)*float64(leaf)/3 + pairsFlops(n, leaf, order, order)
 }
 
-// pairsFlops counts those of the pairs of blocks of the orders from, 2·from … below end.
+// pairsFlops counts the operations for pairs of blocks of the orders from, 2·from … below end.
 func pairsFlops(n, from, end, width int64) (sum float64) {
 	for order := from; order < end; order *= 2 {
 		for _, p := range pairsOf(n, order) {

@@ -149,7 +149,7 @@ func (l *lockstep) serve(first *partner) {
 	}
 }
 
-// group returns a partner with the others that wait for the same, and takes them from those that wait.
+// group returns a partner with the others that wait for the same, which wait no longer then.
 func (l *lockstep) group(first *partner) []*partner {
 	partners, began := []*partner{first}, time.Now()
 	for {

@@ -18,6 +18,8 @@ type queue struct {
 	meter *device.Meter
 	// limit is the largest number of operations of one product.
 	limit float64
+	// submitted are the operations since the last wait for their end.
+	submitted float64
 	// generated are the kernels of the bound program that have run.
 	generated map[string]*driver.Function
 	err       error
@@ -36,11 +38,12 @@ func (q *queue) fail(err error) { q.then(func() error { return err }) }
 // poll records the error of the context.
 func (q *queue) poll() { q.then(q.ctx.Err) }
 
-// worked counts operations submitted to the device. For large matrices it waits for
-// them, so that progress is accurate and a cancelled context is noticed.
+// worked counts operations submitted to the device. After a part of the longest step it waits for
+// them, so that progress is accurate and a cancelled context is noticed; the device has more work until then.
 func (q *queue) worked(flops float64) {
-	const wait = 1e9
-	if flops > wait {
+	const part = 8
+	if q.submitted += flops; q.submitted > q.limit/part {
+		q.submitted = 0
 		q.then(q.gpu.stream.Synchronize)
 	}
 	q.then(func() error {

@@ -53,8 +53,8 @@ type spreading struct {
 	a, u, blocks kernels.Matrix
 }
 
-// fastest returns the phase, of those that make returns for the widths, with the least sum of the time that it takes and the time
-// that it would take without idle multiprocessors, since operations take energy, too.
+// fastest tries the widths. It returns the phase with the least sum of the time that it takes and twice the time that
+// its operations would take on multiprocessors that are never idle, since operations take energy, too.
 func (s spreading) fastest(multiprocessors int, phaseOf func(width int64) phase) (best phase, least float64) {
 	least = math.Inf(1)
 	for _, width := range s.widths() {
@@ -73,8 +73,8 @@ func (s spreading) widths() []int64 {
 	return []int64{unit, 2 * unit, 3 * unit, 4 * unit}
 }
 
-// phases returns the products that compute U from its diagonal blocks, level by level, and then Σ⁻¹, in the last phase with diagonal blocks of the order
-// diagonal.
+// phases returns the products that compute U from its diagonal blocks, level by level, and then Σ⁻¹, in the last phase,
+// with diagonal blocks of the order diagonal.
 func (s spreading) phases(multiprocessors int) (all []phase, diagonal int64) {
 	levels := map[int][]block{}
 	for d := s.divide(levels, 0, block{0, s.n}); d >= 0; d-- {

@@ -56,8 +56,8 @@ func TestWavesOfPhases(t *testing.T) {
 // spreadSteps compute with U in a matrix of its own, at small n.
 var spreadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5, spread: 1000}
 
-// TestSpread runs jobs with U in a matrix of its own: the results are those of a job in place but for rounding, whatever
-// the order of the streams, and on two lanes at once.
+// TestSpread runs jobs with U in a matrix of its own. The results equal a job in place but for rounding, whatever the
+// order of the streams, and on two lanes at once.
 func TestSpread(t *testing.T) {
 	emulator.Check(t)
 	on := []device.DenseDevice{openBare(t, 0), openBare(t, 0)}
@@ -91,7 +91,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestSpreadFlops compares the operations that a workspace counts with those of its products.
+// TestSpreadFlops compares the operations that a workspace counts with the operations of its products.
 func TestSpreadFlops(t *testing.T) {
 	b := checked(t)
 	b.sizes = spreadSteps

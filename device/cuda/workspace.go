@@ -61,7 +61,7 @@ type storage struct {
 	// The following are allocated by the first call that needs them.
 	blocks buffer // the diagonal blocks of U = L⁻ᵀ, or of Σ⁻¹
 	upper  buffer // U, if there is room for it
-	// phases are those of [spreading], with the order of the diagonal blocks of Σ⁻¹.
+	// phases are the products of a [spreading], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
 	phases        []phase
 	diagonalOrder int64
 	panel         buffer // panelWidth columns

@@ -8,7 +8,7 @@ type System struct {
 	A Ptr
 	// Panel has room for leadingDim × [MaxInvert] numbers.
 	Panel Ptr
-	// Diagonal receives the diagonal of Σ⁻¹ and Pivots that of L, n numbers each, in [Systems.Invert].
+	// Diagonal receives the diagonal of Σ⁻¹ and Pivots the diagonal of L, n numbers each, in [Systems.Invert].
 	Diagonal, Pivots Ptr
 	// RHS is the right-hand side of [Systems.Solve] and then the solution, n numbers.
 	RHS Ptr
