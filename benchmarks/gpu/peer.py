@@ -76,7 +76,7 @@ class Peer:
         self.clear()
         try:
             self.emit(**fields, ok=True, **f(), peak_bytes=self.peak(), torch=self.torch.__version__, torch_cuda=self.torch.version.cuda)
-        except (RuntimeError, ValueError) as e:  # out of memory, or a size that a library does not accept
+        except Exception as e:  # out of memory, a size that a library does not accept, or an error of its own
             text = " ".join(str(e).split())[:300]
             memory = "out of memory" in text.lower() or "alloc" in text.lower()
             self.emit(**fields, ok=False, memory=memory, error=text)
@@ -194,7 +194,7 @@ class Peer:
                     raise Enough("converged")
         except Enough as e:
             out["stopped"] = str(e)
-        except RuntimeError as e:
+        except Exception as e:  # such as a matrix that is not positive definite
             if not trajectory:
                 raise
             out["stopped"] = " ".join(str(e).split())[:200]
