@@ -57,12 +57,7 @@ def curves(records):
 
 
 def crossovers(records):
-    rows = []
-    for (kernel, d), (gpu, cpu) in curves(records).items():
-        both = sorted(set(gpu) & set(cpu))
-        at = crossover(gpu, cpu)
-        text = "-" if at is None else f"below {at}" if both and at == both[0] else at
-        rows.append([kernel, d, text, *([both[-1], f"{cpu[both[-1]] / gpu[both[-1]]:.1f}×"] if both else ["-", "-"])])
+    rows = [[r["kernel"], r["d"], "-" if r["n"] is None else f"{'below ' if r['n'] == r['smallest'] else ''}{r['n']}", r["largest"], f"{r['times_faster']:.1f}×"] for r in of(records, "crossover")]
     return markdown("Value and gradient, GPU against the CPU of the machine", ["kernel", "d", "GPU faster from n", "at n", "times faster"], rows)
 
 

@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 
+import compare
 import power
 from steps import HERE, Step, measure, measure_data, tables
 
@@ -63,7 +64,7 @@ def batch_in(run, folder, variant, n, jobs, known):
         command = ["sh", "-c", 'n=$1; shift; i=0; while [ $i -lt $n ]; do "$@" --shard $i/$n & i=$((i + 1)); done; wait', "sh", str(variant.processes), *command]
     done = run.run(command, 60, keep=set(), quiet=True)
     # The run directory knows the jobs of all processes, also after the time limit.
-    shown = run.run([run.program("gpfit"), "show", str(out), "--json"], 20, keep=set(), quiet=True)
+    shown = run.run([run.program("gpfit"), "show", str(out), "--format", "json"], 20, keep=set(), quiet=True)
     found = [r for r in shown.records if r.get("type") == "job" and r.get("state") == "done"]
     if not found or len(found) < jobs and not done.timed_out:
         run.fail(f"{what}: {done.why if not done.ok else f'{len(found)} of {jobs} jobs are done'}")
@@ -81,8 +82,8 @@ KERNELS = ["rbf", "rbf(ard)", "matern32(ard)", "matern52(ard)", "rq", "periodic"
 
 
 def curve(run):
-    """Measures value and gradient of six kernels on the GPU and on the CPU at growing n.
-    curve draws the results."""
+    """Measures value and gradient of six kernels on the GPU and on the CPU at growing n, and
+    from which n the GPU is faster. The Go program in curve draws the results."""
     small, large = (250, 350, 500, 700, 1000, 1400, 2000, 3000), (5000, 10_000)
     if run.args.quick:
         small, large = (250, 1000), (4000,)
@@ -98,6 +99,10 @@ def curve(run):
             stages(kernel, d, device, large if device == "cpu" or run.args.quick else (*large, 20_000), 3 if device != "cpu" else 1)
     for kernel, d in () if run.args.quick else pairs[:2]:
         stages(kernel, d, "cpu", (20_000,), 1)
+    for (kernel, d), (gpu, cpu) in compare.curves(run.records).items():
+        both = sorted(set(gpu) & set(cpu))
+        if both:
+            run.record({"type": "crossover", "kernel": kernel, "d": d, "n": compare.crossover(gpu, cpu), "smallest": both[0], "largest": both[-1], "times_faster": cpu[both[-1]] / gpu[both[-1]]})
 
 
 def peer(run, limit, *arguments):

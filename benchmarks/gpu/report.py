@@ -74,6 +74,8 @@ def line(r):
         return f"{what}: value and gradient {statistics.median(r['seconds']):.4f} s, {gb(r['peak_bytes'])}, NLML {r['nlml']:.8f}"
     if kind == "agreement":
         return f"{r['engine']} n = {r['n']:6}: NLML differs from gpfit's by {r['nlml_difference']:.1e}, gradient by {r['gradient_difference']:.1e}" + ("" if r["ok"] else "  DIFFERS")
+    if kind == "crossover":
+        return f"{r['kernel']}, d = {r['d']}: the GPU is faster from n = {r['n']} on, {r['times_faster']:.1f} times at n = {r['largest']}"
     if kind == "within":
         return (f"{r['dataset']} by {r['engine']}, {r['optimizer']}: 1 nat {compare.number(r['seconds_within']['1'])} s, 0.1 nats {compare.number(r['seconds_within']['0.1'])} s, "
                 f"{r['evaluations']} evaluations, {r['stopped']}, {r['best'] - r['target']:+.3f} nats; gpfit {r['gpfit_seconds']:.1f} s")
