@@ -93,7 +93,7 @@ def curve(run):
         sizes = ",".join(dict.fromkeys(run.sizes(*sizes).split(",")))  # --scale makes some equal
         measure(run, "stages", sizes, 60, "--kernel", kernel, "--d", d, "--repeat", repeat, device=device)
 
-    for kernel, d in pairs:
+    for kernel, d in pairs[:3] if run.args.quick else pairs:
         for device in (run.args.device, "cpu"):
             stages(kernel, d, device, small, 9)
             stages(kernel, d, device, large if device == "cpu" or run.args.quick else (*large, 20_000), 3 if device != "cpu" else 1)
@@ -264,6 +264,9 @@ def predictions(run):
                 run.fail(f"predictions of {r['engine']}, n = {n}, differ from gpfit's by {r['mean_difference']:.1e} and {r['std_difference']:.1e}")
 
 
+IDLE = 2  # seconds without work before a measurement of energy
+
+
 def energy(run):
     """Measures the joules of evaluations on the GPU, and on the CPU where its counters can be
     read. It only reads: no setting of the card changes."""
@@ -280,7 +283,7 @@ def energy(run):
             cpu.stop()
             run.record({"type": "skipped", "why": f"energy of {device}: " + (f"no readable counter in {run.args.powercap}" if device == "cpu" else "nvidia-smi reports no power")})
             continue
-        time.sleep(2)  # the idle power
+        time.sleep(IDLE)
         try:
             done = measure(run, "stages", run.n(n), 60, "--repeat", repeat, device=device)
             time.sleep(3 * power.PERIOD)
@@ -298,7 +301,7 @@ def record_energy(run, r, gpu, cpu):
     if own is None:
         run.fail(f"energy of {r['device']}, n = {r['n']}: no samples over the whole measurement of {end - begin:.2f} s")
         return
-    idle = [w for t, w in gpu.samples if t < gpu.samples[0][0] + 1.5]
+    idle = [w for t, w in gpu.samples if t < gpu.samples[0][0] + 0.7 * IDLE]
     run.record({"type": "energy", "device": r["device"], "n": r["n"], "evaluations": count, "seconds": round(end - begin, 4), "joules": own, "joules_per_evaluation": own / count,
                 "watts": own / (end - begin), "source": "RAPL, packages" if r["device"] == "cpu" else "nvidia-smi " + gpu.field,
                 "gpu_idle_watts": statistics.median(idle) if idle else None, "cpu_joules": power.counted(cpu.samples, begin, end), "began": begin, "ended": end,

@@ -154,7 +154,7 @@ func chart(name string, all []record) plotting.Chart {
 		}
 	}
 	if crossings != nil {
-		c.Title += ": GPU from n = " + strings.Join(crossings, ", ")
+		c.Title += ": GPU from " + strings.Join(crossings, ", ")
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func TestFigure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	must.Do(t, os.WriteFile(path, []byte(result), 0o644))
 	f := must.Get(figure(must.Get(read(path))(t)))(t)
-	if len(f.Charts) != 2 || f.Charts[0].Title != "rbf: GPU from n = 450 (8)" || f.Charts[1].Title != "rq" || !strings.Contains(f.Title, "Card and 16 threads of Intel Xeon") {
+	if len(f.Charts) != 2 || f.Charts[0].Title != "rbf: GPU from 450 (8)" || f.Charts[1].Title != "rq" || !strings.Contains(f.Title, "Card and 16 threads of Intel Xeon") {
 		t.Fatalf("%s: %+v", f.Title, f.Charts)
 	}
 	var lines, guides int
@@ -55,7 +55,7 @@ func TestDraw(t *testing.T) {
 	path, out := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "out.svg")
 	must.Do(t, os.WriteFile(path, []byte(result), 0o644))
 	must.Do(t, draw(out, []string{path}))
-	if text := string(must.Get(os.ReadFile(out))(t)); !strings.Contains(text, "GPU from n = 450") || !strings.Contains(text, "</svg>") {
+	if text := string(must.Get(os.ReadFile(out))(t)); !strings.Contains(text, "GPU from 450") || !strings.Contains(text, "</svg>") {
 		t.Errorf("%s", text)
 	}
 	for name, text := range map[string]string{"no results of part curve": strings.SplitAfter(result, "\n")[0], "record 1": "{\"type\": 3}\n", "record 2": "{}\n{"} {
