@@ -33,8 +33,8 @@ VARIANTS = [
 def batch(run):
     """Measures jobs per second of a batch of equal fits in each way, and compares their
     results with those of the same device in the first way."""
-    # "auto" measures once on a machine from which n the GPU is faster.
-    run.run([run.program("gpfit"), "devices", "--calibrate", "--device", run.args.device, "--json"], 60, keep=set(), quiet=True)
+    if not run.args.quick:  # "auto" measures once on a machine from which n the GPU is faster
+        run.run([run.program("gpfit"), "devices", "--calibrate", "--device", run.args.device, "--json"], 60, keep=set(), quiet=True)
     for rows in (1000,) if run.args.quick else (500, 1000, 2000, 5000):
         n = run.n(rows)
         folder = run.folder / f"batch-{rows}"
@@ -93,7 +93,7 @@ def curve(run):
         sizes = ",".join(dict.fromkeys(run.sizes(*sizes).split(",")))  # --scale makes some equal
         measure(run, "stages", sizes, 60, "--kernel", kernel, "--d", d, "--repeat", repeat, device=device)
 
-    for kernel, d in pairs[:3] if run.args.quick else pairs:
+    for kernel, d in pairs[:2] if run.args.quick else pairs:
         for device in (run.args.device, "cpu"):
             stages(kernel, d, device, small, 9)
             stages(kernel, d, device, large if device == "cpu" or run.args.quick else (*large, 20_000), 3 if device != "cpu" else 1)
@@ -264,15 +264,13 @@ def predictions(run):
                 run.fail(f"predictions of {r['engine']}, n = {n}, differ from gpfit's by {r['mean_difference']:.1e} and {r['std_difference']:.1e}")
 
 
-IDLE = 2  # seconds without work before a measurement of energy
-
-
 def energy(run):
     """Measures the joules of evaluations on the GPU, and on the CPU where its counters can be
     read. It only reads: no setting of the card changes."""
     index = run.args.device.partition(":")[2] or 0
     plan = [(run.args.device, n, repeat) for n, repeat in (((4000, 50),) if run.args.quick else ((10_000, 250), (20_000, 45), (50_000, 4)))]
     plan += [("cpu", n, repeat) for n, repeat in (((4000, 2),) if run.args.quick else ((10_000, 6), (20_000, 1)))]
+    idle = 0.6 if run.args.quick else 2  # seconds without work before a measurement
     for device, n, repeat in plan:
         if run.args.scale != 1:
             repeat = 2
@@ -283,7 +281,7 @@ def energy(run):
             cpu.stop()
             run.record({"type": "skipped", "why": f"energy of {device}: " + (f"no readable counter in {run.args.powercap}" if device == "cpu" else "nvidia-smi reports no power")})
             continue
-        time.sleep(IDLE)
+        time.sleep(idle)
         try:
             done = measure(run, "stages", run.n(n), 60, "--repeat", repeat, device=device)
             time.sleep(3 * power.PERIOD)
@@ -292,19 +290,19 @@ def energy(run):
             cpu.stop()
         for r in done.records:
             if r.get("type") == "stages":
-                record_energy(run, r, gpu, cpu)
+                record_energy(run, r, gpu, cpu, idle)
 
 
-def record_energy(run, r, gpu, cpu):
+def record_energy(run, r, gpu, cpu, idle):
     begin, end, count = r["began"], r["ended"], len(r["all_seconds_value_gradient"])
     own = power.counted(cpu.samples, begin, end) if r["device"] == "cpu" else power.integral(gpu.samples, begin, end)
     if own is None:
         run.fail(f"energy of {r['device']}, n = {r['n']}: no samples over the whole measurement of {end - begin:.2f} s")
         return
-    idle = [w for t, w in gpu.samples if t < gpu.samples[0][0] + 0.7 * IDLE]
+    before = [w for t, w in gpu.samples if t < gpu.samples[0][0] + 0.7 * idle]
     run.record({"type": "energy", "device": r["device"], "n": r["n"], "evaluations": count, "seconds": round(end - begin, 4), "joules": own, "joules_per_evaluation": own / count,
                 "watts": own / (end - begin), "source": "RAPL, packages" if r["device"] == "cpu" else "nvidia-smi " + gpu.field,
-                "gpu_idle_watts": statistics.median(idle) if idle else None, "cpu_joules": power.counted(cpu.samples, begin, end), "began": begin, "ended": end,
+                "gpu_idle_watts": statistics.median(before) if before else None, "cpu_joules": power.counted(cpu.samples, begin, end), "began": begin, "ended": end,
                 "gpu_samples": [[round(t, 3), w] for t, w in gpu.samples], "cpu_samples": [[round(t, 3), round(j, 3)] for t, j in cpu.samples]})
 
 
