@@ -23,6 +23,7 @@ VARIANTS = [
     Variant("1 lane", None, ["--gpu-jobs", "1"], 1),
     Variant("4 lanes", None, ["--gpu-jobs", "4"], 1),
     Variant("16 lanes", None, ["--gpu-jobs", "16"], 1),
+    Variant("64 lanes", None, ["--gpu-jobs", "64"], 1),
     Variant("chosen lanes", None, [], 1),
     Variant("4 processes", None, ["--gpu-jobs", "1"], 4),
     Variant("cores", "cpu", [], 1),

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,21 +48,20 @@ func draw(out string, results []string) error {
 	return f.Write(context.Background(), out, true)
 }
 
-// record is a line of a result. Type says which fields it has.
+// record is a record of a result: the machine, a measurement of value and gradient, or from
+// which N on the GPU is faster; then N is 0 if it is not.
 type record struct {
-	Type, Step string
-	// The machine.
-	NvidiaSMI string `json:"nvidia_smi"`
-	CPU       string
-	CPUs      int
-	// A measurement of value and gradient, or where the curves of a kernel cross; then N is
-	// null if they do not.
+	Type           string
+	NvidiaSMI      string `json:"nvidia_smi"`
+	CPU            string
+	CPUs           int
 	Kernel, Device string
 	D              int
-	N              *int
+	N              float64
 	Seconds        float64 `json:"seconds_value_gradient"`
 }
 
+// read returns the machine and the records of part curve.
 func read(path string) (found []record, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -69,25 +69,27 @@ func read(path string) (found []record, err error) {
 	}
 	defer file.Close()
 	lines := json.NewDecoder(file)
-	for {
-		// The types of fields that other lines have under these names do not matter.
+	for i := 1; ; i++ {
 		var line json.RawMessage
-		if err := lines.Decode(&line); errors.Is(err, io.EOF) {
-			return found, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%s: record %d: %w", path, len(found)+1, err)
-		}
 		var kind struct{ Type, Step string }
-		if err := json.Unmarshal(line, &kind); err != nil {
-			return nil, fmt.Errorf("%s: record %d: %w", path, len(found)+1, err)
+		var r record
+		err := lines.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return found, nil
 		}
-		r := record{Type: kind.Type, Step: kind.Step}
-		if kind.Type == "machine" || kind.Step == "curve" && (kind.Type == "stages" || kind.Type == "crossover") {
-			if err := json.Unmarshal(line, &r); err != nil {
-				return nil, fmt.Errorf("%s: record %d: %w", path, len(found)+1, err)
-			}
+		if err == nil {
+			err = json.Unmarshal(line, &kind)
 		}
-		found = append(found, r)
+		wanted := kind.Type == "machine" || kind.Step == "curve" && (kind.Type == "stages" || kind.Type == "crossover")
+		if err == nil && wanted { // other records may have other types under the same names
+			err = json.Unmarshal(line, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: record %d: %w", path, i, err)
+		}
+		if wanted {
+			found = append(found, r)
+		}
 	}
 }
 
@@ -99,14 +101,14 @@ func figure(all []record) (*plotting.Figure, error) {
 		if r.Type == "machine" {
 			card, _, _ := strings.Cut(r.NvidiaSMI, ",")
 			f.Title = fmt.Sprintf("NLML with gradient: %s and %d threads of %s", card, r.CPUs, strings.NewReplacer("(R)", "", "(TM)", "").Replace(r.CPU))
-		}
-		if r.Type == "stages" && r.Step == "curve" && !slices.Contains(kernels, r.Kernel) {
+		} else if !slices.Contains(kernels, r.Kernel) {
 			kernels = append(kernels, r.Kernel)
 		}
 	}
 	if kernels == nil {
 		return nil, errors.New("no results of part curve")
 	}
+	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.N, b.N) })
 	for _, name := range kernels {
 		f.Charts = append(f.Charts, chart(name, all))
 	}
@@ -121,7 +123,7 @@ func chart(name string, all []record) plotting.Chart {
 	c := plotting.Chart{Title: name, X: plotting.Axis{Label: "rows n", Log: true}, Y: plotting.Axis{Label: "seconds", Log: true}}
 	var columns []int
 	for _, r := range all {
-		if r.Kernel == name && r.Type == "stages" && !slices.Contains(columns, r.D) {
+		if r.Kernel == name && !slices.Contains(columns, r.D) {
 			columns = append(columns, r.D)
 		}
 	}
@@ -134,21 +136,19 @@ func chart(name string, all []record) plotting.Chart {
 			if r.Kernel != name || r.D != d {
 				continue
 			}
-			if r.Type == "crossover" && r.N != nil {
-				c.Layers = append(c.Layers, &plotting.Guide{At: float64(*r.N), Color: color, Vertical: true})
-				crossings = append(crossings, fmt.Sprintf("%d (%d)", *r.N, d))
-			}
 			if r.Type == "stages" {
 				line := gpu
 				if r.Device == "cpu" {
 					line = cpu
 				}
-				line.X, line.Y = append(line.X, float64(*r.N)), append(line.Y, r.Seconds)
+				line.X, line.Y = append(line.X, r.N), append(line.Y, r.Seconds)
+			} else if r.N > 0 {
+				c.Layers = append(c.Layers, &plotting.Guide{At: r.N, Color: color, Vertical: true})
+				crossings = append(crossings, fmt.Sprintf("%g (%d)", r.N, d))
 			}
 		}
 		for _, line := range []*plotting.Line{cpu, gpu} {
 			if len(line.X) > 0 {
-				sortByN(line)
 				c.Layers = append(c.Layers, line, &plotting.Points{X: line.X, Y: line.Y, Color: color, Shape: shapes[color%len(shapes)]})
 			}
 		}
@@ -157,17 +157,4 @@ func chart(name string, all []record) plotting.Chart {
 		c.Title += ": GPU from " + strings.Join(crossings, ", ")
 	}
 	return c
-}
-
-func sortByN(l *plotting.Line) {
-	order := make([]int, len(l.X))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(l.X[a] - l.X[b]) })
-	x, y := make([]float64, len(order)), make([]float64, len(order))
-	for i, from := range order {
-		x[i], y[i] = l.X[from], l.Y[from]
-	}
-	l.X, l.Y = x, y
 }

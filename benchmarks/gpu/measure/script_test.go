@@ -145,7 +145,7 @@ func TestParts(t *testing.T) {
 		t.Fatalf("exit code %d:\n%s", code, text)
 	}
 	need(t, records, "machine", 1, "nvidia_smi", "cpu", "cpus", "packages", "build")
-	for _, r := range need(t, records, "batch", 6, "variant", "device", "processes", "n", "jobs", "seconds", "jobs_on", "jobs_per_second", "gradients_per_second") {
+	for _, r := range need(t, records, "batch", 7, "variant", "device", "processes", "n", "jobs", "seconds", "jobs_on", "jobs_per_second", "gradients_per_second") {
 		if r["jobs_done"] != 8.0 || r["same_results"] != (r["variant"] != "16 lanes") {
 			t.Errorf("%v", r)
 		}
@@ -159,7 +159,7 @@ func TestParts(t *testing.T) {
 	need(t, records, "skipped", 1, "why")
 	for _, part := range []string{
 		"FAILED  batch: batch of n = 40, 4 lanes: exit code 11: not this time", "other results on the same device", "FAILED  fits: SKIPPED: no --data", "torch or gpytorch is not installed",
-		"| n | 1 lane | 16 lanes | chosen lanes | 4 processes | cores | card and cores |", "| rbf(ard) | 26 |", "nvidia-smi power.draw.instant",
+		"| n | 1 lane | 16 lanes | 64 lanes | chosen lanes | 4 processes | cores | card and cores |", "| rbf(ard) | 26 |", "nvidia-smi power.draw.instant",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
@@ -192,7 +192,7 @@ func TestWhole(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, text)
 	}
-	for _, r := range need(t, records, "batch", 7) {
+	for _, r := range need(t, records, "batch", 8) {
 		if r["jobs_done"] != 8.0 || r["same_results"] != true {
 			t.Errorf("%v", r)
 		}
