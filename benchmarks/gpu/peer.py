@@ -10,6 +10,7 @@ FILE is from `measure data`: ROWS rows of x, then y. The engines are in engines.
 
 import argparse
 import csv
+import gc
 import gzip
 import json
 import math
@@ -64,6 +65,7 @@ class Peer:
             self.torch.cuda.synchronize(self.device)
 
     def clear(self):
+        gc.collect()  # models of GPyTorch refer to themselves
         if self.cuda:
             self.torch.cuda.empty_cache()
             self.torch.cuda.reset_peak_memory_stats(self.device)
