@@ -41,7 +41,7 @@ fi
 (cd "$out" && ls -l | awk 'NR > 1 { printf "%10d  %s\n", $5, $NF }')
 # The programs take 80 MB, so pack them into one compressed file.
 tar -C "$out" -czf "$final/programs.tar.gz" .
-cp "$here"/{run,steps,report,peer}.py "$here/README.md" "$final/"
-size=$(cat "$final"/{programs.tar.gz,run.py,steps.py,report.py,peer.py,README.md} | wc -c)
+cp "$here"/{run,steps,parts,power,report,compare,peer,engines}.py "$here/README.md" "$final/"
+size=$(cat "$final"/{programs.tar.gz,*.py,README.md} | wc -c)
 printf '%10d  total, in %s\n' "$size" "$final"
 [ "$size" -le "$limit" ] || { echo "build.sh: more than $limit bytes" >&2; exit 1; }

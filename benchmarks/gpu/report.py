@@ -3,6 +3,8 @@
 import json
 import statistics
 
+import compare
+
 # The targets for a card of the H200 class, in float64. On another card the ratios are
 # meaningful, the absolute numbers are not.
 TARGETS = {
@@ -59,15 +61,28 @@ def line(r):
     if kind == "bench":
         return f"{r['program']} on {r['device']}, n = {r['n']}: value {r['seconds_value']:.4f} s, with gradient {r['seconds_value_gradient']:.4f} s, {r['predict_rows_per_second']:.0f} predictions/s, NLML {r['nlml']:.8f}"
     if kind == "batch":
-        return f"{r['jobs']} jobs of n = {r['n']:5}, {r['lanes']:>6} lanes: {r['seconds']:.1f} s, {r['jobs_per_second']:.2f} jobs/s"
+        on = ", ".join(f"{count} on {name}" for name, count in sorted(r["jobs_on"].items()))
+        return f"{r['jobs_done']} of {r['jobs']} jobs of n = {r['n']:5}, {r['variant']:>14}: {r['seconds']:.1f} s, {r['jobs_per_second']:.2f} jobs/s ({on})"
     if kind == "devices" and "flags" in r:
         return f"gpfit devices {' '.join(r['flags'])}: " + json.dumps({k: x for k, x in r.items() if k not in ("type", "step", "at", "flags")})[:400]
     if kind == "conformance":
         return f"{r['program']}: {r['passed']} tests passed, {len(r['failed'])} failed, {r['skipped']} skipped"
-    if kind == "gpytorch":
+    if kind in ("gpytorch", "peer"):  # gpytorch in results of 2026
+        what = f"{r.get('engine', 'GPyTorch')} n = {r['n']:6}" + (f" × {r['problems']}" if r.get("problems", 1) > 1 else "") + (f" {r['kernel']}, d = {r['d']}" if "kernel" in r else "")
         if not r["ok"]:
-            return f"GPyTorch n = {r['n']:6}: {r['error']}"
-        return f"GPyTorch n = {r['n']:6}: value and gradient {statistics.median(r['seconds']):.4f} s, {gb(r['peak_bytes'])}, NLML {r['nlml']:.8f}"
+            return f"{what}: {r['error']}"
+        return f"{what}: value and gradient {statistics.median(r['seconds']):.4f} s, {gb(r['peak_bytes'])}, NLML {r['nlml']:.8f}"
+    if kind == "agreement":
+        return f"{r['engine']} n = {r['n']:6}: NLML differs from gpfit's by {r['nlml_difference']:.1e}, gradient by {r['gradient_difference']:.1e}" + ("" if r["ok"] else "  DIFFERS")
+    if kind == "crossover":
+        return f"{r['kernel']}, d = {r['d']}: the GPU is faster from n = {r['n']} on, {r['times_faster']:.1f} times at n = {r['largest']}"
+    if kind == "within":
+        return (f"{r['dataset']} by {r['engine']}, {r['optimizer']}: 1 nat {compare.number(r['seconds_within']['1'])} s, 0.1 nats {compare.number(r['seconds_within']['0.1'])} s, "
+                f"{r['evaluations']} evaluations, {r['stopped']}, {r['best'] - r['target']:+.3f} nats; gpfit {r['gpfit_seconds']:.1f} s")
+    if kind == "predictions":
+        return f"{r['rows']} predictions by {r['engine']}, n = {r['n']}: " + (f"{r['seconds_predict']:.3f} s" if r["ok"] else r["error"])
+    if kind == "energy":
+        return f"{r['device']}, n = {r['n']:6}: {r['joules_per_evaluation']:.3g} J an evaluation, {r['watts']:.0f} W over {r['seconds']:.1f} s ({r['source']})"
     if kind == "fit":
         t = r.get("test") or {}
         return (f"{r['dataset']} {r['kernel']}: n = {r['n']}, {r['status']}, {r['seconds']:.1f} s, {r['evaluations']['gradient']} gradients, "
@@ -103,8 +118,19 @@ class Numbers:
 
     def stages(self, n):
         """Returns the fastest measurement at n on the GPU."""
-        found = [r for r in self.of("stages", n=n) if r["device"] != "cpu"]
+        found = [r for r in self.of("stages", n=n, kernel="rbf", d=8) if r["device"] != "cpu"]
         return min(found, key=lambda r: r["seconds_value_gradient"], default=None)
+
+    def gpytorch(self):
+        """Returns GPyTorch's measurement at its largest n."""
+        found = self.of("gpytorch", ok=True) + self.of("peer", step="gpytorch", ok=True)
+        return max(found, key=lambda r: r["n"], default=None)
+
+    def pair(self, n):
+        """Returns the seconds of value and gradient on the CPU and on the GPU, or None."""
+        found = self.of("bench", step="cpu", n=n) or self.of("stages", step="curve", kernel="rbf", d=8, n=n)
+        seconds = {r["device"] == "cpu": r["seconds_value_gradient"] for r in found}
+        return (seconds[True], seconds[False]) if len(seconds) == 2 else None
 
     def n(self, n):
         return scaled(n, self.scale)
@@ -145,7 +171,7 @@ def rows(records):
     out.append(row(f"memory of the card, n = {v.n(100_000)}", used, TARGETS["bytes at 100000"], gb, True))
     largest = max((r["n"] for r in v.of("largest") if r["ok"]), default=None)
     out.append(row("largest n", largest, TARGETS["largest n"], "{:d}".format, False))
-    theirs = max((r for r in v.of("gpytorch") if r["ok"]), key=lambda r: r["n"], default=None)
+    theirs = v.gpytorch()
     ours = v.stages(theirs["n"]) if theirs else None
     ratio = statistics.median(theirs["seconds"]) / ours["seconds_value_gradient"] if ours else None
     out.append(row(f"times faster than GPyTorch at its largest n{' = %d' % theirs['n'] if theirs else ''}", ratio, TARGETS["times faster than GPyTorch"], "{:.1f}".format, False))
@@ -159,9 +185,8 @@ def rows(records):
     r = v.stages(v.n(20_000))
     outside = 1 - r["seconds_value_gradient"] / r["seconds_objective"] if r and r.get("seconds_objective") else None
     out.append(row(f"share of a fit's evaluation outside the device's work, n = {v.n(20_000)}", outside, TARGETS["outside"], "{:.3f}".format, True))
-    pair = {r["device"]: r["seconds_value_gradient"] for r in v.of("bench", step="cpu")}
-    gpu = [t for name, t in pair.items() if name != "cpu"]
-    value = f"{pair['cpu'] / gpu[0]:.1f} ({pair['cpu']:.2f} s, {gpu[0]:.4f} s)" if "cpu" in pair and gpu else "-"
+    pair = v.pair(v.n(10_000))
+    value = f"{pair[0] / pair[1]:.1f} ({pair[0]:.2f} s, {pair[1]:.4f} s)" if pair else "-"
     out.append((f"times faster than the CPU of the machine, n = {v.n(10_000)}", value, "reported", None))
     for r in v.of("fit"):
         test = r.get("test") or {}
@@ -170,14 +195,17 @@ def rows(records):
     return out
 
 
-def table(records):
-    """Returns the targets as a Markdown table."""
-    lines = ["| what | measured | to reach | reached |", "|---|---|---|---|"]
-    for what, measured, target, reached in rows(records):
+def tables(records):
+    """Returns the targets and what the parts compare as Markdown tables."""
+    # A run of parts alone shows only the targets that they measure.
+    checks = any(r.get("type") in ("conformance", "agree", "residual", "largest") for r in records)
+    shown = [r for r in rows(records) if checks or r[1] != "-"]
+    lines = ["| what | measured | to reach | reached |", "|---|---|---|---|"] if shown else []
+    for what, measured, target, reached in shown:
         lines.append(f"| {what} | {measured} | {target} | {'' if reached is None else 'yes' if reached else 'NO'} |")
     best = Numbers(records).dgemm
     if best:
         lines.append(f"\ndgemm's best rate: {best:.1f} GFLOP/s")
     if Numbers(records).sustained:
         lines.append(f"dgemm's sustained rate: {Numbers(records).sustained:.1f} GFLOP/s")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n" + compare.tables(records)

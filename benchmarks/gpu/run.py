@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks and measures gpfit on a machine with a GPU, most important steps first.
 
-It runs the programs that build.sh made and needs only Python 3.9 and a GPU; see
+Without --only it runs the checks; --only parts runs the comparisons with other programs,
+and --only NAME one of them. --plan shows all with their limits. It runs the programs that build.sh made and needs only Python 3.9 and a GPU; see
 README.md. Every command has a time limit, the script writes each result at once, and
 a step that fails or hangs does not prevent the others.
 
@@ -12,6 +13,7 @@ import argparse
 import collections
 import datetime
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -23,10 +25,13 @@ import tempfile
 import threading
 import time
 
+import parts
 import report
 import steps
 
 HERE = pathlib.Path(__file__).resolve().parent
+STEPS = steps.STEPS + parts.PARTS
+GROUPS = {"checks": steps.STEPS, "parts": parts.PARTS}
 GRACE = 5  # seconds between the interrupt and the end of a program
 
 
@@ -90,7 +95,7 @@ class Run:
     """Holds the time, outputs and programs of one run of this script."""
 
     def __init__(self, args):
-        self.args, self.begin = args, time.monotonic()
+        self.args, self.begin, self.deadline = args, time.monotonic(), None
         self.step, self.records, self.failures = "header", [], []
         self.environment, self.said = dict(os.environ), set()
         self.child = self.watcher = None
@@ -103,7 +108,17 @@ class Run:
         self.raw, self.txt = (open(p, "w") for p in self.paths)
 
     def left(self):
-        return self.args.budget - (time.monotonic() - self.begin)
+        """Returns the seconds left to the step."""
+        now = time.monotonic()
+        return min(self.args.budget - (now - self.begin), self.deadline - now if self.deadline else math.inf)
+
+    @property
+    def peer_device(self):
+        return self.args.peer_device or self.args.device
+
+    @staticmethod
+    def kill(process, number):
+        kill(process, number)
 
     def n(self, n):
         """Returns n after --scale."""
@@ -220,7 +235,7 @@ class Run:
         self.step = "end"
         self.record({"type": "end", "seconds": round(time.monotonic() - self.begin, 1), "failures": self.failures, "interrupted": interrupted})
         self.text()
-        self.text(report.table(self.records))
+        self.text(report.tables(self.records))
         for f in self.failures:
             self.text("FAILED  " + f)
         self.raw.close()
@@ -247,40 +262,59 @@ def find_programs(folder, temporary):
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ", ".join(s.name for s in steps.STEPS)
-    p.add_argument("--quick", action="store_true", help="fewer and smaller n and no long steps; takes two minutes")
-    p.add_argument("--budget", type=float, default=570, help="time limit in seconds for all steps (default: %(default)s)")
+    names = ", ".join(s.name for s in STEPS)
+    p.add_argument("--quick", action="store_true", help="fewer and smaller n and no long steps; the checks take two minutes")
+    p.add_argument("--plan", action="store_true", help="only print the steps with their time limits")
+    p.add_argument("--budget", type=float, help=f"time limit in seconds for all steps (default: {steps.BUDGET} for the checks, and the limits of the parts)")
     p.add_argument("--limit", type=float, help="time limit in seconds for each program, to try the script")
-    p.add_argument("--only", default="", help="run only these steps, separated by commas: " + names)
+    p.add_argument("--only", default="", help="run only these steps, separated by commas: checks, parts, " + names)
     p.add_argument("--skip", default="", help="run all steps except these")
     p.add_argument("--out", default="results", help="folder for the output (default: %(default)s)")
     p.add_argument("--data", help="folder with tables to fit: NAME/data.csv.gz and NAME/test_mask.csv.gz")
     p.add_argument("--device", default="cuda:0")
+    p.add_argument("--peer-device", help="device of PyTorch (default: --device); cpu tries the script")
+    p.add_argument("--powercap", default="/sys/class/powercap", help="folder of the energy counters of the CPU (default: %(default)s)")
     p.add_argument("--programs", help="folder with gpfit, or with programs.tar.gz (default: beside run.py)")
     p.add_argument("--scale", type=float, default=1.0, help="multiply every n by this factor, to try the script")
-    p.add_argument("--table", metavar="FILE.jsonl", help="only print the table of an earlier run")
+    p.add_argument("--table", metavar="FILE.jsonl", help="only print the tables of an earlier run")
     args = p.parse_args()
-    known = {s.name for s in steps.STEPS}
-    for text in (args.only, args.skip):
-        for name in filter(None, text.split(",")):
-            if name not in known:
-                p.error(f"no step {name!r}: {names}")
+    args.only, args.skip = (named(p, text) for text in (args.only, args.skip))
+    args.steps = [s for s in (args.only or steps.STEPS) if s not in args.skip and (args.only or s.quick or not args.quick)]
+    args.budget = args.budget or budget(args.steps)
     return args
 
 
-def choose(args):
-    only, skip = (set(filter(None, text.split(","))) for text in (args.only, args.skip))
-    for s in steps.STEPS:
-        if s.name in skip or (only and s.name not in only) or (args.quick and not s.quick and not only):
-            continue
-        yield s
+def named(p, text):
+    """Returns the steps that a list of names and groups names, in the order of all steps."""
+    known, found = {s.name: [s] for s in STEPS} | GROUPS, []
+    for name in filter(None, text.split(",")):
+        if name not in known:
+            p.error(f"no step {name!r}: {', '.join(known)}")
+        found += known[name]
+    return [s for s in STEPS if s in found]
+
+
+def budget(chosen):
+    """Returns the seconds that steps may take together, with the description of the machine."""
+    return (steps.BUDGET if any(s.limit is None for s in chosen) else steps.HEADER) + sum(s.limit or 0 for s in chosen)
+
+
+def plan():
+    """Returns the steps with their limits, and the sums."""
+    lines = [f"checks: at most {steps.BUDGET} s together", *(f"  {s.name:12} {s.title}" for s in steps.STEPS)]
+    lines += [f"parts: the header at most {steps.HEADER} s, and", *(f"  {s.name:12} {s.limit:4} s  {s.title}" for s in parts.PARTS)]
+    total = budget(parts.PARTS)
+    return "\n".join([*lines, f"all parts: at most {total} s = {total / 60:g} minutes"])
 
 
 def main():
     args = arguments()
     if args.table:
         with open(args.table) as f:
-            print(report.table([json.loads(line) for line in f]))
+            print(report.tables([json.loads(line) for line in f]))
+        return 0
+    if args.plan:
+        print(plan())
         return 0
 
     def interrupt(*_):
@@ -291,8 +325,8 @@ def main():
     try:
         if not steps.header(run):
             return 3
-        for s in choose(args):
-            run.step = s.name
+        for s in args.steps:
+            run.step, run.deadline = s.name, time.monotonic() + s.limit if s.limit else None
             run.text(f"\n{s.title}  [{time.monotonic() - run.begin:.0f} s]")
             if run.left() < s.least:
                 run.fail(f"no time left: {run.left():.0f} s")

@@ -1,22 +1,22 @@
-"""The steps of run.py, most important first."""
+"""The checks of run.py, most important first, and what its parts share with them."""
 
 import collections
 import datetime
 import importlib.metadata
 import json
-import math
 import os
 import pathlib
 import platform
-import random
 import re
 import site
 import subprocess
 import sys
 
 # A step's function takes the Run. Steps with quick set also run with --quick. A step
-# does not begin with less than least seconds left.
-Step = collections.namedtuple("Step", "name title run quick least")
+# does not begin with less than least seconds left, and takes at most limit seconds; None
+# is for the checks, which share BUDGET.
+Step = collections.namedtuple("Step", "name title run quick least limit", defaults=[None])
+BUDGET, HEADER = 570, 60  # seconds of all checks, and of the description of the machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -192,14 +192,6 @@ def agree_large(run):
         measure(run, "agree", run.sizes(n), 90, "--d", "4")
 
 
-def cpu(run):
-    """Measures the GPU first, so that its result exists even if the CPU takes too long."""
-    n = 4000 if run.args.quick else 10_000
-    for device in (run.args.device, "cpu"):
-        run.run([run.program("gpfit"), "bench", "--n", run.sizes(n), "--device", device, "--repeat", "2", "--json", "--quiet"], 90,
-                keep={"bench"}, extra={"program": "gpfit"})
-
-
 def cu(run):
     if not run.has("gpfit-cu"):
         why = (run.programs / "without-cu").read_text().strip() if run.has("without-cu") else "gpfit-cu was not built"
@@ -212,37 +204,6 @@ def cu(run):
         suite(run, "cuda-cu.test", 60)
 
 
-def batch(run):
-    """Measures jobs per second of a batch of equal fits on the GPU with 1, 4 and 16 lanes, and with the lanes that
-    gpfit chooses, which must have the same results."""
-    jobs = 8 if run.args.quick else 64
-    for rows in (1000,) if run.args.quick else (500, 1000, 2000, 5000):
-        n = run.n(rows)
-        folder = run.folder / f"batch-{rows}"
-        folder.mkdir()
-        random.seed(n)
-        points = [[random.gauss(0, 1) for _ in range(8)] for _ in range(n)]
-        text = [",".join([*"abcdefgh", "y"]), *(",".join(f"{v:.6f}" for v in [*x, math.sin(2 * x[0]) + x[1] * x[2] + random.gauss(0, 0.1)]) for x in points)]
-        (folder / "t.csv").write_text("\n".join(text) + "\n")
-        seeds = ", ".join(map(str, range(1, jobs + 1)))
-        (folder / "s.yaml").write_text(f"data: [t.csv]\nkernels: [rbf(ard)]\nseeds: [{seeds}]\n"
-                                       f"defaults: {{device: '{run.args.device}', threads: 1, restarts: 0, max_evals: 10, coarse: 'off', noise_floor: none}}\n")
-        nlml = None
-        for lanes in ("1", "4", "16", None):
-            flags = ["--gpu-jobs", lanes] if lanes else []
-            done = run.run([run.program("gpfit"), "batch", folder / "s.yaml", "--out", folder / f"run-{lanes}", "--json", "--quiet", *flags], 240, keep=set(), quiet=True)
-            found = [r for r in done.records if r.get("type") == "job" and r.get("state") == "done"]
-            if not done.ok or len(found) != jobs:
-                run.fail(f"batch of n = {n}, {lanes or 'chosen'} lanes: {done.why if not done.ok else f'{len(found)} of {jobs} jobs are done'}")
-                break
-            values = sorted((r["job"], r["nlml"]) for r in found)
-            nlml = nlml or values
-            if values != nlml:
-                run.fail(f"batch of n = {n}: {lanes or 'chosen'} lanes have other results than 1")
-            run.record({"type": "batch", "n": n, "jobs": jobs, "lanes": lanes or "chosen", "seconds": round(done.seconds, 3),
-                        "jobs_per_second": round(jobs / done.seconds, 4), "gradients": sum(r["gradient_evaluations"] for r in found)})
-
-
 def gpytorch(run):
     """Measures NLML and gradient in GPyTorch at growing n until its memory is full, in
     one process for each n, and then gpfit at the largest n."""
@@ -252,7 +213,7 @@ def gpytorch(run):
     file = run.folder / "data.f64"
     if not measure_data(run, file, run.n(top)):
         return
-    reserve = 60 if run.args.data else 30  # for the later steps
+    reserve = 30  # for the later steps
 
     good = bad = 0
 
@@ -261,13 +222,13 @@ def gpytorch(run):
         if left < 15:
             run.record({"type": "note", "text": f"GPyTorch: no time left for n = {n}"})
             return None
-        command = [sys.executable, HERE / "peer.py", "--data", file, "--rows", run.n(top), "--n", n, "--device", run.args.device]
-        done = run.run(command, min(100, left), quiet=True)
-        results = [r for r in done.records if r.get("type") == "gpytorch"]
+        command = [sys.executable, "-W", "ignore", HERE / "peer.py", "evaluate", "--data", file, "--rows", run.n(top), "--n", n, "--engines", "GPyTorch", "--device", run.peer_device]
+        done = run.run(command, min(100, left), quiet=True, keep={"peer"})
+        results = [r for r in done.records if r.get("type") in ("peer", "missing")]
         if not results:
             run.fail(f"GPyTorch at n = {n}: {done.why}")
             return None
-        if results[0].get("missing"):
+        if results[0]["type"] == "missing":
             return "missing"
         if not results[0]["ok"] and not good and not results[0].get("memory"):
             run.fail(f"GPyTorch at n = {n}: {results[0]['error']}")
@@ -294,8 +255,8 @@ def gpytorch(run):
         measure(run, "stages", str(good), 60, "--repeat", "2")
 
 
-def measure_data(run, file, n):
-    return run.run([run.program("measure"), "data", "--n", n, "--out", file], 30).ok
+def measure_data(run, file, n, d=8):
+    return run.run([run.program("measure"), "data", "--n", n, "--d", d, "--out", file], 30).ok
 
 
 def tables(folder):
@@ -307,25 +268,6 @@ def tables(folder):
                 found.append((table.parent.name, table, mask))
                 break
     return sorted(found, key=lambda f: f[1].stat().st_size)
-
-
-def fits(run):
-    if not run.args.data:
-        run.record({"type": "skipped", "why": "no --data"})
-        return
-    found = tables(run.args.data)
-    if not found:
-        run.fail(f"no NAME/data.csv.gz with NAME/test_mask.csv.gz in {run.args.data}")
-    for name, table, mask in found:
-        for kernel in ("rbf(ard)", "matern32(ard)"):
-            left = run.left() - 60 if "fit" not in run.args.only else run.left()
-            if left < 30:
-                run.record({"type": "note", "text": f"no time left to fit {name}, {kernel}"})
-                continue
-            # At the time limit the script interrupts the fit, which then reports its
-            # progress so far.
-            run.run([run.program("gpfit"), "fit", table, "--split-mask", f"{mask}:0", "--kernel", kernel, "--device", run.args.device,
-                     "--out", run.folder / "model.gpfit", "--force", "--json", "--quiet"], left - 25, extra={"type": "fit", "dataset": name}, grace=20)
 
 
 def largest(run):
@@ -345,10 +287,7 @@ STEPS = [
     Step("residual", "Residuals of sampled columns of the inverse", residual, True, 10),
     Step("agree-large", "Value and gradient against the CPU, larger n", agree_large, False, 10),
     Step("devices", "gpfit devices --test and --calibrate", devices, False, 30),
-    Step("cpu", "GPU and CPU of this machine, n = 10,000", cpu, True, 10),
-    Step("batch", "Batches of small jobs in lanes", batch, True, 60),
     Step("cu", "The driver through gorgonia.org/cu", cu, True, 10),
     Step("gpytorch", "GPyTorch, float64, Cholesky, the same data", gpytorch, True, 30),
-    Step("fit", "Whole fits", fits, False, 40),
     Step("largest", "The largest n", largest, False, 20),
 ]

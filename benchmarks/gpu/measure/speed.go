@@ -58,6 +58,10 @@ type stagesResult struct {
 	Flops    float64            `json:"flops"`
 	NLML     float64            `json:"nlml"`
 	Gradient map[string]float64 `json:"gradient_log"`
+	// Began and Ended are the times of the first and after the last timed evaluation, in
+	// seconds since 1970, for programs that sample the power at the same time.
+	Began float64 `json:"began"`
+	Ended float64 `json:"ended"`
 	// WorkspaceBytes is the backend's count, PlanBytes its plan, and UsedBytes the
 	// memory in use on the GPU at the end.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
@@ -115,6 +119,10 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 			if i < 0 {
 				continue
 			}
+			if i == 0 {
+				r.Began = unix(start)
+			}
+			r.Ended = unix(end)
 			r.NLML, r.Flops = value, w.Work().Flops-before
 			factor = append(factor, factored.Sub(start).Seconds())
 			alpha = append(alpha, solved.Sub(factored).Seconds())
@@ -143,6 +151,8 @@ func (j *job) measureStages(n, repeat, warm int) (*stagesResult, error) {
 	})
 	return r, err
 }
+
+func unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 // measureFill times Fill alone. Fill may return before the device is done, so a tiny product on the
 // same stream waits for it; the cost of that product is subtracted.
