@@ -16,15 +16,19 @@ from steps import HERE, Step, measure, measure_data, tables
 
 AGREE = 1e-8  # relative difference of NLMLs, and of gradients relative to their largest component
 
+# Makes matrices of every size take the steps of matrices that fill the card.
+LARGE_STEPS = {"GPFIT_CUDA_STEPS": "large"}
+
 # The ways to run the jobs of a batch. device is auto, cpu, or the GPU if None; processes
 # share the run directory; --gpu-jobs is the number of lanes. A new way is a new line.
-Variant = collections.namedtuple("Variant", "name device flags processes")
+Variant = collections.namedtuple("Variant", "name device flags processes environment", defaults=({},))
 VARIANTS = [
     Variant("1 lane", None, ["--gpu-jobs", "1"], 1),
     Variant("4 lanes", None, ["--gpu-jobs", "4"], 1),
     Variant("16 lanes", None, ["--gpu-jobs", "16"], 1),
     Variant("64 lanes", None, ["--gpu-jobs", "64"], 1),
     Variant("chosen lanes", None, [], 1),
+    Variant("no lock step", None, ["--gpu-jobs", "16"], 1, LARGE_STEPS),
     Variant("4 processes", None, ["--gpu-jobs", "1"], 4),
     Variant("cores", "cpu", [], 1),
     Variant("card and cores", "auto", [], 1),
@@ -63,14 +67,15 @@ def batch_in(run, folder, variant, n, jobs, known):
     command = [run.program("gpfit"), "batch", str(spec), "--out", str(out), "--json", "--quiet", *variant.flags]
     if variant.processes > 1:
         command = ["sh", "-c", 'n=$1; shift; i=0; while [ $i -lt $n ]; do "$@" --shard $i/$n & i=$((i + 1)); done; wait', "sh", str(variant.processes), *command]
-    done = run.run(command, 60, keep=set(), quiet=True)
+    done = run.run(command, 60, keep=set(), quiet=True, environment=variant.environment)
     # The run directory knows the jobs of all processes, also after the time limit.
     shown = run.run([run.program("gpfit"), "show", str(out), "--format", "json"], 20, keep=set(), quiet=True)
     found = [r for r in shown.records if r.get("type") == "job" and r.get("state") == "done"]
     if not found or len(found) < jobs and not done.timed_out:
         run.fail(f"{what}: {done.why if not done.ok else f'{len(found)} of {jobs} jobs are done'}")
         return
-    different = [r["job"] for r in found if known.setdefault((r["device"], r["job"]), r["nlml"]) != r["nlml"]]
+    steps = variant.environment.get("GPFIT_CUDA_STEPS", "")
+    different = [r["job"] for r in found if known.setdefault((r["device"], steps, r["job"]), r["nlml"]) != r["nlml"]]
     if different:
         run.fail(f"{what}: other results on the same device: {', '.join(different[:4])}")
     gradients = sum(r["gradient_evaluations"] for r in found)
@@ -104,6 +109,15 @@ def curve(run):
         both = sorted(set(gpu) & set(cpu))
         if both:
             run.record({"type": "crossover", "kernel": kernel, "d": d, "n": compare.crossover(gpu, cpu), "smallest": both[0], "largest": both[-1], "times_faster": cpu[both[-1]] / gpu[both[-1]]})
+
+
+def steps(run):
+    """Measures value and gradient by the steps that gpfit takes at each n, in turn with the
+    steps of matrices that fill the card."""
+    sizes = run.sizes(1000, 3000) if run.args.quick else run.sizes(500, 1000, 1500, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000, 30_000)
+    for turn in range(1 if run.args.quick else 3):
+        for name, environment in (("chosen", {}), ("large", LARGE_STEPS)):
+            measure(run, "stages", sizes, 30, "--repeat", "3", environment=environment, extra={"steps": name, "turn": turn})
 
 
 def peer(run, limit, *arguments):
@@ -310,9 +324,10 @@ def record_energy(run, r, gpu, cpu, idle):
 # The limits together, with the header's, are at most 25 minutes.
 PARTS = [
     Step("batch", "Batches of small jobs: lanes, processes, cores, card and cores", batch, True, 60, 260),
+    Step("steps", "The steps of small and medium matrices beside those of large ones", steps, True, 30, 60),
     Step("curve", "GPU and CPU from n = 250 to 20,000", curve, True, 60, 270),
     Step("peers", "PyTorch by hand and GPyTorch, one problem and 64 at once", peers, True, 60, 200),
-    Step("fits", "Whole fits, and GPyTorch's time to the same NLML", fits, False, 60, 510),
+    Step("fits", "Whole fits, and GPyTorch's time to the same NLML", fits, False, 60, 450),
     Step("predictions", "40,000 predictions with standard deviations", predictions, True, 30, 90),
     Step("energy", "Joules of an evaluation", energy, True, 30, 110),
 ]

@@ -140,7 +140,7 @@ func TestParts(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(zone, name), []byte(text), 0o644))
 	}
 	code, text, records := runScript(t, []string{"FAKE_SMI=1", "FAKE_FAILS=4", "FAKE_DIFFERS=16", "PYTHONPATH=" + without},
-		"--quick", "--only", "batch,curve,peers,fits,energy", "--powercap", counters)
+		"--quick", "--only", "batch,steps,curve,peers,fits,energy", "--powercap", counters)
 	if code != 1 {
 		t.Fatalf("exit code %d:\n%s", code, text)
 	}
@@ -159,7 +159,7 @@ func TestParts(t *testing.T) {
 	need(t, records, "skipped", 1, "why")
 	for _, part := range []string{
 		"FAILED  batch: batch of n = 40, 4 lanes: exit code 11: not this time", "other results on the same device", "FAILED  fits: SKIPPED: no --data", "torch or gpytorch is not installed",
-		"| n | 1 lane | 16 lanes | 64 lanes | chosen lanes | 4 processes | cores | card and cores |", "| rbf(ard) | 26 |", "nvidia-smi power.draw.instant",
+		"| n | 1 lane | 16 lanes | 64 lanes | chosen lanes | no lock step | 4 processes | cores | card and cores |", "| rbf(ard) | 26 |", "nvidia-smi power.draw.instant",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
