@@ -95,6 +95,25 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 	return e
 }
 
+// launches is the least time of an evaluation on an accelerator, in seconds: many small steps begin one after the other.
+const launches = 1e-3
+
+// expected is roughly how many seconds a job takes on a backend of a side, for the choice between the sides before a job is
+// measured.
+func expected(j PlannedJob, p device.Plan, s side, b device.Backend) float64 {
+	one, n := p.GradientTime().Seconds(), float64(j.N)
+	if s == cards {
+		one = max(one, launches)
+	} else if p.FlopRate == 0 {
+		const fast = 2000 // rows from which plans have a rate
+		w := workload(j)
+		w.N = fast
+		// Besides their operations, small jobs spend time on n² and on their graph.
+		one = (p.FlopsGradient + 200*n*n + 1e7) / b.Plan(w).FlopRate
+	}
+	return one * TypicalEvaluations * float64(1+value(j.Options.Restarts))
+}
+
 // structured is the plan of a job on the host with the method that was chosen for its rows.
 func structured(j PlannedJob) device.Plan {
 	p := device.Plan{

@@ -97,17 +97,27 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 			threads := min(max(1, (denseSize(job)+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
 			job.Options.Threads = &threads
 		}
-		if name := value(j.Options.Device); name == device.Auto || name == "" {
-			chosen, err := auto.forSize(ctx, denseSize(job))
-			if err != nil {
+		if asksAuto(job) {
+			if err := auto.consider(ctx, denseSize(job)); err != nil {
 				return nil, err
 			}
-			job.Options.Device = &chosen
 		}
-		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
 		m.Jobs = append(m.Jobs, job)
 	}
+	for i := range m.Jobs {
+		job := &m.Jobs[i]
+		if asksAuto(*job) {
+			name := auto.device(*job)
+			job.Options.Device = &name
+		}
+		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
+	}
 	return m, wrong.err()
+}
+
+func asksAuto(j PlannedJob) bool {
+	name := value(j.Options.Device)
+	return name == device.Auto || name == ""
 }
 
 // denseSize returns the number of rows with which the dense method takes as many operations as a job.
@@ -208,30 +218,40 @@ func addInputs(m *Manifest, jobs []spec.JobSpec) error {
 	return nil
 }
 
-// autoDevice decides what [device.Auto] means: the host or a kind of accelerator.
-// A job may then take any accelerator of that kind.
+// autoDevice decides what [device.Auto] means: the host, or what is free first of the host and an accelerator.
 type autoDevice struct {
 	o     PlanOptions
 	found device.Found
 	asked bool
 	host  string
-	// kind is the kind of the accelerator. Jobs of at least from rows take it.
+	// kind is the kind of the accelerator. One evaluation of a job of at least from rows is faster there.
 	kind string
 	from int
 }
 
-// forSize returns the device for a job of n rows. It opens no accelerator if
-// an accelerator is known not to pay off for n rows.
-func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
-	if !c.asked && (c.o.Accelerated || c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover})) {
-		if err := c.ask(ctx); err != nil {
-			return "", err
-		}
+// consider opens the accelerator for a job of n rows, unless it is known not to pay off for n rows.
+func (c *autoDevice) consider(ctx context.Context, n int) error {
+	if c.asked || !c.o.Accelerated && !c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover}) {
+		return nil
 	}
-	if c.asked && n >= c.from {
-		return c.kind, nil
+	return c.ask(ctx)
+}
+
+// device returns the device of a job after all jobs were considered. If an accelerator pays off for some, the host and the
+// accelerator share the jobs: auto. A method that uses the structure of the rows may be of the host alone and has other last
+// digits, so that these jobs have a place. On other machines, the jobs run on the accelerator alone.
+func (c *autoDevice) device(j PlannedJob) string {
+	switch {
+	case !c.asked || c.kind == "" || c.from == device.NeverPays:
+		return c.host
+	case c.o.Accelerated:
+		return c.kind
+	case j.Structure == nil:
+		return device.Auto
+	case denseSize(j) >= c.from:
+		return c.kind
 	}
-	return c.host, nil
+	return c.host
 }
 
 func (c *autoDevice) ask(ctx context.Context) error {

@@ -41,19 +41,12 @@ type accelerator struct {
 	lost         bool
 }
 
-// One job of busyRows rows keeps an accelerator busy. Below, the share of the time in which it does something is about
-// the share of the rows (benchmarks/results has the rates of an H100).
-const (
-	busyRows  = 12000
-	mostLanes = 16
-)
-
 // takes reports whether a job of that many rows may join the jobs of an accelerator, of which so many are allowed.
 func (a *accelerator) takes(rows, allowed int) bool {
 	if allowed > 0 {
 		return a.jobs < allowed
 	}
-	return a.jobs == 0 || a.jobs < mostLanes && a.rows+rows <= busyRows
+	return device.LaneFree(a.jobs, a.rows, rows)
 }
 
 // laneKey is the key of the unused lanes of an accelerator.
@@ -77,6 +70,8 @@ type demand struct {
 	// devices on which the job has failed.
 	alone bool
 	avoid map[string]bool
+	// home is the device on which the job began, "" if it has not begun.
+	home string
 	// onFallback means that the job's own device is unavailable; notes gives the reason.
 	onFallback bool
 	notes      []string
@@ -88,6 +83,9 @@ func (d *demand) device() string {
 	}
 	return value(d.job.Options.Device)
 }
+
+// auto reports whether cores and accelerators may take the job.
+func (d *demand) auto() bool { return !d.onFallback && value(d.job.Options.Device) == device.Auto }
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
@@ -176,12 +174,92 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 // errLater means that a job fits the machine, but not now.
 var errLater = errors.New("no room now")
 
-// find returns a place for a job. Errors: errLater, or the reason why this machine
-// can never run the job.
-func (p *pool) find(d *demand) (place, error) {
+// sides returns the names of the devices that a job may take on each side, "" for none. A job that began on a device
+// continues there, or else on another one of its kind, if there is one.
+func (p *pool) sides(d *demand) (names [2]string) {
 	name := d.device()
 	if host, ok := p.found.OnHost(name); ok {
-		return p.findHost(d, host)
+		names[cores] = host
+		return names
+	}
+	if !d.auto() {
+		names[cards] = name
+		return names
+	}
+	host, onHost := p.found.OnHost(d.home)
+	for _, same := range []string{d.home, device.Kind(d.home)} {
+		if same != "" && !onHost && p.has(same) {
+			names[cards] = same
+			return names
+		}
+	}
+	names[cores] = p.found.Host()
+	if onHost {
+		names[cores] = host
+	} else if p.has(device.Auto) {
+		names[cards] = device.Auto
+	}
+	return names
+}
+
+// has reports whether an accelerator that a name means is there and not lost.
+func (p *pool) has(name string) bool {
+	return slices.ContainsFunc(p.accelerators, func(a *accelerator) bool { return !a.lost && a.means(name) })
+}
+
+// means reports whether a name means the accelerator.
+func (a *accelerator) means(name string) bool {
+	return name == device.Auto || device.Means(name, a.name)
+}
+
+// work returns what a job takes on both sides, as its plans say.
+func (p *pool) work(d *demand) work {
+	w, names := work{rows: d.job.N, planned: [2]float64{never, never}}, p.sides(d)
+	if names[cores] != "" {
+		at := d.key(names[cores])
+		if b, err := p.takeFree(context.Background(), at); err == nil {
+			if plan := d.plan(b); p.limits(d, plan) == nil {
+				w.planned[cores] = expected(d.job, plan, cores, b)
+			}
+			w.share[cores] = float64(min(d.threads(), p.cores)) / float64(p.cores)
+			p.giveFree(at, b)
+		}
+	}
+	alive := 0.
+	for _, a := range p.accelerators {
+		if names[cards] == "" || a.lost || !a.means(names[cards]) {
+			continue
+		}
+		b, plan, err := p.planOn(d, a)
+		if err != nil {
+			continue
+		}
+		alive++
+		w.planned[cards] = min(w.planned[cards], expected(d.job, plan, cards, b))
+		w.share[cards] = 1 / float64(device.Lanes(device.DenseSize(plan, plan.N)))
+		if p.jobsPerDevice > 0 {
+			w.share[cards] = 1 / float64(p.jobsPerDevice)
+		}
+	}
+	w.share[cards] /= max(alive, 1)
+	return w
+}
+
+// planOn plans a job on an accelerator. An error means that the job can never run there.
+func (p *pool) planOn(d *demand, a *accelerator) (device.Backend, device.Plan, error) {
+	backends, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
+	if err != nil {
+		return nil, device.Plan{}, err
+	}
+	plan := d.plan(backends[0])
+	return backends[0], plan, errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory}))
+}
+
+// find returns a place for a job on a side. Errors: errLater, or the reason why this machine can never run the job there.
+func (p *pool) find(d *demand, s side) (place, error) {
+	name := p.sides(d)[s]
+	if s == cores {
+		return p.findHost(d, name)
 	}
 	at, err := p.findAccelerator(d, name)
 	if err == nil || errors.Is(err, errLater) || value(d.job.Options.Fallback) == "" || d.onFallback {
@@ -189,7 +267,10 @@ func (p *pool) find(d *demand) (place, error) {
 	}
 	d.onFallback = true
 	d.notes = append(d.notes, fmt.Sprintf("device %s is not available: using %s, as fallback allows (%v)", name, d.device(), err))
-	return p.find(d)
+	if p.sides(d)[cores] != "" {
+		s = cores
+	}
+	return p.find(d, s)
 }
 
 func (p *pool) findHost(d *demand, name string) (place, error) {
@@ -226,7 +307,7 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 	err := error(&device.UnavailableError{Device: name, Reason: "this machine has no such device"})
 	least := slices.SortedStableFunc(slices.Values(p.accelerators), func(a, b *accelerator) int { return cmp.Compare(a.rows, b.rows) })
 	for _, a := range least {
-		if !device.Means(name, a.name) {
+		if !a.means(name) {
 			continue
 		}
 		if a.lost {
@@ -235,17 +316,12 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			}
 			continue
 		}
-		backends, e := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
+		_, plan, e := p.planOn(d, a)
 		if e != nil {
 			err = e
 			continue
 		}
-		plan := d.plan(backends[0])
 		at := place{accelerator: a, on: d.key(a.name), cores: 1, rows: device.DenseSize(plan, plan.N), host: plan.HostBytes(), device: plan.DeviceBytes()}
-		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
-			err = e
-			continue
-		}
 		full := !a.takes(at.rows, p.jobsPerDevice) || a.memory > 0 && a.used+at.device > a.memory || d.alone && a.jobs > 0
 		if full || !p.hostFits(at.host) || d.avoid[a.name] && p.hasAnother(a, name, d) {
 			err = errLater
@@ -259,14 +335,17 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 // hasAnother reports whether a job can use an accelerator other than a.
 func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 	return slices.ContainsFunc(p.accelerators, func(o *accelerator) bool {
-		return o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name)
+		return o != a && !o.lost && !d.avoid[o.name] && o.means(name)
 	})
 }
 
-// full reports whether no job can start: no core and no accelerator is free.
-func (p *pool) full() bool {
+// full reports whether no job can start on a side: no core is free, or there are accelerators and none is free.
+func (p *pool) full(s side) bool {
+	if s == cores {
+		return p.coresUsed >= p.cores
+	}
 	free := func(a *accelerator) bool { return !a.lost && a.takes(0, p.jobsPerDevice) }
-	return p.coresUsed >= p.cores && !slices.ContainsFunc(p.accelerators, free)
+	return p.has(device.Auto) && !slices.ContainsFunc(p.accelerators, free)
 }
 
 // take reserves a place; give frees it.
