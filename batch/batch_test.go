@@ -381,10 +381,6 @@ func TestPlan(t *testing.T) {
 	if m.Jobs[0].N != 40 || m.Jobs[0].D != 2 || len(m.Inputs) != 2 {
 		t.Errorf("%+v", m)
 	}
-	estimates, err := Estimates(t.Context(), m.Jobs, drivers)
-	if err != nil || estimates[1].DeviceBytes() != 8*200*200 || estimates[0].HostBytes() < 8*40*40 || !(estimates[1].Seconds > 0) {
-		t.Errorf("%+v, %v", estimates, err)
-	}
 	again := must.Get(Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers, Crossover: crossover}))(t)
 	if diff := cmp.Diff(m.Jobs, again.Jobs); diff != "" {
 		t.Error(diff)
@@ -399,7 +395,7 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	s = must.Get(spec.Parse("s.yaml", []byte("data: [none.csv]\nkernels: [rbf]\n")))(t)
-	_, err = Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers})
+	_, err := Plan(t.Context(), s, PlanOptions{SpecPath: path, Drivers: drivers})
 	if must.Fail[error](t, err, "none.csv: no such file"); !isData(err) {
 		t.Errorf("%v", err)
 	}

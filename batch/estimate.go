@@ -1,7 +1,9 @@
 package batch
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -11,6 +13,8 @@ import (
 type Estimate struct {
 	Job PlannedJob
 	device.Plan
+	// Device is the device of the plan, "" if there is none.
+	Device string
 	// Seconds is the expected time, 0 if unknown.
 	Seconds float64
 	// Model is the model of accelerator that the estimate assumes because this machine
@@ -22,40 +26,87 @@ type Estimate struct {
 // assumes for one start of the optimiser.
 const TypicalEvaluations = 40
 
-// Estimates returns the plan of every job, on the first device that the job may
-// take. If this machine has no such device, the plan is for a typical one.
-func Estimates(ctx context.Context, jobs []PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
-	found, open := device.Find(ctx, drivers, methods...), map[deviceKey]device.Backend{}
-	defer func() {
-		for _, b := range open {
-			_ = b.Close()
-		}
-	}()
-	var out []Estimate
-	for _, j := range jobs {
-		key := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}
-		if _, ok := found.OnHost(key.name); ok {
-			key.threads = value(j.Options.Threads)
-		}
-		b, model := open[key], ""
-		if b == nil {
-			opened, err := openDevice(ctx, found, key)
-			switch {
-			case err == nil:
-				b, open[key] = opened, opened
-			case as[*device.UnavailableError](err):
-				b, model = found.Typical(key.name, key.method)
-			default:
-				return nil, err
-			}
-		}
-		one := estimate(j, b)
-		if one.N > 0 {
-			one.Model = model
-		}
-		out = append(out, one)
+// Expectation is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
+type Expectation struct {
+	// OnCores and OnAccelerators are numbers of jobs.
+	OnCores, OnAccelerators int
+	// Cores is the number of cores.
+	Cores   int
+	Seconds float64
+}
+
+// Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
+// device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
+func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Expectation, error) {
+	p, err := newPool(ctx, o)
+	if err != nil {
+		return nil, Expectation{}, err
 	}
-	return out, nil
+	defer p.close()
+	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
+	for i, j := range jobs {
+		if demands[i], order[i] = (demand{job: j}), i; p.sides(&demands[i])[cores] == "" || demands[i].auto() {
+			p.openAccelerators(ctx, func(string) {})
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Expectation{}, err
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
+	all := make([]work, len(jobs))
+	for i, k := range order {
+		all[i] = p.work(&demands[k])
+	}
+	ran, ends := simulate(all, &rates{})
+	e, out := Expectation{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
+	for i, k := range order {
+		if out[k], err = p.estimate(ctx, &demands[k], ran[i]); err != nil {
+			return nil, e, err
+		}
+		if all[i].on(cards) && ran[i] == cards {
+			e.OnAccelerators++
+		} else if all[i].on(cores) {
+			e.OnCores++
+		}
+	}
+	return out, e, nil
+}
+
+// estimate plans a job on its device on a side, or on its only one.
+func (p *pool) estimate(ctx context.Context, d *demand, on side) (Estimate, error) {
+	names := p.sides(d)
+	if names[cores] != "" && (on == cores || names[cards] == "") {
+		at := d.key(names[cores])
+		b, err := p.takeFree(ctx, at)
+		if err != nil {
+			return Estimate{Job: d.job}, unlessUnavailable(err)
+		}
+		defer p.giveFree(at, b)
+		return estimate(d.job, b), nil
+	}
+	for _, a := range p.accelerators {
+		if a.means(names[cards]) {
+			b, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, device.Workload{})
+			if err != nil {
+				return Estimate{Job: d.job}, unlessUnavailable(err)
+			}
+			return estimate(d.job, b[0]), nil
+		}
+	}
+	b, model := p.found.Typical(names[cards], value(d.job.Options.Method))
+	one := estimate(d.job, b)
+	if one.N > 0 {
+		one.Model = model
+	}
+	return one, nil
+}
+
+// unlessUnavailable returns an error unless it says that the machine has no such device.
+func unlessUnavailable(err error) error {
+	if as[*device.UnavailableError](err) {
+		return nil
+	}
+	return err
 }
 
 // openDevice opens the first device that a key means.
@@ -82,6 +133,7 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 	if j.N == 0 || b == nil {
 		return e
 	}
+	e.Device = b.Info().Name
 	w := workload(j)
 	if e.Plan = b.Plan(w); b.Info().Host && j.Structure != nil {
 		e.Plan = structured(j)

@@ -84,10 +84,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
 		}
-		n := float64(j.N)
 		t := &task{demand: demand{job: j, avoid: map[string]bool{}, home: status.Record.Device()}, seen: len(status.Record), known: status.Record.Device()}
-		// Besides the n³ operations, small jobs spend time on n² and on their graph.
-		t.cost = (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
+		t.cost = costOf(j)
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
@@ -101,6 +99,12 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 	}
 	s.summary.Workers = p.cores
 	return s, nil
+}
+
+// costOf returns a relative measure of the work of a job. Besides the n³ operations, small jobs spend time on n² and on their graph.
+func costOf(j PlannedJob) float64 {
+	n := float64(j.N)
+	return (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 }
 
 func (s *scheduler) close() { s.pool.close() }
