@@ -19,12 +19,12 @@ import (
 	"gpfit/internal/rundir"
 )
 
-// lanesTable writes a table of 30 rows.
-func lanesTable(t *testing.T, dir string) {
+// lanesTable writes a table of some rows.
+func lanesTable(t *testing.T, dir string, rows int) {
 	t.Helper()
 	var table strings.Builder
 	table.WriteString("x,y\n")
-	for i := range 30 {
+	for i := range rows {
 		fmt.Fprintf(&table, "%v,%v\n", 0.1*float64(i), math.Sin(float64(i*i)))
 	}
 	write(t, dir, "t.csv", table.String())
@@ -35,7 +35,7 @@ func lanesTable(t *testing.T, dir string) {
 func TestBatchLanes(t *testing.T) {
 	g, dir := newGPU(t), t.TempDir()
 	t.Chdir(dir)
-	lanesTable(t, dir)
+	lanesTable(t, dir, 30)
 	spec := write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf, matern32]\nseeds: [1, 2, 3]\ndefaults: {device: cuda, threads: 1, restarts: 0, max_evals: 8}\n")
 	results := func(machine emulator.Config, args ...string) (all []float64) {
 		stdout, _ := g.outputs(t, machine, append([]string{"batch", spec, "--json"}, args...)...)
@@ -82,16 +82,16 @@ func jobResults(t *testing.T, stdout string) map[string]jobResult {
 // TestOneQueue runs a batch on an emulated GPU and the cores, which take the jobs from one queue, kills it and resumes it. Each
 // job has the bits that it has alone on the device on which it began.
 func TestOneQueue(t *testing.T) {
-	g, dir, jobs := newGPU(t), t.TempDir(), 8
+	g, dir, jobs := newGPU(t), t.TempDir(), 12
 	if emulator.Long() {
 		jobs = 64
 	}
 	t.Chdir(dir)
-	lanesTable(t, dir)
-	g.knowCrossover(t, 20)
+	lanesTable(t, dir, 20)
+	g.knowCrossover(t, 10)
 	spec := func(seeds []uint64) string {
 		list := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(seeds), "[]")), ", ")
-		return write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf + linear]\nseeds: ["+list+"]\ndefaults: {threads: 1, restarts: 0, holdout: 0.2, max_evals: 6}\n")
+		return write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf + linear]\nseeds: ["+list+"]\ndefaults: {threads: 1, restarts: 0, holdout: 0.2, max_evals: 4}\n")
 	}
 	var seeds []uint64
 	for i := range jobs {
@@ -103,7 +103,7 @@ func TestOneQueue(t *testing.T) {
 			t.Errorf("the plan:\n%s", stdout)
 		}
 	}
-	cmd := exec.Command(g.binary, "batch", spec(seeds), "--cores", "2", "--out", "q.run")
+	cmd := exec.Command(g.binary, "batch", spec(seeds), "--cores", "1", "--out", "q.run")
 	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache)
 	must.Do(t, cmd.Start())
 	for !slices.ContainsFunc(must.Get(filepath.Glob("q.run/jobs/*.jsonl"))(t), func(record string) bool {
@@ -114,7 +114,7 @@ func TestOneQueue(t *testing.T) {
 	}
 	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	g.outputs(t, machine, "resume", "q.run", "--cores", "2", "--json")
+	g.outputs(t, machine, "resume", "q.run", "--cores", "1", "--json")
 	run, ran := must.Get(rundir.Open("q.run"))(t), map[string][]uint64{}
 	reports := map[uint64]*summary.Report{}
 	for _, j := range run.Jobs {
