@@ -20,6 +20,9 @@ type Request struct {
 	// crossover on, or if the number of points is unknown. It skips a device on which the
 	// method cannot compute the workload; for a device requested by name this is an error.
 	Workload Workload
+	// Parts is the number of parts of the job that can run at the same time, each with the workload at most. An accelerator
+	// that one part does not keep busy then has several lanes ([Laned]), with a backend each, after the devices. 0 means 1.
+	Parts int
 	// Fallback is the device to use if a device requested by name is unavailable; "" means none.
 	Fallback string
 	Options  Options
@@ -72,6 +75,11 @@ func (f Found) backends(ctx context.Context, req Request, names ...string) ([]Ba
 		devices = append(devices, d)
 	}
 	found, err := f.On(req.Method, devices, req.Workload)
+	if all := devices; err == nil && req.Parts > len(devices) {
+		if devices = f.withLanes(req, all, found); len(devices) > len(all) {
+			found, err = f.On(req.Method, devices, req.Workload)
+		}
+	}
 	if err != nil {
 		closeAll(devices)
 	}

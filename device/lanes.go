@@ -19,3 +19,47 @@ func Lanes(rows int) (lanes int) {
 	}
 	return lanes
 }
+
+// Laned is a device that has lanes.
+type Laned interface {
+	Device
+	// Lane opens another lane of the same accelerator: a device whose work waits for the work of no other lane. The bits of
+	// results do not depend on the lane.
+	Lane() (Device, error)
+}
+
+// withLanes adds lanes to open devices for the parts of a request, as many as keep them busy and have room in their memory.
+// The first devices stay the first. A lane that cannot be opened is left out.
+func (f Found) withLanes(req Request, devices []Device, on []Backend) []Device {
+	all := devices
+	for wanted, round := req.Parts, 1; len(all) < wanted; round++ {
+		before := len(all)
+		for i, d := range devices {
+			laned, ok := d.(Laned)
+			if !ok || len(all) == wanted || i >= len(on) || round >= room(on[i], req.Workload) {
+				continue
+			}
+			if lane, err := laned.Lane(); err == nil {
+				all = append(all, lane)
+			}
+		}
+		if len(all) == before {
+			break
+		}
+	}
+	return all
+}
+
+// room returns how many matrices of a workload keep the device of a backend busy and fit in its memory.
+func room(b Backend, w Workload) int {
+	if w.N == 0 || b.Info().Host {
+		return 1
+	}
+	plan := b.Plan(w)
+	lanes, bytes, free := Lanes(DenseSize(plan, plan.N)), plan.DeviceBytes(), b.Info().MemoryFree
+	if free > 0 && bytes > 0 {
+		const spare = 1 // for a matrix that stays while others are made
+		lanes = min(lanes, int(free/10*9/bytes)-spare)
+	}
+	return max(1, lanes)
+}

@@ -27,7 +27,10 @@ type Device struct {
 	lockstep  *lockstep
 }
 
-var _ device.DenseDevice = (*Device)(nil)
+var (
+	_ device.DenseDevice = (*Device)(nil)
+	_ device.Laned       = (*Device)(nil)
+)
 
 // open opens a device without its self-test.
 func open(index int) (*Device, error) {
@@ -38,6 +41,16 @@ func open(index int) (*Device, error) {
 	d := &Device{gpu: g, sizes: defaultSizes}
 	d.flopRate = sync.OnceValue(d.measureFlopRate)
 	return d, nil
+}
+
+// Lane implements [device.Laned]. The device has passed its self-test, which is not repeated.
+func (d *Device) Lane() (device.Device, error) {
+	lane, err := open(d.gpu.info.Index)
+	if err != nil {
+		return nil, d.gpu.translate(err, device.Plan{})
+	}
+	lane.sizes, lane.flopRate = d.sizes, d.flopRate
+	return lane, nil
 }
 
 // Info describes the GPU.
