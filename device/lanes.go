@@ -29,7 +29,7 @@ type Laned interface {
 }
 
 // withLanes adds lanes to open devices for the parts of a request, as many as keep them busy and have room in their memory.
-// The first devices stay the first. A lane that cannot be opened is left out.
+// The first devices stay the first. A lane that cannot be opened is no error: there are fewer.
 func (f Found) withLanes(req Request, devices []Device, on []Backend) []Device {
 	all := devices
 	for wanted, round := req.Parts, 1; len(all) < wanted; round++ {

@@ -14,6 +14,8 @@ import (
 // memory, that the lanes are devices of their own with the same bits, and that all are closed.
 func TestOpenLanes(t *testing.T) {
 	emulator.Check(t)
+	emulator.SetMemory(0, 16<<30)
+	defer emulator.SetMemory(0, 1<<30)
 	found := device.Find(context.Background(), []device.Driver{Driver{}})
 	open := func(n, parts int) []device.Backend {
 		t.Helper()
@@ -21,7 +23,7 @@ func TestOpenLanes(t *testing.T) {
 		must.Do(t, err)
 		return b
 	}
-	for _, c := range []struct{ n, parts, want int }{{60, 0, 1}, {60, 3, 3}, {0, 3, 1}, {1500, 100, 8}, {10000, 4, 1}} {
+	for _, c := range []struct{ n, parts, want int }{{60, 0, 1}, {60, 3, 3}, {0, 3, 1}, {1500, 100, 8}, {1990, 4, 4}} {
 		b := open(c.n, c.parts)
 		if len(b) != c.want {
 			t.Errorf("n = %d in %d parts: %d lanes, want %d", c.n, c.parts, len(b), c.want)
@@ -44,7 +46,6 @@ func TestOpenLanes(t *testing.T) {
 	// With little memory there are fewer lanes.
 	one := defaultSizes.plan("cuda:0", 1500, 2).DeviceBytes()
 	emulator.SetMemory(0, emulator.Used(0)+5*one)
-	defer emulator.SetMemory(0, 8<<30)
 	few := open(1500, 100)
 	if len(few) != 3 {
 		t.Errorf("%d lanes in the memory of five", len(few))
@@ -52,9 +53,9 @@ func TestOpenLanes(t *testing.T) {
 	for _, b := range few {
 		must.Do(t, b.Close())
 	}
-	// A lane that cannot be opened is left out.
-	emulator.SetMemory(0, 8<<30)
-	emulator.Inject(t, "cuStreamCreate", 2, 2)
+	// The lanes end at one that cannot be opened.
+	emulator.SetMemory(0, 16<<30)
+	emulator.Inject(t, "cuStreamCreate", 3, 2)
 	fewer := open(60, 3)
 	if len(fewer) != 2 {
 		t.Errorf("%d lanes, although one cannot be opened", len(fewer))
