@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -149,5 +150,38 @@ func TestOneQueue(t *testing.T) {
 	}
 	if show := g.output(t, "show", "q.run"); !strings.Contains(show, "jobs that are done, by device") {
 		t.Errorf("show:\n%s", show)
+	}
+}
+
+// TestLanesOfFit checks that the starts, the folds and the experts of one fit on lanes of an emulated GPU that works late have the
+// bits that they have on one lane of a GPU that works at once.
+func TestLanesOfFit(t *testing.T) {
+	g, dir := newGPU(t), t.TempDir()
+	t.Chdir(dir)
+	lanesTable(t, dir, 40)
+	const small, large = 800 << 20, 16 << 30 // of memory: for one lane, for as many as there are parts
+	for name, args := range map[string][]string{
+		"starts":  {"--kernel", "rbf", "--restarts", "2", "--max-evals", "5"},
+		"folds":   {"--kernel", "rbf", "--scores", "cv", "--folds", "4", "--refit", "--max-evals", "3"},
+		"experts": {"--kernel", "rbf", "--experts", "kmeans:3", "--expert-parameters", "separate", "--max-evals", "3"},
+	} {
+		args = append([]string{"fit", "t.csv", "--device", "cuda:0", "--posterior", "none", "--out", "m.gpfit"}, args...)
+		want, stderr := g.report(t, emulator.Config{Memory: small}, args...)
+		if strings.Contains(stderr, " lanes") {
+			t.Errorf("%s with little memory: %s", name, stderr)
+		}
+		seeds := 1
+		if emulator.Long() {
+			seeds = 4
+		}
+		for seed := range seeds {
+			got, stderr := g.report(t, emulator.Config{Memory: large, Order: 1 + seed}, args...)
+			if !strings.Contains(stderr, " lanes") || got.Device != "cuda:0" {
+				t.Errorf("%s on %s: %s", name, got.Device, stderr)
+			}
+			if got.NLML != want.NLML || !maps.Equal(got.Parameters, want.Parameters) || !reflect.DeepEqual(got.Scores, want.Scores) {
+				t.Errorf("%s: NLML %v, %v on one lane; parameters %v, %v; scores %+v, %+v", name, got.NLML, want.NLML, got.Parameters, want.Parameters, got.Scores, want.Scores)
+			}
+		}
 	}
 }
