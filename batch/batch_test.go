@@ -21,6 +21,7 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
@@ -293,7 +294,7 @@ func TestCores(t *testing.T) {
 		threads int
 		fits    bool
 	}{{3, true}, {2, false}, {1, true}, {1, false}} {
-		at, err := p.find(job(c.threads), cores)
+		at, err := p.find(job(c.threads), queue.Cores)
 		if (err == nil) != c.fits || err != nil && !errors.Is(err, errLater) {
 			t.Errorf("%d threads: %v", c.threads, err)
 		}
@@ -302,16 +303,16 @@ func TestCores(t *testing.T) {
 			taken = append(taken, at)
 		}
 	}
-	if !p.full(cores) {
+	if !p.full(queue.Cores) {
 		t.Error("not full")
 	}
-	if _, err := p.find(job(9), cores); !errors.Is(err, errLater) {
+	if _, err := p.find(job(9), queue.Cores); !errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}
 	for _, at := range taken {
 		p.give(at)
 	}
-	if at, err := p.find(job(9), cores); err != nil || at.on.threads != 9 || at.cores != 4 {
+	if at, err := p.find(job(9), queue.Cores); err != nil || at.on.threads != 9 || at.cores != 4 {
 		t.Errorf("%+v, %v", at, err)
 	}
 	if p.coresUsed != 0 || p.memoryUsed != 0 || p.running != 0 {

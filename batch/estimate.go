@@ -1,12 +1,11 @@
 package batch
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/queue"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
@@ -25,89 +24,6 @@ type Estimate struct {
 // TypicalEvaluations is the number of evaluations with gradient that an estimate
 // assumes for one start of the optimiser.
 const TypicalEvaluations = 40
-
-// Expectation is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
-type Expectation struct {
-	// OnCores and OnAccelerators are numbers of jobs.
-	OnCores, OnAccelerators int
-	// Cores is the number of cores.
-	Cores   int
-	Seconds float64
-}
-
-// Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
-// device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
-func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Expectation, error) {
-	p, err := newPool(ctx, o)
-	if err != nil {
-		return nil, Expectation{}, err
-	}
-	defer p.close()
-	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
-	for i, j := range jobs {
-		if demands[i], order[i] = (demand{job: j}), i; p.sides(&demands[i])[cores] == "" || demands[i].auto() {
-			p.openAccelerators(ctx, func(string) {})
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, Expectation{}, err
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
-	all := make([]work, len(jobs))
-	for i, k := range order {
-		all[i] = p.work(&demands[k])
-	}
-	ran, ends := simulate(all, &rates{})
-	e, out := Expectation{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
-	for i, k := range order {
-		if out[k], err = p.estimate(ctx, &demands[k], ran[i]); err != nil {
-			return nil, e, err
-		}
-		if all[i].on(cards) && ran[i] == cards {
-			e.OnAccelerators++
-		} else if all[i].on(cores) {
-			e.OnCores++
-		}
-	}
-	return out, e, nil
-}
-
-// estimate plans a job on its device on a side, or on its only one.
-func (p *pool) estimate(ctx context.Context, d *demand, on side) (Estimate, error) {
-	names := p.sides(d)
-	if names[cores] != "" && (on == cores || names[cards] == "") {
-		at := d.key(names[cores])
-		b, err := p.takeFree(ctx, at)
-		if err != nil {
-			return Estimate{Job: d.job}, unlessUnavailable(err)
-		}
-		defer p.giveFree(at, b)
-		return estimate(d.job, b), nil
-	}
-	for _, a := range p.accelerators {
-		if a.means(names[cards]) {
-			b, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, device.Workload{})
-			if err != nil {
-				return Estimate{Job: d.job}, unlessUnavailable(err)
-			}
-			return estimate(d.job, b[0]), nil
-		}
-	}
-	b, model := p.found.Typical(names[cards], value(d.job.Options.Method))
-	one := estimate(d.job, b)
-	if one.N > 0 {
-		one.Model = model
-	}
-	return one, nil
-}
-
-// unlessUnavailable returns an error unless it says that the machine has no such device.
-func unlessUnavailable(err error) error {
-	if as[*device.UnavailableError](err) {
-		return nil
-	}
-	return err
-}
 
 // openDevice opens the first device that a key means.
 func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.Backend, error) {
@@ -152,9 +68,9 @@ const launches = 1e-3
 
 // expected is roughly how many seconds a job takes on a backend of a side, for the choice between the sides before a job is
 // measured.
-func expected(j PlannedJob, p device.Plan, s side, b device.Backend) float64 {
+func expected(j PlannedJob, p device.Plan, s queue.Side, b device.Backend) float64 {
 	one, n := p.GradientTime().Seconds(), float64(j.N)
-	if s == cards {
+	if s == queue.Cards {
 		one = max(one, launches)
 	} else if p.FlopRate == 0 {
 		const fast = 2000 // rows from which plans have a rate
@@ -182,4 +98,10 @@ func structured(j PlannedJob) device.Plan {
 type deviceKey struct {
 	name, method string
 	threads      int
+}
+
+// costOf returns a relative measure of the work of a job. Besides the n³ operations, small jobs spend time on n² and on their graph.
+func costOf(j PlannedJob) float64 {
+	n := float64(j.N)
+	return (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -356,4 +358,87 @@ func kernelList(names []string) string {
 		return "the kernel " + names[0]
 	}
 	return "the kernels " + textform.And(names)
+}
+
+// Expectation is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
+type Expectation struct {
+	// OnCores and OnAccelerators are numbers of jobs.
+	OnCores, OnAccelerators int
+	// Cores is the number of cores.
+	Cores   int
+	Seconds float64
+}
+
+// Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
+// device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
+func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Expectation, error) {
+	p, err := newPool(ctx, o)
+	if err != nil {
+		return nil, Expectation{}, err
+	}
+	defer p.close()
+	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
+	for i, j := range jobs {
+		if demands[i], order[i] = (demand{job: j}), i; sidesOf(p, &demands[i])[queue.Cores] == "" || demands[i].auto() {
+			p.openAccelerators(ctx, func(string) {})
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Expectation{}, err
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
+	all := make([]queue.Work, len(jobs))
+	for i, k := range order {
+		all[i] = workOf(p, &demands[k])
+	}
+	ran, ends := queue.Simulate(all, &queue.Rates{})
+	e, out := Expectation{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
+	for i, k := range order {
+		if out[k], err = estimateOn(ctx, p, &demands[k], ran[i]); err != nil {
+			return nil, e, err
+		}
+		if all[i].On(queue.Cards) && ran[i] == queue.Cards {
+			e.OnAccelerators++
+		} else if all[i].On(queue.Cores) {
+			e.OnCores++
+		}
+	}
+	return out, e, nil
+}
+
+// estimateOn plans a job on its device on a side, or on its only one.
+func estimateOn(ctx context.Context, p *pool, d *demand, on queue.Side) (Estimate, error) {
+	names := sidesOf(p, d)
+	if names[queue.Cores] != "" && (on == queue.Cores || names[queue.Cards] == "") {
+		at := d.key(names[queue.Cores])
+		b, err := p.takeFree(ctx, at)
+		if err != nil {
+			return Estimate{Job: d.job}, unlessUnavailable(err)
+		}
+		defer p.giveFree(at, b)
+		return estimate(d.job, b), nil
+	}
+	for _, a := range p.accelerators {
+		if a.means(names[queue.Cards]) {
+			b, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, device.Workload{})
+			if err != nil {
+				return Estimate{Job: d.job}, unlessUnavailable(err)
+			}
+			return estimate(d.job, b[0]), nil
+		}
+	}
+	b, model := p.found.Typical(names[queue.Cards], value(d.job.Options.Method))
+	one := estimate(d.job, b)
+	if one.N > 0 {
+		one.Model = model
+	}
+	return one, nil
+}
+
+// unlessUnavailable returns an error unless it says that the machine has no such device.
+func unlessUnavailable(err error) error {
+	if as[*device.UnavailableError](err) {
+		return nil
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gpfit/device"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 )
 
@@ -174,30 +175,30 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 // errLater means that a job fits the machine, but not now.
 var errLater = errors.New("no room now")
 
-// sides returns the names of the devices that a job may take on each side, "" for none. A job that began on a device
+// sidesOf returns the names of the devices that a job may take on each side, "" for none. A job that began on a device
 // continues there, or else on another one of its kind, if there is one.
-func (p *pool) sides(d *demand) (names [2]string) {
+func sidesOf(p *pool, d *demand) (names [2]string) {
 	name := d.device()
 	if host, ok := p.found.OnHost(name); ok {
-		names[cores] = host
+		names[queue.Cores] = host
 		return names
 	}
 	if !d.auto() {
-		names[cards] = name
+		names[queue.Cards] = name
 		return names
 	}
 	host, onHost := p.found.OnHost(d.home)
 	for _, same := range []string{d.home, device.Kind(d.home)} {
 		if same != "" && !onHost && p.has(same) {
-			names[cards] = same
+			names[queue.Cards] = same
 			return names
 		}
 	}
-	names[cores] = p.found.Host()
+	names[queue.Cores] = p.found.Host()
 	if onHost {
-		names[cores] = host
+		names[queue.Cores] = host
 	} else if p.has(device.Auto) {
-		names[cards] = device.Auto
+		names[queue.Cards] = device.Auto
 	}
 	return names
 }
@@ -212,41 +213,41 @@ func (a *accelerator) means(name string) bool {
 	return name == device.Auto || device.Means(name, a.name)
 }
 
-// work returns what a job takes on both sides, as its plans say.
-func (p *pool) work(d *demand) work {
-	w, names := work{rows: d.job.N, planned: [2]float64{never, never}}, p.sides(d)
-	if names[cores] != "" {
-		at := d.key(names[cores])
+// workOf returns what a job takes on both sides, as its plans say.
+func workOf(p *pool, d *demand) queue.Work {
+	w, names := queue.Work{Rows: d.job.N, Planned: [2]float64{queue.Never, queue.Never}}, sidesOf(p, d)
+	if names[queue.Cores] != "" {
+		at := d.key(names[queue.Cores])
 		if b, err := p.takeFree(context.Background(), at); err == nil {
 			if plan := d.plan(b); p.limits(d, plan) == nil {
-				w.planned[cores] = expected(d.job, plan, cores, b)
+				w.Planned[queue.Cores] = expected(d.job, plan, queue.Cores, b)
 			}
-			w.share[cores] = float64(min(d.threads(), p.cores)) / float64(p.cores)
+			w.Share[queue.Cores] = float64(min(d.threads(), p.cores)) / float64(p.cores)
 			p.giveFree(at, b)
 		}
 	}
 	alive := 0.
 	for _, a := range p.accelerators {
-		if names[cards] == "" || a.lost || !a.means(names[cards]) {
+		if names[queue.Cards] == "" || a.lost || !a.means(names[queue.Cards]) {
 			continue
 		}
-		b, plan, err := p.planOn(d, a)
+		b, plan, err := planOn(p, d, a)
 		if err != nil {
 			continue
 		}
 		alive++
-		w.planned[cards] = min(w.planned[cards], expected(d.job, plan, cards, b))
-		w.share[cards] = 1 / float64(device.Lanes(device.DenseSize(plan, plan.N)))
+		w.Planned[queue.Cards] = min(w.Planned[queue.Cards], expected(d.job, plan, queue.Cards, b))
+		w.Share[queue.Cards] = 1 / float64(device.Lanes(device.DenseSize(plan, plan.N)))
 		if p.jobsPerDevice > 0 {
-			w.share[cards] = 1 / float64(p.jobsPerDevice)
+			w.Share[queue.Cards] = 1 / float64(p.jobsPerDevice)
 		}
 	}
-	w.share[cards] /= max(alive, 1)
+	w.Share[queue.Cards] /= max(alive, 1)
 	return w
 }
 
 // planOn plans a job on an accelerator. An error means that the job can never run there.
-func (p *pool) planOn(d *demand, a *accelerator) (device.Backend, device.Plan, error) {
+func planOn(p *pool, d *demand, a *accelerator) (device.Backend, device.Plan, error) {
 	backends, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
 	if err != nil {
 		return nil, device.Plan{}, err
@@ -256,9 +257,9 @@ func (p *pool) planOn(d *demand, a *accelerator) (device.Backend, device.Plan, e
 }
 
 // find returns a place for a job on a side. Errors: errLater, or the reason why this machine can never run the job there.
-func (p *pool) find(d *demand, s side) (place, error) {
-	name := p.sides(d)[s]
-	if s == cores {
+func (p *pool) find(d *demand, s queue.Side) (place, error) {
+	name := sidesOf(p, d)[s]
+	if s == queue.Cores {
 		return p.findHost(d, name)
 	}
 	at, err := p.findAccelerator(d, name)
@@ -267,8 +268,8 @@ func (p *pool) find(d *demand, s side) (place, error) {
 	}
 	d.onFallback = true
 	d.notes = append(d.notes, fmt.Sprintf("device %s is not available: using %s, as fallback allows (%v)", name, d.device(), err))
-	if p.sides(d)[cores] != "" {
-		s = cores
+	if sidesOf(p, d)[queue.Cores] != "" {
+		s = queue.Cores
 	}
 	return p.find(d, s)
 }
@@ -316,7 +317,7 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			}
 			continue
 		}
-		_, plan, e := p.planOn(d, a)
+		_, plan, e := planOn(p, d, a)
 		if e != nil {
 			err = e
 			continue
@@ -340,8 +341,8 @@ func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 }
 
 // full reports whether no job can start on a side: no core is free, or there are accelerators and none is free.
-func (p *pool) full(s side) bool {
-	if s == cores {
+func (p *pool) full(s queue.Side) bool {
+	if s == queue.Cores {
 		return p.coresUsed >= p.cores
 	}
 	free := func(a *accelerator) bool { return !a.lost && a.takes(0, p.jobsPerDevice) }

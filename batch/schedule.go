@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -49,7 +50,7 @@ type scheduler struct {
 	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
 	costDone float64
 	busyDone time.Duration
-	rates    rates
+	rates    queue.Rates
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
@@ -99,12 +100,6 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 	}
 	s.summary.Workers = p.cores
 	return s, nil
-}
-
-// costOf returns a relative measure of the work of a job. Besides the n³ operations, small jobs spend time on n² and on their graph.
-func costOf(j PlannedJob) float64 {
-	n := float64(j.N)
-	return (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 }
 
 func (s *scheduler) close() { s.pool.close() }
@@ -181,25 +176,25 @@ func (s *scheduler) lookElsewhere() bool {
 // start starts every pending job that fits, and prepares the next ones.
 func (s *scheduler) start() {
 	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
-	r := round{scheduler: s, gone: map[*task]bool{}, held: [2][]*task{cores: s.ahead}}
+	r := round{scheduler: s, gone: map[*task]bool{}, held: [2][]*task{queue.Cores: s.ahead}}
 	for _, t := range s.pending {
-		if r.closed(cores) && (r.closed(cards) || !s.pool.has(device.Auto)) {
+		if r.closed(queue.Cores) && (r.closed(queue.Cards) || !s.pool.has(device.Auto)) {
 			break
 		}
-		on := cores
-		if s.sides(t)[cards] != "" {
-			on = cards
+		on := queue.Cores
+		if s.sides(t)[queue.Cards] != "" {
+			on = queue.Cards
 		}
 		r.try(t, on)
 	}
 	// The cores take of the jobs that accelerators leave, the smallest first.
 	if s.pool.has(device.Auto) {
 		for _, t := range slices.Backward(s.pending) {
-			if r.closed(cores) {
+			if r.closed(queue.Cores) {
 				break
 			}
-			if names := s.sides(t); names[cores] != "" && names[cards] != "" && !r.gone[t] {
-				r.try(t, cores)
+			if names := s.sides(t); names[queue.Cores] != "" && names[queue.Cards] != "" && !r.gone[t] {
+				r.try(t, queue.Cores)
 			}
 		}
 	}
@@ -220,19 +215,19 @@ type round struct {
 }
 
 // closed reports whether nothing more can start on a side.
-func (r *round) closed(on side) bool {
+func (r *round) closed(on queue.Side) bool {
 	return r.pool.full(on) || slices.ContainsFunc(r.held[on], impatient)
 }
 
 // try starts a job on a side if it fits there and the other side does not end it sooner.
-func (r *round) try(t *task, on side) {
+func (r *round) try(t *task, on queue.Side) {
 	if r.closed(on) || r.leaves(on, t, r.gone) {
 		return
 	}
 	at, err := r.pool.find(&t.demand, on)
 	switch {
 	case errors.Is(err, errLater):
-		if len(r.held[on]) == 0 || on == cores && len(r.held[on]) == len(r.ahead) {
+		if len(r.held[on]) == 0 || on == queue.Cores && len(r.held[on]) == len(r.ahead) {
 			r.held[on] = append(slices.Clip(r.held[on]), t)
 		}
 	case err != nil && t.auto() && t.home != "":
@@ -262,25 +257,25 @@ func (r *round) leaveHome(t *task, why string) {
 
 // sides returns the names of the devices that a task may take on each side, with its work there up to date.
 func (s *scheduler) sides(t *task) [2]string {
-	if names := s.pool.sides(&t.demand); names != t.sides {
-		t.sides, t.work = names, s.pool.work(&t.demand)
+	if names := sidesOf(s.pool, &t.demand); names != t.sides {
+		t.sides, t.work = names, workOf(s.pool, &t.demand)
 	}
 	return t.sides
 }
 
 // leaves reports whether a side leaves a pending task to the other side. Tasks that are gone do not wait.
-func (s *scheduler) leaves(on side, t *task, gone map[*task]bool) bool {
+func (s *scheduler) leaves(on queue.Side, t *task, gone map[*task]bool) bool {
 	names := s.sides(t)
-	if names[cores] == "" || names[cards] == "" {
+	if names[queue.Cores] == "" || names[queue.Cards] == "" {
 		return false
 	}
 	full := 0.
 	for other := range s.running {
-		if at := other.side(); at == on.other() {
-			full += s.rates.left(at, other.work, other.ran())
+		if at := other.side(); at == on.Other() {
+			full += s.rates.Left(at, other.work, other.ran())
 		}
 	}
-	return s.rates.leaves(on, t.work, full, func(yield func(work) bool) {
+	return s.rates.Leaves(on, t.work, full, func(yield func(queue.Work) bool) {
 		for _, other := range s.pending {
 			if other != t && !gone[other] {
 				s.sides(other)
@@ -328,10 +323,10 @@ func (s *scheduler) goAhead() {
 	}
 	t := s.pending[0]
 	names := s.sides(t)
-	if names[cores] == "" || names[cards] != "" || t.alone || t.job.N == 0 {
+	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.alone || t.job.N == 0 {
 		return
 	}
-	at, err := s.pool.find(&t.demand, cores)
+	at, err := s.pool.find(&t.demand, queue.Cores)
 	if !errors.Is(err, errLater) {
 		return
 	}
@@ -343,7 +338,7 @@ func (s *scheduler) goAhead() {
 
 // admit opens the gate of a task if the task fits now.
 func (s *scheduler) admit(t *task) bool {
-	at, err := s.pool.find(&t.demand, cores)
+	at, err := s.pool.find(&t.demand, queue.Cores)
 	if errors.Is(err, errLater) {
 		return false
 	}
@@ -394,7 +389,7 @@ func (s *scheduler) finish(out outcome) {
 	if out.note != "" {
 		s.note(t.job.ID + ": " + out.note)
 	}
-	if t.side() == cores {
+	if t.side() == queue.Cores {
 		s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
 	}
 	switch {
@@ -410,7 +405,7 @@ func (s *scheduler) finish(out outcome) {
 			s.summary.Here++
 			s.costDone += t.cost
 			s.busyDone += out.busy
-			s.rates.add(t.side(), t.work, out.busy.Seconds())
+			s.rates.Add(t.side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
 	case out.state == rundir.StateFailed:

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
@@ -29,7 +30,7 @@ type task struct {
 	// cost is a relative measure of the work of the fit, for the order of jobs and
 	// the estimate of the remaining time.
 	cost     float64
-	work     work // on the devices of sides
+	work     queue.Work // on the devices of sides
 	sides    [2]string
 	attempts int // number of attempts in this process
 	// seen is the number of events when the run began. If a later event ends the
@@ -55,11 +56,11 @@ type task struct {
 }
 
 // side returns the side of the task's place.
-func (t *task) side() side {
+func (t *task) side() queue.Side {
 	if t.at.accelerator != nil {
-		return cards
+		return queue.Cards
 	}
-	return cores
+	return queue.Cores
 }
 
 // ran returns how long the task has had its place.

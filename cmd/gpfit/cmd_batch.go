@@ -80,7 +80,7 @@ func showPlan(run *runs.Runner, out string, specified option.Slurm, build func()
 	if err != nil {
 		return err
 	}
-	estimates, all, err := run.Estimates(m.Jobs)
+	estimates, all, err := runs.Estimates(run, m.Jobs)
 	if err != nil {
 		return err
 	}

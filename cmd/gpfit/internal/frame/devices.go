@@ -31,11 +31,11 @@ func (c *Command) devices() gpfit.Devices {
 // OpenDevices opens the devices of the options, or only the first if one is true, and prints
 // which and why. The job has the workload w, as far as it is known.
 func (c *Command) OpenDevices(w device.Workload, one bool) (*gpfit.OpenDevices, error) {
-	return c.openDevices(w, one, 1)
+	return openDevices(c, w, one, 1)
 }
 
 // openDevices is OpenDevices for work with parts that can run at the same time.
-func (c *Command) openDevices(w device.Workload, one bool, parts int) (*gpfit.OpenDevices, error) {
+func openDevices(c *Command, w device.Workload, one bool, parts int) (*gpfit.OpenDevices, error) {
 	if c.Compute.Threads > 0 {
 		runtime.GOMAXPROCS(c.Compute.Threads)
 	}
@@ -50,18 +50,18 @@ func (c *Command) openDevices(w device.Workload, one bool, parts int) (*gpfit.Op
 	if o.Warning != "" {
 		c.Msg.Warn(o.Warning)
 	}
-	lanes, of := map[string]int{}, ""
+	lanes := map[string]int{}
 	for _, b := range o.Backends {
 		lanes[b.Info().Name]++
 	}
 	for _, b := range o.Backends {
-		info := b.Info()
-		if of = ""; lanes[info.Name] > 1 {
-			of = fmt.Sprintf(", in %d lanes", lanes[info.Name])
+		info, times := b.Info(), ""
+		if n := lanes[info.Name]; n > 1 {
+			times = fmt.Sprintf(", %d lanes", n)
 		}
-		if lanes[info.Name] > 0 {
+		if lanes[info.Name] > 0 { // the first lane stands for all
 			description, _, _ := strings.Cut(info.Description, ", "+runtime.GOOS+"/")
-			c.Msg.Note("device %s%s: %s (%s)", info.Name, of, description, why(o.Choice))
+			c.Msg.Note("device %s%s: %s (%s)", info.Name, times, description, why(o.Choice))
 		}
 		lanes[info.Name] = 0
 	}
@@ -94,7 +94,7 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 	if c.CrossValidate {
 		parts = max(parts, cmp.Or(c.CrossValidation.Folds, problem.DefaultFolds))
 	}
-	o, err := c.openDevices(w, one, parts)
+	o, err := openDevices(c, w, one, parts)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"cmp"
@@ -11,39 +11,39 @@ import (
 )
 
 // timed is a job that takes some seconds on the cores and on the cards, and a share of each.
-func timed(onCores, onCards, shareCores, shareCards float64) work {
-	return work{rows: 1000, planned: [2]float64{onCores, onCards}, share: [2]float64{shareCores, shareCards}}
+func timed(onCores, onCards, shareCores, shareCards float64) Work {
+	return Work{Rows: 1000, Planned: [2]float64{onCores, onCards}, Share: [2]float64{shareCores, shareCards}}
 }
 
 // TestLeaves checks which jobs a side leaves to the other side near the end.
 func TestLeaves(t *testing.T) {
 	slow := timed(10, 1, 0.25, 1) // on one of four cores, or on a card with one lane
 	for name, c := range map[string]struct {
-		on     side
-		job    work
+		on     Side
+		job    Work
 		full   float64
 		others int // jobs like slow that wait
 		want   bool
 	}{
-		"a card is faster":                    {cards, slow, 0, 0, false},
-		"the last job, an idle card":          {cores, slow, 0, 0, true},
-		"the last job, a card in use":         {cores, slow, 8.5, 0, true},
-		"the last job, a card long in use":    {cores, slow, 9.5, 0, false},
-		"few others":                          {cores, slow, 0.5, 8, true},
-		"many others":                         {cores, slow, 0.5, 9, false},
-		"never on the other side":             {cores, timed(1000, never, 1, 1), 0, 0, false},
-		"never on this side":                  {cards, timed(1000, never, 1, 1), 0, 0, true},
-		"never on any side":                   {cores, timed(never, never, 1, 1), 0, 0, false},
-		"cores are faster than the card":      {cards, timed(1, 10, 0.25, 1), 2, 20, true},
-		"cores with a long queue":             {cards, timed(1, 10, 0.25, 1), 2, 40, false},
-		"the same time, and no time for both": {cores, timed(2, 2, 0.25, 1), 0, 0, false},
+		"a card is faster":                    {Cards, slow, 0, 0, false},
+		"the last job, an idle card":          {Cores, slow, 0, 0, true},
+		"the last job, a card in use":         {Cores, slow, 8.5, 0, true},
+		"the last job, a card long in use":    {Cores, slow, 9.5, 0, false},
+		"few others":                          {Cores, slow, 0.5, 8, true},
+		"many others":                         {Cores, slow, 0.5, 9, false},
+		"never on the other side":             {Cores, timed(1000, Never, 1, 1), 0, 0, false},
+		"never on this side":                  {Cards, timed(1000, Never, 1, 1), 0, 0, true},
+		"never on any side":                   {Cores, timed(Never, Never, 1, 1), 0, 0, false},
+		"cores are faster than the card":      {Cards, timed(1, 10, 0.25, 1), 2, 20, true},
+		"cores with a long queue":             {Cards, timed(1, 10, 0.25, 1), 2, 40, false},
+		"the same time, and no time for both": {Cores, timed(2, 2, 0.25, 1), 0, 0, false},
 	} {
-		others := slices.Repeat([]work{slow}, c.others)
-		if c.on == cards {
-			others = slices.Repeat([]work{timed(1, 10, 0.25, 1)}, c.others)
+		others := slices.Repeat([]Work{slow}, c.others)
+		if c.on == Cards {
+			others = slices.Repeat([]Work{timed(1, 10, 0.25, 1)}, c.others)
 		}
-		var r rates
-		if got := r.leaves(c.on, c.job, c.full, slices.Values(others)); got != c.want {
+		var r Rates
+		if got := r.Leaves(c.on, c.job, c.full, slices.Values(others)); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -51,11 +51,11 @@ func TestLeaves(t *testing.T) {
 
 // TestRates checks that finished jobs correct the plans, those of the nearest size first.
 func TestRates(t *testing.T) {
-	var r rates
-	small, large := work{rows: 100, planned: [2]float64{1, 1}}, work{rows: 1000, planned: [2]float64{100, 2}}
+	var r Rates
+	small, large := Work{Rows: 100, Planned: [2]float64{1, 1}}, Work{Rows: 1000, Planned: [2]float64{100, 2}}
 	check := func(when string, want ...float64) {
 		t.Helper()
-		got := []float64{r.seconds(cores, small), r.seconds(cards, small), r.seconds(cores, large), r.seconds(cards, large)}
+		got := []float64{r.Seconds(Cores, small), r.Seconds(Cards, small), r.Seconds(Cores, large), r.Seconds(Cards, large)}
 		for i := range got {
 			if math.Abs(got[i]-want[i]) > 1e-9*want[i] {
 				t.Errorf("%s: %v, want %v", when, got, want)
@@ -64,33 +64,33 @@ func TestRates(t *testing.T) {
 		}
 	}
 	check("no job is done", 1, 1, 100, 2)
-	r.add(cores, small, 3) // the jobs take thrice as many evaluations: on the card, too
+	r.Add(Cores, small, 3) // the jobs take thrice as many evaluations: on the card, too
 	check("a small job on a core", 3, 3, 300, 6)
-	r.add(cards, large, 1)
+	r.Add(Cards, large, 1)
 	check("a large job on a card", 3, 0.5, 300, 1)
-	r.add(cards, small, 4)
+	r.Add(Cards, small, 4)
 	check("a small job on a card", 3, 4, 300, 1)
 	for range 300 { // something else slows the cores
-		r.add(cores, small, 7)
+		r.Add(Cores, small, 7)
 	}
 	check("the last jobs decide", 7, 4, 700, 1)
-	r.add(cores, small, 0)
+	r.Add(Cores, small, 0)
 	check("a job without a time", 7, 4, 700, 1)
-	large.share[cores] = 0.5
+	large.Share[Cores] = 0.5
 	for ago, want := range map[time.Duration]float64{0: 350, 500 * time.Second: 100, 650 * time.Second: 35} {
-		if got := r.left(cores, large, ago); math.Abs(got-want) > 1e-6 {
+		if got := r.Left(Cores, large, ago); math.Abs(got-want) > 1e-6 {
 			t.Errorf("%v after its beginning %v seconds of a large job are left, want %v", ago, got, want)
 		}
 	}
 }
 
 // alone returns when the queue ends on one side alone.
-func alone(jobs []work, s side) float64 {
+func alone(jobs []Work, s Side) float64 {
 	only := slices.Clone(jobs)
 	for i := range only {
-		only[i].planned[s.other()] = never
+		only[i].Planned[s.Other()] = Never
 	}
-	_, ends := simulate(only, &rates{})
+	_, ends := Simulate(only, &Rates{})
 	return ends
 }
 
@@ -105,20 +105,20 @@ func TestMakespan(t *testing.T) {
 	for range queues {
 		count, threads, lanes := 1+rng.IntN(80), float64(1+rng.IntN(16)), float64(1+rng.IntN(16))
 		faster := math.Exp(2 * rng.NormFloat64()) // the card, at one job
-		jobs, longest := make([]work, count), [2]float64{}
+		jobs, longest := make([]Work, count), [2]float64{}
 		for i := range jobs {
 			size := math.Exp(rng.NormFloat64())
 			jobs[i] = timed(size, size/faster*math.Exp(0.3*rng.NormFloat64()), 1/threads, 1/lanes)
 			for s := range longest {
-				longest[s] = max(longest[s], jobs[i].planned[s])
+				longest[s] = max(longest[s], jobs[i].Planned[s])
 			}
 		}
-		slices.SortFunc(jobs, func(a, b work) int { return cmp.Compare(b.planned[cores], a.planned[cores]) })
-		_, ends := simulate(jobs, &rates{})
-		onCores, onCards := alone(jobs, cores), alone(jobs, cards)
-		better, one := onCores, longest[cores]
+		slices.SortFunc(jobs, func(a, b Work) int { return cmp.Compare(b.Planned[Cores], a.Planned[Cores]) })
+		_, ends := Simulate(jobs, &Rates{})
+		onCores, onCards := alone(jobs, Cores), alone(jobs, Cards)
+		better, one := onCores, longest[Cores]
 		if onCards < onCores {
-			better, one = onCards, longest[cards]
+			better, one = onCards, longest[Cards]
 		}
 		if ends > better+one {
 			t.Errorf("%d jobs on %v cores and %v lanes: %v, on the cores alone %v, on the cards alone %v", count, threads, lanes, ends, onCores, onCards)
@@ -131,11 +131,11 @@ func TestMakespan(t *testing.T) {
 		t.Errorf("%d of %d queues gain", gained, queues)
 	}
 	// Four cores do 0.4 jobs a second and the card 1.
-	equal := slices.Repeat([]work{timed(10, 1, 0.25, 1)}, 140)
-	ran, ends := simulate(equal, &rates{})
+	equal := slices.Repeat([]Work{timed(10, 1, 0.25, 1)}, 140)
+	ran, ends := Simulate(equal, &Rates{})
 	onCores := 0
 	for _, s := range ran {
-		if s == cores {
+		if s == Cores {
 			onCores++
 		}
 	}
@@ -143,8 +143,8 @@ func TestMakespan(t *testing.T) {
 		t.Errorf("140 equal jobs end at %v, %d on cores", ends, onCores)
 	}
 	// The largest jobs go to the card.
-	ran, _ = simulate([]work{timed(100, 1, 1, 1), timed(100, 1, 1, 1), timed(1, 1, 1, 1), timed(1, 1, 1, 1)}, &rates{})
-	if want := []side{cards, cards, cores, cores}; !slices.Equal(ran, want) {
+	ran, _ = Simulate([]Work{timed(100, 1, 1, 1), timed(100, 1, 1, 1), timed(1, 1, 1, 1), timed(1, 1, 1, 1)}, &Rates{})
+	if want := []Side{Cards, Cards, Cores, Cores}; !slices.Equal(ran, want) {
 		t.Errorf("sides %v, want %v", ran, want)
 	}
 }
