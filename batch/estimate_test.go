@@ -44,8 +44,8 @@ kernels:
 	}
 }
 
-// TestExpectation checks that the plan of jobs with the device auto is for the devices that they are expected to take.
-func TestExpectation(t *testing.T) {
+// TestForecast checks that the plan of jobs with the device auto is for the devices that they are expected to take.
+func TestForecast(t *testing.T) {
 	drivers := []device.Driver{newGPUs(1, 1<<30), cpu.Driver{}}
 	r := create(t, "defaults: {threads: 1}\ndata: [big.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6]\n", drivers...)
 	all, sum, err := Estimates(t.Context(), r.Jobs, Options{Drivers: drivers, Cores: 1})

@@ -53,8 +53,8 @@ type PlanOptions struct {
 // and jobs side by side use the cores better.
 const rowsPerThread = 4000
 
-// Plan reads the data of a spec and decides the device and the threads of every job, so that
-// results do not depend on the machine that runs a job. Errors: [*SpecError], also for jobs that
+// Plan reads the data of a spec and decides the threads and the device of every job, so that results do not depend on the
+// machine that runs a job, except that the cores and an accelerator share jobs with the device auto. Errors: [*SpecError], also for jobs that
 // no data can cure, one for each place in the spec; [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 	path, err := filepath.Abs(o.SpecPath)
@@ -360,8 +360,8 @@ func kernelList(names []string) string {
 	return "the kernels " + textform.And(names)
 }
 
-// Expectation is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
-type Expectation struct {
+// Forecast is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
+type Forecast struct {
 	// OnCores and OnAccelerators are numbers of jobs.
 	OnCores, OnAccelerators int
 	// Cores is the number of cores.
@@ -371,10 +371,10 @@ type Expectation struct {
 
 // Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
 // device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
-func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Expectation, error) {
+func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Forecast, error) {
 	p, err := newPool(ctx, o)
 	if err != nil {
-		return nil, Expectation{}, err
+		return nil, Forecast{}, err
 	}
 	defer p.close()
 	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
@@ -384,15 +384,15 @@ func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, E
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, Expectation{}, err
+		return nil, Forecast{}, err
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
-	all := make([]queue.Work, len(jobs))
+	all := make([]queue.Load, len(jobs))
 	for i, k := range order {
 		all[i] = workOf(p, &demands[k])
 	}
 	ran, ends := queue.Simulate(all, &queue.Rates{})
-	e, out := Expectation{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
+	e, out := Forecast{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
 	for i, k := range order {
 		if out[k], err = estimateOn(ctx, p, &demands[k], ran[i]); err != nil {
 			return nil, e, err

@@ -214,8 +214,8 @@ func (a *accelerator) means(name string) bool {
 }
 
 // workOf returns what a job takes on both sides, as its plans say.
-func workOf(p *pool, d *demand) queue.Work {
-	w, names := queue.Work{Rows: d.job.N, Planned: [2]float64{queue.Never, queue.Never}}, sidesOf(p, d)
+func workOf(p *pool, d *demand) queue.Load {
+	w, names := queue.Load{Rows: d.job.N, Planned: [2]float64{queue.Never, queue.Never}}, sidesOf(p, d)
 	if names[queue.Cores] != "" {
 		at := d.key(names[queue.Cores])
 		if b, err := p.takeFree(context.Background(), at); err == nil {

@@ -275,7 +275,7 @@ func (s *scheduler) leaves(on queue.Side, t *task, gone map[*task]bool) bool {
 			full += s.rates.Left(at, other.work, other.ran())
 		}
 	}
-	return s.rates.Leaves(on, t.work, full, func(yield func(queue.Work) bool) {
+	return s.rates.Leaves(on, t.work, full, func(yield func(queue.Load) bool) {
 		for _, other := range s.pending {
 			if other != t && !gone[other] {
 				s.sides(other)

@@ -30,7 +30,7 @@ type task struct {
 	// cost is a relative measure of the work of the fit, for the order of jobs and
 	// the estimate of the remaining time.
 	cost     float64
-	work     queue.Work // on the devices of sides
+	work     queue.Load // on the devices of sides
 	sides    [2]string
 	attempts int // number of attempts in this process
 	// seen is the number of events when the run began. If a later event ends the

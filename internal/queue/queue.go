@@ -28,8 +28,8 @@ func (s Side) Other() Side { return 1 - s }
 // Never is the time of a job on a side that cannot run it.
 var Never = math.Inf(1)
 
-// Work is what a job takes on each side.
-type Work struct {
+// Load is what a job takes on each side.
+type Load struct {
 	Rows int
 	// Planned are the seconds before anything is measured, or [Never]. Share is the part of the side that the job
 	// occupies.
@@ -37,12 +37,12 @@ type Work struct {
 }
 
 // On reports whether a side can run the job.
-func (w Work) On(s Side) bool { return !math.IsInf(w.Planned[s], 1) }
+func (w Load) On(s Side) bool { return !math.IsInf(w.Planned[s], 1) }
 
 // Rates are the times of finished jobs on each side, by the class of their rows, in relation to the plans.
-type Rates [2]map[int]measured
+type Rates [2]map[int]tally
 
-type measured struct{ planned, taken float64 }
+type tally struct{ planned, taken float64 }
 
 // memory is the weight of the jobs before, when another one is measured: the last eight decide.
 const memory = 7. / 8
@@ -51,15 +51,15 @@ const memory = 7. / 8
 func class(rows int) int { return bits.Len(uint(max(rows, 0))) }
 
 // Add adds the seconds that a job took on a side.
-func (r *Rates) Add(s Side, w Work, seconds float64) {
+func (r *Rates) Add(s Side, w Load, seconds float64) {
 	if !w.On(s) || w.Planned[s] <= 0 || seconds <= 0 {
 		return
 	}
 	if r[s] == nil {
-		r[s] = map[int]measured{}
+		r[s] = map[int]tally{}
 	}
 	m := r[s][class(w.Rows)]
-	r[s][class(w.Rows)] = measured{memory*m.planned + w.Planned[s], memory*m.taken + seconds}
+	r[s][class(w.Rows)] = tally{memory*m.planned + w.Planned[s], memory*m.taken + seconds}
 }
 
 // known reports whether a side has finished a job.
@@ -67,7 +67,7 @@ func (r *Rates) known(s Side) bool { return len(r[s]) > 0 }
 
 // Seconds returns the expected time of a job on a side. Jobs of the nearest size tell by how much the plan errs, on the other
 // side if none has finished on this one.
-func (r *Rates) Seconds(s Side, w Work) float64 {
+func (r *Rates) Seconds(s Side, w Load) float64 {
 	from := s
 	if !r.known(from) {
 		from = s.Other()
@@ -86,14 +86,14 @@ func (r *Rates) Seconds(s Side, w Work) float64 {
 }
 
 // Left returns how much longer a side is full with a job that began some time ago.
-func (r *Rates) Left(s Side, w Work, ago time.Duration) float64 {
+func (r *Rates) Left(s Side, w Load, ago time.Duration) float64 {
 	all := r.Seconds(s, w)
 	return max(0.1*all, all-ago.Seconds()) * w.Share[s]
 }
 
 // Leaves reports whether a side leaves a job to the other side, which is full for some time with the jobs that it runs. Other jobs
 // wait; all of them that the other side can run come before.
-func (r *Rates) Leaves(s Side, w Work, full float64, others iter.Seq[Work]) bool {
+func (r *Rates) Leaves(s Side, w Load, full float64, others iter.Seq[Load]) bool {
 	o := s.Other()
 	switch {
 	case !w.On(o): // if no side can run it, this one says why
@@ -116,23 +116,23 @@ func (r *Rates) Leaves(s Side, w Work, full float64, others iter.Seq[Work]) bool
 // simulation is a queue in which jobs take the time that is expected.
 type simulation struct {
 	*Rates
-	jobs    []Work
+	jobs    []Load
 	waiting [2][]int // jobs of each side, in its order
 	taken   []bool
-	running [2][]ending
+	running [2][]slot
 	used    [2]float64
 	now     float64
 	ran     []Side
 }
 
-// ending is when a job of the simulation ends.
-type ending struct {
+// slot is when a job of the simulation ends.
+type slot struct {
 	job int
 	at  float64
 }
 
 // Simulate returns the side of each job, and when the last one ends. The largest jobs come first in jobs.
-func Simulate(jobs []Work, r *Rates) (ran []Side, ends float64) {
+func Simulate(jobs []Load, r *Rates) (ran []Side, ends float64) {
 	q := &simulation{Rates: r, jobs: jobs, taken: make([]bool, len(jobs)), ran: make([]Side, len(jobs))}
 	for i, w := range jobs {
 		for _, s := range []Side{Cores, Cards} {
@@ -173,7 +173,7 @@ func (q *simulation) start(s Side) {
 		}
 		q.taken[i], q.ran[i] = true, s
 		q.used[s] += w.Share[s]
-		q.running[s] = append(q.running[s], ending{i, q.now + q.Seconds(s, w)})
+		q.running[s] = append(q.running[s], slot{i, q.now + q.Seconds(s, w)})
 	}
 }
 
@@ -186,8 +186,8 @@ func (q *simulation) full(s Side) (sum float64) {
 }
 
 // others are the jobs that wait for a side, without job i.
-func (q *simulation) others(s Side, i int) iter.Seq[Work] {
-	return func(yield func(Work) bool) {
+func (q *simulation) others(s Side, i int) iter.Seq[Load] {
+	return func(yield func(Load) bool) {
 		for _, k := range q.waiting[s] {
 			if k != i && !q.taken[k] && !yield(q.jobs[k]) {
 				return
@@ -206,7 +206,7 @@ func (q *simulation) end() {
 	}
 	q.now = next
 	for s := range q.running {
-		q.running[s] = slices.DeleteFunc(q.running[s], func(e ending) bool {
+		q.running[s] = slices.DeleteFunc(q.running[s], func(e slot) bool {
 			if e.at <= next {
 				q.used[s] -= q.jobs[e.job].Share[s]
 				return true

@@ -11,8 +11,8 @@ import (
 )
 
 // timed is a job that takes some seconds on the cores and on the cards, and a share of each.
-func timed(onCores, onCards, shareCores, shareCards float64) Work {
-	return Work{Rows: 1000, Planned: [2]float64{onCores, onCards}, Share: [2]float64{shareCores, shareCards}}
+func timed(onCores, onCards, shareCores, shareCards float64) Load {
+	return Load{Rows: 1000, Planned: [2]float64{onCores, onCards}, Share: [2]float64{shareCores, shareCards}}
 }
 
 // TestLeaves checks which jobs a side leaves to the other side near the end.
@@ -20,7 +20,7 @@ func TestLeaves(t *testing.T) {
 	slow := timed(10, 1, 0.25, 1) // on one of four cores, or on a card with one lane
 	for name, c := range map[string]struct {
 		on     Side
-		job    Work
+		job    Load
 		full   float64
 		others int // jobs like slow that wait
 		want   bool
@@ -38,9 +38,9 @@ func TestLeaves(t *testing.T) {
 		"cores with a long queue":             {Cards, timed(1, 10, 0.25, 1), 2, 40, false},
 		"the same time, and no time for both": {Cores, timed(2, 2, 0.25, 1), 0, 0, false},
 	} {
-		others := slices.Repeat([]Work{slow}, c.others)
+		others := slices.Repeat([]Load{slow}, c.others)
 		if c.on == Cards {
-			others = slices.Repeat([]Work{timed(1, 10, 0.25, 1)}, c.others)
+			others = slices.Repeat([]Load{timed(1, 10, 0.25, 1)}, c.others)
 		}
 		var r Rates
 		if got := r.Leaves(c.on, c.job, c.full, slices.Values(others)); got != c.want {
@@ -52,7 +52,7 @@ func TestLeaves(t *testing.T) {
 // TestRates checks that finished jobs correct the plans, those of the nearest size first.
 func TestRates(t *testing.T) {
 	var r Rates
-	small, large := Work{Rows: 100, Planned: [2]float64{1, 1}}, Work{Rows: 1000, Planned: [2]float64{100, 2}}
+	small, large := Load{Rows: 100, Planned: [2]float64{1, 1}}, Load{Rows: 1000, Planned: [2]float64{100, 2}}
 	check := func(when string, want ...float64) {
 		t.Helper()
 		got := []float64{r.Seconds(Cores, small), r.Seconds(Cards, small), r.Seconds(Cores, large), r.Seconds(Cards, large)}
@@ -85,7 +85,7 @@ func TestRates(t *testing.T) {
 }
 
 // alone returns when the queue ends on one side alone.
-func alone(jobs []Work, s Side) float64 {
+func alone(jobs []Load, s Side) float64 {
 	only := slices.Clone(jobs)
 	for i := range only {
 		only[i].Planned[s.Other()] = Never
@@ -105,7 +105,7 @@ func TestMakespan(t *testing.T) {
 	for range queues {
 		count, threads, lanes := 1+rng.IntN(80), float64(1+rng.IntN(16)), float64(1+rng.IntN(16))
 		faster := math.Exp(2 * rng.NormFloat64()) // the card, at one job
-		jobs, longest := make([]Work, count), [2]float64{}
+		jobs, longest := make([]Load, count), [2]float64{}
 		for i := range jobs {
 			size := math.Exp(rng.NormFloat64())
 			jobs[i] = timed(size, size/faster*math.Exp(0.3*rng.NormFloat64()), 1/threads, 1/lanes)
@@ -113,7 +113,7 @@ func TestMakespan(t *testing.T) {
 				longest[s] = max(longest[s], jobs[i].Planned[s])
 			}
 		}
-		slices.SortFunc(jobs, func(a, b Work) int { return cmp.Compare(b.Planned[Cores], a.Planned[Cores]) })
+		slices.SortFunc(jobs, func(a, b Load) int { return cmp.Compare(b.Planned[Cores], a.Planned[Cores]) })
 		_, ends := Simulate(jobs, &Rates{})
 		onCores, onCards := alone(jobs, Cores), alone(jobs, Cards)
 		better, one := onCores, longest[Cores]
@@ -131,7 +131,7 @@ func TestMakespan(t *testing.T) {
 		t.Errorf("%d of %d queues gain", gained, queues)
 	}
 	// Four cores do 0.4 jobs a second and the card 1.
-	equal := slices.Repeat([]Work{timed(10, 1, 0.25, 1)}, 140)
+	equal := slices.Repeat([]Load{timed(10, 1, 0.25, 1)}, 140)
 	ran, ends := Simulate(equal, &Rates{})
 	onCores := 0
 	for _, s := range ran {
@@ -143,7 +143,7 @@ func TestMakespan(t *testing.T) {
 		t.Errorf("140 equal jobs end at %v, %d on cores", ends, onCores)
 	}
 	// The largest jobs go to the card.
-	ran, _ = Simulate([]Work{timed(100, 1, 1, 1), timed(100, 1, 1, 1), timed(1, 1, 1, 1), timed(1, 1, 1, 1)}, &Rates{})
+	ran, _ = Simulate([]Load{timed(100, 1, 1, 1), timed(100, 1, 1, 1), timed(1, 1, 1, 1), timed(1, 1, 1, 1)}, &Rates{})
 	if want := []Side{Cards, Cards, Cores, Cores}; !slices.Equal(ran, want) {
 		t.Errorf("sides %v, want %v", ran, want)
 	}

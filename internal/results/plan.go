@@ -15,7 +15,7 @@ import (
 
 // WritePlan writes the expected memory, operations and time of the jobs of a batch and of all together, as
 // a table for people or as JSON lines of the types "planned_job" and "planned_run".
-func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate, all batch.Expectation) error {
+func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate, all batch.Forecast) error {
 	if !asJSON {
 		return writePlanTable(w, estimates, all)
 	}
@@ -34,7 +34,7 @@ func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate, all batch.E
 	})
 }
 
-func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Expectation) error {
+func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecast) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
 	seconds, operations, biggest, model := 0.0, 0.0, int64(0), ""

@@ -145,7 +145,7 @@ func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) e
 }
 
 // Estimates returns what jobs are expected to take with the options of the command.
-func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.Expectation, error) {
+func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.Forecast, error) {
 	return batch.Estimates(o.Ctx, jobs, o.run)
 }
 
