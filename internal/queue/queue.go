@@ -76,7 +76,7 @@ func (r *Rates) Seconds(s Side, w Load) float64 {
 	for c, m := range r[from] {
 		distance := 2 * (c - class(w.Rows))
 		if distance < 0 {
-			distance = 1 - distance // of two classes at the same distance the one with more rows
+			distance = 1 - distance // at the same distance, the class with more rows is nearer
 		}
 		if distance < nearest {
 			factor, nearest = m.taken/m.planned, distance

@@ -49,7 +49,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestRates checks that finished jobs correct the plans, those of the nearest size first.
+// TestRates checks that finished jobs of the nearest size correct the plans.
 func TestRates(t *testing.T) {
 	var r Rates
 	small, large := Load{Rows: 100, Planned: [2]float64{1, 1}}, Load{Rows: 1000, Planned: [2]float64{100, 2}}

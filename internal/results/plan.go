@@ -63,7 +63,7 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecas
 	return err
 }
 
-// placeOf names the device of a job, and the one that it is expected to take if it may take several.
+// placeOf names the device of a job, and which device the job is expected to take if it may take several.
 func placeOf(e batch.Estimate) string {
 	name := *e.Job.Options.Device
 	if name == device.Auto && e.Device != "" {
