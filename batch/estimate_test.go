@@ -47,9 +47,9 @@ kernels:
 // TestForecast checks that the plan of jobs with the device auto is for the devices that they are expected to take.
 func TestForecast(t *testing.T) {
 	drivers := []device.Driver{newGPUs(1, 1<<30), cpu.Driver{}}
-	r := create(t, "defaults: {threads: 1}\ndata: [big.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6]\n", drivers...)
-	all, sum, err := Estimates(t.Context(), r.Jobs, Options{Drivers: drivers, Cores: 1})
-	if err != nil || len(all) != 6 || sum.OnCores+sum.OnAccelerators != 6 || sum.OnCores == 0 || sum.OnAccelerators == 0 || sum.Cores != 1 || !(sum.Seconds > 0) {
+	r := create(t, "defaults: {threads: 1}\ndata: [big.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n", drivers...)
+	all, sum, err := Estimates(t.Context(), r.Jobs, Options{Drivers: drivers, Cores: 1, JobsPerDevice: 1})
+	if err != nil || len(all) != 20 || sum.OnCores+sum.OnAccelerators != 20 || sum.OnCores == 0 || sum.OnAccelerators == 0 || sum.Cores != 1 || !(sum.Seconds > 0) {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	on := map[string]int{}

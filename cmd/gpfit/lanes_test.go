@@ -60,26 +60,6 @@ func TestBatchLanes(t *testing.T) {
 	}
 }
 
-// jobResult is a job with the bits of its result.
-type jobResult struct {
-	Job, Device string
-	NLML        float64
-	Parameters  map[string]float64
-}
-
-// jobResults returns the results of a batch in JSON lines, by job.
-func jobResults(t *testing.T, stdout string) map[string]jobResult {
-	t.Helper()
-	all := map[string]jobResult{}
-	for line := range strings.Lines(stdout) {
-		var r jobResult
-		if must.Do(t, json.Unmarshal([]byte(line), &r)); r.Job != "" {
-			all[r.Job] = r
-		}
-	}
-	return all
-}
-
 // TestOneQueue runs a batch on an emulated GPU and the cores, which take the jobs from one queue, kills it and resumes it. Each
 // job has the bits that it has alone on the device on which it began.
 func TestOneQueue(t *testing.T) {
