@@ -72,7 +72,7 @@ func TestOneQueue(t *testing.T) {
 	g.knowCrossover(t, 10)
 	spec := func(seeds []uint64) string {
 		list := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(seeds), "[]")), ", ")
-		return write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf + linear]\nseeds: ["+list+"]\ndefaults: {threads: 1, restarts: 0, holdout: 0.2, max_evals: 4}\n")
+		return write(t, dir, "s.yaml", "data: [t.csv]\nkernels: [rbf + linear]\nseeds: ["+list+"]\ndefaults: {threads: 1, restarts: 0, holdout: 0.2, max_evals: 3}\n")
 	}
 	var seeds []uint64
 	for i := range jobs {
@@ -84,7 +84,7 @@ func TestOneQueue(t *testing.T) {
 			t.Errorf("the plan:\n%s", stdout)
 		}
 	}
-	cmd := exec.Command(g.binary, "batch", spec(seeds), "--cores", "1", "--out", "q.run")
+	cmd := exec.Command(g.binary, "batch", spec(seeds), "--cores", "1", "--gpu-jobs", "2", "--out", "q.run")
 	cmd.Env = append(emulator.Env(t, machine), "XDG_CACHE_HOME="+g.cache)
 	must.Do(t, cmd.Start())
 	for !slices.ContainsFunc(must.Get(filepath.Glob("q.run/jobs/*.jsonl"))(t), func(record string) bool {
@@ -95,7 +95,7 @@ func TestOneQueue(t *testing.T) {
 	}
 	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	g.outputs(t, machine, "resume", "q.run", "--cores", "1", "--json")
+	g.outputs(t, machine, "resume", "q.run", "--cores", "1", "--gpu-jobs", "2", "--json")
 	run, ran := must.Get(rundir.Open("q.run"))(t), map[string][]uint64{}
 	reports := map[uint64]*summary.Report{}
 	for _, j := range run.Jobs {
@@ -141,7 +141,7 @@ func TestLanesOfFit(t *testing.T) {
 	lanesTable(t, dir, 40)
 	const small, large = 800 << 20, 16 << 30 // of memory: for one lane, for as many as there are parts
 	for name, args := range map[string][]string{
-		"starts":  {"--kernel", "rbf", "--restarts", "2", "--max-evals", "5"},
+		"starts":  {"--kernel", "rbf", "--restarts", "1", "--max-evals", "4"},
 		"folds":   {"--kernel", "rbf", "--scores", "cv", "--folds", "4", "--refit", "--max-evals", "3"},
 		"experts": {"--kernel", "rbf", "--experts", "kmeans:3", "--expert-parameters", "separate", "--max-evals", "3"},
 	} {
