@@ -47,6 +47,9 @@ type Devices struct {
 	Method string
 	// Threads is the number of threads on the CPU; 0 means all.
 	Threads int
+	// Parts is the number of parts of the work, such as starts and folds, for which a GPU has lanes if one part does not keep
+	// it busy: each of OpenDevices.Backends then is a device or a lane. 0 means 1.
+	Parts int
 	// Events are functions that a fit calls while it computes.
 	Events problem.Events
 }
@@ -64,7 +67,7 @@ type OpenDevices struct {
 // [*device.UnavailableError], [*device.UnsupportedKernelError].
 func (d Devices) Open(ctx context.Context, w device.Workload) (*OpenDevices, error) {
 	backends, choice, err := device.Dispatch(ctx, device.Request{
-		Device: d.Name, Method: d.Method, Workload: w, Fallback: d.Fallback, Options: d.options(), Crossover: device.NewCrossover(),
+		Device: d.Name, Method: d.Method, Workload: w, Parts: d.Parts, Fallback: d.Fallback, Options: d.options(), Crossover: device.NewCrossover(),
 	}, Drivers(), Methods()...)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,7 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if err != nil {
 		return nil, err
 	}
+	d.Parts = max(d.Parts, tuning.Parts(job))
 	opened, err := d.Open(ctx, tuning.Workload(job))
 	if err != nil {
 		return nil, err

@@ -5,12 +5,15 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/queue"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
 type Estimate struct {
 	Job PlannedJob
 	device.Plan
+	// Device is the device of the plan, "" if there is none.
+	Device string
 	// Seconds is the expected time, 0 if unknown.
 	Seconds float64
 	// Model is the model of accelerator that the estimate assumes because this machine
@@ -21,42 +24,6 @@ type Estimate struct {
 // TypicalEvaluations is the number of evaluations with gradient that an estimate
 // assumes for one start of the optimiser.
 const TypicalEvaluations = 40
-
-// Estimates returns the plan of every job, on the first device that the job may
-// take. If this machine has no such device, the plan is for a typical one.
-func Estimates(ctx context.Context, jobs []PlannedJob, drivers []device.Driver, methods ...device.Method) ([]Estimate, error) {
-	found, open := device.Find(ctx, drivers, methods...), map[deviceKey]device.Backend{}
-	defer func() {
-		for _, b := range open {
-			_ = b.Close()
-		}
-	}()
-	var out []Estimate
-	for _, j := range jobs {
-		key := deviceKey{name: value(j.Options.Device), method: value(j.Options.Method)}
-		if _, ok := found.OnHost(key.name); ok {
-			key.threads = value(j.Options.Threads)
-		}
-		b, model := open[key], ""
-		if b == nil {
-			opened, err := openDevice(ctx, found, key)
-			switch {
-			case err == nil:
-				b, open[key] = opened, opened
-			case as[*device.UnavailableError](err):
-				b, model = found.Typical(key.name, key.method)
-			default:
-				return nil, err
-			}
-		}
-		one := estimate(j, b)
-		if one.N > 0 {
-			one.Model = model
-		}
-		out = append(out, one)
-	}
-	return out, nil
-}
 
 // openDevice opens the first device that a key means.
 func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.Backend, error) {
@@ -82,6 +49,7 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 	if j.N == 0 || b == nil {
 		return e
 	}
+	e.Device = b.Info().Name
 	w := workload(j)
 	if e.Plan = b.Plan(w); b.Info().Host && j.Structure != nil {
 		e.Plan = structured(j)
@@ -93,6 +61,25 @@ func estimate(j PlannedJob, b device.Backend) Estimate {
 	}
 	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 	return e
+}
+
+// launches is the least time of an evaluation on an accelerator, in seconds: many small steps begin one after the other.
+const launches = 1e-3
+
+// expected is roughly how many seconds a job takes on a backend of a side, for the choice between the sides before a job is
+// measured.
+func expected(j PlannedJob, p device.Plan, s queue.Side, b device.Backend) float64 {
+	one, n := p.GradientTime().Seconds(), float64(j.N)
+	if s == queue.Cards {
+		one = max(one, launches)
+	} else if p.FlopRate == 0 {
+		const fast = 2000 // rows from which plans have a rate
+		w := workload(j)
+		w.N = fast
+		// Besides their operations, small jobs spend time on n² and on their graph.
+		one = (p.FlopsGradient + 200*n*n + 1e7) / b.Plan(w).FlopRate
+	}
+	return one * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 }
 
 // structured is the plan of a job on the host with the method that was chosen for its rows.
@@ -111,4 +98,10 @@ func structured(j PlannedJob) device.Plan {
 type deviceKey struct {
 	name, method string
 	threads      int
+}
+
+// costOf returns a relative measure of the work of a job. Besides the n³ operations, small jobs spend time on n² and on their graph.
+func costOf(j PlannedJob) float64 {
+	n := float64(j.N)
+	return (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 }

@@ -28,7 +28,7 @@ kernels:
   - {name: gpu, kernel: rbf, device: "cuda:1"}
   - {name: loo, kernel: rbf, device: cuda, objective: loo-rmse, restarts: 1}
 `, drivers...)
-	all, err := Estimates(t.Context(), r.Jobs, drivers)
+	all, _, err := Estimates(t.Context(), r.Jobs, Options{Drivers: drivers})
 	if err != nil || len(all) != 3 {
 		t.Fatal(err)
 	}
@@ -41,6 +41,26 @@ kernels:
 	}
 	if loo.FlopsGradient != 2*gpu.FlopsGradient || loo.DeviceBytes() <= gpu.DeviceBytes() || loo.Seconds < 3.9*gpu.Seconds {
 		t.Errorf("leave-one-out %+v", loo)
+	}
+}
+
+// TestForecast checks that the plan of jobs with the device auto is for the devices that they are expected to take.
+func TestForecast(t *testing.T) {
+	drivers := []device.Driver{newGPUs(1, 1<<30), cpu.Driver{}}
+	r := create(t, "defaults: {threads: 1}\ndata: [big.csv]\nkernels: [rbf]\nseeds: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]\n", drivers...)
+	all, sum, err := Estimates(t.Context(), r.Jobs, Options{Drivers: drivers, Cores: 1, JobsPerDevice: 1})
+	if err != nil || len(all) != 20 || sum.OnCores+sum.OnAccelerators != 20 || sum.OnCores == 0 || sum.OnAccelerators == 0 || sum.Cores != 1 || !(sum.Seconds > 0) {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	on := map[string]int{}
+	for _, e := range all {
+		on[e.Device]++
+		if onGPU := e.Device == "cuda:0"; (e.DeviceBytes() == 8*200*200) != onGPU || (e.HostBytes() >= 8*200*200) == onGPU || !(e.Seconds > 0) || *e.Job.Options.Device != "auto" {
+			t.Errorf("%+v", e)
+		}
+	}
+	if on["cpu"] != sum.OnCores || on["cuda:0"] != sum.OnAccelerators {
+		t.Errorf("%v, %+v", on, sum)
 	}
 }
 

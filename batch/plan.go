@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -51,8 +53,8 @@ type PlanOptions struct {
 // and jobs side by side use the cores better.
 const rowsPerThread = 4000
 
-// Plan reads the data of a spec and decides the device and the threads of every job, so that
-// results do not depend on the machine that runs a job. Errors: [*SpecError], also for jobs that
+// Plan reads the data of a spec and decides the threads and the device of every job, so that results do not depend on the
+// machine that runs a job, except that the cores and an accelerator share jobs with the device auto. Errors: [*SpecError], also for jobs that
 // no data can cure, one for each place in the spec; [*table.Error] if a file does not exist.
 func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 	path, err := filepath.Abs(o.SpecPath)
@@ -97,17 +99,27 @@ func Plan(ctx context.Context, s *Spec, o PlanOptions) (*Manifest, error) {
 			threads := min(max(1, (denseSize(job)+rowsPerThread-1)/rowsPerThread), runtime.NumCPU())
 			job.Options.Threads = &threads
 		}
-		if name := value(j.Options.Device); name == device.Auto || name == "" {
-			chosen, err := auto.forSize(ctx, denseSize(job))
-			if err != nil {
+		if asksAuto(job) {
+			if err := auto.consider(ctx, denseSize(job)); err != nil {
 				return nil, err
 			}
-			job.Options.Device = &chosen
 		}
-		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
 		m.Jobs = append(m.Jobs, job)
 	}
+	for i := range m.Jobs {
+		job := &m.Jobs[i]
+		if asksAuto(*job) {
+			name := auto.device(*job)
+			job.Options.Device = &name
+		}
+		job.Fingerprint = job.JobSpec.Fingerprint(hashes)
+	}
 	return m, wrong.err()
+}
+
+func asksAuto(j PlannedJob) bool {
+	name := value(j.Options.Device)
+	return name == device.Auto || name == ""
 }
 
 // denseSize returns the number of rows with which the dense method takes as many operations as a job.
@@ -208,30 +220,40 @@ func addInputs(m *Manifest, jobs []spec.JobSpec) error {
 	return nil
 }
 
-// autoDevice decides what [device.Auto] means: the host or a kind of accelerator.
-// A job may then take any accelerator of that kind.
+// autoDevice decides what [device.Auto] means: the host, or what is free first of the host and an accelerator.
 type autoDevice struct {
 	o     PlanOptions
 	found device.Found
 	asked bool
 	host  string
-	// kind is the kind of the accelerator. Jobs of at least from rows take it.
+	// kind is the kind of the accelerator. One evaluation of a job of at least from rows is faster there.
 	kind string
 	from int
 }
 
-// forSize returns the device for a job of n rows. It opens no accelerator if
-// an accelerator is known not to pay off for n rows.
-func (c *autoDevice) forSize(ctx context.Context, n int) (string, error) {
-	if !c.asked && (c.o.Accelerated || c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover})) {
-		if err := c.ask(ctx); err != nil {
-			return "", err
-		}
+// consider opens the accelerator for a job of n rows, unless it is known not to pay off for n rows.
+func (c *autoDevice) consider(ctx context.Context, n int) error {
+	if c.asked || !c.o.Accelerated && !c.found.MayPay(device.Request{Workload: device.Workload{N: n}, Crossover: c.o.Crossover}) {
+		return nil
 	}
-	if c.asked && n >= c.from {
-		return c.kind, nil
+	return c.ask(ctx)
+}
+
+// device returns the device of a job after all jobs were considered. If an accelerator pays off for some, the host and the
+// accelerator share the jobs: auto. A method that uses the structure of the rows may be of the host alone and has other last
+// digits, so that these jobs have a place. On other machines, the jobs run on the accelerator alone.
+func (c *autoDevice) device(j PlannedJob) string {
+	switch {
+	case !c.asked || c.kind == "" || c.from == device.NeverPays:
+		return c.host
+	case c.o.Accelerated:
+		return c.kind
+	case j.Structure == nil:
+		return device.Auto
+	case denseSize(j) >= c.from:
+		return c.kind
 	}
-	return c.host, nil
+	return c.host
 }
 
 func (c *autoDevice) ask(ctx context.Context) error {
@@ -336,4 +358,87 @@ func kernelList(names []string) string {
 		return "the kernel " + names[0]
 	}
 	return "the kernels " + textform.And(names)
+}
+
+// Forecast is what a batch is expected to take on this machine, if its jobs run side by side and other jobs do not disturb them.
+type Forecast struct {
+	// OnCores and OnAccelerators are numbers of jobs.
+	OnCores, OnAccelerators int
+	// Cores is the number of cores.
+	Cores   int
+	Seconds float64
+}
+
+// Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
+// device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
+func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Forecast, error) {
+	p, err := newPool(ctx, o)
+	if err != nil {
+		return nil, Forecast{}, err
+	}
+	defer p.close()
+	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
+	for i, j := range jobs {
+		if demands[i], order[i] = (demand{job: j}), i; sidesOf(p, &demands[i])[queue.Cores] == "" || demands[i].auto() {
+			p.openAccelerators(ctx, func(string) {})
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Forecast{}, err
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
+	all := make([]queue.Load, len(jobs))
+	for i, k := range order {
+		all[i] = workOf(p, &demands[k])
+	}
+	ran, ends := queue.Simulate(all, &queue.Rates{})
+	e, out := Forecast{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
+	for i, k := range order {
+		if out[k], err = estimateOn(ctx, p, &demands[k], ran[i]); err != nil {
+			return nil, e, err
+		}
+		if all[i].On(queue.Cards) && ran[i] == queue.Cards {
+			e.OnAccelerators++
+		} else if all[i].On(queue.Cores) {
+			e.OnCores++
+		}
+	}
+	return out, e, nil
+}
+
+// estimateOn plans a job on its device on a side, or on its only one.
+func estimateOn(ctx context.Context, p *pool, d *demand, on queue.Side) (Estimate, error) {
+	names := sidesOf(p, d)
+	if names[queue.Cores] != "" && (on == queue.Cores || names[queue.Cards] == "") {
+		at := d.key(names[queue.Cores])
+		b, err := p.takeFree(ctx, at)
+		if err != nil {
+			return Estimate{Job: d.job}, unlessUnavailable(err)
+		}
+		defer p.giveFree(at, b)
+		return estimate(d.job, b), nil
+	}
+	for _, a := range p.accelerators {
+		if a.means(names[queue.Cards]) {
+			b, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, device.Workload{})
+			if err != nil {
+				return Estimate{Job: d.job}, unlessUnavailable(err)
+			}
+			return estimate(d.job, b[0]), nil
+		}
+	}
+	b, model := p.found.Typical(names[queue.Cards], value(d.job.Options.Method))
+	one := estimate(d.job, b)
+	if one.N > 0 {
+		one.Model = model
+	}
+	return one, nil
+}
+
+// unlessUnavailable returns an error unless it says that the machine has no such device.
+func unlessUnavailable(err error) error {
+	if as[*device.UnavailableError](err) {
+		return nil
+	}
+	return err
 }

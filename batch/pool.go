@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gpfit/device"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 )
 
@@ -41,19 +42,12 @@ type accelerator struct {
 	lost         bool
 }
 
-// One job of busyRows rows keeps an accelerator busy. Below, the share of the time in which it does something is about
-// the share of the rows (benchmarks/results has the rates of an H100).
-const (
-	busyRows  = 12000
-	mostLanes = 16
-)
-
 // takes reports whether a job of that many rows may join the jobs of an accelerator, of which so many are allowed.
 func (a *accelerator) takes(rows, allowed int) bool {
 	if allowed > 0 {
 		return a.jobs < allowed
 	}
-	return a.jobs == 0 || a.jobs < mostLanes && a.rows+rows <= busyRows
+	return device.LaneFree(a.jobs, a.rows, rows)
 }
 
 // laneKey is the key of the unused lanes of an accelerator.
@@ -77,6 +71,8 @@ type demand struct {
 	// devices on which the job has failed.
 	alone bool
 	avoid map[string]bool
+	// home is the device on which the job began, "" if it has not begun.
+	home string
 	// onFallback means that the job's own device is unavailable; notes gives the reason.
 	onFallback bool
 	notes      []string
@@ -88,6 +84,9 @@ func (d *demand) device() string {
 	}
 	return value(d.job.Options.Device)
 }
+
+// auto reports whether cores and accelerators may take the job.
+func (d *demand) auto() bool { return !d.onFallback && value(d.job.Options.Device) == device.Auto }
 
 func (d *demand) threads() int { return max(1, value(d.job.Options.Threads)) }
 
@@ -176,12 +175,92 @@ func (p *pool) openAccelerators(ctx context.Context, note func(string)) {
 // errLater means that a job fits the machine, but not now.
 var errLater = errors.New("no room now")
 
-// find returns a place for a job. Errors: errLater, or the reason why this machine
-// can never run the job.
-func (p *pool) find(d *demand) (place, error) {
+// sidesOf returns the names of the devices that a job may take on each side, "" for none. A job that began on a device
+// continues there, or else on another one of its kind, if there is one.
+func sidesOf(p *pool, d *demand) (names [2]string) {
 	name := d.device()
 	if host, ok := p.found.OnHost(name); ok {
-		return p.findHost(d, host)
+		names[queue.Cores] = host
+		return names
+	}
+	if !d.auto() {
+		names[queue.Cards] = name
+		return names
+	}
+	host, onHost := p.found.OnHost(d.home)
+	for _, same := range []string{d.home, device.Kind(d.home)} {
+		if same != "" && !onHost && p.has(same) {
+			names[queue.Cards] = same
+			return names
+		}
+	}
+	names[queue.Cores] = p.found.Host()
+	if onHost {
+		names[queue.Cores] = host
+	} else if p.has(device.Auto) {
+		names[queue.Cards] = device.Auto
+	}
+	return names
+}
+
+// has reports whether an accelerator that a name means is there and not lost.
+func (p *pool) has(name string) bool {
+	return slices.ContainsFunc(p.accelerators, func(a *accelerator) bool { return !a.lost && a.means(name) })
+}
+
+// means reports whether a name means the accelerator.
+func (a *accelerator) means(name string) bool {
+	return name == device.Auto || device.Means(name, a.name)
+}
+
+// workOf returns what a job takes on both sides, as its plans say.
+func workOf(p *pool, d *demand) queue.Load {
+	w, names := queue.Load{Rows: d.job.N, Planned: [2]float64{queue.Never, queue.Never}}, sidesOf(p, d)
+	if names[queue.Cores] != "" {
+		at := d.key(names[queue.Cores])
+		if b, err := p.takeFree(context.Background(), at); err == nil {
+			if plan := d.plan(b); p.limits(d, plan) == nil {
+				w.Planned[queue.Cores] = expected(d.job, plan, queue.Cores, b)
+			}
+			w.Share[queue.Cores] = float64(min(d.threads(), p.cores)) / float64(p.cores)
+			p.giveFree(at, b)
+		}
+	}
+	alive := 0.
+	for _, a := range p.accelerators {
+		if names[queue.Cards] == "" || a.lost || !a.means(names[queue.Cards]) {
+			continue
+		}
+		b, plan, err := planOn(p, d, a)
+		if err != nil {
+			continue
+		}
+		alive++
+		w.Planned[queue.Cards] = min(w.Planned[queue.Cards], expected(d.job, plan, queue.Cards, b))
+		w.Share[queue.Cards] = 1 / float64(device.Lanes(device.DenseSize(plan, plan.N)))
+		if p.jobsPerDevice > 0 {
+			w.Share[queue.Cards] = 1 / float64(p.jobsPerDevice)
+		}
+	}
+	w.Share[queue.Cards] /= max(alive, 1)
+	return w
+}
+
+// planOn plans a job on an accelerator. An error means that the job can never run there.
+func planOn(p *pool, d *demand, a *accelerator) (device.Backend, device.Plan, error) {
+	backends, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
+	if err != nil {
+		return nil, device.Plan{}, err
+	}
+	plan := d.plan(backends[0])
+	return backends[0], plan, errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory}))
+}
+
+// find returns a place for a job on a side. Errors: errLater, or the reason why this machine can never run the job there.
+func (p *pool) find(d *demand, s queue.Side) (place, error) {
+	name := sidesOf(p, d)[s]
+	if s == queue.Cores {
+		return p.findHost(d, name)
 	}
 	at, err := p.findAccelerator(d, name)
 	if err == nil || errors.Is(err, errLater) || value(d.job.Options.Fallback) == "" || d.onFallback {
@@ -189,7 +268,10 @@ func (p *pool) find(d *demand) (place, error) {
 	}
 	d.onFallback = true
 	d.notes = append(d.notes, fmt.Sprintf("device %s is not available: using %s, as fallback allows (%v)", name, d.device(), err))
-	return p.find(d)
+	if sidesOf(p, d)[queue.Cores] != "" {
+		s = queue.Cores
+	}
+	return p.find(d, s)
 }
 
 func (p *pool) findHost(d *demand, name string) (place, error) {
@@ -226,7 +308,7 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 	err := error(&device.UnavailableError{Device: name, Reason: "this machine has no such device"})
 	least := slices.SortedStableFunc(slices.Values(p.accelerators), func(a, b *accelerator) int { return cmp.Compare(a.rows, b.rows) })
 	for _, a := range least {
-		if !device.Means(name, a.name) {
+		if !a.means(name) {
 			continue
 		}
 		if a.lost {
@@ -235,17 +317,12 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 			}
 			continue
 		}
-		backends, e := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, workload(d.job))
+		_, plan, e := planOn(p, d, a)
 		if e != nil {
 			err = e
 			continue
 		}
-		plan := d.plan(backends[0])
 		at := place{accelerator: a, on: d.key(a.name), cores: 1, rows: device.DenseSize(plan, plan.N), host: plan.HostBytes(), device: plan.DeviceBytes()}
-		if e := errors.Join(p.limits(d, plan), plan.Check(device.Info{Name: a.name, MemoryFree: a.memory})); e != nil {
-			err = e
-			continue
-		}
 		full := !a.takes(at.rows, p.jobsPerDevice) || a.memory > 0 && a.used+at.device > a.memory || d.alone && a.jobs > 0
 		if full || !p.hostFits(at.host) || d.avoid[a.name] && p.hasAnother(a, name, d) {
 			err = errLater
@@ -259,14 +336,17 @@ func (p *pool) findAccelerator(d *demand, name string) (place, error) {
 // hasAnother reports whether a job can use an accelerator other than a.
 func (p *pool) hasAnother(a *accelerator, name string, d *demand) bool {
 	return slices.ContainsFunc(p.accelerators, func(o *accelerator) bool {
-		return o != a && !o.lost && !d.avoid[o.name] && device.Means(name, o.name)
+		return o != a && !o.lost && !d.avoid[o.name] && o.means(name)
 	})
 }
 
-// full reports whether no job can start: no core and no accelerator is free.
-func (p *pool) full() bool {
+// full reports whether no job can start on a side: no core is free, or there are accelerators and none is free.
+func (p *pool) full(s queue.Side) bool {
+	if s == queue.Cores {
+		return p.coresUsed >= p.cores
+	}
 	free := func(a *accelerator) bool { return !a.lost && a.takes(0, p.jobsPerDevice) }
-	return p.coresUsed >= p.cores && !slices.ContainsFunc(p.accelerators, free)
+	return p.has(device.Auto) && !slices.ContainsFunc(p.accelerators, free)
 }
 
 // take reserves a place; give frees it.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"gpfit/device"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 	"gpfit/internal/textform"
@@ -48,6 +50,7 @@ type scheduler struct {
 	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
 	costDone float64
 	busyDone time.Duration
+	rates    queue.Rates
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
@@ -82,10 +85,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
 		}
-		n := float64(j.N)
-		t := &task{demand: demand{job: j, avoid: map[string]bool{}}, seen: len(status.Record)}
-		// Besides the n³ operations, small jobs spend time on n² and on their graph.
-		t.cost = (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
+		t := &task{demand: demand{job: j, avoid: map[string]bool{}, home: status.Record.Device()}, seen: len(status.Record), known: status.Record.Device()}
+		t.cost = costOf(j)
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
@@ -162,6 +163,9 @@ func (s *scheduler) lookElsewhere() bool {
 			left = append(left, t)
 			continue
 		}
+		if err == nil {
+			t.home, t.known = status.Record.Device(), status.Record.Device()
+		}
 		s.pending = append(s.pending, t)
 		found = true
 	}
@@ -171,33 +175,116 @@ func (s *scheduler) lookElsewhere() bool {
 
 // start starts every pending job that fits, and prepares the next ones.
 func (s *scheduler) start() {
-	var left []*task
 	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
-	for i, t := range s.pending {
-		// Others may overtake the first job that does not fit, but not forever.
-		if s.pool.full() || slices.ContainsFunc(slices.Concat(s.ahead, left[:min(len(left), 1)]), impatient) {
-			left = append(left, s.pending[i:]...)
+	r := round{scheduler: s, gone: map[*task]bool{}, held: [2][]*task{queue.Cores: s.ahead}}
+	for _, t := range s.pending {
+		if r.closed(queue.Cores) && (r.closed(queue.Cards) || !s.pool.has(device.Auto)) {
 			break
 		}
-		at, err := s.pool.find(&t.demand)
-		switch {
-		case errors.Is(err, errLater):
-			left = append(left, t)
-		case err != nil:
-			s.refuse(t, err)
-		default:
-			s.take(t, at)
-			s.begin(t)
-			for _, waiting := range slices.Concat(s.ahead, left[:min(len(left), 1)]) {
-				waiting.passed++
+		on := queue.Cores
+		if s.sides(t)[queue.Cards] != "" {
+			on = queue.Cards
+		}
+		r.try(t, on)
+	}
+	// The cores take of the jobs that accelerators leave, the smallest first.
+	if s.pool.has(device.Auto) {
+		for _, t := range slices.Backward(s.pending) {
+			if r.closed(queue.Cores) {
+				break
+			}
+			if names := s.sides(t); names[queue.Cores] != "" && names[queue.Cards] != "" && !r.gone[t] {
+				r.try(t, queue.Cores)
 			}
 		}
 	}
-	s.pending = left
+	s.pending = slices.DeleteFunc(s.pending, func(t *task) bool { return r.gone[t] })
 	s.goAhead()
-	for _, t := range s.pending[:min(len(s.pending), s.pool.cores)] {
+	next := min(len(s.pending), s.pool.cores)
+	for _, t := range slices.Concat(s.pending[:next], s.pending[max(next, len(s.pending)-s.pool.cores):]) {
 		go func() { _, _ = s.ready(t) }()
 	}
+}
+
+// round is a search for pending jobs that can start now.
+type round struct {
+	*scheduler
+	gone map[*task]bool // they have begun, or are refused
+	// held are jobs of each side that do not fit. Others may overtake them, but not forever.
+	held [2][]*task
+}
+
+// closed reports whether nothing more can start on a side.
+func (r *round) closed(on queue.Side) bool {
+	return r.pool.full(on) || slices.ContainsFunc(r.held[on], impatient)
+}
+
+// try starts a job on a side if it fits there and the other side does not end it sooner.
+func (r *round) try(t *task, on queue.Side) {
+	if r.closed(on) || r.leaves(on, t, r.gone) {
+		return
+	}
+	at, err := r.pool.find(&t.demand, on)
+	switch {
+	case errors.Is(err, errLater):
+		if len(r.held[on]) == 0 || on == queue.Cores && len(r.held[on]) == len(r.ahead) {
+			r.held[on] = append(slices.Clip(r.held[on]), t)
+		}
+	case err != nil && t.auto() && t.home != "":
+		r.leaveHome(t, err.Error())
+	case err != nil:
+		r.gone[t] = true
+		r.refuse(t, err)
+	default:
+		r.gone[t] = true
+		if on := r.pool.deviceName(at); t.auto() && t.home != "" && t.home != on {
+			r.leaveHome(t, "it continues on "+on)
+		}
+		r.take(t, at)
+		r.begin(t)
+		for _, waiting := range r.held[on] {
+			waiting.passed++
+		}
+	}
+}
+
+// leaveHome makes a task forget the device on which it began.
+func (r *round) leaveHome(t *task, why string) {
+	text := fmt.Sprintf("the job began on %s and does not continue there: %s", t.home, why)
+	t.home, t.notes = "", append(t.notes, text)
+	r.note(t.job.ID + ": " + text)
+}
+
+// sides returns the names of the devices that a task may take on each side, with its work there up to date.
+func (s *scheduler) sides(t *task) [2]string {
+	if names := sidesOf(s.pool, &t.demand); names != t.sides {
+		t.sides, t.work = names, workOf(s.pool, &t.demand)
+	}
+	return t.sides
+}
+
+// leaves reports whether a side leaves a pending task to the other side. Tasks that are gone do not wait.
+func (s *scheduler) leaves(on queue.Side, t *task, gone map[*task]bool) bool {
+	names := s.sides(t)
+	if names[queue.Cores] == "" || names[queue.Cards] == "" {
+		return false
+	}
+	full := 0.
+	for other := range s.running {
+		if at := other.side(); at == on.Other() {
+			full += s.rates.Left(at, other.work, other.ran())
+		}
+	}
+	return s.rates.Leaves(on, t.work, full, func(yield func(queue.Load) bool) {
+		for _, other := range s.pending {
+			if other != t && !gone[other] {
+				s.sides(other)
+				if !yield(other.work) {
+					return
+				}
+			}
+		}
+	})
 }
 
 func impatient(t *task) bool { return t.passed > patience }
@@ -235,11 +322,11 @@ func (s *scheduler) goAhead() {
 		return
 	}
 	t := s.pending[0]
-	host, ok := s.pool.found.OnHost(value(t.job.Options.Device))
-	if !ok || t.alone || t.job.N == 0 {
+	names := s.sides(t)
+	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.alone || t.job.N == 0 {
 		return
 	}
-	at, err := s.pool.findHost(&t.demand, host)
+	at, err := s.pool.find(&t.demand, queue.Cores)
 	if !errors.Is(err, errLater) {
 		return
 	}
@@ -251,7 +338,7 @@ func (s *scheduler) goAhead() {
 
 // admit opens the gate of a task if the task fits now.
 func (s *scheduler) admit(t *task) bool {
-	at, err := s.pool.find(&t.demand)
+	at, err := s.pool.find(&t.demand, queue.Cores)
 	if errors.Is(err, errLater) {
 		return false
 	}
@@ -302,7 +389,9 @@ func (s *scheduler) finish(out outcome) {
 	if out.note != "" {
 		s.note(t.job.ID + ": " + out.note)
 	}
-	s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
+	if t.side() == queue.Cores {
+		s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
+	}
 	switch {
 	case out.fatal != nil:
 		if s.fatal == nil {
@@ -316,6 +405,7 @@ func (s *scheduler) finish(out outcome) {
 			s.summary.Here++
 			s.costDone += t.cost
 			s.busyDone += out.busy
+			s.rates.Add(t.side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
 	case out.state == rundir.StateFailed:
@@ -329,6 +419,7 @@ func (s *scheduler) finish(out outcome) {
 // avoids that accelerator, if it can use another one, and runs alone if memory did not suffice.
 func (s *scheduler) again(t *task, out outcome) {
 	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, textform.FirstLine(out.err.Error())))
+	t.home = s.pool.deviceName(t.at)
 	if a := t.at.accelerator; a != nil {
 		t.avoid[a.name] = true
 		a.lost = a.lost || out.kind == KindDevice

@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
 	"gpfit/internal/tuning"
@@ -29,10 +30,14 @@ type task struct {
 	// cost is a relative measure of the work of the fit, for the order of jobs and
 	// the estimate of the remaining time.
 	cost     float64
+	work     queue.Load // on the devices of sides
+	sides    [2]string
 	attempts int // number of attempts in this process
 	// seen is the number of events when the run began. If a later event ends the
 	// job, another process wrote it.
+	// known is the device on which the job had begun then.
 	seen   int
+	known  string
 	passed int // number of jobs that have overtaken this one
 
 	prepare  sync.Once
@@ -48,6 +53,22 @@ type task struct {
 	gate   chan struct{}
 	began  time.Time
 	status atomic.Pointer[string]
+}
+
+// side returns the side of the task's place.
+func (t *task) side() queue.Side {
+	if t.at.accelerator != nil {
+		return queue.Cards
+	}
+	return queue.Cores
+}
+
+// ran returns how long the task has had its place.
+func (t *task) ran() time.Duration {
+	if !t.placed {
+		return 0
+	}
+	return time.Since(t.began)
 }
 
 // outcome describes how an attempt ended.
@@ -94,9 +115,13 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 		out.kind, out.err = last.Kind, errors.New(last.Error)
 		return out
 	}
+	if t.auto() && t.attempts == 0 && claim.Record.Device() != t.known {
+		out.elsewhere = true // another process began it on a device that this one did not know of
+		return out
+	}
 	t.attempts++
 	attempt := claim.Record.Last().Attempt + 1
-	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt, Device: r.pool.deviceName(at)}); err != nil {
 		out.fatal = err
 		return out
 	}

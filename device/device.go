@@ -11,6 +11,14 @@ type Device interface {
 	Close() error
 }
 
+// Laned is a device that has lanes.
+type Laned interface {
+	Device
+	// Lane opens another lane of the same accelerator: a device whose work waits for the work of no other lane. The bits of
+	// results do not depend on the lane.
+	Lane() (Device, error)
+}
+
 // Info describes a device, or the devices of a [Backend].
 type Info struct {
 	// Name is the name for --device: "cpu" or "cuda:0".

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -115,7 +117,8 @@ func (c *closing) report() summary.Report {
 	}
 	r.EvaluationSeconds = c.w.EvaluationTime().Seconds()
 	for i, other := range c.w.Full[1:] {
-		if i+1 < len(c.w.Backends) { // others share a device
+		// Others share a device, and lanes have the name of theirs.
+		if i+1 < len(c.w.Backends) && !slices.Contains(strings.Split(r.Device, ","), other.Info.Name) {
 			r.Device += "," + other.Info.Name
 		}
 		r.Warnings = append(r.Warnings, other.Warnings...)

@@ -208,7 +208,7 @@ func (r *selection) fit(job *tuning.Job) (Candidate, *Outcome, error) {
 	}
 	job = outcome.Job
 	c.Kernel, c.Parameters = job.KernelText(), job.NumFitted()
-	cv, err := CrossValidate(r.ctx, job, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation)
+	cv, err := CrossValidate(r.ctx, job, r.backends[0], outcome.Report.Parameters, r.settings.CrossValidation, r.backends[1:]...)
 	if err != nil {
 		return done(err)
 	}

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -18,6 +21,7 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/tuning"
+	"gpfit/kernel"
 )
 
 // bruteFold predicts the held-out rows by solving with the training rows' dense
@@ -126,6 +130,42 @@ func TestCrossValidateRefit(t *testing.T) {
 		}
 		r := mustFit(t, sub, problem.Options{Kernel: "rbf", Mean: "zero", Standardize: gp.StandardizeNone}).Report
 		must.Within(t, r.Parameters["lengthscale"], p["lengthscale"], 1e-3*p["lengthscale"], "fold %d: lengthscale", k)
+	}
+}
+
+// meeting is a backend whose workspaces wait until another backend of the same meeting has one, for at most ten seconds.
+type meeting struct {
+	device.Backend
+	there *atomic.Int32
+	two   chan struct{}
+}
+
+func (m meeting) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	if m.there.Add(1) == 2 {
+		close(m.two)
+	}
+	select {
+	case <-m.two:
+	case <-time.After(10 * time.Second):
+	}
+	return m.Backend.NewWorkspace(ctx, x)
+}
+
+// TestCrossValidateSideBySide checks that folds on several backends run at the same time and have the bits of folds on one.
+func TestCrossValidateSideBySide(t *testing.T) {
+	task, cv := mustPrepare(t, synthetic(80), problem.Options{Kernel: "rbf", Mean: "zero"}), problem.CrossValidation{Folds: 5, Refit: true}
+	want := must.Get(CrossValidate(t.Context(), task, backend, nil, cv))(t)
+	one := meeting{backend, new(atomic.Int32), make(chan struct{})}
+	told := 0
+	cv.OnFold = func(int, int) { told++ }
+	got := must.Get(CrossValidate(t.Context(), task, one, nil, cv, one, one))(t)
+	select {
+	case <-one.two:
+	default:
+		t.Error("no two folds ran at the same time")
+	}
+	if !reflect.DeepEqual(got, want) || told != 5 || one.there.Load() != 5 {
+		t.Errorf("%+v, on one backend %+v; %d folds were told, %d workspaces", got, want, told, one.there.Load())
 	}
 }
 

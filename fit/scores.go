@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gpfit/device"
 	"gpfit/fit/problem"
@@ -208,10 +209,11 @@ func newPredictiveScore(from *problem.Sample, left graph.LeftOut) *summary.Leave
 // the start values. Scaling and bounds still come from all training rows. The folds are a random
 // partition by seed, K and number of rows, of sizes that differ by at most one, blocks of
 // consecutive rows with Options.Blocks, and whole groups with Data.Group, each, from the largest
-// on, in the fold with the fewest rows so far. One workspace is open at a time. The cost is
-// K·(n(1−1/K))³/3 operations, plus the fits if cv.Refit. Errors: [*problem.OptionError] if the
-// number of folds does not suit the rows, and the errors of evaluations.
-func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation) (*summary.CrossValidationScores, error) {
+// on, in the fold with the fewest rows so far. One workspace is open at a time on b, and on
+// each of further backends, on which other folds run. The cost is K·(n(1−1/K))³/3 operations, plus the
+// fits if cv.Refit. Errors: [*problem.OptionError] if the number of folds does not suit the rows, and the
+// errors of evaluations.
+func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, parameters map[string]float64, cv problem.CrossValidation, further ...device.Backend) (*summary.CrossValidationScores, error) {
 	if err := j.SharedParameters("predictions of folds"); err != nil {
 		return nil, err
 	}
@@ -225,18 +227,28 @@ func CrossValidate(ctx context.Context, j *tuning.Job, b device.Backend, paramet
 		return nil, err
 	}
 	out := &summary.CrossValidationScores{Seed: cv.Seed, Blocks: j.Options.Blocks, Group: j.Sample.Data.GroupColumn, Refit: cv.Refit}
-	for k, held := range folds {
+	out.Folds = make([]summary.FoldScores, len(folds))
+	var telling sync.Mutex
+	err = descent.SideBySide(ctx, len(folds), append([]device.Backend{b}, further...), func(ctx context.Context, b device.Backend, k int) error {
 		if cv.OnFold != nil {
+			telling.Lock()
 			cv.OnFold(k, len(folds))
+			telling.Unlock()
 		}
-		scores, err := scoreWithout(ctx, j, b, z, held, cv.Refit)
+		scores, err := scoreWithout(ctx, j, b, z, folds[k], cv.Refit)
 		if err != nil {
-			return nil, fmt.Errorf("fold %d of %d: %w", k+1, len(folds), err)
+			return fmt.Errorf("fold %d of %d: %w", k+1, len(folds), err)
 		}
+		out.Folds[k] = *scores
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for k, scores := range out.Folds {
 		for _, w := range scores.Warnings {
 			out.Warnings = append(out.Warnings, fmt.Sprintf("fold %d of the cross-validation: %s", k+1, w))
 		}
-		out.Folds = append(out.Folds, *scores)
 	}
 	pool(out, n, j.Sample)
 	out.Warnings = append(out.Warnings, summary.UndefinedWarning(out.NLPD, "cross-validation")...)

@@ -80,11 +80,11 @@ func showPlan(run *runs.Runner, out string, specified option.Slurm, build func()
 	if err != nil {
 		return err
 	}
-	estimates, err := batch.Estimates(run.Ctx, m.Jobs, gpfit.Drivers(), gpfit.Methods()...)
+	estimates, all, err := runs.Estimates(run, m.Jobs)
 	if err != nil {
 		return err
 	}
-	if err := results.WritePlan(run.Out, run.Output.JSON, estimates); err != nil {
+	if err := results.WritePlan(run.Out, run.Output.JSON, estimates, all); err != nil {
 		return err
 	}
 	if run.Run.OnSlurm {

@@ -32,6 +32,7 @@ func runSelect(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
+	c.CrossValidate = true // each kernel has folds
 	opened, err := c.OpenFor(job, len(settings.Kernels), false)
 	if err != nil {
 		return err

@@ -28,7 +28,10 @@ type Device struct {
 	lockstep  *lockstep
 }
 
-var _ device.DenseDevice = (*Device)(nil)
+var (
+	_ device.DenseDevice = (*Device)(nil)
+	_ device.Laned       = (*Device)(nil)
+)
 
 // StepsVariable is an environment variable. Its value "large" makes matrices of every size take the steps of matrices for
 // which a card has room only once, to compare the two.
@@ -47,6 +50,16 @@ func open(index int) (*Device, error) {
 	}
 	d.flopRate = sync.OnceValue(d.measureFlopRate)
 	return d, nil
+}
+
+// Lane implements [device.Laned]. The device has passed its self-test, which is not repeated.
+func (d *Device) Lane() (device.Device, error) {
+	lane, err := open(d.gpu.info.Index)
+	if err != nil {
+		return nil, d.gpu.translate(err, device.Plan{})
+	}
+	lane.sizes, lane.flopRate = d.sizes, d.flopRate
+	return lane, nil
 }
 
 // Info describes the GPU.

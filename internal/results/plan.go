@@ -10,27 +10,31 @@ import (
 
 	"gpfit/batch"
 	"gpfit/device"
+	"gpfit/internal/textform"
 )
 
-// WritePlan writes the expected memory, operations and time of the jobs of a batch, as
-// a table for people or as JSON lines of the type "planned_job".
-func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate) error {
+// WritePlan writes the expected memory, operations and time of the jobs of a batch and of all together, as
+// a table for people or as JSON lines of the types "planned_job" and "planned_run".
+func WritePlan(w io.Writer, asJSON bool, estimates []batch.Estimate, all batch.Forecast) error {
 	if !asJSON {
-		return writePlanTable(w, estimates)
+		return writePlanTable(w, estimates, all)
 	}
 	for _, e := range estimates {
 		if err := json.NewEncoder(w).Encode(map[string]any{
 			"type": "planned_job", "schema_version": SchemaVersion, "job": e.Job.ID, "fingerprint": e.Job.Fingerprint,
-			"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
+			"n": e.Job.N, "d": e.Job.D, "device": e.Job.Options.Device, "expected_device": e.Device, "threads": e.Job.Options.Threads, "host_bytes": e.HostBytes(),
 			"device_bytes": e.DeviceBytes(), "flops_gradient": e.FlopsGradient, "estimated_seconds": e.Seconds, "planned_for": e.Model,
 		}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return json.NewEncoder(w).Encode(map[string]any{
+		"type": "planned_run", "schema_version": SchemaVersion, "jobs": len(estimates), "jobs_on_cores": all.OnCores,
+		"jobs_on_accelerators": all.OnAccelerators, "cores": all.Cores, "estimated_seconds": all.Seconds,
+	})
 }
 
-func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
+func writePlanTable(out io.Writer, estimates []batch.Estimate, all batch.Forecast) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "job\tn\td\tdevice\tthreads\tmemory\toperations\testimated time\t")
 	seconds, operations, biggest, model := 0.0, 0.0, int64(0), ""
@@ -40,7 +44,7 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
 			starts += float64(*e.Job.Options.Restarts)
 		}
 		ops, bytes := e.FlopsGradient*batch.TypicalEvaluations*starts, e.HostBytes()+e.DeviceBytes()
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, *e.Job.Options.Device, *e.Job.Options.Threads,
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%d\t%s\t%.2g\t%s\t\n", e.Job.ID, e.Job.N, e.Job.D, placeOf(e), *e.Job.Options.Threads,
 			device.FormatBytes(bytes), ops, duration(e.Seconds))
 		seconds, operations, biggest, model = seconds+e.Seconds, operations+ops, max(biggest, bytes), cmp.Or(model, e.Model)
 	}
@@ -49,10 +53,23 @@ func writePlanTable(out io.Writer, estimates []batch.Estimate) error {
 	}
 	_, err := fmt.Fprintf(out, "\n%d jobs, %.2g operations, at most %s for one job, %s one after another;\nthe estimates assume %d evaluations for each start; below 1,000 rows the times are too low\n",
 		len(estimates), operations, device.FormatBytes(biggest), duration(seconds), batch.TypicalEvaluations)
+	if all.OnAccelerators > 0 {
+		_, err = fmt.Fprintf(out, "side by side, %d jobs are expected on accelerators and %d on %s, %s in all\n",
+			all.OnAccelerators, all.OnCores, textform.Counted(all.Cores, "core"), duration(all.Seconds))
+	}
 	if model != "" {
 		_, err = fmt.Fprintf(out, "this machine has no device for some jobs: their plans are for one %s\n", model)
 	}
 	return err
+}
+
+// placeOf names the device of a job, and which device the job is expected to take if it may take several.
+func placeOf(e batch.Estimate) string {
+	name := *e.Job.Options.Device
+	if name == device.Auto && e.Device != "" {
+		return name + ": " + e.Device
+	}
+	return name
 }
 
 func duration(seconds float64) string {

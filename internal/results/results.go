@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -71,6 +72,9 @@ type Row struct {
 	WarningTexts string `json:"warning_texts" parquet:"warning_texts"`
 	// Choice says how a fit chose kernel and mean; Expression is then the chosen kernel.
 	Choice string `json:"choice" parquet:"choice"`
+	// Began and Ended are when the last attempt of a job that is done did.
+	Began string `json:"began" parquet:"began"`
+	Ended string `json:"ended" parquet:"ended"`
 }
 
 // Collect returns the row of every job, in the order of the run.
@@ -89,6 +93,7 @@ func Collect(r *rundir.Run) ([]Row, error) {
 		if j.Options.Device != nil {
 			row.Device = *j.Options.Device
 		}
+		row.Device = cmp.Or(status.Record.Device(), row.Device)
 		if j.Options.Threads != nil {
 			row.Threads = *j.Options.Threads
 		}
@@ -96,6 +101,9 @@ func Collect(r *rundir.Run) ([]Row, error) {
 			row.Error = status.About
 		}
 		row.addReport(last)
+		if n := len(status.Record); last.Type == rundir.Done && n > 1 {
+			row.Began, row.Ended = status.Record[n-2].Time.Format(time.RFC3339Nano), last.Time.Format(time.RFC3339Nano)
+		}
 		rows = append(rows, row)
 	}
 	return rows, nil

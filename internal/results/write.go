@@ -95,7 +95,9 @@ func writeJSON(w io.Writer, r *rundir.Run, rows []Row) error {
 		Name   string         `json:"name,omitempty"`
 		Jobs   int            `json:"jobs"`
 		States map[string]int `json:"states"`
-	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows)})
+		// Devices has what each device did.
+		Devices []DeviceUse `json:"devices,omitempty"`
+	}{line{"run", SchemaVersion}, r.Dir, r.Name, len(rows), States(rows), Uses(rows)})
 }
 
 // writeCSV writes a header and one row for each job. Numbers that are read back have the same bits.
@@ -144,6 +146,7 @@ func overview(r *rundir.Run, rows []Row) string {
 	}
 	fmt.Fprintf(&b, "run %s%s: %d jobs: %s%s\n\n", r.Dir, name, len(rows), StateText(rows), workerText(r, rows))
 	writeJobs(&b, rows)
+	writeUses(&b, Uses(rows))
 	if metrics := Metrics(rows); len(metrics) > 0 {
 		writeRanks(&b, metrics, Rank(rows, metrics))
 		writePairs(&b, Compare(rows, metrics[:1]), metrics[0])

@@ -37,6 +37,8 @@ type JobEvent struct {
 	Time          time.Time `json:"time"`
 	Host          string    `json:"host"`
 	PID           int       `json:"pid"`
+	// Device is where a job that starts runs.
+	Device string `json:"device,omitempty"`
 	// Kind and Error describe a failure.
 	Kind  string `json:"kind,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -87,6 +89,16 @@ func (r Record) Last() JobEvent {
 		return JobEvent{}
 	}
 	return r[len(r)-1]
+}
+
+// Device returns the device on which the job began last, "" if it did not begin.
+func (r Record) Device() string {
+	for _, e := range slices.Backward(r) {
+		if e.Type == Started {
+			return e.Device
+		}
+	}
+	return ""
 }
 
 // state returns the state according to the events. They do not show whether a job

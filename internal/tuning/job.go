@@ -67,6 +67,18 @@ func Workload(j *Job) device.Workload {
 	return w
 }
 
+// Parts returns how many parts of a fit can run at the same time: starts, of which twice as many begin on half of the rows, or
+// experts with parameters of their own.
+func Parts(j *Job) int {
+	switch {
+	case j.Separate():
+		return len(j.Experts.Centres)
+	case j.Experts != nil || j.Options.Settings.Restarts == 0: // experts that share parameters are one part
+		return 1
+	}
+	return 2 * (1 + j.Options.Settings.Restarts)
+}
+
 // workload describes the evaluations of the job.
 func (j *Job) workload() device.Workload {
 	w := j.Options.Objective.Workload(j.N(), j.D(), j.Sample.FoldEnds())

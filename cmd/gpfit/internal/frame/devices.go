@@ -1,8 +1,10 @@
 package frame
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -29,20 +31,39 @@ func (c *Command) devices() gpfit.Devices {
 // OpenDevices opens the devices of the options, or only the first if one is true, and prints
 // which and why. The job has the workload w, as far as it is known.
 func (c *Command) OpenDevices(w device.Workload, one bool) (*gpfit.OpenDevices, error) {
+	return openDevices(c, w, one, 1)
+}
+
+// openDevices is OpenDevices for work with parts that can run at the same time.
+func openDevices(c *Command, w device.Workload, one bool, parts int) (*gpfit.OpenDevices, error) {
 	if c.Compute.Threads > 0 {
 		runtime.GOMAXPROCS(c.Compute.Threads)
 	}
-	o, err := c.devices().Open(c.Ctx, w)
+	devices := c.devices()
+	if !one {
+		devices.Parts = parts
+	}
+	o, err := devices.Open(c.Ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	if o.Warning != "" {
 		c.Msg.Warn(o.Warning)
 	}
+	lanes := map[string]int{}
 	for _, b := range o.Backends {
-		info := b.Info()
-		description, _, _ := strings.Cut(info.Description, ", "+runtime.GOOS+"/")
-		c.Msg.Note("device %s: %s (%s)", info.Name, description, why(o.Choice))
+		lanes[b.Info().Name]++
+	}
+	for _, b := range o.Backends {
+		info, times := b.Info(), ""
+		if n := lanes[info.Name]; n > 1 {
+			times = fmt.Sprintf(", %d lanes", n)
+		}
+		if lanes[info.Name] > 0 { // the first lane stands for all
+			description, _, _ := strings.Cut(info.Description, ", "+runtime.GOOS+"/")
+			c.Msg.Note("device %s%s: %s (%s)", info.Name, times, description, why(o.Choice))
+		}
+		lanes[info.Name] = 0
 	}
 	if one {
 		o.KeepFirst()
@@ -69,7 +90,11 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 		w.Program = nil
 	}
 	w.Factor = c.Output.SaveFactor
-	o, err := c.OpenDevices(w, one)
+	parts := tuning.Parts(job)
+	if c.CrossValidate {
+		parts = max(parts, cmp.Or(c.CrossValidation.Folds, problem.DefaultFolds))
+	}
+	o, err := openDevices(c, w, one, parts)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +226,7 @@ func (c *Command) CrossValidated(job *OpenJob, r *summary.Report) error {
 	}
 	cv := c.CrossValidation
 	cv.OnFold = func(k, folds int) { c.Msg.Step("fold %d of %d", k+1, folds) }
-	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv)
+	scores, err := fit.CrossValidate(c.Ctx, job.Job, job.Backends[0], r.Parameters, cv, job.Backends[1:]...)
 	if r.Scores.CrossValidation = scores; scores != nil {
 		r.Warnings = append(r.Warnings, scores.Warnings...)
 		r.Judge()

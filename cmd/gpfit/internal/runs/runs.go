@@ -144,6 +144,11 @@ func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) e
 	return err
 }
 
+// Estimates returns what jobs are expected to take with the options of the command.
+func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.Forecast, error) {
+	return batch.Estimates(o.Ctx, jobs, o.run)
+}
+
 // Start runs the unfinished jobs and prints the results.
 func (o *Runner) Start(r *rundir.Run) error {
 	sum, runErr := batch.Run(o.Ctx, r, o.run)
