@@ -33,9 +33,9 @@ var (
 	_ device.Laned       = (*Device)(nil)
 )
 
-// StepsVariable is an environment variable. Its value "large" makes matrices of every size take the steps of matrices for
+// stepsVariable is an environment variable. Its value "large" makes matrices of every size take the steps of matrices for
 // which a card has room only once, to compare the two.
-const StepsVariable = "GPFIT_CUDA_STEPS"
+const stepsVariable = "GPFIT_CUDA_STEPS"
 
 // open opens a device without its self-test.
 func open(index int) (*Device, error) {
@@ -45,7 +45,7 @@ func open(index int) (*Device, error) {
 	}
 	d := &Device{gpu: g, sizes: defaultSizes}
 	d.sizes.spread = roomFor(g.info.TotalMemory)
-	if os.Getenv(StepsVariable) == "large" {
+	if os.Getenv(stepsVariable) == "large" {
 		d.sizes.together, d.sizes.spread = 0, 0
 	}
 	d.flopRate = sync.OnceValue(d.measureFlopRate)

@@ -25,7 +25,6 @@ type gpu struct {
 	stream    *driver.Stream
 	staging   *driver.Staging
 	tracks    tracks
-	library   *mathlib.Library
 	module    *driver.Module
 	functions map[string]*driver.Function
 	// compiled holds the modules generated for covariance functions, keyed by their
@@ -82,7 +81,7 @@ func (g *gpu) load() error {
 	if err != nil {
 		return err
 	}
-	g.library = library
+	g.tracks = tracks{main: g.stream, library: library}
 	if g.Handle, err = library.New(g.stream, mathlib.RequestedEmulation(os.Getenv)); err != nil {
 		return err
 	}

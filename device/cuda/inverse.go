@@ -5,6 +5,7 @@ import (
 
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/cuda/waves"
 )
 
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.
@@ -50,6 +51,41 @@ func invert(w *Workspace, more float64) {
 	i.invertBlocks()
 	i.invertUpper()
 	i.square()
+	if w.err == nil {
+		w.stage = stageInverted
+	}
+}
+
+// invertSpread is [invert] for a workspace that has room for U.
+func invertSpread(w *Workspace, more float64) {
+	leaf := w.sizes.panelWidth(w.n)
+	if w.upper.bytes == 0 {
+		w.need(&w.memory, &w.upper, w.n*leadingDim(w.n))
+		w.clear(w.upper.at, w.n*leadingDim(w.n))
+	}
+	w.need(&w.memory, &w.blocks, leaf*leadingDim(w.n))
+	if w.err != nil {
+		return
+	}
+	s := waves.Inversion{N: w.n, Leaf: leaf, A: w.matrix, U: w.columns(w.upper), Blocks: w.columns(w.blocks)}
+	if w.phases == nil {
+		w.phases, w.diagonalOrder = s.Phases(streams, w.gpu.info.Multiprocessors)
+	}
+	order, flops := w.diagonalOrder, blocksFlops(w.n, w.sizes.leaf, leaf)
+	for _, p := range w.phases {
+		flops += p.Flops()
+	}
+	w.Begin("gradient", flops+more)
+	inverter{w, leaf, s.U, func(p pairs) mathlib.Strided { return p.of(w.matrix, 0, p.order) }}.invertBlocks()
+	for _, p := range w.phases {
+		w.phase(p)
+	}
+	count := w.n / order
+	w.run(kernels.CopyEach(s.Blocks, order, w.matrix, order*(w.matrix.LD+1), order, order, count, true))
+	if at := count * order; at < w.n {
+		w.run(kernels.Copy(s.Blocks.At(at, 0), w.at(at, at), w.n-at, w.n-at, true))
+	}
+	w.run(kernels.GetDiagonal(w.matrix, w.diagonalInverse(), false), w.restoreDiagonal())
 	if w.err == nil {
 		w.stage = stageInverted
 	}

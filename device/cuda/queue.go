@@ -8,6 +8,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/cuda/waves"
 )
 
 // queue makes calls on the device, on its thread. After the first error, which it keeps, it
@@ -162,5 +163,19 @@ func (q *queue) gemmEach(opA, opB mathlib.Transpose, m, n, k int64, alpha float6
 	for i := range count {
 		at := func(b mathlib.Strided) kernels.Matrix { return b.At(i*b.Stride, 0) }
 		q.gemm(opA, opB, m, n, k, alpha, at(a), at(b), beta, at(c))
+	}
+}
+
+// phase computes the products of a phase, which may run side by side. A long phase is several short ones.
+func (q *queue) phase(p waves.Phase) {
+	for len(p) > 0 && q.err == nil {
+		end, flops := 0, 0.0
+		for end < len(p) && (end == 0 || flops+p[end].Flops() <= q.limit) {
+			flops += p[end].Flops()
+			end++
+		}
+		q.then(func() error { return q.gpu.tracks.run(p[:end]) })
+		q.worked(flops)
+		p = p[end:]
 	}
 }

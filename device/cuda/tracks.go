@@ -6,10 +6,11 @@ import (
 
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/cuda/waves"
 )
 
 // streams is the number of streams on which products that do not need one another run at the same time, so that the
-// tiles of one fill the multiprocessors that another leaves idle (see [phase.waves]).
+// tiles of one fill the multiprocessors that another leaves idle (see [waves.Phase.Waves]).
 const streams = 12
 
 // workspaceOfStream is the memory in bytes of cuBLAS on a stream.
@@ -25,25 +26,28 @@ type track struct {
 
 // tracks are the streams beside the main one. begun marks the place in the main stream after which they begin.
 type tracks struct {
-	all   []*track
-	begun *driver.Event
+	main    *driver.Stream
+	library *mathlib.Library
+	all     []*track
+	begun   *driver.Event
 }
 
 // open opens the streams at the first use.
-func (t *tracks) open(g *gpu) (err error) {
+func (t *tracks) open() (err error) {
+	dev := t.main.Device()
 	if t.begun == nil {
-		if t.begun, err = g.dev.NewEvent(); err != nil {
+		if t.begun, err = dev.NewEvent(); err != nil {
 			return err
 		}
 	}
 	for len(t.all) < streams {
 		one := &track{}
 		t.all = append(t.all, one)
-		if one.stream, err = g.dev.NewStream(); err == nil {
-			one.done, err = g.dev.NewEvent()
+		if one.stream, err = dev.NewStream(); err == nil {
+			one.done, err = dev.NewEvent()
 		}
 		if err == nil {
-			one.handle, err = g.library.New(one.stream, mathlib.RequestedEmulation(os.Getenv))
+			one.handle, err = t.library.New(one.stream, mathlib.RequestedEmulation(os.Getenv))
 		}
 		if err != nil {
 			return errors.Join(err, one.close(), t.drop())
@@ -76,27 +80,14 @@ func (t *tracks) close() error {
 	return errors.Join(errs...)
 }
 
-// phase computes the products of a phase on all streams, after what is in the main stream. What comes after it in the main
-// stream waits for them. A long phase is several short ones.
-func (q *queue) phase(p phase) {
-	for len(p) > 0 && q.err == nil {
-		end, flops := 0, 0.0
-		for end < len(p) && (end == 0 || flops+p[end].flops() <= q.limit) {
-			flops += p[end].flops()
-			end++
-		}
-		q.then(func() error { return q.gpu.tracks.run(q.gpu, p[:end].assign(streams)) })
-		q.worked(flops)
-		p = p[end:]
-	}
-}
-
-// run starts the parts of a phase, the first product of each part before the second of any.
-func (t *tracks) run(g *gpu, parts [][]product) error {
-	if err := t.open(g); err != nil {
+// run computes the products of a phase on all streams, after what is in the main stream. What comes after it in the main
+// stream waits for them. It starts the first product of each stream before the second of any.
+func (t *tracks) run(p waves.Phase) error {
+	parts := p.Assign(streams)
+	if err := t.open(); err != nil {
 		return err
 	}
-	if err := t.begun.Record(g.stream); err != nil {
+	if err := t.begun.Record(t.main); err != nil {
 		return err
 	}
 	for round, left := 0, true; left; round++ {
@@ -112,7 +103,7 @@ func (t *tracks) run(g *gpu, parts [][]product) error {
 				}
 			}
 			left = true
-			if err := one.handle.Gemm(plain, p.opB, p.m, p.n, p.k, p.alpha, p.a, p.b, 0, p.c); err != nil {
+			if err := one.handle.Gemm(mathlib.NoTrans, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, 0, p.C); err != nil {
 				return err
 			}
 		}
@@ -121,7 +112,7 @@ func (t *tracks) run(g *gpu, parts [][]product) error {
 		if len(part) == 0 {
 			continue
 		}
-		if err := errors.Join(t.all[i].done.Record(t.all[i].stream), g.stream.Wait(t.all[i].done)); err != nil {
+		if err := errors.Join(t.all[i].done.Record(t.all[i].stream), t.main.Wait(t.all[i].done)); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/ptx"
+	"gpfit/internal/cuda/waves"
 	"gpfit/kernel"
 )
 
@@ -61,8 +62,8 @@ type storage struct {
 	// The following are allocated by the first call that needs them.
 	blocks buffer // the diagonal blocks of U = L⁻ᵀ, or of Σ⁻¹
 	upper  buffer // U, if there is room for it
-	// phases are the products of a [spreading], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
-	phases        []phase
+	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
+	phases        []waves.Phase
 	diagonalOrder int64
 	panel         buffer // panelWidth columns
 	vectors       buffer // the vectors of an adjoint, and as many factors

@@ -1,0 +1,87 @@
+package cuda
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/cuda/waves"
+)
+
+// TestOperations counts the operations of a value with gradient, with room for U: they exceed n³ by little.
+func TestOperations(t *testing.T) {
+	for n, most := range map[int64]float64{5000: 1.1, 10_000: 1.06, 20_000: 1.03, 35_000: 1.02} {
+		leaf := panelWidth(n)
+		phases, _ := waves.Inversion{N: n, Leaf: leaf}.Phases(streams, 132)
+		flops := cube(n)/3 + blocksFlops(n, defaultSizes.leaf, leaf) + slices.Concat(phases...).Flops()
+		if ratio := flops / cube(n); ratio < 1 || ratio > most {
+			t.Errorf("n = %d: %.3f n³ operations, more than %v", n, ratio, most)
+		}
+	}
+}
+
+// spreadSteps compute with U in a matrix of its own, at small n.
+var spreadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gemm: 1e5, spread: 1000}
+
+// TestSpread runs jobs with U in a matrix of its own. The results equal a job in place but for rounding, whatever the
+// order of the streams, and on two lanes at once.
+func TestSpread(t *testing.T) {
+	emulator.Check(t)
+	on := []device.DenseDevice{openBare(t, 0), openBare(t, 0)}
+	jobs := []*job{newJob(t, 33), newJob(t, 130), newJob(t, 161)}
+	var want [][]float64
+	for _, j := range jobs {
+		inPlace := j.mustRun(t, on[0], nil)
+		on[0].(*Device).sizes = spreadSteps
+		got := j.mustRun(t, on[0], nil)
+		on[0].(*Device).sizes = smallSteps
+		for i, v := range inPlace {
+			if d := got[i] - v; !(d*d <= 1e-20*(1+v*v)) {
+				t.Fatalf("n = %d: result %d is %v, in place %v", j.x.N, i, got[i], v)
+			}
+		}
+		want = append(want, got)
+	}
+	for _, d := range on {
+		d.(*Device).sizes = spreadSteps
+	}
+	seeds := 2
+	if emulator.Long() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		emulator.Order(t, 1+seed)
+		atOnce(t, 2, jobs, want, on)
+		if busy := emulator.Busy(); busy < 4 {
+			t.Errorf("at most %d streams have work at the same time", busy)
+		}
+	}
+}
+
+// TestSpreadFlops compares the operations that a workspace counts with the operations of its products.
+func TestSpreadFlops(t *testing.T) {
+	b := checked(t)
+	b.sizes = spreadSteps
+	j := newJob(t, 130)
+	ws := j.workspace(t, b)
+	if _, err := j.runIn(t.Context(), ws); err != nil {
+		t.Fatal(err)
+	}
+	before := ws.Work().Flops
+	for _, step := range []func() error{
+		func() error { return ws.Form(t.Context(), j.prog, j.theta, j.noise) },
+		func() error { return ws.InverseDiagonal(t.Context(), make([]float64, 130)) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := waves.Inversion{N: 130, Leaf: 32}
+	phases, _ := s.Phases(streams, b.gpu.info.Multiprocessors)
+	want := choleskyFlops(130, 40, 32) + blocksFlops(130, 16, 32) + slices.Concat(phases...).Flops()
+	if got := ws.Work().Flops - before; math.Abs(got/want-1) > 1e-12 {
+		t.Errorf("%v operations, want %v", got, want)
+	}
+}
