@@ -38,7 +38,7 @@ func (c counts) since(before counts, evaluations float64) counts {
 
 // TestLockstepCounts counts what a value with gradient takes in lock step, with what it takes by the steps of large
 // matrices. The long form does so at n = 1,000 in lock step of 16; the short form computes the launches there from
-// their lists and from those of a smaller job.
+// their lists and from a smaller job.
 func TestLockstepCounts(t *testing.T) {
 	emulator.Check(t)
 	n, companions := 200, 4
