@@ -32,7 +32,9 @@ func invert(w *Workspace, more float64) {
 	if w.lockstep != nil {
 		w.then(func() error {
 			m := inversion(w.ctx, w).partner()
-			w.lockstep.serve(m)
+			if w.lockstep.serve(m); m.panicked != nil {
+				panic(m.panicked)
+			}
 			return m.err
 		})
 		return

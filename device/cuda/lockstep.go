@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -61,6 +60,21 @@ type partner struct {
 	problem kernels.System
 	served  bool
 	err     error
+	// panicked is the panic of one of its functions, which goes on in the caller of join.
+	panicked any
+}
+
+// do runs one of the functions of a partner, unless one has failed.
+func (m *partner) do(f func() error) {
+	if m.err != nil || f == nil {
+		return
+	}
+	defer func() {
+		if m.panicked = recover(); m.panicked != nil {
+			m.err = errors.New("cuda: panic")
+		}
+	}()
+	m.err = f()
 }
 
 // cards holds the lockstep of every card in use.
@@ -113,6 +127,9 @@ func (l *lockstep) join(m *partner) error {
 		l.serve(m)
 		return nil
 	})
+	if m.panicked != nil {
+		panic(m.panicked)
+	}
 	if m.served {
 		return m.err
 	}
@@ -132,8 +149,8 @@ func (l *lockstep) serve(first *partner) {
 	partners := l.group(first)
 	var ready []*partner
 	for _, m := range partners {
-		m.served, m.err = true, m.begin()
-		if m.err == nil {
+		m.served = true
+		if m.do(m.begin); m.err == nil {
 			ready = append(ready, m)
 		}
 	}
@@ -143,9 +160,12 @@ func (l *lockstep) serve(first *partner) {
 	q := queue{gpu: l.gpu, ctx: context.Background()}
 	results := l.run(&q, ready)
 	for i, m := range ready {
-		if m.err = cmp.Or(m.err, q.err); m.err == nil && m.after != nil {
-			m.err = m.after(results[2*i : 2*i+2])
-		}
+		m.do(func() error {
+			if q.err != nil || m.after == nil {
+				return q.err
+			}
+			return m.after(results[2*i : 2*i+2])
+		})
 	}
 }
 
@@ -181,8 +201,8 @@ func (l *lockstep) run(q *queue, partners []*partner) []float64 {
 		q.receive(results, l.results.at)
 	}
 	for _, m := range partners {
-		if m.queued != nil && q.err == nil {
-			m.err = m.queued()
+		if q.err == nil {
+			m.do(m.queued)
 		}
 	}
 	if q.wait(); q.err != nil {

@@ -179,3 +179,25 @@ func TestLockstepAlone(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestLockstepPanic checks that a panic of a partner continues in its own caller alone.
+func TestLockstepPanic(t *testing.T) {
+	emulator.Check(t)
+	b := openBare(t, 0)
+	b.sizes = defaultSizes
+	good := newJob(t, 65)
+	want := good.mustRun(t, b, nil)
+	l := b.lockstep
+	l.company, l.linger = 2, time.Second
+	var wg sync.WaitGroup
+	wg.Go(func() { good.mustRun(t, b, want) })
+	wg.Go(func() {
+		defer func() {
+			if p := recover(); p != "mistake" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		t.Error(l.join(&partner{step: stepFactor, n: 65, begin: func() error { panic("mistake") }}))
+	})
+	wg.Wait()
+}
