@@ -234,6 +234,22 @@ func TestHalvesWithoutUse(t *testing.T) {
 	}
 }
 
+// renamed is a backend whose device has another name.
+type renamed struct {
+	device.Backend
+	name string
+}
+
+func (r renamed) Info() device.Info {
+	info := r.Backend.Info()
+	info.Name = r.name
+	return info
+}
+
+func (r renamed) For(w device.Workload) device.Backend {
+	return renamed{device.For(r.Backend, w), r.name}
+}
+
 // TestFitsRepeat checks that the same fit has the same bits, on one or more backends.
 func TestFitsRepeat(t *testing.T) {
 	d := smooth(260)
@@ -248,8 +264,8 @@ func TestFitsRepeat(t *testing.T) {
 		if !bytes.Equal(first, bits(t, mustFit(t, d, o))) {
 			t.Errorf("%+v: the same fit again has other bits", o.Settings)
 		}
-		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, backend, backend))(t)
-		if out.Report.Device != "cpu,cpu,cpu" && o.Settings.Restarts > 0 {
+		out := must.Get(Run(t.Context(), mustPrepare(t, d, o), backend, renamed{backend, "second"}, renamed{backend, "third"}))(t)
+		if out.Report.Device != "cpu,second,third" && o.Settings.Restarts > 0 {
 			t.Errorf("%+v: devices %s", o.Settings, out.Report.Device)
 		}
 		out.Report.Device = "cpu"

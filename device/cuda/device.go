@@ -23,9 +23,10 @@ type Device struct {
 	sizes    sizes
 	flopRate func() float64
 	closing  sync.Once
-	// lockstep is acquired by the first small workspace.
+	// lockstep is acquired by the first small workspace, before the device is closed.
 	acquiring sync.Mutex
 	lockstep  *lockstep
+	closed    bool
 }
 
 var (
@@ -212,6 +213,9 @@ func (d *Device) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Den
 func (d *Device) small() (l *lockstep, err error) {
 	d.acquiring.Lock()
 	defer d.acquiring.Unlock()
+	if d.closed {
+		return nil, driver.ErrClosed
+	}
 	if d.lockstep == nil {
 		d.lockstep, err = acquire(d.gpu.info.Index)
 	}
@@ -221,7 +225,9 @@ func (d *Device) small() (l *lockstep, err error) {
 // Close releases the device.
 func (d *Device) Close() (err error) {
 	d.closing.Do(func() {
-		if d.lockstep != nil {
+		d.acquiring.Lock()
+		defer d.acquiring.Unlock()
+		if d.closed = true; d.lockstep != nil {
 			err = d.lockstep.release()
 		}
 		err = d.gpu.translate(errors.Join(err, d.gpu.close()), device.Plan{})

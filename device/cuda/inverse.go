@@ -61,9 +61,10 @@ func invert(w *Workspace, more float64) {
 // invertSpread is [invert] for a workspace that has room for U.
 func invertSpread(w *Workspace, more float64) {
 	leaf := w.sizes.panelWidth(w.n)
-	if w.upper.bytes == 0 {
-		w.need(&w.memory, &w.upper, w.n*leadingDim(w.n))
+	w.need(&w.memory, &w.upper, w.n*leadingDim(w.n))
+	if !w.zeros {
 		w.clear(w.upper.at, w.n*leadingDim(w.n))
+		w.zeros = w.err == nil
 	}
 	w.need(&w.memory, &w.blocks, leaf*leadingDim(w.n))
 	if w.err != nil {

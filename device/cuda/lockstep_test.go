@@ -201,3 +201,18 @@ func TestLockstepPanic(t *testing.T) {
 	})
 	wg.Wait()
 }
+
+// TestLockstepClosed checks that a closed device has no small workspaces, whatever its card still does for others.
+func TestLockstepClosed(t *testing.T) {
+	emulator.Check(t)
+	closed, other := openBare(t, 0), openBare(t, 0)
+	closed.sizes, other.sizes = defaultSizes, defaultSizes
+	j := newJob(t, 33)
+	want := j.mustRun(t, closed, nil)
+	ws := j.workspace(t, other)
+	mustClose(t, closed)
+	if _, err := closed.NewWorkspace(t.Context(), j.x); err == nil {
+		t.Error("a closed device has a workspace")
+	}
+	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
+}

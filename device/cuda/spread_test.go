@@ -8,6 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/waves"
+	"gpfit/internal/must"
 )
 
 // TestOperations counts the operations of a value with gradient, with room for U: they exceed n³ by little.
@@ -84,4 +85,20 @@ func TestSpreadFlops(t *testing.T) {
 	if got := ws.Work().Flops - before; math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("%v operations, want %v", got, want)
 	}
+}
+
+// TestSpreadCleared fails to clear the memory of U once: the next inversion clears it.
+func TestSpreadCleared(t *testing.T) {
+	b := checked(t)
+	b.sizes = spreadSteps
+	j := newJob(t, 130)
+	want := j.mustRun(t, b, nil)
+	ws := j.workspace(t, b)
+	must.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
+	emulator.Inject(t, "cuMemsetD8Async", 1, 2)
+	if ws.InverseDiagonal(t.Context(), make([]float64, 130)) == nil {
+		t.Fatal("no error")
+	}
+	emulator.Reset()
+	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
 }

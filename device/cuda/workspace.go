@@ -62,6 +62,8 @@ type storage struct {
 	// The following are allocated by the first call that needs them.
 	blocks buffer // the diagonal blocks of U = L⁻ᵀ, or of Σ⁻¹
 	upper  buffer // U, if there is room for it
+	// zeros says that upper has zeros below its diagonal.
+	zeros bool
 	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
 	phases        []waves.Phase
 	diagonalOrder int64
