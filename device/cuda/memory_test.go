@@ -182,8 +182,11 @@ func TestPlanRefused(t *testing.T) {
 }
 
 // TestPlanHolds compares the plan with the peak memory of a job.
-func TestPlanHolds(t *testing.T) {
+func TestPlanHolds(t *testing.T) { eachSteps(t, planHolds) }
+
+func planHolds(t *testing.T, steps sizes) {
 	b := checked(t)
+	b.sizes = steps
 	for _, n := range []int{1, 50, 130} {
 		j := newJob(t, n)
 		before := emulator.Used(0)

@@ -66,3 +66,20 @@ func TestStagingFails(t *testing.T) {
 		must.Do(t, g.Synchronize())
 	}
 }
+
+// TestStagingForgets checks that the destination of a forgotten copy stays as it is.
+func TestStagingForgets(t *testing.T) {
+	d := open(t)
+	s := stream(t, d)
+	p, v := alloc(t, d, 80), make([]float64, 10)
+	g := must.Get(s.NewStaging(1024))(t)
+	defer func() { must.Do(t, g.Free()) }()
+	must.Do(t, driver.Send(g, p, []float64{1, 2, 3}))
+	must.Do(t, driver.Receive(g, v[:3], p))
+	g.Forget()
+	must.Do(t, driver.Receive(g, v[5:8], p))
+	must.Do(t, g.Synchronize())
+	if !slices.Equal(v, []float64{0, 0, 0, 0, 0, 1, 2, 3, 0, 0}) {
+		t.Errorf("received %v", v)
+	}
+}
