@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/fit/summary"
 	"gpfit/internal/must"
+	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 )
 
@@ -102,5 +103,23 @@ func TestLosesCard(t *testing.T) {
 	var failed *JobsFailedError
 	if _, err := Run(t.Context(), r, Options{Drivers: drivers}); !errors.As(err, &failed) || failed.Failed[0].Kind != KindMemory {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestShareOfMemory checks that a job occupies the part of a GPU that its memory takes, if its rows would leave room for more jobs.
+func TestShareOfMemory(t *testing.T) {
+	for _, c := range []struct {
+		jobs  int64 // for which the memory suffices
+		lanes int
+		want  float64
+	}{{1, 0, 1}, {2, 0, 0.5}, {1000, 0, 1. / 16}, {3, 8, 1. / 3}, {1000, 8, 1. / 8}} {
+		r, _ := autoRun(t, newGPUs(1, 1<<30), "1")
+		n := int64(r.Jobs[0].N)
+		drivers := []device.Driver{newGPUs(1, c.jobs*8*n*n+1000), cpu.Driver{}}
+		s := must.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2, JobsPerDevice: c.lanes}))(t)
+		if got := workOf(s.pool, &s.pending[0].demand).Share[queue.Cards]; got != c.want {
+			t.Errorf("room for %d jobs, %d lanes: a job occupies %v of the GPU, want %v", c.jobs, c.lanes, got, c.want)
+		}
+		s.close()
 	}
 }

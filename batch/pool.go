@@ -241,6 +241,9 @@ func workOf(p *pool, d *demand) queue.Load {
 		if p.jobsPerDevice > 0 {
 			w.Share[queue.Cards] = 1 / float64(p.jobsPerDevice)
 		}
+		if a.memory > 0 { // no more of them fit at a time
+			w.Share[queue.Cards] = max(w.Share[queue.Cards], 1/float64(max(1, a.memory/max(1, plan.DeviceBytes()))))
+		}
 	}
 	w.Share[queue.Cards] /= max(alive, 1)
 	return w

@@ -189,7 +189,7 @@ func (c together) partner() *partner {
 		w.ctx, w.err = c.ctx, nil
 		w.poll()
 		if c.step != stepFactor && c.step != stepLogDet {
-			w.need(&w.memory, &w.panel, w.sizes.panelWidth(w.n)*leadingDim(w.n))
+			w.need(&w.memory, &w.panel, max(kernels.MaxInvert, w.sizes.panelWidth(w.n))*leadingDim(w.n))
 		}
 		if c.prepare != nil {
 			c.prepare()
