@@ -118,6 +118,14 @@ def steps(run):
     for turn in range(1 if run.args.quick else 3):
         for name, environment in (("chosen", {}), ("large", LARGE_STEPS)):
             measure(run, "stages", sizes, 30, "--repeat", "3", environment=environment, extra={"steps": name, "turn": turn})
+    times = collections.defaultdict(lambda: collections.defaultdict(list))
+    for r in run.records:
+        if r.get("type") == "stages" and r.get("steps"):
+            times[r["n"]][r["steps"]].append(r["seconds_value_gradient"])
+    for n, by in sorted(times.items()):
+        if len(by) == 2:
+            own, large = statistics.median(by["chosen"]), statistics.median(by["large"])
+            run.record({"type": "steps", "n": n, "seconds": own, "seconds_large": large, "times_faster": large / own})
 
 
 def peer(run, limit, *arguments):

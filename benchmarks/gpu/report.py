@@ -44,7 +44,10 @@ def line(r):
     if kind == "stages":
         text = (f"n = {r['n']:6} on {r['device']}: value {r['seconds_value']:.4f} s, with gradient {r['seconds_value_gradient']:.4f} s, {r['gflops']:.0f} GFLOP/s; "
                 f"fill {r['seconds_fill']:.4f}, potrf {r['seconds_potrf']:.4f}, alpha {r['seconds_alpha']:.4f}, inverse {r['seconds_inverse']:.4f}, contraction {r['seconds_contract']:.4f}; in use {gb(r['used_bytes'])}")
+        text += {"large": "; by the steps of large matrices"}.get(r.get("steps"), "")
         return text + (f"; in a fit {r['seconds_objective']:.4f} s" if r.get("seconds_objective") else "")
+    if kind == "steps":
+        return f"n = {r['n']:6}: {r['seconds']:.6f} s by the steps of its size, {r['seconds_large']:.6f} s by those of large matrices, {r['times_faster']:.2f} times"
     if kind == "watch":
         return f"GPU while {r['program']} ran: {r.get('smi_memory_used', 0):.0f} MiB at most, {r.get('smi_clocks_sm_min', 0):.0f} to {r.get('smi_clocks_sm', 0):.0f} MHz, {r.get('smi_power_draw', 0):.0f} W, {r.get('smi_temperature_gpu', 0):.0f} °C"
     if kind == "residual":
@@ -118,7 +121,7 @@ class Numbers:
 
     def stages(self, n):
         """Returns the fastest measurement at n on the GPU."""
-        found = [r for r in self.of("stages", n=n, kernel="rbf", d=8) if r["device"] != "cpu"]
+        found = [r for r in self.of("stages", n=n, kernel="rbf", d=8) if r["device"] != "cpu" and not r.get("steps")]
         return min(found, key=lambda r: r["seconds_value_gradient"], default=None)
 
     def gpytorch(self):

@@ -22,7 +22,7 @@ func eachSteps(t *testing.T, f func(t *testing.T, s sizes)) {
 	}
 }
 
-// sequence is a workspace whose calls are compared with those of new workspaces.
+// sequence is a workspace whose results are compared with new workspaces.
 type sequence struct {
 	*job
 	t  *testing.T

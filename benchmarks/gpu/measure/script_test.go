@@ -150,6 +150,7 @@ func TestParts(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 	}
+	need(t, records, "steps", 1, "n", "seconds", "seconds_large", "times_faster")
 	need(t, records, "crossover", 2, "kernel", "d", "smallest", "largest", "times_faster")
 	need(t, records, "stages", 8, "step", "kernel", "d", "n", "device", "seconds_value_gradient", "began", "ended")
 	energies := need(t, records, "energy", 2, "device", "n", "evaluations", "seconds", "joules", "joules_per_evaluation", "watts", "source", "gpu_samples", "cpu_samples")
