@@ -66,6 +66,12 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return
 		}
 		w.stage = stageEmpty
+		if w.n <= w.sizes.spread && w.sizes.panelWidth(w.n)%kernels.MaxInvert == 0 && w.n > w.sizes.panelWidth(w.n) {
+			if factorAhead(w); w.err == nil {
+				w.stage = stageFactored
+			}
+			return
+		}
 		w.Begin("factor", choleskyFlops(w.n, w.sizes.factor, w.sizes.updateWidth(w.n)))
 		cholesky(w)
 		w.stage = stageFactored

@@ -17,7 +17,7 @@ import (
 
 // eachSteps runs a test with each kind of steps.
 func eachSteps(t *testing.T, f func(t *testing.T, s sizes)) {
-	for name, s := range map[string]sizes{"large": smallSteps, "spread": spreadSteps, "lockstep": defaultSizes} {
+	for name, s := range map[string]sizes{"large": smallSteps, "spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {
 		t.Run(name, func(t *testing.T) { f(t, s) })
 	}
 }
@@ -122,7 +122,7 @@ func TestFaultsOfSteps(t *testing.T) {
 	if emulator.Long() {
 		step = 2
 	}
-	for name, s := range map[string]sizes{"spread": spreadSteps, "lockstep": defaultSizes} {
+	for name, s := range map[string]sizes{"spread": spreadSteps, "ahead": aheadSteps, "lockstep": defaultSizes} {
 		for entry, code := range map[string]int{
 			"cuMemAlloc_v2": 2, "cuLaunchKernel": 2, "cublasDgemm_v2_64": 3, "cuMemcpyHtoDAsync_v2": 1, "cuMemsetD8Async": 2, "cuStreamWaitEvent": 1,
 			"cuEventRecord": 1, "cublasCreate_v2": 3, "cuStreamCreate": 2, "cuMemHostAlloc": 2, "cuEventCreate": 2,

@@ -30,6 +30,8 @@ type tracks struct {
 	library *mathlib.Library
 	all     []*track
 	begun   *driver.Event
+	// ends are the ends of the last phase, for which the main stream does not wait yet.
+	ends []*driver.Event
 }
 
 // open opens the streams at the first use.
@@ -81,8 +83,17 @@ func (t *tracks) close() error {
 }
 
 // run computes the products of a phase on all streams, after what is in the main stream. What comes after it in the main
-// stream waits for them. It starts the first product of each stream before the second of any.
+// stream waits for them.
 func (t *tracks) run(p waves.Phase) error {
+	if err := t.start(p); err != nil {
+		return err
+	}
+	return t.join()
+}
+
+// start is run, but what comes after it in the main stream waits for the products only from join on. It starts the first
+// product of each stream before the second of any.
+func (t *tracks) start(p waves.Phase) error {
 	parts := p.Assign(streams)
 	if err := t.open(); err != nil {
 		return err
@@ -103,18 +114,27 @@ func (t *tracks) run(p waves.Phase) error {
 				}
 			}
 			left = true
-			if err := one.handle.Gemm(mathlib.NoTrans, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, 0, p.C); err != nil {
+			if err := one.handle.Gemm(mathlib.NoTrans, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, p.Beta, p.C); err != nil {
 				return err
 			}
 		}
 	}
 	for i, part := range parts {
-		if len(part) == 0 {
-			continue
-		}
-		if err := errors.Join(t.all[i].done.Record(t.all[i].stream), t.main.Wait(t.all[i].done)); err != nil {
-			return err
+		if len(part) > 0 {
+			if err := t.all[i].done.Record(t.all[i].stream); err != nil {
+				return err
+			}
+			t.ends = append(t.ends, t.all[i].done)
 		}
 	}
 	return nil
+}
+
+// join makes the main stream wait for the last phase.
+func (t *tracks) join() (err error) {
+	for _, e := range t.ends {
+		err = errors.Join(err, t.main.Wait(e))
+	}
+	t.ends = t.ends[:0]
+	return err
 }

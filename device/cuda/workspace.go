@@ -61,9 +61,12 @@ type storage struct {
 
 	// The following are allocated by the first call that needs them.
 	blocks buffer // the diagonal blocks of U = L⁻ᵀ, or of Σ⁻¹
+	system buffer // the words of a [kernels.System] with its results
 	upper  buffer // U, if there is room for it
 	// zeros says that upper has zeros below its diagonal.
 	zeros bool
+	// updates are the products of the columns to the right of each block of [ahead].
+	updates []waves.Phase
 	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
 	phases        []waves.Phase
 	diagonalOrder int64

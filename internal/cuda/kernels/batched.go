@@ -52,9 +52,15 @@ func (b Systems) steps(f func(o, after int64)) {
 func (b Systems) Factor() (all []Launch) {
 	b.steps(func(o, after int64) {
 		n := tiles(after, MaxInvert)
-		all = append(all, b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, batchRows), o), b.launch(batchTrailing, n*(n+1)/2, o))
+		all = append(append(all, b.Columns(o)...), b.launch(batchTrailing, n*(n+1)/2, o))
 	})
 	return append(all, b.LogDet()...)
+}
+
+// Columns computes columns o … o+MaxInvert−1 of L, which earlier columns have updated, for o a multiple of MaxInvert.
+func (b Systems) Columns(o int64) []Launch {
+	after := max(b.N-o-MaxInvert, 0)
+	return []Launch{b.launch(batchLeaf, 1, o), b.launch(batchBelow, tiles(after, batchRows), o)}
 }
 
 // LogDet sets Σ log L_ii in Out.

@@ -13,12 +13,12 @@ import (
 	"gpfit/internal/cuda/mathlib"
 )
 
-// Gemm is C = Alpha·A·OpB(B) for an M×N matrix C, with K terms in each sum.
+// Gemm is C = Alpha·A·OpB(B) + Beta·C for an M×N matrix C, with K terms in each sum.
 type Gemm struct {
-	M, N, K int64
-	Alpha   float64
-	OpB     mathlib.Transpose
-	A, B, C driver.Matrix
+	M, N, K     int64
+	Alpha, Beta float64
+	OpB         mathlib.Transpose
+	A, B, C     driver.Matrix
 }
 
 // A cuBLAS product of float64 numbers computes tiles of this many rows and columns, one on each multiprocessor
