@@ -6,10 +6,10 @@ import (
 	"gpfit/internal/cuda/waves"
 )
 
-// ahead is the Cholesky factorisation of a workspace that has room for U, right-looking, in blocks of columns. The main
-// stream computes a block by the kernels of small matrices, without any inverse of a block, and updates the next block. It then goes on with that
-// block while the other streams update the columns to the right of it.
-type ahead struct {
+// lookAhead is the Cholesky factorisation of a workspace that has room for U, right-looking, in blocks of columns. The
+// main stream computes a block by the kernels of small matrices, without any inverse, and updates the next block. It
+// then goes on with that block while the other streams update the columns to the right of it.
+type lookAhead struct {
 	*Workspace
 	block   int64
 	systems kernels.Systems
@@ -17,7 +17,7 @@ type ahead struct {
 
 // factorAhead overwrites Σ with L.
 func factorAhead(w *Workspace) {
-	f := ahead{Workspace: w, block: w.sizes.panelWidth(w.n)}
+	f := lookAhead{Workspace: w, block: w.sizes.panelWidth(w.n)}
 	words := kernels.System{A: w.sigma.at}.Words()
 	w.need(&w.memory, &w.system, int64(len(words))+2)
 	out := w.system.at.Offset(8 * int64(len(words)))
@@ -33,6 +33,9 @@ func factorAhead(w *Workspace) {
 		f.columns(o)
 		f.update(o)
 	}
+	if w.err != nil {
+		w.gpu.tracks.settle()
+	}
 	result := []float64{0}
 	w.download(result, out)
 	if minor := int64(result[0]); w.err == nil && minor > 0 {
@@ -41,7 +44,7 @@ func factorAhead(w *Workspace) {
 }
 
 // columns computes the block of columns at o, which all earlier blocks have updated.
-func (f ahead) columns(o int64) {
+func (f lookAhead) columns(o int64) {
 	end := min(o+f.block, f.n)
 	for j := o; j < end; j += kernels.MaxInvert {
 		f.run(f.systems.Columns(j)...)
@@ -53,7 +56,7 @@ func (f ahead) columns(o int64) {
 
 // update subtracts the block at o from the columns to its right: from the next block at once, and from the others while the
 // main stream goes on.
-func (f ahead) update(o int64) {
+func (f lookAhead) update(o int64) {
 	next := min(o+f.block, f.n)
 	after := min(next+f.block, f.n)
 	f.then(f.gpu.tracks.join) // the block before has updated all columns
@@ -67,7 +70,7 @@ func (f ahead) update(o int64) {
 }
 
 // flops counts operations: n³/3, plus O(block·n²).
-func (f ahead) flops() (sum float64) {
+func (f lookAhead) flops() (sum float64) {
 	for o := int64(0); o < f.n; o += f.block {
 		end := min(o+f.block, f.n)
 		for j := o; j < end; j += kernels.MaxInvert {

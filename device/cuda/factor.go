@@ -153,11 +153,6 @@ func checkDiagonal(w *Workspace) {
 	})
 }
 
-// explainMinor returns the error for a leading minor of the given order.
-func explainMinor(w *Workspace, order int64) error {
-	return device.ExplainMinor(int(order), w.x, w.filled.program, w.filled.theta, w.filled.noise)
-}
-
 // choleskyFlops counts the operations of cholesky: n³/3, plus O(panel·n²) because
 // panels reach over the diagonal.
 func choleskyFlops(n, block, panel int64) float64 {

@@ -178,4 +178,7 @@ func (q *queue) phase(p waves.Phase) {
 		q.worked(flops)
 		p = p[end:]
 	}
+	if q.err != nil {
+		q.gpu.tracks.settle()
+	}
 }

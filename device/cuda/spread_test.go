@@ -16,7 +16,7 @@ func TestOperations(t *testing.T) {
 	for n, most := range map[int64]float64{5000: 1.1, 10_000: 1.06, 20_000: 1.035, 35_000: 1.02} {
 		leaf := panelWidth(n)
 		phases, _ := waves.Inversion{N: n, Leaf: leaf}.Phases(streams, 132)
-		f := ahead{Workspace: &Workspace{storage: storage{n: n}}, block: leaf}
+		f := lookAhead{Workspace: &Workspace{storage: storage{n: n}}, block: leaf}
 		for o := int64(0); o < n; o += leaf {
 			f.updates = append(f.updates, waves.Update(f.matrix, n, o, min(leaf, n-o), min(o+2*leaf, n), leaf/4))
 		}
@@ -136,4 +136,31 @@ func TestSpreadCleared(t *testing.T) {
 	}
 	emulator.Reset()
 	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
+}
+
+// TestSettles cancels a factorisation that looks ahead, on a device that works late, and uses the workspace at once.
+func TestSettles(t *testing.T) {
+	emulator.Check(t)
+	b := openBare(t, 0)
+	b.sizes = aheadSteps
+	j := newJob(t, 321)
+	want := j.mustRun(t, b, nil)
+	ws := j.workspace(t, b)
+	seeds := 8
+	if emulator.Long() {
+		seeds = 60
+	}
+	for seed := range seeds {
+		emulator.Order(t, 1+seed)
+		left := 3 + seed%48
+		if err := ws.Form(limited{t.Context(), &left}, j.prog, j.theta, j.noise); err == nil {
+			t.Fatalf("order %d: not cancelled", seed)
+		}
+		l := make([]float64, 321*321)
+		must.Do(t, ws.Form(t.Context(), j.prog, j.theta, j.noise))
+		must.Do(t, ws.ReadFactor(0, 321, l))
+		if !slices.Equal(l, want[len(want)-len(l):]) {
+			t.Errorf("order %d: another factor after a cancelled one", seed)
+		}
+	}
 }

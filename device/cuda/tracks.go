@@ -138,3 +138,11 @@ func (t *tracks) join() (err error) {
 	t.ends = t.ends[:0]
 	return err
 }
+
+// settle waits for all streams, after an error: they may be at work on a matrix that the main stream is about to change.
+func (t *tracks) settle() {
+	t.ends = t.ends[:0]
+	for _, one := range t.all {
+		_ = one.stream.Synchronize() // the error that came first counts
+	}
+}

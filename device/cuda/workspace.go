@@ -65,7 +65,7 @@ type storage struct {
 	upper  buffer // U, if there is room for it
 	// zeros says that upper has zeros below its diagonal.
 	zeros bool
-	// updates are the products of the columns to the right of each block of [ahead].
+	// updates are the products of the columns to the right of each block of [lookAhead].
 	updates []waves.Phase
 	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
 	phases        []waves.Phase
@@ -315,4 +315,9 @@ func (f *function) setUniforms(q *queue, theta []float64) {
 		f.values = f.Kernel.Uniforms(f.host, theta)
 		q.upload(f.uniforms.at, f.host)
 	}
+}
+
+// explainMinor returns the error for a leading minor of the given order.
+func explainMinor(w *Workspace, order int64) error {
+	return device.ExplainMinor(int(order), w.x, w.filled.program, w.filled.theta, w.filled.noise)
 }
