@@ -15,18 +15,22 @@ type lookAhead struct {
 	systems kernels.Systems
 }
 
+// blockProducts is the number of products that update a block.
+const blockProducts = 4
+
 // factorAhead overwrites Σ with L.
 func factorAhead(w *Workspace) {
 	f := lookAhead{Workspace: w, block: w.sizes.panelWidth(w.n)}
-	words := kernels.System{A: w.sigma.at}.Words()
-	w.need(&w.memory, &w.system, int64(len(words))+2)
-	out := w.system.at.Offset(8 * int64(len(words)))
-	words = kernels.System{A: w.sigma.at, Out: out}.Words()
-	w.then(func() error { return driver.Send(w.gpu.staging, w.system.at, words) })
+	count := int64(len(kernels.System{}.Words()))
+	w.need(&w.memory, &w.system, count+2)
+	out := w.system.at.Offset(8 * count)
+	w.then(func() error {
+		return driver.Send(w.gpu.staging, w.system.at, kernels.System{A: w.sigma.at, Out: out}.Words())
+	})
 	f.systems = kernels.Systems{Problems: w.system.at, Count: 1, N: w.n, LD: w.matrix.LD}
 	for o := int64(len(w.updates)) * f.block; o < w.n; o += f.block {
 		next := min(o+f.block, w.n)
-		w.updates = append(w.updates, waves.Update(w.matrix, w.n, o, next-o, min(next+f.block, w.n), f.block/4))
+		w.updates = append(w.updates, waves.Update(w.matrix, w.n, o, next-o, next, f.block/blockProducts))
 	}
 	w.Begin("factor", f.flops())
 	for o := int64(0); o < w.n && w.err == nil; o += f.block {
@@ -57,15 +61,15 @@ func (f lookAhead) columns(o int64) {
 // update subtracts the block at o from the columns to its right: from the next block at once, and from the others while the
 // main stream goes on.
 func (f lookAhead) update(o int64) {
-	next := min(o+f.block, f.n)
-	after := min(next+f.block, f.n)
 	f.then(f.gpu.tracks.join) // the block before has updated all columns
-	for j := next; j < after; j += f.block / 4 {
-		f.gemm(plain, transposed, f.n-j, min(f.block/4, after-j), next-o, -1, f.at(j, o), f.at(j, o), 1, f.at(j, j))
+	all := f.updates[o/f.block]
+	next, others := all[:min(blockProducts, len(all))], all[min(blockProducts, len(all)):]
+	for _, p := range next {
+		f.gemm(plain, p.OpB, p.M, p.N, p.K, p.Alpha, p.A, p.B, p.Beta, p.C)
 	}
-	if p := f.updates[o/f.block]; len(p) > 0 {
-		f.then(func() error { return f.gpu.tracks.start(p) })
-		f.worked(p.Flops())
+	if len(others) > 0 {
+		f.then(func() error { return f.gpu.tracks.start(others) })
+		f.worked(others.Flops())
 	}
 }
 
@@ -76,10 +80,6 @@ func (f lookAhead) flops() (sum float64) {
 		for j := o; j < end; j += kernels.MaxInvert {
 			next := min(j+kernels.MaxInvert, end)
 			sum += float64(f.n-j)*kernels.MaxInvert*kernels.MaxInvert + 2*float64(f.n-next)*float64(end-next)*float64(next-j)
-		}
-		after := min(end+f.block, f.n)
-		for j := end; j < after; j += f.block / 4 {
-			sum += 2 * float64(f.n-j) * float64(min(f.block/4, after-j)) * float64(end-o)
 		}
 		sum += f.updates[o/f.block].Flops()
 	}

@@ -98,7 +98,7 @@ func (s sizes) plan(gpu string, rows, cols int) device.Plan {
 	width := s.panelWidth(n)
 	columns := n + width + crossWidth(n) + 2*residualColumns // of leadingDim(n) numbers
 	libraries := int64(reserve)
-	if n > s.together && n <= s.spread {
+	if s.spreads(n) {
 		columns += n + width
 		libraries += streams * workspaceOfStream
 	}

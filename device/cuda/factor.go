@@ -66,7 +66,7 @@ func (w *Workspace) Factor(ctx context.Context) error {
 			return
 		}
 		w.stage = stageEmpty
-		if w.n <= w.sizes.spread && w.sizes.panelWidth(w.n)%kernels.MaxInvert == 0 && w.n > w.sizes.panelWidth(w.n) {
+		if w.sizes.spreads(w.n) && w.sizes.panelWidth(w.n)%kernels.MaxInvert == 0 {
 			if factorAhead(w); w.err == nil {
 				w.stage = stageFactored
 			}

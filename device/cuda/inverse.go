@@ -40,7 +40,7 @@ func invert(w *Workspace, more float64) {
 		return
 	}
 	width := w.sizes.panelWidth(w.n)
-	if w.n <= w.sizes.spread && w.n > width {
+	if w.sizes.spreads(w.n) {
 		invertSpread(w, more)
 		return
 	}

@@ -94,6 +94,9 @@ func (s sizes) updateWidth(n int64) int64 {
 // roomFor returns the largest number of points for which two matrices take at most a quarter of the memory of a card.
 func roomFor(bytes int64) int64 { return int64(math.Sqrt(float64(bytes) / 64)) }
 
+// spreads reports whether U has a matrix of its own, for n points.
+func (s sizes) spreads(n int64) bool { return n > s.together && n <= s.spread && n > s.panelWidth(n) }
+
 // middleElements returns the memory for a middle term, in numbers: a panel of columns
 // and the diagonal matrix of the term.
 func (s sizes) middleElements(n int64) int64 { return leadingDim(n) * (s.panelWidth(n) + 1) }

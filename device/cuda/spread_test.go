@@ -18,7 +18,7 @@ func TestOperations(t *testing.T) {
 		phases, _ := waves.Inversion{N: n, Leaf: leaf}.Phases(streams, 132)
 		f := lookAhead{Workspace: &Workspace{storage: storage{n: n}}, block: leaf}
 		for o := int64(0); o < n; o += leaf {
-			f.updates = append(f.updates, waves.Update(f.matrix, n, o, min(leaf, n-o), min(o+2*leaf, n), leaf/4))
+			f.updates = append(f.updates, waves.Update(f.matrix, n, o, min(leaf, n-o), min(o+leaf, n), leaf/blockProducts))
 		}
 		flops := f.flops() + blocksFlops(n, defaultSizes.leaf, leaf) + slices.Concat(phases...).Flops()
 		t.Logf("n = %d: %.3f n³ operations, %.3f n³ of them in the factorisation", n, flops/cube(n), f.flops()/cube(n))
@@ -34,64 +34,46 @@ var spreadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gem
 // aheadSteps take blocks that the kernels of small matrices factor.
 var aheadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 64, gemm: 1e5, spread: 1000}
 
-// TestAhead runs jobs whose factorisation looks ahead, as TestSpread does.
-func TestAhead(t *testing.T) {
-	emulator.Check(t)
-	on := []device.DenseDevice{openBare(t, 0), openBare(t, 0)}
-	jobs := []*job{newJob(t, 65), newJob(t, 130), newJob(t, 321)}
-	var want [][]float64
-	for _, j := range jobs {
-		inPlace := j.mustRun(t, on[0], nil)
-		on[0].(*Device).sizes = aheadSteps
-		got := j.mustRun(t, on[0], nil)
-		on[0].(*Device).sizes = smallSteps
-		for i, v := range inPlace {
-			if d := got[i] - v; !(d*d <= 1e-20*(1+v*v)) {
-				t.Fatalf("n = %d: result %d is %v, in place %v", j.x.N, i, got[i], v)
-			}
-		}
-		want = append(want, got)
-	}
-	for _, d := range on {
-		d.(*Device).sizes = aheadSteps
-	}
-	for seed := range 3 {
-		emulator.Order(t, 1+seed)
-		atOnce(t, 2, jobs, want, on)
-	}
-}
+// TestAhead runs jobs whose factorisation looks ahead.
+func TestAhead(t *testing.T) { besideInPlace(t, aheadSteps, 3, 0, 65, 130, 321) }
 
-// TestSpread runs jobs with U in a matrix of its own. The results equal a job in place but for rounding, whatever the
-// order of the streams, and on two lanes at once.
+// TestSpread runs jobs with U in a matrix of its own.
 func TestSpread(t *testing.T) {
-	emulator.Check(t)
-	on := []device.DenseDevice{openBare(t, 0), openBare(t, 0)}
-	jobs := []*job{newJob(t, 33), newJob(t, 130), newJob(t, 161)}
-	var want [][]float64
-	for _, j := range jobs {
-		inPlace := j.mustRun(t, on[0], nil)
-		on[0].(*Device).sizes = spreadSteps
-		got := j.mustRun(t, on[0], nil)
-		on[0].(*Device).sizes = smallSteps
-		for i, v := range inPlace {
-			if d := got[i] - v; !(d*d <= 1e-20*(1+v*v)) {
-				t.Fatalf("n = %d: result %d is %v, in place %v", j.x.N, i, got[i], v)
-			}
-		}
-		want = append(want, got)
-	}
-	for _, d := range on {
-		d.(*Device).sizes = spreadSteps
-	}
 	seeds := 2
 	if emulator.Long() {
 		seeds = 10
 	}
+	besideInPlace(t, spreadSteps, seeds, 4, 33, 130, 161)
+}
+
+// besideInPlace runs jobs of n points. The results equal a job in place but for rounding, whatever the order of the
+// streams, of which at least busy have work at the same time, and on two lanes at once.
+func besideInPlace(t *testing.T, steps sizes, seeds, busy int, n ...int) {
+	emulator.Check(t)
+	on := []device.DenseDevice{openBare(t, 0), openBare(t, 0)}
+	var jobs []*job
+	var want [][]float64
+	for _, rows := range n {
+		j := newJob(t, rows)
+		inPlace := j.mustRun(t, on[0], nil)
+		on[0].(*Device).sizes = steps
+		got := j.mustRun(t, on[0], nil)
+		on[0].(*Device).sizes = smallSteps
+		for i, v := range inPlace {
+			if d := got[i] - v; !(d*d <= 1e-20*(1+v*v)) {
+				t.Fatalf("n = %d: result %d is %v, in place %v", rows, i, got[i], v)
+			}
+		}
+		jobs, want = append(jobs, j), append(want, got)
+	}
+	for _, d := range on {
+		d.(*Device).sizes = steps
+	}
 	for seed := range seeds {
 		emulator.Order(t, 1+seed)
 		atOnce(t, 2, jobs, want, on)
-		if busy := emulator.Busy(); busy < 4 {
-			t.Errorf("at most %d streams have work at the same time", busy)
+		if most := emulator.Busy(); most < busy {
+			t.Errorf("at most %d streams have work at the same time", most)
 		}
 	}
 }

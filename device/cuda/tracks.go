@@ -44,7 +44,6 @@ func (t *tracks) open() (err error) {
 	}
 	for len(t.all) < streams {
 		one := &track{}
-		t.all = append(t.all, one)
 		if one.stream, err = dev.NewStream(); err == nil {
 			one.done, err = dev.NewEvent()
 		}
@@ -52,15 +51,10 @@ func (t *tracks) open() (err error) {
 			one.handle, err = t.library.New(one.stream, mathlib.RequestedEmulation(os.Getenv))
 		}
 		if err != nil {
-			return errors.Join(err, one.close(), t.drop())
+			return errors.Join(err, one.close())
 		}
+		t.all = append(t.all, one)
 	}
-	return nil
-}
-
-// drop forgets the last track.
-func (t *tracks) drop() error {
-	t.all = t.all[:len(t.all)-1]
 	return nil
 }
 

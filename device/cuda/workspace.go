@@ -65,7 +65,7 @@ type storage struct {
 	upper  buffer // U, if there is room for it
 	// zeros says that upper has zeros below its diagonal.
 	zeros bool
-	// updates are the products of the columns to the right of each block of [lookAhead].
+	// updates are the products that update the columns to the right of each block of [lookAhead].
 	updates []waves.Phase
 	// phases are the products of a [waves.Inversion], and diagonalOrder is the order of its diagonal blocks of Σ⁻¹.
 	phases        []waves.Phase
