@@ -37,7 +37,7 @@ func TestSpecHasEveryFlag(t *testing.T) {
 		"experts": true, "combine": true, "expert-rows": true, "expert-parameters": true, "report": true, "dry-run": true,
 	}
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
-	commands(newRoot(nil, nil, nil))["fit"].Flags().VisitAll(func(f *pflag.Flag) {
+	commands(newRoot("", nil, nil, nil))["fit"].Flags().VisitAll(func(f *pflag.Flag) {
 		if key := strings.ReplaceAll(f.Name, "-", "_"); !elsewhere[f.Name] && keys[key] == nil {
 			t.Errorf("gpfit fit has --%s, but a spec has no %s (Places in internal/option)", f.Name, key)
 		}

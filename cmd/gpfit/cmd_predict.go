@@ -101,7 +101,7 @@ func runPredict(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	model, err := gp.Load(c.Args[0])
+	model, err := c.Load(c.Args[0])
 	if err != nil {
 		return err
 	}

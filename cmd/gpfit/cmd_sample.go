@@ -74,7 +74,7 @@ func checkSample(c *frame.Command) (*output.File, error) {
 // sampleModel returns the distribution that a model gives.
 func sampleModel(c *frame.Command) (*gp.Joint, sampleRows, error) {
 	at, opts := sampleRows{}, gp.JointOptions{Observed: c.Predict.Observed}
-	model, err := gp.Load(c.Args[0])
+	model, err := c.Load(c.Args[0])
 	if err != nil {
 		return nil, at, err
 	}

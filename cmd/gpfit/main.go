@@ -24,8 +24,10 @@ import (
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/parent"
+	"gpfit/cmd/gpfit/internal/serve"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/option"
 )
@@ -59,7 +61,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if f, ok := stdout.(*os.File); ok {
 		out.File, stdout = f, out
 	}
-	root := newRoot(stdin, stdout, stderr)
+	only := "" // all
+	if kept.Of(ctx) != nil && len(args) > 0 && actions[args[0]] != nil {
+		only = args[0] // to define the others takes longer than a short command
+	}
+	root := newRoot(only, stdin, stdout, stderr)
 	root.SetArgs(args)
 	err := hostmem.CheckLimit()
 	if err == nil {
@@ -100,8 +106,21 @@ func (r *screen) Write(p []byte) (n int, err error) {
 // WriteString implements [io.StringWriter].
 func (r *screen) WriteString(s string) (n int, err error) { return r.Write([]byte(s)) }
 
-// newRoot returns the program with all its commands.
-func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
+// actions are the commands with what they do, except kernel, help and completion.
+var actions map[string]func(*frame.Command) error
+
+func init() { // serve refers to the map
+	actions = map[string]func(*frame.Command) error{
+		"fit": runFit, "select": runSelect, "compare": runCompare, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
+		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
+		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
+		"devices": runDevices, "version": runVersion,
+		"serve": func(c *frame.Command) error { return serve.Serve(c.Ctx, c.In, c.Out, version, run) },
+	}
+}
+
+// newRoot returns the program with one command, or with all for "".
+func newRoot(only string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	var o flags.Set
 	root := define("gpfit")
 	root.SilenceErrors, root.SilenceUsage, root.Args = true, true, cobra.ArbitraryArgs
@@ -123,12 +142,10 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	kernels := define("kernel")
 	kernels.Args, kernels.RunE = cobra.ArbitraryArgs, noCommand
 	root.AddCommand(kernels, newReference())
-	for name, run := range map[string]func(*frame.Command) error{
-		"fit": runFit, "select": runSelect, "compare": runCompare, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
-		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
-		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
-		"devices": runDevices, "version": runVersion,
-	} {
+	for name, run := range actions {
+		if only != "" && name != only {
+			continue
+		}
 		cmd, above := define(name), root
 		if name == "sample" || name == "kernel check" {
 			cmd.Args = cobra.ArbitraryArgs // their options decide

@@ -36,7 +36,7 @@ func TestOptions(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/options.md"))(t)
 	keys := spec.Fields(reflect.TypeFor[spec.Options]())
 	helps := map[string]string{}
-	all := commands(newRoot(nil, nil, io.Discard))
+	all := commands(newRoot("", nil, nil, io.Discard))
 	for name, cmd := range all {
 		var help bytes.Buffer
 		cmd.Root().SetOut(&help)
@@ -91,7 +91,7 @@ func checkFlag(t *testing.T, o option.Option, place string, cmd *cobra.Command, 
 
 // TestFlagsOutsideTable checks that every flag comes from the table of options.
 func TestFlagsOutsideTable(t *testing.T) {
-	for place, cmd := range commands(newRoot(nil, nil, nil)) {
+	for place, cmd := range commands(newRoot("", nil, nil, nil)) {
 		if strings.HasPrefix(place, "completion") {
 			continue // cobra's
 		}
@@ -124,7 +124,7 @@ var foreign = regexp.MustCompile(`sbatch --[a-z-]+|such as --exclude=node7|gpfit
 // TestHelpAgreesWithFlags checks for every command that the help lists each of its flags
 // once, that each flag that the help names exists, and that the examples parse.
 func TestHelpAgreesWithFlags(t *testing.T) {
-	root := newRoot(strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
+	root := newRoot("", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
 	named := regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 	commands := 0
 	for _, cmd := range allCommands(root) {

@@ -21,7 +21,7 @@ import (
 // TestReferencePages checks that docs/reference is what go generate writes.
 func TestReferencePages(t *testing.T) {
 	const dir = "../../docs/reference"
-	pages := reference.Markdown(newRoot(nil, io.Discard, io.Discard))
+	pages := reference.Markdown(newRoot("", nil, io.Discard, io.Discard))
 	if len(pages) < 20 || pages[reference.Index] == nil {
 		t.Fatalf("only %d pages", len(pages))
 	}
@@ -48,7 +48,7 @@ var roffPrograms = [][]string{
 // TestManPages renders the page of every command. It checks that there are no warnings and
 // that the rendered page has all sections, flags and examples, as a user types them.
 func TestManPages(t *testing.T) {
-	root := newRoot(nil, io.Discard, io.Discard)
+	root := newRoot("", nil, io.Discard, io.Discard)
 	pages := reference.Man(root, reference.Release{Version: "1.2.3", Date: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)})
 	rendered := 0
 	for _, program := range roffPrograms {

@@ -44,3 +44,17 @@ def _numbers(line):
     except ValueError:
         return False
     return True
+
+
+def servers():
+    """Return the numbers of the processes of gpfit that this process has started."""
+    tasks = Path("/proc/self/task").iterdir()
+    children = {int(child) for task in tasks for child in (task / "children").read_text().split()}
+    return {child for child in children if b"\0serve\0" in _command(child)}
+
+
+def _command(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

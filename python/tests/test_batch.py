@@ -14,12 +14,12 @@ def spec(co2, tmp_path, monkeypatch):
 
 
 def test_run_and_results(spec, tmp_path):
-    run = pygpfit.run_batch(spec, out="study.run")
+    run = pygpfit.batch(spec, out="study.run")
     results = run.results()
     assert [job["expression"] for job in results] == ["rbf(ard)", "matern52(ard)"]
     assert all(job["state"] == "done" for job in results)
     model = run.model(results[0])
-    assert model.description["nlml"] == results[0]["nlml"]
+    assert model.inspect()["nlml"] == results[0]["nlml"]
     np.testing.assert_array_equal(run.model(results[0]["job"]).export()["alpha"], model.export()["alpha"])
     with pytest.raises(KeyError, match="no model"):
         run.model("nothing")
@@ -35,7 +35,7 @@ def test_failed_jobs(spec):
     # Without noise, the covariance of a linear function has a rank of 4.
     spec["kernels"].append({"name": "exact", "kernel": "linear", "noise": "none"})
     with pytest.raises(pygpfit.JobsFailedError, match="1 of 3 jobs failed"):
-        pygpfit.run_batch(spec)
+        pygpfit.batch(spec)
     states = [job["state"] for job in pygpfit.Run("batch.run").results()]
     assert states == ["done", "done", "failed"]
 
@@ -43,4 +43,4 @@ def test_failed_jobs(spec):
 def test_mistakes_in_a_spec(spec):
     spec["kernells"] = []
     with pytest.raises(pygpfit.UsageError, match="kernells"):
-        pygpfit.run_batch(spec)
+        pygpfit.batch(spec)

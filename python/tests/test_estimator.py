@@ -1,6 +1,7 @@
 """GPFitRegressor within scikit-learn."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -9,13 +10,17 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import (
+    RBF, ConstantKernel as C, DotProduct, Exponentiation, Matern, RationalQuadratic, WhiteKernel,
+)
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pygpfit
-from pygpfit import DataError, DeviceError, GPFitRegressor, GPFitWarning, UsageError
+from pygpfit import DataError, DeviceError, GPFitRegressor, GPFitWarning, UsageError, from_sklearn
 
 
 def not_counts(_):
@@ -97,7 +102,7 @@ def test_data_frames(wave):
     y = pd.Series(y, index=X.index, name="effect")
     model = GPFitRegressor("rbf(ard)").fit(X, y)
     assert list(model.feature_names_in_) == ["X", "dose, mg"]
-    assert model.model_.description["features"] == ["X", "dose, mg"]
+    assert model.model_.inspect()["features"] == ["X", "dose, mg"]
     plain = GPFitRegressor("rbf(ard)").fit(X.to_numpy(), y.to_numpy())
     np.testing.assert_array_equal(model.predict(X), plain.predict(X.to_numpy()))
     with pytest.raises(ValueError, match="feature names"):
@@ -108,7 +113,7 @@ def test_a_data_frame_with_one_column_called_y(wave):
     X, y = wave
     X = pd.DataFrame({"y": X[:, 0]})
     model = GPFitRegressor().fit(X, y)
-    assert model.model_.description["features"] == ["y"]
+    assert model.model_.inspect()["features"] == ["y"]
     assert model.predict(X).shape == (60,)
 
 
@@ -125,8 +130,9 @@ def test_standard_deviations_and_covariances_agree(wave):
     np.testing.assert_allclose(np.sqrt(np.diag(latent_cov)), latent, rtol=1e-6)
     noise = model.parameters_original_units_["noise_variance"]
     np.testing.assert_allclose(std**2 - latent**2, noise, rtol=1e-9)
-    with pytest.raises(ValueError, match="exclude each other"):
-        model.predict(X, return_std=True, return_cov=True)
+    all_three = model.predict(X[:9], return_std=True, return_cov=True)
+    for got, want in zip(all_three, (mean, std, cov), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_draws_follow_the_posterior(wave):
@@ -154,7 +160,7 @@ def test_known_noise_in_a_column(wave):
     X, y = wave
     X = pd.DataFrame(X, columns=["a", "b"]).assign(variance=np.where(np.arange(60) < 30, 1e-4, 1.0))
     model = GPFitRegressor(noise_column="variance").fit(X, y)
-    assert model.model_.description["features"] == ["a", "b"]
+    assert model.model_.inspect()["features"] == ["a", "b"]
     _, std = model.predict(X, return_std=True)
     assert std[30:].min() > 0.9 > std[:30].max()
 
@@ -220,7 +226,7 @@ def test_an_index_and_excluded_columns_are_no_inputs(wave):
     X, y = wave
     table = pd.DataFrame({"Unnamed: 0": np.arange(60), "a": X[:, 0], "b": X[:, 1]})
     model = GPFitRegressor(exclude=["b"]).fit(table, y)
-    assert model.model_.description["features"] == ["a"]
+    assert model.model_.inspect()["features"] == ["a"]
     np.testing.assert_array_equal(model.predict(table), GPFitRegressor().fit(table[["a"]], y).predict(table[["a"]]))
 
 
@@ -241,10 +247,79 @@ def test_rows_with_missing_cells(wave):
     assert np.isnan(model.predict(holes[3:4])).tolist() == [True]
 
 
-def test_several_targets_are_refused(wave):
+def test_several_targets_share_the_kernel(wave):
     X, y = wave
-    with pytest.raises(ValueError, match="1d array"):
-        GPFitRegressor().fit(X, np.column_stack([y, y]))
+    Y = np.column_stack([y, 3 * np.cos(y) - 1])
+    model = GPFitRegressor("rbf(ard)", posterior="none").fit(X, Y)
+    mean, std, cov = model.predict(X[:7], return_std=True, return_cov=True)
+    assert mean.shape == std.shape == (7, 2) and cov.shape == (7, 7, 2)
+    for t in range(2):
+        np.testing.assert_allclose(np.sqrt(np.diag(cov[:, :, t])), std[:, t], rtol=1e-8)
+        assert np.corrcoef(model.predict(X)[:, t], Y[:, t])[0, 1] > 0.95
+    assert model.sample_y(X[:3], n_samples=5).shape == (3, 2, 5)
+    whole = pygpfit.fit({"0": X[:, 0], "1": X[:, 1], "y0": Y[:, 0], "y1": Y[:, 1]}, target="y0,y1", kernel="rbf(ard)", posterior="none")
+    assert whole.summary["nlml"] == model.report_["nlml"]
+    frame = pd.DataFrame(Y, columns=["salt", "heat"])
+    named = GPFitRegressor("rbf(ard)", posterior="none").fit(pd.DataFrame(X, columns=["u", "v"]), frame)
+    assert named.model_.inspect()["targets"] == ["salt", "heat"] and named.score(pd.DataFrame(X, columns=["u", "v"]), frame) > 0.9
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert cross_val_predict(GPFitRegressor("rbf(ard)"), X, Y, cv=3).shape == Y.shape
+
+
+@pytest.mark.parametrize("kernel", [
+    C(2.0) * RBF(0.7) + WhiteKernel(0.05), C(1.5) * RBF([0.5, 2.0], (0.01, 50)) + WhiteKernel(1e-2, (1e-6, 1)),
+    Matern(0.8, nu=1.5) + WhiteKernel(), C(3.0, "fixed") * Matern([1.0, 2.0], nu=2.5) + WhiteKernel(0.1), RationalQuadratic(1.2, 0.7) + WhiteKernel(0.2),
+    C(0.5) * RBF(1.0) * Matern(3.0, nu=0.5) + C(2.0) * RBF(0.1) + WhiteKernel(0.3), C(0.7) * DotProduct(2.0) + RBF() + WhiteKernel(),
+], ids=str)
+def test_kernels_of_scikit_learn(wave, kernel):
+    X, y = wave
+    theirs = GaussianProcessRegressor(kernel, alpha=0, optimizer=None).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = GPFitRegressor(kernel, max_evals=1, posterior="none").fit(X, y)
+        start = from_sklearn(kernel, ["0", "1"]).start
+        at = [np.log(start[name]) for name in ours.theta_names]
+        np.testing.assert_allclose(ours.log_marginal_likelihood(at), theirs.log_marginal_likelihood_value_, rtol=1e-10)
+        tuned = GPFitRegressor(kernel).fit(X, y)
+        reference = GaussianProcessRegressor(kernel, alpha=0, n_restarts_optimizer=2, random_state=1).fit(X, y)
+    assert tuned.log_marginal_likelihood_value_ >= reference.log_marginal_likelihood_value_ - 1e-3
+
+
+def test_kernels_that_gpfit_does_not_have(wave):
+    X, y = wave
+    for kernel, text in (
+        (Exponentiation(RBF(), 2), "no kernel with the meaning"), (RBF() + WhiteKernel() + WhiteKernel(), "several WhiteKernel"),
+        (RBF() * WhiteKernel(), "noise is a term by itself"), (RBF([1, 2, 3]), "3 lengthscales, and X has 2 columns"), (Matern(nu=0.7), "nu is half an odd"),
+    ):
+        with pytest.raises(pygpfit.UsageError, match=text):
+            GPFitRegressor(kernel).fit(X, y)
+
+
+def test_the_likelihood_at_other_parameters(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf(ard) + linear", posterior="none").fit(X, y)
+    tuned = np.log([model.parameters_[name] for name in model.theta_names])
+    value, gradient = model.log_marginal_likelihood(tuned, eval_gradient=True)
+    np.testing.assert_allclose(value, model.log_marginal_likelihood(), rtol=1e-9)
+    np.testing.assert_allclose(gradient, [-model.report_["gradient_log"][name] for name in model.theta_names], atol=1e-5)
+    h = 1e-5
+    for i in range(len(tuned)):
+        step = np.eye(len(tuned))[i] * h
+        central = (model.log_marginal_likelihood(tuned + 0.3 + step) - model.log_marginal_likelihood(tuned + 0.3 - step)) / (2 * h)
+        np.testing.assert_allclose(model.log_marginal_likelihood(tuned + 0.3, eval_gradient=True)[1][i], central, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="5 parameters|parameters: "):
+        model.log_marginal_likelihood([1.0])
+
+
+def test_what_notebooks_show(wave):
+    X, y = wave
+    model = GPFitRegressor("rbf(ard)")
+    before = model._repr_mimebundle_()["text/html"]
+    after = model.fit(X, y)._repr_mimebundle_()["text/html"]
+    assert "class='gpfit'" not in before and after.startswith(before[:50])
+    for text in ("rbf(ard)", "on 60 rows of", "noise_variance", "original units", "<svg", "Rows in leave-one-out intervals"):
+        assert text in after
 
 
 def test_target_scaling_and_cross_validation(wave):

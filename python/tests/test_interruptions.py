@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import pygpfit
+from conftest import servers
 from pygpfit import GPFitRegressor, InterruptedFitError, InterruptedFitWarning, UsageError
 
 LONG = {"restarts": 5000, "coarse": "off", "checkpoint": "ck"}
@@ -42,8 +44,8 @@ def interrupting(send):
 
 
 def terminate_gpfit():
-    for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        os.kill(int(child), signal.SIGTERM)
+    for child in servers():
+        os.kill(child, signal.SIGTERM)
 
 
 def interrupt_python():
@@ -54,9 +56,9 @@ def interrupt_python():
 def test_keyboard_interrupt_leaves_a_fitted_estimator(wave):
     X, y = wave
     model = GPFitRegressor("rbf(ard)", **LONG)
-    with interrupting(interrupt_python), pytest.raises(KeyboardInterrupt) as caught:
-        model.fit(X, y)
-    assert model.interrupted_ and caught.value.model is model.model_
+    with interrupting(interrupt_python), pytest.warns(InterruptedFitWarning, match="Ctrl-C interrupted the fit: the model is the best so far"):
+        assert model.fit(X, y) is model
+    assert model.interrupted_
     assert np.corrcoef(model.predict(X), y)[0, 1] > 0.9
 
 
@@ -73,13 +75,67 @@ def test_a_signal_to_gpfit_leaves_a_fitted_estimator(wave):
 @signals
 def test_functions_give_the_model_and_save_it(wave):
     table = np.column_stack(wave)
-    with interrupting(interrupt_python), pytest.raises(KeyboardInterrupt) as caught:
-        pygpfit.fit(table, kernel="rbf(ard)", out="m.gpfit", **LONG)
-    assert caught.value.model.data == Path("m.gpfit").read_bytes()
+    with interrupting(interrupt_python), pytest.warns(InterruptedFitWarning, match="Ctrl-C"):
+        model = pygpfit.fit(table, kernel="rbf(ard)", out="m.gpfit", **LONG)
+    assert model.summary["interrupted"] and model.data == Path("m.gpfit").read_bytes()
     os.remove("ck")
     with interrupting(terminate_gpfit), pytest.warns(InterruptedFitWarning):
         model = pygpfit.fit(table, kernel="rbf(ard)", out="n.gpfit", **LONG)
-    assert model.report["interrupted"] and model.data == Path("n.gpfit").read_bytes()
+    assert model.summary["interrupted"] and model.data == Path("n.gpfit").read_bytes()
+
+
+@signals
+@pytest.mark.parametrize("n_jobs", [None, 1])
+def test_keyboard_interrupt_ends_a_search(wave, n_jobs):
+    X, y = wave
+    search = GridSearchCV(GPFitRegressor("rbf(ard)", **LONG), {"noise": ["estimated", "none"]}, cv=2, n_jobs=n_jobs)
+    with interrupting(interrupt_python), pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+
+
+def test_a_callback_sees_the_progress_and_can_stop(wave):
+    X, y = wave
+    seen = []
+
+    def callback(status):
+        seen.append(status)
+        if len(seen) == 5:
+            raise StopIteration
+
+    with pytest.warns(InterruptedFitWarning, match="the callback interrupted the fit"):
+        model = GPFitRegressor("rbf(ard)", restarts=5000, coarse="off").fit(X, y, callback=callback)
+    assert model.interrupted_ and len(seen) == 5
+    assert all(isinstance(status["text"], str) and status["done"] >= 0 for status in seen)
+    assert min(status["best"] for status in seen if "best" in status) <= model.report_["objective"] + 1e-6 or model.report_["nlml"] < 0
+
+    def broken(status):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        GPFitRegressor("rbf(ard)", restarts=5000, coarse="off").fit(X, y, callback=broken)
+
+
+def test_a_progress_bar(wave):
+    X, y = wave
+    bars = []
+
+    class Bar:
+        def __init__(self, total, desc, leave):
+            self.total, self.n, self.texts, self.drawn, self.open = total, 0, [], 0, True
+            bars.append(self)
+
+        def set_postfix_str(self, s="", refresh=True):
+            self.texts.append(s)
+
+        def refresh(self):
+            self.drawn += 1
+
+        def close(self):
+            self.open = False
+
+    GPFitRegressor("rbf(ard)", restarts=300, coarse="off").fit(X, y, progress=Bar)
+    assert len(bars) == 1 and bars[0].drawn > 0 and bars[0].n > 0 and not bars[0].open
+    assert any(text.startswith("best") for text in bars[0].texts)
 
 
 @signals
@@ -114,7 +170,7 @@ def test_names_that_begin_with_a_dash(wave):
 def test_out_saves_the_model_and_replaces_none(wave):
     table = np.column_stack(wave)
     model = pygpfit.fit(table, kernel="rbf", out=Path("m.gpfit"))
-    assert Path("m.gpfit").read_bytes() == model.data and model.report["model_file"] == "m.gpfit"
+    assert Path("m.gpfit").read_bytes() == model.data and model.summary["model_file"] == "m.gpfit"
     with pytest.raises(UsageError, match="m.gpfit: the file exists"):
         pygpfit.fit(table, kernel="matern32", out="m.gpfit")
     assert Path("m.gpfit").read_bytes() == model.data

@@ -44,9 +44,9 @@ def test_model(client, wave):
     assert (run.info.status, run.info.run_name) == ("FINISHED", "t")
     assert run.info.end_time == int(Path("t.gpfit").stat().st_mtime * 1000)
     assert run.data.params["kernel"] == "rbf(ard)" and run.data.params["n"] == "60" and run.data.params["d"] == "2"
-    assert run.data.metrics["objective"] == model.description["nlml"]
+    assert run.data.metrics["objective"] == model.inspect()["nlml"]
     assert run.data.metrics["parameters/noise_variance"] == pytest.approx(0.01)
-    assert run.data.metrics["parameters/lengthscale.0"] == model.description["parameters"]["lengthscale[0]"]
+    assert run.data.metrics["parameters/lengthscale.0"] == model.inspect()["parameters"]["lengthscale[0]"]
     assert run.data.tags["mlflow.note.content"] == "good"
     copy = mlflow.artifacts.download_artifacts(run_id=again, artifact_path="t.gpfit", dst_path="copy")
     assert Path(copy).read_bytes() == model.data
@@ -57,7 +57,7 @@ def test_batch(client, co2):
     kernels = ["rbf(ard)", "matern52(ard)", {"name": "exact", "kernel": "linear", "noise": "none"}]
     spec = {"name": "kernels for CO₂", "data": [{"name": "co2", "path": "co2.npz", "target": "co2"}], "kernels": kernels}
     with pytest.raises(pygpfit.JobsFailedError):
-        pygpfit.run_batch(spec, out="study.run")
+        pygpfit.batch(spec, out="study.run")
     batch = pygpfit.Run("study.run")
     assert len(pygpfit.mlflow.log(batch)) == 3
     found = runs(client, "kernels for CO₂")

@@ -35,7 +35,7 @@ def fit(_=0):
 def batch():
     np.savetxt("table.csv", table, delimiter=",")
     os.write(1, b"begin %d\\n" % os.getpid())
-    pygpfit.run_batch({"data": [{"name": "t", "path": "table.csv"}], "kernels": ["rbf(ard)"], "defaults": {"restarts": 5000, "coarse": "off"}}, out="b.run")
+    pygpfit.batch({"data": [{"name": "t", "path": "table.csv"}], "kernels": ["rbf(ard)"], "defaults": {"restarts": 5000, "coarse": "off"}}, out="b.run")
 """
 EXIT = """
 import threading, time
@@ -236,7 +236,7 @@ def next_call(where, temporary, monkeypatch):
     model.save("next.gpfit")
     if (where / "table.csv").exists():
         np.savetxt("table.csv", table, delimiter=",")
-        pygpfit.run_batch({"data": [{"name": "t", "path": "table.csv"}], "kernels": ["rbf"], "defaults": {"max_evals": 2}}, out="next.run")
+        pygpfit.batch({"data": [{"name": "t", "path": "table.csv"}], "kernels": ["rbf"], "defaults": {"max_evals": 2}}, out="next.run")
 
 
 @pytest.mark.filterwarnings("ignore")

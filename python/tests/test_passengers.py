@@ -44,13 +44,13 @@ def by_frame():
 
 def test_fit_of_a_data_frame_is_that_of_the_file(by_file, by_frame):
     model, _ = by_file
-    assert by_frame.report_["n"] == model.report["n"] < 120
+    assert by_frame.report_["n"] == model.summary["n"] < 120
     assert by_frame.n_features_in_ == 7 and list(by_frame.feature_names_in_) == FEATURES
     kinds = {column["name"]: column["kind"] for column in by_frame.report_["encoding"]["columns"]}
-    assert kinds == {column["name"]: column["kind"] for column in model.report["encoding"]["columns"]}
+    assert kinds == {column["name"]: column["kind"] for column in model.summary["encoding"]["columns"]}
     assert kinds["sex"] == kinds["port"] == "category" and kinds["alone"] == "boolean" and kinds["booked"] == "date"
-    assert by_frame.report_["nlml"] == model.report["nlml"]
-    assert by_frame.parameters_ == model.report["parameters"]
+    assert by_frame.report_["nlml"] == model.summary["nlml"]
+    assert by_frame.parameters_ == model.summary["parameters"]
 
 
 def test_predictions_of_a_data_frame_are_those_of_the_file(by_file, by_frame):
@@ -70,7 +70,7 @@ def test_functions_take_data_frames(by_file):
     table = frame(TRAIN)
     with pytest.warns(GPFitWarning, match="missing values"):
         other = pygpfit.fit(table[[*FEATURES, "fare"]], **OPTIONS)
-    assert other.report["nlml"] == model.report["nlml"]
+    assert other.summary["nlml"] == model.summary["nlml"]
     result = other.predict(frame(NEW), keep="name")  # with surplus columns
     np.testing.assert_array_equal(result["mean"], expected["mean"])
     assert list(result["name"]) == list(frame(NEW)["name"])
@@ -84,7 +84,7 @@ def test_the_model_goes_round_with_its_encoding(by_frame, tmp_path):
     again = pygpfit.load(tmp_path / "fares.gpfit")
     np.testing.assert_array_equal(again.predict(NEW)["mean"], expected)
     np.testing.assert_array_equal(again.predict(rows, mean_only=True)["mean"], expected)
-    assert {"sex_female", "sex_male", "alone"} <= set(again.description["features"])
+    assert {"sex_female", "sex_male", "alone"} <= set(again.inspect()["features"])
 
 
 def test_the_export_describes_the_encoding(by_frame, tmp_path):

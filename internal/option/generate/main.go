@@ -50,8 +50,10 @@ func render(options option.Entries, base string) (map[string][]byte, error) {
 	all, err := template.New("").Funcs(template.FuncMap{
 		"groups": option.Groups, "field": fieldName, "where": where, "kind": kind, "default": defaultOf, "python": pythonDefault,
 		"commands": func() []string {
-			return []string{"fit", "nlml", "select", "predict", "sample", "loo", "export", "batch", "resume"}
+			return []string{"fit", "nlml", "select", "compare", "profile", "update", "predict", "sample", "loo", "weights", "export", "inspect", "check", "kernel check",
+				"kernel show", "batch", "resume", "show", "report", "bench", "devices", "version"}
 		},
+		"class": className, "type": pythonType, "key": pythonKey,
 		"dash": orDash, "escape": func(cell string) string { return strings.ReplaceAll(cell, "|", "\\|") },
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
@@ -119,6 +121,11 @@ func (t tableView) Taken(command string) option.Entries {
 		return append(t.For(option.Every), t.For(command)...)
 	}
 	return slices.DeleteFunc(t.For(command), func(o option.Option) bool { return o.Name == "dry-run" })
+}
+
+// Asked returns the options that callers of a function of Python give: how to print is its own concern.
+func (t tableView) Asked(command string) option.Entries {
+	return slices.DeleteFunc(t.Taken(command), func(o option.Option) bool { return slices.Contains([]string{"json", "quiet"}, o.Name) })
 }
 
 // Variables returns the environment variables of all options.
@@ -237,4 +244,45 @@ func pythonDefault(o option.Option) (string, error) {
 	}
 	quoted, err := json.Marshal(o.Default)
 	return string(quoted), err
+}
+
+// className returns the name of the class of a command's options in Python.
+func className(command string) string {
+	var b strings.Builder
+	for _, word := range strings.Fields(command) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String() + "Options"
+}
+
+// pythonKey returns the keyword of an option: a word of Python's own has _ at its end.
+func pythonKey(o option.Option) string {
+	if o.Name == "from" {
+		return "from_"
+	}
+	return o.Key()
+}
+
+// pythonTypes are the types of values in Python by the names of kinds.
+var pythonTypes = map[string]string{
+	option.Text.Name: "str | int", option.Column.Name: "str | int", option.Columns.Name: "str | int | Sequence[str | int]", option.Texts.Name: "str | Sequence[str]",
+	option.Words.Name: "str | Sequence[str]", option.File.Name: "str | os.PathLike[str]", option.Truth.Name: "bool", option.Whole.Name: "int",
+	option.Wholes.Name: "int | Sequence[int]", option.Numbers.Name: "float | str | Sequence[float]", option.Number.Name: "float", option.Level.Name: "float | str",
+	option.Memory.Name: "str", "NAME=VALUE": "str | Sequence[str] | Mapping[str, float]", "NAME or NAME=VALUE": "str | Sequence[str] | Mapping[str, float | None]",
+	"NAME=LO:HI": "str | Sequence[str] | Mapping[str, tuple[float, float] | str]",
+}
+
+// pythonType returns the type of an option's values in Python.
+func pythonType(o option.Option) string {
+	kind, known := pythonTypes[o.Kind.Name]
+	switch {
+	case o.Words != nil && !o.Kind.Repeats:
+		kind = `Literal["` + strings.Join(o.Words, `", "`) + `"]`
+		if o.Kind.Name == option.YesNo.Name && slices.Contains(o.Words, "on") {
+			kind = "bool | " + kind
+		}
+	case !known:
+		kind = "str | Sequence[str] | Mapping[str, str]"
+	}
+	return kind + " | None"
 }

@@ -39,7 +39,7 @@ func TestNewOption(t *testing.T) {
 		"internal/spec/schema.json":         "\"extra_turns\": {\n          \"description\": \"number of extra turns\",\n          \"maximum\": 9,\n          \"minimum\": 0,\n          \"type\": \"integer\"\n        }",
 		"docs/options.md":                   "| `extra-turns` | fit | GPFIT_EXTRA_TURNS | `extra_turns` | whole number from 0 to 9 | `2` | – | number of extra turns |\n",
 		"python/src/pygpfit/_options.py":    "\"extra_turns\": (\"whole number\", 2),\n",
-		"python/src/pygpfit/_parameters.py": "        extra_turns=2,\n",
+		"python/src/pygpfit/_parameters.py": "        extra_turns: int | None = 2,\n",
 	} {
 		if !strings.Contains(string(files[path]), want) {
 			t.Errorf("%s has not %q", path, want)

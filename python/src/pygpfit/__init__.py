@@ -1,9 +1,11 @@
 """Exact Gaussian-process regression by gpfit, for scikit-learn and by itself.
 
 `GPFitRegressor` is a scikit-learn estimator. `fit`, `load` and `nlml` work on tables and
-model files, `run_batch` and `Run` on batches. All numbers come from the program gpfit,
-which this package carries.
+model files, `compare`, `select` and `profile` compare kernels and methods, `batch` and `Run` work on
+batches, and `plots` draws models. All numbers come from the program gpfit, which this package carries.
 """
+
+from importlib.metadata import PackageNotFoundError, version as _version_of
 
 from ._errors import (
     DataError,
@@ -17,9 +19,16 @@ from ._errors import (
     UsageError,
 )
 from ._process import find_program
-from .batch import Run, run_batch
+from .commands import Selection, bench, compare, devices, kernel_check, kernel_show, profile, sample, select, version
+from .kernels import from_sklearn
 from .model import Model, fit, load, nlml
 from .regressor import GPFitRegressor
+from .runs import Run, batch
+
+try:
+    __version__ = _version_of("pygpfit")
+except PackageNotFoundError:  # not installed
+    __version__ = "0+unknown"
 
 __all__ = [
     "DataError",
@@ -33,10 +42,22 @@ __all__ = [
     "JobsFailedError",
     "Model",
     "Run",
+    "Selection",
     "UsageError",
+    "__version__",
+    "batch",
+    "bench",
+    "compare",
+    "devices",
     "find_program",
     "fit",
+    "from_sklearn",
+    "kernel_check",
+    "kernel_show",
     "load",
     "nlml",
-    "run_batch",
+    "profile",
+    "sample",
+    "select",
+    "version",
 ]

@@ -1,6 +1,13 @@
 """The exceptions and the warnings of this package."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from .model import Model
 
 
 class GPFitError(Exception):
@@ -14,7 +21,8 @@ class GPFitError(Exception):
         the model of a fit that failed after tuning, with an incomplete report
     """
 
-    code, model = 1, None
+    code: int = 1
+    model: Model | None = None
 
 
 class UsageError(GPFitError, ValueError):
@@ -61,9 +69,9 @@ class InterruptedFitWarning(GPFitWarning, ConvergenceWarning):
     """A signal stopped a fit: the model is the best so far."""
 
 
-def error_of(code, message):
+def error_of(code: int, message: str) -> GPFitError:
     """Return the exception for an exit code."""
-    kinds = (UsageError, JobsFailedError, DataError, InUseError, DeviceError, InterruptedFitError)
+    kinds: tuple[type[GPFitError], ...] = (UsageError, JobsFailedError, DataError, InUseError, DeviceError, InterruptedFitError)
     for kind in kinds:
         if kind.code == code:
             return kind(message)

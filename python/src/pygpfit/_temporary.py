@@ -2,7 +2,10 @@
 
 The process holds a lock on each, which the system releases however the process ends. The next
 call, of any process of the same user, removes what has no lock. systemd-tmpfiles knows such locks, too.
+Folders are in shared memory if the system has it and the user names no other place.
 """
+
+from __future__ import annotations
 
 import atexit
 import contextlib
@@ -10,24 +13,33 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import threading
+import time
 import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+from ._types import PathLike
+
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # Windows, where nobody can remove an open file
     fcntl = None
+
+_MEMORY = "/dev/shm"
 
 _FOLDER = ("pygpfit-", ".tmp")
 _FILE = (".pygpfit-", ".tmp.yaml")
 
 
 @contextlib.contextmanager
-def folder():
-    """Give the path of a new folder for the body of a with statement."""
-    home = _enter()
+def folder(large: bool = False) -> Iterator[str]:
+    """Give the path of a new folder for the body of a with statement. Large files are kept out of memory."""
+    home = _enter(large)
     try:
         path = tempfile.mkdtemp(dir=home.path)
         try:
@@ -41,19 +53,23 @@ def folder():
 class File:
     """A temporary file with contents, which goes with its object."""
 
-    def __init__(self, data, suffix):
-        self._home = _enter()
+    def __init__(self, data: bytes, suffix: str) -> None:
+        self._home = _enter(len(data) > _LARGE)
         handle, self.path = tempfile.mkstemp(suffix=suffix, dir=self._home.path)
         with open(handle, "wb") as out:
             out.write(data)
         weakref.finalize(self, _remove, self._home, self.path)
 
-    def usable(self):
+    def usable(self) -> bool:
         """Say whether this process made the file, which a forked one shares, and it is still there."""
         return self._home.owner == os.getpid() and os.path.exists(self.path)
 
 
-def _remove(home, path):
+# Files above so many bytes are no use in memory.
+_LARGE = 64 << 20
+
+
+def _remove(home: _Home, path: str) -> None:
     if home.owner == os.getpid():
         Path(path).unlink(missing_ok=True)
     _leave(home)
@@ -62,11 +78,11 @@ def _remove(home, path):
 class _Home:
     """The folder of this process, which is there as long as it has users."""
 
-    def __init__(self):
-        self.users, self.owner = 0, os.getpid()
-        self.path, self.lock = _locked(lambda: tempfile.mkdtemp(suffix=_FOLDER[1], prefix=_FOLDER[0]))
+    def __init__(self, base: str) -> None:
+        self.base, self.users, self.owner = base, 0, os.getpid()
+        self.path, self.lock = _locked(lambda: tempfile.mkdtemp(suffix=_FOLDER[1], prefix=_FOLDER[0], dir=base))
 
-    def close(self):
+    def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.lock)
         shutil.rmtree(self.path, ignore_errors=True)  # Windows removes no open file
@@ -74,37 +90,48 @@ class _Home:
 
 # A finalizer can run at any line of the thread that holds the guard.
 _guard = threading.RLock()
-_home = None
+_homes: dict[str, _Home] = {}
+_swept: dict[str, float] = {}
 
 
-def _enter():
+def _base(large: bool) -> str:
+    """Return where temporary folders go."""
+    if large or any(name in os.environ for name in ("TMPDIR", "TEMP", "TMP")) or not os.access(_MEMORY, os.W_OK):
+        return tempfile.gettempdir()
+    space = os.statvfs(_MEMORY)
+    return _MEMORY if space.f_bavail * space.f_frsize > 16 * _LARGE else tempfile.gettempdir()
+
+
+def _enter(large: bool) -> _Home:
     """Return the folder of this process with one more user."""
-    global _home
-    sweep(tempfile.gettempdir(), *_FOLDER)
+    base = _base(large)
+    if time.monotonic() - _swept.get(base, -1.0) >= 1:  # a second apart, for calls that take less
+        sweep(base, *_FOLDER)
+        _swept[base] = time.monotonic()
     with _guard:
-        if _home is None:
-            _home = _Home()
-        _home.users += 1
-        return _home
+        if base not in _homes:
+            _homes[base] = _Home(base)
+        _homes[base].users += 1
+        return _homes[base]
 
 
-def _leave(home):
-    global _home
+def _leave(home: _Home) -> None:
     with _guard:
         home.users -= 1
         if home.users == 0 and home.owner == os.getpid():
-            if _home is home:
-                _home = None
+            if _homes.get(home.base) is home:
+                del _homes[home.base]
             home.close()
 
 
-def _forked():
-    """Forget the folder in a process that was forked: it belongs to the other one."""
-    global _guard, _home
+def _forked() -> None:
+    """Forget the folders in a process that was forked: they belong to the other one."""
+    global _guard
     _guard = threading.RLock()  # another thread may have held it
-    if _home is not None:
-        os.close(_home.lock)
-        _home = None
+    for home in _homes.values():
+        os.close(home.lock)
+    _homes.clear()
+    _swept.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -112,18 +139,19 @@ if hasattr(os, "register_at_fork"):
 
 
 @atexit.register
-def _end():
-    """Remove the folder although threads still use it: their programs end with this process."""
-    if _home is not None and _home.owner == os.getpid():
-        _home.close()
+def _end() -> None:
+    """Remove the folders although threads still use them: their programs end with this process."""
+    for home in _homes.values():
+        if home.owner == os.getpid():
+            home.close()
 
 
 @contextlib.contextmanager
-def beside(directory):
+def beside(directory: PathLike) -> Iterator[Path]:
     """Give the path of a new empty file in a directory, for the body of a with statement."""
     sweep(directory, *_FILE)
 
-    def make():
+    def make() -> str:
         path = os.path.join(directory, secrets.token_hex(4).join(_FILE))
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # as the umask allows
         return path
@@ -139,7 +167,7 @@ def beside(directory):
             os.close(lock)
 
 
-def replace(path, data):
+def replace(path: PathLike, data: bytes) -> None:
     """Write a file whole or not at all. A file that is replaced keeps its mode."""
     target = Path(os.path.realpath(path))
     if fcntl is None or target.exists() and not target.is_file():  # Windows renames no open file
@@ -155,7 +183,7 @@ def replace(path, data):
         os.replace(new, target)
 
 
-def sweep(directory, prefix, suffix):
+def sweep(directory: PathLike, prefix: str, suffix: str) -> None:
     """Remove the folders and files with such names, of this user, whose process has ended."""
     name = re.compile(re.escape(prefix) + "[a-z0-9_]{8}" + re.escape(suffix))
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
@@ -165,29 +193,30 @@ def sweep(directory, prefix, suffix):
                     _remove_dead(entry)
 
 
-def _remove_dead(entry):
+def _remove_dead(entry: os.DirEntry[str]) -> None:
     if fcntl is None:
         if entry.is_dir(follow_symlinks=False):
             Path(entry.path, "lock").unlink(missing_ok=True)  # an error if its process lives
-        return _delete(entry)
-    if entry.stat(follow_symlinks=False).st_uid != os.getuid():
-        return None
+        _delete(entry)
+        return
+    if sys.platform == "win32" or entry.stat(follow_symlinks=False).st_uid != os.getuid():
+        return
     lock = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error if its process lives
-        return _delete(entry)
+        _delete(entry)
     finally:
         os.close(lock)
 
 
-def _delete(entry):
+def _delete(entry: os.DirEntry[str]) -> None:
     if entry.is_dir(follow_symlinks=False):
         shutil.rmtree(entry.path, ignore_errors=True)
     else:
         os.unlink(entry.path)
 
 
-def _locked(make):
+def _locked(make: Callable[[], str]) -> tuple[str, int]:
     """Make a folder or a file and lock it. Return its path and the descriptor that has the lock."""
     while True:
         path = make()
@@ -205,7 +234,7 @@ def _locked(make):
             os.close(lock)
 
 
-def _same(path, descriptor):
+def _same(path: str, descriptor: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:

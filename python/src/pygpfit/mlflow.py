@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ._errors import GPFitError
 from ._process import run
-from .batch import Run
+from .runs import Run
 
 # The scores among the results of a job.
 _SCORES = (

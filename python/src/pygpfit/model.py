@@ -1,12 +1,29 @@
 """Models as values: fit a table, predict, and read what gpfit reports."""
 
-import json
-import warnings
-from pathlib import Path
+from __future__ import annotations
 
-from . import _tables, _temporary
+import json
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+
+
+from . import _html, _tables, _temporary
 from ._errors import GPFitError, InterruptedFitError, InterruptedFitWarning, UsageError
-from ._process import call, caller, flags, run
+from ._keywords import completes
+from ._options import (
+    ExportOptions, FitOptions, LooOptions, NlmlOptions, PredictOptions, ReportOptions, SampleOptions, UpdateOptions, WeightsOptions,
+)
+from ._process import Ended, call, caller, flags, run
+from ._progress import Progress
+from ._types import Callback, Column, Options, PathLike, Report, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Model:
@@ -19,54 +36,67 @@ class Model:
     ----------
     data : bytes
         the model file
-    report : dict or None
+    summary : dict or None
         what ``gpfit fit --json`` reported, if this process fitted the model
     """
 
-    def __init__(self, data, report=None):
-        self.data, self.report = data, report
-        self._file = None
+    def __init__(self, data: bytes, summary: Report | None = None) -> None:
+        self.data, self.summary = data, summary
+        self._file: _temporary.File | None = None
 
-    def __getstate__(self):
-        return {"data": self.data, "report": self.report}
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "summary": self.summary}
 
-    def __setstate__(self, state):
-        self.__init__(**state)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["data"], state["summary"])  # type: ignore[misc]
 
-    def __repr__(self):
-        about = self.description
-        headline = (_verdict(about) or {}).get("headline", "without a report of its fit")
+    def __repr__(self) -> str:
+        about = self.inspect()
+        headline = (verdict_of(about) or {}).get("headline", "without a report of its fit")
         return f"<Model {about['kernel']} on {about['n']} rows of {', '.join(about['features'])}; {headline}>"
 
-    @property
-    def verdict(self):
-        """How good the model is: its level, the headline with the scores, warnings and what to do next; or None."""
-        return (self.report or {}).get("verdict") or _verdict(self.description)
+    def _repr_html_(self) -> str:
+        about = self.inspect()
+        # Leave-one-out takes n³ operations and has one result for each target.
+        small = about["n"] <= 2000 and len(about["targets"]) == 1 and not about.get("experts")
+        return _html.model(about, self.loo(device="cpu")["standardized"].tolist() if small else ())
 
-    def save(self, path):
+    @property
+    def verdict(self) -> Report | None:
+        """How good the model is: its level, the headline with the scores, warnings and what to do next; or None."""
+        return (self.summary or {}).get("verdict") or verdict_of(self.inspect())
+
+    def save(self, path: PathLike) -> None:
         """Write the model file, which the program gpfit reads, too, in place of an earlier file."""
         _temporary.replace(path, self.data)
 
     @property
-    def path(self):
+    def path(self) -> str:
         """Path of a temporary file with the model. It lives as long as this object."""
         if self._file is None or not self._file.usable():
             self._file = _temporary.File(self.data, ".gpfit")
         return self._file.path
 
-    @property
-    def description(self):
-        """What ``gpfit inspect`` says about the model: kernel, features, parameters, scores, options."""
-        about = json.loads(run("inspect", self.path, options=["--json"], names={self.path: "the model"}))
+    def inspect(self) -> Report:
+        """Return what ``gpfit inspect`` says about the model: kernel, features, parameters, scores, options."""
+        about: Report = json.loads(run("inspect", self.path, options=["--json"], names={self.path: "the model"}))
         del about["file"]  # it is temporary
         return about
 
-    def export(self, **options):
-        """Return the model in the form for other programs, as a dict (examples/EXPORT.md)."""
-        _refuse_out("export", options)
-        return json.loads(run("export", self.path, options=flags(options, "export")))
+    def check(self) -> Report:
+        """Compare the model with itself, as ``gpfit check`` does. A fault is a `DataError`."""
+        found: Report = json.loads(run("check", self.path, options=["--json"], names={self.path: "the model"}))
+        return found
 
-    def predict(self, data, **options):
+    @completes("export")
+    def export(self, **options: Unpack[ExportOptions]) -> Report:
+        """Return the model in the form for other programs, as a dict (examples/EXPORT.md)."""
+        refuse_out("export", options)
+        exported: Report = json.loads(run("export", self.path, options=flags(options, "export")))
+        return exported
+
+    @completes("predict")
+    def predict(self, data: Table, **options: Unpack[PredictOptions]) -> dict[str, Column]:
         """Predict every row of a table.
 
         Parameters
@@ -87,87 +117,148 @@ class Model:
         """
         return self._table("predict", data, options)
 
-    def sample(self, data, **options):
+    @completes("sample")
+    def sample(self, data: Table, **options: Unpack[SampleOptions]) -> dict[str, Column]:
         """Draw jointly at the rows of a table; the options are those of ``gpfit sample``.
 
         The result has the features and draw0, draw1, … by name.
         """
         return self._table("sample", data, options)
 
-    def loo(self, **options):
+    @completes("loo")
+    def loo(self, **options: Unpack[LooOptions]) -> dict[str, Column]:
         """Predict each training row from the others; the columns of ``gpfit loo``."""
         return self._table("loo", None, options)
 
-    def _table(self, command, data, options):
-        _refuse_out(command, options)
+    @completes("weights")
+    def weights(self, **options: Unpack[WeightsOptions]) -> Any:
+        """Return the weights of terms such as linear and poly, as ``gpfit weights --json`` prints them."""
+        refuse_out("weights", options)
+        return json.loads(run("weights", self.path, options=[*flags(options, "weights"), "--json"], names={self.path: "the model"}))
+
+    @completes("update")
+    def update(self, data: Table, *, callback: Callback | None = None, progress: Progress = False, **options: Unpack[UpdateOptions]) -> Model:
+        """Return the model with the rows of a table added to its training rows.
+
+        With ``retune=True``, the parameters are tuned again. Its ``summary`` has the report.
+        """
+        return _made("update", [self.path], data, options, {self.path: "the model"}, callback, progress)
+
+    @completes("report")
+    def report(self, out: PathLike | None = None, data: Table | None = None, **options: Unpack[ReportOptions]) -> Path:
+        """Write the HTML page about the model, in place of an earlier one, and return its path.
+
+        data holds rows to predict on the page. out is ``model.html`` in the current folder if it is None.
+        """
+        target = Path(out or "model.html")
         with _temporary.folder() as folder:
-            text = bool(options.get("keep"))  # which an array of numbers cannot hold
+            rows = [] if data is None else [_tables.place(data, folder)]
+            given = flags({**options, "out": target, "force": True, "quiet": True}, "report")
+            run("report", self.path, *rows, options=given, names={self.path: "the model"} | (names_of(rows[0], data) if rows else {}))
+        return target
+
+    def _table(self, command: str, data: Table | None, given: Mapping[str, Any]) -> dict[str, Column]:
+        refuse_out(command, given)
+        with _temporary.folder() as folder:
+            text = bool(given.get("keep"))  # which an array of numbers cannot hold
             out = Path(folder) / ("result.csv" if text else "result.npy")
-            inputs, names = [], {self.path: "the model"}
+            inputs, names = list[PathLike](), {self.path: "the model"}
             if data is not None:
                 inputs = [_tables.place(data, folder)]
-                names |= _names(inputs[0], data)
-            options = options | {"out": out, "quiet": True, "json": True}
+                names |= names_of(inputs[0], data)
+            options = {**given, "out": out, "quiet": True, "json": True}
             summary = run(command, self.path, *inputs, options=flags(options, command), names=names)
             if text:
                 return _tables.read_csv(out)
             return _tables.read_npy(out, json.loads(summary)["columns"])
 
 
-def _names(path, data):
+def names_of(path: PathLike, data: Table) -> dict[str, str]:
     """Return what to call the file of a table in messages: a file of the user has its own name."""
-    return {} if path is data else {path: "data"}
+    return {} if path is data else {str(path): "data"}
 
 
-def _refuse_out(command, options):
+def refuse_out(command: str, options: Mapping[str, Any]) -> None:
+    """Raise an error if options name a file for a result that the caller gets."""
     if options.get("out") is not None:
         raise UsageError(f"out: {command} returns its result and writes no file; save what it returns")
 
 
-def _verdict(about):
-    return ((about.get("fit") or {}).get("report") or {}).get("verdict")
+def verdict_of(about: Report) -> Report | None:
+    """Return the verdict in what ``gpfit inspect`` says, or None."""
+    verdict: Report | None = ((about.get("fit") or {}).get("report") or {}).get("verdict")
+    return verdict
 
 
-def fit(data, **options):
+@completes("fit")
+def fit(data: Table, *, callback: Callback | None = None, progress: Progress = False, **options: Unpack[FitOptions]) -> Model:
     """Fit a table, as ``gpfit fit`` does, and return the `Model`.
 
     Parameters
     ----------
     data : path, data frame, dict of columns or array
         the table; the last column is the target unless ``target`` names another
+    callback : function or None
+        gets the progress up to 20 times a second: a dict with ``text``, and with ``done``, ``total``,
+        ``seconds_left``, ``value`` and ``best`` as far as they are known. StopIteration from it ends the
+        fit with the best model so far
+    progress : bool or function
+        True shows a progress bar of tqdm, or a line of text without tqdm. A function makes another bar,
+        such as ``tqdm.notebook.tqdm``
     options
         options of ``gpfit fit`` with underscores, such as ``kernel="rbf(ard)"``,
         ``max_evals=100`` or ``bounds={"lengthscale": (0.1, 10)}``. ``out`` also saves the model
-        in a file, which must not exist unless ``force=True``
+        in a file, which must not exist unless ``force=True``. ``from_`` is a model to start from
 
-    A KeyboardInterrupt stops the fit and goes on to the caller; its attribute ``model`` is the
-    best model so far, if there is one. After a signal to gpfit itself, the best model so far is
-    the result, with an `InterruptedFitWarning`.
+    Ctrl-C and signals to gpfit itself end the fit with the best model so far, if there is one, and an
+    `InterruptedFitWarning`.
     """
-    with _temporary.folder() as folder:
+    given = dict(options)
+    start = given.get("from_")
+    if isinstance(start, Model):
+        given["from_"] = start.path
+    with _temporary.folder(large=bool(given.get("save_factor"))) as folder:
         path = _tables.place(data, folder)
-        return fit_file(path, folder, _names(path, data), with_categories(options, data))
+        return fit_file(path, folder, names_of(path, data), with_categories(given, data), callback, progress)
 
 
-def with_categories(options, data):
+def with_categories(options: Options, data: Table) -> dict[str, Any]:
     """Return the options with the categories that the types of a data frame name."""
     names = _tables.categories(data)
     if not names or options.get("categories"):
-        return options
-    return options | {"categories": names}
+        return dict(options)
+    return {**options, "categories": names}
 
 
-def fit_file(path, folder, names, options):
+def fit_file(
+    path: PathLike, folder: PathLike, names: Mapping[str, str], options: Options, callback: Callback | None = None, progress: Progress = False,
+) -> Model:
     """Fit the table in a file; folder is for temporary files."""
+    return _finished("fit", [path], folder, names, options, callback, progress)
+
+
+def _made(
+    command: str, files: list[PathLike], data: Table, options: Options, names: Mapping[str, str], callback: Callback | None, progress: Progress,
+) -> Model:
+    """Run a command that makes a model from a table."""
+    with _temporary.folder(large=bool(options.get("save_factor"))) as folder:
+        path = _tables.place(data, folder)
+        return _finished(command, [*files, path], folder, {**names, **names_of(path, data)}, options, callback, progress)
+
+
+def _finished(
+    command: str, files: list[PathLike], folder: PathLike, names: Mapping[str, str], options: Options, callback: Callback | None, progress: Progress,
+) -> Model:
     saved = options.get("out")
     out = Path(folder) / "model.gpfit" if saved is None else Path(saved)
     if saved is None:
-        names = names | {out: "the attribute model of this exception"}
-    ended = call("fit", path, options=flags(options | {"out": out, "quiet": True, "json": True}, "fit"), names=names)
-    report = _report(ended.stdout)
+        names = {**names, str(out): "the attribute model of this exception"}
+    given = flags({**options, "out": out, "quiet": True, "json": True}, command)
+    ended = call(command, *files, options=given, names=names, callback=callback, progress=progress)
+    report = _read_report(ended.stdout)
     if report is not None and saved is None:
         report.pop("model_file", None)
-        if Path(path).parent == Path(folder):  # the command names a file that is temporary
+        if Path(files[-1]).parent == Path(folder):  # the command names a file that is temporary
             (report.get("verdict", {}).get("next") or {}).pop("command", None)
     model = None
     if out.exists() and (saved is None or report is not None and "model_file" in report):
@@ -175,42 +266,70 @@ def fit_file(path, folder, names, options):
     return _result(ended, model, options)
 
 
-def _report(text):
+def _read_report(text: str) -> Report | None:
     """Return the report of a fit; None if it was killed before."""
     try:
-        return json.loads(text)
+        report: Report = json.loads(text)
     except ValueError:
         return None
+    return report
 
 
-def _result(ended, model, options):
+def _result(ended: Ended, model: Model | None, options: Options) -> Model:
     """Return the model of a fit, or raise what ended the fit, with the model as its attribute."""
     error = ended.error()
+    if error is None and model is not None:
+        ended.warn()
+        return model
+    complete = model is not None and model.summary is not None
+    stopped = isinstance(error, (InterruptedFitError, StopIteration)) or isinstance(error, KeyboardInterrupt) and not _searching()
+    if model is not None and complete and error is not None and stopped:
+        ended.warn()
+        warnings.warn(_how_interrupted(error, options), InterruptedFitWarning, stacklevel=caller())
+        return model
     if error is None:
-        ended.warn()
-        return model
-    if isinstance(error, InterruptedFitError) and model is not None and model.report is not None:
-        ended.warn()
-        text = "a signal interrupted the fit: the model is the best so far"
-        if options.get("checkpoint"):
-            text += f"; the same fit continues from the checkpoint {options['checkpoint']}"
-        warnings.warn(text, InterruptedFitWarning, stacklevel=caller())
-        return model
+        error = GPFitError("gpfit wrote no model")
     if isinstance(error, GPFitError) or model is not None:
-        error.model = model
+        error.model = model  # type: ignore[union-attr, unused-ignore]
     raise error
 
 
-def load(path):
+def _searching() -> bool:
+    """Say whether a search or a cross-validation of scikit-learn, or joblib, made this fit: Ctrl-C means all of it."""
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(("sklearn.model_selection.", "joblib.")):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _how_interrupted(error: BaseException, options: Options) -> str:
+    what = {KeyboardInterrupt: "Ctrl-C", StopIteration: "the callback"}.get(type(error), "a signal")
+    text = f"{what} interrupted the fit: the model is the best so far"
+    if options.get("checkpoint"):
+        text += f"; the same fit continues from the checkpoint {options['checkpoint']}"
+    return text
+
+
+def load(path: PathLike) -> Model:
     """Read a model file."""
     model = Model(Path(path).read_bytes())
     run("inspect", model.path, names={model.path: str(path)})  # checks the file
     return model
 
 
-def nlml(data, **options):
+@completes("nlml")
+def nlml(data: Table, **options: Unpack[NlmlOptions]) -> Report:
     """Evaluate the likelihood and its gradient, as ``gpfit nlml`` does, and return its report."""
+    return reported("nlml", data, options)
+
+
+def reported(command: str, data: Table, options: Options, callback: Callback | None = None, progress: Progress = False) -> Report:
+    """Run a command on a table and return its report."""
     with _temporary.folder() as folder:
         path = _tables.place(data, folder)
-        options = with_categories(options, data) | {"quiet": True, "json": True}
-        return json.loads(run("nlml", path, options=flags(options, "nlml"), names=_names(path, data)))
+        given = {**with_categories(options, data), "quiet": True, "json": True}
+        text = run(command, path, options=flags(given, command), names=names_of(path, data), callback=callback, progress=progress)
+        report: Report = json.loads(text)
+        return report

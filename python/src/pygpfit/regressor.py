@@ -1,27 +1,42 @@
 """The scikit-learn estimator."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from inspect import signature
 from pathlib import Path
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # pyright: ignore[reportPrivateUsage]
 
-from . import _tables, _temporary
+from . import _html, _tables, _temporary
+from ._errors import UsageError
 from ._options import OPTIONS
 from ._parameters import FitParameters
-from .model import Model, fit_file, with_categories
+from ._progress import Progress
+from ._types import Callback, Column, Floats, Report
+from .kernels import from_sklearn
+from .model import Model, fit_file, nlml, with_categories
 
 _WHERE = ("device", "fallback", "threads")
+Rows = dict[str, Column] | Floats
+# What predict returns for one target: the mean, or the mean with std or cov or both.
+Result = Floats | tuple[Floats, ...]
 
 
 class GPFitRegressor(RegressorMixin, FitParameters):
     """Exact Gaussian-process regression, tuned and evaluated by gpfit.
 
     The parameters are the options of ``gpfit fit``; `FitParameters` and docs/options.md
-    describe them. ``kernel`` is an expression, such as ``"rbf(ard) + matern32"``. By default
-    inputs and target are scaled to mean 0 and standard deviation 1 while gpfit tunes.
+    describe them. ``kernel`` is an expression, such as ``"rbf(ard) + matern32"``, or a kernel
+    of ``sklearn.gaussian_process.kernels``. By default
+    inputs and target are scaled to mean 0 and standard deviation 1 while gpfit tunes. A kernel of
+    scikit-learn has scikit-learn's meaning instead: its start values, bounds and noise, data as they
+    are, and mean 0, except for parameters of this estimator that are given.
 
     Options that name columns (``noise_column``, ``noise_group``, ``features``) refer to
     columns of X: by name if X is a data frame, else by index.
@@ -43,6 +58,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     n_features_in_ : int
     feature_names_in_ : array of str
         if X had names
+    X_train_, y_train_ : the rows of fit
     n_iter_ : int
         number of iterations of the descent that found the optimum
     interrupted_ : bool
@@ -59,59 +75,105 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     True
     """
 
-    def fit(self, X, y, sample_weight=None, *, noise_variance=None):
-        """Tune the parameters on rows X with the targets y, one number each.
+    model_: Model
+    report_: Report
+    kernel_: str
+    parameters_: dict[str, float]
+    parameters_original_units_: dict[str, float]
+    log_marginal_likelihood_value_: float
+    n_iter_: int
+    interrupted_: bool
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, noise_variance: ArrayLike | None = None,
+        callback: Callback | None = None, progress: Progress = False,
+    ) -> GPFitRegressor:
+        """Tune the parameters on rows X with the targets y.
 
         Parameters
         ----------
-        X, y : the rows and their targets
+        X, y : the rows and their targets. Several columns of y are several targets, which share kernel and
+            noise
         sample_weight : weights of the rows: the noise variance of a row is the estimated one
             divided by its weight, as for the mean of so many observations. Rows of weight 0
             are left out, with a warning
         noise_variance : known noise variances of the rows, in squared units of y, or one for
             all; gpfit adds the estimated variance unless ``noise="none"``. It excludes
             sample_weight
+        callback, progress : as in `pygpfit.fit`
 
         X may be a data frame with columns of text, categories, booleans and dates, which
         gpfit encodes as the command line does: ``report_["encoding"]`` says how. Rows to
         predict then come in data frames with the same columns.
 
-        KeyboardInterrupt stops gpfit and goes on to the caller. If there is a model by then, the
-        estimator has it and ``interrupted_`` is True. A signal to gpfit itself, such as SIGTERM,
-        leaves the best model so far, too, with an `InterruptedFitWarning`.
+        Ctrl-C, StopIteration from callback, and signals to gpfit end the fit: the estimator has the best
+        model so far, ``interrupted_`` is True, and there is an `InterruptedFitWarning`. Within a search or
+        a cross-validation of scikit-learn, KeyboardInterrupt goes on instead, so that the whole search ends.
         """
-        options = {name: getattr(self, name) for name in OPTIONS["fit"] if hasattr(self, name)}
-        options["seed"] = _seed(self.random_state)
         given = {"weight_column": ("sample_weight", sample_weight), "noise_column": ("noise_variance", noise_variance)}
         self._mixed = _tables.mixed(X) is not None
-        if self._mixed:
-            options = with_categories(options, X)
-            X, y = self._check_mixed(X, y)
-        else:
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, y_numeric=True, multi_output=False,
-                ensure_min_samples=2, ensure_all_finite=self._finite(),
-            )
-        with _temporary.folder() as folder:
-            more = {}
+        columns, targets = self._check_training(X, y)
+        options = self._options(X, columns)
+        taken = columns if isinstance(columns, dict) else getattr(self, "feature_names_in_", ("X", "y"))
+        with _temporary.folder(large=bool(self.save_factor)) as folder:
+            more: dict[str, Column] = {}
             for option, (name, values) in given.items():
                 if values is not None:
-                    options[option] = name = _free(name, X if isinstance(X, dict) else getattr(self, "feature_names_in_", ("X", "y")))
-                    more[name] = _check_sample_weight(values, y, dtype=np.float64, **_ANY)
+                    options[option] = name = _free(name, taken)
+                    more[name] = _check_sample_weight(values, targets, dtype=np.float64, **_ANY)
             self._noise = options["noise_column"] if noise_variance is not None else None
-            path = self._write(folder, X, y, more)
+            self.X_train_, self.y_train_ = columns, targets
+            path = self._write(Path(folder), columns, targets, more)
+            if targets.ndim == 2:
+                options["target"] = self._targets
             try:
-                model = fit_file(path, folder, {path: "the training data"}, options)
-            except KeyboardInterrupt as stop:
+                model = fit_file(path, folder, {str(path): "the training data"}, options, callback, progress)
+            except BaseException as stop:
                 self._take(getattr(stop, "model", None))
                 raise
         return self._take(model)
 
-    def _take(self, model):
+    def _options(self, X: Any, columns: Rows) -> dict[str, Any]:
+        """Return the options of the fit."""
+        options: dict[str, Any] = {name: getattr(self, name) for name in OPTIONS["fit"] if hasattr(self, name)}
+        options["seed"] = _seed(self.random_state)
+        if not isinstance(self.kernel, str):
+            names = list(columns) if isinstance(columns, dict) else [str(i) for i in range(columns.shape[1])]
+            converted = from_sklearn(self.kernel, names).options()
+            defaults = {name: p.default for name, p in signature(FitParameters).parameters.items()}
+            options |= {name: value for name, value in converted.items() if name == "kernel" or options[name] == defaults[name]}
+        return with_categories(options, X) if self._mixed else options
+
+    def _check_training(self, X: Any, y: Any) -> tuple[Rows, Floats]:
+        """Return the checked rows and targets."""
+        self._targets: Sequence[str] = [str(name) for name in getattr(y, "columns", ())]
+        if self._mixed:
+            columns = self._check_mixed(X, reset=True)
+            targets = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+            check_consistent_length(X, targets)
+        else:
+            columns, targets = validate_data(
+                self, X, y, dtype=np.float64, y_numeric=True, multi_output=True,
+                ensure_min_samples=2, ensure_all_finite=self._finite(),
+            )
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            targets = self._column(targets)
+        if targets.ndim == 2 and len(self._targets) != targets.shape[1]:
+            self._targets = [f"y{i}" for i in range(targets.shape[1])]
+        return columns, targets
+
+    @staticmethod
+    def _column(targets: Floats) -> Floats:
+        from sklearn.utils import column_or_1d
+
+        column: Floats = column_or_1d(targets, warn=True)
+        return column
+
+    def _take(self, model: Model | None) -> GPFitRegressor:
         """Hold a model with its report, if there is one, and return self."""
-        if model is None or model.report is None:
+        if model is None or model.summary is None:
             return self
-        self.model_, self.report_ = model, model.report
+        self.model_, self.report_ = model, model.summary
         self.interrupted_ = self.report_.get("interrupted", False)
         self.kernel_ = self.report_["kernel"]
         self.parameters_ = self.report_["parameters"]
@@ -120,19 +182,30 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         self.n_iter_ = max(1, self.report_.get("iterations", 1))
         return self
 
-    def _check_mixed(self, X, y=None):
-        """Return the columns of a data frame with columns of any kind, and the target."""
-        validate_data(self, X, skip_check_array=True, reset=y is not None)
+    def _check_mixed(self, X: Any, reset: bool = False) -> dict[str, Column]:
+        """Return the columns of a data frame with columns of any kind."""
+        validate_data(self, X, skip_check_array=True, reset=reset)
         columns = _tables.named_columns(X)
         if columns is None or not hasattr(self, "feature_names_in_"):
             raise ValueError("the columns are not all numbers: they need a data frame, with texts as their names")
-        if y is None:
-            return columns
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True)
-        check_consistent_length(X, y)
-        return columns, y
+        return columns
 
-    def predict(self, X, return_std=False, return_cov=False, *, observed=True, unseen="error", noise_variance=None):
+    @overload
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False, *, observed: bool = True, unseen: str = "error",
+        noise_variance: ArrayLike | None = None,
+    ) -> Floats: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "error",
+        noise_variance: ArrayLike | None = None,
+    ) -> Any: ...
+
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, *, observed: bool = True, unseen: str = "error",
+        noise_variance: ArrayLike | None = None,
+    ) -> Any:
         """Predict the target at rows X.
 
         Parameters
@@ -152,19 +225,19 @@ class GPFitRegressor(RegressorMixin, FitParameters):
 
         Returns
         -------
-        mean, or (mean, std), or (mean, cov)
+        mean, or (mean, std), or (mean, cov), or (mean, std, cov). Several targets are the last axis.
         """
-        X, missing = self._check(X)
+        rows, missing = self._check(X)
         more = self._known_noise(noise_variance, missing)
-        if return_std and return_cov:
-            raise ValueError("return_std and return_cov exclude each other: the diagonal of the covariance has the variances")
         options = self._where() | {"unseen": unseen}
         if missing.any():
-            X, more = _without(missing, X), _without(missing, more)
-            return _with_gaps(missing, self._predict(X, more, np.sum(~missing), return_std, return_cov, observed, options))
-        return self._predict(X, more, len(missing), return_std, return_cov, observed, options)
+            rows, more = _without(missing, rows), {name: values[~missing] for name, values in more.items()}
+        parts = self._predict(rows, more, int(np.sum(~missing)), (return_std, return_cov, observed), options)
+        if missing.any():
+            parts = tuple(_with_gaps(missing, part, of_rows=i < 1 + return_std) for i, part in enumerate(parts))
+        return parts if len(parts) > 1 else parts[0]
 
-    def _known_noise(self, noise_variance, rows):
+    def _known_noise(self, noise_variance: ArrayLike | None, rows: Any) -> dict[str, Column]:
         """Return the column of known noise variances to predict with, by its name."""
         name = getattr(self, "_noise", None)
         if name is None:
@@ -173,119 +246,179 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             return {}
         return {name: _check_sample_weight(0.0 if noise_variance is None else noise_variance, rows, dtype=np.float64, **_ANY)}
 
-    def _predict(self, X, more, n, return_std, return_cov, observed, options):
+    def _predict(self, X: Rows, more: dict[str, Column], n: int, wanted: tuple[bool, bool, bool], options: Mapping[str, Any]) -> tuple[Floats, ...]:
+        """Return the mean, and std and cov if they are wanted. wanted says whether they are, and whether they have the noise."""
+        std, cov, observed = wanted
+        last = (self.y_train_.shape[1],) if self.y_train_.ndim == 2 else ()
         if n == 0:
-            spread = np.empty((0, 0)) if return_cov else np.empty(0)
-            return (np.empty(0), spread) if return_std or return_cov else np.empty(0)
+            return (np.empty((0, *last)), *[np.empty((0, *last))] * std, *[np.empty((0, 0, *last))] * cov)
         with _temporary.folder() as folder:
-            path = self._write(folder, X, more=more)
-            if return_cov:
+            path = self._write(Path(folder), X, more=more)
+            found: dict[str, Any] = {}
+            if std or not cov:
+                found = self.model_.predict(path, mean_only=not std, **options)  # type: ignore[misc, unused-ignore]
+            covariance = ()
+            if cov:
                 file = Path(folder) / "cov.npy"
-                result = self.model_.predict(path, cov=file, observed=observed, **options)
-                return result["mean"], np.load(file)
-            result = self.model_.predict(path, mean_only=not return_std, **options)
-        if return_std:
-            return result["mean"], result["std" if observed else "std_latent"]
-        return result["mean"]
+                joint = self.model_.predict(path, cov=file, observed=observed, **options)  # type: ignore[misc, unused-ignore]
+                found = found or joint
+                files = [file.with_name(f"cov.{name}.npy") for name in self._targets] if last else [file]
+                covariance = (_last_axis([np.load(one) for one in files], bool(last)),)
+        deviation = "std" if observed else "std_latent"
+        columns = ["mean"] + [deviation] * std
+        prefixes = [f"{name}." for name in self._targets] if last else [""]
+        return (*[_last_axis([found[prefix + column] for prefix in prefixes], bool(last)) for column in columns], *covariance)
 
-    def sample_y(self, X, n_samples=1, random_state=0, *, observed=True, unseen="error"):
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, observed: bool = True, unseen: str = "error") -> Floats:
         """Draw from the posterior, jointly at rows X, which must have no gaps.
 
-        The result has one column per draw. The parameters mean the same as those of predict
-        and of scikit-learn's regressor.
+        The result has one column per draw, after the targets if there are several. The parameters mean
+        the same as those of predict and of scikit-learn's regressor.
         """
         check_is_fitted(self)
-        X = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
-        more = self._known_noise(None, next(iter(X.values())) if isinstance(X, dict) else X)
+        rows: Rows = self._check_mixed(X) if self._is_mixed() else validate_data(self, X, dtype=np.float64, reset=False)
+        more = self._known_noise(None, next(iter(rows.values())) if isinstance(rows, dict) else rows)
+        options = self._where() | {"draws": n_samples, "seed": _seed(random_state), "observed": observed, "unseen": unseen}
+        targets = self._targets if self.y_train_.ndim == 2 else [None]
         with _temporary.folder() as folder:
-            result = self.model_.sample(
-                self._write(folder, X, more=more), draws=n_samples, seed=_seed(random_state), observed=observed,
-                unseen=unseen, **self._where()
-            )
-        return np.column_stack([result[f"draw{i}"] for i in range(n_samples)])
+            path = self._write(Path(folder), rows, more=more)
+            drawn = list[Floats]()
+            for target in targets:
+                result = self.model_.sample(path, target=target, **options)  # type: ignore[misc, unused-ignore]
+                drawn.append(np.column_stack([result[f"draw{i}"] for i in range(n_samples)]))
+        return drawn[0] if len(drawn) == 1 else np.stack(drawn, axis=1)
 
-    def log_marginal_likelihood(self):
-        """Return the log marginal likelihood of the scaled targets at the tuned parameters."""
+    def log_marginal_likelihood(self, theta: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
+        """Return the log marginal likelihood of the scaled targets.
+
+        Parameters
+        ----------
+        theta : logarithms of the parameters in the order of ``theta_names``, or None for the tuned ones
+        eval_gradient : also return the gradient with respect to theta
+        """
         check_is_fitted(self)
-        return self.log_marginal_likelihood_value_
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        values = {name: self.parameters_[name] for name in self.theta_names}
+        if theta is not None:
+            given = np.asarray(theta, dtype=np.float64)
+            if given.shape != (len(values),):
+                raise ValueError(f"theta has the shape {given.shape}, and there are {len(values)} parameters: {', '.join(values)}")
+            values = {name: float(v) for name, v in zip(values, np.exp(given), strict=True)}
+        report = self._evaluate(values)
+        if not eval_gradient:
+            return -report["nlml"]
+        return -report["nlml"], np.array([-report["gradient_log"][name] for name in values])
 
-    def _check(self, X):
+    @property
+    def theta_names(self) -> list[str]:
+        """The names of the parameters that were tuned, in the order of theta."""
+        check_is_fitted(self)
+        return list(self.report_["gradient_log"])
+
+    def _evaluate(self, values: Mapping[str, float]) -> Report:
+        """Return the report of the likelihood at parameters of the fit."""
+        if self.robust or self.experts or self.subsample or self.holdout:
+            raise UsageError("the likelihood at other parameters needs a fit to all rows: leave out robust, experts, subsample and holdout")
+        options = {k: v for k, v in self._options(self.X_train_, self.X_train_).items() if k in OPTIONS["nlml"]}
+        fixed = {name: value for name, value in self.parameters_.items() if name not in values and not name.startswith("mean_")}
+        options |= {"kernel": self.kernel_, "ard": False, "mean": self.report_["mean"], "set": {**fixed, **values}, "fix": None, "bounds": None, "scores": None}
+        with _temporary.folder() as folder:
+            path = self._write(Path(folder), self.X_train_, self.y_train_)
+            return nlml(path, **options)  # type: ignore[misc, unused-ignore]
+
+    def _check(self, X: Any) -> tuple[Rows, Column]:
         """Return the rows and which of them have gaps."""
         check_is_fitted(self)
         if not self._is_mixed():
-            X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
-            return X, np.isnan(X).any(axis=1)
+            rows: Floats = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
+            return rows, np.isnan(rows).any(axis=1)
         columns = self._check_mixed(X)
         if self.missing != "drop":  # the program says where the gaps are
             return columns, np.zeros(len(X), dtype=bool)
         return columns, _tables.gaps(columns)
 
-    def _is_mixed(self):
+    def _is_mixed(self) -> bool:
         """Say whether fit had columns that are not all numbers."""
-        return getattr(self, "_mixed", False)  # models pickled by an earlier version have none
+        return self._mixed
 
-    def _finite(self):
+    def _finite(self) -> Any:
         """Return what scikit-learn should check: with missing="drop" there may be gaps."""
         return "allow-nan" if self.missing == "drop" else True
 
-    def _where(self):
+    def _where(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _WHERE}
 
-    def _write(self, folder, X, y=None, more={}):
+    def _write(self, folder: Path, X: Rows, y: Floats | None = None, more: Mapping[str, Column] | None = None) -> Path:
         """Write rows, with more columns, in the form in which fit wrote them, and return the file's path."""
-        path = Path(folder) / "data"
-        if isinstance(X, dict):
-            return _tables.write(path, X | more if y is None else X | more | {_free("y", X | more): y})
-        names = getattr(self, "feature_names_in_", ())
-        if not all(names) or len(set(names)) < X.shape[1]:  # without names, or not unique
-            return _tables.write_array(path, X, y, more)
-        columns = dict(zip(names, X.T)) | more
-        if y is not None:
+        path, further = folder / "data", dict(more or {})
+        if not isinstance(X, dict):
+            names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+            named = all(names) and len(set(names)) == X.shape[1]
+            if not named and self.y_train_.ndim == 1:
+                return _tables.write_array(path, X, y, further)
+            X = dict(zip(names if named else map(str, range(X.shape[1])), X.T, strict=True))
+        columns = {**X, **further}
+        if y is not None and y.ndim == 1:
             columns[_free("y", columns)] = y
+        elif y is not None:
+            self._targets = [_free(name, columns) for name in self._targets]
+            columns |= dict(zip(self._targets, y.T, strict=True))
         return _tables.write(path, columns)
 
-    def __repr__(self, N_CHAR_MAX=700):
-        text = super().__repr__(N_CHAR_MAX)
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
         verdict = getattr(self, "report_", {}).get("verdict")
         return f"{text}\n{verdict['headline']}" if verdict else text
 
-    def __sklearn_is_fitted__(self):
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if hasattr(self, "model_") and "text/html" in shown:
+            shown["text/html"] += self.model_._repr_html_()  # pyright: ignore[reportPrivateUsage]
+        return shown
+
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "drop"
+        tags.target_tags.multi_output = True
         return tags
 
 
 # Weights that scikit-learn lets through, also if all are 0: the program says what is wrong with them.
-_ANY = {"allow_all_zero_weights": True} if "allow_all_zero_weights" in signature(_check_sample_weight).parameters else {}
+_ANY: dict[str, Any] = {"allow_all_zero_weights": True} if "allow_all_zero_weights" in signature(_check_sample_weight).parameters else {}
 
 
-def _without(missing, X):
+def _last_axis(parts: Sequence[Floats], several: bool) -> Floats:
+    """Return the results of several targets as one array, or the result of the only one."""
+    return np.stack(parts, axis=-1) if several else parts[0]
+
+
+def _without(missing: Column, X: Rows) -> Rows:
     """Return the rows that are not missing."""
     if isinstance(X, dict):
         return {name: values[~missing] for name, values in X.items()}
     return X[~missing]
 
 
-def _with_gaps(missing, result):
-    """Return a prediction of the rows without gaps as one of all rows, with NaN in gaps."""
-    if isinstance(result, tuple):
-        return tuple(_with_gaps(missing, part) for part in result)
+def _with_gaps(missing: Column, result: Floats, of_rows: bool) -> Floats:
+    """Return a prediction of the rows without gaps as one of all rows, with NaN in gaps: the first axis has rows, or the first two."""
     n, rows = len(missing), np.flatnonzero(~missing)
-    full = np.full((n,) * result.ndim, np.nan)
-    full[np.ix_(*[rows] * result.ndim)] = result
+    axes = 1 if of_rows else 2
+    full = np.full((n,) * axes + result.shape[axes:], np.nan)
+    full[np.ix_(*[rows] * axes)] = result
     return full
 
 
-def _free(name, taken):
+def _free(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-def _seed(random_state):
+def _seed(random_state: Any) -> int | None:
     """Return a seed of gpfit, which takes whole numbers, for a random state; None for None."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return None if random_state is None else int(random_state)

@@ -39,7 +39,7 @@ type Set struct {
 
 // Add declares the options of the table for a place, such as the command "fit".
 func (o *Set) Add(cmd *cobra.Command, place string) {
-	o.addTable(cmd, place, option.All().For(place))
+	o.addTable(cmd, place, option.Taken(place))
 }
 
 func (o *Set) addTable(cmd *cobra.Command, place string, table option.Entries) {

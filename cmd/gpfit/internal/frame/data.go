@@ -71,13 +71,20 @@ func RowsError(err error) error {
 	return err
 }
 
+// Load reads the model at path. The model belongs to the command: its options can be changed. It returns
+// the errors of [gp.Load].
+func (c *Command) Load(path string) (m *gp.Model, err error) {
+	m, c.kept.model, err = c.kept.store.Model(path)
+	return m, err
+}
+
 // LoadModel reads the model at path and returns the model of the chosen target. The
 // result must not replace the file.
 func (c *Command) LoadModel(path string) (*gp.Model, error) {
 	if err := c.CheckOutputs([]string{path}); err != nil {
 		return nil, err
 	}
-	m, err := gp.Load(path)
+	m, err := c.Load(path)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +115,7 @@ func (c *Command) StartModel() (*gp.Model, error) {
 	if c.From == "" {
 		return nil, nil
 	}
-	m, err := gp.Load(c.From)
+	m, err := c.Load(c.From)
 	if err != nil {
 		return nil, err
 	}

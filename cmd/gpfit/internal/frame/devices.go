@@ -36,7 +36,7 @@ func (c *Command) OpenDevices(w device.Workload, one bool) (*gpfit.OpenDevices, 
 
 // openDevices is OpenDevices for work with parts that can run at the same time.
 func openDevices(c *Command, w device.Workload, one bool, parts int) (*gpfit.OpenDevices, error) {
-	if c.Compute.Threads > 0 {
+	if c.Compute.Threads > 0 && c.kept.store == nil { // other commands of the process have a number of their own
 		runtime.GOMAXPROCS(c.Compute.Threads)
 	}
 	devices := c.devices()
@@ -113,7 +113,7 @@ func (c *Command) OpenFor(job *tuning.Job, kernels int, one bool) (*gpfit.OpenDe
 // Condition conditions a model on its data, on a device. The caller calls the returned
 // function when it is done with the posterior.
 func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
-	return prepared(c, m, func(b device.Backend, plan device.Plan) (*gp.Posterior, error) {
+	return prepared(c, m, "posterior", func(b device.Backend, plan device.Plan) (*gp.Posterior, error) {
 		c.NotePlan(plan)
 		p, err := m.Condition(c.Ctx, b)
 		if err == nil {
@@ -126,7 +126,7 @@ func (c *Command) Condition(m *gp.Model) (*gp.Posterior, func(), error) {
 // Mixture prepares a model to predict with at most limit draws of its parameters, on a
 // device. The caller calls the returned function when it is done with them.
 func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
-	return prepared(c, m, func(b device.Backend, plan device.Plan) (*gp.Mixture, error) {
+	return prepared(c, m, fmt.Sprintf("%d draws", limit), func(b device.Backend, plan device.Plan) (*gp.Mixture, error) {
 		c.NotePlan(plan)
 		return gp.NewMixture(c.Ctx, m, b, limit)
 	})
@@ -135,29 +135,55 @@ func (c *Command) Mixture(m *gp.Model, limit int) (*gp.Mixture, func(), error) {
 // Means prepares a model to predict means alone, on a device. The caller calls the
 // returned function when it is done with them.
 func (c *Command) Means(m *gp.Model) (*gp.Means, func(), error) {
-	return prepared(c, m, func(b device.Backend, _ device.Plan) (*gp.Means, error) { return m.Means(c.Ctx, b) })
+	return prepared(c, m, "means", func(b device.Backend, _ device.Plan) (*gp.Means, error) { return m.Means(c.Ctx, b) })
+}
+
+// opened is a predictor with its open device.
+type opened[P io.Closer] struct {
+	result  P
+	devices *gpfit.OpenDevices
+	bytes   int64
+}
+
+// Close implements [io.Closer].
+func (o *opened[P]) Close() error {
+	err := o.result.Close()
+	o.devices.Close()
+	return err
 }
 
 // prepared opens a device for a model and calls on with it and the plan of the model's covariance. The caller calls the returned
-// function when it is done with the result; it closes result and device.
-func prepared[P io.Closer](c *Command, m *gp.Model, on func(device.Backend, device.Plan) (P, error)) (result P, done func(), err error) {
+// function when it is done with the result; it closes result and device, unless the process keeps them for the next
+// command. kind tells the ways to predict with one model apart.
+func prepared[P io.Closer](c *Command, m *gp.Model, kind string, on func(device.Backend, device.Plan) (P, error)) (result P, done func(), err error) {
+	key := fmt.Sprint(kind, c.kept.model, c.Target, c.Combine, c.devices())
+	if o, ok := c.kept.store.Take(key).(*opened[P]); ok {
+		if o.devices.Warning != "" {
+			c.Msg.Warn(o.devices.Warning)
+		}
+		c.kept.using = append(c.kept.using, inUse{key, o, o.bytes})
+		return o.result, func() {}, nil
+	}
 	w, err := c.devices().Workload(m)
 	if err != nil {
 		return result, nil, err
 	}
-	o, err := c.OpenDevices(w, true)
+	devices, err := c.OpenDevices(w, true)
 	if err != nil {
 		return result, nil, err
 	}
 	w.N = m.N()
-	if result, err = on(o.Backends[0], m.Backend(o.Backends[0]).Plan(w)); err != nil {
-		o.Close()
+	plan := m.Backend(devices.Backends[0]).Plan(w)
+	if result, err = on(devices.Backends[0], plan); err != nil {
+		devices.Close()
 		return result, nil, err
 	}
-	return result, func() {
-		_ = result.Close()
-		o.Close()
-	}, nil
+	o := &opened[P]{result, devices, plan.HostBytes() + plan.DeviceBytes()}
+	if c.kept.model == 0 {
+		return result, func() { _ = o.Close() }, nil
+	}
+	c.kept.using = append(c.kept.using, inUse{key, o, o.bytes})
+	return result, func() {}, nil
 }
 
 // NotePlan prints the memory and time that a large job needs, and prepares the process for it.

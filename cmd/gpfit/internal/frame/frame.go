@@ -8,12 +8,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
 	"gpfit/device"
@@ -35,6 +37,8 @@ type Command struct {
 	// Cmd is the command, and Msg prints its messages.
 	Cmd *cobra.Command
 	Msg *messages.Writer
+	// kept is what the command shares with others of the same process.
+	kept keeping
 }
 
 // New completes the definition of a command. It takes the options of a place of the
@@ -54,7 +58,10 @@ func New(place string, cmd *cobra.Command, run func(*Command) error) *cobra.Comm
 		if _, err := device.FindMethod(c.Compute.Method, gpfit.Methods()); err != nil {
 			return exit.Usagef("--method %s: %w", textform.Quote(c.Compute.Method), err)
 		}
-		return run(&c)
+		if err := c.kept.begin(c.Ctx, place); err != nil {
+			return err
+		}
+		return c.kept.end(run(&c))
 	}
 	return cmd
 }
@@ -102,4 +109,46 @@ func (c *Command) WritePlot(f *plotting.Figure) error {
 		return fmt.Errorf("--plot %s: %w", c.Plot.Path, err)
 	}
 	return nil
+}
+
+// keeping is what a command of a process that runs several leaves for the next ones. Its store is nil in a
+// process that runs one.
+type keeping struct {
+	store *kept.Store
+	// model is the number of the model that the command has loaded, 0 without one.
+	model uint64
+	using []inUse
+}
+
+// inUse is a predictor that the command uses.
+type inUse struct {
+	key   string
+	value io.Closer
+	bytes int64
+}
+
+// small is how much memory predictors may hold while other work runs, in bytes.
+const small = 64 << 20
+
+// begin finds the store of the process.
+func (k *keeping) begin(ctx context.Context, place string) error {
+	*k = keeping{store: kept.Of(ctx)}
+	if slices.Contains([]string{"predict", "sample", "loo", "weights"}, place) {
+		return nil
+	}
+	return k.store.Trim(small)
+}
+
+// end returns the error of a command, or of closing. After an error, what the command used may not be
+// fit for use.
+func (k *keeping) end(err error) error {
+	for _, u := range k.using {
+		if err != nil {
+			_ = u.value.Close()
+		} else {
+			err = k.store.Put(u.key, u.value, u.bytes)
+		}
+	}
+	k.using = nil
+	return err
 }

@@ -33,6 +33,29 @@ func Error(w io.Writer, err error, toGoOn bool) {
 	fmt.Fprintf(w, "gpfit: %s\n", textform.Printable(errorText(err), most))
 }
 
+// Status is the progress of long work.
+type Status struct {
+	// Text says it in words.
+	Text string `json:"text"`
+	// Done of about Total parts are done, such as evaluations of the objective or jobs of a batch; both are 0 if
+	// that is not known.
+	Done  float64 `json:"done,omitempty"`
+	Total float64 `json:"total,omitempty"`
+	// SecondsLeft is about how much time is left; 0 if that is not known.
+	SecondsLeft float64 `json:"seconds_left,omitempty"`
+	// Value is the objective at the current parameters of a fit, and Best the lowest so far.
+	Value *float64 `json:"value,omitempty"`
+	Best  *float64 `json:"best,omitempty"`
+}
+
+// Listener takes the progress of long work. A [Writer] to one shows it there, too, also if it is quiet.
+type Listener interface {
+	// Wants reports whether the listener takes a status now.
+	Wants() bool
+	// Show takes a status.
+	Show(Status)
+}
+
 // Writer writes messages. On a terminal it redraws one line of progress; elsewhere it
 // prints a line per interval.
 type Writer struct {
@@ -47,8 +70,11 @@ type Writer struct {
 	// running evaluation. With a fit, its state takes the place of status.
 	status string
 	fit    *fitting
-	// counted is when Count began.
-	counted time.Time
+	// counted is when Count began, and done and all are its last numbers.
+	counted   time.Time
+	done, all int
+	left      time.Duration
+	listener  Listener
 	// mu protects the writer from the clock, which redraws the line on a terminal.
 	mu      sync.Mutex
 	ticking bool
@@ -62,8 +88,12 @@ func New(w io.Writer, quiet bool) *Writer {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		m.terminal, m.interval = true, 100*time.Millisecond
 	}
+	m.listener, _ = w.(Listener)
 	return m
 }
+
+// heard reports whether a listener takes a status now.
+func (m *Writer) heard() bool { return m.listener != nil && m.listener.Wants() }
 
 // Note prints a line unless --quiet.
 func (m *Writer) Note(format string, args ...any) {

@@ -29,7 +29,7 @@ func (m *Writer) Status(format string, args ...any) {
 func (m *Writer) show(always bool, status string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.status, m.fit = status, nil
+	m.status, m.fit, m.done, m.all = status, nil, 0, 0
 	m.draw(status, always)
 }
 
@@ -43,10 +43,21 @@ func (m *Writer) Count(part string, done, all int) {
 	spent := time.Since(m.counted)
 	m.mu.Unlock()
 	text := fmt.Sprintf("%s %d of %d", part, min(done+1, all), all)
+	var left time.Duration
 	if done > 0 && done < all && spent > time.Second {
-		text += fmt.Sprintf("; about %s left", Roughly(spent*time.Duration(all-done)/time.Duration(done)))
+		left = spent * time.Duration(all-done) / time.Duration(done)
+		text += fmt.Sprintf("; about %s left", Roughly(left))
 	}
-	m.show(done == 0, text)
+	m.Share(done == 0, done, all, left, text)
+}
+
+// Share shows the state of work of which done of all equal parts are done, and about how much time is left,
+// if that is known. It always shows it if always is true.
+func (m *Writer) Share(always bool, done, all int, left time.Duration, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status, m.fit, m.done, m.all, m.left = text, nil, done, all, left
+	m.draw(text, always)
 }
 
 // Expect announces a fit with these stages, which Iteration and Progress then show.
@@ -74,7 +85,7 @@ func (m *Writer) Progress(p device.Progress) {
 	if m.fit != nil {
 		m.fit.progress(p)
 	}
-	if time.Since(m.last) < m.interval {
+	if time.Since(m.last) < m.interval && !m.heard() {
 		return
 	}
 	if m.fit != nil {
@@ -92,6 +103,9 @@ func share(p device.Progress) float64 { return min(1, p.Done/max(p.Total, 1)) }
 
 // draw shows a text whose clauses, separated by semicolons, are in the order of their importance.
 func (m *Writer) draw(text string, always bool) {
+	if m.heard() {
+		m.listener.Show(m.state(text))
+	}
 	if m.quiet || !always && time.Since(m.last) < m.interval {
 		return
 	}
@@ -110,6 +124,30 @@ func (m *Writer) draw(text string, always bool) {
 		m.ticking = true
 		go m.tick()
 	}
+}
+
+// state returns the status for a listener, with the text for people.
+func (m *Writer) state(text string) Status {
+	s := Status{Text: text, Done: float64(m.done), Total: float64(m.all), SecondsLeft: m.left.Seconds()}
+	if m.fit == nil {
+		return s
+	}
+	values, _ := m.fit.expected()
+	s.Done, s.SecondsLeft = float64(m.fit.done)+m.fit.part, m.fit.left(time.Now()).Seconds()
+	if len(m.fit.stages) > 0 {
+		s.Total = float64(values)
+	}
+	if m.fit.begun {
+		s.Value, s.Best = finite(m.fit.it.F), finite(m.fit.it.Best)
+	}
+	return s
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
 }
 
 // tick redraws the line of progress while there is one, so that its times go on.

@@ -42,7 +42,7 @@ func New(c *frame.Command) (*Runner, error) {
 	o := &Runner{c, batch.Options{
 		Drivers: gpfit.Drivers(), Methods: gpfit.Methods(), Formats: flags.Formats(), Cores: r.Cores, Memory: r.Memory, JobsPerDevice: r.JobsPerDevice,
 		Shared: r.Worker || r.Shard != "", Wait: r.Wait, RetryFailed: r.RetryFailed,
-		OnNote: c.Msg.Say, OnProgress: func(p batch.RunProgress) { c.Msg.Status("%s", p) },
+		OnNote: c.Msg.Say, OnProgress: func(p batch.RunProgress) { c.Msg.Share(false, p.Done, p.Total, p.Left, p.String()) },
 	}}
 	if r.Shard == "" {
 		return o, nil
