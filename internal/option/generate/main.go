@@ -123,9 +123,10 @@ func (t tableView) Taken(command string) option.Entries {
 	return slices.DeleteFunc(t.For(command), func(o option.Option) bool { return o.Name == "dry-run" })
 }
 
-// Asked returns the options that callers of a function of Python give: how to print is its own concern.
+// Asked returns the options that callers of a function of Python give: how to print is its own concern, and it has parameters for some.
 func (t tableView) Asked(command string) option.Entries {
-	return slices.DeleteFunc(t.Taken(command), func(o option.Option) bool { return slices.Contains([]string{"json", "quiet"}, o.Name) })
+	own := append([]string{"json", "quiet"}, map[string][]string{"report": {"out"}, "batch": {"out"}, "kernel check": {"matrix"}}[command]...)
+	return slices.DeleteFunc(t.Taken(command), func(o option.Option) bool { return slices.Contains(own, o.Name) })
 }
 
 // Variables returns the environment variables of all options.

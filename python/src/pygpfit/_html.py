@@ -16,19 +16,27 @@ _STYLE = (
 )
 
 
+def report_of(about: Report) -> Report:
+    """Return the report of the fit in what ``gpfit inspect`` says, empty without one."""
+    record: Report = about.get("fit") or {}
+    return record.get("report") or {}
+
+
 def model(about: Report, standardized: Sequence[float] = ()) -> str:
     """Return a piece of HTML about a model.
 
     about is what ``gpfit inspect`` says, and standardized are the residuals of leave-one-out over their standard
     deviations; without them there is no picture.
     """
-    report = (about.get("fit") or {}).get("report") or {}
-    verdict = report.get("verdict") or {}
+    report = report_of(about)
+    verdict: Report = report.get("verdict") or {}
     lines = [f"<strong>{escape(about['kernel'])}</strong> on {about['n']} rows of {escape(', '.join(about['features']))}"]
     if verdict.get("headline"):
         lines.append(escape(_sentence(verdict["headline"])))
-    lines += [escape(f"Warning: {text}") for text in verdict.get("warnings") or []]
-    advice = (verdict.get("next") or {}).get("text")
+    warned: list[str] = verdict.get("warnings") or []
+    lines += [escape(f"Warning: {text}") for text in warned]
+    following: Report = verdict.get("next") or {}
+    advice = following.get("text")
     if advice:
         lines.append(escape(f"Next: {advice}"))
     text = "".join(f"<p>{line}</p>" for line in lines)
@@ -41,8 +49,8 @@ def _sentence(text: str) -> str:
 
 def _parameters(about: Report, report: Report) -> str:
     """Return the table of the parameters in both units."""
-    scaled = about.get("parameters") or {}
-    original = report.get("parameters_original_units") or {}
+    scaled: dict[str, float] = about.get("parameters") or {}
+    original: dict[str, float] = report.get("parameters_original_units") or {}
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td class='n'>{value:.6g}</td><td class='n'>{_number(original.get(name))}</td></tr>"
         for name, value in scaled.items()

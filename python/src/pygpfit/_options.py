@@ -1195,7 +1195,6 @@ class KernelCheckOptions(TypedDict, total=False):
     points: int | None
     draws: int | None
     columns: int | None
-    matrix: str | os.PathLike[str] | None
     table: str | os.PathLike[str] | None
     tolerance: float | None
     target: str | int | None
@@ -1243,7 +1242,6 @@ class BatchOptions(TypedDict, total=False):
     method: str | int | None
     fallback: str | int | None
     threads: int | None
-    out: str | os.PathLike[str] | None
     dry_run: bool | None
     cores: int | None
     memory: str | None
@@ -1305,7 +1303,6 @@ class ReportOptions(TypedDict, total=False):
     noise_column: str | int | None
     noise_group: str | int | None
     noise_group_default: str | int | None
-    out: str | os.PathLike[str] | None
     force: bool | None
     device: str | int | None
     method: str | int | None

@@ -11,7 +11,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ._errors import GPFitError, GPFitWarning, UsageError, error_of
 from ._options import OPTIONS, VARIABLES
@@ -76,9 +76,10 @@ def flags(options: Options, command: str) -> list[str]:
         if value is None or isinstance(value, type(default)) and value == default:
             continue
         if isinstance(value, Mapping):
-            out += [f"{flag}={name if v is None else f'{name}={_text(v)}'}" for name, v in value.items()]
+            named = cast("Mapping[str, Any]", value)
+            out += [f"{flag}={name if v is None else f'{name}={_text(v)}'}" for name, v in named.items()]
         elif isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray":
-            items = [_text(v) for v in value]
+            items = [_text(v) for v in cast("Iterable[Any]", value)]
             if kind.startswith("NAME") or kind == "text, repeated":
                 out += [f"{flag}={item}" for item in items]
             elif items:
@@ -95,7 +96,7 @@ def _nearest(key: str, known: Iterable[str]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        return ":".join(map(_text, value))
+        return ":".join(map(_text, cast("Sequence[Any]", value)))
     if type(value).__name__ in ("bool", "bool_"):
         return "true" if value else "false"
     if hasattr(value, "item"):  # a number of NumPy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, Protocol, TypeAlias
 
 from ._server import Watcher
@@ -34,7 +34,7 @@ Progress: TypeAlias = bool | Callable[..., Bar]
 
 
 @contextlib.contextmanager
-def watcher(callback: Callback | None, progress: Progress) -> Iterator[Watcher | None]:
+def watcher(callback: Callback | None, progress: Progress) -> Generator[Watcher | None]:
     """Give the function that shows the progress of a command, or None, for the body of a with statement."""
     if callback is None and not progress:
         yield None

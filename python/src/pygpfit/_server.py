@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from ._errors import GPFitError, InterruptedFitError
@@ -234,7 +234,7 @@ def _await(answers: queue.SimpleQueue[Message], watch: Watcher | None, seconds: 
 
 # The parent of this process. A worker of joblib is a child of its main process, which may have ended by now.
 _main = multiprocessing.parent_process()
-_parent = _main.pid if _main and _main.sentinel is None else os.getppid()
+_parent = _main.pid if _main and not _main.sentinel else os.getppid()
 
 
 def check_deserted() -> None:
@@ -243,7 +243,7 @@ def check_deserted() -> None:
     Such a worker would end after its task only.
     """
     main = multiprocessing.parent_process()
-    if main and (os.getppid() != _parent or main.sentinel is not None and not main.is_alive()):
+    if main and (os.getppid() != _parent or main.sentinel and not main.is_alive()):
         raise InterruptedFitError("the main process of this worker has ended")
 
 
@@ -270,7 +270,7 @@ _guard = threading.Lock()
 
 
 @contextlib.contextmanager
-def server(program: str, env: Mapping[str, str], alone: bool) -> Iterator[Server]:
+def server(program: str, env: Mapping[str, str], alone: bool) -> Generator[Server]:
     """Give a server for the body of a with statement: the shared one, or one of its own."""
     check_deserted()
     with _guard:

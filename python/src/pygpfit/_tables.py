@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,7 +104,7 @@ def named_columns(data: Any) -> dict[str, Column] | None:
     The result is None for a plain array.
     """
     if isinstance(data, Mapping):
-        given: Mapping[Any, ArrayLike] = data
+        given = cast("Mapping[Any, ArrayLike]", data)
         return {str(name): np.asarray(values) for name, values in given.items()}
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, Polars
         _distinct([str(name) for name in data.columns])
@@ -169,7 +169,7 @@ def gaps(columns: Columns) -> Column:
 def place(data: Table, folder: PathLike, name: str = "data") -> PathLike:
     """Return the path of a table: data itself if it is a path, else a file in folder."""
     if isinstance(data, (str, os.PathLike)):
-        return data
+        return cast("PathLike", data)
     columns = named_columns(data)
     if columns is not None:
         return write(Path(folder) / name, columns)

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ _FILE = (".pygpfit-", ".tmp.yaml")
 
 
 @contextlib.contextmanager
-def folder(large: bool = False) -> Iterator[str]:
+def folder(large: bool = False) -> Generator[str]:
     """Give the path of a new folder for the body of a with statement. Large files are kept out of memory."""
     home = _enter(large)
     try:
@@ -147,7 +147,7 @@ def _end() -> None:
 
 
 @contextlib.contextmanager
-def beside(directory: PathLike) -> Iterator[Path]:
+def beside(directory: PathLike) -> Generator[Path]:
     """Give the path of a new empty file in a directory, for the body of a with statement."""
     sweep(directory, *_FILE)
 

@@ -3,16 +3,21 @@
 It needs the package mlflow or mlflow-skinny: ``pip install 'pygpfit[mlflow]'``.
 """
 
+from __future__ import annotations
+
 import hashlib
+import importlib
 import json
 import math
 import re
 import struct
 from datetime import datetime
 from pathlib import Path
+from typing import Any, cast
 
 from ._errors import GPFitError
 from ._process import run
+from ._types import PathLike, Report
 from .runs import Run
 
 # The scores among the results of a job.
@@ -26,7 +31,7 @@ _STATES = {"running": "RUNNING", "done": "FINISHED", "failed": "FAILED", "interr
 _PARAM_LENGTH, _TAG_LENGTH = 6000, 8000
 
 
-def log(path, experiment=None):
+def log(path: PathLike | Run, experiment: str | None = None) -> list[str]:
     """Log a model, a checkpoint or a batch to MLflow and return the IDs of its runs.
 
     A model or a checkpoint becomes one run, and every job of a batch one. Options are its
@@ -44,7 +49,7 @@ def log(path, experiment=None):
     ``mlflow.set_tracking_uri`` says where MLflow keeps the runs.
     """
     try:
-        from mlflow import MlflowClient
+        client: Any = importlib.import_module("mlflow").MlflowClient()
     except ImportError as error:
         raise GPFitError("pygpfit.mlflow needs MLflow: pip install 'pygpfit[mlflow]'") from error
     path = Path(path.path if isinstance(path, Run) else path).absolute()
@@ -53,17 +58,16 @@ def log(path, experiment=None):
         name, runs = _batch(path)
     else:
         runs = [_file(path)]
-    client = MlflowClient()
     found = client.get_experiment_by_name(experiment or name)
     where = found.experiment_id if found else client.create_experiment(experiment or name)
     return [_write(client, where, one) for one in runs]
 
 
-def _file(path):
+def _file(path: Path) -> Report:
     """Return the run of a model or a checkpoint. Its times are the file's."""
     about = json.loads(run("inspect", path, options=["--json"]))
     time = int(path.stat().st_mtime * 1000) if path.exists() else 0
-    one = {"name": path.stem, "start": time, "end": time, "params": {}, "metrics": {}, "artifacts": []}
+    one: Report = {"name": path.stem, "start": time, "end": time, "params": {}, "metrics": {}, "artifacts": []}
     one["tags"] = {"gpfit.kind": about["type"], "mlflow.source.name": str(path)}
     if about["type"] == "checkpoint":
         return one | {"status": "KILLED", "metrics": _objectives(path)}
@@ -76,14 +80,14 @@ def _file(path):
     return one | {"status": "FINISHED", "artifacts": [path]}
 
 
-def _batch(path):
+def _batch(path: Path) -> tuple[str, list[Report]]:
     """Return the name of a batch and the runs of its jobs."""
     results = {job["job"]: job for job in Run(path).results()}
     manifest = json.loads((path / "run.json").read_text(encoding="utf-8"))
     return manifest.get("name") or path.name, [_job(path, manifest, job, results[job["job"]]) for job in manifest["jobs"]]
 
 
-def _job(path, manifest, job, result):
+def _job(path: Path, manifest: Report, job: Report, result: Report) -> Report:
     name = job["job"]
     tags = {
         "gpfit.kind": "job", "gpfit.program": manifest["program"], "gpfit.fingerprint": job["fingerprint"],
@@ -92,8 +96,8 @@ def _job(path, manifest, job, result):
     params = job["options"] | {"kernel": job["expression"], "kernel_name": job["kernel"], "split": job.get("split", "")}
     params |= {key: job[key] for key in ("data", "path", "seed", "n", "d")}
     metrics = {key: [result[key]] for key in _SCORES if result.get(key) is not None}
-    one = {"name": name, "status": _STATES.get(result["state"], "SCHEDULED"), "start": None, "end": None}
-    last = {}
+    one: Report = {"name": name, "status": _STATES.get(result["state"], "SCHEDULED"), "start": None, "end": None}
+    last: Report = {}
     for last in _events(path / "jobs" / f"{name}.jsonl", job["fingerprint"]):
         time = int(datetime.fromisoformat(re.sub(r"(\.\d{1,6})\d*Z$|Z$", r"\1+00:00", last["time"])).timestamp() * 1000)
         one |= {"start": time, "end": None} if last["type"] == "started" else {"end": time}
@@ -112,20 +116,20 @@ def _job(path, manifest, job, result):
     return one | {"params": params, "metrics": metrics, "tags": tags, "artifacts": [file for file in files if file.is_file()]}
 
 
-def _events(path, fingerprint):
+def _events(path: Path, fingerprint: str) -> list[Report]:
     """Return the events of a job with these options and data."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     events = [json.loads(line) for line in lines if line.endswith("\n")]  # a killed process can leave half a line
     return [event for event in events if event["fingerprint"] == fingerprint]
 
 
-def _parameters(prefix, values):
+def _parameters(prefix: str, values: dict[str, float] | None) -> dict[str, list[float]]:
     return {f"{prefix}/{name.replace('/', '_')}": [value] for name, value in (values or {}).items()}
 
 
-def _objectives(path):
+def _objectives(path: Path) -> dict[str, list[float]]:
     """Return the values of every descent in a checkpoint, whose lines are DESCENT KIND POINT NUMBERS… CHECKSUM."""
-    metrics = {}
+    metrics: dict[str, list[float]] = {}
     for line in path.read_text(encoding="utf-8").split("\n")[1:-1]:
         descent, kind, _, number, *_ = line.split(" ")
         if kind == "v":
@@ -133,27 +137,28 @@ def _objectives(path):
     return metrics
 
 
-def _name(text):
+def _name(text: str) -> str:
     """Return a name with the characters that MLflow allows: lengthscale[0] becomes lengthscale.0."""
     return re.sub(r"[^A-Za-z0-9_\-./ ]", "_", text.removesuffix("]").replace("[", "."))
 
 
-def _flat(params, prefix=""):
+def _flat(params: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """Return params without dicts: each of their keys becomes one."""
-    out = {}
+    out: dict[str, str] = {}
     for key, value in params.items():
         if isinstance(value, dict):
-            out |= _flat({k.replace("/", "_"): v for k, v in value.items()}, f"{prefix}{key}/")
+            inner = cast("dict[str, Any]", value)
+            out |= _flat({k.replace("/", "_"): v for k, v in inner.items()}, f"{prefix}{key}/")
         else:
             out[_name(prefix + key)] = _short(str(value).lower() if isinstance(value, bool) else value, _PARAM_LENGTH)
     return out
 
 
-def _short(value, most):
+def _short(value: object, most: int) -> str:
     return text if len(text := str(value)) <= most else text[: most - 1] + "…"
 
 
-def _write(client, experiment, one):
+def _write(client: Any, experiment: str, one: Report) -> str:
     """Write a run in place of earlier ones of the same thing and return its ID."""
     key = hashlib.sha256(f"{one['tags']['mlflow.source.name']}\0{one['name']}".encode()).hexdigest()
     tags = {"gpfit.key": key} | one["tags"]
@@ -168,20 +173,21 @@ def _write(client, experiment, one):
         raise
     for old in earlier:
         client.delete_run(old.info.run_id)
-    return new.info.run_id
+    run_id: str = new.info.run_id
+    return run_id
 
 
-def _fill(client, run_id, one, tags):
-    from mlflow.entities import Metric, Param, RunTag
+def _fill(client: Any, run_id: str, one: Report, tags: dict[str, Any]) -> None:
+    entities: Any = importlib.import_module("mlflow.entities")
 
     at = one["end"] or one["start"] or 0
-    tags = [RunTag(_name(key), _short(value, _TAG_LENGTH)) for key, value in tags.items() if key != "mlflow.runName"]
-    params = [Param(key, value) for key, value in _flat(one["params"]).items()]
+    labels = [entities.RunTag(_name(key), _short(value, _TAG_LENGTH)) for key, value in tags.items() if key != "mlflow.runName"]
+    params = [entities.Param(key, value) for key, value in _flat(one["params"]).items()]
     metrics = [
-        Metric(_name(key), value, at, step)
+        entities.Metric(_name(key), value, at, step)
         for key, values in one["metrics"].items() for step, value in enumerate(values) if math.isfinite(value)
     ]
-    client.log_batch(run_id, metrics=metrics, params=params, tags=tags)
+    client.log_batch(run_id, metrics=metrics, params=params, tags=labels)
     for file in one["artifacts"]:
         client.log_artifact(run_id, str(file))
     if one["end"]:

@@ -186,8 +186,7 @@ def refuse_out(command: str, options: Mapping[str, Any]) -> None:
 
 def verdict_of(about: Report) -> Report | None:
     """Return the verdict in what ``gpfit inspect`` says, or None."""
-    verdict: Report | None = ((about.get("fit") or {}).get("report") or {}).get("verdict")
-    return verdict
+    return _html.report_of(about).get("verdict")
 
 
 @completes("fit")
@@ -259,11 +258,17 @@ def _finished(
     if report is not None and saved is None:
         report.pop("model_file", None)
         if Path(files[-1]).parent == Path(folder):  # the command names a file that is temporary
-            (report.get("verdict", {}).get("next") or {}).pop("command", None)
+            _forget_command(report)
     model = None
     if out.exists() and (saved is None or report is not None and "model_file" in report):
         model = Model(out.read_bytes(), report)
     return _result(ended, model, options)
+
+
+def _forget_command(report: Report) -> None:
+    verdict: Report = report.get("verdict") or {}
+    advice: Report = verdict.get("next") or {}
+    advice.pop("command", None)
 
 
 def _read_report(text: str) -> Report | None:
@@ -289,8 +294,10 @@ def _result(ended: Ended, model: Model | None, options: Options) -> Model:
         return model
     if error is None:
         error = GPFitError("gpfit wrote no model")
-    if isinstance(error, GPFitError) or model is not None:
-        error.model = model  # type: ignore[union-attr, unused-ignore]
+    if isinstance(error, GPFitError):
+        error.model = model
+    elif model is not None:
+        setattr(error, "model", model)  # noqa: B010  # an exception of Python's own
     raise error
 
 
@@ -305,7 +312,7 @@ def _searching() -> bool:
 
 
 def _how_interrupted(error: BaseException, options: Options) -> str:
-    what = {KeyboardInterrupt: "Ctrl-C", StopIteration: "the callback"}.get(type(error), "a signal")
+    what = "Ctrl-C" if isinstance(error, KeyboardInterrupt) else "the callback" if isinstance(error, StopIteration) else "a signal"
     text = f"{what} interrupted the fit: the model is the best so far"
     if options.get("checkpoint"):
         text += f"; the same fit continues from the checkpoint {options['checkpoint']}"

@@ -102,7 +102,7 @@ def plot_calibration(fitted: Fitted, ax: Axes = None) -> Axes:
 def plot_parameters(fitted: Fitted, ax: Axes = None) -> Axes:
     """Draw the relevance of each column: how much the function varies along it, compared with the others."""
     about, _ = _about(fitted)
-    relevance: Sequence[Report] = (((about.get("fit") or {}).get("report")) or {}).get("relevance") or ()
+    relevance: Sequence[Report] = _html.report_of(about).get("relevance") or ()
     if not relevance:
         raise UsageError("the model has no relevance of its columns: its kernel has no lengthscale for each column, such as rbf(ard)")
     axes = _axes(ax)

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # pyright: ignore[reportPrivateUsage]
 
-from . import _html, _tables, _temporary
+from . import _tables, _temporary
 from ._errors import UsageError
 from ._options import OPTIONS
 from ._parameters import FitParameters
@@ -232,10 +232,11 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         options = self._where() | {"unseen": unseen}
         if missing.any():
             rows, more = _without(missing, rows), {name: values[~missing] for name, values in more.items()}
-        parts = self._predict(rows, more, int(np.sum(~missing)), (return_std, return_cov, observed), options)
+        parts: tuple[Floats, ...] = self._predict(rows, more, int(np.sum(~missing)), (return_std, return_cov, observed), options)
         if missing.any():
             parts = tuple(_with_gaps(missing, part, of_rows=i < 1 + return_std) for i, part in enumerate(parts))
-        return parts if len(parts) > 1 else parts[0]
+        mean, *spread = parts
+        return (mean, *spread) if spread else mean
 
     def _known_noise(self, noise_variance: ArrayLike | None, rows: Any) -> dict[str, Column]:
         """Return the column of known noise variances to predict with, by its name."""
@@ -257,7 +258,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             found: dict[str, Any] = {}
             if std or not cov:
                 found = self.model_.predict(path, mean_only=not std, **options)  # type: ignore[misc, unused-ignore]
-            covariance = ()
+            covariance: tuple[Floats, ...] = ()
             if cov:
                 file = Path(folder) / "cov.npy"
                 joint = self.model_.predict(path, cov=file, observed=observed, **options)  # type: ignore[misc, unused-ignore]
@@ -332,7 +333,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         check_is_fitted(self)
         if not self._is_mixed():
             rows: Floats = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite())
-            return rows, np.isnan(rows).any(axis=1)
+            gaps: Column = np.any(np.isnan(rows), axis=1)
+            return rows, gaps
         columns = self._check_mixed(X)
         if self.missing != "drop":  # the program says where the gaps are
             return columns, np.zeros(len(X), dtype=bool)
@@ -357,8 +359,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             named = all(names) and len(set(names)) == X.shape[1]
             if not named and self.y_train_.ndim == 1:
                 return _tables.write_array(path, X, y, further)
-            X = dict(zip(names if named else map(str, range(X.shape[1])), X.T, strict=True))
-        columns = {**X, **further}
+            named_rows = dict(zip(names if named else map(str, range(X.shape[1])), X.T, strict=True))
+        else:
+            named_rows = X
+        columns = {**named_rows, **further}
         if y is not None and y.ndim == 1:
             columns[_free("y", columns)] = y
         elif y is not None:
@@ -420,8 +424,10 @@ def _free(name: str, taken: Any) -> str:
 
 def _seed(random_state: Any) -> int | None:
     """Return a seed of gpfit, which takes whole numbers, for a random state; None for None."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return None if random_state is None else int(random_state)
+    if random_state is None:
+        return None
+    if isinstance(random_state, int) or hasattr(random_state, "__index__"):
+        return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     return int(check_random_state(random_state).randint(2**31 - 1))
