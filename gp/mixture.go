@@ -60,6 +60,13 @@ type Mixture struct {
 	prog  *kernel.Program
 	ws    device.Workspace
 	use   []int
+	// backend is nil for a mixture that is lent a workspace.
+	backend device.Backend
+	// again is true from the second prediction on. kept then holds the posteriors of the draws if they are small,
+	// each with a workspace of its own, and means predicts means with them; nil before.
+	again bool
+	kept  []*Posterior
+	means []*Means
 	// lent, if not nil, is the posterior whose workspace this is; it gets its factor back.
 	lent *Posterior
 }
@@ -75,7 +82,7 @@ func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mi
 	if err != nil {
 		return nil, err
 	}
-	x := &Mixture{model: m, prog: prog, ws: ws}
+	x := &Mixture{model: m, prog: prog, ws: ws, backend: b}
 	x.take(limit)
 	return x, nil
 }
@@ -118,7 +125,90 @@ func (x *Mixture) Len() int { return len(x.use) }
 func (x *Mixture) Model() *Model { return x.model }
 
 // Close frees the device's memory.
-func (x *Mixture) Close() error { return x.ws.Close() }
+func (x *Mixture) Close() error {
+	for _, p := range x.kept {
+		if p != nil {
+			_ = p.Close()
+		}
+	}
+	return x.ws.Close()
+}
+
+// small is how much memory the factors of the draws may take that are kept between predictions, in bytes.
+const small = 64 << 20
+
+// posterior returns the posterior of draw i of those in use.
+func (x *Mixture) posterior(ctx context.Context, i int) (p *Posterior, err error) {
+	n, ws := int64(x.model.N()), x.ws
+	keep := x.again && x.backend != nil && x.backend.Info().Host && int64(len(x.use))*8*n*n <= small
+	switch {
+	case x.kept != nil && x.kept[i] != nil:
+		return x.kept[i], nil
+	case keep:
+		if _, ws, err = newWorkspace(ctx, x.model, x.backend); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				_ = ws.Close()
+			}
+		}()
+	}
+	p = &Posterior{whole: drawnModel(x.model, x.use[i]), prog: x.prog, ws: ws}
+	if err := ws.Form(ctx, p.prog, p.whole.Theta, noiseDiagonal(p.whole)); err != nil {
+		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
+	}
+	if err := settle(ctx, p); err != nil {
+		return nil, fmt.Errorf("draw %d: %w", x.use[i], err)
+	}
+	p.model = p.whole.Target(0)
+	if keep {
+		if x.kept == nil {
+			x.kept = make([]*Posterior, len(x.use))
+		}
+		x.kept[i] = p
+	}
+	return p, nil
+}
+
+// PredictMeans returns the means of each target at n rows: the means of [Mixture.Predict], bit for bit, without
+// variances. Later calls need no factor.
+func (x *Mixture) PredictMeans(ctx context.Context, rows []float64, n int) ([][]float64, error) {
+	m := x.model
+	if x.backend == nil || m.Scaling.Transform != nil || m.Experts != nil || meanPredictor(m.Backend(x.backend)) == nil {
+		all, err := x.Predict(ctx, rows, n, RowNoise{})
+		means := make([][]float64, len(all))
+		for t, p := range all {
+			means[t] = p.Mean
+		}
+		return means, err
+	}
+	mixed, share := make([][]float64, m.T()), 1/float64(len(x.use))
+	for t := range mixed {
+		mixed[t] = make([]float64, n)
+	}
+	for i := range x.use {
+		if i == len(x.means) {
+			p, err := x.posterior(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			one, err := p.whole.Means(ctx, x.backend)
+			if err != nil {
+				return nil, err
+			}
+			x.means = append(x.means, one)
+		}
+		means, err := x.means[i].Predict(ctx, rows, n)
+		if err != nil {
+			return nil, err
+		}
+		for t, mean := range means {
+			floats.AddScaled(mixed[t], share, mean)
+		}
+	}
+	return mixed, nil
+}
 
 // Predict predicts n rows of features, as [Posterior.PredictTargets] does. Mean and Std
 // describe the mixture, and intervals have its quantiles.
@@ -132,15 +222,11 @@ func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowN
 	for t := range mixed {
 		mixed[t] = &Prediction{}
 	}
-	for _, k := range x.use {
-		p := &Posterior{whole: drawnModel(x.model, k), prog: x.prog, ws: x.ws}
-		if err := p.ws.Form(ctx, p.prog, p.whole.Theta, noiseDiagonal(p.whole)); err != nil {
-			return nil, fmt.Errorf("draw %d: %w", k, err)
+	for i := range x.use {
+		p, err := x.posterior(ctx, i)
+		if err != nil {
+			return nil, err
 		}
-		if err := settle(ctx, p); err != nil {
-			return nil, fmt.Errorf("draw %d: %w", k, err)
-		}
-		p.model = p.whole.Target(0)
 		parts, err := p.PredictTargets(ctx, rows, n, noise)
 		if err != nil {
 			return nil, err
@@ -149,6 +235,7 @@ func (x *Mixture) Predict(ctx context.Context, rows []float64, n int, noise RowN
 			mixed[t].Parts = append(mixed[t].Parts, part)
 		}
 	}
+	x.again = true
 	for _, p := range mixed {
 		p.mix(n)
 	}

@@ -169,7 +169,20 @@ func TestMixture(t *testing.T) {
 			noise.Known = slices.Repeat([]float64{0.4}, 9)
 		}
 		x := must.Get(NewMixture(ctx, m, backend, 0))(t)
+		means := must.Get(x.PredictMeans(ctx, rows, 9))(t)
 		got := must.Get(x.Predict(ctx, rows, 9, noise))(t)
+		again := must.Get(x.Predict(ctx, rows, 9, noise))(t) // makes the factors that it keeps
+		third := must.Get(x.Predict(ctx, rows, 9, noise))(t)
+		for target := range got {
+			for _, other := range []*Prediction{again[target], third[target]} {
+				if !slices.Equal(other.Mean, got[target].Mean) || !slices.Equal(other.Std, got[target].Std) || !slices.Equal(other.StdLatent, got[target].StdLatent) {
+					t.Errorf("%s: a later prediction differs", name)
+				}
+			}
+			if !slices.Equal(means[target], got[target].Mean) || !slices.Equal(must.Get(x.PredictMeans(ctx, rows, 9))(t)[target], means[target]) {
+				t.Errorf("%s: means alone differ: %v, %v", name, means[target], got[target].Mean)
+			}
+		}
 		var parts [][]*Prediction
 		for k := range 3 {
 			one := settled(t, drawnModel(m, k))

@@ -233,7 +233,9 @@ func (r *prediction) begin() (err error) {
 func (r *prediction) prepare() (func(), error) {
 	if r.Predict.MeanOnly && !mixes(r.Command, r.model) {
 		means, done, err := r.Means(r.model)
-		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Means(r.Ctx, means, in) }
+		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {
+			return r.Predict.Means(r.Ctx, r.model, means.Predict, in)
+		}
 		return done, err
 	}
 	if mixes(r.Command, r.model) {
@@ -242,7 +244,12 @@ func (r *prediction) prepare() (func(), error) {
 			return nil, err
 		}
 		r.Msg.Note("averaging over %d draws of the parameters", mixture.Len())
-		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) { return r.Predict.Mixed(r.Ctx, mixture, in) }
+		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {
+			if r.Predict.MeanOnly {
+				return r.Predict.Means(r.Ctx, r.model, mixture.PredictMeans, in)
+			}
+			return r.Predict.Mixed(r.Ctx, mixture, in)
+		}
 		r.marginal = func(in dataset.Rows) ([]*gp.Prediction, error) { return mixture.Predict(r.Ctx, in.X, in.N, in.Noise) }
 		return done, nil
 	}

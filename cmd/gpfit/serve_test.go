@@ -16,14 +16,14 @@ import (
 
 // client talks to a server in this process.
 type client struct {
-	t    *testing.T
+	t    testing.TB
 	in   io.WriteCloser
 	out  io.Reader
 	next uint64
 	done chan error
 }
 
-func newClient(t *testing.T) *client {
+func newClient(t testing.TB) *client {
 	in, requests := io.Pipe()
 	answers, out := io.Pipe()
 	c := &client{t: t, in: requests, out: answers, done: make(chan error, 1)}

@@ -48,14 +48,14 @@ func newParts(m *gp.Model, targets int) []TargetColumns {
 	return parts
 }
 
-// Means predicts rows and returns a part for each target with the column mean. It
-// returns the errors of [gp.Means.Predict].
-func (o *Predict) Means(ctx context.Context, p *gp.Means, in dataset.Rows) ([]TargetColumns, error) {
-	means, err := p.Predict(ctx, in.X, in.N)
+// Means predicts rows of a model and returns a part for each target with the column mean. predict is the
+// method of [gp.Means] or [gp.Mixture] whose errors it returns.
+func (o *Predict) Means(ctx context.Context, m *gp.Model, predict func(ctx context.Context, rows []float64, n int) ([][]float64, error), in dataset.Rows) ([]TargetColumns, error) {
+	means, err := predict(ctx, in.X, in.N)
 	if err != nil {
 		return nil, err
 	}
-	parts := newParts(p.Model(), len(means))
+	parts := newParts(m, len(means))
 	for t, mean := range means {
 		parts[t].Add("mean", mean)
 	}
