@@ -137,7 +137,7 @@ func (x *Mixture) Close() error {
 // small is how much memory the factors of the draws may take that are kept between predictions, in bytes.
 const small = 64 << 20
 
-// posterior returns the posterior of draw i of those in use.
+// posterior returns the posterior of the i-th draw in use.
 func (x *Mixture) posterior(ctx context.Context, i int) (p *Posterior, err error) {
 	n, ws := int64(x.model.N()), x.ws
 	keep := x.again && x.backend != nil && x.backend.Info().Host && int64(len(x.use))*8*n*n <= small

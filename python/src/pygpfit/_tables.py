@@ -106,12 +106,12 @@ def named_columns(data: Any) -> dict[str, Column] | None:
     if isinstance(data, Mapping):
         given = cast("Mapping[Any, ArrayLike]", data)
         return {str(name): np.asarray(values) for name, values in given.items()}
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, Polars
-        _distinct([str(name) for name in data.columns])
-        return {str(name): np.asarray(data[name]) for name in data.columns}
     if hasattr(data, "column_names"):  # PyArrow
         _distinct(data.column_names)
         return {str(name): np.asarray(data[name]) for name in data.column_names}
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # pandas, Polars
+        _distinct([str(name) for name in data.columns])
+        return {str(name): np.asarray(data[name]) for name in data.columns}
     names = getattr(getattr(data, "dtype", None), "names", None)
     return {name: np.asarray(data[name]) for name in names} if names else None
 
