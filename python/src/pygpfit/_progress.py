@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, Protocol, TypeAlias
 
@@ -68,7 +69,9 @@ def _bar(progress: Progress) -> Bar:
     if callable(progress):
         return progress(total=None, desc="gpfit", leave=False)
     try:
-        made: Bar = importlib.import_module("tqdm.auto").tqdm(total=None, desc="gpfit", leave=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tqdm's advice to install widgets
+            made: Bar = importlib.import_module("tqdm.auto").tqdm(total=None, desc="gpfit", leave=False)
     except ImportError:
         return _Line()
     return made

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
@@ -242,9 +243,21 @@ def check_deserted() -> None:
 
     Such a worker would end after its task only.
     """
-    main = multiprocessing.parent_process()
-    if main and (os.getppid() != _parent or main.sentinel and not main.is_alive()):
+    if _deserted():
         raise InterruptedFitError("the main process of this worker has ended")
+
+
+def _deserted() -> bool:
+    main = multiprocessing.parent_process()
+    return main is not None and (os.getppid() != _parent or bool(main.sentinel) and not main.is_alive())
+
+
+def _watch_main() -> None:
+    """End the servers of a worker whose main process has ended: the worker may live on."""
+    while not _deserted():
+        time.sleep(1)
+    for one in list(_all):
+        one.close()
 
 
 def _follows(end: int, env: Mapping[str, str]) -> dict[str, Any]:
@@ -267,6 +280,7 @@ _shared: tuple[Key, Server] | None = None
 # All servers that may still run.
 _all: list[Server] = []
 _guard = threading.Lock()
+_WATCH = "pygpfit: watch the main process"
 
 
 @contextlib.contextmanager
@@ -287,6 +301,8 @@ def server(program: str, env: Mapping[str, str], alone: bool) -> Generator[Serve
 
 
 def _start(program: str, env: Mapping[str, str]) -> Server:
+    if multiprocessing.parent_process() and not any(thread.name == _WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_watch_main, name=_WATCH, daemon=True).start()
     started = Server(program, env)
     _all.append(started)
     return started
