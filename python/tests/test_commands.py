@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import re
 import subprocess
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -125,3 +127,18 @@ def test_plots(path, wave, tmp_path):
     pyplot.close("all")
     with pytest.raises(pygpfit.UsageError, match="no column w: u, v"):
         plots.plot_fit(model, "w")
+
+
+def test_the_table_of_functions():
+    text = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text(encoding="utf-8")
+    table = text.split("| command | in Python | in Go |\n|---|---|---|\n")[1].split("\n\n")[0]
+    rows = [row.split("|")[1:4] for row in table.splitlines()]
+    assert len(rows) == 22
+    for command, cell, _ in rows:
+        names = re.findall("`([^`]+)`", cell)
+        assert names
+        for name in names:
+            found = pygpfit
+            for part in name.split("."):
+                found = getattr(found, part)
+            assert callable(found) and name.split(".")[-1] == command.strip(" `").replace(" ", "_")
