@@ -341,24 +341,28 @@ func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p 
 
 // ofOnePoint fills row with a feature of one of the two points.
 func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, stride int) {
+	offset := 0.0
 	clear(row)
 	for q, c := range f.Dims {
-		weight, x := 1.0, point[q]
+		weight, x, others := 1.0, point[q], y[c*stride:][:len(row)]
 		if w != nil {
 			weight = w[q]
 		}
-		for j, other := range y[c*stride:][:len(row)] {
-			switch f.Kind {
-			case First:
-				row[j] += x
-			case Second:
-				row[j] += other
-			case FirstNorm:
-				row[j] += weight * x * x
-			case SecondNorm:
-				row[j] += weight * other * other
-			}
+		switch f.Kind {
+		case First:
+			offset += x
+		case FirstNorm:
+			offset += weight * x * x
+		case Second:
+			vec.Combine(row, row, others, 1, 1)
+		case SecondNorm:
+			squares := s.scratch(len(row))
+			vec.Mul(squares, others, others)
+			vec.Combine(row, row, squares, 1, weight)
 		}
+	}
+	if f.Kind == First || f.Kind == FirstNorm {
+		vec.Affine(row, row, 0, offset)
 	}
 }
 
