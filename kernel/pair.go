@@ -203,6 +203,17 @@ var kinds = map[FeatureKind]traits{
 
 func (f Feature) title() string { return fmt.Sprintf("%s %v", kinds[f.Kind].title, f.Dims) }
 
+// dependence returns the points that features of this kind depend on.
+func (k FeatureKind) dependence() dependence {
+	switch k {
+	case First, FirstNorm:
+		return ofFirst
+	case Second, SecondNorm:
+		return ofSecond
+	}
+	return ofBoth
+}
+
 func (k FeatureKind) sign() code.Sign {
 	if kinds[k].nonnegative {
 		return code.AtLeast0

@@ -29,6 +29,7 @@ type routine struct {
 	read     []bool
 	measures *measures
 	pairs    pairs
+	seconds  seconds
 }
 
 // step is one operation on rows; p and q are uniform values; None means 1 for p and 0 for q.
@@ -39,6 +40,8 @@ type step struct {
 	p, q  code.ID
 	value *code.Value
 	index int
+	// single steps compute the first element only, because all are equal.
+	single bool
 	// with and also are the coefficients of a Decay without and of one with t^−1.
 	with, also [3]float64
 }
@@ -59,6 +62,7 @@ func (r *routine) bind(theta []float64) {
 		r.uniforms = make([]float64, len(r.list.Values))
 	}
 	r.list.Uniforms(r.uniforms, theta, r.need)
+	r.seconds.forget()
 }
 
 // room makes every scratch row at least m long.
@@ -81,12 +85,24 @@ func (r *routine) room(m int) {
 func (r *routine) run(row []float64, p pairs) {
 	r.room(len(row))
 	r.given, r.pairs = row, p
+	r.seconds.run(r, len(row))
 	r.measures.measure(r.rows, r.features, r.read, &r.pairs, len(row))
 	for i := range r.steps {
-		s := &r.steps[i]
-		s.do(r, s, len(row))
+		s, m := &r.steps[i], len(row)
+		if s.single {
+			m = 1
+		}
+		s.do(r, s, m)
 	}
 	r.given = nil // do not retain the caller's row
+}
+
+// doSpread sets all elements of a row to the first.
+func doSpread(r *routine, s *step, m int) {
+	dst := r.row(s.dst, m)
+	for filled := 1; filled < m; filled *= 2 {
+		copy(dst[filled:], dst[:filled])
+	}
 }
 
 func (r *routine) row(i, m int) []float64 {
@@ -317,6 +333,13 @@ func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p 
 			continue
 		}
 		row, w, y := rows[k][:m], s.weights[k], p.others()
+		switch f.Kind.dependence() {
+		case ofFirst:
+			s.ofOnePoint(row[:1], f, point, w, y, p.y.N)
+			continue
+		case ofSecond: // see seconds
+			continue
+		}
 		switch f.Kind {
 		case SquaredDistance:
 			vec.SquaredDistances(row, point, w, y, p.y.N, f.Dims)
@@ -333,8 +356,6 @@ func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p 
 			vec.SinSquares(row, point, w, s.frequencies[k], y, p.y.N, f.Dims)
 		case Mismatches:
 			vec.Mismatches(row, point, w, y, p.y.N, f.Dims)
-		default:
-			s.ofOnePoint(row, f, point, w, y, p.y.N)
 		}
 	}
 }

@@ -18,10 +18,16 @@ type selection struct {
 	powers map[[2]int]int
 	out    routine
 	sums   int
+	// parts are the parts of the pair that the values depend on, and of is the part for the steps
+	// being chosen.
+	parts []dependence
+	of    dependence
+	// narrow are the rows that have only their first element yet.
+	narrow map[int]bool
 }
 
 func newSelection(list *code.List, need []bool, features []Feature) *selection {
-	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}}
+	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}, narrow: map[int]bool{}, parts: dependences(list, features)}
 	s.out = routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
 	for id := range list.Values {
 		if need[id] && !list.Values[id].Uniform {
@@ -39,13 +45,44 @@ func (s *selection) routine(m *measures) routine {
 }
 
 func (s *selection) newRow() int {
+	r := s.out.count
 	s.out.count++
-	return s.out.count - 1
+	switch s.of {
+	case ofFirst:
+		s.narrow[r] = true
+	case ofSecond:
+		s.out.seconds.rows = append(s.out.seconds.rows, r)
+	}
+	return r
 }
 
 func (s *selection) emit(t step) int {
-	s.out.steps = append(s.out.steps, t)
+	t.single = s.of == ofFirst
+	if s.of == ofSecond {
+		s.out.seconds.steps = append(s.out.seconds.steps, t)
+	} else {
+		s.out.steps = append(s.out.steps, t)
+	}
 	return t.dst
+}
+
+// within chooses steps for a value that depends on this part of the pair, and returns the row, with
+// all elements if the steps around it need them.
+func (s *selection) within(of dependence, choose func() int) int {
+	outer := s.of
+	s.of = of
+	r := choose()
+	s.of = outer
+	return s.whole(r)
+}
+
+// whole returns a row with all elements, unless the steps being chosen need only the first.
+func (s *selection) whole(r int) int {
+	if s.narrow[r] && s.of != ofFirst {
+		delete(s.narrow, r)
+		s.emit(step{do: doSpread, dst: r})
+	}
+	return r
 }
 
 // result writes a value to the given row.
@@ -127,14 +164,18 @@ func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 // row returns the row of a value. It computes the value if it is not in a row.
 func (s *selection) row(v code.ID) int {
 	if r, ok := s.where[v]; ok {
-		return r
+		return s.whole(r)
 	}
+	return s.within(s.parts[v], func() int { return s.newValue(v) })
+}
+
+// newValue computes a value that is not in a row.
+func (s *selection) newValue(v code.ID) int {
 	value := s.list.At(v)
 	r := 0
 	switch value.Op {
 	case code.Feature:
-		r = value.Index
-		s.out.read[r] = true
+		r = s.feature(value.Index)
 	case code.Sum:
 		r = s.linear(s.newRow(), value)
 	case code.Product:
@@ -155,6 +196,21 @@ func (s *selection) row(v code.ID) int {
 	}
 	s.where[v] = r
 	return r
+}
+
+// feature returns the row of a feature.
+func (s *selection) feature(k int) int {
+	if s.out.read[k] {
+		return k
+	}
+	s.out.read[k] = true
+	switch s.of {
+	case ofFirst:
+		s.narrow[k] = true
+	case ofSecond:
+		s.out.seconds.features, s.out.seconds.rows = append(s.out.seconds.features, k), append(s.out.seconds.rows, k)
+	}
+	return k
 }
 
 // affine returns a value as p·a + q, computing the row a.
@@ -245,11 +301,13 @@ func divides(v *code.Value, left map[code.ID]int) bool {
 func (s *selection) power(a code.ID, p int) int {
 	key := [2]int{int(a), p}
 	if r, ok := s.powers[key]; ok {
-		return r
+		return s.whole(r)
 	}
-	r := s.newPower(a, p)
-	s.powers[key] = r
-	return r
+	return s.within(s.parts[a], func() int {
+		r := s.newPower(a, p)
+		s.powers[key] = r
+		return r
+	})
 }
 
 // newPower computes a^p by repeated multiplication, starting with the highest bit of p.
