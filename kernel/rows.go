@@ -170,6 +170,24 @@ func logOrZero(dst, a []float64, p float64) {
 	}
 }
 
+// doPowerOfLog computes a power from the logarithm a, which is 0 where the base b is. The error
+// grows with the exponent of e, unlike the error of vec.Power, which the values have.
+func doPowerOfLog(r *routine, s *step, m int) {
+	dst, base, q := r.row(s.dst, m), r.row(s.b, m), r.q(s)
+	vec.ExpScaled(dst, r.row(s.a, m), q, 1)
+	if q > 0 {
+		step := r.measures.scratch(m)
+		vec.Step(step, base)
+		vec.Mul(dst, dst, step)
+		return
+	}
+	for j, v := range base {
+		if v == 0 {
+			dst[j] = math.Pow(0, q)
+		}
+	}
+}
+
 func doFill(r *routine, s *step, m int) {
 	dst, p := r.row(s.dst, m), r.p(s)
 	for j := range dst {

@@ -187,7 +187,7 @@ func (s *selection) newValue(v code.ID) int {
 	case code.Decay:
 		r = s.decay(v, value)
 	case code.Power:
-		r = s.function(functions[code.Power], fresh, value, value.Coef[0])
+		r = s.raised(value)
 	case code.Positive:
 		p, a, q := s.affine(value.Args[0])
 		r = s.emit(step{do: functions[code.Positive], dst: s.newRow(), a: a, p: p, q: q})
@@ -211,6 +211,18 @@ func (s *selection) feature(k int) int {
 		s.out.seconds.features, s.out.seconds.rows = append(s.out.seconds.features, k), append(s.out.seconds.rows, k)
 	}
 	return k
+}
+
+// raised computes a Power, from the logarithm of its base if that is needed, too.
+func (s *selection) raised(v *code.Value) int {
+	for id := range s.list.Values {
+		if o := &s.list.Values[id]; s.need[id] && o.Op == code.LogOrZero && o.Args[0] == v.Args[0] {
+			_, base := s.argument(v)
+			log := s.row(code.ID(id))
+			return s.emit(step{do: doPowerOfLog, dst: s.newRow(), a: log, b: base, q: v.Coef[0], value: v})
+		}
+	}
+	return s.function(functions[code.Power], fresh, v, v.Coef[0])
 }
 
 // affine returns a value as p·a + q, computing the row a.
