@@ -238,116 +238,18 @@ func (s *selection) linear(dst int, v *code.Value) int {
 	if len(v.Args) == 1 {
 		return s.emit(step{do: doAffine, dst: dst, a: s.row(v.Args[0]), p: v.Coef[0], q: v.Offset})
 	}
-	rows := make([]int, len(v.Args))
+	rows, by := make([]int, len(v.Args)), make([]int, len(v.Args))
 	for i, a := range v.Args {
-		rows[i] = s.row(a)
+		rows[i], by[i] = s.term(a)
 	}
-	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1]})
+	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1], by: by[0], also: by[1]})
 	for i := 2; i < len(rows); i++ {
-		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i]})
+		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i], by: none, also: by[i]})
 	}
 	if v.Offset != code.None {
 		s.emit(step{do: doAffine, dst: dst, a: dst, p: code.None, q: v.Offset})
 	}
 	return dst
-}
-
-// product computes a Product, from a smaller computed one if possible.
-func (s *selection) product(v *code.Value) int { return multiplyRows(s, s.factorRows(v)) }
-
-// factorRows returns rows whose product is a Product.
-func (s *selection) factorRows(v *code.Value) []int {
-	left := map[code.ID]int{}
-	for i, a := range v.Args {
-		left[a] = v.Powers[i]
-	}
-	rows := s.knownPart(v, left)
-	for _, a := range v.Args {
-		if p := left[a]; p != 0 {
-			rows = append(rows, s.power(a, p))
-		}
-	}
-	return rows
-}
-
-func multiplyRows(s *selection, rows []int) int {
-	out := rows[0]
-	for _, r := range rows[1:] {
-		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
-	}
-	return out
-}
-
-// knownPart removes from left the largest product that has a row or will have one.
-func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
-	best, size := code.None, 1
-	for id := range s.list.Values {
-		other := &s.list.Values[id]
-		if !s.need[id] || other == v || other.Op != code.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
-			continue
-		}
-		if _, there := s.where[code.ID(id)]; there {
-			best, size = code.ID(id), len(other.Args)
-		}
-	}
-	if best == code.None {
-		return nil
-	}
-	other := s.list.At(best)
-	for i, a := range other.Args {
-		left[a] -= other.Powers[i]
-	}
-	return []int{s.row(best)}
-}
-
-func divides(v *code.Value, left map[code.ID]int) bool {
-	for i, a := range v.Args {
-		if p := v.Powers[i]; p > 0 && left[a] < p || p < 0 && left[a] > p {
-			return false
-		}
-	}
-	return true
-}
-
-// power returns the row of a^p.
-func (s *selection) power(a code.ID, p int) int {
-	key := [2]int{int(a), p}
-	if r, ok := s.powers[key]; ok {
-		return s.whole(r)
-	}
-	return s.within(s.parts[a], func() int {
-		r := s.newPower(a, p)
-		s.powers[key] = r
-		return r
-	})
-}
-
-// newPower computes a^p by repeated multiplication, starting with the highest bit of p.
-func (s *selection) newPower(a code.ID, p int) int {
-	if p < 0 {
-		if p == -1 {
-			c, row, o := s.affine(a)
-			return s.emit(step{do: doInverse, dst: s.newRow(), a: row, p: c, q: o})
-		}
-		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: code.None, q: code.None})
-	}
-	row := s.row(a)
-	if p == 1 {
-		return row
-	}
-	bit := 1
-	for bit <= p/2 {
-		bit *= 2
-	}
-	dst := s.newRow()
-	out := row
-	for bit /= 2; bit > 0; bit /= 2 {
-		out = s.emit(step{do: doMul, dst: dst, a: out, b: out})
-		if p&bit != 0 {
-			s.emit(step{do: doMul, dst: dst, a: dst, b: row})
-		}
-	}
-	return out
 }
 
 // wave computes a sine or cosine, together with its partner if that is needed.
@@ -399,7 +301,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 			return s.function(doDecay, fresh, value, code.None)
 		}
 		t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
-		copy(t.also[:], value.Poly)
+		copy(t.pole[:], value.Poly)
 		s.emit(t)
 		return t.b
 	}
@@ -410,7 +312,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int {
 	t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 	copy(t.with[:], s.list.At(value).Poly[1:])
-	copy(t.also[:], s.list.At(slope).Poly)
+	copy(t.pole[:], s.list.At(slope).Poly)
 	s.emit(t)
 	s.where[value], s.where[slope] = t.dst, t.b
 	return s.where[want]
@@ -460,7 +362,7 @@ func (s *selection) sumsAndColumns(g *Gradient) {
 
 // sum sums the given row times a value, which has no uniform factor.
 func (s *selection) sum(v code.ID) {
-	t := step{do: doSum, index: s.sums}
+	t := step{do: doSum, index: s.sums, by: none}
 	s.sums++
 	if v == code.None {
 		s.emit(t)
@@ -472,8 +374,8 @@ func (s *selection) sum(v code.ID) {
 		s.emit(t)
 		return
 	}
-	rows := s.factorRows(value)
-	t.do, t.a = doDot, rows[0]
+	rows, by := s.factorRows(value)
+	t.do, t.a, t.by = doDot, rows[0], by
 	if len(rows) > 1 {
 		t.do, t.b = doTripleDot, multiplyRows(s, rows[1:])
 	}
