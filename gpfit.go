@@ -94,6 +94,15 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 	if err != nil {
 		return nil, err
 	}
+	return d.Condition(ctx, m)
+}
+
+// Condition makes a model ready to predict, such as a result of [FitMany], on a device that it chooses.
+// It takes n³/3 operations.
+func Condition(ctx context.Context, m *gp.Model) (*Model, error) { return Devices{}.Condition(ctx, m) }
+
+// Condition is the function [Condition] on the first of these devices.
+func (d Devices) Condition(ctx context.Context, m *gp.Model) (*Model, error) {
 	w, err := d.Workload(m)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -46,11 +45,8 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
-	began    time.Time
 	fatal    error
-	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
-	costDone float64
-	busyDone time.Duration
+	pace     queue.Pace // of the jobs that this process has done
 	rates    queue.Rates
 }
 
@@ -60,7 +56,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		return nil, err
 	}
 	s := &scheduler{
-		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, pace: queue.Pace{Began: time.Now()},
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.JobSpec
@@ -404,8 +400,7 @@ func (s *scheduler) finish(out outcome) {
 		s.summary.Done++
 		if !out.elsewhere {
 			s.summary.Here++
-			s.costDone += t.Cost()
-			s.busyDone += out.busy
+			s.pace.Add(t.Cost(), out.busy)
 			s.rates.Add(t.at.Side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
@@ -432,7 +427,7 @@ func (s *scheduler) again(t *task, out outcome) {
 // sum returns the summary and the error of the whole run.
 func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
-	sum.Wall, sum.Elsewhere = time.Since(s.began), len(s.elsewhere)
+	sum.Wall, sum.Elsewhere = time.Since(s.pace.Began), len(s.elsewhere)
 	for _, j := range s.run.Jobs {
 		if f, ok := s.failures[j.ID]; ok {
 			sum.Failed = append(sum.Failed, f)
@@ -472,23 +467,16 @@ func (s *scheduler) tellProgress() {
 	s.o.OnProgress(p)
 }
 
-// left estimates the remaining time. It multiplies the remaining cost by the time per cost of the
-// finished jobs, and divides by the average number of jobs that ran side by side.
+// left estimates the remaining time.
 func (s *scheduler) left() time.Duration {
-	wall := time.Since(s.began)
-	if s.costDone == 0 || wall == 0 {
-		return 0
-	}
-	perCost := float64(s.busyDone) / s.costDone
-	rest := 0.0
+	waiting, running := 0.0, []queue.Current{}
 	for _, t := range s.pending {
-		rest += t.Cost() * perCost
+		waiting += t.Cost()
 	}
 	for t := range s.running {
 		if t.placed {
-			rest += math.Max(0.1*t.Cost()*perCost, t.Cost()*perCost-float64(time.Since(t.began)))
+			running = append(running, queue.Current{Cost: t.Cost(), Ran: t.ran()})
 		}
 	}
-	beside := math.Max(1, float64(s.busyDone)/float64(wall))
-	return time.Duration(rest / beside)
+	return s.pace.Left(waiting, running)
 }
