@@ -12,6 +12,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/pool"
 	"gpfit/internal/tuning"
@@ -147,7 +148,12 @@ func (m *manyFits) prepare(i int) (*tuning.Job, error) {
 	if events.Fallback == nil {
 		events.Fallback = m.OpenFallback()
 	}
-	return fit.Prepare(m.tasks[i].Data, m.tasks[i].Options, events)
+	events, follow := following(events)
+	job, err := fit.Prepare(m.tasks[i].Data, m.tasks[i].Options, events)
+	if err == nil {
+		follow(job)
+	}
+	return job, err
 }
 
 // fit fits a task on a backend of the pool.
@@ -181,6 +187,9 @@ func oneAtATime(e problem.Events) problem.Events {
 	}
 	if e.OnIteration != nil {
 		out.OnIteration = func(it descent.Iteration) { mu.Lock(); defer mu.Unlock(); e.OnIteration(it) }
+	}
+	if e.OnFit != nil {
+		out.OnFit = func(p hyperopt.Progress) { mu.Lock(); defer mu.Unlock(); e.OnFit(p) }
 	}
 	if e.OnDraw != nil {
 		out.OnDraw = func(chain, iteration int) { mu.Lock(); defer mu.Unlock(); e.OnDraw(chain, iteration) }
