@@ -80,7 +80,11 @@ func ExampleFit_ownKernel() {
 		Name:       "tent",
 		Parameters: []kernel.Parameter{{Name: "width"}},
 		Function: func(p *kernel.Pair) *kernel.Node {
-			return p.Exp(p.Neg(p.Div(p.Abs(p.Difference("")), p.Parameter("width"))))
+			sum := p.Number(0)
+			for _, difference := range p.Differences() {
+				sum = p.Add(sum, p.Abs(difference))
+			}
+			return p.Exp(p.Neg(p.Div(sum, p.Parameter("width"))))
 		},
 	}
 	x, y := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}}, []float64{0, 1, 2, 2, 1, 0}

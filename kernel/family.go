@@ -324,7 +324,7 @@ func gibbs(p *Pair) *Node {
 	slope := p.Scale(0.5/float64(d), p.Log(p.Div(high, low)))
 	first, second := p.Coordinates()
 	squared := func(x *Node) *Node { return p.Mul(low, high, p.Exp(p.Mul(p.Number(2), slope, x))) }
-	turn := p.Mul(slope, p.Difference(""))
+	turn := p.Mul(slope, p.sumOfDifferences(""))
 	ratio := p.Div(p.Number(2), p.Add(p.Exp(turn), p.Exp(p.Neg(turn))))
 	if d%2 == 1 {
 		ratio = p.Sqrt(ratio)

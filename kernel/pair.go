@@ -70,8 +70,27 @@ func (p *Pair) SineSquares(lengthscale, period string) *Node {
 }
 
 // Difference returns Σ Δ_c/p_c, which changes sign when the points are swapped. The
-// covariance built from it must not.
+// covariance built from it must not. Without a period the leaf must act on one column: the sum of
+// differences of several columns can be 0 between points that differ. See [Pair.Differences].
 func (p *Pair) Difference(period string) *Node {
+	if period == "" && len(p.dims) != 1 {
+		p.Fail("kernel: %s takes the difference of %d columns as one number: take Differences, one of each column, or Distance, or choose one column with dims=", p.family, len(p.dims))
+		return p.Number(0)
+	}
+	return p.sumOfDifferences(period)
+}
+
+// Differences returns Δ_c of each column, in order.
+func (p *Pair) Differences() []*Node {
+	out := make([]*Node, len(p.dims))
+	for q, c := range p.dims {
+		f := Feature{Kind: Differences, Dims: []int{c}, Param: -1}
+		out[q] = p.Feature(p.feature(f), f.title(), code.Unknown)
+	}
+	return out
+}
+
+func (p *Pair) sumOfDifferences(period string) *Node {
 	return p.scaled(Feature{Kind: Differences}, period, 1)
 }
 
