@@ -39,6 +39,8 @@ type Parameter struct {
 	Count Count
 	// units override the units that follow from Kind.
 	units Units
+	// moves means that a Location moves with its column.
+	moves bool
 }
 
 // Count is how many of a parameter a leaf has.
@@ -110,6 +112,14 @@ func (f *Family) check(known func(name string) *Family) error {
 	return nil
 }
 
+// mark returns what follows the start value of a parameter in the text form.
+func (f *Family) mark(name string) string {
+	if slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Name == name && q.Kind == Location }) {
+		return realMark
+	}
+	return ""
+}
+
 // takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
@@ -164,6 +174,10 @@ func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) 
 	for _, q := range f.Parameters {
 		switch {
 		case q.Count == OnlyARD:
+		case q.Kind == Location:
+			if q.units.Input = exponents[q.Name]; f.formula.comparedWithCoordinate(q.Name) {
+				q.units.Input, q.moves = 1, true // a place in the column, whatever the units of the rest
+			}
 		case exponents[q.Name] == 1:
 			q.Kind = Lengthscale
 		default:

@@ -444,3 +444,24 @@ func solve(equations []dimension, unknowns []string) (dimension, bool) {
 func (d dimension) without(name string, row dimension) dimension {
 	return d.plus(row, new(big.Rat).Neg(d.of(name)))
 }
+
+// comparedWithCoordinate reports whether a parameter occurs only in differences with x or y:
+// it then moves with the column if all its values are shifted.
+func (f *formula) comparedWithCoordinate(name string) bool {
+	all, compared := 0, 0
+	f.visit(func(g *formula) {
+		if g.op == opName && g.name == name {
+			all++
+		}
+		if g.op != opSubtract {
+			return
+		}
+		for i, a := range g.args {
+			b := g.args[1-i]
+			if a.op == opName && a.name == name && b.op == opName && (b.name == "x" || b.name == "y") {
+				compared++
+			}
+		}
+	})
+	return all > 0 && all == compared
+}

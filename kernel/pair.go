@@ -42,6 +42,9 @@ func (p *Pair) Parameter(name string) *Node {
 	case q.Size == 0:
 		return p.Number(0)
 	}
+	if q.Kind == Location {
+		return p.RealParameter(q.Offset, q.Name)
+	}
 	return p.Graph.Parameter(q.Offset, q.Name)
 }
 
@@ -357,6 +360,9 @@ const (
 	InnerScale
 	// Weight is a signal variance that multiplies another one, so it has no units.
 	Weight
+	// Location is a number of either sign, of a formula. A fit varies it itself and not its logarithm, and
+	// derivatives are by the number itself.
+	Location
 )
 
 // Units are the exponents that convert a parameter between units of the data:
@@ -364,7 +370,8 @@ const (
 // its column)^Input to get the parameter for original units.
 type Units struct{ Target, Input float64 }
 
-// Param is one parameter of a program, a scalar or, with ARD, a vector. All elements are positive.
+// Param is one parameter of a program, a scalar or, with ARD, a vector. All elements are positive,
+// except the number of a Location.
 type Param struct {
 	// Name is a name such as "lengthscale", or a path in a composite, "k1.lengthscale".
 	Name string
@@ -380,6 +387,8 @@ type Param struct {
 	Units Units
 	// Start holds Size values given in the text, or is nil.
 	Start []float64
+	// Moves means that a Location moves with its column: it is compared with a coordinate.
+	Moves bool
 	// labels name the elements of a vector: the columns' labels.
 	labels []int
 }

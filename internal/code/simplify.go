@@ -12,6 +12,11 @@ func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}
 // Param returns θ[index].
 func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
 
+// RealParam returns θ[index], which may have either sign.
+func (l *List) RealParam(index int) ID {
+	return l.put(Value{Op: Parameter, Index: index, Real: true})
+}
+
 // Feat returns the pair's feature; sign is what is known about its sign.
 func (l *List) Feat(index int, sign Sign) ID {
 	return l.put(Value{Op: Feature, Index: index, Sign: sign})
