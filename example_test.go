@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -134,4 +135,45 @@ func ExampleDevices() {
 	fmt.Println("on", model.Device(), "with", len(model.Warnings()), "warning")
 	// Output:
 	// on cpu with 1 warning
+}
+
+// Fit several tables side by side. A task that fails leaves the others alone.
+func ExampleFitMany() {
+	var tasks []gpfit.Task
+	for _, frequency := range []float64{1, 2, 3} {
+		data := gpfit.Data{N: 20, D: 1}
+		for i := range 20 {
+			x := float64(i) / 3
+			data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(frequency*x))
+		}
+		tasks = append(tasks, gpfit.Task{Data: data, Options: gpfit.Options{Kernel: "rbf"}})
+	}
+	tasks[1].Data.Y[7] = math.NaN()
+	results, err := gpfit.FitMany(context.Background(), tasks, gpfit.ManyOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			fmt.Println("task", r.Task, "failed")
+			continue
+		}
+		model, err := gpfit.Condition(context.Background(), r.Model)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p, err := model.Predict(context.Background(), [][]float64{{1.5}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("task %d: %.2f\n", r.Task, p.Mean[0])
+		model.Close()
+	}
+	// Output:
+	// task 0: 1.00
+	// task 1 failed
+	// task 2: -0.98
 }

@@ -112,6 +112,9 @@ func (f *Family) check(known func(name string) *Family) error {
 	return nil
 }
 
+// realMark follows the start value of a parameter of either sign.
+const realMark = "~real"
+
 // mark returns what follows the start value of a parameter in the text form.
 func (f *Family) mark(name string) string {
 	if slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Name == name && q.Kind == Location }) {

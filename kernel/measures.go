@@ -6,6 +6,17 @@ import (
 	"gpfit/internal/vec"
 )
 
+// pairs are the pairs (x_i, y_j) of a row, from j0 on.
+type pairs struct {
+	x  *Points
+	i  int
+	y  *Points
+	j0 int
+}
+
+// others returns the coordinates of the second points; column c begins at c·y.N.
+func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
+
 // measures computes features of rows of pairs and the sums of their columns.
 type measures struct {
 	// inverse holds 1/θ and invSquare 1/θ² for every element.

@@ -225,6 +225,15 @@ var kinds = map[FeatureKind]traits{
 
 func (f Feature) title() string { return fmt.Sprintf("%s %v", kinds[f.Kind].title, f.Dims) }
 
+// dependence is the part of a pair that a value depends on.
+type dependence uint8
+
+const (
+	ofBoth dependence = iota
+	ofFirst
+	ofSecond
+)
+
 // dependence returns the points that features of this kind depend on.
 func (k FeatureKind) dependence() dependence {
 	switch k {

@@ -249,9 +249,6 @@ func (p *textParser) formulaStart(f *Family, name string) ([]float64, error) {
 	return []float64{v + 0}, nil
 }
 
-// realMark follows the start value of a parameter of either sign.
-const realMark = "~real"
-
 // formula reads the arguments of formula(…) and returns a leaf.
 func (p *textParser) formula(start int) (Expr, error) {
 	if !p.Accept('(') {

@@ -13,7 +13,7 @@ func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}
 func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
 
 // RealParam returns θ[index], which may have either sign.
-func (l *List) RealParam(index int) ID {
+func RealParam(l *List, index int) ID {
 	return l.put(Value{Op: Parameter, Index: index, Real: true})
 }
 
@@ -372,11 +372,11 @@ func (l *List) Apply(op Op, a ID) ID {
 	case op == LogOrZero && sign == Above0:
 		return l.Apply(Log, a)
 	case op == Log:
-		if rest := l.beyondOne(a); rest != None {
+		if rest := beyondOne(l, a); rest != None {
 			return l.unary(Log1p, rest)
 		}
 	case op == LogOrZero:
-		if square := l.squareOfRoot(a); square != None {
+		if square := squareOfRoot(l, a); square != None {
 			return l.Mul(l.Num(0.5), l.Apply(LogOrZero, square))
 		}
 	}
@@ -384,7 +384,7 @@ func (l *List) Apply(op Op, a ID) ID {
 }
 
 // beyondOne returns a − 1 if it is not uniform and known to be at least 0, or None.
-func (l *List) beyondOne(a ID) ID {
+func beyondOne(l *List, a ID) ID {
 	v := l.At(a)
 	if v.Uniform || v.Op != Sum || v.Offset == None {
 		return None
@@ -399,7 +399,7 @@ func (l *List) beyondOne(a ID) ID {
 }
 
 // squareOfRoot returns c²·b if a is c·√b with c > 0, or None.
-func (l *List) squareOfRoot(a ID) ID {
+func squareOfRoot(l *List, a ID) ID {
 	coef, core := l.split(a)
 	if core == None || l.At(core).Op != Sqrt || l.At(coef).Sign != Above0 {
 		return None
@@ -453,10 +453,10 @@ func (l *List) Pow(a, b ID) ID {
 	case ok && x == 0.5:
 		return l.Apply(Sqrt, a)
 	}
-	if rest := l.beyondOne(a); rest != None {
+	if rest := beyondOne(l, a); rest != None {
 		return l.Apply(Exp, l.Mul(b, l.unary(Log1p, rest)))
 	}
-	if square := l.squareOfRoot(a); square != None {
+	if square := squareOfRoot(l, a); square != None {
 		return l.Pow(square, l.Mul(l.Num(0.5), b))
 	}
 	v := Value{Op: Power, Args: []ID{a}, Coef: []ID{b}}

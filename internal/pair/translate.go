@@ -48,7 +48,7 @@ func (t *translation) node(n *Node) code.ID {
 			return l.Feat(in.index, in.sign)
 		case code.Parameter:
 			if in.real {
-				return l.RealParam(in.index)
+				return code.RealParam(l, in.index)
 			}
 			return l.Param(in.index)
 		}
