@@ -89,7 +89,7 @@ func (d Devices) FitMany(ctx context.Context, tasks []Task, o ManyOptions) ([]Fi
 		jobs = append(jobs, j)
 	}
 	failed := len(tasks) - len(jobs)
-	p.Run(ctx, jobs, func(j *pool.Job, err error) { many.end(many.index[j], err, o) }, func(g pool.Progress) {
+	p.Run(ctx, jobs, func(j *pool.Job, err error) { many.end(many.index[j], err, o) }, func(g pool.Standing) {
 		if o.OnProgress != nil {
 			o.OnProgress(ManyProgress{Total: len(tasks), Done: g.Done + failed, Failed: g.Failed + failed, Running: g.Running, Left: g.Left})
 		}
@@ -189,7 +189,7 @@ func oneAtATime(e problem.Events) problem.Events {
 		out.OnIteration = func(it descent.Iteration) { mu.Lock(); defer mu.Unlock(); e.OnIteration(it) }
 	}
 	if e.OnFit != nil {
-		out.OnFit = func(p hyperopt.Progress) { mu.Lock(); defer mu.Unlock(); e.OnFit(p) }
+		out.OnFit = func(p hyperopt.FitProgress) { mu.Lock(); defer mu.Unlock(); e.OnFit(p) }
 	}
 	if e.OnDraw != nil {
 		out.OnDraw = func(chain, iteration int) { mu.Lock(); defer mu.Unlock(); e.OnDraw(chain, iteration) }

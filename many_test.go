@@ -173,8 +173,8 @@ func TestDeadlineWithin(t *testing.T) {
 // TestProgressOfFit checks the progress of a whole fit: it counts its evaluations, and expects as many as the command line does.
 func TestProgressOfFit(t *testing.T) {
 	x, y := waves(60)
-	var all []hyperopt.Progress
-	devices := gpfit.Devices{Name: "cpu", Events: problem.Events{OnFit: func(p hyperopt.Progress) { all = append(all, p) }}}
+	var all []hyperopt.FitProgress
+	devices := gpfit.Devices{Name: "cpu", Events: problem.Events{OnFit: func(p hyperopt.FitProgress) { all = append(all, p) }}}
 	o := gpfit.Options{Kernel: "rbf(ard)"}
 	m := must.Get(devices.Fit(t.Context(), x, y, o))(t)
 	defer m.Close()

@@ -8,8 +8,8 @@ import (
 	"gpfit/hyperopt/descent"
 )
 
-// Progress is how far a fit is.
-type Progress struct {
+// FitProgress is how far a fit is.
+type FitProgress struct {
 	// Evaluation is the number of the value under way in the present stage, from 1. Expected is about how
 	// many values the stage takes, 0 if that is not known.
 	Evaluation, Expected int
@@ -43,8 +43,8 @@ type Follower struct {
 }
 
 // Progress returns how far the fit is.
-func (f *Follower) Progress(now time.Time) Progress {
-	p := Progress{Evaluation: f.done + 1, Part: f.part, Left: f.left(now), Iteration: f.it, Begun: f.begun}
+func (f *Follower) Progress(now time.Time) FitProgress {
+	p := FitProgress{Evaluation: f.done + 1, Part: f.part, Left: f.left(now), Iteration: f.it, Begun: f.begun}
 	if values, _ := f.expected(); len(f.Stages) > 0 {
 		p.Expected = values
 	}

@@ -25,15 +25,15 @@ import (
 	"gpfit/internal/bench"
 )
 
-// A pair is a formula and a family on d columns. twin means that the formula writes the family out,
+// Twins are a formula and a family on d columns. twin means that the formula writes the family out,
 // so that their values agree.
-type pair struct {
+type twins struct {
 	Family, Formula string
 	D               int
 	Twin            bool
 }
 
-var pairs = []pair{
+var pairs = []twins{
 	{"rbf", "formula(exp(-r2/(2*l^2)), l=1)", 8, true},
 	{"rbf(ard)", "formula(exp(-r2/2), ard)", 8, true},
 	{"matern12", "formula(exp(-r/l), l=1)", 8, true},
@@ -57,10 +57,10 @@ var pairs = []pair{
 	{"rbf(dims=0) + rbf(dims=0)", "formula(exp(-(x-y)^2/(2*a^2)) + exp(-(x+y)^2/(2*a^2)), a=1, dims=0)", 8, false},
 }
 
-// result is the measurement of a pair: the medians, the median of the ratios of consecutive
+// timing is the measurement of a pair: the medians, the median of the ratios of consecutive
 // evaluations, and all seconds.
-type result struct {
-	pair
+type timing struct {
+	twins
 	N                            int
 	FamilySeconds, FormulaSecond float64
 	Ratio                        float64
@@ -126,8 +126,8 @@ func read(path string) string {
 
 // measure evaluates both kernels of a pair in turn. Each evaluation has other parameters, so that
 // nothing is reused.
-func measure(p pair, n, repeat int) (*result, error) {
-	r := &result{pair: p, N: n}
+func measure(p twins, n, repeat int) (*timing, error) {
+	r := &timing{twins: p, N: n}
 	ctx := context.Background()
 	var values [2]float64
 	err := open(ctx, p.Family, p.D, n, func(family *fit.Parts) error {

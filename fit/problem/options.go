@@ -196,7 +196,7 @@ type Events struct {
 	OnIteration func(descent.Iteration)
 	// OnFit is called with the progress of a whole fit, as the command line shows it, with each call of
 	// OnProgress and OnIteration. Calls of it never overlap.
-	OnFit func(hyperopt.Progress)
+	OnFit func(hyperopt.FitProgress)
 	// OnDraw is called after each iteration of a chain of the posterior.
 	OnDraw func(chain, iteration int)
 	// OnExpert is called with the number of local experts with parameters of their own that

@@ -25,8 +25,8 @@ type Job struct {
 	err   error
 }
 
-// Progress is how far the jobs of [Pool.Run] are, with an estimate of the time left, 0 if unknown.
-type Progress struct {
+// Standing is how far the jobs of [Pool.Run] are, with an estimate of the time left, 0 if unknown.
+type Standing struct {
 	Total, Done, Failed, Running int
 	Left                         time.Duration
 }
@@ -34,22 +34,22 @@ type Progress struct {
 // progressInterval is the time between two calls of a function for the progress.
 const progressInterval = 200 * time.Millisecond
 
-// run is the state of Run; all of it belongs to one goroutine.
-type run struct {
+// line is the state of Run; all of it belongs to one goroutine.
+type line struct {
 	*Pool
 	waiting []*Job // the largest first
 	running []*Job
 	cards   bool // a job may take an accelerator
 	rates   queue.Rates
 	pace    queue.Pace
-	sum     Progress
+	sum     Standing
 }
 
 // Run runs jobs, the largest first, and returns when all have ended. It calls ended and progress, one
 // call at a time. A job without a place ends with the reason. After the end of ctx no job begins:
 // the jobs that wait end with the error of ctx.
-func (p *Pool) Run(ctx context.Context, jobs []*Job, ended func(j *Job, err error), progress func(Progress)) {
-	r := &run{Pool: p, waiting: slices.Clone(jobs), pace: queue.Pace{Began: time.Now()}, sum: Progress{Total: len(jobs)}}
+func (p *Pool) Run(ctx context.Context, jobs []*Job, ended func(j *Job, err error), progress func(Standing)) {
+	r := &line{Pool: p, waiting: slices.Clone(jobs), pace: queue.Pace{Began: time.Now()}, sum: Standing{Total: len(jobs)}}
 	slices.SortStableFunc(r.waiting, func(a, b *Job) int { return cmp.Compare(b.Cost(), a.Cost()) })
 	for _, j := range jobs {
 		if _, ok := p.Found.OnHost(j.Device); !ok {
@@ -95,7 +95,7 @@ func (p *Pool) Run(ctx context.Context, jobs []*Job, ended func(j *Job, err erro
 }
 
 // start starts the jobs that fit. A side without room for its first job waits for it.
-func (r *run) start(ctx context.Context, results chan<- *Job, end func(j *Job, err error)) {
+func (r *line) start(ctx context.Context, results chan<- *Job, end func(j *Job, err error)) {
 	for _, on := range []queue.Side{queue.Cards, queue.Cores} {
 		if on == queue.Cards && !r.cards {
 			continue
@@ -114,7 +114,7 @@ func (r *run) start(ctx context.Context, results chan<- *Job, end func(j *Job, e
 
 // try starts a job on a side if it has a place there and the other side does not end it sooner. It
 // reports whether another job may start on the side.
-func (r *run) try(ctx context.Context, j *Job, on queue.Side, results chan<- *Job, end func(j *Job, err error)) bool {
+func (r *line) try(ctx context.Context, j *Job, on queue.Side, results chan<- *Job, end func(j *Job, err error)) bool {
 	if names := r.Sides(&j.Demand); names != j.names {
 		j.names, j.load = names, r.Load(&j.Demand)
 	}
@@ -140,7 +140,7 @@ func (r *run) try(ctx context.Context, j *Job, on queue.Side, results chan<- *Jo
 }
 
 // do computes a job at its place.
-func (r *run) do(ctx context.Context, j *Job) (err error) {
+func (r *line) do(ctx context.Context, j *Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the fit panicked: %v", p)
@@ -155,7 +155,7 @@ func (r *run) do(ctx context.Context, j *Job) (err error) {
 }
 
 // leaves reports whether a side leaves a job to the other side.
-func (r *run) leaves(on queue.Side, j *Job) bool {
+func (r *line) leaves(on queue.Side, j *Job) bool {
 	if j.names[queue.Cores] == "" || j.names[queue.Cards] == "" {
 		return false
 	}
@@ -175,7 +175,7 @@ func (r *run) leaves(on queue.Side, j *Job) bool {
 }
 
 // finish frees the place of a job. A job of auto whose accelerator is lost starts again elsewhere.
-func (r *run) finish(j *Job, end func(j *Job, err error)) {
+func (r *line) finish(j *Job, end func(j *Job, err error)) {
 	r.Free(j.at)
 	r.running = slices.DeleteFunc(r.running, func(other *Job) bool { return other == j })
 	var lost *device.LostError
@@ -195,7 +195,7 @@ func (r *run) finish(j *Job, end func(j *Job, err error)) {
 }
 
 // tell passes on the progress.
-func (r *run) tell(progress func(Progress)) {
+func (r *line) tell(progress func(Standing)) {
 	if progress == nil {
 		return
 	}

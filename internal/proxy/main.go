@@ -94,15 +94,15 @@ next:
 			}
 		}
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
-			files = append(files, file(name))
+			files = append(files, packed(name))
 		}
 	}
 	return files, nil
 }
 
-// file is a file of the archive, by its path.
-type file string
+// packed is a file of the archive, by its path.
+type packed string
 
-func (f file) Path() string                 { return string(f) }
-func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(string(f)) }
-func (f file) Open() (io.ReadCloser, error) { return os.Open(string(f)) }
+func (f packed) Path() string                 { return string(f) }
+func (f packed) Lstat() (os.FileInfo, error)  { return os.Lstat(string(f)) }
+func (f packed) Open() (io.ReadCloser, error) { return os.Open(string(f)) }
