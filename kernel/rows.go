@@ -320,7 +320,7 @@ const (
 // forget marks all values as unknown.
 func (s *seconds) forget() { clear(s.known) }
 
-// run makes the rows of r those of the m points from j0 on.
+// run sets the rows of r to the values for the m points from j0 on.
 func (s *seconds) run(r *routine, m int) {
 	if len(s.rows) == 0 {
 		return

@@ -499,7 +499,7 @@ func (e *CancelledError) Error() string { return e.Msg }
 // Unwrap returns the error of the context: [context.Canceled] or [context.DeadlineExceeded].
 func (e *CancelledError) Unwrap() error { return cmp.Or(e.Err, context.Canceled) }
 
-// IsCancelled reports whether an error is that of a context that ended.
+// IsCancelled reports whether a context that ended caused an error.
 func IsCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

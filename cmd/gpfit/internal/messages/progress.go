@@ -3,6 +3,7 @@ package messages
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -131,13 +132,10 @@ func (m *Writer) state(text string) Status {
 	if m.fit == nil {
 		return s
 	}
-	values, _ := m.fit.expected()
-	s.Done, s.SecondsLeft = float64(m.fit.done)+m.fit.part, m.fit.left(time.Now()).Seconds()
-	if len(m.fit.stages) > 0 {
-		s.Total = float64(values)
-	}
-	if m.fit.begun {
-		s.Value, s.Best = finite(m.fit.it.F), finite(m.fit.it.Best)
+	p := m.fit.Progress(time.Now())
+	s.Done, s.Total, s.SecondsLeft = float64(p.Evaluation-1)+p.Part, float64(p.Expected), p.Left.Seconds()
+	if p.Begun {
+		s.Value, s.Best = finite(p.Iteration.F), finite(p.Iteration.Best)
 	}
 	return s
 }
