@@ -28,6 +28,8 @@
 #   make site                  builds the web site of the documentation in site/html
 #   make module MODULE=host/owner/gpfit
 #                              renames the module, for a fork or a host
+#   make proxy VERSION=v0.1.0 FOLDER=/path
+#                              packs the module into a folder that is a module proxy
 #   make reliability-fuzz      runs every fuzz target for ten minutes
 #   make reliability-soak      evaluates for ten minutes without growth, and runs many
 #                              fits at once
@@ -118,6 +120,10 @@ site:
 .PHONY: module
 module:
 	@.ci/rename-module "$(MODULE)"
+
+.PHONY: proxy
+proxy:
+	@$(GO) run ./internal/proxy "$(VERSION)" "$(FOLDER)"
 
 reliability-fuzz:
 	.ci/fuzz 10m

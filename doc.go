@@ -57,7 +57,8 @@
 //   - *mean.ParseError: a mistake in the text of the mean function;
 //   - [*device.UnavailableError], [*device.MemoryError], [*device.LostError]: a device
 //     that cannot be used, is too small, or failed;
-//   - [*problem.CancelledError]: the context ended first; it wraps [context.Canceled];
+//   - [*problem.CancelledError]: the context ended first; it wraps the error of the
+//     context, [context.Canceled] or [context.DeadlineExceeded];
 //   - [*gp.FileError]: a model file that cannot be read or written;
 //   - [*gp.ShapeError], [*gp.RangeError]: rows to predict with a wrong number of columns,
 //     or too far away for double precision;

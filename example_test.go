@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -80,7 +81,11 @@ func ExampleFit_ownKernel() {
 		Name:       "tent",
 		Parameters: []kernel.Parameter{{Name: "width"}},
 		Function: func(p *kernel.Pair) *kernel.Node {
-			return p.Exp(p.Neg(p.Div(p.Abs(p.Difference("")), p.Parameter("width"))))
+			sum := p.Number(0)
+			for _, difference := range p.Differences() {
+				sum = p.Add(sum, p.Abs(difference))
+			}
+			return p.Exp(p.Neg(p.Div(sum, p.Parameter("width"))))
 		},
 	}
 	x, y := [][]float64{{0}, {1}, {2}, {3}, {4}, {5}}, []float64{0, 1, 2, 2, 1, 0}
@@ -130,4 +135,45 @@ func ExampleDevices() {
 	fmt.Println("on", model.Device(), "with", len(model.Warnings()), "warning")
 	// Output:
 	// on cpu with 1 warning
+}
+
+// Fit several tables side by side. A task that fails leaves the others alone.
+func ExampleFitMany() {
+	var tasks []gpfit.Task
+	for _, frequency := range []float64{1, 2, 3} {
+		data := gpfit.Data{N: 20, D: 1}
+		for i := range 20 {
+			x := float64(i) / 3
+			data.X, data.Y = append(data.X, x), append(data.Y, math.Sin(frequency*x))
+		}
+		tasks = append(tasks, gpfit.Task{Data: data, Options: gpfit.Options{Kernel: "rbf"}})
+	}
+	tasks[1].Data.Y[7] = math.NaN()
+	results, err := gpfit.FitMany(context.Background(), tasks, gpfit.ManyOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			fmt.Println("task", r.Task, "failed")
+			continue
+		}
+		model, err := gpfit.Condition(context.Background(), r.Model)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p, err := model.Predict(context.Background(), [][]float64{{1.5}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("task %d: %.2f\n", r.Task, p.Mean[0])
+		model.Close()
+	}
+	// Output:
+	// task 0: 1.00
+	// task 1 failed
+	// task 2: -0.98
 }

@@ -3,19 +3,115 @@ package gpfit
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
+	"gpfit/device"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/hyperopt"
+	"gpfit/hyperopt/descent"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 )
 
-// Options configures a fit; see [problem.Options] for the fields. The zero value is ready to use.
+// Options configures a fit. The zero value is ready to use. Package fit/problem has the types of its
+// fields, and all of the comments.
+//
+//	// Fields of Options:
+//	// Kernel is the kernel in text form, in which dims= may name columns; empty or AutoKernel means that the fit chooses it by the data.
+//	Kernel string
+//	ARD bool
+//	// Kernels are user-defined kernels that Kernel may name.
+//	Kernels []*kernel.Family
+//	// RequirePSD concerns kernels with a formula or one of Kernels.
+//	RequirePSD bool
+//	// Mean is the mean function in the text form of package mean; empty or AutoMean means DefaultMean or, if the fit chooses the kernel, also a linear one.
+//	Mean string
+//	MeanFit MeanFit
+//	// NoNoise leaves out the estimated noise variance.
+//	NoNoise bool
+//	// NoiseFloor is a lower bound of the estimated noise variances, such as "1e-4", in units of the scaled problem, or "0.01:original", in squared units of the target.
+//	NoiseFloor string
+//	// Robust gives rows that do not fit the model noise variances of their own; see fit.Run.
+//	Robust bool
+//	// Standardize selects what is scaled; empty means inputs and targets.
+//	Standardize gp.Standardize
+//	// TargetTransform maps the targets before they are scaled: "log", "boxcox" or "yeojohnson", whose λ is the parameter lambda, or "auto", of which fit.Run takes the lowest BIC; empty or "none" for none.
+//	TargetTransform transform.Name
+//	// Set gives start values, Fix fixes parameters, and Bounds replaces default bounds.
+//	Set, Fix []Assignment
+//	Bounds []Interval
+//	// Ties bind parameters to others.
+//	Ties []Tie
+//	Priors []ParameterPrior
+//	// Objective is the quantity to minimise; empty means NLML.
+//	Objective Criterion
+//	LeaveOneOut bool
+//	// Folds and FoldSeed describe the folds of the objectives CV and CVRMSE, as in [CrossValidation].
+//	Folds int
+//	FoldSeed uint64
+//	// HoldOut is the share of the rows (below 1) or the number of rows (from 1) that the fit holds out and scores; 0 means none.
+//	HoldOut float64
+//	// Blocks takes consecutive rows instead of random ones: the last rows for HoldOut, and blocks of rows for the folds of fit.CrossValidate and of the objectives.
+//	Blocks bool
+//	// StdErrors asks for standard errors at the optimum, which take two more gradients for every free parameter.
+//	StdErrors bool
+//	// Posterior asks for draws of the parameters from their posterior, after the fit, over which predictions then average: by the Laplace approximation, or by HMC with PosteriorChains chains of PosteriorDraws draws after PosteriorWarmup others; 0 means 4, 1000 and 500.
+//	Posterior PosteriorMethod
+//	PosteriorChains int
+//	PosteriorWarmup int
+//	PosteriorDraws int
+//	// MaxJitter is the largest variance that gpfit may add to the diagonal if the covariance is not positive definite; 0 allows none.
+//	MaxJitter float64
+//	// Checkpoint, if not empty, is a file that records every evaluation.
+//	Checkpoint string
+//	// DiscardCancelled makes a cancelled fit end at once.
+//	DiscardCancelled bool
+//	// Settings configures tuning.
+//	Settings hyperopt.Settings
+//	// Experts, if not empty, divides the training rows among local experts, for tables that are too large for one process: kmeans:K finds K clusters of the scaled rows, and the covariance of rows of different clusters counts as 0.
+//	Experts string
+//	Combine experts.Rule
+//	ExpertRows int
+//	ExpertParameters experts.Parameters
+//	// From, if not nil, is a model from which the fit starts: its parameters are start values, and its kernel, mean, scaling, noise, ties, priors and objective replace what the options leave open.
+//	From *gp.Model
 type Options = problem.Options
 
 // Data is a table in row-major slices. In addition to the arguments of [Fit], it has names, several
-// targets, known noise and held-out rows; see [problem.Data] for the fields.
+// targets, known noise and held-out rows.
+//
+//	// Fields of Data:
+//	// X holds n rows of d features, row-major.
+//	X, Y []float64
+//	N, D int
+//	// FeatureNames and TargetName appear in messages and in the model file.
+//	FeatureNames []string
+//	TargetName string
+//	// Encoding says how the columns of a table became the features; the model keeps it, to read later tables in the same way.
+//	Encoding *feature.Encoding
+//	// TargetNames names several targets; nil means one target, TargetName.
+//	TargetNames []string
+//	// NoiseVariance holds the known noise variance of each row, in squared units of the target; the estimated variance comes on top.
+//	NoiseVariance []float64
+//	NoiseGroup []string
+//	NoiseColumn, NoiseGroupColumn string
+//	// Weight holds a weight for each row, from 0; nil means 1.
+//	Weight []float64
+//	WeightColumn string
+//	// Group holds a label for each row; nil means none.
+//	Group []string
+//	GroupColumn string
+//	// Row holds the number of each row, from 0, in the larger table that the rows come from; nil if they are the whole table.
+//	Row []int
+//	// Test marks the rows to hold out and score; nil means none.
+//	Test []bool
+//	// Reading says what was read of the table; nil if the data come from elsewhere.
+//	Reading *feature.Reading
+//	// Warnings holds warnings from reading the table, which reports repeat.
+//	Warnings []string
 type Data = problem.Data
 
 // Fit tunes the hyperparameters on the rows x, all of the same length, and their
@@ -65,10 +161,12 @@ func (d Devices) FitData(ctx context.Context, data Data, opts Options) (*Model, 
 	if _, err := problem.FindMethod(d.Method, Methods(), opts); err != nil {
 		return nil, err
 	}
+	events, follow := following(events)
 	job, err := fit.Prepare(data, opts, events)
 	if err != nil {
 		return nil, err
 	}
+	follow(job)
 	d.Parts = max(d.Parts, tuning.Parts(job))
 	opened, err := d.Open(ctx, tuning.Workload(job))
 	if err != nil {
@@ -94,6 +192,15 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 	if err != nil {
 		return nil, err
 	}
+	return d.Condition(ctx, m)
+}
+
+// Condition makes a model ready to predict, such as a result of [FitMany], on a device that it chooses.
+// It takes n³/3 operations.
+func Condition(ctx context.Context, m *gp.Model) (*Model, error) { return Devices{}.Condition(ctx, m) }
+
+// Condition is the function [Condition] on the first of these devices.
+func (d Devices) Condition(ctx context.Context, m *gp.Model) (*Model, error) {
 	w, err := d.Workload(m)
 	if err != nil {
 		return nil, err
@@ -109,6 +216,36 @@ func (d Devices) Load(ctx context.Context, path string, kernels ...*kernel.Famil
 		return nil, err
 	}
 	return loaded(m, posterior, opened), nil
+}
+
+// following returns events that call OnFit with OnProgress and OnIteration, and a function that takes
+// the expected stages from the job.
+func following(e problem.Events) (events problem.Events, follow func(j *tuning.Job)) {
+	if e.OnFit == nil {
+		return e, func(*tuning.Job) {}
+	}
+	var mu sync.Mutex
+	var f hyperopt.Follower
+	progress, iteration := e.OnProgress, e.OnIteration
+	e.OnProgress = func(p device.Progress) {
+		if progress != nil {
+			progress(p)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		f.Advance(p)
+		e.OnFit(f.Progress(time.Now()))
+	}
+	e.OnIteration = func(it descent.Iteration) {
+		if iteration != nil {
+			iteration(it)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		f.Accept(it, time.Now())
+		e.OnFit(f.Progress(time.Now()))
+	}
+	return e, func(j *tuning.Job) { f.Stages = j.Expected() }
 }
 
 // flatten copies rows with the given number of columns to one row-major slice. It

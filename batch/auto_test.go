@@ -117,7 +117,7 @@ func TestShareOfMemory(t *testing.T) {
 		n := int64(r.Jobs[0].N)
 		drivers := []device.Driver{newGPUs(1, c.jobs*8*n*n+1000), cpu.Driver{}}
 		s := must.Get(newScheduler(t.Context(), r, Options{Drivers: drivers, Cores: 2, JobsPerDevice: c.lanes}))(t)
-		if got := workOf(s.pool, &s.pending[0].demand).Share[queue.Cards]; got != c.want {
+		if got := s.pool.Load(&s.pending[0].Demand).Share[queue.Cards]; got != c.want {
 			t.Errorf("room for %d jobs, %d lanes: a job occupies %v of the GPU, want %v", c.jobs, c.lanes, got, c.want)
 		}
 		s.close()

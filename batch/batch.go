@@ -5,7 +5,7 @@
 // keeps the jobs and their results. [Run] runs the jobs that are not done, and [Directory.Status]
 // returns the state and the report of each.
 //
-// schedule.go decides when a job runs: big jobs run first. pool.go decides where: it runs as many
+// schedule.go decides when a job runs: big jobs run first. Package internal/pool decides where: as many
 // jobs side by side as the cores and the planned memory allow. Cores and accelerators share jobs by package internal/queue. task.go has the steps of a job:
 // claim → read → fit, with a checkpoint → model → record. Specs and directories are in
 // internal/spec and internal/rundir (aliases.go).
@@ -33,8 +33,8 @@ func Run(ctx context.Context, r *Directory, o Options) (Summary, error) {
 	defer s.close()
 	// Goroutines that read ahead and write results must not delay evaluations:
 	// without spare threads, a job that returns from a write waits for a core.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.pool.cores+spareThreads)))
-	defer relaxCollector(s.pool.memory)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), s.pool.Cores+spareThreads)))
+	defer relaxCollector(s.pool.Memory)()
 	return s.loop()
 }
 

@@ -21,7 +21,6 @@ import (
 	"gpfit/graph"
 	"gpfit/internal/fuzzguard"
 	"gpfit/internal/must"
-	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
 )
@@ -267,56 +266,6 @@ func TestLanes(t *testing.T) {
 		if got, want := status(t, r, j.ID).Record.Last().Report.NLML, status(t, alone, j.ID).Record.Last().Report.NLML; got != want {
 			t.Errorf("%s: NLML %v in a lane, %v alone", j.ID, got, want)
 		}
-	}
-	a := &accelerator{}
-	for _, c := range []struct {
-		jobs, rows, next, allowed int
-		takes                     bool
-	}{{0, 0, 50000, 0, true}, {1, 50000, 100, 0, false}, {3, 9000, 3000, 0, true}, {3, 9000, 3001, 0, false}, {16, 800, 50, 0, false}, {1, 50000, 50000, 2, true}, {2, 10, 10, 2, false}} {
-		if a.jobs, a.rows = c.jobs, c.rows; a.takes(c.next, c.allowed) != c.takes {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
-// TestCores checks that jobs never take more cores than the machine has, and that a
-// job with more threads than cores runs alone.
-func TestCores(t *testing.T) {
-	p := must.Get(newPool(t.Context(), Options{Drivers: onCPU, Cores: 4, Memory: 1 << 40}))(t)
-	job := func(threads int) *demand {
-		j := rundir.PlannedJob{N: 10, D: 1}
-		name := "cpu"
-		j.Options = spec.Options{Device: &name, Threads: &threads}
-		return &demand{job: j}
-	}
-	var taken []place
-	for _, c := range []struct {
-		threads int
-		fits    bool
-	}{{3, true}, {2, false}, {1, true}, {1, false}} {
-		at, err := p.find(job(c.threads), queue.Cores)
-		if (err == nil) != c.fits || err != nil && !errors.Is(err, errLater) {
-			t.Errorf("%d threads: %v", c.threads, err)
-		}
-		if err == nil {
-			p.take(at)
-			taken = append(taken, at)
-		}
-	}
-	if !p.full(queue.Cores) {
-		t.Error("not full")
-	}
-	if _, err := p.find(job(9), queue.Cores); !errors.Is(err, errLater) {
-		t.Errorf("%v", err)
-	}
-	for _, at := range taken {
-		p.give(at)
-	}
-	if at, err := p.find(job(9), queue.Cores); err != nil || at.on.threads != 9 || at.cores != 4 {
-		t.Errorf("%+v, %v", at, err)
-	}
-	if p.coresUsed != 0 || p.memoryUsed != 0 || p.running != 0 {
-		t.Errorf("%+v", p)
 	}
 }
 

@@ -1,11 +1,10 @@
 package batch
 
 import (
-	"context"
-
 	"gpfit/device"
 	"gpfit/fit/problem"
-	"gpfit/internal/queue"
+	"gpfit/internal/pool"
+	"gpfit/internal/rundir"
 )
 
 // Estimate holds the memory, operations and time that a job is expected to need.
@@ -25,13 +24,25 @@ type Estimate struct {
 // assumes for one start of the optimiser.
 const TypicalEvaluations = 40
 
-// openDevice opens the first device that a key means.
-func openDevice(ctx context.Context, found device.Found, key deviceKey) (device.Backend, error) {
-	b, _, err := found.Open(ctx, device.Request{Device: key.name, Method: key.method, Options: device.Options{Threads: key.threads}})
-	if err != nil {
-		return nil, err
+// demand is what a job requires of the machine.
+type demand struct {
+	pool.Demand
+	job rundir.PlannedJob
+}
+
+func newDemand(j PlannedJob) demand {
+	d := demand{job: j, Demand: pool.Demand{
+		Rows: j.N, Columns: j.D, Device: value(j.Options.Device), Method: value(j.Options.Method), Fallback: value(j.Options.Fallback), Threads: value(j.Options.Threads),
+		Memory: int64(value(j.Options.Memory)), Avoid: map[string]bool{}, Evaluations: TypicalEvaluations * float64(1+value(j.Options.Restarts)),
+	}}
+	if j.N > 0 {
+		d.Workload = workload(j)
 	}
-	return b[0], nil
+	if j.Structure != nil {
+		plan := structured(j)
+		d.Structured = &plan
+	}
+	return d
 }
 
 // workload describes the evaluations of a planned job.
@@ -44,42 +55,20 @@ func workload(j PlannedJob) device.Workload {
 }
 
 // estimate plans a job on a backend, which may be nil.
-func estimate(j PlannedJob, b device.Backend) Estimate {
-	e := Estimate{Job: j}
-	if j.N == 0 || b == nil {
+func estimate(d *demand, b device.Backend) Estimate {
+	e := Estimate{Job: d.job}
+	if d.Rows == 0 || b == nil {
 		return e
 	}
-	e.Device = b.Info().Name
-	w := workload(j)
-	if e.Plan = b.Plan(w); b.Info().Host && j.Structure != nil {
-		e.Plan = structured(j)
-	}
+	e.Device, e.Plan = b.Info().Name, d.Plan(b)
 	if e.FlopRate == 0 {
 		// The rate is a rough guess: small matrices do not reach it.
-		w.N = max(j.N, 2000)
+		w := d.Workload
+		w.N = max(d.Rows, 2000)
 		e.FlopRate = b.Plan(w).FlopRate
 	}
-	e.Seconds = e.GradientTime().Seconds() * TypicalEvaluations * float64(1+value(j.Options.Restarts))
+	e.Seconds = e.GradientTime().Seconds() * d.Evaluations
 	return e
-}
-
-// launches is the least time of an evaluation on an accelerator, in seconds: many small steps begin one after the other.
-const launches = 1e-3
-
-// expected is roughly how many seconds a job takes on a backend of a side, for the choice between the sides before a job is
-// measured.
-func expected(j PlannedJob, p device.Plan, s queue.Side, b device.Backend) float64 {
-	one, n := p.GradientTime().Seconds(), float64(j.N)
-	if s == queue.Cards {
-		one = max(one, launches)
-	} else if p.FlopRate == 0 {
-		const fast = 2000 // rows from which plans have a rate
-		w := workload(j)
-		w.N = fast
-		// Besides their operations, small jobs spend time on n² and on their graph.
-		one = (p.FlopsGradient + 200*n*n + 1e7) / b.Plan(w).FlopRate
-	}
-	return one * TypicalEvaluations * float64(1+value(j.Options.Restarts))
 }
 
 // structured is the plan of a job on the host with the method that was chosen for its rows.
@@ -92,16 +81,4 @@ func structured(j PlannedJob) device.Plan {
 		p.FlopRate = p.FlopsGradient / j.Structure.Seconds
 	}
 	return p
-}
-
-// deviceKey identifies equal backends. Backends on the host also differ in their threads.
-type deviceKey struct {
-	name, method string
-	threads      int
-}
-
-// costOf returns a relative measure of the work of a job. Besides the n³ operations, small jobs spend time on n² and on their graph.
-func costOf(j PlannedJob) float64 {
-	n := float64(j.N)
-	return (n*n*n + 200*n*n + 1e7) * float64(1+value(j.Options.Restarts))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/internal/pool"
 	"gpfit/internal/suggest"
 	"gpfit/table"
 )
@@ -154,4 +155,9 @@ func autoIndex(count *int, lookup func(string) (string, bool)) (int, error) {
 		return index, nil
 	}
 	return 0, fmt.Errorf("neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set")
+}
+
+// pool returns the options of the machine.
+func (o Options) pool() pool.Options {
+	return pool.Options{Drivers: o.Drivers, Methods: o.Methods, Cores: o.Cores, Memory: o.Memory, JobsPerDevice: o.JobsPerDevice}
 }

@@ -16,6 +16,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/fit/problem"
+	"gpfit/internal/pool"
 	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
@@ -372,27 +373,27 @@ type Forecast struct {
 // Estimates returns the plan of every job, and what all jobs are expected to take on this machine. The plan of a job with the
 // device auto is for the device that it is expected to take. If this machine has no device for a job, its plan is for a typical one.
 func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, Forecast, error) {
-	p, err := newPool(ctx, o)
+	p, err := pool.New(ctx, o.pool())
 	if err != nil {
 		return nil, Forecast{}, err
 	}
-	defer p.close()
+	defer p.Close()
 	demands, order := make([]demand, len(jobs)), make([]int, len(jobs))
 	for i, j := range jobs {
-		if demands[i], order[i] = (demand{job: j}), i; sidesOf(p, &demands[i])[queue.Cores] == "" || demands[i].auto() {
-			p.openAccelerators(ctx, func(string) {})
+		if demands[i], order[i] = newDemand(j), i; p.Sides(&demands[i].Demand)[queue.Cores] == "" || demands[i].Auto() {
+			p.OpenAccelerators(ctx, func(string) {})
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, Forecast{}, err
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(costOf(jobs[b]), costOf(jobs[a])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(demands[b].Cost(), demands[a].Cost()) })
 	all := make([]queue.Load, len(jobs))
 	for i, k := range order {
-		all[i] = workOf(p, &demands[k])
+		all[i] = p.Load(&demands[k].Demand)
 	}
 	ran, ends := queue.Simulate(all, &queue.Rates{})
-	e, out := Forecast{Cores: p.cores, Seconds: ends}, make([]Estimate, len(jobs))
+	e, out := Forecast{Cores: p.Cores, Seconds: ends}, make([]Estimate, len(jobs))
 	for i, k := range order {
 		if out[k], err = estimateOn(ctx, p, &demands[k], ran[i]); err != nil {
 			return nil, e, err
@@ -407,28 +408,28 @@ func Estimates(ctx context.Context, jobs []PlannedJob, o Options) ([]Estimate, F
 }
 
 // estimateOn plans a job on its device on a side, or on its only one.
-func estimateOn(ctx context.Context, p *pool, d *demand, on queue.Side) (Estimate, error) {
-	names := sidesOf(p, d)
+func estimateOn(ctx context.Context, p *pool.Pool, d *demand, on queue.Side) (Estimate, error) {
+	names := p.Sides(&d.Demand)
 	if names[queue.Cores] != "" && (on == queue.Cores || names[queue.Cards] == "") {
-		at := d.key(names[queue.Cores])
-		b, err := p.takeFree(ctx, at)
+		at := d.Key(names[queue.Cores])
+		b, err := p.Take(ctx, at)
 		if err != nil {
 			return Estimate{Job: d.job}, unlessUnavailable(err)
 		}
-		defer p.giveFree(at, b)
-		return estimate(d.job, b), nil
+		defer p.Give(at, b)
+		return estimate(d, b), nil
 	}
-	for _, a := range p.accelerators {
-		if a.means(names[queue.Cards]) {
-			b, err := p.found.On(value(d.job.Options.Method), a.backend.Capabilities().Devices, device.Workload{})
+	for _, a := range p.Accelerators {
+		if a.Means(names[queue.Cards]) {
+			b, err := p.Found.On(d.Method, a.Backend.Capabilities().Devices, device.Workload{})
 			if err != nil {
 				return Estimate{Job: d.job}, unlessUnavailable(err)
 			}
-			return estimate(d.job, b[0]), nil
+			return estimate(d, b[0]), nil
 		}
 	}
-	b, model := p.found.Typical(names[queue.Cards], value(d.job.Options.Method))
-	one := estimate(d.job, b)
+	b, model := p.Found.Typical(names[queue.Cards], d.Method)
+	one := estimate(d, b)
 	if one.N > 0 {
 		one.Model = model
 	}

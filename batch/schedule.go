@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
 
 	"gpfit/device"
+	"gpfit/internal/pool"
 	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/spec"
@@ -45,21 +45,18 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
-	began    time.Time
 	fatal    error
-	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
-	costDone float64
-	busyDone time.Duration
+	pace     queue.Pace // of the jobs that this process has done
 	rates    queue.Rates
 }
 
 func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, error) {
-	p, err := newPool(ctx, o)
+	p, err := pool.New(ctx, o.pool())
 	if err != nil {
 		return nil, err
 	}
 	s := &scheduler{
-		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, pace: queue.Pace{Began: time.Now()},
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.JobSpec
@@ -85,24 +82,24 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 			s.failures[j.ID] = Failure{j.ID, last.Kind, last.Error}
 			continue
 		}
-		t := &task{demand: demand{job: j, avoid: map[string]bool{}, home: status.Record.Device()}, seen: len(status.Record), known: status.Record.Device()}
-		t.cost = costOf(j)
+		t := &task{demand: newDemand(j), seen: len(status.Record), known: status.Record.Device()}
+		t.Home = status.Record.Device()
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
 	// Big jobs start first, so that no big job runs alone at the end.
-	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.cost, a.cost) })
+	slices.SortStableFunc(s.pending, func(a, b *task) int { return cmp.Compare(b.Cost(), a.Cost()) })
 	s.load = newLoader(r.Hashes(), jobs, o.Formats, o.Methods)
 	for _, t := range s.pending {
-		if _, ok := p.found.OnHost(t.device()); !ok {
-			p.openAccelerators(ctx, s.note)
+		if _, ok := p.Found.OnHost(t.Device); !ok {
+			p.OpenAccelerators(ctx, s.note)
 		}
 	}
-	s.summary.Workers = p.cores
+	s.summary.Workers = p.Cores
 	return s, nil
 }
 
-func (s *scheduler) close() { s.pool.close() }
+func (s *scheduler) close() { s.pool.Close() }
 
 func (s *scheduler) note(text string) {
 	if s.o.OnNote != nil {
@@ -142,7 +139,7 @@ func (s *scheduler) loop() (Summary, error) {
 			s.note(fmt.Sprintf("stopping: %d running jobs keep their checkpoints", len(s.running)))
 		case <-tick.C:
 			s.tellProgress()
-			if len(s.running) < s.pool.cores && time.Since(lastLook) > elsewhereInterval {
+			if len(s.running) < s.pool.Cores && time.Since(lastLook) > elsewhereInterval {
 				lastLook = time.Now()
 				s.lookElsewhere()
 			}
@@ -164,7 +161,7 @@ func (s *scheduler) lookElsewhere() bool {
 			continue
 		}
 		if err == nil {
-			t.home, t.known = status.Record.Device(), status.Record.Device()
+			t.Home, t.known = status.Record.Device(), status.Record.Device()
 		}
 		s.pending = append(s.pending, t)
 		found = true
@@ -178,7 +175,7 @@ func (s *scheduler) start() {
 	s.ahead = slices.DeleteFunc(s.ahead, s.admit)
 	r := round{scheduler: s, gone: map[*task]bool{}, held: [2][]*task{queue.Cores: s.ahead}}
 	for _, t := range s.pending {
-		if r.closed(queue.Cores) && (r.closed(queue.Cards) || !s.pool.has(device.Auto)) {
+		if r.closed(queue.Cores) && (r.closed(queue.Cards) || !s.pool.Has(device.Auto)) {
 			break
 		}
 		on := queue.Cores
@@ -188,7 +185,7 @@ func (s *scheduler) start() {
 		r.try(t, on)
 	}
 	// The cores take of the jobs that accelerators leave, the smallest first.
-	if s.pool.has(device.Auto) {
+	if s.pool.Has(device.Auto) {
 		for _, t := range slices.Backward(s.pending) {
 			if r.closed(queue.Cores) {
 				break
@@ -200,8 +197,8 @@ func (s *scheduler) start() {
 	}
 	s.pending = slices.DeleteFunc(s.pending, func(t *task) bool { return r.gone[t] })
 	s.goAhead()
-	next := min(len(s.pending), s.pool.cores)
-	for _, t := range slices.Concat(s.pending[:next], s.pending[max(next, len(s.pending)-s.pool.cores):]) {
+	next := min(len(s.pending), s.pool.Cores)
+	for _, t := range slices.Concat(s.pending[:next], s.pending[max(next, len(s.pending)-s.pool.Cores):]) {
 		go func() { _, _ = s.ready(t) }()
 	}
 }
@@ -216,7 +213,7 @@ type round struct {
 
 // closed reports whether nothing more can start on a side.
 func (r *round) closed(on queue.Side) bool {
-	return r.pool.full(on) || slices.ContainsFunc(r.held[on], impatient)
+	return r.pool.Full(on) || slices.ContainsFunc(r.held[on], impatient)
 }
 
 // try starts a job on a side if it fits there and the other side does not end it sooner.
@@ -224,20 +221,20 @@ func (r *round) try(t *task, on queue.Side) {
 	if r.closed(on) || r.leaves(on, t, r.gone) {
 		return
 	}
-	at, err := r.pool.find(&t.demand, on)
+	at, err := r.pool.Find(&t.Demand, on)
 	switch {
-	case errors.Is(err, errLater):
+	case errors.Is(err, pool.ErrLater):
 		if len(r.held[on]) == 0 || on == queue.Cores && len(r.held[on]) == len(r.ahead) {
 			r.held[on] = append(slices.Clip(r.held[on]), t)
 		}
-	case err != nil && t.auto() && t.home != "":
+	case err != nil && t.Auto() && t.Home != "":
 		r.leaveHome(t, err.Error())
 	case err != nil:
 		r.gone[t] = true
 		r.refuse(t, err)
 	default:
 		r.gone[t] = true
-		if on := r.pool.deviceName(at); t.auto() && t.home != "" && t.home != on {
+		if on := at.DeviceName(); t.Auto() && t.Home != "" && t.Home != on {
 			r.leaveHome(t, "it continues on "+on)
 		}
 		r.take(t, at)
@@ -250,15 +247,15 @@ func (r *round) try(t *task, on queue.Side) {
 
 // leaveHome makes a task forget the device on which it began.
 func (r *round) leaveHome(t *task, why string) {
-	text := fmt.Sprintf("the job began on %s and does not continue there: %s", t.home, why)
-	t.home, t.notes = "", append(t.notes, text)
+	text := fmt.Sprintf("the job began on %s and does not continue there: %s", t.Home, why)
+	t.Home, t.Notes = "", append(t.Notes, text)
 	r.note(t.job.ID + ": " + text)
 }
 
 // sides returns the names of the devices that a task may take on each side, with its work there up to date.
 func (s *scheduler) sides(t *task) [2]string {
-	if names := sidesOf(s.pool, &t.demand); names != t.sides {
-		t.sides, t.work = names, workOf(s.pool, &t.demand)
+	if names := s.pool.Sides(&t.Demand); names != t.sides {
+		t.sides, t.work = names, s.pool.Load(&t.Demand)
 	}
 	return t.sides
 }
@@ -271,7 +268,7 @@ func (s *scheduler) leaves(on queue.Side, t *task, gone map[*task]bool) bool {
 	}
 	full := 0.
 	for other := range s.running {
-		if at := other.side(); at == on.Other() {
+		if at := other.at.Side(); at == on.Other() {
 			full += s.rates.Left(at, other.work, other.ran())
 		}
 	}
@@ -290,14 +287,14 @@ func (s *scheduler) leaves(on queue.Side, t *task, gone map[*task]bool) bool {
 func impatient(t *task) bool { return t.passed > patience }
 
 // take reserves a place for a task; leave frees it.
-func (s *scheduler) take(t *task, at place) {
-	s.pool.take(at)
+func (s *scheduler) take(t *task, at pool.Place) {
+	s.pool.Reserve(at)
 	t.at, t.began, t.placed = at, time.Now(), true
 }
 
 func (s *scheduler) leave(t *task) {
 	if t.placed {
-		s.pool.give(t.at)
+		s.pool.Free(t.at)
 		t.placed = false
 	}
 }
@@ -318,16 +315,16 @@ func (s *scheduler) begin(t *task) {
 
 // goAhead lets the next job run up to its gate, if the job runs on the host.
 func (s *scheduler) goAhead() {
-	if len(s.pending) == 0 || len(s.ahead) > s.pool.cores/8 {
+	if len(s.pending) == 0 || len(s.ahead) > s.pool.Cores/8 {
 		return
 	}
 	t := s.pending[0]
 	names := s.sides(t)
-	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.alone || t.job.N == 0 {
+	if names[queue.Cores] == "" || names[queue.Cards] != "" || t.Alone || t.job.N == 0 {
 		return
 	}
-	at, err := s.pool.find(&t.demand, queue.Cores)
-	if !errors.Is(err, errLater) {
+	at, err := s.pool.Find(&t.Demand, queue.Cores)
+	if !errors.Is(err, pool.ErrLater) {
 		return
 	}
 	s.pending = s.pending[1:]
@@ -338,8 +335,8 @@ func (s *scheduler) goAhead() {
 
 // admit opens the gate of a task if the task fits now.
 func (s *scheduler) admit(t *task) bool {
-	at, err := s.pool.find(&t.demand, queue.Cores)
-	if errors.Is(err, errLater) {
+	at, err := s.pool.Find(&t.Demand, queue.Cores)
+	if errors.Is(err, pool.ErrLater) {
 		return false
 	}
 	s.take(t, at) // the task itself meets any other error
@@ -389,8 +386,8 @@ func (s *scheduler) finish(out outcome) {
 	if out.note != "" {
 		s.note(t.job.ID + ": " + out.note)
 	}
-	if t.side() == queue.Cores {
-		s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.cores))
+	if t.at.Side() == queue.Cores {
+		s.summary.CoreSeconds += out.evaluation * float64(max(1, t.at.Cores))
 	}
 	switch {
 	case out.fatal != nil:
@@ -403,9 +400,8 @@ func (s *scheduler) finish(out outcome) {
 		s.summary.Done++
 		if !out.elsewhere {
 			s.summary.Here++
-			s.costDone += t.cost
-			s.busyDone += out.busy
-			s.rates.Add(t.side(), t.work, out.busy.Seconds())
+			s.pace.Add(t.Cost(), out.busy)
+			s.rates.Add(t.at.Side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
 	case out.state == rundir.StateFailed:
@@ -419,19 +415,19 @@ func (s *scheduler) finish(out outcome) {
 // avoids that accelerator, if it can use another one, and runs alone if memory did not suffice.
 func (s *scheduler) again(t *task, out outcome) {
 	s.note(fmt.Sprintf("%s: will retry later (%s): %s", t.job.ID, out.kind, textform.FirstLine(out.err.Error())))
-	t.home = s.pool.deviceName(t.at)
-	if a := t.at.accelerator; a != nil {
-		t.avoid[a.name] = true
-		a.lost = a.lost || out.kind == KindDevice
+	t.Home = t.at.DeviceName()
+	if a := t.at.Accelerator; a != nil {
+		t.Avoid[a.Name] = true
+		a.Lost = a.Lost || out.kind == KindDevice
 	}
-	t.alone = t.alone || out.kind == KindMemory
+	t.Alone = t.Alone || out.kind == KindMemory
 	s.pending = append(s.pending, t)
 }
 
 // sum returns the summary and the error of the whole run.
 func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
-	sum.Wall, sum.Elsewhere = time.Since(s.began), len(s.elsewhere)
+	sum.Wall, sum.Elsewhere = time.Since(s.pace.Began), len(s.elsewhere)
 	for _, j := range s.run.Jobs {
 		if f, ok := s.failures[j.ID]; ok {
 			sum.Failed = append(sum.Failed, f)
@@ -453,7 +449,7 @@ func (s *scheduler) tellProgress() {
 		return
 	}
 	p := RunProgress{
-		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.running,
+		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.Running,
 		Left: s.left(),
 	}
 	var oldest *task
@@ -471,23 +467,16 @@ func (s *scheduler) tellProgress() {
 	s.o.OnProgress(p)
 }
 
-// left estimates the remaining time. It multiplies the remaining cost by the time per cost of the
-// finished jobs, and divides by the average number of jobs that ran side by side.
+// left estimates the remaining time.
 func (s *scheduler) left() time.Duration {
-	wall := time.Since(s.began)
-	if s.costDone == 0 || wall == 0 {
-		return 0
-	}
-	perCost := float64(s.busyDone) / s.costDone
-	rest := 0.0
+	waiting, running := 0.0, []queue.Current{}
 	for _, t := range s.pending {
-		rest += t.cost * perCost
+		waiting += t.Cost()
 	}
 	for t := range s.running {
 		if t.placed {
-			rest += math.Max(0.1*t.cost*perCost, t.cost*perCost-float64(time.Since(t.began)))
+			running = append(running, queue.Current{Cost: t.Cost(), Ran: t.ran()})
 		}
 	}
-	beside := math.Max(1, float64(s.busyDone)/float64(wall))
-	return time.Duration(rest / beside)
+	return s.pace.Left(waiting, running)
 }

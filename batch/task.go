@@ -17,6 +17,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/pool"
 	"gpfit/internal/queue"
 	"gpfit/internal/rundir"
 	"gpfit/internal/textform"
@@ -27,9 +28,6 @@ import (
 // task is a job with its state in this process.
 type task struct {
 	demand
-	// cost is a relative measure of the work of the fit, for the order of jobs and
-	// the estimate of the remaining time.
-	cost     float64
 	work     queue.Load // on the devices of sides
 	sides    [2]string
 	attempts int // number of attempts in this process
@@ -48,19 +46,11 @@ type task struct {
 	// at is the place, began is the time when the task took it, and placed reports
 	// whether the task still holds it. A task that starts before it has a place
 	// has a gate, which opens when the task takes the place.
-	at     place
+	at     pool.Place
 	placed bool
 	gate   chan struct{}
 	began  time.Time
 	status atomic.Pointer[string]
-}
-
-// side returns the side of the task's place.
-func (t *task) side() queue.Side {
-	if t.at.accelerator != nil {
-		return queue.Cards
-	}
-	return queue.Cores
 }
 
 // ran returns how long the task has had its place.
@@ -89,7 +79,7 @@ type outcome struct {
 // runner runs jobs. It is safe for concurrent use.
 type runner struct {
 	run  *rundir.Run
-	pool *pool
+	pool *pool.Pool
 	load *loader
 	// shared means that other processes work on the run too.
 	shared bool
@@ -97,7 +87,7 @@ type runner struct {
 
 // attempt claims and runs a job at a place. If the task has a gate, its memory may not be reserved
 // yet. attempt calls computed when the device is free again, before it writes the result.
-func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()) outcome {
+func (r *runner) attempt(ctx context.Context, t *task, at pool.Place, computed func()) outcome {
 	out := outcome{task: t}
 	claim, err := r.run.Claim(t.job)
 	if errors.Is(err, rundir.ErrClaimed) {
@@ -115,13 +105,13 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 		out.kind, out.err = last.Kind, errors.New(last.Error)
 		return out
 	}
-	if t.auto() && t.attempts == 0 && claim.Record.Device() != t.known {
+	if t.Auto() && t.attempts == 0 && claim.Record.Device() != t.known {
 		out.elsewhere = true // another process began it on a device that this one did not know of
 		return out
 	}
 	t.attempts++
 	attempt := claim.Record.Last().Attempt + 1
-	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt, Device: r.pool.deviceName(at)}); err != nil {
+	if err := claim.Append(rundir.JobEvent{Type: rundir.Started, Attempt: attempt, Device: at.DeviceName()}); err != nil {
 		out.fatal = err
 		return out
 	}
@@ -130,7 +120,7 @@ func (r *runner) attempt(ctx context.Context, t *task, at place, computed func()
 	report, err := r.compute(ctx, t, at, log, computed)
 	if uselessCheckpoint(err) {
 		out.note = "the fit starts over: " + textform.FirstLine(err.Error())
-		t.notes = append(t.notes, out.note)
+		t.Notes = append(t.Notes, out.note)
 		if err = rundir.SetAside(r.run.Path("checkpoints", t.job.ID)); err == nil {
 			report, err = r.compute(ctx, t, at, log, computed)
 		}
@@ -180,7 +170,7 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 		}}
 		if name := value(t.job.Options.Fallback); name != "" {
 			events.Fallback = func(ctx context.Context) (device.Backend, error) {
-				return r.pool.open(ctx, t.key(name))
+				return r.pool.Open(ctx, t.Key(name))
 			}
 		}
 		t.prepared, t.err = r.load.prepare(t.job.JobSpec, events, func(o *problem.Options) {
@@ -192,20 +182,20 @@ func (r *runner) ready(t *task) (*tuning.Job, error) {
 
 // compute fits the job and writes the model. It frees the device and calls computed
 // before it writes, unless the model file includes the factor.
-func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logger, computed func()) (report *summary.Report, err error) {
+func (r *runner) compute(ctx context.Context, t *task, at pool.Place, log *slog.Logger, computed func()) (report *summary.Report, err error) {
 	defer t.recoverTo(&err)
 	prepared, err := r.ready(t)
 	if err != nil {
 		return nil, err
 	}
-	b, giveBack, err := r.pool.backend(ctx, at)
+	b, giveBack, err := r.pool.Backend(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	defer giveBack()
 	w := tuning.Workload(prepared)
 	w.Factor = value(t.job.Options.SaveFactor)
-	found, err := r.pool.found.On(value(t.job.Options.Method), b.Capabilities().Devices, w)
+	found, err := r.pool.Found.On(value(t.job.Options.Method), b.Capabilities().Devices, w)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +218,7 @@ func (r *runner) compute(ctx context.Context, t *task, at place, log *slog.Logge
 		computed()
 	}
 	o.Report.ModelFile = ""
-	o.Report.Warnings = append(append([]string{}, t.notes...), o.Report.Warnings...)
+	o.Report.Warnings = append(append([]string{}, t.Notes...), o.Report.Warnings...)
 	for _, w := range o.Report.Warnings {
 		log.Warn(w)
 	}
@@ -271,7 +261,7 @@ func (t *task) recoverTo(err *error) {
 
 // openLog opens the log of a job and returns a function that closes it. A job runs
 // without a log if the file cannot be opened: its record has everything that matters.
-func (r *runner) openLog(t *task, attempt int, at place) (*slog.Logger, func()) {
+func (r *runner) openLog(t *task, attempt int, at pool.Place) (*slog.Logger, func()) {
 	var w io.Writer = io.Discard
 	closeLog := func() {}
 	if f, err := os.OpenFile(r.run.Path("logs", t.job.ID), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err == nil {
@@ -279,6 +269,6 @@ func (r *runner) openLog(t *task, attempt int, at place) (*slog.Logger, func()) 
 	}
 	log := slog.New(slog.NewTextHandler(w, nil))
 	host, _ := os.Hostname()
-	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", r.pool.deviceName(at), "threads", at.on.threads, "host", host, "pid", os.Getpid())
+	log.Info("started", "job", t.job.ID, "attempt", attempt, "device", at.DeviceName(), "threads", at.On.Threads, "host", host, "pid", os.Getpid())
 	return log, closeLog
 }

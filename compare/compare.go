@@ -29,7 +29,7 @@ func Run(ctx context.Context, data problem.Data, opts problem.Options, c Options
 	}
 	stopped := r.run(ctx)
 	if stopped != nil && !slices.ContainsFunc(r.trials, func(t Trial) bool { return t.done() }) {
-		return nil, &problem.CancelledError{Msg: "interrupted before the first fit was done"}
+		return nil, &problem.CancelledError{Msg: "interrupted before the first fit was done", Err: stopped}
 	}
 	result := r.result()
 	if err := result.noneDone(); err != nil {
@@ -41,7 +41,7 @@ func Run(ctx context.Context, data problem.Data, opts problem.Options, c Options
 	result.Seconds = time.Since(began).Seconds()
 	if stopped != nil {
 		result.Stopped = fmt.Sprintf("interrupted after %d of %d fits", r.finished, r.total())
-		return result, &problem.CancelledError{Msg: result.Stopped}
+		return result, &problem.CancelledError{Msg: result.Stopped, Err: stopped}
 	}
 	return result, nil
 }

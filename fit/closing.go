@@ -135,7 +135,7 @@ func (c *closing) step(wanted bool, what string, do func() error) error {
 	}
 	err := do()
 	if problem.IsCancelled(err) {
-		c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + what}
+		c.cancelled = &problem.CancelledError{Msg: "interrupted before the " + what, Err: err}
 		return nil
 	}
 	return err

@@ -174,7 +174,7 @@ func (r *selection) score(c Candidate) float64 {
 func (r *selection) interrupted(err error) error {
 	if problem.IsCancelled(err) {
 		r.stopped = "interrupted"
-		return &problem.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates))}
+		return &problem.CancelledError{Msg: fmt.Sprintf("interrupted after %d kernels", len(r.candidates)), Err: err}
 	}
 	return err
 }

@@ -140,7 +140,7 @@ func TestCustomKernel(t *testing.T) {
 func TestUnprovedKernels(t *testing.T) {
 	d := synthetic(60)
 	flat := &kernel.Family{Name: "flat", Function: func(p *kernel.Pair) *kernel.Node { return p.Sub(p.Number(0.1), p.Exp(p.Neg(p.Distance("")))) }}
-	skew := &kernel.Family{Name: "skew", Function: func(p *kernel.Pair) *kernel.Node { return p.Exp(p.Difference("")) }}
+	skew := &kernel.Family{Name: "skew", Function: func(p *kernel.Pair) *kernel.Node { return p.Exp(p.Differences()[0]) }}
 	for text, want := range map[string]string{
 		"rbf + linear": "", "formula(exp(-r/a), a=1)*rbf": "", "formula(1 - r)": "has the eigenvalue -", "rbf + rbf*(flat + constant)": "has the eigenvalue -",
 		"skew": "differ by", "rbf + formula(log(r))": "not a finite number",

@@ -54,7 +54,7 @@ func Profile(ctx context.Context, j *tuning.Job, o ProfileOptions, backends ...d
 	p, err := profileLowest(ctx, j, o, sections, given, backends)
 	switch {
 	case problem.IsCancelled(err):
-		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written"}
+		return nil, &problem.CancelledError{Msg: "interrupted before the profile was complete: nothing was written", Err: err}
 	case err != nil:
 		return nil, err
 	}

@@ -95,11 +95,11 @@ func tune(ctx context.Context, w *tuning.Workplace, log *journal.Journal) (*Outc
 	c.result = result
 	switch {
 	case problem.IsCancelled(err) && w.Job.Options.DiscardCancelled:
-		return nil, &problem.CancelledError{Msg: "interrupted"}
+		return nil, &problem.CancelledError{Msg: "interrupted", Err: err}
 	case problem.IsCancelled(err) && (result == nil || result.X == nil):
-		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write"}
+		return nil, &problem.CancelledError{Msg: "interrupted before the first evaluation: there is no model to write", Err: err}
 	case problem.IsCancelled(err):
-		err, c.cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far"}
+		err, c.cancelled = nil, &problem.CancelledError{Msg: "interrupted: this is the best point so far", Err: err}
 	case err != nil:
 		err = w.Job.ExplainFit(err)
 	}

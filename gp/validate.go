@@ -3,6 +3,7 @@ package gp
 import (
 	"errors"
 	"fmt"
+	"gpfit/kernel"
 	"math"
 	"slices"
 
@@ -101,7 +102,7 @@ func (m *Model) validate() error {
 			return fmt.Errorf("noise variance %v of training row %d", v, i)
 		}
 	}
-	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m), checkTargets(m), checkTransform(m)); err != nil {
+	if err := errors.Join(checkNumbers(m), m.Mean.validate(d), m.Noise.validate(), m.Draws.validate(m, prog), checkTargets(m), checkTransform(m)); err != nil {
 		return err
 	}
 	if m.Encoding != nil {
@@ -174,7 +175,7 @@ func (m *Mean) validate(columns int) error {
 }
 
 // validate checks the draws of a model.
-func (d *Draws) validate(m *Model) error {
+func (d *Draws) validate(m *Model, prog *kernel.Program) error {
 	if d == nil {
 		return nil
 	}
@@ -184,7 +185,7 @@ func (d *Draws) validate(m *Model) error {
 	}
 	for k, theta := range d.Theta {
 		switch {
-		case len(theta) != len(m.Theta) || firstNonFinite(theta) >= 0 || slices.Min(theta) <= 0:
+		case prog.CheckTheta(theta) != nil:
 			return fmt.Errorf("draw %d of the parameters is %v", k, theta)
 		case noise > 0 && (len(d.Noise) != len(d.Theta) || len(d.Noise[k]) != noise || firstNonFinite(d.Noise[k]) >= 0 || slices.Min(d.Noise[k]) < 0):
 			return fmt.Errorf("draw %d has no %d noise variances", k, noise)

@@ -14,6 +14,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/pair"
 	"gpfit/internal/transform"
+	"gpfit/kernel"
 	"gpfit/mean"
 )
 
@@ -107,11 +108,12 @@ type builder struct {
 	positive []positive
 }
 
-// positive is a positive parameter, with the names of its elements. free are the names of
+// positive is a positive parameter, or a real one of a formula, with the names of its elements. free are the names of
 // the elements that are not derived from others.
 type positive struct {
 	name           string
 	elements, free []string
+	real           bool // of either sign
 }
 
 func (b *builder) build() (*Objective, error) {
@@ -121,7 +123,7 @@ func (b *builder) build() (*Objective, error) {
 		if len(p.free) == 0 {
 			continue
 		}
-		natural, err := gorgonia.Exp(b.variable(p.name, "log "+p.name, p.free, true))
+		natural, err := b.natural(p)
 		if err != nil {
 			return nil, err
 		}
@@ -142,10 +144,19 @@ func (b *builder) build() (*Objective, error) {
 	return newObjective(b, cost)
 }
 
+// natural adds the free elements of a parameter as logarithms, or a real parameter itself, and returns
+// the node of their values.
+func (b *builder) natural(p positive) (*gorgonia.Node, error) {
+	if p.real {
+		return b.variable(p.name, p.name, p.free, false), nil
+	}
+	return gorgonia.Exp(b.variable(p.name, "log "+p.name, p.free, true))
+}
+
 // list sets b.positive.
 func (b *builder) list() {
 	for _, p := range b.spec.Program.Params {
-		b.positive = append(b.positive, positive{name: p.Name, elements: p.ElementNames()})
+		b.positive = append(b.positive, positive{name: p.Name, elements: p.ElementNames(), real: p.Kind == kernel.Location})
 	}
 	if names := b.spec.Noise.names(); len(names) > 0 {
 		b.positive = append(b.positive, positive{name: NoiseVariance, elements: names})

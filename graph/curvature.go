@@ -240,7 +240,11 @@ func (c *curvature) contractAt(shift []float64, step float64) ([]float64, error)
 		copy(c.solver.diag, c.diag)
 	}()
 	for q, v := range shift {
-		c.theta[q] *= math.Exp(step * v)
+		if c.prog.IsReal(q) {
+			c.theta[q] += step * v
+		} else {
+			c.theta[q] *= math.Exp(step * v)
+		}
 	}
 	clear(c.solver.grad)
 	a := adjoint{inv: c.inv, outer: c.outer}

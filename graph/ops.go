@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"gpfit/kernel"
 )
 
 // op is an op of this package. Its name, its solver and its arguments identify it;
@@ -162,7 +164,7 @@ func newKernelOp(s *solver) *op {
 			}
 			out := gorgonia.Nodes{nil}
 			for i, p := range s.prog.Params {
-				pick, err := gorgonia.ApplyOp(newPickOp(s, p.Name, p.Offset, p.Size), grad, inputs[1+i])
+				pick, err := gorgonia.ApplyOp(newPickOp(s, p), grad, inputs[1+i])
 				if err != nil {
 					return nil, err
 				}
@@ -188,10 +190,12 @@ func newKernelGradOp(s *solver) *op {
 }
 
 // newPickOp extracts one parameter's part of newKernelGradOp's result and converts it to the
-// derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ. Inputs: the vector and the parameter.
-func newPickOp(s *solver, name string, offset, size int) *op {
+// derivative by the parameter itself: ∂/∂θ = (∂/∂log θ)/θ, unless the parameter is real. Inputs: the
+// vector and the parameter.
+func newPickOp(s *solver, p kernel.Param) *op {
+	size := p.Size
 	return &op{
-		solver: s, name: pickName, args: name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),
+		solver: s, name: pickName, args: p.Name, inputs: []hm.Type{vectorType(), numberType(size)}, shape: numberShape(size),
 		do: func(inputs []gorgonia.Value) (gorgonia.Value, error) {
 			grad, err := numbers(inputs[0])
 			if err != nil {
@@ -203,7 +207,9 @@ func newPickOp(s *solver, name string, offset, size int) *op {
 			}
 			out := make([]float64, size)
 			for i := range out {
-				out[i] = grad[offset+i] / theta[i]
+				if out[i] = grad[p.Offset+i]; p.Kind != kernel.Location {
+					out[i] /= theta[i]
+				}
 			}
 			return numberValue(out), nil
 		},

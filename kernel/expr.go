@@ -120,7 +120,7 @@ func (l *Leaf) text(columns textform.Columns) string {
 	}
 	for _, name := range l.Family.parameterNames() {
 		if v, ok := l.Start[name]; ok {
-			args = append(args, name+"="+textform.List(v))
+			args = append(args, name+"="+textform.List(v)+l.Family.mark(name))
 		}
 	}
 	return textform.Call(l.Family.Name, args)

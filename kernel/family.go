@@ -39,6 +39,8 @@ type Parameter struct {
 	Count Count
 	// units override the units that follow from Kind.
 	units Units
+	// moves means that a Location moves with its column.
+	moves bool
 }
 
 // Count is how many of a parameter a leaf has.
@@ -110,6 +112,17 @@ func (f *Family) check(known func(name string) *Family) error {
 	return nil
 }
 
+// realMark follows the start value of a parameter of either sign.
+const realMark = "~real"
+
+// mark returns what follows the start value of a parameter in the text form.
+func (f *Family) mark(name string) string {
+	if slices.ContainsFunc(f.Parameters, func(q Parameter) bool { return q.Name == name && q.Kind == Location }) {
+		return realMark
+	}
+	return ""
+}
+
 // takesARD reports whether [WithARD] changes the family.
 func (f *Family) takesARD() bool { return f.Name != "constant" && f.formula == nil }
 
@@ -164,6 +177,10 @@ func (f *Family) parametersOf(ard bool) (parameters []Parameter, input float64) 
 	for _, q := range f.Parameters {
 		switch {
 		case q.Count == OnlyARD:
+		case q.Kind == Location:
+			if q.units.Input = exponents[q.Name]; f.formula.comparedWithCoordinate(q.Name) {
+				q.units.Input, q.moves = 1, true // a place in the column, whatever the units of the rest
+			}
 		case exponents[q.Name] == 1:
 			q.Kind = Lengthscale
 		default:
@@ -324,7 +341,7 @@ func gibbs(p *Pair) *Node {
 	slope := p.Scale(0.5/float64(d), p.Log(p.Div(high, low)))
 	first, second := p.Coordinates()
 	squared := func(x *Node) *Node { return p.Mul(low, high, p.Exp(p.Mul(p.Number(2), slope, x))) }
-	turn := p.Mul(slope, p.Difference(""))
+	turn := p.Mul(slope, p.sumOfDifferences(""))
 	ratio := p.Div(p.Number(2), p.Add(p.Exp(turn), p.Exp(p.Neg(turn))))
 	if d%2 == 1 {
 		ratio = p.Sqrt(ratio)

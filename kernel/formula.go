@@ -191,10 +191,14 @@ func (f *formula) printAs(b *strings.Builder, strength int) {
 
 // coordinates returns the coordinates of the two points on the leaf's only column.
 func (p *Pair) coordinates() (first, second *Node) {
+	p.oneColumn()
+	return p.Coordinates()
+}
+
+func (p *Pair) oneColumn() {
 	if len(p.dims) != 1 {
 		p.Fail("x and y are the coordinates of two points on one column, but there are %d columns: choose one with dims=", len(p.dims))
 	}
-	return p.Coordinates()
 }
 
 // build returns the node of a formula.
@@ -214,8 +218,29 @@ func (f *formula) build(p *Pair) *Node {
 		return p.Neg(f.args[0].build(p))
 	case opPower:
 		return f.power(p)
+	case opSubtract:
+		if difference := f.ofCoordinates(p); difference != nil {
+			return difference
+		}
 	}
 	return binaries[f.op].node(p, f.args[0].build(p), f.args[1].build(p))
+}
+
+// ofCoordinates returns x - y or y - x as one feature, or nil for another difference.
+func (f *formula) ofCoordinates(p *Pair) *Node {
+	first, second := f.args[0], f.args[1]
+	if first.op != opName || second.op != opName {
+		return nil
+	}
+	switch first.name + second.name {
+	case "xy":
+		p.oneColumn()
+		return p.Difference("")
+	case "yx":
+		p.oneColumn()
+		return p.Neg(p.Difference(""))
+	}
+	return nil
 }
 
 // named returns the node of a variable or a parameter.
@@ -418,4 +443,25 @@ func solve(equations []dimension, unknowns []string) (dimension, bool) {
 // unknown's factor in row is 1.
 func (d dimension) without(name string, row dimension) dimension {
 	return d.plus(row, new(big.Rat).Neg(d.of(name)))
+}
+
+// comparedWithCoordinate reports whether a parameter occurs only in differences with x or y:
+// it then moves with the column if all its values are shifted.
+func (f *formula) comparedWithCoordinate(name string) bool {
+	all, compared := 0, 0
+	f.visit(func(g *formula) {
+		if g.op == opName && g.name == name {
+			all++
+		}
+		if g.op != opSubtract {
+			return
+		}
+		for i, a := range g.args {
+			b := g.args[1-i]
+			if a.op == opName && a.name == name && b.op == opName && (b.name == "x" || b.name == "y") {
+				compared++
+			}
+		}
+	})
+	return all > 0 && all == compared
 }

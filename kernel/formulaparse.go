@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"regexp"
@@ -178,7 +179,7 @@ func (p *formulaParser) number(text string) (*formula, error) {
 func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 	if formulaFunctions[name] == nil {
 		known := slices.Sorted(maps.Keys(formulaFunctions))
-		return nil, p.Fail(pos, "unknown function %q%s: the functions are %s", name, suggest.DidYouMean(name, known), strings.Join(known, ", "))
+		return nil, p.Fail(pos, "unknown function %q%s: the functions are %s", name, meantFunction(name, known), strings.Join(known, ", "))
 	}
 	arg, err := p.sum(depth + 1)
 	if err == nil {
@@ -192,6 +193,26 @@ func (p *formulaParser) call(name string, pos, depth int) (*formula, error) {
 		f.name = name
 	}
 	return f, err
+}
+
+// otherNames are names of functions elsewhere, with what a formula has.
+var otherNames = map[string]string{
+	"max": "pos", "relu": "pos", "maximum": "pos", "fmax": "pos", "ln": "log", "arcsin": "asin", "fabs": "abs", "logistic": "sigmoid", "expit": "sigmoid",
+	"pow": "^", "power": "^", "sqr": "^", "square": "^",
+}
+
+// meantFunction returns a hint at the function that a misspelt name means.
+func meantFunction(name string, known []string) string {
+	switch other := otherNames[strings.ToLower(name)]; other {
+	case "":
+		return suggest.DidYouMean(name, known)
+	case "^":
+		return ` (did you mean the operator "^"?)`
+	case "pos":
+		return ` (did you mean "pos"? pos(a) is max(a, 0))`
+	default:
+		return fmt.Sprintf(" (did you mean %q?)", other)
+	}
 }
 
 // maxDepth bounds the nesting of parentheses so that no text can exhaust the stack.

@@ -42,6 +42,9 @@ func (p *Pair) Parameter(name string) *Node {
 	case q.Size == 0:
 		return p.Number(0)
 	}
+	if q.Kind == Location {
+		return p.RealParameter(q.Offset, q.Name)
+	}
 	return p.Graph.Parameter(q.Offset, q.Name)
 }
 
@@ -70,8 +73,27 @@ func (p *Pair) SineSquares(lengthscale, period string) *Node {
 }
 
 // Difference returns Σ Δ_c/p_c, which changes sign when the points are swapped. The
-// covariance built from it must not.
+// covariance built from it must not. Without a period the leaf must act on one column: the sum of
+// differences of several columns can be 0 between points that differ. See [Pair.Differences].
 func (p *Pair) Difference(period string) *Node {
+	if period == "" && len(p.dims) != 1 {
+		p.Fail("kernel: %s takes the difference of %d columns as one number: take Differences, one of each column, or Distance, or choose one column with dims=", p.family, len(p.dims))
+		return p.Number(0)
+	}
+	return p.sumOfDifferences(period)
+}
+
+// Differences returns Δ_c of each column, in order.
+func (p *Pair) Differences() []*Node {
+	out := make([]*Node, len(p.dims))
+	for q, c := range p.dims {
+		f := Feature{Kind: Differences, Dims: []int{c}, Param: -1}
+		out[q] = p.Feature(p.feature(f), f.title(), code.Unknown)
+	}
+	return out
+}
+
+func (p *Pair) sumOfDifferences(period string) *Node {
 	return p.scaled(Feature{Kind: Differences}, period, 1)
 }
 
@@ -203,6 +225,26 @@ var kinds = map[FeatureKind]traits{
 
 func (f Feature) title() string { return fmt.Sprintf("%s %v", kinds[f.Kind].title, f.Dims) }
 
+// dependence is the part of a pair that a value depends on.
+type dependence uint8
+
+const (
+	ofBoth dependence = iota
+	ofFirst
+	ofSecond
+)
+
+// dependence returns the points that features of this kind depend on.
+func (k FeatureKind) dependence() dependence {
+	switch k {
+	case First, FirstNorm:
+		return ofFirst
+	case Second, SecondNorm:
+		return ofSecond
+	}
+	return ofBoth
+}
+
 func (k FeatureKind) sign() code.Sign {
 	if kinds[k].nonnegative {
 		return code.AtLeast0
@@ -327,6 +369,9 @@ const (
 	InnerScale
 	// Weight is a signal variance that multiplies another one, so it has no units.
 	Weight
+	// Location is a number of either sign, of a formula. A fit varies it itself and not its logarithm, and
+	// derivatives are by the number itself.
+	Location
 )
 
 // Units are the exponents that convert a parameter between units of the data:
@@ -334,7 +379,8 @@ const (
 // its column)^Input to get the parameter for original units.
 type Units struct{ Target, Input float64 }
 
-// Param is one parameter of a program, a scalar or, with ARD, a vector. All elements are positive.
+// Param is one parameter of a program, a scalar or, with ARD, a vector. All elements are positive,
+// except the number of a Location.
 type Param struct {
 	// Name is a name such as "lengthscale", or a path in a composite, "k1.lengthscale".
 	Name string
@@ -350,6 +396,8 @@ type Param struct {
 	Units Units
 	// Start holds Size values given in the text, or is nil.
 	Start []float64
+	// Moves means that a Location moves with its column: it is compared with a coordinate.
+	Moves bool
 	// labels name the elements of a vector: the columns' labels.
 	labels []int
 }

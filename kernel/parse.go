@@ -165,7 +165,11 @@ func (p *textParser) argument(leaf *Leaf) (err error) {
 		if leaf.Start == nil {
 			leaf.Start = map[string][]float64{}
 		}
-		leaf.Start[name], err = p.startValues(leaf.Family.takesZero(name))
+		if leaf.Family.formula != nil {
+			leaf.Start[name], err = p.formulaStart(leaf.Family, name)
+		} else {
+			leaf.Start[name], err = p.startValues(leaf.Family.takesZero(name))
+		}
 		return err
 	}
 	known := append([]string{"ard", "dims"}, leaf.Family.parameterNames()...)
@@ -218,6 +222,31 @@ func (p *textParser) startValues(zero bool) ([]float64, error) {
 		return nil
 	})
 	return out, err
+}
+
+// formulaStart reads the start value of a parameter of a formula: a positive number, or a number of
+// either sign with ~real.
+func (p *textParser) formulaStart(f *Family, name string) ([]float64, error) {
+	before := p.Pos
+	if err := p.Expect('='); err != nil {
+		return nil, err
+	}
+	text, start := p.Value()
+	number, real := strings.CutSuffix(text, realMark)
+	if !real {
+		p.Pos = before
+		return p.startValues(false)
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil, p.Fail(start, "a start value with %s is a number, not %q", realMark, number)
+	}
+	i := slices.IndexFunc(f.Parameters, func(q Parameter) bool { return q.Name == name && q.Count == One })
+	if i < 0 {
+		return nil, p.Fail(start, "%s is positive: leave out %s", name, realMark)
+	}
+	f.Parameters[i].Kind = Location
+	return []float64{v + 0}, nil
 }
 
 // formula reads the arguments of formula(…) and returns a leaf.

@@ -85,12 +85,19 @@ func (p *Program) CheckTheta(theta []float64) error {
 		if v == 0 && p.kindAt(i) == Offset {
 			return &CompileError{Msg: fmt.Sprintf("%s = 0: write offset=0 in the kernel, which makes it a constant; parameters must be positive finite numbers", p.Names()[i])}
 		}
+		if p.kindAt(i) == Location && v-v == 0 {
+			continue
+		}
 		if !(v > 0) || math.IsInf(v, 0) {
 			return &CompileError{Msg: fmt.Sprintf("%s = %v: must be a positive finite number", p.Names()[i], v)}
 		}
 	}
 	return nil
 }
+
+// IsReal reports whether an element of θ may have either sign. Derivatives by it are by the number
+// itself, not by its logarithm.
+func (p *Program) IsReal(i int) bool { return p.kindAt(i) == Location }
 
 // kindAt returns the kind of an element of θ.
 func (p *Program) kindAt(index int) Kind {

@@ -29,18 +29,23 @@ type routine struct {
 	read     []bool
 	measures *measures
 	pairs    pairs
+	seconds  seconds
 }
 
 // step is one operation on rows; p and q are uniform values; None means 1 for p and 0 for q.
 type step struct {
-	do    operation
-	dst   int
-	a, b  int
-	p, q  code.ID
-	value *code.Value
-	index int
-	// with and also are the coefficients of a Decay without and of one with t^−1.
-	with, also [3]float64
+	do   operation
+	dst  int
+	a, b int
+	// by is the row of a factor of a that is the same in the whole row, or none; also is one of b.
+	by, also int
+	p, q     code.ID
+	value    *code.Value
+	index    int
+	// single steps compute the first element only, because all are equal.
+	single bool
+	// with and pole are the coefficients of a Decay without and of one with t^−1.
+	with, pole [3]float64
 }
 
 type operation func(r *routine, s *step, m int)
@@ -59,6 +64,7 @@ func (r *routine) bind(theta []float64) {
 		r.uniforms = make([]float64, len(r.list.Values))
 	}
 	r.list.Uniforms(r.uniforms, theta, r.need)
+	r.seconds.forget()
 }
 
 // room makes every scratch row at least m long.
@@ -81,12 +87,24 @@ func (r *routine) room(m int) {
 func (r *routine) run(row []float64, p pairs) {
 	r.room(len(row))
 	r.given, r.pairs = row, p
+	r.seconds.run(r, len(row))
 	r.measures.measure(r.rows, r.features, r.read, &r.pairs, len(row))
 	for i := range r.steps {
-		s := &r.steps[i]
-		s.do(r, s, len(row))
+		s, m := &r.steps[i], len(row)
+		if s.single {
+			m = 1
+		}
+		s.do(r, s, m)
 	}
 	r.given = nil // do not retain the caller's row
+}
+
+// doSpread sets all elements of a row to the first.
+func doSpread(r *routine, s *step, m int) {
+	dst := r.row(s.dst, m)
+	for filled := 1; filled < m; filled *= 2 {
+		copy(dst[filled:], dst[:filled])
+	}
 }
 
 func (r *routine) row(i, m int) []float64 {
@@ -154,6 +172,24 @@ func logOrZero(dst, a []float64, p float64) {
 	}
 }
 
+// doPowerOfLog computes a power from the logarithm a, which is 0 where the base b is. The error
+// grows with the exponent of e, unlike the error of vec.Power, which the values have.
+func doPowerOfLog(r *routine, s *step, m int) {
+	dst, base, q := r.row(s.dst, m), r.row(s.b, m), r.q(s)
+	vec.ExpScaled(dst, r.row(s.a, m), q, 1)
+	if q > 0 {
+		step := r.measures.scratch(m)
+		vec.Step(step, base)
+		vec.Mul(dst, dst, step)
+		return
+	}
+	for j, v := range base {
+		if v == 0 {
+			dst[j] = math.Pow(0, q)
+		}
+	}
+}
+
 func doFill(r *routine, s *step, m int) {
 	dst, p := r.row(s.dst, m), r.p(s)
 	for j := range dst {
@@ -163,7 +199,7 @@ func doFill(r *routine, s *step, m int) {
 
 // doCombine computes p·a + q·b.
 func doCombine(r *routine, s *step, m int) {
-	vec.Combine(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m), r.p(s), r.q(s))
+	vec.Combine(r.row(s.dst, m), r.row(s.a, m), r.row(s.b, m), r.p(s)*r.factor(s.by), r.q(s)*r.factor(s.also))
 }
 
 func doMul(r *routine, s *step, m int) {
@@ -218,22 +254,36 @@ func doDecay(r *routine, s *step, m int) {
 
 // doDecaySlope writes the Decay with t^−1 to row b.
 func doDecaySlope(r *routine, s *step, m int) {
-	vec.RootDecaySlope(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), s.with, s.also)
+	vec.RootDecaySlope(r.row(s.dst, m), r.row(s.b, m), r.row(s.a, m), r.p(s), s.with, s.pole)
 }
 
 func doPolynomial(r *routine, s *step, m int) {
 	vec.Polynomial(r.row(s.dst, m), r.row(s.a, m), s.value.Poly[1:])
 }
 
+// none stands for no row.
+const none = -3
+
+// factor returns a factor that is the same in the whole row, 1 for none.
+func (r *routine) factor(row int) float64 {
+	if row == none {
+		return 1
+	}
+	return r.rows[row][0]
+}
+
+// doScaleBy multiplies a by such a factor.
+func doScaleBy(r *routine, s *step, m int) { vec.Scale(r.row(s.dst, m), r.row(s.a, m), r.factor(s.by)) }
+
 // doSum, doDot and doTripleDot sum the given row: alone, times a, and times a and b.
 func doSum(r *routine, s *step, m int) { r.sums[s.index] = vec.Sum(r.given) }
 
 func doDot(r *routine, s *step, m int) {
-	r.sums[s.index] = vec.Dot(r.given, r.row(s.a, m))
+	r.sums[s.index] = vec.Dot(r.given, r.row(s.a, m)) * r.factor(s.by)
 }
 
 func doTripleDot(r *routine, s *step, m int) {
-	r.sums[s.index] = vec.TripleDot(r.given, r.row(s.a, m), r.row(s.b, m))
+	r.sums[s.index] = vec.TripleDot(r.given, r.row(s.a, m), r.row(s.b, m)) * r.factor(s.by)
 }
 
 // doColumns passes on the given row, times a if a exists.
@@ -247,196 +297,109 @@ func doColumns(r *routine, s *step, m int) {
 	r.to.columns(s.index, weights)
 }
 
-// pairs are the pairs (x_i, y_j) of a row, from j0 on.
-type pairs struct {
-	x  *Points
-	i  int
-	y  *Points
-	j0 int
+// seconds computes the values that depend on the second point alone. They are the same in all rows
+// of a matrix, so it keeps them, in pieces that it computes when a row first needs them.
+type seconds struct {
+	features []int
+	steps    []step
+	// rows are the numbers of the rows that the features and the steps fill, and values these rows for
+	// all points. coordinates are the columns of the features that they come from.
+	rows                []int
+	values, coordinates [][]float64
+	// known says which pieces have been computed.
+	known []bool
 }
 
-// others returns the coordinates of the second points; column c begins at c·y.N.
-func (p *pairs) others() []float64 { return p.y.X[p.j0:] }
+const (
+	// piece is the number of points whose values are computed together.
+	piece = 64
+	// mostKept is the number of points up to which all values are kept.
+	mostKept = 1 << 18
+)
 
-// measures computes features of rows of pairs and the sums of their columns.
-type measures struct {
-	// inverse holds 1/θ and invSquare 1/θ² for every element.
-	inverse, invSquare []float64
-	// points[f] are the coordinates of the row's first point that feature f uses, weights[f] the
-	// weights of its columns, nil if all are 1, and frequencies[f] its inverse periods.
-	points, weights, frequencies [][]float64
-	row                          []float64
+// forget marks all values as unknown.
+func (s *seconds) forget() { clear(s.known) }
+
+// run sets the rows of r to the values for the m points from j0 on.
+func (s *seconds) run(r *routine, m int) {
+	if len(s.rows) == 0 {
+		return
+	}
+	n, j0 := r.pairs.y.N, r.pairs.j0
+	if n > mostKept {
+		n, j0 = m, 0 // only the present points
+		s.forget()
+	}
+	s.room(r, n)
+	if !s.holds(r, j0, m) {
+		s.forget()
+	}
+	for k := j0 / piece; k*piece < j0+m; k++ {
+		if !s.known[k] {
+			s.compute(r, k*piece, min((k+1)*piece, n), r.pairs.j0-j0)
+			s.known[k] = true
+		}
+	}
+	for i, row := range s.rows {
+		r.rows[row] = s.values[i][j0 : j0+m]
+	}
 }
 
-func (s *measures) bind(prog *Program, theta []float64) {
-	s.inverse, s.invSquare = s.inverse[:0], s.invSquare[:0]
-	for _, v := range theta {
-		s.inverse, s.invSquare = append(s.inverse, 1/v), append(s.invSquare, 1/(v*v))
+// room makes space for n points.
+func (s *seconds) room(r *routine, n int) {
+	if s.values != nil && len(s.values[0]) == n {
+		return
 	}
-	if s.points == nil {
-		s.weights = make([][]float64, len(prog.Features))
-		for _, f := range prog.Features {
-			s.points = append(s.points, make([]float64, len(f.Dims)))
-			s.frequencies = append(s.frequencies, make([]float64, len(f.Dims)))
+	columns := 0
+	for _, k := range s.features {
+		columns += len(r.features[k].Dims)
+	}
+	rows := func(count int) [][]float64 {
+		out := make([][]float64, count)
+		for i := range out {
+			out[i] = make([]float64, n)
+		}
+		return out
+	}
+	s.values, s.coordinates, s.known = rows(len(s.rows)), rows(columns), make([]bool, (n+piece-1)/piece)
+}
+
+// compute fills the values from j on, below end. The first of the values belongs to point shift.
+func (s *seconds) compute(r *routine, j, end, shift int) {
+	for i, row := range s.rows {
+		r.rows[row] = s.values[i][j:end]
+	}
+	y := r.pairs.y.X[shift+j:]
+	at := 0
+	for _, k := range s.features {
+		f := &r.features[k]
+		r.measures.ofOnePoint(r.rows[k], f, r.measures.points[k], r.measures.weights[k], y, r.pairs.y.N)
+		for _, c := range f.Dims {
+			copy(s.coordinates[at][j:end], y[c*r.pairs.y.N:])
+			at++
 		}
 	}
-	for k, f := range prog.Features {
-		s.weights[k] = s.weightsOf(&f)
-		if f.Kind != SinSquares {
-			continue
-		}
-		for q := range f.Dims {
-			s.frequencies[k][q] = s.inverse[f.Period+min(q, f.Periods-1)]
-		}
+	for i := range s.steps {
+		s.steps[i].do(r, &s.steps[i], end-j)
 	}
 }
 
-// weightsOf returns the weights of a feature's columns, or nil if all are 1.
-func (s *measures) weightsOf(f *Feature) []float64 {
-	switch {
-	case f.Param < 0:
-		return nil
-	case f.Power() == 1:
-		return s.inverse[f.Param : f.Param+len(f.Dims)]
-	}
-	return s.invSquare[f.Param : f.Param+len(f.Dims)]
-}
-
-// measure sets the points of the features and fills rows[f] with feature f of m pairs,
-// without the squared distances that are not read. Distances are sums over differences of coordinates, because the shorter
-// form with inner products suffers from cancellation. SinePhases may follow the
-// program's features.
-func (s *measures) measure(rows [][]float64, features []Feature, read []bool, p *pairs, m int) {
-	phases := len(s.points) // index of the phases of the next SinSquares that has them
-	for k := range s.points {
-		f, point := &features[k], s.points[k]
-		for q, c := range f.Dims {
-			point[q] = p.x.X[c*p.x.N+p.i]
-		}
-		if f.Kind == SquaredDistance && !read[k] {
-			continue
-		}
-		row, w, y := rows[k][:m], s.weights[k], p.others()
-		switch f.Kind {
-		case SquaredDistance:
-			vec.SquaredDistances(row, point, w, y, p.y.N, f.Dims)
-		case InnerProduct:
-			vec.InnerProducts(row, point, w, y, p.y.N, f.Dims)
-		case Differences:
-			vec.Differences(row, point, w, y, p.y.N, f.Dims)
-		case SinSquares:
-			if phases < len(features) && f.OnePeriod() && features[phases].Period == f.Period {
-				vec.SinSquaresSlope(row, rows[phases][:m], point, s.frequencies[k], y, p.y.N, f.Dims)
-				phases++
-				continue
+// holds reports whether the values that are known of the m present points are theirs, whatever the
+// address of their coordinates.
+func (s *seconds) holds(r *routine, j0, m int) bool {
+	at := 0
+	for _, k := range s.features {
+		for _, c := range r.features[k].Dims {
+			present := r.pairs.others()[c*r.pairs.y.N:][:m]
+			held := s.coordinates[at]
+			for p := j0 / piece; p*piece < j0+m; p++ {
+				from, to := max(p*piece, j0), min((p+1)*piece, j0+m)
+				if s.known[p] && !vec.Equal(held[from:to], present[from-j0:]) {
+					return false
+				}
 			}
-			vec.SinSquares(row, point, w, s.frequencies[k], y, p.y.N, f.Dims)
-		case Mismatches:
-			vec.Mismatches(row, point, w, y, p.y.N, f.Dims)
-		default:
-			s.ofOnePoint(row, f, point, w, y, p.y.N)
+			at++
 		}
 	}
-}
-
-// ofOnePoint fills row with a feature of one of the two points.
-func (s *measures) ofOnePoint(row []float64, f *Feature, point, w, y []float64, stride int) {
-	clear(row)
-	for q, c := range f.Dims {
-		weight, x := 1.0, point[q]
-		if w != nil {
-			weight = w[q]
-		}
-		for j, other := range y[c*stride:][:len(row)] {
-			switch f.Kind {
-			case First:
-				row[j] += x
-			case Second:
-				row[j] += other
-			case FirstNorm:
-				row[j] += weight * x * x
-			case SecondNorm:
-				row[j] += weight * other * other
-			}
-		}
-	}
-}
-
-// sumColumns sets sums[q] = Σ_j weights[j]·s_q(j), where s_q is what column q adds to feature
-// number k, without its weight. For SinSquares it also sets sums[d+q] = Σ_j weights[j]·u sin(2πu).
-func (s *measures) sumColumns(sums []float64, f *Feature, k int, weights []float64, p *pairs) {
-	d, point, y := len(f.Dims), s.points[k], p.others()
-	switch f.Kind {
-	case SquaredDistance:
-		vec.WeightedSquares(sums, point, weights, y, p.y.N, f.Dims)
-	case SinSquares:
-		vec.SinSums(sums[:d], sums[d:], point, s.frequencies[k], weights, y, p.y.N, f.Dims)
-	case Mismatches:
-		vec.WeightedMismatches(sums, point, weights, y, p.y.N, f.Dims)
-	case InnerProduct:
-		for q, c := range f.Dims {
-			sums[q] = point[q] * vec.Dot(weights, y[c*p.y.N:])
-		}
-	case Differences:
-		for q := range f.Dims {
-			sums[q] = s.weightedDifferences(f, q, point, weights, p)
-		}
-	case FirstNorm:
-		total := vec.Sum(weights)
-		for q := range f.Dims {
-			sums[q] = total * point[q] * point[q]
-		}
-	case SecondNorm:
-		for q, c := range f.Dims {
-			column := y[c*p.y.N:][:len(weights)]
-			sums[q] = vec.TripleDot(weights, column, column)
-		}
-	}
-}
-
-// weightedDifferences returns Σ_j w_j (x_c − y_jc) of the feature's q-th column.
-func (s *measures) weightedDifferences(f *Feature, q int, point, w []float64, p *pairs) float64 {
-	row := s.scratch(len(w))
-	vec.Differences(row, point[q:], nil, p.others(), p.y.N, f.Dims[q:q+1])
-	return vec.Dot(w, row)
-}
-
-// inputSlope returns the row ∂s(j)/∂x_c of the q-th column of feature number k, in scratch space:
-//
-//	∂Δ²/∂x = 2Δ,   ∂xy/∂x = y,   ∂sin²(πΔ/p)/∂x = (π/p) sin(2πΔ/p),   ∂Δ/∂x = 1,   ∂x²/∂x = 2x.
-//
-// It is nil for 0. Mismatches have no derivative, because their columns are categories.
-func (s *measures) inputSlope(f *Feature, k, q, m int, p *pairs) []float64 {
-	point, y, weight := s.points[k][q], p.others()[f.Dims[q]*p.y.N:][:m], 1.0
-	if w := s.weights[k]; w != nil {
-		weight = w[q]
-	}
-	row := s.scratch(m)
-	switch f.Kind {
-	case SquaredDistance:
-		vec.Differences(row, s.points[k][q:q+1], nil, p.others(), p.y.N, f.Dims[q:q+1])
-		vec.Scale(row, row, 2*weight)
-	case InnerProduct:
-		vec.Scale(row, y, weight)
-	case SinSquares:
-		frequency := s.frequencies[k][q]
-		for j, v := range y {
-			row[j] = math.Pi * frequency * weight * vec.SinTurns((point-v)*frequency)
-		}
-	case Differences, First:
-		vec.Affine(row, y, 0, weight)
-	case FirstNorm:
-		vec.Affine(row, y, 0, 2*weight*point)
-	default:
-		return nil
-	}
-	return row
-}
-
-// scratch returns a row of length m.
-func (s *measures) scratch(m int) []float64 {
-	if len(s.row) < m {
-		s.row = make([]float64, m)
-	}
-	return s.row[:m]
+	return true
 }

@@ -18,10 +18,16 @@ type selection struct {
 	powers map[[2]int]int
 	out    routine
 	sums   int
+	// parts are the parts of the pair that the values depend on, and of is the part for the steps
+	// being chosen.
+	parts []dependence
+	of    dependence
+	// narrow are the rows that have only their first element yet.
+	narrow map[int]bool
 }
 
 func newSelection(list *code.List, need []bool, features []Feature) *selection {
-	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}}
+	s := &selection{list: list, need: need, features: features, uses: make([]int, len(list.Values)), where: map[code.ID]int{}, powers: map[[2]int]int{}, narrow: map[int]bool{}, parts: dependences(list, features)}
 	s.out = routine{list: list, need: need, count: len(features), features: features, read: make([]bool, len(features))}
 	for id := range list.Values {
 		if need[id] && !list.Values[id].Uniform {
@@ -39,13 +45,44 @@ func (s *selection) routine(m *measures) routine {
 }
 
 func (s *selection) newRow() int {
+	r := s.out.count
 	s.out.count++
-	return s.out.count - 1
+	switch s.of {
+	case ofFirst:
+		s.narrow[r] = true
+	case ofSecond:
+		s.out.seconds.rows = append(s.out.seconds.rows, r)
+	}
+	return r
 }
 
 func (s *selection) emit(t step) int {
-	s.out.steps = append(s.out.steps, t)
+	t.single = s.of == ofFirst
+	if s.of == ofSecond {
+		s.out.seconds.steps = append(s.out.seconds.steps, t)
+	} else {
+		s.out.steps = append(s.out.steps, t)
+	}
 	return t.dst
+}
+
+// within chooses steps for a value that depends on this part of the pair, and returns the row, with
+// all elements if the steps around it need them.
+func within(s *selection, of dependence, choose func() int) int {
+	outer := s.of
+	s.of = of
+	r := choose()
+	s.of = outer
+	return whole(s, r)
+}
+
+// whole returns a row with all elements, unless the steps being chosen need only the first.
+func whole(s *selection, r int) int {
+	if s.narrow[r] && s.of != ofFirst {
+		delete(s.narrow, r)
+		s.emit(step{do: doSpread, dst: r})
+	}
+	return r
 }
 
 // result writes a value to the given row.
@@ -127,14 +164,18 @@ func short(v *code.Value) bool { return v.Poly[0] == 0 && len(v.Poly) <= 4 }
 // row returns the row of a value. It computes the value if it is not in a row.
 func (s *selection) row(v code.ID) int {
 	if r, ok := s.where[v]; ok {
-		return r
+		return whole(s, r)
 	}
+	return within(s, s.parts[v], func() int { return newValue(s, v) })
+}
+
+// newValue computes a value that is not in a row.
+func newValue(s *selection, v code.ID) int {
 	value := s.list.At(v)
 	r := 0
 	switch value.Op {
 	case code.Feature:
-		r = value.Index
-		s.out.read[r] = true
+		r = featureRow(s, value.Index)
 	case code.Sum:
 		r = s.linear(s.newRow(), value)
 	case code.Product:
@@ -146,7 +187,7 @@ func (s *selection) row(v code.ID) int {
 	case code.Decay:
 		r = s.decay(v, value)
 	case code.Power:
-		r = s.function(functions[code.Power], fresh, value, value.Coef[0])
+		r = raised(s, value)
 	case code.Positive:
 		p, a, q := s.affine(value.Args[0])
 		r = s.emit(step{do: functions[code.Positive], dst: s.newRow(), a: a, p: p, q: q})
@@ -155,6 +196,33 @@ func (s *selection) row(v code.ID) int {
 	}
 	s.where[v] = r
 	return r
+}
+
+// featureRow returns the row of a feature.
+func featureRow(s *selection, k int) int {
+	if s.out.read[k] {
+		return k
+	}
+	s.out.read[k] = true
+	switch s.of {
+	case ofFirst:
+		s.narrow[k] = true
+	case ofSecond:
+		s.out.seconds.features, s.out.seconds.rows = append(s.out.seconds.features, k), append(s.out.seconds.rows, k)
+	}
+	return k
+}
+
+// raised computes a Power, from the logarithm of its base if that is needed, too.
+func raised(s *selection, v *code.Value) int {
+	for id := range s.list.Values {
+		if o := &s.list.Values[id]; s.need[id] && o.Op == code.LogOrZero && o.Args[0] == v.Args[0] {
+			_, base := s.argument(v)
+			log := s.row(code.ID(id))
+			return s.emit(step{do: doPowerOfLog, dst: s.newRow(), a: log, b: base, q: v.Coef[0], value: v})
+		}
+	}
+	return s.function(functions[code.Power], fresh, v, v.Coef[0])
 }
 
 // affine returns a value as p·a + q, computing the row a.
@@ -170,114 +238,18 @@ func (s *selection) linear(dst int, v *code.Value) int {
 	if len(v.Args) == 1 {
 		return s.emit(step{do: doAffine, dst: dst, a: s.row(v.Args[0]), p: v.Coef[0], q: v.Offset})
 	}
-	rows := make([]int, len(v.Args))
+	rows, by := make([]int, len(v.Args)), make([]int, len(v.Args))
 	for i, a := range v.Args {
-		rows[i] = s.row(a)
+		rows[i], by[i] = termRow(s, a)
 	}
-	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1]})
+	s.emit(step{do: doCombine, dst: dst, a: rows[0], b: rows[1], p: v.Coef[0], q: v.Coef[1], by: by[0], also: by[1]})
 	for i := 2; i < len(rows); i++ {
-		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i]})
+		s.emit(step{do: doCombine, dst: dst, a: dst, b: rows[i], p: code.None, q: v.Coef[i], by: none, also: by[i]})
 	}
 	if v.Offset != code.None {
 		s.emit(step{do: doAffine, dst: dst, a: dst, p: code.None, q: v.Offset})
 	}
 	return dst
-}
-
-// product computes a Product, from a smaller computed one if possible.
-func (s *selection) product(v *code.Value) int { return multiplyRows(s, s.factorRows(v)) }
-
-// factorRows returns rows whose product is a Product.
-func (s *selection) factorRows(v *code.Value) []int {
-	left := map[code.ID]int{}
-	for i, a := range v.Args {
-		left[a] = v.Powers[i]
-	}
-	rows := s.knownPart(v, left)
-	for _, a := range v.Args {
-		if p := left[a]; p != 0 {
-			rows = append(rows, s.power(a, p))
-		}
-	}
-	return rows
-}
-
-func multiplyRows(s *selection, rows []int) int {
-	out := rows[0]
-	for _, r := range rows[1:] {
-		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
-	}
-	return out
-}
-
-// knownPart removes from left the largest product that has a row or will have one.
-func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
-	best, size := code.None, 1
-	for id := range s.list.Values {
-		other := &s.list.Values[id]
-		if !s.need[id] || other == v || other.Op != code.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
-			continue
-		}
-		if _, there := s.where[code.ID(id)]; there {
-			best, size = code.ID(id), len(other.Args)
-		}
-	}
-	if best == code.None {
-		return nil
-	}
-	other := s.list.At(best)
-	for i, a := range other.Args {
-		left[a] -= other.Powers[i]
-	}
-	return []int{s.row(best)}
-}
-
-func divides(v *code.Value, left map[code.ID]int) bool {
-	for i, a := range v.Args {
-		if p := v.Powers[i]; p > 0 && left[a] < p || p < 0 && left[a] > p {
-			return false
-		}
-	}
-	return true
-}
-
-// power returns the row of a^p.
-func (s *selection) power(a code.ID, p int) int {
-	key := [2]int{int(a), p}
-	if r, ok := s.powers[key]; ok {
-		return r
-	}
-	r := s.newPower(a, p)
-	s.powers[key] = r
-	return r
-}
-
-// newPower computes a^p by repeated multiplication, starting with the highest bit of p.
-func (s *selection) newPower(a code.ID, p int) int {
-	if p < 0 {
-		if p == -1 {
-			c, row, o := s.affine(a)
-			return s.emit(step{do: doInverse, dst: s.newRow(), a: row, p: c, q: o})
-		}
-		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: code.None, q: code.None})
-	}
-	row := s.row(a)
-	if p == 1 {
-		return row
-	}
-	bit := 1
-	for bit <= p/2 {
-		bit *= 2
-	}
-	dst := s.newRow()
-	out := row
-	for bit /= 2; bit > 0; bit /= 2 {
-		out = s.emit(step{do: doMul, dst: dst, a: out, b: out})
-		if p&bit != 0 {
-			s.emit(step{do: doMul, dst: dst, a: dst, b: row})
-		}
-	}
-	return out
 }
 
 // wave computes a sine or cosine, together with its partner if that is needed.
@@ -329,7 +301,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 			return s.function(doDecay, fresh, value, code.None)
 		}
 		t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
-		copy(t.also[:], value.Poly)
+		copy(t.pole[:], value.Poly)
 		s.emit(t)
 		return t.b
 	}
@@ -340,7 +312,7 @@ func (s *selection) decay(v code.ID, value *code.Value) int {
 func (s *selection) decayPair(a int, p code.ID, value, slope, want code.ID) int {
 	t := step{do: doDecaySlope, dst: s.newRow(), b: s.newRow(), a: a, p: p}
 	copy(t.with[:], s.list.At(value).Poly[1:])
-	copy(t.also[:], s.list.At(slope).Poly)
+	copy(t.pole[:], s.list.At(slope).Poly)
 	s.emit(t)
 	s.where[value], s.where[slope] = t.dst, t.b
 	return s.where[want]
@@ -358,63 +330,157 @@ func (s *selection) longDecay(v *code.Value, p code.ID, a int) int {
 	return s.emit(step{do: doDamp, dst: poly, a: exp})
 }
 
-// sumsAndColumns computes the sums of a gradient, Sums before the sums by columns, which
-// fill the cache. One step computes both for an exponential of a distance.
-func (s *selection) sumsAndColumns(g *Gradient) {
-	together := func(v code.ID) bool {
-		if v == code.None || s.uses[v] > 0 || !slices.Contains(g.Sums, v) {
+// dependences returns what each value of a list depends on. Uniform values have no part.
+func dependences(list *code.List, features []Feature) []dependence {
+	out := make([]dependence, len(list.Values))
+	for id := range list.Values {
+		v := &list.Values[id]
+		if v.Op == code.Feature {
+			if v.Index < len(features) { // others are not needed
+				out[id] = features[v.Index].Kind.dependence()
+			}
+			continue
+		}
+		found := false
+		for _, a := range v.Args {
+			switch {
+			case list.At(a).Uniform:
+			case found && out[a] != out[id]:
+				out[id] = ofBoth
+			default:
+				out[id], found = out[a], true
+			}
+		}
+	}
+	return out
+}
+
+// product computes a Product, from a smaller computed one if possible.
+func (s *selection) product(v *code.Value) int {
+	rows, by := s.factorRows(v)
+	if by == none {
+		return multiplyRows(s, rows)
+	}
+	return s.emit(step{do: doScaleBy, dst: s.newRow(), a: multiplyRows(s, rows), by: by})
+}
+
+// termRow returns the row of a term of a sum, without its factor by.
+func termRow(s *selection, v code.ID) (row, by int) {
+	value := s.list.At(v)
+	if _, there := s.where[v]; there || value.Op != code.Product || s.uses[v] > 1 || s.of != ofBoth || s.parts[v] != ofBoth {
+		return s.row(v), none
+	}
+	rows, by := s.factorRows(value)
+	return multiplyRows(s, rows), by
+}
+
+// factorRows returns rows whose product is a Product, and by, the row of a factor that is the same
+// in the whole row of pairs, or none.
+func (s *selection) factorRows(v *code.Value) (rows []int, by int) {
+	left := map[code.ID]int{}
+	for i, a := range v.Args {
+		left[a] = v.Powers[i]
+	}
+	rows = s.knownPart(v, left)
+	var single []int
+	for _, a := range v.Args {
+		switch p := left[a]; {
+		case p == 0:
+		case s.of == ofBoth && s.parts[a] == ofFirst:
+			within(s, ofFirst, func() int { single = append(single, s.power(a, p)); return none })
+		default:
+			rows = append(rows, s.power(a, p))
+		}
+	}
+	if len(rows) == 0 {
+		for _, r := range single {
+			rows = append(rows, whole(s, r))
+		}
+		single = nil
+	}
+	if len(single) == 0 {
+		return rows, none
+	}
+	within(s, ofFirst, func() int { by = multiplyRows(s, single); return none })
+	return rows, by
+}
+
+func multiplyRows(s *selection, rows []int) int {
+	out := rows[0]
+	for _, r := range rows[1:] {
+		out = s.emit(step{do: doMul, dst: s.newRow(), a: out, b: r})
+	}
+	return out
+}
+
+// knownPart removes from left the largest product that has a row or will have one.
+func (s *selection) knownPart(v *code.Value, left map[code.ID]int) []int {
+	best, size := code.None, 1
+	for id := range s.list.Values {
+		other := &s.list.Values[id]
+		if !s.need[id] || other == v || other.Op != code.Product || other.Uniform || len(other.Args) <= size || !divides(other, left) {
+			continue
+		}
+		if _, there := s.where[code.ID(id)]; there {
+			best, size = code.ID(id), len(other.Args)
+		}
+	}
+	if best == code.None {
+		return nil
+	}
+	other := s.list.At(best)
+	for i, a := range other.Args {
+		left[a] -= other.Powers[i]
+	}
+	return []int{s.row(best)}
+}
+
+func divides(v *code.Value, left map[code.ID]int) bool {
+	for i, a := range v.Args {
+		if p := v.Powers[i]; p > 0 && left[a] < p || p < 0 && left[a] > p {
 			return false
 		}
-		_, _, ok := s.ofDistance(s.list.At(v))
-		return ok
 	}
-	inColumns := func(v code.ID) bool {
-		return slices.ContainsFunc(g.Columns, func(c ColumnSums) bool { return c.Weight == v })
-	}
-	for _, v := range g.Sums {
-		if together(v) && inColumns(v) {
-			s.sums++
-			continue
-		}
-		s.sum(v)
-	}
-	for c, column := range g.Columns {
-		if v := column.Weight; together(v) {
-			p, feature, _ := s.ofDistance(s.list.At(v))
-			s.emit(step{do: doSumExpOfDistance, dst: s.newRow(), a: feature, b: slices.Index(g.Sums, v), index: c, p: p})
-			continue
-		}
-		s.columns(c, column.Weight)
-	}
+	return true
 }
 
-// sum sums the given row times a value, which has no uniform factor.
-func (s *selection) sum(v code.ID) {
-	t := step{do: doSum, index: s.sums}
-	s.sums++
-	if v == code.None {
-		s.emit(t)
-		return
+// power returns the row of a^p.
+func (s *selection) power(a code.ID, p int) int {
+	key := [2]int{int(a), p}
+	if r, ok := s.powers[key]; ok {
+		return whole(s, r)
 	}
-	value := s.list.At(v)
-	if _, there := s.where[v]; there || value.Op != code.Product || s.uses[v] > 0 || value.Powers[len(value.Args)-1] < 0 && value.Powers[0] < 0 {
-		t.do, t.a = doDot, s.row(v)
-		s.emit(t)
-		return
-	}
-	rows := s.factorRows(value)
-	t.do, t.a = doDot, rows[0]
-	if len(rows) > 1 {
-		t.do, t.b = doTripleDot, multiplyRows(s, rows[1:])
-	}
-	s.emit(t)
+	return within(s, s.parts[a], func() int {
+		r := s.newPower(a, p)
+		s.powers[key] = r
+		return r
+	})
 }
 
-// columns passes on the given row times a value for the c-th sums by columns.
-func (s *selection) columns(c int, v code.ID) {
-	t := step{do: doColumns, a: given, index: c}
-	if v != code.None {
-		t.a, t.dst = s.row(v), s.newRow()
+// newPower computes a^p by repeated multiplication, starting with the highest bit of p.
+func (s *selection) newPower(a code.ID, p int) int {
+	if p < 0 {
+		if p == -1 {
+			c, row, o := s.affine(a)
+			return s.emit(step{do: doInverse, dst: s.newRow(), a: row, p: c, q: o})
+		}
+		return s.emit(step{do: doInverse, dst: s.newRow(), a: s.power(a, -p), p: code.None, q: code.None})
 	}
-	s.emit(t)
+	row := s.row(a)
+	if p == 1 {
+		return row
+	}
+	bit := 1
+	for bit <= p/2 {
+		bit *= 2
+	}
+	dst := s.newRow()
+	out := row
+	for bit /= 2; bit > 0; bit /= 2 {
+		out = s.emit(step{do: doMul, dst: dst, a: out, b: out})
+		if p&bit != 0 {
+			s.emit(step{do: doMul, dst: dst, a: dst, b: row})
+		}
+	}
+	return out
 }

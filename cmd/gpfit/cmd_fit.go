@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -190,7 +189,7 @@ func checkFiles(c *frame.Command, path string) error {
 // finishFit prints the result, writes the model and returns how the fit ended.
 // The result is printed even if the model cannot be written.
 func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr error) error {
-	o.Report.Interrupted = errors.Is(fitErr, context.Canceled)
+	o.Report.Interrupted = problem.IsCancelled(fitErr)
 	plan := job.Plan(job.Backends[0])
 	o.Report.PlannedBytes, o.Report.PeakBytes = plan.HostBytes()+plan.DeviceBytes(), hostmem.Peak()
 	advise(c, &o.Report)
@@ -207,7 +206,7 @@ func finishFit(c *frame.Command, job *frame.OpenJob, o *fit.Outcome, fitErr erro
 	switch {
 	case saveErr != nil:
 		return errors.Join(&output.WriteError{Err: saveErr}, fitErr)
-	case errors.Is(fitErr, context.Canceled):
+	case problem.IsCancelled(fitErr):
 		text := "interrupted: the best model so far is in " + c.Output.Out
 		if checkpoint := c.Fit.Checkpoint; checkpoint != "" {
 			text += "; the same command continues from the checkpoint " + checkpoint

@@ -175,7 +175,7 @@ func (p *ParameterList) startFrom(s *Sample, prog *kernel.Program, from *gp.Mode
 			missing = append(missing, q.Name)
 			continue
 		}
-		q.Start, q.Given, q.Found = v*ratio, true, true
+		q.Start, q.Given, q.Found = v*ratio+moved(s, prog, q.Indexed, from), true, true
 		found++
 	}
 	switch {
@@ -241,6 +241,22 @@ func rescaled(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) (
 	// A coefficient of the mean mixes scales and shifts.
 	same := own.YMean == from.Scaling.YMean && slices.Equal(own.XMean, from.Scaling.XMean) && slices.Equal(own.XScale, from.Scaling.XScale)
 	return 1, same && targets == 1
+}
+
+// moved returns what a place in a column that another model found moves by in the sample's scaling, beside
+// its factor; 0 for other parameters.
+func moved(s *Sample, prog *kernel.Program, indexed string, from *gp.Model) float64 {
+	i := slices.IndexFunc(prog.Params, func(p kernel.Param) bool { return p.Name == indexed && p.Moves })
+	if i < 0 {
+		return 0
+	}
+	c := prog.Params[i].Dims[0]
+	name, own := s.Data.FeatureNames[s.Columns[c]], s.Scalings[0]
+	k := slices.IndexFunc(from.Columns, func(f int) bool { return from.FeatureNames[f] == name })
+	if k < 0 {
+		return 0
+	}
+	return (from.Scaling.XMean[k] - own.XMean[c]) / own.XScale[c]
 }
 
 // metricFrom returns the Hessian that the report of a model has, for the parameters of

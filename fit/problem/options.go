@@ -194,6 +194,9 @@ type Events struct {
 	// iteration of the optimiser. Calls of OnIteration never overlap.
 	OnProgress  func(device.Progress)
 	OnIteration func(descent.Iteration)
+	// OnFit is called with the progress of a whole fit, as the command line shows it, with each call of
+	// OnProgress and OnIteration. Calls of it never overlap.
+	OnFit func(hyperopt.FitProgress)
 	// OnDraw is called after each iteration of a chain of the posterior.
 	OnDraw func(chain, iteration int)
 	// OnExpert is called with the number of local experts with parameters of their own that
@@ -484,14 +487,19 @@ func (e *UnfinishedError) Found() string {
 // Unwrap returns the error of the fit.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// CancelledError reports a fit that was interrupted.
-type CancelledError struct{ Msg string }
+// CancelledError reports a fit that its context ended.
+type CancelledError struct {
+	Msg string
+	// Err is the error of the context.
+	Err error
+}
 
 func (e *CancelledError) Error() string { return e.Msg }
 
-// Unwrap returns [context.Canceled].
-func (e *CancelledError) Unwrap() error { return context.Canceled }
+// Unwrap returns the error of the context: [context.Canceled] or [context.DeadlineExceeded].
+func (e *CancelledError) Unwrap() error { return cmp.Or(e.Err, context.Canceled) }
 
+// IsCancelled reports whether a context that ended caused an error.
 func IsCancelled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

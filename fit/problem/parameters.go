@@ -40,6 +40,8 @@ type Parameter struct {
 	Given, TextStart, Bounded, Found bool
 	// offset says that it may be the constant 0 if it is fixed.
 	offset bool
+	// real marks a parameter of the kernel of either sign.
+	real bool
 }
 
 // List returns the free parameters for the optimiser.

@@ -91,6 +91,16 @@ func kernelParameters(s *Sample, m *Model) []Parameter {
 			q.Start = unit
 		}
 		q.offset = p.Kind == kernel.Offset
+		if p.Kind == kernel.Location {
+			q.Log, q.real, q.Lower, q.Upper = false, true, math.Inf(-1), math.Inf(1)
+			if p.Moves {
+				q.Lower, q.Upper = floats.Min(s.Points.Column(p.Dims[0])), floats.Max(s.Points.Column(p.Dims[0]))
+			}
+			q.Name, q.Start, q.TextStart = p.Name, p.Start[0], true
+			q.Lower, q.Upper = min(q.Lower, q.Start), max(q.Upper, q.Start)
+			out = append(out, q)
+			continue
+		}
 		bounds := kindBounds[p.Kind]
 		q.Lower, q.Upper = unit*bounds[0], unit*bounds[1]
 		if p.Vector && (p.Kind == kernel.Lengthscale || p.Kind == kernel.InnerScale) {

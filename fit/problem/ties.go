@@ -71,12 +71,16 @@ func (p *ParameterList) tiedPairs(tie Tie, fix []Assignment) (to, from []int, er
 			return nil, nil, err
 		}
 		for _, i := range sides[k] {
-			if !p.Free[i].Log {
+			if !p.Free[i].Log && !p.Free[i].real {
 				return nil, nil, OptionErrorf("tie", tie.String(), "%s is a coefficient of the mean; only parameters of the kernel and %s can be tied", p.Free[i].Name, graph.NoiseVariance)
 			}
 		}
 	}
 	to, from = sides[0], sides[1]
+	of := func(i int) bool { return p.Free[i].real }
+	if slices.ContainsFunc(to, of) != slices.ContainsFunc(from, of) {
+		return nil, nil, OptionErrorf("tie", tie.String(), "a parameter of either sign and a positive one cannot be tied")
+	}
 	switch {
 	case slices.Equal(to, from):
 		return nil, nil, OptionErrorf("tie", tie.String(), "%s is tied to itself", tie.Name)

@@ -30,6 +30,7 @@ func (u *Converted) add(name string, v float64) {
 //     deviation. Lengthscales of poly(ard, degree p) and its offset take the p-th part of
 //     the target's units.
 //   - With a transform of the target, they are in units of the transformed values.
+//   - A real parameter of a formula that is compared with x or y is a place in its column.
 //   - α, λ, the lengthscale of periodic and the offset of poly have no units and stay
 //     as they are: linear, poly and the offset refer to the standardised inputs,
 //     centred on their means.
@@ -39,7 +40,11 @@ func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	for _, p := range j.Program().Params {
 		scale := math.Pow(s.YScale, p.Units.Target)
 		at := func(i, c int) float64 {
-			return values[p.Offset+i] * scale * math.Pow(s.XScale[c], p.Units.Input)
+			v := values[p.Offset+i] * scale * math.Pow(s.XScale[c], p.Units.Input)
+			if p.Moves {
+				v += s.XMean[c]
+			}
+			return v
 		}
 		switch names := p.ElementNames(); {
 		case p.Units.Input == 0:

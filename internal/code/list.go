@@ -19,7 +19,7 @@ type Op uint8
 const (
 	// Number is the number Value.Number.
 	Number Op = iota
-	// Parameter is θ[Index], which is positive.
+	// Parameter is θ[Index], which is positive unless the value is Real.
 	Parameter
 	// Feature is the pair's feature number Index.
 	Feature
@@ -65,6 +65,8 @@ type Value struct {
 	Index  int
 	// Poly are the coefficients of Decay, from the coefficient of t^−1 on.
 	Poly []float64
+	// Real marks a Parameter of either sign.
+	Real bool
 	// Uniform reports whether the value is the same for all pairs.
 	Uniform bool
 	// Sign is what is known about the sign of the value.
@@ -143,6 +145,9 @@ func (v *Value) key() string {
 	put(uint64(v.Op) | uint64(len(v.Args))<<8 | uint64(len(v.Coef))<<24 | uint64(len(v.Poly))<<40)
 	put(uint64(uint32(v.Offset)) | uint64(v.Index)<<32)
 	put(math.Float64bits(v.Number))
+	if v.Real {
+		put(1)
+	}
 	for i, a := range v.Args {
 		power := 0
 		if v.Powers != nil {
@@ -167,7 +172,12 @@ func signOfValue(l *List, v Value) Sign {
 	switch v.Op {
 	case Number:
 		return signOf(v.Number)
-	case Parameter, Exp:
+	case Parameter:
+		if v.Real {
+			return Unknown
+		}
+		return Above0
+	case Exp:
 		return Above0
 	case Feature:
 		return v.Sign

@@ -12,6 +12,11 @@ func (l *List) Num(x float64) ID { return l.put(Value{Op: Number, Number: x + 0}
 // Param returns θ[index].
 func (l *List) Param(index int) ID { return l.put(Value{Op: Parameter, Index: index}) }
 
+// RealParam returns θ[index], which may have either sign.
+func RealParam(l *List, index int) ID {
+	return l.put(Value{Op: Parameter, Index: index, Real: true})
+}
+
 // Feat returns the pair's feature; sign is what is known about its sign.
 func (l *List) Feat(index int, sign Sign) ID {
 	return l.put(Value{Op: Feature, Index: index, Sign: sign})
@@ -328,6 +333,18 @@ func pairRoots(l *List, m monomial) {
 			m.powers[root] -= 2
 			m = m.times(inner, 1)
 		}
+		switch of := *l.At(v.Args[0]); {
+		case of.Sign == Above0: // 1/√a·1/√a is 1/a
+			for m.powers[inverse] > 1 {
+				m.powers[inverse] -= 2
+				m = m.times(inner, -1)
+			}
+		case of.Op == Sqrt: // with a = √b it is 1/√b or 0
+			for m.powers[inverse] > 1 {
+				m.powers[inverse] -= 2
+				m.powers[l.unary(RootInverse, of.Args[0])]++
+			}
+		}
 	}
 }
 
@@ -352,8 +369,42 @@ func (l *List) Apply(op Op, a ID) ID {
 		return a
 	case op == Abs && sign.NotPositive():
 		return l.Neg(a)
+	case op == LogOrZero && sign == Above0:
+		return l.Apply(Log, a)
+	case op == Log:
+		if rest := beyondOne(l, a); rest != None {
+			return l.unary(Log1p, rest)
+		}
+	case op == LogOrZero:
+		if square := squareOfRoot(l, a); square != None {
+			return l.Mul(l.Num(0.5), l.Apply(LogOrZero, square))
+		}
 	}
 	return l.unary(op, a)
+}
+
+// beyondOne returns a − 1 if it is not uniform and known to be at least 0, or None.
+func beyondOne(l *List, a ID) ID {
+	v := l.At(a)
+	if v.Uniform || v.Op != Sum || v.Offset == None {
+		return None
+	}
+	if x, ok := l.number(v.Offset); !ok || x != 1 {
+		return None
+	}
+	if rest := l.Sub(a, l.Num(1)); l.At(rest).Sign.NotNegative() {
+		return rest
+	}
+	return None
+}
+
+// squareOfRoot returns c²·b if a is c·√b with c > 0, or None.
+func squareOfRoot(l *List, a ID) ID {
+	coef, core := l.split(a)
+	if core == None || l.At(core).Op != Sqrt || l.At(coef).Sign != Above0 {
+		return None
+	}
+	return l.Mul(l.PowInt(coef, 2), l.At(core).Args[0])
 }
 
 func (l *List) unary(op Op, a ID) ID {
@@ -401,6 +452,12 @@ func (l *List) Pow(a, b ID) ID {
 		return l.PowInt(a, int(x))
 	case ok && x == 0.5:
 		return l.Apply(Sqrt, a)
+	}
+	if rest := beyondOne(l, a); rest != None {
+		return l.Apply(Exp, l.Mul(b, l.unary(Log1p, rest)))
+	}
+	if square := squareOfRoot(l, a); square != None {
+		return l.Pow(square, l.Mul(l.Num(0.5), b))
 	}
 	v := Value{Op: Power, Args: []ID{a}, Coef: []ID{b}}
 	if y, both := l.number(a); ok && both {

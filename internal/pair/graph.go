@@ -47,6 +47,7 @@ type input struct {
 	index int
 	sign  code.Sign
 	value float64
+	real  bool // a parameter of either sign
 }
 
 // NewGraph returns an empty graph.
@@ -73,6 +74,12 @@ func (g *inputs) Feature(index int, name string, sign code.Sign) *Node {
 // Parameter returns the input node of θ[index].
 func (g *inputs) Parameter(index int, name string) *Node {
 	return g.input(name, input{op: code.Parameter, index: index})
+}
+
+// RealParameter returns the input node of θ[index], which may have either sign. Derivatives by it
+// are by θ[index] itself, not by its logarithm.
+func (g *inputs) RealParameter(index int, name string) *Node {
+	return g.input(name, input{op: code.Parameter, index: index, real: true})
 }
 
 // Number returns a constant as an input node, because Gorgonia merges its own

@@ -47,6 +47,9 @@ func (t *translation) node(n *Node) code.ID {
 		case code.Feature:
 			return l.Feat(in.index, in.sign)
 		case code.Parameter:
+			if in.real {
+				return code.RealParam(l, in.index)
+			}
 			return l.Param(in.index)
 		}
 		return l.Num(in.value)
@@ -127,7 +130,7 @@ type Function struct {
 	// Value is the expression.
 	Value code.ID
 	// ByFeature are the derivatives by the features, ByParameter the derivatives by the logs
-	// of the parameters; None means 0. Both are empty if no derivatives were requested.
+	// of the parameters, and by real parameters themselves; None means 0. Both are empty if no derivatives were requested.
 	ByFeature, ByParameter []code.ID
 }
 
@@ -162,7 +165,10 @@ func (g *Graph) compile(root *Node, derivatives bool, features, parameters int) 
 		if in.op == code.Feature {
 			f.ByFeature[in.index] = t.derivative(e.ByFeature[in.index])
 		} else if d := t.derivative(e.ByParameter[in.index]); d != code.None {
-			f.ByParameter[in.index] = t.list.Mul(d, t.value(n))
+			if !in.real {
+				d = t.list.Mul(d, t.value(n))
+			}
+			f.ByParameter[in.index] = d
 		}
 	}
 	return f, errors.Join(g.err, t.err)
@@ -243,6 +249,9 @@ func raised(g *Graph, v *code.Value, nodes []*Node) *Node {
 	case code.Number:
 		return g.Number(v.Number)
 	case code.Parameter:
+		if v.Real {
+			return g.RealParameter(v.Index, "θ")
+		}
 		return g.Parameter(v.Index, "θ")
 	case code.Feature:
 		return g.Feature(v.Index, "feature", v.Sign)

@@ -1,11 +1,7 @@
 // Package suggest finds the known word that a user probably meant.
 package suggest
 
-import (
-	"strings"
-
-	"github.com/agnivade/levenshtein"
-)
+import "strings"
 
 // longest is the length in bytes up to which a word gets a suggestion.
 const longest = 200
@@ -22,7 +18,7 @@ func Closest(asked string, known []string) (string, bool) {
 		if len(asked) > longest || len(word) > len(asked)+4*limit || len(asked) > len(word)+4*limit {
 			continue // implausible, and a comparison costs the product of the lengths
 		}
-		if d := levenshtein.ComputeDistance(strings.ToLower(asked), strings.ToLower(word)); d < bestDistance {
+		if d := distance([]rune(strings.ToLower(asked)), []rune(strings.ToLower(word))); d < bestDistance {
 			best, bestDistance = word, d
 		}
 	}
@@ -35,4 +31,25 @@ func DidYouMean(asked string, known []string) string {
 		return ` (did you mean "` + word + `"?)`
 	}
 	return ""
+}
+
+// distance is the distance of Levenshtein: the number of characters to insert, delete or replace.
+func distance(a, b []rune) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, c := range a {
+		before := row[0]
+		row[0] = i + 1
+		for j, d := range b {
+			replace := before
+			if c != d {
+				replace++
+			}
+			before = row[j+1]
+			row[j+1] = min(replace, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
 }

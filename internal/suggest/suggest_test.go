@@ -15,3 +15,16 @@ func TestDidYouMean(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"größe", "grösse", 2}, {"same", "same", 0}} {
+		for _, pair := range [][2]string{{c.a, c.b}, {c.b, c.a}} {
+			if got := distance([]rune(pair[0]), []rune(pair[1])); got != c.want {
+				t.Errorf("%q and %q: %d, want %d", pair[0], pair[1], got, c.want)
+			}
+		}
+	}
+}

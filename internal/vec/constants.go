@@ -84,3 +84,39 @@ const (
 // Waves is the number of waves that [TurnWaves] and [WaveSums] take at a time. Number k
 // of row i is at Waves·i + k. Both have the same bits in every variant on amd64.
 const Waves = 8
+
+// Powers take the logarithm as a sum of two numbers: with s as above and z = s²,
+//
+//	log m = 2s·(1 + z·(1/3 + z·q(z))).
+//
+// q interpolates at Chebyshev nodes and was computed in 60 digits and rounded. The error of z²·q is
+// below 2⁻⁷⁰. third + thirdLo is 1/3.
+var atanhPoly = [8]float64{
+	0x1.999999999999ap-3, 0x1.2492492492522p-3, 0x1.c71c71c6ea5acp-4, 0x1.745d177ad436ap-4,
+	0x1.3b1395b82701ep-4, 0x1.1118cd67251c5p-4, 0x1.df7ba1f4809c3p-5, 0x1.e03a7acf07f85p-5,
+}
+
+const third, thirdLo = 0x1.5555555555555p-2, 0x1.5555555555555p-56
+
+// The hyperbolic tangent of x ≥ 0 is 1 − 2/(e^2x + 1), and below tanhSmall x + x·z·P(z)/Q(z) with
+// z = x². P and Q, from the highest power down, without Q's leading 1, come from Cephes (S. L.
+// Moshier, 1984–1992), as in package math. From tanhOne/2 on it rounds to 1.
+var (
+	tanhTop    = [3]float64{-9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3}
+	tanhBottom = [3]float64{1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3}
+)
+
+const tanhSmall, tanhOne = 0.625, 50
+
+// The arcsine of 0 ≤ s ≤ ½ is s + s·z·P(z)/Q(z) with z = s², and the arcsine of a larger x is
+// π/2 − 2·arcsin √((1 − x)/2). P and Q come from FreeBSD's e_asin.c (Sun Microsystems, 1993).
+// quarterTurn + quarterTurnLo is π/2.
+var (
+	arcsineTop = [6]float64{
+		1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01,
+		-4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05,
+	}
+	arcsineBottom = [5]float64{1, -2.40339491173441421878e+00, 2.02094576023350569471e+00, -6.88283971605453293030e-01, 7.70381505559019352791e-02}
+)
+
+const quarterTurn, quarterTurnLo = 0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54

@@ -4,7 +4,7 @@ import "math"
 
 // expConst holds the constants for the assembly, each repeated over the lanes of an
 // AVX2 vector. The order must match internal/gen/exp.go.
-var expConst [67][4]float64
+var expConst [99][4]float64
 
 func init() {
 	scalars := []float64{
@@ -24,6 +24,14 @@ func init() {
 		scalars = append(scalars, math.Float64frombits(bits))
 	}
 	scalars = append(scalars, smallestNormal, upFactor, upPower, math.Inf(-1), math.NaN(), math.Float64frombits(1<<63-1))
+	scalars = append(scalars, atanhPoly[:]...)
+	scalars = append(scalars, third, thirdLo, -0x1p-20, 0x1p-20, math.Inf(1))
+	scalars = append(scalars, tanhTop[:]...)
+	scalars = append(scalars, tanhBottom[:]...)
+	scalars = append(scalars, tanhSmall, tanhOne, -2)
+	scalars = append(scalars, arcsineTop[:]...)
+	scalars = append(scalars, arcsineBottom[:]...)
+	scalars = append(scalars, quarterTurn, quarterTurnLo)
 	for i, c := range scalars {
 		expConst[i] = [4]float64{c, c, c, c}
 	}

@@ -339,6 +339,39 @@ func step(dst, src []float64) {
 	}
 }
 
+func tanh(dst, src []float64, c float64) {
+	switch active {
+	case avx512:
+		tanh512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c)
+	case avx2:
+		tanh256(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c)
+	default:
+		tanhGo(dst, src, c)
+	}
+}
+
+func arcsine(dst, src []float64, c float64) {
+	switch active {
+	case avx512:
+		arcsine512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c)
+	case avx2:
+		arcsine256(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c)
+	default:
+		arcsineGo(dst, src, c)
+	}
+}
+
+func power(dst, src []float64, c, p float64, ends *[4]float64) {
+	switch active {
+	case avx512:
+		power512(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c, p, ends)
+	case avx2:
+		power256(unsafe.SliceData(dst), unsafe.SliceData(src), len(src), c, p, ends)
+	default:
+		powerGo(dst, src, c, p, ends)
+	}
+}
+
 func cosine(dst, src []float64, c, b float64) {
 	switch active {
 	case avx512:

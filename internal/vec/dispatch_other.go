@@ -68,6 +68,12 @@ func positive(dst, src []float64, c, o float64) { positiveGo(dst, src, c, o) }
 
 func step(dst, src []float64) { stepGo(dst, src) }
 
+func tanh(dst, src []float64, c float64) { tanhGo(dst, src, c) }
+
+func arcsine(dst, src []float64, c float64) { arcsineGo(dst, src, c) }
+
+func power(dst, src []float64, c, p float64, ends *[4]float64) { powerGo(dst, src, c, p, ends) }
+
 func cosine(dst, src []float64, c, b float64) { cosineGo(dst, src, c, b) }
 
 func cosineSine(dst, sine, src []float64, c, b float64) { cosineSineGo(dst, sine, src, c, b) }

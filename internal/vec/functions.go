@@ -1,5 +1,7 @@
 package vec
 
+import "math"
+
 // Functions of one element. They round the product c·src[j] first, and the stated
 // errors are relative to the function of the rounded product. If an o is added,
 // product and sum may be rounded together.
@@ -40,13 +42,25 @@ func Positive(dst, src []float64, c, o float64) { positive(first(dst, len(src)),
 func Step(dst, src []float64) { step(first(dst, len(src)), src) }
 
 // Tanh sets dst[j] = tanh(c·src[j]) for the length of src. The error is below 4
-// units in the last place. It is written in Go for all variants.
-func Tanh(dst, src []float64, c float64) { tanhGo(first(dst, len(src)), src, c) }
+// units in the last place.
+func Tanh(dst, src []float64, c float64) { tanh(first(dst, len(src)), src, c) }
 
 // Arcsine sets dst[j] = arcsin(c·src[j]) for the length of src, NaN beyond ±1. The error is below 4
-// units in the last place. It is written in Go for all variants.
-func Arcsine(dst, src []float64, c float64) { arcsineGo(first(dst, len(src)), src, c) }
+// units in the last place.
+func Arcsine(dst, src []float64, c float64) { arcsine(first(dst, len(src)), src, c) }
 
-// Power sets dst[j] = (c·src[j])^p for the length of src, by [math.Pow]. It is
-// written in Go for all variants.
-func Power(dst, src []float64, c, p float64) { powerGo(first(dst, len(src)), src, c, p) }
+// Power sets dst[j] = (c·src[j])^p for the length of src, with the values of [math.Pow] at 0,
+// infinity, NaN and negative numbers, but for −0, which counts as 0. The error is below 1.5 units
+// in the last place.
+func Power(dst, src []float64, c, p float64) {
+	dst = first(dst, len(src))
+	if p == 0 || p != p {
+		for j, v := range src {
+			dst[j] = math.Pow(c*v, p)
+		}
+		return
+	}
+	// Beyond, a power of a number next to 1 is 0 or infinite, and exponents are even.
+	p = max(-0x1p63, min(0x1p63, p))
+	power(dst, src, c, p, &[4]float64{math.Pow(0, p), math.Pow(math.Inf(1), p), math.Pow(-1, p), math.Pow(math.Inf(-1), p)})
+}

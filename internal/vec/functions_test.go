@@ -5,8 +5,12 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
+
+// maxPowerULP bounds the errors of powers, in units in the last place.
+const maxPowerULP = 1.5
 
 // maxFunctionULP bounds the errors of hyperbolic tangents and arcsines, in units in the last place.
 const maxFunctionULP = 4.0
@@ -68,10 +72,13 @@ func functionsWith(c float64) []function {
 			}},
 		{"Affine", func(dst, src []float64) { Affine(dst, src, c, o) }, func(x float64) float64 { return c*x + o },
 			func(x, want float64) float64 { return eps * (math.Abs(o) + math.Abs(want)) }},
-		{"Tanh", func(dst, src []float64) { Tanh(dst, src, c) }, func(x float64) float64 { return math.Tanh(c * x) }, exactly},
+		{"Tanh", func(dst, src []float64) { Tanh(dst, src, c) }, func(x float64) float64 { return math.Tanh(c * x) }, func(x, want float64) float64 { return maxFunctionULP * eps * math.Abs(want) }},
 		{"Arcsine", func(dst, src []float64) { Arcsine(dst, src, c) }, func(x float64) float64 { return math.Asin(c * x) },
 			func(x, want float64) float64 { return 1e-12 * math.Abs(want) }}, // for the error of math.Asin: see arcsineGo
-		{"Power", func(dst, src []float64) { Power(dst, src, c, 2.5) }, func(x float64) float64 { return math.Pow(c*x, 2.5) }, exactly},
+	}
+	for _, p := range []float64{2.5, -0.7, 3, -3, 0, 1, math.NaN(), -1e300} {
+		list = append(list, function{fmt.Sprintf("Power %g", p), func(dst, src []float64) { Power(dst, src, c, p) },
+			func(x float64) float64 { return powerOf(c*x, p) }, func(x, want float64) float64 { return max(4*eps*math.Abs(want), 5e-324) }})
 	}
 	for d := 1; d <= len(testCoefficients); d++ {
 		coef := testCoefficients[:d]
@@ -267,4 +274,61 @@ func TestFunctionErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPowerErrors compares powers with exp(p·log x) in 200 bits: common exponents, results next to
+// 0 and infinity, bases next to 1 and subnormal ones.
+func TestPowerErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 2))
+	count := long(40, 1000)
+	for _, p := range []float64{1, 2, 0.5, -0.5, 1.0 / 3, 1.9, -2.7, 17, -101, 1e-3, 1e5, -1e12} {
+		var points []float64
+		span := 744 / math.Abs(p)
+		for range count {
+			points = append(points, 1+0.3*rng.NormFloat64()*min(1, span/10), 1+1e-7*rng.NormFloat64()*min(1, span), math.Exp(min(709, span)*(2*rng.Float64()-1)),
+				math.Exp(min(5, span)*(2*rng.Float64()-1)), math.Exp(-min(709, span)*(1-1e-3*rng.Float64())), math.Exp(min(709, span*0.95)*(1-1e-3*rng.Float64())))
+			if math.Abs(p) < 0.99 {
+				points = append(points, 0x1p-1074*float64(1+rng.IntN(1<<20)))
+			}
+		}
+		points = slices.DeleteFunc(points, func(x float64) bool { y := math.Pow(x, p); return !(x > 0) || math.IsInf(y, 0) })
+		want := make([]*big.Float, len(points))
+		for j, x := range points {
+			want[j] = bigPower(x, p)
+		}
+		forVariants(t, func(t *testing.T) {
+			got := make([]float64, len(points))
+			Power(got, points, 1, p)
+			worst, at := 0.0, 0.0
+			for j, x := range points {
+				if u := ulps(got[j], want[j]); u > worst {
+					worst, at = u, x
+				}
+			}
+			t.Logf("power %g: %d points, largest error %.3f units at %v", p, len(points), worst, at)
+			if worst > maxPowerULP {
+				t.Errorf("power %g: error %.3f units at %v, want at most %v", p, worst, at, maxPowerULP)
+			}
+		})
+	}
+}
+
+// powerOf returns math.Pow(x, p), from 200 bits where math.Pow is poor.
+func powerOf(x, p float64) float64 {
+	out := math.Pow(x+0, p)
+	if exponent := p * math.Log(math.Abs(x)); out != out || math.Abs(exponent) < 40 && math.Abs(x) >= 0x1p-1022 || math.IsInf(x, 0) || !(math.Abs(exponent) < 745) {
+		return out
+	}
+	exact, _ := bigPower(math.Abs(x), p).Float64()
+	return math.Copysign(exact, out)
+}
+
+// bigPower returns x^p for x > 0, with the exponential of a sum of two numbers.
+func bigPower(x, p float64) *big.Float {
+	exponent := new(big.Float).SetPrec(bigPrec).Mul(bigLog(x), bigFloat(p))
+	high, _ := exponent.Float64()
+	rest, _ := exponent.Sub(exponent, bigFloat(high)).Float64()
+	out := bigExp(high)
+	correction := bigExp(rest)
+	return out.Mul(out, correction)
 }

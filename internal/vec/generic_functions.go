@@ -63,8 +63,6 @@ func stepGo(dst, src []float64) {
 	}
 }
 
-// All variants use tanhGo, arcsineGo and powerGo.
-
 func tanhGo(dst, src []float64, c float64) {
 	for j, v := range src {
 		dst[j] = math.Tanh(c * v)
@@ -77,11 +75,5 @@ func arcsineGo(dst, src []float64, c float64) {
 	for j, v := range src {
 		x := c * v
 		dst[j] = math.Atan(x / math.Sqrt((1-x)*(1+x)))
-	}
-}
-
-func powerGo(dst, src []float64, c, p float64) {
-	for j, v := range src {
-		dst[j] = math.Pow(c*v, p)
 	}
 }

@@ -16,6 +16,11 @@
 // formulas.
 package vec
 
+import (
+	"bytes"
+	"unsafe"
+)
+
 // ExpScaled sets dst[j] to b·e^(a·src[j]), for the length of src. It is exactly b where src[j] is
 // 0. With a = b = 1 the error is below 1.1 units in the last place, even for subnormal results.
 func ExpScaled(dst, src []float64, a, b float64) { expScaled(first(dst, len(src)), src, a, b) }
@@ -266,3 +271,9 @@ func Combine(dst, a, b []float64, p, q float64) {
 
 // Affine sets dst[j] = c·a[j] + o for the length of a.
 func Affine(dst, a []float64, c, o float64) { affine(first(dst, len(a)), a, c, o) }
+
+// Equal reports whether a[j] and b[j] have the same bits, for the length of a.
+func Equal(a, b []float64) bool {
+	b = first(b, len(a))
+	return bytes.Equal(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(a))), 8*len(a)), unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(b))), 8*len(a)))
+}

@@ -48,6 +48,22 @@ func log1p256(dst *float64, src *float64, n int, c float64)
 //go:noescape
 func log256(dst *float64, src *float64, n int, c float64)
 
+// power256 sets dst[j] = |x|^p with x = c·src[j] for j < n, times ends[2] where x < 0, and
+// ends[0] where x = 0, ends[1] where x = ∞, and ends[3] where x = −∞.
+//
+//go:noescape
+func power256(dst *float64, src *float64, n int, c float64, p float64, ends *[4]float64)
+
+// tanh256 sets dst[j] = tanh(c·src[j]) for j < n.
+//
+//go:noescape
+func tanh256(dst *float64, src *float64, n int, c float64)
+
+// arcsine256 sets dst[j] = arcsin(c·src[j]) for j < n.
+//
+//go:noescape
+func arcsine256(dst *float64, src *float64, n int, c float64)
+
 // cosine256 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
 //
 //go:noescape

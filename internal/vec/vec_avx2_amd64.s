@@ -2462,6 +2462,542 @@ done:
 	VZEROUPPER
 	RET
 
+// func power256(dst *float64, src *float64, n int, c float64, p float64, ends *[4]float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·power256(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         ends+40(FP), DX
+	VBROADCASTSD c+24(FP), Y1
+	VBROADCASTSD p+32(FP), Y2
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD      (SI)(AX*8), Y3
+	VMULPD       Y1, Y3, Y3
+	VMOVUPD      ·expConst+2016(SB), Y10
+	VPAND        Y3, Y10, Y10
+	VCMPPD       $0x11, ·expConst+1856(SB), Y10, Y9
+	VMULPD       ·expConst+1888(SB), Y10, Y4
+	VBLENDVPD    Y9, Y4, Y10, Y4
+	VANDPD       ·expConst+1920(SB), Y9, Y8
+	VADDPD       ·expConst+1696(SB), Y8, Y8
+	VPADDQ       ·expConst+1728(SB), Y4, Y4
+	VPSRLQ       $0x34, Y4, Y7
+	VPOR         ·expConst+1824(SB), Y7, Y7
+	VSUBPD       Y8, Y7, Y7
+	VPAND        ·expConst+1792(SB), Y4, Y4
+	VPADDQ       ·expConst+1760(SB), Y4, Y4
+	VSUBPD       ·expConst+160(SB), Y4, Y6
+	VMOVUPD      ·expConst+1600(SB), Y11
+	VADDPD       Y11, Y6, Y4
+	VSUBPD       Y11, Y4, Y5
+	VSUBPD       Y5, Y6, Y5
+	VMOVUPD      ·expConst+160(SB), Y8
+	VDIVPD       Y4, Y8, Y8
+	VMULPD       Y8, Y6, Y9
+	VMOVAPD      Y6, Y10
+	VFNMADD231PD Y4, Y9, Y10
+	VFNMADD231PD Y5, Y9, Y10
+	VMULPD       Y8, Y10, Y10
+	VMULPD       Y9, Y9, Y4
+	VMOVAPD      Y4, Y5
+	VFMSUB231PD  Y9, Y9, Y5
+	VADDPD       Y9, Y9, Y9
+	VADDPD       Y10, Y10, Y10
+	VFMADD231PD  Y9, Y10, Y5
+	VMOVUPD      ·expConst+2272(SB), Y8
+	VFMADD213PD  ·expConst+2240(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2208(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2176(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2144(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2112(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2080(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2048(SB), Y4, Y8
+	VMULPD       Y4, Y8, Y8
+	VMOVUPD      ·expConst+2304(SB), Y11
+	VADDPD       Y11, Y8, Y6
+	VSUBPD       Y6, Y11, Y11
+	VADDPD       Y8, Y11, Y11
+	VMOVUPD      ·expConst+2336(SB), Y8
+	VADDPD       Y8, Y11, Y11
+	VMOVAPD      Y6, Y8
+	VMULPD       Y9, Y5, Y5
+	VFMADD231PD  Y10, Y4, Y5
+	VMULPD       Y9, Y4, Y6
+	VFMSUB213PD  Y6, Y9, Y4
+	VADDPD       Y4, Y5, Y5
+	VMOVAPD      Y6, Y4
+	VMULPD       Y8, Y4, Y6
+	VMULPD       Y4, Y11, Y11
+	VFMADD231PD  Y5, Y8, Y11
+	VFMSUB213PD  Y6, Y8, Y4
+	VADDPD       Y4, Y11, Y11
+	VADDPD       Y10, Y11, Y11
+	VFMADD231PD  ·expConst+64(SB), Y7, Y11
+	VMULPD       ·expConst+32(SB), Y7, Y7
+	VADDPD       Y9, Y7, Y8
+	VSUBPD       Y7, Y8, Y4
+	VSUBPD       Y4, Y9, Y9
+	VADDPD       Y9, Y11, Y11
+	VADDPD       Y6, Y8, Y4
+	VSUBPD       Y8, Y4, Y8
+	VSUBPD       Y8, Y6, Y8
+	VADDPD       Y8, Y11, Y11
+	VMOVAPD      Y4, Y6
+	VMULPD       Y2, Y6, Y4
+	VMOVAPD      Y4, Y9
+	VFMSUB231PD  Y2, Y6, Y9
+	VFMADD231PD  Y2, Y11, Y9
+	VMOVUPD      ·expConst+2368(SB), Y8
+	VMAXPD       Y9, Y8, Y9
+	VMOVUPD      ·expConst+2400(SB), Y8
+	VMINPD       Y9, Y8, Y9
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y4, Y8, Y4
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y4, Y8, Y4
+	VMOVAPD      Y4, Y5
+	VMOVUPD      ·expConst+0(SB), Y6
+	VFMADD213PD  ·expConst+128(SB), Y6, Y5
+	VSUBPD       ·expConst+128(SB), Y5, Y7
+	VFNMADD231PD ·expConst+32(SB), Y7, Y4
+	VFNMADD231PD ·expConst+64(SB), Y7, Y4
+	VADDPD       Y9, Y4, Y4
+	VMOVUPD      ·expConst+800(SB), Y6
+	VFMADD213PD  ·expConst+768(SB), Y4, Y6
+	VFMADD213PD  ·expConst+736(SB), Y4, Y6
+	VFMADD213PD  ·expConst+704(SB), Y4, Y6
+	VFMADD213PD  ·expConst+672(SB), Y4, Y6
+	VFMADD213PD  ·expConst+640(SB), Y4, Y6
+	VFMADD213PD  ·expConst+608(SB), Y4, Y6
+	VFMADD213PD  ·expConst+576(SB), Y4, Y6
+	VFMADD213PD  ·expConst+544(SB), Y4, Y6
+	VFMADD213PD  ·expConst+512(SB), Y4, Y6
+	VMULPD       Y4, Y4, Y7
+	VFMADD213PD  Y4, Y7, Y6
+	VADDPD       ·expConst+160(SB), Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       ·expConst+288(SB), Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VXORPD       Y7, Y7, Y7
+	VBROADCASTSD 16(DX), Y4
+	VMULPD       Y4, Y6, Y4
+	VCMPPD       $0x11, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VBROADCASTSD (DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VMOVUPD      ·expConst+2432(SB), Y7
+	VBROADCASTSD 8(DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VMOVUPD      ·expConst+1952(SB), Y7
+	VBROADCASTSD 24(DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VCMPPD       $0x03, Y3, Y3, Y9
+	VBLENDVPD    Y9, Y3, Y6, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VMASKMOVPD   (SI)(AX*8), Y0, Y3
+	VMULPD       Y1, Y3, Y3
+	VMOVUPD      ·expConst+2016(SB), Y10
+	VPAND        Y3, Y10, Y10
+	VCMPPD       $0x11, ·expConst+1856(SB), Y10, Y9
+	VMULPD       ·expConst+1888(SB), Y10, Y4
+	VBLENDVPD    Y9, Y4, Y10, Y4
+	VANDPD       ·expConst+1920(SB), Y9, Y8
+	VADDPD       ·expConst+1696(SB), Y8, Y8
+	VPADDQ       ·expConst+1728(SB), Y4, Y4
+	VPSRLQ       $0x34, Y4, Y7
+	VPOR         ·expConst+1824(SB), Y7, Y7
+	VSUBPD       Y8, Y7, Y7
+	VPAND        ·expConst+1792(SB), Y4, Y4
+	VPADDQ       ·expConst+1760(SB), Y4, Y4
+	VSUBPD       ·expConst+160(SB), Y4, Y6
+	VMOVUPD      ·expConst+1600(SB), Y11
+	VADDPD       Y11, Y6, Y4
+	VSUBPD       Y11, Y4, Y5
+	VSUBPD       Y5, Y6, Y5
+	VMOVUPD      ·expConst+160(SB), Y8
+	VDIVPD       Y4, Y8, Y8
+	VMULPD       Y8, Y6, Y9
+	VMOVAPD      Y6, Y10
+	VFNMADD231PD Y4, Y9, Y10
+	VFNMADD231PD Y5, Y9, Y10
+	VMULPD       Y8, Y10, Y10
+	VMULPD       Y9, Y9, Y4
+	VMOVAPD      Y4, Y5
+	VFMSUB231PD  Y9, Y9, Y5
+	VADDPD       Y9, Y9, Y9
+	VADDPD       Y10, Y10, Y10
+	VFMADD231PD  Y9, Y10, Y5
+	VMOVUPD      ·expConst+2272(SB), Y8
+	VFMADD213PD  ·expConst+2240(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2208(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2176(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2144(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2112(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2080(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2048(SB), Y4, Y8
+	VMULPD       Y4, Y8, Y8
+	VMOVUPD      ·expConst+2304(SB), Y11
+	VADDPD       Y11, Y8, Y6
+	VSUBPD       Y6, Y11, Y11
+	VADDPD       Y8, Y11, Y11
+	VMOVUPD      ·expConst+2336(SB), Y8
+	VADDPD       Y8, Y11, Y11
+	VMOVAPD      Y6, Y8
+	VMULPD       Y9, Y5, Y5
+	VFMADD231PD  Y10, Y4, Y5
+	VMULPD       Y9, Y4, Y6
+	VFMSUB213PD  Y6, Y9, Y4
+	VADDPD       Y4, Y5, Y5
+	VMOVAPD      Y6, Y4
+	VMULPD       Y8, Y4, Y6
+	VMULPD       Y4, Y11, Y11
+	VFMADD231PD  Y5, Y8, Y11
+	VFMSUB213PD  Y6, Y8, Y4
+	VADDPD       Y4, Y11, Y11
+	VADDPD       Y10, Y11, Y11
+	VFMADD231PD  ·expConst+64(SB), Y7, Y11
+	VMULPD       ·expConst+32(SB), Y7, Y7
+	VADDPD       Y9, Y7, Y8
+	VSUBPD       Y7, Y8, Y4
+	VSUBPD       Y4, Y9, Y9
+	VADDPD       Y9, Y11, Y11
+	VADDPD       Y6, Y8, Y4
+	VSUBPD       Y8, Y4, Y8
+	VSUBPD       Y8, Y6, Y8
+	VADDPD       Y8, Y11, Y11
+	VMOVAPD      Y4, Y6
+	VMULPD       Y2, Y6, Y4
+	VMOVAPD      Y4, Y9
+	VFMSUB231PD  Y2, Y6, Y9
+	VFMADD231PD  Y2, Y11, Y9
+	VMOVUPD      ·expConst+2368(SB), Y8
+	VMAXPD       Y9, Y8, Y9
+	VMOVUPD      ·expConst+2400(SB), Y8
+	VMINPD       Y9, Y8, Y9
+	VMOVUPD      ·expConst+192(SB), Y8
+	VMAXPD       Y4, Y8, Y4
+	VMOVUPD      ·expConst+224(SB), Y8
+	VMINPD       Y4, Y8, Y4
+	VMOVAPD      Y4, Y5
+	VMOVUPD      ·expConst+0(SB), Y6
+	VFMADD213PD  ·expConst+128(SB), Y6, Y5
+	VSUBPD       ·expConst+128(SB), Y5, Y7
+	VFNMADD231PD ·expConst+32(SB), Y7, Y4
+	VFNMADD231PD ·expConst+64(SB), Y7, Y4
+	VADDPD       Y9, Y4, Y4
+	VMOVUPD      ·expConst+800(SB), Y6
+	VFMADD213PD  ·expConst+768(SB), Y4, Y6
+	VFMADD213PD  ·expConst+736(SB), Y4, Y6
+	VFMADD213PD  ·expConst+704(SB), Y4, Y6
+	VFMADD213PD  ·expConst+672(SB), Y4, Y6
+	VFMADD213PD  ·expConst+640(SB), Y4, Y6
+	VFMADD213PD  ·expConst+608(SB), Y4, Y6
+	VFMADD213PD  ·expConst+576(SB), Y4, Y6
+	VFMADD213PD  ·expConst+544(SB), Y4, Y6
+	VFMADD213PD  ·expConst+512(SB), Y4, Y6
+	VMULPD       Y4, Y4, Y7
+	VFMADD213PD  Y4, Y7, Y6
+	VADDPD       ·expConst+160(SB), Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSUBD       Y4, Y5, Y5
+	VPADDD       ·expConst+288(SB), Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y6, Y6
+	VPADDD       ·expConst+288(SB), Y5, Y5
+	VPSLLQ       $0x34, Y5, Y5
+	VMULPD       Y5, Y6, Y6
+	VXORPD       Y7, Y7, Y7
+	VBROADCASTSD 16(DX), Y4
+	VMULPD       Y4, Y6, Y4
+	VCMPPD       $0x11, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VBROADCASTSD (DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VMOVUPD      ·expConst+2432(SB), Y7
+	VBROADCASTSD 8(DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VMOVUPD      ·expConst+1952(SB), Y7
+	VBROADCASTSD 24(DX), Y4
+	VCMPPD       $0x00, Y7, Y3, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VCMPPD       $0x03, Y3, Y3, Y9
+	VBLENDVPD    Y9, Y3, Y6, Y6
+	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanh256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanh256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD      (SI)(AX*8), Y2
+	VMULPD       Y1, Y2, Y2
+	VMOVUPD      ·expConst+2016(SB), Y3
+	VPAND        Y2, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VADDPD       Y3, Y3, Y6
+	VMOVUPD      ·expConst+2688(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMOVUPD      ·expConst+160(SB), Y6
+	VADDPD       Y6, Y7, Y7
+	VMOVUPD      ·expConst+2720(SB), Y5
+	VMULPD       Y3, Y3, Y4
+	VMOVUPD      ·expConst+2464(SB), Y8
+	VFMADD213PD  ·expConst+2496(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2528(SB), Y4, Y8
+	VMULPD       Y4, Y8, Y8
+	VMULPD       Y3, Y8, Y8
+	VMOVUPD      ·expConst+160(SB), Y9
+	VFMADD213PD  ·expConst+2560(SB), Y4, Y9
+	VFMADD213PD  ·expConst+2592(SB), Y4, Y9
+	VFMADD213PD  ·expConst+2624(SB), Y4, Y9
+	VMOVUPD      ·expConst+2656(SB), Y4
+	VCMPPD       $0x11, Y4, Y3, Y4
+	VBLENDVPD    Y4, Y3, Y6, Y6
+	VBLENDVPD    Y4, Y8, Y5, Y5
+	VBLENDVPD    Y4, Y9, Y7, Y7
+	VDIVPD       Y7, Y5, Y5
+	VADDPD       Y5, Y6, Y6
+	VPOR         Y2, Y6, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VMASKMOVPD   (SI)(AX*8), Y0, Y2
+	VMULPD       Y1, Y2, Y2
+	VMOVUPD      ·expConst+2016(SB), Y3
+	VPAND        Y2, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VADDPD       Y3, Y3, Y6
+	VMOVUPD      ·expConst+2688(SB), Y7
+	VMINPD       Y6, Y7, Y6
+	VMOVAPD      Y6, Y9
+	VMOVUPD      ·expConst+0(SB), Y7
+	VFMADD213PD  ·expConst+128(SB), Y7, Y9
+	VSUBPD       ·expConst+128(SB), Y9, Y8
+	VFNMADD231PD ·expConst+32(SB), Y8, Y6
+	VFNMADD231PD ·expConst+64(SB), Y8, Y6
+	VMOVUPD      ·expConst+800(SB), Y7
+	VFMADD213PD  ·expConst+768(SB), Y6, Y7
+	VFMADD213PD  ·expConst+736(SB), Y6, Y7
+	VFMADD213PD  ·expConst+704(SB), Y6, Y7
+	VFMADD213PD  ·expConst+672(SB), Y6, Y7
+	VFMADD213PD  ·expConst+640(SB), Y6, Y7
+	VFMADD213PD  ·expConst+608(SB), Y6, Y7
+	VFMADD213PD  ·expConst+576(SB), Y6, Y7
+	VFMADD213PD  ·expConst+544(SB), Y6, Y7
+	VFMADD213PD  ·expConst+512(SB), Y6, Y7
+	VMULPD       Y6, Y6, Y8
+	VFMADD213PD  Y6, Y8, Y7
+	VADDPD       ·expConst+160(SB), Y7, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       ·expConst+288(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPADDD       ·expConst+288(SB), Y9, Y9
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y7, Y7
+	VMOVUPD      ·expConst+160(SB), Y6
+	VADDPD       Y6, Y7, Y7
+	VMOVUPD      ·expConst+2720(SB), Y5
+	VMULPD       Y3, Y3, Y4
+	VMOVUPD      ·expConst+2464(SB), Y8
+	VFMADD213PD  ·expConst+2496(SB), Y4, Y8
+	VFMADD213PD  ·expConst+2528(SB), Y4, Y8
+	VMULPD       Y4, Y8, Y8
+	VMULPD       Y3, Y8, Y8
+	VMOVUPD      ·expConst+160(SB), Y9
+	VFMADD213PD  ·expConst+2560(SB), Y4, Y9
+	VFMADD213PD  ·expConst+2592(SB), Y4, Y9
+	VFMADD213PD  ·expConst+2624(SB), Y4, Y9
+	VMOVUPD      ·expConst+2656(SB), Y4
+	VCMPPD       $0x11, Y4, Y3, Y4
+	VBLENDVPD    Y4, Y3, Y6, Y6
+	VBLENDVPD    Y4, Y8, Y5, Y5
+	VBLENDVPD    Y4, Y9, Y7, Y7
+	VDIVPD       Y7, Y5, Y5
+	VADDPD       Y5, Y6, Y6
+	VPOR         Y2, Y6, Y6
+	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func arcsine256(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·arcsine256(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Y1
+	XORL         AX, AX
+	SUBQ         $0x04, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD      (SI)(AX*8), Y2
+	VMULPD       Y1, Y2, Y2
+	VMOVUPD      ·expConst+2016(SB), Y3
+	VPAND        Y2, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VMOVAPD      Y3, Y5
+	VMULPD       Y3, Y3, Y4
+	VMOVUPD      ·expConst+1632(SB), Y8
+	VMOVAPD      Y8, Y6
+	VFNMADD231PD Y8, Y3, Y6
+	VSQRTPD      Y6, Y7
+	VCMPPD       $0x11, Y3, Y8, Y9
+	VBLENDVPD    Y9, Y6, Y4, Y4
+	VBLENDVPD    Y9, Y7, Y5, Y5
+	VMOVUPD      ·expConst+2912(SB), Y6
+	VFMADD213PD  ·expConst+2880(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2848(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2816(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2784(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2752(SB), Y4, Y6
+	VMULPD       Y4, Y6, Y6
+	VMOVUPD      ·expConst+3072(SB), Y7
+	VFMADD213PD  ·expConst+3040(SB), Y4, Y7
+	VFMADD213PD  ·expConst+3008(SB), Y4, Y7
+	VFMADD213PD  ·expConst+2976(SB), Y4, Y7
+	VFMADD213PD  ·expConst+2944(SB), Y4, Y7
+	VDIVPD       Y7, Y6, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VADDPD       Y6, Y6, Y4
+	VMOVUPD      ·expConst+3136(SB), Y5
+	VSUBPD       Y5, Y4, Y4
+	VMOVUPD      ·expConst+3104(SB), Y5
+	VSUBPD       Y4, Y5, Y4
+	VCMPPD       $0x11, Y3, Y8, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VPOR         Y2, Y6, Y6
+	VMOVUPD      Y6, (DI)(AX*8)
+	ADDQ         $0x04, AX
+	SUBQ         $0x04, CX
+	JGE          single
+
+tailenter:
+	ADDQ         $0x04, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         lanemasks<>+0(SB), R15
+	VMOVUPD      32(R15)(CX*8), Y0
+	VMASKMOVPD   (SI)(AX*8), Y0, Y2
+	VMULPD       Y1, Y2, Y2
+	VMOVUPD      ·expConst+2016(SB), Y3
+	VPAND        Y2, Y3, Y3
+	VPXOR        Y3, Y2, Y2
+	VMOVAPD      Y3, Y5
+	VMULPD       Y3, Y3, Y4
+	VMOVUPD      ·expConst+1632(SB), Y8
+	VMOVAPD      Y8, Y6
+	VFNMADD231PD Y8, Y3, Y6
+	VSQRTPD      Y6, Y7
+	VCMPPD       $0x11, Y3, Y8, Y9
+	VBLENDVPD    Y9, Y6, Y4, Y4
+	VBLENDVPD    Y9, Y7, Y5, Y5
+	VMOVUPD      ·expConst+2912(SB), Y6
+	VFMADD213PD  ·expConst+2880(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2848(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2816(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2784(SB), Y4, Y6
+	VFMADD213PD  ·expConst+2752(SB), Y4, Y6
+	VMULPD       Y4, Y6, Y6
+	VMOVUPD      ·expConst+3072(SB), Y7
+	VFMADD213PD  ·expConst+3040(SB), Y4, Y7
+	VFMADD213PD  ·expConst+3008(SB), Y4, Y7
+	VFMADD213PD  ·expConst+2976(SB), Y4, Y7
+	VFMADD213PD  ·expConst+2944(SB), Y4, Y7
+	VDIVPD       Y7, Y6, Y6
+	VFMADD213PD  Y5, Y5, Y6
+	VADDPD       Y6, Y6, Y4
+	VMOVUPD      ·expConst+3136(SB), Y5
+	VSUBPD       Y5, Y4, Y4
+	VMOVUPD      ·expConst+3104(SB), Y5
+	VSUBPD       Y4, Y5, Y4
+	VCMPPD       $0x11, Y3, Y8, Y9
+	VBLENDVPD    Y9, Y4, Y6, Y6
+	VPOR         Y2, Y6, Y6
+	VMASKMOVPD   Y6, Y0, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func cosine256(dst *float64, src *float64, n int, c float64, b float64)
 // Requires: AVX, FMA3
 TEXT ·cosine256(SB), NOSPLIT, $0-40

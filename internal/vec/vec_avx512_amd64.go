@@ -48,6 +48,22 @@ func log1p512(dst *float64, src *float64, n int, c float64)
 //go:noescape
 func log512(dst *float64, src *float64, n int, c float64)
 
+// power512 sets dst[j] = |x|^p with x = c·src[j] for j < n, times ends[2] where x < 0, and
+// ends[0] where x = 0, ends[1] where x = ∞, and ends[3] where x = −∞.
+//
+//go:noescape
+func power512(dst *float64, src *float64, n int, c float64, p float64, ends *[4]float64)
+
+// tanh512 sets dst[j] = tanh(c·src[j]) for j < n.
+//
+//go:noescape
+func tanh512(dst *float64, src *float64, n int, c float64)
+
+// arcsine512 sets dst[j] = arcsin(c·src[j]) for j < n.
+//
+//go:noescape
+func arcsine512(dst *float64, src *float64, n int, c float64)
+
 // cosine512 sets dst[j] = b·cos(2πu) with u = c·src[j] for j < n.
 //
 //go:noescape

@@ -2259,6 +2259,537 @@ done:
 	VZEROUPPER
 	RET
 
+// func power512(dst *float64, src *float64, n int, c float64, p float64, ends *[4]float64)
+// Requires: AVX, AVX512F
+TEXT ·power512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	MOVQ         ends+40(FP), DX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD p+32(FP), Z1
+	VBROADCASTSD ·expConst+0(SB), Z2
+	VBROADCASTSD ·expConst+32(SB), Z3
+	VBROADCASTSD ·expConst+64(SB), Z4
+	VBROADCASTSD ·expConst+96(SB), Z5
+	VBROADCASTSD ·expConst+320(SB), Z6
+	VBROADCASTSD ·expConst+352(SB), Z7
+	VBROADCASTSD ·expConst+384(SB), Z8
+	VBROADCASTSD ·expConst+416(SB), Z9
+	VBROADCASTSD ·expConst+448(SB), Z10
+	VBROADCASTSD ·expConst+480(SB), Z11
+	VMOVUPD      ·expTable+0(SB), Z12
+	VMOVUPD      ·expTable+64(SB), Z13
+	VBROADCASTSD ·expConst+160(SB), Z14
+	VBROADCASTSD ·expConst+1696(SB), Z15
+	VBROADCASTSD ·expConst+1728(SB), Z16
+	VBROADCASTSD ·expConst+1760(SB), Z17
+	VBROADCASTSD ·expConst+1792(SB), Z18
+	VBROADCASTSD ·expConst+1824(SB), Z19
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD          (SI)(AX*8), Z20
+	VMULPD           Z0, Z20, Z20
+	VBROADCASTSD     ·expConst+2016(SB), Z27
+	VPANDQ           Z20, Z27, Z27
+	VBROADCASTSD     ·expConst+1856(SB), Z26
+	VBROADCASTSD     ·expConst+1888(SB), Z22
+	VBROADCASTSD     ·expConst+1920(SB), Z23
+	VMOVAPD          Z27, Z21
+	VMOVAPD          Z15, Z25
+	VCMPPD           $0x11, Z26, Z27, K2
+	VMULPD           Z22, Z27, K2, Z21
+	VADDPD           Z23, Z25, K2, Z25
+	VPADDQ           Z16, Z21, Z21
+	VPSRLQ           $0x34, Z21, Z24
+	VPORQ            Z19, Z24, Z24
+	VSUBPD           Z25, Z24, Z24
+	VPANDQ           Z18, Z21, Z21
+	VPADDQ           Z17, Z21, Z21
+	VSUBPD           Z14, Z21, Z23
+	VBROADCASTSD     ·expConst+1600(SB), Z28
+	VADDPD           Z28, Z23, Z21
+	VSUBPD           Z28, Z21, Z22
+	VSUBPD           Z22, Z23, Z22
+	VMOVUPD          Z14, Z25
+	VDIVPD           Z21, Z25, Z25
+	VMULPD           Z25, Z23, Z26
+	VMOVAPD          Z23, Z27
+	VFNMADD231PD     Z21, Z26, Z27
+	VFNMADD231PD     Z22, Z26, Z27
+	VMULPD           Z25, Z27, Z27
+	VMULPD           Z26, Z26, Z21
+	VMOVAPD          Z21, Z22
+	VFMSUB231PD      Z26, Z26, Z22
+	VADDPD           Z26, Z26, Z26
+	VADDPD           Z27, Z27, Z27
+	VFMADD231PD      Z26, Z27, Z22
+	VBROADCASTSD     ·expConst+2272(SB), Z25
+	VFMADD213PD.BCST ·expConst+2240(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2208(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2176(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2144(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2112(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2080(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2048(SB), Z21, Z25
+	VMULPD           Z21, Z25, Z25
+	VBROADCASTSD     ·expConst+2304(SB), Z28
+	VADDPD           Z28, Z25, Z23
+	VSUBPD           Z23, Z28, Z28
+	VADDPD           Z25, Z28, Z28
+	VBROADCASTSD     ·expConst+2336(SB), Z25
+	VADDPD           Z25, Z28, Z28
+	VMOVAPD          Z23, Z25
+	VMULPD           Z26, Z22, Z22
+	VFMADD231PD      Z27, Z21, Z22
+	VMULPD           Z26, Z21, Z23
+	VFMSUB213PD      Z23, Z26, Z21
+	VADDPD           Z21, Z22, Z22
+	VMOVAPD          Z23, Z21
+	VMULPD           Z25, Z21, Z23
+	VMULPD           Z21, Z28, Z28
+	VFMADD231PD      Z22, Z25, Z28
+	VFMSUB213PD      Z23, Z25, Z21
+	VADDPD           Z21, Z28, Z28
+	VADDPD           Z27, Z28, Z28
+	VFMADD231PD      Z4, Z24, Z28
+	VMULPD           Z3, Z24, Z24
+	VADDPD           Z26, Z24, Z25
+	VSUBPD           Z24, Z25, Z21
+	VSUBPD           Z21, Z26, Z26
+	VADDPD           Z26, Z28, Z28
+	VADDPD           Z23, Z25, Z21
+	VSUBPD           Z25, Z21, Z25
+	VSUBPD           Z25, Z23, Z25
+	VADDPD           Z25, Z28, Z28
+	VMOVAPD          Z21, Z23
+	VMULPD           Z1, Z23, Z21
+	VMOVAPD          Z21, Z26
+	VFMSUB231PD      Z1, Z23, Z26
+	VFMADD231PD      Z1, Z28, Z26
+	VBROADCASTSD     ·expConst+2368(SB), Z25
+	VMAXPD           Z26, Z25, Z26
+	VBROADCASTSD     ·expConst+2400(SB), Z25
+	VMINPD           Z26, Z25, Z26
+	VBROADCASTSD     ·expConst+192(SB), Z25
+	VMAXPD           Z21, Z25, Z21
+	VBROADCASTSD     ·expConst+224(SB), Z25
+	VMINPD           Z21, Z25, Z21
+	VMOVAPD          Z21, Z22
+	VFMADD213PD      Z5, Z2, Z22
+	VSUBPD           Z5, Z22, Z24
+	VFNMADD231PD     Z3, Z24, Z21
+	VFNMADD231PD     Z4, Z24, Z21
+	VADDPD           Z26, Z21, Z21
+	VMOVUPD          Z11, Z23
+	VFMADD213PD      Z10, Z21, Z23
+	VFMADD213PD      Z9, Z21, Z23
+	VFMADD213PD      Z8, Z21, Z23
+	VFMADD213PD      Z7, Z21, Z23
+	VFMADD213PD      Z6, Z21, Z23
+	VPERMI2PD        Z13, Z12, Z22
+	VMULPD           Z21, Z23, Z23
+	VFMADD213PD      Z21, Z21, Z23
+	VFMADD213PD      Z22, Z22, Z23
+	VSCALEFPD        Z24, Z23, Z23
+	VPXORQ           Z24, Z24, Z24
+	VBROADCASTSD     16(DX), Z21
+	VMULPD           Z21, Z23, Z21
+	VCMPPD           $0x11, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     (DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     ·expConst+2432(SB), Z24
+	VBROADCASTSD     8(DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     ·expConst+1952(SB), Z24
+	VBROADCASTSD     24(DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VCMPPD           $0x03, Z20, Z20, K2
+	VMOVAPD          Z20, K2, Z23
+	VMOVUPD          Z23, (DI)(AX*8)
+	ADDQ             $0x08, AX
+	SUBQ             $0x08, CX
+	JGE              single
+
+tailenter:
+	ADDQ             $0x08, CX
+	JZ               done
+	MOVL             $0x00000001, R15
+	SHLL             CL, R15
+	DECL             R15
+	KMOVW            R15, K1
+	VMOVUPD.Z        (SI)(AX*8), K1, Z20
+	VMULPD           Z0, Z20, Z20
+	VBROADCASTSD     ·expConst+2016(SB), Z27
+	VPANDQ           Z20, Z27, Z27
+	VBROADCASTSD     ·expConst+1856(SB), Z26
+	VBROADCASTSD     ·expConst+1888(SB), Z22
+	VBROADCASTSD     ·expConst+1920(SB), Z23
+	VMOVAPD          Z27, Z21
+	VMOVAPD          Z15, Z25
+	VCMPPD           $0x11, Z26, Z27, K2
+	VMULPD           Z22, Z27, K2, Z21
+	VADDPD           Z23, Z25, K2, Z25
+	VPADDQ           Z16, Z21, Z21
+	VPSRLQ           $0x34, Z21, Z24
+	VPORQ            Z19, Z24, Z24
+	VSUBPD           Z25, Z24, Z24
+	VPANDQ           Z18, Z21, Z21
+	VPADDQ           Z17, Z21, Z21
+	VSUBPD           Z14, Z21, Z23
+	VBROADCASTSD     ·expConst+1600(SB), Z28
+	VADDPD           Z28, Z23, Z21
+	VSUBPD           Z28, Z21, Z22
+	VSUBPD           Z22, Z23, Z22
+	VMOVUPD          Z14, Z25
+	VDIVPD           Z21, Z25, Z25
+	VMULPD           Z25, Z23, Z26
+	VMOVAPD          Z23, Z27
+	VFNMADD231PD     Z21, Z26, Z27
+	VFNMADD231PD     Z22, Z26, Z27
+	VMULPD           Z25, Z27, Z27
+	VMULPD           Z26, Z26, Z21
+	VMOVAPD          Z21, Z22
+	VFMSUB231PD      Z26, Z26, Z22
+	VADDPD           Z26, Z26, Z26
+	VADDPD           Z27, Z27, Z27
+	VFMADD231PD      Z26, Z27, Z22
+	VBROADCASTSD     ·expConst+2272(SB), Z25
+	VFMADD213PD.BCST ·expConst+2240(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2208(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2176(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2144(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2112(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2080(SB), Z21, Z25
+	VFMADD213PD.BCST ·expConst+2048(SB), Z21, Z25
+	VMULPD           Z21, Z25, Z25
+	VBROADCASTSD     ·expConst+2304(SB), Z28
+	VADDPD           Z28, Z25, Z23
+	VSUBPD           Z23, Z28, Z28
+	VADDPD           Z25, Z28, Z28
+	VBROADCASTSD     ·expConst+2336(SB), Z25
+	VADDPD           Z25, Z28, Z28
+	VMOVAPD          Z23, Z25
+	VMULPD           Z26, Z22, Z22
+	VFMADD231PD      Z27, Z21, Z22
+	VMULPD           Z26, Z21, Z23
+	VFMSUB213PD      Z23, Z26, Z21
+	VADDPD           Z21, Z22, Z22
+	VMOVAPD          Z23, Z21
+	VMULPD           Z25, Z21, Z23
+	VMULPD           Z21, Z28, Z28
+	VFMADD231PD      Z22, Z25, Z28
+	VFMSUB213PD      Z23, Z25, Z21
+	VADDPD           Z21, Z28, Z28
+	VADDPD           Z27, Z28, Z28
+	VFMADD231PD      Z4, Z24, Z28
+	VMULPD           Z3, Z24, Z24
+	VADDPD           Z26, Z24, Z25
+	VSUBPD           Z24, Z25, Z21
+	VSUBPD           Z21, Z26, Z26
+	VADDPD           Z26, Z28, Z28
+	VADDPD           Z23, Z25, Z21
+	VSUBPD           Z25, Z21, Z25
+	VSUBPD           Z25, Z23, Z25
+	VADDPD           Z25, Z28, Z28
+	VMOVAPD          Z21, Z23
+	VMULPD           Z1, Z23, Z21
+	VMOVAPD          Z21, Z26
+	VFMSUB231PD      Z1, Z23, Z26
+	VFMADD231PD      Z1, Z28, Z26
+	VBROADCASTSD     ·expConst+2368(SB), Z25
+	VMAXPD           Z26, Z25, Z26
+	VBROADCASTSD     ·expConst+2400(SB), Z25
+	VMINPD           Z26, Z25, Z26
+	VBROADCASTSD     ·expConst+192(SB), Z25
+	VMAXPD           Z21, Z25, Z21
+	VBROADCASTSD     ·expConst+224(SB), Z25
+	VMINPD           Z21, Z25, Z21
+	VMOVAPD          Z21, Z22
+	VFMADD213PD      Z5, Z2, Z22
+	VSUBPD           Z5, Z22, Z24
+	VFNMADD231PD     Z3, Z24, Z21
+	VFNMADD231PD     Z4, Z24, Z21
+	VADDPD           Z26, Z21, Z21
+	VMOVUPD          Z11, Z23
+	VFMADD213PD      Z10, Z21, Z23
+	VFMADD213PD      Z9, Z21, Z23
+	VFMADD213PD      Z8, Z21, Z23
+	VFMADD213PD      Z7, Z21, Z23
+	VFMADD213PD      Z6, Z21, Z23
+	VPERMI2PD        Z13, Z12, Z22
+	VMULPD           Z21, Z23, Z23
+	VFMADD213PD      Z21, Z21, Z23
+	VFMADD213PD      Z22, Z22, Z23
+	VSCALEFPD        Z24, Z23, Z23
+	VPXORQ           Z24, Z24, Z24
+	VBROADCASTSD     16(DX), Z21
+	VMULPD           Z21, Z23, Z21
+	VCMPPD           $0x11, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     (DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     ·expConst+2432(SB), Z24
+	VBROADCASTSD     8(DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VBROADCASTSD     ·expConst+1952(SB), Z24
+	VBROADCASTSD     24(DX), Z21
+	VCMPPD           $0x00, Z24, Z20, K2
+	VMOVAPD          Z21, K2, Z23
+	VCMPPD           $0x03, Z20, Z20, K2
+	VMOVAPD          Z20, K2, Z23
+	VMOVUPD          Z23, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanh512(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX512F
+TEXT ·tanh512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	VBROADCASTSD ·expConst+0(SB), Z1
+	VBROADCASTSD ·expConst+32(SB), Z2
+	VBROADCASTSD ·expConst+64(SB), Z3
+	VBROADCASTSD ·expConst+96(SB), Z4
+	VBROADCASTSD ·expConst+320(SB), Z5
+	VBROADCASTSD ·expConst+352(SB), Z6
+	VBROADCASTSD ·expConst+384(SB), Z7
+	VBROADCASTSD ·expConst+416(SB), Z8
+	VBROADCASTSD ·expConst+448(SB), Z9
+	VBROADCASTSD ·expConst+480(SB), Z10
+	VMOVUPD      ·expTable+0(SB), Z11
+	VMOVUPD      ·expTable+64(SB), Z12
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD          (SI)(AX*8), Z13
+	VMULPD           Z0, Z13, Z13
+	VBROADCASTSD     ·expConst+2016(SB), Z14
+	VPANDQ           Z13, Z14, Z14
+	VPXORQ           Z14, Z13, Z13
+	VADDPD           Z14, Z14, Z17
+	VBROADCASTSD     ·expConst+2688(SB), Z18
+	VMINPD           Z17, Z18, Z17
+	VMOVAPD          Z17, Z20
+	VFMADD213PD      Z4, Z1, Z20
+	VSUBPD           Z4, Z20, Z19
+	VFNMADD231PD     Z2, Z19, Z17
+	VFNMADD231PD     Z3, Z19, Z17
+	VMOVUPD          Z10, Z18
+	VFMADD213PD      Z9, Z17, Z18
+	VFMADD213PD      Z8, Z17, Z18
+	VFMADD213PD      Z7, Z17, Z18
+	VFMADD213PD      Z6, Z17, Z18
+	VFMADD213PD      Z5, Z17, Z18
+	VPERMI2PD        Z12, Z11, Z20
+	VMULPD           Z17, Z18, Z18
+	VFMADD213PD      Z17, Z17, Z18
+	VFMADD213PD      Z20, Z20, Z18
+	VSCALEFPD        Z19, Z18, Z18
+	VBROADCASTSD     ·expConst+160(SB), Z17
+	VADDPD           Z17, Z18, Z18
+	VBROADCASTSD     ·expConst+2720(SB), Z16
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     ·expConst+2464(SB), Z19
+	VFMADD213PD.BCST ·expConst+2496(SB), Z15, Z19
+	VFMADD213PD.BCST ·expConst+2528(SB), Z15, Z19
+	VMULPD           Z15, Z19, Z19
+	VMULPD           Z14, Z19, Z19
+	VBROADCASTSD     ·expConst+160(SB), Z20
+	VFMADD213PD.BCST ·expConst+2560(SB), Z15, Z20
+	VFMADD213PD.BCST ·expConst+2592(SB), Z15, Z20
+	VFMADD213PD.BCST ·expConst+2624(SB), Z15, Z20
+	VBROADCASTSD     ·expConst+2656(SB), Z15
+	VCMPPD           $0x11, Z15, Z14, K2
+	VMOVAPD          Z14, K2, Z17
+	VMOVAPD          Z19, K2, Z16
+	VMOVAPD          Z20, K2, Z18
+	VDIVPD           Z18, Z16, Z16
+	VADDPD           Z16, Z17, Z17
+	VPORQ            Z13, Z17, Z17
+	VMOVUPD          Z17, (DI)(AX*8)
+	ADDQ             $0x08, AX
+	SUBQ             $0x08, CX
+	JGE              single
+
+tailenter:
+	ADDQ             $0x08, CX
+	JZ               done
+	MOVL             $0x00000001, R15
+	SHLL             CL, R15
+	DECL             R15
+	KMOVW            R15, K1
+	VMOVUPD.Z        (SI)(AX*8), K1, Z13
+	VMULPD           Z0, Z13, Z13
+	VBROADCASTSD     ·expConst+2016(SB), Z14
+	VPANDQ           Z13, Z14, Z14
+	VPXORQ           Z14, Z13, Z13
+	VADDPD           Z14, Z14, Z17
+	VBROADCASTSD     ·expConst+2688(SB), Z18
+	VMINPD           Z17, Z18, Z17
+	VMOVAPD          Z17, Z20
+	VFMADD213PD      Z4, Z1, Z20
+	VSUBPD           Z4, Z20, Z19
+	VFNMADD231PD     Z2, Z19, Z17
+	VFNMADD231PD     Z3, Z19, Z17
+	VMOVUPD          Z10, Z18
+	VFMADD213PD      Z9, Z17, Z18
+	VFMADD213PD      Z8, Z17, Z18
+	VFMADD213PD      Z7, Z17, Z18
+	VFMADD213PD      Z6, Z17, Z18
+	VFMADD213PD      Z5, Z17, Z18
+	VPERMI2PD        Z12, Z11, Z20
+	VMULPD           Z17, Z18, Z18
+	VFMADD213PD      Z17, Z17, Z18
+	VFMADD213PD      Z20, Z20, Z18
+	VSCALEFPD        Z19, Z18, Z18
+	VBROADCASTSD     ·expConst+160(SB), Z17
+	VADDPD           Z17, Z18, Z18
+	VBROADCASTSD     ·expConst+2720(SB), Z16
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     ·expConst+2464(SB), Z19
+	VFMADD213PD.BCST ·expConst+2496(SB), Z15, Z19
+	VFMADD213PD.BCST ·expConst+2528(SB), Z15, Z19
+	VMULPD           Z15, Z19, Z19
+	VMULPD           Z14, Z19, Z19
+	VBROADCASTSD     ·expConst+160(SB), Z20
+	VFMADD213PD.BCST ·expConst+2560(SB), Z15, Z20
+	VFMADD213PD.BCST ·expConst+2592(SB), Z15, Z20
+	VFMADD213PD.BCST ·expConst+2624(SB), Z15, Z20
+	VBROADCASTSD     ·expConst+2656(SB), Z15
+	VCMPPD           $0x11, Z15, Z14, K2
+	VMOVAPD          Z14, K2, Z17
+	VMOVAPD          Z19, K2, Z16
+	VMOVAPD          Z20, K2, Z18
+	VDIVPD           Z18, Z16, Z16
+	VADDPD           Z16, Z17, Z17
+	VPORQ            Z13, Z17, Z17
+	VMOVUPD          Z17, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func arcsine512(dst *float64, src *float64, n int, c float64)
+// Requires: AVX, AVX512F
+TEXT ·arcsine512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+24(FP), Z0
+	XORL         AX, AX
+	SUBQ         $0x08, CX
+	JL           tailenter
+	PCALIGN      $0x20
+
+single:
+	VMOVUPD          (SI)(AX*8), Z1
+	VMULPD           Z0, Z1, Z1
+	VBROADCASTSD     ·expConst+2016(SB), Z2
+	VPANDQ           Z1, Z2, Z2
+	VPXORQ           Z2, Z1, Z1
+	VMOVAPD          Z2, Z4
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     ·expConst+1632(SB), Z7
+	VMOVAPD          Z7, Z5
+	VFNMADD231PD     Z7, Z2, Z5
+	VSQRTPD          Z5, Z6
+	VCMPPD           $0x11, Z2, Z7, K2
+	VMOVAPD          Z5, K2, Z3
+	VMOVAPD          Z6, K2, Z4
+	VBROADCASTSD     ·expConst+2912(SB), Z5
+	VFMADD213PD.BCST ·expConst+2880(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2848(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2816(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2784(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2752(SB), Z3, Z5
+	VMULPD           Z3, Z5, Z5
+	VBROADCASTSD     ·expConst+3072(SB), Z6
+	VFMADD213PD.BCST ·expConst+3040(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+3008(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+2976(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+2944(SB), Z3, Z6
+	VDIVPD           Z6, Z5, Z5
+	VFMADD213PD      Z4, Z4, Z5
+	VADDPD           Z5, Z5, Z3
+	VBROADCASTSD     ·expConst+3136(SB), Z4
+	VSUBPD           Z4, Z3, Z3
+	VBROADCASTSD     ·expConst+3104(SB), Z4
+	VSUBPD           Z3, Z4, Z3
+	VCMPPD           $0x11, Z2, Z7, K2
+	VMOVAPD          Z3, K2, Z5
+	VPORQ            Z1, Z5, Z5
+	VMOVUPD          Z5, (DI)(AX*8)
+	ADDQ             $0x08, AX
+	SUBQ             $0x08, CX
+	JGE              single
+
+tailenter:
+	ADDQ             $0x08, CX
+	JZ               done
+	MOVL             $0x00000001, R15
+	SHLL             CL, R15
+	DECL             R15
+	KMOVW            R15, K1
+	VMOVUPD.Z        (SI)(AX*8), K1, Z1
+	VMULPD           Z0, Z1, Z1
+	VBROADCASTSD     ·expConst+2016(SB), Z2
+	VPANDQ           Z1, Z2, Z2
+	VPXORQ           Z2, Z1, Z1
+	VMOVAPD          Z2, Z4
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     ·expConst+1632(SB), Z7
+	VMOVAPD          Z7, Z5
+	VFNMADD231PD     Z7, Z2, Z5
+	VSQRTPD          Z5, Z6
+	VCMPPD           $0x11, Z2, Z7, K2
+	VMOVAPD          Z5, K2, Z3
+	VMOVAPD          Z6, K2, Z4
+	VBROADCASTSD     ·expConst+2912(SB), Z5
+	VFMADD213PD.BCST ·expConst+2880(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2848(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2816(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2784(SB), Z3, Z5
+	VFMADD213PD.BCST ·expConst+2752(SB), Z3, Z5
+	VMULPD           Z3, Z5, Z5
+	VBROADCASTSD     ·expConst+3072(SB), Z6
+	VFMADD213PD.BCST ·expConst+3040(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+3008(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+2976(SB), Z3, Z6
+	VFMADD213PD.BCST ·expConst+2944(SB), Z3, Z6
+	VDIVPD           Z6, Z5, Z5
+	VFMADD213PD      Z4, Z4, Z5
+	VADDPD           Z5, Z5, Z3
+	VBROADCASTSD     ·expConst+3136(SB), Z4
+	VSUBPD           Z4, Z3, Z3
+	VBROADCASTSD     ·expConst+3104(SB), Z4
+	VSUBPD           Z3, Z4, Z3
+	VCMPPD           $0x11, Z2, Z7, K2
+	VMOVAPD          Z3, K2, Z5
+	VPORQ            Z1, Z5, Z5
+	VMOVUPD          Z5, K1, (DI)(AX*8)
+
+done:
+	VZEROUPPER
+	RET
+
 // func cosine512(dst *float64, src *float64, n int, c float64, b float64)
 // Requires: AVX, AVX512F
 TEXT ·cosine512(SB), NOSPLIT, $0-40

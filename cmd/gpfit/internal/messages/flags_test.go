@@ -49,8 +49,8 @@ func TestUnfinished(t *testing.T) {
 // evaluations take two seconds each on all 2,000 rows and an eighth of that on half.
 func TestFitting(t *testing.T) {
 	now := time.Unix(0, 0)
-	f := &fitting{stages: []hyperopt.Expectation{{Rows: 1000, Values: 18}, {Rows: 2000, Values: 11}}}
-	f.progress(device.Progress{Stage: "factor", Done: 1, Total: 2})
+	f := &fitting{Follower: hyperopt.Follower{Stages: []hyperopt.Expectation{{Rows: 1000, Values: 18}, {Rows: 2000, Values: 11}}}}
+	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
 	check := func(want string) {
 		t.Helper()
 		if got := f.text(now); !strings.HasPrefix(got, want) {
@@ -60,7 +60,7 @@ func TestFitting(t *testing.T) {
 	check("evaluation 1 of about 18, 17 %")
 	step := func(rows, value int, each time.Duration) {
 		now = now.Add(each)
-		f.accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: value}}, "", now)
+		f.Accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: value}}, now)
 	}
 	for i := 1; i <= 9; i++ {
 		step(1000, i, 250*time.Millisecond)
@@ -70,11 +70,11 @@ func TestFitting(t *testing.T) {
 	step(0, 1, 2*time.Second)
 	check("evaluation 2 of about 11; NLML")
 	now = now.Add(time.Second)
-	f.progress(device.Progress{Stage: "factor", Done: 2, Total: 2})
-	f.progress(device.Progress{Stage: "gradient", Done: 1, Total: 4})
+	f.Advance(device.Progress{Stage: "factor", Done: 2, Total: 2})
+	f.Advance(device.Progress{Stage: "gradient", Done: 1, Total: 4})
 	check("evaluation 2 of about 11, 50 %; about 20s left; NLML") // 9.5 of two seconds
 	// A step of the line search that is not accepted is followed by another factorisation.
-	f.progress(device.Progress{Stage: "factor", Done: 1, Total: 2})
+	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
 	check("evaluation 3 of about 11, 17 %;")
 	for i := 2; i <= 16; i++ {
 		step(0, i, 2*time.Second)
@@ -86,15 +86,15 @@ func TestFitting(t *testing.T) {
 // is left grows like that, too.
 func TestFittingGrowth(t *testing.T) {
 	now := time.Unix(0, 0)
-	f := &fitting{stages: []hyperopt.Expectation{{Rows: 1000, Values: 10}, {Rows: 10_000, Values: 10}, {Rows: 100_000, Values: 10}}}
+	f := &fitting{Follower: hyperopt.Follower{Stages: []hyperopt.Expectation{{Rows: 1000, Values: 10}, {Rows: 10_000, Values: 10}, {Rows: 100_000, Values: 10}}}}
 	for stage, rows := range []int{1000, 10_000} {
 		for i := 1; i <= 6; i++ {
 			now = now.Add(time.Duration(rows) * time.Millisecond)
-			f.accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: i}}, "", now)
+			f.Accept(descent.Iteration{Rows: rows, Total: descent.Evaluations{Value: i}}, now)
 		}
 		// 4 values of the stage are left. Before the second stage shows how time grows, it counts as n³.
 		want := []time.Duration{(4 + 10*1000 + 10*1_000_000) * time.Second, (4*10 + 10*100) * time.Second}[stage]
-		if got := f.left(now); got < want*9/10 || got > want*11/10 {
+		if got := f.Progress(now).Left; got < want*9/10 || got > want*11/10 {
 			t.Errorf("stage %d: %v left, not %v", stage, got, want)
 		}
 	}

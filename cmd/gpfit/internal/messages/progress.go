@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -64,7 +65,7 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 func (m *Writer) Expect(stages []hyperopt.Expectation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fit = &fitting{stages: stages}
+	m.fit = &fitting{Follower: hyperopt.Follower{Stages: stages}}
 }
 
 // Iteration shows the state of a fit. It always shows the first one.
@@ -74,7 +75,8 @@ func (m *Writer) Iteration(it descent.Iteration) {
 	if m.fit == nil {
 		m.fit = &fitting{}
 	}
-	m.fit.accept(it, m.Objective, time.Now())
+	m.fit.objective = m.Objective
+	m.fit.Accept(it, time.Now())
 	m.draw(m.fit.text(time.Now()), it.Start == 0 && it.Iteration == 0)
 }
 
@@ -83,7 +85,7 @@ func (m *Writer) Progress(p device.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fit != nil {
-		m.fit.progress(p)
+		m.fit.Advance(p)
 	}
 	if time.Since(m.last) < m.interval && !m.heard() {
 		return
@@ -96,10 +98,8 @@ func (m *Writer) Progress(p device.Progress) {
 	if status != "" {
 		status += "; "
 	}
-	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, 100*share(p)), false)
+	m.draw(fmt.Sprintf("%s%s %.0f %%", status, p.Stage, 100*min(1, p.Done/max(p.Total, 1))), false)
 }
-
-func share(p device.Progress) float64 { return min(1, p.Done/max(p.Total, 1)) }
 
 // draw shows a text whose clauses, separated by semicolons, are in the order of their importance.
 func (m *Writer) draw(text string, always bool) {
@@ -132,13 +132,10 @@ func (m *Writer) state(text string) Status {
 	if m.fit == nil {
 		return s
 	}
-	values, _ := m.fit.expected()
-	s.Done, s.SecondsLeft = float64(m.fit.done)+m.fit.part, m.fit.left(time.Now()).Seconds()
-	if len(m.fit.stages) > 0 {
-		s.Total = float64(values)
-	}
-	if m.fit.begun {
-		s.Value, s.Best = finite(m.fit.it.F), finite(m.fit.it.Best)
+	p := m.fit.Progress(time.Now())
+	s.Done, s.Total, s.SecondsLeft = float64(p.Evaluation-1)+p.Part, float64(p.Expected), p.Left.Seconds()
+	if p.Begun {
+		s.Value, s.Best = finite(p.Iteration.F), finite(p.Iteration.Best)
 	}
 	return s
 }
@@ -196,120 +193,37 @@ func within(text string, width int) string {
 	return text
 }
 
-// fitting is the state of a fit.
+// fitting is the state of a fit. objective names the values of its iterations.
 type fitting struct {
-	stages []hyperopt.Expectation
-	// it is the latest iteration, and objective names its values.
-	it        descent.Iteration
+	hyperopt.Follower
 	objective string
-	begun     bool // the first iteration is done
-	// done counts the values of the stage. part is the share of the value under way, and
-	// under is its last report, if any.
-	done  int
-	part  float64
-	under device.Progress
-	// since is when the stage began, after its first values.
-	since time.Time
-	first int
-	// before is the time of a value in the stage before, with so many rows; 0 if that is not known.
-	before     float64
-	beforeRows int
-}
-
-// accept takes over an iteration.
-func (f *fitting) accept(it descent.Iteration, objective string, now time.Time) {
-	if !f.begun || it.Rows != f.it.Rows || it.Total.Value < f.it.Total.Value {
-		if done := f.done - f.first; f.begun && done > 0 && f.it.Rows > 0 && f.it.Rows < it.Rows {
-			f.before, f.beforeRows = now.Sub(f.since).Seconds()/float64(done), f.it.Rows
-		}
-		f.since, f.first = now, it.Total.Value
-	}
-	if objective == "" {
-		objective = "NLML"
-	}
-	f.begun, f.it, f.objective = true, it, objective
-	f.done, f.part, f.under = it.Total.Value, 0, device.Progress{}
-}
-
-// progress takes over the progress of an evaluation: a third of its operations are in the
-// factorisation, and two thirds in the gradient.
-func (f *fitting) progress(p device.Progress) {
-	switch p.Stage {
-	case "factor":
-		if f.under.Stage == "gradient" || f.under.Stage != "" && p.Done <= f.under.Done {
-			f.done++ // a value after which no iteration was accepted
-		}
-		f.part = share(p) / 3
-	case "gradient":
-		f.part = 1.0/3 + share(p)*2/3
-	default:
-		return
-	}
-	f.under = p
-}
-
-// expected returns about how many values the stage takes, and the later stages.
-func (f *fitting) expected() (values int, later []hyperopt.Expectation) {
-	for i, s := range f.stages {
-		// An iteration has 0 rows if it has all of them. Halves may lack a row.
-		here := !f.begun || f.it.Rows > 0 && s.Rows >= f.it.Rows
-		if here || i == len(f.stages)-1 {
-			values, later = s.Values, f.stages[i+1:]
-			break
-		}
-	}
-	// A stage that takes more values than usual is near its end, but nobody knows.
-	return max(values, f.done+max(1, f.done/8)), later
-}
-
-// left returns about how much time is left, or 0 if that is not known yet.
-func (f *fitting) left(now time.Time) time.Duration {
-	done := float64(f.done-f.first) + f.part
-	if !f.begun || len(f.stages) == 0 || done < 0.2 || now.Sub(f.since) < time.Second {
-		return 0
-	}
-	each := now.Sub(f.since).Seconds() / done
-	values, later := f.expected()
-	seconds := each * max(0, float64(values-f.done)-f.part)
-	power := f.power(each)
-	for _, s := range later {
-		seconds += each * math.Pow(float64(s.Rows)/float64(f.it.Rows), power) * float64(s.Values)
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
-// power returns the power of the number of rows by which the time of a value grows: 3, as with a matrix of all rows, or
-// less if this stage and the one before show that the method takes less.
-func (f *fitting) power(each float64) float64 {
-	if f.before == 0 || f.it.Rows <= f.beforeRows {
-		return 3
-	}
-	return min(3, max(1, math.Log(each/f.before)/math.Log(float64(f.it.Rows)/float64(f.beforeRows))))
 }
 
 // text describes the state in clauses, the most important first.
 func (f *fitting) text(now time.Time) string {
-	running := fmt.Sprintf("evaluation %d", f.done+1)
-	if values, _ := f.expected(); len(f.stages) > 0 {
-		running += fmt.Sprintf(" of about %d", values)
+	p := f.Progress(now)
+	running := fmt.Sprintf("evaluation %d", p.Evaluation)
+	if p.Expected > 0 {
+		running += fmt.Sprintf(" of about %d", p.Expected)
 	}
-	if f.part > 0 {
-		running += fmt.Sprintf(", %.0f %%", 100*f.part)
+	if p.Part > 0 {
+		running += fmt.Sprintf(", %.0f %%", 100*p.Part)
 	}
 	clauses := []string{running}
-	if left := f.left(now); left > 0 {
-		clauses = append(clauses, "about "+Roughly(left)+" left")
+	if p.Left > 0 {
+		clauses = append(clauses, "about "+Roughly(p.Left)+" left")
 	}
-	if !f.begun {
+	if !p.Begun {
 		return strings.Join(clauses, "; ")
 	}
-	if f.it.Rows > 0 {
-		clauses = append(clauses, fmt.Sprintf("%d rows", f.it.Rows))
+	it := p.Iteration
+	if it.Rows > 0 {
+		clauses = append(clauses, fmt.Sprintf("%d rows", it.Rows))
 	}
-	clauses = append(clauses, fmt.Sprintf("%s %.6f", f.objective, f.it.F), fmt.Sprintf("gradient %.2g", f.it.GradientNorm),
-		fmt.Sprintf("start %d, iteration %d", f.it.Start, f.it.Iteration))
-	if f.it.Best < f.it.F {
-		clauses = append(clauses, fmt.Sprintf("best %.6f", f.it.Best))
+	clauses = append(clauses, fmt.Sprintf("%s %.6f", cmp.Or(f.objective, "NLML"), it.F), fmt.Sprintf("gradient %.2g", it.GradientNorm),
+		fmt.Sprintf("start %d, iteration %d", it.Start, it.Iteration))
+	if it.Best < it.F {
+		clauses = append(clauses, fmt.Sprintf("best %.6f", it.Best))
 	}
 	return strings.Join(clauses, "; ")
 }

@@ -81,7 +81,11 @@ func TestKernel(t *testing.T) {
 		Name:       "tent",
 		Parameters: []kernel.Parameter{{Name: "width"}},
 		Function: func(p *kernel.Pair) *kernel.Node {
-			return p.Exp(p.Neg(p.Div(p.Abs(p.Difference("")), p.Parameter("width"))))
+			sum := p.Number(0)
+			for _, difference := range p.Differences() {
+				sum = p.Add(sum, p.Abs(difference))
+			}
+			return p.Exp(p.Neg(p.Div(sum, p.Parameter("width"))))
 		},
 	}, 1)
 }

@@ -46,6 +46,23 @@ const (
 	cMinusInf = cTwo + 11
 	cNaN      = cTwo + 12
 	cNoSign   = cTwo + 13
+
+	// Powers, hyperbolic tangent, arcsine.
+	cAtanh         = cNoSign + 1
+	cThird         = cAtanh + 8
+	cThirdLo       = cThird + 1
+	cLowest        = cThird + 2 // bounds of what is added to an exponent
+	cHighest       = cThird + 3
+	cInf           = cThird + 4
+	cTanhTop       = cThird + 5 // coefficients, from the highest power down
+	cTanhBottom    = cTanhTop + 3
+	cTanhSmall     = cTanhBottom + 3
+	cTanhOne       = cTanhSmall + 1 // where the tangent rounds to 1
+	cMinusTwo      = cTanhSmall + 2
+	cArcTop        = cTanhSmall + 3 // coefficients, from the constant up
+	cArcBottom     = cArcTop + 6
+	cQuarterTurn   = cArcBottom + 5
+	cQuarterTurnLo = cQuarterTurn + 1
 )
 
 // constant returns an element of expConst: with AVX-512, which has enough registers, loaded into a
@@ -93,13 +110,13 @@ func (t *isa) newExponential() *exponential {
 }
 
 // expRegs are the registers of one vector: x holds the argument and is
-// destroyed, y receives the result.
-type expRegs struct{ x, y, k, kd reg.Register }
+// destroyed, y receives the result. low is nil or a small number that is added to x.
+type expRegs struct{ x, y, k, kd, low reg.Register }
 
 func (t *isa) expRegs(n int) []expRegs {
 	r := make([]expRegs, n)
 	for i := range r {
-		r[i] = expRegs{t.alloc(), t.alloc(), t.alloc(), t.alloc()}
+		r[i] = expRegs{x: t.alloc(), y: t.alloc(), k: t.alloc(), kd: t.alloc()}
 	}
 	return r
 }
@@ -127,6 +144,9 @@ func (e *exponential) emit(regs []expRegs) {
 		VSUBPD(e.magic, r.kd, r.k)
 		VFNMADD231PD(e.ln2hi, r.k, r.x)
 		VFNMADD231PD(e.ln2lo, r.k, r.x)
+		if r.low != nil {
+			VADDPD(r.low, r.x, r.x)
+		}
 	}
 	last := len(e.poly) - 1
 	for _, r := range regs {

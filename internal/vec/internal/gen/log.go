@@ -54,14 +54,7 @@ func (t *isa) logRegs() logRegs {
 // constant, or the constant plus the power of 2 by which u is too large; it may be s.
 func (l *logarithm) emit(r logRegs, exponent operand.Op) {
 	t, u, lost, f, e, s, z := l.t, r.u, r.lost, r.f, r.e, r.s, r.z
-	// u = 2^e·(1 + f)
-	VPADDQ(l.shift, u, u)
-	VPSRLQ(operand.Imm(52), u, e)
-	t.or(l.join, e, e)
-	VSUBPD(exponent, e, e)
-	t.and(l.mantissa, u, u)
-	VPADDQ(l.halfRoot, u, u)
-	VSUBPD(l.one, u, f)
+	l.split(r, exponent)
 	VADDPD(l.two, f, s)
 	VDIVPD(s, f, s)
 	VMULPD(s, s, z)
@@ -75,6 +68,17 @@ func (l *logarithm) emit(r logRegs, exponent operand.Op) {
 	VSUBPD(lost, z, z)
 	VSUBPD(z, f, f)
 	VFMADD231PD(l.ln2Hi, e, f)
+}
+
+// split generates u = 2^e·(1 + f) and destroys u.
+func (l *logarithm) split(r logRegs, exponent operand.Op) {
+	VPADDQ(l.shift, r.u, r.u)
+	VPSRLQ(operand.Imm(52), r.u, r.e)
+	l.t.or(l.join, r.e, r.e)
+	VSUBPD(exponent, r.e, r.e)
+	l.t.and(l.mantissa, r.u, r.u)
+	VPADDQ(l.halfRoot, r.u, r.u)
+	VSUBPD(l.one, r.u, r.f)
 }
 
 // log1p generates log(1 + c·src).
@@ -105,6 +109,24 @@ func (t *isa) log1p() {
 	Ret()
 }
 
+// normal generates u = x and the exponent s, where x is not negative. It scales subnormal numbers
+// to normal ones, by a factor that is 2^power.
+func (l *logarithm) normal(r logRegs, x reg.Register, normal, factor, power operand.Op) {
+	if l.t.Wide() {
+		VMOVAPD(x, r.u)
+		VMOVAPD(l.exponent, r.s)
+		VCMPPD(operand.Imm(less), normal, x, reg.K2)
+		VMULPD(factor, x, reg.K2, r.u)
+		VADDPD(power, r.s, reg.K2, r.s)
+		return
+	}
+	VCMPPD(operand.Imm(less), normal, x, r.z)
+	VMULPD(factor, x, r.u)
+	VBLENDVPD(r.z, r.u, x, r.u)
+	VANDPD(power, r.z, r.s)
+	VADDPD(l.exponent, r.s, r.s)
+}
+
 // log generates log(c·src). It first scales subnormal numbers to normal ones, and
 // inserts the results without a finite logarithm at the end.
 func (t *isa) log() {
@@ -117,19 +139,7 @@ func (t *isa) log() {
 		t.load(t.at(src, i, 0), x)
 		VMULPD(c, x, x)
 		t.Zero(r.lost)
-		if t.Wide() {
-			VMOVAPD(x, r.u)
-			VMOVAPD(l.exponent, r.s)
-			VCMPPD(operand.Imm(less), normal, x, reg.K2)
-			VMULPD(factor, x, reg.K2, r.u)
-			VADDPD(power, r.s, reg.K2, r.s)
-		} else {
-			VCMPPD(operand.Imm(less), normal, x, r.z)
-			VMULPD(factor, x, r.u)
-			VBLENDVPD(r.z, r.u, x, r.u)
-			VANDPD(power, r.z, r.s)
-			VADDPD(l.exponent, r.s, r.s)
-		}
+		l.normal(r, x, normal, factor, power)
 		l.emit(r, r.s)
 		t.Zero(r.z)
 		t.choose(notLessOrEqual, l.largest, x, x, r.f, r.s) // infinity and NaN

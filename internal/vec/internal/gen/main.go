@@ -3,7 +3,7 @@
 //	go run . -isa avx512 -out ../../vec_avx512_amd64.s -stubs ../../vec_avx512_amd64.go -pkg vec
 //
 // The routines: the exponential and what is built on it (exp.go), exponentials of distances
-// (fused.go), the logarithm (log.go), sines, cosines and the waves of a periodogram (turns.go),
+// (fused.go), the logarithm (log.go), powers (power.go), hyperbolic tangent and arcsine (curves.go), sines, cosines and the waves of a periodogram (turns.go),
 // sums over columns (distance.go), sums over rows (reduce.go), elementwise arithmetic
 // (elementwise.go) and other functions of an element (functions.go). The same code generates each
 // routine for both instruction sets; isa.go holds the differences.
@@ -28,6 +28,9 @@ func (t *isa) routines() {
 	t.rootDecay(withPole)
 	t.log1p()
 	t.log()
+	t.power()
+	t.tanh()
+	t.arcsine()
 	t.turnRow("cosine", "dst", true, false, "dst[j] = b·cos(2πu) with u = c·src[j] for j < n.")
 	t.turnRow("cosineSine", "dst sine", true, true, "dst[j] = b·cos(2πu) and sine[j] = b·sin(2πu) with u = c·src[j] for", "j < n.")
 	t.turnRow("sine", "dst", false, true, "dst[j] = b·sin(2πu) with u = c·src[j] for j < n.")
