@@ -68,6 +68,7 @@ func (c *scores) observedFigure() (page.Picture, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])
+		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 		bars.X = append(bars.X, c.Mean[i])
 		lower, upper := c.density(i).Interval(0.95)
 		bars.Lower, bars.Upper = append(bars.Lower, lower), append(bars.Upper, upper)
@@ -89,6 +90,7 @@ func (c *scores) residualFigure() (page.Picture, error) {
 	inside := score.CentralQuantile(0.95)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
+		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 	}
 	return figure(c.named(c.shown("Standardised residuals; 95 % should lie between the dashed lines")),
 		fmt.Sprintf("Standardised residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
@@ -200,9 +202,11 @@ func (c *curve) chart(label string) plotting.Chart {
 	return c.along.Chart(c.along.values, c.Prediction, 0.95, label)
 }
 
-// effectFigure shows the effect of a column.
-func (c *curve) effectFigure() (page.Picture, error) {
-	return figure(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, c.chart(c.target))
+// effectFigure shows the effect of a column, within a range of the target.
+func (c *curve) effectFigure(within [2]float64) (page.Picture, error) {
+	chart := c.chart(c.target)
+	chart.Y.Range = within
+	return figure(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, chart)
 }
 
 // figure shows a term along a column.
