@@ -241,11 +241,12 @@ func parameters(rows []Row) page.Section {
 
 // jobs lists all jobs.
 func jobs(rows []Row) page.Section {
-	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state"), page.Numbers("n", "d"), page.Words("device"),
-		page.Numbers("NLML", "RMSE", "NLPD", "in 95 %", "values", "gradients", "seconds", "warnings"), page.Words("verdict", "status", "most relevant columns"))}
+	// What says whether to trust a job stands before what a narrow screen hides.
+	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state", "verdict"), page.Numbers("warnings", "RMSE", "NLPD", "in 95 %", "NLML", "seconds", "n", "d"), page.Words("device"),
+		page.Numbers("values", "gradients"), page.Words("status", "most relevant columns"))}
 	for _, r := range rows {
-		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"),
-			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Level, summary.StateText(r.Status), r.mostRelevant())
+		grid.Add(r.Job, r.State, r.Level, fmt.Sprint(r.Warnings), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"), textform.Percent(r.Coverage95), textform.Optional(r.NLML, "%.4f"),
+			textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), summary.StateText(r.Status), r.mostRelevant())
 		grid.Rows[len(grid.Rows)-1].Bad = bad(r)
 	}
 	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}
