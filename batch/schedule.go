@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -47,9 +46,7 @@ type scheduler struct {
 	failures map[string]Failure
 	began    time.Time
 	fatal    error
-	// costDone and busyDone sum the cost and the time of the jobs that this process has done.
-	costDone float64
-	busyDone time.Duration
+	pace     pace
 	rates    queue.Rates
 }
 
@@ -76,6 +73,9 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		switch {
 		case status.State == rundir.StateDone:
 			s.summary.Done++
+			if took := whole(status.Record); took > 0 {
+				s.pace.add(j, took.Seconds())
+			}
 			// A process that was killed after it wrote the result may have left its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
@@ -87,6 +87,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		}
 		t := &task{demand: demand{job: j, avoid: map[string]bool{}, home: status.Record.Device()}, seen: len(status.Record), known: status.Record.Device()}
 		t.cost = costOf(j)
+		t.past = past(status.Record, r.Path("checkpoints", j.ID))
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
@@ -403,8 +404,9 @@ func (s *scheduler) finish(out outcome) {
 		s.summary.Done++
 		if !out.elsewhere {
 			s.summary.Here++
-			s.costDone += t.cost
-			s.busyDone += out.busy
+			if t.past == 0 { // otherwise a part of the job was done before
+				s.pace.add(t.job, out.busy.Seconds())
+			}
 			s.rates.Add(t.side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
@@ -454,7 +456,7 @@ func (s *scheduler) tellProgress() {
 	}
 	p := RunProgress{
 		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.running,
-		Left: s.left(),
+		Left: s.left(time.Now()),
 	}
 	var oldest *task
 	for t := range s.running {
@@ -469,25 +471,4 @@ func (s *scheduler) tellProgress() {
 		}
 	}
 	s.o.OnProgress(p)
-}
-
-// left estimates the remaining time. It multiplies the remaining cost by the time per cost of the
-// finished jobs, and divides by the average number of jobs that ran side by side.
-func (s *scheduler) left() time.Duration {
-	wall := time.Since(s.began)
-	if s.costDone == 0 || wall == 0 {
-		return 0
-	}
-	perCost := float64(s.busyDone) / s.costDone
-	rest := 0.0
-	for _, t := range s.pending {
-		rest += t.cost * perCost
-	}
-	for t := range s.running {
-		if t.placed {
-			rest += math.Max(0.1*t.cost*perCost, t.cost*perCost-float64(time.Since(t.began)))
-		}
-	}
-	beside := math.Max(1, float64(s.busyDone)/float64(wall))
-	return time.Duration(rest / beside)
 }

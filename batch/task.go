@@ -27,9 +27,10 @@ import (
 // task is a job with its state in this process.
 type task struct {
 	demand
-	// cost is a relative measure of the work of the fit, for the order of jobs and
-	// the estimate of the remaining time.
+	// cost is a relative measure of the work of the fit, for the order of jobs. past is how long
+	// processes before worked on the job, which continues from its checkpoint.
 	cost     float64
+	past     time.Duration
 	work     queue.Load // on the devices of sides
 	sides    [2]string
 	attempts int // number of attempts in this process

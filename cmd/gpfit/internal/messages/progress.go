@@ -34,8 +34,8 @@ func (m *Writer) show(always bool, status string) {
 }
 
 // Count shows how many of a number of equal parts are done, and about how much time is
-// left. The first call of a count has done = 0.
-func (m *Writer) Count(part string, done, all int) {
+// left, of what whose says, if it is not "". The first call of a count has done = 0.
+func (m *Writer) Count(part string, done, all int, whose string) {
 	m.mu.Lock()
 	if done == 0 {
 		m.counted = time.Now()
@@ -46,7 +46,7 @@ func (m *Writer) Count(part string, done, all int) {
 	var left time.Duration
 	if done > 0 && done < all && spent > time.Second {
 		left = spent * time.Duration(all-done) / time.Duration(done)
-		text += fmt.Sprintf("; about %s left", Roughly(left))
+		text += fmt.Sprintf("; about %s left%s", Roughly(left), after(" ", whose))
 	}
 	m.Share(done == 0, done, all, left, text)
 }
@@ -60,11 +60,20 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 	m.draw(text, always)
 }
 
-// Expect announces a fit with these stages, which Iteration and Progress then show.
-func (m *Writer) Expect(stages []hyperopt.Expectation) {
+// after returns a text after a separator, "" if it is empty.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// Expect announces a fit with these stages, which Iteration and Progress then show. then is what follows
+// the tuning and takes a time that is not known yet; "" if that is little.
+func (m *Writer) Expect(stages []hyperopt.Expectation, then string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fit = &fitting{stages: stages}
+	m.fit = &fitting{stages: stages, then: then}
 }
 
 // Iteration shows the state of a fit. It always shows the first one.
@@ -199,6 +208,7 @@ func within(text string, width int) string {
 // fitting is the state of a fit.
 type fitting struct {
 	stages []hyperopt.Expectation
+	then   string
 	// it is the latest iteration, and objective names its values.
 	it        descent.Iteration
 	objective string
@@ -298,7 +308,7 @@ func (f *fitting) text(now time.Time) string {
 	}
 	clauses := []string{running}
 	if left := f.left(now); left > 0 {
-		clauses = append(clauses, "about "+Roughly(left)+" left")
+		clauses = append(clauses, "about "+Roughly(left)+" left"+after(" of the tuning, then ", f.then))
 	}
 	if !f.begun {
 		return strings.Join(clauses, "; ")
