@@ -67,6 +67,9 @@ func TestFitting(t *testing.T) {
 	}
 	// 9 values of a quarter of a second are left, then 11 of two seconds: 24 s.
 	check("evaluation 10 of about 18; about 25s left; 1000 rows; NLML 0.000000")
+	f.then = "the folds"
+	check("evaluation 10 of about 18; about 25s left of the tuning, then the folds; 1000 rows")
+	f.then = ""
 	step(0, 1, 2*time.Second)
 	check("evaluation 2 of about 11; NLML")
 	now = now.Add(time.Second)
