@@ -75,26 +75,3 @@ func past(record rundir.Record, checkpoint string) (worked time.Duration) {
 	}
 	return worked
 }
-
-// left estimates the remaining time of the run, 0 if that is not known: what is left of each job, divided
-// among the jobs that run side by side.
-func (s *scheduler) left(now time.Time) time.Duration {
-	rest, longest, side := 0.0, 0.0, 0
-	add := func(t *task, worked time.Duration) {
-		all := s.pace.seconds(t.job)
-		own := max(0.1*all, all-(t.past+worked).Seconds())
-		rest, longest = rest+own, max(longest, own)
-	}
-	for _, t := range s.pending {
-		add(t, 0)
-	}
-	for t := range s.running {
-		if t.placed {
-			add(t, now.Sub(t.began))
-			side++
-		} else {
-			add(t, 0)
-		}
-	}
-	return time.Duration(max(longest, rest/float64(max(1, side))) * float64(time.Second))
-}

@@ -37,8 +37,7 @@ type ProfileOptions struct {
 	// three points within a given range.
 	Points int
 	// OnPoint, if not nil, is called before the first point of a pass and after each one with the numbers of
-	// points done and of all in this pass. Nobody knows how many passes follow in which points learn
-	// from their neighbors. Calls never overlap.
+	// points done and of all in this pass; more passes may follow. Calls never overlap.
 	OnPoint func(done, all int)
 }
 

@@ -207,16 +207,13 @@ func (p *profiler) tell(done, all int) {
 	if p.done++; done == 0 {
 		p.done = 0
 	}
-	if p.opts.OnPoint != nil {
+	if p.opts.OnPoint != nil && all > 0 {
 		p.opts.OnPoint(p.done, all)
 	}
 }
 
 // eachTold is each for a pass over points that OnPoint counts.
 func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
-	if len(points) == 0 {
-		return nil
-	}
 	p.tell(0, len(points))
 	return p.each(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
 		defer p.tell(1, len(points))

@@ -99,7 +99,7 @@ func effects(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Effect of each column", Notes: []string{
 		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. All pictures of a target have one scale, so a flat line is a column without effect. Columns that act together have effects that one such picture does not show."}}
 	for i := range s.effects {
-		figure, err := s.effects[i].effectFigure(s.effectRange(s.effects[i].target))
+		figure, err := s.effects[i].effectFigure(effectRange(s, s.effects[i].target))
 		if err != nil {
 			return section, err
 		}
@@ -112,7 +112,7 @@ func effects(s *subject) (page.Section, error) {
 }
 
 // effectRange returns the range of the effects of a target with their intervals, and some room.
-func (s *subject) effectRange(target string) [2]float64 {
+func effectRange(s *subject, target string) [2]float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for i := range s.effects {
 		if s.effects[i].target == target {

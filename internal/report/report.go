@@ -24,7 +24,7 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	if s.Record.Report == nil {
 		s.Record.Report = &summary.Report{}
 	}
-	for _, step := range []func(context.Context) error{s.score, s.rank, s.vary, s.forecast, s.split} {
+	for _, step := range []func(context.Context) error{s.score, s.rank, s.vary, s.split, func(ctx context.Context) error { return forecast(ctx, s) }} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

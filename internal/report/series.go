@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"gpfit/gp"
 	"gpfit/internal/effect"
 	"gpfit/internal/page"
 	"gpfit/internal/plotting"
@@ -21,16 +20,9 @@ const (
 	seriesPoints = 400
 )
 
-// stretch is a part of a series with its forecast.
-type stretch struct {
-	caption     string
-	times       []float64
-	predictions []*gp.Prediction
-}
-
-// time returns the only column of the model if it is a time: a date, or a number that never falls from
+// timeOf returns the only column of the model if it is a time: a date, or a number that never falls from
 // a row of the table to the next. It returns nil otherwise.
-func (s *subject) time() *effect.Variable {
+func timeOf(s *subject) *effect.Variable {
 	if len(s.axes) != 1 || s.model.N() < fewTimes || s.local() {
 		return nil
 	}
@@ -51,8 +43,8 @@ func timesOf(only *effect.Variable, x []float64, n int) []float64 {
 }
 
 // forecast predicts the series of a model of one time, and goes on beyond its end.
-func (s *subject) forecast(ctx context.Context) error {
-	only := s.time()
+func forecast(ctx context.Context, s *subject) error {
+	only := timeOf(s)
 	if only == nil {
 		return nil
 	}
@@ -83,14 +75,14 @@ func series(s *subject) (page.Section, error) {
 	if s.stretches == nil {
 		return section, nil
 	}
-	only := s.time()
+	only := timeOf(s)
 	section.Notes = []string{fmt.Sprintf("The line is the mean, the band the 95 %% interval of a new observation. They go on for %.0f %% of the range of %s beyond the last training row, which the dashed line marks.", 100*beyond, only.Name)}
 	if s.model.Draws.Len() > 0 {
 		section.Notes = append(section.Notes, "The forecast uses the parameters of the optimum.")
 	}
 	for t, target := range s.each() {
 		for i := range s.stretches {
-			picture, err := s.seriesFigure(&s.stretches[i], only, t, target)
+			picture, err := seriesFigure(s, &s.stretches[i], only, t, target)
 			if err != nil {
 				return section, err
 			}
@@ -101,7 +93,7 @@ func series(s *subject) (page.Section, error) {
 }
 
 // seriesFigure draws a part of the series of a target.
-func (s *subject) seriesFigure(part *stretch, only *effect.Variable, t int, target ofTarget) (page.Picture, error) {
+func seriesFigure(s *subject, part *stretch, only *effect.Variable, t int, target ofTarget) (page.Picture, error) {
 	p, from, to := part.predictions[t], part.times[0], part.times[len(part.times)-1]
 	trained := s.model.Target(t)
 	shown := 0

@@ -100,6 +100,13 @@ type term struct {
 	size, share float64
 }
 
+// stretch is a part of a series with its forecast.
+type stretch struct {
+	caption     string
+	times       []float64
+	predictions []*gp.Prediction
+}
+
 // targets returns the names of the targets.
 func (s *subject) targets() []string { return s.model.TargetNames() }
 

@@ -68,7 +68,7 @@ func whatIf(s *subject) (page.Section, error) {
 	if err != nil {
 		return without(err.Error())
 	}
-	data := sliders{Model: explicit, Typical: s.typicalRow()}
+	data := sliders{Model: explicit, Typical: typicalRow(s)}
 	for i := range s.axes[:min(len(s.axes), mostSliders)] {
 		data.Columns = append(data.Columns, newSlider(&s.axes[i].whole))
 	}
@@ -92,7 +92,7 @@ func whatIf(s *subject) (page.Section, error) {
 }
 
 // typicalRow returns the features of a row with typical values of all columns.
-func (s *subject) typicalRow() []float64 {
+func typicalRow(s *subject) []float64 {
 	row := make([]float64, len(s.model.FeatureNames))
 	for i := range s.axes {
 		v := &s.axes[i].whole

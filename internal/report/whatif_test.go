@@ -146,7 +146,7 @@ func TestSeries(t *testing.T) {
 	s := &subject{Subject: subjectOf(t, out), model: out.Model}
 	must.Do(t, s.rank(t.Context()))
 	must.Do(t, s.findAxes())
-	must.Do(t, s.forecast(t.Context()))
+	must.Do(t, forecast(t.Context(), s))
 	at := s.stretches[0].times
 	want := must.Get(out.Posterior().Predict(t.Context(), []float64{at[399]}, 1))(t)
 	must.Within(t, s.stretches[0].predictions[0].Mean[399], want.Mean[0], 1e-12, "forecast")

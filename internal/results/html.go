@@ -239,9 +239,8 @@ func parameters(rows []Row) page.Section {
 	return section
 }
 
-// jobs lists all jobs.
+// jobs lists all jobs, first what says whether to trust them: a narrow screen hides the rest.
 func jobs(rows []Row) page.Section {
-	// What says whether to trust a job stands before what a narrow screen hides.
 	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state", "verdict"), page.Numbers("warnings", "RMSE", "NLPD", "in 95 %", "NLML", "seconds", "n", "d"), page.Words("device"),
 		page.Numbers("values", "gradients"), page.Words("status", "most relevant columns"))}
 	for _, r := range rows {

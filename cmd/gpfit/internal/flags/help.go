@@ -98,27 +98,16 @@ func start(b *strings.Builder, cmd *cobra.Command, text string, width int) {
 	b.WriteString("\n" + Wrap(text, width) + "\n")
 }
 
-// brokenCommand breaks a command that is too wide, before flags and files, with a backslash as in a shell.
+// brokenCommand breaks a command that is too wide before flags, with a backslash as in a shell.
 func brokenCommand(line string, width int) string {
 	const indent = "        " // deeper than flags
 	var out []string
 	for utf8.RuneCountInString(line) > width {
-		at := -1
-		for i := strings.Index(line, " --"); i >= 0; {
-			if i > len(indent) && utf8.RuneCountInString(line[:i])+2 <= width {
-				at = i
-			}
-			next := strings.Index(line[i+1:], " --")
-			if next < 0 {
-				break
-			}
-			i += 1 + next
-		}
-		if at < 0 {
+		at := strings.LastIndex(string([]rune(line)[:width-1]), " --")
+		if at <= len(indent) {
 			break
 		}
-		out = append(out, line[:at]+" \\")
-		line = indent + line[at+1:]
+		out, line = append(out, line[:at]+" \\"), indent+line[at+1:]
 	}
 	return strings.Join(append(out, line), "\n")
 }
