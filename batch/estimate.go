@@ -22,7 +22,7 @@ type Estimate struct {
 }
 
 // TypicalEvaluations is the number of evaluations with gradient that an estimate
-// assumes for one start of the optimiser.
+// assumes for one start of the optimizer.
 const TypicalEvaluations = 40
 
 // openDevice opens the first device that a key means.

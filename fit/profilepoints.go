@@ -287,7 +287,7 @@ func (p *profiler) through(k int, z []float64) []float64 {
 	return z
 }
 
-// tune minimises over the other parameters and keeps the result if it is the lowest so far.
+// tune minimizes over the other parameters and keeps the result if it is the lowest so far.
 // A point at which the objective is not defined at any start stays undefined.
 func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts []descent.Start) error {
 	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: p.parameters(k), Starts: starts}, p.settings)

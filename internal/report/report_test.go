@@ -215,7 +215,7 @@ func TestMixture(t *testing.T) {
 		fmt.Sprintf("%s of rows in the 50 %% interval, %s in the 90 %% interval, %s in the 95 %% interval", shares...))
 }
 
-// TestNewScored checks that training rows are recognised by their numbers, also where
+// TestNewScored checks that training rows are recognized by their numbers, also where
 // rows of the table have gaps, and that another table is scored whole.
 func TestNewScored(t *testing.T) {
 	d := table(40)

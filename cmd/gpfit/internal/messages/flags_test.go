@@ -76,7 +76,7 @@ func TestFitting(t *testing.T) {
 	f.progress(device.Progress{Stage: "factor", Done: 2, Total: 2})
 	f.progress(device.Progress{Stage: "gradient", Done: 1, Total: 4})
 	check("evaluation 2 of about 11, 50 %; about 20s left; NLML") // 9.5 of two seconds
-	// A step of the line search that is not accepted is followed by another factorisation.
+	// A step of the line search that is not accepted is followed by another factorization.
 	f.progress(device.Progress{Stage: "factor", Done: 1, Total: 2})
 	check("evaluation 3 of about 11, 17 %;")
 	for i := 2; i <= 16; i++ {

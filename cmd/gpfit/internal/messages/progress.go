@@ -242,7 +242,7 @@ func (f *fitting) accept(it descent.Iteration, objective string, now time.Time) 
 }
 
 // progress takes over the progress of an evaluation: a third of its operations are in the
-// factorisation, and two thirds in the gradient.
+// factorization, and two thirds in the gradient.
 func (f *fitting) progress(p device.Progress) {
 	switch p.Stage {
 	case "factor":
