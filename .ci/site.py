@@ -49,6 +49,7 @@ def check(site, folder, pages):
                 view.emulate_media(color_scheme=mode, reduced_motion="reduce")
                 for width in browser.WIDTHS:
                     view.set_viewport_size({"width": width, "height": 900})
+                    view.wait_for_timeout(200)  # the theme's script adapts to the width
                     here[:] = [f"{page}, {width} px, {mode}"]
                     faults += [f"{here[0]}: {text}" for text in browser.examine(view)]
                     name = page.removesuffix(".html")
