@@ -165,7 +165,7 @@ func TestHelpAgreesWithFlags(t *testing.T) {
 // help is the long one without the description and all but common flags, and that it says how to see the rest.
 func TestShortHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	root := newRoot(strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
+	root := newRoot("", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
 	for _, cmd := range allCommands(root) {
 		if cmd.Hidden || strings.Contains(cmd.CommandPath(), "completion") {
 			continue
@@ -214,7 +214,7 @@ func TestShortHelp(t *testing.T) {
 
 // TestGroups checks that every command stands below one heading, and that the headings name commands.
 func TestGroups(t *testing.T) {
-	root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
+	root := newRoot("", strings.NewReader(""), io.Discard, io.Discard)
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() && !root.ContainsGroup(c.GroupID) {
 			t.Errorf("%s has the group %q", c.Name(), c.GroupID)
