@@ -35,7 +35,7 @@
 //	}
 //
 // The zero value of [Options] chooses the kernel and fits it, a constant mean and one noise variance to
-// standardised data. Its fields choose the kernel, the mean function, priors, bounds,
+// standardized data. Its fields choose the kernel, the mean function, priors, bounds,
 // restarts, a checkpoint file and the rest. [FitData] takes row-major slices with
 // column names, several targets, known noise or held-out rows. The package chooses
 // the device: a GPU if there is one and the table is large enough to gain from it.

@@ -124,7 +124,7 @@ func predicted[T any](m *Model, x [][]float64, f func(p *gp.Posterior, rows []fl
 
 // PredictMean returns the means that Predict returns, with the same bits, in about a hundredth
 // of the time, because it computes no variances. For a model from a file that predicts means
-// alone, [gp.Model.Means] also saves the factorisation. It returns the errors of Predict.
+// alone, [gp.Model.Means] also saves the factorization. It returns the errors of Predict.
 func (m *Model) PredictMean(ctx context.Context, x [][]float64) ([]float64, error) {
 	return predicted(m, x, func(p *gp.Posterior, rows []float64) ([]float64, error) {
 		means, err := p.PredictMeans(ctx, rows, len(x))
@@ -164,7 +164,7 @@ func (m *Model) LeaveOneOut(ctx context.Context) (*gp.LeaveOneOut, error) {
 }
 
 // Parameters returns the hyperparameters by name, such as "lengthscale[temp]" and
-// "noise_variance". Columns of a table without names have their index, "lengthscale[0]". They are natural values of the standardised problem, as the
+// "noise_variance". Columns of a table without names have their index, "lengthscale[0]". They are natural values of the standardized problem, as the
 // fields Set, Fix and Bounds of [Options] take them. The report of a fit also has
 // them in original units.
 func (m *Model) Parameters() map[string]float64 { return m.model.Parameters() }

@@ -21,7 +21,7 @@ type Estimate struct {
 }
 
 // TypicalEvaluations is the number of evaluations with gradient that an estimate
-// assumes for one start of the optimiser.
+// assumes for one start of the optimizer.
 const TypicalEvaluations = 40
 
 // demand is what a job requires of the machine.

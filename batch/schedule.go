@@ -45,8 +45,9 @@ type scheduler struct {
 	freed    chan *task
 	summary  Summary
 	failures map[string]Failure
+	began    time.Time
 	fatal    error
-	pace     queue.Pace // of the jobs that this process has done
+	pace     pace
 	rates    queue.Rates
 }
 
@@ -56,7 +57,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		return nil, err
 	}
 	s := &scheduler{
-		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, pace: queue.Pace{Began: time.Now()},
+		runner: runner{run: r, pool: p, shared: o.Shared}, ctx: ctx, o: o, running: map[*task]bool{}, failures: map[string]Failure{}, began: time.Now(),
 		ended: make(chan outcome), freed: make(chan *task),
 	}
 	var jobs []spec.JobSpec
@@ -73,6 +74,9 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		switch {
 		case status.State == rundir.StateDone:
 			s.summary.Done++
+			if took := whole(status.Record); took > 0 {
+				s.pace.add(j, took.Seconds())
+			}
 			// A process that was killed after it wrote the result may have left its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
 			continue
@@ -84,6 +88,7 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		}
 		t := &task{demand: newDemand(j), seen: len(status.Record), known: status.Record.Device()}
 		t.Home = status.Record.Device()
+		t.past = past(status.Record, r.Path("checkpoints", j.ID))
 		s.pending = append(s.pending, t)
 		jobs = append(jobs, j.JobSpec)
 	}
@@ -400,7 +405,9 @@ func (s *scheduler) finish(out outcome) {
 		s.summary.Done++
 		if !out.elsewhere {
 			s.summary.Here++
-			s.pace.Add(t.Cost(), out.busy)
+			if t.past == 0 { // otherwise a part of the job was done before
+				s.pace.add(t.job, out.busy.Seconds())
+			}
 			s.rates.Add(t.at.Side(), t.work, out.busy.Seconds())
 		}
 		s.load.release(t.job.JobSpec)
@@ -427,7 +434,7 @@ func (s *scheduler) again(t *task, out outcome) {
 // sum returns the summary and the error of the whole run.
 func (s *scheduler) sum() (Summary, error) {
 	sum := s.summary
-	sum.Wall, sum.Elsewhere = time.Since(s.pace.Began), len(s.elsewhere)
+	sum.Wall, sum.Elsewhere = time.Since(s.began), len(s.elsewhere)
 	for _, j := range s.run.Jobs {
 		if f, ok := s.failures[j.ID]; ok {
 			sum.Failed = append(sum.Failed, f)
@@ -450,7 +457,7 @@ func (s *scheduler) tellProgress() {
 	}
 	p := RunProgress{
 		Total: s.summary.Total, Done: s.summary.Done, Failed: len(s.failures), Running: s.pool.Running,
-		Left: s.left(),
+		Left: s.left(time.Now()),
 	}
 	var oldest *task
 	for t := range s.running {
@@ -467,16 +474,25 @@ func (s *scheduler) tellProgress() {
 	s.o.OnProgress(p)
 }
 
-// left estimates the remaining time.
-func (s *scheduler) left() time.Duration {
-	waiting, running := 0.0, []queue.Current{}
+// left estimates the remaining time of the run, 0 if that is not known: what is left of each job, divided
+// among the jobs that run side by side.
+func (s *scheduler) left(now time.Time) time.Duration {
+	rest, longest, side := 0.0, 0.0, 0
+	add := func(t *task, worked time.Duration) {
+		all := s.pace.seconds(t.job)
+		own := max(0.1*all, all-(t.past+worked).Seconds())
+		rest, longest = rest+own, max(longest, own)
+	}
 	for _, t := range s.pending {
-		waiting += t.Cost()
+		add(t, 0)
 	}
 	for t := range s.running {
 		if t.placed {
-			running = append(running, queue.Current{Cost: t.Cost(), Ran: t.ran()})
+			add(t, now.Sub(t.began))
+			side++
+		} else {
+			add(t, 0)
 		}
 	}
-	return s.pace.Left(waiting, running)
+	return time.Duration(max(longest, rest/float64(max(1, side))) * float64(time.Second))
 }

@@ -28,6 +28,8 @@ import (
 // task is a job with its state in this process.
 type task struct {
 	demand
+	// past is how long processes before worked on the job, which continues from its checkpoint.
+	past     time.Duration
 	work     queue.Load // on the devices of sides
 	sides    [2]string
 	attempts int // number of attempts in this process

@@ -100,8 +100,8 @@ func TestScores(t *testing.T) {
 	near(t, "NLPD", line.NLPD, 0.5*math.Log(2*math.Pi*4)+(1+9+16)/(3.0*8))
 	near(t, "coverage", line.Coverage95, 2/3.0) // 4 > 1.96·2
 	scale := math.Sqrt(2 / 3.0)                 // of the training targets 1, 2, 3
-	near(t, "standardised RMSE", line.RMSEStandardized, math.Sqrt((1+9+16)/3.0)/scale)
-	near(t, "standardised NLPD", line.NLPDStandardized, *line.NLPD-math.Log(scale))
+	near(t, "standardized RMSE", line.RMSEStandardized, math.Sqrt((1+9+16)/3.0)/scale)
+	near(t, "standardized NLPD", line.NLPDStandardized, *line.NLPD-math.Log(scale))
 	if line.Difference != nil {
 		t.Error("the best method has a difference from itself")
 	}
@@ -128,7 +128,7 @@ func TestProcess(t *testing.T) {
 	near(t, "RMSE", e.RMSE, want.RMSE)
 	near(t, "NLPD", e.NLPD, float64(want.NLPD))
 	near(t, "coverage", e.Coverage95, want.Coverage95)
-	near(t, "standardised RMSE", e.RMSEStandardized, want.RMSEStandardized)
+	near(t, "standardized RMSE", e.RMSEStandardized, want.RMSEStandardized)
 	for _, trial := range r.Trials {
 		switch {
 		case trial.Method == e.Method:

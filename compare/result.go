@@ -137,7 +137,7 @@ func (r *Result) Text() string {
 }
 
 func (r *Result) writeRanks(b *strings.Builder) {
-	t := newTable("rank", "method", "RMSE", "standardised", "difference", "NLPD", "in 95 %", "seconds")
+	t := newTable("rank", "method", "RMSE", "standardized", "difference", "NLPD", "in 95 %", "seconds")
 	var failed []string
 	for i := range r.Methods {
 		e := &r.Methods[i]

@@ -1,7 +1,7 @@
 // Package device finds, chooses and opens devices, and defines the interfaces
 // between gpfit's models, its methods of computation and its devices.
 //
-// A [Driver] finds and opens each [Device]. A [Method], such as [Dense], one factorisation on one
+// A [Driver] finds and opens each [Device]. A [Method], such as [Dense], one factorization on one
 // device, turns devices into a [Backend]. A backend opens a [Workspace] for n points, which does
 // the n³ work of a likelihood or gradient in its own memory.
 //

@@ -8,9 +8,9 @@ import (
 	"gpfit/kernel"
 )
 
-// NotPDError reports a Cholesky factorisation that failed: the covariance matrix is
+// NotPDError reports a Cholesky factorization that failed: the covariance matrix is
 // not positive definite in floating-point arithmetic. During a line search, an
-// optimiser treats it as an objective of +∞; at a start point it is an error.
+// optimizer treats it as an objective of +∞; at a start point it is an error.
 type NotPDError struct {
 	// Minor is the order (1-based) of the leading principal minor that is not
 	// positive definite, like LAPACK's info > 0; 0 if the method has no minors.
@@ -27,7 +27,7 @@ func (e *NotPDError) Error() string {
 }
 
 // Infeasible returns true: the objective is not defined at the parameters, and an
-// optimiser steps back.
+// optimizer steps back.
 func (e *NotPDError) Infeasible() bool { return true }
 
 // IsNotPD reports whether err is, or wraps, a [*NotPDError].
@@ -160,9 +160,9 @@ func CheckInputs(x *kernel.Points) error {
 	return nil
 }
 
-// ExplainMinor returns the error for a Cholesky factorisation that failed at a leading minor of the
+// ExplainMinor returns the error for a Cholesky factorization that failed at a leading minor of the
 // given order: a [*NonFiniteError] if the last row of that minor of K + diag(noise) is not finite,
-// a [*NotPDError] otherwise. It recomputes the row, because the factorisation has overwritten it.
+// a [*NotPDError] otherwise. It recomputes the row, because the factorization has overwritten it.
 func ExplainMinor(minor int, x *kernel.Points, prog *kernel.Program, theta, noise []float64) error {
 	e := kernel.NewEvaluator(prog)
 	e.Bind(theta)

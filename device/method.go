@@ -192,7 +192,7 @@ func supported(m Method, devices []Device, w Workload) ([]Backend, error) {
 	return found, err
 }
 
-// Dense is the method of one factorisation on one device: Σ = LLᵀ in one n×n matrix
+// Dense is the method of one factorization on one device: Σ = LLᵀ in one n×n matrix
 // of float64 numbers, n³/3 operations for a value and n³ with gradient. Each of its
 // devices is a [DenseDevice] with a separate backend.
 type Dense struct{}
@@ -204,7 +204,7 @@ const densePrecision = 1e-12
 func (Dense) Name() string { return "dense" }
 
 // About implements [Method].
-func (Dense) About() string { return "a Cholesky factorisation of the n×n covariance matrix" }
+func (Dense) About() string { return "a Cholesky factorization of the n×n covariance matrix" }
 
 // Exact returns true.
 func (Dense) Exact() bool { return true }

@@ -33,7 +33,7 @@ const (
 )
 
 // Rules say how to read the columns of a training table that are not numbers. The zero
-// value recognises booleans, dates and times of day by their form, takes other texts as
+// value recognizes booleans, dates and times of day by their form, takes other texts as
 // categories, and makes an indicator column of each category.
 type Rules struct {
 	// Categories, Dates and Numbers are columns that are read as such, whatever they contain:

@@ -158,7 +158,7 @@ func TestDates(t *testing.T) {
 	})
 }
 
-// FuzzRecognize checks that a text of the recognised kind has a finite number.
+// FuzzRecognize checks that a text of the recognized kind has a finite number.
 func FuzzRecognize(f *testing.F) {
 	for _, text := range []string{"2024-01-31", "31.01.2024 14:30", "14:30:05.5", "yes", "False", "red", "9999-12-31T23:59:59.999999999-14:00", "01/02/03"} {
 		f.Add(text)

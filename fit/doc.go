@@ -14,8 +14,8 @@
 //	fit/summary       results, as JSON and as text
 //	fit/problem       data and options → problem
 //
-// A fit minimises the negative log marginal likelihood or the negative leave-one-out log density,
-// plus the negative log prior if there are priors. Package hyperopt does the minimisation.
+// A fit minimizes the negative log marginal likelihood or the negative leave-one-out log density,
+// plus the negative log prior if there are priors. Package hyperopt does the minimization.
 //
-// [Evaluate] does the same without the optimisation, for `gpfit nlml`.
+// [Evaluate] does the same without the optimization, for `gpfit nlml`.
 package fit

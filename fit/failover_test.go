@@ -23,7 +23,7 @@ import (
 	"gpfit/kernel"
 )
 
-// failing is the CPU until its k-th factorisation, when it fails permanently.
+// failing is the CPU until its k-th factorization, when it fails permanently.
 type failing struct {
 	device.Backend
 	k   *int

@@ -106,7 +106,7 @@ func addObjective(r *summary.Report, j *tuning.Job, terms graph.Terms) {
 	}
 }
 
-// addTuning adds the result of the optimiser.
+// addTuning adds the result of the optimizer.
 func addTuning(r *summary.Report, j *tuning.Job, t *hyperopt.Result) {
 	seed := j.Options.Settings.Seed
 	r.Status = t.Status.String()

@@ -130,7 +130,7 @@ func goldenCases(d int) map[string]goldenCase {
 }
 
 // TestGoldenNLML compares NLML and gradient at fixed parameters. The rows are
-// standardised by all rows of the set, then cut.
+// standardized by all rows of the set, then cut.
 func TestGoldenNLML(t *testing.T) {
 	for name, g := range readGolden(t) {
 		data := readSet(t, name)

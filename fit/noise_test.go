@@ -224,7 +224,7 @@ func TestNoiseErrors(t *testing.T) {
 // noise variance, explains the targets.
 var shortScale = []problem.Assignment{{Name: "lengthscale", Value: 1e-3, Given: true}, {Name: "noise_variance", Value: 1e-8, Given: true}}
 
-// TestDegenerate checks that a fit to noise that interpolates is recognised by its
+// TestDegenerate checks that a fit to noise that interpolates is recognized by its
 // leave-one-out errors, which equal the mean's.
 func TestDegenerate(t *testing.T) {
 	small := []problem.Interval{{Name: "noise_variance", Lo: 1e-9, Hi: 1e-7}} // else noise and signal trade places

@@ -82,7 +82,7 @@ func TestPosteriorAnalytic(t *testing.T) {
 	report := mustFit(t, d, o).Report
 	r := report.Posterior
 	s := r.Parameters["signal_variance"]
-	// v = 1 for standardised targets: E τ² = n/(n−2), and its variance is known.
+	// v = 1 for standardized targets: E τ² = n/(n−2), and its variance is known.
 	mean := float64(n) / (n - 2)
 	sd := mean * math.Sqrt(2.0/(n-4))
 	if math.Abs(s.Mean-mean) > 4*sd/math.Sqrt(*s.ESSBulk) || math.Abs(s.SD/sd-1) > 0.1 || *s.RHat > 1.01 || r.Divergences > 0 {

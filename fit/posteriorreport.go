@@ -55,7 +55,7 @@ func (p *posterior) modelDraws(d *draws) *gp.Draws {
 	return out
 }
 
-// report summarises the draws.
+// report summarizes the draws.
 func (p *posterior) report(d *draws) *summary.PosteriorReport {
 	j := p.job
 	r := &summary.PosteriorReport{Method: j.Options.Posterior, Chains: len(d.chains), Draws: len(d.chains[0]), Seed: j.Options.Settings.Seed, Stats: d.diagnosed, Warnings: []string{},
@@ -154,7 +154,7 @@ func judgeLaplace(r *summary.PosteriorReport, d *draws) {
 	}
 }
 
-// summarize summarises the draws of a name.
+// summarize summarizes the draws of a name.
 func summarize(r *summary.PosteriorReport, draws [][]map[string]float64, name string) summary.PosteriorSummary {
 	chains := make([][]float64, len(draws))
 	for c := range draws {

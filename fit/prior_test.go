@@ -338,7 +338,7 @@ func checkPrepare(t *testing.T, d problem.Data, o problem.Options) {
 	}
 	for _, p := range job.Params.Free {
 		// A fixed parameter may stand anywhere. A start value that the user gave may, too:
-		// the optimiser moves it into the bounds with a warning.
+		// the optimizer moves it into the bounds with a warning.
 		anywhere := p.Fixed || p.Given || p.TextStart
 		if math.IsNaN(p.Start) || math.IsInf(p.Start, 0) || p.Log && !(p.Start > 0) || !anywhere && !(p.Lower <= p.Start && p.Start <= p.Upper) {
 			t.Fatalf("%+v: %s begins at %v within %v … %v", o, p.Name, p.Start, p.Lower, p.Upper)

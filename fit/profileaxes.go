@@ -36,8 +36,8 @@ type ProfileOptions struct {
 	// for a contour; for fits the best three optima and a value beyond them on each side, or
 	// three points within a given range.
 	Points int
-	// OnPoint, if not nil, is called before the first point and after each one with the numbers
-	// of points done and of all, which grows when points are tuned again. Calls never overlap.
+	// OnPoint, if not nil, is called before the first point of a pass and after each one with the numbers of
+	// points done and of all in this pass; more passes may follow. Calls never overlap.
 	OnPoint func(done, all int)
 }
 

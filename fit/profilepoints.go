@@ -48,10 +48,10 @@ type profiler struct {
 	sessions []*tuning.Placement
 	// moves are the warnings of sessions that are closed.
 	moves []string
-	// done and expected count points for ProfileOptions.OnPoint.
-	done, expected int
-	counts         descent.Evaluations
-	mu             sync.Mutex // of these numbers
+	// done counts the points of a pass for ProfileOptions.OnPoint.
+	done   int
+	counts descent.Evaluations
+	mu     sync.Mutex // of these numbers
 }
 
 // unlikely is the difference to the best objective from which a profile does not show an
@@ -191,7 +191,7 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend, enough fu
 			err = p.learn(ctx)
 		}
 		if err == nil && !enough() {
-			err = p.each(ctx, tuned, p.conclude)
+			err = p.eachTold(ctx, tuned, p.conclude)
 		}
 	}
 	for _, s := range w.Full {
@@ -200,21 +200,23 @@ func (p *profiler) run(ctx context.Context, backends []device.Backend, enough fu
 	return err
 }
 
-// tell reports that more points are done, or expected.
-func (p *profiler) tell(done, expected int) {
+// tell reports how many points of a pass are done.
+func (p *profiler) tell(done, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done += done
-	if p.expected += expected; p.opts.OnPoint != nil {
-		p.opts.OnPoint(p.done, p.expected)
+	if p.done++; done == 0 {
+		p.done = 0
+	}
+	if p.opts.OnPoint != nil && all > 0 {
+		p.opts.OnPoint(p.done, all)
 	}
 }
 
-// eachTold is each for points that OnPoint counts.
+// eachTold is each for a pass over points that OnPoint counts.
 func (p *profiler) eachTold(ctx context.Context, points []int, do func(ctx context.Context, s *tuning.Placement, k int) error) error {
 	p.tell(0, len(points))
 	return p.each(ctx, points, func(ctx context.Context, s *tuning.Placement, k int) error {
-		defer p.tell(1, 0)
+		defer p.tell(1, len(points))
 		return do(ctx, s, k)
 	})
 }
@@ -285,7 +287,7 @@ func (p *profiler) through(k int, z []float64) []float64 {
 	return z
 }
 
-// tune minimises over the other parameters and keeps the result if it is the lowest so far.
+// tune minimizes over the other parameters and keeps the result if it is the lowest so far.
 // A point at which the objective is not defined at any start stays undefined.
 func (p *profiler) tune(ctx context.Context, s *tuning.Placement, k int, starts []descent.Start) error {
 	result, err := descent.Minimize(ctx, descent.Search{Objectives: []descent.Func{s}, Parameters: p.parameters(k), Starts: starts}, p.settings)

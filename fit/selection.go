@@ -19,7 +19,7 @@ const (
 	// ByNLML is the negative log marginal likelihood at the fitted parameters.
 	ByNLML SelectionScore = "nlml"
 	// ByBIC is 2·NLML + p·log n for p fitted parameters (Schwarz 1978), the default.
-	// It penalises kernels with more parameters.
+	// It penalizes kernels with more parameters.
 	ByBIC SelectionScore = "bic"
 	// ByLOO is the negative leave-one-out log predictive density.
 	ByLOO SelectionScore = "loo"

@@ -81,7 +81,7 @@ const scaledEigenvalue = 1e-6
 // invert returns the inverse of the Hessian, or nil with a Failure if it is not positive definite
 // beyond its errors. By Weyl's inequality, eigenvalues are no more accurate than the norm of the
 // error, of which the asymmetry is a sample. A gradient that is not quite zero adds as much
-// curvature, which depends on the parametrisation.
+// curvature, which depends on the parametrization.
 func invert(e *summary.StdErrors, gradient float64) *mat.SymDense {
 	p := len(e.Hessian)
 	h, scaled := mat.NewSymDense(p, nil), mat.NewSymDense(p, nil)
@@ -213,6 +213,6 @@ func addStdErrors(r *summary.Report, e *summary.StdErrors, status descent.Status
 	case e.Failure != "":
 		r.Warnings = append(r.Warnings, noStdErrors+e.Failure)
 	case !status.Converged():
-		r.Warnings = append(r.Warnings, "the standard errors refer to the point reached, which is not an optimum: the optimiser ended "+status.String())
+		r.Warnings = append(r.Warnings, "the standard errors refer to the point reached, which is not an optimum: the optimizer ended "+status.String())
 	}
 }

@@ -314,7 +314,7 @@ var checkpointed = map[string]problem.Options{
 }
 
 // TestResumeAtEveryEvaluation checks that a fit that fails permanently at every single
-// factorisation, and is restarted each time, ends with the bits of an undisturbed fit.
+// factorization, and is restarted each time, ends with the bits of an undisturbed fit.
 func TestResumeAtEveryEvaluation(t *testing.T) {
 	for name, o := range checkpointed {
 		t.Run(name, func(t *testing.T) {

@@ -391,7 +391,12 @@ func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFe
 	if err != nil {
 		return nil, nil, err
 	}
-	w := operationWriter{prog: prog, theta: leafTheta(prog, parameters), places: map[code.ID]int{}}
+	return operationsOf(prog, leafTheta(prog, parameters))
+}
+
+// operationsOf returns the features and operations of a program at its parameters.
+func operationsOf(prog *kernel.Program, theta []float64) ([]pairFeature, []pairOperation, error) {
+	w := operationWriter{prog: prog, theta: theta, places: map[code.ID]int{}}
 	w.uniforms = make([]float64, len(prog.List.Values))
 	need := prog.List.Needed(prog.Value)
 	prog.List.Uniforms(w.uniforms, w.theta, need)
@@ -405,7 +410,7 @@ func compiled(l *kernel.Leaf, labels []int, parameters map[string]any) ([]pairFe
 	if prog.List.At(prog.Value).Uniform {
 		w.out = append(w.out, pairOperation{Op: "number", Number: &w.uniforms[prog.Value]})
 	}
-	var features []pairFeature
+	features := []pairFeature{}
 	for _, f := range prog.Features {
 		features = append(features, w.feature(&f))
 	}

@@ -47,7 +47,7 @@ func addition(t *testing.T, whole *Model, count int) (*Model, Addition) {
 	return settled(t, &part), add
 }
 
-// settled returns the model with the weights of a fresh factorisation.
+// settled returns the model with the weights of a fresh factorization.
 func settled(t *testing.T, m *Model) *Model {
 	t.Helper()
 	p := must.Get(m.Condition(t.Context(), backend))(t)
@@ -89,7 +89,7 @@ func variants(t *testing.T, n int) map[string]*Model {
 	return map[string]*Model{"free mean": free, "least squares": gls, "targets": several, "known noise": known, "weights": weighted}
 }
 
-// TestExtend compares with a fresh factorisation of all rows.
+// TestExtend compares with a fresh factorization of all rows.
 func TestExtend(t *testing.T) {
 	ctx := t.Context()
 	for name, whole := range variants(t, 200) {
@@ -194,7 +194,7 @@ func TestExtendRows(t *testing.T) {
 }
 
 // BenchmarkExtend adds 40 rows to a model of 4,000, by extending its factor and by a
-// fresh factorisation of all rows; both score the new rows.
+// fresh factorization of all rows; both score the new rows.
 func BenchmarkExtend(b *testing.B) {
 	const n, count = 4000, 40
 	m := newModel(b, n)

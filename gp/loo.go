@@ -182,7 +182,7 @@ type LeaveOneOutSummary struct {
 	Coverage90 float64 `json:"coverage90"`
 	Coverage95 float64 `json:"coverage95"`
 	// MeanStandardized and RMSStandardized are the mean and the root mean square of
-	// the standardised residuals; they are 0 and 1 if the model is correct.
+	// the standardized residuals; they are 0 and 1 if the model is correct.
 	MeanStandardized float64 `json:"mean_standardized"`
 	RMSStandardized  float64 `json:"rms_standardized"`
 }

@@ -72,7 +72,7 @@ type Mixture struct {
 }
 
 // NewMixture prepares predictions with at most limit draws of the model, spread evenly; 0
-// takes all of them. A prediction takes one factorisation for each draw. The caller closes
+// takes all of them. A prediction takes one factorization for each draw. The caller closes
 // the mixture. It returns the errors of [Model.Condition].
 func NewMixture(ctx context.Context, m *Model, b device.Backend, limit int) (*Mixture, error) {
 	if m.Draws.Len() == 0 {
@@ -100,7 +100,7 @@ func (x *Mixture) take(limit int) {
 }
 
 // MostDraws is the number of draws over which predictions average unless the caller says otherwise. It
-// bounds the time of a prediction, which is one factorisation for each draw. With 100 independent
+// bounds the time of a prediction, which is one factorization for each draw. With 100 independent
 // draws the mean has a tenth of the standard deviation that the parameters' uncertainty gives it as
 // Monte Carlo error.
 const MostDraws = 100

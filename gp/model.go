@@ -210,7 +210,7 @@ type Mean struct {
 	// Basis holds the functions h, Coefficients their coefficients β.
 	Basis        mean.Basis `json:"basis,omitempty"`
 	Coefficients []float64  `json:"coefficients,omitempty"`
-	// LeastSquares means that generalised least squares on the training rows found
+	// LeastSquares means that generalized least squares on the training rows found
 	// β. Predictions then include the uncertainty of β.
 	LeastSquares bool `json:"least_squares"`
 }

@@ -35,7 +35,7 @@ func TestLeaveOneOut(t *testing.T) {
 		density := math.Log(math.Exp(-(y-mu)*(y-mu)/(2*std*std)) / (std * math.Sqrt(2*math.Pi)))
 		for what, pair := range map[string][2]float64{
 			"mean": {got.Mean[i], mu}, "std": {got.Std[i], std}, "target": {got.Target[i], y}, "residual": {got.Residual[i], y - mu},
-			"standardised residual": {got.Standardized[i], (y - mu) / std}, "log density": {got.LogDensity[i], density},
+			"standardized residual": {got.Standardized[i], (y - mu) / std}, "log density": {got.LogDensity[i], density},
 		} {
 			// Residuals are differences of numbers near 100.
 			if math.Abs(pair[0]-pair[1]) > 1e-10*max(1, math.Abs(pair[1])) {

@@ -264,7 +264,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// ridge checks that w minimises ‖y − Xw‖² + λ‖w‖², by its normal equations as a
+// ridge checks that w minimizes ‖y − Xw‖² + λ‖w‖², by its normal equations as a
 // least-squares problem with rows √λ·I below X.
 func ridge(t *testing.T, x *mat.Dense, y []float64, lambda float64, w *mat.VecDense) {
 	t.Helper()

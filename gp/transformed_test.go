@@ -63,7 +63,7 @@ func TestTransformed(t *testing.T) {
 			mean, std := of.Moments(other.Mean[i], other.Std[i])
 			must.Within(t, left.Mean[i], mean, 1e-8*math.Abs(mean), "%s: mean without row %d", kind, i)
 			must.Within(t, left.Std[i], std, 1e-6*std, "%s: deviation without row %d", kind, i)
-			must.Within(t, left.Standardized[i], other.Standardized[i], 1e-7, "%s: standardised residual", kind)
+			must.Within(t, left.Standardized[i], other.Standardized[i], 1e-7, "%s: standardized residual", kind)
 			must.Within(t, left.LogDensity[i], other.LogDensity[i]+of.LogSlope(y), 1e-7, "%s: density without row %d", kind, i)
 			volume += of.LogSlope(y)
 		}

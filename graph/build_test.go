@@ -268,7 +268,7 @@ func freeMean(text string) func(*graph.Spec) {
 var means = []string{"constant", "linear", "poly(3)", "bumps(4, dims=1)", "poly(2, dims=0) + bumps(3)", "linear(dims=1) + bumps(1, dims=0)"}
 
 // TestMeanGradient compares gradients with central differences, both with the coefficients as
-// parameters and with generalised least squares, where they vary with Σ.
+// parameters and with generalized least squares, where they vary with Σ.
 func TestMeanGradient(t *testing.T) {
 	for _, text := range means {
 		t.Run("free "+text, func(t *testing.T) { newFixture(t, "rbf(ard)", 40, 2, freeMean(text)).checkGradient(t) })
@@ -360,7 +360,7 @@ func TestGLS(t *testing.T) {
 	must.Near(t, "gradient with β̂ as parameters", grad, slices.Concat(glsGrad, make([]float64, 3)), 1e-9, 1e-9)
 }
 
-// TestGLSWork checks that the coefficients cost right-hand sides but no factorisation.
+// TestGLSWork checks that the coefficients cost right-hand sides but no factorization.
 func TestGLSWork(t *testing.T) {
 	const n = 300
 	f := newFixture(t, "rbf", n, 2, withMean("poly(2) + bumps(5, dims=0)"))
@@ -380,7 +380,7 @@ func TestGLSWork(t *testing.T) {
 }
 
 // TestGLSCondition checks that functions of full rank that a singular Σ cannot
-// distinguish are an error from which an optimiser can step back.
+// distinguish are an error from which an optimizer can step back.
 func TestGLSCondition(t *testing.T) {
 	f := newFixture(t, "rbf", 50, 1, withMean("linear"))
 	for i := range f.spec.Mean { // nearly equal functions

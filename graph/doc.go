@@ -8,7 +8,7 @@
 //
 // Parameters, transforms, derivations (ties), priors and means with free
 // coefficients are built-in nodes. Three ops (ops.go) do the n×n work: Kernel, AddNoise
-// and NLML. NLML finds the coefficients of the mean by generalised least squares, unless
+// and NLML. NLML finds the coefficients of the mean by generalized least squares, unless
 // they are free. Matrix values are handles (state.go), a few numbers that identify a
 // matrix. The matrix itself stays in a workspace of package device, which a solver
 // (solver.go) drives. The derivatives of the ops are again ops on handles, so that all of

@@ -167,7 +167,7 @@ func (c *curvature) subtractTraces(h []float64) error {
 const contractionStep = 2e-5
 
 // addSecondDerivatives adds ⟨G, ∂²Σ/∂z_i∂z_j⟩. By the kernel's parameters it takes central
-// differences of ⟨G, ∂K/∂log θ⟩ with G fixed, which need no factorisation.
+// differences of ⟨G, ∂K/∂log θ⟩ with G fixed, which need no factorization.
 func (c *curvature) addSecondDerivatives(h []float64) error {
 	params := len(c.theta)
 	for j := range c.p {

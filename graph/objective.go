@@ -124,7 +124,7 @@ func (o *Objective) Theta() (theta, noise, alpha []float64) {
 // without jitter: n variances, or one if it is the same for all points.
 func (o *Objective) Noise() []float64 { return slices.Clone(o.solver.noise) }
 
-// Mean returns the mean's coefficients β̂, q×T column-major, from generalised least squares in
+// Mean returns the mean's coefficients β̂, q×T column-major, from generalized least squares in
 // the last successful evaluation, and their covariance (HᵀΣ⁻¹H)⁻¹, q×q, the same for every
 // target. Both are nil if the mean is zero or its coefficients are parameters.
 func (o *Objective) Mean() (beta, covariance []float64) {
@@ -175,7 +175,7 @@ const roundingFactor = 8
 // A derivative contains ½ αᵀ∂Kα, a sum of products that may cancel: α is large where K's rank is
 // low, and nearly orthogonal to K's range. Rounding the elements of K alone changes the sum by
 // about ε·½(Σ_ij α_i²K_ij²α_j²)^½ ≤ ε·½ Σ_i α_i²K_ii, because K_ij² ≤ K_ii K_jj, and the backward
-// error of the factorisation has a similar effect. So no formula that starts from rounded
+// error of the factorization has a similar effect. So no formula that starts from rounded
 // elements of K does better. For a kernel that is bilinear, the solver does not start from them,
 // and ε·αᵀr remains. The other part of a derivative, ½ tr(Σ⁻¹∂K), has an error of ε times the
 // condition number of Σ, which the estimate leaves out.

@@ -274,8 +274,8 @@ func newTraceOp(s *solver, noise NoiseModel) *op {
 // The derivatives for the adjoint g of f are (Rasmussen & Williams 2006, eq. 5.9,
 // negated): Σ receives ½g(T·Σ⁻¹ − Σ_t α_tα_tᵀ) with α = Σ⁻¹r, and r receives gα.
 //
-// If the solver finds the mean's coefficients by generalised least squares, r is the target y and f
-// is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which minimises φ for that Σ. By the chain rule
+// If the solver finds the mean's coefficients by generalized least squares, r is the target y and f
+// is φ(Σ, β) = ½(y − Hβ)ᵀΣ⁻¹(y − Hβ) + … at β̂(Σ), which minimizes φ for that Σ. By the chain rule
 //
 //	df/dΣ = ∂φ/∂Σ + (∂φ/∂β)(dβ̂/dΣ),  ∂φ/∂β = −HᵀΣ⁻¹(y − Hβ).
 //
@@ -311,7 +311,7 @@ func newNLMLOp(s *solver, residualFixed bool) *op {
 			}
 			return gorgonia.NewF64(f), nil
 		},
-		// Passing output as an input makes the derivatives run after the factorisation.
+		// Passing output as an input makes the derivatives run after the factorization.
 		diff: func(_ gorgonia.Nodes, output, g *gorgonia.Node) (gorgonia.Nodes, error) {
 			adjoint, err := gorgonia.ApplyOp(newAdjointOp(s), output, g)
 			if err != nil || residualFixed {
@@ -324,7 +324,7 @@ func newNLMLOp(s *solver, residualFixed bool) *op {
 }
 
 // newAdjointOp returns the adjoint of Σ under newNLMLOp, as a handle. Inputs: the value
-// f, which makes the op run after the factorisation, and g.
+// f, which makes the op run after the factorization, and g.
 func newAdjointOp(s *solver) *op {
 	return &op{
 		solver: s, name: derivativeName(s, "Adjoint"), inputs: []hm.Type{tensor.Float64, tensor.Float64}, shape: square(s),

@@ -42,7 +42,7 @@ func (l *predictions) objective() float64 {
 	}
 	rows := len(l.a) / len(l.squares)
 	n, all := float64(rows), float64(rows*len(l.squares))
-	f := all / 2 * (l.standardised - 1 - math.Log(l.standardised))
+	f := all / 2 * (l.standardized - 1 - math.Log(l.standardized))
 	for _, m := range l.squares {
 		f += n / 2 * (math.Log(2*math.Pi*m) + 1)
 	}
@@ -85,7 +85,7 @@ func (s *solver) leaveOneOut() (*predictions, error) {
 		l.a[k] = alpha / q[k%n]
 		l.density += -math.Log(q[k%n])/2 + alpha*l.a[k]/2 + math.Log(2*math.Pi)/2
 		l.squares[k/n] += l.a[k] * l.a[k] / float64(n)
-		l.standardised += alpha * l.a[k] / float64(len(s.alpha))
+		l.standardized += alpha * l.a[k] / float64(len(s.alpha))
 	}
 	l.slopes(s.alpha)
 	s.left = l
@@ -98,8 +98,8 @@ func (l *predictions) slopes(alpha []float64) {
 	for k, a := range l.a {
 		q := l.v[k%n]
 		if l.squaredError {
-			l.p[k] = a/(q*l.squares[k/n]) + (1-1/l.standardised)*a
-			l.h[k%n] += a * a * (1/(q*l.squares[k/n]) + (1-1/l.standardised)/2)
+			l.p[k] = a/(q*l.squares[k/n]) + (1-1/l.standardized)*a
+			l.h[k%n] += a * a * (1/(q*l.squares[k/n]) + (1-1/l.standardized)/2)
 		} else {
 			l.p[k] = a
 			l.h[k%n] += (1 + alpha[k]*a) / 2 / q
@@ -255,14 +255,14 @@ func (l *predictions) scoreFolds() (e []float64) {
 		v := l.v[k%n]
 		l.density += math.Log(v)/2 + a*a/(2*v) + math.Log(2*math.Pi)/2
 		l.squares[k/n] += a * a / float64(n)
-		l.standardised += a * a / v / float64(len(l.a))
+		l.standardized += a * a / v / float64(len(l.a))
 	}
 	e = make([]float64, len(l.a))
 	for k, a := range l.a {
 		i := k % n
 		v := l.v[i]
 		if l.squaredError {
-			excess := 1 - 1/l.standardised
+			excess := 1 - 1/l.standardized
 			e[k] = a/l.squares[k/n] + excess*a/v
 			l.h[i] -= excess * a * a / (2 * v * v)
 		} else {

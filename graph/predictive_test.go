@@ -16,7 +16,7 @@ import (
 
 // leftOut returns the errors and variances of all rows by brute force: it predicts each fold, or
 // each row without folds, from a dense covariance of the other rows, with the mean's coefficients
-// β either given or found by generalised least squares from these rows (Rasmussen & Williams
+// β either given or found by generalized least squares from these rows (Rasmussen & Williams
 // 2006, eq. 2.41 and 2.42).
 func leftOut(t *testing.T, f *fixture, sigma *mat.SymDense, beta []float64) (deviations, variances []float64) {
 	n, q, ends := f.spec.X.N, len(f.spec.Mean), f.spec.Folds
@@ -107,7 +107,7 @@ func density(deviations, variances []float64) float64 {
 }
 
 // squaredError returns the other criterion: the density under one variance for each
-// target, the best one, and a penalty on the mean squared standardised deviation.
+// target, the best one, and a penalty on the mean squared standardized deviation.
 func squaredError(deviations, variances []float64, n int) float64 {
 	sum, s, all := 0.0, 0.0, float64(len(deviations))
 	for t := 0; t < len(deviations); t += n {

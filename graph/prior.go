@@ -15,9 +15,9 @@ import (
 // Prior is a probability density of one parameter, not of its logarithm, in the natural units of
 // the objective's problem. [ParsePrior] reads its text form, such as "lognormal(0, 1)".
 //
-// The objective adds −log p(θ), including the normalising constant, to the negative log
+// The objective adds −log p(θ), including the normalizing constant, to the negative log
 // likelihood. Its minimum is the mode of the posterior density over θ in natural units: it
-// contains no Jacobian of θ = exp z, although the optimiser varies z. GPyTorch does the same, and
+// contains no Jacobian of θ = exp z, although the optimizer varies z. GPyTorch does the same, and
 // so does GPflow by default (priors on the constrained value). The mode depends on this choice; a
 // density over z has a different mode (for a lognormal prior, exp μ instead of exp(μ − σ²)).
 type Prior struct {
@@ -73,7 +73,7 @@ var logRootTwoPi = math.Log(2*math.Pi) / 2
 //	uniform(lo, hi)                 1/(hi − lo) between hard bounds
 //	smoothedbox(lo, hi, sigma)      exp(−d²/2σ²) / (σ√2π + hi − lo), d the
 //	                                distance from [lo, hi]: GPyTorch's
-//	                                SmoothedBoxPrior, normalised over all reals
+//	                                SmoothedBoxPrior, normalized over all reals
 //	normal(mu, sigma)               exp(−(x − μ)²/2σ²) / (σ √2π)
 var priorFamilies = []*priorFamily{
 	{name: "lognormal", positive: true, args: []argument{needed("mu", false), needed("sigma", true)},

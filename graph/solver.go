@@ -83,7 +83,7 @@ func (s *solver) leastSquares(r, solved []float64) error {
 	n := s.ws.N()
 	gls, err := mean.NewGLS(s.h, solved, n)
 	if err != nil {
-		// H has full rank, so the cause is Σ. For optimisers it has no factor here, and a line
+		// H has full rank, so the cause is Σ. For optimizers it has no factor here, and a line
 		// search steps back. The error has err's text.
 		return fmt.Errorf("%w%.0w", err, &device.NotPDError{Minor: n, N: n})
 	}
@@ -225,7 +225,7 @@ func (s *solver) checkIdentity(a adjoint) error {
 	inverse := unitRoundoff * inverseTrace(s, a) * trace
 	bound := math.Abs(a.inv)*inverse + unitRoundoff*(math.Abs(a.outer)*trace*s.identity.spread+size)
 	s.identity.slack = math.Abs(left-right) / (identityFactor * bound)
-	if !(s.identity.slack > 1) { // the optimiser handles values that are not finite
+	if !(s.identity.slack > 1) { // the optimizer handles values that are not finite
 		return nil
 	}
 	if identityFactor*inverse >= n {

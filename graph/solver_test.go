@@ -78,7 +78,7 @@ func TestIdentity(t *testing.T) {
 }
 
 // TestIdentityOfHardProblems checks that there is no false alarm up to condition
-// numbers at which the factorisation fails.
+// numbers at which the factorization fails.
 func TestIdentityOfHardProblems(t *testing.T) {
 	worst := 0.0
 	for name, change := range identityModels {
@@ -173,8 +173,8 @@ func TestInexactMethod(t *testing.T) {
 	_, scored := obj.LeaveOneOut(ctx)
 	f.spec.LeaveOneOut = true
 	obj = must.Get(graph.Build(inexact{f.ws}, f.spec))(t)
-	_, minimised := obj.ValueGradient(ctx, z, make([]float64, len(z)))
-	for what, err := range map[string]error{"score": scored, "objective": minimised} {
+	_, minimized := obj.ValueGradient(ctx, z, make([]float64, len(z)))
+	for what, err := range map[string]error{"score": scored, "objective": minimized} {
 		var unsupported *device.UnsupportedError
 		if !errors.As(err, &unsupported) || unsupported.Method != "inexact" {
 			t.Errorf("%s: error %v, want an UnsupportedError", what, err)

@@ -27,7 +27,7 @@ type Spec struct {
 	// Mean is the mean function m(x) = Σ_j β_j h_j(x); empty means zero.
 	Mean mean.Basis
 	// MeanFree makes the coefficients β parameters of the objective, with their
-	// names in package mean and without logarithms. Otherwise β maximises the
+	// names in package mean and without logarithms. Otherwise β maximizes the
 	// likelihood at the other parameters, with one vector per target.
 	MeanFree bool
 	// Noise describes the noise on the diagonal; the zero value is one variance for all points.
@@ -73,7 +73,7 @@ type TargetTransform struct {
 
 // Nodes gives derivations and priors access to the free parameters by name.
 type Nodes struct {
-	// Log holds the variables of the optimiser: logarithms of parameters, and coefficients of the
+	// Log holds the variables of the optimizer: logarithms of parameters, and coefficients of the
 	// mean without logarithm. Natural holds the parameters in natural units.
 	Log, Natural map[string]*gorgonia.Node
 	// The derivations and priors of this package use these.

@@ -32,7 +32,7 @@ type Terms struct {
 	// objective.
 	LeaveOneOut float64
 	// Jitter is the variance that had to be added to the diagonal for the
-	// factorisation; 0 unless the user allowed some.
+	// factorization; 0 unless the user allowed some.
 	Jitter float64
 	// LogDetStdErr is the standard error of log|Σ| in Complexity, or 0 if the
 	// workspace's method is exact.
@@ -53,7 +53,7 @@ type solver struct {
 	device string
 	ctx    context.Context
 	// targets is the number of columns of the residual. h (n×q) holds the basis functions of a
-	// mean whose coefficients are found by generalised least squares; nil means none.
+	// mean whose coefficients are found by generalized least squares; nil means none.
 	targets int
 	h       []float64
 	// freeBasis (n×q) holds the basis functions of a mean whose coefficients are parameters; nil
@@ -71,7 +71,7 @@ type solver struct {
 	jitter                  float64
 	logDet, logDetStdErr    float64
 
-	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorisation, where r is
+	// solved means that alpha = Σ⁻¹r (n×targets) belongs to that factorization, where r is
 	// residual − Hβ̂ with the mean's coefficients beta (q×targets). gls has their covariance.
 	solved          bool
 	residual, alpha []float64
@@ -203,10 +203,10 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 // Its first part is the negative log density of the errors under one common variance.
 // The errors do not change if all variances of Σ are multiplied by a number; the second
 // part, which is 0 at s = 1 and positive elsewhere, chooses that number: at the optimum
-// the mean squared standardised error is 1 (Sundararajan & Keerthi, Neural Computation
+// the mean squared standardized error is 1 (Sundararajan & Keerthi, Neural Computation
 // 13 (2001), 1103; Bachoc, Computational Statistics & Data Analysis 66 (2013), 55).
 //
-// If the solver finds the mean's coefficients by generalised least squares, they are
+// If the solver finds the mean's coefficients by generalized least squares, they are
 // refitted without each point: Q = Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ (Dubrule, Mathematical
 // Geology 15 (1983), 687), and because HᵀQ = 0, Qy = Q(y − Hβ̂).
 //
@@ -226,9 +226,9 @@ func rowGroups(ws device.Workspace, x *kernel.Points) []rowGroup {
 type predictions struct {
 	// density is the negative log predictive density.
 	density float64
-	// squares are the mean squared errors M of the targets, standardised is s.
+	// squares are the mean squared errors M of the targets, standardized is s.
 	squares      []float64
-	standardised float64
+	standardized float64
 	// squaredError says which criterion is the objective.
 	squaredError bool
 	// a and p are n×T. v and h have n elements; of single rows, v holds q instead. w (n×q,
@@ -316,7 +316,7 @@ type kernelMatrix []float64
 // estimated are the estimated variances in noise, one per group.
 type covariance struct{ theta, noise, estimated []float64 }
 
-// adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorisation with the given stamp.
+// adjoint is ∂cost/∂Σ = inv·Σ⁻¹ − outer·Σ_t α_tα_tᵀ for the factorization with the given stamp.
 type adjoint struct {
 	inv, outer float64
 	// loo, if not 0, replaces this by loo times the adjoint under leave-one-out.
@@ -358,7 +358,7 @@ func scalar(v gorgonia.Value) (float64, error) {
 }
 
 // choleskyJitter is the largest variance that the user allows after a failed
-// Cholesky factorisation as an addition to the diagonal; 0 allows none.
+// Cholesky factorization as an addition to the diagonal; 0 allows none.
 type choleskyJitter float64
 
 // climb calls form without jitter. While the matrix is not positive definite, it

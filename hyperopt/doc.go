@@ -1,7 +1,7 @@
 // Package hyperopt tunes hyperparameters with few evaluations over all rows, because an evaluation
 // of the objective, such as a negative log marginal likelihood, costs O(n³).
 //
-// [Tune] minimises a [Problem], which can be opened on some of its rows, in these steps:
+// [Tune] minimizes a [Problem], which can be opened on some of its rows, in these steps:
 //
 //	first starts   the given start, suggestions, a filling sequence    (starts.go)
 //	halves         few rows: a few steps on halves, then values         (stages.go)

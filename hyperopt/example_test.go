@@ -57,7 +57,7 @@ func (p rates) ValueGradient(ctx context.Context, z, grad []float64) (float64, e
 
 func (p rates) Close() {}
 
-// Tune minimises over all rows, in stages of growing subsets.
+// Tune minimizes over all rows, in stages of growing subsets.
 func ExampleTune() {
 	var p rates
 	for i := range 3000 {

@@ -11,7 +11,7 @@ import (
 	"gpfit/internal/journal"
 )
 
-// Tune minimises the problem's objective over all rows. The journal, which may be
+// Tune minimizes the problem's objective over all rows. The journal, which may be
 // nil, records the evaluations. With an error, the result holds the best point
 // until then, unless X is nil; F is NaN if the point comes from a smaller stage.
 // The error is the context's if the run was cancelled, [*descent.StartError] if the

@@ -322,7 +322,7 @@ func (p *Points) same(i, j int) bool {
 	return true
 }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+// mix is the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 func mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

@@ -9,7 +9,7 @@ import (
 )
 
 // Parse a mean function, a sum of terms in text form, and evaluate its basis functions on points.
-// Generalised least squares find the coefficients; here the covariance is the identity.
+// Generalized least squares find the coefficients; here the covariance is the identity.
 func Example() {
 	expr, err := mean.Parse("linear", nil)
 	if err != nil {

@@ -24,7 +24,7 @@ func (e *ConditionError) Error() string {
 	return fmt.Sprintf("mean: the data do not determine the coefficients at these parameters: the condition number of HᵀΣ⁻¹H is %.1g; increase the noise variance or choose a simpler mean function", e.Condition)
 }
 
-// GLS solves generalised least squares for one covariance Σ. The maximum-likelihood
+// GLS solves generalized least squares for one covariance Σ. The maximum-likelihood
 // coefficients are β̂ = M⁻¹HᵀΣ⁻¹y with M = HᵀΣ⁻¹H, and their covariance is M⁻¹
 // (Rasmussen & Williams 2006, section 2.7, with a vague prior on β).
 type GLS struct {
@@ -143,7 +143,7 @@ func (e *RankError) Error() string {
 }
 
 // CheckRank returns a [*RankError] unless the columns of H (n×q, column-major) are
-// linearly independent. It uses Gram–Schmidt with reorthogonalisation, from the
+// linearly independent. It uses Gram–Schmidt with reorthogonalization, from the
 // last function (the constant) to the first.
 func (b Basis) CheckRank(h []float64) error {
 	q := len(b)

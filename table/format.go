@@ -25,7 +25,7 @@ type formatted struct {
 	texts []int       // the columns of texts that are read as such
 }
 
-// opener opens the files of a format, which it recognises by their first bytes.
+// opener opens the files of a format, which it recognizes by their first bytes.
 type opener struct {
 	name, magic string
 	open        func(f *os.File, path string) (source, error)

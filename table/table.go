@@ -207,7 +207,7 @@ type Table struct {
 	Warnings []string
 }
 
-// Format is a file format besides text and NumPy that [Read] recognises by its first
+// Format is a file format besides text and NumPy that [Read] recognizes by its first
 // bytes. Package formats has two. Formats do not register themselves; a program
 // passes the formats that it needs in [Options].
 type Format struct {

@@ -47,7 +47,7 @@ def fit(gpfit, folder, task):
 
 
 def boosting(folder, name, seed):
-    """Returns the standardised RMSE of gradient boosting."""
+    """Returns the standardized RMSE of gradient boosting."""
     x, y, held = tables.split(folder, name, seed)
     train, test = held == 0, held == 1
     m = HistGradientBoostingRegressor(min_samples_leaf=10, random_state=0).fit(x[train], y[train])

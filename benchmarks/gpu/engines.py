@@ -1,7 +1,7 @@
 """NLML, gradient and predictions of a Gaussian process in PyTorch, for peer.py: by hand
 and by GPyTorch, in float64 with zero mean and kernel rbf or rbf(ard).
 
-Both engines compute the same numbers as gpfit by a Cholesky factorisation. z holds the
+Both engines compute the same numbers as gpfit by a Cholesky factorization. z holds the
 logarithms of the lengthscales, the signal variance and the noise variance. x has the
 shape (n, d) and y the shape (n,), or (problems, n, d) and (problems, n) for a batch of
 problems that share z.
@@ -20,7 +20,7 @@ def names(ard, d):
 
 class Hand:
     """The textbook formulas (Rasmussen & Williams, eq. 5.9) with as few operations as a
-    careful user of PyTorch would write: one factorisation, one inverse, and sums over
+    careful user of PyTorch would write: one factorization, one inverse, and sums over
     pairs instead of a matrix for each parameter."""
 
     def __init__(self, torch, x, y, ard, inverse="cholesky_inverse"):

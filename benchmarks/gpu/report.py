@@ -17,7 +17,7 @@ TARGETS = {
     "times faster than GPyTorch": 4.0,
     "largest n over GPyTorch's": 2.5,
     "outside": 0.05,  # share of a fit's evaluation outside the device's work
-    "rmse": {"elevators": 0.36, "kin40k": 0.095},  # standardised
+    "rmse": {"elevators": 0.36, "kin40k": 0.095},  # standardized
 }
 
 
@@ -89,7 +89,7 @@ def line(r):
     if kind == "fit":
         t = r.get("test") or {}
         return (f"{r['dataset']} {r['kernel']}: n = {r['n']}, {r['status']}, {r['seconds']:.1f} s, {r['evaluations']['gradient']} gradients, "
-                f"RMSE {t.get('rmse', 0):.5g} (standardised {t.get('rmse_standardized', 0):.4f}), NLPD {t.get('nlpd', 0):.4f} (standardised {t.get('nlpd_standardized', 0):.4f})")
+                f"RMSE {t.get('rmse', 0):.5g} (standardized {t.get('rmse_standardized', 0):.4f}), NLPD {t.get('nlpd', 0):.4f} (standardized {t.get('nlpd_standardized', 0):.4f})")
     if kind in ("error", "failure"):
         return f"FAILED  {r.get('why') or 'n = %s: %s' % (r.get('n'), r.get('error'))}"
     if kind == "skipped":
@@ -193,7 +193,7 @@ def rows(records):
     out.append((f"times faster than the CPU of the machine, n = {v.n(10_000)}", value, "reported", None))
     for r in v.of("fit"):
         test = r.get("test") or {}
-        what = f"fit of {r['dataset']}, {r['kernel']}: standardised RMSE (NLPD {test.get('nlpd', 0):.4f}; {r['seconds'] / 60:.2f} minutes, {r['status']})"
+        what = f"fit of {r['dataset']}, {r['kernel']}: standardized RMSE (NLPD {test.get('nlpd', 0):.4f}; {r['seconds'] / 60:.2f} minutes, {r['status']})"
         out.append(row(what, test.get("rmse_standardized"), TARGETS["rmse"].get(r["dataset"], 1.0), "{:.4f}".format, True))
     return out
 

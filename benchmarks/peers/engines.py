@@ -66,7 +66,7 @@ class Sklearn:
 
         kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
         self.gp = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None)
-        # These are the attributes that fit sets before it optimises. fit would also
+        # These are the attributes that fit sets before it optimizes. fit would also
         # factor the matrix, which is not needed here.
         self.gp.kernel_, self.gp.X_train_, self.gp.y_train_ = kernel, x, y
 

@@ -17,7 +17,7 @@ import numpy as np
 import machine
 from nlml import PAUSE
 
-# Tolerances of both optimisers: the largest component of the projected gradient, and
+# Tolerances of both optimizers: the largest component of the projected gradient, and
 # the relative change of the objective (in gpfit's case over five successive
 # iterations).
 GRADIENT_TOLERANCE, RELATIVE_TOLERANCE, MAX_EVALUATIONS = 1e-4, 1e-10, 1000
@@ -39,7 +39,7 @@ def read(path):
 
 class Table:
     """Reads DATA[,MASK[:COL]]. The last column is the target; rows marked 1 are held
-    out. It standardises x and y by the training rows, as gpfit does."""
+    out. It standardizes x and y by the training rows, as gpfit does."""
 
     def __init__(self, text):
         self.data, _, self.mask = text.partition(",")

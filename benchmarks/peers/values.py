@@ -26,7 +26,7 @@ def starts(columns):
 
 
 def thinned(path, rows):
-    """Returns random rows of a table, standardised, without constant columns."""
+    """Returns random rows of a table, standardized, without constant columns."""
     table = fit.read(path)
     table = table[np.sort(np.random.default_rng(1).permutation(len(table))[:rows])]
     table = table[:, np.ptp(table, axis=0) > 0]
@@ -42,7 +42,7 @@ def gpfit(path, *options):
 
 
 def sklearn(table, start):
-    """Fits with scikit-learn's own optimiser and counts its calls with gradient."""
+    """Fits with scikit-learn's own optimizer and counts its calls with gradient."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -69,7 +69,7 @@ def main():
     args = p.parse_args()
     machine.pin_threads()
     out = machine.Output("values", machine.header("values", ["sklearn"]))
-    out.text("fits of rbf(ard) on standardised tables, from one start within the same bounds, with each program's own limits of convergence")
+    out.text("fits of rbf(ard) on standardized tables, from one start within the same bounds, with each program's own limits of convergence")
     out.text(f"starts: lengthscale, signal and noise variance 1, scikit-learn's own (ones); sqrt(d), 1 and 0.1 (wide). bounds {fit.BOUNDS}")
     out.text("values of gpfit and, in brackets, gradients; scikit-learn computes both together. tuned: gpfit fit without further options, values over all rows\n")
     out.text(f"{'table':10} {'n':>5} {'d':>3} start {'scikit-learn':>13} {'NLML':>12} {'gpfit':>12} {'NLML':>12} {'difference':>11} {'tuned':>11} {'NLML':>12}")

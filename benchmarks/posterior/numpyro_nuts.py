@@ -1,7 +1,7 @@
 """Effective samples per second of gpfit and NumPyro on the same posterior.
 
 Both draw lengthscales, signal variance and noise variance of an exact Gaussian process
-(rbf with one lengthscale per column, targets standardised) under the same lognormal
+(rbf with one lengthscale per column, targets standardized) under the same lognormal
 priors, with four chains after the same warm-up. NumPyro compiles before its clock starts.
 ArviZ computes R-hat and effective sample sizes of both, so that neither judges itself.
 The runs alternate; the figures are medians.

@@ -21,6 +21,7 @@ import (
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/columns"
 	"gpfit/internal/comparefigure"
+	"gpfit/internal/textform"
 )
 
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
@@ -49,7 +50,11 @@ func compareOptions(c *frame.Command) compare.Options {
 		step += fmt.Sprintf("; %d rows", s.Rows)
 		c.Msg.Step("%s", step)
 		if stages = s.Stages != nil; stages {
-			c.Msg.Expect(s.Stages)
+			then := ""
+			if more := s.Total - s.Done - 1; more > 0 {
+				then = textform.Counted(more, "more fit")
+			}
+			c.Msg.Expect(s.Stages, then)
 		}
 	}
 	o.Events.OnIteration = func(it descent.Iteration) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"gpfit/cmd/gpfit/internal/frame"
@@ -116,7 +117,7 @@ func runFit(c *frame.Command) error {
 	}
 	defer job.Close()
 	if stages := job.Expected(); stages != nil {
-		c.Msg.Expect(stages)
+		c.Msg.Expect(stages, afterTuning(c))
 	}
 	outcome, err := fit.Tune(c.Ctx, job.Job, job.Backends...)
 	if outcome == nil {
@@ -142,6 +143,18 @@ func runFit(c *frame.Command) error {
 	}
 	c.Msg.Clear()
 	return finishFit(c, job, outcome, err)
+}
+
+// afterTuning names what a fit does after its tuning and may take as long.
+func afterTuning(c *frame.Command) string {
+	var parts []string
+	if c.Fit.Posterior != "" {
+		parts = append(parts, "the posterior")
+	}
+	if c.CrossValidate {
+		parts = append(parts, "the folds")
+	}
+	return strings.Join(parts, " and ")
 }
 
 // recordedOptions returns the options that a model's record has.

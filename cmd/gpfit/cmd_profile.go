@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
 	"gpfit/cmd/gpfit/internal/frame"
@@ -32,9 +33,14 @@ func runProfile(c *frame.Command) error {
 		return err
 	}
 	defer job.Close()
-	c.Msg.Expect(job.Expected())
-	settings := c.Profile
-	settings.OnPoint = func(done, all int) { c.Msg.Count("point", done, all) }
+	c.Msg.Expect(job.Expected(), "the profile")
+	settings, pass := c.Profile, 0
+	settings.OnPoint = func(done, all int) {
+		if done == 0 {
+			pass++
+		}
+		c.Msg.Count(fmt.Sprintf("pass %d, point", pass), done, all, "of this pass")
+	}
 	profile, err := fit.Profile(c.Ctx, job.Job, settings, job.Backends...)
 	c.Msg.Clear()
 	if err != nil {

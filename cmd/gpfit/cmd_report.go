@@ -148,6 +148,7 @@ func pageOf(ctx context.Context, about report.Subject) (*page.Page, error) {
 	}
 	messages.AllFlags(p.Headline)
 	for _, s := range p.Sections {
+		messages.AllFlags(s.Notes)
 		for i, point := range s.Points {
 			s.Points[i] = page.Remark{Text: messages.Flags(point.Text), Advice: messages.Flags(point.Advice)}
 		}

@@ -150,7 +150,7 @@ func TestGPU(t *testing.T) {
 		t.Errorf("predict:\n%s", stdout)
 	}
 
-	// The device has a sticky error at the 12th Cholesky factorisation, by the steps of large matrices.
+	// The device has a sticky error at the 12th Cholesky factorization, by the steps of large matrices.
 	dies := faults("cusolverDnXpotrf", 12, 700)
 	dies.Env = []string{"GPFIT_CUDA_STEPS=large"}
 	code, _, stderr := g.run(t, dies, "fit", few, "--kernel", "rbf(ard)", "--device", "cuda:0", "--out", model)
@@ -385,7 +385,7 @@ func sameOnGonum(t *testing.T, command, onCPU, onGonum string, tolerance float64
 }
 
 // close1e9 is the relative tolerance for another method's numbers: rounding, and the point
-// at which an optimiser ends.
+// at which an optimizer ends.
 const close1e9 = 1e-9
 
 // closeEnds is the relative tolerance for the ends of two descents, and what follows from them: a

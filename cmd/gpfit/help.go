@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/device"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
@@ -18,7 +19,8 @@ import (
 var helpFiles embed.FS
 
 // helpTexts are the texts of the commands as templates, which get the list of exit codes. A text
-// has the usage, the command in one line, and, after blank lines, a description and examples.
+// has the usage, the command in one line, perhaps the options that the short help shows, and, after
+// blank lines, a description and examples.
 var helpTexts = template.Must(template.ParseFS(helpFiles, "help/*.txt"))
 
 // define returns the definition of a command, such as "kernel check", with its texts.
@@ -29,8 +31,35 @@ func define(name string) *cobra.Command {
 	}
 	text, examples, _ := strings.Cut(strings.TrimSuffix(b.String(), "\n"), "\n\nExamples:\n")
 	head, description, _ := strings.Cut(text, "\n\n")
+	head, common, _ := strings.Cut(head, "\nCommon options: ")
 	usage, line, _ := strings.Cut(head, "\n")
-	return &cobra.Command{Use: usage, Short: line, Long: description, Example: examples}
+	return &cobra.Command{Use: usage, Short: line, Long: description, Example: examples, GroupID: groupOf(name), Annotations: map[string]string{flags.Common: common}}
+}
+
+// groups are the headings of the help with their commands; a command without one is below the last.
+var groups = []struct {
+	heading  string
+	commands []string
+}{
+	{"Fit", []string{"fit", "update"}},
+	{"Predict", []string{"predict", "sample", "loo", "weights"}},
+	{"Compare", []string{"select", "compare"}},
+	{"Batch", []string{"batch", "resume", "show"}},
+	{"Look", []string{"report", "inspect", "profile", "nlml", "kernel"}},
+	{"Other", nil},
+}
+
+// groupOf returns the heading of a command, "" for the program and commands of commands.
+func groupOf(name string) string {
+	if name == "gpfit" || strings.Contains(name, " ") {
+		return ""
+	}
+	for _, g := range groups {
+		if slices.Contains(g.commands, name) {
+			return g.heading
+		}
+	}
+	return groups[len(groups)-1].heading
 }
 
 //go:embed views
@@ -70,9 +99,10 @@ func commandNames(cmd *cobra.Command) []string {
 
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Show the usage of a command",
-		Args:  cobra.ArbitraryArgs,
+		GroupID: groupOf("help"),
+		Use:     "help [COMMAND]",
+		Short:   "Show the usage of a command",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := cmd.Root()
 			for len(args) > 0 && about.HasSubCommands() {

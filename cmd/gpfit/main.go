@@ -138,6 +138,10 @@ func newRoot(only string, stdin io.Reader, stdout, stderr io.Writer) *cobra.Comm
 	root.SetHelpFunc(flags.Help)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { flags.Help(cmd, nil); return nil })
 	root.SetHelpCommand(newHelp())
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.heading, Title: g.heading})
+	}
+	root.SetCompletionCommandGroupID(groupOf("completion"))
 	o.Add(root, option.Program)
 	kernels := define("kernel")
 	kernels.Args, kernels.RunE = cobra.ArbitraryArgs, noCommand

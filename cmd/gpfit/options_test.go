@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -157,6 +158,74 @@ func TestHelpAgreesWithFlags(t *testing.T) {
 	}
 	if commands < 18 {
 		t.Errorf("only %d commands", commands)
+	}
+}
+
+// TestShortHelp checks for every command that no line of its helps is wider than a terminal, that the short
+// help is the long one without the description and all but common flags, and that it says how to see the rest.
+func TestShortHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	root := newRoot("", strings.NewReader(""), &strings.Builder{}, &strings.Builder{})
+	for _, cmd := range allCommands(root) {
+		if cmd.Hidden || strings.Contains(cmd.CommandPath(), "completion") {
+			continue
+		}
+		t.Run(cmd.CommandPath(), func(t *testing.T) {
+			cmd.InitDefaultHelpFlag()
+			var helps []string
+			for _, args := range [][]string{nil, {"fit", "-h"}} {
+				var out strings.Builder
+				root.SetOut(&out)
+				flags.Help(cmd, args)
+				helps = append(helps, out.String())
+				for line := range strings.Lines(out.String()) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+						t.Errorf("%d characters: %s", n, line)
+					}
+				}
+			}
+			common := strings.Fields(cmd.Annotations[flags.Common])
+			if len(common) > 10 {
+				t.Errorf("%d common options", len(common))
+			}
+			for _, name := range common {
+				if f := cmd.Flags().Lookup(name); f == nil || f.Hidden || !strings.Contains(helps[1], "--"+name) {
+					t.Errorf("the short help lacks --%s", name)
+				}
+			}
+			if cmd.HasAvailableSubCommands() || cmd.Name() == "help" {
+				return
+			}
+			all, short := strings.Count(helps[0], "\n"), strings.Count(helps[1], "\n")
+			if short > 70 || short > all+2 || !strings.Contains(strings.Join(strings.Fields(helps[1]), " "), "'"+strings.Replace(cmd.CommandPath(), "gpfit", "gpfit help", 1)+"' describes the command") {
+				t.Errorf("%d of %d lines:\n%s", short, all, helps[1])
+			}
+		})
+	}
+	for _, c := range []struct{ line, want string }{
+		{"fit -h", " more flags"}, {"fit x.csv -h --json", "more flags"}, {"fit --help", "After Ctrl-C"}, {"help fit", "After Ctrl-C"}, {"fit -h --help", "After Ctrl-C"},
+	} {
+		var out strings.Builder
+		if code := run(t.Context(), strings.Fields(c.line), strings.NewReader(""), &out, &out); code != 0 || !strings.Contains(out.String(), c.want) {
+			t.Errorf("gpfit %s: exit code %d, no %q:\n%s", c.line, code, c.want, out.String())
+		}
+	}
+}
+
+// TestGroups checks that every command stands below one heading, and that the headings name commands.
+func TestGroups(t *testing.T) {
+	root := newRoot("", strings.NewReader(""), io.Discard, io.Discard)
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && !root.ContainsGroup(c.GroupID) {
+			t.Errorf("%s has the group %q", c.Name(), c.GroupID)
+		}
+	}
+	for _, g := range groups {
+		for _, name := range g.commands {
+			if c, _, err := root.Find([]string{name}); err != nil || c.GroupID != g.heading {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

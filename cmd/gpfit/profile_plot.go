@@ -20,8 +20,9 @@ const (
 	nearNats, farNats = 3, 20
 	// contourNats is the greatest height of a contour's colours, unless an optimum is higher.
 	contourNats = 10
-	// panelWidth and panelHeight are the size of a chart among the charts of fits, in centimetres.
-	panelWidth, panelHeight = 10.5, 6
+	// panelWidth and panelHeight are the size of a chart among the charts of fits, in centimetres: four
+	// side by side can be read on a page.
+	panelWidth, panelHeight = 7.2, 6
 	// interval95 is the height of a profile likelihood at the ends of its 95 % interval.
 	interval95 = 1.92
 )
@@ -84,7 +85,7 @@ func curveChart(p *summary.Profile, s *summary.ProfileSection, label, axis strin
 	if p.Report.NegLogPrior != nil {
 		lines = append(lines, &plotting.Line{Name: "negative log prior", X: x, Y: shifted(s, *p.Report.NegLogPrior, negLogPrior), Color: 4, Dashed: true})
 	}
-	for _, line := range lines {
+	for _, line := range slices.Backward(lines) { // the objective on top of a term that equals it
 		c.Layers = append(c.Layers, line)
 	}
 	if s.Interval95 != nil {
@@ -198,7 +199,7 @@ func fitCharts(p *summary.Profile, label string) []plotting.Chart {
 	var charts []plotting.Chart
 	for k := range s.Points {
 		q := &s.Points[k]
-		title := fmt.Sprintf("%s %.3g, %s %.3g", s.Axes[0].Name, q.Parameters[s.Axes[0].Name], s.Axes[1].Name, q.Parameters[s.Axes[1].Name])
+		title := fmt.Sprintf("%s=%.3g, %s=%.3g", s.Axes[0].Name, q.Parameters[s.Axes[0].Name], s.Axes[1].Name, q.Parameters[s.Axes[1].Name])
 		c := plotting.Chart{X: plotting.Axis{Label: p.Input}, Y: plotting.Axis{Label: p.Target, Range: [2]float64{lo - room, hi + room}}}
 		if r := q.Prediction; r != nil {
 			title += strings.Replace(fmt.Sprintf(": %s %.2f", label, q.Objective), " -", " −", 1)

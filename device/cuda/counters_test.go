@@ -21,7 +21,7 @@ func gradientFlops(n int64, s sizes) float64 {
 
 // mostWork returns the limit of the work, in units of n³. Panels and diagonal blocks
 // include zeros or elements beyond the diagonal: n²·width in the inverse, as much in its
-// square, and half of n²·update in the factorisation.
+// square, and half of n²·update in the factorization.
 func mostWork(n, width, update int64) float64 {
 	return 1 + (2*float64(width)+0.5*float64(update))/float64(n)
 }

@@ -93,7 +93,7 @@ func factorTogether(ctx context.Context, w *Workspace, fill func()) error {
 	}}.call()
 }
 
-// cholesky is a right-looking blocked factorisation. For each block of columns it
+// cholesky is a right-looking blocked factorization. For each block of columns it
 // factors the diagonal block, solves the rows below and updates the columns to the
 // right. The update runs in panels, each of which is a matrix product that reaches a
 // little over the diagonal; panels are narrower than blocks to limit that excess.

@@ -17,7 +17,7 @@ import (
 )
 
 // counts are calls and bytes of a computation.
-type counts struct{ launches, synchronisations, bytes float64 }
+type counts struct{ launches, synchronizations, bytes float64 }
 
 func countsNow() counts {
 	var c counts
@@ -26,14 +26,14 @@ func countsNow() counts {
 	} {
 		c.launches += float64(emulator.Calls(entry))
 	}
-	c.synchronisations = float64(emulator.Calls("cuStreamSynchronize"))
+	c.synchronizations = float64(emulator.Calls("cuStreamSynchronize"))
 	c.bytes = float64(emulator.Copied())
 	return c
 }
 
 // since returns the counts since before, for each of so many evaluations.
 func (c counts) since(before counts, evaluations float64) counts {
-	return counts{(c.launches - before.launches) / evaluations, (c.synchronisations - before.synchronisations) / evaluations, (c.bytes - before.bytes) / evaluations}
+	return counts{(c.launches - before.launches) / evaluations, (c.synchronizations - before.synchronizations) / evaluations, (c.bytes - before.bytes) / evaluations}
 }
 
 // TestLockstepCounts counts what a value with gradient takes in lock step, with what it takes by the steps of large
@@ -85,7 +85,7 @@ func TestLockstepCounts(t *testing.T) {
 	small := countsNow().since(before, float64(companions))
 	t.Logf("n = %d: %+v by the steps of large matrices, %+v in lock step of %d", n, large, small, companions)
 
-	// The library calls of n = 1,000 before there was a lock step: 39 launches (a factorisation by cuSOLVER counts as
+	// The library calls of n = 1,000 before there was a lock step: 39 launches (a factorization by cuSOLVER counts as
 	// one) and 13 waits.
 	const launches, waits = 39, 13
 	shared := func(n, companions int) float64 {
@@ -100,9 +100,9 @@ func TestLockstepCounts(t *testing.T) {
 	if at1000 := small.launches - shared(n, companions) + shared(1000, 16); at1000 > launches/3 {
 		t.Errorf("n = 1,000: %v launches in lock step of 16", at1000)
 	}
-	// A group waits after its factorisation, its solution and its contraction, and a staging that is full.
-	if most := 4 / float64(companions); small.synchronisations > most || most > waits/3 {
-		t.Errorf("%v waits, want at most %v", small.synchronisations, most)
+	// A group waits after its factorization, its solution and its contraction, and a staging that is full.
+	if most := 4 / float64(companions); small.synchronizations > most || most > waits/3 {
+		t.Errorf("%v waits, want at most %v", small.synchronizations, most)
 	}
 	// The right-hand side, the solution and the diagonal of the adjoint pass, and some numbers more.
 	if small.bytes > float64(3*8*n+1000) {

@@ -10,7 +10,7 @@ import (
 // without interruption. Between steps the workspace reports progress and polls the context.
 type sizes struct {
 	// fill is the number of columns of Σ filled at a time, and half the number of rows of products
-	// of derivatives with vectors; factor is the width of a block of the Cholesky factorisation, and symm the order of the diagonal blocks of Σ⁻¹
+	// of derivatives with vectors; factor is the width of a block of the Cholesky factorization, and symm the order of the diagonal blocks of Σ⁻¹
 	// that one call multiplies.
 	fill, factor, symm int64
 	// leaf is the order of the diagonal blocks that a kernel inverts. panel is the
@@ -82,7 +82,7 @@ func (s sizes) panelWidth(n int64) int64 {
 	return panelWidth(n)
 }
 
-// updateWidth returns the number of columns that one product of the Cholesky factorisation updates.
+// updateWidth returns the number of columns that one product of the Cholesky factorization updates.
 // Panels of large matrices are wider: that is 5 per cent faster at n = 70,000 on an H100.
 func (s sizes) updateWidth(n int64) int64 {
 	if s.panel == 0 && n > 32768 {

@@ -25,7 +25,7 @@ func (w *Workspace) LogDet() (sum, stdErr float64, err error) {
 	return 2 * host[0], 0, err
 }
 
-// logDetTogether is LogDet of a workspace in lock step, whose factorisation leaves the sum behind.
+// logDetTogether is LogDet of a workspace in lock step, whose factorization leaves the sum behind.
 func logDetTogether(w *Workspace) (sum, stdErr float64, err error) {
 	if w.logs == nil || w.stage < stageFactored {
 		err = together{

@@ -21,7 +21,7 @@ func TestOperations(t *testing.T) {
 			f.updates = append(f.updates, waves.Update(f.matrix, n, o, min(leaf, n-o), min(o+leaf, n), leaf/blockProducts))
 		}
 		flops := f.flops() + blocksFlops(n, defaultSizes.leaf, leaf) + slices.Concat(phases...).Flops()
-		t.Logf("n = %d: %.3f n³ operations, %.3f n³ of them in the factorisation", n, flops/cube(n), f.flops()/cube(n))
+		t.Logf("n = %d: %.3f n³ operations, %.3f n³ of them in the factorization", n, flops/cube(n), f.flops()/cube(n))
 		if ratio := flops / cube(n); ratio < 1 || ratio > most {
 			t.Errorf("n = %d: %.3f n³ operations, more than %v", n, ratio, most)
 		}
@@ -34,7 +34,7 @@ var spreadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 32, gem
 // aheadSteps take blocks that the kernels of small matrices factor.
 var aheadSteps = sizes{fill: 64, factor: 40, symm: 32, leaf: 16, panel: 64, gemm: 1e5, spread: 1000}
 
-// TestAhead runs jobs whose factorisation looks ahead.
+// TestAhead runs jobs whose factorization looks ahead.
 func TestAhead(t *testing.T) { besideInPlace(t, aheadSteps, 3, 0, 65, 130, 321) }
 
 // TestSpread runs jobs with U in a matrix of its own.
@@ -120,7 +120,7 @@ func TestSpreadCleared(t *testing.T) {
 	j.same(t, must.Get(j.runIn(t.Context(), ws))(t), want)
 }
 
-// TestSettles cancels a factorisation that looks ahead, on a device that works late, and uses the workspace at once.
+// TestSettles cancels a factorization that looks ahead, on a device that works late, and uses the workspace at once.
 func TestSettles(t *testing.T) {
 	emulator.Check(t)
 	b := openBare(t, 0)

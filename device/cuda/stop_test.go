@@ -15,7 +15,7 @@ import (
 )
 
 // TestNotPositiveDefinite expects the order of the failing minor, in any block of the
-// factorisation, and a workspace that can be used again.
+// factorization, and a workspace that can be used again.
 func TestNotPositiveDefinite(t *testing.T) {
 	eachSteps(t, notPositiveDefinite)
 }

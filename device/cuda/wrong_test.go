@@ -21,8 +21,8 @@ var wrongSteps = sizes{fill: 128, factor: 128, symm: 128, leaf: 32, panel: 64, g
 type finding string
 
 const (
-	// byFactor is the Cholesky factorisation, which finds the damaged matrix not positive definite.
-	byFactor   finding = "the factorisation"
+	// byFactor is the Cholesky factorization, which finds the damaged matrix not positive definite.
+	byFactor   finding = "the factorization"
 	byResidual finding = "the residual"
 	byIdentity finding = "the identity"
 	byNothing  finding = "nothing"

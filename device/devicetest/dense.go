@@ -184,7 +184,7 @@ func testNotPD(t *testing.T, s suite) {
 			t.Errorf("duplicate at %d: error %v, want a NotPDError of order %d", bad, err, bad+1)
 		}
 		if err := w.Solve(context.Background(), make([]float64, n), 1); !errors.Is(err, device.ErrStage) {
-			t.Errorf("Solve after a failed factorisation: %v, want ErrStage", err)
+			t.Errorf("Solve after a failed factorization: %v, want ErrStage", err)
 		}
 		p.noise[0] = 0.5
 		compareOutcome(t, mustEvaluate(t, w, p), newReference(t, p).outcome(t))

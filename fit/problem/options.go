@@ -46,7 +46,7 @@ type Interval struct {
 
 func (b Interval) String() string { return fmt.Sprintf("%s=%v:%v", b.Name, b.Lo, b.Hi) }
 
-// Options configures a fit. The zero value chooses a kernel for standardised data
+// Options configures a fit. The zero value chooses a kernel for standardized data
 // and tunes it with no restarts.
 //
 // Errors and warnings call a field by the name of its option: the field's name in
@@ -93,10 +93,10 @@ type Options struct {
 	Set, Fix []Assignment
 	Bounds   []Interval
 	// Ties bind parameters to others. Priors give parameters densities; the fit then
-	// maximises the posterior density.
+	// maximizes the posterior density.
 	Ties   []Tie
 	Priors []ParameterPrior
-	// Objective is the quantity to minimise; empty means NLML. LeaveOneOut adds the
+	// Objective is the quantity to minimize; empty means NLML. LeaveOneOut adds the
 	// leave-one-out score to the report.
 	Objective   Criterion
 	LeaveOneOut bool
@@ -191,7 +191,7 @@ func (o Options) meanText() string {
 // change the result, except for a fallback device.
 type Events struct {
 	// OnProgress is called during long evaluations, OnIteration after every accepted
-	// iteration of the optimiser. Calls of OnIteration never overlap.
+	// iteration of the optimizer. Calls of OnIteration never overlap.
 	OnProgress  func(device.Progress)
 	OnIteration func(descent.Iteration)
 	// OnFit is called with the progress of a whole fit, as the command line shows it, with each call of
@@ -236,7 +236,7 @@ type MeanFit string
 // Bounds or Priors name a coefficient, MeanGLS otherwise.
 const (
 	MeanAuto MeanFit = ""
-	// MeanGLS takes the coefficients of largest likelihood at the other parameters, by generalised
+	// MeanGLS takes the coefficients of largest likelihood at the other parameters, by generalized
 	// least squares within each evaluation. Predictions include their uncertainty.
 	MeanGLS MeanFit = "gls"
 	// MeanFree makes the coefficients parameters of the objective.
@@ -275,7 +275,7 @@ func (o Options) Chains() int { return cmp.Or(o.PosteriorChains, 4) }
 func (o Options) Warmup() int { return cmp.Or(o.PosteriorWarmup, 500) }
 func (o Options) Draws() int  { return cmp.Or(o.PosteriorDraws, 1000) }
 
-// Criterion is the quantity that a fit minimises, apart from priors.
+// Criterion is the quantity that a fit minimizes, apart from priors.
 type Criterion string
 
 // The choices for Options.Objective.
@@ -287,9 +287,9 @@ const (
 	// §5.4.2). An evaluation costs about twice as much.
 	LOO Criterion = "loo"
 	// LOORMSE tunes the root mean squared error of leave-one-out predictions: the parameters
-	// minimise ½n(log 2πM + 1), where M is the mean squared error, summed over the targets. The
+	// minimize ½n(log 2πM + 1), where M is the mean squared error, summed over the targets. The
 	// error does not depend on the common size of all variances, which a second term chooses such
-	// that the mean squared standardised error is 1. An evaluation costs as much as with LOO.
+	// that the mean squared standardized error is 1. An evaluation costs as much as with LOO.
 	LOORMSE Criterion = "loo-rmse"
 	// LOPO and LOPORMSE are these criteria for leave-one-place-out: all rows with equal inputs are
 	// left out together. With LOO a row is predicted from its own repetitions, so a model that

@@ -44,7 +44,7 @@ type Parameter struct {
 	real bool
 }
 
-// List returns the free parameters for the optimiser.
+// List returns the free parameters for the optimizer.
 func (p *ParameterList) List() []descent.Parameter {
 	return ofEach(p.Free, func(q *Parameter) descent.Parameter { return q.Parameter })
 }
@@ -75,7 +75,7 @@ func (p *ParameterList) Start() []float64 {
 	return ofEach(p.Free, func(q *Parameter) float64 { return q.Z(q.Start) })
 }
 
-// NumFree returns the number of parameters that the optimiser varies.
+// NumFree returns the number of parameters that the optimizer varies.
 func (p *ParameterList) NumFree() int {
 	n := 0
 	for _, q := range p.Free {

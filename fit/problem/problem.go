@@ -191,7 +191,7 @@ func (j *Prepared) FreeNames() []string {
 // WithPrior follows the objective's name if the objective includes the negative log prior.
 const WithPrior = "+neg_log_prior"
 
-// ObjectiveName returns the name of the quantity that the job minimises.
+// ObjectiveName returns the name of the quantity that the job minimizes.
 func (j *Prepared) ObjectiveName() string {
 	name := string(j.Options.Objective)
 	if len(j.Params.Priors) > 0 {

@@ -169,7 +169,7 @@ func countSizes(prog *kernel.Program) int {
 }
 
 // Default bounds of the noise, in units of the targets' variance. They are wide enough for a target
-// without noise, and keep the optimiser where exp and Cholesky still work.
+// without noise, and keep the optimizer where exp and Cholesky still work.
 const (
 	noiseLo, noiseHi = 1e-9, 1e2
 	// noiseStart is the noise's start value as a share of the targets' variance.

@@ -32,7 +32,7 @@ func (u *Converted) add(name string, v float64) {
 //   - With a transform of the target, they are in units of the transformed values.
 //   - A real parameter of a formula that is compared with x or y is a place in its column.
 //   - α, λ, the lengthscale of periodic and the offset of poly have no units and stay
-//     as they are: linear, poly and the offset refer to the standardised inputs,
+//     as they are: linear, poly and the offset refer to the standardized inputs,
 //     centred on their means.
 func (j *Prepared) OriginalUnits(target int, values []float64) Converted {
 	u := Converted{Values: map[string]float64{}}

@@ -250,7 +250,7 @@ func nextStep(r *Report, v *Verdict, evidence []Evidence) *Advice {
 		return advise("compare transforms of the target, whose noise may grow with it", "target-transform", string(transform.Auto))
 	case r.Skewed && r.TargetTransform == nil:
 		return advise("compare transforms of the target, which is positive and skewed", "target-transform", string(transform.Auto))
-	case far >= leastFar && r.Experts == nil && minimises(r, problem.NLML):
+	case far >= leastFar && r.Experts == nil && minimizes(r, problem.NLML):
 		return advise(fmt.Sprintf("give rows that do not fit a noise variance of their own; %s far from the prediction", textform.Counted(far, "row is", "rows are")), "robust", "true")
 	case r.Isotropic && r.Choice == nil: // a choice has compared lengthscales of their own
 		return advise(fmt.Sprintf("give each of the %d columns a lengthscale of its own", r.D), "ard", "true")
@@ -278,7 +278,7 @@ var statusTexts = map[string]string{
 	"evaluated": "evaluated, not tuned",
 }
 
-// StatusText returns what a status means, in words that need no knowledge of the optimiser.
+// StatusText returns what a status means, in words that need no knowledge of the optimizer.
 func StatusText(status string) string {
 	if text, ok := statusTexts[status]; ok {
 		return text

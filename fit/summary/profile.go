@@ -24,7 +24,7 @@ type ProfileOthers string
 
 // The choices for ProfileOptions.Others.
 const (
-	// OthersTuned is the default: at each point the others minimise the objective. With
+	// OthersTuned is the default: at each point the others minimize the objective. With
 	// the NLML this is the profile likelihood (Pawitan 2001, In All Likelihood, §3.4).
 	OthersTuned ProfileOthers = "tuned"
 	// OthersHeld leaves the others where the fit ended.
@@ -104,7 +104,7 @@ type ProfileAxis struct {
 type ProfilePoint struct {
 	// Parameters holds natural values of the scaled problem.
 	Parameters map[string]float64 `json:"parameters"`
-	// Objective is what the fit minimises. NLML = DataFit + Complexity + Constant.
+	// Objective is what the fit minimizes. NLML = DataFit + Complexity + Constant.
 	Objective   Number  `json:"objective"`
 	NLML        Number  `json:"nlml"`
 	DataFit     Number  `json:"data_fit"`

@@ -53,7 +53,7 @@ type Report struct {
 	// TargetTransform is the transform of the target; nil without. Jacobian is its term of the NLML.
 	TargetTransform *TransformReport `json:"target_transform,omitempty"`
 	Jacobian        float64          `json:"jacobian,omitempty"`
-	// Objective was minimised or evaluated; ObjectiveName names its terms. NegLogPrior is −log
+	// Objective was minimized or evaluated; ObjectiveName names its terms. NegLogPrior is −log
 	// density of Priors in natural units of the scaled problem, without a Jacobian.
 	Objective     float64           `json:"objective"`
 	ObjectiveName string            `json:"objective_name"`
@@ -103,7 +103,7 @@ type Report struct {
 	Search    *SearchReport `json:"search,omitempty"`
 	AtBound   []string      `json:"at_bound,omitempty"`
 	StdErrors *StdErrors    `json:"std_errors,omitempty"`
-	// Posterior summarises draws of the parameters; nil without.
+	// Posterior summarizes draws of the parameters; nil without.
 	Posterior *PosteriorReport `json:"posterior,omitempty"`
 	// Interpolation is set if the noise is so small that the fit passes through the targets.
 	Interpolation *Interpolation `json:"interpolation,omitempty"`
@@ -136,8 +136,8 @@ type Report struct {
 // criterion returns the name of the objective without priors.
 func criterion(r *Report) string { return strings.TrimSuffix(r.ObjectiveName, problem.WithPrior) }
 
-// minimises reports whether the objective was one of some criteria, with priors or without.
-func minimises(r *Report, criteria ...problem.Criterion) bool {
+// minimizes reports whether the objective was one of some criteria, with priors or without.
+func minimizes(r *Report, criteria ...problem.Criterion) bool {
 	return slices.Contains(criteria, problem.Criterion(criterion(r)))
 }
 
@@ -163,7 +163,7 @@ type Counts struct {
 	Infeasible int `json:"infeasible"`
 }
 
-// StartReport describes one start of the optimiser. NLML is set if it is the objective.
+// StartReport describes one start of the optimizer. NLML is set if it is the objective.
 type StartReport struct {
 	Objective  *float64 `json:"objective"`
 	NLML       *float64 `json:"nlml,omitempty"`
@@ -326,7 +326,7 @@ type PosteriorReport struct {
 	Seed        uint64    `json:"seed"`
 	// DefaultPriors, in scaled units, count for the draws of parameters without a prior.
 	DefaultPriors map[string]string `json:"default_priors,omitempty"`
-	// Parameters and OriginalUnits summarise the draws, in scaled and in original units.
+	// Parameters and OriginalUnits summarize the draws, in scaled and in original units.
 	Parameters    map[string]PosteriorSummary `json:"parameters"`
 	OriginalUnits map[string]PosteriorSummary `json:"parameters_original_units,omitempty"`
 	// Modes lists the modes of the posterior that were found, in the order of their evidence.
@@ -355,7 +355,7 @@ type PosteriorMode struct {
 	Fit    bool `json:"fit"`
 }
 
-// PosteriorSummary summarises the draws of a parameter.
+// PosteriorSummary summarizes the draws of a parameter.
 type PosteriorSummary struct {
 	sampler.DrawSummary
 	// The diagnostics are nil for independent draws, and where they are not defined.
@@ -394,7 +394,7 @@ type ExpertReport struct {
 	Rows   int     `json:"rows"`
 	Status string  `json:"status"`
 	NLML   float64 `json:"nlml"`
-	// Objective is the quantity that was minimised on the rows of the expert.
+	// Objective is the quantity that was minimized on the rows of the expert.
 	Objective float64 `json:"objective"`
 	// Parameters holds natural values of the scaled problem.
 	Parameters              map[string]float64 `json:"parameters"`

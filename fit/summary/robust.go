@@ -6,7 +6,7 @@ import "slices"
 type RobustReport struct {
 	Rows []OutlyingRow `json:"rows"`
 	// NegLogPrior is the negative logarithm of the prior of the set of rows, up to a constant; the
-	// search minimises its sum with the objective.
+	// search minimizes its sum with the objective.
 	NegLogPrior float64 `json:"neg_log_prior"`
 }
 

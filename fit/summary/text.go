@@ -24,7 +24,7 @@ var (
 
 	reportText = textform.Template(reportTemplate, template.FuncMap{
 		"criterion": criterion, "drawn": drawn, "drawnNames": drawnNames, "estimate": estimate, "foundOptima": foundOptima,
-		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimises": minimises, "original": original, "parts": parts, "spread": spread, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
+		"label": problem.ObjectiveLabel, "likelyModes": likelyModes, "minimizes": minimizes, "original": original, "parts": parts, "spread": spread, "state": StateText, "status": StatusText, "step": StepText, "withoutPrior": withoutPrior,
 	})
 	profileText = textform.Template(profileTemplate, template.FuncMap{
 		"label": problem.ObjectiveLabel, "last": func(values []float64) float64 { return values[len(values)-1] }, "minima": minima,
@@ -78,10 +78,10 @@ func estimate(r *Report) string {
 	switch {
 	case r.Type != "fit":
 		return ""
-	case minimises(r, problem.LOO, problem.LOORMSE):
-	case minimises(r, problem.LOPO, problem.LOPORMSE):
+	case minimizes(r, problem.LOO, problem.LOORMSE):
+	case minimizes(r, problem.LOPO, problem.LOPORMSE):
 		how = "leave-one-place-out"
-	case minimises(r, problem.CV, problem.CVRMSE):
+	case minimizes(r, problem.CV, problem.CVRMSE):
 		how = "cross-validation"
 	case priors != "":
 		how, priors = "MAP", ""

@@ -130,7 +130,7 @@ const (
 	// meanNLPD is the NLPD, in units of the targets' standard deviation, of a normal distribution
 	// with their mean and standard deviation: ½ log 2πe.
 	meanNLPD = 1.4189385332046727
-	// hardlyBetter is the standardised RMSE from which a model explains nearly nothing: it explains
+	// hardlyBetter is the standardized RMSE from which a model explains nearly nothing: it explains
 	// a tenth of the variance.
 	hardlyBetter = 0.95
 	// farTooFew is a share of rows in 95 % intervals that makes them useless.
@@ -168,7 +168,7 @@ func (e *Evidence) judge() *Verdict {
 	case e.RMSEStandardized >= hardlyBetter:
 		warn(Fair, "the predictions are hardly better than the mean of the training targets: to this model nearly everything is noise")
 	case e.NLPDStandardized >= meanNLPD && !math.IsInf(e.NLPDStandardized, 1):
-		warn(Poor, "some rows are so far outside their intervals that the density of the predictions is worse than the density of the training targets alone: the standardised NLPD is %.3g, and theirs is %.3g", e.NLPDStandardized, meanNLPD)
+		warn(Poor, "some rows are so far outside their intervals that the density of the predictions is worse than the density of the training targets alone: the standardized NLPD is %.3g, and theirs is %.3g", e.NLPDStandardized, meanNLPD)
 	}
 	v.Headline = string(v.Level) + ": " + e.named(e.text(v.Calibration))
 	return v

@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		"worse than mean":   {test(100, 1.2, 0.95), Poor, "12, 1.2 times the standard deviation of the target", "no better than the mean", ""},
 		"as the mean":       {test(100, 1.0005, 0.95), Poor, "the error (RMSE) is 10, as large as the standard deviation of the target; the", "no better than the mean", ""},
 		"nearly noise":      {test(100, 0.97, 0.95), Fair, "97 % of", "nearly everything is noise", ""},
-		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardised NLPD is 390, and theirs is 1.42", ""},
+		"far outside":       {func(r *Report) { test(100, 0.3, 0.94)(r); r.Test.NLPDStandardized = 390 }, Poor, "poor: ", "the standardized NLPD is 390, and theirs is 1.42", ""},
 		"undefined density": {func(r *Report) { test(100, 0.3, 0.95)(r); r.Test.NLPDStandardized = Number(math.Inf(1)) }, Good, "good: ", "", ""},
 		"interpolator": {func(r *Report) {
 			r.Interpolation = &Interpolation{Degenerate: true, NoiseFloor: 0.01, LeaveOneOut: &LeaveOneOutScore{RMSEStandardized: 0.2}}

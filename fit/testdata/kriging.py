@@ -4,7 +4,7 @@
 
 Universal kriging (Rasmussen & Williams, eq. 2.41 and 2.42) with a quadratic
 mean, known noise variances and two groups, in original units; only the
-parameters are those of the standardised problem.
+parameters are those of the standardized problem.
 """
 import json
 import sys

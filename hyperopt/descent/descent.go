@@ -14,7 +14,7 @@ import (
 type Method interface {
 	// Name returns the name that --optimizer accepts.
 	Name() string
-	// Descend minimises from d.Point() until d.Converged() reports convergence or no progress is
+	// Descend minimizes from d.Point() until d.Converged() reports convergence or no progress is
 	// possible; the status is the reason for the end. It evaluates with d.Value and d.Gradient,
 	// returns their errors unchanged, and calls d.Accept to make a better point the current one.
 	Descend(ctx context.Context, d *Descent) (Status, error)
@@ -26,11 +26,11 @@ const (
 	DefaultGradientTolerance = 1e-4
 	DefaultRelativeTolerance = 1e-10
 	// DefaultPrecision is the precision of a likelihood computed by a Cholesky
-	// factorisation in float64 arithmetic.
+	// factorization in float64 arithmetic.
 	DefaultPrecision = 1e-12
 )
 
-// Options configures the minimisation. The zero value is ready to use.
+// Options configures the minimization. The zero value is ready to use.
 type Options struct {
 	// Method is the algorithm; nil means LBFGS.
 	Method Method

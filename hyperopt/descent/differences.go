@@ -26,7 +26,7 @@ type HessianOptions struct {
 //
 //	(∂f/∂z(z + h·eᵢ) − ∂f/∂z(z − h·eᵢ)) / 2h,
 //
-// and symmetrises the result. It costs two values with gradients for every free parameter. The
+// and symmetrizes the result. It costs two values with gradients for every free parameter. The
 // result is nil if f is not defined around z; ev.Reason then returns the cause.
 func Hessian(ctx context.Context, ev *Oracle, z []float64, o HessianOptions) (Metric, error) {
 	p := len(z)

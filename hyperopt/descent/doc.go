@@ -1,4 +1,4 @@
-// Package descent minimises a function of log-parameters, such as a negative log
+// Package descent minimizes a function of log-parameters, such as a negative log
 // marginal likelihood, from given starts.
 //
 // [Minimize] takes a [Search] (functions, parameters, starts) and [Options], whose zero value is
@@ -12,7 +12,7 @@
 //	space      parameters and their bounds                   (space.go)
 //
 // An evaluation costs O(n³), the other arithmetic of an iteration O(p·memory). The
-// package therefore minimises the number and cost of evaluations: a trial step
+// package therefore minimizes the number and cost of evaluations: a trial step
 // computes only the value (n³/3), and the gradient at the same point (2n³/3 more)
 // only if the value does not rule out the step.
 //

@@ -290,7 +290,7 @@ func checkSlopes(t *testing.T, f func(z, grad []float64) float64, z []float64, a
 	must.Near(t, "gradient", g, want, 1e-6, absolute)
 }
 
-// TestKKT minimises random convex quadratics and random Rosenbrock functions in
+// TestKKT minimizes random convex quadratics and random Rosenbrock functions in
 // boxes that cut off the free minimum on some sides, and checks the first-order
 // conditions: a zero gradient inside, and no gradient pointing inwards at a bound.
 func TestKKT(t *testing.T) {

@@ -105,7 +105,7 @@ func (s *valueFirst) Iterate(value, derivative float64) (optimize.Operation, flo
 	case searchReturn:
 		return s.accept()
 	default:
-		panic("hyperopt: line search not initialised")
+		panic("hyperopt: line search not initialized")
 	}
 	return s.next()
 }
@@ -254,7 +254,7 @@ func (s *valueFirst) interpolate() float64 {
 	return s.lo.a + math.Max(0.1, math.Min(t, 0.9))*w
 }
 
-// quadraticMin returns the minimiser of the parabola through p, with its slope,
+// quadraticMin returns the minimizer of the parabola through p, with its slope,
 // and the value of q (N&W 3.57); NaN if it has none.
 func quadraticMin(p, q sample) float64 {
 	w := q.a - p.a
@@ -265,7 +265,7 @@ func quadraticMin(p, q sample) float64 {
 	return p.a - p.g/(2*c)
 }
 
-// cubicMin returns the minimiser of the cubic through p and q with their slopes
+// cubicMin returns the minimizer of the cubic through p and q with their slopes
 // (N&W 3.59); NaN if it has none.
 func cubicMin(p, q sample) float64 {
 	d1 := p.g + q.g - 3*(p.f-q.f)/(p.a-q.a)
@@ -277,7 +277,7 @@ func cubicMin(p, q sample) float64 {
 	return q.a - (q.a-p.a)*(q.g+d2-d1)/(q.g-p.g+2*d2)
 }
 
-// cubicMin3 returns the minimiser of the cubic through p, with its slope, and
+// cubicMin3 returns the minimizer of the cubic through p, with its slope, and
 // the values of q and r (N&W p. 58); NaN if it has none.
 func cubicMin3(p, q, r sample) float64 {
 	x, y := q.a-p.a, r.a-p.a

@@ -180,7 +180,7 @@ func TestValueFirst(t *testing.T) {
 	}
 }
 
-// TestInterpolation compares the minimisers with the minimisers of known polynomials.
+// TestInterpolation compares the minimizers with the minimizers of known polynomials.
 func TestInterpolation(t *testing.T) {
 	cubic := func(a float64) sample { // minimum at 2, maximum at −1
 		return sample{a: a, f: a*a*a/3 - a*a/2 - 2*a, g: a*a - a - 2, slope: true}

@@ -299,7 +299,7 @@ func TestNaNAtStart(t *testing.T) {
 	}
 }
 
-// stoppedAfter minimises f up to a number of calls, and returns the lowest value evaluated, too.
+// stoppedAfter minimizes f up to a number of calls, and returns the lowest value evaluated, too.
 func stoppedAfter(p arrays, f func(z, grad []float64) float64, s how, after int, cause error) (r *Result, low float64, err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

@@ -14,7 +14,7 @@ import (
 	"gpfit/internal/journal"
 )
 
-// Minimize minimises from every start of the problem.
+// Minimize minimizes from every start of the problem.
 //
 // The error is nil if at least one start found a finite value and nothing interrupted the run;
 // the result's Status reports convergence. The result is nil only if p or s is invalid. With an

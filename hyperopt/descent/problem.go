@@ -13,7 +13,7 @@ type Parameter struct {
 	// Name is the name in messages, such as "lengthscale[2]". Group is the name of the vector
 	// that the parameter belongs to, such as "lengthscale", or equals Name.
 	Name, Group string
-	// Log means that the parameter is positive and optimised as a logarithm.
+	// Log means that the parameter is positive and optimized as a logarithm.
 	Log bool
 	// Start, Lower and Upper are natural values. ∓Inf, or 0 for a positive
 	// parameter, means no bound.
@@ -48,7 +48,7 @@ type Start struct {
 	Metric Metric
 }
 
-// Search is a minimisation problem: objectives, parameters and starts.
+// Search is a minimization problem: objectives, parameters and starts.
 type Search struct {
 	// Objectives are the same function on one or more devices; starts run in
 	// parallel on all of them. Required.
@@ -259,7 +259,7 @@ type Iteration struct {
 	Evaluations, Total Evaluations
 	// Best is the lowest finite value so far over all starts, including trial points.
 	Best float64
-	// Rows is the number of rows, for callers that first minimise over part of the
+	// Rows is the number of rows, for callers that first minimize over part of the
 	// data. Minimize leaves it 0.
 	Rows int
 	// Z holds the log-parameters, in a copy that the callback may keep.

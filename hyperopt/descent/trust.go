@@ -326,7 +326,7 @@ func (t *trust) correct(p Point) {
 	t.b, t.fresh = b, false
 }
 
-// propose returns the step over all parameters, seen by the reciprocals, that minimises the model at p
+// propose returns the step over all parameters, seen by the reciprocals, that minimizes the model at p
 // within the region and the bounds, and the decrease that it promises; nil if nothing can move.
 func (t *trust) propose(p Point) (s []float64, promise float64) {
 	s = make([]float64, len(p.Z))

@@ -12,7 +12,7 @@ import (
 	"gpfit/internal/must"
 )
 
-// TestMinimum checks the conditions that characterise the minimum of a quadratic in a ball (N&W
+// TestMinimum checks the conditions that characterize the minimum of a quadratic in a ball (N&W
 // theorem 4.1): (B + λI)s = −g with B + λI positive semidefinite, λ ≥ 0 and λ(r − |s|) = 0.
 func TestMinimum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

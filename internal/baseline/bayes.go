@@ -11,7 +11,7 @@ import (
 // belong to the columns of the design: set Unscaled for a prior on weights in original
 // units. The means equal [Ridge] with λ = σ²/s.
 //
-// The noise σ² and the scale s maximise the marginal likelihood unless they are given
+// The noise σ² and the scale s maximize the marginal likelihood unless they are given
 // (RW, eq. 2.30; PRML, section 3.5). With an intercept it is the likelihood of contrasts,
 // which do not depend on b (RW, eq. 2.45 with a flat prior; REML).
 type BayesianLinear struct {

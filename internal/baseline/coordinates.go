@@ -60,7 +60,7 @@ func softThreshold(v, lambda float64) float64 {
 	return 0
 }
 
-// update minimises over one weight and returns the change of its derivative.
+// update minimizes over one weight and returns the change of its derivative.
 func (c *coordinates) update(j int, lambda float64) float64 {
 	if c.size[j] == 0 {
 		return 0
@@ -97,7 +97,7 @@ func (c *coordinates) violation(lambda float64) float64 {
 	return worst
 }
 
-// descend minimises for λ from the present weights: passes over all columns, and between
+// descend minimizes for λ from the present weights: passes over all columns, and between
 // them passes over the active ones until they settle (FHT, section 2.6). Where that takes
 // long, because columns are nearly sums of others, it solves for the active weights.
 func (c *coordinates) descend(lambda, tolerance float64, maxSweeps int) (sweeps int, violation float64) {

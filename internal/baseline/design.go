@@ -9,7 +9,7 @@ import (
 )
 
 // Design says how columns enter a linear method. By default there is an intercept, which
-// is not penalised, and every column is centred and divided by its population standard
+// is not penalized, and every column is centred and divided by its population standard
 // deviation, as ESL (section 3.4.1) and glmnet do, so that a penalty treats columns in
 // different units alike. Weights of fitted models are in original units nevertheless.
 //

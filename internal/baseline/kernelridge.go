@@ -14,7 +14,7 @@ import (
 	"gpfit/kernel"
 )
 
-// KernelRidge is kernel ridge regression: the function f = b + Σ α_i k(x_i, ·) that minimises
+// KernelRidge is kernel ridge regression: the function f = b + Σ α_i k(x_i, ·) that minimizes
 //
 //	Σ (y_i − f(x_i))² + λ‖f − b‖²
 //

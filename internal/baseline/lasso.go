@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Lasso minimises
+// Lasso minimizes
 //
 //	Σ (y_i − b − wᵀx_i)²/(2n) + λ‖w‖₁
 //

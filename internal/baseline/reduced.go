@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// reduced is penalised least squares
+// reduced is penalized least squares
 //
-//	minimise ‖y − Bb − Zw‖² + λ‖w‖²
+//	minimize ‖y − Bb − Zw‖² + λ‖w‖²
 //
-// without the columns B that are not penalised: with an orthonormal basis Q of B, z and y are the
-// residuals of Z and y after regression on B, and w minimises ‖y − Zw‖² + λ‖w‖² in these (ESL,
+// without the columns B that are not penalized: with an orthonormal basis Q of B, z and y are the
+// residuals of Z and y after regression on B, and w minimizes ‖y − Zw‖² + λ‖w‖² in these (ESL,
 // section 3.2.3). The same holds for a posterior of w when b has a flat prior (RW, section 2.7).
 type reduced struct {
 	z *mat.Dense

@@ -5,7 +5,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Ridge is ridge regression: weights w and intercept b that minimise
+// Ridge is ridge regression: weights w and intercept b that minimize
 //
 //	Σ (y_i − b − wᵀx_i)² + λ‖w‖²
 //

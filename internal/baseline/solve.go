@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Form is a way to compute penalised least squares with λ > 0. Both give the same numbers
+// Form is a way to compute penalized least squares with λ > 0. Both give the same numbers
 // but for rounding.
 type Form string
 
@@ -57,7 +57,7 @@ type solution struct {
 	spread func(z []float64) float64
 }
 
-// solve minimises ‖y − Zw‖² + λ‖w‖² in one form. If Z has almost dependent columns for
+// solve minimizes ‖y − Zw‖² + λ‖w‖² in one form. If Z has almost dependent columns for
 // this λ, and for λ = 0, it takes the singular value decomposition instead.
 func solve(r *reduced, form Form, lambda float64) (*solution, error) {
 	var out *solution

@@ -116,7 +116,7 @@ func (s *spectrum) choose(choices []float64, score func(lambda float64) float64)
 
 // evidence is the negative log marginal likelihood of y and the variance of the noise,
 // for w ~ N(0, τ²I) and noise σ² with λ = σ²/τ² (RW, eq. 2.30, in the basis U; eq. 2.45
-// for columns that are not penalised, whose terms that do not depend on λ are left out).
+// for columns that are not penalized, whose terms that do not depend on λ are left out).
 // Noise or scale, σ² or τ², is given or 0; if both are 0, the noise is the best one for λ.
 func (s *spectrum) evidence(lambda, noise, scale float64) (nlml, variance float64) {
 	dof := float64(s.of.dof())
@@ -175,7 +175,7 @@ var errNoLikelihood = fmt.Errorf("baseline: the marginal likelihood has no large
 // or four per decade.
 const gridPoints = 60
 
-// minimizeLog minimises f over the logarithm of its argument: on a grid, then by golden
+// minimizeLog minimizes f over the logarithm of its argument: on a grid, then by golden
 // section around the best point.
 func minimizeLog(f func(float64) float64, low, high float64) (x, value float64) {
 	step := math.Log(high/low) / (gridPoints - 1)

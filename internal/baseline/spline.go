@@ -13,11 +13,11 @@ import (
 //
 //	f(x) = b + w·x + Σ_k u_k (x − κ_k)₊
 //
-// a line whose slope changes by u_k at κ_k. It minimises Σ (y_i − f(x_i))² + λ Σ u_k²
+// a line whose slope changes by u_k at κ_k. It minimizes Σ (y_i − f(x_i))² + λ Σ u_k²
 // (RWC, eq. 3.3 with p = 1). There is no penalty on the line, and one λ for all columns,
 // which are scaled as [Design] says.
 //
-// The noise σ² and, unless it is given, λ maximise the marginal likelihood of u ~ N(0,
+// The noise σ² and, unless it is given, λ maximize the marginal likelihood of u ~ N(0,
 // (σ²/λ)I) with flat priors on the lines (RWC, section 4.9; REML). So there is a density.
 type Spline struct {
 	Design

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -27,10 +28,13 @@ type Variable struct {
 	// Low and High are the smallest and the largest training value. Typical is the median, or
 	// the most common category.
 	Low, High, Typical float64
-	coding             feature.Coding
-	// first is the index of the column's first feature.
-	first int
-	date  func(float64) time.Time
+	// First is the index of the column's first feature.
+	First int
+	// Whole says that all training values are whole numbers, Ascending that they never fall from
+	// a row to the next.
+	Whole, Ascending bool
+	coding           feature.Coding
+	date             func(float64) time.Time
 }
 
 // Columns returns the columns that the model uses, in the order of its table.
@@ -42,12 +46,14 @@ func Columns(m *gp.Model) ([]Variable, error) {
 	var all []Variable
 	first := 0
 	for _, coding := range encoding.Columns {
-		c := Variable{Name: coding.Name, coding: coding, first: first}
+		c := Variable{Name: coding.Name, coding: coding, First: first}
 		first += coding.Width()
 		values := c.training(m)
 		if values == nil {
 			continue
 		}
+		c.Ascending = slices.IsSorted(values)
+		c.Whole = !slices.ContainsFunc(values, func(v float64) bool { return v != math.Trunc(v) })
 		slices.Sort(values)
 		c.Low, c.High = values[0], values[len(values)-1]
 		c.Typical = median(values)
@@ -76,7 +82,7 @@ func (c *Variable) training(m *gp.Model) []float64 {
 	d, width := len(m.Columns), c.coding.Width()
 	var used []int // positions in the rows of X
 	for at, f := range m.Columns {
-		if f >= c.first && f < c.first+width {
+		if f >= c.First && f < c.First+width {
 			used = append(used, at)
 		}
 	}
@@ -93,7 +99,7 @@ func (c *Variable) training(m *gp.Model) []float64 {
 		values[i] = -1 // a category that the model does not use
 		for _, at := range used {
 			if row[at] == 1 {
-				values[i] = float64(m.Columns[at] - c.first)
+				values[i] = float64(m.Columns[at] - c.First)
 			}
 		}
 	}
@@ -157,7 +163,7 @@ func (c *Variable) Widen(x []float64, n int) {
 	}
 	d := len(x) / n
 	for i := range n {
-		c.Low, c.High = min(c.Low, x[i*d+c.first]), max(c.High, x[i*d+c.first])
+		c.Low, c.High = min(c.Low, x[i*d+c.First]), max(c.High, x[i*d+c.First])
 	}
 }
 
@@ -176,16 +182,19 @@ func Along(m *gp.Model, columns []Variable, c int, values []float64) dataset.Row
 			if k == c {
 				value = v
 			}
-			copy(row[column.first:], column.coding.Append(nil, value))
+			copy(row[column.First:], column.Encode(value))
 		}
 	}
 	return out
 }
 
+// Encode returns the features of a value.
+func (c *Variable) Encode(value float64) []float64 { return c.coding.Append(nil, value) }
+
 // Relevance returns the largest relevance of the column's features, by the number of the feature.
 func (c *Variable) Relevance(byFeature map[int]float64) float64 {
 	most := 0.0
-	for f := c.first; f < c.first+c.coding.Width(); f++ {
+	for f := c.First; f < c.First+c.coding.Width(); f++ {
 		most = max(most, byFeature[f])
 	}
 	return most

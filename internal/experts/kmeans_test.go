@@ -17,7 +17,7 @@ import (
 	"gpfit/table"
 )
 
-// inputs reads the standardised inputs of a shared table.
+// inputs reads the standardized inputs of a shared table.
 func inputs(t *testing.T, name string) *points {
 	t.Helper()
 	read := must.Get(table.Read(refdata.Path(t, "data", name, "data.csv.gz"), table.Options{}))(t)

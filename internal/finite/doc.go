@@ -5,9 +5,9 @@
 //
 //	Σ⁻¹ = D⁻¹ − D⁻¹ΨB⁻¹ΨᵀD⁻¹,  log|Σ| = Σ_i log d_i + log|B|,  ΨᵀΣ⁻¹Ψ = I − B⁻¹,  Σ⁻¹Ψ = D⁻¹ΨB⁻¹.
 //
-// B is never formed: its Cholesky factor Rᵀ comes from the QR factorisation of D^-½Ψ above the unit
+// B is never formed: its Cholesky factor Rᵀ comes from the QR factorization of D^-½Ψ above the unit
 // matrix, which keeps twice as many digits (Golub & Van Loan, Matrix Computations (2013), section 5.3).
 //
-// expansion.go has the features, blocks.go the passes over the rows, factor.go the factorisation, and
+// expansion.go has the features, blocks.go the passes over the rows, factor.go the factorization, and
 // the other files the calls of the workspace.
 package finite

@@ -47,7 +47,7 @@ func (b backend) Supports(w device.Workload) error {
 	return err
 }
 
-// Plans count the operations of a factorisation of a large matrix that take as long: slowness is about the
+// Plans count the operations of a factorization of a large matrix that take as long: slowness is about the
 // ratio, and flopRate is the number of such operations in a second.
 const (
 	slowness = 15

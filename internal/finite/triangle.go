@@ -28,7 +28,7 @@ func vector(data []float64) blas64.Vector { return blas64.Vector{N: len(data), I
 // factor is what Form computes.
 type factor struct {
 	noise []float64
-	// rows is the lower triangle of the factorisation of Φᵀ for one noise variance, which serves as
+	// rows is the lower triangle of the factorization of Φᵀ for one noise variance, which serves as
 	// long as the functions stay the same, and otherwise of ΦᵀD^-½.
 	rows []float64
 	// kept means that rows belongs to phi alone.

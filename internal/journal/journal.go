@@ -1,10 +1,10 @@
 // Package journal records the evaluations of a run in a file and replays them, so
 // that an interrupted run can continue.
 //
-// A journal is a log of evaluations, not of an optimiser's state: the run appends
+// A journal is a log of evaluations, not of an optimizer's state: the run appends
 // one line for every value and gradient. A run that finds a journal starts from the
 // beginning but takes earlier evaluations from the log. It computes the same
-// numbers bit by bit and therefore ends with the same bits, for any optimiser.
+// numbers bit by bit and therefore ends with the same bits, for any optimizer.
 //
 // The first line names the job. The other lines have the form
 //

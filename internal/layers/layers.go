@@ -1,4 +1,4 @@
-// Package layers analyses and tests the structure of the code. Its tests compare
+// Package layers analyzes and tests the structure of the code. Its tests compare
 // docs/packages.md with the packages ([Page]), resolve the links in doc comments, and compare
 // the numbers of each package and of the module with their budgets ([Measure]), such as the
 // upward references between files ([Arrange]).

@@ -2,7 +2,7 @@ package markov
 
 import "math"
 
-// filter is a factorisation of Σ: Kalman's filter for the rows in order (Durbin & Koopman 2012,
+// filter is a factorization of Σ: Kalman's filter for the rows in order (Durbin & Koopman 2012,
 // section 4.3). With A and Q of the gap before a row, the row H of weights and the noise d,
 //
 //	P⁻ = APAᵀ + Q,  S = HP⁻Hᵀ + d,  k = P⁻Hᵀ/S,  P = (I − kH)P⁻(I − kH)ᵀ + d·kkᵀ

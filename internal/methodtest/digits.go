@@ -69,7 +69,7 @@ func Matern(p int, x, y float64, lengthscale *big.Float) *big.Float {
 	return poly.Mul(poly, bigExp(tau.Neg(tau)))
 }
 
-// Terms returns log|Σ| and yᵀΣ⁻¹y with 60 digits, by a Cholesky factorisation of Σ = K + noise·I.
+// Terms returns log|Σ| and yᵀΣ⁻¹y with 60 digits, by a Cholesky factorization of Σ = K + noise·I.
 func Terms(covariance func(i, j int) *big.Float, y []float64, noise float64) (logDet, fit *big.Float) {
 	n := len(y)
 	l, z, logDet, fit := make([][]*big.Float, n), make([]*big.Float, n), Big(0), Big(0)

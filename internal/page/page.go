@@ -1,11 +1,13 @@
 // Package page lays out the pages that gpfit writes: one HTML file each, which holds its
-// style and its figures, has no scripts, and loads nothing. The pages are readable on a
-// telephone, in dark mode and in print. [Page.Write] writes one.
+// style, its script and its figures, and loads nothing. The pages are readable on a
+// telephone, in dark mode and in print, and without the script, which sorts tables, shows
+// values under the pointer and predicts rows. [Page.Write] writes one.
 package page
 
 import (
 	"bufio"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -20,9 +22,13 @@ var (
 	layout string
 	//go:embed page.css
 	style string
+	//go:embed page.js
+	script string
 
 	parsed = template.Must(template.New("page").Funcs(template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(style) },
+		"style": func() template.CSS { return template.CSS(style) },
+		// The section of characters keeps the page XML, too.
+		"script": func() template.JS { return template.JS("//<![CDATA[\n" + script + "//]]>") },
 		"anchor": anchor,
 	}).Parse(layout))
 )
@@ -51,12 +57,14 @@ type Section struct {
 	Notes    []string
 	Points   []Remark
 	Pictures []Picture
-	Grids    []Grid
+	// WhatIf holds the numbers of which the script makes controls that predict a row; nil for none.
+	WhatIf json.RawMessage
+	Grids  []Grid
 }
 
 // Empty reports whether the section has nothing but a title.
 func (s *Section) Empty() bool {
-	return len(s.Notes) == 0 && len(s.Points) == 0 && len(s.Pictures) == 0 && len(s.Grids) == 0
+	return len(s.Notes) == 0 && len(s.Points) == 0 && len(s.Pictures) == 0 && len(s.Grids) == 0 && s.WhatIf == nil
 }
 
 // Remark is an element of a list: a statement, and what to do about it.
@@ -145,6 +153,9 @@ func (g Grid) Head(i int) Head {
 func Filled(grids ...Grid) []Grid {
 	return slices.DeleteFunc(grids, func(g Grid) bool { return len(g.Rows) == 0 })
 }
+
+// Numbers returns the JSON of WhatIf for a script element; encoding/json escapes what could end it.
+func (s Section) Numbers() template.JS { return template.JS(s.WhatIf) }
 
 // Element returns the svg element for the page.
 func (f Picture) Element() template.HTML { return template.HTML(f.SVG) }

@@ -16,7 +16,7 @@ import (
 	"gpfit/internal/code"
 )
 
-// Building serialises the building of graphs, because Gorgonia keeps global state.
+// Building serializes the building of graphs, because Gorgonia keeps global state.
 var Building sync.Mutex
 
 // Node is a Gorgonia node for a scalar of a pair.

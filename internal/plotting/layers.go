@@ -147,6 +147,8 @@ type Points struct {
 	Color  int
 	Shape  Shape
 	Labels []string
+	// Notes are texts of the points that a page shows under the pointer; nil for none.
+	Notes []string
 	// Radius is the size in points; 0 chooses one for the number of points.
 	Radius float64
 }
@@ -154,6 +156,9 @@ type Points struct {
 func (p *Points) extend(e *extent) error {
 	if len(p.Labels) > 0 && len(p.Labels) != len(p.X) {
 		return fmt.Errorf("plotting: points %s: %d labels for %d points", p.Name, len(p.Labels), len(p.X))
+	}
+	if p.Notes != nil && len(p.Notes) != len(p.X) {
+		return fmt.Errorf("plotting: points %s: %d notes for %d points", p.Name, len(p.Notes), len(p.X))
 	}
 	return e.points("points", p.Name, p.X, p.Y)
 }

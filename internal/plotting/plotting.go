@@ -39,7 +39,7 @@ func (f *Figure) Write(ctx context.Context, path string, replace bool) error {
 	if err != nil {
 		return err
 	}
-	canvas, err := f.render(format)
+	canvas, _, err := f.render(format)
 	if err != nil {
 		return err
 	}
@@ -54,19 +54,20 @@ func (f *Figure) Write(ctx context.Context, path string, replace bool) error {
 
 // SVG draws the figure as the text of an svg element for a page, without an XML
 // declaration. Text and axes have the colour of the text around it, so the picture fits
-// light and dark pages. It is as wide as its container and at most its own size.
+// light and dark pages. It is as wide as its container and at most its own size. Its attribute
+// data-marks has the values of lines, points and bars with their places, as JSON, for a script.
 func (f *Figure) SVG() (string, error) {
-	canvas, err := f.render(inline)
+	canvas, marks, err := f.render(inline)
 	if err != nil {
 		return "", err
 	}
-	return inlineSVG(canvas, cmp.Or(f.Alt, f.Title))
+	return inlineSVG(canvas, cmp.Or(f.Alt, f.Title), marks)
 }
 
-// render draws the figure on a canvas of the format.
-func (f *Figure) render(format string) (vg.CanvasWriterTo, error) {
+// render draws the figure on a canvas of the format. Of an inline picture it also returns the marks.
+func (f *Figure) render(format string) (_ vg.CanvasWriterTo, marks string, err error) {
 	if err := f.check(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	columns := f.columns()
 	size := cmp.Or(f.Size, f.defaultSize(columns))
@@ -76,7 +77,12 @@ func (f *Figure) render(format string) (vg.CanvasWriterTo, error) {
 		area.SetColor(paper)
 		area.Fill(area.Rectangle.Path())
 	}
-	return canvas, f.draw(area, columns)
+	charts, places, err := f.draw(area, columns)
+	if err == nil && format == inline {
+		_, height := canvas.Size()
+		marks, err = marksOf(charts, places, columns, float64(height))
+	}
+	return canvas, marks, err
 }
 
 // check returns an error for a figure without charts or layers, and for numbers that mean nothing.
@@ -116,8 +122,8 @@ func (f *Figure) defaultSize(columns int) Size {
 	return Size{Width: float64(columns) * smallWidth, Height: float64(rows)*smallHeight + 1}
 }
 
-// draw draws title, charts and legend.
-func (f *Figure) draw(c draw.Canvas, columns int) error {
+// draw draws title, charts and legend, and returns the charts with their places.
+func (f *Figure) draw(c draw.Canvas, columns int) ([]*chart, [][]draw.Canvas, error) {
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 	style := textStyle(titleSize)
 	if title := wrap(style, f.Title, c.Size().X); title != "" {
@@ -131,7 +137,7 @@ func (f *Figure) draw(c draw.Canvas, columns int) error {
 	for i := range charts {
 		charts[i].plot.Draw(places[i/columns][i%columns])
 	}
-	return err
+	return charts, places, err
 }
 
 // legend returns an entry for each name among the layers of all charts, in rows of at most a width:

@@ -3,8 +3,10 @@ package plotting
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"math"
@@ -14,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -98,7 +101,7 @@ func TestInside(t *testing.T) {
 			const frame = 40
 			canvas := vgimg.NewWith(vgimg.UseWH(w+2*frame, h+2*frame), vgimg.UseDPI(72))
 			area := draw.Crop(draw.New(canvas), frame, -frame, frame, -frame)
-			if err := f.draw(area, f.columns()); size != own && errors.Is(err, ErrSmall) {
+			if _, _, err := f.draw(area, f.columns()); size != own && errors.Is(err, ErrSmall) {
 				continue
 			} else if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -203,6 +206,44 @@ func TestInline(t *testing.T) {
 	}
 	if again := must.Get(f.SVG())(t); again != text {
 		t.Error("a second drawing differs")
+	}
+}
+
+// TestMarks checks that the marks of a picture lie on its line, and have the texts of its axes.
+func TestMarks(t *testing.T) {
+	day := func(v float64) time.Time { return time.Date(2024, 1, 1+int(v), 0, 0, 0, 0, time.UTC) }
+	f := Figure{Alt: "it's", Charts: []Chart{{X: Axis{Label: "day", Date: day}, Y: Axis{Label: "its 'y' <b>", Range: [2]float64{0, 2}}, Layers: []Layer{
+		&Line{Name: "mean", X: []float64{0, 10}, Y: []float64{0.5, 1.25}},
+		&Points{Name: "row", X: []float64{5, 6}, Y: []float64{-1.5, 1}, Notes: []string{"row 7", "row <8>"}},
+	}}}}
+	text := must.Get(f.SVG())(t)
+	var sets []markSet
+	must.Do(t, json.Unmarshal([]byte(attributes(t, text)["svg data-marks"]), &sets))
+	if len(sets) != 1 || sets[0].X != "day" || sets[0].Y != "its 'y' <b>" || len(sets[0].Layers) != 2 {
+		t.Fatalf("marks %+v", sets)
+	}
+	line, points := sets[0].Layers[0], sets[0].Layers[1]
+	if fmt.Sprint(line.At[0][2:]) != "[2024-01-01 0.5]" || fmt.Sprint(line.At[1][2:]) != "[2024-01-11 1.25]" {
+		t.Errorf("line %v", line.At)
+	}
+	if len(points.At) != 1 || fmt.Sprint(points.At[0][2:]) != "[2024-01-07 1 row <8>]" {
+		t.Errorf("points %v: a point outside of the axes has no mark", points.At)
+	}
+	_, height := newCanvas(inline, f.defaultSize(1)).Size()
+	for _, at := range line.At {
+		x, y := at[0].(float64), float64(height)-at[1].(float64)
+		near := false
+		for _, m := range regexp.MustCompile(`[ML]([0-9.]+),([0-9.]+)`).FindAllStringSubmatch(text, -1) {
+			px, py := must.Get(strconv.ParseFloat(m[1], 64))(t), must.Get(strconv.ParseFloat(m[2], 64))(t)
+			near = near || math.Hypot(px-x, py-y) < 0.1 // a tenth of a point is the precision of marks
+		}
+		if !near {
+			t.Errorf("no line of the picture goes to %v, %v", x, y)
+		}
+	}
+	f.Charts[0].Layers[1].(*Points).Notes = []string{"one"}
+	if _, err := f.SVG(); err == nil {
+		t.Error("one note for two points")
 	}
 }
 

@@ -141,7 +141,7 @@ func histogram() *Figure {
 	bars := Histogram(values)
 	relevance := &Bars{At: []float64{0, 1, 2}, Height: []float64{0.9, 0.3, 0.05}, Width: 0.7, Color: 2}
 	return &Figure{Title: "Residuals", Charts: []Chart{
-		{X: Axis{Label: "standardised residual"}, Y: Axis{Label: "rows"}, Layers: []Layer{bars, &Guide{At: 0, Vertical: true, Color: Grey}}},
+		{X: Axis{Label: "standardized residual"}, Y: Axis{Label: "rows"}, Layers: []Layer{bars, &Guide{At: 0, Vertical: true, Color: Grey}}},
 		{X: Axis{Categories: []string{"income", "age of house", "<script>"}}, Y: Axis{Label: "relevance"}, Layers: []Layer{relevance}},
 	}}
 }

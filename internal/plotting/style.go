@@ -119,7 +119,7 @@ func writeSVG(w io.Writer, canvas vg.CanvasWriterTo) error {
 }
 
 // inlineSVG returns the svg element that the canvas holds, for a page.
-func inlineSVG(canvas vg.CanvasWriterTo, alt string) (string, error) {
+func inlineSVG(canvas vg.CanvasWriterTo, alt, marks string) (string, error) {
 	var b bytes.Buffer
 	if err := writeSVG(&b, canvas); err != nil {
 		return "", err
@@ -132,7 +132,7 @@ func inlineSVG(canvas vg.CanvasWriterTo, alt string) (string, error) {
 	alt = html.EscapeString(printable(alt))
 	body = strings.NewReplacer(inkText, "currentColor", gridText, "currentColor").Replace(body)
 	w, h := canvas.Size()
-	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" style="width:100%%;height:auto;max-width:%.5gpt" viewBox="0 0 %.5g %.5g" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`, alt, w, w, h) + body, nil
+	return fmt.Sprintf(`<svg class="plot" role="img" aria-label="%s" data-marks='%s' style="width:100%%;height:auto;max-width:%.5gpt" viewBox="0 0 %.5g %.5g" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">`, alt, strings.ReplaceAll(marks, "'", "&#39;"), w, w, h) + body, nil
 }
 
 // printable returns text with � in place of characters that an SVG file cannot

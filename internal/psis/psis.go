@@ -1,4 +1,4 @@
-// Package psis judges importance sampling by the tail of its ratios: the shape k̂ of the generalised
+// Package psis judges importance sampling by the tail of its ratios: the shape k̂ of the generalized
 // Pareto distribution that fits them says how many of their moments exist (Vehtari, Simpson,
 // Gelman, Yao & Gabry, Pareto smoothed importance sampling, JMLR 25 (2024), 72).
 package psis
@@ -50,7 +50,7 @@ func K(logRatios []float64) float64 {
 // the paper).
 const priorWeight, priorMean = 10, 0.5
 
-// Shape returns the shape k of a generalised Pareto distribution with the density
+// Shape returns the shape k of a generalized Pareto distribution with the density
 // (1 + kx/σ)^(−1/k − 1)/σ, by the empirical Bayes estimate of Zhang & Stephens (A new and efficient
 // estimation method for the generalized Pareto distribution, Technometrics 51 (2009), 316–325, whose
 // k has the other sign), and a weak prior. The excesses are positive and ascend.

@@ -14,7 +14,7 @@ import (
 //
 //	Σ = K + noise + diag(Variance),  f = ½ Σ_t y_tᵀPy_t + ½T log|Σ|
 //
-// P is Σ⁻¹, or Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ if generalised least squares finds the mean.
+// P is Σ⁻¹, or Σ⁻¹ − Σ⁻¹H(HᵀΣ⁻¹H)⁻¹HᵀΣ⁻¹ if generalized least squares finds the mean.
 type Suspects struct {
 	N int
 	// Inverse and Projected are the blocks of Σ⁻¹ and P for the m candidates, m×m.

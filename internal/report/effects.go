@@ -65,7 +65,7 @@ func (s *subject) findAxes() error {
 		return cmp.Compare(columns[b].Relevance(byFeature), columns[a].Relevance(byFeature))
 	})
 	for at, k := range order {
-		a := axis{Variable: columns[k], relevance: columns[k].Relevance(byFeature)}
+		a := axis{Variable: columns[k], whole: columns[k], relevance: columns[k].Relevance(byFeature)}
 		if at >= movedAxes(m) {
 			s.axes = append(s.axes, a)
 			continue
@@ -97,9 +97,9 @@ func movedAxes(m *gp.Model) int {
 // effects shows the effect of each column.
 func effects(s *subject) (page.Section, error) {
 	section := page.Section{Title: "Effect of each column", Notes: []string{
-		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. Columns that act together have effects that one such picture does not show."}}
+		"Each picture varies one column over its range in the training table. The others stay in the middle: numbers at their median, categories at the most common one. The band is the 95 % interval of the function, without noise. All pictures of a target have one scale, so a flat line is a column without effect. Columns that act together have effects that one such picture does not show."}}
 	for i := range s.effects {
-		figure, err := s.effects[i].effectFigure()
+		figure, err := s.effects[i].effectFigure(effectRange(s, s.effects[i].target))
 		if err != nil {
 			return section, err
 		}
@@ -109,6 +109,21 @@ func effects(s *subject) (page.Section, error) {
 		section.Notes = append(section.Notes, fmt.Sprintf("The pictures show the %d most relevant of %d columns.", shown, len(s.axes)))
 	}
 	return section, nil
+}
+
+// effectRange returns the range of the effects of a target with their intervals, and some room.
+func effectRange(s *subject, target string) [2]float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range s.effects {
+		if s.effects[i].target == target {
+			lower, upper := s.effects[i].Function(0.95)
+			low, high = min(low, slices.Min(lower)), max(high, slices.Max(upper))
+		}
+	}
+	if room := 0.04 * (high - low); room > 0 && !math.IsInf(room, 0) {
+		return [2]float64{low - room, high + room}
+	}
+	return [2]float64{}
 }
 
 // mostTermRows is the number of training rows over which the size of a term is averaged.

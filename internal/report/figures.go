@@ -68,6 +68,7 @@ func (c *scores) observedFigure() (page.Picture, error) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Target[i])
+		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 		bars.X = append(bars.X, c.Mean[i])
 		lower, upper := c.density(i).Interval(0.95)
 		bars.Lower, bars.Upper = append(bars.Lower, lower), append(bars.Upper, upper)
@@ -83,15 +84,16 @@ func (c *scores) observedFigure() (page.Picture, error) {
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "observed"}, Layers: layers})
 }
 
-// residualFigure shows the standardised residuals against the predictions.
+// residualFigure shows the standardized residuals against the predictions.
 func (c *scores) residualFigure() (page.Picture, error) {
 	points := &plotting.Points{}
 	inside := score.CentralQuantile(0.95)
 	for _, i := range c.sample() {
 		points.X, points.Y = append(points.X, c.Mean[i]), append(points.Y, c.Standardized[i])
+		points.Notes = append(points.Notes, fmt.Sprintf("row %d", c.row(i)))
 	}
-	return figure(c.named(c.shown("Standardised residuals; 95 % should lie between the dashed lines")),
-		fmt.Sprintf("Standardised residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
+	return figure(c.named(c.shown("Standardized residuals; 95 % should lie between the dashed lines")),
+		fmt.Sprintf("Standardized residuals of %s against its prediction; %s lie within ±1.96", c.target, percent(c.summary.Coverage95)),
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "predicted"}, Y: plotting.Axis{Label: "residual / standard deviation"}, Layers: []plotting.Layer{
 			&plotting.Guide{Color: plotting.Grey},
 			&plotting.Guide{At: inside, Color: plotting.Grey, Dashed: true}, &plotting.Guide{At: -inside, Color: plotting.Grey, Dashed: true},
@@ -99,7 +101,7 @@ func (c *scores) residualFigure() (page.Picture, error) {
 		}})
 }
 
-// histogramFigure compares the distribution of the standardised residuals with the normal
+// histogramFigure compares the distribution of the standardized residuals with the normal
 // distribution.
 func (c *scores) histogramFigure() (page.Picture, error) {
 	bars := plotting.Histogram(c.Standardized)
@@ -109,8 +111,8 @@ func (c *scores) histogramFigure() (page.Picture, error) {
 		normal.X = append(normal.X, x)
 		normal.Y = append(normal.Y, float64(len(c.Standardized))*bars.Width*distuv.UnitNormal.Prob(x))
 	}
-	return figure(c.named("Distribution of the standardised residuals"),
-		fmt.Sprintf("Histogram of the standardised residuals of %s beside the normal distribution; root mean square %s", c.target, short(c.summary.RMSStandardized)),
+	return figure(c.named("Distribution of the standardized residuals"),
+		fmt.Sprintf("Histogram of the standardized residuals of %s beside the normal distribution; root mean square %s", c.target, short(c.summary.RMSStandardized)),
 		squareSize, plotting.Chart{X: plotting.Axis{Label: "residual / standard deviation"}, Y: plotting.Axis{Label: "rows"}, Layers: []plotting.Layer{bars, normal}})
 }
 
@@ -200,9 +202,11 @@ func (c *curve) chart(label string) plotting.Chart {
 	return c.along.Chart(c.along.values, c.Prediction, 0.95, label)
 }
 
-// effectFigure shows the effect of a column.
-func (c *curve) effectFigure() (page.Picture, error) {
-	return figure(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, c.chart(c.target))
+// effectFigure shows the effect of a column, within a range of the target.
+func (c *curve) effectFigure(within [2]float64) (page.Picture, error) {
+	chart := c.chart(c.target)
+	chart.Y.Range = within
+	return figure(c.named(c.along.Name), fmt.Sprintf("Effect of %s on %s: %s", c.along.Name, c.target, c.describe()), wideSize, chart)
 }
 
 // figure shows a term along a column.

@@ -24,7 +24,7 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 	if s.Record.Report == nil {
 		s.Record.Report = &summary.Report{}
 	}
-	for _, step := range []func(context.Context) error{s.score, s.rank, s.vary, s.split} {
+	for _, step := range []func(context.Context) error{s.score, s.rank, s.vary, s.split, func(ctx context.Context) error { return forecast(ctx, s) }} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func Page(ctx context.Context, about Subject) (*page.Page, error) {
 		p.Command = page.WithoutFolders(next.Command, s.Record.Data)
 	}
 	for _, section := range []func(*subject) (page.Section, error){
-		findings, predictions, localExperts, relevantColumns, effects, terms, parameters, convergence, timeAndDevice, source,
+		findings, predictions, localExperts, series, relevantColumns, effects, whatIf, terms, parameters, convergence, timeAndDevice, source,
 	} {
 		part, err := section(s)
 		if err != nil {

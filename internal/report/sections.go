@@ -64,7 +64,7 @@ func parameters(s *subject) (page.Section, error) {
 		}
 		grid.Add(append(cells, s.remark(name))...)
 	}
-	section := page.Section{Title: "Parameters", Grids: []page.Grid{grid}, Notes: []string{"Scaled values belong to the standardised table, in which gpfit fits."}}
+	section := page.Section{Title: "Parameters", Grids: []page.Grid{grid}, Notes: []string{"Scaled values belong to the standardized table, in which gpfit fits."}}
 	if s.model.Locals != nil {
 		section.Notes = append(section.Notes, "These are medians over the experts, weighted by their rows, which no prediction uses. Each expert has its own, under Local experts.")
 	}

@@ -42,6 +42,8 @@ type subject struct {
 	axes    []axis
 	effects []curve
 	terms   []term
+	// stretches are parts of the series of a model of one time; nil for other models.
+	stretches []stretch
 	// relevance lists the columns in use, most relevant first.
 	relevance []summary.ColumnRelevance
 }
@@ -75,6 +77,8 @@ type scores struct {
 // with these values and typical ones of the other columns.
 type axis struct {
 	effect.Variable
+	// whole is the variable with all its categories, and with their full names.
+	whole     effect.Variable
 	relevance float64
 	values    []float64
 	rows      dataset.Rows
@@ -94,6 +98,13 @@ type term struct {
 	// size is the standard deviation of the term's mean over training rows, in units of
 	// the target, and share the same in units of the target's standard deviation.
 	size, share float64
+}
+
+// stretch is a part of a series with its forecast.
+type stretch struct {
+	caption     string
+	times       []float64
+	predictions []*gp.Prediction
 }
 
 // targets returns the names of the targets.

@@ -239,13 +239,13 @@ func parameters(rows []Row) page.Section {
 	return section
 }
 
-// jobs lists all jobs.
+// jobs lists all jobs, first what says whether to trust them: a narrow screen hides the rest.
 func jobs(rows []Row) page.Section {
-	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state"), page.Numbers("n", "d"), page.Words("device"),
-		page.Numbers("NLML", "RMSE", "NLPD", "in 95 %", "values", "gradients", "seconds", "warnings"), page.Words("verdict", "status", "most relevant columns"))}
+	grid := page.Grid{Heads: slices.Concat(page.Words("job", "state", "verdict"), page.Numbers("warnings", "RMSE", "NLPD", "in 95 %", "NLML", "seconds", "n", "d"), page.Words("device"),
+		page.Numbers("values", "gradients"), page.Words("status", "most relevant columns"))}
 	for _, r := range rows {
-		grid.Add(r.Job, r.State, fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.NLML, "%.4f"), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"),
-			textform.Percent(r.Coverage95), textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.Warnings), r.Level, summary.StateText(r.Status), r.mostRelevant())
+		grid.Add(r.Job, r.State, r.Level, fmt.Sprint(r.Warnings), textform.Optional(r.RMSE, "%.5g"), textform.Optional(r.NLPD, "%.4f"), textform.Percent(r.Coverage95), textform.Optional(r.NLML, "%.4f"),
+			textform.Optional(r.Seconds, "%.2f"), fmt.Sprint(r.N), fmt.Sprint(r.D), r.Device, textform.Optional(r.Values, "%d"), textform.Optional(r.Gradients, "%d"), summary.StateText(r.Status), r.mostRelevant())
 		grid.Rows[len(grid.Rows)-1].Bad = bad(r)
 	}
 	return page.Section{Title: "Jobs", Grids: page.Filled(grid)}

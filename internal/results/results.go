@@ -197,8 +197,8 @@ type Measure struct {
 // is divided by the number of training rows, so that it can be averaged over data sets.
 func Metrics(rows []Row) []Measure {
 	all := []Measure{
-		{"nlpd_standardized", "NLPD (standardised)", func(r Row) *float64 { return r.NLPDStandardized }},
-		{"rmse_standardized", "RMSE (standardised)", func(r Row) *float64 { return r.RMSEStandardized }},
+		{"nlpd_standardized", "NLPD (standardized)", func(r Row) *float64 { return r.NLPDStandardized }},
+		{"rmse_standardized", "RMSE (standardized)", func(r Row) *float64 { return r.RMSEStandardized }},
 		{"nlml_per_row", "NLML per row", func(r Row) *float64 {
 			if r.NLML == nil || r.N == 0 {
 				return nil

@@ -202,7 +202,10 @@ func TestHTML(t *testing.T) {
 		if strings.Contains(page, "<test>") || strings.Contains(page, "<bad>") {
 			t.Error("text is not escaped")
 		}
-		for _, word := range []string{"<script", "<link", "src=", "@import", "url("} {
+		if n := strings.Count(page, "<script"); n != 1 {
+			t.Errorf("%d scripts, want the page's own", n)
+		}
+		for _, word := range []string{"<link", "src=", "@import", "url("} {
 			if strings.Contains(page, word) {
 				t.Errorf("the page has %q, which may load another file", word)
 			}

@@ -141,7 +141,7 @@ func join(t, next *tree, direction float64) *tree {
 
 func plus(a, b []float64) []float64 { return floats.AddTo(make([]float64, len(a)), a, b) }
 
-// turns is the generalised criterion: the sum of the momenta no longer points along the
+// turns is the generalized criterion: the sum of the momenta no longer points along the
 // momentum of both ends.
 func turns(sum, left, right []float64) bool { return dot(sum, left) <= 0 || dot(sum, right) <= 0 }
 

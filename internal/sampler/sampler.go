@@ -3,7 +3,7 @@
 // goes in, chains come out. Start at [Run]; [Summarize] describes the chains.
 //
 // The sampler is NUTS (Hoffman & Gelman 2014) with multinomial sampling within a
-// trajectory and the generalised criterion for its end (Betancourt 2017), dual averaging
+// trajectory and the generalized criterion for its end (Betancourt 2017), dual averaging
 // of the step size, and a dense metric that is adapted in windows of growing length.
 package sampler
 

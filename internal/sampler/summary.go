@@ -11,14 +11,14 @@ import (
 
 // DrawSummary describes the draws of one number.
 type DrawSummary struct {
-	// Mean, SD and Median summarise all draws; Lower and Upper are the quantiles of
+	// Mean, SD and Median summarize all draws; Lower and Upper are the quantiles of
 	// 2.5 % and 97.5 %.
 	Mean   float64 `json:"mean"`
 	SD     float64 `json:"sd"`
 	Lower  float64 `json:"q2_5"`
 	Median float64 `json:"median"`
 	Upper  float64 `json:"q97_5"`
-	// RHat is the rank-normalised split R̂, ESSBulk and ESSTail are effective sample sizes
+	// RHat is the rank-normalized split R̂, ESSBulk and ESSTail are effective sample sizes
 	// (Vehtari et al. 2021). They are NaN if the draws do not vary or are too few.
 	RHat    float64 `json:"-"`
 	ESSBulk float64 `json:"-"`
@@ -34,7 +34,7 @@ func Summarize(chains [][]float64) DrawSummary {
 	s := DrawSummary{Mean: mean, SD: sd, Lower: quantile(0.025), Median: quantile(0.5), Upper: quantile(0.975), RHat: math.NaN(), ESSBulk: math.NaN(), ESSTail: math.NaN()}
 	if halves := split(chains); halves != nil {
 		sorted := slices.Sorted(slices.Values(slices.Concat(halves...)))
-		scores := normalised(halves)
+		scores := normalized(halves)
 		s.RHat, s.ESSBulk, s.ESSTail = rankRHat(halves, scores, sorted), ess(scores), tailESS(halves, sorted)
 	}
 	return s
@@ -61,9 +61,9 @@ func split(chains [][]float64) [][]float64 {
 	return out
 }
 
-// normalised replaces draws by normal scores of their ranks; equal draws get the mean of
+// normalized replaces draws by normal scores of their ranks; equal draws get the mean of
 // their ranks (Blom 1958).
-func normalised(chains [][]float64) [][]float64 {
+func normalized(chains [][]float64) [][]float64 {
 	all := slices.Concat(chains...)
 	order, values := make([]int, len(all)), slices.Clone(all)
 	floats.Argsort(values, order)
@@ -88,12 +88,12 @@ func normalised(chains [][]float64) [][]float64 {
 	return out
 }
 
-// rankRHat returns the rank-normalised split R̂: the larger of the values for the bulk,
+// rankRHat returns the rank-normalized split R̂: the larger of the values for the bulk,
 // whose normal scores are given, and for the distances from the median.
 func rankRHat(halves, scores [][]float64, sorted []float64) float64 {
 	median := stat.Quantile(0.5, stat.LinInterp, sorted, nil)
 	folded := each(halves, func(v float64) float64 { return math.Abs(v - median) })
-	return math.Max(rhat(scores), rhat(normalised(folded)))
+	return math.Max(rhat(scores), rhat(normalized(folded)))
 }
 
 // each returns f of every draw.

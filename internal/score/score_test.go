@@ -74,7 +74,7 @@ func TestNegLog(t *testing.T) {
 	}
 }
 
-// TestInterval compares bounds and standardised values with gonum's distribution functions.
+// TestInterval compares bounds and standardized values with gonum's distribution functions.
 func TestInterval(t *testing.T) {
 	const tol = 1e-9 // of probabilities
 	below := func(d Predictive, y float64) (p float64) {
@@ -97,7 +97,7 @@ func TestInterval(t *testing.T) {
 				}
 			}
 		}
-		must.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardised", name)
+		must.Within(t, d.Standardized(1.5), distuv.UnitNormal.Quantile(below(d, 1.5)), 1e-8, "%s: standardized", name)
 		if z := d.Standardized(1e6); !(z > 100) || math.IsInf(z, 0) {
 			t.Errorf("%s: far out %v", name, z)
 		}
@@ -115,7 +115,7 @@ func TestTransformed(t *testing.T) {
 	for _, y := range []float64{0.1, 2, 30} {
 		must.Within(t, Predictive{one}.NegLog(y), -want.LogProb(y), 1e-12, "log density at %v", y)
 		must.Within(t, mixed.NegLog(y), -math.Log(want.Prob(y)/2+other.Prob(y)/2), 1e-12, "log density of a mixture at %v", y)
-		must.Within(t, mixed.Standardized(y), distuv.UnitNormal.Quantile(want.CDF(y)/2+other.CDF(y)/2), 1e-8, "standardised %v", y)
+		must.Within(t, mixed.Standardized(y), distuv.UnitNormal.Quantile(want.CDF(y)/2+other.CDF(y)/2), 1e-8, "standardized %v", y)
 	}
 	if f := one.NegLog(-1); !math.IsInf(f, 1) {
 		t.Errorf("-log density %v of a negative number", f)

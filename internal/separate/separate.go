@@ -146,19 +146,19 @@ func model(j *tuning.Job, all []*localJob) *gp.Model {
 			m.Targets[t].NLML += p.model.Targets[t].NLML
 		}
 	}
-	summarise := func(of func(m *gp.Model) []float64) []float64 {
+	summarize := func(of func(m *gp.Model) []float64) []float64 {
 		var out []float64
 		for i := range of(&m) {
 			out = append(out, median(all, func(p *localJob) float64 { return of(p.model)[i] }))
 		}
 		return out
 	}
-	m.Theta = summarise(func(m *gp.Model) []float64 { return m.Theta })
+	m.Theta = summarize(func(m *gp.Model) []float64 { return m.Theta })
 	m.NoiseVariance = median(all, func(p *localJob) float64 { return p.model.NoiseVariance })
-	m.Noise.Variances = summarise(func(m *gp.Model) []float64 { return m.Noise.Variances })
-	m.Mean.Coefficients = summarise(func(m *gp.Model) []float64 { return m.Mean.Coefficients })
+	m.Noise.Variances = summarize(func(m *gp.Model) []float64 { return m.Noise.Variances })
+	m.Mean.Coefficients = summarize(func(m *gp.Model) []float64 { return m.Mean.Coefficients })
 	for t := range m.Targets {
-		m.Targets[t].Coefficients = summarise(func(m *gp.Model) []float64 { return m.Targets[t].Coefficients })
+		m.Targets[t].Coefficients = summarize(func(m *gp.Model) []float64 { return m.Targets[t].Coefficients })
 	}
 	return &m
 }

@@ -29,14 +29,14 @@ func BenchmarkFactorInverse(b *testing.B) {
 				b.ReportMetric(float64(n)*float64(n)*float64(n)/3*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 			})
 		}
-		factorise := func() {
+		factorize := func() {
 			if minor, _ := m.Factor(ctx, 0, nil); minor != 0 {
 				b.Fatal(minor)
 			}
 		}
-		run("factor", func() { copy(m.a, sigma) }, factorise)
+		run("factor", func() { copy(m.a, sigma) }, factorize)
 		copy(m.a, sigma)
-		factorise()
+		factorize()
 		run("invert", func() {}, func() { _ = m.invertTriangle(ctx, nil) })
 		u := slices.Clone(m.a)
 		run("square", func() { copy(m.a, u) }, func() { _ = m.square(ctx, nil) })

@@ -7,7 +7,7 @@ import "context"
 // then the matrix has no factor. report, if not nil, takes the operations done since its last
 // call, on the caller's goroutine. If ctx ends, Factor returns its error.
 func (m *Symmetric) Factor(ctx context.Context, from int, report func(flops float64)) (minor int, err error) {
-	f := factorisation{Symmetric: m, block: blockRows(m.order), from: from - from%m.lanes}
+	f := factorization{Symmetric: m, block: blockRows(m.order), from: from - from%m.lanes}
 	blocks := m.blocksOf(f.block)
 	r := &m.run
 	r.begin(ctx, blocks, report)
@@ -20,10 +20,10 @@ func (m *Symmetric) Factor(ctx context.Context, from int, report func(flops floa
 	return f.minor, err
 }
 
-// A factorisation computes L block by block, column after column. Block (i, j) needs the
+// A factorization computes L block by block, column after column. Block (i, j) needs the
 // blocks (i, k) and (j, k) for k < j, and (j, j). The counter of a block of rows is the
 // number of its finished columns.
-type factorisation struct {
+type factorization struct {
 	*Symmetric
 	block            int // rows and columns
 	from, firstBlock int
@@ -36,7 +36,7 @@ func (m *panels) blocksOf(size int) int { return (m.order + size - 1) / size }
 // addTasks adds the blocks column after column. The next block on the diagonal comes before
 // the last ones of a column, so that no thread has to wait for it, but after as many others
 // as keep the threads busy until the blocks that it needs itself are ready.
-func (f *factorisation) addTasks(blocks int) {
+func (f *factorization) addTasks(blocks int) {
 	diagonal := func(j int) {
 		if j >= f.firstBlock && j < blocks {
 			f.run.add(j, j)
@@ -56,7 +56,7 @@ func (f *factorisation) addTasks(blocks int) {
 }
 
 // task computes one block.
-func (f *factorisation) task(_ int, t pair) int64 {
+func (f *factorization) task(_ int, t pair) int64 {
 	i, j := t.i, t.j
 	i0, i1 := max(i*f.block, f.from), min((i+1)*f.block, f.order)
 	j0, j1 := j*f.block, min((j+1)*f.block, f.order)
@@ -114,9 +114,9 @@ func (m *Symmetric) solveColumn(i0, i1, c, k0 int, next *ahead) {
 	}
 }
 
-// diagonalBlock factorises a block on the diagonal. It returns false if a pivot is not
+// diagonalBlock factorizes a block on the diagonal. It returns false if a pivot is not
 // positive, and stops the operation.
-func (f *factorisation) diagonalBlock(i0, j0, j1, k0 int) bool {
+func (f *factorization) diagonalBlock(i0, j0, j1, k0 int) bool {
 	l := f.lanes
 	for c := j0; c < j1; c += l {
 		if c >= f.from {

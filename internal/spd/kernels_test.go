@@ -321,7 +321,7 @@ func checkCholesky(t *testing.T, k, l int, x, before, tile, diagonal []float64) 
 	}
 }
 
-// TestFailingPivots tests that a pivot that is zero, negative or NaN ends the factorisation
+// TestFailingPivots tests that a pivot that is zero, negative or NaN ends the factorization
 // at its column.
 func TestFailingPivots(t *testing.T) {
 	eachKernel(t, func(t *testing.T, ks kernels, p *place) {

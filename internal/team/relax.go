@@ -8,7 +8,7 @@ import (
 // The phases of waiting for another thread: pauseSpins iterations of some 0.1 µs; then, up to
 // relaxSpins, some 0.3 µs each while other goroutines can run; then sleeps. Items of up to 0.2 ms
 // are common: with 256 spins, a product of n = 500 on two threads with AVX2 ran at 72 GFLOP/s, with
-// 1,000 at 91. While another program has one of two processors, a factorisation of n = 500 runs at
+// 1,000 at 91. While another program has one of two processors, a factorization of n = 500 runs at
 // 56 GFLOP/s with 256 spins, at 41 with 1,000, and at 6 to 15 without the sleep.
 const (
 	pauseSpins = 64

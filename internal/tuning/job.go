@@ -28,7 +28,7 @@ func New(p *problem.Prepared, events problem.Events) *Job {
 }
 
 // residualFrom is the number of points from which a fit checks factors if the device
-// can. The check costs n² operations, less than a hundredth of the factorisation.
+// can. The check costs n² operations, less than a hundredth of the factorization.
 const residualFrom = 1000
 
 // On returns the job on another sample of the same table. Basis functions and parameters
@@ -123,7 +123,7 @@ func (j *Job) AdviseExperts(err error) error {
 }
 
 // noCovariance returns the error that the kernel is not a covariance function, if it is none and this
-// explains a failure of the factorisation or of a check of the device.
+// explains a failure of the factorization or of a check of the device.
 func (j *Job) noCovariance(err error) error {
 	if !device.IsNotPD(err) && !isA[*device.WrongError](err) || isCondition(err) {
 		return nil
@@ -203,7 +203,7 @@ func (j *Job) WithBest(err error, r *hyperopt.Result) error {
 	return out
 }
 
-// ExplainFit replaces an optimiser's advice on a start that cannot be evaluated if a
+// ExplainFit replaces an optimizer's advice on a start that cannot be evaluated if a
 // larger noise variance is not the remedy, or if the kernel has no lengthscale.
 func (j *Job) ExplainFit(err error) error {
 	if none := j.noCovariance(err); none != nil {

@@ -12,7 +12,7 @@ func (j *Job) Plan(b device.Backend) device.Plan {
 }
 
 // WholePlan returns the memory plan of a fit of j. It adds to the plan of one evaluation the matrices of starts that run
-// side by side, the table, and what the optimiser and a report need.
+// side by side, the table, and what the optimizer and a report need.
 func WholePlan(j *Job, one device.Plan, info device.Info) device.Plan {
 	return one.With(crewNeed(j, one, info), tableNeed(j), parameterNeed(j), device.Need{Bytes: reportBytes, What: "predictions for the report"})
 }

@@ -17,9 +17,9 @@ import (
 	"gpfit/internal/transform"
 )
 
-// Placement is a job on a device: a workspace and the objective on it, which the optimiser
+// Placement is a job on a device: a workspace and the objective on it, which the optimizer
 // evaluates. If its device is lost, or turns out too small, the session moves to the fallback that
-// the options allow and evaluates the same point there, so that the optimiser does not notice.
+// the options allow and evaluates the same point there, so that the optimizer does not notice.
 type Placement struct {
 	Job       *Job
 	Workspace device.Workspace
@@ -189,7 +189,7 @@ func (s *Placement) LeaveOut(ctx context.Context, z []float64) (rows, places gra
 	return rows, places, err
 }
 
-// maxResidual is a residual that no stable factorisation exceeds at noise variances
+// maxResidual is a residual that no stable factorization exceeds at noise variances
 // down to 1e-6 of the signal. The expected residual is 1e-8.
 const maxResidual = 1e-4
 

@@ -8,7 +8,7 @@ package vec
 // where the middle factor comes from a table (P. T. P. Tang, Table-driven
 // implementation of the exponential function in IEEE floating-point arithmetic, ACM
 // TOMS 15, 1989). On AVX2, where a look-up is expensive, k is an integer and q is
-// longer. The polynomials minimise the largest relative error of the last factor;
+// longer. The polynomials minimize the largest relative error of the last factor;
 // the Remez exchange algorithm computed them in 60 digits, and they were rounded.
 const (
 	log2E = 0x1.71547652b82fep+0

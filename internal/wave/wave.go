@@ -42,7 +42,7 @@ type Scan struct {
 }
 
 // Wave is a trial, by its turns over the range and its lengthscale, and the noise variance beside it. The
-// covariance is multiplied by the Scale that minimises the objective F: the negative log likelihood
+// covariance is multiplied by the Scale that minimizes the objective F: the negative log likelihood
 // without its constants.
 type Wave struct {
 	Turns, Lengthscale, Noise float64

@@ -149,7 +149,7 @@ func (j *job) with(n int, f func(p *likelihood, w device.DenseWorkspace) error) 
 		return err
 	}
 	defer w.Close()
-	steps, err := device.Capability[device.DenseWorkspace](w, "the steps of a factorisation")
+	steps, err := device.Capability[device.DenseWorkspace](w, "the steps of a factorization")
 	if err != nil {
 		return err
 	}

@@ -71,8 +71,8 @@ func minimumNorm(data string) *plotting.Figure {
 		columns int
 	}{{"Two columns", 2}, {"Six columns", 6}} {
 		part := x.Slice(0, t.N, 0, side.columns)
-		primal := penalised(part, t.Y, lambdas, baseline.Ridge{Design: plain, Form: baseline.Primal})
-		dual := penalised(part, t.Y, decades, baseline.Ridge{Design: plain, Form: baseline.Dual})
+		primal := penalized(part, t.Y, lambdas, baseline.Ridge{Design: plain, Form: baseline.Primal})
+		dual := penalized(part, t.Y, decades, baseline.Ridge{Design: plain, Form: baseline.Dual})
 		chart := plotting.Chart{Title: side.title, X: plotting.Axis{Label: "penalty λ", Log: true}, Y: plotting.Axis{Label: "weight"}}
 		crosses := &plotting.Points{Color: plotting.Grey, Shape: plotting.Cross, Radius: 3}
 		rings := &plotting.Points{Color: plotting.Grey, Shape: plotting.Ring, Radius: 4}
@@ -122,7 +122,7 @@ func ridgePath(data string) *plotting.Figure {
 	t, x := read(data, "columns.csv")
 	z := scaled(x)
 	lambdas := floats.LogSpan(make([]float64, 121), 0.01, 1e4)
-	weights := penalised(z, t.Y, lambdas, baseline.Ridge{})
+	weights := penalized(z, t.Y, lambdas, baseline.Ridge{})
 	best := get(baseline.Ridge{}.Fit(z, t.Y)).(*baseline.LinearModel).Lambda
 	var svd mat.SVD
 	svd.Factorize(z, mat.SVDNone)
@@ -149,8 +149,8 @@ func lassoPath(data string) *plotting.Figure {
 	t, x := read(data, "columns.csv")
 	z := scaled(x)
 	path := get(baseline.Lasso{}.Path(z, t.Y))
-	ridge := penalised(z, t.Y, floats.LogSpan(make([]float64, 121), 1e6, 1e-3), baseline.Ridge{})
-	squares := penalised(z, t.Y, []float64{0}, baseline.Ridge{})
+	ridge := penalized(z, t.Y, floats.LogSpan(make([]float64, 121), 1e6, 1e-3), baseline.Ridge{})
+	squares := penalized(z, t.Y, []float64{0}, baseline.Ridge{})
 	figure := &plotting.Figure{Title: "Lasso and ridge regression of six correlated columns", SharedY: true}
 	for _, side := range []struct {
 		title   string
@@ -182,7 +182,7 @@ const (
 // means of both forms.
 func weightsPlane(data string) *plotting.Figure {
 	t, x := read(data, "pair.csv")
-	squares := penalised(x, t.Y, []float64{0}, baseline.Ridge{Design: plain})[0]
+	squares := penalized(x, t.Y, []float64{0}, baseline.Ridge{Design: plain})[0]
 	primal, dual := means(x, t.Y, baseline.Primal), means(x, t.Y, baseline.Dual)
 	likelihood := func(w []float64) float64 {
 		var residual mat.VecDense

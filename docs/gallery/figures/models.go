@@ -34,8 +34,8 @@ func curve(name string, model baseline.Model, grid []float64, color int) *plotti
 // plain is a design of the columns as they are.
 var plain = baseline.Design{NoIntercept: true, Unscaled: true}
 
-// penalised returns the weights of ridge regression for every penalty.
-func penalised(x mat.Matrix, y, lambdas []float64, ridge baseline.Ridge) (weights [][]float64) {
+// penalized returns the weights of ridge regression for every penalty.
+func penalized(x mat.Matrix, y, lambdas []float64, ridge baseline.Ridge) (weights [][]float64) {
 	for _, lambda := range lambdas {
 		ridge.Lambdas = []float64{lambda}
 		weights = append(weights, get(ridge.Fit(x, y)).(*baseline.LinearModel).Weights)

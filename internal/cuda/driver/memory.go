@@ -48,7 +48,7 @@ const (
 // Element is the type of the elements of arrays on the device.
 type Element interface{ float64 | int64 | int32 }
 
-// Alloc allocates uninitialised device memory (cuMemAlloc). The address is a multiple
+// Alloc allocates uninitialized device memory (cuMemAlloc). The address is a multiple
 // of 256. The error of a failed allocation satisfies [IsOutOfMemory].
 func (d *Device) Alloc(bytes int64) (p Ptr, err error) {
 	if bytes <= 0 {

@@ -70,7 +70,7 @@ func (r raw) pinned() ([]float64, uintptr) {
 var mistakes = []string{
 	"the first event is not recorded", "the second stream does not wait for the first copy", "the input is reused before the copy has read it",
 	"the first stream does not wait before it overwrites", "the second buffer is overwritten while it is read", "the output is read too early",
-	"the second stream does not wait for the last copy", "the other stream is synchronised", "a wait comes before the record that it means",
+	"the second stream does not wait for the last copy", "the other stream is synchronized", "a wait comes before the record that it means",
 	"the default stream does not hold back the others",
 }
 
@@ -136,7 +136,7 @@ func program(r raw, mistake string) (out []float64) {
 		wait(3, t)
 	}
 	r.call("cuMemcpyDtoHAsync_v2", two, b, size, t)
-	if is("the other stream is synchronised") {
+	if is("the other stream is synchronized") {
 		r.call("cuStreamSynchronize", s)
 	} else {
 		r.call("cuStreamSynchronize", t)

@@ -6,7 +6,7 @@ import (
 )
 
 // expPolynomial are the coefficients of (eʳ − 1 − r)/r² for |r| ≤ ½ ln 2, highest
-// first: 1/2, 1/6 and a fit that minimises the relative error of eʳ, 6.2e-18.
+// first: 1/2, 1/6 and a fit that minimizes the relative error of eʳ, 6.2e-18.
 var expPolynomial = []float64{
 	0x1.ada71bb20750ep-26, 0x1.289c0005e391cp-22, 0x1.71dee944309afp-19, 0x1.a019af048b04ap-16, 0x1.a01a015a5e626p-13,
 	0x1.6c16c17b6c8e8p-10, 0x1.1111111119571p-7, 0x1.55555555536c5p-5, 0x1.5555555555555p-3, 0.5,

@@ -244,8 +244,8 @@ var (
 	// r0 ≤ r < r1 out of the m in xs. The launch has a block for every tile.
 	Cross = NewEntry("gpfit_cross", "*uniforms *x n *xs m r0 r1 *out ldo")
 	// Multiply writes rows i0 ≤ i < i1 of Σ·v to y[i−i0 + q·ldy], for the n×m matrix v. It
-	// generates both triangles of Σ again from the points, so that a check of a factorisation
-	// shares nothing with the factorisation. A block for 64 rows processes all columns in order.
+	// generates both triangles of Σ again from the points, so that a check of a factorization
+	// shares nothing with the factorization. A block for 64 rows processes all columns in order.
 	Multiply = NewEntry("gpfit_multiply", "*uniforms *x n *noise noises i0 i1 *v ldv m *y ldy")
 	// Contract reads columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from s[i + (j−j0)·lds], and of M
 	// in the same way from middle, which may be null; it does not read below the diagonal. vectors

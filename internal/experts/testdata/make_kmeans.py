@@ -1,5 +1,5 @@
 """Writes kmeans.json: the inertia of scikit-learn's best of 10 runs of k-means on the
-standardised inputs of three tables. Run it beside the shared data:
+standardized inputs of three tables. Run it beside the shared data:
 
     python make_kmeans.py ../../../shared/data > kmeans.json
 """

@@ -196,7 +196,7 @@ class FitParameters(BaseEstimator):
         'gpfit devices' lists them
     method : text, default "chosen"
         how to compute: chosen, the exact method with the fewest operations; dense, a
-        Cholesky factorisation of the n×n matrix; merged, which counts rows of equal
+        Cholesky factorization of the n×n matrix; merged, which counts rows of equal
         inputs once and has the same results; markov, a filter over the rows in order
         for kernels of one column; grid, an eigenproblem for each factor of a product if
         the rows are a full grid; finite, a regression on the features of kernels that

@@ -26,11 +26,22 @@ const (
 	mostFlagWidth = 26
 )
 
-// Help prints the help of a command: usage and examples, the description, commands,
-// and the flags under headings, wrapped to the width of the terminal.
-func Help(cmd *cobra.Command, _ []string) {
+// Common is the annotation of a command that lists the options of its short help, separated by blanks.
+const Common = "common"
+
+// fewFlags is the number of flags up to which the short help shows all of them.
+const fewFlags = 14
+
+// Help prints the help of a command, wrapped to the width of the terminal. After -h among args, the words
+// of the command line, the help is short: usage, examples and the most common flags. Otherwise, after --help
+// and "gpfit help", it has the description and all flags under their headings.
+func Help(cmd *cobra.Command, args []string) {
 	w := cmd.OutOrStdout()
-	_, _ = io.WriteString(w, helpText(cmd, width(w)))
+	text := helpText
+	if len(args) > 0 && !slices.ContainsFunc(args, func(word string) bool { return strings.HasPrefix(word, "--help") }) && !cmd.HasAvailableSubCommands() {
+		text = shortText
+	}
+	_, _ = io.WriteString(w, text(cmd, width(w)))
 }
 
 // width returns the variable COLUMNS, or the width of w if that is a terminal, or 80.
@@ -45,29 +56,70 @@ func width(w io.Writer) int {
 	return min(max(columns, leastWidth), mostWidth)
 }
 
-func helpText(cmd *cobra.Command, width int) string {
+// shortText returns the short help of a command without commands.
+func shortText(cmd *cobra.Command, width int) string {
 	var b strings.Builder
+	start(&b, cmd, cmd.Short+".", width)
+	var all []HelpFlag
+	for _, g := range HelpGroups(cmd) {
+		all = append(all, g.Flags...)
+	}
+	common, more := strings.Fields(cmd.Annotations[Common]), 0
+	b.WriteString("\nFlags:\n")
+	for _, f := range all {
+		if len(all) > fewFlags && f.Name != "help" && !slices.Contains(common, f.Name) {
+			more++
+			continue
+		}
+		hang(&b, f.head(), f.Text, mostFlagWidth+2, width)
+	}
+	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	text := fmt.Sprintf("'gpfit help %s' describes the command.", name)
+	if more > 0 {
+		text = fmt.Sprintf("'gpfit help %s' describes the command and %d more flags.", name, more)
+	}
+	b.WriteString("\n" + Wrap(text, width) + "\n")
+	return b.String()
+}
+
+// start writes usage, text and examples.
+func start(b *strings.Builder, cmd *cobra.Command, text string, width int) {
 	use := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		use = cmd.CommandPath() + " COMMAND"
 	}
 	b.WriteString("Usage:\n  " + use + "\n")
 	if cmd.HasExample() {
-		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+		b.WriteString("\nExamples:\n")
+		for line := range strings.Lines(cmd.Example) {
+			b.WriteString(brokenCommand(strings.TrimSuffix(line, "\n"), width) + "\n")
+		}
 	}
+	b.WriteString("\n" + Wrap(text, width) + "\n")
+}
+
+// brokenCommand breaks a command that is too wide before flags, with a backslash as in a shell.
+func brokenCommand(line string, width int) string {
+	const indent = "        " // deeper than flags
+	var out []string
+	for utf8.RuneCountInString(line) > width {
+		at := strings.LastIndex(string([]rune(line)[:width-1]), " --")
+		if at <= len(indent) {
+			break
+		}
+		out, line = append(out, line[:at]+" \\"), indent+line[at+1:]
+	}
+	return strings.Join(append(out, line), "\n")
+}
+
+func helpText(cmd *cobra.Command, width int) string {
+	var b strings.Builder
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	b.WriteString("\n" + Wrap(text, width) + "\n")
-	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\nCommands:\n")
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() || c.Name() == "help" {
-				hang(&b, "  "+c.Name(), c.Short, 14, width)
-			}
-		}
-	}
+	start(&b, cmd, text, width)
+	listCommands(&b, cmd, width)
 	for _, g := range HelpGroups(cmd) {
 		b.WriteString("\n" + g.Heading + ":\n")
 		for _, f := range g.Flags {
@@ -75,6 +127,25 @@ func helpText(cmd *cobra.Command, width int) string {
 		}
 	}
 	return b.String()
+}
+
+// listCommands lists the commands of a command by their groups.
+func listCommands(b *strings.Builder, cmd *cobra.Command, width int) {
+	groups := cmd.Groups()
+	if len(groups) == 0 {
+		groups = []*cobra.Group{{Title: "Commands"}}
+	}
+	for _, g := range groups {
+		if !cmd.HasAvailableSubCommands() {
+			return
+		}
+		b.WriteString("\n" + g.Title + ":\n")
+		for _, c := range cmd.Commands() {
+			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
+				hang(b, "  "+c.Name(), c.Short, 14, width)
+			}
+		}
+	}
 }
 
 // HelpGroup is a heading of the help with its flags.

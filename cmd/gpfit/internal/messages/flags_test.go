@@ -67,13 +67,16 @@ func TestFitting(t *testing.T) {
 	}
 	// 9 values of a quarter of a second are left, then 11 of two seconds: 24 s.
 	check("evaluation 10 of about 18; about 25s left; 1000 rows; NLML 0.000000")
+	f.then = "the folds"
+	check("evaluation 10 of about 18; about 25s left of the tuning, then the folds; 1000 rows")
+	f.then = ""
 	step(0, 1, 2*time.Second)
 	check("evaluation 2 of about 11; NLML")
 	now = now.Add(time.Second)
 	f.Advance(device.Progress{Stage: "factor", Done: 2, Total: 2})
 	f.Advance(device.Progress{Stage: "gradient", Done: 1, Total: 4})
 	check("evaluation 2 of about 11, 50 %; about 20s left; NLML") // 9.5 of two seconds
-	// A step of the line search that is not accepted is followed by another factorisation.
+	// A step of the line search that is not accepted is followed by another factorization.
 	f.Advance(device.Progress{Stage: "factor", Done: 1, Total: 2})
 	check("evaluation 3 of about 11, 17 %;")
 	for i := 2; i <= 16; i++ {

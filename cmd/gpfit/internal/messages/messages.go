@@ -78,7 +78,7 @@ type Writer struct {
 	// mu protects the writer from the clock, which redraws the line on a terminal.
 	mu      sync.Mutex
 	ticking bool
-	// Objective names the optimiser's values; "" means NLML.
+	// Objective names the optimizer's values; "" means NLML.
 	Objective string
 }
 

@@ -35,8 +35,8 @@ func (m *Writer) show(always bool, status string) {
 }
 
 // Count shows how many of a number of equal parts are done, and about how much time is
-// left. The first call of a count has done = 0.
-func (m *Writer) Count(part string, done, all int) {
+// left, of what whose says, if it is not "". The first call of a count has done = 0.
+func (m *Writer) Count(part string, done, all int, whose string) {
 	m.mu.Lock()
 	if done == 0 {
 		m.counted = time.Now()
@@ -47,7 +47,7 @@ func (m *Writer) Count(part string, done, all int) {
 	var left time.Duration
 	if done > 0 && done < all && spent > time.Second {
 		left = spent * time.Duration(all-done) / time.Duration(done)
-		text += fmt.Sprintf("; about %s left", Roughly(left))
+		text += fmt.Sprintf("; about %s left%s", Roughly(left), after(" ", whose))
 	}
 	m.Share(done == 0, done, all, left, text)
 }
@@ -61,11 +61,20 @@ func (m *Writer) Share(always bool, done, all int, left time.Duration, text stri
 	m.draw(text, always)
 }
 
-// Expect announces a fit with these stages, which Iteration and Progress then show.
-func (m *Writer) Expect(stages []hyperopt.Expectation) {
+// after returns a text after a separator, "" if it is empty.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
+// Expect announces a fit with these stages, which Iteration and Progress then show. then is what follows
+// the tuning and takes a time that is not known yet; "" if that is little.
+func (m *Writer) Expect(stages []hyperopt.Expectation, then string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.fit = &fitting{Follower: hyperopt.Follower{Stages: stages}}
+	m.fit = &fitting{Follower: hyperopt.Follower{Stages: stages}, then: then}
 }
 
 // Iteration shows the state of a fit. It always shows the first one.
@@ -196,7 +205,7 @@ func within(text string, width int) string {
 // fitting is the state of a fit. objective names the values of its iterations.
 type fitting struct {
 	hyperopt.Follower
-	objective string
+	objective, then string
 }
 
 // text describes the state in clauses, the most important first.
@@ -211,7 +220,7 @@ func (f *fitting) text(now time.Time) string {
 	}
 	clauses := []string{running}
 	if p.Left > 0 {
-		clauses = append(clauses, "about "+Roughly(p.Left)+" left")
+		clauses = append(clauses, "about "+Roughly(p.Left)+" left"+after(" of the tuning, then ", f.then))
 	}
 	if !p.Begun {
 		return strings.Join(clauses, "; ")

@@ -50,7 +50,7 @@ func readUntil(t *testing.T, screen *os.File, word string) string {
 
 // simulate reports a fit of 4,000 rows as the library does.
 func simulate(m *Writer) {
-	m.Expect(hyperopt.Expected(hyperopt.Settings{}, 4000, 3))
+	m.Expect(hyperopt.Expected(hyperopt.Settings{}, 4000, 3), "")
 	for rows := 500; rows <= 4000; rows *= 2 {
 		for i := range 12 {
 			it := descent.Iteration{Iteration: i, Rows: rows, F: -12345.678912, Best: -12346, GradientNorm: 1.234e-5, Total: descent.Evaluations{Value: i + 1, Gradient: i + 1}}

@@ -221,7 +221,7 @@ API long gpfit_emu_retained(int i) { return emu_devices[i].retained; }
 API long gpfit_emu_violations(void) { return violations; }
 API void gpfit_emu_set_memory(int i, long bytes) { emu_devices[i].memory = bytes; }
 
-/* Initialisation, errors and devices. */
+/* Initialization, errors and devices. */
 
 API CUresult cuInit(unsigned flags) {
 	if (flags)

@@ -1,4 +1,4 @@
-/* A stand-in for cuSOLVER: dense Cholesky factorisation and triangular inverse,
+/* A stand-in for cuSOLVER: dense Cholesky factorization and triangular inverse,
  * 64-bit. It reports version MAJOR. */
 #include "standin.h"
 
@@ -87,7 +87,7 @@ static void begin(void *arg) {
 static void factor(void *arg) {
 	struct factor *f = arg;
 	if (*f->work != f->number)
-		misused("two factorisations use one workspace at the same time");
+		misused("two factorizations use one workspace at the same time");
 	struct spoiled s = spoil(f->entry, f->n, LOWER, f->n, f->n, 1, f->a, f->lda);
 	*f->info = (int)emu_potrf(f->n, f->a, f->lda);
 	finish(&s);

@@ -6,7 +6,7 @@
 #include <string>
 
 // Rows of registers are either identical or disjoint, so that loops over threads can be
-// vectorised.
+// vectorized.
 #ifdef __clang__
 #define LANES _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -61,7 +61,7 @@ class Parser {
     u32 align();
     u64 elements();
     u64 place(std::string_view space, u32 align, u64 bytes);
-    void initialise(u8 *to, Type t, u64 count);
+    void initialize(u8 *to, Type t, u64 count);
     void declare(std::string_view name, const Symbol &s);
     const Symbol *find(std::string_view name) const;
     void body();

@@ -2,7 +2,7 @@
 // kernel takes the same step for each problem, by the same operations in the same order
 // however many problems there are.
 //
-// A step o works on the leaf of rows and columns o … o+w−1, w ≤ Order. The factorisation
+// A step o works on the leaf of rows and columns o … o+w−1, w ≤ Order. The factorization
 // is right-looking: leaf, below, trailing. The inverse follows it leaf by leaf: above
 // gives the columns of U = L⁻ᵀ of the leaf, and expand adds their products to the columns
 // of U to the right and to U·Uᵀ (Gauss-Jordan; Higham, Accuracy and Stability of Numerical

@@ -2,7 +2,7 @@ package main
 
 import "gpfit/internal/asm/neon"
 
-// cholesky generates the micro-kernel of the Cholesky factorisation: the tile D of order
+// cholesky generates the micro-kernel of the Cholesky factorization: the tile D of order
 // mr that follows the k solved columns of a panel X becomes the lower triangular factor
 // of D − X·Xᵀ with the reciprocals of its diagonal stored. One column fills one vector;
 // the elements above the diagonal are arbitrary.

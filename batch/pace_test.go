@@ -1,0 +1,69 @@
+package batch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gpfit/internal/must"
+	"gpfit/internal/rundir"
+	"gpfit/internal/spec"
+)
+
+// TestLeft checks the time left: by jobs of the same kind, without what a process before did, and by the
+// number of jobs side by side.
+func TestLeft(t *testing.T) {
+	job := func(data, kernel string, n int) PlannedJob {
+		return PlannedJob{JobSpec: spec.JobSpec{Data: data, Kernel: kernel}, N: n}
+	}
+	at := func(j PlannedJob, past time.Duration) *task {
+		return &task{demand: newDemand(j), past: past}
+	}
+	slow, fast := job("a", "auto", 500), job("a", "rbf", 500)
+	now := time.Now()
+	s := &scheduler{pending: []*task{at(slow, 0)}, running: map[*task]bool{}}
+	if got := s.left(now); got != 0 {
+		t.Errorf("%v left before any job has finished", got)
+	}
+	s.pace.add(fast, 2)
+	must.Within(t, s.left(now).Seconds(), 2, 1e-9, "a kind that is not known, by the cost")
+	s.pace.add(slow, 100)
+	s.pace.add(slow, 140)
+	must.Within(t, s.left(now).Seconds(), 120, 1e-9, "the mean of its kind")
+	s.pending = append(s.pending, at(slow, 90*time.Second), at(slow, time.Hour), at(fast, 0))
+	must.Within(t, s.left(now).Seconds(), 120+30+12+2, 1e-9, "jobs that continue, at least a tenth of them")
+	a, b := at(slow, 0), at(slow, 0)
+	a.placed, a.began, b.placed, b.began = true, now.Add(-20*time.Second), true, now.Add(-60*time.Second)
+	s.running[a], s.running[b] = true, true
+	must.Within(t, s.left(now).Seconds(), (164.+100+60)/2, 1e-9, "two side by side")
+	s.pending = nil
+	must.Within(t, s.left(now).Seconds(), 100, 1e-9, "no less than the longest job")
+}
+
+// TestPast checks what records of jobs say about the time that they took.
+func TestPast(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	event := func(kind string, seconds int) rundir.JobEvent {
+		return rundir.JobEvent{Type: kind, Time: began.Add(time.Duration(seconds) * time.Second)}
+	}
+	if got := whole(rundir.Record{event(rundir.Started, 0), event(rundir.Done, 40)}); got != 40*time.Second {
+		t.Errorf("a whole job took %v", got)
+	}
+	continued := rundir.Record{event(rundir.Started, 0), event(rundir.Interrupted, 30), event(rundir.Started, 100), event(rundir.Done, 140)}
+	if got := whole(continued); got != 0 {
+		t.Errorf("a job of two attempts took %v", got)
+	}
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	if got := past(continued[:2], checkpoint); got != 0 {
+		t.Errorf("%v without a checkpoint", got)
+	}
+	must.Do(t, os.WriteFile(checkpoint, nil, 0o600))
+	must.Do(t, os.Chtimes(checkpoint, began, began.Add(125*time.Second)))
+	if got := past(continued[:2], checkpoint); got != 30*time.Second {
+		t.Errorf("%v until it was interrupted", got)
+	}
+	if got := past(continued[:3], checkpoint); got != 55*time.Second {
+		t.Errorf("%v until it was killed", got)
+	}
+}

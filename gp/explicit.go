@@ -1,0 +1,102 @@
+package gp
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/kernel"
+)
+
+// Explicit has the numbers with which a small program, such as the script of a page, predicts the
+// function at a row, as JSON. examples/EXPORT.md describes features, operations and basis functions. Lists of
+// bytes hold numbers of float64, little-endian. Everything but the scaling is in scaled units.
+type Explicit struct {
+	N int `json:"n"`
+	// Columns are the positions of the columns in use among the features.
+	Columns []int     `json:"columns"`
+	XMean   []float64 `json:"x_mean"`
+	XScale  []float64 `json:"x_scale"`
+	// X holds the training inputs, row-major.
+	X          []byte           `json:"x"`
+	Features   []pairFeature    `json:"features"`
+	Operations []pairOperation  `json:"operations"`
+	Targets    []explicitTarget `json:"targets"`
+	// LeastSquares says that the coefficients of the mean add to the variance.
+	LeastSquares bool `json:"least_squares"`
+	// Factor holds the lower triangle of the Cholesky factor of Σ by rows; nil without variances.
+	Factor []byte `json:"factor,omitempty"`
+}
+
+// explicitTarget is a target's part of the prediction.
+type explicitTarget struct {
+	Name   string        `json:"name"`
+	YMean  float64       `json:"y_mean"`
+	YScale float64       `json:"y_scale"`
+	Alpha  []byte        `json:"alpha"`
+	Mean   []exportBasis `json:"mean"`
+}
+
+// NewExplicit returns the numbers of a model, with the factor if variances are wanted. The cost is n³/3
+// operations then. Models with several local experts and with a transform of the target have no such form.
+func NewExplicit(m *Model, variances bool) (*Explicit, error) {
+	if m.Scaling.Transform != nil || m.Locals != nil || m.Experts != nil && len(m.Experts.Centres) > 1 {
+		return nil, errors.New("gp: a model of local experts or of a transformed target has no explicit form")
+	}
+	prog, err := m.Program()
+	if err != nil {
+		return nil, err
+	}
+	e := &Explicit{N: m.N(), Columns: m.Columns, XMean: m.Scaling.XMean, XScale: m.Scaling.XScale, LeastSquares: m.Mean.LeastSquares}
+	e.X = littleEndian(m.Scaling.Inputs(m.X))
+	if e.Features, e.Operations, err = operationsOf(prog, m.Theta); err != nil {
+		return nil, err
+	}
+	for t, name := range m.TargetNames() {
+		one := m.Target(t)
+		e.Targets = append(e.Targets, explicitTarget{name, one.Scaling.YMean, one.Scaling.YScale, littleEndian(one.Alpha), exportedMean(one).Basis})
+	}
+	if variances {
+		e.Factor, err = lowerFactor(m, prog)
+	}
+	return e, err
+}
+
+// lowerFactor returns the lower triangle of the factor of Σ by rows.
+func lowerFactor(m *Model, prog *kernel.Program) ([]byte, error) {
+	n, x, noise := m.N(), trainingPoints(m), noiseDiagonal(m)
+	row := kernel.NewEvaluator(prog)
+	row.Bind(m.Theta)
+	sigma := mat.NewSymDense(n, nil)
+	values := make([]float64, n)
+	for i := range n {
+		row.Row(values[:i+1], x, i, x, 0, i+1)
+		values[i] += noise[min(i, len(noise)-1)]
+		for j, v := range values[:i+1] {
+			sigma.SetSym(i, j, v)
+		}
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(sigma) {
+		return nil, errors.New("gp: the covariance is too close to singular for an explicit form")
+	}
+	var lower mat.TriDense
+	factor.LTo(&lower)
+	packed := make([]float64, 0, n*(n+1)/2)
+	for i := range n {
+		for j := range i + 1 {
+			packed = append(packed, lower.At(i, j))
+		}
+	}
+	return littleEndian(packed), nil
+}
+
+func littleEndian(values []float64) []byte {
+	out := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v))
+	}
+	return out
+}
