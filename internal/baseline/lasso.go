@@ -34,11 +34,10 @@ type Lasso struct {
 // LassoModel is the lasso with the chosen penalty.
 type LassoModel struct {
 	LinearModel
-	// Path is the path up to the smallest penalty, and Chosen the index of Lambda.
+	// Path is the path up to the smallest penalty, with the cross-validated errors unless the penalty
+	// was given. Chosen is the index of Lambda.
 	Path   *Path
 	Chosen int
-	// Errors are the cross-validated mean squared errors of the path; nil for a given penalty.
-	Errors []float64
 }
 
 // Fit fits a [*LassoModel].
@@ -50,28 +49,24 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 	out := &LassoModel{Path: path}
 	out.Error = math.NaN()
 	if len(path.Lambdas) > 1 {
-		if err := m.validate(x, y, out); err != nil {
+		if err := m.Validate(x, y, path); err != nil {
 			return nil, err
 		}
-		for i, e := range out.Errors {
-			if e < out.Errors[out.Chosen] {
-				out.Chosen = i
-			}
-		}
-		out.Error = out.Errors[out.Chosen]
+		out.Chosen = path.Best()
+		out.Error = path.Errors[out.Chosen]
 	}
 	out.Lambda, out.Weights, out.Intercept = path.Lambdas[out.Chosen], path.Weights[out.Chosen], path.Intercepts[out.Chosen]
 	return out, nil
 }
 
-// validate computes the errors of a path by cross-validation: means over the folds,
+// Validate computes the errors of a path of the rows by cross-validation: means over the folds,
 // weighted by their rows (ESL, section 7.10.1).
-func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
+func (m Lasso) Validate(x mat.Matrix, y []float64, out *Path) error {
 	fold, folds, err := foldsOf(len(y), m.Seed)
 	if err != nil {
 		return err
 	}
-	lambdas := out.Path.Lambdas
+	lambdas := out.Lambdas
 	out.Errors = make([]float64, len(lambdas))
 	for k := range folds {
 		rows, rest := part(x, y, fold, k, false)
@@ -82,7 +77,7 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 		held, targets := part(x, y, fold, k, true)
 		share := float64(len(targets)) / float64(len(y))
 		for i := range lambdas {
-			p, err := path.at(i).Predict(held)
+			p, err := path.At(i).Predict(held)
 			if err != nil {
 				return err
 			}
@@ -93,19 +88,50 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 	return nil
 }
 
-// Path is the lasso for a sequence of penalties.
+// Path is ridge regression or the lasso for a sequence of penalties.
 type Path struct {
 	// Lambdas are the penalties, largest first.
 	Lambdas []float64
 	// Weights and Intercepts are in original units, one of each for every penalty.
 	Weights    [][]float64
 	Intercepts []float64
+	// Freedom are the effective numbers of parameters, with the intercept: the trace of the hat
+	// matrix of ridge regression (ESL, eq. 3.50), and for the lasso the number of weights that are
+	// not 0 (Zou, Hastie and Tibshirani 2007).
+	Freedom []float64
+	// Errors are estimates of the mean squared error of new rows: by leave-one-out in closed form for
+	// ridge regression, +∞ where a row determines its own prediction, and by cross-validation for the
+	// lasso; nil if they were not computed.
+	Errors []float64
 	// Violations are the largest violations of the conditions of Karush, Kuhn and Tucker by the
 	// weights of scaled columns, in units of λ: for the gradient g_j = x_jᵀ(y − Xw)/n, |g_j − λ
 	// sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it is 0 (ESL, exercise 3.27).
+	// Ridge regression has none.
 	Violations []float64
 	// Sweeps counts the passes over columns, all penalties together.
 	Sweeps int
+}
+
+// add appends the model with a penalty, whose weights belong to scaled columns.
+func (p *Path) add(scale scaling, r *reduced, lambda float64, weights []float64, freedom float64) error {
+	w, b := scale.original(weights, r.level(weights))
+	if !allFinite(append(w, b)...) {
+		return errRange
+	}
+	p.Lambdas, p.Freedom = append(p.Lambdas, lambda), append(p.Freedom, freedom)
+	p.Weights, p.Intercepts = append(p.Weights, w), append(p.Intercepts, b)
+	return nil
+}
+
+// Best returns the index of the smallest error, of the larger penalty if two are equal; −1 without errors.
+func (p *Path) Best() int {
+	best := -1
+	for i, e := range p.Errors {
+		if best < 0 || e < p.Errors[best] {
+			best = i
+		}
+	}
+	return best
 }
 
 // The end of a descent: violations of at most pathTolerance times the largest penalty, or
@@ -122,8 +148,8 @@ const (
 	pathRatio  = 1e-3
 )
 
-// at returns the model of the i-th penalty.
-func (p *Path) at(i int) *LinearModel {
+// At returns the model of the i-th penalty.
+func (p *Path) At(i int) *LinearModel {
 	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i], Error: math.NaN()}
 }
 
@@ -148,20 +174,25 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 		return nil, errRange
 	}
 	if lambdas == nil {
-		lambdas = sequence(top)
+		lambdas = sequence(top, pathRatio, pathPoints)
 	}
-	lambdas = slices.Clone(lambdas)
-	slices.SortFunc(lambdas, func(a, b float64) int { return cmp.Compare(b, a) })
 	out := &Path{}
-	for _, lambda := range lambdas {
+	for _, lambda := range downwards(lambdas) {
 		sweeps, violation := c.descend(lambda, pathTolerance*top, cmp.Or(m.sweeps, maxSweeps))
 		out.Sweeps += sweeps
-		w, b := scale.original(c.weights, r.level(c.weights))
-		if !allFinite(append(w, b, violation)...) {
+		if !finite(violation) {
 			return nil, errRange
 		}
-		out.Lambdas, out.Violations = append(out.Lambdas, lambda), append(out.Violations, violation)
-		out.Weights, out.Intercepts = append(out.Weights, w), append(out.Intercepts, b)
+		freedom := float64(len(r.yq))
+		for _, w := range c.weights {
+			if w != 0 {
+				freedom++
+			}
+		}
+		if err := out.add(scale, r, lambda, c.weights, freedom); err != nil {
+			return nil, err
+		}
+		out.Violations = append(out.Violations, violation)
 		if violation > pathTolerance*top {
 			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; leave out smaller penalties and columns that are almost sums of others", lambda, violation, sweeps)
 		}
@@ -169,16 +200,21 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 	return out, nil
 }
 
-// sequence returns the default penalties below top, at equal ratios.
-func sequence(top float64) []float64 {
+// sequence returns count penalties from top down to a share of it, at equal ratios.
+func sequence(top, share float64, count int) []float64 {
 	if top == 0 {
 		return []float64{0}
 	}
-	out := make([]float64, pathPoints)
+	out := make([]float64, count)
 	for i := range out {
-		out[i] = top * math.Pow(pathRatio, float64(i)/(pathPoints-1))
+		out[i] = top * math.Pow(share, float64(i)/float64(count-1))
 	}
 	return out
+}
+
+// downwards returns penalties, the largest first.
+func downwards(lambdas []float64) []float64 {
+	return slices.SortedFunc(slices.Values(lambdas), func(a, b float64) int { return cmp.Compare(b, a) })
 }
 
 // foldsOf deals n shuffled rows to ten folds, or to n, as package fit does: fold[i] is the

@@ -1,6 +1,8 @@
 package baseline
 
 import (
+	"errors"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,6 +22,47 @@ type Ridge struct {
 	Lambdas []float64
 	// Form is primal if d ≤ n and dual otherwise, unless it is given.
 	Form Form
+}
+
+// ridgePoints, ridgeTop and ridgeRatio are the number of default penalties of a path, the largest
+// one as a multiple of the largest eigenvalue of XᵀX, and the smallest one as a share of the largest.
+const (
+	ridgePoints = 100
+	ridgeTop    = 1e3
+	ridgeRatio  = 1e-9
+)
+
+// Path returns ridge regression for m.Lambdas, or for 100 penalties around the eigenvalues of XᵀX,
+// with the leave-one-out errors, from one singular value decomposition.
+func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
+	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
+		return nil, err
+	}
+	scale, r, err := m.reduce(x, y)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSpectrum(r)
+	if err != nil {
+		return nil, err
+	}
+	lambdas := m.Lambdas
+	if lambdas == nil {
+		lambdas = sequence(ridgeTop*s.s0()*s.s0(), ridgeRatio, ridgePoints)
+	}
+	out := &Path{}
+	for _, lambda := range downwards(lambdas) {
+		weights := s.weights(lambda)
+		freedom := float64(len(r.yq))
+		for j := range s.rank {
+			freedom += 1 - s.shrink(j, lambda)
+		}
+		if err := out.add(scale, r, lambda, weights, freedom); err != nil {
+			return nil, err
+		}
+		out.Errors = append(out.Errors, s.leaveOneOut(lambda))
+	}
+	return out, nil
 }
 
 // LinearModel is b + wᵀx.

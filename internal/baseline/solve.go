@@ -163,7 +163,7 @@ type additive struct {
 }
 
 // predict returns means and, unless the noise is NaN, variances for rows: their columns b
-// without a penalty and z with one.
+// without a penalty, nil if there are none, and z with one.
 func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 	n, _ := z.Dims()
 	out := Prediction{Mean: make([]float64, n)}
@@ -171,7 +171,11 @@ func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 		out.Variance = make([]float64, n)
 	}
 	for i := range n {
-		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
+		var free []float64
+		if b != nil {
+			free = b.RawRowView(i)
+		}
+		g, rest := m.reduced.row(free, z.RawRowView(i))
 		out.Mean[i] = floats.Dot(g, m.reduced.yq) + floats.Dot(rest, m.solution.weights)
 		if out.Variance != nil {
 			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread(rest))
