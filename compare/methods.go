@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -27,24 +28,60 @@ import (
 const processName = "gp"
 
 // regressions returns the methods beside the Gaussian process, the simplest first. The seed
-// is for methods that draw folds.
-func regressions(seed uint64) []NamedMethod {
+// is for methods that draw folds. Penalties act on columns as the table's scaling leaves them.
+func (o Options) regressions(seed uint64, how gp.Standardize) []NamedMethod {
+	design := baseline.Design{Unscaled: how == gp.StandardizeNone || how == gp.StandardizeY}
+	spline := baseline.Spline{Design: design, Kind: o.Spline, Lambdas: o.penalties("spline")}
 	return []NamedMethod{
-		{"mean", averaging{}},
-		{"ridge", baseline.Ridge{}},
-		{"bayesian-linear", baseline.BayesianLinear{}},
-		{"lasso", baseline.Lasso{Seed: seed}},
-		{"spline", baseline.Spline{}},
+		{"mean", baseline.Averaging{}},
+		{"ridge", baseline.Ridge{Design: design, Lambdas: o.penalties("ridge")}},
+		{"bayesian-linear", baseline.BayesianLinear{Design: design}},
+		{"lasso", baseline.Lasso{Design: design, Lambdas: o.penalties("lasso"), Seed: seed}},
+		{"spline", knotted{spline, o.Knots}},
 		{"polynomial", baseline.Basis{Expansion: baseline.Polynomial{}}},
 		{"gaussians", baseline.Basis{Expansion: baseline.Gaussians{}}},
 		{"kernel-ridge", baseline.KernelRidge{}},
 	}
 }
 
+// penalized are the methods with one penalty.
+var penalized = []string{"ridge", "lasso", "spline"}
+
+// penalties returns the penalties that the options give a method, nil for its own choice.
+func (o Options) penalties(method string) (lambdas []float64) {
+	for _, p := range o.Penalties {
+		if p.Name == method {
+			lambdas = append(lambdas, p.Value)
+		}
+	}
+	return lambdas
+}
+
+// checkMethods returns an error for settings of methods that do not suit them or the table.
+func (o Options) checkMethods(d int) error {
+	for _, p := range o.Penalties {
+		switch {
+		case !slices.Contains(penalized, p.Name):
+			return optionError("lambda", p.Name, "must name one of %v%s", penalized, suggest.DidYouMean(p.Name, penalized))
+		case o.Methods != nil && !slices.Contains(o.Methods, p.Name):
+			return optionError("lambda", p.Name, "is a method that option methods leaves out")
+		case !(p.Value >= 0) || math.IsInf(p.Value, 0):
+			return optionError("lambda", fmt.Sprintf("%s=%v", p.Name, p.Value), "must be a number, 0 or more")
+		}
+	}
+	if kinds := baseline.SplineKinds(); o.Spline != "" && !slices.Contains(kinds, o.Spline) {
+		return optionError("spline", strconv.Quote(string(o.Spline)), "must be one of %v", kinds)
+	}
+	if o.Knots != nil && d != 1 {
+		return optionError("knots", "", "are of one column, but the table has %d; choose one with option features", d)
+	}
+	return nil
+}
+
 // Methods returns the names of all methods, the simplest first.
 func Methods() []string {
 	var names []string
-	for _, m := range regressions(0) {
+	for _, m := range (Options{}).regressions(0, "") {
 		names = append(names, m.Name)
 	}
 	return append(names, processName)
@@ -56,32 +93,6 @@ func CheckMethod(name string) error {
 		return optionError("methods", textform.Quote(name), "must be some of %v%s", all, suggest.DidYouMean(name, all))
 	}
 	return nil
-}
-
-// averaging predicts the mean of the training targets, with their variance: the least that a
-// method must beat.
-type averaging struct{}
-
-// Fit implements [baseline.Method].
-func (averaging) Fit(_ mat.Matrix, y []float64) (baseline.Model, error) {
-	n, m := float64(len(y)), average{}
-	for _, v := range y {
-		m.mean += v / n
-	}
-	for _, v := range y {
-		m.variance += (v - m.mean) * (v - m.mean) / (n - 1)
-	}
-	m.variance *= 1 + 1/n
-	return m, nil
-}
-
-// average is a normal distribution that does not depend on the inputs.
-type average struct{ mean, variance float64 }
-
-// Predict implements [baseline.Model].
-func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
-	n, _ := x.Dims()
-	return baseline.Prediction{Mean: slices.Repeat([]float64{a.mean}, n), Variance: slices.Repeat([]float64{a.variance}, n)}, nil
 }
 
 // entrant is a method in the comparison.
@@ -114,8 +125,8 @@ func regression(m NamedMethod) entrant {
 				return nil, err
 			}
 		}
-		x := mat.NewDense(scaled.N, scaled.D, scaled.X)
-		model, err := team.Await(ctx, func() (baseline.Model, error) { return m.Method.Fit(x, scaled.Y) })
+		x, method := mat.NewDense(scaled.N, scaled.D, scaled.X), m.of(scaled)
+		model, err := team.Await(ctx, func() (baseline.Model, error) { return method.Fit(x, scaled.Y) })
 		if err != nil {
 			return nil, err
 		}
@@ -126,6 +137,24 @@ func regression(m NamedMethod) entrant {
 			parameters: chosen(model), close: func() {},
 		}, nil
 	}}
+}
+
+// knotted is a spline with knots in units of the column, or nil.
+type knotted struct {
+	baseline.Spline
+	knots []float64
+}
+
+// of returns the method for scaled rows.
+func (m NamedMethod) of(scaled *problem.ScaledRows) baseline.Method {
+	k, ok := m.Method.(knotted)
+	if !ok {
+		return m.Method
+	}
+	if k.knots != nil {
+		k.Spline.Knots = [][]float64{scaled.Inputs(k.knots)}
+	}
+	return k.Spline
 }
 
 // checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more

@@ -32,6 +32,13 @@ type Options struct {
 	// Kernels are the kernels of the Gaussian process in text form, each a method of its
 	// own; nil means the kernel of the fit's options.
 	Kernels []string
+	// Penalties are penalties of the methods ridge, lasso and spline, by the name of the method. One is
+	// used as it is, and of several the method chooses. Without any it finds its own.
+	Penalties []problem.Assignment
+	// Spline is the kind of spline, empty for linear ones, and Knots are the knots of a table with one
+	// column, in its units; nil places them.
+	Spline baseline.SplineKind
+	Knots  []float64
 	// Folds is the number of folds if no rows are held out; 0 means problem.DefaultFolds.
 	Folds int
 	// RankBy is the score that decides; empty means ByRMSE.

@@ -60,6 +60,9 @@ func newRunner(data problem.Data, tuning problem.Options, o Options, backends []
 	if o.Curves && data.D != 1 {
 		return nil, optionError("", "", "curves run over one input, but the table has %d; choose one with option features", data.D)
 	}
+	if err := r.opts.checkMethods(data.D); err != nil {
+		return nil, err
+	}
 	if err := r.chooseSizes(); err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (r *runner) enter(first problem.Data, backends []device.Backend) error {
 	if names == nil {
 		names = Methods()
 	}
-	all := regressions(r.tuning.Settings.Seed)
+	all := r.opts.regressions(r.tuning.Settings.Seed, r.tuning.Standardize)
 	for _, name := range names {
 		if err := CheckMethod(name); err != nil {
 			return err

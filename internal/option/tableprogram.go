@@ -181,11 +181,11 @@ func plotOptions() Entries {
 		{"predict", "the predictions along one column, or the effect of each column if the rows differ in several,"},
 		{"sample", "prior and posterior along one column"},
 		{"compare", "the fits over the only input, to the training rows of a hold-out or to all rows,"},
-		{"profile", "the profile"}, {"bench", "time against n"}, {"kernel show", "k and draws"},
+		{"path", "weights and errors against the penalty"}, {"profile", "the profile"}, {"bench", "time against n"}, {"kernel show", "k and draws"},
 	} {
 		all = append(all, plotOption("plot", "Plot.Path", []string{p.place}, "also plot "+p.what))
 	}
-	pictured := in(predictions, "compare", "profile", "bench", "kernel show")
+	pictured := in(predictions, "compare", "path", "profile", "bench", "kernel show")
 	needed := []Constraint{{Needs: []string{"plot"}}}
 	sizes := plotOption("plot-sizes", "Plot.Sizes", compares, "also plot score and time against the sizes of option sizes")
 	sizes.Rules = []Constraint{{Needs: []string{"sizes"}}}

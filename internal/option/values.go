@@ -7,6 +7,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
+	"gpfit/internal/shrinkage"
 	"gpfit/internal/textform"
 )
 
@@ -25,6 +26,8 @@ type Values struct {
 	Select fit.SelectOptions
 	// Compare describes how to compare methods.
 	Compare compare.Options
+	// Path describes the weights of simpler regressions by their penalty.
+	Path shrinkage.Options
 	// Profile describes the curves, the contour or the fits of a profile.
 	Profile fit.ProfileOptions
 	// Predict selects predictions, joint draws and covariances. PosteriorDraws is the largest
