@@ -15,8 +15,8 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/companion"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/score"
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
 	"gpfit/internal/textform"
@@ -98,19 +98,23 @@ func CheckMethod(name string) error {
 // entrant is a method in the comparison.
 type entrant struct {
 	name string
-	// option is the option that names it.
+	// option is the option that names it, and kernel the index of a process's kernel.
 	option string
+	kernel int
 	// fit learns from the training rows of data, which scaled holds, too.
 	fit func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
 	// stages describes the fit for the progress; nil without stages.
 	stages func(data problem.Data) []hyperopt.Expectation
 }
 
-// fitted is a fitted method. predict predicts m rows with all features, in original units.
+// fitted is a fitted method. It predicts m rows with all features, in original units.
 type fitted struct {
-	// predict returns predictions of new targets in original units; Std and bounds are nil without a
-	// density.
-	predict    func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error)
+	// predict returns predictions of new targets; Std and bounds are nil without a density.
+	predict func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error)
+	// learned returns the means at the rows that the method learned from.
+	learned func(ctx context.Context, rows problem.Data) ([]float64, error)
+	// keep returns what can be written to a file.
+	keep       func() (*Fitted, error)
 	warnings   []string
 	parameters map[string]float64
 	close      func()
@@ -119,7 +123,7 @@ type fitted struct {
 // regression enters a baseline. Its fit does not wait for a method that ctx ends, because
 // methods know no contexts.
 func regression(m NamedMethod) entrant {
-	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
+	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
 		if _, ok := m.Method.(baseline.KernelRidge); ok {
 			if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
 				return nil, err
@@ -130,9 +134,23 @@ func regression(m NamedMethod) entrant {
 		if err != nil {
 			return nil, err
 		}
+		predict := func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
+			x := mat.NewDense(m, scaled.D, scaled.Inputs(rows))
+			return team.Await(ctx, func() (*gp.Prediction, error) { return companion.Predict(model, scaled.Scaling, x) })
+		}
 		return &fitted{
-			predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
-				return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
+			predict: predict,
+			learned: func(ctx context.Context, rows problem.Data) ([]float64, error) {
+				p, err := predict(ctx, rows.X, rows.N, gp.RowNoise{})
+				if err != nil {
+					return nil, err
+				}
+				return p.Mean, nil
+			},
+			keep: func() (*Fitted, error) {
+				like := &gp.Model{FeatureNames: data.FeatureNames, TargetName: data.TargetName, Encoding: data.Encoding, Columns: scaled.Columns, Scaling: scaled.Scaling}
+				f, err := companion.New(m.Name, model, scaled.N, like, chosen(model))
+				return &Fitted{Method: m.Name, Regression: f}, err
 			},
 			parameters: chosen(model), close: func() {},
 		}, nil
@@ -164,28 +182,6 @@ func checkMatrices(n int, free int64) error {
 		return fmt.Errorf("two matrices of %d × %d take %s, and %s are free; option subsample takes fewer rows, and option methods leaves the method out", n, n, device.FormatBytes(need), device.FormatBytes(free))
 	}
 	return nil
-}
-
-// predictWith predicts scaled rows by a model, in original units.
-func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (*gp.Prediction, error) {
-	p, err := team.Await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
-	if err != nil {
-		return nil, err
-	}
-	m, _ := x.Dims()
-	if len(p.Mean) != m || p.Variance != nil && len(p.Variance) != m {
-		return nil, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
-	}
-	out, scaling := &gp.Prediction{Mean: make([]float64, m)}, scaled.Scaling
-	for i, v := range p.Mean {
-		out.Mean[i] = scaling.YMean + v*scaling.YScale
-	}
-	for i, v := range p.Variance {
-		std := math.Sqrt(v) * scaling.YScale
-		out.Std = append(out.Std, std)
-		out.Lower95, out.Upper95 = append(out.Lower95, out.Mean[i]-score.Z95*std), append(out.Upper95, out.Mean[i]+score.Z95*std)
-	}
-	return out, nil
 }
 
 // chosen returns what the methods of package baseline choose.
@@ -234,7 +230,7 @@ func newProcess(text string, o problem.Options, events problem.Events, data prob
 	if _, err := p.prepare(data); err != nil {
 		return entrant{}, fmt.Errorf("kernel %s: %w", label, err)
 	}
-	return entrant{processName + " " + label, "kernel", p.fit, p.stages}, nil
+	return entrant{name: processName + " " + label, option: "kernel", fit: p.fit, stages: p.stages}, nil
 }
 
 // stages describes the fit for the progress; nil if it cannot begin.
@@ -265,5 +261,33 @@ func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRo
 		}
 		return parts[0], nil
 	}
-	return &fitted{predict, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
+	learned := func(ctx context.Context, rows problem.Data) ([]float64, error) {
+		if means := smoothed(outcome.Model, rows); means != nil {
+			return means, nil
+		}
+		p, err := predict(ctx, rows.X, rows.N, gp.RowNoise{Known: rows.NoiseVariance, Group: rows.NoiseGroup})
+		if err != nil {
+			return nil, err
+		}
+		return p.Mean, nil
+	}
+	keep := func() (*Fitted, error) { return &Fitted{Process: outcome}, nil }
+	return &fitted{predict, learned, keep, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
+}
+
+// smoothed returns the posterior means at the training rows of a model, y − Dα for the noise variances D (from
+// RW, eq. 2.25: Kα = y − Dα), in original units. It is nil for models whose means are others.
+func smoothed(m *gp.Model, rows problem.Data) []float64 {
+	if m.Experts != nil || m.Scaling.Transform != nil || len(m.Targets) > 0 || !slices.Equal(m.Y, rows.Y) {
+		return nil
+	}
+	out := slices.Clone(m.Y)
+	for i, a := range m.Alpha {
+		variance := m.NoiseVariance
+		if m.TrainNoise != nil {
+			variance = m.TrainNoise[i]
+		}
+		out[i] -= m.Scaling.YScale * (variance + m.Jitter) * a
+	}
+	return out
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/companion"
 )
 
 // RankBy names the score that ranks the methods; less is better.
@@ -48,6 +50,9 @@ type Options struct {
 	Sizes []int
 	// Curves asks for the fits over the input, of which there must be one.
 	Curves bool
+	// OnModel, if not nil, is called at the end with each method fitted to the training rows of a hold-out,
+	// or to all rows. Its error is a warning of the result.
+	OnModel func(*Fitted) error
 	// OnStep, if not nil, is called before each fit.
 	OnStep func(Step)
 	// Events are called by the fits of the Gaussian process.
@@ -58,6 +63,15 @@ type Options struct {
 type NamedMethod struct {
 	Name   string
 	Method baseline.Method
+}
+
+// Fitted is a fitted method: a regression, or the outcome of the fit of a Gaussian process with the kernel of that
+// index in Options.Kernels. The outcome is closed after the call that hands it over.
+type Fitted struct {
+	Method     string
+	Regression *companion.File
+	Process    *fit.Outcome
+	Kernel     int
 }
 
 // Step says what a comparison does next.

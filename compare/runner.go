@@ -141,11 +141,12 @@ func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) e
 	if kernels == nil {
 		kernels = []string{r.tuning.Kernel}
 	}
-	for _, text := range kernels {
+	for i, text := range kernels {
 		p, err := newProcess(text, r.tuning, r.opts.Events, first, backends)
 		if err != nil {
 			return err
 		}
+		p.kernel = i
 		r.entrants = append(r.entrants, p)
 	}
 	return nil
@@ -154,7 +155,7 @@ func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) e
 // total is the number of fits of the comparison.
 func (r *runner) total() int {
 	n := len(r.folds) * len(r.entrants) * (1 + len(r.sizes))
-	if r.opts.Curves {
+	if r.opts.Curves || r.opts.OnModel != nil {
 		n += len(r.entrants)
 	}
 	return n

@@ -80,12 +80,21 @@ func runCompare(c *frame.Command) error {
 		return err
 	}
 	defer opened.Close()
+	options := compareOptions(c)
+	models, err := openModels(c)
+	if err != nil {
+		return err
+	}
+	if models != nil {
+		options.OnModel = models.add
+	}
 	noteCost(c, data.N)
-	result, err := compare.Run(c.Ctx, data, c.Fit, compareOptions(c), opened.Backends...)
+	result, err := compare.Run(c.Ctx, data, c.Fit, options, opened.Backends...)
 	c.Msg.Clear()
 	if result == nil {
 		return err
 	}
+	err = errors.Join(models.finish(result), err)
 	result.Warnings = c.Warned(result.Warnings, 0, opened.Warning)
 	return finishCompare(c, file, dates(data.Encoding), result, err)
 }
@@ -205,6 +214,7 @@ func writeTrials(e columns.BlockEncoder, trials []compare.Trial) error {
 	add("rmse", func(t *compare.Trial) float64 { return orNaN(t.RMSE) })
 	add("nlpd", func(t *compare.Trial) float64 { return orNaN(t.NLPD) })
 	add("coverage95", func(t *compare.Trial) float64 { return orNaN(t.Coverage95) })
+	add("training_rmse", func(t *compare.Trial) float64 { return orNaN(t.TrainingRMSE) })
 	add("fit_seconds", func(t *compare.Trial) float64 { return t.FitSeconds })
 	add("predict_seconds", func(t *compare.Trial) float64 { return t.PredictSeconds })
 	if err := e.Encode(&b); err != nil {

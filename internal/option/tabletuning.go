@@ -198,6 +198,8 @@ func outputOptions() Entries {
 			Help: "file for the best model"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
 			Help: "file for the scores of each fit, .csv, .jsonl or .parquet"},
+		{Name: "models", Kind: File, Group: OutputFile, Field: "Output.Models", Places: compares, Placeholder: "DIR", Unset: "no models are written",
+			Help: "folder for a model of each method, fitted to all rows, or to the training rows of a hold-out; 'gpfit predict' and 'gpfit inspect' read them"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: paths, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
 			Help: "file for the table of the path, .csv, .jsonl or .parquet"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",

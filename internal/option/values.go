@@ -164,6 +164,8 @@ type Output struct {
 	Format string
 	// Draws, Page and Graph are further files of a fit or an evaluation.
 	Draws, Page, Graph string
+	// Models is the folder of the models of a comparison.
+	Models string
 	// JSON prints JSON instead of text. Quiet leaves out notes and progress.
 	JSON, Quiet bool
 }
