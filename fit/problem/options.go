@@ -71,6 +71,10 @@ type Options struct {
 	// coefficients.
 	Mean    string
 	MeanFit MeanFit
+	// MeanPrior gives the coefficients of the mean the prior N(0, s²): it is the variance s², in scaled units,
+	// or TunedPrior; empty means none. The basis functions become terms of the kernel with s² as signal variance,
+	// so that the coefficients are integrated out. Kernel may then be NoKernel.
+	MeanPrior string `hash:"omitzero"`
 	// NoNoise leaves out the estimated noise variance. Without known variances the
 	// fit interpolates the targets.
 	NoNoise bool

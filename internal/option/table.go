@@ -191,6 +191,9 @@ func modelOptions() Entries {
 		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: problem.AutoMean, Stated: true, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoMean}, mean.Kinds()...),
 			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
 			check: func(value any) error { return problem.CheckMeanText(value.(string)) }},
+		{Name: "mean-prior", Kind: Level, Group: Model, Field: "Fit.MeanPrior", Places: in(fits, "compare", Spec), Placeholder: "VARIANCE", Unit: "scaled units",
+			Help:  "prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none",
+			check: func(value any) error { return problem.CheckMeanPrior(value.(string)) }},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Set: func(v *Values, value any) {
