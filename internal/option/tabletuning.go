@@ -131,7 +131,7 @@ func expertOptions() Entries {
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
 		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
 			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise"},
-		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
+		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: "the rule with the smaller NLPD on training rows left out", Words: words(experts.Rules()...),
 			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
 		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
 			Help: "largest number of rows of a local expert; larger clusters are divided again"},
