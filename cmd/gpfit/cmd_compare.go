@@ -26,7 +26,7 @@ import (
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
 // nil if there is none.
 func tableOfTrials(c *frame.Command) (*output.File, error) {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes)); err != nil || c.Output.Out == "" {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes), frame.Destination("plot-errors", c.Plot.Errors)); err != nil || c.Output.Out == "" {
 		return nil, err
 	}
 	return output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
@@ -152,6 +152,13 @@ func finishCompare(c *frame.Command, file *output.File, date func(float64) time.
 			}
 			return done.WritePlot(fits)
 		}},
+		{c.Plot.Errors, "plot", func() error {
+			scores, err := figure.Errors(r)
+			if err != nil {
+				return err
+			}
+			return scores.Write(done.Ctx, c.Plot.Errors, c.Output.Force)
+		}},
 		{c.Plot.Sizes, "plot", func() error {
 			growth, err := figure.Growth(r)
 			if err != nil {
@@ -214,9 +221,9 @@ func writeTrials(e columns.BlockEncoder, trials []compare.Trial) error {
 	add("rmse", func(t *compare.Trial) float64 { return orNaN(t.RMSE) })
 	add("nlpd", func(t *compare.Trial) float64 { return orNaN(t.NLPD) })
 	add("coverage95", func(t *compare.Trial) float64 { return orNaN(t.Coverage95) })
-	add("training_rmse", func(t *compare.Trial) float64 { return orNaN(t.TrainingRMSE) })
 	add("fit_seconds", func(t *compare.Trial) float64 { return t.FitSeconds })
 	add("predict_seconds", func(t *compare.Trial) float64 { return t.PredictSeconds })
+	add("training_rmse", func(t *compare.Trial) float64 { return orNaN(t.TrainingRMSE) })
 	if err := e.Encode(&b); err != nil {
 		return err
 	}

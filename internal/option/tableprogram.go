@@ -189,6 +189,7 @@ func plotOptions() Entries {
 	needed := []Constraint{{Needs: []string{"plot"}}}
 	sizes := plotOption("plot-sizes", "Plot.Sizes", compares, "also plot score and time against the sizes of option sizes")
 	sizes.Rules = []Constraint{{Needs: []string{"sizes"}}}
+	errors := plotOption("plot-errors", "Plot.Errors", compares, "also plot the RMSE of each method on training rows and on held-out rows")
 	return append(all,
 		Option{Name: "plot-title", Kind: Text, Group: OutputFile, Field: "Plot.Title", Places: pictured, Placeholder: "TITLE", Rules: needed,
 			Help: "title of the plot, instead of a sentence that says what it shows"},
@@ -202,7 +203,7 @@ func plotOptions() Entries {
 		Option{Name: "plot-column", Kind: Column, Group: OutputFile, Places: []string{"sample"}, Placeholder: "NAME", Unset: "the most relevant one", Rules: needed,
 			Help: "column of the plot",
 			Set:  func(v *Values, value any) { v.Plot.Columns = []string{value.(string)} }},
-		sizes)
+		sizes, errors)
 }
 
 // plotOption returns the option of a file with a picture.

@@ -88,9 +88,9 @@ type benchValues struct {
 
 // plotValues describe a picture.
 type plotValues struct {
-	// Path and Sizes are the files, and Title and Size replace the program's choice.
-	Path, Sizes, Title string
-	Size               textform.Size
+	// Path, Sizes and Errors are the files, and Title and Size replace the program's choice.
+	Path, Sizes, Errors, Title string
+	Size                       textform.Size
 	// By is the feature along which to show rows, and Columns are the columns to show.
 	By      string
 	Columns []string
