@@ -69,7 +69,7 @@ type NamedMethod struct {
 // index in Options.Kernels. The outcome is closed after the call that hands it over.
 type Fitted struct {
 	Method     string
-	Regression *companion.File
+	Regression *companion.Regression
 	Process    *fit.Outcome
 	Kernel     int
 }

@@ -64,7 +64,7 @@ func basisPrior(t *testing.T, k func(a, b float64) float64, x, y, at []float64, 
 }
 
 // TestMeanPriorTextbook compares predictions of a fit whose mean has a prior with the textbook's formulas, with a kernel
-// and without one, where the weights are those of ridge regression with λ = σ²/s².
+// and without one, which is ridge regression with λ = σ²/s².
 func TestMeanPriorTextbook(t *testing.T) {
 	const noise, b = 0.2, 0.7
 	var d problem.Data

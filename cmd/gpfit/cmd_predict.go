@@ -142,7 +142,7 @@ func runPredict(c *frame.Command) error {
 
 // loadAny loads the model of the command: a process, or a regression with a model that describes its rows. It
 // returns an error for results that the model does not have.
-func loadAny(c *frame.Command) (*gp.Model, *companion.File, error) {
+func loadAny(c *frame.Command) (*gp.Model, *companion.Regression, error) {
 	if !companion.Is(c.Args[0]) {
 		model, err := c.Load(c.Args[0])
 		if err != nil {
@@ -165,7 +165,7 @@ type prediction struct {
 	file  *output.File
 	model *gp.Model
 	// regression predicts in place of a process, whose rows model then describes; nil for a process.
-	regression *companion.File
+	regression *companion.Regression
 	table      *dataset.ModelRows
 	// read holds the rows in hand. next waits for the read under way, and written for the write
 	// under way; nil if there is none.

@@ -11,12 +11,8 @@ import (
 	"gpfit/mean"
 )
 
-// NoKernel is the word for a covariance of noise alone, beside a mean whose coefficients have a prior. TunedPrior is
-// the word for a prior variance that the fit tunes.
-const (
-	NoKernel   = "none"
-	TunedPrior = "tuned"
-)
+// TunedPrior is the word for a prior variance that the fit tunes.
+const TunedPrior = "tuned"
 
 // CheckMeanPrior finds mistakes in the text of Options.MeanPrior.
 func CheckMeanPrior(text string) error {

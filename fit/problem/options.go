@@ -160,11 +160,13 @@ type Options struct {
 }
 
 // AutoKernel is the word for a kernel that a fit chooses by the data. Where nothing is tuned, and
-// first in a fit, it stands for DefaultKernel. AutoMean stands for DefaultMean, or for a mean that is
+// first in a fit, it stands for DefaultKernel. NoKernel is the word for a covariance of noise alone, beside a
+// mean whose coefficients have a prior. AutoMean stands for DefaultMean, or for a mean that is
 // chosen with the kernel.
 const (
 	AutoKernel    = "auto"
 	DefaultKernel = "matern32(ard)"
+	NoKernel      = "none"
 	AutoMean      = "auto"
 	DefaultMean   = "constant"
 )

@@ -11,9 +11,9 @@ import (
 	"gpfit/kernel"
 )
 
-// Record is a fitted model as data that JSON can hold. One of its members is set. Everything is in the
+// Stored is a fitted model as data that JSON can hold. One of its members is set. Everything is in the
 // units of the columns and the target of the fit, except where a scale says how columns are scaled.
-type Record struct {
+type Stored struct {
 	Average *Average        `json:"average,omitempty"`
 	Linear  *LinearRecord   `json:"linear,omitempty"`
 	Bayes   *BayesRecord    `json:"bayesian_linear,omitempty"`
@@ -30,8 +30,8 @@ type LinearRecord struct {
 	Error     *float64  `json:"validation_mse,omitempty"`
 }
 
-// Matrix is a matrix, row by row.
-type Matrix struct {
+// MatrixRecord is a matrix, row by row.
+type MatrixRecord struct {
 	Rows    int       `json:"rows"`
 	Columns int       `json:"columns"`
 	Values  []float64 `json:"values"`
@@ -48,20 +48,20 @@ type ScaleRecord struct {
 // g = Coordinatesᵀb and r = z − Regressionᵀg, the mean is gᵀFree + rᵀWeights, and the variance is
 // Noise·(1 + gᵀg + rᵀ(ZᵀZ + λI)⁻¹r).
 type AdditiveRecord struct {
-	Scale       ScaleRecord `json:"scale"`
-	Coordinates *Matrix     `json:"coordinates,omitempty"`
-	Regression  *Matrix     `json:"regression,omitempty"`
-	Free        []float64   `json:"free,omitempty"`
-	Weights     []float64   `json:"weights"`
-	Noise       *float64    `json:"noise_variance,omitempty"`
-	Lambda      float64     `json:"lambda"`
+	Scale       ScaleRecord   `json:"scale"`
+	Coordinates *MatrixRecord `json:"coordinates,omitempty"`
+	Regression  *MatrixRecord `json:"regression,omitempty"`
+	Free        []float64     `json:"free,omitempty"`
+	Weights     []float64     `json:"weights"`
+	Noise       *float64      `json:"noise_variance,omitempty"`
+	Lambda      float64       `json:"lambda"`
 	// Upper is R with RᵀR = ZᵀZ + λI. Otherwise Rows is Z, and Lower is L with LLᵀ = ZZᵀ + λI. Otherwise
 	// Vectors and Values are the right singular vectors and the singular values of Z.
-	Upper   *Matrix   `json:"upper,omitempty"`
-	Rows    *Matrix   `json:"rows,omitempty"`
-	Lower   *Matrix   `json:"lower,omitempty"`
-	Vectors *Matrix   `json:"vectors,omitempty"`
-	Values  []float64 `json:"values,omitempty"`
+	Upper   *MatrixRecord `json:"upper,omitempty"`
+	Rows    *MatrixRecord `json:"rows,omitempty"`
+	Lower   *MatrixRecord `json:"lower,omitempty"`
+	Vectors *MatrixRecord `json:"vectors,omitempty"`
+	Values  []float64     `json:"values,omitempty"`
 }
 
 // BayesRecord is Bayesian linear regression.
@@ -86,43 +86,43 @@ type SplineRecord struct {
 // KernelRecord is the function Intercept + Σ Alpha_i k(Rows_i, x) of scaled columns, for the kernel rbf with the
 // parameters Theta.
 type KernelRecord struct {
-	Scale     ScaleRecord `json:"scale"`
-	Rows      Matrix      `json:"rows"`
-	Alpha     []float64   `json:"alpha"`
-	Theta     []float64   `json:"theta"`
-	Intercept float64     `json:"intercept"`
-	Lambda    float64     `json:"lambda"`
-	Width     float64     `json:"width"`
-	Error     *float64    `json:"validation_mse,omitempty"`
+	Scale     ScaleRecord  `json:"scale"`
+	Rows      MatrixRecord `json:"rows"`
+	Alpha     []float64    `json:"alpha"`
+	Theta     []float64    `json:"theta"`
+	Intercept float64      `json:"intercept"`
+	Lambda    float64      `json:"lambda"`
+	Width     float64      `json:"width"`
+	Error     *float64     `json:"validation_mse,omitempty"`
 }
 
-// FunctionRecord are basis functions of scaled columns: products of those in each list of Terms, or bumps
+// FunctionRecord are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
 // exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
 type FunctionRecord struct {
-	Scale   ScaleRecord `json:"scale"`
-	Terms   [][]int     `json:"terms,omitempty"`
-	Centres *Matrix     `json:"centres,omitempty"`
-	Width   float64     `json:"width,omitempty"`
+	Scale   ScaleRecord   `json:"scale"`
+	Terms   [][]int       `json:"terms,omitempty"`
+	Centres *MatrixRecord `json:"centres,omitempty"`
+	Width   float64       `json:"width,omitempty"`
 }
 
-// NewRecord returns the record of a model of this package.
-func NewRecord(model Model) (*Record, error) {
+// Store returns the record of a model of this package.
+func Store(model Model) (*Stored, error) {
 	switch m := model.(type) {
 	case *Average:
-		return &Record{Average: m}, nil
+		return &Stored{Average: m}, nil
 	case *LassoModel:
-		return NewRecord(&m.LinearModel)
+		return Store(&m.LinearModel)
 	case *LinearModel:
-		return &Record{Linear: &LinearRecord{m.Intercept, m.Weights, m.Lambda, known(m.Error)}}, nil
+		return &Stored{Linear: &LinearRecord{m.Intercept, m.Weights, m.Lambda, known(m.Error)}}, nil
 	case *BayesianModel:
-		return &Record{Bayes: &BayesRecord{m.record(m.Noise), m.Intercept, m.Weights, m.PriorScale, m.LogEvidence}}, nil
+		return &Stored{Bayes: &BayesRecord{m.record(m.Noise), m.Intercept, m.Weights, m.PriorScale, m.LogEvidence}}, nil
 	case *SplineModel:
-		return &Record{Spline: &SplineRecord{m.record(m.Noise), m.Kind, m.intercept, m.Knots, m.knots}}, nil
+		return &Stored{Spline: &SplineRecord{m.record(m.Noise), m.Kind, m.intercept, m.Knots, m.knots}}, nil
 	case *KernelModel:
 		raw := matrixOf(rowsOf(m.points))
-		return &Record{Kernel: &KernelRecord{recordOf(m.scale), *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
+		return &Stored{Kernel: &KernelRecord{recordOf(m.scale), *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
 	case *BasisModel:
-		out := &Record{Basis: m.Functions.record()}
+		out := &Stored{Basis: m.Functions.record()}
 		if out.Basis == nil {
 			break
 		}
@@ -150,11 +150,11 @@ func orUnknown(v *float64) float64 {
 
 func recordOf(s scaling) ScaleRecord { return ScaleRecord{s.mean, s.scale, s.constant} }
 
-func matrixOf(a *mat.Dense) *Matrix {
+func matrixOf(a *mat.Dense) *MatrixRecord {
 	if a == nil {
 		return nil
 	}
-	out := &Matrix{}
+	out := &MatrixRecord{}
 	out.Rows, out.Columns = a.Dims()
 	for i := range out.Rows {
 		out.Values = append(out.Values, a.RawRowView(i)...)
@@ -194,7 +194,7 @@ func (f *Functions) record() *FunctionRecord {
 var errRecord = errors.New("baseline: the parts of the model do not fit together")
 
 // Model returns the model of a record for rows of d columns. An error says that its parts do not fit together.
-func (r *Record) Model(d int) (model Model, err error) {
+func (r *Stored) Model(d int) (model Model, err error) {
 	switch {
 	case r.Average != nil:
 		model, err = r.Average, check(r.Average.D == d)
@@ -228,7 +228,7 @@ func check(conditions ...bool) error {
 }
 
 // dense returns the matrix with so many rows and columns; a negative number stands for any.
-func (m *Matrix) dense(rows, columns int) (*mat.Dense, error) {
+func (m *MatrixRecord) dense(rows, columns int) (*mat.Dense, error) {
 	if m == nil || m.Rows < 1 || m.Columns < 1 || rows >= 0 && m.Rows != rows || columns >= 0 && m.Columns != columns ||
 		len(m.Values)/m.Rows != m.Columns || len(m.Values)%m.Rows != 0 {
 		return nil, errRecord
@@ -284,7 +284,7 @@ func (r *BayesRecord) model(d int) (*BayesianModel, error) {
 	return out, err
 }
 
-func (r *Record) basis(d int) (*BasisModel, error) {
+func (r *Stored) basis(d int) (*BasisModel, error) {
 	f := r.Basis
 	scale, err := f.Scale.of(d)
 	if err != nil {
@@ -355,7 +355,7 @@ func (r *KernelRecord) model(d int) (*KernelModel, error) {
 }
 
 // Describe says in a few words what the model is.
-func (r *Record) Describe() string {
+func (r *Stored) Describe() string {
 	switch {
 	case r.Average != nil:
 		return "the mean of the training targets"

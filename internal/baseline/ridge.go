@@ -3,7 +3,6 @@ package baseline
 import (
 	"errors"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -65,18 +64,6 @@ func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
 	return out, nil
 }
 
-// LinearModel is b + wᵀx.
-type LinearModel struct {
-	// Weights and Intercept are in original units.
-	Weights   []float64
-	Intercept float64
-	// Lambda is the penalty.
-	Lambda float64
-	// Error is the leave-one-out or cross-validated mean squared error for Lambda, or
-	// NaN if Lambda was given.
-	Error float64
-}
-
 // Fit fits a [*LinearModel].
 func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 	if err := checkPenalties(m.Lambdas); err != nil {
@@ -100,19 +87,4 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 		return nil, errRange
 	}
 	return out, nil
-}
-
-// Predict returns means.
-func (m *LinearModel) Predict(x mat.Matrix) (Prediction, error) {
-	if err := checkWidth(x, len(m.Weights)); err != nil {
-		return Prediction{}, err
-	}
-	n, _ := x.Dims()
-	out := make([]float64, n)
-	row := make([]float64, len(m.Weights))
-	for i := range out {
-		mat.Row(row, i, x)
-		out[i] = m.Intercept + floats.Dot(m.Weights, row)
-	}
-	return Prediction{Mean: out}, nil
 }

@@ -56,8 +56,8 @@ type solution struct {
 	spread  spread
 }
 
-// spread is the quadratic form zᵀ(ZᵀZ + λI)⁻¹z. Times σ² it is the variance of zᵀw for the posterior of w.
-// What it holds depends on the form of the solution.
+// spread is the quadratic form zᵀ(ZᵀZ + λI)⁻¹z; times σ² it is the variance of zᵀw.
+// Its members depend on the form of the solution.
 type spread struct {
 	lambda float64
 	// upper is R with RᵀR = ZᵀZ + λI, for the primal form.

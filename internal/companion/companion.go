@@ -1,6 +1,6 @@
 // Package companion reads and writes files of the simpler regressions that a Gaussian process is
 // compared with: a fitted method of package baseline with the columns and the scaling of its table. A file is one
-// JSON object. Start at [Load] and [File.Save].
+// JSON object. Start at [Load] and [Regression.Save].
 package companion
 
 import (
@@ -31,8 +31,8 @@ const SchemaVersion = 1
 // Type is the member type of a file, its first.
 const Type = "gpfit regression"
 
-// File is a fitted regression.
-type File struct {
+// Regression is a fitted regression.
+type Regression struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	// Program is the version of gpfit that wrote the file, Data the table, and Method the method's name.
@@ -49,22 +49,22 @@ type File struct {
 	Scaling      gp.Scaling        `json:"scaling"`
 	// Parameters are what the fit chose, by name, for the scaled table.
 	Parameters map[string]float64 `json:"parameters"`
-	// Weights and Intercept are those of a linear function, in original units; nil for others.
+	// Weights and Intercept belong to a linear function, in original units; nil for other functions.
 	Weights   map[string]float64 `json:"weights,omitempty"`
 	Intercept *float64           `json:"intercept,omitempty"`
 	// Model is the function of scaled columns in use.
-	Model *baseline.Record `json:"model"`
+	Model *baseline.Stored `json:"model"`
 
 	model baseline.Model
 }
 
 // New returns a fitted model, whose scaling belongs to the columns in use of features.
-func New(method string, model baseline.Model, n int, like *gp.Model, parameters map[string]float64) (*File, error) {
-	record, err := baseline.NewRecord(model)
+func New(method string, model baseline.Model, n int, like *gp.Model, parameters map[string]float64) (*Regression, error) {
+	record, err := baseline.Store(model)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{
+	f := &Regression{
 		Type: Type, SchemaVersion: SchemaVersion, Method: method, N: n, FeatureNames: like.FeatureNames, TargetName: like.TargetName, Encoding: like.Encoding,
 		Columns: like.Columns, Scaling: like.Scaling, Parameters: parameters, Model: record, model: model,
 	}
@@ -77,8 +77,8 @@ func New(method string, model baseline.Model, n int, like *gp.Model, parameters 
 	return f, nil
 }
 
-// linear sets weights and intercept in original units, from those of scaled columns.
-func (f *File) linear(weights []float64, intercept float64) {
+// linear sets weights and intercept in original units, from weights of scaled columns and their intercept.
+func (f *Regression) linear(weights []float64, intercept float64) {
 	f.Weights = map[string]float64{}
 	for k, c := range f.Columns {
 		slope := weights[k] / f.Scaling.XScale[k]
@@ -90,19 +90,19 @@ func (f *File) linear(weights []float64, intercept float64) {
 }
 
 // Rows describes the rows to predict, as a model does for package dataset. It has no kernel.
-func (f *File) Rows() *gp.Model {
+func (f *Regression) Rows() *gp.Model {
 	return &gp.Model{FeatureNames: f.FeatureNames, TargetName: f.TargetName, Encoding: f.Encoding, Columns: f.Columns, Scaling: f.Scaling}
 }
 
 // HasDensity reports whether predictions have standard deviations.
-func (f *File) HasDensity() bool {
+func (f *Regression) HasDensity() bool {
 	p, err := f.model.Predict(mat.NewDense(1, max(1, len(f.Columns)), nil))
 	return err == nil && p.Variance != nil
 }
 
 // Predict predicts m rows of all features, in original units. Std and the bounds are nil without a density.
 // Errors: [*gp.RangeError].
-func (f *File) Predict(rows []float64, m int) (*gp.Prediction, error) {
+func (f *Regression) Predict(rows []float64, m int) (*gp.Prediction, error) {
 	var used []float64
 	for row := range slices.Chunk(rows, len(f.FeatureNames)) {
 		used = append(used, pick.Values(row, f.Columns)...)
@@ -141,7 +141,7 @@ func Predict(model baseline.Model, scaling gp.Scaling, x *mat.Dense) (*gp.Predic
 const checksum = ",\n \"sha256\": \""
 
 // Write writes the file.
-func (f *File) Write(w io.Writer) error {
+func (f *Regression) Write(w io.Writer) error {
 	text, err := json.MarshalIndent(f, "", " ")
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (f *File) Write(w io.Writer) error {
 }
 
 // Save writes the file at path, whole or not at all. Only if replace is true, it replaces an existing file.
-func (f *File) Save(ctx context.Context, path string, replace bool) error {
+func (f *Regression) Save(ctx context.Context, path string, replace bool) error {
 	return atomicfile.Writer(replace)(ctx, path, f.Write)
 }
 
@@ -180,7 +180,7 @@ type Info struct {
 }
 
 // Load reads a file and checks that it is complete and unchanged. Errors are [*gp.FileError].
-func Load(path string) (*File, *Info, error) {
+func Load(path string) (*Regression, *Info, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, &gp.FileError{Path: path, Msg: "cannot read the model", Err: err}
@@ -193,7 +193,7 @@ func Load(path string) (*File, *Info, error) {
 }
 
 // parse reads a file's text.
-func parse(text []byte) (*File, string, error) {
+func parse(text []byte) (*Regression, string, error) {
 	at := bytes.LastIndex(text, []byte(checksum))
 	if at < 0 {
 		return nil, "", fmt.Errorf("the file has no checksum: it is cut off, or it was changed; take another copy, or fit again")
@@ -206,7 +206,7 @@ func parse(text []byte) (*File, string, error) {
 	if err := json.Unmarshal(append([]byte("{"), text[at+1:]...), &end); err != nil || end.SHA256 != want {
 		return nil, "", fmt.Errorf("the checksum is wrong: the file was changed or is damaged; take another copy, or fit again")
 	}
-	f := &File{}
+	f := &Regression{}
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, "", fmt.Errorf("the model cannot be read: %w", err)
 	}
@@ -214,7 +214,7 @@ func parse(text []byte) (*File, string, error) {
 }
 
 // complete checks the parts against one another and makes the model.
-func (f *File) complete() error {
+func (f *Regression) complete() error {
 	if f.Type != Type || f.SchemaVersion < 1 || f.SchemaVersion > SchemaVersion {
 		return fmt.Errorf("the file has type %q and schema version %d, but this gpfit reads %q up to version %d: use a newer gpfit", f.Type, f.SchemaVersion, Type, SchemaVersion)
 	}

@@ -39,7 +39,7 @@ func table(n, d int) (rows, y []float64, like *gp.Model) {
 }
 
 // fitted returns a method fitted to a table.
-func fitted(t *testing.T, m baseline.Method, n, d int) (f *companion.File, rows []float64) {
+func fitted(t *testing.T, m baseline.Method, n, d int) (f *companion.Regression, rows []float64) {
 	t.Helper()
 	rows, y, like := table(n, d)
 	var used []float64
@@ -50,8 +50,8 @@ func fitted(t *testing.T, m baseline.Method, n, d int) (f *companion.File, rows 
 	return must.Get(companion.New("m", model, n, like, map[string]float64{"lambda": 1}))(t), rows
 }
 
-// TestFiles writes each method and compares the predictions of what it reads, bit by bit, and those of weights in
-// original units with the predictions.
+// TestFiles writes each method and compares the predictions of what it reads, bit by bit, and the linear
+// functions of weights in original units with the predictions.
 func TestFiles(t *testing.T) {
 	unscaled := baseline.Design{Unscaled: true, NoIntercept: true}
 	for name, c := range map[string]struct {
@@ -136,23 +136,23 @@ func TestDamage(t *testing.T) {
 func TestParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		method baseline.Method
-		change func(f *companion.File)
+		change func(f *companion.Regression)
 	}{
-		"column":    {baseline.Ridge{}, func(f *companion.File) { f.Columns[0] = 9 }},
-		"scale":     {baseline.Ridge{}, func(f *companion.File) { f.Scaling.XScale[0] = 0 }},
-		"weights":   {baseline.Ridge{}, func(f *companion.File) { f.Model.Linear.Weights = []float64{1} }},
-		"nothing":   {baseline.Ridge{}, func(f *companion.File) { f.Model = &baseline.Record{} }},
-		"version":   {baseline.Ridge{}, func(f *companion.File) { f.SchemaVersion = 2 }},
-		"factor":    {baseline.BayesianLinear{}, func(f *companion.File) { f.Model.Bayes.Upper.Rows = 1 }},
-		"no factor": {baseline.BayesianLinear{}, func(f *companion.File) { f.Model.Bayes.Upper = nil }},
-		"free":      {baseline.BayesianLinear{}, func(f *companion.File) { f.Model.Bayes.Free = []float64{1, 2} }},
-		"noise":     {baseline.BayesianLinear{}, func(f *companion.File) { f.Model.Bayes.Noise = nil }},
-		"term":      {baseline.Basis{}, func(f *companion.File) { f.Model.Basis.Terms[0][0] = 5 }},
-		"width":     {baseline.Basis{Expansion: baseline.Gaussians{}}, func(f *companion.File) { f.Model.Basis.Width = 0 }},
-		"kind":      {baseline.Spline{}, func(f *companion.File) { f.Model.Spline.Kind = "quintic" }},
-		"knots":     {baseline.Spline{}, func(f *companion.File) { f.Model.Spline.ScaledKnots[0][0] = 1e9 }},
-		"alpha":     {baseline.KernelRidge{}, func(f *companion.File) { f.Model.Kernel.Alpha = nil }},
-		"theta":     {baseline.KernelRidge{}, func(f *companion.File) { f.Model.Kernel.Theta[0] = 0 }},
+		"column":    {baseline.Ridge{}, func(f *companion.Regression) { f.Columns[0] = 9 }},
+		"scale":     {baseline.Ridge{}, func(f *companion.Regression) { f.Scaling.XScale[0] = 0 }},
+		"weights":   {baseline.Ridge{}, func(f *companion.Regression) { f.Model.Linear.Weights = []float64{1} }},
+		"nothing":   {baseline.Ridge{}, func(f *companion.Regression) { f.Model = &baseline.Stored{} }},
+		"version":   {baseline.Ridge{}, func(f *companion.Regression) { f.SchemaVersion = 2 }},
+		"factor":    {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Upper.Rows = 1 }},
+		"no factor": {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Upper = nil }},
+		"free":      {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Free = []float64{1, 2} }},
+		"noise":     {baseline.BayesianLinear{}, func(f *companion.Regression) { f.Model.Bayes.Noise = nil }},
+		"term":      {baseline.Basis{}, func(f *companion.Regression) { f.Model.Basis.Terms[0][0] = 5 }},
+		"width":     {baseline.Basis{Expansion: baseline.Gaussians{}}, func(f *companion.Regression) { f.Model.Basis.Width = 0 }},
+		"kind":      {baseline.Spline{}, func(f *companion.Regression) { f.Model.Spline.Kind = "quintic" }},
+		"knots":     {baseline.Spline{}, func(f *companion.Regression) { f.Model.Spline.ScaledKnots[0][0] = 1e9 }},
+		"alpha":     {baseline.KernelRidge{}, func(f *companion.Regression) { f.Model.Kernel.Alpha = nil }},
+		"theta":     {baseline.KernelRidge{}, func(f *companion.Regression) { f.Model.Kernel.Theta[0] = 0 }},
 	} {
 		f, _ := fitted(t, c.method, 20, 3)
 		c.change(f)

@@ -74,7 +74,7 @@ func (r *Result) weight(name string, x []float64, c, rank int) []plotting.Layer 
 	return []plotting.Layer{&plotting.Line{Name: name, X: x, Y: y, Color: rank % colors, Dashed: rank%(2*colors) >= colors}}
 }
 
-// bySize returns the columns, those with the largest weights first.
+// bySize returns the columns in the order of their largest weights.
 func (r *Result) bySize() []int {
 	size := make([]float64, len(r.Features))
 	order := make([]int, len(r.Features))

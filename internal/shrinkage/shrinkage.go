@@ -75,7 +75,7 @@ type Result struct {
 	Warnings   []string  `json:"warnings"`
 }
 
-// What the validation errors are of.
+// The rows of the validation errors.
 const (
 	heldOut         = "held-out rows"
 	leaveOneOut     = "leave-one-out"
