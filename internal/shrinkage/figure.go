@@ -8,17 +8,6 @@ import (
 	"gpfit/internal/plotting"
 )
 
-// orNaN returns numbers, with the NaN of a blank cell where there is none.
-func orNaN(values []*float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		if out[i] = math.NaN(); v != nil {
-			out[i] = *v
-		}
-	}
-	return out
-}
-
 // The number of colours of lines, after which they are dashed, and of names in the legend.
 const (
 	colors = 6

@@ -2,6 +2,7 @@ package shrinkage
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -92,6 +93,17 @@ func along(weights [][]float64, c int) []float64 {
 	out := make([]float64, len(weights))
 	for i, w := range weights {
 		out[i] = w[c]
+	}
+	return out
+}
+
+// orNaN returns numbers, with the NaN of a blank cell where there is none.
+func orNaN(values []*float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		if out[i] = math.NaN(); v != nil {
+			out[i] = *v
+		}
 	}
 	return out
 }

@@ -214,6 +214,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernels": ("text, repeated", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -227,6 +228,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "prior": ("NAME=DENSITY", None),
         "tie": ("NAME=OTHER", None),
         "methods": ("list of words", None),
+        "lambda": ("NAME=VALUE", None),
+        "spline": ("word", "linear"),
+        "knots": ("list of numbers", None),
         "sizes": ("list of whole numbers", None),
         "folds": ("whole number", None),
         "score": ("word", "rmse"),
@@ -236,6 +240,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
         "out": ("file", None),
+        "models": ("file", None),
         "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
@@ -243,6 +248,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "plot_title": ("text", None),
         "size": ("text", None),
         "plot_sizes": ("file", None),
+        "plot_errors": ("file", None),
         "device": ("text", "auto"),
         "method": ("text", "chosen"),
         "fallback": ("text", None),
@@ -277,6 +283,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -775,6 +782,7 @@ class FitOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -845,6 +853,7 @@ class NlmlOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -958,6 +967,7 @@ class CompareOptions(TypedDict, total=False):
     kernels: str | Sequence[str] | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -971,6 +981,9 @@ class CompareOptions(TypedDict, total=False):
     prior: str | Sequence[str] | Mapping[str, str] | None
     tie: str | Sequence[str] | Mapping[str, str] | None
     methods: str | Sequence[str] | None
+    lambda: str | Sequence[str] | Mapping[str, float] | None
+    spline: Literal["linear", "ridge", "hinges", "cubic"] | None
+    knots: float | str | Sequence[float] | None
     sizes: int | Sequence[int] | None
     folds: int | None
     score: Literal["rmse", "nlpd"] | None
@@ -980,11 +993,13 @@ class CompareOptions(TypedDict, total=False):
     max_evals: int | None
     tolerance_nats: float | None
     out: str | os.PathLike[str] | None
+    models: str | os.PathLike[str] | None
     force: bool | None
     plot: str | os.PathLike[str] | None
     plot_title: str | int | None
     size: str | int | None
     plot_sizes: str | os.PathLike[str] | None
+    plot_errors: str | os.PathLike[str] | None
     device: str | int | None
     method: str | int | None
     fallback: str | int | None
@@ -1022,6 +1037,7 @@ class ProfileOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None

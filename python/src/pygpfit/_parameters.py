@@ -237,6 +237,7 @@ class FitParameters(BaseEstimator):
         date_origin: str | int | None = "1970-01-01",
         ard: bool | None = False,
         mean: str | int | None = "auto",
+        mean_prior: float | str | None = None,
         mean_fit: Literal["auto", "gls", "free"] | None = "auto",
         noise: Literal["estimated", "none"] | None = "estimated",
         noise_floor: float | str | None = None,
