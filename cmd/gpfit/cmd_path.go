@@ -6,6 +6,7 @@ import (
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/internal/comparefigure"
 	"gpfit/internal/shrinkage"
 )
 
@@ -39,7 +40,7 @@ func runPath(c *frame.Command) error {
 		c.Msg.Note("path written to %s", c.Output.Out)
 	}
 	if c.Plot.Path != "" {
-		if err := c.WritePlot(path.Figure()); err != nil {
+		if err := c.WritePlot(figure.Path(path)); err != nil {
 			return err
 		}
 		c.Msg.Note("plot written to %s", c.Plot.Path)

@@ -1,5 +1,5 @@
-// Package figure draws comparisons of methods: the fits over one input, and how scores and
-// times grow with the rows.
+// Package figure draws comparisons of methods: the fits over one input, how scores and
+// times grow with the rows, and weights by the penalty.
 package figure
 
 import (

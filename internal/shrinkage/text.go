@@ -72,14 +72,14 @@ func (r *Result) entry(c int) string {
 func (r *Result) Encode(e columns.BlockEncoder) error {
 	b := columns.Block{
 		Names:   []string{"lambda", "degrees_of_freedom", "training_rmse", "validation_rmse", "intercept"},
-		Numbers: [][]float64{r.Lambdas, r.Freedom, orNaN(r.Training), orNaN(r.Validation), r.Intercepts}, N: len(r.Lambdas),
+		Numbers: [][]float64{r.Lambdas, r.Freedom, OrNaN(r.Training), OrNaN(r.Validation), r.Intercepts}, N: len(r.Lambdas),
 	}
 	for _, kind := range []struct {
 		name    string
 		weights [][]float64
 	}{{"weight", r.Weights}, {"standardized", r.Standardized}} {
 		for c, name := range r.Features {
-			b.Names, b.Numbers = append(b.Names, kind.name+"["+name+"]"), append(b.Numbers, along(kind.weights, c))
+			b.Names, b.Numbers = append(b.Names, kind.name+"["+name+"]"), append(b.Numbers, Along(kind.weights, c))
 		}
 	}
 	if err := e.Encode(&b); err != nil {
@@ -88,8 +88,8 @@ func (r *Result) Encode(e columns.BlockEncoder) error {
 	return e.End()
 }
 
-// along returns the weight of a column for every λ.
-func along(weights [][]float64, c int) []float64 {
+// Along returns the weight of a column for every λ.
+func Along(weights [][]float64, c int) []float64 {
 	out := make([]float64, len(weights))
 	for i, w := range weights {
 		out[i] = w[c]
@@ -97,8 +97,8 @@ func along(weights [][]float64, c int) []float64 {
 	return out
 }
 
-// orNaN returns numbers, with the NaN of a blank cell where there is none.
-func orNaN(values []*float64) []float64 {
+// OrNaN returns numbers, with the NaN of a blank cell where there is none.
+func OrNaN(values []*float64) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
 		if out[i] = math.NaN(); v != nil {

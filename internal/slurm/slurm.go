@@ -138,7 +138,7 @@ func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 		dense = max(dense, float64(bytes[i])/float64(min(threads(j), cpus)))
 	}
 	need := max(largest, min(all, int64(dense*float64(cpus))))
-	if Accelerated(s.Slurm) { // jobs on the card beside those on the CPUs
+	if Accelerated(s.Slurm) { // the card runs jobs beside the CPUs
 		need = min(all, need+largest)
 	}
 	const mebi = 1 << 20

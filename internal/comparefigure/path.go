@@ -1,4 +1,4 @@
-package shrinkage
+package figure
 
 import (
 	"cmp"
@@ -6,17 +6,15 @@ import (
 	"slices"
 
 	"gpfit/internal/plotting"
+	"gpfit/internal/shrinkage"
 )
 
-// The number of colours of lines, after which they are dashed, and of names in the legend.
-const (
-	colors = 6
-	named  = 12
-)
+// named is the number of names in the legend.
+const named = 12
 
-// Figure draws the standardised weights over λ, and the errors beside them. The axis of λ is logarithmic and has no
+// Path draws the standardised weights over λ, and the errors beside them. The axis of λ is logarithmic and has no
 // place for 0. Only the columns with the largest weights are named if there are many.
-func (r *Result) Figure() *plotting.Figure {
+func Path(r *shrinkage.Result) *plotting.Figure {
 	x := slices.Clone(r.Lambdas)
 	for i, lambda := range x {
 		if lambda == 0 {
@@ -31,14 +29,14 @@ func (r *Result) Figure() *plotting.Figure {
 			{Title: "Error", X: axis, Y: plotting.Axis{Label: "RMSE of " + r.Target}},
 		},
 	}
-	for rank, c := range r.bySize() {
+	for rank, c := range bySize(r) {
 		name := r.Features[c]
 		if rank >= named {
 			name = ""
 		}
-		f.Charts[0].Layers = append(f.Charts[0].Layers, r.weight(name, x, c, rank)...)
+		f.Charts[0].Layers = append(f.Charts[0].Layers, weight(r, name, x, c, rank)...)
 	}
-	training, validation := orNaN(r.Training), orNaN(r.Validation)
+	training, validation := shrinkage.OrNaN(r.Training), shrinkage.OrNaN(r.Validation)
 	f.Charts[1].Layers = append(f.Charts[1].Layers,
 		&plotting.Line{Name: "training error", X: x, Y: training, Color: plotting.Grey, Dashed: true},
 		&plotting.Line{Name: "validation error (" + r.Validated + ")", X: x, Y: validation, Color: plotting.Grey})
@@ -55,8 +53,8 @@ func (r *Result) Figure() *plotting.Figure {
 }
 
 // weight draws the weight of a column, as points if there is one λ.
-func (r *Result) weight(name string, x []float64, c, rank int) []plotting.Layer {
-	y := along(r.Standardized, c)
+func weight(r *shrinkage.Result, name string, x []float64, c, rank int) []plotting.Layer {
+	y := shrinkage.Along(r.Standardized, c)
 	if len(x) == 1 {
 		return []plotting.Layer{&plotting.Points{Name: name, X: x, Y: y, Color: rank % colors}}
 	}
@@ -64,7 +62,7 @@ func (r *Result) weight(name string, x []float64, c, rank int) []plotting.Layer 
 }
 
 // bySize returns the columns in the order of their largest weights.
-func (r *Result) bySize() []int {
+func bySize(r *shrinkage.Result) []int {
 	size := make([]float64, len(r.Features))
 	order := make([]int, len(r.Features))
 	for c := range size {
