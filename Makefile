@@ -25,6 +25,8 @@
 #   make sbom                  builds gpfit and its bill of materials, gpfit.cdx.json
 #   make wheel                 builds the Python package with the program in it, in
 #                              python/dist; TARGET=musl/amd64 chooses another platform
+#   make wheels                builds and checks the wheels of all platforms in dist/wheels;
+#                              TARGETS='linux/amd64 musl/amd64' chooses some
 #   make site                  builds the web site of the documentation in site/html
 #   make module MODULE=host/owner/gpfit
 #                              renames the module, for a fork or a host
@@ -112,6 +114,10 @@ PYTHON ?= python3
 .PHONY: wheel
 wheel:
 	PYGPFIT_TARGET=$(TARGET) $(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir python/dist ./python
+
+.PHONY: wheels
+wheels:
+	@.ci/wheels $(TARGETS)
 
 .PHONY: site
 site:

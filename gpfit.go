@@ -46,7 +46,7 @@ import (
 //	// Ties bind parameters to others.
 //	Ties []Tie
 //	Priors []ParameterPrior
-//	// Objective is the quantity to minimise; empty means NLML.
+//	// Objective is the quantity to minimize; empty means NLML.
 //	Objective Criterion
 //	LeaveOneOut bool
 //	// Folds and FoldSeed describe the folds of the objectives CV and CVRMSE, as in [CrossValidation].

@@ -35,8 +35,9 @@ func Run(ctx context.Context, data problem.Data, opts problem.Options, c Options
 	if err := result.noneDone(); err != nil {
 		return nil, err
 	}
-	if stopped == nil && c.Curves {
-		result.Curves, stopped = r.curves(ctx)
+	if stopped == nil && (c.Curves || c.OnModel != nil) {
+		result.Curves, stopped = r.last(ctx)
+		result.Warnings = r.warnings
 	}
 	result.Seconds = time.Since(began).Seconds()
 	if stopped != nil {

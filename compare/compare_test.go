@@ -426,3 +426,45 @@ func TestCurves(t *testing.T) {
 		t.Errorf("%d rows to train on, %d held out", len(r.Curves.TrainX), len(r.Curves.TestX))
 	}
 }
+
+// TestTrainingErrors compares the training errors with predictions of the training rows by the models that the
+// comparison hands over: of regressions, and of processes with a linear mean and with noise for each row.
+func TestTrainingErrors(t *testing.T) {
+	d := waves(40)
+	d.Test = make([]bool, d.N)
+	for i := range d.N {
+		d.Test[i] = i%4 == 0
+	}
+	train := d.Rows(heldOut(negated(d.Test)))
+	for _, noisy := range []bool{false, true} {
+		if noisy {
+			for i := range d.N {
+				d.NoiseVariance = append(d.NoiseVariance, 0.01+0.001*float64(i))
+			}
+			train = d.Rows(heldOut(negated(d.Test)))
+		}
+		want := map[string]float64{}
+		c := Options{Methods: []string{"mean", "ridge", "spline", "gp"}, Kernels: []string{"rbf", "matern32"}, OnModel: func(m *Fitted) error {
+			var p *gp.Prediction
+			var err error
+			if m.Process != nil {
+				p, err = m.Process.Posterior().Predict(t.Context(), train.X, train.N)
+			} else {
+				p, err = m.Regression.Predict(train.X, train.N)
+			}
+			sum := 0.0
+			for i, y := range train.Y {
+				sum += (y - p.Mean[i]) * (y - p.Mean[i]) / float64(train.N)
+			}
+			want[m.Method] = math.Sqrt(sum)
+			return err
+		}}
+		r := must.Get(Run(t.Context(), d, problem.Options{Mean: "linear"}, c, backend))(t)
+		if len(want) != 5 {
+			t.Errorf("models of %v", want)
+		}
+		for _, e := range r.Methods {
+			must.Within(t, *e.TrainingRMSE, want[e.Method], 1e-7, "training RMSE of %s, noise by row %v", e.Method, noisy)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -28,8 +29,9 @@ type Curve struct {
 // curvePoints is the number of points of a curve.
 const curvePoints = 400
 
-// curves fits the methods that have a score once more, and predicts along the input.
-func (r *runner) curves(ctx context.Context) (*Curves, error) {
+// last fits the methods that have a score once more, to the training rows of a hold-out or to all rows: for the
+// curves along the input, and to hand over the models.
+func (r *runner) last(ctx context.Context) (*Curves, error) {
 	data := r.data
 	data.Test, data.Warnings = make([]bool, data.N), nil
 	if r.split.Folds == 0 {
@@ -37,12 +39,15 @@ func (r *runner) curves(ctx context.Context) (*Curves, error) {
 			data.Test[i] = true
 		}
 	}
-	c := &Curves{X: along(data.X)}
-	for i, x := range data.X {
-		if data.Test[i] {
-			c.TestX, c.TestY = append(c.TestX, x), append(c.TestY, data.Y[i])
-		} else {
-			c.TrainX, c.TrainY = append(c.TrainX, x), append(c.TrainY, data.Y[i])
+	var c *Curves
+	if r.opts.Curves {
+		c = &Curves{X: along(data.X)}
+		for i, x := range data.X {
+			if data.Test[i] {
+				c.TestX, c.TestY = append(c.TestX, x), append(c.TestY, data.Y[i])
+			} else {
+				c.TrainX, c.TrainY = append(c.TrainX, x), append(c.TrainY, data.Y[i])
+			}
 		}
 	}
 	scaled, err := data.Scaled(r.tuning.Standardize)
@@ -50,28 +55,48 @@ func (r *runner) curves(ctx context.Context) (*Curves, error) {
 		return nil, err
 	}
 	for _, e := range r.entrants {
-		if ctx.Err() != nil {
-			return c, ctx.Err()
-		}
-		curve, err := r.curve(ctx, e, data, scaled, c.X)
+		err := r.lastOf(ctx, e, data, scaled, c)
 		if ctx.Err() != nil {
 			return c, ctx.Err()
 		}
 		r.finished++
-		if err == nil {
-			c.Curves = append(c.Curves, curve)
+		if err != nil && r.opts.OnModel != nil {
+			r.warnings = append(r.warnings, fmt.Sprintf("%s has no model: %v", e.name, err))
 		}
 	}
 	return c, nil
 }
 
-// curve fits a method and predicts at x.
-func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows, x []float64) (Curve, error) {
+// lastOf fits a method, adds its curve to c unless that is nil, and hands over its model.
+func (r *runner) lastOf(ctx context.Context, e entrant, data problem.Data, scaled *problem.ScaledRows, c *Curves) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	model, err := e.fit(ctx, data, scaled)
 	if err != nil {
-		return Curve{}, err
+		return err
 	}
 	defer model.close()
+	if c != nil {
+		curve, err := r.curve(ctx, e.name, model, data, c.X)
+		if err != nil {
+			return err
+		}
+		c.Curves = append(c.Curves, curve)
+	}
+	if r.opts.OnModel == nil {
+		return nil
+	}
+	kept, err := model.keep()
+	if err != nil {
+		return err
+	}
+	kept.Method, kept.Kernel = e.name, e.kernel
+	return r.opts.OnModel(kept)
+}
+
+// curve predicts at x.
+func (r *runner) curve(ctx context.Context, name string, model *fitted, data problem.Data, x []float64) (Curve, error) {
 	noise, known := gp.RowNoise{}, data.NoiseVariance != nil || data.NoiseGroup != nil
 	if data.NoiseVariance != nil {
 		noise.Known = make([]float64, len(x))
@@ -83,7 +108,7 @@ func (r *runner) curve(ctx context.Context, e entrant, data problem.Data, scaled
 	if err != nil {
 		return Curve{}, err
 	}
-	out := Curve{Method: e.name, Mean: p.Mean}
+	out := Curve{Method: name, Mean: p.Mean}
 	if !known {
 		out.Lower, out.Upper = p.Lower95, p.Upper95
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,8 +15,8 @@ import (
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/companion"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/score"
 	"gpfit/internal/suggest"
 	"gpfit/internal/team"
 	"gpfit/internal/textform"
@@ -27,24 +28,60 @@ import (
 const processName = "gp"
 
 // regressions returns the methods beside the Gaussian process, the simplest first. The seed
-// is for methods that draw folds.
-func regressions(seed uint64) []NamedMethod {
+// is for methods that draw folds. Penalties act on columns as the table's scaling leaves them.
+func (o Options) regressions(seed uint64, how gp.Standardize) []NamedMethod {
+	design := baseline.Design{Unscaled: how == gp.StandardizeNone || how == gp.StandardizeY}
+	spline := baseline.Spline{Design: design, Kind: o.Spline, Lambdas: o.penalties("spline")}
 	return []NamedMethod{
-		{"mean", averaging{}},
-		{"ridge", baseline.Ridge{}},
-		{"bayesian-linear", baseline.BayesianLinear{}},
-		{"lasso", baseline.Lasso{Seed: seed}},
-		{"spline", baseline.Spline{}},
+		{"mean", baseline.Averaging{}},
+		{"ridge", baseline.Ridge{Design: design, Lambdas: o.penalties("ridge")}},
+		{"bayesian-linear", baseline.BayesianLinear{Design: design}},
+		{"lasso", baseline.Lasso{Design: design, Lambdas: o.penalties("lasso"), Seed: seed}},
+		{"spline", knotted{spline, o.Knots}},
 		{"polynomial", baseline.Basis{Expansion: baseline.Polynomial{}}},
 		{"gaussians", baseline.Basis{Expansion: baseline.Gaussians{}}},
 		{"kernel-ridge", baseline.KernelRidge{}},
 	}
 }
 
+// penalized are the methods with one penalty.
+var penalized = []string{"ridge", "lasso", "spline"}
+
+// penalties returns the penalties that the options give a method, nil for its own choice.
+func (o Options) penalties(method string) (lambdas []float64) {
+	for _, p := range o.Penalties {
+		if p.Name == method {
+			lambdas = append(lambdas, p.Value)
+		}
+	}
+	return lambdas
+}
+
+// checkMethods returns an error for settings of methods that do not suit them or the table.
+func (o Options) checkMethods(d int) error {
+	for _, p := range o.Penalties {
+		switch {
+		case !slices.Contains(penalized, p.Name):
+			return optionError("lambda", p.Name, "must name one of %v%s", penalized, suggest.DidYouMean(p.Name, penalized))
+		case o.Methods != nil && !slices.Contains(o.Methods, p.Name):
+			return optionError("lambda", p.Name, "is a method that option methods leaves out")
+		case !(p.Value >= 0) || math.IsInf(p.Value, 0):
+			return optionError("lambda", fmt.Sprintf("%s=%v", p.Name, p.Value), "must be a number, 0 or more")
+		}
+	}
+	if kinds := baseline.SplineKinds(); o.Spline != "" && !slices.Contains(kinds, o.Spline) {
+		return optionError("spline", strconv.Quote(string(o.Spline)), "must be one of %v", kinds)
+	}
+	if o.Knots != nil && d != 1 {
+		return optionError("knots", "", "are of one column, but the table has %d; choose one with option features", d)
+	}
+	return nil
+}
+
 // Methods returns the names of all methods, the simplest first.
 func Methods() []string {
 	var names []string
-	for _, m := range regressions(0) {
+	for _, m := range (Options{}).regressions(0, "") {
 		names = append(names, m.Name)
 	}
 	return append(names, processName)
@@ -58,48 +95,26 @@ func CheckMethod(name string) error {
 	return nil
 }
 
-// averaging predicts the mean of the training targets, with their variance: the least that a
-// method must beat.
-type averaging struct{}
-
-// Fit implements [baseline.Method].
-func (averaging) Fit(_ mat.Matrix, y []float64) (baseline.Model, error) {
-	n, m := float64(len(y)), average{}
-	for _, v := range y {
-		m.mean += v / n
-	}
-	for _, v := range y {
-		m.variance += (v - m.mean) * (v - m.mean) / (n - 1)
-	}
-	m.variance *= 1 + 1/n
-	return m, nil
-}
-
-// average is a normal distribution that does not depend on the inputs.
-type average struct{ mean, variance float64 }
-
-// Predict implements [baseline.Model].
-func (a average) Predict(x mat.Matrix) (baseline.Prediction, error) {
-	n, _ := x.Dims()
-	return baseline.Prediction{Mean: slices.Repeat([]float64{a.mean}, n), Variance: slices.Repeat([]float64{a.variance}, n)}, nil
-}
-
 // entrant is a method in the comparison.
 type entrant struct {
 	name string
-	// option is the option that names it.
+	// option is the option that names it, and kernel the index of a process's kernel.
 	option string
+	kernel int
 	// fit learns from the training rows of data, which scaled holds, too.
 	fit func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error)
 	// stages describes the fit for the progress; nil without stages.
 	stages func(data problem.Data) []hyperopt.Expectation
 }
 
-// fitted is a fitted method. predict predicts m rows with all features, in original units.
+// fitted is a fitted method. It predicts m rows with all features, in original units.
 type fitted struct {
-	// predict returns predictions of new targets in original units; Std and bounds are nil without a
-	// density.
-	predict    func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error)
+	// predict returns predictions of new targets; Std and bounds are nil without a density.
+	predict func(ctx context.Context, rows []float64, m int, noise gp.RowNoise) (*gp.Prediction, error)
+	// learned returns the means at the rows that the method learned from.
+	learned func(ctx context.Context, rows problem.Data) ([]float64, error)
+	// keep returns what can be written to a file.
+	keep       func() (*Fitted, error)
 	warnings   []string
 	parameters map[string]float64
 	close      func()
@@ -108,24 +123,56 @@ type fitted struct {
 // regression enters a baseline. Its fit does not wait for a method that ctx ends, because
 // methods know no contexts.
 func regression(m NamedMethod) entrant {
-	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, _ problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
+	return entrant{name: m.Name, option: "methods", fit: func(ctx context.Context, data problem.Data, scaled *problem.ScaledRows) (*fitted, error) {
 		if _, ok := m.Method.(baseline.KernelRidge); ok {
 			if err := checkMatrices(scaled.N, hostmem.Free()); err != nil {
 				return nil, err
 			}
 		}
-		x := mat.NewDense(scaled.N, scaled.D, scaled.X)
-		model, err := team.Await(ctx, func() (baseline.Model, error) { return m.Method.Fit(x, scaled.Y) })
+		x, method := mat.NewDense(scaled.N, scaled.D, scaled.X), m.of(scaled)
+		model, err := team.Await(ctx, func() (baseline.Model, error) { return method.Fit(x, scaled.Y) })
 		if err != nil {
 			return nil, err
 		}
+		predict := func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
+			x := mat.NewDense(m, scaled.D, scaled.Inputs(rows))
+			return team.Await(ctx, func() (*gp.Prediction, error) { return companion.Predict(model, scaled.Scaling, x) })
+		}
 		return &fitted{
-			predict: func(ctx context.Context, rows []float64, m int, _ gp.RowNoise) (*gp.Prediction, error) {
-				return predictWith(ctx, model, scaled, mat.NewDense(m, scaled.D, scaled.Inputs(rows)))
+			predict: predict,
+			learned: func(ctx context.Context, rows problem.Data) ([]float64, error) {
+				p, err := predict(ctx, rows.X, rows.N, gp.RowNoise{})
+				if err != nil {
+					return nil, err
+				}
+				return p.Mean, nil
+			},
+			keep: func() (*Fitted, error) {
+				like := &gp.Model{FeatureNames: data.FeatureNames, TargetName: data.TargetName, Encoding: data.Encoding, Columns: scaled.Columns, Scaling: scaled.Scaling}
+				f, err := companion.New(m.Name, model, scaled.N, like, chosen(model))
+				return &Fitted{Method: m.Name, Regression: f}, err
 			},
 			parameters: chosen(model), close: func() {},
 		}, nil
 	}}
+}
+
+// knotted is a spline with knots in units of the column, or nil.
+type knotted struct {
+	baseline.Spline
+	knots []float64
+}
+
+// of returns the method for scaled rows.
+func (m NamedMethod) of(scaled *problem.ScaledRows) baseline.Method {
+	k, ok := m.Method.(knotted)
+	if !ok {
+		return m.Method
+	}
+	if k.knots != nil {
+		k.Spline.Knots = [][]float64{scaled.Inputs(k.knots)}
+	}
+	return k.Spline
 }
 
 // checkMatrices returns an error if the two n×n matrices of kernel ridge regression need more
@@ -135,28 +182,6 @@ func checkMatrices(n int, free int64) error {
 		return fmt.Errorf("two matrices of %d × %d take %s, and %s are free; option subsample takes fewer rows, and option methods leaves the method out", n, n, device.FormatBytes(need), device.FormatBytes(free))
 	}
 	return nil
-}
-
-// predictWith predicts scaled rows by a model, in original units.
-func predictWith(ctx context.Context, model baseline.Model, scaled *problem.ScaledRows, x *mat.Dense) (*gp.Prediction, error) {
-	p, err := team.Await(ctx, func() (baseline.Prediction, error) { return model.Predict(x) })
-	if err != nil {
-		return nil, err
-	}
-	m, _ := x.Dims()
-	if len(p.Mean) != m || p.Variance != nil && len(p.Variance) != m {
-		return nil, fmt.Errorf("%d means and %d variances for %d rows", len(p.Mean), len(p.Variance), m)
-	}
-	out, scaling := &gp.Prediction{Mean: make([]float64, m)}, scaled.Scaling
-	for i, v := range p.Mean {
-		out.Mean[i] = scaling.YMean + v*scaling.YScale
-	}
-	for i, v := range p.Variance {
-		std := math.Sqrt(v) * scaling.YScale
-		out.Std = append(out.Std, std)
-		out.Lower95, out.Upper95 = append(out.Lower95, out.Mean[i]-score.Z95*std), append(out.Upper95, out.Mean[i]+score.Z95*std)
-	}
-	return out, nil
 }
 
 // chosen returns what the methods of package baseline choose.
@@ -205,7 +230,7 @@ func newProcess(text string, o problem.Options, events problem.Events, data prob
 	if _, err := p.prepare(data); err != nil {
 		return entrant{}, fmt.Errorf("kernel %s: %w", label, err)
 	}
-	return entrant{processName + " " + label, "kernel", p.fit, p.stages}, nil
+	return entrant{name: processName + " " + label, option: "kernel", fit: p.fit, stages: p.stages}, nil
 }
 
 // stages describes the fit for the progress; nil if it cannot begin.
@@ -236,5 +261,33 @@ func (p process) fit(ctx context.Context, data problem.Data, _ *problem.ScaledRo
 		}
 		return parts[0], nil
 	}
-	return &fitted{predict, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
+	learned := func(ctx context.Context, rows problem.Data) ([]float64, error) {
+		if means := smoothed(outcome.Model, rows); means != nil {
+			return means, nil
+		}
+		p, err := predict(ctx, rows.X, rows.N, gp.RowNoise{Known: rows.NoiseVariance, Group: rows.NoiseGroup})
+		if err != nil {
+			return nil, err
+		}
+		return p.Mean, nil
+	}
+	keep := func() (*Fitted, error) { return &Fitted{Process: outcome}, nil }
+	return &fitted{predict, learned, keep, outcome.Report.Warnings, outcome.Report.Parameters, outcome.Close}, nil
+}
+
+// smoothed returns the posterior means at the training rows of a model, y − Dα for the noise variances D (from
+// RW, eq. 2.25: Kα = y − Dα), in original units. It is nil for models whose means are others.
+func smoothed(m *gp.Model, rows problem.Data) []float64 {
+	if m.Experts != nil || m.Scaling.Transform != nil || len(m.Targets) > 0 || !slices.Equal(m.Y, rows.Y) {
+		return nil
+	}
+	out := slices.Clone(m.Y)
+	for i, a := range m.Alpha {
+		variance := m.NoiseVariance
+		if m.TrainNoise != nil {
+			variance = m.TrainNoise[i]
+		}
+		out[i] -= m.Scaling.YScale * (variance + m.Jitter) * a
+	}
+	return out
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/baseline"
+	"gpfit/internal/companion"
 )
 
 // RankBy names the score that ranks the methods; less is better.
@@ -32,6 +34,13 @@ type Options struct {
 	// Kernels are the kernels of the Gaussian process in text form, each a method of its
 	// own; nil means the kernel of the fit's options.
 	Kernels []string
+	// Penalties are penalties of the methods ridge, lasso and spline, by the name of the method. One is
+	// used as it is, and of several the method chooses. Without any it finds its own.
+	Penalties []problem.Assignment
+	// Spline is the kind of spline, empty for linear ones, and Knots are the knots of a table with one
+	// column, in its units; nil places them.
+	Spline baseline.SplineKind
+	Knots  []float64
 	// Folds is the number of folds if no rows are held out; 0 means problem.DefaultFolds.
 	Folds int
 	// RankBy is the score that decides; empty means ByRMSE.
@@ -41,6 +50,9 @@ type Options struct {
 	Sizes []int
 	// Curves asks for the fits over the input, of which there must be one.
 	Curves bool
+	// OnModel, if not nil, is called at the end with each method fitted to the training rows of a hold-out,
+	// or to all rows. Its error is a warning of the result.
+	OnModel func(*Fitted) error
 	// OnStep, if not nil, is called before each fit.
 	OnStep func(Step)
 	// Events are called by the fits of the Gaussian process.
@@ -51,6 +63,15 @@ type Options struct {
 type NamedMethod struct {
 	Name   string
 	Method baseline.Method
+}
+
+// Fitted is a fitted method: a regression, or the outcome of the fit of a Gaussian process with the kernel of that
+// index in Options.Kernels. The outcome is closed after the call that hands it over.
+type Fitted struct {
+	Method     string
+	Regression *companion.Regression
+	Process    *fit.Outcome
+	Kernel     int
 }
 
 // Step says what a comparison does next.

@@ -65,6 +65,7 @@ func (r *runner) completeFolds(of []Trial) int {
 // entry pools the scores of a method over the first folds.
 func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 	e := Ranked{Method: method, Status: Done}
+	learned, squares := 0, 0.0
 	for i := range of {
 		t := &of[i]
 		switch {
@@ -76,6 +77,9 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 			continue
 		}
 		e.Folds++
+		if t.TrainingRMSE != nil {
+			learned, squares = learned+t.Train, squares+float64(t.Train)**t.TrainingRMSE**t.TrainingRMSE
+		}
 		e.rows.add(t.rows)
 		e.FitSeconds, e.PredictSeconds = e.FitSeconds+t.FitSeconds, e.PredictSeconds+t.PredictSeconds
 	}
@@ -84,6 +88,9 @@ func (r *runner) entry(method string, of []Trial, folds int) Ranked {
 	}
 	e.Rows = len(e.rows.misses)
 	e.RMSE, e.NLPD, e.Coverage95 = e.rows.scores()
+	if learned > 0 {
+		e.TrainingRMSE = summary.Finite(math.Sqrt(squares / float64(learned)))
+	}
 	e.RMSEStandardized = summary.Finite(*e.RMSE / r.scale())
 	if e.NLPD != nil {
 		e.NLPDStandardized = summary.Finite(*e.NLPD - math.Log(r.scale()))

@@ -31,6 +31,8 @@ type Result struct {
 	// Sizes are the methods by the number of training rows, all rows last; nil unless
 	// Options.Sizes asks for them.
 	Sizes []Growth `json:"sizes,omitempty"`
+	// Models are the files of models, if the command wrote any.
+	Models []ModelFile `json:"models,omitempty"`
 	// Trials are all fits, in their order.
 	Trials   []Trial  `json:"fits"`
 	Warnings []string `json:"warnings"`
@@ -41,6 +43,12 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 	// Curves are the fits over one input, if Options.Curves asks for them.
 	Curves *Curves `json:"-"`
+}
+
+// ModelFile is the file of the model of a method.
+type ModelFile struct {
+	Method string `json:"method"`
+	File   string `json:"file"`
 }
 
 // Growth holds the methods fitted to the same number of training rows, the best first.
@@ -137,20 +145,21 @@ func (r *Result) Text() string {
 }
 
 func (r *Result) writeRanks(b *strings.Builder) {
-	t := newTable("rank", "method", "RMSE", "standardized", "difference", "NLPD", "in 95 %", "seconds")
+	t := newTable("rank", "method", "RMSE", "training", "standardized", "difference", "NLPD", "in 95 %", "seconds")
 	var failed []string
 	for i := range r.Methods {
 		e := &r.Methods[i]
 		if e.Status != Done {
-			t.row("-", e.Method, e.Status, "", "", "", "", "")
+			t.row("-", e.Method, e.Status, "", "", "", "", "", "")
 			if e.Status == Failed {
 				failed = append(failed, fmt.Sprintf("  %s: %s\n", e.Method, textform.FirstLine(e.Error)))
 			}
 			continue
 		}
-		t.row(strconv.Itoa(e.Rank), e.Method, textform.Optional(e.RMSE, "%.5g"), textform.Optional(e.RMSEStandardized, "%.4f"), e.difference(), textform.Optional(e.NLPD, "%.4f"), textform.Percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
+		t.row(strconv.Itoa(e.Rank), e.Method, textform.Optional(e.RMSE, "%.5g"), textform.Optional(e.TrainingRMSE, "%.5g"), textform.Optional(e.RMSEStandardized, "%.4f"), e.difference(), textform.Optional(e.NLPD, "%.4f"), textform.Percent(e.Coverage95), fmt.Sprintf("%.2f", e.Seconds()))
 	}
 	t.write(b)
+	b.WriteString("\ntraining: the RMSE on the rows that the fits learned from")
 	fmt.Fprintf(b, "\ndifference: %s minus the %[1]s of the best method, ± standard error%s; *: clearly worse (95 %%)\n", strings.ToUpper(string(r.RankBy)), r.from())
 	if len(failed) > 0 {
 		fmt.Fprintf(b, "\nfailed\n%s", strings.Join(failed, ""))

@@ -60,6 +60,9 @@ func newRunner(data problem.Data, tuning problem.Options, o Options, backends []
 	if o.Curves && data.D != 1 {
 		return nil, optionError("", "", "curves run over one input, but the table has %d; choose one with option features", data.D)
 	}
+	if err := r.opts.checkMethods(data.D); err != nil {
+		return nil, err
+	}
 	if err := r.chooseSizes(); err != nil {
 		return nil, err
 	}
@@ -105,7 +108,7 @@ func (r *runner) enter(first problem.Data, backends []device.Backend) error {
 	if names == nil {
 		names = Methods()
 	}
-	all := regressions(r.tuning.Settings.Seed)
+	all := r.opts.regressions(r.tuning.Settings.Seed, r.tuning.Standardize)
 	for _, name := range names {
 		if err := CheckMethod(name); err != nil {
 			return err
@@ -138,11 +141,12 @@ func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) e
 	if kernels == nil {
 		kernels = []string{r.tuning.Kernel}
 	}
-	for _, text := range kernels {
+	for i, text := range kernels {
 		p, err := newProcess(text, r.tuning, r.opts.Events, first, backends)
 		if err != nil {
 			return err
 		}
+		p.kernel = i
 		r.entrants = append(r.entrants, p)
 	}
 	return nil
@@ -151,7 +155,7 @@ func (r *runner) enterProcesses(first problem.Data, backends []device.Backend) e
 // total is the number of fits of the comparison.
 func (r *runner) total() int {
 	n := len(r.folds) * len(r.entrants) * (1 + len(r.sizes))
-	if r.opts.Curves {
+	if r.opts.Curves || r.opts.OnModel != nil {
 		n += len(r.entrants)
 	}
 	return n

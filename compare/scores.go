@@ -28,12 +28,14 @@ type Trial struct {
 	Train int `json:"n_train"`
 	Test  int `json:"n_test"`
 	// Size is the requested number of training rows, 0 for all.
-	Size           int      `json:"size"`
-	Status         string   `json:"status"`
-	Error          string   `json:"error,omitempty"`
-	RMSE           *float64 `json:"rmse"`
-	NLPD           *float64 `json:"nlpd"`
-	Coverage95     *float64 `json:"coverage95"`
+	Size       int      `json:"size"`
+	Status     string   `json:"status"`
+	Error      string   `json:"error,omitempty"`
+	RMSE       *float64 `json:"rmse"`
+	NLPD       *float64 `json:"nlpd"`
+	Coverage95 *float64 `json:"coverage95"`
+	// TrainingRMSE is the error on the rows that the method learned from.
+	TrainingRMSE   *float64 `json:"training_rmse"`
 	FitSeconds     float64  `json:"fit_seconds"`
 	PredictSeconds float64  `json:"predict_seconds"`
 	// Parameters are what the fit chose, by name, for the scaled table: the penalty lambda,
@@ -60,6 +62,8 @@ type Ranked struct {
 	NLPD             *float64 `json:"nlpd"`
 	NLPDStandardized *float64 `json:"nlpd_standardized"`
 	Coverage95       *float64 `json:"coverage95"`
+	// TrainingRMSE is the error on the rows that the fits learned from, all folds together.
+	TrainingRMSE *float64 `json:"training_rmse"`
 	// Difference compares the deciding score with the best method's; nil for the best method
 	// and without a score.
 	Difference *Difference `json:"difference"`
@@ -168,9 +172,35 @@ func try(ctx context.Context, e entrant, data problem.Data, scaled *problem.Scal
 	if err != nil {
 		return failed(err)
 	}
+	if t.TrainingRMSE, err = trainingError(ctx, model, data); err != nil {
+		return failed(err)
+	}
 	t.Status = Done
 	t.RMSE, t.NLPD, t.Coverage95 = t.rows.scores()
 	return t, nil
+}
+
+// trainingError is the root mean squared error on the rows that are not held out.
+func trainingError(ctx context.Context, model *fitted, data problem.Data) (*float64, error) {
+	d := data.Rows(heldOut(negated(data.Test)))
+	means, err := model.learned(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	var sum score.Tally
+	for i, y := range d.Y {
+		sum.Add(y-means[i], 0)
+	}
+	return summary.Finite(sum.RMSE()), nil
+}
+
+// negated returns the opposites.
+func negated(test []bool) []bool {
+	out := make([]bool, len(test))
+	for i, held := range test {
+		out[i] = !held
+	}
+	return out
 }
 
 // held returns features, targets and noise of the held-out rows.

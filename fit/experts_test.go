@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"path/filepath"
@@ -89,6 +90,40 @@ func TestIslands(t *testing.T) {
 		sameNumbers(t, "std of one", got.Std[k:k+1], alone.Std)
 	}
 	sameNumbers(t, "sum of NLMLs", []float64{local.Report.NLML}, []float64{nlml})
+}
+
+// TestRuleChosen checks that a fit takes the rule with the smaller NLPD on left-out rows, that held-out rows are
+// predicted by it, and that a given rule stays.
+func TestRuleChosen(t *testing.T) {
+	d := synthetic(240)
+	d.Test = every(5, 0, d.N)
+	chosen := map[experts.Rule]bool{}
+	for _, data := range []problem.Data{d, islands(3, 40)} {
+		for _, own := range experts.ParameterChoices() {
+			o := problem.Options{Mean: "zero", Kernel: "rbf", Experts: "kmeans:3", ExpertParameters: own}
+			out := mustFit(t, data, o)
+			r := out.Report.Experts
+			best := slices.MinFunc(r.Rules, func(a, b experts.RuleScore) int { return cmp.Compare(a.NLPD, b.NLPD) }).Combine
+			if !r.CombineChosen || r.Combine != best || out.Model.Experts.Combine != best {
+				t.Errorf("%s: rule %s, chosen %v, of %+v", own, r.Combine, r.CombineChosen, r.Rules)
+			}
+			must.Words(t, out.Report.Text(), "combined by "+string(best)+", the rule with the smaller NLPD below")
+			chosen[best] = true
+			for _, rule := range experts.Rules() {
+				o.Combine = rule
+				given := mustFit(t, data, o)
+				if g := given.Report.Experts; g.CombineChosen || g.Combine != rule {
+					t.Errorf("%s: rule %s in place of %s", own, g.Combine, rule)
+				}
+				if rule == best && given.Report.Test != nil && given.Report.Test.RMSE != out.Report.Test.RMSE {
+					t.Errorf("%s: the held-out rows have RMSE %v by %s and %v by the chosen rule", own, given.Report.Test.RMSE, rule, out.Report.Test.RMSE)
+				}
+			}
+		}
+	}
+	if len(chosen) != 2 {
+		t.Errorf("the tables choose %v alone", chosen)
+	}
 }
 
 // TestExpertsFile checks that a model with experts is the same after it was saved and read,

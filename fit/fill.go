@@ -316,7 +316,7 @@ func expertsReport(j *problem.Prepared) *summary.ExpertsReport {
 	}
 	sorted := slices.Sorted(slices.Values(p.Sizes))
 	return &summary.ExpertsReport{
-		Method: j.Options.Experts, Combine: p.Combine, Experts: len(p.Sizes), Split: p.Split, Merged: p.Merged,
+		Method: j.Options.Experts, Combine: p.Combine, CombineChosen: p.Chosen && len(p.Sizes) > 1, Experts: len(p.Sizes), Split: p.Split, Merged: p.Merged,
 		Smallest: sorted[0], Median: sorted[len(sorted)/2], Largest: sorted[len(sorted)-1], Sizes: p.Sizes, Inertia: p.Inertia,
 	}
 }
@@ -324,7 +324,7 @@ func expertsReport(j *problem.Prepared) *summary.ExpertsReport {
 // addCalibration adds what a fit found of the rules, if there are experts.
 func addCalibration(r *summary.Report, p *experts.Partition) {
 	if p != nil {
-		r.Experts.Temperature, r.Experts.Rules = p.Temperature, p.Scores
+		r.Experts.Temperature, r.Experts.Rules, r.Experts.Combine = p.Temperature, p.Scores, p.Combine
 	}
 }
 

@@ -66,7 +66,7 @@ func (f *Follower) Accept(it descent.Iteration, now time.Time) {
 }
 
 // Advance takes over the progress of an evaluation: a third of its operations are in the
-// factorisation, and two thirds in the gradient.
+// factorization, and two thirds in the gradient.
 func (f *Follower) Advance(p device.Progress) {
 	switch p.Stage {
 	case "factor":

@@ -170,8 +170,10 @@ func (f *finder) polynomial(id code.ID) (polynomial, error) {
 	if v.Uniform {
 		return f.constant(id)
 	}
-	if out, ok := f.separable([]code.ID{id}, []int{1}); ok {
-		return out, nil
+	if !f.multiple(v) {
+		if out, ok := f.separable([]code.ID{id}, []int{1}); ok {
+			return out, nil
+		}
 	}
 	switch v.Op {
 	case code.Feature:
@@ -186,6 +188,22 @@ func (f *finder) polynomial(id code.ID) (polynomial, error) {
 		return f.levels(v.Args[0])
 	}
 	return nil, errNotFinite
+}
+
+// multiple reports whether a value is another one times uniform values, such as the variance of a formula. These
+// belong to the variance of a feature, so that it is the function as the formula has it.
+func (f *finder) multiple(v *code.Value) bool {
+	switch v.Op {
+	case code.Sum:
+		return len(v.Args) == 1 && v.Offset == code.None
+	case code.Product:
+		for i, arg := range v.Args {
+			if f.prog.List.At(arg).Uniform && v.Powers[i] > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // inner returns Σ_c w_c x_c x′_c.

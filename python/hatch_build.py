@@ -5,7 +5,7 @@ PYGPFIT_TARGET chooses the platform; the default is the one of the Go installati
     linux/amd64, linux/arm64      glibc, with the CUDA code (manylinux)
     musl/amd64, musl/arm64        static and without the CUDA code, because CUDA's
                                   driver needs glibc (musllinux)
-    darwin/arm64, windows/amd64
+    darwin/arm64, darwin/amd64, windows/amd64
 
 PYGPFIT_BINARY names a finished program to take instead of building one.
 """
@@ -24,6 +24,7 @@ TAGS = {
     "musl/amd64": "musllinux_1_1_x86_64",
     "musl/arm64": "musllinux_1_1_aarch64",
     "darwin/arm64": "macosx_12_0_arm64",
+    "darwin/amd64": "macosx_12_0_x86_64",
     "windows/amd64": "win_amd64",
 }
 

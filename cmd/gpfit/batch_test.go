@@ -171,7 +171,7 @@ func TestLoginNode(t *testing.T) {
 	text := mustLine(t, plan...)
 	for _, want := range []string{
 		"cuda", "MiB", "their plans are for one NVIDIA H100", "sbatch --parsable " + filepath.Join(dir, "study.run", "slurm", "array.sh"),
-		"#SBATCH --partition=long\n", "#SBATCH --gpus-per-task=1\n", " resume '" + filepath.Join(dir, "study.run") + "' --worker",
+		"#SBATCH --partition=long\n", "#SBATCH --mem=", "#SBATCH --gpus-per-task=1\n", " resume '" + filepath.Join(dir, "study.run") + "' --worker",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

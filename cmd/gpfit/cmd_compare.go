@@ -27,7 +27,7 @@ import (
 // tableOfTrials checks that the command can write its files, and returns the file of --out,
 // nil if there is none.
 func tableOfTrials(c *frame.Command) (*output.File, error) {
-	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes)); err != nil || c.Output.Out == "" {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0]), frame.Destination("plot-sizes", c.Plot.Sizes), frame.Destination("plot-errors", c.Plot.Errors)); err != nil || c.Output.Out == "" {
 		return nil, err
 	}
 	return output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet)
@@ -85,12 +85,21 @@ func runCompare(c *frame.Command) error {
 		return err
 	}
 	defer opened.Close()
+	options := compareOptions(c)
+	models, err := openModels(c)
+	if err != nil {
+		return err
+	}
+	if models != nil {
+		options.OnModel = models.add
+	}
 	noteCost(c, data.N)
-	result, err := compare.Run(c.Ctx, data, c.Fit, compareOptions(c), opened.Backends...)
+	result, err := compare.Run(c.Ctx, data, c.Fit, options, opened.Backends...)
 	c.Msg.Clear()
 	if result == nil {
 		return err
 	}
+	err = errors.Join(models.finish(result), err)
 	result.Warnings = c.Warned(result.Warnings, 0, opened.Warning)
 	return finishCompare(c, file, dates(data.Encoding), result, err)
 }
@@ -147,6 +156,13 @@ func finishCompare(c *frame.Command, file *output.File, date func(float64) time.
 				return err
 			}
 			return done.WritePlot(fits)
+		}},
+		{c.Plot.Errors, "plot", func() error {
+			scores, err := figure.Errors(r)
+			if err != nil {
+				return err
+			}
+			return scores.Write(done.Ctx, c.Plot.Errors, c.Output.Force)
 		}},
 		{c.Plot.Sizes, "plot", func() error {
 			growth, err := figure.Growth(r)
@@ -212,6 +228,7 @@ func writeTrials(e columns.BlockEncoder, trials []compare.Trial) error {
 	add("coverage95", func(t *compare.Trial) float64 { return orNaN(t.Coverage95) })
 	add("fit_seconds", func(t *compare.Trial) float64 { return t.FitSeconds })
 	add("predict_seconds", func(t *compare.Trial) float64 { return t.PredictSeconds })
+	add("training_rmse", func(t *compare.Trial) float64 { return orNaN(t.TrainingRMSE) })
 	if err := e.Encode(&b); err != nil {
 		return err
 	}

@@ -12,14 +12,18 @@ import (
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/fit/summary"
 	"gpfit/gp"
+	"gpfit/internal/companion"
 	"gpfit/internal/journal"
 	"gpfit/internal/textform"
 )
 
 func runInspect(c *frame.Command) error {
 	inspect := inspectModel
-	if journal.IsJournal(c.Args[0]) {
+	switch path := c.Args[0]; {
+	case journal.IsJournal(path):
 		inspect = inspectCheckpoint
+	case companion.Is(path):
+		inspect = inspectRegression
 	}
 	r, err := inspect(c.Args[0])
 	if err != nil {
@@ -99,6 +103,48 @@ func (v *modelView) Options() string {
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
+
+// regressionView describes a file of a regression.
+type regressionView struct {
+	Type          string             `json:"type"`
+	SchemaVersion int                `json:"schema_version"`
+	File          string             `json:"file"`
+	Bytes         int64              `json:"bytes"`
+	SHA256        string             `json:"sha256"`
+	FileVersion   int                `json:"file_version"`
+	Program       string             `json:"program"`
+	Data          string             `json:"data"`
+	Method        string             `json:"method"`
+	Function      string             `json:"function"`
+	Density       bool               `json:"density"`
+	N             int                `json:"n"`
+	Features      []string           `json:"features"`
+	Used          []string           `json:"used"`
+	Target        string             `json:"target"`
+	Scaling       gp.Scaling         `json:"scaling"`
+	Parameters    map[string]float64 `json:"parameters"`
+	Intercept     *float64           `json:"intercept,omitempty"`
+	Weights       map[string]float64 `json:"weights,omitempty"`
+}
+
+func inspectRegression(path string) (frame.Reported, error) {
+	f, info, err := companion.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	v := &regressionView{
+		Type: "regression", SchemaVersion: 1, File: path, Bytes: info.Bytes, SHA256: info.SHA256, FileVersion: f.SchemaVersion, Program: f.Program, Data: f.Data,
+		Method: f.Method, Function: f.Model.Describe(), Density: f.HasDensity(), N: f.N, Features: f.FeatureNames, Target: f.TargetName, Scaling: f.Scaling,
+		Parameters: f.Parameters, Intercept: f.Intercept, Weights: f.Weights,
+	}
+	for _, c := range f.Columns {
+		v.Used = append(v.Used, f.FeatureNames[c])
+	}
+	return v, nil
+}
+
+// Text implements [frame.Reported].
+func (v *regressionView) Text() string { return view("regression", v) }
 
 // checkpointView describes a checkpoint.
 type checkpointView struct {

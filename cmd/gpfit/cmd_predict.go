@@ -21,6 +21,7 @@ import (
 	"gpfit/device"
 	"gpfit/gp"
 	"gpfit/internal/columns"
+	"gpfit/internal/companion"
 	"gpfit/internal/textform"
 )
 
@@ -101,11 +102,8 @@ func runPredict(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	model, err := c.Load(c.Args[0])
+	model, regression, err := loadAny(c)
 	if err != nil {
-		return err
-	}
-	if err := checkModel(c, model); err != nil {
 		return err
 	}
 	if err := c.CheckOutputs(c.Args, covariances(c, model)...); err != nil {
@@ -120,7 +118,7 @@ func runPredict(c *frame.Command) error {
 	if err != nil {
 		return err
 	}
-	run := &prediction{Command: c, file: file, model: model, table: in, picture: plot}
+	run := &prediction{Command: c, file: file, model: model, regression: regression, table: in, picture: plot}
 	defer run.close()
 	if err := run.begin(); err != nil {
 		return err
@@ -142,12 +140,33 @@ func runPredict(c *frame.Command) error {
 	return run.conclude()
 }
 
+// loadAny loads the model of the command: a process, or a regression with a model that describes its rows. It
+// returns an error for results that the model does not have.
+func loadAny(c *frame.Command) (*gp.Model, *companion.Regression, error) {
+	if !companion.Is(c.Args[0]) {
+		model, err := c.Load(c.Args[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		return model, nil, checkModel(c, model)
+	}
+	regression, _, err := companion.Load(c.Args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Predict.MeanOnly = c.Predict.MeanOnly || !regression.HasDensity()
+	without := fmt.Sprintf("the model is a regression by the method %s, which predicts mean and deviation of each row alone; leave it out", regression.Method)
+	return regression.Rows(), regression, refuse(c, without, "combine", "plot")
+}
+
 // prediction is a run of the command.
 type prediction struct {
 	*frame.Command
 	file  *output.File
 	model *gp.Model
-	table *dataset.ModelRows
+	// regression predicts in place of a process, whose rows model then describes; nil for a process.
+	regression *companion.Regression
+	table      *dataset.ModelRows
 	// read holds the rows in hand. next waits for the read under way, and written for the write
 	// under way; nil if there is none.
 	read    rowsRead
@@ -231,6 +250,16 @@ func (r *prediction) begin() (err error) {
 // prepare opens the device for the predictions. The caller calls the returned function
 // when they are done.
 func (r *prediction) prepare() (func(), error) {
+	if r.regression != nil {
+		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {
+			p, err := r.regression.Predict(in.X, in.N)
+			if err != nil {
+				return nil, err
+			}
+			return r.Predict.Marginals(r.model, []*gp.Prediction{p}), nil
+		}
+		return func() {}, nil
+	}
 	if r.Predict.MeanOnly && !mixes(r.Command, r.model) {
 		means, done, err := r.Means(r.model)
 		r.parts = func(in dataset.Rows) ([]columns.TargetColumns, error) {

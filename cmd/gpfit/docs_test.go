@@ -72,7 +72,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	pictures, _ := filepath.Glob("../../docs/pictures/*") // the pattern is valid
 	for _, picture := range pictures {
-		if !strings.Contains(all.String(), " --plot "+filepath.Base(picture)) {
+		if !regexp.MustCompile(` --plot(-errors)? ` + regexp.QuoteMeta(filepath.Base(picture))).MatchString(all.String()) {
 			t.Errorf("no command in the documentation draws %s", picture)
 		}
 	}

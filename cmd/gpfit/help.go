@@ -43,7 +43,7 @@ var groups = []struct {
 }{
 	{"Fit", []string{"fit", "update"}},
 	{"Predict", []string{"predict", "sample", "loo", "weights"}},
-	{"Compare", []string{"select", "compare"}},
+	{"Compare", []string{"select", "compare", "path"}},
 	{"Batch", []string{"batch", "resume", "show"}},
 	{"Look", []string{"report", "inspect", "profile", "nlml", "kernel"}},
 	{"Other", nil},
@@ -68,6 +68,7 @@ var viewFiles embed.FS
 // views are the texts of results as templates.
 var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"bytes": device.FormatBytes, "join": strings.Join, "minus": func(v float64) float64 { return -v },
+	"number": func(v *float64) float64 { return *v },
 }).ParseFS(viewFiles, "views/*.txt"))
 
 // view returns a result as text for people.

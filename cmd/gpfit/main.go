@@ -111,7 +111,7 @@ var actions map[string]func(*frame.Command) error
 
 func init() { // serve refers to the map
 	actions = map[string]func(*frame.Command) error{
-		"fit": runFit, "select": runSelect, "compare": runCompare, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
+		"fit": runFit, "select": runSelect, "compare": runCompare, "path": runPath, "nlml": runNLML, "profile": runProfile, "update": runUpdate, "predict": runPredict,
 		"sample": runSample, "loo": runLOO, "weights": runWeights, "export": runExport, "inspect": runInspect, "check": runCheck, "kernel show": runKernelShow,
 		"kernel check": runKernelCheck, "batch": runBatch, "resume": runResume, "show": runShow, "report": runReport, "bench": runBench,
 		"devices": runDevices, "version": runVersion,

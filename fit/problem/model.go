@@ -31,7 +31,7 @@ func CheckMeanText(text string) error { return mean.CheckText((Options{Mean: tex
 // CheckKernelText finds mistakes in the text of Options.Kernel before its table is read. Errors are
 // [*kernel.ParseError].
 func CheckKernelText(text string) error {
-	if text == AutoKernel {
+	if text == AutoKernel || text == NoKernel {
 		return nil
 	}
 	return kernel.CheckText(text)

@@ -71,6 +71,10 @@ type Options struct {
 	// coefficients.
 	Mean    string
 	MeanFit MeanFit
+	// MeanPrior gives the coefficients of the mean the prior N(0, s²): it is the variance s², in scaled units,
+	// or TunedPrior; empty means none. The basis functions become terms of the kernel with s² as signal variance,
+	// so that the coefficients are integrated out. Kernel may then be NoKernel.
+	MeanPrior string `hash:"omitzero"`
 	// NoNoise leaves out the estimated noise variance. Without known variances the
 	// fit interpolates the targets.
 	NoNoise bool
@@ -156,11 +160,13 @@ type Options struct {
 }
 
 // AutoKernel is the word for a kernel that a fit chooses by the data. Where nothing is tuned, and
-// first in a fit, it stands for DefaultKernel. AutoMean stands for DefaultMean, or for a mean that is
+// first in a fit, it stands for DefaultKernel. NoKernel is the word for a covariance of noise alone, beside a
+// mean whose coefficients have a prior. AutoMean stands for DefaultMean, or for a mean that is
 // chosen with the kernel.
 const (
 	AutoKernel    = "auto"
 	DefaultKernel = "matern32(ard)"
+	NoKernel      = "none"
 	AutoMean      = "auto"
 	DefaultMean   = "constant"
 )

@@ -57,6 +57,9 @@ func New(data Data, opts Options) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts, err = opts.withMeanPrior(s); err != nil {
+		return nil, err
+	}
 	m, err := newModel(s, opts)
 	if err != nil {
 		return nil, err

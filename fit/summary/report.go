@@ -369,6 +369,8 @@ type ExpertsReport struct {
 	// Method is the text of option experts, Combine the rule for predictions.
 	Method  string       `json:"method"`
 	Combine experts.Rule `json:"combine"`
+	// CombineChosen means that the scores in Rules chose it.
+	CombineChosen bool `json:"combine_chosen"`
 	// Experts is their number, after clusters were divided or merged.
 	Experts int `json:"experts"`
 	Split   int `json:"split"`

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"gpfit/gp"
+	"gpfit/internal/companion"
 	"gpfit/internal/journal"
 	"gpfit/internal/rundir"
 )
@@ -35,8 +36,11 @@ func Path(ctx context.Context, path string, tell func(text string)) ([]Statement
 		return run(ctx, path, tell)
 	}
 	check := model
-	if journal.IsJournal(path) {
+	switch {
+	case journal.IsJournal(path):
 		check = checkpoint
+	case companion.Is(path):
+		check = regression
 	}
 	r := check(ctx, path)
 	return []Statement{r}, ctx.Err()
@@ -61,6 +65,18 @@ func model(ctx context.Context, path string) Statement {
 	if c.FactorRows > 0 {
 		out.Checked += fmt.Sprintf(", %d rows of the factor", c.FactorRows)
 	}
+	return out
+}
+
+// regression checks the file of a simpler regression.
+func regression(_ context.Context, path string) Statement {
+	out := Statement{File: path, Kind: "model"}
+	if _, _, err := companion.Load(path); err != nil {
+		out.Fault, out.Cure = without(err, path), "take another copy of the file, or fit again"
+		out.Fault = strings.TrimSuffix(out.Fault, "; "+out.Cure)
+		return out
+	}
+	out.Checked = "checksum, shapes, numbers"
 	return out
 }
 

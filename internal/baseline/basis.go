@@ -23,6 +23,68 @@ type Functions struct {
 	Names []string
 	// Values writes their values at a row to out, which has an element for each name.
 	Values func(out, row []float64)
+
+	// monomials or bumps are the functions of the expansions of this package.
+	monomials *monomialsOf
+	bumps     *bumpsAround
+}
+
+// monomialsOf are products of scaled columns.
+type monomialsOf struct {
+	scale scaling
+	terms [][]int
+}
+
+// bumpsAround are Gaussian bumps of scaled columns.
+type bumpsAround struct {
+	scale   scaling
+	centres *mat.Dense
+	width   float64
+}
+
+// functions returns the products with their names.
+func (m *monomialsOf) functions() *Functions {
+	out := &Functions{D: len(m.scale.mean), monomials: m, Values: m.values}
+	for _, term := range m.terms {
+		out.Names = append(out.Names, monomialName(term))
+	}
+	return out
+}
+
+func (m *monomialsOf) values(out, row []float64) {
+	for j, term := range m.terms {
+		out[j] = 1
+		for _, c := range term {
+			if m.scale.constant[c] {
+				out[j] = 0
+			} else {
+				out[j] *= (row[c] - m.scale.mean[c]) / m.scale.scale[c]
+			}
+		}
+	}
+}
+
+// functions returns the bumps with their names.
+func (b *bumpsAround) functions() *Functions {
+	n, d := b.centres.Dims()
+	out := &Functions{D: d, bumps: b, Values: b.values}
+	for j := range n {
+		out.Names = append(out.Names, "gaussian"+strconv.Itoa(j+1))
+	}
+	return out
+}
+
+func (b *bumpsAround) values(out, row []float64) {
+	for j := range out {
+		sum := 0.0
+		for c, centre := range b.centres.RawRowView(j) {
+			if !b.scale.constant[c] {
+				v := ((row[c]-b.scale.mean[c])/b.scale.scale[c] - centre) / b.width
+				sum += v * v
+			}
+		}
+		out[j] = math.Exp(-sum / 2)
+	}
 }
 
 // at returns the values at rows, n×len(Names).
@@ -70,23 +132,7 @@ func (p Polynomial) Expand(x mat.Matrix) (*Functions, error) {
 	if !ok {
 		return nil, fmt.Errorf("baseline: polynomials of degree %d of %d columns have more than %d terms; lower Degree", degree, d, maxFunctions)
 	}
-	out := &Functions{D: d}
-	for _, term := range terms {
-		out.Names = append(out.Names, monomialName(term))
-	}
-	out.Values = func(values, row []float64) {
-		for j, term := range terms {
-			values[j] = 1
-			for _, c := range term {
-				if scale.constant[c] {
-					values[j] = 0
-				} else {
-					values[j] *= (row[c] - scale.mean[c]) / scale.scale[c]
-				}
-			}
-		}
-	}
-	return out, nil
+	return (&monomialsOf{scale, terms}).functions(), nil
 }
 
 // monomials lists products of 1 to degree of d columns as their columns in order, by
@@ -150,25 +196,7 @@ func (g Gaussians) Expand(x mat.Matrix) (*Functions, error) {
 	}
 	scale := newScaling(x, Design{})
 	centres := farthest(scale.apply(x), cmp.Or(g.Count, defaultCentres))
-	width := 2 * nearestDistance(centres)
-	n, d := centres.Dims()
-	out := &Functions{D: d}
-	for j := range n {
-		out.Names = append(out.Names, "gaussian"+strconv.Itoa(j+1))
-	}
-	out.Values = func(values, row []float64) {
-		for j := range values {
-			sum := 0.0
-			for c, centre := range centres.RawRowView(j) {
-				if !scale.constant[c] {
-					v := ((row[c]-scale.mean[c])/scale.scale[c] - centre) / width
-					sum += v * v
-				}
-			}
-			values[j] = math.Exp(-sum / 2)
-		}
-	}
-	return out, nil
+	return (&bumpsAround{scale, centres, 2 * nearestDistance(centres)}).functions(), nil
 }
 
 // farthest chooses rows: the first is nearest to the mean, and each further one has the

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -34,11 +33,10 @@ type Lasso struct {
 // LassoModel is the lasso with the chosen penalty.
 type LassoModel struct {
 	LinearModel
-	// Path is the path up to the smallest penalty, and Chosen the index of Lambda.
+	// Path is the path up to the smallest penalty, with the cross-validated errors unless the penalty
+	// was given. Chosen is the index of Lambda.
 	Path   *Path
 	Chosen int
-	// Errors are the cross-validated mean squared errors of the path; nil for a given penalty.
-	Errors []float64
 }
 
 // Fit fits a [*LassoModel].
@@ -50,28 +48,24 @@ func (m Lasso) Fit(x mat.Matrix, y []float64) (Model, error) {
 	out := &LassoModel{Path: path}
 	out.Error = math.NaN()
 	if len(path.Lambdas) > 1 {
-		if err := m.validate(x, y, out); err != nil {
+		if err := m.Validate(x, y, path); err != nil {
 			return nil, err
 		}
-		for i, e := range out.Errors {
-			if e < out.Errors[out.Chosen] {
-				out.Chosen = i
-			}
-		}
-		out.Error = out.Errors[out.Chosen]
+		out.Chosen = path.Best()
+		out.Error = path.Errors[out.Chosen]
 	}
 	out.Lambda, out.Weights, out.Intercept = path.Lambdas[out.Chosen], path.Weights[out.Chosen], path.Intercepts[out.Chosen]
 	return out, nil
 }
 
-// validate computes the errors of a path by cross-validation: means over the folds,
+// Validate computes the errors of a path of the rows by cross-validation: means over the folds,
 // weighted by their rows (ESL, section 7.10.1).
-func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
+func (m Lasso) Validate(x mat.Matrix, y []float64, out *Path) error {
 	fold, folds, err := foldsOf(len(y), m.Seed)
 	if err != nil {
 		return err
 	}
-	lambdas := out.Path.Lambdas
+	lambdas := out.Lambdas
 	out.Errors = make([]float64, len(lambdas))
 	for k := range folds {
 		rows, rest := part(x, y, fold, k, false)
@@ -82,7 +76,7 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 		held, targets := part(x, y, fold, k, true)
 		share := float64(len(targets)) / float64(len(y))
 		for i := range lambdas {
-			p, err := path.at(i).Predict(held)
+			p, err := path.At(i).Predict(held)
 			if err != nil {
 				return err
 			}
@@ -91,21 +85,6 @@ func (m Lasso) validate(x mat.Matrix, y []float64, out *LassoModel) error {
 		}
 	}
 	return nil
-}
-
-// Path is the lasso for a sequence of penalties.
-type Path struct {
-	// Lambdas are the penalties, largest first.
-	Lambdas []float64
-	// Weights and Intercepts are in original units, one of each for every penalty.
-	Weights    [][]float64
-	Intercepts []float64
-	// Violations are the largest violations of the conditions of Karush, Kuhn and Tucker by the
-	// weights of scaled columns, in units of λ: for the gradient g_j = x_jᵀ(y − Xw)/n, |g_j − λ
-	// sign(w_j)| where w_j ≠ 0, and |g_j| − λ where it is 0 (ESL, exercise 3.27).
-	Violations []float64
-	// Sweeps counts the passes over columns, all penalties together.
-	Sweeps int
 }
 
 // The end of a descent: violations of at most pathTolerance times the largest penalty, or
@@ -121,11 +100,6 @@ const (
 	pathPoints = 100
 	pathRatio  = 1e-3
 )
-
-// at returns the model of the i-th penalty.
-func (p *Path) at(i int) *LinearModel {
-	return &LinearModel{Weights: p.Weights[i], Intercept: p.Intercepts[i], Lambda: p.Lambdas[i], Error: math.NaN()}
-}
 
 // Path fits the lasso for m.Lambdas, or for 100 penalties from the smallest one whose
 // weights are all 0 down to a thousandth of it, each from the weights of the previous
@@ -148,37 +122,30 @@ func (m Lasso) path(x mat.Matrix, y []float64, lambdas []float64) (*Path, error)
 		return nil, errRange
 	}
 	if lambdas == nil {
-		lambdas = sequence(top)
+		lambdas = sequence(top, pathRatio, pathPoints)
 	}
-	lambdas = slices.Clone(lambdas)
-	slices.SortFunc(lambdas, func(a, b float64) int { return cmp.Compare(b, a) })
 	out := &Path{}
-	for _, lambda := range lambdas {
+	for _, lambda := range downwards(lambdas) {
 		sweeps, violation := c.descend(lambda, pathTolerance*top, cmp.Or(m.sweeps, maxSweeps))
 		out.Sweeps += sweeps
-		w, b := scale.original(c.weights, r.level(c.weights))
-		if !allFinite(append(w, b, violation)...) {
+		if !finite(violation) {
 			return nil, errRange
 		}
-		out.Lambdas, out.Violations = append(out.Lambdas, lambda), append(out.Violations, violation)
-		out.Weights, out.Intercepts = append(out.Weights, w), append(out.Intercepts, b)
+		freedom := float64(len(r.yq))
+		for _, w := range c.weights {
+			if w != 0 {
+				freedom++
+			}
+		}
+		if err := out.add(scale, r, lambda, c.weights, freedom); err != nil {
+			return nil, err
+		}
+		out.Violations = append(out.Violations, violation)
 		if violation > pathTolerance*top {
 			return out, fmt.Errorf("baseline: the lasso of λ = %.4g violates its conditions by %.2g after %d passes; leave out smaller penalties and columns that are almost sums of others", lambda, violation, sweeps)
 		}
 	}
 	return out, nil
-}
-
-// sequence returns the default penalties below top, at equal ratios.
-func sequence(top float64) []float64 {
-	if top == 0 {
-		return []float64{0}
-	}
-	out := make([]float64, pathPoints)
-	for i := range out {
-		out[i] = top * math.Pow(pathRatio, float64(i)/(pathPoints-1))
-	}
-	return out
 }
 
 // foldsOf deals n shuffled rows to ten folds, or to n, as package fit does: fold[i] is the

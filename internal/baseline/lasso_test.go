@@ -69,7 +69,7 @@ func TestLassoChoice(t *testing.T) {
 	for i, lambda := range lambdas {
 		// The folds of one row each do not depend on the seed.
 		sum := byLeavingOut(t, baseline.Lasso{Lambdas: []float64{lambda}}, x, y)
-		near(t, "cross-validated error", []float64{m.Errors[i]}, []float64{sum}, 1e-9)
+		near(t, "cross-validated error", []float64{m.Path.Errors[i]}, []float64{sum}, 1e-9)
 		if sum < best {
 			best = sum
 			if i == m.Chosen && m.Lambda != lambda {
@@ -77,7 +77,7 @@ func TestLassoChoice(t *testing.T) {
 			}
 		}
 	}
-	if m.Error != m.Errors[m.Chosen] || math.Abs(m.Error-best) > 1e-9 {
+	if m.Error != m.Path.Errors[m.Chosen] || math.Abs(m.Error-best) > 1e-9 {
 		t.Errorf("error %v, smallest %v", m.Error, best)
 	}
 }

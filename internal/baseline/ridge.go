@@ -1,7 +1,8 @@
 package baseline
 
 import (
-	"gonum.org/v1/gonum/floats"
+	"errors"
+
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -22,16 +23,45 @@ type Ridge struct {
 	Form Form
 }
 
-// LinearModel is b + wᵀx.
-type LinearModel struct {
-	// Weights and Intercept are in original units.
-	Weights   []float64
-	Intercept float64
-	// Lambda is the penalty.
-	Lambda float64
-	// Error is the leave-one-out or cross-validated mean squared error for Lambda, or
-	// NaN if Lambda was given.
-	Error float64
+// ridgePoints, ridgeTop and ridgeRatio are the number of default penalties of a path, the largest
+// one as a multiple of the largest eigenvalue of XᵀX, and the smallest one as a share of the largest.
+const (
+	ridgePoints = 100
+	ridgeTop    = 1e3
+	ridgeRatio  = 1e-9
+)
+
+// Path returns ridge regression for m.Lambdas, or for 100 penalties around the eigenvalues of XᵀX,
+// with the leave-one-out errors, from one singular value decomposition.
+func (m Ridge) Path(x mat.Matrix, y []float64) (*Path, error) {
+	if err := errors.Join(checkPenalties(m.Lambdas), checkTable(x, y)); err != nil {
+		return nil, err
+	}
+	scale, r, err := m.reduce(x, y)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSpectrum(r)
+	if err != nil {
+		return nil, err
+	}
+	lambdas := m.Lambdas
+	if lambdas == nil {
+		lambdas = sequence(ridgeTop*s.s0()*s.s0(), ridgeRatio, ridgePoints)
+	}
+	out := &Path{}
+	for _, lambda := range downwards(lambdas) {
+		weights := s.weights(lambda)
+		freedom := float64(len(r.yq))
+		for j := range s.rank {
+			freedom += 1 - s.shrink(j, lambda)
+		}
+		if err := out.add(scale, r, lambda, weights, freedom); err != nil {
+			return nil, err
+		}
+		out.Errors = append(out.Errors, s.leaveOneOut(lambda))
+	}
+	return out, nil
 }
 
 // Fit fits a [*LinearModel].
@@ -57,19 +87,4 @@ func (m Ridge) Fit(x mat.Matrix, y []float64) (Model, error) {
 		return nil, errRange
 	}
 	return out, nil
-}
-
-// Predict returns means.
-func (m *LinearModel) Predict(x mat.Matrix) (Prediction, error) {
-	if err := checkWidth(x, len(m.Weights)); err != nil {
-		return Prediction{}, err
-	}
-	n, _ := x.Dims()
-	out := make([]float64, n)
-	row := make([]float64, len(m.Weights))
-	for i := range out {
-		mat.Row(row, i, x)
-		out[i] = m.Intercept + floats.Dot(m.Weights, row)
-	}
-	return Prediction{Mean: out}, nil
 }

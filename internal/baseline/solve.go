@@ -53,8 +53,53 @@ func (d Design) begin(form Form, x mat.Matrix, y []float64) (Form, scaling, *red
 // solution is the minimum of ‖y − Zw‖² + λ‖w‖².
 type solution struct {
 	weights []float64
-	// spread returns zᵀ(ZᵀZ + λI)⁻¹z. Times σ² it is the variance of zᵀw for the posterior of w.
-	spread func(z []float64) float64
+	spread  spread
+}
+
+// spread is the quadratic form zᵀ(ZᵀZ + λI)⁻¹z; times σ² it is the variance of zᵀw.
+// Its members depend on the form of the solution.
+type spread struct {
+	lambda float64
+	// upper is R with RᵀR = ZᵀZ + λI, for the primal form.
+	upper *mat.Dense
+	// rows is Z and lower is L with LLᵀ = ZZᵀ + λI, for the dual form.
+	rows, lower *mat.Dense
+	// v holds the right singular vectors of Z, and s the singular values up to the rank.
+	v *mat.Dense
+	s []float64
+}
+
+// at returns the form at z.
+func (f *spread) at(z []float64) float64 {
+	switch {
+	case f.upper != nil:
+		u := blas64.Vector{N: len(z), Inc: 1, Data: slices.Clone(z)}
+		blas64.Trsv(blas.Trans, triangle(f.upper, blas.Upper), u)
+		return squares(u.Data)
+	case f.lower != nil:
+		u := blas64.Vector{N: f.lower.RawMatrix().Rows, Inc: 1, Data: multiply(f.rows, z)}
+		blas64.Trsv(blas.NoTrans, triangle(f.lower, blas.Lower), u)
+		size := 1 / math.Sqrt(f.lambda)
+		return max(0, squares(scaled(size, z))-squares(scaled(size, u.Data)))
+	}
+	in := multiplyTransposed(f.v, z)
+	clear(in[len(f.s):])
+	var outside []float64
+	if f.lambda > 0 && len(f.s) < len(z) {
+		outside = append(outside, z...)
+		floats.AddScaled(outside, -1, multiply(f.v, in))
+		outside = scaled(1/math.Sqrt(f.lambda), outside)
+	}
+	for j, s := range f.s {
+		in[j] /= math.Hypot(s, math.Sqrt(f.lambda))
+	}
+	return squares(append(outside, in...))
+}
+
+// triangle returns a triangle of a square matrix.
+func triangle(a *mat.Dense, side blas.Uplo) blas64.Triangular {
+	raw := a.RawMatrix()
+	return blas64.Triangular{Uplo: side, Diag: blas.NonUnit, N: raw.Rows, Stride: raw.Stride, Data: raw.Data}
 }
 
 // solve minimizes ‖y − Zw‖² + λ‖w‖² in one form. If Z has almost dependent columns for
@@ -97,12 +142,7 @@ func primal(r *reduced, lambda float64) (*solution, error) {
 	}
 	var upper mat.Dense
 	qr.RTo(&upper)
-	tri := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: d, Stride: upper.RawMatrix().Stride, Data: upper.RawMatrix().Data}
-	return &solution{weights: w.RawVector().Data, spread: func(z []float64) float64 {
-		u := blas64.Vector{N: d, Inc: 1, Data: slices.Clone(z)}
-		blas64.Trsv(blas.Trans, tri, u)
-		return squares(u.Data)
-	}}, nil
+	return &solution{w.RawVector().Data, spread{lambda: lambda, upper: mat.DenseCopyOf(upper.Slice(0, d, 0, d))}}, nil
 }
 
 // dual factors [Z √λI] = LQ, so that LLᵀ = ZZᵀ + λI. The shortest solution of
@@ -122,13 +162,7 @@ func dual(r *reduced, lambda float64) (*solution, error) {
 	}
 	var lower mat.Dense
 	lq.LTo(&lower)
-	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: lower.RawMatrix().Stride, Data: lower.RawMatrix().Data}
-	return &solution{weights: w.RawVector().Data[:d], spread: func(z []float64) float64 {
-		u := blas64.Vector{N: n, Inc: 1, Data: multiply(r.z, z)}
-		blas64.Trsv(blas.NoTrans, tri, u)
-		size := 1 / math.Sqrt(lambda)
-		return max(0, squares(scaled(size, z))-squares(scaled(size, u.Data)))
-	}}, nil
+	return &solution{w.RawVector().Data[:d], spread{lambda: lambda, rows: r.z, lower: mat.DenseCopyOf(lower.Slice(0, n, 0, n))}}, nil
 }
 
 // bySpectrum solves by the singular value decomposition. For λ = 0 the weights are the
@@ -139,20 +173,7 @@ func bySpectrum(r *reduced, lambda float64) (*solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &solution{weights: s.weights(lambda), spread: func(z []float64) float64 {
-		in := multiplyTransposed(s.v, z)
-		clear(in[s.rank:])
-		var outside []float64
-		if lambda > 0 && s.rank < len(z) {
-			outside = append(outside, z...)
-			floats.AddScaled(outside, -1, multiply(s.v, in))
-			outside = scaled(1/math.Sqrt(lambda), outside)
-		}
-		for j := range s.rank {
-			in[j] /= math.Hypot(s.s[j], math.Sqrt(lambda))
-		}
-		return squares(append(outside, in...))
-	}}, nil
+	return &solution{s.weights(lambda), spread{lambda: lambda, v: s.v, s: s.s[:s.rank]}}, nil
 }
 
 // additive is a solution for the columns of a design.
@@ -163,7 +184,7 @@ type additive struct {
 }
 
 // predict returns means and, unless the noise is NaN, variances for rows: their columns b
-// without a penalty and z with one.
+// without a penalty, nil if there are none, and z with one.
 func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 	n, _ := z.Dims()
 	out := Prediction{Mean: make([]float64, n)}
@@ -171,10 +192,14 @@ func (m *additive) predict(b, z *mat.Dense, noise float64) Prediction {
 		out.Variance = make([]float64, n)
 	}
 	for i := range n {
-		g, rest := m.reduced.row(b.RawRowView(i), z.RawRowView(i))
+		var free []float64
+		if b != nil {
+			free = b.RawRowView(i)
+		}
+		g, rest := m.reduced.row(free, z.RawRowView(i))
 		out.Mean[i] = floats.Dot(g, m.reduced.yq) + floats.Dot(rest, m.solution.weights)
 		if out.Variance != nil {
-			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread(rest))
+			out.Variance[i] = noise * (1 + squares(g) + m.solution.spread.at(rest))
 		}
 	}
 	return out

@@ -24,8 +24,15 @@ func curve(n int, seed uint64) (*mat.Dense, []float64) {
 	return x, y
 }
 
-// TestSplineNormalEquations compares predictions with the solution of the normal equations, for one column and for two, with and without an intercept and a penalty.
+// TestSplineNormalEquations compares predictions with the solution of the normal equations, for one column and for
+// two, with and without an intercept and a penalty, for lines without a penalty, with one, and without lines.
 func TestSplineNormalEquations(t *testing.T) {
+	for _, kind := range []baseline.SplineKind{baseline.LinearSpline, baseline.RidgeSpline, baseline.HingeSpline} {
+		t.Run(string(kind), func(t *testing.T) { splineNormalEquations(t, kind) })
+	}
+}
+
+func splineNormalEquations(t *testing.T, kind baseline.SplineKind) {
 	one, y1 := curve(50, 1)
 	two, y2 := example(50, 2, 9)
 	for _, intercept := range []bool{true, false} {
@@ -35,7 +42,7 @@ func TestSplineNormalEquations(t *testing.T) {
 				if x == two {
 					y = y2
 				}
-				m := learn(t, baseline.Spline{Design: baseline.Design{NoIntercept: !intercept, Unscaled: true}, Knots: knots, Lambdas: []float64{lambda}}, x, y).(*baseline.SplineModel)
+				m := learn(t, baseline.Spline{Design: baseline.Design{NoIntercept: !intercept, Unscaled: true}, Kind: kind, Knots: knots, Lambdas: []float64{lambda}}, x, y).(*baseline.SplineModel)
 				n, d := x.Dims()
 				var columns [][]float64
 				var penalty []float64
@@ -43,7 +50,12 @@ func TestSplineNormalEquations(t *testing.T) {
 					columns, penalty = append(columns, slices.Repeat([]float64{1}, n)), append(penalty, 0)
 				}
 				for c := range d {
-					columns, penalty = append(columns, mat.Col(nil, c, x)), append(penalty, 0)
+					switch kind {
+					case baseline.LinearSpline:
+						columns, penalty = append(columns, mat.Col(nil, c, x)), append(penalty, 0)
+					case baseline.RidgeSpline:
+						columns, penalty = append(columns, mat.Col(nil, c, x)), append(penalty, lambda)
+					}
 				}
 				for c, list := range knots {
 					for _, knot := range list {

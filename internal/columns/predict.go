@@ -69,16 +69,17 @@ func (o *Predict) Mixed(ctx context.Context, x *gp.Mixture, in dataset.Rows) ([]
 	if err != nil {
 		return nil, err
 	}
-	return o.marginals(x.Model(), marginal), nil
+	return o.Marginals(x.Model(), marginal), nil
 }
 
-// marginals returns the columns of the predictions of each target.
-func (o *Predict) marginals(of *gp.Model, predictions []*gp.Prediction) []TargetColumns {
+// Marginals returns the columns of the predictions of each target: the mean alone if there are no standard
+// deviations, and no std_latent if the predictions have none.
+func (o *Predict) Marginals(of *gp.Model, predictions []*gp.Prediction) []TargetColumns {
 	parts := newParts(of, len(predictions))
 	for t, m := range predictions {
 		r := &parts[t]
 		r.Add("mean", m.Mean)
-		if o.MeanOnly {
+		if o.MeanOnly || m.Std == nil {
 			continue
 		}
 		r.Prediction = m
@@ -88,7 +89,9 @@ func (o *Predict) marginals(of *gp.Model, predictions []*gp.Prediction) []Target
 			r.Add("lower"+Level(probability), lower)
 			r.Add("upper"+Level(probability), upper)
 		}
-		r.Add("std_latent", m.StdLatent)
+		if m.StdLatent != nil {
+			r.Add("std_latent", m.StdLatent)
+		}
 	}
 	return parts
 }
@@ -101,7 +104,7 @@ func (o *Predict) Parts(ctx context.Context, p *gp.Posterior, in dataset.Rows) (
 	if err != nil {
 		return nil, err
 	}
-	parts := o.marginals(p.Whole(), marginal)
+	parts := o.Marginals(p.Whole(), marginal)
 	for t := range parts {
 		if err := o.more(ctx, p.Target(t), in, &parts[t]); err != nil {
 			return nil, err

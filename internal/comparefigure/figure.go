@@ -1,5 +1,5 @@
-// Package figure draws comparisons of methods: the fits over one input, and how scores and
-// times grow with the rows.
+// Package figure draws comparisons of methods: the fits over one input, how scores and
+// times grow with the rows, and weights by the penalty.
 package figure
 
 import (
@@ -115,13 +115,13 @@ func Growth(r *compare.Result) (*plotting.Figure, error) {
 	f := &plotting.Figure{
 		Title: score + " and time of " + r.Target + " by the number of training rows",
 		Charts: []plotting.Chart{
-			{Title: score, X: axis, Y: plotting.Axis{Label: score, Log: r.RankBy == compare.ByRMSE}},
+			{Title: score + " on held-out rows", X: axis, Y: plotting.Axis{Label: score, Log: r.RankBy == compare.ByRMSE}},
+			{Title: "RMSE on training rows", X: axis, Y: plotting.Axis{Label: "RMSE", Log: true}},
 			{Title: "Time", X: axis, Y: plotting.Axis{Label: "seconds", Log: true}},
 		},
 	}
 	for i, e := range r.Methods {
-		scores, seconds := growth(r, e.Method)
-		for k, y := range [][]float64{scores, seconds} {
+		for k, y := range growth(r, e.Method) {
 			name := e.Method
 			if k > 0 {
 				name = "" // the legend of the first chart names the lines
@@ -137,21 +137,53 @@ func Growth(r *compare.Result) (*plotting.Figure, error) {
 // least is the smallest time that the figure shows: smaller ones are noise.
 const least = 1e-4
 
-// growth returns score and seconds of a method by size, NaN without a score.
-func growth(r *compare.Result, method string) (scores, seconds []float64) {
+// growth returns score, training error and seconds of a method by size, NaN without a score.
+func growth(r *compare.Result, method string) [3][]float64 {
+	var out [3][]float64
 	for _, g := range r.Sizes {
 		i := slices.IndexFunc(g.Methods, func(e compare.Ranked) bool { return e.Method == method })
 		e := &g.Methods[i]
-		score, time := math.NaN(), math.NaN()
-		if v := r.Score(e); v != nil {
-			if score = *v; r.RankBy == compare.ByRMSE && score <= 0 {
-				score = math.NaN() // a logarithmic axis has no 0
-			}
-		}
+		time := math.NaN()
 		if e.Status == compare.Done {
 			time = math.Max(e.Seconds(), least)
 		}
-		scores, seconds = append(scores, score), append(seconds, time)
+		for k, v := range []float64{shown(r.Score(e), r.RankBy == compare.ByRMSE), shown(e.TrainingRMSE, true), time} {
+			out[k] = append(out[k], v)
+		}
 	}
-	return scores, seconds
+	return out
+}
+
+// shown returns a score, or NaN if there is none or a logarithmic axis has no place for it.
+func shown(v *float64, log bool) float64 {
+	if v == nil || log && *v <= 0 {
+		return math.NaN()
+	}
+	return *v
+}
+
+// Errors returns the RMSE of each method on training rows and on held-out rows. Errors: [ErrNothing].
+func Errors(r *compare.Result) (*plotting.Figure, error) {
+	var names []string
+	var at, training, held []float64
+	for i := range r.Methods {
+		if e := &r.Methods[i]; e.Status == compare.Done {
+			at = append(at, float64(len(names)))
+			names = append(names, e.Method)
+			training, held = append(training, shown(e.TrainingRMSE, true)), append(held, shown(e.RMSE, true))
+		}
+	}
+	if names == nil {
+		return nil, ErrNothing
+	}
+	return &plotting.Figure{
+		Title: "Errors of " + r.Target + " on training rows and on held-out rows",
+		Charts: []plotting.Chart{{
+			X: plotting.Axis{Label: "RMSE", Log: true}, Y: plotting.Axis{Categories: names, Reversed: true},
+			Layers: []plotting.Layer{
+				&plotting.Points{Name: "training rows", X: training, Y: at, Color: plotting.Grey, Shape: plotting.Ring},
+				&plotting.Points{Name: "held-out rows", X: held, Y: at, Color: 0},
+			},
+		}},
+	}, nil
 }

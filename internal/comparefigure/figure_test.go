@@ -66,7 +66,7 @@ func TestGrowth(t *testing.T) {
 	few.Methods[0].FitSeconds = 0
 	r.Sizes = []compare.Growth{{Train: 5, Methods: few.Methods}, {Train: 40, Methods: r.Methods}}
 	f := must.Get(Growth(r))(t)
-	scores, seconds := f.Charts[0].Layers, f.Charts[1].Layers
+	scores, seconds := f.Charts[0].Layers, f.Charts[2].Layers
 	if len(scores) != 16 || len(seconds) != 16 {
 		t.Fatalf("%d and %d layers", len(scores), len(seconds))
 	}
@@ -84,8 +84,28 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+func TestErrors(t *testing.T) {
+	r := result(3)
+	small, zero := 0.25, 0.0
+	r.Methods[0].TrainingRMSE, r.Methods[1].TrainingRMSE = &small, &zero
+	r.Methods[2].Status = compare.Failed
+	f := must.Get(Errors(r))(t)
+	training, held := f.Charts[0].Layers[0].(*plotting.Points), f.Charts[0].Layers[1].(*plotting.Points)
+	if len(training.X) != 2 || training.X[0] != small || !math.IsNaN(training.X[1]) || held.X[1] != *r.Methods[1].RMSE || held.Y[1] != 1 {
+		t.Errorf("training rows %+v, held-out rows %+v", training, held)
+	}
+	if _, err := f.SVG(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNothing(t *testing.T) {
 	r := result(1)
+	r.Methods[0].Status = compare.Failed
+	if _, err := Errors(r); !errors.Is(err, ErrNothing) {
+		t.Errorf("without scores: %v", err)
+	}
+	r = result(1)
 	if _, err := Growth(r); !errors.Is(err, ErrNothing) {
 		t.Errorf("without sizes: %v", err)
 	}

@@ -1,6 +1,7 @@
 package experts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -26,8 +27,8 @@ type Training struct {
 // logarithm of the temperature is then about 0.05.
 const calibrationRows = 1000
 
-// Calibrate returns the partition of a formed workspace with its Temperature and Scores, and
-// makes the workspace predict with it. It predicts a sample of the training rows by each
+// Calibrate returns the partition of a formed workspace with its Temperature and Scores and, unless
+// the options give it, the rule with the smaller NLPD, and makes the workspace predict with it. It predicts a sample of the training rows by each
 // rule: the row's own expert leaves the row out (Rasmussen & Williams 2006, eq. 5.12), and
 // the others never knew it. The temperature has the smallest NLPD there. It costs
 // an inverse and the prediction of the sample by all experts.
@@ -44,7 +45,7 @@ func Calibrate(ctx context.Context, ws device.Workspace, t Training) (*Partition
 		}
 		p.Temperature = left.temperature()
 		left.heat(p.Temperature)
-		p.Scores = left.scores()
+		p.judge(left.scores())
 	}
 	w.backend = &backend{w.backend.Backend, &p}
 	return &p, nil
@@ -123,6 +124,16 @@ func (l *leftOut) score(rule Rule) RuleScore {
 		}
 	}
 	return RuleScore{rule, m, sum.RMSE(), sum.NLPD(), sum.Coverage(0)}
+}
+
+// judge keeps the scores of the rules and, unless the rule is given, takes the rule with the smaller NLPD.
+func (p *Partition) judge(scores []RuleScore) {
+	p.Scores = scores
+	if !p.Chosen {
+		return
+	}
+	best := slices.MinFunc(scores, func(a, b RuleScore) int { return cmp.Compare(a.NLPD, b.NLPD) })
+	p.Combine = best.Combine
 }
 
 // scores compares the rules.

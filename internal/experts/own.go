@@ -71,7 +71,7 @@ func (p *Partition) Calibrated(own []int, all []Opinion, observed, noise []float
 		}
 		out.Trust[k] = trustOf(k, opinions, pick.Rows(observed, rows, len(own), 1), pick.Rows(noise, rows, len(own), 1))
 	}
-	out.Scores = newLeftOut(own, all, observed, noise, out.Trust).scores()
+	out.judge(newLeftOut(own, all, observed, noise, out.Trust).scores())
 	return &out
 }
 

@@ -13,8 +13,9 @@ import (
 
 // Partition divides points among experts: each point belongs to the nearest centre.
 type Partition struct {
-	// Combine is the rule for predictions.
+	// Combine is the rule for predictions. Chosen means that Scores decide about it.
 	Combine Rule `json:"combine"`
+	Chosen  bool `json:"combine_chosen,omitempty"`
 	// Centres are the experts' centres, in scaled inputs. Sizes are the numbers of their
 	// training rows.
 	Centres [][]float64 `json:"centres"`
@@ -43,7 +44,8 @@ type PartitionOptions struct {
 	Clusters int
 	// MaxRows is the largest number of rows of an expert; 0 means twice the mean.
 	MaxRows int
-	// Combine is the rule for predictions; empty means [RBCM].
+	// Combine is the rule for predictions; empty means the rule that predicts better, and [RBCM] until
+	// that is known.
 	Combine Rule
 	Seed    uint64
 }
@@ -78,7 +80,7 @@ func NewPartition(rows []float64, n, d int, o PartitionOptions) *Partition {
 	if o.MaxRows < 1 {
 		o.MaxRows = wide * ((n + k - 1) / k)
 	}
-	p := &Partition{Combine: cmp.Or(o.Combine, RBCM), Clusters: o.Clusters, Seed: o.Seed}
+	p := &Partition{Combine: cmp.Or(o.Combine, RBCM), Chosen: o.Combine == "", Clusters: o.Clusters, Seed: o.Seed}
 	all := &points{rows: rows, n: n, d: d}
 	c := p.divide(kMeans(all, k, o.Seed), o.MaxRows)
 	c = p.merge(c, o.MaxRows, int(narrow*float64(n)/float64(len(c.centres))))

@@ -57,6 +57,7 @@ var (
 	Whole   = ValueKind{Name: "whole number", Go: "*int", split: whole, read: readWhole}                                    // int
 	Wholes  = ValueKind{Name: "list of whole numbers", Repeats: true, split: numbers, read: list[int](readWhole)}           // []int
 	Numbers = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readNumber)}            // []float64
+	Signed  = ValueKind{Name: "list of numbers", Repeats: true, split: numbers, read: list[float64](readSigned)}            // []float64
 	Seed    = ValueKind{Name: "whole number", split: whole, read: readSeed}                                                 // uint64
 	Number  = ValueKind{Name: "number", Go: "*float64", split: whole, read: readNumber}                                     // float64
 	Level   = ValueKind{Name: "number, or number with its unit", Go: "*Scalar", split: whole, read: readText}               // string
@@ -111,11 +112,20 @@ func readSeed(o *Option, e Item) (any, error) {
 	return n, nil
 }
 
-// readNumber reads a nonnegative number. No option takes others.
+// readNumber reads a nonnegative number.
 func readNumber(o *Option, e Item) (any, error) {
 	v, err := strconv.ParseFloat(e.Value, 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		return nil, o.wrong(e.Value, "must be a nonnegative number")
+	}
+	return v, nil
+}
+
+// readSigned reads a finite number of either sign.
+func readSigned(o *Option, e Item) (any, error) {
+	v, err := strconv.ParseFloat(e.Value, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil, o.wrong(e.Value, "must be a finite number")
 	}
 	return v, nil
 }

@@ -29,6 +29,9 @@ var (
 	models   = in(fits, "select", "compare")
 	// tables read a training table.
 	tables = in(models, "bench", "kernel check")
+	// datasets are the commands that read a training table, with the path of simpler regressions.
+	paths    = []string{"path"}
+	datasets = in(tables, paths...)
 	// predictions read a table for a model, results take only a model.
 	predictions = []string{"predict", "sample"}
 	// rowTables read a table for a model, to predict or to add its rows.
@@ -38,7 +41,7 @@ var (
 
 func dataOptions() Entries {
 	return Entries{
-		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
+		{Name: "target", Kind: Column, Group: Data, Places: in(choices, "bench", "path"), Placeholder: "NAME", Unset: "the last column", Rules: benchTable, check: oneTarget,
 			Help: "column of the target, by name or index",
 			Set:  func(v *Values, value any) { v.Data.Target, v.Data.Targets = splitTargets(value.(string)) }},
 		{Name: "target", Kind: Column, Group: Data, Places: in(fits, "kernel check", Spec), Placeholder: "NAME", Unset: "the last column",
@@ -49,25 +52,25 @@ func dataOptions() Entries {
 		{Name: "target", Kind: Text, Group: Data, Field: "Target", Places: in(results, "sample"), Placeholder: "NAME", NoVariable: true,
 			Rules: []Constraint{{Excludes: []string{"prior"}, Text: "option target needs a MODEL: leave it out with option prior"}},
 			Help:  "name of the target, if the model has several"},
-		{Name: "features", Kind: Columns, Group: Data, Field: "Data.Features", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
+		{Name: "features", Kind: Columns, Group: Data, Field: "Data.Features", Places: in(datasets, Spec), Placeholder: "NAMES", Unset: "all other columns", Rules: benchTable,
 			Help: "columns of the inputs: names, indices or ranges of indices such as 0-3"},
-		{Name: "exclude", Kind: Columns, Group: Data, Field: "Data.Exclude", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "none", Rules: append(benchTable,
+		{Name: "exclude", Kind: Columns, Group: Data, Field: "Data.Exclude", Places: in(datasets, Spec), Placeholder: "NAMES", Unset: "none", Rules: append(benchTable,
 			Constraint{Excludes: []string{"features"}, Text: "option exclude leaves columns out of all inputs, and option features names the inputs: give one of them"}),
 			Help: "columns that are no inputs, and not the last column, which is the target by default: names, indices or ranges of indices"},
 		{Name: "features", Kind: Columns, Group: Data, Field: "Rows.Features", Places: in(rowTables, "report"), Placeholder: "NAMES", Unset: "the columns with the names of the model's features",
 			Help: "columns of the inputs, in the order of the model's features"},
-		{Name: "header", Kind: YesNo, Group: Data, Field: "Data.Header Rows.Header", Places: slices.Concat(tables, rowTables, []string{"report", Spec}), Default: "auto", Stated: true,
+		{Name: "header", Kind: YesNo, Group: Data, Field: "Data.Header Rows.Header", Places: slices.Concat(datasets, rowTables, []string{"report", Spec}), Default: "auto", Stated: true,
 			Words: []string{"auto", "yes", "no"},
 			Help:  "whether the first row names the columns"},
-		{Name: "decimal", Kind: Choice, Group: Data, Field: "Data.Decimal", Places: in(tables, Spec), Unset: "a point", Words: []string{".", ","},
+		{Name: "decimal", Kind: Choice, Group: Data, Field: "Data.Decimal", Places: in(datasets, Spec), Unset: "a point", Words: []string{".", ","},
 			Help: "decimal sign of text; a comma does not separate columns then"},
 		{Name: "decimal", Kind: Choice, Group: Data, Field: "Rows.Decimal", Places: in(rowTables, "report"), Unset: "the one of the training table", Words: []string{".", ","},
 			Help: "decimal sign of text"},
-		{Name: "encoding", Kind: Text, Group: Data, Field: "Data.TextEncoding", Places: in(tables, Spec), Unset: "UTF-8, or what a byte order mark says", Placeholder: "NAME", check: checkEncoding,
+		{Name: "encoding", Kind: Text, Group: Data, Field: "Data.TextEncoding", Places: in(datasets, Spec), Unset: "UTF-8, or what a byte order mark says", Placeholder: "NAME", check: checkEncoding,
 			Help: "encoding of text, such as windows-1252, iso-8859-1, windows-1251, koi8-r, shift_jis or gb18030; the model keeps it"},
 		{Name: "encoding", Kind: Text, Group: Data, Field: "Rows.TextEncoding", Places: in(rowTables, "report"), Unset: "the one of the training table", Placeholder: "NAME", check: checkEncoding,
 			Help: "encoding of text, such as windows-1252 or utf-8"},
-		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(tables, Spec), Default: "error", Words: []string{"error", "drop"},
+		{Name: "missing", Kind: Choice, Group: Data, Field: "Data.DropMissing", Places: in(datasets, Spec), Default: "error", Words: []string{"error", "drop"},
 			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number"},
 		{Name: "missing", Kind: Choice, Group: Data, Field: "Rows.Missing", Places: []string{"predict"}, Default: "error", Words: []string{"error", "drop", "blank"},
 			Rules: []Constraint{{If: "blank", Excludes: []string{"draws", "cov"}, Text: "option missing blank: joint draws and covariances have no blank rows; give option missing drop"}},
@@ -76,10 +79,12 @@ func dataOptions() Entries {
 			Help: "what to do with rows that have empty, NaN or NA cells in the columns used: report an error, or drop the rows and report their number"},
 		{Name: "keep", Kind: Columns, Group: Data, Field: "Rows.Keep", Places: []string{"predict"}, Placeholder: "NAMES",
 			Help: "columns to write before the predictions, as text, such as keys that identify the rows"},
-		{Name: "subsample", Kind: Whole, Group: Data, Field: "Data.Subsample", Places: in(tables, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
+		{Name: "subsample", Kind: Whole, Group: Data, Field: "Data.Subsample", Places: in(datasets, Spec), Unit: "rows", Unset: "all rows", Placeholder: "N", Rules: benchTable,
 			Help: "draw N rows at random if DATA has more, beside the rows that a mask holds out; 0 takes all rows"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: in(choices, "fit", "profile"), Default: "1",
 			Help: "seed of everything random, such as the rows that option subsample draws and the starts of option restarts"},
+		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: paths, Default: "1",
+			Help: "seed of the rows that option subsample and option holdout draw, and of the folds of the lasso"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"nlml"}, Default: "1",
 			Help: "seed of the rows that option subsample draws"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"bench"}, Default: "1",
@@ -87,7 +92,7 @@ func dataOptions() Entries {
 			Help:  "seed of the synthetic table or of option subsample"},
 		{Name: "seed", Kind: Seed, Group: Data, Field: "Data.Seed Fit.Settings.Seed", Places: []string{"kernel check"}, Default: "1",
 			Help: "seed of the points, of the parameters around the start values, and of option subsample"},
-		{Name: "holdout", Kind: Number, Group: Data, Field: "Fit.HoldOut", Places: in(choices, "fit", "profile", Spec), Placeholder: "SHARE|N", Unset: "none",
+		{Name: "holdout", Kind: Number, Group: Data, Field: "Fit.HoldOut", Places: in(choices, "fit", "profile", "path", Spec), Placeholder: "SHARE|N", Unset: "none",
 			Help: "hold out and score rows drawn by option seed: a share below 1, or a number of rows; with option group, of groups",
 			check: func(value any) error {
 				if value.(float64) == 0 {
@@ -95,11 +100,11 @@ func dataOptions() Entries {
 				}
 				return problem.CheckHoldOut(value.(float64))
 			}},
-		{Name: "group", Kind: Column, Group: Data, Field: "Data.Group", Places: in(models, Spec), Placeholder: "NAME", Rules: heldOut,
+		{Name: "group", Kind: Column, Group: Data, Field: "Data.Group", Places: in(models, "path", Spec), Placeholder: "NAME", Rules: heldOut,
 			Help: "column of labels: rows with the same label stay together in hold-outs and folds"},
-		{Name: "blocks", Kind: Truth, Group: Data, Field: "Fit.Blocks", Places: in(models, Spec), Rules: heldOut,
+		{Name: "blocks", Kind: Truth, Group: Data, Field: "Fit.Blocks", Places: in(models, "path", Spec), Rules: heldOut,
 			Help: "take consecutive rows instead of random ones: the last rows as hold-out, and blocks of rows as folds"},
-		{Name: "split-mask", Kind: parsed(File, splitMask), Group: Data, Places: in(choices, "fit", "profile"), Placeholder: "FILE[:COLUMN]",
+		{Name: "split-mask", Kind: parsed(File, splitMask), Group: Data, Places: in(choices, "fit", "profile", "path"), Placeholder: "FILE[:COLUMN]",
 			Help: "table with 0 or 1 for each row of DATA: rows marked 1 are held out and scored; COLUMN is a name or index",
 			Set: func(v *Values, value any) {
 				mask := value.([2]string)
@@ -111,7 +116,7 @@ func dataOptions() Entries {
 // Rules that several options have.
 var (
 	benchTable = []Constraint{{Needs: []string{"data"}, Text: "option target, option features, option exclude and option subsample need a table: give option data"}}
-	heldOut    = []Constraint{{Places: fits, Needs: []string{"holdout", "scores=cv", "objective=cv", "objective=cv-rmse"},
+	heldOut    = []Constraint{{Places: in(fits, "path"), Needs: []string{"holdout", "scores=cv", "objective=cv", "objective=cv-rmse"},
 		Text: "option group and option blocks say which rows are held out: they need option holdout, option scores cv or option objective cv or cv-rmse"}}
 	retuned    = []Constraint{{Needs: []string{"retune"}, Text: "option fix, option bounds and option max-evals tune parameters: they need option retune"}}
 	modelNoise = []Constraint{{Places: []string{"sample"}, Needs: []string{"observed"}, Excludes: []string{"prior"},
@@ -131,17 +136,17 @@ func oneTarget(value any) error {
 
 func columnOptions() Entries {
 	return Entries{
-		{Name: "categories", Kind: Columns, Group: Data, Field: "Data.Columns.Categories", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of texts",
+		{Name: "categories", Kind: Columns, Group: Data, Field: "Data.Columns.Categories", Places: in(datasets, Spec), Placeholder: "NAMES", Unset: "columns of texts",
 			Help: "columns to read as categories, whatever they contain"},
-		{Name: "dates", Kind: Columns, Group: Data, Field: "Data.Columns.Dates", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of dates or times of day",
+		{Name: "dates", Kind: Columns, Group: Data, Field: "Data.Columns.Dates", Places: in(datasets, Spec), Placeholder: "NAMES", Unset: "columns of dates or times of day",
 			Help: "columns to read as dates or times of day"},
-		{Name: "numbers", Kind: Columns, Group: Data, Field: "Data.Columns.Numbers", Places: in(tables, Spec), Placeholder: "NAMES", Unset: "columns of numbers",
+		{Name: "numbers", Kind: Columns, Group: Data, Field: "Data.Columns.Numbers", Places: in(datasets, Spec), Placeholder: "NAMES", Unset: "columns of numbers",
 			Help: "columns to read as numbers: another text in them is an error"},
-		{Name: "category-columns", Kind: Choice, Group: Data, Field: "Data.Columns.Codes", Places: in(tables, Spec), Default: "indicators", Words: []string{"indicators", "codes"},
+		{Name: "category-columns", Kind: Choice, Group: Data, Field: "Data.Columns.Codes", Places: in(datasets, Spec), Default: "indicators", Words: []string{"indicators", "codes"},
 			Help: "what becomes of a column of categories: indicators, a column of 0 and 1 for each category (one-hot); or codes, one column of 0, 1, 2, … for kernels such as hamming"},
-		{Name: "date-unit", Kind: Choice, Group: Data, Field: "Data.Columns.Unit", Places: in(tables, Spec), Default: string(feature.Days), Words: words(feature.Units()...),
+		{Name: "date-unit", Kind: Choice, Group: Data, Field: "Data.Columns.Unit", Places: in(datasets, Spec), Default: string(feature.Days), Words: words(feature.Units()...),
 			Help: "unit of dates and times of day; a year has 365.2425 days"},
-		{Name: "date-origin", Kind: Text, Group: Data, Field: "Data.Columns.Origin", Places: in(tables, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
+		{Name: "date-origin", Kind: Text, Group: Data, Field: "Data.Columns.Origin", Places: in(datasets, Spec), Default: feature.DefaultOrigin, Placeholder: "DATE",
 			Help:  "date from which dates are counted",
 			check: func(value any) error { _, err := feature.ParseDate(value.(string)); return err }},
 		{Name: "unseen", Kind: Choice, Group: Data, Field: "Rows.UnseenZero", Places: in(rowTables, "report"), Default: "error", Words: []string{"error", "zero"},
@@ -186,6 +191,9 @@ func modelOptions() Entries {
 		{Name: "mean", Kind: Text, Group: Model, Field: "Fit.Mean", Places: in(models, "bench", Spec), Default: problem.AutoMean, Stated: true, Placeholder: "EXPRESSION", Examples: append([]string{problem.AutoMean}, mean.Kinds()...),
 			Help:  "mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns",
 			check: func(value any) error { return problem.CheckMeanText(value.(string)) }},
+		{Name: "mean-prior", Kind: Level, Group: Model, Field: "Fit.MeanPrior", Places: in(fits, "compare", Spec), Placeholder: "VARIANCE", Unit: "scaled units",
+			Help:  "prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none",
+			check: func(value any) error { return problem.CheckMeanPrior(value.(string)) }},
 		{Name: "mean-fit", Kind: Choice, Group: Model, Places: in(models, Spec), Default: "auto", Words: words("auto", problem.MeanGLS, problem.MeanFree),
 			Help: "how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise",
 			Set: func(v *Values, value any) {
@@ -222,7 +230,7 @@ func noiseOptions() Entries {
 
 func parameterOptions() Entries {
 	return Entries{
-		{Name: "standardize", Kind: Choice, Group: Model, Field: "Fit.Standardize", Places: in(tables, Spec), Default: string(gp.StandardizeXY), Stated: true,
+		{Name: "standardize", Kind: Choice, Group: Model, Field: "Fit.Standardize", Places: in(datasets, Spec), Default: string(gp.StandardizeXY), Stated: true,
 			Words: words(gp.StandardizeXY, gp.StandardizeX, gp.StandardizeY, gp.StandardizeNone),
 			Help:  "what to scale to mean 0 and standard deviation 1: inputs (x), targets (y), both or none"},
 		{Name: "target-transform", Kind: Choice, Group: Model, Field: "Fit.TargetTransform", Places: []string{"fit", "compare", Spec}, Default: string(transform.None), Words: words(append(transform.Names(), transform.Auto)...),

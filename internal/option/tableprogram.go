@@ -181,14 +181,15 @@ func plotOptions() Entries {
 		{"predict", "the predictions along one column, or the effect of each column if the rows differ in several,"},
 		{"sample", "prior and posterior along one column"},
 		{"compare", "the fits over the only input, to the training rows of a hold-out or to all rows,"},
-		{"profile", "the profile"}, {"bench", "time against n"}, {"kernel show", "k and draws"},
+		{"path", "weights and errors against the penalty"}, {"profile", "the profile"}, {"bench", "time against n"}, {"kernel show", "k and draws"},
 	} {
 		all = append(all, plotOption("plot", "Plot.Path", []string{p.place}, "also plot "+p.what))
 	}
-	pictured := in(predictions, "compare", "profile", "bench", "kernel show")
+	pictured := in(predictions, "compare", "path", "profile", "bench", "kernel show")
 	needed := []Constraint{{Needs: []string{"plot"}}}
 	sizes := plotOption("plot-sizes", "Plot.Sizes", compares, "also plot score and time against the sizes of option sizes")
 	sizes.Rules = []Constraint{{Needs: []string{"sizes"}}}
+	errors := plotOption("plot-errors", "Plot.Errors", compares, "also plot the RMSE of each method on training rows and on held-out rows")
 	return append(all,
 		Option{Name: "plot-title", Kind: Text, Group: OutputFile, Field: "Plot.Title", Places: pictured, Placeholder: "TITLE", Rules: needed,
 			Help: "title of the plot, instead of a sentence that says what it shows"},
@@ -202,7 +203,7 @@ func plotOptions() Entries {
 		Option{Name: "plot-column", Kind: Column, Group: OutputFile, Places: []string{"sample"}, Placeholder: "NAME", Unset: "the most relevant one", Rules: needed,
 			Help: "column of the plot",
 			Set:  func(v *Values, value any) { v.Plot.Columns = []string{value.(string)} }},
-		sizes)
+		sizes, errors)
 }
 
 // plotOption returns the option of a file with a picture.

@@ -13,12 +13,14 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
+	"gpfit/internal/baseline"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
 	"gpfit/internal/grid"
 	"gpfit/internal/markov"
 	"gpfit/internal/merged"
+	"gpfit/internal/shrinkage"
 )
 
 func scoreOptions() Entries {
@@ -37,6 +39,18 @@ func scoreOptions() Entries {
 			}},
 		{Name: "methods", Kind: Words, Group: Model, Field: "Compare.Methods", Places: compares, Placeholder: "LIST", Unset: "all", Words: compare.Methods(), Examples: compare.Methods(),
 			Help: "methods to compare"},
+		{Name: "lambda", Kind: Starts, Group: Model, Field: "Compare.Penalties", Places: compares, Placeholder: "METHOD=VALUE", Unset: "each method chooses its own",
+			Help: "penalty of ridge, lasso or spline, for columns as option standardize leaves them; given several times for a method, it chooses among them"},
+		{Name: "spline", Kind: Choice, Group: Model, Field: "Compare.Spline", Places: compares, Default: string(baseline.LinearSpline), Words: words(baseline.SplineKinds()...),
+			Help: "kind of the method spline: linear, lines that bend at knots, with a penalty on the bends; ridge, with the same penalty on the slope; hinges, the bends without a line; or cubic, natural cubic splines with a penalty on the squared second derivative"},
+		{Name: "knots", Kind: Signed, Group: Model, Field: "Compare.Knots", Places: compares, Placeholder: "X,…", Unset: "of a cubic spline each value, or 200 quantiles; of others at most 35 quantiles",
+			Help: "knots of the method spline for a table with one input, in units of the column"},
+		{Name: "penalty", Kind: Choice, Group: Model, Field: "Path.Penalty", Places: paths, Default: string(shrinkage.Ridge), Words: words(shrinkage.Penalties()...),
+			Help: "what is penalized: ridge, the sum of the squares of the weights, or lasso, the sum of their absolute values"},
+		{Name: "lambdas", Kind: Numbers, Group: Model, Field: "Path.Lambdas", Places: paths, Placeholder: "L,…", Unset: "100 penalties from the data",
+			Help: "penalties of the path; 0 gives least squares"},
+		{Name: "no-intercept", Kind: Truth, Group: Model, Field: "Path.NoIntercept", Places: paths,
+			Help: "leave out the intercept; columns are then not centered unless option standardize centers them"},
 		{Name: "sizes", Kind: Wholes, Group: Scores, Field: "Compare.Sizes", Places: compares, Placeholder: "N,…", Unit: "rows", Least: 1, Most: maxSize,
 			Help: "also fit every method to nested random subsets of so many training rows"},
 		{Name: "folds", Kind: Whole, Group: Scores, Field: "Compare.Folds", Places: compares, Unset: fmt.Sprint(problem.DefaultFolds), Least: 2,
@@ -117,7 +131,7 @@ func expertOptions() Entries {
 			check: func(value any) error { _, err := experts.ParseMethod(value.(string)); return err }},
 		{Name: "expert-parameters", Kind: Choice, Group: Experts, Field: "Fit.ExpertParameters", Places: []string{"fit"}, Unset: string(experts.Shared), Words: words(experts.ParameterChoices()...),
 			Help: "parameters of local experts: shared, the same for all, tuned on the sum of their likelihoods; or separate, those of each expert tuned on its rows alone, for tables whose regions differ in smoothness or noise"},
-		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: string(experts.RBCM), Words: words(experts.Rules()...),
+		{Name: "combine", Kind: Choice, Group: Experts, Field: "Fit.Combine", Places: scored, Unset: "the rule with the smaller NLPD on training rows left out", Words: words(experts.Rules()...),
 			Help: "how local experts predict: rbcm, all of them as a robust Bayesian committee machine; or nearest, the one whose centre is nearest, in the time of one"},
 		{Name: "expert-rows", Kind: Whole, Group: Experts, Field: "Fit.ExpertRows", Places: scored, Unit: "rows", Unset: "twice the mean", Placeholder: "N",
 			Help: "largest number of rows of a local expert; larger clusters are divided again"},
@@ -166,7 +180,7 @@ func checkExport(value any) error {
 }
 
 func outputOptions() Entries {
-	all := slices.Concat(models, rowTables, []string{"loo", "weights"})
+	all := slices.Concat(models, rowTables, paths, []string{"loo", "weights"})
 	format := func(help, unset string, places []string, rules []Constraint, words ...string) Option {
 		return Option{Name: "format", Kind: Choice, Group: OutputFile, Field: "Output.Format", Places: places, Unset: unset, Words: words, Rules: rules, Help: help}
 	}
@@ -184,6 +198,10 @@ func outputOptions() Entries {
 			Help: "file for the best model"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: compares, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
 			Help: "file for the scores of each fit, .csv, .jsonl or .parquet"},
+		{Name: "models", Kind: File, Group: OutputFile, Field: "Output.Models", Places: compares, Placeholder: "DIR", Unset: "no models are written",
+			Help: "folder for a model of each method, fitted to all rows, or to the training rows of a hold-out; 'gpfit predict' and 'gpfit inspect' read them"},
+		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: paths, Placeholder: "FILE", Unset: "no file is written", NoVariable: true,
+			Help: "file for the table of the path, .csv, .jsonl or .parquet"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"update"}, Placeholder: "FILE", Unset: "the name of MODEL with -updated, in the current folder",
 			Help: "file for the model with the new rows"},
 		{Name: "out", Kind: File, Group: OutputFile, Field: "Output.Out", Places: []string{"profile"}, Placeholder: "FILE", Unset: "no table is written", NoVariable: true,
@@ -201,7 +219,7 @@ func outputOptions() Entries {
 			Help:  "store the Cholesky factor in the model, 8n² bytes, so that predictions begin at once"},
 		{Name: "save-factor", Kind: Truth, Group: OutputFile, Field: "Output.SaveFactor", Places: []string{"update"}, Unset: "whether MODEL has it",
 			Help: "store the Cholesky factor in the model, 8n² bytes, so that later updates and predictions begin with it"},
-		{Name: "force", Kind: Truth, Group: OutputFile, Field: "Output.Force Predict.Replace", Places: slices.Concat(models, rowTables, results, []string{"bench", "kernel show", "show", "report"}),
+		{Name: "force", Kind: Truth, Group: OutputFile, Field: "Output.Force Predict.Replace", Places: slices.Concat(models, rowTables, results, paths, []string{"bench", "kernel show", "show", "report"}),
 			Help: "replace output files that exist"},
 		{Name: "json", Kind: Truth, Group: OutputFile, Field: "Output.JSON", Places: in(all, "kernel check", "kernel show", "inspect", "devices", "version"),
 			Help: "print one JSON object instead of text"},

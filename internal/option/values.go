@@ -7,6 +7,7 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
+	"gpfit/internal/shrinkage"
 	"gpfit/internal/textform"
 )
 
@@ -25,6 +26,8 @@ type Values struct {
 	Select fit.SelectOptions
 	// Compare describes how to compare methods.
 	Compare compare.Options
+	// Path describes the weights of simpler regressions by their penalty.
+	Path shrinkage.Options
 	// Profile describes the curves, the contour or the fits of a profile.
 	Profile fit.ProfileOptions
 	// Predict selects predictions, joint draws and covariances. PosteriorDraws is the largest
@@ -85,9 +88,9 @@ type benchValues struct {
 
 // plotValues describe a picture.
 type plotValues struct {
-	// Path and Sizes are the files, and Title and Size replace the program's choice.
-	Path, Sizes, Title string
-	Size               textform.Size
+	// Path, Sizes and Errors are the files, and Title and Size replace the program's choice.
+	Path, Sizes, Errors, Title string
+	Size                       textform.Size
 	// By is the feature along which to show rows, and Columns are the columns to show.
 	By      string
 	Columns []string
@@ -161,6 +164,8 @@ type Output struct {
 	Format string
 	// Draws, Page and Graph are further files of a fit or an evaluation.
 	Draws, Page, Graph string
+	// Models is the folder of the models of a comparison.
+	Models string
 	// JSON prints JSON instead of text. Quiet leaves out notes and progress.
 	JSON, Quiet bool
 }

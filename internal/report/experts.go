@@ -73,8 +73,15 @@ func (s *subject) expertFits() page.Grid {
 	return grid
 }
 
-// ruleText says how the experts predict together.
+// ruleText says how the experts predict together, and what chose the rule.
 func ruleText(p *experts.Partition) string {
+	if p.Chosen && p.Scores != nil {
+		return ruleWords(p) + " The scores of the rules on left-out training rows chose the rule."
+	}
+	return ruleWords(p)
+}
+
+func ruleWords(p *experts.Partition) string {
 	if p.Combine == experts.Nearest {
 		return "The expert whose centre is nearest predicts a row (rule nearest). Predictions jump where another expert becomes the nearest one."
 	}

@@ -82,13 +82,7 @@ exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER
 // threads. An error means that a field of s contains a line break.
 func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 	tasks := min(cmp.Or(s.Tasks, defaultTasks), len(jobs))
-	cpus := s.CPUs
-	for _, j := range jobs {
-		if s.CPUs == 0 && j.Options.Threads != nil {
-			cpus = max(cpus, *j.Options.Threads)
-		}
-	}
-	s.CPUs = max(cpus, 1)
+	s.CPUs = s.cpus(jobs)
 	for _, v := range append([]string{s.Run, s.Partition, s.Gres, s.Time, s.Memory, s.Account, s.QOS}, s.Options...) {
 		if strings.ContainsAny(v, "\r\n") {
 			return nil, fmt.Errorf("slurm: %q contains a line break", v)
@@ -105,6 +99,50 @@ func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 		Last       int
 	}{s, "gpfit-" + jobName(filepath.Base(s.Run)), logs, tasks - 1})
 	return b.Bytes(), err
+}
+
+// cpus is the number of CPUs of a task: if it is not given, the threads of the largest job.
+func (s Array) cpus(jobs []rundir.PlannedJob) int {
+	cpus := s.CPUs
+	for _, j := range jobs {
+		if s.CPUs == 0 {
+			cpus = max(cpus, threads(j))
+		}
+	}
+	return max(cpus, 1)
+}
+
+func threads(j rundir.PlannedJob) int {
+	if j.Options.Threads == nil {
+		return 1
+	}
+	return max(1, *j.Options.Threads)
+}
+
+// The memory of a task beyond the plans of its jobs: a share of them, and what the program and a table take.
+const (
+	marginShare = 4 // the reciprocal
+	marginBytes = 512 << 20
+)
+
+// Memory returns the memory of a task, as sbatch takes it, for jobs whose plans need so many bytes on the host. A
+// task runs jobs side by side on its CPUs, so that it never holds more than the CPUs times the most bytes
+// for each thread of a job, nor more than all jobs, nor less than the largest one. Beside these it has a
+// quarter more and 512 MiB.
+func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
+	cpus := s.cpus(jobs)
+	var all, largest int64
+	dense := 0.0
+	for i, j := range jobs {
+		all, largest = all+bytes[i], max(largest, bytes[i])
+		dense = max(dense, float64(bytes[i])/float64(min(threads(j), cpus)))
+	}
+	need := max(largest, min(all, int64(dense*float64(cpus))))
+	if Accelerated(s.Slurm) { // the card runs jobs beside the CPUs
+		need = min(all, need+largest)
+	}
+	const mebi = 1 << 20
+	return fmt.Sprintf("%dM", (need+need/marginShare+marginBytes+mebi-1)/mebi)
 }
 
 // jobName keeps the characters that every Slurm version accepts in a name, which are

@@ -104,3 +104,28 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("%+v", job)
 	}
 }
+
+// TestMemory checks the memory of a task: the largest job, or what its CPUs run side by side, no more than all jobs,
+// with the margin.
+func TestMemory(t *testing.T) {
+	const gib = 1 << 30
+	for name, c := range map[string]struct {
+		cpus    int
+		gres    string
+		threads []int
+		bytes   []int64
+		want    string
+	}{
+		"one job":                {0, "", []int{2}, []int64{4 * gib}, "5632M"}, // 4 + 1 + ½ GiB
+		"two side by side":       {4, "", []int{2, 2, 1}, []int64{4 * gib, 4 * gib, gib}, "10752M"},
+		"fewer jobs than CPUs":   {64, "", []int{1, 1}, []int64{gib, gib}, "3072M"},
+		"the largest alone":      {2, "", []int{2, 1}, []int64{8 * gib, gib}, "10752M"},
+		"more threads than CPUs": {1, "", []int{8}, []int64{gib}, "1792M"},
+		"a card beside":          {2, "gpu:1", []int{2, 2, 2}, []int64{2 * gib, 2 * gib, 2 * gib}, "5632M"},
+		"nothing":                {1, "", []int{1}, []int64{0}, "512M"},
+	} {
+		if got := Memory(Array{Slurm: option.Slurm{CPUs: c.cpus, Gres: c.gres}}, jobs(c.threads...), c.bytes); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -43,6 +43,8 @@ type Options struct {
 	ARD *bool `yaml:"ard,omitempty" json:"ard,omitempty"`
 	// Mean: mean function: auto, a constant or, if the fit chooses the kernel, also linear; or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as 'linear + bumps(5, dims=0)'; dims takes names and indices of columns.
 	Mean *string `yaml:"mean,omitempty" json:"mean,omitempty"`
+	// MeanPrior: prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated out; tuned finds the variance. The basis functions become terms of the kernel, which may then be none.
+	MeanPrior *Scalar `yaml:"mean_prior,omitempty" json:"mean_prior,omitempty"`
 	// MeanFit: how to find the coefficients of the mean: gls, by least squares within each evaluation; free, as parameters; auto means free if another option names a coefficient, and gls otherwise.
 	MeanFit *string `yaml:"mean_fit,omitempty" json:"mean_fit,omitempty"`
 	// Noise: estimate a noise variance, or fit without one: the function then passes through the targets, unless option noise-column gives variances.

@@ -139,9 +139,9 @@ func TestHostFiles(t *testing.T) {
 				t.Errorf("%s: the Makefile has no target %s", file, target[1])
 			}
 		}
-		for _, action := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(text, -1) {
-			if !regexp.MustCompile(`@v\d+\.\d+\.\d+$`).MatchString(action[1]) {
-				t.Errorf("%s: %s is not an exact version", file, action[1])
+		for _, action := range regexp.MustCompile(`uses: (.+)`).FindAllStringSubmatch(text, -1) {
+			if !regexp.MustCompile(`@[0-9a-f]{40} # v\d+\.\d+\.\d+$`).MatchString(action[1]) {
+				t.Errorf("%s: %s is not a commit with its version", file, action[1])
 			}
 		}
 	}
@@ -182,4 +182,54 @@ func read(t *testing.T, path string) string {
 	t.Helper()
 	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
+}
+
+// TestCitation checks that CITATION.cff has what version 1.2.0 of the format requires, and the version and the licence
+// of the program. .ci/full validates it with cffconvert.
+func TestCitation(t *testing.T) {
+	var c struct {
+		Format  string `yaml:"cff-version"`
+		Message string
+		Title   string
+		Type    string
+		Version string
+		License string
+		Authors []struct{ Name string }
+	}
+	must.Do(t, yaml.UnmarshalWithOptions([]byte(read(t, "../../CITATION.cff")), &c))
+	version := regexp.MustCompile(`version = "([^"]+)"`).FindStringSubmatch(read(t, "../../cmd/gpfit/cmd_version.go"))[1]
+	if c.Format != "1.2.0" || c.Message == "" || c.Title == "" || c.Type != "software" || len(c.Authors) == 0 || c.Authors[0].Name == "" {
+		t.Errorf("CITATION.cff: %+v", c)
+	}
+	if c.Version != version || c.License != "Apache-2.0" {
+		t.Errorf("CITATION.cff has version %s and licence %s; the program has version %s", c.Version, c.License, version)
+	}
+}
+
+// TestPublishing checks that what leaves the repository does so only where a variable says so, and that PyPI is
+// reached without a stored token.
+func TestPublishing(t *testing.T) {
+	var w struct {
+		Jobs map[string]struct {
+			If          string
+			Needs       any
+			Permissions map[string]string
+			Steps       []struct{ If, Uses, Run string }
+		}
+	}
+	must.Do(t, yaml.Unmarshal([]byte(read(t, "../../.github/workflows/release.yml")), &w))
+	for job, variable := range map[string]string{"pypi": "PUBLISH_PYPI", "site": "PUBLISH_SITE"} {
+		if w.Jobs[job].If != "vars."+variable+" == 'true'" || w.Jobs[job].Permissions["id-token"] != "write" {
+			t.Errorf("the job %s runs if %q with the permissions %v", job, w.Jobs[job].If, w.Jobs[job].Permissions)
+		}
+	}
+	for _, step := range w.Jobs["images"].Steps {
+		if strings.Contains(step.Run, "push") && step.If != "vars.PUBLISH_IMAGES == 'true'" {
+			t.Errorf("images are pushed if %q", step.If)
+		}
+	}
+	publish := w.Jobs["pypi"].Steps
+	if last := publish[len(publish)-1]; !strings.HasPrefix(last.Uses, "pypa/gh-action-pypi-publish@") {
+		t.Errorf("the last step of pypi is %+v", last)
+	}
 }

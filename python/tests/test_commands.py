@@ -133,7 +133,7 @@ def test_the_table_of_functions():
     text = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text(encoding="utf-8")
     table = text.split("| command | in Python | in Go |\n|---|---|---|\n")[1].split("\n\n")[0]
     rows = [row.split("|")[1:4] for row in table.splitlines()]
-    assert len(rows) == 22
+    assert len(rows) == 23
     for command, cell, _ in rows:
         names = re.findall("`([^`]+)`", cell)
         assert names

@@ -50,7 +50,7 @@ func render(options option.Entries, base string) (map[string][]byte, error) {
 	all, err := template.New("").Funcs(template.FuncMap{
 		"groups": option.Groups, "field": fieldName, "where": where, "kind": kind, "default": defaultOf, "python": pythonDefault,
 		"commands": func() []string {
-			return []string{"fit", "nlml", "select", "compare", "profile", "update", "predict", "sample", "loo", "weights", "export", "inspect", "check", "kernel check",
+			return []string{"fit", "nlml", "select", "compare", "path", "profile", "update", "predict", "sample", "loo", "weights", "export", "inspect", "check", "kernel check",
 				"kernel show", "batch", "resume", "show", "report", "bench", "devices", "version"}
 		},
 		"class": className, "type": pythonType, "key": pythonKey,

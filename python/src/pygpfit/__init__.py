@@ -19,7 +19,7 @@ from ._errors import (
     UsageError,
 )
 from ._process import find_program
-from .commands import Selection, bench, compare, devices, kernel_check, kernel_show, profile, sample, select, version
+from .commands import Selection, bench, compare, devices, kernel_check, kernel_show, path, profile, sample, select, version
 from .kernels import from_sklearn
 from .model import Model, fit, load, nlml
 from .regressor import GPFitRegressor
@@ -56,6 +56,7 @@ __all__ = [
     "kernel_show",
     "load",
     "nlml",
+    "path",
     "profile",
     "sample",
     "select",

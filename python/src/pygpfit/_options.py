@@ -32,6 +32,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -101,6 +102,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -212,6 +214,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernels": ("text, repeated", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -225,6 +228,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "prior": ("NAME=DENSITY", None),
         "tie": ("NAME=OTHER", None),
         "methods": ("list of words", None),
+        "lambda": ("NAME=VALUE", None),
+        "spline": ("word", "linear"),
+        "knots": ("list of numbers", None),
         "sizes": ("list of whole numbers", None),
         "folds": ("whole number", None),
         "score": ("word", "rmse"),
@@ -234,6 +240,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "max_evals": ("whole number", None),
         "tolerance_nats": ("number", None),
         "out": ("file", None),
+        "models": ("file", None),
         "force": ("true or false", False),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
@@ -241,10 +248,43 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "plot_title": ("text", None),
         "size": ("text", None),
         "plot_sizes": ("file", None),
+        "plot_errors": ("file", None),
         "device": ("text", "auto"),
         "method": ("text", "chosen"),
         "fallback": ("text", None),
         "threads": ("whole number", 0),
+    },
+    "path": {
+        "target": ("column", None),
+        "features": ("list of columns", None),
+        "exclude": ("list of columns", None),
+        "header": ("word", "auto"),
+        "decimal": ("word", None),
+        "encoding": ("text", None),
+        "missing": ("word", "error"),
+        "subsample": ("whole number", None),
+        "seed": ("whole number", 1),
+        "holdout": ("number", None),
+        "group": ("column", None),
+        "blocks": ("true or false", False),
+        "split_mask": ("file", None),
+        "categories": ("list of columns", None),
+        "dates": ("list of columns", None),
+        "numbers": ("list of columns", None),
+        "category_columns": ("word", "indicators"),
+        "date_unit": ("word", "days"),
+        "date_origin": ("text", "1970-01-01"),
+        "standardize": ("word", "xy"),
+        "penalty": ("word", "ridge"),
+        "lambdas": ("list of numbers", None),
+        "no_intercept": ("true or false", False),
+        "out": ("file", None),
+        "force": ("true or false", False),
+        "json": ("true or false", False),
+        "quiet": ("true or false", False),
+        "plot": ("file", None),
+        "plot_title": ("text", None),
+        "size": ("text", None),
     },
     "profile": {
         "from_": ("file", None),
@@ -275,6 +315,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "kernel": ("text", "auto"),
         "ard": ("true or false", False),
         "mean": ("text", "auto"),
+        "mean_prior": ("number, or number with its unit", None),
         "mean_fit": ("word", "auto"),
         "noise": ("word", "estimated"),
         "noise_floor": ("number, or number with its unit", None),
@@ -655,6 +696,9 @@ VARIABLES = (
     "GPFIT_KEEP",
     "GPFIT_KERNEL",
     "GPFIT_KERNELS",
+    "GPFIT_KNOTS",
+    "GPFIT_LAMBDA",
+    "GPFIT_LAMBDAS",
     "GPFIT_MATRIX",
     "GPFIT_MAX_EVALS",
     "GPFIT_MAX_JITTER",
@@ -662,25 +706,30 @@ VARIABLES = (
     "GPFIT_MEAN",
     "GPFIT_MEAN_FIT",
     "GPFIT_MEAN_ONLY",
+    "GPFIT_MEAN_PRIOR",
     "GPFIT_MEMORY",
     "GPFIT_METHOD",
     "GPFIT_METHODS",
     "GPFIT_MISSING",
+    "GPFIT_MODELS",
     "GPFIT_N",
     "GPFIT_NOISE",
     "GPFIT_NOISE_COLUMN",
     "GPFIT_NOISE_FLOOR",
     "GPFIT_NOISE_GROUP",
     "GPFIT_NOISE_GROUP_DEFAULT",
+    "GPFIT_NO_INTERCEPT",
     "GPFIT_NUMBERS",
     "GPFIT_OBJECTIVE",
     "GPFIT_OBSERVED",
     "GPFIT_OPTIMIZER",
     "GPFIT_OTHERS",
     "GPFIT_OUT",
+    "GPFIT_PENALTY",
     "GPFIT_PLOT",
     "GPFIT_PLOT_BY",
     "GPFIT_PLOT_COLUMN",
+    "GPFIT_PLOT_ERRORS",
     "GPFIT_PLOT_SIZES",
     "GPFIT_PLOT_TITLE",
     "GPFIT_POINTS",
@@ -717,6 +766,7 @@ VARIABLES = (
     "GPFIT_SLURM_QOS",
     "GPFIT_SLURM_TASKS",
     "GPFIT_SLURM_TIME",
+    "GPFIT_SPLINE",
     "GPFIT_SPLIT_MASK",
     "GPFIT_STANDARDIZE",
     "GPFIT_STD_ERRORS",
@@ -764,6 +814,7 @@ class FitOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -834,6 +885,7 @@ class NlmlOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -947,6 +999,7 @@ class CompareOptions(TypedDict, total=False):
     kernels: str | Sequence[str] | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None
@@ -960,6 +1013,9 @@ class CompareOptions(TypedDict, total=False):
     prior: str | Sequence[str] | Mapping[str, str] | None
     tie: str | Sequence[str] | Mapping[str, str] | None
     methods: str | Sequence[str] | None
+    lambda: str | Sequence[str] | Mapping[str, float] | None
+    spline: Literal["linear", "ridge", "hinges", "cubic"] | None
+    knots: float | str | Sequence[float] | None
     sizes: int | Sequence[int] | None
     folds: int | None
     score: Literal["rmse", "nlpd"] | None
@@ -969,15 +1025,50 @@ class CompareOptions(TypedDict, total=False):
     max_evals: int | None
     tolerance_nats: float | None
     out: str | os.PathLike[str] | None
+    models: str | os.PathLike[str] | None
     force: bool | None
     plot: str | os.PathLike[str] | None
     plot_title: str | int | None
     size: str | int | None
     plot_sizes: str | os.PathLike[str] | None
+    plot_errors: str | os.PathLike[str] | None
     device: str | int | None
     method: str | int | None
     fallback: str | int | None
     threads: int | None
+
+
+class PathOptions(TypedDict, total=False):
+    """The options of gpfit path. docs/options.md describes them."""
+
+    target: str | int | None
+    features: str | int | Sequence[str | int] | None
+    exclude: str | int | Sequence[str | int] | None
+    header: Literal["auto", "yes", "no"] | None
+    decimal: Literal[".", ","] | None
+    encoding: str | int | None
+    missing: Literal["error", "drop"] | None
+    subsample: int | None
+    seed: int | None
+    holdout: float | None
+    group: str | int | None
+    blocks: bool | None
+    split_mask: str | os.PathLike[str] | None
+    categories: str | int | Sequence[str | int] | None
+    dates: str | int | Sequence[str | int] | None
+    numbers: str | int | Sequence[str | int] | None
+    category_columns: Literal["indicators", "codes"] | None
+    date_unit: Literal["seconds", "minutes", "hours", "days", "weeks", "years"] | None
+    date_origin: str | int | None
+    standardize: Literal["xy", "x", "y", "none"] | None
+    penalty: Literal["ridge", "lasso"] | None
+    lambdas: float | str | Sequence[float] | None
+    no_intercept: bool | None
+    out: str | os.PathLike[str] | None
+    force: bool | None
+    plot: str | os.PathLike[str] | None
+    plot_title: str | int | None
+    size: str | int | None
 
 
 class ProfileOptions(TypedDict, total=False):
@@ -1011,6 +1102,7 @@ class ProfileOptions(TypedDict, total=False):
     kernel: str | int | None
     ard: bool | None
     mean: str | int | None
+    mean_prior: float | str | None
     mean_fit: Literal["auto", "gls", "free"] | None
     noise: Literal["estimated", "none"] | None
     noise_floor: float | str | None

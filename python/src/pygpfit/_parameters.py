@@ -67,6 +67,10 @@ class FitParameters(BaseEstimator):
         mean function: auto, a constant or, if the fit chooses the kernel, also linear;
         or a sum of zero, constant, linear, poly(DEGREE) and bumps(COUNT), such as
         'linear + bumps(5, dims=0)'; dims takes names and indices of columns
+    mean_prior : number, or number with its unit, default None
+        prior N(0, VARIANCE) of the coefficients of the mean, which are then integrated
+        out; tuned finds the variance. The basis functions become terms of the kernel,
+        which may then be none (scaled units)
     mean_fit : word, default "auto"
         how to find the coefficients of the mean: gls, by least squares within each
         evaluation; free, as parameters; auto means free if another option names a
@@ -233,6 +237,7 @@ class FitParameters(BaseEstimator):
         date_origin: str | int | None = "1970-01-01",
         ard: bool | None = False,
         mean: str | int | None = "auto",
+        mean_prior: float | str | None = None,
         mean_fit: Literal["auto", "gls", "free"] | None = "auto",
         noise: Literal["estimated", "none"] | None = "estimated",
         noise_floor: float | str | None = None,
@@ -294,6 +299,7 @@ class FitParameters(BaseEstimator):
         self.date_origin = date_origin
         self.ard = ard
         self.mean = mean
+        self.mean_prior = mean_prior
         self.mean_fit = mean_fit
         self.noise = noise
         self.noise_floor = noise_floor

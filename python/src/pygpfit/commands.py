@@ -11,7 +11,7 @@ import numpy as np
 from . import _tables, _temporary
 from ._keywords import completes
 from ._options import (
-    BenchOptions, CompareOptions, DevicesOptions, KernelCheckOptions, KernelShowOptions, ProfileOptions, SampleOptions, SelectOptions,
+    BenchOptions, CompareOptions, DevicesOptions, KernelCheckOptions, KernelShowOptions, PathOptions, ProfileOptions, SampleOptions, SelectOptions,
 )
 from ._process import call, flags, run
 from ._progress import Progress
@@ -48,6 +48,15 @@ def select(data: Table, *, callback: Callback | None = None, progress: Progress 
 def compare(data: Table, *, callback: Callback | None = None, progress: Progress = False, **options: Unpack[CompareOptions]) -> Report:
     """Score simpler regressions beside Gaussian processes on the same rows, as ``gpfit compare`` does."""
     return reported("compare", data, options, callback, progress)
+
+
+@completes("path")
+def path(data: Table, **options: Unpack[PathOptions]) -> Report:
+    """Return the weights of ridge regression or the lasso over a range of penalties, as ``gpfit path --json`` prints them.
+
+    ``penalty="lasso"`` or ``"ridge"``, and ``lambdas`` are the penalties.
+    """
+    return reported("path", data, options)
 
 
 @completes("profile")

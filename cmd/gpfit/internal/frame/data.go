@@ -12,6 +12,7 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/companion"
 	"gpfit/internal/textform"
 )
 
@@ -83,6 +84,9 @@ func (c *Command) Load(path string) (m *gp.Model, err error) {
 func (c *Command) LoadModel(path string) (*gp.Model, error) {
 	if err := c.CheckOutputs([]string{path}); err != nil {
 		return nil, err
+	}
+	if companion.Is(path) {
+		return nil, exit.Usagef("%s: is a regression, and this command needs a Gaussian process; gpfit predict, inspect and check read it", path)
 	}
 	m, err := c.Load(path)
 	if err != nil {

@@ -96,21 +96,34 @@ func CheckOutput(out string, force bool, r *rundir.Run) error {
 	return output.Check(force, []output.Destination{{Flag: "out", Path: out}}, inputs...)
 }
 
-// array returns the job array for the run in dir, with flags for "gpfit resume". specified
-// are the options of the spec.
-func (o *Runner) array(dir string, specified option.Slurm, flags []string) (slurm.Array, error) {
+// array returns the job array for jobs of the run in dir, with flags for "gpfit resume". specified
+// are the options of the spec. Unless they say how much memory a task has, the plans of the jobs do.
+func (o *Runner) array(dir string, specified option.Slurm, jobs []rundir.PlannedJob, flags []string) (slurm.Array, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return slurm.Array{}, err
 	}
 	run, err := filepath.Abs(dir)
-	return slurm.Array{Slurm: slurm.Merge(o.Slurm, specified), Program: program, Run: run, Resume: flags}, err
+	a := slurm.Array{Slurm: slurm.Merge(o.Slurm, specified), Program: program, Run: run, Resume: flags}
+	if err != nil || a.Memory != "" {
+		return a, err
+	}
+	estimates, _, err := Estimates(o, jobs)
+	if err != nil {
+		return a, err
+	}
+	bytes := make([]int64, len(jobs))
+	for i := range estimates {
+		bytes[i] = estimates[i].HostBytes()
+	}
+	a.Memory = slurm.Memory(a, jobs, bytes)
+	return a, nil
 }
 
 // ShowSubmission prints the script for the jobs of a run that would be in dir, and the command
 // that would submit it: as text, or as a JSON line of the type "slurm_array".
 func (o *Runner) ShowSubmission(dir string, specified option.Slurm, jobs []rundir.PlannedJob) error {
-	a, err := o.array(dir, specified, nil)
+	a, err := o.array(dir, specified, jobs, nil)
 	if err != nil {
 		return err
 	}
@@ -131,7 +144,7 @@ func (o *Runner) ShowSubmission(dir string, specified option.Slurm, jobs []rundi
 // Submit submits the run to Slurm, with flags for "gpfit resume". specified are the
 // options of the spec.
 func (o *Runner) Submit(r *rundir.Run, specified option.Slurm, flags []string) error {
-	a, err := o.array(r.Dir, specified, flags)
+	a, err := o.array(r.Dir, specified, r.Jobs, flags)
 	if err != nil {
 		return err
 	}

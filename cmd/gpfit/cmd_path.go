@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+
+	"gpfit/cmd/gpfit/internal/flags"
+	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/internal/comparefigure"
+	"gpfit/internal/shrinkage"
+)
+
+// runPath prints and writes the path of ridge regression or the lasso.
+func runPath(c *frame.Command) error {
+	if err := c.CheckOutputs(c.Inputs(c.Args[0])); err != nil {
+		return err
+	}
+	var file *output.File
+	if c.Output.Out != "" {
+		var err error
+		if file, err = output.Choose(c.Output.Out, "", false, output.CSV, output.JSONLines, output.Parquet); err != nil {
+			return err
+		}
+	}
+	data, err := flags.ReadTable(c.Ctx, c.Args[0], c.In, c.Data)
+	if err != nil {
+		return err
+	}
+	c.Msg.Columns(data.Encoding)
+	path, err := shrinkage.Run(c.Ctx, data, c.Fit, c.Path)
+	if err != nil {
+		return err
+	}
+	path.Warnings = c.Warned(path.Warnings, 0, "")
+	if file != nil {
+		write := file.Compressed(func(w io.Writer) error { return path.Encode(file.Encoder(w)) })
+		if err := c.Write(file.Path, write); err != nil {
+			return &output.WriteError{Err: err}
+		}
+		c.Msg.Note("path written to %s", c.Output.Out)
+	}
+	if c.Plot.Path != "" {
+		if err := c.WritePlot(figure.Path(path)); err != nil {
+			return err
+		}
+		c.Msg.Note("plot written to %s", c.Plot.Path)
+	}
+	return c.Report(path)
+}

@@ -1,0 +1,140 @@
+package problem
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gpfit/kernel"
+	"gpfit/mean"
+)
+
+// TunedPrior is the word for a prior variance that the fit tunes.
+const TunedPrior = "tuned"
+
+// CheckMeanPrior finds mistakes in the text of Options.MeanPrior.
+func CheckMeanPrior(text string) error {
+	_, err := priorVariance(text)
+	return err
+}
+
+// priorVariance returns the variance, 0 if it is tuned.
+func priorVariance(text string) (float64, error) {
+	if text == TunedPrior {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("must be a positive variance in scaled units, or %s", TunedPrior)
+	}
+	return v, nil
+}
+
+// withMeanPrior returns the options of the same model without a mean function: with the prior β ~ N(0, s²I) of the
+// coefficients, a process with covariance k and mean h(x)ᵀβ is a process with mean 0 and the covariance
+// k(x, x′) + s² h(x)ᵀh(x′) (RW, eq. 2.39 and 2.40). Each basis function becomes a term of the kernel, with s² for its
+// signal variance; all linear functions together are one term.
+func (o Options) withMeanPrior(s *Sample) (Options, error) {
+	if o.MeanPrior == "" {
+		if o.Kernel == NoKernel {
+			return o, OptionErrorf("kernel", NoKernel, "leaves noise alone: it needs option mean-prior, whose basis functions explain the targets")
+		}
+		return o, nil
+	}
+	variance, err := priorVariance(o.MeanPrior)
+	switch {
+	case err != nil:
+		return o, OptionErrorf("mean-prior", o.MeanPrior, "%v", err)
+	case o.Auto():
+		return o, OptionErrorf("mean-prior", o.MeanPrior, "needs a kernel: give option kernel, such as %s, or %s for the basis functions alone", DefaultKernel, NoKernel)
+	case o.From != nil:
+		return o, OptionErrorf("mean-prior", o.MeanPrior, "the kernel of a model to start from has its terms already: leave out one of option mean-prior and option from")
+	case o.MeanFit != MeanAuto:
+		return o, OptionErrorf("mean-prior", o.MeanPrior, "coefficients with a prior are integrated out: leave out option mean-fit")
+	}
+	functions, err := mean.Parse(o.meanText(), s.Names())
+	if err != nil {
+		return o, err
+	}
+	basis, err := functions.Basis(s.Points, s.Columns)
+	if err != nil {
+		return o, OptionErrorf("mean", functions.Text(s.Names()), "%v", withNames(s, err))
+	}
+	if len(basis) == 0 {
+		return o, OptionErrorf("mean-prior", o.MeanPrior, "the mean zero has no coefficients; give option mean another one")
+	}
+	first, err := o.addTerms(s, basisTerms(basis))
+	if err != nil {
+		return o, err
+	}
+	o.MeanPrior, o.Mean = "", "zero"
+	for i, name := range first {
+		switch {
+		case variance > 0:
+			o.Fix = append(slices.Clip(o.Fix), Assignment{Name: name, Value: variance, Given: true})
+		case i > 0:
+			o.Ties = append(slices.Clip(o.Ties), Tie{Name: name, Source: first[0]})
+		}
+	}
+	return o, nil
+}
+
+// addTerms adds terms to the kernel and returns the names of their signal variances.
+func (o *Options) addTerms(s *Sample, terms []string) (variances []string, err error) {
+	before := 0
+	if o.Kernel == NoKernel {
+		o.Kernel = strings.Join(terms, " + ")
+	} else {
+		own, err := (kernel.Parser{Families: o.Kernels, Columns: s.Names()}).Parse(o.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		if o.ARD {
+			own = kernel.WithARD(own)
+		}
+		before = 1
+		if sum, ok := own.(kernel.Sum); ok {
+			before = len(sum)
+		}
+		o.Kernel = strings.Join(append([]string{kernel.Text(own, s.Names())}, terms...), " + ")
+	}
+	o.ARD = false // the terms have no lengthscales
+	if before+len(terms) == 1 {
+		return []string{"signal_variance"}, nil
+	}
+	for i := range terms {
+		variances = append(variances, fmt.Sprintf("k%d.signal_variance", before+i+1))
+	}
+	return variances, nil
+}
+
+// basisTerms returns the kernels h(x)h(x′) of basis functions as texts, with the linear ones in one.
+func basisTerms(basis mean.Basis) (terms []string) {
+	var linear []string
+	for _, f := range basis {
+		if f.Group == mean.Linear {
+			linear = append(linear, strconv.Itoa(f.Label))
+		}
+	}
+	if linear != nil {
+		terms = append(terms, "linear(dims=["+strings.Join(linear, ", ")+"])")
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for _, f := range basis {
+		switch f.Group {
+		case mean.Constant:
+			terms = append(terms, "constant")
+		case mean.Power:
+			power := slices.Repeat([]string{fmt.Sprintf("linear(dims=%d)", f.Label)}, f.Index)
+			terms = append(terms, strings.Join(power, "*"))
+		case mean.Bump:
+			bump := func(variable string) string {
+				return fmt.Sprintf("exp(-((%s - (%s))/%s)^2/2)", variable, number(f.Centre), number(f.Width))
+			}
+			terms = append(terms, fmt.Sprintf("formula(%s*%s, dims=%d)", bump("x"), bump("y"), f.Label))
+		}
+	}
+	return terms
+}

@@ -1,0 +1,374 @@
+package baseline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"gpfit/kernel"
+)
+
+// Stored is a fitted model as data that JSON can hold. One of its members is set. Everything is in the
+// units of the columns and the target of the fit, except where a scale says how columns are scaled.
+type Stored struct {
+	Average *Average        `json:"average,omitempty"`
+	Linear  *LinearRecord   `json:"linear,omitempty"`
+	Bayes   *BayesRecord    `json:"bayesian_linear,omitempty"`
+	Spline  *SplineRecord   `json:"spline,omitempty"`
+	Kernel  *KernelRecord   `json:"kernel,omitempty"`
+	Basis   *FunctionRecord `json:"basis,omitempty"` // with Bayes, whose columns are the functions
+}
+
+// LinearRecord is b + wᵀx.
+type LinearRecord struct {
+	Intercept float64   `json:"intercept"`
+	Weights   []float64 `json:"weights"`
+	Lambda    float64   `json:"lambda"`
+	Error     *float64  `json:"validation_mse,omitempty"`
+}
+
+// MatrixRecord is a matrix, row by row.
+type MatrixRecord struct {
+	Rows    int       `json:"rows"`
+	Columns int       `json:"columns"`
+	Values  []float64 `json:"values"`
+}
+
+// ScaleRecord maps a column to (x − mean)/scale, a constant one to 0.
+type ScaleRecord struct {
+	Mean     []float64 `json:"mean"`
+	Scale    []float64 `json:"scale"`
+	Constant []bool    `json:"constant"`
+}
+
+// AdditiveRecord is a penalized solution. A row has columns b without a penalty and columns z with one. With
+// g = Coordinatesᵀb and r = z − Regressionᵀg, the mean is gᵀFree + rᵀWeights, and the variance is
+// Noise·(1 + gᵀg + rᵀ(ZᵀZ + λI)⁻¹r).
+type AdditiveRecord struct {
+	Scale       ScaleRecord   `json:"scale"`
+	Coordinates *MatrixRecord `json:"coordinates,omitempty"`
+	Regression  *MatrixRecord `json:"regression,omitempty"`
+	Free        []float64     `json:"free,omitempty"`
+	Weights     []float64     `json:"weights"`
+	Noise       *float64      `json:"noise_variance,omitempty"`
+	Lambda      float64       `json:"lambda"`
+	// Upper is R with RᵀR = ZᵀZ + λI. Otherwise Rows is Z, and Lower is L with LLᵀ = ZZᵀ + λI. Otherwise
+	// Vectors and Values are the right singular vectors and the singular values of Z.
+	Upper   *MatrixRecord `json:"upper,omitempty"`
+	Rows    *MatrixRecord `json:"rows,omitempty"`
+	Lower   *MatrixRecord `json:"lower,omitempty"`
+	Vectors *MatrixRecord `json:"vectors,omitempty"`
+	Values  []float64     `json:"values,omitempty"`
+}
+
+// BayesRecord is Bayesian linear regression.
+type BayesRecord struct {
+	AdditiveRecord
+	// Intercept and Slopes are posterior means in units of the columns.
+	Intercept   float64   `json:"intercept"`
+	Slopes      []float64 `json:"slopes"`
+	PriorScale  float64   `json:"prior_scale"`
+	LogEvidence float64   `json:"log_evidence"`
+}
+
+// SplineRecord is a sum of splines of scaled columns.
+type SplineRecord struct {
+	AdditiveRecord
+	Kind        SplineKind  `json:"kind"`
+	HasLevel    bool        `json:"has_intercept"`
+	Knots       [][]float64 `json:"knots"`
+	ScaledKnots [][]float64 `json:"scaled_knots"`
+}
+
+// KernelRecord is the function Intercept + Σ Alpha_i k(Rows_i, x) of scaled columns, for the kernel rbf with the
+// parameters Theta.
+type KernelRecord struct {
+	Scale     ScaleRecord  `json:"scale"`
+	Rows      MatrixRecord `json:"rows"`
+	Alpha     []float64    `json:"alpha"`
+	Theta     []float64    `json:"theta"`
+	Intercept float64      `json:"intercept"`
+	Lambda    float64      `json:"lambda"`
+	Width     float64      `json:"width"`
+	Error     *float64     `json:"validation_mse,omitempty"`
+}
+
+// FunctionRecord are basis functions of scaled columns: products of the columns in each list of Terms, or bumps
+// exp(−‖x − c‖²/(2 Width²)) around the rows c of Centres.
+type FunctionRecord struct {
+	Scale   ScaleRecord   `json:"scale"`
+	Terms   [][]int       `json:"terms,omitempty"`
+	Centres *MatrixRecord `json:"centres,omitempty"`
+	Width   float64       `json:"width,omitempty"`
+}
+
+// Store returns the record of a model of this package.
+func Store(model Model) (*Stored, error) {
+	switch m := model.(type) {
+	case *Average:
+		return &Stored{Average: m}, nil
+	case *LassoModel:
+		return Store(&m.LinearModel)
+	case *LinearModel:
+		return &Stored{Linear: &LinearRecord{m.Intercept, m.Weights, m.Lambda, known(m.Error)}}, nil
+	case *BayesianModel:
+		return &Stored{Bayes: &BayesRecord{m.record(m.Noise), m.Intercept, m.Weights, m.PriorScale, m.LogEvidence}}, nil
+	case *SplineModel:
+		return &Stored{Spline: &SplineRecord{m.record(m.Noise), m.Kind, m.intercept, m.Knots, m.knots}}, nil
+	case *KernelModel:
+		raw := matrixOf(rowsOf(m.points))
+		return &Stored{Kernel: &KernelRecord{recordOf(m.scale), *raw, m.Alpha, m.Theta, m.Intercept, m.Lambda, m.Width, known(m.Error)}}, nil
+	case *BasisModel:
+		out := &Stored{Basis: m.Functions.record()}
+		if out.Basis == nil {
+			break
+		}
+		out.Bayes = &BayesRecord{m.record(m.Noise), m.Intercept, m.Weights, m.PriorScale, m.LogEvidence}
+		return out, nil
+	}
+	return nil, errors.New("baseline: a model of a method in Go has no record")
+}
+
+// known returns a number, nil for one that is not finite.
+func known(v float64) *float64 {
+	if !finite(v) {
+		return nil
+	}
+	return &v
+}
+
+// orUnknown is the inverse of known.
+func orUnknown(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
+}
+
+func recordOf(s scaling) ScaleRecord { return ScaleRecord{s.mean, s.scale, s.constant} }
+
+func matrixOf(a *mat.Dense) *MatrixRecord {
+	if a == nil {
+		return nil
+	}
+	out := &MatrixRecord{}
+	out.Rows, out.Columns = a.Dims()
+	for i := range out.Rows {
+		out.Values = append(out.Values, a.RawRowView(i)...)
+	}
+	return out
+}
+
+// rowsOf returns points as rows.
+func rowsOf(p *kernel.Points) *mat.Dense {
+	out := mat.NewDense(p.N, p.D, nil)
+	for c := range p.D {
+		out.SetCol(c, p.Column(c))
+	}
+	return out
+}
+
+func (m *additive) record(noise float64) AdditiveRecord {
+	spread := &m.solution.spread
+	return AdditiveRecord{
+		Scale: recordOf(m.scale), Coordinates: matrixOf(m.reduced.coordinates), Regression: matrixOf(m.reduced.zq), Free: m.reduced.yq,
+		Weights: m.solution.weights, Noise: known(noise), Lambda: spread.lambda,
+		Upper: matrixOf(spread.upper), Rows: matrixOf(spread.rows), Lower: matrixOf(spread.lower), Vectors: matrixOf(spread.v), Values: spread.s,
+	}
+}
+
+func (f *Functions) record() *FunctionRecord {
+	switch {
+	case f.monomials != nil:
+		return &FunctionRecord{Scale: recordOf(f.monomials.scale), Terms: f.monomials.terms}
+	case f.bumps != nil:
+		return &FunctionRecord{Scale: recordOf(f.bumps.scale), Centres: matrixOf(f.bumps.centres), Width: f.bumps.width}
+	}
+	return nil
+}
+
+// errRecord is the error of a record whose parts do not fit together.
+var errRecord = errors.New("baseline: the parts of the model do not fit together")
+
+// Model returns the model of a record for rows of d columns. An error says that its parts do not fit together.
+func (r *Stored) Model(d int) (model Model, err error) {
+	switch {
+	case r.Average != nil:
+		model, err = r.Average, check(r.Average.D == d)
+	case r.Linear != nil:
+		l := r.Linear
+		model = &LinearModel{Weights: l.Weights, Intercept: l.Intercept, Lambda: l.Lambda, Error: orUnknown(l.Error)}
+		err = check(len(l.Weights) == d)
+	case r.Bayes != nil && r.Basis != nil:
+		model, err = r.basis(d)
+	case r.Bayes != nil:
+		model, err = r.Bayes.model(d)
+	case r.Spline != nil:
+		model, err = r.Spline.model(d)
+	case r.Kernel != nil:
+		model, err = r.Kernel.model(d)
+	default:
+		err = errors.New("baseline: the model is of a kind that this gpfit does not know: use a newer gpfit")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return model, nil
+}
+
+// check returns an error unless all conditions hold.
+func check(conditions ...bool) error {
+	if slices.Contains(conditions, false) {
+		return errRecord
+	}
+	return nil
+}
+
+// dense returns the matrix with so many rows and columns; a negative number stands for any.
+func (m *MatrixRecord) dense(rows, columns int) (*mat.Dense, error) {
+	if m == nil || m.Rows < 1 || m.Columns < 1 || rows >= 0 && m.Rows != rows || columns >= 0 && m.Columns != columns ||
+		len(m.Values)/m.Rows != m.Columns || len(m.Values)%m.Rows != 0 {
+		return nil, errRecord
+	}
+	return mat.NewDense(m.Rows, m.Columns, m.Values), nil
+}
+
+// of returns the scaling of d columns.
+func (s ScaleRecord) of(d int) (scaling, error) {
+	positive := !slices.ContainsFunc(s.Scale, func(v float64) bool { return !(v > 0) })
+	return scaling{s.Mean, s.Scale, s.Constant}, check(len(s.Mean) == d, len(s.Scale) == d, len(s.Constant) == d, positive)
+}
+
+// additive returns the solution for d columns and rows of so many columns without a penalty and with one.
+func (r *AdditiveRecord) additive(d, free, width int) (out additive, err error) {
+	scale, err := r.Scale.of(d)
+	if err != nil || len(r.Weights) != width {
+		return out, errors.Join(err, check(len(r.Weights) == width))
+	}
+	red := &reduced{yq: r.Free}
+	if k := len(r.Free); k > 0 {
+		var err2 error
+		red.coordinates, err = r.Coordinates.dense(free, k)
+		red.zq, err2 = r.Regression.dense(k, width)
+		red.q = red.coordinates // only tells that there are columns without a penalty
+		if err = errors.Join(err, err2); err != nil {
+			return out, err
+		}
+	}
+	s := spread{lambda: r.Lambda, s: r.Values}
+	switch {
+	case r.Upper != nil:
+		s.upper, err = r.Upper.dense(width, width)
+	case r.Lower != nil:
+		if s.lower, err = r.Lower.dense(r.Lower.Rows, r.Lower.Rows); err == nil {
+			s.rows, err = r.Rows.dense(r.Lower.Rows, width)
+		}
+	default:
+		if s.v, err = r.Vectors.dense(width, -1); err == nil {
+			err = check(len(r.Values) <= r.Vectors.Columns)
+		}
+	}
+	return additive{scale, red, &solution{r.Weights, s}}, err
+}
+
+func (r *BayesRecord) model(d int) (*BayesianModel, error) {
+	if r.Noise == nil || len(r.Slopes) != d {
+		return nil, errRecord
+	}
+	out := &BayesianModel{Weights: r.Slopes, Intercept: r.Intercept, Noise: *r.Noise, PriorScale: r.PriorScale, LogEvidence: r.LogEvidence}
+	var err error
+	out.additive, err = r.additive(d, 1, d)
+	return out, err
+}
+
+func (r *Stored) basis(d int) (*BasisModel, error) {
+	f := r.Basis
+	scale, err := f.Scale.of(d)
+	if err != nil {
+		return nil, err
+	}
+	var functions *Functions
+	switch {
+	case f.Terms != nil:
+		for _, term := range f.Terms {
+			if slices.ContainsFunc(term, func(c int) bool { return c < 0 || c >= d }) {
+				return nil, errRecord
+			}
+		}
+		functions = (&monomialsOf{scale, f.Terms}).functions()
+	default:
+		centres, err := f.Centres.dense(-1, d)
+		if err != nil || !(f.Width > 0) {
+			return nil, errRecord
+		}
+		functions = (&bumpsAround{scale, centres, f.Width}).functions()
+	}
+	bayes, err := r.Bayes.model(len(functions.Names))
+	return &BasisModel{functions, bayes}, err
+}
+
+func (r *SplineRecord) model(d int) (*SplineModel, error) {
+	if len(r.ScaledKnots) != d || len(r.Knots) != d || !slices.Contains(SplineKinds(), r.Kind) {
+		return nil, errRecord
+	}
+	out := &SplineModel{Kind: r.Kind, Knots: r.Knots, Lambda: r.Lambda, Noise: orUnknown(r.Noise), knots: r.ScaledKnots, intercept: r.HasLevel}
+	for _, knots := range out.knots {
+		for k := range knots {
+			if k > 0 && !(knots[k-1] < knots[k]) {
+				return nil, errRecord
+			}
+		}
+	}
+	out.prepare()
+	free, width := 0, 0
+	if r.HasLevel {
+		free = 1
+	}
+	if out.free() {
+		free += d
+	}
+	for c := range d {
+		width += out.width(c)
+	}
+	var err error
+	out.additive, err = r.additive(d, free, max(1, width))
+	return out, err
+}
+
+func (r *KernelRecord) model(d int) (*KernelModel, error) {
+	program, err := kernel.CompileText("rbf", d)
+	if err != nil {
+		return nil, err
+	}
+	scale, err := r.Scale.of(d)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.Rows.dense(len(r.Alpha), d)
+	if err != nil || program.CheckTheta(r.Theta) != nil {
+		return nil, errRecord
+	}
+	return &KernelModel{Lambda: r.Lambda, Width: r.Width, Theta: r.Theta, Alpha: r.Alpha, Intercept: r.Intercept, Error: orUnknown(r.Error), program: program, points: points(rows), scale: scale}, nil
+}
+
+// Describe says in a few words what the model is.
+func (r *Stored) Describe() string {
+	switch {
+	case r.Average != nil:
+		return "the mean of the training targets"
+	case r.Linear != nil:
+		return "linear regression with a penalty"
+	case r.Basis != nil && r.Basis.Terms != nil:
+		return "Bayesian linear regression on products of columns"
+	case r.Basis != nil:
+		return fmt.Sprintf("Bayesian linear regression on %d bumps", r.Basis.Centres.Rows)
+	case r.Bayes != nil:
+		return "Bayesian linear regression"
+	case r.Spline != nil:
+		return fmt.Sprintf("%s spline of each column, added up", r.Spline.Kind)
+	}
+	return "kernel ridge regression with the kernel rbf"
+}
