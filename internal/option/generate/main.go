@@ -259,7 +259,7 @@ func className(command string) string {
 // pythonKey returns the keyword of an option: a word of Python's own has _ at its end.
 func pythonKey(o option.Option) string {
 	if o.Name == "from" || o.Name == "lambda" {
-		return "from_"
+		return o.Name + "_"
 	}
 	return o.Key()
 }

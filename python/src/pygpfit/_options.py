@@ -228,7 +228,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "prior": ("NAME=DENSITY", None),
         "tie": ("NAME=OTHER", None),
         "methods": ("list of words", None),
-        "from_": ("NAME=VALUE", None),
+        "lambda_": ("NAME=VALUE", None),
         "spline": ("word", "linear"),
         "knots": ("list of numbers", None),
         "sizes": ("list of whole numbers", None),
@@ -1013,7 +1013,7 @@ class CompareOptions(TypedDict, total=False):
     prior: str | Sequence[str] | Mapping[str, str] | None
     tie: str | Sequence[str] | Mapping[str, str] | None
     methods: str | Sequence[str] | None
-    from_: str | Sequence[str] | Mapping[str, float] | None
+    lambda_: str | Sequence[str] | Mapping[str, float] | None
     spline: Literal["linear", "ridge", "hinges", "cubic"] | None
     knots: float | str | Sequence[float] | None
     sizes: int | Sequence[int] | None
