@@ -312,6 +312,17 @@ def test_the_likelihood_at_other_parameters(wave):
         model.log_marginal_likelihood([1.0])
 
 
+@pytest.mark.parametrize("how", ["weights", "noise", "tie", "targets", "transform"])
+def test_the_likelihood_of_every_fit(wave, how):
+    X, y = wave
+    options = {"tie": {"lengthscale[1]": "lengthscale[0]"}} if how == "tie" else {"target_transform": "log"} if how == "transform" else {}
+    given = {"sample_weight": np.linspace(1, 3, len(y))} if how == "weights" else {"noise_variance": np.linspace(0, 0.1, len(y))} if how == "noise" else {}
+    y = np.exp(y) if how == "transform" else np.column_stack([y, y**2]) if how == "targets" else y
+    model = GPFitRegressor("rbf(ard)", posterior="none", **options).fit(X, y, **given)
+    tuned = np.log([model.parameters_[name] for name in model.theta_names])
+    np.testing.assert_allclose(model.log_marginal_likelihood(tuned), model.log_marginal_likelihood(), rtol=1e-9)
+
+
 def test_what_notebooks_show(wave):
     X, y = wave
     model = GPFitRegressor("rbf(ard)")

@@ -179,8 +179,12 @@ def call(
     # joblib tells its workers by this variable how many cores each of them has.
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         env.setdefault("GPFIT_THREADS", os.environ["OMP_NUM_THREADS"])
-    with watcher(callback, progress) as watch, server(find_program(), env, alone=command in _ALONE) as taken:
-        return Ended(taken.request(words, watch), names or {})
+    with watcher(callback, progress) as watch:
+        while True:
+            with server(find_program(), env, alone=command in _ALONE) as taken:
+                response = taken.request(words, watch)
+            if not response.missed:
+                return Ended(response, names or {})
 
 
 def messages(stderr: str, names: Mapping[str, str]) -> tuple[list[str], str]:

@@ -42,6 +42,8 @@ class Response:
     stdout, stderr : str
     stopped : exception or None
         what stopped this process from waiting; the command was interrupted then
+    missed : bool
+        whether the server had ended before it saw the command: another one can run it
     """
 
     def __init__(self, message: Message, stopped: BaseException | None) -> None:
@@ -49,6 +51,39 @@ class Response:
         self.stdout: str = message["stdout"]
         self.stderr: str = message["stderr"]
         self.stopped = stopped
+        self.missed: bool = stopped is None and message.get("missed", False)
+
+
+class _Request:
+    """A request that waits: its progress, and its end once gpfit has sent it."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        # Stays, so that an interrupt between two steps of the wait loses no answer.
+        self._end: Message | None = None
+
+    def put(self, message: Message) -> None:
+        """Take a message of gpfit."""
+        if "progress" not in message:
+            self._end = self._end or message  # the end of gpfit follows
+        self._queue.put(message)
+
+    def wait(self, watch: Watcher | None, seconds: float | None = None) -> Message:
+        """Return the end of the command. Raise an error in a worker whose main process has ended, and queue.Empty after so many seconds."""
+        # On Windows a wait without end takes no Ctrl-C.
+        step = 0.1 if _WINDOWS else 1.0 if multiprocessing.parent_process() else seconds
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self._end is None:
+            try:
+                message = self._queue.get(timeout=step)
+            except queue.Empty:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+                check_deserted()
+                continue
+            if watch is not None and "progress" in message:
+                watch(message["progress"])
+        return self._end
 
 
 class Server:
@@ -56,7 +91,7 @@ class Server:
 
     def __init__(self, program: str, env: Mapping[str, str]) -> None:
         self._write_lock = threading.Lock()
-        self._next, self._waiting = 0, dict[int, "queue.SimpleQueue[Message]"]()
+        self._next, self._waiting = 0, dict[int, _Request]()
         self._ended: Message | None = None
         self._lost = ""
         theirs, self._requests = os.pipe()
@@ -129,7 +164,7 @@ class Server:
         watch gets the progress. If it raises an error, or something else interrupts the wait, such as
         KeyboardInterrupt, the command is interrupted, and the result has its end and the exception.
         """
-        answers: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        answers = _Request()
         with self._write_lock:
             self._next += 1
             number = self._next
@@ -137,20 +172,20 @@ class Server:
         try:
             try:
                 self._send({"id": number, "command": command, "progress": watch is not None})
-                return Response(_await(answers, watch), None)
+                return Response(answers.wait(watch), None)
             except BaseException as error:
                 self._send({"id": number, "cancel": True})
                 return Response(self._interrupted(answers), error)
         finally:
             self._waiting.pop(number, None)
 
-    def _interrupted(self, answers: queue.SimpleQueue[Message]) -> Message:
+    def _interrupted(self, answers: _Request) -> Message:
         """Return the end of a command that was interrupted, or end gpfit if that takes too long."""
         try:
-            return _await(answers, None, _PATIENCE)
+            return answers.wait(None, _PATIENCE)
         except BaseException:  # too slow, or a second interrupt
             self._process.kill()
-            return _await(answers, None, _PATIENCE)
+            return answers.wait(None, _PATIENCE)
 
     def _send(self, message: Message) -> None:
         text = json.dumps(message).encode()
@@ -175,7 +210,8 @@ class Server:
         code = self._process.wait()
         self._errors.join(1)
         with self._write_lock:
-            self._ended = {"code": code or 1, "stdout": "", "stderr": self._lost}
+            # A server that was asked to end answers all that it has begun.
+            self._ended = {"code": code or 1, "stdout": "", "stderr": self._lost, "missed": code == 0}
             for answers in self._waiting.values():
                 answers.put(self._ended)
 
@@ -211,26 +247,6 @@ def _write(end: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(end, view):]
-
-
-def _await(answers: queue.SimpleQueue[Message], watch: Watcher | None, seconds: float | None = None) -> Message:
-    """Return the end of a command. Raise an error in a worker whose main process has ended, and queue.Empty after so many seconds."""
-    # On Windows a wait without end takes no Ctrl-C.
-    step = 0.1 if _WINDOWS else 1.0 if multiprocessing.parent_process() else None
-    waited = 0.0
-    while True:
-        try:
-            message = answers.get(timeout=step if seconds is None else min(step or seconds, seconds))
-        except queue.Empty:
-            waited += step or 0.0
-            if seconds is not None and waited >= seconds - (step or seconds):
-                raise
-            check_deserted()
-            continue
-        if "progress" not in message:
-            return message
-        if watch is not None:
-            watch(message["progress"])
 
 
 # The parent of this process. A worker of joblib is a child of its main process, which may have ended by now.

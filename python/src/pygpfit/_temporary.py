@@ -50,6 +50,11 @@ def folder(large: bool = False) -> Generator[str]:
         _leave(home)
 
 
+def holds(path: PathLike) -> bool:
+    """Say whether a path is below a temporary folder of this process."""
+    return any(str(path).startswith(home.path + os.sep) for home in list(_homes.values()))
+
+
 class File:
     """A temporary file with contents, which goes with its object."""
 

@@ -160,22 +160,22 @@ class Model:
     def _table(self, command: str, data: Table | None, given: Mapping[str, Any]) -> dict[str, Column]:
         refuse_out(command, given)
         with _temporary.folder() as folder:
-            text = bool(given.get("keep"))  # which an array of numbers cannot hold
-            out = Path(folder) / ("result.csv" if text else "result.npy")
+            kept = given.get("keep") or ()  # text, which an array of numbers cannot hold
+            out = Path(folder) / ("result.csv" if kept else "result.npy")
             inputs, names = list[PathLike](), {self.path: "the model"}
             if data is not None:
                 inputs = [_tables.place(data, folder)]
                 names |= names_of(inputs[0], data)
             options = {**given, "out": out, "quiet": True, "json": True}
             summary = run(command, self.path, *inputs, options=flags(options, command), names=names)
-            if text:
-                return _tables.read_csv(out)
+            if kept:
+                return _tables.read_csv(out, kept.split(",") if isinstance(kept, str) else list(map(str, kept)))
             return _tables.read_npy(out, json.loads(summary)["columns"])
 
 
 def names_of(path: PathLike, data: Table) -> dict[str, str]:
     """Return what to call the file of a table in messages: a file of the user has its own name."""
-    return {} if path is data else {str(path): "data"}
+    return {} if path is data and not _temporary.holds(path) else {str(path): "data"}
 
 
 def refuse_out(command: str, options: Mapping[str, Any]) -> None:

@@ -122,7 +122,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                     options[option] = name = _free(name, taken)
                     more[name] = _check_sample_weight(values, targets, dtype=np.float64, **_ANY)
             self._noise = options["noise_column"] if noise_variance is not None else None
-            self.X_train_, self.y_train_ = columns, targets
+            self.X_train_, self.y_train_, self._of_rows = columns, targets, more
             path = self._write(Path(folder), columns, targets, more)
             if targets.ndim == 2:
                 options["target"] = self._targets
@@ -322,10 +322,15 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         if self.robust or self.experts or self.subsample or self.holdout:
             raise UsageError("the likelihood at other parameters needs a fit to all rows: leave out robust, experts, subsample and holdout")
         options = {k: v for k, v in self._options(self.X_train_, self.X_train_).items() if k in OPTIONS["nlml"]}
-        fixed = {name: value for name, value in self.parameters_.items() if name not in values and not name.startswith("mean_")}
+        tied = {str(one).split("=", 1)[0] for one in ([self.tie] if isinstance(self.tie, str) else self.tie or ())}
+        fixed = {name: v for name, v in self.parameters_.items() if name not in {*values, *tied} and not name.startswith("mean_")}
         options |= {"kernel": self.kernel_, "ard": False, "mean": self.report_["mean"], "set": {**fixed, **values}, "fix": None, "bounds": None, "scores": None}
+        if self.y_train_.ndim == 2:
+            options["target"] = self._targets
+        for option, name in (("weight_column", "sample_weight"), ("noise_column", "noise_variance")):
+            options[option] = next((column for column in self._of_rows if column.rstrip("_") == name), options[option])
         with _temporary.folder() as folder:
-            path = self._write(Path(folder), self.X_train_, self.y_train_)
+            path = self._write(Path(folder), self.X_train_, self.y_train_, self._of_rows)
             return nlml(path, **options)  # type: ignore[misc, unused-ignore]
 
     def _check(self, X: Any) -> tuple[Rows, Column]:
