@@ -290,7 +290,8 @@ def test_kernels_that_gpfit_does_not_have(wave):
     X, y = wave
     for kernel, text in (
         (Exponentiation(RBF(), 2), "no kernel with the meaning"), (RBF() + WhiteKernel() + WhiteKernel(), "several WhiteKernel"),
-        (RBF() * WhiteKernel(), "noise is a term by itself"), (RBF([1, 2, 3]), "3 lengthscales, and X has 2 columns"), (Matern(nu=0.7), "nu is half an odd"),
+        (RBF() * WhiteKernel(), "noise is a term by itself"), (C(1.0) * (RBF() + Matern()), "multiply out"),
+        (C(2.0) * DotProduct(1.0, "fixed") + WhiteKernel(), "cannot tie"), (RBF([1, 2, 3]), "3 lengthscales, and X has 2 columns"), (Matern(nu=0.7), "nu is half an odd"),
     ):
         with pytest.raises(pygpfit.UsageError, match=text):
             GPFitRegressor(kernel).fit(X, y)
@@ -312,15 +313,20 @@ def test_the_likelihood_at_other_parameters(wave):
         model.log_marginal_likelihood([1.0])
 
 
-@pytest.mark.parametrize("how", ["weights", "noise", "tie", "targets", "transform"])
+@pytest.mark.parametrize("how", ["weights", "noise", "tie", "targets", "transform", "fix", "prior", "objective"])
 def test_the_likelihood_of_every_fit(wave, how):
     X, y = wave
-    options = {"tie": {"lengthscale[1]": "lengthscale[0]"}} if how == "tie" else {"target_transform": "log"} if how == "transform" else {}
+    options = {"tie": {"lengthscale[1]": "lengthscale[0]"}} if how == "tie" else {"target_transform": "log"} if how == "transform" else {
+        "fix": {"fix": {"noise_variance": 0.01}}, "prior": {"prior": {"lengthscale[0]": "lognormal(0, 1)"}}, "objective": {"objective": "loo"}}.get(how, {})
     given = {"sample_weight": np.linspace(1, 3, len(y))} if how == "weights" else {"noise_variance": np.linspace(0, 0.1, len(y))} if how == "noise" else {}
     y = np.exp(y) if how == "transform" else np.column_stack([y, y**2]) if how == "targets" else y
     model = GPFitRegressor("rbf(ard)", posterior="none", **options).fit(X, y, **given)
     tuned = np.log([model.parameters_[name] for name in model.theta_names])
-    np.testing.assert_allclose(model.log_marginal_likelihood(tuned), model.log_marginal_likelihood(), rtol=1e-9)
+    value, gradient = model.log_marginal_likelihood(tuned, eval_gradient=True)
+    np.testing.assert_allclose(value, model.log_marginal_likelihood(), rtol=1e-9)
+    step = 1e-5 * np.eye(len(tuned))[0]
+    central = (model.log_marginal_likelihood(tuned + step) - model.log_marginal_likelihood(tuned - step)) / 2e-5
+    np.testing.assert_allclose(gradient[0], central, rtol=1e-4, atol=1e-3)
 
 
 def test_what_notebooks_show(wave):

@@ -34,13 +34,18 @@ def model(about: Report, standardized: Sequence[float] = ()) -> str:
     if verdict.get("headline"):
         lines.append(escape(_sentence(verdict["headline"])))
     warned: list[str] = verdict.get("warnings") or []
-    lines += [escape(f"Warning: {text}") for text in warned]
+    lines += [escape(f"Warning: {one}") for one in warned]
     following: Report = verdict.get("next") or {}
     advice = following.get("text")
     if advice:
         lines.append(escape(f"Next: {advice}"))
-    text = "".join(f"<p>{line}</p>" for line in lines)
-    return f"<div class='gpfit'><style>{_STYLE}</style><div>{text}{_parameters(about, report)}</div>{_calibration(standardized)}</div>"
+    sentences = "".join(f"<p>{line}</p>" for line in lines)
+    return f"<div class='gpfit'><style>{_STYLE}</style><div>{sentences}{_parameters(about, report)}</div>{_calibration(standardized)}</div>"
+
+
+def text(plain: str) -> str:
+    """Return a text as HTML."""
+    return f"<p>{escape(plain)}</p>"
 
 
 def _sentence(text: str) -> str:

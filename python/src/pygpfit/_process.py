@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ._errors import GPFitError, GPFitWarning, UsageError, error_of
+from ._errors import GPFitError, GPFitWarning, InterruptedFitError, UsageError, error_of
 from ._options import OPTIONS, VARIABLES
 from ._progress import Progress, watcher
 from ._server import Response, server
@@ -162,6 +162,8 @@ def run(
     ended = call(command, *files, options=options, names=names, callback=callback, progress=progress)
     if ended.stopped is None:
         ended.warn()
+    if isinstance(ended.stopped, StopIteration):
+        raise InterruptedFitError(f"the callback interrupted {command}") from ended.stopped
     if error := ended.error():
         raise error
     return ended.stdout

@@ -328,7 +328,11 @@ def _take(program: str, env: Mapping[str, str]) -> Server:
     """Return the shared server, and start it if there is none for these variables and this folder."""
     global _shared
     relevant = (item for item in env.items() if item[0].startswith(("GPFIT_", "CUDA_", "GO")))
-    key = (program, os.getcwd(), tuple(sorted(relevant)))
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:
+        raise GPFitError("the working directory is gone: os.chdir() to another one") from None
+    key = (program, folder, tuple(sorted(relevant)))
     if _shared is None or _shared[0] != key or not _shared[1].alive:
         _shared = (key, _start(program, env))
         _retire()

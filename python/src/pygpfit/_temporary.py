@@ -89,7 +89,8 @@ class _Home:
 
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self.lock)
+        with contextlib.suppress(OSError):  # closed already, by another thread at the end of Python
+            os.close(self.lock)
         shutil.rmtree(self.path, ignore_errors=True)  # Windows removes no open file
 
 

@@ -90,11 +90,20 @@ def _sum(kernel: Any) -> Iterator[list[Any]]:
         yield from _sum(kernel.k1)
         yield from _sum(kernel.k2)
     elif name == "Product":
-        for left in _sum(kernel.k1):
-            for right in _sum(kernel.k2):
-                yield left + right
+        left, right = list(_sum(kernel.k1)), list(_sum(kernel.k2))
+        for terms, factor in ((left, right), (right, left)):
+            if len(terms) > 1 and not _fixed(factor):
+                raise UsageError(f"{kernel}: a product with a sum: gpfit's terms have variances and lengthscales of their own; multiply out, as in C()*RBF() + C()*Matern()")
+        for one in left:
+            for other in right:
+                yield one + other
     else:
         yield [kernel]
+
+
+def _fixed(terms: list[list[Any]]) -> bool:
+    """Say whether terms are one constant that is not tuned."""
+    return len(terms) == 1 and all(type(f).__name__ == "ConstantKernel" and isinstance(f.constant_value_bounds, str) for f in terms[0])
 
 
 def _white(factors: list[Any]) -> _Parameter:
@@ -122,6 +131,8 @@ def _products(factors: list[Any], columns: Sequence[str]) -> list[_Term]:
         variance = _Parameter(value, (free[0].bounds[0] * scale, free[0].bounds[1] * scale))
     if len(others) == 1 and type(others[0]).__name__ == "DotProduct":
         shift = _parameter(others[0], "sigma_0")
+        if free and shift.bounds is None:
+            raise UsageError(f"{others[0]}: gpfit cannot tie its fixed sigma_0 to a free ConstantKernel: leave one of them out, or free sigma_0")
         bounds = shift.bounds and (value * shift.bounds[0] ** 2, value * shift.bounds[1] ** 2)
         return [_Term([_Leaf("constant", {})], _Parameter(value * shift.value**2, bounds)), _Term([_Leaf("linear", {})], variance)]
     return [_Term([_leaf(f, columns) for f in others] or [_Leaf("constant", {})], variance)]

@@ -52,11 +52,15 @@ class Model:
 
     def __repr__(self) -> str:
         about = self.inspect()
+        if about["type"] != "model":
+            return f"<Model {about['method']} of gpfit compare>"
         headline = (verdict_of(about) or {}).get("headline", "without a report of its fit")
         return f"<Model {about['kernel']} on {about['n']} rows of {', '.join(about['features'])}; {headline}>"
 
     def _repr_html_(self) -> str:
         about = self.inspect()
+        if about["type"] != "model":
+            return _html.text(repr(self))
         # Leave-one-out takes n³ operations and has one result for each target.
         small = about["n"] <= 2000 and len(about["targets"]) == 1 and not about.get("experts")
         return _html.model(about, self.loo(device="cpu")["standardized"].tolist() if small else ())

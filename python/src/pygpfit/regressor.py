@@ -126,6 +126,7 @@ class GPFitRegressor(RegressorMixin, FitParameters):
             path = self._write(Path(folder), columns, targets, more)
             if targets.ndim == 2:
                 options["target"] = self._targets
+            self._given = options
             try:
                 model = fit_file(path, folder, {str(path): "the training data"}, options, callback, progress)
             except BaseException as stop:
@@ -315,20 +316,23 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def theta_names(self) -> list[str]:
         """The names of the parameters that were tuned, in the order of theta."""
         check_is_fitted(self)
-        return list(self.report_["gradient_log"])
+        fixed = self._given.get("fix") or ()
+        names = {str(one).split("=", 1)[0] for one in ([fixed] if isinstance(fixed, str) else fixed)}
+        return [name for name in self.report_.get("gradient_log", ()) if name not in names]
 
     def _evaluate(self, values: Mapping[str, float]) -> Report:
         """Return the report of the likelihood at parameters of the fit."""
-        if self.robust or self.experts or self.subsample or self.holdout:
-            raise UsageError("the likelihood at other parameters needs a fit to all rows: leave out robust, experts, subsample and holdout")
-        options = {k: v for k, v in self._options(self.X_train_, self.X_train_).items() if k in OPTIONS["nlml"]}
+        given = self._given
+        for name in ("robust", "experts", "subsample", "holdout", "mean_prior"):
+            if given.get(name):
+                raise UsageError(f"the likelihood at other parameters needs a fit without {name}")
+        if "~real" in self.kernel_ or any(name.endswith("lambda") for name in self.parameters_):
+            raise UsageError("theta holds logarithms, and the model has parameters of either sign: pygpfit.nlml(data, set=...) evaluates these")
+        options = {name: value for name, value in given.items() if name in OPTIONS["nlml"]}
         tied = {str(one).split("=", 1)[0] for one in ([self.tie] if isinstance(self.tie, str) else self.tie or ())}
         fixed = {name: v for name, v in self.parameters_.items() if name not in {*values, *tied} and not name.startswith("mean_")}
-        options |= {"kernel": self.kernel_, "ard": False, "mean": self.report_["mean"], "set": {**fixed, **values}, "fix": None, "bounds": None, "scores": None}
-        if self.y_train_.ndim == 2:
-            options["target"] = self._targets
-        for option, name in (("weight_column", "sample_weight"), ("noise_column", "noise_variance")):
-            options[option] = next((column for column in self._of_rows if column.rstrip("_") == name), options[option])
+        options |= {"kernel": self.kernel_, "ard": False, "mean": self.report_["mean"], "set": {**fixed, **values}}
+        options |= dict.fromkeys(("fix", "bounds", "scores", "prior", "objective"))
         with _temporary.folder() as folder:
             path = self._write(Path(folder), self.X_train_, self.y_train_, self._of_rows)
             return nlml(path, **options)  # type: ignore[misc, unused-ignore]
