@@ -12,6 +12,7 @@ import csv
 import datetime
 import itertools
 import json
+import math
 import sys
 
 import numpy as np
@@ -67,6 +68,8 @@ FUNCTIONS = {
     "cos_turns": lambda v: np.cos(2 * np.pi * (v - np.round(v))),
     "tanh": np.tanh,
     "asin": np.arcsin,
+    "erf": np.vectorize(math.erf, otypes=[float]),
+    "sinc": lambda v: np.sinc(v / np.pi),
     "abs": np.abs,
     "positive": lambda v: np.maximum(v, 0),
     "step": lambda v: np.where(v > 0, 1.0, 0.0),

@@ -381,7 +381,7 @@ var featureNames = map[kernel.FeatureKind]string{
 
 var operationNames = map[code.Op]string{
 	code.Exp: "exp", code.Log: "log", code.LogOrZero: "log_or_0", code.Log1p: "log1p", code.Sqrt: "sqrt", code.RootInverse: "inverse_sqrt",
-	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
+	code.Sine: "sin_turns", code.Cosine: "cos_turns", code.Tanh: "tanh", code.Arcsine: "asin", code.Erf: "erf", code.Sinc: "sinc", code.Abs: "abs", code.Positive: "positive", code.Step: "step",
 }
 
 // compiled returns the features and operations of the value of a leaf on columns with

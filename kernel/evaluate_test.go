@@ -208,6 +208,21 @@ func TestSlopesOfDistances(t *testing.T) {
 	}
 }
 
+// TestSlopesOfFunctions checks second derivatives of erf and sinc at equal points by their closed forms.
+func TestSlopesOfFunctions(t *testing.T) {
+	at := 0.7
+	for text, want := range map[string]float64{
+		"formula(sinc(3*r))":            3,
+		"formula(sinc(3*(x - y)))":      3,
+		"formula(sinc(x)*sinc(y))":      math.Pow((math.Cos(at)-math.Sin(at)/at)/at, 2),
+		"formula(erf(2*x)*erf(2*y))":    16 / math.Pi * math.Exp(-8*at*at),
+		"formula(1 - erf((x - y)/2)^2)": 2 / math.Pi,
+	} {
+		got := slopeVariance(t, mustCompile(t, text, 1), []float64{1}, []float64{at})
+		must.Near(t, text, got, []float64{want}, 1e-14, 0)
+	}
+}
+
 // checkRows reports the rows whose sum weighted by adj differs from a gradient. The tolerance of an
 // element is relTol times the size of its terms, and of the gradient times slack.
 func checkRows(t *testing.T, what string, adj, rows, want []float64, slack float64) {
@@ -260,6 +275,8 @@ func TestOperations(t *testing.T) {
 		"tanh":              func(p *Pair, s, a *Node) *Node { return p.Tanh(p.Mul(a, s)) },
 		"sigmoid":           func(p *Pair, s, a *Node) *Node { return p.Sigmoid(p.Sub(s, a)) },
 		"arcsine":           func(p *Pair, s, a *Node) *Node { return p.Arcsine(p.Div(s, p.Add(p.Number(2), p.Add(a, s)))) },
+		"erf":               func(p *Pair, s, a *Node) *Node { return pair.Erf(p.Graph, p.Sub(s, a)) },
+		"sinc":              func(p *Pair, s, a *Node) *Node { return pair.Sinc(p.Graph, p.Mul(p.Scale(3, a), p.Sqrt(s))) },
 		"abs":               func(p *Pair, s, a *Node) *Node { return p.Abs(p.Sub(s, a)) },
 		"positive":          func(p *Pair, s, a *Node) *Node { return p.PowInt(p.Positive(p.Sub(a, s)), 3) },
 		"power":             func(p *Pair, s, a *Node) *Node { return p.Exp(p.Neg(p.Pow(s, a))) },

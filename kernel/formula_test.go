@@ -33,7 +33,8 @@ func TestFormulasAsFamilies(t *testing.T) {
 		{"formula(exp(-mismatches), ard)", "hamming(ard)"},
 		{"formula(2/pi*asin(2*(a + dot)/sqrt((1 + 2*(a + xx))*(1 + 2*(a + yy)))), a=1, ard)", "arcsine(ard)"},
 		{"formula(pos(1 - r)^4*(1 + 4*r), ard)", "wendland(ard)"},
-		{"formula(1)", "constant"},
+		{"formula(erf(1)*sinc(0)/erf(1))", "constant"},
+		{"formula(sinc(2*pi*(x - y)/b)*2*pi*(x - y)/b*sin(2*pi*(x - y)/b) + cos(2*pi*(x - y)/b)^2, b=1, dims=2)", "constant(dims=2)"},
 	} {
 		p, q := mustCompile(t, c.formula, d), mustCompile(t, c.family, d)
 		rng := rand.New(rand.NewPCG(3, 1))
@@ -109,6 +110,8 @@ func TestFormulaErrors(t *testing.T) {
 		{"formula(max(1 - r))", `did you mean "pos"? pos(a) is max(a, 0)`, "max"},
 		{"formula(ln(1 + r2))", `did you mean "log"`, "ln"},
 		{"formula(pow(r))", `did you mean the operator "^"`, "pow"},
+		{"formula(erff(r))", `did you mean "erf"`, "erff"},
+		{"formula(sync(r))", `did you mean "sinc"`, "sync"},
 		{"formula(sigmod(r))", `did you mean "sigmoid"`, "sigmod"},
 		{"formula(exp + 1)", "argument needs parentheses", "exp"},
 		{"formula(exp(-r)", "found the end", ""},
@@ -158,6 +161,7 @@ func TestFormulaUnits(t *testing.T) {
 		"pos(1 - r/a)^4*mismatches*(b + xx)": {"a": 1, "b": 2, "value": 2},
 		"exp(-r/a) + exp(-r/b)*c":            {"a": 1, "b": 1, "c": 0},
 		"sin(a*x)*sin(a*y)/log(b*r)":         {"a": -1, "b": -1},
+		"erf(a*x)*erf(a*y)*sinc(r/b)":        {"a": -1, "b": 1},
 		"1":                                  {},
 	} {
 		start := ""
@@ -195,7 +199,7 @@ func sane(depth int) *rapid.Generator[string] {
 	}
 	inner := sane(depth - 1)
 	form := rapid.SampledFrom([]string{
-		"exp(-abs(@)/(1 + abs(@)))", "log1p(abs(@))", "log(1 + (@)^2)", "sqrt(1 + abs(@))", "sin(@)", "cos(@)", "tanh(@)", "asin(tanh(@)/2)",
+		"exp(-abs(@)/(1 + abs(@)))", "log1p(abs(@))", "log(1 + (@)^2)", "sqrt(1 + abs(@))", "sin(@)", "cos(@)", "tanh(@)", "asin(tanh(@)/2)", "erf(@)", "sinc(@)",
 		"pos(@)", "sigmoid(@)", "(@) + (@)", "(@) - (@)", "(@)*(@)", "(@)/(1 + (@)^2)", "-(@)", "(1 + abs(@))^-0.5", "abs(@)^u",
 	})
 	return rapid.Custom(func(t *rapid.T) string {

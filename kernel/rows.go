@@ -157,7 +157,7 @@ var (
 // functions are the operations of other functions of one value.
 var functions = map[code.Op]operation{
 	code.Log1p: withP(vec.Log1p), code.Log: withP(vec.Log), code.Sqrt: withP(vec.Sqrt), code.RootInverse: withP(vec.RootInverse),
-	code.Tanh: withP(vec.Tanh), code.Arcsine: withP(vec.Arcsine), code.Power: withPQ(vec.Power), code.Positive: withPQ(vec.Positive),
+	code.Tanh: withP(vec.Tanh), code.Arcsine: withP(vec.Arcsine), code.Erf: withP(erf), code.Sinc: doSinc, code.Power: withPQ(vec.Power), code.Positive: withPQ(vec.Positive),
 	code.Abs:       withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Abs(dst, dst) }),
 	code.Step:      withP(func(dst, a []float64, p float64) { vec.Scale(dst, a, p); vec.Step(dst, dst) }),
 	code.LogOrZero: withP(logOrZero),
@@ -169,6 +169,19 @@ func logOrZero(dst, a []float64, p float64) {
 		if v == 0 {
 			dst[j] = 0
 		}
+	}
+}
+
+func erf(dst, a []float64, p float64) {
+	for j, v := range a {
+		dst[j] = math.Erf(p * v)
+	}
+}
+
+func doSinc(r *routine, s *step, m int) {
+	dst, p, f := r.row(s.dst, m), r.p(s), code.SincOf(s.value.Index)
+	for j, v := range r.row(s.a, m) {
+		dst[j] = f(p * v)
 	}
 }
 

@@ -2,6 +2,7 @@ package code
 
 import (
 	"math"
+	"math/big"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -87,6 +88,8 @@ var unaries = []struct {
 	{within(20), function(Cosine), func(a float64) float64 { return math.Cos(2 * math.Pi * a) }},
 	{anyValue, function(Tanh), math.Tanh},
 	{within(0.9), function(Arcsine), math.Asin},
+	{anyValue, function(Erf), math.Erf},
+	{anyValue, func(l *List, a ID) ID { return SincAt(l, a, 0) }, func(a float64) float64 { return math.Sin(a) / a }},
 	{anyValue, function(Abs), math.Abs},
 	{anyValue, function(Positive), func(a float64) float64 { return max(a, 0) }},
 	{anyValue, function(Step), func(a float64) float64 { return math.Max(0, math.Copysign(1, a)) }},
@@ -239,6 +242,53 @@ func TestSpecialPoints(t *testing.T) {
 		id := c.build(l, l.Feat(0, AtLeast0), l.Param(0))
 		if got := l.Evaluate(theta, []float64{0}, id)[0]; !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%s: %v, want %v: %+v", c.name, got, c.want, *l.At(id))
+		}
+	}
+}
+
+// bigSinc returns j_n(x)/xⁿ = Σ_k (−x²/2)^k/(k!·(2n + 2k + 1)!!), DLMF 10.53.1, for |x| ≤ 100.
+func bigSinc(n int, x float64) float64 {
+	number := func(v float64) *big.Float { return new(big.Float).SetPrec(400).SetFloat64(v) }
+	term, sum := number(1), number(0)
+	for k := 1; k <= n; k++ {
+		term.Quo(term, number(float64(2*k+1)))
+	}
+	z := number(x)
+	z.Mul(z, z)
+	for k := 0; term.Sign() != 0 && term.MantExp(nil) > -200; k++ {
+		sum.Add(sum, term)
+		term.Mul(term, z)
+		term.Quo(term, number(-2*float64((k+1)*(2*n+2*k+3))))
+	}
+	out, _ := sum.Float64()
+	return out
+}
+
+// TestSinc compares sin(a)/a and what its derivatives need with sums in 400 bits, in units of the
+// value at 0 or, far out, of the amplitude of the wave, and each derivative with central differences.
+func TestSinc(t *testing.T) {
+	for n := range 5 {
+		f, next := SincOf(n), SincOf(n+1)
+		worst, near := 0.0, math.Sqrt(SincNear(n))
+		for x := 1e-9; x < 100; x *= 1.05 {
+			want := bigSinc(n, x)
+			for _, at := range []float64{x, -x} {
+				size := math.Abs(want)
+				if x > near {
+					size = max(size, math.Pow(x, -float64(n+1)))
+				}
+				worst = max(worst, math.Abs(f(at)-want)/size)
+			}
+			slope := (8*(f(x+1e-3)-f(x-1e-3)) - (f(x+2e-3) - f(x-2e-3))) / 12e-3
+			if got := -x * next(x); !(math.Abs(got-slope) <= 1e-12) {
+				t.Errorf("order %d: derivative %v at %v, central difference %v", n, got, x, slope)
+			}
+		}
+		if t.Logf("order %d: errors up to %.3g", n, worst); !(worst <= 16*epsilon) {
+			t.Errorf("order %d: error %v", n, worst)
+		}
+		if got, want := f(0), bigSinc(n, 0); math.Abs(got-want) > epsilon*want || f(math.Inf(-1)) != 0 || !math.IsNaN(f(math.NaN())) {
+			t.Errorf("order %d: %v, %v and %v at 0, −∞ and NaN, want %v, 0 and NaN", n, got, f(math.Inf(-1)), f(math.NaN()), want)
 		}
 	}
 }

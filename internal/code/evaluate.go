@@ -60,6 +60,8 @@ func compute(l *List, v *Value, values, theta, features []float64) float64 {
 		return math.Pow(values[v.Args[0]], values[v.Coef[0]])
 	case Decay:
 		return decay(v.Poly, math.Sqrt(values[v.Args[0]]))
+	case Sinc:
+		return SincOf(v.Index)(values[v.Args[0]])
 	}
 	return functions[v.Op](values[v.Args[0]])
 }
@@ -81,7 +83,7 @@ func powInt(x float64, p int) float64 {
 
 // functions are the operations on one value.
 var functions = map[Op]func(a float64) float64{
-	Exp: math.Exp, Log: math.Log, Log1p: math.Log1p, Sqrt: math.Sqrt, Tanh: math.Tanh, Arcsine: math.Asin, Abs: math.Abs,
+	Exp: math.Exp, Log: math.Log, Log1p: math.Log1p, Sqrt: math.Sqrt, Tanh: math.Tanh, Arcsine: math.Asin, Erf: math.Erf, Abs: math.Abs,
 	LogOrZero: func(a float64) float64 {
 		if a == 0 {
 			return 0
@@ -120,4 +122,48 @@ func decay(poly []float64, t float64) float64 {
 		sum += poly[0] / t
 	}
 	return sum * math.Exp(-t)
+}
+
+// SincOf returns the function x ↦ j_n(x)/xⁿ, with the limit 0 at ±∞. For x² up to [SincNear] it sums the
+// power series; beyond that, the recurrence of j_n does not cancel (DLMF 10.53.1 and 10.51.1). It is
+// meant for the orders of a few derivatives.
+func SincOf(n int) func(x float64) float64 {
+	near, series := SincNear(n), SincSeries(n)
+	return func(x float64) float64 {
+		z := x * x
+		switch {
+		case z <= near:
+			sum := 0.0
+			for _, c := range series {
+				sum = sum*z + c
+			}
+			return sum
+		case math.IsInf(x, 0):
+			return 0
+		}
+		sin, before := math.Sincos(x) // before is the one of order −1
+		value := sin / x
+		for k := range n {
+			value, before = (float64(2*k+1)*value-before)/z, value
+		}
+		return value
+	}
+}
+
+// SincNear returns the x² up to which the series of order n serves. Its terms decrease there.
+func SincNear(n int) float64 { return float64(2*n + 3) }
+
+// SincSeries returns the coefficients of the powers of x² in the series of order n, highest first. The
+// terms beyond add less than 2⁻⁵⁸ of the sum.
+func SincSeries(n int) []float64 {
+	const terms = 14
+	out, c := make([]float64, terms), 1.0
+	for k := 1; k <= n; k++ {
+		c /= float64(2*k + 1)
+	}
+	for k := range out {
+		out[terms-1-k] = c
+		c /= -2 * float64((k+1)*(2*n+2*k+3))
+	}
+	return out
 }

@@ -43,6 +43,8 @@ const (
 	Cosine
 	Tanh
 	Arcsine
+	// Erf is the error function.
+	Erf
 	// Abs is |a|, Positive is max(a, 0), and Step is 1 where a > 0 and 0 elsewhere.
 	Abs
 	Positive
@@ -51,6 +53,9 @@ const (
 	Power
 	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. At t = 0 the t^−1 term counts as 0.
 	Decay
+	// Sinc is j_n(a)/aⁿ with the spherical Bessel function j_n of order n = Index: sin(a)/a for n = 0.
+	// Its derivative is −a times the one of order n + 1.
+	Sinc
 )
 
 // Value is an operation on earlier values.
@@ -187,7 +192,7 @@ func signOfValue(l *List, v Value) Sign {
 		return signOfProduct(l, v)
 	case Sqrt, RootInverse, Log1p, Abs, Positive, Step, Power:
 		return AtLeast0
-	case Tanh, Arcsine:
+	case Tanh, Arcsine, Erf:
 		return arg
 	}
 	return Unknown

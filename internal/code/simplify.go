@@ -469,6 +469,14 @@ func (l *List) Pow(a, b ID) ID {
 // maxPower bounds the powers that are multiplied out.
 const maxPower = 200
 
+// SincAt returns the Sinc of order n.
+func SincAt(l *List, a ID, n int) ID {
+	if x, ok := l.number(a); ok {
+		return l.Num(SincOf(n)(x))
+	}
+	return l.put(Value{Op: Sinc, Args: []ID{a}, Index: n})
+}
+
 // Decay returns (Σ_k poly[k]·t^(k−1))·e^−t with t = √a.
 func (l *List) Decay(a ID, poly []float64) ID {
 	for len(poly) > 1 && poly[len(poly)-1] == 0 {

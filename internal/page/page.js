@@ -12,6 +12,13 @@ function predictor(model) {
   const x = numbers(model.x), factor = model.factor ? numbers(model.factor) : null;
   const alphas = model.targets.map(t => numbers(t.alpha));
   const turn = a => { const rest = a - Math.round(a); return 2 * Math.PI * rest; };
+  // erf sums the series 2/√π·exp(−a²)·Σ 2ᵏa²ᵏ⁺¹/(1·3·…·(2k + 1)), whose terms have one sign.
+  const erf = a => {
+    if (Math.abs(a) > 6) return Math.sign(a);
+    let term = a, sum = a;
+    for (let k = 1; Math.abs(term) > 1e-17 * Math.abs(sum); k++) sum += term *= 2 * a * a / (2 * k + 1);
+    return 2 / Math.sqrt(Math.PI) * Math.exp(-a * a) * sum;
+  };
   const measures = {
     squared_distance: (a, b) => (a - b) * (a - b), inner_product: (a, b) => a * b, differences: (a, b) => a - b,
     sin_squares: (a, b, p) => { const s = Math.sin(turn((a - b) / p) / 2); return s * s; },
@@ -20,7 +27,7 @@ function predictor(model) {
   const functions = {
     exp: Math.exp, log: Math.log, log_or_0: a => a === 0 ? 0 : Math.log(a), log1p: Math.log1p, sqrt: Math.sqrt,
     inverse_sqrt: a => a === 0 ? 0 : 1 / Math.sqrt(a), sin_turns: a => Math.sin(turn(a)), cos_turns: a => Math.cos(turn(a)),
-    tanh: Math.tanh, asin: Math.asin, abs: Math.abs, positive: a => Math.max(a, 0), step: a => a > 0 ? 1 : a <= 0 ? 0 : a,
+    tanh: Math.tanh, asin: Math.asin, erf, sinc: a => a === 0 ? 1 : Math.sin(a) / a, abs: Math.abs, positive: a => Math.max(a, 0), step: a => a > 0 ? 1 : a <= 0 ? 0 : a,
   };
   const power = (a, p) => p < 0 ? 1 / power(a, -p) : p === 1 ? a : p === 2 ? a * a : a ** p;
   const values = new Float64Array(model.operations.length), measured = new Float64Array(model.features.length);

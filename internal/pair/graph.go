@@ -177,6 +177,12 @@ func (g *Graph) CosineOfTurns(a *Node) *Node { return applied(g, function{op: co
 // Arcsine returns arcsin a for |a| < 1.
 func (g *Graph) Arcsine(a *Node) *Node { return applied(g, function{op: code.Arcsine}, a) }
 
+// Erf returns the error function of a.
+func Erf(g *Graph, a *Node) *Node { return applied(g, function{op: code.Erf}, a) }
+
+// Sinc returns sin(a)/a, a in radians, and 1 at 0.
+func Sinc(g *Graph, a *Node) *Node { return applied(g, function{op: code.Sinc}, a) }
+
 // Abs returns |a|; its derivative at 0 is 0.
 func (g *Graph) Abs(a *Node) *Node { return applied(g, function{op: code.Abs}, a) }
 
@@ -325,7 +331,7 @@ const twoPi = 2 * math.Pi
 type function struct {
 	graph *Graph
 	op    code.Op
-	// power is the exponent of code.Product; poly holds the coefficients of
+	// power is the exponent of code.Product and the order of code.Sinc; poly holds the coefficients of
 	// code.Decay, starting with t^−1.
 	power int
 	poly  []float64
@@ -341,12 +347,15 @@ func (f function) String() string {
 	case code.Decay:
 		return polynomial(f.poly) + " exp(−t), t = √"
 	}
+	if f.op == code.Sinc && f.power > 0 {
+		return fmt.Sprintf("j%d(t)/t^%d", f.power, f.power)
+	}
 	return names[f.op]
 }
 
 var names = map[code.Op]string{
 	code.Sqrt: "√", code.RootInverse: "1/√ or 0", code.LogOrZero: "log or 0", code.Sine: "sin 2π", code.Cosine: "cos 2π",
-	code.Arcsine: "arcsin", code.Abs: "abs", code.Positive: "positive part", code.Step: "step", code.Power: "^",
+	code.Arcsine: "arcsin", code.Erf: "erf", code.Sinc: "sinc", code.Abs: "abs", code.Positive: "positive part", code.Step: "step", code.Power: "^",
 }
 
 // Arity returns 2 for powers and 1 for all others.
@@ -410,6 +419,8 @@ func (f function) code(l *code.List, a, b code.ID) code.ID {
 		return l.Pow(a, b)
 	case code.Decay:
 		return l.Decay(a, f.poly)
+	case code.Sinc:
+		return code.SincAt(l, a, f.power)
 	}
 	return l.Apply(f.op, a)
 }
@@ -438,6 +449,10 @@ func (f function) SymDiff(inputs gorgonia.Nodes, output, adjoint *Node) (gorgoni
 		d = g.Scale(-twoPi, g.SineOfTurns(a))
 	case code.Arcsine:
 		d = applied(g, function{op: code.RootInverse}, g.Sub(g.Number(1), g.Square(a)))
+	case code.Erf:
+		d = g.Scale(2/math.SqrtPi, g.Exp(g.Neg(g.Square(a))))
+	case code.Sinc:
+		d = g.Neg(g.Mul(a, applied(g, function{op: code.Sinc, power: f.power + 1}, a)))
 	case code.Abs:
 		d = g.Sub(applied(g, function{op: code.Step}, a), applied(g, function{op: code.Step}, g.Neg(a)))
 	case code.Positive:

@@ -109,6 +109,8 @@ var unaries = []struct {
 	{within(2), (*Graph).SineOfTurns, func(a float64) float64 { return math.Sin(2 * math.Pi * a) }},
 	{within(2), (*Graph).CosineOfTurns, func(a float64) float64 { return math.Cos(2 * math.Pi * a) }},
 	{within(0.9), (*Graph).Arcsine, math.Asin},
+	{within(5), Erf, math.Erf},
+	{within(20), Sinc, func(a float64) float64 { return math.Sin(a) / a }},
 	{anyValue, (*Graph).Abs, math.Abs},
 	{anyValue, (*Graph).Positive, func(a float64) float64 { return max(a, 0) }},
 	{anyValue, func(g *Graph, a *Node) *Node { return g.Scale(-1.5, a) }, func(a float64) float64 { return -1.5 * a }},

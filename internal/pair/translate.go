@@ -287,5 +287,5 @@ func raised(g *Graph, v *code.Value, nodes []*Node) *Node {
 	case code.Power:
 		return g.Pow(a, nodes[v.Coef[0]])
 	}
-	return applied(g, function{op: v.Op, poly: v.Poly}, a)
+	return applied(g, function{op: v.Op, poly: v.Poly, power: v.Index}, a)
 }

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"gpfit/internal/code"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
+	pairs "gpfit/internal/pair"
 	"gpfit/kernel"
 )
 
@@ -45,6 +47,8 @@ var operations = map[string]func(p pair, a node) node{
 	"decay of degree 0": func(p pair, a node) node { return p.Decay(p.Mul(a, distance(p)), 2) },
 	"sqrt":              func(p pair, a node) node { return p.Mul(a, p.Sqrt(distance(p))) },
 	"tanh":              func(p pair, a node) node { return p.Tanh(p.Mul(a, p.InnerProduct("lengthscale"))) },
+	"erf":               func(p pair, a node) node { return pairs.Erf(p.Graph, p.Mul(a, p.InnerProduct("lengthscale"))) },
+	"sinc":              func(p pair, a node) node { return pairs.Sinc(p.Graph, p.Mul(a, p.Sqrt(distance(p)))) },
 	"sigmoid":           func(p pair, a node) node { return p.Sigmoid(p.Sub(distance(p), a)) },
 	"abs":               func(p pair, a node) node { return p.Abs(p.Sub(distance(p), a)) },
 	"positive":          func(p pair, a node) node { return p.PowInt(p.Positive(p.Sub(a, distance(p))), 3) },
@@ -188,6 +192,8 @@ func TestFunctions(t *testing.T) {
 		{"log", 2, positive, func(p pair, a, x node) node { return p.Log(x) }, exactLog},
 		{"tanh", 5, any, func(p pair, a, x node) node { return p.Tanh(x) }, math.Tanh},
 		{"arcsine", 3, small, func(p pair, a, x node) node { return p.Arcsine(x) }, math.Asin},
+		{"erf", 4, any, func(p pair, a, x node) node { return pairs.Erf(p.Graph, x) }, math.Erf},
+		{"sinc", 3, small[:6000:6000], func(p pair, a, x node) node { return pairs.Sinc(p.Graph, x) }, code.SincOf(0)},
 		{"power", 2, positive, func(p pair, a, x node) node { return p.Pow(x, p.Scale(0.25, a)) }, func(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }},
 		{"power 3/2", 3, positive[:6000:6000], func(p pair, a, x node) node { return p.Pow(x, p.Scale(1.5, a)) }, func(x float64) float64 { return x * math.Sqrt(x) }},
 		{"positive", 0, any, func(p pair, a, x node) node { return p.Positive(x) }, func(x float64) float64 { return max(x, 0) }},
@@ -206,6 +212,20 @@ func TestFunctions(t *testing.T) {
 			}
 		}
 		t.Logf("%s: at most %.2f ulp off", c.name, worst)
+	}
+}
+
+// TestSinc checks that sinc is right within a few units of its value at 0, for arguments of all sizes.
+func TestSinc(t *testing.T) {
+	rng := seeded(23)
+	xs := []float64{0, 5e-324, 1e-300, 1e300, math.Inf(1), math.Inf(-1), math.NaN()}
+	for range 2000 {
+		xs = append(xs, 10*rng.NormFloat64(), math.Exp(20*rng.Float64()-5))
+	}
+	for k, got := range function(t, 1, xs, func(p pair, a, x node) node { return pairs.Sinc(p.Graph, x) }) {
+		if want := code.SincOf(0)(xs[k]); !(abs(got-want) <= 4e-16) && !(math.IsNaN(got) && math.IsNaN(xs[k])) {
+			t.Errorf("sinc(%v) = %v, want %v", xs[k], got, want)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func (k *Kernel) scratch() int {
 	}
 	for id, needed := range k.need {
 		v := k.list.Values[id]
-		if long := []code.Op{code.Log, code.Log1p, code.LogOrZero, code.Power, code.Arcsine}; needed && !v.Uniform && slices.Contains(long, v.Op) {
+		if long := []code.Op{code.Log, code.Log1p, code.LogOrZero, code.Power, code.Arcsine, code.Erf, code.Sinc}; needed && !v.Uniform && slices.Contains(long, v.Op) {
 			most = 4
 		}
 	}

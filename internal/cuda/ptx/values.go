@@ -80,6 +80,10 @@ func functionOf(b *body, v code.ID, value *code.Value, a vec) vec {
 		return tanhOf(&b.writer, a)
 	case code.Arcsine:
 		return arcsineOf(&b.writer, a)
+	case code.Erf:
+		return erfOf(&b.writer, a)
+	case code.Sinc:
+		return sincOf(&b.writer, a, value.Index)
 	case code.Abs:
 		return b.each("abs.f64", a)
 	case code.Positive:

@@ -248,7 +248,7 @@ void Parser::variable(std::string_view space, bool external) {
             if (s != Space::Global) {
                 fail("only variables of .global and .const have values");
             }
-            initialise(reinterpret_cast<u8 *>(where), t, count);
+            initialize(reinterpret_cast<u8 *>(where), t, count);
         }
     } while (accept(","));
     expect(";");
@@ -277,7 +277,7 @@ u64 Parser::place(std::string_view space, u32 alignment, u64 bytes) {
     return (shared ? SharedBase : LocalBase) + from;
 }
 
-void Parser::initialise(u8 *to, Type t, u64 count) {
+void Parser::initialize(u8 *to, Type t, u64 count) {
     bool braces = accept("{");
     for (u64 k = 0; k < count && !peek().is("}"); k++) {
         bool negative = accept("-");
