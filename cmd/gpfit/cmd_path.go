@@ -3,15 +3,20 @@ package main
 import (
 	"io"
 
+	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/flags"
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/gp"
 	"gpfit/internal/comparefigure"
 	"gpfit/internal/shrinkage"
 )
 
 // runPath prints and writes the path of ridge regression or the lasso.
 func runPath(c *frame.Command) error {
+	if how := c.Fit.Standardize; c.Path.NoIntercept && how != gp.StandardizeNone {
+		return exit.Usagef("--no-intercept: --standardize %s takes means away before the fit; give --standardize none", how)
+	}
 	if err := c.CheckOutputs(c.Inputs(c.Args[0])); err != nil {
 		return err
 	}

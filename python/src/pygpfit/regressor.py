@@ -110,18 +110,28 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         model so far, ``interrupted_`` is True, and there is an `InterruptedFitWarning`. Within a search or
         a cross-validation of scikit-learn, KeyboardInterrupt goes on instead, so that the whole search ends.
         """
-        given = {"weight_column": ("sample_weight", sample_weight), "noise_column": ("noise_variance", noise_variance)}
+        before = dict(vars(self))
+        try:
+            return self._fit(X, y, {"sample_weight": sample_weight, "noise_variance": noise_variance}, callback, progress)
+        except BaseException as stop:
+            if getattr(stop, "model", None) is None:  # the earlier fit stays
+                vars(self).clear()
+                vars(self).update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, of_rows: Mapping[str, ArrayLike | None], callback: Callback | None, progress: Progress) -> GPFitRegressor:
         self._mixed = _tables.mixed(X) is not None
         columns, targets = self._check_training(X, y)
         options = self._options(X, columns)
         taken = columns if isinstance(columns, dict) else getattr(self, "feature_names_in_", ("X", "y"))
         with _temporary.folder(large=bool(self.save_factor)) as folder:
             more: dict[str, Column] = {}
-            for option, (name, values) in given.items():
+            for option, name in (("weight_column", "sample_weight"), ("noise_column", "noise_variance")):
+                values = of_rows[name]
                 if values is not None:
                     options[option] = name = _free(name, taken)
                     more[name] = _check_sample_weight(values, targets, dtype=np.float64, **_ANY)
-            self._noise = options["noise_column"] if noise_variance is not None else None
+            self._noise = options["noise_column"] if of_rows["noise_variance"] is not None else None
             self.X_train_, self.y_train_, self._of_rows = columns, targets, more
             path = self._write(Path(folder), columns, targets, more)
             if targets.ndim == 2:
