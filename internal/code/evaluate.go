@@ -141,7 +141,7 @@ func SincOf(n int) func(x float64) float64 {
 		case math.IsInf(x, 0):
 			return 0
 		}
-		sin, before := math.Sincos(x) // before is the one of order −1
+		sin, before := math.Sincos(x) // before is the value of order −1
 		value := sin / x
 		for k := range n {
 			value, before = (float64(2*k+1)*value-before)/z, value

@@ -54,7 +54,7 @@ const (
 	// Decay is (Σ_k Poly[k]·t^(k−1))·e^−t with t = √a. At t = 0 the t^−1 term counts as 0.
 	Decay
 	// Sinc is j_n(a)/aⁿ with the spherical Bessel function j_n of order n = Index: sin(a)/a for n = 0.
-	// Its derivative is −a times the one of order n + 1.
+	// Its derivative is −a times the function of order n + 1.
 	Sinc
 )
 
