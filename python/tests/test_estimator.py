@@ -270,7 +270,7 @@ def test_several_targets_share_the_kernel(wave):
 @pytest.mark.parametrize("kernel", [
     C(2.0) * RBF(0.7) + WhiteKernel(0.05), C(1.5) * RBF([0.5, 2.0], (0.01, 50)) + WhiteKernel(1e-2, (1e-6, 1)),
     Matern(0.8, nu=1.5) + WhiteKernel(), C(3.0, "fixed") * Matern([1.0, 2.0], nu=2.5) + WhiteKernel(0.1), RationalQuadratic(1.2, 0.7) + WhiteKernel(0.2),
-    C(0.5) * RBF(1.0) * Matern(3.0, nu=0.5) + C(2.0) * RBF(0.1) + WhiteKernel(0.3), C(0.7) * DotProduct(2.0) + RBF() + WhiteKernel(),
+    C(0.5) * RBF(1.0) * Matern(3.0, nu=0.5) + C(2.0) * RBF(0.1) + WhiteKernel(0.3), C(0.7) * DotProduct(2.0) + RBF() + WhiteKernel(), RBF() + DotProduct(0.0, "fixed") + WhiteKernel(),
 ], ids=str)
 def test_kernels_of_scikit_learn(wave, kernel):
     X, y = wave

@@ -125,6 +125,8 @@ def _products(factors: list[Any], columns: Sequence[str]) -> list[_Term]:
     if len(free) > 1:
         raise UsageError("a product has several free ConstantKernel factors, of which only the product matters: keep one")
     value = float(np.prod([c.value for c in constants]))
+    if value == 0:
+        raise UsageError("a ConstantKernel of 0 removes its term: leave the term out")
     scale = float(np.prod([c.value for c in constants if c.bounds is None]))
     variance = _Parameter(value, None)
     if free and free[0].bounds is not None:
@@ -133,6 +135,10 @@ def _products(factors: list[Any], columns: Sequence[str]) -> list[_Term]:
         shift = _parameter(others[0], "sigma_0")
         if free and shift.bounds is None:
             raise UsageError(f"{others[0]}: gpfit cannot tie its fixed sigma_0 to a free ConstantKernel: leave one of them out, or free sigma_0")
+        if shift.value == 0:
+            if shift.bounds is None:
+                return [_Term([_Leaf("linear", {})], variance)]
+            raise UsageError(f"{others[0]}: a sigma_0 that starts at 0 stays there: give another start, or sigma_0_bounds='fixed'")
         bounds = shift.bounds and (value * shift.bounds[0] ** 2, value * shift.bounds[1] ** 2)
         return [_Term([_Leaf("constant", {})], _Parameter(value * shift.value**2, bounds)), _Term([_Leaf("linear", {})], variance)]
     return [_Term([_leaf(f, columns) for f in others] or [_Leaf("constant", {})], variance)]
@@ -182,8 +188,9 @@ def _leaf(kernel: Any, columns: Sequence[str]) -> _Leaf:
     if name == "ExpSineSquared" and len(columns) == 1:
         _, parameters = _lengthscales(kernel, columns)
         return _Leaf("periodic", parameters | {"period": _parameter(kernel, "periodicity")})
+    advice = {"ExpSineSquared": "for several columns write 'periodic', whose sum over columns differs", "DotProduct": "in a product write 'linear' or 'poly(2)'"}
     raise UsageError(
-        f"gpfit has no kernel with the meaning of {kernel}: write an expression such as 'rbf(ard) + linear'; docs/kernels.md lists the families"
+        f"gpfit has no kernel with the meaning of {kernel}: {advice.get(name, 'write an expression')}, such as 'rbf(ard) + linear'; docs/kernels.md lists the families"
     )
 
 
