@@ -177,16 +177,31 @@ def call(
     words = [*command.split(), *options]
     if files:
         words += ["--", *("./-" if str(file) == "-" else str(file) for file in files)]
-    env = {k: v for k, v in os.environ.items() if k not in VARIABLES or k in _KEPT}
-    # joblib tells its workers by this variable how many cores each of them has.
-    if os.environ.get("OMP_NUM_THREADS", "").isdigit():
-        env.setdefault("GPFIT_THREADS", os.environ["OMP_NUM_THREADS"])
+    env = _environment()
     with watcher(callback, progress) as watch:
         while True:
             with server(find_program(), env, alone=command in _ALONE) as taken:
                 response = taken.request(words, watch)
             if not response.missed:
                 return Ended(response, names or {})
+
+
+# The variables of this process, as far as Python shows them without a copy, and what gpfit gets of them.
+_seen: tuple[Any, dict[str, str]] = (None, {})
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables of gpfit. They are read again when they have changed, because that takes longer than a short call."""
+    global _seen
+    data = getattr(os.environ, "_data", None)
+    if data is not None and data == _seen[0]:
+        return _seen[1]
+    env = {k: v for k, v in os.environ.items() if k not in VARIABLES or k in _KEPT}
+    # joblib tells its workers by this variable how many cores each of them has.
+    if os.environ.get("OMP_NUM_THREADS", "").isdigit():
+        env.setdefault("GPFIT_THREADS", os.environ["OMP_NUM_THREADS"])
+    _seen = (dict(data) if data is not None else None, env)
+    return env
 
 
 def messages(stderr: str, names: Mapping[str, str]) -> tuple[list[str], str]:

@@ -91,6 +91,9 @@ def _cell(value: Any) -> str:
 def write_array(path: PathLike, X: Column, y: Column | None = None, more: Columns | None = None) -> Path:
     """Write a matrix without names, the target, and named columns that are no inputs, as a NumPy archive."""
     arrays = {"X": np.ascontiguousarray(X, dtype=np.float64)}
+    if y is None and not more:
+        np.save(f"{path}.npy", arrays["X"])
+        return Path(f"{path}.npy")
     if y is not None:
         arrays["y"] = np.ascontiguousarray(y, dtype=np.float64)
     for name, values in (more or {}).items():
@@ -200,5 +203,8 @@ def _numbers_or_text(cells: Sequence[str]) -> Column:
 
 def read_npy(path: PathLike, names: Sequence[str]) -> dict[str, Column]:
     """Return the columns of an array that gpfit wrote, by name, each in memory of its own."""
-    values = np.load(path)
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 10 + int.from_bytes(data[8:10], "little")  # after the header of NumPy's format, version 1.0
+    values = np.frombuffer(data, dtype="<f8", offset=start).reshape(-1, len(names))
     return {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}

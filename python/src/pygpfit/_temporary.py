@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import re
 import secrets
@@ -41,13 +42,28 @@ def folder(large: bool = False) -> Generator[str]:
     """Give the path of a new folder for the body of a with statement. Large files are kept out of memory."""
     home = _enter(large)
     try:
-        path = tempfile.mkdtemp(dir=home.path)
+        path = f"{home.path}{os.sep}{next(_number)}"
+        os.mkdir(path, 0o700)
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            _discard(path)
     finally:
         _leave(home)
+
+
+# Numbers of the folders of calls.
+_number = itertools.count()
+
+
+def _discard(path: str) -> None:
+    """Remove a folder, which mostly has a few files."""
+    try:
+        for name in os.listdir(path):
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def holds(path: PathLike) -> bool:

@@ -264,6 +264,11 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         last = (self.y_train_.shape[1],) if self.y_train_.ndim == 2 else ()
         if n == 0:
             return (np.empty((0, *last)), *[np.empty((0, *last))] * std, *[np.empty((0, 0, *last))] * cov)
+        deviation = "std" if observed else "std_latent"
+        if not (cov or more or last):  # the shortest way, for a few rows
+            named = self._named(X)
+            result = self.model_.predict(X if named is None else named, mean_only=not std, **options)  # type: ignore[misc, unused-ignore]
+            return (result["mean"], result[deviation]) if std else (result["mean"],)
         with _temporary.folder() as folder:
             path = self._write(Path(folder), X, more=more)
             found: dict[str, Any] = {}
@@ -276,7 +281,6 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                 found = found or joint
                 files = [file.with_name(f"cov.{name}.npy") for name in self._targets] if last else [file]
                 covariance = (_last_axis([np.load(one) for one in files], bool(last)),)
-        deviation = "std" if observed else "std_latent"
         columns = ["mean"] + [deviation] * std
         prefixes = [f"{name}." for name in self._targets] if last else [""]
         return (*[_last_axis([found[prefix + column] for prefix in prefixes], bool(last)) for column in columns], *covariance)
@@ -373,21 +377,27 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def _write(self, folder: Path, X: Rows, y: Floats | None = None, more: Mapping[str, Column] | None = None) -> Path:
         """Write rows, with more columns, in the form in which fit wrote them, and return the file's path."""
         path, further = folder / "data", dict(more or {})
-        if not isinstance(X, dict):
-            names = [str(name) for name in getattr(self, "feature_names_in_", ())]
-            named = all(names) and len(set(names)) == X.shape[1]
-            if not named and self.y_train_.ndim == 1:
-                return _tables.write_array(path, X, y, further)
-            named_rows = dict(zip(names if named else map(str, range(X.shape[1])), X.T, strict=True))
-        else:
-            named_rows = X
-        columns = {**named_rows, **further}
+        named = self._named(X)
+        if named is None:
+            return _tables.write_array(path, np.asarray(X), y, further)
+        columns = {**named, **further}
         if y is not None and y.ndim == 1:
             columns[_free("y", columns)] = y
         elif y is not None:
             self._targets = [_free(name, columns) for name in self._targets]
             columns |= dict(zip(self._targets, y.T, strict=True))
         return _tables.write(path, columns)
+
+    def _named(self, X: Rows) -> dict[str, Column] | None:
+        """Return the columns of rows by the names with which fit wrote them, or None if they have none."""
+        if isinstance(X, dict):
+            return X
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        if all(names) and len(set(names)) == X.shape[1]:
+            return dict(zip(names, X.T, strict=True))
+        if self.y_train_.ndim == 1:
+            return None
+        return dict(zip(map(str, range(X.shape[1])), X.T, strict=True))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text: str = super().__repr__(N_CHAR_MAX)
