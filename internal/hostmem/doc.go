@@ -17,6 +17,13 @@ func Expect(bytes int64) {
 	}
 }
 
+// Relax ends what Expect has prepared: garbage takes as much memory as is in use again.
+func Relax() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100)
+	}
+}
+
 // ErrAddressSpace reports a process whose limit on its address space is too low for any
 // job. The command line maps it to exit code 12.
 var ErrAddressSpace = errors.New("the limit on the address space of this process")

@@ -14,6 +14,7 @@ import (
 
 	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
+	"gpfit/internal/hostmem"
 )
 
 // ballast keeps the collector from running all the time while the heap is small. Nobody touches it, so
@@ -98,6 +99,9 @@ func (s *server) answer(ctx context.Context, q *Request) {
 	s.mu.Lock()
 	s.running[q.ID]()
 	delete(s.running, q.ID)
+	if len(s.running) == 0 {
+		hostmem.Relax()
+	}
 	s.mu.Unlock()
 	// A client that has gone reads nothing; the end of in tells.
 	_ = s.out.send(Response{q.ID, code, stdout.String(), stderr.String()})
