@@ -18,6 +18,8 @@ install)
 start)
   dir=$2
   host=$(hostname -s)
+  # Tasks ask for the memory of their plan; the node has a little less than this machine.
+  memory=$(awk '/^MemTotal/ { print int(0.95 * $2 / 1024) }' /proc/meminfo)
   mkdir -p "$dir/state" "$dir/spool"
   if ! munge -n 2>/dev/null | unmunge >/dev/null 2>&1; then
     mkdir -p /run/munge /var/log/munge /var/lib/munge
@@ -54,7 +56,7 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MpiDefault=none
 ReturnToService=2
-NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+NodeName=$host NodeAddr=127.0.0.1 CPUs=4 RealMemory=$memory State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
   export SLURM_CONF=$dir/slurm.conf
