@@ -26,27 +26,28 @@ func kindOfJob(j PlannedJob) string {
 	return fmt.Sprintf("%s\x00%s\x00%d", j.Data, j.Kernel, value(j.Options.Restarts))
 }
 
-func (p *pace) add(j PlannedJob, seconds float64) {
+func (p *pace) add(d *demand, seconds float64) {
 	if p.kinds == nil {
 		p.kinds = map[string]spent{}
 	}
-	own, cost := p.kinds[kindOfJob(j)], costOf(j)
+	kind, cost := kindOfJob(d.job), d.Cost()
+	own := p.kinds[kind]
 	own.add(cost, seconds)
 	p.all.add(cost, seconds)
-	p.kinds[kindOfJob(j)] = own
+	p.kinds[kind] = own
 }
 
 // seconds returns how long a job takes from its start to its end: in relation to its cost as long as
 // the jobs of its kind, or as all jobs if none of its kind has finished. It is 0 if none has.
-func (p *pace) seconds(j PlannedJob) float64 {
-	from := p.kinds[kindOfJob(j)]
+func (p *pace) seconds(d *demand) float64 {
+	from := p.kinds[kindOfJob(d.job)]
 	if from.jobs == 0 {
 		from = p.all
 	}
 	if from.jobs == 0 {
 		return 0
 	}
-	return costOf(j) * from.seconds / from.cost
+	return d.Cost() * from.seconds / from.cost
 }
 
 // whole returns how long a job took that one attempt did; 0 for others.
@@ -74,10 +75,4 @@ func past(record rundir.Record, checkpoint string) (worked time.Duration) {
 		}
 	}
 	return worked
-}
-
-// costOf returns a relative measure of the work of the fit of a job.
-func costOf(j PlannedJob) float64 {
-	d := newDemand(j)
-	return d.Cost()
 }

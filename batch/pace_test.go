@@ -26,10 +26,10 @@ func TestLeft(t *testing.T) {
 	if got := s.left(now); got != 0 {
 		t.Errorf("%v left before any job has finished", got)
 	}
-	s.pace.add(fast, 2)
+	s.pace.add(&at(fast, 0).demand, 2)
 	must.Within(t, s.left(now).Seconds(), 2, 1e-9, "a kind that is not known, by the cost")
-	s.pace.add(slow, 100)
-	s.pace.add(slow, 140)
+	s.pace.add(&at(slow, 0).demand, 100)
+	s.pace.add(&at(slow, 0).demand, 140)
 	must.Within(t, s.left(now).Seconds(), 120, 1e-9, "the mean of its kind")
 	s.pending = append(s.pending, at(slow, 90*time.Second), at(slow, time.Hour), at(fast, 0))
 	must.Within(t, s.left(now).Seconds(), 120+30+12+2, 1e-9, "jobs that continue, at least a tenth of them")

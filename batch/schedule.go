@@ -75,7 +75,8 @@ func newScheduler(ctx context.Context, r *rundir.Run, o Options) (*scheduler, er
 		case status.State == rundir.StateDone:
 			s.summary.Done++
 			if took := whole(status.Record); took > 0 {
-				s.pace.add(j, took.Seconds())
+				d := newDemand(j)
+				s.pace.add(&d, took.Seconds())
 			}
 			// A process that was killed after it wrote the result may have left its checkpoint.
 			_ = os.Remove(r.Path("checkpoints", j.ID))
@@ -406,7 +407,7 @@ func (s *scheduler) finish(out outcome) {
 		if !out.elsewhere {
 			s.summary.Here++
 			if t.past == 0 { // otherwise a part of the job was done before
-				s.pace.add(t.job, out.busy.Seconds())
+				s.pace.add(&t.demand, out.busy.Seconds())
 			}
 			s.rates.Add(t.at.Side(), t.work, out.busy.Seconds())
 		}
@@ -479,7 +480,7 @@ func (s *scheduler) tellProgress() {
 func (s *scheduler) left(now time.Time) time.Duration {
 	rest, longest, side := 0.0, 0.0, 0
 	add := func(t *task, worked time.Duration) {
-		all := s.pace.seconds(t.job)
+		all := s.pace.seconds(&t.demand)
 		own := max(0.1*all, all-(t.past+worked).Seconds())
 		rest, longest = rest+own, max(longest, own)
 	}
