@@ -32,15 +32,24 @@ func runInspect(c *frame.Command) error {
 	return c.Report(r)
 }
 
-// modelView describes a model file.
-type modelView struct {
+// fileView describes a file that can predict.
+type fileView struct {
 	Type          string `json:"type"`
 	SchemaVersion int    `json:"schema_version"`
 	File          string `json:"file"`
 	Bytes         int64  `json:"bytes"`
 	SHA256        string `json:"sha256"`
 	FileVersion   int    `json:"file_version"`
-	Factor        bool   `json:"factor"`
+}
+
+func newFileView(kind, path string, bytes int64, sha256 string, version int) fileView {
+	return fileView{Type: kind, SchemaVersion: 1, File: path, Bytes: bytes, SHA256: sha256, FileVersion: version}
+}
+
+// modelView describes a model file.
+type modelView struct {
+	fileView
+	Factor bool `json:"factor"`
 	// N counts training rows, Features all feature columns, Used the columns that the kernel uses.
 	N          int                  `json:"n"`
 	Features   []string             `json:"features"`
@@ -72,7 +81,7 @@ func inspectModel(path string) (frame.Reported, error) {
 		messages.AllFlags(record.Report.Warnings)
 	}
 	v := &modelView{
-		Type: "model", SchemaVersion: 1, File: path, Bytes: info.Bytes, SHA256: info.SHA256, FileVersion: info.SchemaVersion, Factor: info.Factor,
+		fileView: newFileView("model", path, info.Bytes, info.SHA256, info.SchemaVersion), Factor: info.Factor,
 		N: m.N(), Features: m.FeatureNames, Targets: m.TargetNames(), Kernel: m.Kernel, Mean: m.Mean.Text, Noise: m.Noise, Scaling: m.Scaling,
 		Parameters: m.Parameters(), NLML: m.NLML, Status: m.Status, Fit: record,
 	}
@@ -106,25 +115,20 @@ func (v *modelView) Options() string {
 
 // regressionView describes a file of a regression.
 type regressionView struct {
-	Type          string             `json:"type"`
-	SchemaVersion int                `json:"schema_version"`
-	File          string             `json:"file"`
-	Bytes         int64              `json:"bytes"`
-	SHA256        string             `json:"sha256"`
-	FileVersion   int                `json:"file_version"`
-	Program       string             `json:"program"`
-	Data          string             `json:"data"`
-	Method        string             `json:"method"`
-	Function      string             `json:"function"`
-	Density       bool               `json:"density"`
-	N             int                `json:"n"`
-	Features      []string           `json:"features"`
-	Used          []string           `json:"used"`
-	Target        string             `json:"target"`
-	Scaling       gp.Scaling         `json:"scaling"`
-	Parameters    map[string]float64 `json:"parameters"`
-	Intercept     *float64           `json:"intercept,omitempty"`
-	Weights       map[string]float64 `json:"weights,omitempty"`
+	fileView
+	Program    string             `json:"program"`
+	Data       string             `json:"data"`
+	Method     string             `json:"method"`
+	Function   string             `json:"function"`
+	Density    bool               `json:"density"`
+	N          int                `json:"n"`
+	Features   []string           `json:"features"`
+	Used       []string           `json:"used"`
+	Target     string             `json:"target"`
+	Scaling    gp.Scaling         `json:"scaling"`
+	Parameters map[string]float64 `json:"parameters"`
+	Intercept  *float64           `json:"intercept,omitempty"`
+	Weights    map[string]float64 `json:"weights,omitempty"`
 }
 
 func inspectRegression(path string) (frame.Reported, error) {
@@ -133,7 +137,7 @@ func inspectRegression(path string) (frame.Reported, error) {
 		return nil, err
 	}
 	v := &regressionView{
-		Type: "regression", SchemaVersion: 1, File: path, Bytes: info.Bytes, SHA256: info.SHA256, FileVersion: f.SchemaVersion, Program: f.Program, Data: f.Data,
+		fileView: newFileView("regression", path, info.Bytes, info.SHA256, f.SchemaVersion), Program: f.Program, Data: f.Data,
 		Method: f.Method, Function: f.Model.Describe(), Density: f.HasDensity(), N: f.N, Features: f.FeatureNames, Target: f.TargetName, Scaling: f.Scaling,
 		Parameters: f.Parameters, Intercept: f.Intercept, Weights: f.Weights,
 	}
