@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # pyright: ignore[reportPrivateUsage]
 
 from . import _tables, _temporary
@@ -168,17 +168,10 @@ class GPFitRegressor(RegressorMixin, FitParameters):
                 ensure_min_samples=2, ensure_all_finite=self._finite(),
             )
         if targets.ndim == 2 and targets.shape[1] == 1:
-            targets = self._column(targets)
+            targets = column_or_1d(targets, warn=True)
         if targets.ndim == 2 and len(self._targets) != targets.shape[1]:
             self._targets = [f"y{i}" for i in range(targets.shape[1])]
         return columns, targets
-
-    @staticmethod
-    def _column(targets: Floats) -> Floats:
-        from sklearn.utils import column_or_1d
-
-        column: Floats = column_or_1d(targets, warn=True)
-        return column
 
     def _take(self, model: Model | None) -> GPFitRegressor:
         """Hold a model with its report, if there is one, and return self."""
@@ -330,9 +323,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
     def theta_names(self) -> list[str]:
         """The names of the parameters that were tuned, in the order of theta."""
         check_is_fitted(self)
-        fixed = self._given.get("fix") or ()
-        names = {str(one).split("=", 1)[0] for one in ([fixed] if isinstance(fixed, str) else fixed)}
-        return [name for name in self.report_.get("gradient_log", ()) if name not in names]
+        fixed = _names(self._given.get("fix"))
+        return [name for name in self.report_.get("gradient_log", ()) if name not in fixed]
 
     def _evaluate(self, values: Mapping[str, float]) -> Report:
         """Return the report of the likelihood at parameters of the fit."""
@@ -343,8 +335,8 @@ class GPFitRegressor(RegressorMixin, FitParameters):
         if "~real" in self.kernel_ or any(name.endswith("lambda") for name in self.parameters_):
             raise UsageError("theta holds logarithms, and the model has parameters of either sign: pygpfit.nlml(data, set=...) evaluates these")
         options = {name: value for name, value in given.items() if name in OPTIONS["nlml"]}
-        tied = {str(one).split("=", 1)[0] for one in ([self.tie] if isinstance(self.tie, str) else self.tie or ())}
-        fixed = {name: v for name, v in self.parameters_.items() if name not in {*values, *tied} and not name.startswith("mean_")}
+        elsewhere = {*values, *_names(self.tie)}
+        fixed = {name: v for name, v in self.parameters_.items() if name not in elsewhere and not name.startswith("mean_")}
         options |= {"kernel": self.kernel_, "ard": False, "mean": self.report_["mean"], "set": {**fixed, **values}}
         options |= dict.fromkeys(("fix", "bounds", "scores", "prior", "objective"))
         with _temporary.folder() as folder:
@@ -443,6 +435,11 @@ def _with_gaps(missing: Column, result: Floats, of_rows: bool) -> Floats:
     full = np.full((n,) * axes + result.shape[axes:], np.nan)
     full[np.ix_(*[rows] * axes)] = result
     return full
+
+
+def _names(option: Any) -> set[str]:
+    """Return the names of parameters in an option: a dict by name, NAME=VALUE, or several of these."""
+    return {str(one).split("=", 1)[0] for one in ([option] if isinstance(option, str) else option or ())}
 
 
 def _free(name: str, taken: Any) -> str:
