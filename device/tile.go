@@ -13,9 +13,10 @@ type TileDevice interface {
 	Device
 	// TileSpace returns the memory of one tile and of all else that a [TileBank] for n points of d columns holds, in bytes.
 	TileSpace(n, d, order int) (tile, rest int64)
-	// NewTileBank allocates a bank with so many slots for tiles. order is a multiple of TileUnit. memory, if not nil,
-	// is where the slots of a host's bank are, one after the other; accelerators take nil. The bank keeps x without
-	// copying it. Errors are those of [Backend.NewWorkspace].
+	// NewTileBank allocates a bank with so many slots for tiles. order is a multiple of TileUnit. memory, if not nil, is where
+	// the slots of a host's bank are, one after the other. For an accelerator it is the memory of the host that Load and
+	// Store use, which several banks may share and lock for fast copies. The bank keeps x without copying it. Errors are those
+	// of [Backend.NewWorkspace].
 	NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, memory []float64) (TileBank, error)
 }
 
