@@ -86,8 +86,8 @@ type Capabilities struct {
 }
 
 // Chosen is the name that leaves the choice of the method to this package, as does the
-// empty name: the method with the fewest operations among the exact methods. A later method of
-// the list has to save a tenth.
+// empty name: the method with the fewest operations among the exact methods that have room in memory. A later
+// method of the list has to save a tenth.
 const Chosen = "chosen"
 
 // FindMethod returns the method called name in a list, nil for [Chosen] and for the empty
@@ -151,6 +151,8 @@ type Weighed struct {
 	// workload. Otherwise Err is an [*UnavailableError], an [*UnsupportedError] or an [*UnsupportedKernelError].
 	Plan Plan
 	Err  error
+	// Room is a [*MemoryError] if the plan has no room on the devices or on the host.
+	Room error
 	// Chosen means that it is the method that the name [Chosen] stands for.
 	Chosen   bool
 	backends []Backend
@@ -168,10 +170,10 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 		one := Weighed{Method: m}
 		if one.backends, one.Err = supported(m, devices, w); one.Err == nil && w.N > 0 {
 			one.Plan = one.backends[0].Plan(w)
+			one.Room = Room(one.backends[0], one.Plan)
 		}
 		out[i] = one
-		// What other methods cost than the first depends on the points.
-		if one.Err == nil && m.Exact() && (best < 0 || w.Points != nil && one.Plan.FlopsGradient < worthwhile*out[best].Plan.FlopsGradient) {
+		if one.Err == nil && m.Exact() && (best < 0 || one.better(out[best], w)) {
 			best = i
 		}
 	}
@@ -179,6 +181,15 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 		out[best].Chosen = true
 	}
 	return out
+}
+
+// better reports whether a method is better for a workload than the best of the methods before it: it has room, which
+// that one has not, or saves a part of the operations. What methods cost depends on the points.
+func (one Weighed) better(best Weighed, w Workload) bool {
+	if (one.Room == nil) != (best.Room == nil) {
+		return one.Room == nil
+	}
+	return w.Points != nil && one.Plan.FlopsGradient < worthwhile*best.Plan.FlopsGradient
 }
 
 // supported returns the backends of m if they support the workload.

@@ -67,7 +67,7 @@ type TileBank interface {
 	// Read waits and copies the first rows of a slot to dst, row-major with leading dimension ld; Write sets them.
 	Read(lane, src, rows int, dst []float64, ld int) error
 	Write(lane, dst, rows int, src []float64, ld int) error
-	// Wait waits for the work of the lane.
+	// Wait waits for the work of the lane. It need not wait for loads and copies to slots that no later call has used.
 	Wait(lane int) error
 	// Close frees the memory. It may be called twice.
 	Close() error

@@ -159,6 +159,7 @@ func testFactor(t *testing.T, s suite) {
 	w, other := s.workspace(t, p.x), s.workspace(t, p.x)
 	capability[device.FactorStore](t, w)
 	before, r := mustEvaluate(t, w, p), newReference(t, p)
+	restore(t, w, p)
 	l := readFactor(t, w)
 	for i := range n {
 		for j := range i + 1 {

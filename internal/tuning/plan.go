@@ -63,5 +63,5 @@ func parameterNeed(j *Job) device.Need {
 // b. A workspace checks the n×n matrix itself, but checks the additional memory for
 // the gradient of an objective that scores predictions only when that gradient is requested.
 func (j *Job) CheckMemory(b device.Backend) error {
-	return j.AdviseExperts(j.Plan(b).Check(b.Info()))
+	return j.AdviseExperts(device.Room(b, j.Plan(b)))
 }

@@ -1,0 +1,111 @@
+package tiles
+
+import (
+	"context"
+	"slices"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// ReadFactor implements [device.FactorStore].
+func (w *workspace) ReadFactor(r0, r1 int, dst []float64) error {
+	if err := w.check(true); err != nil {
+		return err
+	}
+	for r := r0; r < r1; {
+		i := r / w.order
+		end := min(r1, (i+1)*w.order)
+		if err := w.readBlock(i, r, end, dst[(r-r0)*w.n:]); err != nil {
+			return w.ended(err)
+		}
+		r = end
+	}
+	return nil
+}
+
+// readBlock copies rows of L in one block.
+func (w *workspace) readBlock(i, r0, r1 int, dst []float64) error {
+	return w.run(context.Background(), pass{
+		tasks: []task{{i, i}},
+		owner: func(t task) int { return w.bankOf(t.i) },
+		do: func(k *worker, _ int, _ task) {
+			block := make([]float64, w.order*w.order)
+			for j := range i + 1 {
+				slot := k.operand(k.tile(i, j), versionFactor)
+				k.do(0, func() error { return k.Read(k.lane, slot, r1-i*w.order, block, w.order) })
+				for r := r0; r < r1; r++ {
+					copy(dst[(r-r0)*w.n+j*w.order:(r-r0+1)*w.n], block[(r-i*w.order)*w.order:][:w.order])
+				}
+			}
+			for r := r0; r < r1; r++ {
+				clear(dst[(r-r0)*w.n+r+1 : (r-r0+1)*w.n])
+			}
+		},
+	})
+}
+
+// WriteFactor implements [device.FactorStore]. It takes the rows in order.
+func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
+	if err := w.check(false); err != nil {
+		return err
+	}
+	if r0 == 0 {
+		w.written, w.formed, w.diagonal = 0, false, make([]float64, w.n)
+		reset(w.versions)
+	}
+	if r0 != w.written || w.diagonal == nil {
+		return device.ErrStage
+	}
+	for r := r0; r < r1; r++ {
+		i := r / w.order
+		if r == i*w.order {
+			w.block = make([]float64, w.order*w.side*w.order)
+			for q := range w.order { // rows after the last point are the identity's
+				w.block[q*w.side*w.order+i*w.order+q] = 1
+			}
+		}
+		from := src[(r-r0)*w.n:][:r+1]
+		if !(from[r] > 0) || slices.ContainsFunc(from, func(v float64) bool { return v-v != 0 }) {
+			return w.ended(&device.NonFiniteError{What: "Cholesky factor", Row: r, Col: -1})
+		}
+		row := w.block[(r-i*w.order)*w.side*w.order:][:w.side*w.order]
+		row[r] = 0
+		copy(row, from)
+		w.diagonal[r] = row[r]
+		if w.written = r + 1; w.written == min(w.n, (i+1)*w.order) {
+			if err := w.writeBlock(i); err != nil {
+				return err
+			}
+		}
+	}
+	if w.written == w.n {
+		w.formed, w.block = true, nil
+	}
+	return nil
+}
+
+// writeBlock sets the tiles of a block of rows.
+func (w *workspace) writeBlock(i int) error {
+	return w.run(context.Background(), pass{
+		tasks: []task{{i, i}},
+		owner: func(t task) int { return w.bankOf(t.i) },
+		do: func(k *worker, _ int, _ task) {
+			for j := range i + 1 {
+				k.do(0, func() error { return k.Write(k.lane, k.spare, w.order, w.block[j*w.order:], w.side*w.order) })
+				k.publish(k.tile(i, j), versionFactor)
+			}
+		},
+	})
+}
+
+// ExtendFactor implements [device.FactorExtender], from the block of row known on.
+func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, theta, noise []float64, known int) error {
+	if known > w.written {
+		return device.ErrStage
+	}
+	if known == w.n {
+		return w.check(true)
+	}
+	return w.form(ctx, prog, theta, noise, known/w.order)
+}

@@ -1,0 +1,193 @@
+package tiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"gpfit/device"
+	"gpfit/kernel"
+)
+
+// Name is the name of the method.
+const Name = "tiles"
+
+// precision is the rounding error of values of typical fits.
+const precision = 1e-12
+
+// Method computes with the lower half of Σ in tiles, on the devices of a workspace together.
+type Method struct {
+	// Order is the order of a tile, a multiple of [device.TileUnit]; 0 means the best one for the number of rows.
+	Order int
+}
+
+// Name returns [Name].
+func (Method) Name() string { return Name }
+
+// About implements [device.Method].
+func (Method) About() string {
+	return "half of the covariance matrix in tiles, in the memory of the host and of one or several cards"
+}
+
+// Exact returns true.
+func (Method) Exact() bool { return true }
+
+// MaxRows returns the number of rows from which half a matrix of float64 numbers has no room: on cards of any size, the
+// host, or the folder of [Scratch].
+func (Method) MaxRows(hostFree int64) int {
+	const largest = 1 << 41
+	return int(math.Sqrt(max(largest, 16*float64(hostFree), float64(available(os.Getenv(Scratch)))) / 4))
+}
+
+// Backends implements [device.Method]: one backend for all devices, which must be of one kind.
+func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
+	b := backend{method: m}
+	for _, d := range devices {
+		t, ok := d.(device.TileDevice)
+		if !ok {
+			return nil, &device.UnavailableError{Device: d.Info().Name, Reason: "it cannot compute with tiles, which the method " + Name + " needs"}
+		}
+		if kind := device.Kind(d.Info().Name); kind != device.Kind(devices[0].Info().Name) {
+			return nil, &device.UnavailableError{Device: d.Info().Name, Reason: "the method " + Name + " takes devices of one kind"}
+		}
+		b.devices = append(b.devices, t)
+	}
+	if len(b.devices) == 0 {
+		return nil, nil
+	}
+	if means, ok := devices[0].(device.MeanPredictor); ok && len(devices) == 1 {
+		return []device.Backend{withMeans{b, means}}, nil
+	}
+	return []device.Backend{b}, nil
+}
+
+// backend is the method on its devices.
+type backend struct {
+	method  Method
+	devices []device.TileDevice
+}
+
+// withMeans is a backend on a device that predicts means without a workspace.
+type withMeans struct {
+	backend
+	device.MeanPredictor
+}
+
+// NewWorkspace implements [device.Backend].
+func (b withMeans) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w, err := b.backend.workspace(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	w.means = b.MeanPredictor
+	return w, nil
+}
+
+// Info implements [device.Backend]: several devices have the names of all, and their memory together.
+func (b backend) Info() device.Info {
+	info := b.devices[0].Info()
+	names := []string{info.Name}
+	for _, d := range b.devices[1:] {
+		i := d.Info()
+		names = append(names, i.Name)
+		info.MemoryFree += i.MemoryFree
+	}
+	if len(names) > 1 {
+		info.Name = strings.Join(names, ",")
+		info.Description = fmt.Sprintf("%d devices, the first %s", len(names), info.Description)
+	}
+	return info
+}
+
+// Capabilities implements [device.Backend].
+func (b backend) Capabilities() device.Capabilities {
+	c := device.Capabilities{Method: Name, Exact: true, Precision: precision}
+	for _, d := range b.devices {
+		c.Devices = append(c.Devices, d)
+	}
+	return c
+}
+
+// Supports implements [device.Backend].
+func (b backend) Supports(w device.Workload) error {
+	if w.Diagonal || w.Blocks != nil {
+		return &device.UnsupportedError{Method: Name, What: "leave-one-out and folds as an objective; the method dense does"}
+	}
+	for _, d := range b.devices {
+		if dense, ok := d.(device.DenseDevice); ok && w.Program != nil {
+			if err := dense.Supports(w.Program); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Plan implements [device.Backend].
+func (b backend) Plan(w device.Workload) device.Plan {
+	if w.N == 0 {
+		return device.Plan{}
+	}
+	a := arrange(w.N, w.D, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
+	return b.plan(w.D, a)
+}
+
+// plan returns the memory and the work of an arrangement.
+func (b backend) plan(d int, a arrangement) device.Plan {
+	padded := float64(a.side * a.order)
+	p := device.Plan{N: a.n, D: d, Needs: a.needs, FlopsValue: padded * padded * padded / 3, FlopsGradient: padded * padded * padded}
+	for _, on := range b.devices {
+		dense, ok := on.(device.DenseDevice)
+		if !ok {
+			return p
+		}
+		rate := dense.Plan(a.n, d).FlopRate
+		if rate == 0 {
+			p.FlopRate = 0
+			return p
+		}
+		p.FlopRate += rate
+	}
+	if copying := a.copyTime(); p.FlopRate > 0 && copying > p.FlopsGradient/p.FlopRate {
+		p.FlopRate = p.FlopsGradient / copying
+	}
+	return p
+}
+
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w, err := b.workspace(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (b backend) workspace(ctx context.Context, x *kernel.Points) (*workspace, error) {
+	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
+		return nil, err
+	}
+	a := arrange(x.N, x.D, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
+	if err := device.Room(b, b.plan(x.D, a)); err != nil {
+		return nil, err
+	}
+	m, err := newMachine(ctx, x, a, b.devices)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{machine: m, x: x, a: a}
+	m.worked = w.Worked
+	return w, nil
+}
+
+// Close implements [device.Backend].
+func (b backend) Close() error {
+	var errs []error
+	for _, d := range b.devices {
+		errs = append(errs, d.Close())
+	}
+	return errors.Join(errs...)
+}

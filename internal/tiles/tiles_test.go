@@ -1,0 +1,124 @@
+package tiles
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest"
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// hostOf returns a host with so many threads.
+func hostOf(threads int) device.Device {
+	return plain{device.Info{Name: "plain", Description: "plain loops", Host: true, Threads: threads}}
+}
+
+// cardsOf returns cards with so many bytes of memory each.
+func cardsOf(count int, bytes int64) (out []device.Device) {
+	for i := range count {
+		out = append(out, plain{device.Info{Name: fmt.Sprintf("card:%d", i), Description: "plain loops", MemoryFree: bytes}})
+	}
+	return out
+}
+
+func TestDevices(t *testing.T) {
+	for name, devices := range map[string][]device.Device{
+		"host":       {hostOf(1)},
+		"threads":    {hostOf(4)},
+		"card":       cardsOf(1, 1<<30),
+		"small card": cardsOf(1, 200_000),
+		"two cards":  cardsOf(2, 200_000),
+		"four":       cardsOf(4, 300_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			devicetest.Run(t, func(t *testing.T) device.Backend {
+				b, err := Method{Order: 48}.Backends(devices)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b[0]
+			})
+		})
+	}
+}
+
+// evaluation is a value with gradient of a random problem, and what it took.
+type evaluation struct {
+	alpha, grad, diag []float64
+	logDet            float64
+	variances         []float64
+	work              device.Work
+	copied            copies
+	a                 arrangement
+}
+
+func evaluate(t *testing.T, devices []device.Device, n, order int) (e evaluation) {
+	t.Helper()
+	ctx, rng := t.Context(), rand.New(rand.NewPCG(1, 2))
+	x := kernel.NewPoints(make([]float64, 2*n), n, 2)
+	for i := range x.X {
+		x.X[i] = rng.NormFloat64()
+	}
+	prog, err := kernel.CompileText("rbf(ard) + matern12", 2)
+	must.Do(t, err)
+	theta := slices.Repeat([]float64{0.7}, prog.NumParams)
+	b, err := Method{Order: order}.Backends(devices)
+	must.Do(t, err)
+	ws, err := b[0].NewWorkspace(ctx, x)
+	must.Do(t, err)
+	defer ws.Close()
+	w := ws.(*workspace)
+	e.alpha, e.grad, e.diag, e.variances = slices.Clone(x.X[:n]), make([]float64, prog.NumParams), make([]float64, n), make([]float64, n)
+	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	must.Do(t, w.Solve(ctx, e.alpha, 1))
+	must.Do(t, w.Predict(ctx, prog, theta, e.alpha, x, make([]float64, n), e.variances))
+	e.logDet, _, err = w.LogDet()
+	must.Do(t, err)
+	before := w.Work().Flops
+	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	start := w.copied()
+	must.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: e.alpha}, prog, theta, e.grad, e.diag))
+	e.work, e.copied, e.a = w.Work(), w.copied(), w.a
+	e.work.Flops -= before
+	e.copied.Loads -= start.Loads
+	e.copied.Peers -= start.Peers
+	return e
+}
+
+// TestBits compares the bits of results on different devices, with different memories and threads.
+func TestBits(t *testing.T) {
+	const n, order = 330, 24
+	want := evaluate(t, []device.Device{hostOf(1)}, n, order)
+	tile := int64(8 * order * order)
+	for name, devices := range map[string][]device.Device{
+		"4 threads":          {hostOf(4)},
+		"1 card":             cardsOf(1, 1<<30),
+		"1 card, 8 tiles":    cardsOf(1, 10*tile),
+		"1 card, 30 tiles":   cardsOf(1, 40*tile),
+		"2 cards, 20 tiles":  cardsOf(2, 25*tile),
+		"4 cards, a sixth":   cardsOf(4, 25*tile),
+		"4 cards, much room": cardsOf(4, 1<<30),
+		"3 cards, 60 tiles":  cardsOf(3, 70*tile),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := evaluate(t, devices, n, order)
+			if got.logDet != want.logDet || !slices.Equal(got.alpha, want.alpha) || !slices.Equal(got.grad, want.grad) ||
+				!slices.Equal(got.diag, want.diag) || !slices.Equal(got.variances, want.variances) {
+				t.Errorf("other bits: gradient %v, want %v", got.grad, want.grad)
+			}
+		})
+	}
+}
+
+// TestOperations checks that tiles take few more operations than n³.
+func TestOperations(t *testing.T) {
+	const n, order = 320, 16
+	e := evaluate(t, []device.Device{hostOf(2)}, n, order)
+	if ratio := e.work.Flops / (n * n * n); ratio > 1.03 || ratio < 0.97 {
+		t.Errorf("%.3f n³ operations with %d tiles a side", ratio, e.a.side)
+	}
+}

@@ -1,0 +1,242 @@
+package tiles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/internal/hostmem"
+	"gpfit/kernel"
+)
+
+// workspace implements [device.Workspace]. A contraction uses up the factor.
+type workspace struct {
+	*machine
+	device.Meter
+	x     *kernel.Points
+	a     arrangement
+	means device.MeanPredictor
+	// formed says that the tiles are those of L, whose diagonal is here.
+	formed   bool
+	diagonal []float64
+	filled   device.TileBinding
+	// written is the number of rows of L that WriteFactor has set, and block has those of the last block.
+	written int
+	block   []float64
+}
+
+var (
+	_ device.Workspace       = (*workspace)(nil)
+	_ device.Consuming       = (*workspace)(nil)
+	_ device.ThreadLimiter   = (*workspace)(nil)
+	_ device.JointCovariance = (*workspace)(nil)
+	_ device.FactorExtender  = (*workspace)(nil)
+)
+
+// Method returns [Name].
+func (w *workspace) Method() string { return Name }
+
+// N returns the number of points.
+func (w *workspace) N() int { return w.n }
+
+// Consumes returns true.
+func (w *workspace) Consumes() bool { return true }
+
+// LimitThreads implements [device.ThreadLimiter].
+func (w *workspace) LimitThreads(n int) {
+	w.limit = len(w.workers)
+	if !w.owned() {
+		w.limit = max(1, min(n, w.limit))
+	}
+}
+
+// check returns an error unless the tiles are those of L, or, with formed false, unless the workspace is open.
+func (w *workspace) check(formed bool) error {
+	if w.banks == nil || formed && !w.formed {
+		return device.ErrStage
+	}
+	return nil
+}
+
+// Form implements [device.Workspace].
+func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise []float64) error {
+	w.written = 0
+	return w.form(ctx, prog, theta, noise, 0)
+}
+
+// form forms Σ and factors it, from a block of rows on.
+func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise []float64, first int) error {
+	if err := w.check(false); err != nil {
+		return err
+	}
+	if len(noise) != 1 && len(noise) != w.n {
+		return fmt.Errorf("tiles: %d noise variances for %d points", len(noise), w.n)
+	}
+	if err := w.checkProgram(prog, theta); err != nil {
+		return err
+	}
+	w.formed = false
+	w.filled = device.TileBinding{Program: prog, Theta: slices.Clone(theta), Noise: slices.Clone(noise)}
+	if err := w.bind(w.filled); err != nil {
+		return err
+	}
+	w.Begin("factor", (w.cubeOf(w.side)-w.cubeOf(first))/3)
+	if first == 0 {
+		w.diagonal = make([]float64, w.n)
+	}
+	err := w.factor(ctx, first, w.diagonal)
+	if minor, ok := errors.AsType[*minorError](err); ok {
+		return device.ExplainMinor(min(minor.order, w.n), w.x, prog, theta, noise)
+	}
+	w.formed = err == nil
+	return err
+}
+
+func (w *workspace) checkProgram(prog *kernel.Program, theta []float64) error {
+	if prog.D != w.x.D {
+		return fmt.Errorf("tiles: kernel for %d columns on points with %d columns", prog.D, w.x.D)
+	}
+	return prog.CheckTheta(theta)
+}
+
+// cubeOf returns the third power of the rows of some blocks.
+func (w *workspace) cubeOf(blocks int) float64 { return math.Pow(float64(blocks*w.order), 3) }
+
+// LogDet returns 2·Σ log L_ii.
+func (w *workspace) LogDet() (value, stdErr float64, err error) {
+	if err := w.check(true); err != nil {
+		return 0, 0, err
+	}
+	sum := 0.0
+	for _, v := range w.diagonal {
+		sum += math.Log(v)
+	}
+	return 2 * sum, 0, nil
+}
+
+// Solve implements [device.Workspace].
+func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
+	return w.solve(ctx, b, m, true, true)
+}
+
+func (w *workspace) solve(ctx context.Context, b []float64, m int, forward, backward bool) error {
+	if err := w.check(true); err != nil {
+		return err
+	}
+	if len(b) != m*w.n {
+		return fmt.Errorf("tiles: %d elements of %d vectors for n = %d", len(b), m, w.n)
+	}
+	return w.ended(w.substitute(ctx, b, m, forward, backward))
+}
+
+// ended brings the workspace to its state before Form after an error.
+func (w *workspace) ended(err error) error {
+	if err != nil {
+		w.formed = false
+	}
+	return err
+}
+
+// Contract implements [device.Workspace].
+func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
+	if err := w.check(true); err != nil {
+		return err
+	}
+	if err := errors.Join(adj.CheckSizes(w.n, diag, grad, prog), w.checkProgram(prog, theta)); err != nil {
+		return fmt.Errorf("tiles: %w", err)
+	}
+	w.formed = false
+	if err := w.bind(device.TileBinding{Program: prog, Theta: theta, Noise: w.filled.Noise, Adjoint: &adj}); err != nil {
+		return err
+	}
+	w.Begin("gradient", 2*w.cubeOf(w.side)/3)
+	if err := w.invert(ctx); err != nil {
+		return err
+	}
+	return w.contract(ctx, grad, diag)
+}
+
+// Predict implements [device.Workspace]. Means alone need no factor.
+func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
+	if err := w.check(reduction != nil); err != nil {
+		return err
+	}
+	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
+		return fmt.Errorf("tiles: %w", err)
+	}
+	if w.means != nil {
+		if err := w.means.PredictMeans(ctx, w.x, prog, theta, alpha, xs, mean); err != nil || reduction == nil {
+			return err
+		}
+		mean = nil
+	}
+	p := prediction{machine: w.machine, xs: xs, reduction: reduction}
+	clear(reduction)
+	if mean != nil {
+		clear(mean)
+		p.mean, p.alpha = mean, newVectors(w.layout, alpha, len(alpha)/w.n)
+	}
+	return w.predict(ctx, prog, theta, p)
+}
+
+func (w *workspace) predict(ctx context.Context, prog *kernel.Program, theta []float64, p prediction) error {
+	if err := w.checkProgram(prog, theta); err != nil {
+		return err
+	}
+	if err := w.bind(device.TileBinding{Program: prog, Theta: theta, Noise: w.filled.Noise}); err != nil {
+		return err
+	}
+	w.Begin("predict", float64(w.n)*float64(w.n)*float64(p.xs.N))
+	return w.ended(p.run(ctx))
+}
+
+// PredictCovariance implements [device.JointCovariance]: the products of the rows of K*ᵀL⁻ᵀ.
+func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
+	if err := w.check(true); err != nil {
+		return err
+	}
+	m := xs.N
+	if xs.D != w.x.D || len(reduction) != m*m {
+		return fmt.Errorf("tiles: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
+	}
+	need, have := 8*int64(m)*int64(w.n), hostmem.Free()
+	if have > 0 && need > have {
+		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: have, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	}
+	p := prediction{machine: w.machine, xs: xs, rows: make([]float64, m*w.n)}
+	if err := w.predict(ctx, prog, theta, p); err != nil || m == 0 {
+		return err
+	}
+	rows := blas64.General{Rows: m, Cols: w.n, Stride: w.n, Data: p.rows}
+	blas64.Syrk(blas.NoTrans, 1, rows, 0, blas64.Symmetric{N: m, Stride: m, Data: reduction, Uplo: blas.Lower})
+	for i := range m {
+		for j := range i {
+			reduction[j*m+i] = reduction[i*m+j]
+		}
+	}
+	return ctx.Err()
+}
+
+// Work returns the counters.
+func (w *workspace) Work() device.Work {
+	if w.banks == nil {
+		return device.Work{Flops: w.Flops}
+	}
+	held := int64(w.a.hostTiles) * w.a.tileBytes
+	for _, slots := range w.a.slots {
+		held += int64(slots) * w.a.tileBytes
+	}
+	return device.Work{Flops: w.Flops, MatrixBytes: held, Bytes: held}
+}
+
+// Close frees the memory.
+func (w *workspace) Close() error {
+	w.formed = false
+	return w.close()
+}
