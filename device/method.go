@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"gpfit/internal/hostmem"
 	"gpfit/internal/suggest"
 	"gpfit/internal/textform"
 	"gpfit/kernel"
@@ -142,6 +143,17 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 		}
 	}
 	return nil, err
+}
+
+// Room returns a [*MemoryError] if a plan of b needs more memory than is free on one of its devices or on the host.
+func Room(b Backend, p Plan) error {
+	places := []Info{{Host: true, MemoryFree: hostmem.Free()}}
+	for _, d := range b.Capabilities().Devices {
+		if info := d.Info(); !info.Host {
+			places = append(places, info)
+		}
+	}
+	return p.Check(places...)
 }
 
 // Weighed is a method on devices, judged for a workload.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"gpfit/internal/hostmem"
 )
 
 // Plan is the memory and the work that a job needs, computed before any allocation.
@@ -93,17 +91,6 @@ func (p Plan) Check(devices ...Info) error {
 		}
 	}
 	return nil
-}
-
-// Room returns a [*MemoryError] if a plan of b needs more memory than is free on one of its devices or on the host.
-func Room(b Backend, p Plan) error {
-	places := []Info{{Host: true, MemoryFree: hostmem.Free()}}
-	for _, d := range b.Capabilities().Devices {
-		if info := d.Info(); !info.Host {
-			places = append(places, info)
-		}
-	}
-	return p.Check(places...)
 }
 
 // CheckLimit returns a [*MemoryError] if the plan needs more than limit bytes on

@@ -2,25 +2,10 @@ package tiles
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"gpfit/device"
 )
-
-func newCounters(n int) []atomic.Int32 { return make([]atomic.Int32, n) }
-
-func reset(counters []atomic.Int32) {
-	for i := range counters {
-		counters[i].Store(0)
-	}
-}
-
-// minorError says that the leading minor of an order is not positive.
-type minorError struct{ order int }
-
-func (e *minorError) Error() string { return fmt.Sprintf("leading minor of order %d", e.order) }
 
 // factor computes L from the bound kernel, column after column, and writes its diagonal. The blocks of rows before first
 // hold L already.
@@ -88,7 +73,7 @@ func (w *worker) factorDiagonal(j int, diagonal []float64) error {
 	d := make([]float64, w.order)
 	minor, err := w.Factor(w.lane, w.spare, d)
 	if err == nil && minor > 0 {
-		err = &minorError{j*w.order + minor}
+		w.minor, err = j*w.order+minor, errMinor
 	}
 	copy(w.span(j, diagonal), d)
 	return err

@@ -12,9 +12,6 @@ import (
 	"gpfit/kernel"
 )
 
-// Name is the name of the method.
-const Name = "tiles"
-
 // precision is the rounding error of values of typical fits.
 const precision = 1e-12
 
@@ -78,12 +75,7 @@ type withMeans struct {
 
 // NewWorkspace implements [device.Backend].
 func (b withMeans) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	w, err := b.backend.workspace(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	w.means = b.MeanPredictor
-	return w, nil
+	return b.open(ctx, x, b.MeanPredictor)
 }
 
 // Info implements [device.Backend]: several devices have the names of all, and their memory together.
@@ -131,8 +123,12 @@ func (b backend) Plan(w device.Workload) device.Plan {
 	if w.N == 0 {
 		return device.Plan{}
 	}
-	a := arrange(w.N, w.D, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
-	return b.plan(w.D, a)
+	return b.plan(w.D, b.arrange(w.N, w.D))
+}
+
+// arrange divides a matrix over the devices, as far as they have room now.
+func (b backend) arrange(n, d int) arrangement {
+	return arrange(n, d, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
 }
 
 // plan returns the memory and the work of an arrangement.
@@ -159,27 +155,23 @@ func (b backend) plan(d int, a arrangement) device.Plan {
 
 // NewWorkspace implements [device.Backend].
 func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	w, err := b.workspace(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return b.open(ctx, x, nil)
 }
 
-func (b backend) workspace(ctx context.Context, x *kernel.Points) (*workspace, error) {
+// open makes a workspace, which predicts means alone by means if it is not nil.
+func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPredictor) (device.Workspace, error) {
 	if err := errors.Join(ctx.Err(), device.CheckInputs(x)); err != nil {
 		return nil, err
 	}
-	a := arrange(x.N, x.D, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
+	a := b.arrange(x.N, x.D)
 	if err := device.Room(b, b.plan(x.D, a)); err != nil {
 		return nil, err
 	}
-	m, err := newMachine(ctx, x, a, b.devices)
+	w, err := newWorkspace(ctx, x, a, b.devices)
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{machine: m, x: x, a: a}
-	m.worked = w.Worked
+	w.means = means
 	return w, nil
 }
 

@@ -7,9 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// errStopped is the error of a worker whose pass another one has stopped.
-var errStopped = errors.New("tiles: stopped")
-
 // task names a tile or a row of tiles that a worker computes.
 type task struct{ i, j int }
 

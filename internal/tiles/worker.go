@@ -1,6 +1,7 @@
 package tiles
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"gpfit/device"
@@ -12,6 +13,13 @@ const (
 	versionNone    int32 = iota
 	versionFactor        // L_ij
 	versionInverse       // U_ji
+)
+
+// errStopped is the error of a worker whose pass another one has stopped, errMinor of one that found a leading minor that is not
+// positive.
+var (
+	errStopped = errors.New("tiles: stopped")
+	errMinor   = errors.New("tiles: not positive definite")
 )
 
 // host is the bank of a tile that is at home in the host's memory, beside banks of accelerators.
@@ -34,6 +42,16 @@ type matrix struct {
 	stopped         atomic.Bool
 	// strips is the number of workers that have a row of tiles for predictions.
 	strips int
+	// minor is the order of the leading minor that is not positive, after errMinor.
+	minor int
+}
+
+func newCounters(n int) []atomic.Int32 { return make([]atomic.Int32, n) }
+
+func reset(counters []atomic.Int32) {
+	for i := range counters {
+		counters[i].Store(0)
+	}
 }
 
 // bankOf returns the bank whose worker computes the tiles of a row.

@@ -15,6 +15,9 @@ import (
 	"gpfit/kernel"
 )
 
+// Name is the name of the method.
+const Name = "tiles"
+
 // workspace implements [device.Workspace]. A contraction uses up the factor.
 type workspace struct {
 	*machine
@@ -38,6 +41,17 @@ var (
 	_ device.JointCovariance = (*workspace)(nil)
 	_ device.FactorExtender  = (*workspace)(nil)
 )
+
+// newWorkspace makes a workspace on devices, which have room for the arrangement.
+func newWorkspace(ctx context.Context, x *kernel.Points, a arrangement, devices []device.TileDevice) (*workspace, error) {
+	m, err := newMachine(ctx, x, a, devices)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{machine: m, x: x, a: a}
+	m.worked = w.Worked
+	return w, nil
+}
 
 // Method returns [Name].
 func (w *workspace) Method() string { return Name }
@@ -91,8 +105,8 @@ func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise
 		w.diagonal = make([]float64, w.n)
 	}
 	err := w.factor(ctx, first, w.diagonal)
-	if minor, ok := errors.AsType[*minorError](err); ok {
-		return device.ExplainMinor(min(minor.order, w.n), w.x, prog, theta, noise)
+	if errors.Is(err, errMinor) {
+		return device.ExplainMinor(min(w.minor, w.n), w.x, prog, theta, noise)
 	}
 	w.formed = err == nil
 	return err
