@@ -19,6 +19,8 @@ const precision = 1e-12
 type Method struct {
 	// Order is the order of a tile, a multiple of [device.TileUnit]; 0 means the best one for the number of rows.
 	Order int
+	// room, for tests, replaces the memory that is free.
+	room func() free
 }
 
 // Name returns [Name].
@@ -128,7 +130,11 @@ func (b backend) Plan(w device.Workload) device.Plan {
 
 // arrange divides a matrix over the devices, as far as they have room now.
 func (b backend) arrange(n, d int) arrangement {
-	return arrange(n, d, b.method.Order, b.devices, freeMemory(b.devices, os.Getenv(Scratch)))
+	room := freeMemory(b.devices, os.Getenv(Scratch))
+	if b.method.room != nil {
+		room = b.method.room()
+	}
+	return arrange(n, d, b.method.Order, b.devices, room)
 }
 
 // plan returns the memory and the work of an arrangement.

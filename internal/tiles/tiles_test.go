@@ -3,7 +3,9 @@ package tiles
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"gpfit/device"
@@ -53,7 +55,12 @@ type evaluation struct {
 	a                 arrangement
 }
 
-func evaluate(t *testing.T, devices []device.Device, n, order int) (e evaluation) {
+func evaluate(t *testing.T, devices []device.Device, n, order int) evaluation {
+	t.Helper()
+	return evaluateBy(t, Method{Order: order}, devices, n)
+}
+
+func evaluateBy(t *testing.T, method Method, devices []device.Device, n int) (e evaluation) {
 	t.Helper()
 	ctx, rng := t.Context(), rand.New(rand.NewPCG(1, 2))
 	x := kernel.NewPoints(make([]float64, 2*n), n, 2)
@@ -63,7 +70,7 @@ func evaluate(t *testing.T, devices []device.Device, n, order int) (e evaluation
 	prog, err := kernel.CompileText("rbf(ard) + matern12", 2)
 	must.Do(t, err)
 	theta := slices.Repeat([]float64{0.7}, prog.NumParams)
-	b, err := Method{Order: order}.Backends(devices)
+	b, err := method.Backends(devices)
 	must.Do(t, err)
 	ws, err := b[0].NewWorkspace(ctx, x)
 	must.Do(t, err)
@@ -108,6 +115,28 @@ func TestBits(t *testing.T) {
 				t.Errorf("other bits: gradient %v, want %v", got.grad, want.grad)
 			}
 		})
+	}
+}
+
+// TestFile computes with tiles in a file, which leaves nothing behind.
+func TestFile(t *testing.T) {
+	const n, order = 200, 24
+	folder := t.TempDir()
+	want := evaluate(t, []device.Device{hostOf(1)}, n, order)
+	for name, devices := range map[string][]device.Device{"host": {hostOf(2)}, "cards": cardsOf(2, 20*8*order*order)} {
+		method := Method{Order: order, room: func() free {
+			return free{host: 1000, devices: []int64{20 * 8 * order * order, 20 * 8 * order * order}, folder: folder}
+		}}
+		got := evaluateBy(t, method, devices, n)
+		if got.a.folder != folder || !slices.Equal(got.grad, want.grad) {
+			t.Errorf("%s: gradient %v in folder %q, want %v", name, got.grad, got.a.folder, want.grad)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	if _, _, err := allocate(1<<50, folder); err == nil || !strings.Contains(err.Error(), folder) {
+		t.Errorf("a file of 8 PiB: %v", err)
 	}
 }
 

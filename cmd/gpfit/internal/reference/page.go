@@ -123,6 +123,7 @@ var variables = []variable{
 	{"GPFIT_CUDA_DRIVER", "file of the CUDA driver's library, if the system's linker does not find it"},
 	{"GPFIT_CUDA_LIB", "folder with cuBLAS and cuSOLVER of one CUDA toolkit"},
 	{"GPFIT_CUDA_STEPS", "large makes matrices of every size take the steps on a GPU of the largest, to compare them"},
+	{"GPFIT_SCRATCH", "folder for a file with the tiles of the method tiles, if memory has no room for them"},
 	{"CUDA_HOME, CUDA_PATH", "folder of a CUDA toolkit, where gpfit looks for cuBLAS and cuSOLVER"},
 	{"CUBLAS_EMULATE_DOUBLE_PRECISION", "1 lets cuBLAS emulate float64; the description of the device then says so"},
 	{"GOGC, GOMEMLIMIT", "settings of Go's garbage collector; without them a batch chooses its own"},
