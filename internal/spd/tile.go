@@ -15,16 +15,15 @@ type Tiles struct {
 
 // NewTiles returns the arithmetic of tiles of an order.
 func (e *Engine) NewTiles(order int) *Tiles {
-	corner := order * e.Width()
-	numbers := aligned(order*e.lanes + corner + e.Width()*e.lanes)
+	numbers, corner := aligned(e.TilesNumbers(order)), order*e.Width()
 	t := &Tiles{Engine: e, order: order}
 	t.diagonals, numbers = numbers[:order*e.lanes], numbers[order*e.lanes:]
 	t.left, t.right = numbers[:corner], numbers[corner:]
 	return t
 }
 
-// Numbers returns the size of the working space.
-func (t *Tiles) Numbers() int { return len(t.diagonals) + len(t.left) + len(t.right) }
+// TilesNumbers returns the size of the working space of a Tiles, in numbers.
+func (e *Engine) TilesNumbers(order int) int { return order*(e.lanes+e.Width()) + e.Width()*e.lanes }
 
 // of returns the panels of a tile.
 func (t *Tiles) of(tile []float64) matrix {
@@ -44,16 +43,16 @@ func (t *Tiles) factorOf(tile []float64) matrix {
 	return m
 }
 
-// SetRows writes rows [i0, i0+Lanes) of columns [j0, j1), all multiples of Lanes. Row r is rows[r·stride:].
+// SetRows writes columns [j0, j1) of the rows [i0, i0+Lanes), all multiples of Lanes. Row r is rows[r·stride:].
 func (t *Tiles) SetRows(tile []float64, i0, j0, j1 int, rows []float64, stride int) {
 	m := t.of(tile)
 	t.packRows(m.panel(i0, j0), rows, stride, j1-j0)
 }
 
-// Rows copies to rows what SetRows writes.
+// Rows copies to rows what SetRows writes. It copies whole tiles of a panel if j1 is not a multiple of Lanes.
 func (t *Tiles) Rows(tile []float64, i0, j0, j1 int, rows []float64, stride int) {
 	m, l := t.of(tile), t.lanes
-	t.transposeTiles((j1-j0)/l, m.p(i0, j0), l, l*l, &rows[0], stride, l)
+	t.transposeTiles(roundUp(j1-j0, l)/l, m.p(i0, j0), l, l*l, &rows[0], stride, l)
 }
 
 // Factor replaces the lower half of a by its factor L, and writes the diagonal of L to diagonal. It returns 0, or the order of
