@@ -53,28 +53,44 @@ func (c *contraction) panel(worker, i0, i1 int, middle *spd.RowBlock, part []flo
 		if middle != nil {
 			middle.Copy(i0, j0, j1, extra, tileStride)
 		}
-		for i := i0; i < i1; i++ {
-			j := max(i, j0)
-			m := j1 - j
-			at := (i-i0)*tileStride + j - j0
-			row, rest := inverse[at:at+m], extra
-			if middle != nil {
-				rest = extra[at : at+m]
-			}
-			c.adjoint(g[:m], row, rest, i, j)
-			if j == i {
-				g[0] = c.diagonal(row[0], rest, i)
-				c.diag[i] = g[0]
-			}
-			c.evaluators[worker].RowGradient(part, g[:m], w.x, i, w.x, j, j1)
+		rows := adjointRows{x: w.x, adj: c.adj, inverse: inverse, extra: extra, g: g}
+		rows.contract(c.evaluators[worker], part, c.diag[i0:i1], i0, i1, j0, j1)
+	}
+}
+
+// adjointRows are parts of consecutive rows of Σ⁻¹ and of a middle term, unless extra is nil, tileStride apart.
+type adjointRows struct {
+	x              *kernel.Points
+	adj            device.Adjoint
+	inverse, extra []float64
+	g              []float64 // working space for a row
+}
+
+// contract adds to grad the contraction of columns [j0, j1) of the rows i0 … i1−1 of the adjoint, from the diagonal on,
+// with elements beside the diagonal doubled. It writes elements on the diagonal to diag.
+func (c *adjointRows) contract(e *kernel.Evaluator, grad, diag []float64, i0, i1, j0, j1 int) {
+	for i := i0; i < min(i1, j1); i++ {
+		j := max(i, j0)
+		m := j1 - j
+		at := (i-i0)*tileStride + j - j0
+		row, rest := c.inverse[at:at+m], c.extra
+		if rest != nil {
+			rest = rest[at : at+m]
 		}
+		g := c.g[:m]
+		c.adjoint(g, row, rest, i, j)
+		if j == i {
+			g[0] = c.diagonal(row[0], rest, i)
+			diag[i-i0] = g[0]
+		}
+		e.RowGradient(grad, g, c.x, i, c.x, j, j1)
 	}
 }
 
 // adjoint writes 2·G_ij, … to g, for i < j; row and extra are the rows of Σ⁻¹
 // and of the middle term, from column j on.
-func (c *contraction) adjoint(g, row, extra []float64, i, j int) {
-	m, n, first := len(g), len(c.diag), 0
+func (c *adjointRows) adjoint(g, row, extra []float64, i, j int) {
+	m, n, first := len(g), c.x.N, 0
 	switch {
 	case extra != nil:
 		vec.Combine(g, row, extra, 2*c.adj.Inv, 2)
@@ -91,13 +107,13 @@ func (c *contraction) adjoint(g, row, extra []float64, i, j int) {
 }
 
 // diagonal returns G_ii.
-func (c *contraction) diagonal(inverse float64, extra []float64, i int) float64 {
+func (c *adjointRows) diagonal(inverse float64, extra []float64, i int) float64 {
 	g := c.adj.Inv * inverse
 	if extra != nil {
 		g += extra[0]
 	}
 	for k, f := range c.adj.Outer {
-		v := c.adj.Vectors[k*len(c.diag)+i]
+		v := c.adj.Vectors[k*c.x.N+i]
 		g += f * v * v
 	}
 	return g

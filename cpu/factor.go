@@ -59,13 +59,7 @@ func fillPanel(w *workspace, e *kernel.Evaluator, i int, tile []float64) {
 	for j0 := 0; j0 < end; j0 += tileCols {
 		j1 := min(j0+tileCols, end)
 		for k := i; k < min(end, w.n); k++ {
-			row := tile[(k-i)*tileStride:][:tileCols]
-			own := min(j1, k+1)
-			e.Row(row, w.x, k, w.x, j0, own)
-			if own == k+1 && j1 > k {
-				row[k-j0] += w.noise[min(k, len(w.noise)-1)]
-			}
-			clear(row[own-j0 : j1-j0])
+			sigmaRow(tile[(k-i)*tileStride:], e, w.x, w.noise, k, j0, j1)
 		}
 		w.matrix.SetRows(i, j0, j1, tile, tileStride)
 	}

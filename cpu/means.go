@@ -17,18 +17,15 @@ func predictMeans(ctx context.Context, engine *spd.Engine, x *kernel.Points, pro
 	if err := device.CheckPrediction(x, xs, alpha, mean, nil); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
-	if prog.D != x.D {
-		return fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, x.D)
-	}
-	if err := prog.CheckTheta(theta); err != nil {
-		return err
-	}
 	tasks := (xs.N + tileRows - 1) / tileRows
 	threads := max(1, min(engine.Threads(), tasks))
-	evaluators, rows := make([]*kernel.Evaluator, threads), make([][]float64, threads)
-	for i := range evaluators {
-		evaluators[i], rows[i] = kernel.NewEvaluator(prog), make([]float64, x.N)
-		evaluators[i].Bind(theta)
+	evaluators, err := new(evaluators).bind(threads, x.D, prog, theta)
+	if err != nil {
+		return err
+	}
+	rows := make([][]float64, threads)
+	for i := range rows {
+		rows[i] = make([]float64, x.N)
 	}
 	return engine.For(ctx, threads, tasks, func(worker, task int) {
 		for j := task * tileRows; j < min((task+1)*tileRows, xs.N); j++ {

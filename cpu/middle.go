@@ -54,7 +54,7 @@ func (c *contraction) makeMiddle() error {
 // withMiddle contracts an adjoint with a middle term Σ⁻¹·C·Σ⁻¹, panel by panel of rows.
 func (c *contraction) withMiddle(ctx context.Context) error {
 	w := c.w
-	c.middle = newTiles(w.matrix, w.engines.all.Threads())
+	c.middle = newTiles(w.matrix.Lanes(), w.engines.all.Threads())
 	left, term := w.middle[0], w.middle[1]
 	for i0 := 0; i0 < w.n; i0 += middleRows(w.n) {
 		i1 := min(i0+middleRows(w.n), w.n)

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"gpfit/device"
@@ -61,8 +60,7 @@ type workspace struct {
 	// filled, theta and noise are the arguments of the last Fill.
 	filled       *kernel.Program
 	theta, noise []float64
-	evaluators   []*kernel.Evaluator
-	evaluated    *kernel.Program
+	evaluators   evaluators
 }
 
 var (
@@ -74,7 +72,7 @@ func newWorkspace(e *engines, x *kernel.Points) *workspace {
 	matrix, threads := e.all.New(x.N), e.all.Threads()
 	return &workspace{
 		engines: e, engine: e.all, x: x, n: x.N, matrix: matrix,
-		tiles: newTiles(matrix, threads), adjoint: make([]float64, threads*tileCols),
+		tiles: newTiles(matrix.Lanes(), threads), adjoint: make([]float64, threads*tileCols),
 	}
 }
 
@@ -84,8 +82,8 @@ type tiles struct {
 	size    int // of a thread
 }
 
-func newTiles(m *spd.Symmetric, threads int) tiles {
-	size := m.Lanes() * tileStride
+func newTiles(lanes, threads int) tiles {
+	size := lanes * tileStride
 	return tiles{make([]float64, threads*size), size}
 }
 
@@ -169,29 +167,14 @@ func (w *workspace) Close() error {
 		w.engines.spare.Put(w.own)
 	}
 	w.own, w.engine = nil, w.engines.all
-	w.matrix, w.evaluators, w.stage = nil, nil, stageEmpty
+	w.matrix, w.evaluators, w.stage = nil, evaluators{}, stageEmpty
 	w.space, w.middle = vectorSpace{}, [2]*spd.RowBlock{}
 	return nil
 }
 
 // bind returns one evaluator per thread, bound to theta.
 func (w *workspace) bind(prog *kernel.Program, theta []float64) ([]*kernel.Evaluator, error) {
-	if prog.D != w.x.D {
-		return nil, fmt.Errorf("cpu: kernel for %d columns on points with %d columns", prog.D, w.x.D)
-	}
-	if err := prog.CheckTheta(theta); err != nil {
-		return nil, err
-	}
-	if w.evaluated != prog {
-		w.evaluated, w.evaluators = prog, make([]*kernel.Evaluator, w.engines.all.Threads())
-		for i := range w.evaluators {
-			w.evaluators[i] = kernel.NewEvaluator(prog)
-		}
-	}
-	for _, e := range w.evaluators {
-		e.Bind(theta)
-	}
-	return w.evaluators, nil
+	return w.evaluators.bind(w.engines.all.Threads(), w.x.D, prog, theta)
 }
 
 // parallelFor calls f for every task, as [spd.Engine.For] does, on one thread if there are

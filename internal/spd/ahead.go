@@ -1,17 +1,21 @@
 package spd
 
-// ahead names the memory that a task needs next: columns [k, k+chunk) of some panels of a matrix.
+// ahead names the memory that a task needs next: columns [k, k+chunk) of some panels of matrices.
 // The micro-kernels prefetch it into the second-level cache, a part in each call, while they work
 // on data that are there. A panel comes from memory at a third of the speed at which it is used.
 type ahead struct {
-	m    *Symmetric
-	rows [2][2]int // two ranges of rows
-	k    int
-	at   int // the next column, counted from k
+	parts [2]aheadPart
+	at    int // the next column, counted from k
+}
+
+// aheadPart are the rows [i, end) of columns [k, k+chunk).
+type aheadPart struct {
+	m         *panels
+	i, end, k int
 }
 
 // ahead returns the columns from k on of two ranges of rows.
-func (m *Symmetric) ahead(k, i0, i1, j0, j1 int) *ahead {
+func (m *panels) ahead(k, i0, i1, j0, j1 int) *ahead {
 	if k >= m.order {
 		i1, j1 = i0, j0
 	}
@@ -19,7 +23,7 @@ func (m *Symmetric) ahead(k, i0, i1, j0, j1 int) *ahead {
 	if i0 == j0 {
 		j1 = j0
 	}
-	return &ahead{m: m, rows: [2][2]int{{i0, i1}, {j0, j1}}, k: k}
+	return &ahead{parts: [2]aheadPart{{m, i0, i1, k}, {m, j0, j1, k}}}
 }
 
 // next returns the address of the part that a call for k columns prefetches: k/2 lines of 8
@@ -28,15 +32,15 @@ func (h *ahead) next(k int, a *float64) *float64 {
 	if h == nil {
 		return a
 	}
-	for i := range h.rows {
-		r := &h.rows[i]
-		if r[0] >= r[1] {
+	for i := range h.parts {
+		r := &h.parts[i]
+		if r.i >= r.end {
 			continue
 		}
-		p := h.m.p(r[0], min(h.k+h.at, h.m.ld-1))
-		if h.at += 4 * k / h.m.lanes; h.at >= chunk {
+		p := r.m.p(r.i, min(r.k+h.at, r.m.ld-1))
+		if h.at += 4 * k / r.m.lanes; h.at >= chunk {
 			h.at = 0
-			r[0] += h.m.lanes
+			r.i += r.m.lanes
 		}
 		return p
 	}

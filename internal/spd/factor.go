@@ -67,7 +67,7 @@ func (f *factorization) task(_ int, t pair) int64 {
 	for k := 0; k < done; k += chunk {
 		next := f.ahead(k+chunk, i0, i1, j0, j1)
 		for c := j0; c < j1; c += f.lanes {
-			f.update(max(i0, c), i1, c, k, k+chunk, subtract, next)
+			f.update(&f.panels, &f.panels, max(i0, c), i1, c, k, k+chunk, subtract, next)
 		}
 	}
 	if i == j {
@@ -81,7 +81,7 @@ func (f *factorization) task(_ int, t pair) int64 {
 		// The next task probably has the next rows.
 		next := f.ahead(0, i1, i1+f.block, j0, j1)
 		for c := j0; c < j1; c += f.lanes {
-			f.solveColumn(i0, i1, c, done, next)
+			f.solveColumn(&f.panels, i0, i1, c, done, next)
 		}
 	}
 	f.run.done[i].Store(int32(j + 1))
@@ -93,25 +93,33 @@ func (f *factorization) task(_ int, t pair) int64 {
 }
 
 // update adds to the tiles of rows [i0, i1) and column c the products of columns [k0, k1) of
-// these rows and of row c, or does what mode says.
-func (m *Symmetric) update(i0, i1, c, k0, k1, mode int, next *ahead) {
+// these rows of x and of row c of y, or does what mode says. All have panels as long as m.
+func (m *matrix) update(x, y *panels, i0, i1, c, k0, k1, mode int, next *ahead) {
 	l, stride := m.lanes, m.stride()
+	a := y.p(c, k0)
 	for i := i0; i < i1; i += group * l {
 		nv := min(group, (i1-i)/l)
-		a := m.p(c, k0)
-		m.products[nv-1](k1-k0, a, m.p(i, k0), stride, m.p(i, c), stride, mode, next.next(k1-k0, a))
+		m.products[nv-1](k1-k0, a, x.p(i, k0), stride, m.p(i, c), stride, mode, next.next(k1-k0, a))
 	}
 }
 
-// solveColumn computes the column of tiles c of L for rows [i0, i1), after the products
+// solveColumn replaces the column of tiles c by that of m·L⁻ᵀ for rows [i0, i1), after the products
 // before column k0 have been subtracted. It prefetches what next names.
-func (m *Symmetric) solveColumn(i0, i1, c, k0 int, next *ahead) {
-	l, stride := m.lanes, m.stride()
-	for i := i0; i < i1; i += group * l {
-		nv := min(group, (i1-i)/l)
-		a := m.p(c, k0)
-		m.solves[nv-1](c-k0, a, m.p(i, k0), stride, m.tile(c), m.p(i, c), stride, 0, next.next(c-k0, a))
+func (m *matrix) solveColumn(l *panels, i0, i1, c, k0 int, next *ahead) {
+	lanes, stride := m.lanes, m.stride()
+	a := l.p(c, k0)
+	for i := i0; i < i1; i += group * lanes {
+		nv := min(group, (i1-i)/lanes)
+		m.solves[nv-1](c-k0, a, m.p(i, k0), stride, l.tile(c), m.p(i, c), stride, 0, next.next(c-k0, a))
 	}
+}
+
+// choleskyTile computes the tile of L on the diagonal at column c, after the products before column k0 have
+// been subtracted. It returns the number of columns done.
+func (m *matrix) choleskyTile(c, k0 int) int {
+	l := m.lanes
+	copy(m.tiles[c*l:(c+l)*l], m.panel(c, c))
+	return m.cholesky(c-k0, m.p(c, k0), m.tile(c), &m.diagonal[c])
 }
 
 // diagonalBlock factorizes a block on the diagonal. It returns false if a pivot is not
@@ -120,14 +128,13 @@ func (f *factorization) diagonalBlock(i0, j0, j1, k0 int) bool {
 	l := f.lanes
 	for c := j0; c < j1; c += l {
 		if c >= f.from {
-			copy(f.tiles[c*l:(c+l)*l], f.panel(c, c))
-			if done := f.cholesky(c-k0, f.p(c, k0), f.tile(c), &f.diagonal[c]); done < l {
+			if done := f.choleskyTile(c, k0); done < l {
 				f.minor = c + done + 1
 				f.run.stopped.Store(true)
 				return false
 			}
 		}
-		f.solveColumn(max(i0, c+l), j1, c, k0, nil)
+		f.solveColumn(&f.panels, max(i0, c+l), j1, c, k0, nil)
 	}
 	return true
 }

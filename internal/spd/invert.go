@@ -39,7 +39,7 @@ func (v *inversion) task(worker int, t pair) int64 {
 	j0, j1 := t.j*v.block, min((t.j+1)*v.block, v.order)
 	d0 := j0 - j0%chunk
 	d1 := min(d0+chunk, v.order)
-	x := head{m: v.Symmetric, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}
+	x := head{m: &v.matrix, l: &v.panels, x: v.scratch[worker], j0: j0, j1: j1, origin: d0, stride: chunk * v.lanes}
 	x.solve(d1, v.ahead(d0, d1, d1+chunk, 0, 0))
 	x.store(d1)
 	for e0 := d1; e0 < v.order; e0 += chunk {
@@ -51,12 +51,12 @@ func (v *inversion) task(worker int, t pair) int64 {
 		for k := d1; k < e0; k += chunk {
 			next = v.ahead(k+chunk, j0, j1, e0, e1)
 			for c := e0; c < e1; c += v.lanes {
-				v.update(j0, j1, c, k, k+chunk, subtract, next)
+				v.update(&v.panels, &v.panels, j0, j1, c, k, k+chunk, subtract, next)
 			}
 		}
 		next = v.ahead(d0, e1, e1+chunk, 0, 0)
 		for c := e0; c < e1; c += v.lanes {
-			v.solveColumn(j0, j1, c, e0, next)
+			v.solveColumn(&v.panels, j0, j1, c, e0, next)
 		}
 	}
 	rest := int64(v.order - j0)
@@ -66,7 +66,8 @@ func (v *inversion) task(worker int, t pair) int64 {
 // A head is the part of rows [j0, j1) of U up to the next multiple of chunk. It is computed
 // apart from the matrix, where L has the place of the zeros to the left of the diagonal.
 type head struct {
-	m              *Symmetric
+	m              *matrix // takes U
+	l              *panels
 	x              []float64
 	j0, j1, origin int
 	stride         int
@@ -84,11 +85,11 @@ func (h *head) solve(d1 int, next *ahead) {
 	for c := h.j0; c < d1; c += l {
 		for g := h.j0; g < min(c, h.j1); g += group * l {
 			nv := min(group, (min(c, h.j1)-g)/l)
-			a := m.p(c, g)
-			m.solves[nv-1](c-g, a, h.p(g, g), h.stride, m.tile(c), h.p(g, c), h.stride, 1, next.next(c-g, a))
+			a := h.l.p(c, g)
+			m.solves[nv-1](c-g, a, h.p(g, g), h.stride, h.l.tile(c), h.p(g, c), h.stride, 1, next.next(c-g, a))
 		}
 		if c < h.j1 {
-			m.Engine.solve(1, 0, m.p(c, c), h.p(c, c), h.stride, m.tile(c), h.p(c, c), h.stride, 0)
+			m.Engine.solve(1, 0, h.l.p(c, c), h.p(c, c), h.stride, h.l.tile(c), h.p(c, c), h.stride, 0)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func (h *head) begin(c, d1 int, next *ahead) {
 	m, l := h.m, h.m.lanes
 	for g := h.j0; g < h.j1; g += group * l {
 		nv := min(group, (h.j1-g)/l)
-		a := m.p(c, g)
+		a := h.l.p(c, g)
 		m.products[nv-1](d1-g, a, h.p(g, g), h.stride, m.p(g, c), m.stride(), replaceNegative, next.next(d1-g, a))
 	}
 }

@@ -6,12 +6,17 @@ import "unsafe"
 // The caller writes Σ with [Symmetric.SetRows], then calls [Symmetric.Factor] and, when needed,
 // [Symmetric.Invert]. Its methods must not be called concurrently, except where they say so.
 type Symmetric struct {
-	*Engine
-	panels
+	matrix
 	run     run
 	scratch [][]float64  // of each thread
 	weighed [2][]float64 // see WeighInverse
 	sides   []float64    // see SolveEquations
+}
+
+// matrix has the panels of a matrix and the micro-kernels for them.
+type matrix struct {
+	*Engine
+	panels
 }
 
 // panels are the rows of a matrix in memory.
@@ -32,9 +37,8 @@ type panels struct {
 func (e *Engine) New(n int) *Symmetric {
 	order := roundUp(n, e.lanes)
 	ld := leadingDim(order)
-	m := &Symmetric{Engine: e, panels: panels{n: n, lanes: e.lanes, order: order, ld: ld}}
-	numbers := aligned(order*ld + order*e.lanes + order)
-	adviseHugePages(numbers)
+	m := &Symmetric{matrix: matrix{e, panels{n: n, lanes: e.lanes, order: order, ld: ld}}}
+	numbers := Memory(order*ld + order*e.lanes + order)
 	m.a, numbers = numbers[:order*ld], numbers[order*ld:]
 	m.tiles, m.diagonal = numbers[:order*e.lanes], numbers[order*e.lanes:]
 	return m
@@ -56,6 +60,13 @@ func leadingDim(order int) int {
 		return order + 2*distance - r
 	}
 	return order
+}
+
+// Memory returns n zeros for a matrix or for tiles.
+func Memory(n int) []float64 {
+	numbers := aligned(n)
+	adviseHugePages(numbers)
+	return numbers
 }
 
 // aligned returns n zeros that begin at a multiple of 64 bytes, the length of a cache line

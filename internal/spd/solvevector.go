@@ -16,7 +16,7 @@ func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
 	if len(m.sides) < m.order {
 		m.sides = aligned(m.order)
 	}
-	s := vectorSubstitution{Symmetric: m, x: m.sides[:m.order]}
+	s := vectorSubstitution{matrix: &m.matrix, x: m.sides[:m.order]}
 	clear(s.x[copy(s.x, b):])
 	if err := m.substitute(ctx, s.forward, s.backward); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (m *Symmetric) solveVector(ctx context.Context, b []float64) error {
 
 // A vectorSubstitution is a substitution for one right-hand side.
 type vectorSubstitution struct {
-	*Symmetric
+	*matrix
 	x []float64
 }
 
