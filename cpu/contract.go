@@ -30,7 +30,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return c.run(ctx, prog, theta, adj.CheckSizes(w.n, diag, grad, prog))
 }
 
-// ContractDiagonal implements [device.InverseDiagonal].
+// ContractDiagonal implements [device.DiagonalAdjoint].
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	c := contraction{w: w, adj: adj, weights: middle, grad: grad, diag: diag}
 	return c.run(ctx, prog, theta, device.CheckDiagonal(adj, middle, w.n, diag, grad, prog))

@@ -71,7 +71,7 @@ type BlockInverse interface {
 	// costs as much as [InverseDiagonal].
 	InverseBlocks(ctx context.Context, b *Blocks) error
 	// ContractBlocks is [Workspace.Contract] for the adjoint adj + Σ⁻¹·middle·Σ⁻¹. It costs as much
-	// as [InverseDiagonal.ContractDiagonal] and the product of middle with Σ⁻¹ ([Blocks.Flops]).
+	// as [DiagonalAdjoint.ContractDiagonal] and the product of middle with Σ⁻¹ ([Blocks.Flops]).
 	// Besides the working space of a middle term, an accelerator needs memory for the blocks.
 	ContractBlocks(ctx context.Context, adj Adjoint, middle *Blocks, prog *kernel.Program, theta, grad, diag []float64) error
 }

@@ -78,12 +78,17 @@ func Consumes(w Workspace) bool {
 	return ok && c.Consumes()
 }
 
-// InverseDiagonal is the capability of a [Workspace] to compute what leave-one-out needs:
-// the diagonal of Σ⁻¹, and adjoints with a diagonal middle term.
+// InverseDiagonal is the capability of a [Workspace] to compute the diagonal of Σ⁻¹, which scores by leave-one-out need.
 type InverseDiagonal interface {
 	// InverseDiagonal writes the diagonal of Σ⁻¹ to dst (length n). It costs as much as the
-	// inverse, at most 2n³/3 flops; a Contract that follows saves at least n³/3 of them.
+	// inverse, at most 2n³/3 flops; for the dense method a Contract that follows saves at least n³/3 of them.
 	InverseDiagonal(ctx context.Context, dst []float64) error
+}
+
+// DiagonalAdjoint is the capability of a [Workspace] to compute what leave-one-out as an objective needs: the
+// diagonal of Σ⁻¹, and adjoints with a diagonal middle term.
+type DiagonalAdjoint interface {
+	InverseDiagonal
 	// ContractDiagonal is [Workspace.Contract] for the adjoint adj + Σ⁻¹·diag(middle)·Σ⁻¹;
 	// middle has n elements of any sign. It costs n³ flops more than Contract, and memory
 	// that the first call allocates. It returns a [*MemoryError] if that does not fit. A method that
@@ -181,7 +186,7 @@ func (a Adjoint) CheckSizes(n int, diag, grad []float64, prog *kernel.Program) e
 	return nil
 }
 
-// CheckDiagonal returns an error if the arguments of [InverseDiagonal.ContractDiagonal] do
+// CheckDiagonal returns an error if the arguments of [DiagonalAdjoint.ContractDiagonal] do
 // not fit n points and the program.
 func CheckDiagonal(adj Adjoint, middle []float64, n int, diag, grad []float64, prog *kernel.Program) error {
 	if len(middle) != n {

@@ -66,7 +66,7 @@ func (w failingWorkspace) InverseDiagonal(ctx context.Context, dst []float64) er
 }
 
 func (w failingWorkspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
-	return w.curved.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag)
+	return w.curved.(device.DiagonalAdjoint).ContractDiagonal(ctx, adj, middle, prog, theta, grad, diag)
 }
 
 // closeCounter counts calls of Close on the fallback.

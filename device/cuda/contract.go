@@ -17,7 +17,7 @@ func (w *Workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return w.contract(ctx, adj, middleTerm{}, adj.CheckSizes(int(w.n), diag, grad, prog), prog, theta, grad, diag)
 }
 
-// ContractDiagonal implements [device.InverseDiagonal].
+// ContractDiagonal implements [device.DiagonalAdjoint].
 func (w *Workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	return w.contract(ctx, adj, middleTerm{weights: middle}, device.CheckDiagonal(adj, middle, int(w.n), diag, grad, prog), prog, theta, grad, diag)
 }

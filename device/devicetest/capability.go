@@ -45,7 +45,7 @@ func testContractDiagonal(t *testing.T, s suite) {
 	for _, n := range withMiddle {
 		p, rng := s.noisyProblem(t, n)
 		w := s.formed(t, p)
-		c, r := capability[device.InverseDiagonal](t, w), newReference(t, p)
+		c, r := capability[device.DiagonalAdjoint](t, w), newReference(t, p)
 		middle := device.NewBlocks(divisions(n)[0])
 		copy(middle.Elements, normals(rng, n))
 		for k, adj := range contractions(rng, n) {
@@ -71,7 +71,7 @@ func leaveOneOut(t *testing.T, w device.Workspace, p *problem) (value float64, a
 	t.Helper()
 	mustForm(t, w, p)
 	alpha, kappa = solve(t, w, p), make([]float64, p.x.N)
-	must.Do(t, capability[device.InverseDiagonal](t, w).InverseDiagonal(context.Background(), kappa))
+	must.Do(t, capability[device.DiagonalAdjoint](t, w).InverseDiagonal(context.Background(), kappa))
 	for i, k := range kappa {
 		value += 0.5*math.Log(k) - 0.5*alpha[i]*alpha[i]/k
 	}
@@ -104,7 +104,7 @@ func testLeaveOneOut(t *testing.T, s suite) {
 		}
 		adj := device.Adjoint{Outer: []float64{0.25, -0.25}, Vectors: vectors}
 		grad, diag := make([]float64, len(p.theta)), make([]float64, n)
-		must.Do(t, w.(device.InverseDiagonal).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag))
+		must.Do(t, w.(device.DiagonalAdjoint).ContractDiagonal(ctx, adj, middle, p.prog, p.theta, grad, diag))
 		trace := 0.0
 		for _, v := range diag {
 			trace += v * p.noise[0] // ∂Σ/∂log σ² = σ²I

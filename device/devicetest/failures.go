@@ -108,10 +108,12 @@ func laterCalls(w device.Workspace, p *problem) map[string]func(context.Context)
 		},
 	}
 	if c, ok := w.(device.InverseDiagonal); ok {
+		calls["InverseDiagonal"] = func(ctx context.Context) error { return c.InverseDiagonal(ctx, make([]float64, n)) }
+	}
+	if c, ok := w.(device.DiagonalAdjoint); ok {
 		calls["ContractDiagonal"] = func(ctx context.Context) error {
 			return c.ContractDiagonal(ctx, device.Adjoint{}, make([]float64, n), p.prog, p.theta, make([]float64, len(p.theta)), make([]float64, n))
 		}
-		calls["InverseDiagonal"] = func(ctx context.Context) error { return c.InverseDiagonal(ctx, make([]float64, n)) }
 	}
 	if c, ok := w.(device.BlockInverse); ok {
 		calls["InverseBlocks"] = func(ctx context.Context) error { return c.InverseBlocks(ctx, device.NewBlocks([]int{n})) }

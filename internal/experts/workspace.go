@@ -23,7 +23,7 @@ type expert struct {
 	ws     device.Workspace
 }
 
-// workspace implements [device.Workspace], [device.InverseDiagonal], [device.Consuming],
+// workspace implements [device.Workspace], [device.DiagonalAdjoint], [device.Consuming],
 // [device.ResidualChecker], [device.ThreadLimiter] and [device.BlockDiagonal] on the
 // workspaces of the experts that have points.
 type workspace struct {
@@ -198,7 +198,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	})
 }
 
-// ContractDiagonal implements [device.InverseDiagonal].
+// ContractDiagonal implements [device.DiagonalAdjoint].
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	if err := cmp.Or(w.stage(), device.CheckDiagonal(adj, middle, w.x.N, diag, grad, prog)); err != nil {
 		return err
@@ -235,7 +235,7 @@ func (w *workspace) contract(ctx context.Context, adj device.Adjoint, grad, diag
 	return nil
 }
 
-// InverseDiagonal implements [device.InverseDiagonal].
+// InverseDiagonal implements [device.DiagonalAdjoint].
 func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 	if err := w.stage(); err != nil {
 		return err
@@ -258,8 +258,8 @@ func (w *workspace) InverseDiagonal(ctx context.Context, dst []float64) error {
 }
 
 // inverseDiagonal returns the capability of an expert's workspace.
-func inverseDiagonal(e *expert) (device.InverseDiagonal, error) {
-	return device.Capability[device.InverseDiagonal](e.ws, "the diagonal of the inverse, which leave-one-out needs")
+func inverseDiagonal(e *expert) (device.DiagonalAdjoint, error) {
+	return device.Capability[device.DiagonalAdjoint](e.ws, "the diagonal of the inverse, which leave-one-out needs")
 }
 
 // Residual implements [device.ResidualChecker]: the largest of the experts' residuals.

@@ -95,7 +95,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	return contractAll(ctx, w, &contraction{workspace: w, Adjoint: adj, grad: grad, diag: diag}, prog, theta)
 }
 
-// ContractDiagonal implements [device.InverseDiagonal].
+// ContractDiagonal implements [device.DiagonalAdjoint].
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	if !w.formed {
 		return device.ErrStage

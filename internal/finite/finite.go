@@ -86,7 +86,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 
 var (
 	_ device.Workspace          = (*workspace)(nil)
-	_ device.InverseDiagonal    = (*workspace)(nil)
+	_ device.DiagonalAdjoint    = (*workspace)(nil)
 	_ device.JointCovariance    = (*workspace)(nil)
 	_ device.DerivativeProducts = (*workspace)(nil)
 	_ device.ThreadLimiter      = (*workspace)(nil)

@@ -123,7 +123,7 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 }
 
 var (
-	_ device.InverseDiagonal    = (*workspace)(nil)
+	_ device.DiagonalAdjoint    = (*workspace)(nil)
 	_ device.JointCovariance    = (*workspace)(nil)
 	_ device.DerivativeProducts = (*workspace)(nil)
 	_ device.QuickForming       = (*workspace)(nil)

@@ -10,7 +10,7 @@ import (
 	"gpfit/kernel"
 )
 
-// ContractDiagonal implements [device.InverseDiagonal]. The diagonal of the middle term would take n²
+// ContractDiagonal implements [device.DiagonalAdjoint]. The diagonal of the middle term would take n²
 // operations; the numbers m_i·(Σ⁻²)_ii instead of it have the same sum, tr(Σ⁻¹·diag(m)·Σ⁻¹).
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	if !w.formed {

@@ -24,7 +24,7 @@ type tangent struct {
 	middle []float64
 }
 
-// ContractDiagonal implements [device.InverseDiagonal].
+// ContractDiagonal implements [device.DiagonalAdjoint].
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	if w.stage < formed {
 		return device.ErrStage

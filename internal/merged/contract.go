@@ -78,7 +78,7 @@ func (w *workspace) diag(adj, own device.Adjoint, diagonal, diag []float64) {
 	}
 }
 
-// ContractDiagonal implements [device.InverseDiagonal]. The middle term of the different points is
+// ContractDiagonal implements [device.DiagonalAdjoint]. The middle term of the different points is
 // m_g = Σ_i m_i·e_i².
 func (w *workspace) ContractDiagonal(ctx context.Context, adj device.Adjoint, middle []float64, prog *kernel.Program, theta, grad, diag []float64) error {
 	if w.weights == nil {

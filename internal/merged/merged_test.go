@@ -231,7 +231,7 @@ func contract(t testing.TB, tab *table, w device.Workspace, adj device.Adjoint, 
 	if middle == nil {
 		must.Do(t, w.Contract(t.Context(), adj, tab.prog, tab.theta, grad, diag))
 	} else {
-		must.Do(t, w.(device.InverseDiagonal).ContractDiagonal(t.Context(), adj, middle, tab.prog, tab.theta, grad, diag))
+		must.Do(t, w.(device.DiagonalAdjoint).ContractDiagonal(t.Context(), adj, middle, tab.prog, tab.theta, grad, diag))
 	}
 	return grad, diag
 }

@@ -99,7 +99,7 @@ type Options struct {
 	SaveFactor *bool `yaml:"save_factor,omitempty" json:"save_factor,omitempty"`
 	// Device: where to compute: auto, a name such as cpu or cuda:0, or a kind such as cuda for any of its devices; commands other than batch take several, separated by commas. 'gpfit devices' lists them.
 	Device *string `yaml:"device,omitempty" json:"device,omitempty"`
-	// Method: how to compute: chosen, the exact method with the fewest operations; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; or experts, the method of local experts. 'gpfit devices' lists the methods.
+	// Method: how to compute: chosen, the exact method with the fewest operations that has room; dense, a Cholesky factorization of the n×n matrix; merged, which counts rows of equal inputs once and has the same results; markov, a filter over the rows in order for kernels of one column; grid, an eigenproblem for each factor of a product if the rows are a full grid; finite, a regression on the features of kernels that have few; tiles, half of the matrix in tiles over the memory of the host and of several cards, where the whole has no room; or experts, the method of local experts. 'gpfit devices' lists the methods.
 	Method *string `yaml:"method,omitempty" json:"method,omitempty"`
 	// Fallback: device to continue on if option device names one that is not available, is lost or is too small.
 	Fallback *string `yaml:"fallback,omitempty" json:"fallback,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 // ReadFactor implements [device.FactorStore].
 func (w *workspace) ReadFactor(r0, r1 int, dst []float64) error {
-	if err := w.check(true); err != nil {
+	if err := w.restore(context.Background()); err != nil {
 		return err
 	}
 	for r := r0; r < r1; {
@@ -47,11 +47,12 @@ func (w *workspace) readBlock(i, r0, r1 int, dst []float64) error {
 
 // WriteFactor implements [device.FactorStore]. It takes the rows in order.
 func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
-	if err := w.check(false); err != nil {
-		return err
+	if w.banks == nil {
+		return device.ErrStage
 	}
 	if r0 == 0 {
-		w.written, w.formed, w.diagonal = 0, false, make([]float64, w.n)
+		w.written, w.formed, w.spent, w.diagonal = 0, false, false, make([]float64, w.n)
+		w.filled = device.TileBinding{}
 		reset(w.versions)
 	}
 	if r0 != w.written || w.diagonal == nil {
@@ -105,7 +106,7 @@ func (w *workspace) ExtendFactor(ctx context.Context, prog *kernel.Program, thet
 		return device.ErrStage
 	}
 	if known == w.n {
-		return w.check(true)
+		return w.restore(ctx)
 	}
 	return w.form(ctx, prog, theta, noise, known/w.order)
 }

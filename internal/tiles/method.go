@@ -108,7 +108,7 @@ func (b backend) Capabilities() device.Capabilities {
 // Supports implements [device.Backend].
 func (b backend) Supports(w device.Workload) error {
 	if w.Diagonal || w.Blocks != nil {
-		return &device.UnsupportedError{Method: Name, What: "leave-one-out and folds as an objective; the method dense does"}
+		return errMiddle
 	}
 	for _, d := range b.devices {
 		if dense, ok := d.(device.DenseDevice); ok && w.Program != nil {
@@ -178,6 +178,9 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 		return nil, err
 	}
 	w.means = means
+	if d, ok := b.devices[0].(device.DerivativeMultiplier); ok {
+		return withDerivatives{w, d}, nil
+	}
 	return w, nil
 }
 

@@ -77,7 +77,7 @@ func onHost(n, d, order int, dev device.TileDevice, room free) arrangement {
 		order = hostOrder(n)
 	}
 	a := arrangement{layout: newLayout(n, order), lanes: max(1, dev.Info().Threads)}
-	a.strips = max(1, min(a.lanes, a.side/16))
+	a.strips = max(1, min(a.lanes, a.side/10))
 	tiles := a.tiles() + a.lanes + a.strips*a.side
 	a.slots = []int{tiles}
 	tile, rest := dev.TileSpace(n, d, order)

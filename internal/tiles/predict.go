@@ -28,14 +28,7 @@ func (p prediction) run(ctx context.Context) error {
 	for first := 0; first < p.xs.N; first += p.size {
 		tasks = append(tasks, task{first / p.size, first})
 	}
-	limit := p.limit
-	p.limit = strips
-	defer func() { p.limit = limit }()
-	return p.machine.run(ctx, pass{
-		tasks: tasks,
-		owner: func(t task) int { return t.i % len(p.banks) },
-		do:    func(w *worker, _ int, t task) { p.points(w, t.j) },
-	})
+	return p.runStrips(ctx, tasks, func(w *worker, t task) { p.points(w, t.j) })
 }
 
 // points computes the results of the points from first on.
@@ -72,12 +65,9 @@ func (p prediction) weigh(w *worker, first, rows, j int) {
 // whiten computes block j of the rows of W from the covariances in the spare slot.
 func (p prediction) whiten(w *worker, first, rows, j int) {
 	for k := range j {
-		a := w.operand(w.strip(w.number, k), versionFactor)
-		b := w.operand(w.tile(j, k), versionFactor)
-		w.multiply(device.TileProduct{C: w.spare, A: a, B: b, Mode: device.TileSubtract, Rows: rows})
+		w.whitenBy(device.TileProduct{Mode: device.TileSubtract, Rows: rows}, j, k)
 	}
-	l := w.operand(w.tile(j, j), versionFactor)
-	w.do(w.square()*float64(rows), func() error { return w.Solve(w.lane, w.spare, l, rows) })
+	w.solveBy(j, rows)
 	if p.reduction != nil {
 		w.do(0, func() error { return w.SquaredNorms(w.lane, w.spare, rows, p.reduction[first:first+rows]) })
 	}
@@ -92,4 +82,30 @@ func (p prediction) whiten(w *worker, first, rows, j int) {
 		})
 	}
 	w.publish(w.strip(w.number, j), versionFactor)
+}
+
+// whitenBy computes a product of block k of the worker's strip and L_jk.
+func (w *worker) whitenBy(p device.TileProduct, j, k int) {
+	p.C = w.spare
+	p.A = w.operand(w.strip(w.number, k), versionFactor)
+	p.B = w.operand(w.tile(j, k), versionFactor)
+	w.multiply(p)
+}
+
+// solveBy multiplies rows in the spare slot by L_jj⁻ᵀ.
+func (w *worker) solveBy(j, rows int) {
+	l := w.operand(w.tile(j, j), versionFactor)
+	w.do(w.square()*float64(rows), func() error { return w.Solve(w.lane, w.spare, l, rows) })
+}
+
+// runStrips executes tasks, the first numbers of which count them, on the workers that have a strip.
+func (m *machine) runStrips(ctx context.Context, tasks []task, do func(w *worker, t task)) error {
+	limit := m.limit
+	m.limit = min(m.strips, limit)
+	defer func() { m.limit = limit }()
+	return m.run(ctx, pass{
+		tasks: tasks,
+		owner: func(t task) int { return t.i % len(m.banks) },
+		do:    func(w *worker, _ int, t task) { do(w, t) },
+	})
 }

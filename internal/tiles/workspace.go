@@ -18,17 +18,17 @@ import (
 // Name is the name of the method.
 const Name = "tiles"
 
-// workspace implements [device.Workspace]. A contraction uses up the factor.
+// workspace implements [device.Workspace]. A contraction uses up the factor; what needs it afterwards computes it again.
 type workspace struct {
 	*machine
 	device.Meter
 	x     *kernel.Points
 	a     arrangement
 	means device.MeanPredictor
-	// formed says that the tiles are those of L, whose diagonal is here.
-	formed   bool
-	diagonal []float64
-	filled   device.TileBinding
+	// formed says that the tiles are those of L, whose diagonal is here; spent says that they were until a contraction.
+	formed, spent bool
+	diagonal      []float64
+	filled        device.TileBinding
 	// written is the number of rows of L that WriteFactor has set, and block has those of the last block.
 	written int
 	block   []float64
@@ -36,11 +36,14 @@ type workspace struct {
 
 var (
 	_ device.Workspace       = (*workspace)(nil)
-	_ device.Consuming       = (*workspace)(nil)
 	_ device.ThreadLimiter   = (*workspace)(nil)
 	_ device.JointCovariance = (*workspace)(nil)
+	_ device.InverseDiagonal = (*workspace)(nil)
 	_ device.FactorExtender  = (*workspace)(nil)
 )
+
+// errMiddle is the error for adjoints with a middle term.
+var errMiddle = &device.UnsupportedError{Method: Name, What: "leave-one-out or folds as an objective; the method dense does"}
 
 // newWorkspace makes a workspace on devices, which have room for the arrangement.
 func newWorkspace(ctx context.Context, x *kernel.Points, a arrangement, devices []device.TileDevice) (*workspace, error) {
@@ -59,9 +62,6 @@ func (w *workspace) Method() string { return Name }
 // N returns the number of points.
 func (w *workspace) N() int { return w.n }
 
-// Consumes returns true.
-func (w *workspace) Consumes() bool { return true }
-
 // LimitThreads implements [device.ThreadLimiter].
 func (w *workspace) LimitThreads(n int) {
 	w.limit = len(w.workers)
@@ -70,10 +70,21 @@ func (w *workspace) LimitThreads(n int) {
 	}
 }
 
-// check returns an error unless the tiles are those of L, or, with formed false, unless the workspace is open.
-func (w *workspace) check(formed bool) error {
-	if w.banks == nil || formed && !w.formed {
+// restore forms L again if a contraction has used it up. It returns [device.ErrStage] if there is none.
+func (w *workspace) restore(ctx context.Context) error {
+	switch {
+	case w.banks == nil || !w.formed && !w.spent:
 		return device.ErrStage
+	case w.formed:
+		return nil
+	}
+	return w.form(ctx, w.filled.Program, w.filled.Theta, w.filled.Noise, 0)
+}
+
+// checkLength returns an error if a result has not the length of the points.
+func checkLength(what string, v []float64, n int) error {
+	if len(v) != n {
+		return fmt.Errorf("tiles: %s of %d elements for %d", what, len(v), n)
 	}
 	return nil
 }
@@ -86,8 +97,8 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 
 // form forms Σ and factors it, from a block of rows on.
 func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise []float64, first int) error {
-	if err := w.check(false); err != nil {
-		return err
+	if w.banks == nil {
+		return device.ErrStage
 	}
 	if len(noise) != 1 && len(noise) != w.n {
 		return fmt.Errorf("tiles: %d noise variances for %d points", len(noise), w.n)
@@ -95,7 +106,7 @@ func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise
 	if err := w.checkProgram(prog, theta); err != nil {
 		return err
 	}
-	w.formed = false
+	w.formed, w.spent = false, false
 	w.filled = device.TileBinding{Program: prog, Theta: slices.Clone(theta), Noise: slices.Clone(noise)}
 	if err := w.bind(w.filled); err != nil {
 		return err
@@ -124,8 +135,8 @@ func (w *workspace) cubeOf(blocks int) float64 { return math.Pow(float64(blocks*
 
 // LogDet returns 2·Σ log L_ii.
 func (w *workspace) LogDet() (value, stdErr float64, err error) {
-	if err := w.check(true); err != nil {
-		return 0, 0, err
+	if w.banks == nil || !w.formed && !w.spent {
+		return 0, 0, device.ErrStage
 	}
 	sum := 0.0
 	for _, v := range w.diagonal {
@@ -140,11 +151,11 @@ func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
 }
 
 func (w *workspace) solve(ctx context.Context, b []float64, m int, forward, backward bool) error {
-	if err := w.check(true); err != nil {
+	if err := w.restore(ctx); err != nil {
 		return err
 	}
-	if len(b) != m*w.n {
-		return fmt.Errorf("tiles: %d elements of %d vectors for n = %d", len(b), m, w.n)
+	if err := checkLength("right-hand sides", b, m*w.n); err != nil {
+		return err
 	}
 	return w.ended(w.substitute(ctx, b, m, forward, backward))
 }
@@ -152,14 +163,14 @@ func (w *workspace) solve(ctx context.Context, b []float64, m int, forward, back
 // ended brings the workspace to its state before Form after an error.
 func (w *workspace) ended(err error) error {
 	if err != nil {
-		w.formed = false
+		w.formed, w.spent = false, false
 	}
 	return err
 }
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if err := w.check(true); err != nil {
+	if err := w.restore(ctx); err != nil {
 		return err
 	}
 	if err := errors.Join(adj.CheckSizes(w.n, diag, grad, prog), w.checkProgram(prog, theta)); err != nil {
@@ -170,16 +181,18 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		return err
 	}
 	w.Begin("gradient", 2*w.cubeOf(w.side)/3)
-	if err := w.invert(ctx); err != nil {
-		return err
+	err := w.invert(ctx)
+	if err == nil {
+		err = w.contract(ctx, grad, diag)
 	}
-	return w.contract(ctx, grad, diag)
+	w.spent = err == nil && w.filled.Program != nil
+	return err
 }
 
 // Predict implements [device.Workspace]. Means alone need no factor.
 func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, alpha []float64, xs *kernel.Points, mean, reduction []float64) error {
-	if err := w.check(reduction != nil); err != nil {
-		return err
+	if w.banks == nil {
+		return device.ErrStage
 	}
 	if err := device.CheckPrediction(w.x, xs, alpha, mean, reduction); err != nil {
 		return fmt.Errorf("tiles: %w", err)
@@ -189,6 +202,11 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 			return err
 		}
 		mean = nil
+	}
+	if reduction != nil {
+		if err := w.restore(ctx); err != nil {
+			return err
+		}
 	}
 	p := prediction{machine: w.machine, xs: xs, reduction: reduction}
 	clear(reduction)
@@ -212,7 +230,7 @@ func (w *workspace) predict(ctx context.Context, prog *kernel.Program, theta []f
 
 // PredictCovariance implements [device.JointCovariance]: the products of the rows of K*ᵀL⁻ᵀ.
 func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program, theta []float64, xs *kernel.Points, reduction []float64) error {
-	if err := w.check(true); err != nil {
+	if err := w.restore(ctx); err != nil {
 		return err
 	}
 	m := xs.N
@@ -251,6 +269,6 @@ func (w *workspace) Work() device.Work {
 
 // Close frees the memory.
 func (w *workspace) Close() error {
-	w.formed = false
+	w.formed, w.spent = false, false
 	return w.close()
 }

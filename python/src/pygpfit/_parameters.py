@@ -199,13 +199,14 @@ class FitParameters(BaseEstimator):
         any of its devices; commands other than batch take several, separated by commas.
         'gpfit devices' lists them
     method : text, default "chosen"
-        how to compute: chosen, the exact method with the fewest operations; dense, a
-        Cholesky factorization of the n×n matrix; merged, which counts rows of equal
-        inputs once and has the same results; markov, a filter over the rows in order
-        for kernels of one column; grid, an eigenproblem for each factor of a product if
-        the rows are a full grid; finite, a regression on the features of kernels that
-        have few; or experts, the method of local experts. 'gpfit devices' lists the
-        methods
+        how to compute: chosen, the exact method with the fewest operations that has
+        room; dense, a Cholesky factorization of the n×n matrix; merged, which counts
+        rows of equal inputs once and has the same results; markov, a filter over the
+        rows in order for kernels of one column; grid, an eigenproblem for each factor
+        of a product if the rows are a full grid; finite, a regression on the features
+        of kernels that have few; tiles, half of the matrix in tiles over the memory of
+        the host and of several cards, where the whole has no room; or experts, the
+        method of local experts. 'gpfit devices' lists the methods
     fallback : text, default None
         device to continue on if device names one that is not available, is lost or is
         too small
