@@ -57,7 +57,7 @@ func (s *solver) leaveOneOut() (*predictions, error) {
 	}
 	n := s.ws.N()
 	l := newPredictions(s)
-	inverse, err := device.Capability[device.DiagonalAdjoint](s.ws, "the diagonal of the inverse, which leave-one-out needs")
+	inverse, err := device.Capability[device.InverseDiagonal](s.ws, "the diagonal of the inverse, which leave-one-out needs")
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,10 @@ func (s *solver) contractPredictive(g float64) error {
 	if err := s.addWhitened(&adj, s.left.w, product); err != nil {
 		return err
 	}
-	inverse := s.ws.(device.DiagonalAdjoint) // leaveOneOut has used it
+	inverse, err := device.Capability[device.DiagonalAdjoint](s.ws, "the gradient of a leave-one-out objective")
+	if err != nil {
+		return err
+	}
 	return inverse.ContractDiagonal(s.ctx, adj, middle, s.prog, s.theta, s.grad, s.diag)
 }
 
