@@ -22,12 +22,6 @@ type DerivativeProducts interface {
 	Whiten(ctx context.Context, b []float64, m int, transposed bool) error
 }
 
-// DerivativeMultiplier is the capability of a [Device] to compute [DerivativeProducts.MultiplyDerivatives] for points x
-// without a workspace. It is safe for concurrent use.
-type DerivativeMultiplier interface {
-	MultiplyDerivatives(ctx context.Context, x *kernel.Points, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error
-}
-
 // QuickForming is the property of a [Workspace] whose Form takes no more operations than a few products
 // with vectors: second derivatives then come from differences of gradients, and need no random vectors.
 type QuickForming interface {

@@ -51,7 +51,7 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 		return device.ErrStage
 	}
 	if r0 == 0 {
-		w.written, w.formed, w.spent, w.diagonal = 0, false, false, make([]float64, w.n)
+		w.written, w.formed, w.inverted, w.diagonal = 0, false, false, make([]float64, w.n)
 		w.filled = device.TileBinding{}
 		reset(w.versions)
 	}

@@ -178,9 +178,6 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 		return nil, err
 	}
 	w.means = means
-	if d, ok := b.devices[0].(device.DerivativeMultiplier); ok {
-		return withDerivatives{w, d}, nil
-	}
 	return w, nil
 }
 

@@ -18,17 +18,18 @@ import (
 // Name is the name of the method.
 const Name = "tiles"
 
-// workspace implements [device.Workspace]. A contraction uses up the factor; what needs it afterwards computes it again.
+// workspace implements [device.Workspace]. A contraction replaces L by U = L⁻ᵀ; what needs L afterwards computes it again.
 type workspace struct {
 	*machine
 	device.Meter
 	x     *kernel.Points
 	a     arrangement
 	means device.MeanPredictor
-	// formed says that the tiles are those of L, whose diagonal is here; spent says that they were until a contraction.
-	formed, spent bool
-	diagonal      []float64
-	filled        device.TileBinding
+	// formed says that the tiles are those of L, whose diagonal is here. inverted says that they were until a contraction, and are
+	// now those of U.
+	formed, inverted bool
+	diagonal         []float64
+	filled           device.TileBinding
 	// written is the number of rows of L that WriteFactor has set, and block has those of the last block.
 	written int
 	block   []float64
@@ -73,10 +74,12 @@ func (w *workspace) LimitThreads(n int) {
 // restore forms L again if a contraction has used it up. It returns [device.ErrStage] if there is none.
 func (w *workspace) restore(ctx context.Context) error {
 	switch {
-	case w.banks == nil || !w.formed && !w.spent:
+	case w.banks == nil || !w.formed && !w.inverted:
 		return device.ErrStage
 	case w.formed:
 		return nil
+	case w.filled.Program == nil: // WriteFactor has set L
+		return device.ErrStage
 	}
 	return w.form(ctx, w.filled.Program, w.filled.Theta, w.filled.Noise, 0)
 }
@@ -106,7 +109,7 @@ func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise
 	if err := w.checkProgram(prog, theta); err != nil {
 		return err
 	}
-	w.formed, w.spent = false, false
+	w.formed, w.inverted = false, false
 	w.filled = device.TileBinding{Program: prog, Theta: slices.Clone(theta), Noise: slices.Clone(noise)}
 	if err := w.bind(w.filled); err != nil {
 		return err
@@ -135,7 +138,7 @@ func (w *workspace) cubeOf(blocks int) float64 { return math.Pow(float64(blocks*
 
 // LogDet returns 2·Σ log L_ii.
 func (w *workspace) LogDet() (value, stdErr float64, err error) {
-	if w.banks == nil || !w.formed && !w.spent {
+	if w.banks == nil || !w.formed && !w.inverted {
 		return 0, 0, device.ErrStage
 	}
 	sum := 0.0
@@ -163,29 +166,35 @@ func (w *workspace) solve(ctx context.Context, b []float64, m int, forward, back
 // ended brings the workspace to its state before Form after an error.
 func (w *workspace) ended(err error) error {
 	if err != nil {
-		w.formed, w.spent = false, false
+		w.formed, w.inverted = false, false
 	}
 	return err
 }
 
 // Contract implements [device.Workspace].
 func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kernel.Program, theta, grad, diag []float64) error {
-	if err := w.restore(ctx); err != nil {
-		return err
+	ready := w.inverted
+	if !ready {
+		if err := w.restore(ctx); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(adj.CheckSizes(w.n, diag, grad, prog), w.checkProgram(prog, theta)); err != nil {
 		return fmt.Errorf("tiles: %w", err)
 	}
-	w.formed = false
+	w.formed, w.inverted = false, false
 	if err := w.bind(device.TileBinding{Program: prog, Theta: theta, Noise: w.filled.Noise, Adjoint: &adj}); err != nil {
 		return err
 	}
-	w.Begin("gradient", 2*w.cubeOf(w.side)/3)
-	err := w.invert(ctx)
-	if err == nil {
-		err = w.contract(ctx, grad, diag)
+	w.Begin("gradient", w.cubeOf(w.side)/3)
+	if !ready {
+		w.Begin("gradient", 2*w.cubeOf(w.side)/3)
+		if err := w.invert(ctx); err != nil {
+			return err
+		}
 	}
-	w.spent = err == nil && w.filled.Program != nil
+	err := w.contract(ctx, grad, diag)
+	w.inverted = err == nil
 	return err
 }
 
@@ -269,6 +278,6 @@ func (w *workspace) Work() device.Work {
 
 // Close frees the memory.
 func (w *workspace) Close() error {
-	w.formed, w.spent = false, false
+	w.formed, w.inverted = false, false
 	return w.close()
 }
