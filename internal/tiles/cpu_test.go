@@ -2,8 +2,10 @@ package tiles
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -13,6 +15,95 @@ import (
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
+
+// TestAgainstDense compares the likelihood and its gradient on the CPU with the dense method's, for kernels of every shape. The
+// sums have another order. Their errors are a few units of the last place of the largest terms.
+func TestAgainstDense(t *testing.T) {
+	const valueTolerance, gradientTolerance = 1e-13, 1e-12
+	dev, err := cpu.Open(device.Options{})
+	must.Do(t, err)
+	sizes := []int{97, 501}
+	if os.Getenv("GPFIT_LONG") != "" {
+		sizes = append(sizes, 1000, 3000)
+	}
+	for _, n := range sizes {
+		x, y := randomPoints(n, 3)
+		for _, text := range texts() {
+			prog, err := kernel.CompileText(text, 3)
+			must.Do(t, err)
+			want := likelihoodOf(t, device.Dense{}.On(dev), x, y, prog)
+			for _, order := range []int{64, 200} {
+				b, err := Method{Order: order}.Backends([]device.Device{dev})
+				must.Do(t, err)
+				got := likelihoodOf(t, b[0], x, y, prog)
+				if off := math.Abs(got.value - want.value); !(off <= valueTolerance*want.size) {
+					t.Errorf("%s, n = %d, order %d: value %v, dense %v", text, n, order, got.value, want.value)
+				}
+				for p, v := range want.grad {
+					if off := math.Abs(got.grad[p] - v); !(off <= gradientTolerance*(want.size+math.Abs(v))) {
+						t.Errorf("%s, n = %d, order %d: derivative by %s %v, dense %v", text, n, order, prog.Names()[p], got.grad[p], v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// texts returns a kernel of each family, and composites.
+func texts() []string {
+	out := []string{"rbf(ard) + matern12*rq(dims=1)", "(rbf + matern52)*matern32", "periodic(ard)*rbf(dims=1) + constant", "linear(dims=0)*cosine(dims=1) + rbf"}
+	for _, name := range kernel.Families() {
+		switch name {
+		case "poly":
+			name = "poly(2)"
+		case "matern":
+			name = "matern(4.5)"
+		case "wendland":
+			name = "wendland(1)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+func randomPoints(n, d int) (x *kernel.Points, y []float64) {
+	rng := rand.New(rand.NewPCG(3, uint64(n)))
+	numbers := make([]float64, n*(d+1))
+	for i := range numbers {
+		numbers[i] = rng.NormFloat64()
+	}
+	return kernel.NewPoints(numbers[:n*d], n, d), numbers[n*d:]
+}
+
+// likelihood is a value, ½(yᵀα + log|Σ|), the sum of the absolute terms, and the gradient.
+type likelihood struct {
+	value, size float64
+	grad        []float64
+}
+
+func likelihoodOf(t *testing.T, b device.Backend, x *kernel.Points, y []float64, prog *kernel.Program) (l likelihood) {
+	t.Helper()
+	ctx := t.Context()
+	w, err := b.NewWorkspace(ctx, x)
+	must.Do(t, err)
+	defer w.Close()
+	theta := make([]float64, prog.NumParams)
+	for p := range theta {
+		theta[p] = 0.8 + 0.1*float64(p)
+	}
+	must.Do(t, w.Form(ctx, prog, theta, []float64{0.1}))
+	alpha := slices.Clone(y)
+	must.Do(t, w.Solve(ctx, alpha, 1))
+	logDet, _, err := w.LogDet()
+	must.Do(t, err)
+	fit := 0.0
+	for i, a := range alpha {
+		fit += a * y[i]
+	}
+	l.value, l.size, l.grad = (fit+logDet)/2, (math.Abs(fit)+math.Abs(logDet))/2, make([]float64, len(theta))
+	must.Do(t, w.Contract(ctx, device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, l.grad, make([]float64, x.N)))
+	return l
+}
 
 // BenchmarkAgainstDense interleaves evaluations with gradient by tiles and by the dense method, on the CPU.
 func BenchmarkAgainstDense(b *testing.B) {
