@@ -9,9 +9,13 @@ import (
 	"gpfit/internal/variant"
 )
 
-// TestTiles runs the suite of tiles with each variant.
+// TestTiles runs the suite of tiles with each variant, or with the one in use if -short.
 func TestTiles(t *testing.T) {
-	for _, v := range variant.Supported() {
+	variants := variant.Supported()
+	if testing.Short() {
+		variants = []variant.Variant{must.Get(variant.Choose())(t)}
+	}
+	for _, v := range variants {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Setenv(variant.Env, v.String())
 			devicetest.RunTiles(t, func(t *testing.T) device.TileDevice {

@@ -80,7 +80,7 @@ func checkProduct(t *testing.T, b testedTiles, p device.TileProduct, x, y, c, pr
 	b.write(p.A, x)
 	b.write(p.B, y)
 	must.Do(t, b.Multiply(0, p), b.Wait(0))
-	half := []part{whole, lower, upper}[p.Half]
+	half := []elements{whole, lower, upper}[p.Half]
 	meant := func(i, j int) bool { return i < rows && half(i, j) }
 	what := fmt.Sprintf("%s, %s, upper %v, %v, %d rows", tileModes[p.Mode], tileHalves[p.Half], p.UpperA, p.UpperB, rows)
 	first := b.read(p.C)

@@ -50,8 +50,8 @@ func (b testedTiles) bind(p *problem, adj *device.Adjoint) error {
 	return b.Bind(device.TileBinding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: adj})
 }
 
-// side returns the number of blocks.
-func (b testedTiles) side(n int) int { return (n + b.order - 1) / b.order }
+// sideOf returns the number of blocks of n points.
+func sideOf(n, order int) int { return (n + order - 1) / order }
 
 // block returns the tile (i, j) of a matrix, with zeros beyond it.
 func (b testedTiles) block(m mat.Matrix, i, j int) *mat.Dense {
@@ -71,9 +71,9 @@ func testTileCovariances(t *testing.T, s tileSuite) {
 		r, n := newReference(t, p), p.x.N
 		xs := randomPoints(b.rng, 20, p.x.D)
 		cross := mat.DenseCopyOf(r.cross(xs).T())
-		for i := range b.side(n) {
+		for i := range sideOf(n, b.order) {
 			for j := range i + 1 {
-				want, meant := b.block(r.sigma, i, j), part(whole)
+				want, meant := b.block(r.sigma, i, j), elements(whole)
 				if i == j {
 					meant = lower
 					for k := max(0, n-i*b.order); k < b.order; k++ {
@@ -101,8 +101,8 @@ func testTileContract(t *testing.T, s tileSuite) {
 		for k, adj := range contractions(rand.New(rand.NewPCG(41, 1)), n) {
 			must.Do(t, b.bind(p, &adj))
 			grad, diag := slices.Repeat([]float64{1}, len(p.theta)), make([]float64, n)
-			for i := range b.side(n) {
-				for j := i; j < b.side(n); j++ {
+			for i := range sideOf(n, b.order) {
+				for j := i; j < sideOf(n, b.order); j++ {
 					b.contractBlock(r, i, j, grad, diag)
 				}
 			}
@@ -148,14 +148,14 @@ type tiledEvaluation struct {
 }
 
 // evaluationSlots returns the number of slots for n points.
-func (b testedTiles) evaluationSlots(n int) int {
-	side := b.side(n)
+func evaluationSlots(n, order int) int {
+	side := sideOf(n, order)
 	return side*(side+1)/2 + side + 1
 }
 
 // evaluation returns an evaluation that uses the slots from first on.
 func (b testedTiles) evaluation(p *problem, lane, first int) *tiledEvaluation {
-	e := &tiledEvaluation{testedTiles: b, p: p, lane: lane, side: b.side(p.x.N)}
+	e := &tiledEvaluation{testedTiles: b, p: p, lane: lane, side: sideOf(p.x.N, b.order)}
 	for i := range e.side {
 		e.slots = append(e.slots, nil)
 		for range i + 1 {
@@ -302,7 +302,7 @@ func testTiledEvaluation(t *testing.T, s tileSuite) {
 	for order, n := range map[int]int{8: 61, 64: 301, 200: 390, 304: 100} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			p := newProblem(t, "rbf(ard) + matern32", n, 3, 44)
-			b := s.bank(t, p.x, order, testedTiles{order: order}.evaluationSlots(n))
+			b := s.bank(t, p.x, order, evaluationSlots(n, order))
 			must.Do(t, b.bind(p, nil))
 			rows := min(order, 13)
 			e, r, xs := b.evaluation(p, 0, 0), newReference(t, p), randomPoints(b.rng, rows, 3)
@@ -329,7 +329,7 @@ func testTiledEvaluation(t *testing.T, s tileSuite) {
 func testTileLanes(t *testing.T, s tileSuite) {
 	const order, n = 64, 150
 	p := newProblem(t, "matern52(ard)", n, 2, 45)
-	need := testedTiles{order: order}.evaluationSlots(n)
+	need := evaluationSlots(n, order)
 	b := s.bank(t, p.x, order, 4*need)
 	lanes := min(3, b.Lanes())
 	adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: p.r}

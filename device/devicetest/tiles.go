@@ -16,35 +16,6 @@ import (
 	"gpfit/kernel"
 )
 
-// RunTiles runs the tests of a device that computes with tiles. What has no meaning by [device.TileBank] is not compared, and
-// is NaN where a test writes it.
-func RunTiles(t *testing.T, open func(t *testing.T) device.TileDevice) {
-	dev := open(t)
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	for _, one := range []struct {
-		name string
-		run  func(t *testing.T, s tileSuite)
-	}{
-		{"Storage", testTileStorage},
-		{"Memory", testTileMemory},
-		{"Products", testTileProducts},
-		{"Factor", testTileFactor},
-		{"Substitute", testTileSubstitute},
-		{"Minors", testTileMinors},
-		{"Covariances", testTileCovariances},
-		{"Contract", testTileContract},
-		{"Evaluation", testTiledEvaluation},
-		{"Lanes", testTileLanes},
-		{"Errors", testTileErrors},
-	} {
-		t.Run(one.name, func(t *testing.T) { one.run(t, tileSuite{dev}) })
-	}
-}
-
 // tileSuite is a device under test.
 type tileSuite struct{ dev device.TileDevice }
 
@@ -120,18 +91,18 @@ func (b testedTiles) read(slot int) *mat.Dense {
 	return m
 }
 
-// part is a set of elements of a tile.
-type part func(i, j int) bool
+// elements is a set of elements of a tile.
+type elements func(i, j int) bool
 
-func whole(int, int) bool     { return true }
-func lower(i, j int) bool     { return i >= j }
-func upper(i, j int) bool     { return i <= j }
-func below(i, j int) bool     { return i > j }
-func above(i, j int) bool     { return i < j }
-func firstRows(rows int) part { return func(i, _ int) bool { return i < rows } }
+func whole(int, int) bool         { return true }
+func lower(i, j int) bool         { return i >= j }
+func upper(i, j int) bool         { return i <= j }
+func below(i, j int) bool         { return i > j }
+func above(i, j int) bool         { return i < j }
+func firstRows(rows int) elements { return func(i, _ int) bool { return i < rows } }
 
-// with returns a copy of m with v in a part.
-func with(m *mat.Dense, v float64, p part) *mat.Dense {
+// with returns a copy of m with v in some elements.
+func with(m *mat.Dense, v float64, p elements) *mat.Dense {
 	out := mat.DenseCopyOf(m)
 	out.Apply(func(i, j int, x float64) float64 {
 		if p(i, j) {
@@ -142,8 +113,8 @@ func with(m *mat.Dense, v float64, p part) *mat.Dense {
 	return out
 }
 
-// compareTiles compares a part of two matrices.
-func compareTiles(t testing.TB, what string, got, want *mat.Dense, p part, tol float64) {
+// compareTiles compares some elements of two matrices.
+func compareTiles(t testing.TB, what string, got, want *mat.Dense, p elements, tol float64) {
 	t.Helper()
 	scale, rows := 1.0, want.RawMatrix().Rows
 	for i := range rows {
