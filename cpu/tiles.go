@@ -25,7 +25,7 @@ func (b *tileBank) Multiply(lane int, p device.TileProduct) error {
 	if p.C == p.A || p.C == p.B {
 		return fmt.Errorf("cpu: slot %d is an operand and the result of a product", p.C)
 	}
-	l.Multiply(spd.TileProduct{
+	l.Multiply(spd.Multiplication{
 		C: c, A: x, B: y, Rows: rows, UpperA: p.UpperA, UpperB: p.UpperB,
 		Negative: p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract,
 		Add:      p.Mode == device.TileAdd || p.Mode == device.TileSubtract,

@@ -84,6 +84,35 @@ func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	})
 }
 
+// RunTiles runs the tests of a device that computes with tiles. What has no meaning by [device.TileBank] is not compared, and
+// is NaN where a test writes it.
+func RunTiles(t *testing.T, open func(t *testing.T) device.TileDevice) {
+	dev := open(t)
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, one := range []struct {
+		name string
+		run  func(t *testing.T, s tileSuite)
+	}{
+		{"Storage", testTileStorage},
+		{"Memory", testTileMemory},
+		{"Products", testTileProducts},
+		{"Factor", testTileFactor},
+		{"Substitute", testTileSubstitute},
+		{"Minors", testTileMinors},
+		{"Covariances", testTileCovariances},
+		{"Contract", testTileContract},
+		{"Evaluation", testTiledEvaluation},
+		{"Lanes", testTileLanes},
+		{"Errors", testTileErrors},
+	} {
+		t.Run(one.name, func(t *testing.T) { one.run(t, tileSuite{dev}) })
+	}
+}
+
 // test is one test of the suite.
 type test struct {
 	name string

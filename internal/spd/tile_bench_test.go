@@ -45,8 +45,8 @@ func BenchmarkTiles(b *testing.B) {
 			})
 		}
 		at := func(i int) []float64 { return tiles[i%count] }
-		product := TileProduct{C: c, Add: true, Negative: true, Rows: order}
-		multiply := func(p TileProduct, a, b func(i int) []float64) func(i int) {
+		product := Multiplication{C: c, Add: true, Negative: true, Rows: order}
+		multiply := func(p Multiplication, a, b func(i int) []float64) func(i int) {
 			return func(i int) {
 				p.A, p.B = a(i), b(i)
 				t.Multiply(p)
@@ -219,7 +219,7 @@ func (t *tiled) evaluate() {
 		for k := range j {
 			t.await(i, k, 1)
 			t.await(j, k, 1)
-			a.Multiply(TileProduct{C: t.at(i, j), A: t.at(i, k), B: t.at(j, k), Negative: true, Add: true, Rows: t.order, Lower: i == j})
+			a.Multiply(Multiplication{C: t.at(i, j), A: t.at(i, k), B: t.at(j, k), Negative: true, Add: true, Rows: t.order, Lower: i == j})
 		}
 		if i == j {
 			a.Factor(t.at(i, i), make([]float64, t.order))
@@ -243,14 +243,14 @@ func (t *tiled) evaluate() {
 		for k := j; k < i; k++ {
 			u := t.at(j, k)
 			t.await(k, j, 2)
-			a.Multiply(TileProduct{C: t.at(j, i), A: u, B: t.at(i, k), Negative: true, Add: k > j, Rows: t.order, UpperA: k == j})
+			a.Multiply(Multiplication{C: t.at(j, i), A: u, B: t.at(i, k), Negative: true, Add: k > j, Rows: t.order, UpperA: k == j})
 		}
 		a.Solve(t.at(j, i), t.at(i, i), t.order)
 	})
 	t.each(rows, func(worker, i, j int) {
 		a, c := t.arithmetic[worker], t.out[worker]
 		for k := i; k < t.side; k++ {
-			a.Multiply(TileProduct{C: c, A: t.at(j, k), B: t.at(i, k), Add: k > i, Rows: t.order, UpperA: i == j && k == i, UpperB: k == i, Upper: i == j})
+			a.Multiply(Multiplication{C: c, A: t.at(j, k), B: t.at(i, k), Add: k > i, Rows: t.order, UpperA: i == j && k == i, UpperB: k == i, Upper: i == j})
 		}
 	})
 }

@@ -90,7 +90,7 @@ func TestTileProducts(t *testing.T) {
 		var products [4]*mat.Dense
 		for kind := range 64 {
 			has := func(bit int) bool { return kind>>bit&1 == 1 }
-			p := TileProduct{Negative: has(0), Add: has(1), UpperA: has(2), UpperB: has(3), Lower: has(4), Upper: has(5), Rows: ts.order}
+			p := Multiplication{Negative: has(0), Add: has(1), UpperA: has(2), UpperB: has(3), Lower: has(4), Upper: has(5), Rows: ts.order}
 			if p.Lower && p.Upper || ts.order > 300 && kind&3 != kind>>2&3 {
 				continue
 			}

@@ -1,7 +1,7 @@
 package spd
 
-// TileProduct is a product of tiles, C ← ±A·Bᵀ, or C ← C ± A·Bᵀ.
-type TileProduct struct {
+// Multiplication describes a product of tiles, C ← ±A·Bᵀ, or C ← C ± A·Bᵀ.
+type Multiplication struct {
 	C, A, B []float64
 	// Negative means the negative product, and Add that it is added to C.
 	Negative, Add bool
@@ -14,7 +14,7 @@ type TileProduct struct {
 }
 
 // mode returns the result of a product that is the first part of it, or a later one.
-func (p *TileProduct) mode(first bool) int {
+func (p *Multiplication) mode(first bool) int {
 	mode := replace
 	if p.Add || !first {
 		mode = add
@@ -26,7 +26,7 @@ func (p *TileProduct) mode(first bool) int {
 }
 
 // Multiply computes a product.
-func (t *Tiles) Multiply(p TileProduct) {
+func (t *Tiles) Multiply(p Multiplication) {
 	z, x, y := t.of(p.C), t.of(p.A), t.of(p.B)
 	l, rows := t.lanes, roundUp(p.Rows, t.lanes)
 	if p.UpperA {
@@ -37,36 +37,39 @@ func (t *Tiles) Multiply(p TileProduct) {
 		}
 	}
 	for i0 := 0; i0 < rows; i0 += chunk {
-		i1 := min(i0+chunk, rows)
 		for k := 0; k < t.order; k += chunk {
-			k1 := min(k+chunk, t.order)
-			next := x.ahead(k1, 0, 0, i0, i1)
-			for c := 0; c < t.order; c += l {
-				g0, g1, first := i0, i1, 0
-				if p.Lower {
-					g0 = max(i0, c)
-				}
-				if p.Upper {
-					g1 = min(i1, c+l)
-				}
-				if p.UpperA {
-					g0, first = g0-g0%t.Width(), i0
-				}
-				if p.UpperB {
-					first = max(first, c-c%chunk)
-				}
-				if k < first {
-					continue
-				}
-				if c+l < t.order {
-					next.parts[0], next.at = aheadPart{&y.panels, c + l, c + 2*l, k}, 0
-				}
-				if k == first && (p.UpperA || p.UpperB) {
-					t.multiplyUpper(&p, &z, &x, &y, g0, g1, c, k, k1)
-					continue
-				}
-				z.update(&x.panels, &y.panels, g0, g1, c, k, k1, p.mode(k == first), next)
-			}
+			t.multiplyChunk(&p, &z, &x, &y, i0, min(i0+chunk, rows), k)
+		}
+	}
+}
+
+// multiplyChunk computes the products of a chunk of columns from k0 on for rows [i0, i1).
+func (t *Tiles) multiplyChunk(p *Multiplication, z, x, y *matrix, i0, i1, k0 int) {
+	l, k1 := t.lanes, min(k0+chunk, t.order)
+	next := x.ahead(k1, 0, 0, i0, i1)
+	for c := 0; c < t.order; c += l {
+		g0, g1, first := i0, i1, 0 // the first columns that are not 0 are in the chunk from first on
+		if p.Lower {
+			g0 = max(i0, c)
+		}
+		if p.Upper {
+			g1 = min(i1, c+l)
+		}
+		if p.UpperA {
+			g0, first = g0-g0%t.Width(), i0
+		}
+		if p.UpperB {
+			first = max(first, c-c%chunk)
+		}
+		if c+l < t.order {
+			next.parts[0], next.at = aheadPart{&y.panels, c + l, c + 2*l, k0}, 0
+		}
+		switch {
+		case k0 < first:
+		case k0 == first && (p.UpperA || p.UpperB):
+			t.multiplyUpper(p, z, x, y, g0, g1, c, k0, k1)
+		default:
+			z.update(&x.panels, &y.panels, g0, g1, c, k0, k1, p.mode(k0 == first), next)
 		}
 	}
 }
@@ -74,7 +77,7 @@ func (t *Tiles) Multiply(p TileProduct) {
 // multiplyUpper computes the products of columns [k0, k1), the first that are not 0, for rows [i0, i1) and column c
 // of tiles. A product has two parts. The first one has the columns of the group of panels of A or of B whose upper
 // triangle begins there.
-func (t *Tiles) multiplyUpper(p *TileProduct, z, x, y *matrix, i0, i1, c, k0, k1 int) {
+func (t *Tiles) multiplyUpper(p *Multiplication, z, x, y *matrix, i0, i1, c, k0, k1 int) {
 	l, width := t.lanes, t.Width()
 	cornerB := c - c%width
 	if p.UpperB && cornerB >= k0 {
