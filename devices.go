@@ -3,13 +3,13 @@ package gpfit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/fit/problem"
 	"gpfit/gp"
+	"gpfit/internal/advice"
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
 	"gpfit/internal/grid"
@@ -18,7 +18,6 @@ import (
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
-	"gpfit/kernel"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the
@@ -125,25 +124,10 @@ func (d Devices) options() device.Options { return device.Options{Threads: d.Thr
 func (o *OpenDevices) CheckMemory(job *tuning.Job) error {
 	for _, b := range o.Backends {
 		if err := job.CheckMemory(b); err != nil {
-			return adviseStates(job, b, err)
+			return advice.Room(tuning.Workload(job), b, err)
 		}
 	}
 	return nil
-}
-
-// adviseStates adds to an error about memory the kernels with which a series needs no matrix, and what they cost.
-func adviseStates(job *tuning.Job, b device.Backend, err error) error {
-	example, w := "matern32", tuning.Workload(job)
-	if w.Program, _ = kernel.CompileText(example, w.D); w.Program == nil || w.D != 1 || w.Points == nil {
-		return err
-	}
-	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
-		if one.Err == nil && one.Plan.Check(b.Info()) == nil {
-			return fmt.Errorf("%w; or take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
-				err, example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
-		}
-	}
-	return err
 }
 
 // nearlyFrom is the number of rows from which a grid with a few gaps is worth a word.

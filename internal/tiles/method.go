@@ -63,6 +63,9 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	return []device.Backend{b}, nil
 }
 
+// errNoFile says that a file of tiles would not help.
+var errNoFile = errors.New("tiles: no file")
+
 // backend is the method on its devices.
 type backend struct {
 	method  Method
@@ -135,6 +138,32 @@ func (b backend) arrange(n, d int) arrangement {
 		room = b.method.room()
 	}
 	return arrange(n, d, b.method.Order, b.devices, room)
+}
+
+// InFile returns the plan of a workload whose tiles are in a file, and the size of the file.
+func InFile(devices []device.Device, w device.Workload) (plan device.Plan, bytes int64, err error) {
+	found, err := Method{}.Backends(devices)
+	if err == nil && len(found) > 0 {
+		err = found[0].Supports(w)
+	}
+	if err != nil || len(found) == 0 || w.N == 0 {
+		return plan, 0, errors.Join(err, errNoFile)
+	}
+	b, ok := found[0].(backend)
+	if means, with := found[0].(withMeans); with {
+		b, ok = means.backend, true
+	}
+	if !ok {
+		return plan, 0, errNoFile
+	}
+	room := freeMemory(b.devices, os.TempDir())
+	room.host = 0
+	a := arrange(w.N, w.D, 0, b.devices, room)
+	plan = b.plan(w.D, a)
+	if a.folder == "" || device.Room(b, plan) != nil {
+		return plan, 0, errNoFile
+	}
+	return plan, int64(max(a.hostTiles, a.slots[0])) * a.tileBytes, nil
 }
 
 // plan returns the memory and the work of an arrangement.

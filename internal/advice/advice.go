@@ -1,0 +1,79 @@
+// Package advice says what to do about a job for which memory has no room: kernels that need no matrix, and methods that
+// have room here, in a file or on more machines.
+package advice
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gpfit/device"
+	"gpfit/internal/markov"
+	"gpfit/internal/tiles"
+	"gpfit/kernel"
+)
+
+// Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.
+func Room(w device.Workload, b device.Backend, err error) error {
+	for _, advise := range []func(device.Workload, device.Backend) string{states, inTiles, inFile} {
+		if text := advise(w, b); text != "" {
+			err = fmt.Errorf("%w; or %s", err, text)
+		}
+	}
+	return err
+}
+
+// states names the kernels with which a series needs no matrix.
+func states(w device.Workload, b device.Backend) string {
+	const example = "matern32"
+	if w.Program, _ = kernel.CompileText(example, w.D); w.Program == nil || w.D != 1 || w.Points == nil {
+		return ""
+	}
+	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
+		if one.Err == nil && one.Room == nil {
+			return fmt.Sprintf("take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
+				example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
+		}
+	}
+	return ""
+}
+
+// inTiles names the method tiles if it has room.
+func inTiles(w device.Workload, b device.Backend) string {
+	for _, one := range device.Weigh([]device.Method{tiles.Method{}}, b.Capabilities().Devices, w) {
+		if one.Err == nil && one.Room == nil {
+			return fmt.Sprintf("take half of the matrix: option method %s needs %s%s", tiles.Name, device.FormatBytes(one.Plan.HostBytes()+one.Plan.DeviceBytes()), timeOf(one.Plan))
+		}
+	}
+	return ""
+}
+
+// inFile names the method tiles with a file if memory has no room for the tiles.
+func inFile(w device.Workload, b device.Backend) string {
+	if inTiles(w, b) != "" {
+		return ""
+	}
+	plan, bytes, err := tiles.InFile(b.Capabilities().Devices, w)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("keep half of the matrix in a file: set %s to a folder on a fast disk with %s of room, and option method %s%s", tiles.Scratch, device.FormatBytes(bytes), tiles.Name, timeOf(plan))
+}
+
+// timeOf describes the time of a value with gradient, "" if it is unknown.
+func timeOf(p device.Plan) string {
+	d, unit := p.GradientTime(), time.Second
+	switch {
+	case d == 0:
+		return ""
+	case d > time.Hour:
+		unit = 10 * time.Minute
+	case d > 5*time.Minute:
+		unit = time.Minute
+	}
+	text := max(d, unit).Round(unit).String()
+	if unit > time.Second {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return fmt.Sprintf(", about %s for a value with gradient", text)
+}
