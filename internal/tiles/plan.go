@@ -99,11 +99,27 @@ const fileCache = 1 << 30
 func hostOrder(n int) int {
 	switch {
 	case n <= 1500:
-		return even(n, 96)
+		return nearly(n, 96)
 	case n <= 10000:
-		return even(n, 192)
+		return nearly(n, 192)
 	}
-	return even(n, 288)
+	return nearly(n, 288)
+}
+
+// nearly returns the multiple of 24, of which the groups of rows of all processors are divisors, near target that fills up the last
+// tile best.
+func nearly(n, target int) int {
+	const unit = 24
+	if n <= target {
+		return roundOrder(n)
+	}
+	best, least := target, math.MaxInt
+	for order := target * 4 / 3 / unit * unit; order >= target*3/4; order -= unit {
+		if padded := (n + order - 1) / order * order; padded < least {
+			best, least = order, padded
+		}
+	}
+	return best
 }
 
 // cardOrders returns orders of tiles for some cards, the best first. With 20 tiles a side, tiles on the diagonal cost little;
