@@ -41,7 +41,11 @@ func runOptions() Entries {
 		{Name: "slurm-tasks", Kind: Whole, Group: Cluster, Field: "Slurm.Tasks", Places: both, Most: maxWorkers, Unset: "one task per job, at most 8",
 			Help: "number of tasks of the job array"},
 		{Name: "slurm-cpus", Kind: Whole, Group: Cluster, Field: "Slurm.CPUs", Places: both, Most: maxWorkers, Unset: "the largest number of threads of a job",
-			Help: "number of CPUs per task"},
+			Help: "number of CPUs per task, of each rank with option slurm-ranks"},
+		{Name: "slurm-ranks", Kind: Whole, Group: Cluster, Field: "Slurm.Ranks", Places: both, Most: maxWorkers, Unset: "one process",
+			Help: "number of processes of a task, over which the method mpi divides the matrix of each job (sbatch --ntasks)"},
+		{Name: "slurm-nodes", Kind: Whole, Group: Cluster, Field: "Slurm.Nodes", Places: both, Most: maxWorkers, Unset: "one node",
+			Help: "number of nodes of the ranks of a task (sbatch --nodes)"},
 		{Name: "slurm-option", Kind: Texts, Group: Cluster, Field: "Slurm.Options", Places: both, Placeholder: "TEXT",
 			Help: "another option for sbatch, such as --exclude=node7"},
 	}

@@ -142,7 +142,11 @@ type Slurm struct {
 	// but no more than 8.
 	Tasks int `yaml:"tasks,omitempty" json:"tasks,omitempty"`
 	// CPUs is the number of CPUs per task; the default is the largest number of threads of a job.
-	CPUs    int    `yaml:"cpus,omitempty" json:"cpus,omitempty"`
+	CPUs int `yaml:"cpus,omitempty" json:"cpus,omitempty"`
+	// Ranks is the number of processes of a task, over which the method mpi divides the matrix of a job, and Nodes the
+	// number of nodes that they are on; 0 means one.
+	Ranks   int    `yaml:"ranks,omitempty" json:"ranks,omitempty"`
+	Nodes   int    `yaml:"nodes,omitempty" json:"nodes,omitempty"`
 	Memory  string `yaml:"memory,omitempty" json:"memory,omitempty"`
 	Account string `yaml:"account,omitempty" json:"account,omitempty"`
 	QOS     string `yaml:"qos,omitempty" json:"qos,omitempty"`

@@ -27,6 +27,9 @@ import (
 // defaultTasks is the number of tasks if neither the user nor the spec sets it.
 const defaultTasks = 8
 
+// distributed is the name of the method of package mpi, which divides a job over ranks.
+const distributed = "mpi"
+
 // Array describes a job array.
 type Array struct {
 	option.Slurm
@@ -42,6 +45,7 @@ func Merge(s, from option.Slurm) option.Slurm {
 	s.Partition, s.Gres, s.Time = cmp.Or(s.Partition, from.Partition), cmp.Or(s.Gres, from.Gres), cmp.Or(s.Time, from.Time)
 	s.Memory, s.Account, s.QOS = cmp.Or(s.Memory, from.Memory), cmp.Or(s.Account, from.Account), cmp.Or(s.QOS, from.QOS)
 	s.Tasks, s.CPUs = cmp.Or(s.Tasks, from.Tasks), cmp.Or(s.CPUs, from.CPUs)
+	s.Ranks, s.Nodes = cmp.Or(s.Ranks, from.Ranks), cmp.Or(s.Nodes, from.Nodes)
 	s.Wait = s.Wait || from.Wait
 	s.Options = append(append([]string{}, from.Options...), s.Options...)
 	return s
@@ -54,7 +58,10 @@ var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote":
 #SBATCH --output={{.Logs}}
 #SBATCH --open-mode=append
 #SBATCH --requeue
-#SBATCH --signal=B:TERM@60
+#SBATCH --signal={{if gt .Ranks 1}}USR1{{else}}B:TERM{{end}}@60
+{{- if gt .Ranks 1}}
+#SBATCH --ntasks={{.Ranks}}
+#SBATCH --nodes={{.NodeCount}}{{end}}
 {{- with .Partition}}
 #SBATCH --partition={{.}}{{end}}
 {{- with .Gres}}
@@ -70,17 +77,27 @@ var script = template.Must(template.New("slurm").Funcs(template.FuncMap{"quote":
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
 
+{{if gt .Ranks 1 -}}
+# This is one of many tasks on the run, with several processes for each job. Slurm sends SIGUSR1 to them one
+# minute before the time limit, and gpfit then stops and keeps its checkpoints. A process that dies ends the others.
+export GPFIT_METHOD=mpi OPENBLAS_NUM_THREADS="${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
+exec srun --kill-on-bad-exit=1 --mpi="${GPFIT_MPI_PLUGIN:-pmix}" {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
+{{- else -}}
 # This is one of many tasks on the run. Slurm sends SIGTERM one minute before the
 # time limit, and gpfit then stops and keeps its checkpoints. Because of exec, gpfit
 # is the process that receives the signal.
 exec {{quote .Program}} resume {{quote .Run}} --worker --cores "${SLURM_CPUS_PER_TASK:-{{.CPUs}}}"
+{{- end}}
 {{- if .Wait}} --wait{{end}}{{range .Resume}} {{quote .}}{{end}}
 `))
 
 // Script returns the batch script for the jobs of a run. The array has at most one
 // task per job. If s.CPUs is 0, a task has as many CPUs as the largest job has
-// threads. An error means that a field of s contains a line break.
+// threads. An error means that a field of s contains a line break, or that jobs cannot use several ranks.
 func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
+	if err := s.check(jobs); err != nil {
+		return nil, err
+	}
 	tasks := min(cmp.Or(s.Tasks, defaultTasks), len(jobs))
 	s.CPUs = s.cpus(jobs)
 	for _, v := range append([]string{s.Run, s.Partition, s.Gres, s.Time, s.Memory, s.Account, s.QOS}, s.Options...) {
@@ -99,6 +116,26 @@ func Script(s Array, jobs []rundir.PlannedJob) ([]byte, error) {
 		Last       int
 	}{s, "gpfit-" + jobName(filepath.Base(s.Run)), logs, tasks - 1})
 	return b.Bytes(), err
+}
+
+// NodeCount returns the number of nodes of a task.
+func (s Array) NodeCount() int { return max(s.Nodes, 1) }
+
+// check returns an error if the tasks have several ranks and a job another method than mpi, or if there are more nodes than
+// ranks.
+func (s Array) check(jobs []rundir.PlannedJob) error {
+	if s.NodeCount() > max(s.Ranks, 1) {
+		return fmt.Errorf("slurm: %d nodes for %d ranks: a node needs a rank (options slurm-nodes and slurm-ranks)", s.Nodes, max(s.Ranks, 1))
+	}
+	if s.Ranks < 2 {
+		return nil
+	}
+	for _, j := range jobs {
+		if j.Options.Method == nil || *j.Options.Method != distributed {
+			return fmt.Errorf("slurm: option slurm-ranks %d, but job %s has another method: set method: %s in the spec", s.Ranks, j.ID, distributed)
+		}
+	}
+	return nil
 }
 
 // cpus is the number of CPUs of a task: if it is not given, the threads of the largest job.
@@ -128,7 +165,7 @@ const (
 // Memory returns the memory of a task, as sbatch takes it, for jobs whose plans need so many bytes on the host. A
 // task runs jobs side by side on its CPUs, so that it never holds more than the CPUs times the most bytes
 // for each thread of a job, nor more than all jobs, nor less than the largest one. Beside these it has a
-// quarter more and 512 MiB.
+// quarter more and 512 MiB. Several ranks hold the parts of one job: each node has its share.
 func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 	cpus := s.cpus(jobs)
 	var all, largest int64
@@ -138,6 +175,9 @@ func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 		dense = max(dense, float64(bytes[i])/float64(min(threads(j), cpus)))
 	}
 	need := max(largest, min(all, int64(dense*float64(cpus))))
+	if s.Ranks > 1 { // one job at a time, in parts
+		need = largest / int64(s.NodeCount())
+	}
 	if Accelerated(s.Slurm) { // the card runs jobs beside the CPUs
 		need = min(all, need+largest)
 	}

@@ -53,6 +53,34 @@ func TestScript(t *testing.T) {
 	}
 }
 
+// TestRanks checks the script of jobs that several processes compute together.
+func TestRanks(t *testing.T) {
+	own, other := jobs(4), jobs(1)
+	method := distributed
+	own[0].Options.Method = &method
+	text, err := Script(Array{Run: "/r", Program: "/g", Slurm: option.Slurm{Ranks: 8, Nodes: 2}}, own)
+	must.Do(t, err)
+	lines := strings.Split(string(text), "\n")
+	for _, want := range []string{
+		"#SBATCH --ntasks=8", "#SBATCH --nodes=2", "#SBATCH --cpus-per-task=4", "#SBATCH --signal=USR1@60",
+		`export GPFIT_METHOD=mpi OPENBLAS_NUM_THREADS="${SLURM_CPUS_PER_TASK:-4}"`,
+		`exec srun --kill-on-bad-exit=1 --mpi="${GPFIT_MPI_PLUGIN:-pmix}" '/g' resume '/r' --worker --cores "${SLURM_CPUS_PER_TASK:-4}"`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+	if got := Memory(Array{Slurm: option.Slurm{Ranks: 8, Nodes: 2}}, own, []int64{16 << 30}); got != "10752M" {
+		t.Errorf("memory %s of a node with half of a matrix of 16 GiB", got)
+	}
+	if _, err := Script(Array{Run: "/r", Slurm: option.Slurm{Ranks: 2}}, other); err == nil || !strings.Contains(err.Error(), "method: mpi") {
+		t.Errorf("ranks of another method: %v", err)
+	}
+	if _, err := Script(Array{Run: "/r", Slurm: option.Slurm{Nodes: 2}}, own); err == nil {
+		t.Error("two nodes for one rank")
+	}
+}
+
 // TestSubmit checks that nothing is written without sbatch, and that the error of sbatch
 // has its message.
 func TestSubmit(t *testing.T) {

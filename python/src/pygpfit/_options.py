@@ -546,6 +546,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "slurm_qos": ("text", None),
         "slurm_tasks": ("whole number", None),
         "slurm_cpus": ("whole number", None),
+        "slurm_ranks": ("whole number", None),
+        "slurm_nodes": ("whole number", None),
         "slurm_option": ("text, repeated", None),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
@@ -568,6 +570,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str | int | float | bool | None]]] = {
         "slurm_qos": ("text", None),
         "slurm_tasks": ("whole number", None),
         "slurm_cpus": ("whole number", None),
+        "slurm_ranks": ("whole number", None),
+        "slurm_nodes": ("whole number", None),
         "slurm_option": ("text, repeated", None),
         "json": ("true or false", False),
         "quiet": ("true or false", False),
@@ -761,9 +765,11 @@ VARIABLES = (
     "GPFIT_SLURM_CPUS",
     "GPFIT_SLURM_GRES",
     "GPFIT_SLURM_MEM",
+    "GPFIT_SLURM_NODES",
     "GPFIT_SLURM_OPTION",
     "GPFIT_SLURM_PARTITION",
     "GPFIT_SLURM_QOS",
+    "GPFIT_SLURM_RANKS",
     "GPFIT_SLURM_TASKS",
     "GPFIT_SLURM_TIME",
     "GPFIT_SPLINE",
@@ -1349,6 +1355,8 @@ class BatchOptions(TypedDict, total=False):
     slurm_qos: str | int | None
     slurm_tasks: int | None
     slurm_cpus: int | None
+    slurm_ranks: int | None
+    slurm_nodes: int | None
     slurm_option: str | Sequence[str] | None
 
 
@@ -1372,6 +1380,8 @@ class ResumeOptions(TypedDict, total=False):
     slurm_qos: str | int | None
     slurm_tasks: int | None
     slurm_cpus: int | None
+    slurm_ranks: int | None
+    slurm_nodes: int | None
     slurm_option: str | Sequence[str] | None
 
 
