@@ -9,7 +9,7 @@ import (
 	"gpfit/internal/variant"
 )
 
-// TestTiles runs the suite of tiles with each variant, or with the one in use if -short.
+// TestTiles runs the suite of tiles with each variant, or with the chosen variant if -short.
 func TestTiles(t *testing.T) {
 	variants := variant.Supported()
 	if testing.Short() {

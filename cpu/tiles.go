@@ -86,14 +86,11 @@ func (b *tileBank) Substitute(lane int, op device.TileSubstitution, a int, x, y 
 	if least := (m-1)*ld + b.order; m < 0 || m > 0 && (ld < b.order && m > 1 || len(y) < least || product && len(x) < least) {
 		return fmt.Errorf("cpu: %d vectors, %d apart, in %d and %d numbers, for tiles of order %d", m, ld, len(x), len(y), b.order)
 	}
-	for k := range m {
-		v := y[k*ld:][:b.order]
-		switch op {
-		case device.TileSubtractProduct, device.TileSubtractTransposed:
-			l.SubtractProduct(tile, op == device.TileSubtractTransposed, x[k*ld:][:b.order], v)
-		default:
-			l.SolveVector(tile, op == device.TileBackward, v)
-		}
+	switch op {
+	case device.TileSubtractProduct, device.TileSubtractTransposed:
+		l.SubtractProducts(tile, op == device.TileSubtractTransposed, x, y, ld, m)
+	default:
+		l.SolveVectors(tile, op == device.TileBackward, y, ld, m)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type TileDevice interface {
 	TileSpace(n, d, order int) (tile, rest int64)
 	// NewTileBank allocates a bank with so many slots for tiles. order is a multiple of TileUnit. memory, if not nil, is where
 	// the slots of a host's bank are, one after the other. For an accelerator it is the memory of the host that Load and
-	// Store use, which several banks may share and lock for fast copies. The bank keeps x without copying it. Errors are those
+	// Store use, which several banks may share and lock for fast copies. The bank keeps x without copying it. It has the errors
 	// of [Backend.NewWorkspace].
 	NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, memory []float64) (TileBank, error)
 }
@@ -28,7 +28,8 @@ const TileUnit = 8
 //
 // Calls with a lane are made in the order of the lane, and may return before their work is done: it is done in this order,
 // and [TileBank.Wait] waits for it. Calls for different lanes may overlap if no slot that one of them writes is used by
-// another. Rows and columns of Σ beyond the points are the identity's.
+// another. Rows and columns of Σ beyond the points are the identity's. A
+// number of rows of 0 means all of a tile.
 type TileBank interface {
 	// Lanes returns the number of lanes.
 	Lanes() int
@@ -44,7 +45,7 @@ type TileBank interface {
 	// Factor overwrites the lower half of a by the Cholesky factor L of a, and waits. It writes the diagonal of L to
 	// diagonal (length order). minor is 0, or the order of the leading minor that is not positive; a then has no meaning.
 	Factor(lane, a int, diagonal []float64) (minor int, err error)
-	// Solve overwrites the first rows of c, all if rows is 0, by c·L⁻ᵀ for the lower half of l.
+	// Solve overwrites the first rows of c by c·L⁻ᵀ for the lower half of l.
 	Solve(lane, c, l, rows int) error
 	// Invert writes the upper triangular matrix L⁻ᵀ to dst for the lower half of l. dst is not l. What dst has below its diagonal
 	// has no meaning.
@@ -115,7 +116,7 @@ const (
 	TileUpper          // on and above the diagonal
 )
 
-// TileSubstitution is an operation on vectors. Those with L take the lower half of a.
+// TileSubstitution is an operation on vectors. L is the lower half of a.
 type TileSubstitution uint8
 
 // These are the operations on vectors.

@@ -139,29 +139,8 @@ func testTileSubstitute(t *testing.T, s tileSuite) {
 		a, l := b.random(), with(b.factorOf(b.definite()), 0, above)
 		b.write(0, a)
 		b.write(1, with(l, math.NaN(), above))
-		const m = 3
-		ld := order + 3
-		x, y := normals(b.rng, m*ld), normals(b.rng, m*ld)
-		substitute := func(op device.TileSubstitution, slot int) *mat.Dense {
-			out := slices.Clone(y)
-			must.Do(t, b.Substitute(0, op, slot, x, out, ld, m))
-			for i := order; i < len(out); i += ld {
-				if !slices.Equal(out[i:i+ld-order], y[i:i+ld-order]) {
-					t.Errorf("operation %d overwrites numbers between vectors", op)
-				}
-			}
-			return mat.NewDense(m, order, strided(out, order, ld))
-		}
-		xs, ys := mat.NewDense(m, order, strided(x, order, ld)), mat.NewDense(m, order, strided(y, order, ld))
-		want := new(mat.Dense)
-		for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileSubtractProduct: a.T(), device.TileSubtractTransposed: a} {
-			want.Mul(xs, matrix)
-			want.Sub(ys, want)
-			compareTiles(t, fmt.Sprint("operation ", op), substitute(op, 0), want, whole, tileTolerance)
-		}
-		for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileForward: l.T(), device.TileBackward: l} {
-			want.Mul(substitute(op, 1), matrix)
-			compareTiles(t, fmt.Sprint("operation ", op), want, ys, whole, 10*tileTolerance)
+		for _, m := range []int{1, 3, 29} {
+			checkSubstitutions(t, b, m, a, l)
 		}
 		for _, rows := range []int{order, order - 3} {
 			sums := slices.Repeat([]float64{1}, order)
@@ -174,6 +153,34 @@ func testTileSubstitute(t *testing.T, s tileSuite) {
 			}
 		}
 	})
+}
+
+// checkSubstitutions computes with m vectors and the tiles a in slot 0 and l, a factor, in slot 1.
+func checkSubstitutions(t *testing.T, b testedTiles, m int, a, l *mat.Dense) {
+	t.Helper()
+	order, ld := b.order, b.order+3
+	x, y := normals(b.rng, m*ld), normals(b.rng, m*ld)
+	substitute := func(op device.TileSubstitution, slot int) *mat.Dense {
+		out := slices.Clone(y)
+		must.Do(t, b.Substitute(0, op, slot, x, out, ld, m))
+		for i := order; i < len(out); i += ld {
+			if !slices.Equal(out[i:i+ld-order], y[i:i+ld-order]) {
+				t.Errorf("operation %d overwrites numbers between vectors", op)
+			}
+		}
+		return mat.NewDense(m, order, strided(out, order, ld))
+	}
+	xs, ys := mat.NewDense(m, order, strided(x, order, ld)), mat.NewDense(m, order, strided(y, order, ld))
+	want := new(mat.Dense)
+	for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileSubtractProduct: a.T(), device.TileSubtractTransposed: a} {
+		want.Mul(xs, matrix)
+		want.Sub(ys, want)
+		compareTiles(t, fmt.Sprint("operation ", op), substitute(op, 0), want, whole, tileTolerance)
+	}
+	for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileForward: l.T(), device.TileBackward: l} {
+		want.Mul(substitute(op, 1), matrix)
+		compareTiles(t, fmt.Sprint("operation ", op), want, ys, whole, 10*tileTolerance)
+	}
 }
 
 // testTileMinors factors matrices that are not positive definite.

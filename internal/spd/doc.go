@@ -24,6 +24,11 @@
 // stand apart, because the tiles on the diagonal of the matrix belong to both triangles.
 // Rows and columns that fill the last panel are the identity's.
 //
+// # Tiles
+//
+// [Tiles] has the same arithmetic for matrices in square tiles that do not lie together in memory, on the caller's
+// goroutine (tile.go, tileproduct.go).
+//
 // # Threads and bits
 //
 // Tasks are tiles of some panels. Threads take them in an order in which each depends only

@@ -159,9 +159,9 @@ func (s *substitution) backward(worker, i0, i1, c0, c1 int) {
 }
 
 // backTile solves for the unknowns of one tile and the first sides of its panel.
-func (s *substitution) backTile(c, sides int, x []float64) {
-	l := s.lanes
-	t := s.tiles[c*l : (c+l)*l]
+func (m *matrix) backTile(c, sides int, x []float64) {
+	l := m.lanes
+	t := m.tiles[c*l : (c+l)*l]
 	for j := l - 1; j >= 0; j-- {
 		xj, column := x[j*l:j*l+sides], t[j*l:(j+1)*l]
 		for i := range xj {

@@ -103,7 +103,7 @@ func (m *matrix) update(x, y *panels, i0, i1, c, k0, k1, mode int, next *ahead) 
 	}
 }
 
-// solveColumn replaces the column of tiles c by that of m·L⁻ᵀ for rows [i0, i1), after the products
+// solveColumn replaces column c of tiles by the same column of m·L⁻ᵀ for rows [i0, i1), after the products
 // before column k0 have been subtracted. It prefetches what next names.
 func (m *matrix) solveColumn(l *panels, i0, i1, c, k0 int, next *ahead) {
 	lanes, stride := m.lanes, m.stride()

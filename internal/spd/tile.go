@@ -11,6 +11,8 @@ type Tiles struct {
 	diagonals []float64
 	// left and right hold the parts of operands around the diagonal of an upper triangle, without what is below it.
 	left, right []float64
+	// vectors hold a group of vectors, and left another.
+	vectors []float64
 }
 
 // NewTiles returns the arithmetic of tiles of an order.
@@ -18,12 +20,12 @@ func (e *Engine) NewTiles(order int) *Tiles {
 	numbers, corner := aligned(e.TilesNumbers(order)), order*e.Width()
 	t := &Tiles{Engine: e, order: order}
 	t.diagonals, numbers = numbers[:order*e.lanes], numbers[order*e.lanes:]
-	t.left, t.right = numbers[:corner], numbers[corner:]
+	t.left, t.vectors, t.right = numbers[:corner], numbers[corner:2*corner], numbers[2*corner:]
 	return t
 }
 
 // TilesNumbers returns the size of the working space of a Tiles, in numbers.
-func (e *Engine) TilesNumbers(order int) int { return order*(e.lanes+e.Width()) + e.Width()*e.lanes }
+func (e *Engine) TilesNumbers(order int) int { return order*(e.lanes+2*e.Width()) + e.Width()*e.lanes }
 
 // of returns the panels of a tile.
 func (t *Tiles) of(tile []float64) matrix {
@@ -131,29 +133,6 @@ func (t *Tiles) Invert(u, factor []float64) {
 				m.solveColumn(&f.panels, j0, j1, c, e0, nil)
 			}
 		}
-	}
-}
-
-// SubtractProduct subtracts A·x, or Aᵀ·x if transposed, from y.
-func (t *Tiles) SubtractProduct(a []float64, transposed bool, x, y []float64) {
-	m := t.of(a)
-	for c := 0; c < t.order; c += t.lanes {
-		if transposed {
-			t.panelTransposedVector(t.order/t.lanes, m.p(c, 0), &x[c], &y[0])
-		} else {
-			t.panelVector(t.order/4, m.p(c, 0), &x[0], &y[c])
-		}
-	}
-}
-
-// SolveVector replaces y by L⁻¹·y, or by L⁻ᵀ·y if transposed.
-func (t *Tiles) SolveVector(factor []float64, transposed bool, y []float64) {
-	f := t.factorOf(factor)
-	s := vectorSubstitution{matrix: &f, x: y}
-	if transposed {
-		s.backward(0, 0, t.order, 0, t.order)
-	} else {
-		s.forward(0, 0, t.order, 0, t.order)
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package spd
 
 import (
@@ -9,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,8 +93,8 @@ func definiteTile(t *Tiles) []float64 {
 	return tile
 }
 
-// BenchmarkTiledInverse compares a factor and an inverse by tiles with those of a Symmetric, for n of GPFIT_TILES_N,
-// or 4,000, on -cpu threads. They alternate in each pass.
+// BenchmarkTiledInverse compares the times of a factor and an inverse by tiles and by a Symmetric, for n of GPFIT_TILES_N,
+// or 4,000, on -cpu threads, by the processor time. They alternate in each pass.
 func BenchmarkTiledInverse(b *testing.B) {
 	n := 4000
 	if s := os.Getenv("GPFIT_TILES_N"); s != "" {
@@ -105,13 +108,16 @@ func BenchmarkTiledInverse(b *testing.B) {
 	flops := float64(n) * float64(n) * float64(n)
 	best := map[int]time.Duration{}
 	measure := func(order int, f func()) {
-		start := time.Now()
+		start := processorTime(b)
 		f()
-		if d := time.Since(start); best[order] == 0 || d < best[order] {
+		if d := processorTime(b) - start; best[order] == 0 || d < best[order] {
 			best[order] = d
 		}
 	}
-	orders := []int{96, 144, 192, 240, 288, 384, 576}
+	orders := []int{96, 144, 192, 288, 576}
+	if n >= 8000 {
+		orders = orders[2:]
+	}
 	for range b.N {
 		for i := 0; i < n; i += e.lanes {
 			m.SetRows(i, 0, min(n, i+e.lanes), row, n)
@@ -253,4 +259,10 @@ func (t *tiled) evaluate() {
 			a.Multiply(Multiplication{C: c, A: t.at(j, k), B: t.at(i, k), Add: k > i, Rows: t.order, UpperA: i == j && k == i, UpperB: k == i, Upper: i == j})
 		}
 	})
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
