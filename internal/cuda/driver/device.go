@@ -16,11 +16,13 @@ type Device struct {
 	api    *api
 	info   DeviceInfo
 	handle int32
-	tasks  chan task
-	closed chan struct{}
-	close  sync.Once
-	thread int
-	dead   atomic.Pointer[Error]
+	// context is the primary context.
+	context uintptr
+	tasks   chan task
+	closed  chan struct{}
+	close   sync.Once
+	thread  int
+	dead    atomic.Pointer[Error]
 }
 
 type task struct {
@@ -90,11 +92,10 @@ func (d *Device) retain() error {
 	if err := d.run(deviceGet, uintptr(unsafe.Pointer(&d.handle)), uintptr(d.info.Index)); err != nil {
 		return err
 	}
-	var ctx uintptr
-	if err := d.run(primaryCtxRetain, uintptr(unsafe.Pointer(&ctx)), uintptr(d.handle)); err != nil {
+	if err := d.run(primaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.handle)); err != nil {
 		return err
 	}
-	if err := d.run(ctxSetCurrent, ctx); err != nil {
+	if err := d.run(ctxSetCurrent, d.context); err != nil {
 		d.api.call(primaryCtxRelease, uintptr(d.handle))
 		return err
 	}
