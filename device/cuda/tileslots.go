@@ -47,8 +47,10 @@ func (b *tileBank) work(stream int, uses []tileUse, call func()) error {
 			return
 		}
 		call()
-		err := b.mark(stream, uses) // also after an error: a part of the work may be queued
-		b.then(func() error { return err })
+		if err := b.mark(stream, uses); err != nil { // also after an error: a part of the work may be queued
+			_ = b.streams[stream].Synchronize() // nothing else orders what comes after it
+			b.fail(err)
+		}
 	})
 }
 
