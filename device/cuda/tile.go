@@ -18,9 +18,8 @@ func upperWidth(order int64) int64 {
 func (b *tileBank) Multiply(_ int, p device.TileProduct) error {
 	return b.work(computing, []tileUse{{p.C, true}, {p.A, false}, {p.B, false}}, func() {
 		m := tileProduct{tileBank: b, TileProduct: p, a: b.at(p.A), b: b.at(p.B), c: b.at(p.C), alpha: 1, width: b.width}
-		if p.C == p.A || p.C == p.B || p.Rows < 0 || int64(p.Rows) > b.order {
-			b.fail(argumentf("a product %+v", p))
-			return
+		if p.C == p.A || p.C == p.B {
+			b.fail(argumentf("a product in slot %d of an operand", p.C))
 		}
 		if p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract {
 			m.alpha = -1
@@ -45,10 +44,7 @@ type tileProduct struct {
 type tileSpan struct{ from, to int64 }
 
 func (m tileProduct) multiply() {
-	rows := tileSpan{0, m.order}
-	if m.Rows > 0 {
-		rows.to = int64(m.Rows)
-	}
+	rows := tileSpan{0, m.rows(m.Rows)}
 	if m.UpperA {
 		m.diagonalBlocks(m.a, m.upperA)
 	}
@@ -146,6 +142,7 @@ func (b *tileBank) Factor(_, a int, diagonal []float64) (minor int, err error) {
 	err = b.work(computing, []tileUse{{a, true}}, func() {
 		if int64(len(diagonal)) < b.order {
 			b.fail(argumentf("a diagonal of %d numbers for order %d", len(diagonal), b.order))
+			return
 		}
 		b.then(func() (err error) {
 			if minor, err = b.gpu.Potrf(b.order, b.at(a)); err == nil && int64(minor) > b.order {
@@ -172,13 +169,10 @@ func (b *tileBank) Factor(_, a int, diagonal []float64) (minor int, err error) {
 // Solve implements [device.TileBank].
 func (b *tileBank) Solve(_, c, l, rows int) error {
 	return b.work(computing, []tileUse{{c, true}, {l, false}}, func() {
-		if c == l || rows < 0 || int64(rows) > b.order {
-			b.fail(argumentf("solution of %d rows in slot %d of the factor", rows, c))
+		if c == l {
+			b.fail(argumentf("a solution in slot %d of the factor", c))
 		}
-		m := int64(rows)
-		if rows == 0 {
-			m = b.order
-		}
+		m := b.rows(rows)
 		b.trsm(right, transposed, m, b.order, b.at(l), b.at(c))
 		b.worked(float64(m) * float64(b.order) * float64(b.order))
 	})
@@ -240,12 +234,13 @@ func (b *tileBank) substitute(op device.TileSubstitution, a kernels.Matrix, x, y
 // SquaredNorms implements [device.TileBank].
 func (b *tileBank) SquaredNorms(_, a, rows int, sums []float64) error {
 	return b.work(computing, []tileUse{{a, false}}, func() {
-		if rows < 0 || int64(rows) > b.order || len(sums) < rows {
-			b.fail(argumentf("squares of %d rows in %d sums", rows, len(sums)))
+		m := b.rows(rows)
+		if int64(len(sums)) < m {
+			b.fail(argumentf("squares of %d rows in %d sums", m, len(sums)))
 			return
 		}
-		part := make([]float64, rows)
-		b.run(kernels.RowSumSquares(b.at(a), b.order, kernels.Vector{A: b.vector.at, N: int64(rows)}))
+		part := make([]float64, m)
+		b.run(kernels.RowSumSquares(b.at(a), b.order, kernels.Vector{A: b.vector.at, N: m}))
 		b.download(part, b.vector.at)
 		for i, v := range part {
 			sums[i] += v

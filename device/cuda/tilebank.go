@@ -152,6 +152,17 @@ func (b *tileBank) block(k int64) kernels.Points {
 	return kernels.Points{X: b.blocks.at.Offset(8 * first * int64(b.x.D)), N: min(b.order, int64(b.x.N)-first)}
 }
 
+// rows returns the number of rows that a call means: all if it is 0. It fails for more than all.
+func (b *tileBank) rows(n int) int64 {
+	if n < 0 || int64(n) > b.order {
+		b.fail(argumentf("%d rows of a tile of order %d", n, b.order))
+	}
+	if n == 0 {
+		return b.order
+	}
+	return int64(n)
+}
+
 // at returns the matrix of a slot.
 func (b *tileBank) at(slot int) kernels.Matrix {
 	return kernels.Matrix{A: b.slots[slot].at, LD: leadingDim(b.order)}
@@ -176,11 +187,10 @@ func (b *tileBank) do(call func()) error {
 // Lanes returns 1.
 func (b *tileBank) Lanes() int { return 1 }
 
-// Wait implements [device.TileBank].
+// Wait implements [device.TileBank]. It does not wait for copies that are still to be used.
 func (b *tileBank) Wait(int) error {
 	return b.do(func() {
 		b.wait()
-		b.then(b.streams[loading].Synchronize)
 		b.then(b.streams[storing].Synchronize)
 	})
 }
@@ -249,15 +259,18 @@ func (b *tileBank) Write(_, dst, rows int, src []float64, ld int) error {
 // eachColumns copies the first rows of a slot from or to rows on the host, some columns at a time.
 func (b *tileBank) eachColumns(slot, rows int, host []float64, ld int, write bool) {
 	const step = 64
-	m := int64(rows)
+	m := b.rows(rows)
+	if int64(ld) < b.order || int64(len(host)) < (m-1)*int64(ld)+b.order {
+		b.fail(argumentf("%d rows, %d apart, in %d numbers", m, ld, len(host)))
+	}
 	part := make([]float64, m*step)
-	for j0 := int64(0); j0 < b.order && m > 0 && b.err == nil; j0 += step {
+	for j0 := int64(0); j0 < b.order && b.err == nil; j0 += step {
 		cols := min(step, b.order-j0)
 		each := func(do func(host, tile *float64)) {
-			for i := range rows {
-				row := host[i*ld+int(j0):][:cols]
+			for i := range m {
+				row := host[i*int64(ld)+j0:][:cols]
 				for j := range row {
-					do(&row[j], &part[int64(j)*m+int64(i)])
+					do(&row[j], &part[int64(j)*m+i])
 				}
 			}
 		}

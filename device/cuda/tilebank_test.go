@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/devicetest"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/kernel"
@@ -22,6 +23,23 @@ func bankOn(t testing.TB, b *Device, x *kernel.Points, order, slots int, host []
 	bank.width = 8
 	t.Cleanup(func() { must.Do(t, bank.Close()) })
 	return bank
+}
+
+// TestConformanceTiles runs the suite of devices that compute with tiles.
+func TestConformanceTiles(t *testing.T) {
+	needDevice(t)
+	devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+}
+
+// TestConformanceTilesLate does so on a device whose streams work late and in random order.
+func TestConformanceTilesLate(t *testing.T) {
+	needDevice(t)
+	if realDevice != "" || !emulator.Long() {
+		t.Skip("TestTilesLate has a sample of this; GPFIT_EMU_LONG=1 runs it")
+	}
+	if !emulator.Rerun(t, emulator.Config{Order: 11}) {
+		devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+	}
 }
 
 // matters reports whether element (i, j) of an operand counts.

@@ -82,15 +82,16 @@ func (b *tileBank) Fill(_, dst, i, j int) error {
 // Cross implements [device.TileBank].
 func (b *tileBank) Cross(_, dst int, xs *kernel.Points, first, rows, j int) error {
 	return b.evaluate(tileUse{dst, true}, true, func() {
-		if xs.D != b.x.D || first < 0 || rows < 0 || int64(rows) > b.order || first+rows > xs.N {
-			b.fail(argumentf("points %d to %d of %d, with %d columns", first, first+rows, xs.N, xs.D))
+		end := first + int(b.rows(rows))
+		if xs.D != b.x.D || first < 0 || end > xs.N {
+			b.fail(argumentf("points %d to %d of %d, with %d columns", first, end, xs.N, xs.D))
 		}
-		if !b.checkBlocks(j, j) || rows == 0 {
+		if !b.checkBlocks(j, j) {
 			return
 		}
-		test, cols, a := kernels.Points{X: b.test.at, N: int64(rows)}, b.block(int64(j)), b.at(dst)
+		test, cols, a := kernels.Points{X: b.test.at, N: int64(end - first)}, b.block(int64(j)), b.at(dst)
 		for c := range xs.D {
-			b.upload(test.X.Offset(8*int64(c)*test.N), xs.Column(c)[first:first+rows])
+			b.upload(test.X.Offset(8*int64(c)*test.N), xs.Column(c)[first:end])
 		}
 		if cols.N < b.order {
 			b.clear(a.At(0, cols.N).A, a.LD*(b.order-cols.N))

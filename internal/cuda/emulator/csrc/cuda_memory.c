@@ -202,10 +202,19 @@ static void spoil(const struct move *m) {
 		memset(m->to + i * m->to_pitch, 0xff, m->width);
 }
 
+static size_t extent(size_t pitch, const struct move *m) { return (m->lines - 1) * pitch + m->width; }
+
+/* Returns whether a queued copy reads memory that another one will write. */
+static int reads(void (*run)(void *), const void *arg, const void *what) {
+	const struct move *m = arg, *w = what;
+	return run == move && m->from && m->from < w->to + extent(w->to_pitch, w) && w->to < m->from + extent(m->from_pitch, m);
+}
+
 static long copied, peered; /* bytes between the host and devices, and between devices */
 
 /* Queues a copy. Pageable memory of the host has been read, or is written, when the call returns.
- * Page-locked memory is read when the device comes to it; what will be written there is NaN until then. */
+ * Page-locked memory is read when the device comes to it; what will be written there is NaN until then, unless an
+ * earlier copy is still to read it. */
 static CUresult move_later(struct move m, int host_from, int host_to, void *stream) {
 	if (!m.width || !m.lines)
 		return 0;
@@ -227,7 +236,7 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 		p->from = p->staged;
 		p->from_pitch = m.width;
 	}
-	if (host_to)
+	if (host_to && !emu_queued(reads, &m))
 		spoil(&m);
 	gpfit_emu_later(stream, move, p);
 	if (host_to && !is_pinned(m.to))

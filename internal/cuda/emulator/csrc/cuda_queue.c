@@ -180,6 +180,16 @@ static void queue(struct stream *s, struct op o) {
 	}
 }
 
+int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what), const void *what) {
+	int found = 0;
+	pthread_mutex_lock(&lock);
+	for (const struct stream *s = streams; s; s = s->next)
+		for (const struct op *o = s->first; o; o = o->next)
+			found |= o->run && is(o->run, o->arg, what);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 int emu_asynchronous(void) { return seed != 0; }
 
 /* Calls run(arg) when the stream comes to it, and then frees arg. */

@@ -73,6 +73,8 @@ struct handle {
 /* Work in streams (cuda_queue.c). */
 int emu_asynchronous(void);
 API void gpfit_emu_later(void *stream, void (*run)(void *), void *arg);
+/* Returns whether there is an operation for which is returns 1. */
+int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what), const void *what);
 /* Run the work of the current device, or of one of its streams, and what it waits for. */
 void emu_drain(void);
 void emu_drain_stream(void *stream);
