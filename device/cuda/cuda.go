@@ -71,7 +71,19 @@ func (typical) Info() device.Info              { return device.Info{Name: Driver
 func (typical) Close() error                   { return nil }
 func (typical) Supports(*kernel.Program) error { return nil }
 func (t typical) NewWorkspace(context.Context, *kernel.Points) (device.DenseWorkspace, error) {
-	return nil, &device.UnavailableError{Device: t.Info().Name, Reason: "it stands for a GPU of another machine"}
+	return nil, t.elsewhere()
+}
+
+func (typical) TileSpace(n, columns, order int) (tile, rest int64) {
+	return tileSpace(n, columns, order)
+}
+
+func (t typical) NewTileBank(context.Context, *kernel.Points, int, int, []float64) (device.TileBank, error) {
+	return nil, t.elsewhere()
+}
+
+func (t typical) elsewhere() error {
+	return &device.UnavailableError{Device: t.Info().Name, Reason: "it stands for a GPU of another machine"}
 }
 
 func (t typical) Plan(n, d int) device.Plan {

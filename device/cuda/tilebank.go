@@ -52,10 +52,17 @@ const (
 // sideColumns is the number of vectors with which [tileBank.Substitute] computes at a time.
 const sideColumns = 32
 
-var _ device.TileDevice = (*Device)(nil)
+var (
+	_ device.TileDevice = (*Device)(nil)
+	_ device.TileDevice = typical{}
+)
 
 // TileSpace implements [device.TileDevice].
 func (d *Device) TileSpace(n, columns, order int) (tile, rest int64) {
+	return tileSpace(n, columns, order)
+}
+
+func tileSpace(n, columns, order int) (tile, rest int64) {
 	rows, x, side := int64(n), int64(columns), int64(order)
 	column := leadingDim(side)
 	vectors := 4*rows + 2*column + side*x // noise, an adjoint of two vectors with their factors, and test points
@@ -233,7 +240,7 @@ func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
 			})
 		})
 	}
-	return b.work(loading, []tileUse{{dst, true}}, func() {
+	err := b.work(loading, []tileUse{{dst, true}}, func() {
 		b.then(func() error {
 			if remote := other.gpu.dev; !b.near[remote] {
 				if _, err := b.gpu.dev.Reach(remote); err != nil {
@@ -244,6 +251,10 @@ func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
 			return b.copyFrom(dst, other, src, bytes)
 		})
 	})
+	if lost, ok := errors.AsType[*device.LostError](err); ok && b.gpu.dev.Err() == nil {
+		return other.gpu.translate(lost.Err, b.plan)
+	}
+	return err
 }
 
 // Read implements [device.TileBank].

@@ -569,6 +569,13 @@ func TestTileMemory(t *testing.T) {
 		}
 	}
 	ctx := t.Context()
+	far, _ := Driver{}.Typical()
+	if tile, rest := far.(device.TileDevice).TileSpace(300, 2, order); tile != 8*order*leadingDim(order) || rest <= reserve {
+		t.Errorf("a typical device: %d bytes for a tile, %d others", tile, rest)
+	}
+	if _, err := far.(device.TileDevice).NewTileBank(ctx, j.x, order, 1, nil); !errors.As(err, new(*device.UnavailableError)) {
+		t.Errorf("a bank of a typical device: error %v", err)
+	}
 	tile, _ := b.TileSpace(j.x.N, j.x.D, order)
 	var mem *device.MemoryError
 	if _, err := b.NewTileBank(ctx, j.x, order, int(1<<30/tile), nil); !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N {

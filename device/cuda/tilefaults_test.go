@@ -236,6 +236,41 @@ func TestTileLost(t *testing.T) {
 	emulator.Reset()
 }
 
+// TestTileLostNeighbour loses a device from which another one copies, and which copies from it: the error names the lost one,
+// and the other goes on.
+func TestTileLostNeighbour(t *testing.T) {
+	if emulator.Rerun(t, emulator.Config{Devices: 2}) {
+		return
+	}
+	for _, order := range []int{0, 1, 2, 3} {
+		emulator.Order(t, order)
+		x := newJob(t, 50).x
+		lostOne, other := must.Get(open(0))(t), must.Get(open(1))(t)
+		a := must.Get(lostOne.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
+		b := must.Get(other.NewTileBank(t.Context(), x, stepOrder, 4, nil))(t).(*tileBank)
+		ones := slices.Repeat([]float64{1}, stepOrder*stepOrder)
+		must.Do(t, a.Write(0, 0, stepOrder, ones, stepOrder))
+		must.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder))
+		must.Do(t, b.Copy(0, 1, a, 0))
+		must.Do(t, a.Copy(0, 1, b, 0))
+		emulator.Inject(t, "cublasDgemm_v2_64", 1, 700)
+		wantLost(t, "product", a.Multiply(0, device.TileProduct{C: 2, A: 0, B: 0}))
+		wantLost(t, "copy", b.Copy(0, 2, a, 0))
+		must.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder)) // which the lost device copied
+		must.Do(t, b.Multiply(0, device.TileProduct{C: 2, A: 0, B: 0}))
+		got := make([]float64, stepOrder)
+		must.Do(t, b.Read(0, 2, 1, got, stepOrder))
+		if got[3] != stepOrder {
+			t.Errorf("the other device computes %v", got)
+		}
+		must.Do(t, a.Close())
+		must.Do(t, b.Close())
+		mustClose(t, lostOne)
+		mustClose(t, other)
+		emulator.Reset()
+	}
+}
+
 // TestTileGoroutines uses two banks of two devices from one goroutine each, which copy from each other.
 func TestTileGoroutines(t *testing.T) {
 	if emulator.Rerun(t, emulator.Config{Devices: 2, Order: 5}) {

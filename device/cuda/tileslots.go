@@ -75,7 +75,7 @@ func (b *tileBank) await(stream int, uses []tileUse) error {
 			continue
 		}
 		for _, e := range s.copies {
-			if err := on.Wait(e); err != nil {
+			if err := on.Wait(e); err != nil && b.gpu.dev.Err() != nil { // otherwise the other device is dead, and copies no more
 				return err
 			}
 		}

@@ -33,7 +33,7 @@ func (s *Stream) QueueFrom(dst Ptr, from *Device, src Ptr, n int64) error {
 			return d.check(memcpyDtoD, d.api.call(memcpyDtoD, uintptr(dst), uintptr(src), uintptr(n), s.handle), "%d bytes", n)
 		}
 		c := d.api.call(memcpyPeer, uintptr(dst), d.context, uintptr(src), from.context, uintptr(n), s.handle)
-		return d.check(memcpyPeer, c, "%d bytes from device %d", n, from.info.Index)
+		return d.checkWith(from, memcpyPeer, c, "%d bytes from device %d", n, from.info.Index)
 	})
 }
 
@@ -48,7 +48,7 @@ func (d *Device) Reach(other *Device) (direct bool, err error) {
 		c := d.api.call(ctxEnablePeer, other.context, 0)
 		direct = c == Success || c == CodePeerAccessEnabled
 		if c.Sticky() {
-			return d.check(ctxEnablePeer, c, "device %d", other.info.Index)
+			return d.checkWith(other, ctxEnablePeer, c, "device %d", other.info.Index)
 		}
 		return nil
 	})

@@ -187,6 +187,14 @@ func (d *Device) check(f function, c Code, format string, args ...any) error {
 	return err
 }
 
+// checkWith is check for a call that also uses another device: a sticky error is the other's if this one still works.
+func (d *Device) checkWith(other *Device, f function, c Code, format string, args ...any) error {
+	if c.Sticky() && other.info.Index != d.info.Index && d.api.call(ctxSynchronize) == Success {
+		return other.check(f, c, format, args...)
+	}
+	return d.check(f, c, format, args...)
+}
+
 // Err returns the sticky error that made the device unusable, or nil. It does not call
 // CUDA; an error of pending work appears at the next synchronization.
 func (d *Device) Err() error {

@@ -68,7 +68,9 @@ func (s *Stream) Wait(e *Event) error {
 	if e.handle == 0 {
 		return nil
 	}
-	return s.dev.do(func() error { return s.dev.run(streamWaitEvent, s.handle, e.handle, 0) })
+	return s.dev.do(func() error {
+		return s.dev.checkWith(e.dev, streamWaitEvent, s.dev.api.call(streamWaitEvent, s.handle, e.handle, 0), "")
+	})
 }
 
 // Synchronize waits for the event (cuEventSynchronize).

@@ -310,6 +310,8 @@ API CUresult cuCtxEnablePeerAccess(void *ctx, unsigned flags) {
 	struct device *d = ctx;
 	if (d < emu_devices || d >= emu_devices + emu_ndevices || d == emu_current || flags)
 		return INVALID_VALUE;
+	if (d->sticky)
+		return d->sticky;
 	return emu_current->peers[d->index]++ ? PEER_ENABLED : 0;
 }
 

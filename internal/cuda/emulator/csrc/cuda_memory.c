@@ -333,6 +333,8 @@ API CUresult cuMemcpyPeerAsync(CUdeviceptr d, void *to, CUdeviceptr s, void *fro
 	ENTER(CONTEXT);
 	if (!emu_valid(st, STREAM))
 		return INVALID_HANDLE;
+	if (((struct device *)to)->sticky || ((struct device *)from)->sticky)
+		return ((struct device *)to)->sticky ? ((struct device *)to)->sticky : ((struct device *)from)->sticky;
 	if (!within((void *)d, n, to) || !within((void *)s, n, from))
 		return INVALID_VALUE;
 	__atomic_add_fetch(&peered, (long)n, __ATOMIC_RELAXED);

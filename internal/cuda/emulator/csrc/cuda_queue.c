@@ -260,6 +260,8 @@ API CUresult cuStreamWaitEvent(void *s, void *p, unsigned flags) {
 	struct event *e = p; /* perhaps of another device */
 	if (!emu_valid(s, STREAM) || !e || e->h.magic != EVENT || flags)
 		return INVALID_HANDLE;
+	if (e->h.dev->sticky)
+		return e->h.dev->sticky;
 	if (!seed || !e->recorded) /* an event that was never recorded does not hold back */
 		return 0;
 	pthread_mutex_lock(&lock);
