@@ -5,7 +5,8 @@
 // = L⁻ᵀ and later Σ⁻¹ = U·Uᵀ in its upper one, as in package cpu. A [Workspace] is one job.
 // factor.go, solve.go, inverse.go, contract.go and predict.go hold its steps, sizes.go their sizes;
 // lockstep.go lets small ones compute together, tracks.go has the streams of medium ones, and selftest.go runs all of
-// them. They make their calls through a queue (queue.go), which keeps the
+// them. Matrices that are divided over several memories are tiles in the slots of a tileBank (tilebank.go, tile.go,
+// tilefill.go), whose loads and stores overlap with products in an order that tileslots.go keeps. They make their calls through a queue (queue.go), which keeps the
 // first error, on a gpu (gpu.go). Behind it, package driver opens libcuda, and mathlib opens cuBLAS
 // and cuSOLVER, both at run time, so that one binary runs with and without a GPU. Package kernels
 // contains gpfit's own kernels.

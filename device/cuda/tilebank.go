@@ -16,6 +16,7 @@ import (
 // them, so that a copy that waits for its tile holds back no other.
 type tileBank struct {
 	queue
+	tileSlots
 	plan  device.Plan
 	x     *kernel.Points
 	order int64
@@ -23,10 +24,7 @@ type tileBank struct {
 	width  int64
 	memory memory
 	closed bool
-	// streams are the streams by their numbers, and slots are the tiles, guarded by slotOrder.
-	streams [tileStreams]*driver.Stream
-	slots   []tileSlot
-	locked  *driver.HostLock
+	locked *driver.HostLock
 	// near are the devices from which copies have been prepared.
 	near map[*driver.Device]bool
 
@@ -41,17 +39,6 @@ type tileBank struct {
 	upperA, upperB buffer
 }
 
-// These are the numbers of the streams of a bank.
-const (
-	computing = iota
-	loading
-	storing
-	tileStreams
-)
-
-// sideColumns is the number of vectors with which [tileBank.Substitute] computes at a time.
-const sideColumns = 32
-
 var (
 	_ device.TileDevice = (*Device)(nil)
 	_ device.TileDevice = typical{}
@@ -60,13 +47,6 @@ var (
 // TileSpace implements [device.TileDevice].
 func (d *Device) TileSpace(n, columns, order int) (tile, rest int64) {
 	return tileSpace(n, columns, order)
-}
-
-func tileSpace(n, columns, order int) (tile, rest int64) {
-	rows, x, side := int64(n), int64(columns), int64(order)
-	column := leadingDim(side)
-	vectors := 4*rows + 2*column + side*x // noise, an adjoint of two vectors with their factors, and test points
-	return 8 * column * side, reserve + 8*(2*rows*x+vectors+column*2*(sideColumns+upperWidth(side)))
 }
 
 // NewTileBank implements [device.TileDevice].
@@ -91,16 +71,16 @@ func (d *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slots
 	}
 	b := &tileBank{plan: plan, x: x, order: int64(order), width: upperWidth(int64(order)), memory: memory{gpu: d.gpu}, near: map[*driver.Device]bool{}}
 	b.queue = queue{gpu: d.gpu, ctx: context.Background(), meter: &device.Meter{}, limit: d.sizesFor(x.N).gemm}
-	if err := b.allocate(slots, host); err != nil {
+	if err := allocateTiles(b, slots, host); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-// allocate allocates the memory and the streams, and copies the points.
-func (b *tileBank) allocate(slots int, host []float64) error {
+// allocateTiles allocates the memory and the streams, and copies the points.
+func allocateTiles(b *tileBank, slots int, host []float64) error {
 	n, d, column := int64(b.x.N), int64(b.x.D), leadingDim(b.order)
-	b.slots = make([]tileSlot, slots)
+	b.tileSlots = tileSlots{dev: b.gpu.dev, slots: make([]tileSlot, slots)}
 	return b.do(func() {
 		for i := range b.slots {
 			b.need(&b.memory, &b.slots[i].buffer, column*b.order)
@@ -125,7 +105,12 @@ func (b *tileBank) allocate(slots int, host []float64) error {
 			b.pace, err = newPace(b.gpu)
 			return err
 		})
-		b.then(func() error { return b.lock(host) })
+		b.then(func() (err error) {
+			if b.locked, err = b.gpu.dev.LockHost(host); driver.IsSticky(err) {
+				return err
+			}
+			return nil // without the lock copies are slower
+		})
 		b.clear(b.upperA.at, column*upperWidth(b.order))
 		b.clear(b.upperB.at, column*upperWidth(b.order))
 		b.upload(b.ones.at, repeated(1, b.order))
@@ -135,14 +120,6 @@ func (b *tileBank) allocate(slots int, host []float64) error {
 			b.run(kernels.Copy(kernels.Matrix{A: b.xs.at.Offset(8 * k * b.order), LD: n}, kernels.Matrix{A: to.X, LD: to.N}, to.N, d, false))
 		}
 	})
-}
-
-// lock locks memory of the host. Without it copies are slower.
-func (b *tileBank) lock(host []float64) (err error) {
-	if b.locked, err = b.gpu.dev.LockHost(host); driver.IsSticky(err) {
-		return err
-	}
-	return nil
 }
 
 func repeated(v float64, count int64) []float64 {
@@ -191,6 +168,25 @@ func (b *tileBank) do(call func()) error {
 	return b.gpu.translate(err, b.plan)
 }
 
+// work queues work on slots in a stream, after the earlier work on them that it must not overtake.
+func (b *tileBank) work(stream int, uses []tileUse, call func()) error {
+	return b.do(func() {
+		for _, u := range uses {
+			if u.slot < 0 || u.slot >= len(b.slots) {
+				b.fail(argumentf("slot %d of %d", u.slot, len(b.slots)))
+			}
+		}
+		if b.then(func() error { return b.await(stream, uses) }); b.err != nil {
+			return
+		}
+		call()
+		if err := b.mark(stream, uses); err != nil { // also after an error: a part of the work may be queued
+			_ = b.streams[stream].Synchronize() // nothing else orders what comes after it
+			b.fail(err)
+		}
+	})
+}
+
 // Lanes returns 1.
 func (b *tileBank) Lanes() int { return 1 }
 
@@ -205,19 +201,19 @@ func (b *tileBank) Wait(int) error {
 // Load implements [device.TileBank].
 func (b *tileBank) Load(_, dst int, tile []float64) error {
 	return b.work(loading, []tileUse{{dst, true}}, func() {
-		b.then(func() error { return driver.QueueToDevice(b.streams[loading], b.slots[dst].at, b.numbers(tile)) })
+		b.then(func() error { return driver.QueueToDevice(b.streams[loading], b.slots[dst].at, numbersOf(b, tile)) })
 	})
 }
 
 // Store implements [device.TileBank].
 func (b *tileBank) Store(_, src int, tile []float64) error {
 	return b.work(storing, []tileUse{{src, false}}, func() {
-		b.then(func() error { return driver.QueueToHost(b.streams[storing], b.numbers(tile), b.slots[src].at) })
+		b.then(func() error { return driver.QueueToHost(b.streams[storing], numbersOf(b, tile), b.slots[src].at) })
 	})
 }
 
-// numbers returns the part of a tile's memory on the host that a slot fills.
-func (b *tileBank) numbers(tile []float64) []float64 {
+// numbersOf returns the part of a tile's memory on the host that a slot fills.
+func numbersOf(b *tileBank, tile []float64) []float64 {
 	count := leadingDim(b.order) * b.order
 	if int64(len(tile)) < count {
 		b.fail(argumentf("a tile of %d numbers for %d", len(tile), count))
@@ -248,7 +244,7 @@ func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
 				}
 				b.near[remote] = true
 			}
-			return b.copyFrom(dst, other, src, bytes)
+			return b.copyFrom(dst, &other.tileSlots, src, bytes)
 		})
 	})
 	if lost, ok := errors.AsType[*device.LostError](err); ok && b.gpu.dev.Err() == nil {
@@ -259,16 +255,16 @@ func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
 
 // Read implements [device.TileBank].
 func (b *tileBank) Read(_, src, rows int, dst []float64, ld int) error {
-	return b.work(computing, []tileUse{{src, false}}, func() { b.eachColumns(src, rows, dst, ld, false) })
+	return b.work(computing, []tileUse{{src, false}}, func() { eachColumns(b, src, rows, dst, ld, false) })
 }
 
 // Write implements [device.TileBank].
 func (b *tileBank) Write(_, dst, rows int, src []float64, ld int) error {
-	return b.work(computing, []tileUse{{dst, true}}, func() { b.eachColumns(dst, rows, src, ld, true) })
+	return b.work(computing, []tileUse{{dst, true}}, func() { eachColumns(b, dst, rows, src, ld, true) })
 }
 
 // eachColumns copies the first rows of a slot from or to rows on the host, some columns at a time.
-func (b *tileBank) eachColumns(slot, rows int, host []float64, ld int, write bool) {
+func eachColumns(b *tileBank, slot, rows int, host []float64, ld int, write bool) {
 	const step = 64
 	m := b.rows(rows)
 	if int64(ld) < b.order || int64(len(host)) < (m-1)*int64(ld)+b.order {

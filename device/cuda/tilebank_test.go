@@ -414,8 +414,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestTilesLate evaluates on devices whose streams work late, in random orders: the bits are those of one device that works
-// at once.
+// TestTilesLate evaluates on devices whose streams work late, in random orders, and wants the bits of one device that
+// works at once.
 func TestTilesLate(t *testing.T) {
 	for name, env := range map[string]string{"direct": "", "through the host": "GPFIT_EMU_PEER=0"} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func (b *tileBank) evaluate(use tileUse, ready bool, call func()) error {
 }
 
 // checkBlocks fails unless i and j are blocks of points.
-func (b *tileBank) checkBlocks(i, j int) bool {
+func checkBlocks(b *tileBank, i, j int) bool {
 	if last := (int64(b.x.N) - 1) / b.order; min(i, j) < 0 || int64(max(i, j)) > last {
 		b.fail(argumentf("tile (%d, %d) of blocks to %d", i, j, last))
 	}
@@ -59,7 +59,7 @@ func (b *tileBank) checkBlocks(i, j int) bool {
 // Fill implements [device.TileBank].
 func (b *tileBank) Fill(_, dst, i, j int) error {
 	return b.evaluate(tileUse{dst, true}, true, func() {
-		if !b.checkBlocks(i, j) {
+		if !checkBlocks(b, i, j) {
 			return
 		}
 		a, rows, cols := b.at(dst), b.block(int64(i)), b.block(int64(j))
@@ -86,7 +86,7 @@ func (b *tileBank) Cross(_, dst int, xs *kernel.Points, first, rows, j int) erro
 		if xs.D != b.x.D || first < 0 || end > xs.N {
 			b.fail(argumentf("points %d to %d of %d, with %d columns", first, end, xs.N, xs.D))
 		}
-		if !b.checkBlocks(j, j) {
+		if !checkBlocks(b, j, j) {
 			return
 		}
 		test, cols, a := kernels.Points{X: b.test.at, N: int64(end - first)}, b.block(int64(j)), b.at(dst)
@@ -106,7 +106,7 @@ func (b *tileBank) Contract(_, s, i, j int, grad, diag []float64) error {
 		f, adj, n := &b.program.gradient, b.bound.Adjoint, int64(b.x.N)
 		rows, cols := int64(i)*b.order, int64(j)*b.order
 		points := min(n, cols+b.order) - cols
-		if !b.checkBlocks(i, j) || i > j || len(grad) != len(b.bound.Theta) || (i == j) != (diag != nil) || diag != nil && int64(len(diag)) < points {
+		if !checkBlocks(b, i, j) || i > j || len(grad) != len(b.bound.Theta) || (i == j) != (diag != nil) || diag != nil && int64(len(diag)) < points {
 			b.fail(argumentf("block (%d, %d) of an adjoint, gradient of %d and diagonal of %d numbers", i, j, len(grad), len(diag)))
 			return
 		}

@@ -196,7 +196,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestContractTile contracts matrices tile by tile: the sums and diagonals are those of the whole.
+// TestContractTile contracts matrices tile by tile, and compares sums and diagonals with the whole.
 func TestContractTile(t *testing.T) {
 	eachProgram(t, 6, programs[:3], func(c *trial) {
 		on, uniforms := c.gradient(c.prog, c.theta)
