@@ -28,6 +28,7 @@ func bankOn(t testing.TB, b *Device, x *kernel.Points, order, slots int, host []
 // TestConformanceTiles runs the suite of devices that compute with tiles.
 func TestConformanceTiles(t *testing.T) {
 	needDevice(t)
+	t.Parallel()
 	devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
 }
 
