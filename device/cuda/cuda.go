@@ -5,7 +5,8 @@
 // = L⁻ᵀ and later Σ⁻¹ = U·Uᵀ in its upper one, as in package cpu. A [Workspace] is one job.
 // factor.go, solve.go, inverse.go, contract.go and predict.go hold its steps, sizes.go their sizes;
 // lockstep.go lets small ones compute together, tracks.go has the streams of medium ones, and selftest.go runs all of
-// them. They make their calls through a queue (queue.go), which keeps the
+// them. Matrices that are divided over several memories are tiles in the slots of a tileBank (tilebank.go, tile.go,
+// tilefill.go), whose loads and stores overlap with products in an order that tileslots.go keeps. They make their calls through a queue (queue.go), which keeps the
 // first error, on a gpu (gpu.go). Behind it, package driver opens libcuda, and mathlib opens cuBLAS
 // and cuSOLVER, both at run time, so that one binary runs with and without a GPU. Package kernels
 // contains gpfit's own kernels.
@@ -71,7 +72,19 @@ func (typical) Info() device.Info              { return device.Info{Name: Driver
 func (typical) Close() error                   { return nil }
 func (typical) Supports(*kernel.Program) error { return nil }
 func (t typical) NewWorkspace(context.Context, *kernel.Points) (device.DenseWorkspace, error) {
-	return nil, &device.UnavailableError{Device: t.Info().Name, Reason: "it stands for a GPU of another machine"}
+	return nil, t.elsewhere()
+}
+
+func (typical) TileSpace(n, columns, order int) (tile, rest int64) {
+	return tileSpace(n, columns, order)
+}
+
+func (t typical) NewTileBank(context.Context, *kernel.Points, int, int, []float64) (device.TileBank, error) {
+	return nil, t.elsewhere()
+}
+
+func (t typical) elsewhere() error {
+	return &device.UnavailableError{Device: t.Info().Name, Reason: "it stands for a GPU of another machine"}
 }
 
 func (t typical) Plan(n, d int) device.Plan {

@@ -75,9 +75,6 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// reserve is the memory in bytes set aside for the libraries' workspaces and the driver.
-const reserve = 256 << 20
-
 // Plan returns memory and work. The device holds one n×n matrix, or two if there is much room, a panel of Σ⁻¹, the
 // diagonal blocks of L⁻ᵀ, a block of cross-covariances, points and vectors; the host
 // holds the points and vectors. The first call for a large n times the device.

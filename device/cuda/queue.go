@@ -19,8 +19,10 @@ type queue struct {
 	meter *device.Meter
 	// limit is the largest number of operations of one product.
 	limit float64
-	// submitted are the operations since the last wait for their end.
+	// submitted are the operations since the last wait for their end, or the last mark of pace.
 	submitted float64
+	// pace, if not nil, replaces these waits.
+	pace *pace
 	// generated are the kernels of the bound program that have run.
 	generated map[string]*driver.Function
 	err       error
@@ -45,12 +47,49 @@ func (q *queue) worked(flops float64) {
 	const part = 8
 	if q.submitted += flops; q.submitted > q.limit/part {
 		q.submitted = 0
-		q.then(q.gpu.stream.Synchronize)
+		if q.pace != nil {
+			q.then(q.pace.mark)
+		} else {
+			q.then(q.gpu.stream.Synchronize)
+		}
 	}
 	q.then(func() error {
 		q.meter.Worked(flops)
 		return q.ctx.Err()
 	})
+}
+
+// pace bounds the work before the device, and never lets it run out of work: a mark waits for the mark before.
+type pace struct {
+	stream *driver.Stream
+	marks  [2]*driver.Event
+	next   int
+}
+
+func newPace(g *gpu) (*pace, error) {
+	p := &pace{stream: g.stream}
+	for i := range p.marks {
+		var err error
+		if p.marks[i], err = g.dev.NewEvent(); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
+	return p, nil
+}
+
+func (p *pace) mark() error {
+	if err := p.marks[p.next].Record(p.stream); err != nil {
+		return err
+	}
+	p.next = 1 - p.next
+	return p.marks[p.next].Synchronize()
+}
+
+func (p *pace) close() error {
+	if p == nil {
+		return nil
+	}
+	return errors.Join(p.marks[0].Destroy(), p.marks[1].Destroy())
 }
 
 // did reports a stage that is over.

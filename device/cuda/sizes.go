@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 
+	"gpfit/device"
 	"gpfit/internal/cuda/kernels"
 )
 
@@ -118,3 +119,23 @@ const crossElements = 64 << 20
 func crossWidth(n int64) int64 { return min(4096, max(256, aligned(crossElements/max(n, 1)))) }
 
 func cube(n int64) float64 { return float64(n) * float64(n) * float64(n) }
+
+// reserve is the memory in bytes set aside for the libraries' workspaces and the driver.
+const reserve = 256 << 20
+
+// sideColumns is the number of vectors with which [tileBank.Substitute] computes at a time.
+const sideColumns = 32
+
+// upperWidth returns the order of the blocks in which a product leaves out the zeros of a triangular operand, and the half
+// of a result that nobody wants. In an evaluation with 20 tiles a side what it computes in vain is about 1 % of n³.
+func upperWidth(order int64) int64 {
+	return min(order, max(256, (order/8+device.TileUnit-1)&^(device.TileUnit-1)))
+}
+
+// tileSpace returns the memory of a tile and of what else a bank of tiles holds, in bytes.
+func tileSpace(n, columns, order int) (tile, rest int64) {
+	rows, x, side := int64(n), int64(columns), int64(order)
+	column := leadingDim(side)
+	vectors := 4*rows + 2*column + side*x // noise, an adjoint of two vectors with their factors, and test points
+	return 8 * column * side, reserve + 8*(2*rows*x+vectors+column*2*(sideColumns+upperWidth(side)))
+}

@@ -90,7 +90,7 @@ func TestSecondDevice(t *testing.T) {
 func TestSelfTestRefuses(t *testing.T) {
 	emulator.Need(t)
 	for _, entry := range []string{
-		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contract", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_colsumsq", "gpfit_getdiag",
+		"gpfit_fill", "gpfit_cross", "gpfit_contract", "gpfit_contract", "gpfit_symcols", "gpfit_reduce", "gpfit_logdiag", "gpfit_sumsq", "gpfit_getdiag",
 		"gpfit_setdiag", "gpfit_copy", "gpfit_invert", "gpfit_firstbad", "gpfit_multiply", "gpfit_readrows", "gpfit_writerows",
 		"gpfit_batch_leaf", "gpfit_batch_below", "gpfit_batch_trailing", "gpfit_batch_above", "gpfit_batch_expand",
 		"gpfit_batch_forward", "gpfit_batch_backward", "gpfit_batch_logdet",

@@ -16,11 +16,13 @@ type Device struct {
 	api    *api
 	info   DeviceInfo
 	handle int32
-	tasks  chan task
-	closed chan struct{}
-	close  sync.Once
-	thread int
-	dead   atomic.Pointer[Error]
+	// context is the primary context.
+	context uintptr
+	tasks   chan task
+	closed  chan struct{}
+	close   sync.Once
+	thread  int
+	dead    atomic.Pointer[Error]
 }
 
 type task struct {
@@ -90,11 +92,10 @@ func (d *Device) retain() error {
 	if err := d.run(deviceGet, uintptr(unsafe.Pointer(&d.handle)), uintptr(d.info.Index)); err != nil {
 		return err
 	}
-	var ctx uintptr
-	if err := d.run(primaryCtxRetain, uintptr(unsafe.Pointer(&ctx)), uintptr(d.handle)); err != nil {
+	if err := d.run(primaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.handle)); err != nil {
 		return err
 	}
-	if err := d.run(ctxSetCurrent, ctx); err != nil {
+	if err := d.run(ctxSetCurrent, d.context); err != nil {
 		d.api.call(primaryCtxRelease, uintptr(d.handle))
 		return err
 	}
@@ -184,6 +185,14 @@ func (d *Device) check(f function, c Code, format string, args ...any) error {
 		d.dead.CompareAndSwap(nil, err)
 	}
 	return err
+}
+
+// checkWith is check for a call that also uses another device: a sticky error is the other's if this one still works.
+func (d *Device) checkWith(other *Device, f function, c Code, format string, args ...any) error {
+	if c.Sticky() && other.info.Index != d.info.Index && d.api.call(ctxSynchronize) == Success {
+		return other.check(f, c, format, args...)
+	}
+	return d.check(f, c, format, args...)
 }
 
 // Err returns the sticky error that made the device unusable, or nil. It does not call

@@ -17,7 +17,10 @@ const (
 	CodeNoDevice       Code = 100
 	CodeNotFound       Code = 500
 	CodeIllegalAddress Code = 700
-	CodeUnknown        Code = 999
+	// These two say that a request is met already.
+	CodePeerAccessEnabled    Code = 704
+	CodeHostMemoryRegistered Code = 712
+	CodeUnknown              Code = 999
 )
 
 // codes names the errors that users meet, for use if the driver cannot be asked.

@@ -62,9 +62,15 @@ func (e *Event) Record(s *Stream) error {
 	return e.dev.do(func() error { return e.dev.run(eventRecord, e.handle, s.handle) })
 }
 
-// Wait makes the work that comes into the stream from now on wait for what the event marks now (cuStreamWaitEvent).
+// Wait makes the work that comes into the stream from now on wait for what the event marks now (cuStreamWaitEvent). The
+// event may belong to another device. A destroyed one marks nothing.
 func (s *Stream) Wait(e *Event) error {
-	return s.dev.do(func() error { return s.dev.run(streamWaitEvent, s.handle, e.handle, 0) })
+	if e.handle == 0 {
+		return nil
+	}
+	return s.dev.do(func() error {
+		return s.dev.checkWith(e.dev, streamWaitEvent, s.dev.api.call(streamWaitEvent, s.handle, e.handle, 0), "")
+	})
 }
 
 // Synchronize waits for the event (cuEventSynchronize).

@@ -63,6 +63,9 @@ func Used(device int) int64 { return control("gpfit_emu_used", uintptr(device)) 
 // Copied returns the bytes that were copied between the host and devices.
 func Copied() int64 { return control("gpfit_emu_copied") }
 
+// Peered returns the bytes that were copied between devices.
+func Peered() int64 { return control("gpfit_emu_peered") }
+
 // SetMemory changes the memory of a device, in bytes.
 func SetMemory(device int, bytes int64) {
 	control("gpfit_emu_set_memory", uintptr(device), uintptr(bytes))

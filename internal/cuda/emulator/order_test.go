@@ -194,6 +194,93 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// mistakesOfTwo are what a program on two devices may forget.
+var mistakesOfTwo = []string{
+	"the copy does not wait for the other device", "the numbers are overwritten while they are copied", "the host reads too early",
+	"the host overwrites what is not copied yet",
+}
+
+// programOfTwo copies numbers from registered memory to the first device, to the second, and back.
+func programOfTwo(r raw, contexts [2]uintptr, mistake string) (out []float64) {
+	is := func(text string) bool { return mistake == text }
+	host := make([]float64, 2*numbers)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(&host[0])
+	in, back := uintptr(unsafe.Pointer(&host[0])), uintptr(unsafe.Pointer(&host[numbers]))
+	for i := range numbers {
+		host[i] = float64(1 + i)
+	}
+	var memory, streams, events [2]uintptr
+	for k, context := range contexts {
+		r.call("cuCtxSetCurrent", context)
+		memory[k], streams[k], events[k] = r.made("cuMemAlloc_v2", size), r.made("cuStreamCreate", 1), r.made("cuEventCreate", 0)
+	}
+	r.call("cuCtxSetCurrent", contexts[0])
+	r.call("cuMemHostRegister_v2", in, 2*size, 1)
+	r.call("cuMemcpyHtoDAsync_v2", memory[0], in, size, streams[0])
+	r.call("cuEventRecord", events[0], streams[0])
+	r.call("cuCtxSetCurrent", contexts[1])
+	if !is("the copy does not wait for the other device") {
+		r.call("cuStreamWaitEvent", streams[1], events[0], 0)
+	}
+	r.call("cuMemcpyPeerAsync", memory[1], contexts[1], memory[0], contexts[0], size, streams[1])
+	r.call("cuEventRecord", events[1], streams[1])
+	r.call("cuMemcpyDtoHAsync_v2", back, memory[1], size, streams[1])
+	r.call("cuCtxSetCurrent", contexts[0])
+	if !is("the numbers are overwritten while they are copied") {
+		r.call("cuStreamWaitEvent", streams[0], events[1], 0)
+	}
+	r.call("cuMemsetD8Async", memory[0], 0, size, streams[0])
+	if is("the host overwrites what is not copied yet") {
+		host[3] = -1
+	}
+	r.call("cuCtxSetCurrent", contexts[1])
+	if !is("the host reads too early") {
+		r.call("cuStreamSynchronize", streams[1])
+	}
+	out = slices.Clone(host[numbers:])
+	for k, context := range contexts {
+		r.call("cuCtxSetCurrent", context)
+		r.call("cuStreamDestroy_v2", streams[k])
+		r.call("cuEventDestroy_v2", events[k])
+	}
+	for k, context := range contexts {
+		r.call("cuCtxSetCurrent", context)
+		r.call("cuMemFree_v2", memory[k])
+	}
+	r.call("cuCtxSetCurrent", contexts[0])
+	r.call("cuMemHostUnregister", in)
+	return out
+}
+
+// TestOrderOfDevices does with two devices what [TestOrder] does with two streams.
+func TestOrderOfDevices(t *testing.T) {
+	emulator.Need(t)
+	if emulator.Rerun(t, emulator.Config{Devices: 2}) {
+		return
+	}
+	emulator.Check(t)
+	r := openRaw(t)
+	contexts := [2]uintptr{r.made("cuDevicePrimaryCtxRetain", 0), r.made("cuDevicePrimaryCtxRetain", 1)}
+	var want []float64
+	for i := range numbers {
+		want = append(want, float64(1+i))
+	}
+	for _, mistake := range append([]string{""}, mistakesOfTwo...) {
+		right := 0
+		for seed := range 20 {
+			emulator.Order(t, 1+seed)
+			if slices.Equal(programOfTwo(r, contexts, mistake), want) {
+				right++
+			}
+		}
+		if (right == 20) != (mistake == "") {
+			t.Errorf("mistake %q: right in %d of 20 orders", mistake, right)
+		}
+	}
+}
+
 // TestSharedWorkspace multiplies in two streams, with a handle for each and with one for both. Some order shows that the
 // products then use one workspace at the same time.
 func TestSharedWorkspace(t *testing.T) {

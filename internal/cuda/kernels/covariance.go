@@ -92,13 +92,29 @@ type Adjoint struct {
 // writes sums. Run the two launches in this order.
 func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
-	require(0 <= j0 && j0 <= j1 && j1 <= x.N && s.LD >= j1 && (m.A == 0 || m.LD >= j1) && adj.Count >= 0 && work.Blocks > 0,
-		"columns of n, leading dimensions, vectors, blocks", j0, j1, x.N, s.LD, m.LD, adj.Count, work.Blocks)
-	all := tiles(j1, tileRows) * tiles(j1-j0, tileCols)
+	require(s.LD >= j1 && (m.A == 0 || m.LD >= j1), "columns, leading dimensions", j1, s.LD, m.LD)
+	return contract(f, x, adj, span{0, j1}, span{j0, j1}, diag, sums, work, j0 > 0)
+}
+
+// ContractTile does so for rows i0 ≤ i < i1 and columns j0 ≤ j < j1 with i ≤ j, for a matrix Inverse that begins with element
+// (i0, j0), and without Middle. It writes sums, and G_jj to diag[j−j0] if these rows and columns are the same ones.
+func ContractTile(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
+	require(0 <= i0 && i0 <= i1 && adj.Inverse.LD >= i1-i0 && adj.Middle.A == 0, "rows, leading dimension", i0, i1, adj.Inverse.LD)
+	adj.Inverse.A = adj.Inverse.A.Offset(-8 * i0) // the kernel counts rows from 0
+	return contract(f, x, adj, span{i0, i1}, span{j0, j1}, diag.Offset(-8*j0), sums, work, false)
+}
+
+// span is a range of rows or columns.
+type span struct{ from, to int64 }
+
+func contract(f Function, x Points, adj Adjoint, rows, cols span, diag, sums Ptr, work ContractWork, add bool) []Launch {
+	s, m := adj.Inverse, adj.Middle
+	require(0 <= cols.from && cols.from <= cols.to && cols.to <= x.N && adj.Count >= 0 && work.Blocks > 0,
+		"columns of n, vectors, blocks", cols.from, cols.to, x.N, adj.Count, work.Blocks)
+	all := tiles(rows.to-rows.from, tileRows) * tiles(cols.to-cols.from, tileCols)
 	require(all <= math.MaxInt32, "tiles", all)
 	blocks := min(work.Blocks, all)
-	contract := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, j0, j1,
+	launch := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, rows.from, rows.to, cols.from, cols.to,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
-	rows := int64(f.Rows())
-	return []Launch{contract, Reduce(work.Partial, blocks, Vector{sums, rows}, j0 > 0)}
+	return []Launch{launch, Reduce(work.Partial, blocks, Vector{sums, int64(f.Rows())}, add)}
 }

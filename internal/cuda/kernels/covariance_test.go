@@ -196,6 +196,59 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// TestContractTile contracts matrices tile by tile, and compares sums and diagonals with the whole.
+func TestContractTile(t *testing.T) {
+	eachProgram(t, 6, programs[:3], func(c *trial) {
+		on, uniforms := c.gradient(c.prog, c.theta)
+		for k, n := range c.sizes {
+			order, ld := []int{8, 24, 40, 72}[k%4], int64(80)
+			r := adjoint{inv: 0.75, x: somePoints(c.rng, n, c.prog.D), s: normals(c.rng, n*n), vectors: normals(c.rng, 2*n), factors: normals(c.rng, 2)}
+			x, adj, work := c.points(r.x), kernels.Adjoint{Inv: r.inv, Vectors: c.put(r.vectors), Outer: c.put(r.factors), Count: 2}, c.work(on, 3)
+			var diags, sums []kernels.Ptr
+			for j0 := 0; j0 < n; j0 += order {
+				j1 := min(j0+order, n)
+				for i0 := 0; i0 <= j0; i0 += order {
+					tile := slices.Repeat([]float64{math.NaN()}, int(ld)*order)
+					i1 := min(i0+order, n)
+					for j := j0; j < j1; j++ {
+						for i := i0; i < min(i1, j+1); i++ {
+							tile[i-i0+(j-j0)*int(ld)] = r.s[j*n+i]
+						}
+					}
+					diag, out := c.blank(int64(j1-j0)), c.put(make([]float64, on.Rows()))
+					adj.Inverse = kernels.Matrix{A: c.put(tile), LD: ld}
+					c.launch(kernels.ContractTile(on, x, adj, int64(i0), int64(i1), int64(j0), int64(j1), diag, out, work)...)
+					if sums = append(sums, out); i0 == j0 {
+						diags = append(diags, diag)
+						continue
+					}
+					c.after(func() {
+						if slices.ContainsFunc(c.floats(diag), func(v float64) bool { return v != poison }) {
+							c.t.Errorf("n = %d: a tile beside the diagonal wrote a diagonal", n)
+						}
+					})
+				}
+			}
+			c.after(func() {
+				var diag []float64
+				for _, p := range diags {
+					diag = append(diag, c.floats(p)...)
+				}
+				want, scale := r.contracted(c, diag)
+				grad := make([]float64, c.prog.NumParams)
+				for _, p := range sums {
+					on.Assemble(grad, c.theta, uniforms, c.floats(p))
+				}
+				for q, got := range grad {
+					if !near(got, want[q], scale[q]) {
+						c.t.Errorf("n = %d: derivative by %s is %v, want %v (terms add up to %v)", n, c.prog.Names()[q], got, want[q], scale[q])
+					}
+				}
+			})
+		}
+	})
+}
+
 // adjoint is the matrix inv·s + middle + Σ_k factor_k·v_k v_kᵀ.
 type adjoint struct {
 	x                           *kernel.Points

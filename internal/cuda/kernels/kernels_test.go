@@ -122,7 +122,7 @@ func TestLaunchGeometry(t *testing.T) {
 	if c[0].Blocks != 264 || c[1].Blocks != 16 || c[1].Args[1] != 264 {
 		t.Errorf("contraction: %+v", c)
 	}
-	if c[0].Args[12] != math.Float64bits(0.5) || c[0].Args[8] != n {
+	if c[0].Args[14] != math.Float64bits(0.5) || c[0].Args[10] != n {
 		t.Errorf("arguments of the contraction: %v", c[0].Args)
 	}
 	if l := kernels.Fill(prog, x, kernels.Matrix{A: 2, LD: n}, kernels.Vector{A: 3, N: 1}, 5, 5); l.Blocks != 0 {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // A machine collects buffers and launches and runs them on the emulated device. A buffer's address
-// is its number + 1 in the upper bits and a byte offset in the lower.
+// is its number + 1 in the upper bits and, in the lower, a byte offset, perhaps negative, plus origin.
 type machine struct {
 	t       testing.TB
 	buffers []buffer
@@ -47,7 +47,10 @@ type buffer struct {
 	addresses    bool // the data are addresses in other buffers, as words
 }
 
-const addressBits = 44
+const (
+	addressBits = 44
+	origin      = 1 << (addressBits - 1)
+)
 
 func newMachine(t testing.TB) *machine {
 	t.Helper()
@@ -80,7 +83,7 @@ func (m *machine) addresses(words []int64) kernels.Ptr {
 // has, are copied to the device and back.
 func (m *machine) window(size, offset int64, data []byte) kernels.Ptr {
 	m.buffers = append(m.buffers, buffer{size: size, offset: offset, data: data})
-	return kernels.Ptr(len(m.buffers)) << addressBits
+	return kernels.Ptr(len(m.buffers))<<addressBits + origin
 }
 
 // blank makes a buffer of n poisoned numbers.
@@ -227,7 +230,7 @@ func (m *machine) located(l kernels.Launch, at []driver.Ptr) []uint64 {
 // address returns the address that stands for a buffer's number and an offset.
 func address(arg uint64, at []driver.Ptr) uint64 {
 	if number := arg >> addressBits; number > 0 {
-		return uint64(at[number-1]) + arg&(1<<addressBits-1)
+		return uint64(at[number-1]) + arg&(1<<addressBits-1) - origin
 	}
 	return arg
 }

@@ -37,7 +37,12 @@ func FirstBad(x Ptr, count, stride int64, positive bool, first Ptr) Launch {
 
 // ColumnSumSquares writes Σ_i a_iq² to out[q], for the columns of an n×out.N block.
 func ColumnSumSquares(a Matrix, n int64, out Vector) Launch {
-	return launch(columnSquares, out.N, a.A, a.LD, n, out.A)
+	return launch(sumSquares, out.N, a.A, int64(1), a.LD, n, out.A)
+}
+
+// RowSumSquares writes Σ_j a_qj² to out[q], for the rows of an out.N×n block.
+func RowSumSquares(a Matrix, n int64, out Vector) Launch {
+	return launch(sumSquares, out.N, a.A, a.LD, int64(1), n, out.A)
 }
 
 // GetDiagonal writes a_ii, or 1/a_ii if inverted is set, to out.

@@ -111,14 +111,25 @@ func TestBlocks(t *testing.T) {
 	m.run()
 }
 
+// transposed returns the transpose of an n×m matrix.
+func transposed(a []float64, n, m int) []float64 {
+	out := make([]float64, len(a))
+	for k, v := range a {
+		out[k/n+k%n*m] = v
+	}
+	return out
+}
+
 func TestSums(t *testing.T) {
 	rng := seeded(7)
 	m := newMachine(t)
 	for _, n := range sizesWith(255, 256, 257, 1000, 5000) {
 		v, logs, colsq := normals(rng, 3*n), m.blank(1), m.blank(3)
+		rowsq := m.blank(3)
 		parts, reduced := m.put(v), m.put([]float64{1, 2, 4})
 		m.launch(kernels.Reduce(parts, int64(n), kernels.Vector{A: reduced, N: 3}, true))
 		m.launch(kernels.ColumnSumSquares(kernels.Matrix{A: parts, LD: int64(n)}, int64(n), kernels.Vector{A: colsq, N: 3}))
+		m.launch(kernels.RowSumSquares(kernels.Matrix{A: m.put(transposed(v, n, 3)), LD: 3}, int64(n), kernels.Vector{A: rowsq, N: 3}))
 		// A diagonal matrix with leading dimension 0 is its own diagonal.
 		a := normals(rng, n)
 		for k, v := range a {
@@ -134,6 +145,9 @@ func TestSums(t *testing.T) {
 				if sum, sumsq := m.floats(reduced)[q], m.floats(colsq)[q]; !near(sum, want, scale) || !near(sumsq, square, square) {
 					t.Errorf("n = %d: sums %v and %v, want %v and %v", n, sum, sumsq, want, square)
 				}
+			}
+			if !slices.Equal(m.floats(rowsq), m.floats(colsq)) {
+				t.Errorf("n = %d: other squares of rows, %v, than of columns, %v", n, m.floats(rowsq), m.floats(colsq))
 			}
 			want, scale := 0.0, 0.0
 			for _, v := range a {

@@ -12,7 +12,7 @@ const Threads = ptx.Threads
 func Table() []*Kernel { return table }
 
 var table = []*Kernel{
-	reduce, logDiagonal, firstBad, columnSquares, getDiagonal, setDiagonal, copyBlocks, invert, symmetricColumns, readRows, writeRows,
+	reduce, logDiagonal, firstBad, sumSquares, getDiagonal, setDiagonal, copyBlocks, invert, symmetricColumns, readRows, writeRows,
 	batchLeaf, batchBelow, batchAbove, batchTrailing, batchExpand, batchForward, batchBackward, batchLogDet,
 }
 
@@ -20,7 +20,7 @@ var (
 	reduce           = ptx.NewEntry("gpfit_reduce", "*parts count *out add")
 	logDiagonal      = ptx.NewEntry("gpfit_logdiag", "*a lda n *parts")
 	firstBad         = ptx.NewEntry("gpfit_firstbad", "*x count stride positive *first")
-	columnSquares    = ptx.NewEntry("gpfit_colsumsq", "*a lda n *out")
+	sumSquares       = ptx.NewEntry("gpfit_sumsq", "*a step apart n *out")
 	getDiagonal      = ptx.NewEntry("gpfit_getdiag", "*a lda n *out invert")
 	setDiagonal      = ptx.NewEntry("gpfit_setdiag", "*a lda n *d invert")
 	copyBlocks       = ptx.NewEntry("gpfit_copy", "*a lda sa *b ldb sb rows cols upper")

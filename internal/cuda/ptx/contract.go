@@ -17,9 +17,9 @@ import (
 // contraction contains the operands of the passes of a contraction.
 type contraction struct {
 	*body
-	n, s, lds, middle, ldm, j0, j1 string
-	vectors, outer, count          string
-	inv, diag                      string
+	n, s, lds, middle, ldm, i1, j0, j1 string
+	vectors, outer, count              string
+	inv, diag                          string
 	// kept is the address of the thread's numbers, red its place among the numbers to
 	// be summed, redPart the part that it sums.
 	kept, red, redPart string
@@ -31,7 +31,9 @@ func writeContract(b *body) {
 	c := contraction{body: b, n: b.param("n"), groups: b.k.Rows() / group}
 	x := b.pointer("x")
 	c.s, c.lds, c.middle, c.ldm = b.pointer("s"), b.param("lds"), b.param("middle"), b.param("ldm")
-	c.j0, c.j1, c.vectors, c.outer, c.count = b.param("j0"), b.param("j1"), b.pointer("vectors"), b.pointer("outer"), b.param("count")
+	i0 := b.param("i0")
+	c.i1, c.j0, c.j1 = b.param("i1"), b.param("j0"), b.param("j1")
+	c.vectors, c.outer, c.count = b.pointer("vectors"), b.pointer("outer"), b.param("count")
 	c.inv, c.diag = b.do("ld.param.f64", "[inv]"), b.pointer("diag")
 	block, blocks := b.do("mov.u32", "%ctaid.x"), b.do("mov.u32", "%nctaid.x")
 	first := b.do("mad.wide.u32", block, fmt.Sprint(Threads*c.groups), b.wide(b.t))
@@ -41,10 +43,10 @@ func writeContract(b *body) {
 	c.redPart = b.address(red, b.wide(b.do("mad.lo.u32", b.ty, fmt.Sprint(Threads), b.tx)))
 	c.eachGroup(func(kept string) { b.put("st.global.f64 [%s], %s", kept, number(0)) })
 
-	rowTiles := b.tiles(c.j1, tileRows)
+	rowTiles := b.tiles(b.do("sub.s64", c.i1, i0), tileRows)
 	tiles := b.do("mul.lo.u32", rowTiles, b.tiles(b.do("sub.s64", c.j1, c.j0), tileCols))
 	b.loop(".u32", block, tiles, blocks, true, func(k string) {
-		ib, jb := b.split(k, rowTiles, "0", c.j0)
+		ib, jb := b.split(k, rowTiles, i0, c.j0)
 		end := b.do("min.s64", b.do("add.s64", jb, fmt.Sprint(tileCols)), c.j1)
 		skip := b.label()
 		b.put("@%s bra %s", b.do("setp.ge.s64", ib, end), skip) // below the diagonal
@@ -209,7 +211,7 @@ func (c *contraction) adjoints() vec {
 	for p := range g {
 		i, j := c.rowIndex[p/c.cols], c.colIndex[p%c.cols]
 		index[p] = c.do("sub.s64", j, c.j0)
-		inside[p] = c.do("and.pred", c.do("setp.lt.s64", j, c.j1), c.do("setp.le.s64", i, j))
+		inside[p] = c.do("and.pred", c.within(i, j), c.do("setp.le.s64", i, j))
 		g[p] = c.do("mov.f64", number(0))
 		c.put("@%s ld.global.f64 %s, [%s]", inside[p], g[p], c.element(c.s, i, index[p], c.lds))
 		c.put("mul.rn.f64 %s, %s, %s", g[p], g[p], c.inv)
@@ -221,7 +223,7 @@ func (c *contraction) adjoints() vec {
 	out := c.zeros()
 	for p := range g {
 		i, j := c.rowIndex[p/c.cols], c.colIndex[p%c.cols]
-		inside := c.do("setp.lt.s64", j, c.j1)
+		inside := c.within(i, j)
 		diagonal := c.do("and.pred", inside, c.do("setp.eq.s64", i, j))
 		above := c.do("and.pred", inside, c.do("setp.lt.s64", i, j))
 		c.put("@%s add.rn.f64 %s, %s, %s", above, out[p], g[p], g[p])
@@ -229,6 +231,11 @@ func (c *contraction) adjoints() vec {
 		c.put("@%s st.global.f64 [%s], %s", diagonal, c.address(c.diag, j), g[p])
 	}
 	return out
+}
+
+// within returns whether a pair is in the rows and columns of the launch.
+func (c *contraction) within(i, j string) string {
+	return c.do("and.pred", c.do("setp.lt.s64", i, c.i1), c.do("setp.lt.s64", j, c.j1))
 }
 
 // addVectors adds the products of the vectors.

@@ -247,13 +247,13 @@ var (
 	// generates both triangles of Σ again from the points, so that a check of a factorization
 	// shares nothing with the factorization. A block for 64 rows processes all columns in order.
 	Multiply = NewEntry("gpfit_multiply", "*uniforms *x n *noise noises i0 i1 *v ldv m *y ldy")
-	// Contract reads columns j0 ≤ j < j1 of Σ⁻¹, rows 0 ≤ i ≤ j, from s[i + (j−j0)·lds], and of M
+	// Contract reads columns j0 ≤ j < j1 of Σ⁻¹, rows i0 ≤ i < i1 with i ≤ j, from s[i + (j−j0)·lds], and of M
 	// in the same way from middle, which may be null; it does not read below the diagonal. vectors
 	// holds count columns of n numbers, outer as many factors. With G = inv·Σ⁻¹ + M + Σ_k
 	// outer_k·v_k v_kᵀ, and elements off the diagonal counted twice, block b of B writes its share
 	// of Σ_pairs G·value to partial[r·B + b] for every row r of sums, and G_jj to diag[j]. scratch
 	// has 256 numbers for every block and eight rows.
-	Contract = NewEntry("gpfit_contract", "*uniforms *x n *s lds *middle ldm j0 j1 *vectors *outer count .inv *diag *scratch *partial")
+	Contract = NewEntry("gpfit_contract", "*uniforms *x n *s lds *middle ldm i0 i1 j0 j1 *vectors *outer count .inv *diag *scratch *partial")
 	// derivative and derivatives multiply one vector and four.
 	derivative  = entryOfVectors("gpfit_derivative", 1)
 	derivatives = entryOfVectors("gpfit_derivatives", 4)

@@ -298,6 +298,23 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
 	return emu_devices[d].retained-- > 0 ? 0 : INVALID_CONTEXT;
 }
 
+API CUresult cuDeviceCanAccessPeer(int *can, CUdevice d, CUdevice peer) {
+	ENTER(FREE);
+	if (d < 0 || d >= emu_ndevices || peer < 0 || peer >= emu_ndevices)
+		return INVALID_DEVICE;
+	return *can = d != peer && env_number("GPFIT_EMU_PEER", 1), 0;
+}
+
+API CUresult cuCtxEnablePeerAccess(void *ctx, unsigned flags) {
+	ENTER(CONTEXT);
+	struct device *d = ctx;
+	if (d < emu_devices || d >= emu_devices + emu_ndevices || d == emu_current || flags)
+		return INVALID_VALUE;
+	if (d->sticky)
+		return d->sticky;
+	return emu_current->peers[d->index]++ ? PEER_ENABLED : 0;
+}
+
 API CUresult cuCtxSetCurrent(void *ctx) {
 	ENTER(DEVICE);
 	return emu_current = ctx, 0;

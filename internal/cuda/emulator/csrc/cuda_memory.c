@@ -164,6 +164,7 @@ static struct pinned {
 	struct pinned *next;
 	char *base;
 	size_t size;
+	int registered; /* the caller's memory */
 } *pinned;
 
 static int is_pinned(const void *p) {
@@ -181,11 +182,14 @@ struct move {
 	const char *from; /* NULL: set value */
 	size_t to_pitch, from_pitch, width, lines;
 	unsigned char value;
+	int peer; /* between devices, of which one may free its memory too early */
 	char staged[];
 };
 
 static void move(void *arg) {
 	struct move *m = arg;
+	if (m->peer && (!gpfit_emu_in_range(m->from, m->width) || !gpfit_emu_in_range(m->to, m->width)))
+		return;
 	for (size_t i = 0; i < m->lines; i++)
 		if (m->from)
 			memmove(m->to + i * m->to_pitch, m->from + i * m->from_pitch, m->width);
@@ -198,10 +202,19 @@ static void spoil(const struct move *m) {
 		memset(m->to + i * m->to_pitch, 0xff, m->width);
 }
 
-static long copied; /* bytes between the host and devices */
+static size_t extent(size_t pitch, const struct move *m) { return (m->lines - 1) * pitch + m->width; }
+
+/* Returns whether a queued copy reads memory that another one will write. */
+static int reads(void (*run)(void *), const void *arg, const void *what) {
+	const struct move *m = arg, *w = what;
+	return run == move && m->from && m->from < w->to + extent(w->to_pitch, w) && w->to < m->from + extent(m->from_pitch, m);
+}
+
+static long copied, peered; /* bytes between the host and devices, and between devices */
 
 /* Queues a copy. Pageable memory of the host has been read, or is written, when the call returns.
- * Page-locked memory is read when the device comes to it; what will be written there is NaN until then. */
+ * Page-locked memory is read when the device comes to it; what will be written there is NaN until then, unless an
+ * earlier copy is still to read it. */
 static CUresult move_later(struct move m, int host_from, int host_to, void *stream) {
 	if (!m.width || !m.lines)
 		return 0;
@@ -223,7 +236,7 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 		p->from = p->staged;
 		p->from_pitch = m.width;
 	}
-	if (host_to)
+	if (host_to && !emu_queued(reads, &m))
 		spoil(&m);
 	gpfit_emu_later(stream, move, p);
 	if (host_to && !is_pinned(m.to))
@@ -231,61 +244,106 @@ static CUresult move_later(struct move m, int host_from, int host_to, void *stre
 	return 0;
 }
 
-/* Returns the bytes copied between the host and devices. */
+/* Return the bytes copied between the host and devices, and between devices. */
 API long gpfit_emu_copied(void) { return copied; }
+API long gpfit_emu_peered(void) { return peered; }
+
+static CUresult lock_pages(char *base, size_t n, int registered) {
+	CUresult e = 0;
+	pthread_mutex_lock(&emu_lock);
+	for (struct pinned *at = pinned; at; at = at->next)
+		if (base < at->base + at->size && at->base < base + n)
+			e = ALREADY_REGISTERED;
+	if (!e) {
+		struct pinned *at = malloc(sizeof *at);
+		*at = (struct pinned){pinned, base, n, registered};
+		pinned = at;
+		emu_current->handles++;
+	}
+	pthread_mutex_unlock(&emu_lock);
+	return e;
+}
+
+/* As on a card, the call waits for the work of the device. */
+static CUresult unlock_pages(const void *p, int registered, CUresult unknown) {
+	emu_drain();
+	pthread_mutex_lock(&emu_lock);
+	for (struct pinned **at = &pinned; *at; at = &(*at)->next)
+		if ((*at)->base == p && (*at)->registered == registered) {
+			struct pinned *old = *at;
+			*at = old->next;
+			if (!registered)
+				free(old->base);
+			free(old);
+			emu_current->handles--;
+			unknown = 0;
+			break;
+		}
+	pthread_mutex_unlock(&emu_lock);
+	return unknown;
+}
 
 API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
 	ENTER(CONTEXT);
 	if (!n || flags & ~7u)
 		return INVALID_VALUE;
-	struct pinned *at = malloc(sizeof *at);
-	*at = (struct pinned){NULL, malloc(n), n};
-	memset(at->base, 0xff, n);
-	pthread_mutex_lock(&emu_lock);
-	at->next = pinned;
-	pinned = at;
-	emu_current->handles++;
-	pthread_mutex_unlock(&emu_lock);
-	return *p = at->base, 0;
+	char *base = malloc(n);
+	memset(base, 0xff, n);
+	return *p = base, lock_pages(base, n, 0);
 }
 
 API CUresult cuMemFreeHost(void *p) {
 	ENTER(CONTEXT);
-	emu_drain();
-	CUresult e = INVALID_VALUE;
-	pthread_mutex_lock(&emu_lock);
-	for (struct pinned **at = &pinned; *at; at = &(*at)->next)
-		if ((*at)->base == p) {
-			struct pinned *old = *at;
-			*at = old->next;
-			free(old->base);
-			free(old);
-			emu_current->handles--;
-			e = 0;
-			break;
-		}
-	pthread_mutex_unlock(&emu_lock);
-	return e;
+	return unlock_pages(p, 0, INVALID_VALUE);
+}
+
+API CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
+	ENTER(CONTEXT);
+	return !p || !n || flags & ~15u ? INVALID_VALUE : lock_pages(p, n, 1);
+}
+
+API CUresult cuMemHostUnregister(void *p) {
+	ENTER(CONTEXT);
+	return unlock_pages(p, 1, NOT_REGISTERED);
 }
 
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *s, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, s, n, n, n, 1, 0}, 1, 0, st) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, s, n, n, n, 1}, 1, 0, st) : INVALID_HANDLE;
 }
 
 API CUresult cuMemcpyDtoHAsync_v2(void *d, CUdeviceptr s, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? move_later((struct move){d, (void *)s, n, n, n, 1, 0}, 0, 1, st) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){d, (void *)s, n, n, n, 1}, 0, 1, st) : INVALID_HANDLE;
 }
 
 API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr d, CUdeviceptr s, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, (void *)s, n, n, n, 1, 0}, 0, 0, st) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, (void *)s, n, n, n, 1}, 0, 0, st) : INVALID_HANDLE;
+}
+
+static int within(const void *p, size_t n, const struct device *d) {
+	pthread_mutex_lock(&emu_lock);
+	const struct region *r = find(p, n);
+	pthread_mutex_unlock(&emu_lock);
+	return r && r->dev == d;
+}
+
+API CUresult cuMemcpyPeerAsync(CUdeviceptr d, void *to, CUdeviceptr s, void *from, size_t n, void *st) {
+	ENTER(CONTEXT);
+	if (!emu_valid(st, STREAM))
+		return INVALID_HANDLE;
+	if (((struct device *)to)->sticky || ((struct device *)from)->sticky)
+		return ((struct device *)to)->sticky ? ((struct device *)to)->sticky : ((struct device *)from)->sticky;
+	if (!within((void *)d, n, to) || !within((void *)s, n, from))
+		return INVALID_VALUE;
+	__atomic_add_fetch(&peered, (long)n, __ATOMIC_RELAXED);
+	return move_later((struct move){.to = (void *)d, .from = (void *)s, .width = n, .lines = 1, .peer = 1}, 0, 0, st);
 }
 
 API CUresult cuMemsetD8Async(CUdeviceptr d, unsigned char v, size_t n, void *st) {
 	ENTER(CONTEXT);
-	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, NULL, n, n, n, 1, v}, 0, 0, st) : INVALID_HANDLE;
+	return emu_valid(st, STREAM) ? move_later((struct move){(void *)d, NULL, n, n, n, .lines = 1, .value = v}, 0, 0, st) : INVALID_HANDLE;
 }
 
 struct copy2d { /* CUDA_MEMCPY2D */
@@ -311,5 +369,5 @@ API CUresult cuMemcpy2DAsync_v2(const struct copy2d *c, void *st) {
 		return INVALID_VALUE;
 	const char *s = (from ? (const char *)c->sdev : c->shost) + c->sy * c->spitch + c->sx;
 	char *d = (to ? (char *)c->ddev : c->dhost) + c->dy * c->dpitch + c->dx;
-	return move_later((struct move){d, s, c->dpitch, c->spitch, c->width, c->height, 0}, !from, !to, st);
+	return move_later((struct move){d, s, c->dpitch, c->spitch, c->width, c->height}, !from, !to, st);
 }

@@ -97,23 +97,23 @@ static void step(struct stream *s) {
 	drop(o);
 }
 
-/* Runs one operation of a device that may run, chosen at random. Returns 0 if there is none. Often it is one of the
- * stream before, so that some streams run far ahead of others. */
-static int any(const struct device *d) {
+/* Runs one operation that may run, chosen at random, on any device, because a stream may wait for an event of another
+ * device. Returns 0 if there is none. Often it is one of the stream before, so that some streams run far ahead of others. */
+static int any(void) {
 	static const struct stream *last;
 	int n = 0;
 	for (struct stream *s = streams; s; s = s->next)
-		if (s == last && s->h.dev == d && ready(s) && draw(4)) {
+		if (s == last && ready(s) && draw(4)) {
 			step(s);
 			return 1;
 		}
 	for (struct stream *s = streams; s; s = s->next)
-		n += s->h.dev == d && ready(s);
+		n += ready(s);
 	if (!n)
 		return 0;
 	int k = (int)draw((unsigned long long)n);
 	for (struct stream *s = streams; s; s = s->next)
-		if (s->h.dev == d && ready(s) && k-- == 0) {
+		if (ready(s) && k-- == 0) {
 			last = s;
 			step(s);
 			return 1;
@@ -121,7 +121,7 @@ static int any(const struct device *d) {
 	return 0;
 }
 
-/* Runs work of a device until a stream, or with none all streams, have nothing to do. */
+/* Runs work until a stream of a device, or with none all its streams, have nothing to do. */
 static void drain(const struct device *d, const struct stream *only) {
 	for (;;) {
 		int busy = 0;
@@ -129,7 +129,7 @@ static void drain(const struct device *d, const struct stream *only) {
 			busy |= s->h.dev == d && (!only || s == only) && s->first != NULL;
 		if (!busy)
 			return;
-		if (!any(d)) {
+		if (!any()) {
 			gpfit_emu_misused("streams wait for an event that is never recorded");
 			return;
 		}
@@ -156,6 +156,8 @@ void emu_forget(struct device *d) {
 			struct op *o = s->first;
 			if (!(s->first = o->next))
 				s->end = &s->first;
+			if (o->event && !o->wanted)
+				o->event->passed++; /* streams of other devices may wait for it */
 			drop(o);
 		}
 	pthread_mutex_unlock(&lock);
@@ -174,8 +176,18 @@ static void queue(struct stream *s, struct op o) {
 		busy += t->first != NULL;
 	if (busy > most)
 		most = busy;
-	while (draw(seed % 2 ? 16 : 3) == 0 && any(s->h.dev)) { /* some work is done before anybody waits */
+	while (draw(seed % 2 ? 16 : 3) == 0 && any()) { /* some work is done before anybody waits */
 	}
+}
+
+int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what), const void *what) {
+	int found = 0;
+	pthread_mutex_lock(&lock);
+	for (const struct stream *s = streams; s; s = s->next)
+		for (const struct op *o = s->first; o; o = o->next)
+			found |= o->run && is(o->run, o->arg, what);
+	pthread_mutex_unlock(&lock);
+	return found;
 }
 
 int emu_asynchronous(void) { return seed != 0; }
@@ -245,9 +257,11 @@ API CUresult cuStreamSynchronize(void *s) {
 
 API CUresult cuStreamWaitEvent(void *s, void *p, unsigned flags) {
 	ENTER(CONTEXT);
-	if (!emu_valid(s, STREAM) || !emu_valid(p, EVENT) || flags)
+	struct event *e = p; /* perhaps of another device */
+	if (!emu_valid(s, STREAM) || !e || e->h.magic != EVENT || flags)
 		return INVALID_HANDLE;
-	struct event *e = p;
+	if (e->h.dev->sticky)
+		return e->h.dev->sticky;
 	if (!seed || !e->recorded) /* an event that was never recorded does not hold back */
 		return 0;
 	pthread_mutex_lock(&lock);
@@ -268,7 +282,7 @@ API CUresult cuEventDestroy_v2(void *p) {
 		return INVALID_HANDLE;
 	struct event *e = p;
 	pthread_mutex_lock(&lock);
-	while (e->waiting && any(emu_current)) {
+	while (e->waiting && any()) {
 	}
 	emu_release(e);
 	pthread_mutex_unlock(&lock);
@@ -295,7 +309,7 @@ API CUresult cuEventSynchronize(void *p) {
 		return INVALID_HANDLE;
 	struct event *e = p;
 	pthread_mutex_lock(&lock);
-	while (e->passed < e->recorded && any(emu_current)) {
+	while (e->passed < e->recorded && any()) {
 	}
 	pthread_mutex_unlock(&lock);
 	return emu_current->sticky;

@@ -17,7 +17,7 @@ enum {
 	SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3,
 	NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
 	INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-	ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719,
+	ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713, LAUNCH_FAILED = 719,
 	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
 
@@ -33,6 +33,7 @@ struct device {
 	long threads[MAX_THREADS];
 	int nthreads;
 	long handles;
+	int peers[MAX_DEVICES]; /* the devices to which access is enabled */
 };
 
 struct region {
@@ -72,6 +73,8 @@ struct handle {
 /* Work in streams (cuda_queue.c). */
 int emu_asynchronous(void);
 API void gpfit_emu_later(void *stream, void (*run)(void *), void *arg);
+/* Returns whether there is an operation for which is returns 1. */
+int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what), const void *what);
 /* Run the work of the current device, or of one of its streams, and what it waits for. */
 void emu_drain(void);
 void emu_drain_stream(void *stream);

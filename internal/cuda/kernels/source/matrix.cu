@@ -78,14 +78,15 @@ KERNEL gpfit_firstbad(const double *x, i64 count, i64 stride, i64 positive, i64 
     }
 }
 
-// gpfit_colsumsq writes out[q] = Σ_i a[i + q·lda]² for the columns of an n-row block.
-// It takes one block per column.
-KERNEL gpfit_colsumsq(const double *a, i64 lda, i64 n, double *out) {
+// gpfit_sumsq writes out[q] = Σ_i a[i·step + q·apart]² for i < n: the squares of columns, or of rows. It takes
+// one block per q.
+KERNEL gpfit_sumsq(const double *a, i64 step, i64 apart, i64 n, double *out) {
     SHARED(Sums, sums);
-    const double *column = a + at(0, block(), lda);
+    const double *first = a + block() * apart;
     double sum = 0.0;
     for (i64 i = thread(); i < n; i += Threads) {
-        sum = __builtin_fma(column[i], column[i], sum);
+        double v = first[i * step];
+        sum = __builtin_fma(v, v, sum);
     }
     sum = sumBlock(sums.red, sum);
     if (thread() == 0) {

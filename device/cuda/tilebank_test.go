@@ -1,0 +1,619 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gpfit/device"
+	"gpfit/device/devicetest"
+	"gpfit/internal/cuda/emulator"
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// bankOn returns a bank, which the test closes at its end. Its products leave out zeros in blocks of 8.
+func bankOn(t testing.TB, b *Device, x *kernel.Points, order, slots int, host []float64) *tileBank {
+	t.Helper()
+	bank := must.Get(b.NewTileBank(context.Background(), x, order, slots, host))(t).(*tileBank)
+	bank.width = 8
+	t.Cleanup(func() { must.Do(t, bank.Close()) })
+	return bank
+}
+
+// TestConformanceTiles runs the suite of devices that compute with tiles.
+func TestConformanceTiles(t *testing.T) {
+	needDevice(t)
+	t.Parallel()
+	devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+}
+
+// TestConformanceTilesLate does so on a device whose streams work late and in random order.
+func TestConformanceTilesLate(t *testing.T) {
+	needDevice(t)
+	if realDevice != "" || !emulator.Long() {
+		t.Skip("TestTilesLate has a sample of this; GPFIT_EMU_LONG=1 runs it")
+	}
+	if !emulator.Rerun(t, emulator.Config{Order: 11}) {
+		devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+	}
+}
+
+// matters reports whether element (i, j) of an operand counts.
+func matters(upper bool, i, j int) bool { return !upper || i <= j }
+
+// wanted reports whether element (i, j) of a result is wanted.
+func wanted(h device.TileHalf, i, j int) bool {
+	return h == device.TileWhole || h == device.TileLower && i >= j || h == device.TileUpper && i <= j
+}
+
+// TestTileProducts computes products of all kinds. Elements that count as 0, and C where a product replaces it, are NaN.
+func TestTileProducts(t *testing.T) {
+	b := checked(t)
+	x := newJob(t, 50).x
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, order := range []int{8, 24, 40} {
+		bank := bankOn(t, b, x, order, 4, nil)
+		if order == 40 {
+			bank.width = 16 // the last block is smaller
+		}
+		numbers := func(f func(i, j int) bool) []float64 {
+			v := make([]float64, order*order)
+			for k := range v {
+				if v[k] = rng.NormFloat64(); !f(k/order, k%order) {
+					v[k] = math.NaN()
+				}
+			}
+			return v
+		}
+		for kind := range 4 * 3 * 2 * 2 * 2 * 2 {
+			p := device.TileProduct{
+				C: 0, A: 1, B: 2, Mode: device.TileMode(kind % 4), Half: device.TileHalf(kind / 4 % 3), UpperA: kind/12%2 == 1, UpperB: kind/24%2 == 1,
+			}
+			if kind/48%2 == 1 {
+				p.Rows = order - 3
+			}
+			if kind/96 == 1 {
+				if p.UpperA != p.UpperB {
+					continue
+				}
+				p.B = 1
+			}
+			rows := order
+			if p.Rows > 0 {
+				rows = p.Rows
+			}
+			add := p.Mode == device.TileAdd || p.Mode == device.TileSubtract
+			in := [][]float64{
+				numbers(func(i, j int) bool { return add && wanted(p.Half, i, j) }), numbers(func(i, j int) bool { return matters(p.UpperA, i, j) }),
+				numbers(func(i, j int) bool { return matters(p.UpperB, i, j) }),
+			}
+			for slot, v := range in {
+				must.Do(t, bank.Write(0, slot, order, v, order))
+			}
+			must.Do(t, bank.Multiply(0, p))
+			got := make([]float64, order*order)
+			must.Do(t, bank.Read(0, p.C, rows, got, order))
+			for i := range rows {
+				for j := range order {
+					want := 0.0
+					for k := range order {
+						if matters(p.UpperA, i, k) && matters(p.UpperB, j, k) {
+							want += in[p.A][i*order+k] * in[p.B][j*order+k]
+						}
+					}
+					if p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract {
+						want = -want
+					}
+					if add {
+						want += in[p.C][i*order+j]
+					}
+					if v := got[i*order+j]; wanted(p.Half, i, j) && !(math.Abs(v-want) <= 1e-12) {
+						t.Fatalf("order %d, %+v: element (%d, %d) is %v, want %v", order, p, i, j, v, want)
+					}
+				}
+			}
+		}
+		for what, p := range map[string]device.TileProduct{"C is A": {B: 1}, "C is B": {A: 1}, "a slot too far": {A: 1, B: 4}, "rows": {A: 1, B: 2, Rows: order + 1}} {
+			if bank.Multiply(0, p) == nil {
+				t.Errorf("%s: no error", what)
+			}
+		}
+	}
+}
+
+// tileWork counts the operations that the product of two tiles of an order takes, by the calls of the library.
+func tileWork(t *testing.T, bank *tileBank, p device.TileProduct) (flops float64) {
+	for _, c := range emulator.Record(t, func() { must.Do(t, bank.Multiply(0, p)); must.Do(t, bank.Wait(0)) }) {
+		flops += 2 * float64(c.M) * float64(c.N) * float64(c.K)
+	}
+	return flops
+}
+
+// TestTileWork bounds what products compute in vain: the products of 20 tiles a side take at most 3 % of n³ too much.
+func TestTileWork(t *testing.T) {
+	const order, tiles = 64, 20
+	bank := bankOn(t, checked(t), newJob(t, 50).x, order, 3, nil)
+	bank.width = order / 8
+	work := func(p device.TileProduct) float64 {
+		p.A, p.B = 1, 2
+		if excess := tileWork(t, bank, p) - device.TileProductFlops(p, order); excess >= 0 {
+			return excess
+		}
+		t.Errorf("%+v: fewer operations than it takes", p)
+		return 0
+	}
+	half, upper := work(device.TileProduct{Half: device.TileLower}), work(device.TileProduct{UpperA: true})
+	other := work(device.TileProduct{UpperB: true})
+	both := work(device.TileProduct{UpperA: true, UpperB: true, Half: device.TileUpper})
+	const pairs = tiles * tiles / 2
+	excess := pairs*(2*half+upper+other) + tiles*both
+	if n := float64(tiles * order); excess > 0.03*n*n*n {
+		t.Errorf("%.4f of n³ in vain", excess/n/n/n)
+	} else {
+		t.Logf("%.4f of n³ in vain", excess/n/n/n)
+	}
+}
+
+// grid is a matrix in tiles on some banks, which copy from each other what they need.
+type grid struct {
+	*job
+	t     testing.TB
+	order int
+	tiles int
+	banks []*tileBank
+	at    map[[2]int]tilePlace
+	// free are free slots and turn counts copies, by banks.
+	free [][]int
+	turn []int
+}
+
+// tilePlace is where a tile is.
+type tilePlace struct{ bank, slot int }
+
+// scratch is the number of slots for copies.
+const scratch = 6
+
+func newGrid(t testing.TB, j *job, order int, on ...*Device) *grid {
+	g := &grid{job: j, t: t, order: order, tiles: (j.x.N + order - 1) / order, at: map[[2]int]tilePlace{}, turn: make([]int, len(on))}
+	slots := g.tiles*(g.tiles+1)/2 + g.tiles + 2
+	for _, b := range on {
+		g.banks = append(g.banks, bankOn(t, b, j.x, order, scratch+slots, nil))
+		var free []int
+		for s := range slots {
+			free = append(free, scratch+s)
+		}
+		g.free = append(g.free, free)
+	}
+	return g
+}
+
+// take returns a free slot on the bank of tile (i, j).
+func (g *grid) take(i, j int) tilePlace {
+	k := (i + 2*j) % len(g.banks)
+	slot := g.free[k][0]
+	g.free[k] = g.free[k][1:]
+	return tilePlace{k, slot}
+}
+
+func (g *grid) release(p tilePlace) { g.free[p.bank] = append(g.free[p.bank], p.slot) }
+
+// on returns a slot of a bank with a tile.
+func (g *grid) on(bank, i, j int) int {
+	p := g.at[[2]int{i, j}]
+	if p.bank == bank {
+		return p.slot
+	}
+	slot := g.turn[bank] % scratch
+	g.turn[bank]++
+	must.Do(g.t, g.banks[bank].Copy(0, slot, g.banks[p.bank], p.slot))
+	return slot
+}
+
+// product is a product for a tile at p.
+func (g *grid) product(p tilePlace, a, b [2]int, more device.TileProduct) {
+	more.C, more.A, more.B = p.slot, g.on(p.bank, a[0], a[1]), g.on(p.bank, b[0], b[1])
+	must.Do(g.t, g.banks[p.bank].Multiply(0, more))
+}
+
+func (g *grid) bind(adj *device.Adjoint) {
+	for _, b := range g.banks {
+		must.Do(g.t, b.Bind(device.TileBinding{Program: g.prog, Theta: g.theta, Noise: g.noise, Adjoint: adj}))
+	}
+}
+
+// factor computes L and returns log|Σ|.
+func (g *grid) factor() (logDet float64) {
+	g.bind(nil)
+	diagonal := make([]float64, g.order)
+	for j := range g.tiles {
+		for i := j; i < g.tiles; i++ {
+			p := g.take(i, j)
+			b := g.banks[p.bank]
+			must.Do(g.t, b.Fill(0, p.slot, i, j))
+			half := device.TileWhole
+			if i == j {
+				half = device.TileLower
+			}
+			for k := range j {
+				g.product(p, [2]int{i, k}, [2]int{j, k}, device.TileProduct{Mode: device.TileSubtract, Half: half})
+			}
+			g.at[[2]int{i, j}] = p
+			if i > j {
+				must.Do(g.t, b.Solve(0, p.slot, g.on(p.bank, j, j), 0))
+				continue
+			}
+			if minor := must.Get(b.Factor(0, p.slot, diagonal))(g.t); minor != 0 {
+				g.t.Fatalf("minor %d", minor)
+			}
+			for _, v := range diagonal {
+				logDet += 2 * math.Log(v)
+			}
+		}
+	}
+	return logDet
+}
+
+// solve returns Σ⁻¹ times m vectors.
+func (g *grid) solve(b []float64, m int) []float64 {
+	ld := g.tiles * g.order
+	y := make([]float64, ld*m)
+	for k := range m {
+		copy(y[k*ld:], b[k*g.x.N:][:g.x.N])
+	}
+	step := func(op device.TileSubstitution, i, j, in, out int) {
+		p := g.at[[2]int{i, j}]
+		must.Do(g.t, g.banks[p.bank].Substitute(0, op, p.slot, y[in*g.order:], y[out*g.order:], ld, m))
+	}
+	for i := range g.tiles {
+		for k := range i {
+			step(device.TileSubtractProduct, i, k, k, i)
+		}
+		step(device.TileForward, i, i, i, i)
+	}
+	for i := g.tiles - 1; i >= 0; i-- {
+		for k := i + 1; k < g.tiles; k++ {
+			step(device.TileSubtractTransposed, k, i, k, i)
+		}
+		step(device.TileBackward, i, i, i, i)
+	}
+	var out []float64
+	for k := range m {
+		out = append(out, y[k*ld:][:g.x.N]...)
+	}
+	return out
+}
+
+// reduction returns the reductions of the variances at xs.
+func (g *grid) reduction(xs *kernel.Points) []float64 {
+	sums, bank := make([]float64, xs.N), 0
+	b, rows := g.banks[bank], min(g.order, xs.N)
+	var w []int
+	for range g.tiles {
+		w, g.free[bank] = append(w, g.free[bank][0]), g.free[bank][1:]
+	}
+	for first := 0; first < xs.N; first += rows {
+		m := min(rows, xs.N-first)
+		for j := range g.tiles {
+			must.Do(g.t, b.Cross(0, w[j], xs, first, m, j))
+			for k := range j {
+				must.Do(g.t, b.Multiply(0, device.TileProduct{C: w[j], A: w[k], B: g.on(bank, j, k), Mode: device.TileSubtract, Rows: m}))
+			}
+			must.Do(g.t, b.Solve(0, w[j], g.on(bank, j, j), m))
+			must.Do(g.t, b.SquaredNorms(0, w[j], m, sums[first:first+m]))
+		}
+	}
+	for _, slot := range w {
+		g.release(tilePlace{bank, slot})
+	}
+	return sums
+}
+
+// invert replaces L by U = L⁻ᵀ: tile (j, i) takes the place of tile (i, j).
+func (g *grid) invert() {
+	for i := range g.tiles {
+		for j := range i {
+			p := g.take(i, j)
+			for k := j; k < i; k++ {
+				mode := device.TileSubtract
+				if k == j {
+					mode = device.TileReplaceNegative
+				}
+				g.product(p, [2]int{j, k}, [2]int{i, k}, device.TileProduct{Mode: mode, UpperA: k == j})
+			}
+			must.Do(g.t, g.banks[p.bank].Solve(0, p.slot, g.on(p.bank, i, i), 0))
+			g.release(g.at[[2]int{i, j}])
+			g.at[[2]int{j, i}] = p
+		}
+		p, l := g.take(i, i), g.at[[2]int{i, i}]
+		must.Do(g.t, g.banks[p.bank].Invert(0, p.slot, g.on(p.bank, i, i)))
+		g.release(l)
+		g.at[[2]int{i, i}] = p
+	}
+}
+
+// contract contracts an adjoint.
+func (g *grid) contract(adj device.Adjoint) (grad, diag []float64) {
+	g.bind(&adj)
+	grad, diag = make([]float64, len(g.theta)), make([]float64, g.x.N)
+	for i := range g.tiles {
+		for j := range i + 1 {
+			p := g.take(i, j)
+			part, half := []float64(nil), device.TileWhole
+			if i == j {
+				part, half = diag[i*g.order:], device.TileUpper
+			}
+			for k := i; k < g.tiles; k++ {
+				mode := device.TileAdd
+				if k == i {
+					mode = device.TileReplace
+				}
+				g.product(p, [2]int{j, k}, [2]int{i, k}, device.TileProduct{Mode: mode, UpperA: k == j, UpperB: k == i, Half: half})
+			}
+			must.Do(g.t, g.banks[p.bank].Contract(0, p.slot, j, i, grad, part))
+			g.release(p)
+		}
+	}
+	return grad, diag
+}
+
+// evaluate does all of this.
+func (g *grid) evaluate() (out []float64) {
+	out = append(out, g.factor())
+	alpha := g.solve(g.y, 1)
+	out = slices.Concat(out, alpha, g.solve(g.many, len(g.many)/g.x.N), g.reduction(g.xs))
+	g.invert()
+	grad, diag := g.contract(testAdjoint(alpha, g.y))
+	return slices.Concat(out, grad, diag)
+}
+
+// dense returns the same results by the method dense.
+func (j *job) dense(t testing.TB, b *Device) (out []float64) {
+	ctx, ws := t.Context(), j.workspace(t, b)
+	must.Do(t, ws.Form(ctx, j.prog, j.theta, j.noise))
+	logDet, _, err := ws.LogDet()
+	must.Do(t, err)
+	alpha, many, mean, reduction := slices.Clone(j.y), slices.Clone(j.many), make([]float64, j.xs.N), make([]float64, j.xs.N)
+	must.Do(t, ws.Solve(ctx, alpha, 1))
+	must.Do(t, ws.Solve(ctx, many, len(many)/j.x.N))
+	must.Do(t, ws.Predict(ctx, j.prog, j.theta, alpha, j.xs, mean, reduction))
+	grad, diag := make([]float64, len(j.theta)), make([]float64, j.x.N)
+	must.Do(t, ws.Contract(ctx, testAdjoint(alpha, j.y), j.prog, j.theta, grad, diag))
+	return slices.Concat([]float64{logDet}, alpha, many, reduction, grad, diag)
+}
+
+func wantNear(t testing.TB, what string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d results, want %d", what, len(got), len(want))
+	}
+	for i, v := range got {
+		if !(math.Abs(v-want[i]) <= 1e-10*(1+math.Abs(want[i]))) {
+			t.Fatalf("%s: result %d is %v, want %v", what, i, v, want[i])
+		}
+	}
+}
+
+// TestTiles compares an evaluation in tiles with the method dense, for tables that end in a whole tile and within one, and
+// with noise for each row.
+func TestTiles(t *testing.T) {
+	b := checked(t)
+	for _, c := range []struct{ n, order int }{{5, 8}, {32, 8}, {61, 16}, {75, 24}, {70, 72}} {
+		j := newJob(t, c.n)
+		if c.n%2 == 1 {
+			j.noise = make([]float64, c.n)
+			for i := range j.noise {
+				j.noise[i] = 0.1 + 0.01*float64(i)
+			}
+		}
+		got := newGrid(t, j, c.order, b).evaluate()
+		wantNear(t, fmt.Sprintf("n = %d in tiles of %d", c.n, c.order), got, j.dense(t, b))
+	}
+}
+
+// TestTilesLate evaluates on devices whose streams work late, in random orders, and wants the bits of one device that
+// works at once.
+func TestTilesLate(t *testing.T) {
+	for name, env := range map[string]string{"direct": "", "through the host": "GPFIT_EMU_PEER=0"} {
+		t.Run(name, func(t *testing.T) {
+			if emulator.Rerun(t, emulator.Config{Devices: 3, Env: []string{env}}) {
+				return
+			}
+			emulator.Check(t)
+			var on []*Device
+			for i := range 3 {
+				on = append(on, openBare(t, i))
+			}
+			j := newJob(t, 61)
+			want := newGrid(t, j, 16, on[0]).evaluate()
+			seeds := 4
+			if emulator.Long() {
+				seeds = 40
+			}
+			for seed := range seeds {
+				for _, count := range []int{1, 2, 3} {
+					emulator.Order(t, 1+seed)
+					before := emulator.Peered()
+					g := newGrid(t, j, 16, on[:count]...)
+					if got := g.evaluate(); !slices.Equal(got, want) {
+						t.Errorf("order %d, %d devices: other results", seed, count)
+					}
+					copies := 0
+					for _, n := range g.turn {
+						copies += n
+					}
+					if bytes := emulator.Peered() - before; bytes != int64(copies)*8*16*leadingDim(16) {
+						t.Errorf("%d devices: %d copies, %d bytes", count, copies, bytes)
+					}
+				}
+			}
+		})
+	}
+}
+
+// stream multiplies tiles of the host that pass through few slots: the products of tiles 0 … count−1 with tile 0, one after
+// the other, each loaded while the products before are computed, and stored.
+func streamTiles(t testing.TB, bank *tileBank, in, out []float64, count int) {
+	size := len(in) / count
+	tile := func(v []float64, k int) []float64 { return v[k*size : (k+1)*size] }
+	must.Do(t, bank.Load(0, 0, tile(in, 0)))
+	for k := range count {
+		a, c := 1+k%3, 4+k%2
+		must.Do(t, bank.Load(0, a, tile(in, k)))
+		must.Do(t, bank.Multiply(0, device.TileProduct{C: c, A: a, B: 0}))
+		must.Do(t, bank.Multiply(0, device.TileProduct{C: c, A: a, B: a, Mode: device.TileAdd}))
+		must.Do(t, bank.Store(0, c, tile(out, k)))
+	}
+	must.Do(t, bank.Wait(0))
+}
+
+// TestTileStreams passes tiles through a bank whose streams work late, in page-locked memory of the host and in other memory.
+func TestTileStreams(t *testing.T) {
+	const order, count = 16, 12
+	b := checked(t)
+	rng := rand.New(rand.NewPCG(1, 3))
+	size := order * int(leadingDim(order))
+	memory := make([]float64, 2*count*size)
+	in, out := memory[:count*size], memory[count*size:]
+	for i := range in {
+		in[i] = rng.NormFloat64()
+	}
+	x := newJob(t, 50).x
+	streamTiles(t, bankOn(t, b, x, order, 6, nil), in, out, count)
+	want := slices.Clone(out)
+	most := 0
+	for seed := range 40 {
+		clear(out)
+		emulator.Order(t, 1+seed)
+		host := memory
+		if seed%4 == 3 {
+			host = nil
+		}
+		bank := bankOn(t, b, x, order, 6, host)
+		streamTiles(t, bank, in, out, count)
+		if !slices.Equal(out, want) {
+			t.Fatalf("order %d: other products", seed)
+		}
+		most = max(most, emulator.Busy())
+	}
+	if most < tileStreams {
+		t.Errorf("at most %d streams have work at the same time", most)
+	}
+}
+
+// TestTileClose closes banks with work in all streams, and one whose tiles another bank still copies.
+func TestTileClose(t *testing.T) {
+	if emulator.Rerun(t, emulator.Config{Devices: 2}) {
+		return
+	}
+	emulator.Check(t)
+	const order = 16
+	x, size := newJob(t, 50).x, order*int(leadingDim(order))
+	a, b := openBare(t, 0), openBare(t, 1)
+	for seed := range 10 {
+		emulator.Order(t, 1+seed)
+		memory := make([]float64, 4*size)
+		for i := range memory {
+			memory[i] = float64(i % 17)
+		}
+		var used []int64
+		for i := range 2 {
+			used = append(used, emulator.Used(i))
+		}
+		first, second := bankOn(t, a, x, order, 4, memory), bankOn(t, b, x, order, 4, memory)
+		tile := func(k int) []float64 { return memory[k*size : (k+1)*size] }
+		for range 3 {
+			must.Do(t, first.Load(0, 0, tile(0)))
+			must.Do(t, first.Load(0, 1, tile(1)))
+			must.Do(t, first.Multiply(0, device.TileProduct{C: 2, A: 0, B: 1}))
+		}
+		must.Do(t, second.Copy(0, 1, first, 2))
+		must.Do(t, first.Copy(0, 3, first, 2))
+		must.Do(t, first.Store(0, 3, tile(2)))
+		must.Do(t, first.Close())
+		must.Do(t, first.Close())
+		if first.Load(0, 0, tile(0)) == nil || second.Copy(0, 1, first, 2) == nil {
+			t.Error("a closed bank takes calls")
+		}
+		must.Do(t, second.Multiply(0, device.TileProduct{C: 2, A: 1, B: 1}))
+		must.Do(t, second.Store(0, 1, tile(3)))
+		must.Do(t, second.Wait(0))
+		if !slices.Equal(tile(2), tile(3)) {
+			t.Error("other numbers in the copy")
+		}
+		must.Do(t, second.Close())
+		for i := range 2 {
+			if now := emulator.Used(i); now != used[i] {
+				t.Errorf("%d bytes of device %d are left", now-used[i], i)
+			}
+		}
+	}
+}
+
+// TestTileMemory checks that a bank stays within its plan and that too many slots are refused, before and at an allocation.
+func TestTileMemory(t *testing.T) {
+	b := checked(t)
+	j := newJob(t, 300)
+	const order = 104
+	for _, slots := range []int{1, 40} {
+		before := emulator.Used(0)
+		tile, rest := b.TileSpace(j.x.N, j.x.D, order)
+		bank := bankOn(t, b, j.x, order, slots, nil)
+		must.Do(t, bank.Bind(device.TileBinding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &device.Adjoint{Inv: 0.5, Outer: []float64{1}, Vectors: j.y}}))
+		must.Do(t, bank.Write(0, 0, order, make([]float64, order*order), order))
+		if used, plan := emulator.Used(0)-before, int64(slots)*tile+rest-reserve/2; used > plan || used < int64(slots)*tile {
+			t.Errorf("%d slots use %d bytes, planned %d", slots, used, plan)
+		}
+	}
+	ctx := t.Context()
+	far, _ := Driver{}.Typical()
+	if tile, rest := far.(device.TileDevice).TileSpace(300, 2, order); tile != 8*order*leadingDim(order) || rest <= reserve {
+		t.Errorf("a typical device: %d bytes for a tile, %d others", tile, rest)
+	}
+	if _, err := far.(device.TileDevice).NewTileBank(ctx, j.x, order, 1, nil); !errors.As(err, new(*device.UnavailableError)) {
+		t.Errorf("a bank of a typical device: error %v", err)
+	}
+	tile, _ := b.TileSpace(j.x.N, j.x.D, order)
+	var mem *device.MemoryError
+	if _, err := b.NewTileBank(ctx, j.x, order, int(1<<30/tile), nil); !errors.As(err, &mem) || mem.Where != "device" || mem.Plan.N != j.x.N {
+		t.Errorf("a bank of all memory: error %v", err)
+	}
+	for _, c := range []struct{ order, slots int }{{order + 1, 1}, {0, 1}, {order, 0}} {
+		if _, err := b.NewTileBank(ctx, j.x, c.order, c.slots, nil); err == nil {
+			t.Errorf("%+v: no error", c)
+		}
+	}
+	bad := kernel.NewPoints(slices.Clone(j.x.X), j.x.N, j.x.D)
+	bad.X[3] = math.NaN()
+	if _, err := b.NewTileBank(ctx, bad, order, 1, nil); !errors.As(err, new(*device.NonFiniteError)) {
+		t.Errorf("a NaN: error %v", err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := b.NewTileBank(cancelled, j.x, order, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+// TestTileMinors expects the order of the minor that is not positive.
+func TestTileMinors(t *testing.T) {
+	const order = 24
+	bank := bankOn(t, checked(t), newJob(t, 50).x, order, 1, nil)
+	for _, bad := range []float64{-1, 0, math.NaN(), math.Inf(1)} {
+		for _, row := range []int{0, 11, order - 1} {
+			a := make([]float64, order*order)
+			for i := range order {
+				a[i*order+i] = 2
+			}
+			a[row*order+row] = bad
+			must.Do(t, bank.Write(0, 0, order, a, order))
+			if minor := must.Get(bank.Factor(0, 0, make([]float64, order)))(t); minor != row+1 {
+				t.Errorf("%v in row %d: minor %d", bad, row, minor)
+			}
+		}
+	}
+}
