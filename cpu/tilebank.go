@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/spd"
 	"gpfit/kernel"
 )
 
-// tileBank implements [device.TileBank] for tiles in memory. A lane computes on the goroutine that calls it, and
+// tileBank implements [tiling.Bank] for tiles in memory. A lane computes on the goroutine that calls it, and
 // its work is done when a call returns.
 type tileBank struct {
 	engine     *spd.Engine
@@ -33,24 +34,24 @@ type tileLane struct {
 }
 
 var (
-	_ device.TileDevice = (*Device)(nil)
-	_ device.TileBank   = (*tileBank)(nil)
+	_ tiling.Device = (*Device)(nil)
+	_ tiling.Bank   = (*tileBank)(nil)
 )
 
-// TileSpace implements [device.TileDevice].
+// TileSpace implements [tiling.Device].
 func (dev *Device) TileSpace(_, _, order int) (tile, rest int64) {
 	engine := dev.engines.all
 	lane := engine.TilesNumbers(order) + engine.Lanes()*tileStride + tileCols
 	return 8 * int64(order) * int64(order), 8 * int64(engine.Threads()) * int64(lane)
 }
 
-// NewTileBank implements [device.TileDevice].
-func (dev *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, memory []float64) (device.TileBank, error) {
+// NewTileBank implements [tiling.Device].
+func (dev *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, memory []float64) (tiling.Bank, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	size := order * order
-	if order <= 0 || order%device.TileUnit != 0 || slots <= 0 || memory != nil && len(memory) < slots*size {
+	if order <= 0 || order%tiling.Unit != 0 || slots <= 0 || memory != nil && len(memory) < slots*size {
 		return nil, fmt.Errorf("cpu: %d tiles of order %d in %d numbers", slots, order, len(memory))
 	}
 	if err := device.CheckInputs(x); err != nil {
@@ -78,8 +79,8 @@ func (dev *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slo
 // Lanes returns the number of threads.
 func (b *tileBank) Lanes() int { return len(b.lanes) }
 
-// Bind implements [device.TileBank].
-func (b *tileBank) Bind(to device.TileBinding) error {
+// Bind implements [tiling.Bank].
+func (b *tileBank) Bind(to tiling.Binding) error {
 	if len(to.Noise) != 1 && len(to.Noise) != b.x.N {
 		return fmt.Errorf("cpu: %d noise variances for %d points", len(to.Noise), b.x.N)
 	}
@@ -139,7 +140,7 @@ func (b *tileBank) write(l *tileLane, tile []float64, rows int, row func(dst []f
 	}
 }
 
-// Fill implements [device.TileBank].
+// Fill implements [tiling.Bank].
 func (b *tileBank) Fill(lane, dst, i, j int) error {
 	l, tile, err := b.evaluating(lane, dst, nil)
 	if err != nil {
@@ -181,7 +182,7 @@ func (b *tileBank) evaluating(lane, slot int, rows *int) (*tileLane, []float64, 
 	return l, tile, err
 }
 
-// Cross implements [device.TileBank].
+// Cross implements [tiling.Bank].
 func (b *tileBank) Cross(lane, dst int, xs *kernel.Points, first, rows, j int) error {
 	l, tile, err := b.evaluating(lane, dst, &rows)
 	if err != nil {
@@ -202,7 +203,7 @@ func (b *tileBank) Cross(lane, dst int, xs *kernel.Points, first, rows, j int) e
 	return nil
 }
 
-// Contract implements [device.TileBank].
+// Contract implements [tiling.Bank].
 func (b *tileBank) Contract(lane, s, i, j int, grad, diag []float64) error {
 	l, tile, err := b.evaluating(lane, s, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
 	"gpfit/internal/variant"
 )
@@ -18,7 +19,7 @@ func TestTiles(t *testing.T) {
 	for _, v := range variants {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Setenv(variant.Env, v.String())
-			devicetest.RunTiles(t, func(t *testing.T) device.TileDevice {
+			devicetest.RunTiles(t, func(t *testing.T) tiling.Device {
 				return must.Get(Open(device.Options{Threads: 3}))(t)
 			})
 		})

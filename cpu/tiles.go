@@ -3,12 +3,12 @@ package cpu
 import (
 	"fmt"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/spd"
 )
 
-// Multiply implements [device.TileBank].
-func (b *tileBank) Multiply(lane int, p device.TileProduct) error {
+// Multiply implements [tiling.Bank].
+func (b *tileBank) Multiply(lane int, p tiling.Product) error {
 	rows := p.Rows
 	l, c, err := b.at(lane, p.C, &rows)
 	if err != nil {
@@ -27,14 +27,14 @@ func (b *tileBank) Multiply(lane int, p device.TileProduct) error {
 	}
 	l.Multiply(spd.Multiplication{
 		C: c, A: x, B: y, Rows: rows, UpperA: p.UpperA, UpperB: p.UpperB,
-		Negative: p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract,
-		Add:      p.Mode == device.TileAdd || p.Mode == device.TileSubtract,
-		Lower:    p.Half == device.TileLower, Upper: p.Half == device.TileUpper,
+		Negative: p.Mode == tiling.ReplaceNegative || p.Mode == tiling.Subtract,
+		Add:      p.Mode == tiling.Add || p.Mode == tiling.Subtract,
+		Lower:    p.Half == tiling.Lower, Upper: p.Half == tiling.Upper,
 	})
 	return nil
 }
 
-// Factor implements [device.TileBank].
+// Factor implements [tiling.Bank].
 func (b *tileBank) Factor(lane, a int, diagonal []float64) (minor int, err error) {
 	l, tile, err := b.at(lane, a, nil)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *tileBank) with(lane, written, read int, rows *int) (l *tileLane, to, fr
 	return l, to, from, err
 }
 
-// Solve implements [device.TileBank].
+// Solve implements [tiling.Bank].
 func (b *tileBank) Solve(lane, c, l, rows int) error {
 	work, tile, factor, err := b.with(lane, c, l, &rows)
 	if err == nil {
@@ -67,7 +67,7 @@ func (b *tileBank) Solve(lane, c, l, rows int) error {
 	return err
 }
 
-// Invert implements [device.TileBank].
+// Invert implements [tiling.Bank].
 func (b *tileBank) Invert(lane, dst, l int) error {
 	work, tile, factor, err := b.with(lane, dst, l, nil)
 	if err == nil {
@@ -76,26 +76,26 @@ func (b *tileBank) Invert(lane, dst, l int) error {
 	return err
 }
 
-// Substitute implements [device.TileBank].
-func (b *tileBank) Substitute(lane int, op device.TileSubstitution, a int, x, y []float64, ld, m int) error {
+// Substitute implements [tiling.Bank].
+func (b *tileBank) Substitute(lane int, op tiling.Substitution, a int, x, y []float64, ld, m int) error {
 	l, tile, err := b.at(lane, a, nil)
 	if err != nil {
 		return err
 	}
-	product := op == device.TileSubtractProduct || op == device.TileSubtractTransposed
+	product := op == tiling.SubtractProduct || op == tiling.SubtractTransposed
 	if least := (m-1)*ld + b.order; m < 0 || m > 0 && (ld < b.order && m > 1 || len(y) < least || product && len(x) < least) {
 		return fmt.Errorf("cpu: %d vectors, %d apart, in %d and %d numbers, for tiles of order %d", m, ld, len(x), len(y), b.order)
 	}
 	switch op {
-	case device.TileSubtractProduct, device.TileSubtractTransposed:
-		l.SubtractProducts(tile, op == device.TileSubtractTransposed, x, y, ld, m)
+	case tiling.SubtractProduct, tiling.SubtractTransposed:
+		l.SubtractProducts(tile, op == tiling.SubtractTransposed, x, y, ld, m)
 	default:
-		l.SolveVectors(tile, op == device.TileBackward, y, ld, m)
+		l.SolveVectors(tile, op == tiling.Backward, y, ld, m)
 	}
 	return nil
 }
 
-// SquaredNorms implements [device.TileBank].
+// SquaredNorms implements [tiling.Bank].
 func (b *tileBank) SquaredNorms(lane, a, rows int, sums []float64) error {
 	l, tile, err := b.at(lane, a, &rows)
 	if err != nil {
@@ -125,18 +125,18 @@ func (b *tileBank) transfer(lane, slot int, host []float64, load bool) error {
 	return nil
 }
 
-// Load implements [device.TileBank].
+// Load implements [tiling.Bank].
 func (b *tileBank) Load(lane, dst int, tile []float64) error {
 	return b.transfer(lane, dst, tile, true)
 }
 
-// Store implements [device.TileBank].
+// Store implements [tiling.Bank].
 func (b *tileBank) Store(lane, src int, tile []float64) error {
 	return b.transfer(lane, src, tile, false)
 }
 
-// Copy implements [device.TileBank].
-func (b *tileBank) Copy(lane, dst int, from device.TileBank, src int) error {
+// Copy implements [tiling.Bank].
+func (b *tileBank) Copy(lane, dst int, from tiling.Bank, src int) error {
 	other, ok := from.(*tileBank)
 	if !ok || other.order != b.order {
 		return fmt.Errorf("cpu: copy from a bank of another kind, %T", from)
@@ -148,7 +148,7 @@ func (b *tileBank) Copy(lane, dst int, from device.TileBank, src int) error {
 	return b.transfer(lane, dst, tile, true)
 }
 
-// Read implements [device.TileBank].
+// Read implements [tiling.Bank].
 func (b *tileBank) Read(lane, src, rows int, dst []float64, ld int) error {
 	l, tile, err := b.dense(lane, src, &rows, dst, ld)
 	if err != nil {
@@ -176,7 +176,7 @@ func (b *tileBank) dense(lane, slot int, rows *int, matrix []float64, ld int) (*
 	return l, tile, err
 }
 
-// Write implements [device.TileBank].
+// Write implements [tiling.Bank].
 func (b *tileBank) Write(lane, dst, rows int, src []float64, ld int) error {
 	l, tile, err := b.dense(lane, dst, &rows, src, ld)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
@@ -79,7 +80,7 @@ func (typical) TileSpace(n, columns, order int) (tile, rest int64) {
 	return tileSpace(n, columns, order)
 }
 
-func (t typical) NewTileBank(context.Context, *kernel.Points, int, int, []float64) (device.TileBank, error) {
+func (t typical) NewTileBank(context.Context, *kernel.Points, int, int, []float64) (tiling.Bank, error) {
 	return nil, t.elsewhere()
 }
 

@@ -3,7 +3,7 @@ package cuda
 import (
 	"math"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/kernels"
 )
 
@@ -129,7 +129,7 @@ const sideColumns = 32
 // upperWidth returns the order of the blocks in which a product leaves out the zeros of a triangular operand, and the half
 // of a result that nobody wants. In an evaluation with 20 tiles a side what it computes in vain is about 1 % of n³.
 func upperWidth(order int64) int64 {
-	return min(order, max(256, (order/8+device.TileUnit-1)&^(device.TileUnit-1)))
+	return min(order, max(256, (order/8+tiling.Unit-1)&^(tiling.Unit-1)))
 }
 
 // tileSpace returns the memory of a tile and of what else a bank of tiles holds, in bytes.

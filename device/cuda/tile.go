@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"math"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/kernels"
 )
 
-// Multiply implements [device.TileBank].
-func (b *tileBank) Multiply(_ int, p device.TileProduct) error {
+// Multiply implements [tiling.Bank].
+func (b *tileBank) Multiply(_ int, p tiling.Product) error {
 	return b.work(computing, []tileUse{{p.C, true}, {p.A, false}, {p.B, false}}, func() {
 		m := tileProduct{tileBank: b, TileProduct: p, a: b.at(p.A), b: b.at(p.B), c: b.at(p.C), alpha: 1, width: b.width}
 		if p.C == p.A || p.C == p.B {
 			b.fail(argumentf("a product in slot %d of an operand", p.C))
 		}
-		if p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract {
+		if p.Mode == tiling.ReplaceNegative || p.Mode == tiling.Subtract {
 			m.alpha = -1
 		}
-		if p.Mode == device.TileAdd || p.Mode == device.TileSubtract {
+		if p.Mode == tiling.Add || p.Mode == tiling.Subtract {
 			m.beta = 1
 		}
 		m.multiply()
@@ -28,7 +28,7 @@ func (b *tileBank) Multiply(_ int, p device.TileProduct) error {
 // tileProduct is a product of tiles, C = alpha·A·Bᵀ + beta·C, in blocks of a width.
 type tileProduct struct {
 	*tileBank
-	device.TileProduct
+	tiling.Product
 	a, b, c     kernels.Matrix
 	alpha, beta float64
 	width       int64
@@ -46,15 +46,15 @@ func (m tileProduct) multiply() {
 		m.diagonalBlocks(m.b, m.upperB)
 	}
 	columns := []tileSpan{{0, m.order}}
-	if m.UpperB || m.Half != device.TileWhole {
+	if m.UpperB || m.Half != tiling.Whole {
 		columns = m.cut(columns[0])
 	}
 	for _, cols := range columns {
 		part := rows
 		switch m.Half {
-		case device.TileLower:
+		case tiling.Lower:
 			part.from = cols.from
-		case device.TileUpper:
+		case tiling.Upper:
 			part.to = min(part.to, cols.to)
 		}
 		for _, r := range m.rowsOf(part, cols) {
@@ -132,7 +132,7 @@ func (m tileProduct) block(rows, cols tileSpan) {
 	}
 }
 
-// Factor implements [device.TileBank].
+// Factor implements [tiling.Bank].
 func (b *tileBank) Factor(_, a int, diagonal []float64) (minor int, err error) {
 	err = b.work(computing, []tileUse{{a, true}}, func() {
 		if int64(len(diagonal)) < b.order {
@@ -161,7 +161,7 @@ func (b *tileBank) Factor(_, a int, diagonal []float64) (minor int, err error) {
 	return minor, err
 }
 
-// Solve implements [device.TileBank].
+// Solve implements [tiling.Bank].
 func (b *tileBank) Solve(_, c, l, rows int) error {
 	return b.work(computing, []tileUse{{c, true}, {l, false}}, func() {
 		if c == l {
@@ -173,7 +173,7 @@ func (b *tileBank) Solve(_, c, l, rows int) error {
 	})
 }
 
-// Invert implements [device.TileBank]: it solves with the identity.
+// Invert implements [tiling.Bank]: it solves with the identity.
 func (b *tileBank) Invert(_, dst, l int) error {
 	return b.work(computing, []tileUse{{dst, true}, {l, false}}, func() {
 		if dst == l {
@@ -187,8 +187,8 @@ func (b *tileBank) Invert(_, dst, l int) error {
 	})
 }
 
-// Substitute implements [device.TileBank].
-func (b *tileBank) Substitute(_ int, op device.TileSubstitution, a int, x, y []float64, ld, m int) error {
+// Substitute implements [tiling.Bank].
+func (b *tileBank) Substitute(_ int, op tiling.Substitution, a int, x, y []float64, ld, m int) error {
 	return b.work(computing, []tileUse{{a, false}}, func() {
 		for first := 0; first < m && b.err == nil; first += sideColumns {
 			substitute(b, op, b.at(a), x, y, ld, first, min(m, first+sideColumns))
@@ -198,7 +198,7 @@ func (b *tileBank) Substitute(_ int, op device.TileSubstitution, a int, x, y []f
 }
 
 // substitute computes with some of the vectors.
-func substitute(b *tileBank, op device.TileSubstitution, a kernels.Matrix, x, y []float64, ld, first, end int) {
+func substitute(b *tileBank, op tiling.Substitution, a kernels.Matrix, x, y []float64, ld, first, end int) {
 	count, n := int64(end-first), b.order
 	out := kernels.Matrix{A: b.sides.at, LD: leadingDim(n)}
 	in := out.At(0, sideColumns)
@@ -209,16 +209,16 @@ func substitute(b *tileBank, op device.TileSubstitution, a kernels.Matrix, x, y 
 	}
 	each(out, b.upload, y)
 	switch op {
-	case device.TileSubtractProduct, device.TileSubtractTransposed:
+	case tiling.SubtractProduct, tiling.SubtractTransposed:
 		each(in, b.upload, x)
 		by := plain
-		if op == device.TileSubtractTransposed {
+		if op == tiling.SubtractTransposed {
 			by = transposed
 		}
 		b.gemm(by, plain, n, count, n, -1, a, in, 1, out)
-	case device.TileForward:
+	case tiling.Forward:
 		b.trsm(left, plain, n, count, a, out)
-	case device.TileBackward:
+	case tiling.Backward:
 		b.trsm(left, transposed, n, count, a, out)
 	default:
 		b.fail(argumentf("substitution %d", op))
@@ -226,7 +226,7 @@ func substitute(b *tileBank, op device.TileSubstitution, a kernels.Matrix, x, y 
 	each(out, func(at kernels.Ptr, v []float64) { b.receive(v, at) }, y)
 }
 
-// SquaredNorms implements [device.TileBank].
+// SquaredNorms implements [tiling.Bank].
 func (b *tileBank) SquaredNorms(_, a, rows int, sums []float64) error {
 	return b.work(computing, []tileUse{{a, false}}, func() {
 		m := b.rows(rows)

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 
-// tileBank implements [device.TileBank] with one lane: a tile is a column-major matrix in memory of its own, whose leading
+// tileBank implements [tiling.Bank] with one lane: a tile is a column-major matrix in memory of its own, whose leading
 // dimension is leadingDim of the order. The stream of the gpu computes. Two streams copy, one to the slots and one from
 // them, so that a copy that waits for its tile holds back no other.
 type tileBank struct {
@@ -29,7 +30,7 @@ type tileBank struct {
 	near map[*driver.Device]bool
 
 	program program
-	bound   device.TileBinding
+	bound   tiling.Binding
 	// xs are the points as in [Workspace], and blocks the same points block by block.
 	xs, blocks buffer
 	// ones are 1 and vector is for results, of the length of the order. sides are columns of [tileBank.Substitute], and test are
@@ -40,25 +41,25 @@ type tileBank struct {
 }
 
 var (
-	_ device.TileDevice = (*Device)(nil)
-	_ device.TileDevice = typical{}
+	_ tiling.Device = (*Device)(nil)
+	_ tiling.Device = typical{}
 )
 
-// TileSpace implements [device.TileDevice].
+// TileSpace implements [tiling.Device].
 func (d *Device) TileSpace(n, columns, order int) (tile, rest int64) {
 	return tileSpace(n, columns, order)
 }
 
-// NewTileBank implements [device.TileDevice].
-func (d *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, host []float64) (device.TileBank, error) {
+// NewTileBank implements [tiling.Device].
+func (d *Device) NewTileBank(ctx context.Context, x *kernel.Points, order, slots int, host []float64) (tiling.Bank, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := d.gpu.translate(d.gpu.dev.Err(), device.Plan{}); err != nil {
 		return nil, err
 	}
-	if order <= 0 || order%device.TileUnit != 0 || slots < 1 {
-		return nil, argumentf("%d tiles of order %d, which is no multiple of %d", slots, order, device.TileUnit)
+	if order <= 0 || order%tiling.Unit != 0 || slots < 1 {
+		return nil, argumentf("%d tiles of order %d, which is no multiple of %d", slots, order, tiling.Unit)
 	}
 	if err := device.CheckInputs(x); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (b *tileBank) work(stream int, uses []tileUse, call func()) error {
 // Lanes returns 1.
 func (b *tileBank) Lanes() int { return 1 }
 
-// Wait implements [device.TileBank]. It does not wait for copies that are still to be used.
+// Wait implements [tiling.Bank]. It does not wait for copies that are still to be used.
 func (b *tileBank) Wait(int) error {
 	return b.do(func() {
 		b.wait()
@@ -198,14 +199,14 @@ func (b *tileBank) Wait(int) error {
 	})
 }
 
-// Load implements [device.TileBank].
+// Load implements [tiling.Bank].
 func (b *tileBank) Load(_, dst int, tile []float64) error {
 	return b.work(loading, []tileUse{{dst, true}}, func() {
 		b.then(func() error { return driver.QueueToDevice(b.streams[loading], b.slots[dst].at, numbersOf(b, tile)) })
 	})
 }
 
-// Store implements [device.TileBank].
+// Store implements [tiling.Bank].
 func (b *tileBank) Store(_, src int, tile []float64) error {
 	return b.work(storing, []tileUse{{src, false}}, func() {
 		b.then(func() error { return driver.QueueToHost(b.streams[storing], numbersOf(b, tile), b.slots[src].at) })
@@ -222,8 +223,8 @@ func numbersOf(b *tileBank, tile []float64) []float64 {
 	return tile[:count]
 }
 
-// Copy implements [device.TileBank].
-func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
+// Copy implements [tiling.Bank].
+func (b *tileBank) Copy(_, dst int, from tiling.Bank, src int) error {
 	other, ok := from.(*tileBank)
 	if !ok || other.order != b.order {
 		return argumentf("a tile of another kind of bank")
@@ -253,12 +254,12 @@ func (b *tileBank) Copy(_, dst int, from device.TileBank, src int) error {
 	return err
 }
 
-// Read implements [device.TileBank].
+// Read implements [tiling.Bank].
 func (b *tileBank) Read(_, src, rows int, dst []float64, ld int) error {
 	return b.work(computing, []tileUse{{src, false}}, func() { eachColumns(b, src, rows, dst, ld, false) })
 }
 
-// Write implements [device.TileBank].
+// Write implements [tiling.Bank].
 func (b *tileBank) Write(_, dst, rows int, src []float64, ld int) error {
 	return b.work(computing, []tileUse{{dst, true}}, func() { eachColumns(b, dst, rows, src, ld, true) })
 }
@@ -292,7 +293,7 @@ func eachColumns(b *tileBank, slot, rows int, host []float64, ld int, write bool
 	}
 }
 
-// Close implements [device.TileBank]. It waits for all work, and for the copies that other banks make.
+// Close implements [tiling.Bank]. It waits for all work, and for the copies that other banks make.
 func (b *tileBank) Close() error {
 	if b.closed {
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/kernel"
@@ -29,7 +30,7 @@ func bankOn(t testing.TB, b *Device, x *kernel.Points, order, slots int, host []
 func TestConformanceTiles(t *testing.T) {
 	needDevice(t)
 	t.Parallel()
-	devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+	devicetest.RunTiles(t, func(t *testing.T) tiling.Device { return mustOpen(t).(*Device) })
 }
 
 // TestConformanceTilesLate does so on a device whose streams work late and in random order.
@@ -39,7 +40,7 @@ func TestConformanceTilesLate(t *testing.T) {
 		t.Skip("TestTilesLate has a sample of this; GPFIT_EMU_LONG=1 runs it")
 	}
 	if !emulator.Rerun(t, emulator.Config{Order: 11}) {
-		devicetest.RunTiles(t, func(t *testing.T) device.TileDevice { return mustOpen(t).(*Device) })
+		devicetest.RunTiles(t, func(t *testing.T) tiling.Device { return mustOpen(t).(*Device) })
 	}
 }
 
@@ -47,8 +48,8 @@ func TestConformanceTilesLate(t *testing.T) {
 func matters(upper bool, i, j int) bool { return !upper || i <= j }
 
 // wanted reports whether element (i, j) of a result is wanted.
-func wanted(h device.TileHalf, i, j int) bool {
-	return h == device.TileWhole || h == device.TileLower && i >= j || h == device.TileUpper && i <= j
+func wanted(h tiling.Half, i, j int) bool {
+	return h == tiling.Whole || h == tiling.Lower && i >= j || h == tiling.Upper && i <= j
 }
 
 // TestTileProducts computes products of all kinds. Elements that count as 0, and C where a product replaces it, are NaN.
@@ -71,8 +72,8 @@ func TestTileProducts(t *testing.T) {
 			return v
 		}
 		for kind := range 4 * 3 * 2 * 2 * 2 * 2 {
-			p := device.TileProduct{
-				C: 0, A: 1, B: 2, Mode: device.TileMode(kind % 4), Half: device.TileHalf(kind / 4 % 3), UpperA: kind/12%2 == 1, UpperB: kind/24%2 == 1,
+			p := tiling.Product{
+				C: 0, A: 1, B: 2, Mode: tiling.Mode(kind % 4), Half: tiling.Half(kind / 4 % 3), UpperA: kind/12%2 == 1, UpperB: kind/24%2 == 1,
 			}
 			if kind/48%2 == 1 {
 				p.Rows = order - 3
@@ -87,7 +88,7 @@ func TestTileProducts(t *testing.T) {
 			if p.Rows > 0 {
 				rows = p.Rows
 			}
-			add := p.Mode == device.TileAdd || p.Mode == device.TileSubtract
+			add := p.Mode == tiling.Add || p.Mode == tiling.Subtract
 			in := [][]float64{
 				numbers(func(i, j int) bool { return add && wanted(p.Half, i, j) }), numbers(func(i, j int) bool { return matters(p.UpperA, i, j) }),
 				numbers(func(i, j int) bool { return matters(p.UpperB, i, j) }),
@@ -106,7 +107,7 @@ func TestTileProducts(t *testing.T) {
 							want += in[p.A][i*order+k] * in[p.B][j*order+k]
 						}
 					}
-					if p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract {
+					if p.Mode == tiling.ReplaceNegative || p.Mode == tiling.Subtract {
 						want = -want
 					}
 					if add {
@@ -118,7 +119,7 @@ func TestTileProducts(t *testing.T) {
 				}
 			}
 		}
-		for what, p := range map[string]device.TileProduct{"C is A": {B: 1}, "C is B": {A: 1}, "a slot too far": {A: 1, B: 4}, "rows": {A: 1, B: 2, Rows: order + 1}} {
+		for what, p := range map[string]tiling.Product{"C is A": {B: 1}, "C is B": {A: 1}, "a slot too far": {A: 1, B: 4}, "rows": {A: 1, B: 2, Rows: order + 1}} {
 			if bank.Multiply(0, p) == nil {
 				t.Errorf("%s: no error", what)
 			}
@@ -127,7 +128,7 @@ func TestTileProducts(t *testing.T) {
 }
 
 // tileWork counts the operations that the product of two tiles of an order takes, by the calls of the library.
-func tileWork(t *testing.T, bank *tileBank, p device.TileProduct) (flops float64) {
+func tileWork(t *testing.T, bank *tileBank, p tiling.Product) (flops float64) {
 	for _, c := range emulator.Record(t, func() { must.Do(t, bank.Multiply(0, p)); must.Do(t, bank.Wait(0)) }) {
 		flops += 2 * float64(c.M) * float64(c.N) * float64(c.K)
 	}
@@ -139,17 +140,17 @@ func TestTileWork(t *testing.T) {
 	const order, tiles = 64, 20
 	bank := bankOn(t, checked(t), newJob(t, 50).x, order, 3, nil)
 	bank.width = order / 8
-	work := func(p device.TileProduct) float64 {
+	work := func(p tiling.Product) float64 {
 		p.A, p.B = 1, 2
-		if excess := tileWork(t, bank, p) - device.TileProductFlops(p, order); excess >= 0 {
+		if excess := tileWork(t, bank, p) - tiling.Flops(p, order); excess >= 0 {
 			return excess
 		}
 		t.Errorf("%+v: fewer operations than it takes", p)
 		return 0
 	}
-	half, upper := work(device.TileProduct{Half: device.TileLower}), work(device.TileProduct{UpperA: true})
-	other := work(device.TileProduct{UpperB: true})
-	both := work(device.TileProduct{UpperA: true, UpperB: true, Half: device.TileUpper})
+	half, upper := work(tiling.Product{Half: tiling.Lower}), work(tiling.Product{UpperA: true})
+	other := work(tiling.Product{UpperB: true})
+	both := work(tiling.Product{UpperA: true, UpperB: true, Half: tiling.Upper})
 	const pairs = tiles * tiles / 2
 	excess := pairs*(2*half+upper+other) + tiles*both
 	if n := float64(tiles * order); excess > 0.03*n*n*n {
@@ -215,14 +216,14 @@ func (g *grid) on(bank, i, j int) int {
 }
 
 // product is a product for a tile at p.
-func (g *grid) product(p tilePlace, a, b [2]int, more device.TileProduct) {
+func (g *grid) product(p tilePlace, a, b [2]int, more tiling.Product) {
 	more.C, more.A, more.B = p.slot, g.on(p.bank, a[0], a[1]), g.on(p.bank, b[0], b[1])
 	must.Do(g.t, g.banks[p.bank].Multiply(0, more))
 }
 
 func (g *grid) bind(adj *device.Adjoint) {
 	for _, b := range g.banks {
-		must.Do(g.t, b.Bind(device.TileBinding{Program: g.prog, Theta: g.theta, Noise: g.noise, Adjoint: adj}))
+		must.Do(g.t, b.Bind(tiling.Binding{Program: g.prog, Theta: g.theta, Noise: g.noise, Adjoint: adj}))
 	}
 }
 
@@ -235,12 +236,12 @@ func (g *grid) factor() (logDet float64) {
 			p := g.take(i, j)
 			b := g.banks[p.bank]
 			must.Do(g.t, b.Fill(0, p.slot, i, j))
-			half := device.TileWhole
+			half := tiling.Whole
 			if i == j {
-				half = device.TileLower
+				half = tiling.Lower
 			}
 			for k := range j {
-				g.product(p, [2]int{i, k}, [2]int{j, k}, device.TileProduct{Mode: device.TileSubtract, Half: half})
+				g.product(p, [2]int{i, k}, [2]int{j, k}, tiling.Product{Mode: tiling.Subtract, Half: half})
 			}
 			g.at[[2]int{i, j}] = p
 			if i > j {
@@ -265,21 +266,21 @@ func (g *grid) solve(b []float64, m int) []float64 {
 	for k := range m {
 		copy(y[k*ld:], b[k*g.x.N:][:g.x.N])
 	}
-	step := func(op device.TileSubstitution, i, j, in, out int) {
+	step := func(op tiling.Substitution, i, j, in, out int) {
 		p := g.at[[2]int{i, j}]
 		must.Do(g.t, g.banks[p.bank].Substitute(0, op, p.slot, y[in*g.order:], y[out*g.order:], ld, m))
 	}
 	for i := range g.tiles {
 		for k := range i {
-			step(device.TileSubtractProduct, i, k, k, i)
+			step(tiling.SubtractProduct, i, k, k, i)
 		}
-		step(device.TileForward, i, i, i, i)
+		step(tiling.Forward, i, i, i, i)
 	}
 	for i := g.tiles - 1; i >= 0; i-- {
 		for k := i + 1; k < g.tiles; k++ {
-			step(device.TileSubtractTransposed, k, i, k, i)
+			step(tiling.SubtractTransposed, k, i, k, i)
 		}
-		step(device.TileBackward, i, i, i, i)
+		step(tiling.Backward, i, i, i, i)
 	}
 	var out []float64
 	for k := range m {
@@ -301,7 +302,7 @@ func (g *grid) reduction(xs *kernel.Points) []float64 {
 		for j := range g.tiles {
 			must.Do(g.t, b.Cross(0, w[j], xs, first, m, j))
 			for k := range j {
-				must.Do(g.t, b.Multiply(0, device.TileProduct{C: w[j], A: w[k], B: g.on(bank, j, k), Mode: device.TileSubtract, Rows: m}))
+				must.Do(g.t, b.Multiply(0, tiling.Product{C: w[j], A: w[k], B: g.on(bank, j, k), Mode: tiling.Subtract, Rows: m}))
 			}
 			must.Do(g.t, b.Solve(0, w[j], g.on(bank, j, j), m))
 			must.Do(g.t, b.SquaredNorms(0, w[j], m, sums[first:first+m]))
@@ -319,11 +320,11 @@ func (g *grid) invert() {
 		for j := range i {
 			p := g.take(i, j)
 			for k := j; k < i; k++ {
-				mode := device.TileSubtract
+				mode := tiling.Subtract
 				if k == j {
-					mode = device.TileReplaceNegative
+					mode = tiling.ReplaceNegative
 				}
-				g.product(p, [2]int{j, k}, [2]int{i, k}, device.TileProduct{Mode: mode, UpperA: k == j})
+				g.product(p, [2]int{j, k}, [2]int{i, k}, tiling.Product{Mode: mode, UpperA: k == j})
 			}
 			must.Do(g.t, g.banks[p.bank].Solve(0, p.slot, g.on(p.bank, i, i), 0))
 			g.release(g.at[[2]int{i, j}])
@@ -343,16 +344,16 @@ func (g *grid) contract(adj device.Adjoint) (grad, diag []float64) {
 	for i := range g.tiles {
 		for j := range i + 1 {
 			p := g.take(i, j)
-			part, half := []float64(nil), device.TileWhole
+			part, half := []float64(nil), tiling.Whole
 			if i == j {
-				part, half = diag[i*g.order:], device.TileUpper
+				part, half = diag[i*g.order:], tiling.Upper
 			}
 			for k := i; k < g.tiles; k++ {
-				mode := device.TileAdd
+				mode := tiling.Add
 				if k == i {
-					mode = device.TileReplace
+					mode = tiling.Replace
 				}
-				g.product(p, [2]int{j, k}, [2]int{i, k}, device.TileProduct{Mode: mode, UpperA: k == j, UpperB: k == i, Half: half})
+				g.product(p, [2]int{j, k}, [2]int{i, k}, tiling.Product{Mode: mode, UpperA: k == j, UpperB: k == i, Half: half})
 			}
 			must.Do(g.t, g.banks[p.bank].Contract(0, p.slot, j, i, grad, part))
 			g.release(p)
@@ -464,8 +465,8 @@ func streamTiles(t testing.TB, bank *tileBank, in, out []float64, count int) {
 	for k := range count {
 		a, c := 1+k%3, 4+k%2
 		must.Do(t, bank.Load(0, a, tile(in, k)))
-		must.Do(t, bank.Multiply(0, device.TileProduct{C: c, A: a, B: 0}))
-		must.Do(t, bank.Multiply(0, device.TileProduct{C: c, A: a, B: a, Mode: device.TileAdd}))
+		must.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: 0}))
+		must.Do(t, bank.Multiply(0, tiling.Product{C: c, A: a, B: a, Mode: tiling.Add}))
 		must.Do(t, bank.Store(0, c, tile(out, k)))
 	}
 	must.Do(t, bank.Wait(0))
@@ -529,7 +530,7 @@ func TestTileClose(t *testing.T) {
 		for range 3 {
 			must.Do(t, first.Load(0, 0, tile(0)))
 			must.Do(t, first.Load(0, 1, tile(1)))
-			must.Do(t, first.Multiply(0, device.TileProduct{C: 2, A: 0, B: 1}))
+			must.Do(t, first.Multiply(0, tiling.Product{C: 2, A: 0, B: 1}))
 		}
 		must.Do(t, second.Copy(0, 1, first, 2))
 		must.Do(t, first.Copy(0, 3, first, 2))
@@ -539,7 +540,7 @@ func TestTileClose(t *testing.T) {
 		if first.Load(0, 0, tile(0)) == nil || second.Copy(0, 1, first, 2) == nil {
 			t.Error("a closed bank takes calls")
 		}
-		must.Do(t, second.Multiply(0, device.TileProduct{C: 2, A: 1, B: 1}))
+		must.Do(t, second.Multiply(0, tiling.Product{C: 2, A: 1, B: 1}))
 		must.Do(t, second.Store(0, 1, tile(3)))
 		must.Do(t, second.Wait(0))
 		if !slices.Equal(tile(2), tile(3)) {
@@ -563,7 +564,7 @@ func TestTileMemory(t *testing.T) {
 		before := emulator.Used(0)
 		tile, rest := b.TileSpace(j.x.N, j.x.D, order)
 		bank := bankOn(t, b, j.x, order, slots, nil)
-		must.Do(t, bank.Bind(device.TileBinding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &device.Adjoint{Inv: 0.5, Outer: []float64{1}, Vectors: j.y}}))
+		must.Do(t, bank.Bind(tiling.Binding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &device.Adjoint{Inv: 0.5, Outer: []float64{1}, Vectors: j.y}}))
 		must.Do(t, bank.Write(0, 0, order, make([]float64, order*order), order))
 		if used, plan := emulator.Used(0)-before, int64(slots)*tile+rest-reserve/2; used > plan || used < int64(slots)*tile {
 			t.Errorf("%d slots use %d bytes, planned %d", slots, used, plan)
@@ -571,10 +572,10 @@ func TestTileMemory(t *testing.T) {
 	}
 	ctx := t.Context()
 	far, _ := Driver{}.Typical()
-	if tile, rest := far.(device.TileDevice).TileSpace(300, 2, order); tile != 8*order*leadingDim(order) || rest <= reserve {
+	if tile, rest := far.(tiling.Device).TileSpace(300, 2, order); tile != 8*order*leadingDim(order) || rest <= reserve {
 		t.Errorf("a typical device: %d bytes for a tile, %d others", tile, rest)
 	}
-	if _, err := far.(device.TileDevice).NewTileBank(ctx, j.x, order, 1, nil); !errors.As(err, new(*device.UnavailableError)) {
+	if _, err := far.(tiling.Device).NewTileBank(ctx, j.x, order, 1, nil); !errors.As(err, new(*device.UnavailableError)) {
 		t.Errorf("a bank of a typical device: error %v", err)
 	}
 	tile, _ := b.TileSpace(j.x.N, j.x.D, order)

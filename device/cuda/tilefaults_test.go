@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 )
@@ -38,7 +39,7 @@ func tileSteps(j *job, host []float64) []tileStep {
 	return []tileStep{
 		{"bind", func(b *tileBank, _ func(...float64)) error {
 			adj := device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: j.y}
-			return b.Bind(device.TileBinding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &adj})
+			return b.Bind(tiling.Binding{Program: j.prog, Theta: j.theta, Noise: j.noise, Adjoint: &adj})
 		}},
 		{"fill", func(b *tileBank, _ func(...float64)) error { return b.Fill(0, 0, 0, 0) }},
 		{"fill", func(b *tileBank, _ func(...float64)) error { return b.Fill(0, 1, 1, 0) }},
@@ -46,7 +47,7 @@ func tileSteps(j *job, host []float64) []tileStep {
 		{"factor", factor(0)},
 		{"solve", func(b *tileBank, _ func(...float64)) error { return b.Solve(0, 1, 0, 0) }},
 		{"multiply", func(b *tileBank, _ func(...float64)) error {
-			return b.Multiply(0, device.TileProduct{C: 2, A: 1, B: 1, Mode: device.TileSubtract, Half: device.TileLower})
+			return b.Multiply(0, tiling.Product{C: 2, A: 1, B: 1, Mode: tiling.Subtract, Half: tiling.Lower})
 		}},
 		{"factor", factor(2)},
 		{"store", func(b *tileBank, _ func(...float64)) error { return b.Store(0, 1, host[:size]) }},
@@ -58,9 +59,9 @@ func tileSteps(j *job, host []float64) []tileStep {
 		{"load", func(b *tileBank, _ func(...float64)) error { return b.Load(0, 3, host[:size]) }},
 		{"substitute", func(b *tileBank, add func(...float64)) error {
 			y := slices.Clone(j.y[:stepOrder])
-			err := b.Substitute(0, device.TileForward, 0, nil, y, stepOrder, 1)
+			err := b.Substitute(0, tiling.Forward, 0, nil, y, stepOrder, 1)
 			if err == nil {
-				err = b.Substitute(0, device.TileSubtractProduct, 3, y, y, stepOrder, 1)
+				err = b.Substitute(0, tiling.SubtractProduct, 3, y, y, stepOrder, 1)
 			}
 			add(y...)
 			return err
@@ -68,7 +69,7 @@ func tileSteps(j *job, host []float64) []tileStep {
 		{"copy", func(b *tileBank, _ func(...float64)) error { return b.Copy(0, 5, b, 3) }},
 		{"invert", func(b *tileBank, _ func(...float64)) error { return b.Invert(0, 4, 2) }},
 		{"multiply", func(b *tileBank, _ func(...float64)) error {
-			return b.Multiply(0, device.TileProduct{C: 5, A: 4, B: 4, UpperA: true, UpperB: true, Half: device.TileUpper})
+			return b.Multiply(0, tiling.Product{C: 5, A: 4, B: 4, UpperA: true, UpperB: true, Half: tiling.Upper})
 		}},
 		{"contract", func(b *tileBank, add func(...float64)) error {
 			grad, diag := make([]float64, len(j.theta)), make([]float64, stepOrder)
@@ -254,10 +255,10 @@ func TestTileLostNeighbour(t *testing.T) {
 		must.Do(t, b.Copy(0, 1, a, 0))
 		must.Do(t, a.Copy(0, 1, b, 0))
 		emulator.Inject(t, "cublasDgemm_v2_64", 1, 700)
-		wantLost(t, "product", a.Multiply(0, device.TileProduct{C: 2, A: 0, B: 0}))
+		wantLost(t, "product", a.Multiply(0, tiling.Product{C: 2, A: 0, B: 0}))
 		wantLost(t, "copy", b.Copy(0, 2, a, 0))
 		must.Do(t, b.Write(0, 0, stepOrder, ones, stepOrder)) // which the lost device copied
-		must.Do(t, b.Multiply(0, device.TileProduct{C: 2, A: 0, B: 0}))
+		must.Do(t, b.Multiply(0, tiling.Product{C: 2, A: 0, B: 0}))
 		got := make([]float64, stepOrder)
 		must.Do(t, b.Read(0, 2, 1, got, stepOrder))
 		if got[3] != stepOrder {
@@ -290,7 +291,7 @@ func TestTileGoroutines(t *testing.T) {
 			got := make([]float64, stepOrder*stepOrder)
 			for r := range 30 {
 				other := banks[1-k]
-				err := errors.Join(b.Copy(0, 2, other, r%2), b.Copy(0, 3, b, r%2), b.Multiply(0, device.TileProduct{C: 4, A: 2, B: 3}),
+				err := errors.Join(b.Copy(0, 2, other, r%2), b.Copy(0, 3, b, r%2), b.Multiply(0, tiling.Product{C: 4, A: 2, B: 3}),
 					b.Read(0, 4, stepOrder, got, stepOrder))
 				want := float64(stepOrder*(1+2*k+r%2)) * float64(1+2*(1-k)+r%2)
 				if err != nil || slices.ContainsFunc(got, func(v float64) bool { return v != want }) {

@@ -4,15 +4,16 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 
-// Bind implements [device.TileBank].
-func (b *tileBank) Bind(to device.TileBinding) error {
+// Bind implements [tiling.Bank].
+func (b *tileBank) Bind(to tiling.Binding) error {
 	return b.do(func() {
 		n := b.x.N
-		b.bound = device.TileBinding{}
+		b.bound = tiling.Binding{}
 		if len(to.Noise) != 1 && len(to.Noise) != n {
 			b.fail(argumentf("%d noise variances for %d points", len(to.Noise), n))
 		}
@@ -56,7 +57,7 @@ func checkBlocks(b *tileBank, i, j int) bool {
 	return b.err == nil
 }
 
-// Fill implements [device.TileBank].
+// Fill implements [tiling.Bank].
 func (b *tileBank) Fill(_, dst, i, j int) error {
 	return b.evaluate(tileUse{dst, true}, true, func() {
 		if !checkBlocks(b, i, j) {
@@ -79,7 +80,7 @@ func (b *tileBank) Fill(_, dst, i, j int) error {
 	})
 }
 
-// Cross implements [device.TileBank].
+// Cross implements [tiling.Bank].
 func (b *tileBank) Cross(_, dst int, xs *kernel.Points, first, rows, j int) error {
 	return b.evaluate(tileUse{dst, true}, true, func() {
 		end := first + int(b.rows(rows))
@@ -100,7 +101,7 @@ func (b *tileBank) Cross(_, dst int, xs *kernel.Points, first, rows, j int) erro
 	})
 }
 
-// Contract implements [device.TileBank].
+// Contract implements [tiling.Bank].
 func (b *tileBank) Contract(_, s, i, j int, grad, diag []float64) error {
 	return b.evaluate(tileUse{s, false}, b.bound.Adjoint != nil, func() {
 		f, adj, n := &b.program.gradient, b.bound.Adjoint, int64(b.x.N)

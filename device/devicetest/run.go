@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/kerneltest"
 	"gpfit/kernel"
 )
@@ -84,9 +85,9 @@ func RunInPlace(t *testing.T, open func(t *testing.T) device.DenseDevice) {
 	})
 }
 
-// RunTiles runs the tests of a device that computes with tiles. What has no meaning by [device.TileBank] is not compared, and
+// RunTiles runs the tests of a device that computes with tiles. What has no meaning by [tiling.Bank] is not compared, and
 // is NaN where a test writes it.
-func RunTiles(t *testing.T, open func(t *testing.T) device.TileDevice) {
+func RunTiles(t *testing.T, open func(t *testing.T) tiling.Device) {
 	dev := open(t)
 	t.Cleanup(func() {
 		if err := dev.Close(); err != nil {

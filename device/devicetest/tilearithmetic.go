@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
 )
 
@@ -26,7 +26,7 @@ func testTileProducts(t *testing.T, s tileSuite) {
 		b := s.arithmetic(t, order, 3)
 		a, other, c := b.random(), b.random(), b.random()
 		for uppers := range 4 {
-			p := device.TileProduct{C: 0, A: 1, B: 2, UpperA: uppers&1 != 0, UpperB: uppers&2 != 0}
+			p := tiling.Product{C: 0, A: 1, B: 2, UpperA: uppers&1 != 0, UpperB: uppers&2 != 0}
 			x, y := a, other
 			if p.UpperA {
 				x = with(a, 0, below)
@@ -41,7 +41,7 @@ func testTileProducts(t *testing.T, s tileSuite) {
 					if order > 200 && mode != uppers {
 						continue
 					}
-					p.Mode, p.Half = device.TileMode(mode), device.TileHalf(half)
+					p.Mode, p.Half = tiling.Mode(mode), tiling.Half(half)
 					if p.Rows = 0; (mode+half)%2 == 1 {
 						p.Rows = order - 5
 					}
@@ -53,7 +53,7 @@ func testTileProducts(t *testing.T, s tileSuite) {
 }
 
 // checkProduct computes a product. Whatever has no meaning is NaN.
-func checkProduct(t *testing.T, b testedTiles, p device.TileProduct, x, y, c, product *mat.Dense) {
+func checkProduct(t *testing.T, b testedTiles, p tiling.Product, x, y, c, product *mat.Dense) {
 	t.Helper()
 	rows := p.Rows
 	if rows == 0 {
@@ -68,10 +68,10 @@ func checkProduct(t *testing.T, b testedTiles, p device.TileProduct, x, y, c, pr
 		y = with(y, math.NaN(), below)
 	}
 	want := mat.DenseCopyOf(product)
-	if p.Mode == device.TileReplaceNegative || p.Mode == device.TileSubtract {
+	if p.Mode == tiling.ReplaceNegative || p.Mode == tiling.Subtract {
 		want.Scale(-1, want)
 	}
-	if p.Mode == device.TileAdd || p.Mode == device.TileSubtract {
+	if p.Mode == tiling.Add || p.Mode == tiling.Subtract {
 		want.Add(want, c)
 	} else {
 		c = with(c, math.NaN(), whole)
@@ -85,7 +85,7 @@ func checkProduct(t *testing.T, b testedTiles, p device.TileProduct, x, y, c, pr
 	what := fmt.Sprintf("%s, %s, upper %v, %v, %d rows", tileModes[p.Mode], tileHalves[p.Half], p.UpperA, p.UpperB, rows)
 	first := b.read(p.C)
 	compareTiles(t, what, first, want, meant, tileTolerance)
-	if p.Mode == device.TileReplace || p.Mode == device.TileReplaceNegative {
+	if p.Mode == tiling.Replace || p.Mode == tiling.ReplaceNegative {
 		must.Do(t, b.Multiply(b.Lanes()-1, p), b.Wait(b.Lanes()-1))
 		compareTiles(t, what+", in the last lane", b.read(p.C), first, meant, 0)
 	}
@@ -160,7 +160,7 @@ func checkSubstitutions(t *testing.T, b testedTiles, m int, a, l *mat.Dense) {
 	t.Helper()
 	order, ld := b.order, b.order+3
 	x, y := normals(b.rng, m*ld), normals(b.rng, m*ld)
-	substitute := func(op device.TileSubstitution, slot int) *mat.Dense {
+	substitute := func(op tiling.Substitution, slot int) *mat.Dense {
 		out := slices.Clone(y)
 		must.Do(t, b.Substitute(0, op, slot, x, out, ld, m))
 		for i := order; i < len(out); i += ld {
@@ -172,12 +172,12 @@ func checkSubstitutions(t *testing.T, b testedTiles, m int, a, l *mat.Dense) {
 	}
 	xs, ys := mat.NewDense(m, order, strided(x, order, ld)), mat.NewDense(m, order, strided(y, order, ld))
 	want := new(mat.Dense)
-	for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileSubtractProduct: a.T(), device.TileSubtractTransposed: a} {
+	for op, matrix := range map[tiling.Substitution]mat.Matrix{tiling.SubtractProduct: a.T(), tiling.SubtractTransposed: a} {
 		want.Mul(xs, matrix)
 		want.Sub(ys, want)
 		compareTiles(t, fmt.Sprint("operation ", op), substitute(op, 0), want, whole, tileTolerance)
 	}
-	for op, matrix := range map[device.TileSubstitution]mat.Matrix{device.TileForward: l.T(), device.TileBackward: l} {
+	for op, matrix := range map[tiling.Substitution]mat.Matrix{tiling.Forward: l.T(), tiling.Backward: l} {
 		want.Mul(substitute(op, 1), matrix)
 		compareTiles(t, fmt.Sprint("operation ", op), want, ys, whole, 10*tileTolerance)
 	}

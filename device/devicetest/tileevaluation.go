@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -47,7 +48,7 @@ func (s tileSuite) eachTiled(t *testing.T, slots int, adj *device.Adjoint, test 
 }
 
 func (b testedTiles) bind(p *problem, adj *device.Adjoint) error {
-	return b.Bind(device.TileBinding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: adj})
+	return b.Bind(tiling.Binding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: adj})
 }
 
 // sideOf returns the number of blocks of n points.
@@ -179,7 +180,7 @@ func (e *tiledEvaluation) do(calls ...func() error) {
 	}
 }
 
-func (e *tiledEvaluation) multiply(p device.TileProduct) {
+func (e *tiledEvaluation) multiply(p tiling.Product) {
 	e.do(func() error { return e.Multiply(e.lane, p) })
 }
 
@@ -189,12 +190,12 @@ func (e *tiledEvaluation) factor() {
 		for i := j; i < e.side; i++ {
 			c := e.slots[i][j]
 			e.do(func() error { return e.Fill(e.lane, c, i, j) })
-			half := device.TileWhole
+			half := tiling.Whole
 			if i == j {
-				half = device.TileLower
+				half = tiling.Lower
 			}
 			for k := range j {
-				e.multiply(device.TileProduct{C: c, A: e.slots[i][k], B: e.slots[j][k], Mode: device.TileSubtract, Half: half})
+				e.multiply(tiling.Product{C: c, A: e.slots[i][k], B: e.slots[j][k], Mode: tiling.Subtract, Half: half})
 			}
 			if i > j {
 				e.do(func() error { return e.Solve(e.lane, c, e.slots[j][j], 0) })
@@ -223,20 +224,20 @@ func (e *tiledEvaluation) solve() {
 	y := make([]float64, ld)
 	copy(y, e.p.r)
 	part := func(i int) []float64 { return y[i*e.order:][:e.order] }
-	substitute := func(op device.TileSubstitution, slot int, x, y []float64) {
+	substitute := func(op tiling.Substitution, slot int, x, y []float64) {
 		e.do(func() error { return e.Substitute(e.lane, op, slot, x, y, ld, 1) })
 	}
 	for j := range e.side {
 		for k := range j {
-			substitute(device.TileSubtractProduct, e.slots[j][k], part(k), part(j))
+			substitute(tiling.SubtractProduct, e.slots[j][k], part(k), part(j))
 		}
-		substitute(device.TileForward, e.slots[j][j], nil, part(j))
+		substitute(tiling.Forward, e.slots[j][j], nil, part(j))
 	}
 	for j := e.side - 1; j >= 0; j-- {
 		for k := j + 1; k < e.side; k++ {
-			substitute(device.TileSubtractTransposed, e.slots[k][j], part(k), part(j))
+			substitute(tiling.SubtractTransposed, e.slots[k][j], part(k), part(j))
 		}
-		substitute(device.TileBackward, e.slots[j][j], nil, part(j))
+		substitute(tiling.Backward, e.slots[j][j], nil, part(j))
 	}
 	e.alpha = y[:e.p.x.N]
 }
@@ -248,7 +249,7 @@ func (e *tiledEvaluation) predict(xs *kernel.Points, rows int) {
 		c := e.spare[j]
 		e.do(func() error { return e.Cross(e.lane, c, xs, 0, rows, j) })
 		for k := range j {
-			e.multiply(device.TileProduct{C: c, A: e.spare[k], B: e.slots[j][k], Mode: device.TileSubtract, Rows: rows})
+			e.multiply(tiling.Product{C: c, A: e.spare[k], B: e.slots[j][k], Mode: tiling.Subtract, Rows: rows})
 		}
 		e.do(
 			func() error { return e.Solve(e.lane, c, e.slots[j][j], rows) },
@@ -265,10 +266,10 @@ func (e *tiledEvaluation) invert() {
 			if j == i {
 				e.do(func() error { return e.Invert(e.lane, c, row[i]) })
 			}
-			mode := device.TileReplaceNegative
+			mode := tiling.ReplaceNegative
 			for k := j; k < i; k++ {
-				e.multiply(device.TileProduct{C: c, A: e.slots[k][j], B: row[k], Mode: mode, UpperA: k == j})
-				mode = device.TileSubtract
+				e.multiply(tiling.Product{C: c, A: e.slots[k][j], B: row[k], Mode: mode, UpperA: k == j})
+				mode = tiling.Subtract
 			}
 			if j < i {
 				e.do(func() error { return e.Solve(e.lane, c, row[i], 0) })
@@ -283,14 +284,14 @@ func (e *tiledEvaluation) contract() {
 	e.grad, e.diag = make([]float64, len(e.p.theta)), make([]float64, e.p.x.N)
 	for i := range e.side {
 		for j := range i + 1 {
-			c, mode, half := e.spare[0], device.TileReplace, device.TileWhole
+			c, mode, half := e.spare[0], tiling.Replace, tiling.Whole
 			var diag []float64
 			if i == j {
-				half, diag = device.TileUpper, e.diag[i*e.order:min((i+1)*e.order, len(e.diag))]
+				half, diag = tiling.Upper, e.diag[i*e.order:min((i+1)*e.order, len(e.diag))]
 			}
 			for k := i; k < e.side; k++ {
-				e.multiply(device.TileProduct{C: c, A: e.slots[k][j], B: e.slots[k][i], Mode: mode, UpperA: k == i && i == j, UpperB: k == i, Half: half})
-				mode = device.TileAdd
+				e.multiply(tiling.Product{C: c, A: e.slots[k][j], B: e.slots[k][i], Mode: mode, UpperA: k == i && i == j, UpperB: k == i, Half: half})
+				mode = tiling.Add
 			}
 			e.do(func() error { return e.Contract(e.lane, c, j, i, e.grad, diag) })
 		}

@@ -12,12 +12,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
 
 // tileSuite is a device under test.
-type tileSuite struct{ dev device.TileDevice }
+type tileSuite struct{ dev tiling.Device }
 
 // tileOrders have one panel, several, and more columns than a part of a sum.
 var tileOrders = []int{8, 64, 200, 304}
@@ -27,7 +28,7 @@ const tileTolerance = 1e-12
 
 // testedTiles is a bank under test. Its calls end the test at an error. They use the first lane.
 type testedTiles struct {
-	device.TileBank
+	tiling.Bank
 	t     testing.TB
 	order int
 	rng   *rand.Rand
@@ -146,7 +147,7 @@ func testTileStorage(t *testing.T, s tileSuite) {
 		host := make([]float64, bytes/8)
 		must.Do(t, b.Store(0, 0, host), b.Wait(0), b.Load(0, 2, host), b.Wait(0))
 		compareTiles(t, "stored and loaded", b.read(2), m, whole, 0)
-		must.Do(t, b.Copy(0, 1, b.TileBank, 2), b.Wait(0), other.Copy(0, 1, b.TileBank, 1), other.Wait(0))
+		must.Do(t, b.Copy(0, 1, b.Bank, 2), b.Wait(0), other.Copy(0, 1, b.Bank, 1), other.Wait(0))
 		compareTiles(t, "copied", b.read(1), m, whole, 0)
 		compareTiles(t, "copied from another bank", other.read(1), m, whole, 0)
 		// Some rows, which are further apart than a tile is wide.
@@ -214,7 +215,7 @@ func testTileErrors(t *testing.T, s tileSuite) {
 	}
 	b := s.bank(t, p.x, 8, 3)
 	adjoint := &device.Adjoint{Outer: []float64{1}, Vectors: make([]float64, 19)}
-	for what, binding := range map[string]device.TileBinding{
+	for what, binding := range map[string]tiling.Binding{
 		"two noise variances":         {Program: p.prog, Theta: p.theta, Noise: make([]float64, 2)},
 		"too few parameters":          {Program: p.prog, Theta: p.theta[:1], Noise: p.noise},
 		"a kernel of another table":   {Program: newProblem(t, "rbf", 2, 3, 1).prog, Theta: p.theta[:2], Noise: p.noise},
@@ -224,7 +225,7 @@ func testTileErrors(t *testing.T, s tileSuite) {
 			t.Errorf("%s accepted", what)
 		}
 	}
-	must.Do(t, b.Bind(device.TileBinding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: &device.Adjoint{Inv: 1}}), b.Fill(0, 0, 0, 0))
+	must.Do(t, b.Bind(tiling.Binding{Program: p.prog, Theta: p.theta, Noise: p.noise, Adjoint: &device.Adjoint{Inv: 1}}), b.Fill(0, 0, 0, 0))
 	if err := b.Contract(0, 0, 0, 0, make([]float64, 1), make([]float64, 8)); err == nil {
 		t.Error("a gradient of the wrong length accepted")
 	}

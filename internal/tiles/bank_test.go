@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 
@@ -21,7 +22,7 @@ func (p plain) TileSpace(n, d, order int) (tile, rest int64) {
 	return 8 * int64(order) * int64(order), 8 * int64(n) * int64(d)
 }
 
-func (p plain) NewTileBank(_ context.Context, x *kernel.Points, order, slots int, memory []float64) (device.TileBank, error) {
+func (p plain) NewTileBank(_ context.Context, x *kernel.Points, order, slots int, memory []float64) (tiling.Bank, error) {
 	if memory == nil || !p.info.Host {
 		memory = make([]float64, slots*order*order)
 	}
@@ -36,14 +37,14 @@ type plainBank struct {
 	order  int
 	lanes  int
 	memory []float64
-	bound  device.TileBinding
+	bound  tiling.Binding
 	mu     sync.Mutex
 }
 
 func (b *plainBank) slot(s int) []float64 { return b.memory[s*b.order*b.order:][:b.order*b.order] }
 func (b *plainBank) Lanes() int           { return b.lanes }
 
-func (b *plainBank) Bind(t device.TileBinding) error {
+func (b *plainBank) Bind(t tiling.Binding) error {
 	b.bound = t
 	return nil
 }
@@ -92,7 +93,7 @@ func (b *plainBank) Cross(_, dst int, xs *kernel.Points, first, rows, j int) err
 	return nil
 }
 
-func (b *plainBank) Multiply(_ int, p device.TileProduct) error {
+func (b *plainBank) Multiply(_ int, p tiling.Product) error {
 	c, x, y, n := b.slot(p.C), b.slot(p.A), b.slot(p.B), b.order
 	rows := p.Rows
 	if rows == 0 {
@@ -100,7 +101,7 @@ func (b *plainBank) Multiply(_ int, p device.TileProduct) error {
 	}
 	for r := range rows {
 		for s := range n {
-			if p.Half == device.TileLower && s > r || p.Half == device.TileUpper && s < r {
+			if p.Half == tiling.Lower && s > r || p.Half == tiling.Upper && s < r {
 				c[r*n+s] = math.NaN()
 				continue
 			}
@@ -116,13 +117,13 @@ func (b *plainBank) Multiply(_ int, p device.TileProduct) error {
 				sum += x[r*n+k] * y[s*n+k]
 			}
 			switch p.Mode {
-			case device.TileReplace:
+			case tiling.Replace:
 				c[r*n+s] = sum
-			case device.TileReplaceNegative:
+			case tiling.ReplaceNegative:
 				c[r*n+s] = -sum
-			case device.TileAdd:
+			case tiling.Add:
 				c[r*n+s] += sum
-			case device.TileSubtract:
+			case tiling.Subtract:
 				c[r*n+s] -= sum
 			}
 		}
@@ -188,26 +189,26 @@ func (b *plainBank) Invert(_, dst, l int) error {
 	return nil
 }
 
-func (b *plainBank) Substitute(_ int, op device.TileSubstitution, a int, x, y []float64, ld, m int) error {
+func (b *plainBank) Substitute(_ int, op tiling.Substitution, a int, x, y []float64, ld, m int) error {
 	t, n := b.slot(a), b.order
 	for q := range m {
 		v := y[q*ld:][:n]
 		for i := range n {
 			switch op {
-			case device.TileSubtractProduct:
+			case tiling.SubtractProduct:
 				for k := range n {
 					v[i] -= t[i*n+k] * x[q*ld+k]
 				}
-			case device.TileSubtractTransposed:
+			case tiling.SubtractTransposed:
 				for k := range n {
 					v[i] -= t[k*n+i] * x[q*ld+k]
 				}
-			case device.TileForward:
+			case tiling.Forward:
 				for k := range i {
 					v[i] -= t[i*n+k] * v[k]
 				}
 				v[i] /= t[i*n+i]
-			case device.TileBackward:
+			case tiling.Backward:
 				r := n - 1 - i
 				for k := r + 1; k < n; k++ {
 					v[r] -= t[k*n+r] * v[k]
@@ -262,7 +263,7 @@ func (b *plainBank) Store(_, src int, tile []float64) error {
 	return nil
 }
 
-func (b *plainBank) Copy(_, dst int, from device.TileBank, src int) error {
+func (b *plainBank) Copy(_, dst int, from tiling.Bank, src int) error {
 	copy(b.slot(dst), from.(*plainBank).slot(src))
 	return nil
 }

@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 )
 
 // invert replaces L by U, row after row.
@@ -25,9 +25,9 @@ func (m *machine) invert(ctx context.Context) error {
 // invertTile computes U_ji in the place of L_ij, once the tasks before in row i have used that.
 func (w *worker) invertTile(i, j int) {
 	for k := j; k < i; k++ {
-		p := device.TileProduct{C: w.spare, Mode: device.TileSubtract}
+		p := tiling.Product{C: w.spare, Mode: tiling.Subtract}
 		if k == j {
-			p.Mode, p.UpperA = device.TileReplaceNegative, true
+			p.Mode, p.UpperA = tiling.ReplaceNegative, true
 		}
 		p.A = w.operand(w.tile(k, j), versionInverse)
 		p.B = w.operand(w.tile(i, k), versionFactor)
@@ -86,14 +86,14 @@ func (m *machine) contract(ctx context.Context, grad, diag []float64) error {
 // contractTile computes the block of rows j and columns i of Σ⁻¹ and contracts it.
 func (w *worker) contractTile(i, j int, grad, diag []float64) {
 	for k := i; k < w.side; k++ {
-		p := device.TileProduct{C: w.spare, Mode: device.TileAdd}
+		p := tiling.Product{C: w.spare, Mode: tiling.Add}
 		if k == i {
-			p.Mode, p.UpperB = device.TileReplace, true
+			p.Mode, p.UpperB = tiling.Replace, true
 		}
 		p.B = w.operand(w.tile(k, i), versionInverse)
 		p.A = p.B
 		if i == j {
-			p.Half, p.UpperA = device.TileUpper, p.UpperB
+			p.Half, p.UpperA = tiling.Upper, p.UpperB
 		} else {
 			p.A = w.operand(w.tile(k, j), versionInverse)
 		}

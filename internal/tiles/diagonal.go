@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 )
 
 // inverseDiagonal writes the diagonal of Σ⁻¹ to dst, the squared norms of the columns of L⁻¹: rows W_i = E_i·L⁻ᵀ for the rows
@@ -28,9 +28,9 @@ func (w *worker) inverseNorms(i int, identity, dst []float64) {
 			w.do(0, func() error { return w.Write(w.lane, w.spare, w.order, identity, w.order) })
 		}
 		for k := i; k < j; k++ {
-			p := device.TileProduct{Mode: device.TileSubtract}
+			p := tiling.Product{Mode: tiling.Subtract}
 			if k == i {
-				p.Mode, p.UpperA = device.TileReplaceNegative, true
+				p.Mode, p.UpperA = tiling.ReplaceNegative, true
 			}
 			w.whitenBy(p, j, k)
 		}

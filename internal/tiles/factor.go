@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 )
 
 // factor computes L from the bound kernel, column after column, and writes its diagonal. The blocks of rows before first
@@ -47,9 +47,9 @@ func (l layout) cube() float64 { return l.square() * float64(l.order) }
 // factorTile computes L_ij.
 func (w *worker) factorTile(i, j int, diagonal []float64) {
 	w.do(0, func() error { return w.Fill(w.lane, w.spare, i, j) })
-	half := device.TileWhole
+	half := tiling.Whole
 	if i == j {
-		half = device.TileLower
+		half = tiling.Lower
 	}
 	for k := range j {
 		a := w.operand(w.tile(i, k), versionFactor)
@@ -57,7 +57,7 @@ func (w *worker) factorTile(i, j int, diagonal []float64) {
 		if i != j {
 			b = w.operand(w.tile(j, k), versionFactor)
 		}
-		w.multiply(device.TileProduct{C: w.spare, A: a, B: b, Mode: device.TileSubtract, Half: half})
+		w.multiply(tiling.Product{C: w.spare, A: a, B: b, Mode: tiling.Subtract, Half: half})
 	}
 	if i == j {
 		w.do(w.cube()/3, func() error { return w.factorDiagonal(j, diagonal) })

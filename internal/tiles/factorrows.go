@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 
@@ -52,7 +53,7 @@ func (w *workspace) WriteFactor(r0, r1 int, src []float64) error {
 	}
 	if r0 == 0 {
 		w.written, w.formed, w.inverted, w.diagonal = 0, false, false, make([]float64, w.n)
-		w.filled = device.TileBinding{}
+		w.filled = tiling.Binding{}
 		reset(w.versions)
 	}
 	if r0 != w.written || w.diagonal == nil {

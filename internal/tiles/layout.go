@@ -1,6 +1,6 @@
 package tiles
 
-import "gpfit/device"
+import "gpfit/device/tiling"
 
 // layout divides n rows into blocks, and Σ into tiles.
 type layout struct {
@@ -30,7 +30,7 @@ func (l layout) span(i int, v []float64) []float64 { return v[i*l.order:][:l.row
 
 // roundOrder returns the smallest order of a tile that has room for so many rows.
 func roundOrder(rows int) int {
-	return max(1, (rows+device.TileUnit-1)/device.TileUnit) * device.TileUnit
+	return max(1, (rows+tiling.Unit-1)/tiling.Unit) * tiling.Unit
 }
 
 // even returns an order near target with which the last tile is nearly full.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 
@@ -34,7 +34,7 @@ func (m *machine) report() {
 }
 
 // newMachine makes the banks of a plan on devices, and workers.
-func newMachine(ctx context.Context, x *kernel.Points, a arrangement, devices []device.TileDevice) (m *machine, err error) {
+func newMachine(ctx context.Context, x *kernel.Points, a arrangement, devices []tiling.Device) (m *machine, err error) {
 	m = &machine{matrix: &matrix{layout: a.layout, numbers: int(a.tileBytes / 8), strips: a.strips}}
 	homes, used := a.place()
 	m.homes = homes
@@ -63,7 +63,7 @@ func newMachine(ctx context.Context, x *kernel.Points, a arrangement, devices []
 // hire makes the workers of a bank. The slots from first on are for copies.
 func (m *machine) hire(bank int, a arrangement, first int) {
 	for lane := range a.lanes {
-		w := &worker{matrix: m.matrix, TileBank: m.banks[bank], number: len(m.workers), bank: bank, lane: lane, spare: lane}
+		w := &worker{matrix: m.matrix, Bank: m.banks[bank], number: len(m.workers), bank: bank, lane: lane, spare: lane}
 		if a.cache > 0 {
 			var free []int
 			for s := first; s < a.slots[bank]; s++ {
@@ -89,7 +89,7 @@ func (m *machine) close() error {
 }
 
 // bind gives all banks what they evaluate.
-func (m *machine) bind(b device.TileBinding) error {
+func (m *machine) bind(b tiling.Binding) error {
 	for _, bank := range m.banks {
 		if err := bank.Bind(b); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 
@@ -17,7 +18,7 @@ const precision = 1e-12
 
 // Method computes with the lower half of Σ in tiles, on the devices of a workspace together.
 type Method struct {
-	// Order is the order of a tile, a multiple of [device.TileUnit]; 0 means the best one for the number of rows.
+	// Order is the order of a tile, a multiple of [tiling.Unit]; 0 means the best one for the number of rows.
 	Order int
 	// room, for tests, replaces the memory that is free.
 	room func() free
@@ -45,7 +46,7 @@ func (Method) MaxRows(hostFree int64) int {
 func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	b := backend{method: m}
 	for _, d := range devices {
-		t, ok := d.(device.TileDevice)
+		t, ok := d.(tiling.Device)
 		if !ok {
 			return nil, &device.UnavailableError{Device: d.Info().Name, Reason: "it cannot compute with tiles, which the method " + Name + " needs"}
 		}
@@ -69,7 +70,7 @@ var errNoFile = errors.New("tiles: no file")
 // backend is the method on its devices.
 type backend struct {
 	method  Method
-	devices []device.TileDevice
+	devices []tiling.Device
 }
 
 // withMeans is a backend on a device that predicts means without a workspace.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/hostmem"
 )
 
@@ -37,7 +38,7 @@ type free struct {
 }
 
 // freeMemory returns the free memory of the host and of devices. An unknown one is taken as large.
-func freeMemory(devices []device.TileDevice, folder string) free {
+func freeMemory(devices []tiling.Device, folder string) free {
 	known := func(bytes int64) int64 {
 		if bytes <= 0 {
 			return math.MaxInt64 / 4
@@ -52,7 +53,7 @@ func freeMemory(devices []device.TileDevice, folder string) free {
 }
 
 // arrange divides a matrix of n rows over devices. order is the order of a tile, 0 for the best one.
-func arrange(n, d, order int, devices []device.TileDevice, room free) arrangement {
+func arrange(n, d, order int, devices []tiling.Device, room free) arrangement {
 	if devices[0].Info().Host {
 		return onHost(n, d, order, devices[0], room)
 	}
@@ -72,7 +73,7 @@ func arrange(n, d, order int, devices []device.TileDevice, room free) arrangemen
 }
 
 // onHost keeps all tiles in the slots of one bank, where every thread computes in place.
-func onHost(n, d, order int, dev device.TileDevice, room free) arrangement {
+func onHost(n, d, order int, dev tiling.Device, room free) arrangement {
 	if order == 0 {
 		order = hostOrder(n)
 	}
@@ -140,7 +141,7 @@ func cardOrders(n, cards int) (orders []int) {
 }
 
 // onCards keeps tiles on cards, and those without room there in the memory of the host.
-func onCards(n, d, order int, devices []device.TileDevice, room free) arrangement {
+func onCards(n, d, order int, devices []tiling.Device, room free) arrangement {
 	a := arrangement{layout: newLayout(n, order), lanes: 1, strips: len(devices)}
 	rests := make([]int64, len(devices))
 	for i, dev := range devices {

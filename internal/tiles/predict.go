@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 
@@ -52,7 +52,7 @@ func (p prediction) weigh(w *worker, first, rows, j int) {
 	for q := range p.alpha.count {
 		clear(y)
 		w.do(0, func() error {
-			return w.Substitute(w.lane, device.TileSubtractProduct, w.spare, p.alpha.block(j)[q*p.alpha.ld:], y, w.order, 1)
+			return w.Substitute(w.lane, tiling.SubtractProduct, w.spare, p.alpha.block(j)[q*p.alpha.ld:], y, w.order, 1)
 		})
 		for r, v := range y[:rows] {
 			if w.recorded == nil {
@@ -65,7 +65,7 @@ func (p prediction) weigh(w *worker, first, rows, j int) {
 // whiten computes block j of the rows of W from the covariances in the spare slot.
 func (p prediction) whiten(w *worker, first, rows, j int) {
 	for k := range j {
-		w.whitenBy(device.TileProduct{Mode: device.TileSubtract, Rows: rows}, j, k)
+		w.whitenBy(tiling.Product{Mode: tiling.Subtract, Rows: rows}, j, k)
 	}
 	w.solveBy(j, rows)
 	if p.reduction != nil {
@@ -85,7 +85,7 @@ func (p prediction) whiten(w *worker, first, rows, j int) {
 }
 
 // whitenBy computes a product of block k of the worker's strip and L_jk.
-func (w *worker) whitenBy(p device.TileProduct, j, k int) {
+func (w *worker) whitenBy(p tiling.Product, j, k int) {
 	p.C = w.spare
 	p.A = w.operand(w.strip(w.number, k), versionFactor)
 	p.B = w.operand(w.tile(j, k), versionFactor)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -18,7 +19,7 @@ type speeds struct{ rate, link, peer float64 }
 
 // clockCard is a card whose banks compute nothing and count time.
 type clockCard struct {
-	device.TileDevice
+	tiling.Device
 	info device.Info
 	speeds
 	hosted *sync.Map // *float64 → when a tile of the host is ready
@@ -31,7 +32,7 @@ func (c *clockCard) TileSpace(n, d, order int) (tile, rest int64) {
 	return 8 * int64(order) * int64(order), 8*int64(n)*int64(d+8) + 1<<30
 }
 
-func (c *clockCard) NewTileBank(_ context.Context, _ *kernel.Points, order, slots int, _ []float64) (device.TileBank, error) {
+func (c *clockCard) NewTileBank(_ context.Context, _ *kernel.Points, order, slots int, _ []float64) (tiling.Bank, error) {
 	c.bank = &clockBank{clockCard: c, order: float64(order), ready: make([]float64, slots), used: make([]float64, slots)}
 	return c.bank, nil
 }
@@ -39,7 +40,7 @@ func (c *clockCard) NewTileBank(_ context.Context, _ *kernel.Points, order, slot
 // clockBank has the times at which the bank's thread, its stream for work and those for copies are free, and at which
 // each slot is ready, and was used last.
 type clockBank struct {
-	device.TileBank
+	tiling.Bank
 	*clockCard
 	order                         float64
 	now, busy, loading, storing   float64
@@ -73,13 +74,13 @@ func (b *clockBank) work(flops float64, slots ...int) error {
 }
 
 func (b *clockBank) Fill(_, dst, _, _ int) error { return b.work(0, dst) }
-func (b *clockBank) Multiply(_ int, p device.TileProduct) error {
-	return b.work(device.TileProductFlops(p, int(b.order)), p.C, p.A, p.B)
+func (b *clockBank) Multiply(_ int, p tiling.Product) error {
+	return b.work(tiling.Flops(p, int(b.order)), p.C, p.A, p.B)
 }
-func (b *clockBank) Solve(_, c, l, _ int) error    { return b.work(b.order*b.order*b.order, c, l) }
-func (b *clockBank) Invert(_, dst, l int) error    { return b.work(b.order*b.order*b.order/3, dst, l) }
-func (b *clockBank) Wait(int) error                { b.now = max(b.now, b.busy, b.storing); return nil }
-func (b *clockBank) Bind(device.TileBinding) error { return nil }
+func (b *clockBank) Solve(_, c, l, _ int) error { return b.work(b.order*b.order*b.order, c, l) }
+func (b *clockBank) Invert(_, dst, l int) error { return b.work(b.order*b.order*b.order/3, dst, l) }
+func (b *clockBank) Wait(int) error             { b.now = max(b.now, b.busy, b.storing); return nil }
+func (b *clockBank) Bind(tiling.Binding) error  { return nil }
 
 func (b *clockBank) Factor(lane, a int, _ []float64) (int, error) {
 	_ = b.work(b.order*b.order*b.order/3, a)
@@ -105,7 +106,7 @@ func (b *clockBank) Load(_, dst int, tile []float64) error {
 	return b.arrive(dst, at.(float64), b.link)
 }
 
-func (b *clockBank) Copy(_, dst int, from device.TileBank, src int) error {
+func (b *clockBank) Copy(_, dst int, from tiling.Bank, src int) error {
 	other := from.(*clockBank)
 	other.mu.Lock()
 	at := other.ready[src]
@@ -132,7 +133,7 @@ type simulated struct {
 // simulate counts time and copies of a value with gradient of n rows on cards of so much memory each.
 func simulate(t *testing.T, n, cards int, memory, hostMemory int64, s speeds) (r simulated) {
 	t.Helper()
-	var devices []device.TileDevice
+	var devices []tiling.Device
 	var all []*clockCard
 	hosted := &sync.Map{}
 	for i := range cards {

@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 )
 
 // substitute overwrites m vectors, of n numbers each, by L⁻¹b if forward, and then by L⁻ᵀb if backward.
@@ -11,13 +11,13 @@ func (m *machine) substitute(ctx context.Context, b []float64, count int, forwar
 	v := newVectors(m.layout, b, count)
 	if forward {
 		reset(m.steps)
-		if err := m.substitution(ctx, v, device.TileForward); err != nil {
+		if err := m.substitution(ctx, v, tiling.Forward); err != nil {
 			return err
 		}
 	}
 	if backward {
 		reset(m.steps)
-		if err := m.substitution(ctx, v, device.TileBackward); err != nil {
+		if err := m.substitution(ctx, v, tiling.Backward); err != nil {
 			return err
 		}
 	}
@@ -26,10 +26,10 @@ func (m *machine) substitute(ctx context.Context, b []float64, count int, forwar
 }
 
 // substitution executes one of the two substitutions. A task solves for a block of unknowns.
-func (m *machine) substitution(ctx context.Context, v vectors, op device.TileSubstitution) error {
+func (m *machine) substitution(ctx context.Context, v vectors, op tiling.Substitution) error {
 	var tasks []task
 	for i := range m.side {
-		if op == device.TileBackward {
+		if op == tiling.Backward {
 			i = m.side - 1 - i
 		}
 		tasks = append(tasks, task{i, i})
@@ -38,7 +38,7 @@ func (m *machine) substitution(ctx context.Context, v vectors, op device.TileSub
 		tasks: tasks,
 		owner: func(t task) int { return m.bankOf(t.i) },
 		do: func(w *worker, _ int, t task) {
-			if op == device.TileForward {
+			if op == tiling.Forward {
 				w.forward(v, t.i)
 			} else {
 				w.backward(v, t.i)
@@ -72,7 +72,7 @@ func (v vectors) copyTo(b []float64) {
 func (v vectors) block(i int) []float64 { return v.numbers[i*v.order:] }
 
 // apply makes a substitution with a tile.
-func (w *worker) apply(op device.TileSubstitution, a int, x, y []float64, v vectors) {
+func (w *worker) apply(op tiling.Substitution, a int, x, y []float64, v vectors) {
 	flops := 2 * float64(w.order) * float64(w.order) * float64(v.count)
 	w.do(flops, func() error { return w.Substitute(w.lane, op, a, x, y, v.ld, v.count) })
 	w.prefetch()
@@ -96,10 +96,10 @@ func (w *worker) forward(v vectors, i int) {
 	for j := range i {
 		a := w.operand(w.tile(i, j), versionFactor)
 		w.ready(j)
-		w.apply(device.TileSubtractProduct, a, v.block(j), v.block(i), v)
+		w.apply(tiling.SubtractProduct, a, v.block(j), v.block(i), v)
 	}
 	a := w.operand(w.tile(i, i), versionFactor)
-	w.apply(device.TileForward, a, nil, v.block(i), v)
+	w.apply(tiling.Forward, a, nil, v.block(i), v)
 	w.solved(i)
 }
 
@@ -108,9 +108,9 @@ func (w *worker) backward(v vectors, j int) {
 	for i := w.side - 1; i > j; i-- {
 		a := w.operand(w.tile(i, j), versionFactor)
 		w.ready(i)
-		w.apply(device.TileSubtractTransposed, a, v.block(i), v.block(j), v)
+		w.apply(tiling.SubtractTransposed, a, v.block(i), v.block(j), v)
 	}
 	a := w.operand(w.tile(j, j), versionFactor)
-	w.apply(device.TileBackward, a, nil, v.block(j), v)
+	w.apply(tiling.Backward, a, nil, v.block(j), v)
 	w.solved(j)
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/team"
 )
 
@@ -31,7 +31,7 @@ type home struct{ bank, slot int }
 // matrix is Σ in tiles.
 type matrix struct {
 	layout
-	banks []device.TileBank
+	banks []tiling.Bank
 	// numbers is the size of a tile, and store the memory of those that are at home on the host.
 	numbers int
 	store   []float64
@@ -74,7 +74,7 @@ func (m *matrix) await(counter *atomic.Int32, least int32) bool {
 // worker executes tasks on a lane of a bank.
 type worker struct {
 	*matrix
-	device.TileBank
+	tiling.Bank
 	number     int
 	bank, lane int
 	// spare is the slot of the next result.
@@ -146,12 +146,12 @@ func (w *worker) prefetch() {
 }
 
 // multiply computes a product.
-func (w *worker) multiply(p device.TileProduct) {
+func (w *worker) multiply(p tiling.Product) {
 	if w.recorded != nil || w.err != nil {
 		return
 	}
 	w.fail(w.Multiply(w.lane, p))
-	w.count(device.TileProductFlops(p, w.order))
+	w.count(tiling.Flops(p, w.order))
 	w.prefetch()
 }
 

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/hostmem"
 	"gpfit/kernel"
 )
@@ -29,7 +30,7 @@ type workspace struct {
 	// now those of U.
 	formed, inverted bool
 	diagonal         []float64
-	filled           device.TileBinding
+	filled           tiling.Binding
 	// written is the number of rows of L that WriteFactor has set, and block has those of the last block.
 	written int
 	block   []float64
@@ -47,7 +48,7 @@ var (
 var errMiddle = &device.UnsupportedError{Method: Name, What: "leave-one-out or folds as an objective; the method dense does"}
 
 // newWorkspace makes a workspace on devices, which have room for the arrangement.
-func newWorkspace(ctx context.Context, x *kernel.Points, a arrangement, devices []device.TileDevice) (*workspace, error) {
+func newWorkspace(ctx context.Context, x *kernel.Points, a arrangement, devices []tiling.Device) (*workspace, error) {
 	m, err := newMachine(ctx, x, a, devices)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (w *workspace) form(ctx context.Context, prog *kernel.Program, theta, noise
 		return err
 	}
 	w.formed, w.inverted = false, false
-	w.filled = device.TileBinding{Program: prog, Theta: slices.Clone(theta), Noise: slices.Clone(noise)}
+	w.filled = tiling.Binding{Program: prog, Theta: slices.Clone(theta), Noise: slices.Clone(noise)}
 	if err := w.bind(w.filled); err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		return fmt.Errorf("tiles: %w", err)
 	}
 	w.formed, w.inverted = false, false
-	if err := w.bind(device.TileBinding{Program: prog, Theta: theta, Noise: w.filled.Noise, Adjoint: &adj}); err != nil {
+	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: w.filled.Noise, Adjoint: &adj}); err != nil {
 		return err
 	}
 	w.Begin("gradient", w.cubeOf(w.side)/3)
@@ -230,7 +231,7 @@ func (w *workspace) predict(ctx context.Context, prog *kernel.Program, theta []f
 	if err := w.checkProgram(prog, theta); err != nil {
 		return err
 	}
-	if err := w.bind(device.TileBinding{Program: prog, Theta: theta, Noise: w.filled.Noise}); err != nil {
+	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: w.filled.Noise}); err != nil {
 		return err
 	}
 	w.Begin("predict", float64(w.n)*float64(w.n)*float64(p.xs.N))
