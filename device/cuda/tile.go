@@ -11,7 +11,7 @@ import (
 // Multiply implements [tiling.Bank].
 func (b *tileBank) Multiply(_ int, p tiling.Product) error {
 	return b.work(computing, []tileUse{{p.C, true}, {p.A, false}, {p.B, false}}, func() {
-		m := tileProduct{tileBank: b, TileProduct: p, a: b.at(p.A), b: b.at(p.B), c: b.at(p.C), alpha: 1, width: b.width}
+		m := tileProduct{tileBank: b, Product: p, a: b.at(p.A), b: b.at(p.B), c: b.at(p.C), alpha: 1, width: b.width}
 		if p.C == p.A || p.C == p.B {
 			b.fail(argumentf("a product in slot %d of an operand", p.C))
 		}

@@ -1,5 +1,5 @@
 // Package tiles is the exact method for matrices that no single memory holds as a square. It stores the lower half of Σ
-// in square tiles (package device, [tiling.Bank]) and computes with three passes over them in place: the factor L, its inverse
+// in square tiles ([tiling.Bank]) and computes with three passes over them in place: the factor L, its inverse
 // U = L⁻ᵀ, and Σ⁻¹ = UUᵀ, whose tiles are contracted with ∂K at once and never stored. For blocks i ≥ j of rows,
 //
 //	L_ij = (Σ_ij − Σ_k<j L_ik·L_jkᵀ)·L_jj⁻ᵀ          (factor.go)
