@@ -19,10 +19,10 @@ type queue struct {
 	meter *device.Meter
 	// limit is the largest number of operations of one product.
 	limit float64
-	// submitted are the operations since the last wait for their end, or the last mark of pace.
+	// submitted are the operations since the last wait for their end, or the last mark of backlog.
 	submitted float64
-	// pace, if not nil, replaces these waits.
-	pace *pace
+	// backlog, if not nil, replaces these waits.
+	backlog *backlog
 	// generated are the kernels of the bound program that have run.
 	generated map[string]*driver.Function
 	err       error
@@ -47,8 +47,8 @@ func (q *queue) worked(flops float64) {
 	const part = 8
 	if q.submitted += flops; q.submitted > q.limit/part {
 		q.submitted = 0
-		if q.pace != nil {
-			q.then(q.pace.mark)
+		if q.backlog != nil {
+			q.then(q.backlog.mark)
 		} else {
 			q.then(q.gpu.stream.Synchronize)
 		}
@@ -59,15 +59,15 @@ func (q *queue) worked(flops float64) {
 	})
 }
 
-// pace bounds the work before the device, and never lets it run out of work: a mark waits for the mark before.
-type pace struct {
+// backlog bounds the work before the device, and never lets it run out of work: a mark waits for the mark before.
+type backlog struct {
 	stream *driver.Stream
 	marks  [2]*driver.Event
 	next   int
 }
 
-func newPace(g *gpu) (*pace, error) {
-	p := &pace{stream: g.stream}
+func newBacklog(g *gpu) (*backlog, error) {
+	p := &backlog{stream: g.stream}
 	for i := range p.marks {
 		var err error
 		if p.marks[i], err = g.dev.NewEvent(); err != nil {
@@ -77,7 +77,7 @@ func newPace(g *gpu) (*pace, error) {
 	return p, nil
 }
 
-func (p *pace) mark() error {
+func (p *backlog) mark() error {
 	if err := p.marks[p.next].Record(p.stream); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *pace) mark() error {
 	return p.marks[p.next].Synchronize()
 }
 
-func (p *pace) close() error {
+func (p *backlog) close() error {
 	if p == nil {
 		return nil
 	}

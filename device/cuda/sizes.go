@@ -123,7 +123,7 @@ func cube(n int64) float64 { return float64(n) * float64(n) * float64(n) }
 // reserve is the memory in bytes set aside for the libraries' workspaces and the driver.
 const reserve = 256 << 20
 
-// sideColumns is the number of vectors with which [tileBank.Substitute] computes at a time.
+// sideColumns is the number of vectors with which Substitute computes at a time.
 const sideColumns = 32
 
 // upperWidth returns the order of the blocks in which a product leaves out the zeros of a triangular operand, and the half

@@ -33,8 +33,8 @@ type tileBank struct {
 	bound   tiling.Binding
 	// xs are the points as in [Workspace], and blocks the same points block by block.
 	xs, blocks buffer
-	// ones are 1 and vector is for results, of the length of the order. sides are columns of [tileBank.Substitute], and test are
-	// points of [tileBank.Cross]. adjoint has the vectors and factors of the adjoint.
+	// ones are 1 and vector is for results, of the length of the order. sides are columns of Substitute, and test are
+	// points of Cross. adjoint has the vectors and factors of the adjoint.
 	noise, ones, vector, sides, test, adjoint buffer
 	// upperA and upperB are diagonal blocks of operands that are upper triangular, with zeros below their diagonals.
 	upperA, upperB buffer
@@ -103,7 +103,7 @@ func allocateTiles(b *tileBank, slots int, host []float64) error {
 			})
 		}
 		b.then(func() (err error) {
-			b.pace, err = newPace(b.gpu)
+			b.backlog, err = newBacklog(b.gpu)
 			return err
 		})
 		b.then(func() (err error) {
@@ -315,7 +315,7 @@ func (b *tileBank) Close() error {
 		err = nil // there is nothing left to wait for
 	}
 	b.closed = true
-	errs := []error{err, b.forget(), b.pace.close()}
+	errs := []error{err, b.forget(), b.backlog.close()}
 	for _, s := range b.streams[loading:] {
 		errs = append(errs, s.Destroy())
 	}

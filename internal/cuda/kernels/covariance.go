@@ -93,7 +93,7 @@ type Adjoint struct {
 func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	s, m := adj.Inverse, adj.Middle
 	require(s.LD >= j1 && (m.A == 0 || m.LD >= j1), "columns, leading dimensions", j1, s.LD, m.LD)
-	return contract(f, x, adj, span{0, j1}, span{j0, j1}, diag, sums, work, j0 > 0)
+	return contract(f, x, adj, 0, j1, j0, j1, diag, sums, work, j0 > 0)
 }
 
 // ContractTile does so for rows i0 ≤ i < i1 and columns j0 ≤ j < j1 with i ≤ j, for a matrix Inverse that begins with element
@@ -101,20 +101,17 @@ func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, w
 func ContractTile(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
 	require(0 <= i0 && i0 <= i1 && adj.Inverse.LD >= i1-i0 && adj.Middle.A == 0, "rows, leading dimension", i0, i1, adj.Inverse.LD)
 	adj.Inverse.A = adj.Inverse.A.Offset(-8 * i0) // the kernel counts rows from 0
-	return contract(f, x, adj, span{i0, i1}, span{j0, j1}, diag.Offset(-8*j0), sums, work, false)
+	return contract(f, x, adj, i0, i1, j0, j1, diag.Offset(-8*j0), sums, work, false)
 }
 
-// span is a range of rows or columns.
-type span struct{ from, to int64 }
-
-func contract(f Function, x Points, adj Adjoint, rows, cols span, diag, sums Ptr, work ContractWork, add bool) []Launch {
+func contract(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork, add bool) []Launch {
 	s, m := adj.Inverse, adj.Middle
-	require(0 <= cols.from && cols.from <= cols.to && cols.to <= x.N && adj.Count >= 0 && work.Blocks > 0,
-		"columns of n, vectors, blocks", cols.from, cols.to, x.N, adj.Count, work.Blocks)
-	all := tiles(rows.to-rows.from, tileRows) * tiles(cols.to-cols.from, tileCols)
+	require(0 <= j0 && j0 <= j1 && j1 <= x.N && adj.Count >= 0 && work.Blocks > 0,
+		"columns of n, vectors, blocks", j0, j1, x.N, adj.Count, work.Blocks)
+	all := tiles(i1-i0, tileRows) * tiles(j1-j0, tileCols)
 	require(all <= math.MaxInt32, "tiles", all)
 	blocks := min(work.Blocks, all)
-	launch := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, rows.from, rows.to, cols.from, cols.to,
+	launch := launchOf(f, ptx.Contract, blocks, x.X, x.N, s.A, s.LD, m.A, m.LD, i0, i1, j0, j1,
 		adj.Vectors, adj.Outer, adj.Count, adj.Inv, diag, work.Scratch, work.Partial)
 	return []Launch{launch, Reduce(work.Partial, blocks, Vector{sums, int64(f.Rows())}, add)}
 }
