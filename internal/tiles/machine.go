@@ -47,8 +47,12 @@ func newMachine(ctx context.Context, x *kernel.Points, a arrangement, devices []
 			return nil, err
 		}
 	}
+	shared := m.store
+	if a.folder != "" && a.cache > 0 {
+		shared = nil // cards cannot lock a mapped file
+	}
 	for i, d := range devices {
-		b, err := d.NewTileBank(ctx, x, a.order, a.slots[i], m.store)
+		b, err := d.NewTileBank(ctx, x, a.order, a.slots[i], shared)
 		if err != nil {
 			return nil, errors.Join(err, m.close())
 		}
