@@ -140,7 +140,7 @@ func cardOrders(n, cards int) (orders []int) {
 	return orders
 }
 
-// onCards keeps tiles on cards, and those without room there in the memory of the host.
+// onCards keeps tiles on cards, as far as there is room, and the rest in the memory of the host.
 func onCards(n, d, order int, devices []tiling.Device, room free) arrangement {
 	a := arrangement{layout: newLayout(n, order), lanes: 1, strips: len(devices)}
 	rests := make([]int64, len(devices))
@@ -221,7 +221,7 @@ const (
 )
 
 // copyTime returns an estimate of the seconds that copies from the host to cards take in a value with gradient. Products
-// take side³/2 tiles besides those that a card's cache keeps, of which the share of the host must be copied.
+// take side³/2 tiles that a card's cache has not kept, and the host's share of these must be copied.
 func (a arrangement) copyTime() float64 {
 	rate, share := linkRate*float64(len(a.slots)), float64(a.hostOwn)/float64(a.tiles())
 	if a.folder != "" {

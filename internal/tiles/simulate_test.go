@@ -37,7 +37,7 @@ func (c *clockCard) NewTileBank(_ context.Context, _ *kernel.Points, order, slot
 	return c.bank, nil
 }
 
-// clockBank has the times at which the bank's thread, its stream for work and those for copies are free, and at which
+// clockBank has the times at which the bank's thread, its stream for work and its streams for copies are free, and at which
 // each slot is ready, and was used last.
 type clockBank struct {
 	tiling.Bank

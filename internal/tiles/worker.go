@@ -32,7 +32,7 @@ type home struct{ bank, slot int }
 type matrix struct {
 	layout
 	banks []tiling.Bank
-	// numbers is the size of a tile, and store the memory of those that are at home on the host.
+	// numbers is the size of a tile, and store the memory of the tiles at home on the host.
 	numbers int
 	store   []float64
 	homes   []home

@@ -26,12 +26,12 @@ type workspace struct {
 	x     *kernel.Points
 	a     arrangement
 	means device.MeanPredictor
-	// formed says that the tiles are those of L, whose diagonal is here. inverted says that they were until a contraction, and are
-	// now those of U.
+	// formed says that the tiles hold L, whose diagonal is here. inverted says that they held it until a contraction, and now
+	// hold U.
 	formed, inverted bool
 	diagonal         []float64
 	filled           tiling.Binding
-	// written is the number of rows of L that WriteFactor has set, and block has those of the last block.
+	// written is the number of rows of L that WriteFactor has set, and block has the rows of the last block.
 	written int
 	block   []float64
 }
