@@ -100,8 +100,8 @@ const fileCache = 1 << 30
 func hostOrder(n int) int {
 	switch {
 	case n <= 1500:
-		return nearly(n, 96)
-	case n <= 10000:
+		return nearly(n, 144)
+	case n <= 6000:
 		return nearly(n, 192)
 	}
 	return nearly(n, 288)
@@ -116,7 +116,7 @@ func nearly(n, target int) int {
 	}
 	best, least := target, math.MaxInt
 	for order := target * 4 / 3 / unit * unit; order >= target*3/4; order -= unit {
-		if padded := (n + order - 1) / order * order; padded < least {
+		if padded := (n + order - 1) / order * order; padded <= least {
 			best, least = order, padded
 		}
 	}
