@@ -1,0 +1,90 @@
+package engine
+
+// Panel is the progress of a call that works panel by panel: Flops are the operations of all ranks for one. A call ends
+// after a panel if the function says so, on all ranks.
+type Panel func(flops float64) (stop bool)
+
+// width returns the number of columns of a panel for an n×n matrix.
+func (a *Matrix) width() int {
+	return a.grid.Block * max(1, panelColumns/a.grid.Block)
+}
+
+const panelColumns = 512
+
+// panels calls f for all panels of columns.
+func (a *Matrix) panels(f func(first, width int) (stop bool)) (stopped bool) {
+	n, w := a.Cols.N, a.width()
+	for k := 0; k < n; k += w {
+		if f(k, min(w, n-k)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Factor overwrites the upper half of Σ by U, Σ = UᵀU. minor is the order of the first leading minor that is not
+// positive, or 0.
+func (a *Matrix) Factor(done Panel) (minor int, stopped bool) {
+	n, g := a.Cols.N, a.grid
+	stopped = a.panels(func(k, w int) bool {
+		if minor = g.potrf(w, a.at(k, k)); minor != 0 {
+			minor += k
+			return false
+		}
+		rest := n - k - w
+		if rest > 0 {
+			g.solveTransposed(w, rest, a.at(k, k), a.at(k, k+w))
+			g.subtractSquare(rest, w, a.at(k, k+w), a.at(k+w, k+w))
+		}
+		return done(cubes(n-k, rest))
+	})
+	return minor, stopped
+}
+
+// cubes returns the third of the difference of two cubes.
+func cubes(a, b int) float64 {
+	x, y := float64(a), float64(b)
+	return (x*x*x - y*y*y) / 3
+}
+
+// Solve overwrites b, of as many rows, by Σ⁻¹b.
+func (a *Matrix) Solve(b *Matrix) { a.grid.potrs(a.Cols.N, b.Cols.N, a.at(0, 0), b.at(0, 0)) }
+
+// SolveTransposed overwrites b by U⁻ᵀb.
+func (a *Matrix) SolveTransposed(b *Matrix) {
+	a.grid.solveTransposed(a.Cols.N, b.Cols.N, a.at(0, 0), b.at(0, 0))
+}
+
+// Invert overwrites U by the upper half of Σ⁻¹ = U⁻¹U⁻ᵀ.
+func (a *Matrix) Invert(done Panel) (stopped bool, err error) {
+	g := a.grid
+	if g.elpa != nil && a.onAllRanks() {
+		if err := g.elpa.invert(a); err != nil {
+			return false, err
+		}
+		stopped = done(cubes(a.Cols.N, 0))
+	} else {
+		stopped = a.panels(func(k, w int) bool {
+			if k > 0 {
+				g.multiplyLeft(k, w, a.at(0, 0), a.at(0, k))
+				g.solveRight(k, w, a.at(k, k), a.at(0, k))
+			}
+			g.trtri(w, a.at(k, k))
+			return done(cubes(k+w, k))
+		})
+	}
+	return stopped || a.panels(func(k, w int) bool {
+		if k > 0 {
+			g.addSquare(k, w, a.at(0, k), a.at(0, 0))
+			g.multiplyRight(k, w, a.at(k, k), a.at(0, k))
+		}
+		g.lauum(w, a.at(k, k))
+		return done(cubes(k+w, k))
+	}), nil
+}
+
+// onAllRanks reports whether each rank has a part of the matrix.
+func (a *Matrix) onAllRanks() bool {
+	blocks := (a.Cols.N + a.grid.Block - 1) / a.grid.Block
+	return blocks >= max(a.grid.Shape.Rows, a.grid.Shape.Cols)
+}

@@ -1,0 +1,202 @@
+package mpi
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"gpfit/internal/mpi/engine"
+	"gpfit/internal/mpi/message"
+	"gpfit/internal/team"
+)
+
+// group is the ranks of the program, which compute together.
+type group struct {
+	world *message.World
+	grid  *engine.Grid
+	// team is the threads of a rank.
+	team   *team.Team
+	shares map[int]*share
+	// mutex makes the calls of rank 0 follow one another. next is the number of its next workspace.
+	mutex sync.Mutex
+	next  int
+	ended bool
+}
+
+// opened is the group of this process, once something has opened it.
+var opened *group
+
+// openGroup opens the libraries, once: MPI cannot be initialized again.
+var openGroup = sync.OnceValues(func() (g *group, err error) {
+	world, err := message.Open()
+	if err != nil {
+		return nil, err
+	}
+	g = &group{world: world, shares: map[int]*share{}, team: team.New(threadsOf(world))}
+	opened = g
+	shape, err := engine.ShapeFor(world.Size)
+	if err != nil {
+		return nil, err
+	}
+	world.Do(func() {
+		if g.grid, err = engine.Open(world, shape); err == nil {
+			g.grid.SetThreads(g.team.Size())
+		}
+	})
+	return g, err
+})
+
+// threadsOf returns the number of threads for a rank: those that it may use, but not more than its part of the node's
+// processors. The launcher may have bound it to its own ones, or not.
+func threadsOf(w *message.World) int {
+	threads := runtime.GOMAXPROCS(0)
+	text, err := os.ReadFile("/sys/devices/system/cpu/online") // such as 0-63
+	fields := strings.FieldsFunc(strings.TrimSpace(string(text)), func(r rune) bool { return r == '-' || r == ',' })
+	if err != nil || len(fields) == 0 {
+		return threads
+	}
+	last, err := strconv.Atoi(fields[len(fields)-1])
+	if err != nil {
+		return threads
+	}
+	return max(1, min(threads, (last+1)/w.Near))
+}
+
+// operation names a call.
+type operation string
+
+// The operations of all ranks.
+const (
+	opMeasure  operation = "measure"
+	opAllocate operation = "allocate"
+	opForm     operation = "form"
+	opSolve    operation = "solve"
+	opContract operation = "contract"
+	opPredict  operation = "predict"
+	opFree     operation = "free"
+	opEnd      operation = "end"
+)
+
+// call is an operation with its arguments, which rank 0 sends to all.
+type call struct {
+	Op operation
+	// Share is the number of the workspace.
+	Share int
+	// N, D and M are sizes: points, columns, and right-hand sides or points of a prediction.
+	N, D, M int
+	// Threads is the number of threads that a rank may use.
+	Threads int
+	// Code is the exit code of the program that ends.
+	Code int
+	// Text and Labels are the covariance function.
+	Text   string
+	Labels []int
+	// Inv and Outer are factors of an adjoint.
+	Inv   float64
+	Outer []float64
+	// Variances asks for the reduction of the variances.
+	Variances bool
+	lengths
+	// numbers are sent apart: points, parameters, noise, vectors, as the operation says.
+	numbers [][]float64
+	// poll is called on rank 0 between pieces of the work, with the operations done, and reports whether to stop.
+	poll func(flops float64) (stop bool)
+}
+
+// lengths are the lengths of numbers.
+type lengths struct{ Lengths []int }
+
+// result is what a call has computed, on rank 0.
+type result struct {
+	stopped bool
+	minor   int
+	// vectors are what the operation says.
+	vectors [][]float64
+}
+
+// do performs a call on all ranks. Rank 0 calls it.
+func (g *group) do(c *call) (r result) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.ended {
+		return result{stopped: true}
+	}
+	g.world.Do(func() {
+		g.send(c)
+		r = g.perform(c)
+	})
+	return r
+}
+
+// send sends a call to all other ranks.
+func (g *group) send(c *call) {
+	if g.world.Size == 1 {
+		return
+	}
+	c.Lengths = nil
+	for _, v := range c.numbers {
+		c.Lengths = append(c.Lengths, len(v))
+	}
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(c); err != nil {
+		panic(err)
+	}
+	g.world.Announce(text.Bytes())
+	for _, v := range c.numbers {
+		g.world.Broadcast(v)
+	}
+}
+
+// receive waits for the next call of rank 0.
+func (g *group) receive() *call {
+	c := &call{}
+	if err := gob.NewDecoder(bytes.NewReader(g.world.Announce(nil))).Decode(c); err != nil {
+		panic(err)
+	}
+	for _, n := range c.Lengths {
+		v := make([]float64, n)
+		g.world.Broadcast(v)
+		c.numbers = append(c.numbers, v)
+	}
+	return c
+}
+
+// perform performs a call on this rank.
+func (g *group) perform(c *call) result {
+	switch c.Op {
+	case opMeasure:
+		return g.measure(c)
+	case opAllocate:
+		g.shares[c.Share] = newShare(g, c)
+		return result{}
+	case opFree:
+		delete(g.shares, c.Share)
+		return result{}
+	}
+	s := g.shares[c.Share]
+	switch c.Op {
+	case opForm:
+		return s.form(c)
+	case opSolve:
+		return s.solve(c)
+	case opContract:
+		return s.contract(c)
+	case opPredict:
+		return s.predict(c)
+	}
+	panic(fmt.Sprintf("unknown operation %q", c.Op))
+}
+
+// agree reports whether rank 0 wants to stop the call, after so many operations of all ranks.
+func (g *group) agree(c *call, flops float64) bool {
+	stop := 0.0
+	if c.poll != nil && c.poll(flops) {
+		stop = 1
+	}
+	return g.world.Largest(stop) > 0
+}

@@ -1,0 +1,114 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/internal/hostmem"
+	"gpfit/internal/mpi/engine"
+	"gpfit/kernel"
+)
+
+// share is what this rank has of a workspace: its part of Σ, and all points.
+type share struct {
+	*group
+	threads int
+	x       *kernel.Points
+	// rows are the points of the rows of the part, so that one call evaluates them for a column. rowsAt and colsAt are
+	// their places.
+	rows           *kernel.Points
+	rowsAt, colsAt []int
+	matrix         *engine.Matrix
+	host           device.MeanPredictor
+	prog           *kernel.Program
+	evaluators     []*kernel.Evaluator
+}
+
+// rowLength bounds the rows that an evaluator gets, so that its scratch space stays in the first-level cache.
+const rowLength = 512
+
+// newShare allocates the part of this rank. The numbers of the call are the points.
+func newShare(g *group, c *call) *share {
+	s := &share{group: g, threads: min(c.Threads, g.team.Size()), x: &kernel.Points{N: c.N, D: c.D, X: c.numbers[0]}}
+	host, err := cpu.Open(device.Options{Threads: s.threads})
+	if err != nil {
+		g.fail(err)
+	}
+	s.host = host
+	s.matrix = g.grid.NewMatrix(c.N, c.N)
+	s.rowsAt, s.colsAt = s.matrix.Rows.Globals(), s.matrix.Cols.Globals()
+	s.rows = s.x.Pick(s.rowsAt)
+	return s
+}
+
+// fail ends the program on all ranks.
+func (g *group) fail(err error) { panic(err) }
+
+// numbersFor returns the numbers that a rank holds for n points of d columns, at most.
+func numbersFor(shape engine.Shape, n, d int) int64 {
+	rows, cols := shape.Largest(n)
+	vectors := int64(n) * int64(2*d+16)
+	return int64(rows)*int64(cols) + vectors + predictionNumbers
+}
+
+// measure returns, for each rank, the bytes that a workspace takes on its node and those that are free there.
+func (g *group) measure(c *call) result {
+	need := 8 * numbersFor(g.grid.Shape, c.N, c.D) * int64(g.world.Near)
+	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
+}
+
+// bind compiles the covariance function of a call, unless it is the last one, and sets its parameters.
+func (s *share) bind(c *call, theta []float64) *kernel.Program {
+	if s.prog == nil || s.prog.Text != c.Text || !slices.Equal(s.prog.Labels, c.Labels) {
+		prog, err := compile(c.Text, c.Labels)
+		if err != nil {
+			s.fail(fmt.Errorf("the kernel %s: %w", c.Text, err))
+		}
+		s.prog, s.evaluators = prog, make([]*kernel.Evaluator, s.threads)
+		for i := range s.evaluators {
+			s.evaluators[i] = kernel.NewEvaluator(prog)
+		}
+	}
+	for _, e := range s.evaluators {
+		e.Bind(theta)
+	}
+	return s.prog
+}
+
+// compile makes a program of the text of another one.
+func compile(text string, labels []int) (*kernel.Program, error) {
+	e, err := kernel.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.Compile(e, labels)
+}
+
+// columns calls f for groups of columns of a matrix of this rank, on its threads.
+func (s *share) columns(n int, f func(worker, group, j0, j1 int)) (groups int) {
+	groups = (n + columnsOfTask - 1) / columnsOfTask
+	_ = s.team.For(context.Background(), s.threads, groups, func(worker, group int) {
+		f(worker, group, group*columnsOfTask, min((group+1)*columnsOfTask, n))
+	})
+	return groups
+}
+
+// columnsOfTask is the number of columns in a task of a thread. The sums of tasks are added in order.
+const columnsOfTask = 16
+
+// until returns how many of the rank's rows are above the end of a column's upper half, and whether the last one is the
+// diagonal.
+func (s *share) until(column int) (rows int, diagonal bool) {
+	rows = s.matrix.Rows.Count(column + 1)
+	return rows, rows > 0 && s.rowsAt[rows-1] == column
+}
+
+// pieces calls f for the pieces of n rows.
+func pieces(n int, f func(i0, i1 int)) {
+	for i := 0; i < n; i += rowLength {
+		f(i, min(i+rowLength, n))
+	}
+}
