@@ -101,15 +101,13 @@ type call struct {
 	Outer []float64
 	// Variances asks for the reduction of the variances.
 	Variances bool
-	lengths
+	// Lengths are the lengths of numbers.
+	Lengths []int
 	// numbers are sent apart: points, parameters, noise, vectors, as the operation says.
 	numbers [][]float64
 	// poll is called on rank 0 between pieces of the work, with the operations done, and reports whether to stop.
 	poll func(flops float64) (stop bool)
 }
-
-// lengths are the lengths of numbers.
-type lengths struct{ Lengths []int }
 
 // result is what a call has computed, on rank 0.
 type result struct {
