@@ -73,8 +73,8 @@ func (w *World) begin() error {
 	w.call("MPI_Comm_rank", w.library.world, rank)
 	w.call("MPI_Comm_size", w.library.world, size)
 	w.Rank, w.Size = int(rank[0]), int(size[0])
-	if l := Launched(); l.Size > 1 && l.Size != w.Size {
-		return fmt.Errorf("the launcher started %d ranks (%s), but MPI knows of %d: use the mpirun of the same MPI, or srun with the right --mpi, such as --mpi=pmix for Open MPI", l.Size, l.Launcher, w.Size)
+	if l := Launched(); l.Size != w.Size {
+		return fmt.Errorf("the launcher started %d ranks, but MPI knows of %d: use the mpirun of the same MPI, or srun with the right --mpi, such as --mpi=pmix for Open MPI", l.Size, w.Size)
 	}
 	text := make([]byte, 8192)
 	w.call("MPI_Get_library_version", text, length)
