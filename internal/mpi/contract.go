@@ -4,7 +4,7 @@ import (
 	"gpfit/internal/vec"
 )
 
-// contract inverts Σ and contracts the adjoint. The numbers of the call are the parameters and the vectors of the outer
+// contract inverts Σ and contracts the adjoint. The factor is there afterwards. The numbers of the call are the parameters and the vectors of the outer
 // products; the result's vectors are the gradient and the diagonal.
 func (s *share) contract(c *call) (r result) {
 	theta, vectors := c.numbers[0], c.numbers[1]
@@ -30,13 +30,17 @@ func (s *share) contract(c *call) (r result) {
 	s.columns(len(s.colsAt), func(worker, group, j0, j1 int) {
 		part, g := parts[group*params:][:params], scratch[worker*rowLength:][:rowLength]
 		for j := j0; j < j1; j++ {
-			rows, _ := s.until(s.colsAt[j])
-			pieces(rows, func(i0, i1 int) {
+			pieces(0, s.matrix.Rows.Count(s.colsAt[j]+1), func(i0, i1 int) {
 				a.column(g[:i1-i0], j, i0)
 				s.evaluators[worker].RowGradient(part, g[:i1-i0], s.x, s.colsAt[j], s.rows, i0, i1)
 			})
 		}
 	})
+	for j, v := range s.pivots { // the inverse has the diagonal, and the factor all below
+		if i := s.diagonal(j); i >= 0 {
+			s.matrix.Column(j)[i] = v
+		}
+	}
 	gradient := make([]float64, params)
 	for i, v := range parts {
 		gradient[i%params] += v
@@ -65,13 +69,12 @@ type adjoint struct {
 // column writes elements of column j of the rank, from row i on, to g: doubled above the diagonal.
 func (a *adjoint) column(g []float64, j, i int) {
 	at, n := a.colsAt[j], a.x.N
-	rows, diagonal := a.until(at)
 	inverse := a.matrix.Column(j)[i : i+len(g)]
 	vec.Scale(g, inverse, 2*a.inv)
 	for k, f := range a.outer {
 		vec.Combine(g, g, a.rows[k][i:i+len(g)], 1, 2*f*a.vectors[k*n+at])
 	}
-	if last := len(g) - 1; diagonal && i+last == rows-1 {
+	if last := len(g) - 1; i+last == a.diagonal(j) {
 		v := a.inv * inverse[last]
 		for k, f := range a.outer {
 			v += f * a.vectors[k*n+at] * a.vectors[k*n+at]

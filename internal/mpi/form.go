@@ -9,10 +9,10 @@ func (s *share) form(c *call) (r result) {
 		e := s.evaluators[worker]
 		for j := j0; j < j1; j++ {
 			at, column := s.colsAt[j], s.matrix.Column(j)
-			rows, diagonal := s.until(at)
-			pieces(rows, func(i0, i1 int) { e.Row(column[i0:i1], s.x, at, s.rows, i0, i1) })
-			if diagonal {
-				column[rows-1] += noise[min(at, len(noise)-1)]
+			first := s.matrix.Rows.Count(at)
+			pieces(first, len(column), func(i0, i1 int) { e.Row(column[i0:i1], s.x, at, s.rows, i0, i1) })
+			if s.diagonal(j) >= 0 {
+				column[first] += noise[min(at, len(noise)-1)]
 			}
 		}
 	})
@@ -23,10 +23,12 @@ func (s *share) form(c *call) (r result) {
 	if r.minor > 0 || r.stopped {
 		return r
 	}
+	s.pivots = make([]float64, len(s.colsAt))
 	d := make([]float64, s.x.N)
 	for j, at := range s.colsAt {
-		if rows, diagonal := s.until(at); diagonal {
-			d[at] = s.matrix.Column(j)[rows-1]
+		if i := s.diagonal(j); i >= 0 {
+			s.pivots[j] = s.matrix.Column(j)[i]
+			d[at] = s.pivots[j]
 		}
 	}
 	s.world.Sum(d)

@@ -62,19 +62,19 @@ func (s *share) pointsAtOnce() int {
 	return blocks * s.grid.Block * s.grid.Shape.Cols
 }
 
-// reduce computes |U⁻ᵀk*|² for the points from j0 on.
+// reduce computes |L⁻¹k*|² for the points from j0 on.
 func (s *share) reduce(xs *kernel.Points, j0 int, reduction []float64) {
 	v := s.grid.NewMatrix(s.x.N, len(reduction))
 	places := v.Cols.Globals()
 	s.columns(len(places), func(worker, _, first, last int) {
 		for j := first; j < last; j++ {
 			column := v.Column(j)
-			pieces(len(column), func(i0, i1 int) {
+			pieces(0, len(column), func(i0, i1 int) {
 				s.evaluators[worker].Row(column[i0:i1], xs, j0+places[j], s.rows, i0, i1)
 			})
 		}
 	})
-	s.matrix.SolveTransposed(v)
+	s.matrix.SolveTriangle(v, false)
 	own := make([]float64, len(reduction))
 	for j, at := range places {
 		for _, x := range v.Column(j) {

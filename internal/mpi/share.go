@@ -22,9 +22,12 @@ type share struct {
 	rows           *kernel.Points
 	rowsAt, colsAt []int
 	matrix         *engine.Matrix
-	host           device.MeanPredictor
-	prog           *kernel.Program
-	evaluators     []*kernel.Evaluator
+	// pivots are the diagonal elements of the factor in the columns of the rank, where it has them.
+	pivots []float64
+	host   device.MeanPredictor
+	// prog is the last covariance function, with an evaluator for each thread.
+	prog       *kernel.Program
+	evaluators []*kernel.Evaluator
 }
 
 // rowLength bounds the rows that an evaluator gets, so that its scratch space stays in the first-level cache.
@@ -99,16 +102,18 @@ func (s *share) columns(n int, f func(worker, group, j0, j1 int)) (groups int) {
 // columnsOfTask is the number of columns in a task of a thread. The sums of tasks are added in order.
 const columnsOfTask = 16
 
-// until returns how many of the rank's rows are above the end of a column's upper half, and whether the last one is the
-// diagonal.
-func (s *share) until(column int) (rows int, diagonal bool) {
-	rows = s.matrix.Rows.Count(column + 1)
-	return rows, rows > 0 && s.rowsAt[rows-1] == column
+// diagonal returns the rank's row of the diagonal element of its column j, −1 if another rank has it.
+func (s *share) diagonal(j int) int {
+	at := s.colsAt[j]
+	if i := s.matrix.Rows.Count(at); i < len(s.rowsAt) && s.rowsAt[i] == at {
+		return i
+	}
+	return -1
 }
 
-// pieces calls f for the pieces of n rows.
-func pieces(n int, f func(i0, i1 int)) {
-	for i := 0; i < n; i += rowLength {
-		f(i, min(i+rowLength, n))
+// pieces calls f for the pieces of rows first … last−1.
+func pieces(first, last int, f func(i0, i1 int)) {
+	for i := first; i < last; i += rowLength {
+		f(i, min(i+rowLength, last))
 	}
 }

@@ -23,16 +23,11 @@ type workspace struct {
 	sent *kernel.Program
 }
 
-var _ device.Consuming = (*workspace)(nil)
-
 // Method implements [device.Workspace].
 func (*workspace) Method() string { return Name }
 
 // N implements [device.Workspace].
 func (w *workspace) N() int { return w.x.N }
-
-// Consumes implements [device.Consuming]: the inverse takes the place of the factor.
-func (*workspace) Consumes() bool { return true }
 
 // Work implements [device.Workspace], with the memory of this rank.
 func (w *workspace) Work() device.Work {
@@ -166,7 +161,6 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 	}
 	w.Begin("gradient", 2*cube(w.x.N)/3)
 	r, err := w.perform(ctx, &call{Op: opContract, Inv: adj.Inv, Outer: adj.Outer, numbers: [][]float64{theta, adj.Vectors}}, prog)
-	w.formed = false
 	if err != nil {
 		return err
 	}

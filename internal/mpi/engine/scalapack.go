@@ -14,8 +14,8 @@ const LibraryVariable = "GPFIT_MPI_SCALAPACK"
 
 // scalapack is the addresses of routines.
 type scalapack struct {
-	world                                                                               *message.World
-	blacsGet, blacsGridinit, pdpotrf, pdpotrs, pdtrtri, pdlauum, pdtrsm, pdtrmm, pdsyrk uintptr
+	world                                                                                                *message.World
+	blacsGet, blacsGridinit, pdpotrf, pdpotrs, pdtrtri, pdlauum, pdtrsm, pdtrmm, pdsyrk, pdtran, pdtradd uintptr
 	// setThreads sets the number of threads of OpenBLAS, if the library uses it.
 	setThreads uintptr
 	// ofVendor means that the products are a vendor's.
@@ -43,7 +43,7 @@ func openScaLAPACK(w *message.World) (s scalapack, err error) {
 	}
 	for name, to := range map[string]*uintptr{
 		"blacs_get": &s.blacsGet, "blacs_gridinit": &s.blacsGridinit, "pdpotrf": &s.pdpotrf, "pdpotrs": &s.pdpotrs, "pdtrtri": &s.pdtrtri,
-		"pdlauum": &s.pdlauum, "pdtrsm": &s.pdtrsm, "pdtrmm": &s.pdtrmm, "pdsyrk": &s.pdsyrk,
+		"pdlauum": &s.pdlauum, "pdtrsm": &s.pdtrsm, "pdtrmm": &s.pdtrmm, "pdsyrk": &s.pdsyrk, "pdtran": &s.pdtran, "pdtradd": &s.pdtradd,
 	} {
 		if *to = native.Symbol(handle, name+"_"); *to == 0 {
 			return s, fmt.Errorf("the library of ScaLAPACK lacks %s", name)
@@ -96,27 +96,48 @@ func (s scalapack) run(routine uintptr, args ...any) {
 	native.Pass(routine, append(passed, lengths...)...)
 }
 
-// potrf factors a symmetric part of order n: UᵀU, in the upper half. It returns the order of the first leading minor that
+// potrf factors a symmetric part of order n: LLᵀ, in the lower half. It returns the order of the first leading minor that
 // is not positive, or 0, on all ranks.
 func (s scalapack) potrf(n int, a area) (minor int) {
 	info := []int32{0}
-	s.run(s.pdpotrf, "U", n, a, info)
+	s.run(s.pdpotrf, "L", n, a, info)
 	return int(s.world.Largest(float64(info[0])))
 }
 
-// potrs overwrites the n×m part b by (UᵀU)⁻¹b.
-func (s scalapack) potrs(n, m int, u, b area) { s.run(s.pdpotrs, "U", n, m, u, b, []int32{0}) }
+// potrs overwrites the n×m part b by (LLᵀ)⁻¹b.
+func (s scalapack) potrs(n, m int, l, b area) { s.run(s.pdpotrs, "L", n, m, l, b, []int32{0}) }
+
+// solveLower overwrites the m×n part b by L⁻¹b, or by L⁻ᵀb.
+func (s scalapack) solveLower(transposed bool, m, n int, l, b area) {
+	s.run(s.pdtrsm, "L", "L", map[bool]string{false: "N", true: "T"}[transposed], "N", m, n, 1.0, l, b)
+}
+
+// solveLowerRight overwrites the m×n part b by bL⁻ᵀ.
+func (s scalapack) solveLowerRight(m, n int, l, b area) {
+	s.run(s.pdtrsm, "R", "L", "T", "N", m, n, 1.0, l, b)
+}
+
+// subtractSquare subtracts aaᵀ, for an n×k part a, from the lower half of c, of order n.
+func (s scalapack) subtractSquare(n, k int, a, c area) {
+	s.run(s.pdsyrk, "L", "N", n, k, -1.0, a, 1.0, c)
+}
+
+// transpose writes the transpose of the n×m part a to the m×n part c.
+func (s scalapack) transpose(m, n int, a, c area) { s.run(s.pdtran, m, n, 1.0, a, 0.0, c) }
+
+// transposeTriangle writes the transpose of the lower triangle of a, of order n, to the upper one of c.
+func (s scalapack) transposeTriangle(n int, a, c area) {
+	s.run(s.pdtradd, "U", "T", n, n, 1.0, a, 0.0, c)
+}
+
+// copyTriangle writes the upper triangle of a, of order n, to c.
+func (s scalapack) copyTriangle(n int, a, c area) { s.run(s.pdtradd, "U", "N", n, n, 1.0, a, 0.0, c) }
 
 // trtri inverts the upper triangle of order n.
 func (s scalapack) trtri(n int, u area) { s.run(s.pdtrtri, "U", "N", n, u, []int32{0}) }
 
 // lauum overwrites the upper triangle of order n by the upper half of UUᵀ.
 func (s scalapack) lauum(n int, u area) { s.run(s.pdlauum, "U", n, u) }
-
-// solveTransposed overwrites the m×n part b by U⁻ᵀb.
-func (s scalapack) solveTransposed(m, n int, u, b area) {
-	s.run(s.pdtrsm, "L", "U", "T", "N", m, n, 1.0, u, b)
-}
 
 // solveRight overwrites the m×n part b by bU⁻¹.
 func (s scalapack) solveRight(m, n int, u, b area) {
@@ -131,11 +152,6 @@ func (s scalapack) multiplyLeft(m, n int, u, b area) {
 // multiplyRight overwrites the m×n part b by bUᵀ.
 func (s scalapack) multiplyRight(m, n int, u, b area) {
 	s.run(s.pdtrmm, "R", "U", "T", "N", m, n, 1.0, u, b)
-}
-
-// subtractSquare subtracts aᵀa, for a k×n part a, from the upper half of c, of order n.
-func (s scalapack) subtractSquare(n, k int, a, c area) {
-	s.run(s.pdsyrk, "U", "T", n, k, -1.0, a, 1.0, c)
 }
 
 // addSquare adds aaᵀ, for an n×k part a, to the upper half of c, of order n.

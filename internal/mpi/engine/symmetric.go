@@ -9,7 +9,7 @@ func (a *Matrix) width() int {
 	return a.grid.Block * max(1, panelColumns/a.grid.Block)
 }
 
-const panelColumns = 512
+var panelColumns = 512
 
 // panels calls f for all panels of columns.
 func (a *Matrix) panels(f func(first, width int) (stop bool)) (stopped bool) {
@@ -22,23 +22,23 @@ func (a *Matrix) panels(f func(first, width int) (stop bool)) (stopped bool) {
 	return false
 }
 
-// Factor overwrites the upper half of Σ by U, Σ = UᵀU. minor is the order of the first leading minor that is not
+// Factor overwrites the lower half of Σ by L, Σ = LLᵀ. minor is the order of the first leading minor that is not
 // positive, or 0.
 func (a *Matrix) Factor(done Panel) (minor int, stopped bool) {
 	n, g := a.Cols.N, a.grid
 	stopped = a.panels(func(k, w int) bool {
 		if minor = g.potrf(w, a.at(k, k)); minor != 0 {
 			minor += k
-			return false
+			return true
 		}
 		rest := n - k - w
 		if rest > 0 {
-			g.solveTransposed(w, rest, a.at(k, k), a.at(k, k+w))
-			g.subtractSquare(rest, w, a.at(k, k+w), a.at(k+w, k+w))
+			g.solveLowerRight(rest, w, a.at(k, k), a.at(k+w, k))
+			g.subtractSquare(rest, w, a.at(k+w, k), a.at(k+w, k+w))
 		}
 		return done(cubes(n-k, rest))
 	})
-	return minor, stopped
+	return minor, stopped && minor == 0
 }
 
 // cubes returns the third of the difference of two cubes.
@@ -50,13 +50,14 @@ func cubes(a, b int) float64 {
 // Solve overwrites b, of as many rows, by Σ⁻¹b.
 func (a *Matrix) Solve(b *Matrix) { a.grid.potrs(a.Cols.N, b.Cols.N, a.at(0, 0), b.at(0, 0)) }
 
-// SolveTransposed overwrites b by U⁻ᵀb.
-func (a *Matrix) SolveTransposed(b *Matrix) {
-	a.grid.solveTransposed(a.Cols.N, b.Cols.N, a.at(0, 0), b.at(0, 0))
+// SolveTriangle overwrites b by L⁻¹b, or by L⁻ᵀb.
+func (a *Matrix) SolveTriangle(b *Matrix, transposed bool) {
+	a.grid.solveLower(transposed, a.Cols.N, b.Cols.N, a.at(0, 0), b.at(0, 0))
 }
 
-// Invert overwrites U by the upper half of Σ⁻¹ = U⁻¹U⁻ᵀ.
+// Invert writes the upper half of Σ⁻¹ = U⁻¹U⁻ᵀ, U = Lᵀ. It keeps L, but for its diagonal.
 func (a *Matrix) Invert(done Panel) (stopped bool, err error) {
+	a.transpose()
 	g := a.grid
 	if g.elpa != nil && a.onAllRanks() {
 		if err := g.elpa.invert(a); err != nil {
@@ -81,6 +82,20 @@ func (a *Matrix) Invert(done Panel) (stopped bool, err error) {
 		g.lauum(w, a.at(k, k))
 		return done(cubes(k+w, k))
 	}), nil
+}
+
+// transpose writes Lᵀ to the upper half.
+func (a *Matrix) transpose() {
+	n, g := a.Cols.N, a.grid
+	a.panels(func(k, w int) bool {
+		t := g.NewMatrix(w, w)
+		g.transposeTriangle(w, a.at(k, k), t.at(0, 0))
+		g.copyTriangle(w, t.at(0, 0), a.at(k, k))
+		if rest := n - k - w; rest > 0 {
+			g.transpose(w, rest, a.at(k+w, k), a.at(k, k+w))
+		}
+		return false
+	})
 }
 
 // onAllRanks reports whether each rank has a part of the matrix.
