@@ -39,7 +39,7 @@ func (s *share) form(c *call) (r result) {
 // sidesAtOnce bounds the right-hand sides that all ranks have at the same time.
 const sidesAtOnce = 64
 
-// solve solves for M right-hand sides, which are the numbers of the call and, solved, the result's vector.
+// solve solves with Σ, or with one of its factors, for M right-hand sides, which are the numbers of the call and, solved, the result's vector.
 func (s *share) solve(c *call) result {
 	n, all := s.x.N, c.numbers[0]
 	for j0 := 0; j0 < c.M; j0 += sidesAtOnce {
@@ -51,7 +51,12 @@ func (s *share) solve(c *call) result {
 				b.Column(j)[i] = sides[at*n+row]
 			}
 		}
-		s.matrix.Solve(b)
+		switch c.Op {
+		case opSolve:
+			s.matrix.Solve(b)
+		default:
+			s.matrix.SolveTriangle(b, c.Op == opWhitenTransposed)
+		}
 		clear(sides)
 		for j, at := range columns {
 			for i, row := range s.rowsAt {

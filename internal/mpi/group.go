@@ -72,14 +72,17 @@ type operation string
 
 // The operations of all ranks.
 const (
-	opMeasure  operation = "measure"
-	opAllocate operation = "allocate"
-	opForm     operation = "form"
-	opSolve    operation = "solve"
-	opContract operation = "contract"
-	opPredict  operation = "predict"
-	opFree     operation = "free"
-	opEnd      operation = "end"
+	opMeasure          operation = "measure"
+	opAllocate         operation = "allocate"
+	opForm             operation = "form"
+	opSolve            operation = "solve"
+	opContract         operation = "contract"
+	opPredict          operation = "predict"
+	opMultiply         operation = "multiply"
+	opWhiten           operation = "whiten"
+	opWhitenTransposed operation = "whiten transposed"
+	opFree             operation = "free"
+	opEnd              operation = "end"
 )
 
 // call is an operation with its arguments, which rank 0 sends to all.
@@ -180,8 +183,10 @@ func (g *group) perform(c *call) result {
 	switch c.Op {
 	case opForm:
 		return s.form(c)
-	case opSolve:
+	case opSolve, opWhiten, opWhitenTransposed:
 		return s.solve(c)
+	case opMultiply:
+		return s.multiply(c)
 	case opContract:
 		return s.contract(c)
 	case opPredict:

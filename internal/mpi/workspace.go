@@ -134,18 +134,7 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 
 // Solve implements [device.Workspace].
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	if !w.formed {
-		return device.ErrStage
-	}
-	if len(b) < w.x.N*m {
-		return fmt.Errorf("mpi: right-hand side of %d elements for %d×%d", len(b), w.x.N, m)
-	}
-	r, err := w.perform(ctx, &call{Op: opSolve, M: m, numbers: [][]float64{slices.Clone(b[:w.x.N*m])}}, nil)
-	if err != nil {
-		return err
-	}
-	copy(b, r.vectors[0])
-	return nil
+	return w.solve(ctx, opSolve, b, m)
 }
 
 // Contract implements [device.Workspace].

@@ -7,7 +7,7 @@ import (
 	"gpfit/internal/mpi/message"
 )
 
-// elpa is the library ELPA. It inverts triangles faster than ScaLAPACK. Its Cholesky factorization is not used: where a
+// elpa is the library ELPA, which inverts triangles. Its Cholesky factorization is not used: where a
 // matrix is not positive definite, the rank that finds out leaves it and the others wait forever.
 type elpa struct {
 	allocate, deallocate, set, setup, invertTriangle uintptr

@@ -135,32 +135,22 @@ func Open(w *message.World, shape Shape) (*Grid, error) {
 		return nil, fmt.Errorf("%s=%s: must be %s or %s", EngineVariable, asked, ELPA, ScaLAPACK)
 	}
 	g := &Grid{Shape: shape, Row: w.Rank / shape.Cols, Col: w.Rank % shape.Cols, Engine: ScaLAPACK}
-	var err, noELPA error
-	if g.scalapack, err = openScaLAPACK(w); err == nil && asked != ScaLAPACK {
-		g.elpa, noELPA = openELPA(w)
-		if asked == ELPA {
-			err = noELPA
+	var err error
+	if g.scalapack, err = openScaLAPACK(w); err == nil && asked == ELPA {
+		if g.elpa, err = openELPA(w); err == nil {
+			g.Engine = ELPA
 		}
 	}
-	// All ranks take an engine or none.
-	if w.Largest(flag(err != nil)) > 0 {
-		return nil, cmp.Or(err, errors.New("another rank cannot open its libraries"))
+	failed := 0.0
+	if err != nil {
+		failed = 1
 	}
-	if w.Largest(flag(g.elpa == nil)) > 0 {
-		g.elpa = nil
-	} else {
-		g.Engine = ELPA
+	if w.Largest(failed) > 0 {
+		return nil, cmp.Or(err, errors.New("another rank cannot open its libraries"))
 	}
 	context := []int32{0}
 	g.run(g.blacsGet, -1, 0, context)
 	g.run(g.blacsGridinit, context, "R", shape.Rows, shape.Cols)
 	g.context = context[0]
 	return g, nil
-}
-
-func flag(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
 }

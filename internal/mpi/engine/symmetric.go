@@ -9,7 +9,9 @@ func (a *Matrix) width() int {
 	return a.grid.Block * max(1, panelColumns/a.grid.Block)
 }
 
-var panelColumns = 512
+// panelColumns is about how many columns a panel has. With 512, a value and gradient of n = 4,000 on one rank took a third less
+// processor time than with 128, which ScaLAPACK takes itself, and as much as with a triangle inverted by ELPA.
+const panelColumns = 512
 
 // panels calls f for all panels of columns.
 func (a *Matrix) panels(f func(first, width int) (stop bool)) (stopped bool) {
