@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
 	"gpfit/internal/team"
+	"gpfit/kernel"
 )
 
 // group is the ranks of the program, which compute together.
@@ -26,10 +28,12 @@ type group struct {
 	mutex sync.Mutex
 	next  int
 	ended bool
+	// slow means that the products are those of the reference BLAS.
+	slow atomic.Bool
 }
 
 // opened is the group of this process, once something has opened it.
-var opened *group
+var opened atomic.Pointer[group]
 
 // openGroup opens the libraries, once: MPI cannot be initialized again.
 var openGroup = sync.OnceValues(func() (g *group, err error) {
@@ -38,7 +42,7 @@ var openGroup = sync.OnceValues(func() (g *group, err error) {
 		return nil, err
 	}
 	g = &group{world: world, shares: map[int]*share{}, team: team.New(threadsOf(world))}
-	opened = g
+	opened.Store(g)
 	shape, err := engine.ShapeFor(world.Size)
 	if err != nil {
 		return nil, err
@@ -46,6 +50,7 @@ var openGroup = sync.OnceValues(func() (g *group, err error) {
 	world.Do(func() {
 		if g.grid, err = engine.Open(world, shape); err == nil {
 			g.grid.SetThreads(g.team.Size())
+			g.slow.Store(g.grid.Slow())
 		}
 	})
 	return g, err
@@ -108,6 +113,8 @@ type call struct {
 	Lengths []int
 	// numbers are sent apart: points, parameters, noise, vectors, as the operation says.
 	numbers [][]float64
+	// prog is the covariance function on rank 0.
+	prog *kernel.Program
 	// poll is called on rank 0 between pieces of the work, with the operations done, and reports whether to stop.
 	poll func(flops float64) (stop bool)
 }

@@ -25,7 +25,7 @@ func (Method) Name() string { return Name }
 
 // About implements [device.Method].
 func (Method) About() string {
-	return "one factorization over many processes, of one machine or of many, which mpirun or srun has started"
+	return "one factorization over the processes that mpirun or srun has started"
 }
 
 // Exact returns true.
@@ -52,9 +52,18 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b, shape, near} })
 }
 
+// Describe says which libraries the method finds on this machine, or which it lacks.
+func Describe() string {
+	l, err := message.Load()
+	if err != nil {
+		return err.Error()
+	}
+	return l.Version + "; " + engine.Describe(l)
+}
+
 // unavailable is the error of libraries that cannot be opened.
 func unavailable(err error) error {
-	return &device.UnavailableError{Device: hosted.Name, Reason: fmt.Sprintf("the method %s cannot begin: %v", Name, err)}
+	return &device.UnavailableError{Device: Name, Reason: err.Error()}
 }
 
 // backend is the method on the ranks of the program.
@@ -70,6 +79,9 @@ func (b backend) Info() device.Info {
 	info := b.Base.Info()
 	if ranks := b.ranks(); ranks > 1 {
 		info.Description = fmt.Sprintf("%d ranks of MPI, each with a part of %s", ranks, info.Description)
+	}
+	if g := opened.Load(); g != nil && g.slow.Load() {
+		info.Description += ", with the reference BLAS, which takes many times as long as OpenBLAS"
 	}
 	return info
 }
@@ -104,7 +116,7 @@ func (b backend) Supports(w device.Workload) error {
 		what = "a factor of the covariance matrix; the method dense does"
 	case w.N > 0 && !b.shape.Fits(w.N):
 		what = fmt.Sprintf("%d rows on %d ranks, because ScaLAPACK takes at most 2³¹−1 numbers of a rank: start at least %d ranks", w.N, b.ranks(), b.shape.RanksFor(w.N))
-	case w.Program != nil:
+	case w.Program != nil && b.ranks() > 1:
 		return portable(w.Program)
 	}
 	if what != "" {

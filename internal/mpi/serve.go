@@ -26,7 +26,7 @@ func Serve() (code int, err error) {
 
 // End ends the program on the other ranks, with an exit code, if there are any, and MPI if something has opened it.
 func End(code int) error {
-	if opened == nil && message.Launched().Size == 1 {
+	if opened.Load() == nil && message.Launched().Size == 1 {
 		return nil
 	}
 	g, err := openGroup()

@@ -63,13 +63,19 @@ func (g *group) measure(c *call) result {
 	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
 }
 
-// bind compiles the covariance function of a call, unless it is the last one, and sets its parameters.
+// bind compiles the covariance function of a call, unless rank 0 has it or it is the last one, and sets its parameters.
 func (s *share) bind(c *call, theta []float64) *kernel.Program {
-	if s.prog == nil || s.prog.Text != c.Text || !slices.Equal(s.prog.Labels, c.Labels) {
-		prog, err := compile(c.Text, c.Labels)
-		if err != nil {
+	prog := c.prog
+	if prog == nil && s.prog != nil && s.prog.Text == c.Text && slices.Equal(s.prog.Labels, c.Labels) {
+		prog = s.prog
+	}
+	if prog == nil {
+		var err error
+		if prog, err = compile(c.Text, c.Labels); err != nil {
 			s.fail(fmt.Errorf("the kernel %s: %w", c.Text, err))
 		}
+	}
+	if s.prog != prog {
 		s.prog, s.evaluators = prog, make([]*kernel.Evaluator, s.threads)
 		for i := range s.evaluators {
 			s.evaluators[i] = kernel.NewEvaluator(prog)

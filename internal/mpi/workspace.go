@@ -55,7 +55,7 @@ func (w *workspace) perform(ctx context.Context, c *call, prog *kernel.Program) 
 	}
 	c.Share = w.share
 	if prog != nil {
-		c.Text, c.Labels = prog.Text, prog.Labels
+		c.prog, c.Text, c.Labels = prog, prog.Text, prog.Labels
 	}
 	c.poll = func(flops float64) bool {
 		if flops > 0 {
@@ -82,7 +82,7 @@ func (w *workspace) check(prog *kernel.Program, theta []float64) error {
 	if prog.D != w.x.D {
 		return fmt.Errorf("mpi: kernel for %d columns on points with %d columns", prog.D, w.x.D)
 	}
-	if w.sent != prog {
+	if w.group.world.Size > 1 && w.sent != prog {
 		if err := portable(prog); err != nil {
 			return err
 		}

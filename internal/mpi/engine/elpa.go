@@ -10,8 +10,8 @@ import (
 // elpa is the library ELPA, which inverts triangles. Its Cholesky factorization is not used: where a
 // matrix is not positive definite, the rank that finds out leaves it and the others wait forever.
 type elpa struct {
-	allocate, deallocate, set, setup, invertTriangle uintptr
-	world                                            int32
+	initialize, allocate, deallocate, set, setup, invertTriangle uintptr
+	world                                                        int32
 	// handle belongs to matrices of the order n.
 	handle uintptr
 	n      int
@@ -21,27 +21,32 @@ type elpa struct {
 const elpaVersion = 20211125
 
 // openELPA opens the library of the same MPI.
-func openELPA(w *message.World) (*elpa, error) {
+func openELPA(l *message.Library) (*elpa, error) {
 	handle, err := message.OpenFirst([]string{"libelpa.so.19", "libelpa.so.17", "libelpa.so"})
 	if err != nil {
 		return nil, fmt.Errorf("no library of ELPA: %w", err)
 	}
-	if !w.Uses(handle) {
-		return nil, fmt.Errorf("the library of ELPA belongs to another MPI than %s", w.Version)
+	if !l.Uses(handle) {
+		return nil, fmt.Errorf("the library of ELPA belongs to another MPI than %s", l.Version)
 	}
-	e := &elpa{world: w.Fortran()}
-	var initialize uintptr
+	e := &elpa{}
 	for name, to := range map[string]*uintptr{
-		"init": &initialize, "allocate": &e.allocate, "deallocate": &e.deallocate, "set_integer": &e.set, "setup": &e.setup, "invert_trm_a_h_a_d": &e.invertTriangle,
+		"init": &e.initialize, "allocate": &e.allocate, "deallocate": &e.deallocate, "set_integer": &e.set, "setup": &e.setup, "invert_trm_a_h_a_d": &e.invertTriangle,
 	} {
 		if *to = native.Symbol(handle, "elpa_"+name); *to == 0 {
 			return nil, fmt.Errorf("the library of ELPA lacks elpa_%s", name)
 		}
 	}
-	if code := int32(native.Pass(initialize, elpaVersion)); code != 0 {
-		return nil, fmt.Errorf("the library of ELPA does not know the version %d of its interface", elpaVersion)
-	}
 	return e, nil
+}
+
+// begin initializes the library.
+func (e *elpa) begin(w *message.World) error {
+	e.world = w.Fortran()
+	if code := int32(native.Pass(e.initialize, elpaVersion)); code != 0 {
+		return fmt.Errorf("the library of ELPA does not know the version %d of its interface", elpaVersion)
+	}
+	return nil
 }
 
 // invert overwrites the upper triangle of a by its inverse.

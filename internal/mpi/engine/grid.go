@@ -128,6 +128,22 @@ const (
 	ELPA      = "elpa"
 )
 
+// Describe says which libraries there are for a library of MPI.
+func Describe(l *message.Library) string {
+	s, err := openScaLAPACK(l)
+	if err != nil {
+		return err.Error()
+	}
+	text := "ScaLAPACK"
+	if s.Slow() {
+		text += " with the reference BLAS, which takes many times as long as OpenBLAS"
+	}
+	if _, err := openELPA(l); err == nil {
+		text += "; ELPA"
+	}
+	return text
+}
+
 // Open opens the libraries and makes the grid. It is a collective call, on the thread of [message.World.Do].
 func Open(w *message.World, shape Shape) (*Grid, error) {
 	asked := os.Getenv(EngineVariable)
@@ -136,10 +152,11 @@ func Open(w *message.World, shape Shape) (*Grid, error) {
 	}
 	g := &Grid{Shape: shape, Row: w.Rank / shape.Cols, Col: w.Rank % shape.Cols, Engine: ScaLAPACK}
 	var err error
-	if g.scalapack, err = openScaLAPACK(w); err == nil && asked == ELPA {
-		if g.elpa, err = openELPA(w); err == nil {
-			g.Engine = ELPA
+	if g.scalapack, err = openScaLAPACK(w.Library); err == nil && asked == ELPA {
+		if g.elpa, err = openELPA(w.Library); err == nil {
+			err = g.elpa.begin(w)
 		}
+		g.Engine = ELPA
 	}
 	failed := 0.0
 	if err != nil {
@@ -148,6 +165,7 @@ func Open(w *message.World, shape Shape) (*Grid, error) {
 	if w.Largest(failed) > 0 {
 		return nil, cmp.Or(err, errors.New("another rank cannot open its libraries"))
 	}
+	g.world = w
 	context := []int32{0}
 	g.run(g.blacsGet, -1, 0, context)
 	g.run(g.blacsGridinit, context, "R", shape.Rows, shape.Cols)

@@ -23,23 +23,22 @@ type scalapack struct {
 }
 
 // openScaLAPACK opens the library of the same MPI.
-func openScaLAPACK(w *message.World) (s scalapack, err error) {
+func openScaLAPACK(l *message.Library) (s scalapack, err error) {
 	names := []string{"libscalapack-mpich.so.2.2", "libscalapack-mpich.so.2.1"}
-	if w.IsOpenMPI() {
+	if l.IsOpenMPI() {
 		names = []string{"libscalapack-openmpi.so.2.2", "libscalapack-openmpi.so.2.1"}
 	}
 	names = append(names, "libscalapack.so.2.2", "libscalapack.so.2", "libscalapack.so")
 	if name := os.Getenv(LibraryVariable); name != "" {
 		names = []string{name}
 	}
-	s.world = w
 	nameProcessor()
 	handle, err := message.OpenFirst(names)
 	if err != nil {
-		return s, fmt.Errorf("no library of ScaLAPACK for %s: install it, or name it in %s (%w)", w.Version, LibraryVariable, err)
+		return s, fmt.Errorf("no library of ScaLAPACK for %s: install it, or name it in %s (%w)", l.Version, LibraryVariable, err)
 	}
-	if !w.Uses(handle) {
-		return s, fmt.Errorf("the library of ScaLAPACK belongs to another MPI than %s: name the right one in %s", w.Version, LibraryVariable)
+	if !l.Uses(handle) {
+		return s, fmt.Errorf("the library of ScaLAPACK belongs to another MPI than %s: name the right one in %s", l.Version, LibraryVariable)
 	}
 	for name, to := range map[string]*uintptr{
 		"blacs_get": &s.blacsGet, "blacs_gridinit": &s.blacsGridinit, "pdpotrf": &s.pdpotrf, "pdpotrs": &s.pdpotrs, "pdtrtri": &s.pdtrtri,

@@ -5,13 +5,11 @@
 package message
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -26,21 +24,19 @@ type World struct {
 	Rank, Size int
 	// Near is the number of ranks on this node, and Nodes the number of nodes.
 	Near, Nodes int
-	// Version is the first line of what the library says of itself.
-	Version string
-	library *library
-	work    chan func()
+	*Library
+	work chan func()
 }
 
 // Open opens the library and initializes MPI, once. An error is the same for all calls.
 var Open = sync.OnceValues(open)
 
 func open() (*World, error) {
-	l, err := openLibrary()
+	l, err := Load()
 	if err != nil {
 		return nil, err
 	}
-	w := &World{library: l, work: make(chan func())}
+	w := &World{Library: l, work: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
 		for f := range w.work {
@@ -59,27 +55,23 @@ const (
 
 // begin initializes MPI.
 func (w *World) begin() error {
-	initialize := native.Symbol(w.library.handle, "MPI_Init_thread")
+	initialize := native.Symbol(w.handle, "MPI_Init_thread")
 	if initialize == 0 {
 		return fmt.Errorf("the library of MPI lacks MPI_Init_thread")
 	}
-	level, rank, size, length := make([]int32, 1), make([]int32, 1), make([]int32, 1), make([]int32, 1)
+	level, rank, size := make([]int32, 1), make([]int32, 1), make([]int32, 1)
 	if code := native.Pass(initialize, 0, 0, serialized, level); int32(code) != 0 {
 		return fmt.Errorf("MPI_Init_thread failed with code %d", int32(code))
 	}
 	if level[0] < funneled {
 		return fmt.Errorf("this MPI takes no calls of a program with threads (level %d)", level[0])
 	}
-	w.call("MPI_Comm_rank", w.library.world, rank)
-	w.call("MPI_Comm_size", w.library.world, size)
+	w.call("MPI_Comm_rank", w.world, rank)
+	w.call("MPI_Comm_size", w.world, size)
 	w.Rank, w.Size = int(rank[0]), int(size[0])
 	if l := Launched(); l.Size != w.Size {
 		return fmt.Errorf("the launcher started %d ranks, but MPI knows of %d: use the mpirun of the same MPI, or srun with the right --mpi, such as --mpi=pmix for Open MPI", l.Size, w.Size)
 	}
-	text := make([]byte, 8192)
-	w.call("MPI_Get_library_version", text, length)
-	line, _, _ := bytes.Cut(text[:length[0]], []byte("\n"))
-	w.Version, _, _ = strings.Cut(strings.Trim(string(line), "\x00 "), ",")
 	w.countNodes()
 	return nil
 }
@@ -139,14 +131,14 @@ func (w *World) Abort(why string) { w.Do(func() { w.abort(why) }) }
 func (w *World) abort(why string) {
 	host, _ := os.Hostname()
 	fmt.Fprintf(os.Stderr, "gpfit: rank %d of %d, on %s: %s\n", w.Rank, w.Size, host, why)
-	native.Pass(native.Symbol(w.library.handle, "MPI_Abort"), w.library.world, failure)
+	native.Pass(native.Symbol(w.handle, "MPI_Abort"), w.world, failure)
 	os.Exit(failure)
 }
 
 // call calls a function of MPI. Other errors than a missing function end the program in the library itself, which is
 // MPI's default: a rank that has gone cannot be replaced.
 func (w *World) call(name string, args ...any) {
-	f := native.Symbol(w.library.handle, name)
+	f := native.Symbol(w.handle, name)
 	if f == 0 {
 		w.abort("the library of MPI lacks " + name)
 	}
@@ -161,7 +153,7 @@ const piece = 1 << 27
 // Broadcast sends v from rank 0 to all others, whose v has the same length.
 func (w *World) Broadcast(v []float64) {
 	for part := range slices.Chunk(v, piece) {
-		w.call("MPI_Bcast", part, len(part), w.library.doubles, 0, w.library.world)
+		w.call("MPI_Bcast", part, len(part), w.doubles, 0, w.world)
 	}
 }
 
@@ -174,7 +166,7 @@ func (w *World) Sum(v []float64) {
 		if w.Rank == 0 {
 			all = make([]float64, len(part))
 		}
-		w.call("MPI_Reduce", part, all, len(part), w.library.doubles, w.library.sum, 0, w.library.world)
+		w.call("MPI_Reduce", part, all, len(part), w.doubles, w.sum, 0, w.world)
 		copy(part, all)
 	}
 }
@@ -185,14 +177,14 @@ func (w *World) Gather(v []float64) []float64 {
 	if w.Rank == 0 {
 		all = make([]float64, w.Size*len(v))
 	}
-	w.call("MPI_Gather", v, len(v), w.library.doubles, all, len(v), w.library.doubles, 0, w.library.world)
+	w.call("MPI_Gather", v, len(v), w.doubles, all, len(v), w.doubles, 0, w.world)
 	return all
 }
 
 // Largest returns the largest x of all ranks, on all of them.
 func (w *World) Largest(x float64) float64 {
 	own, all := []float64{x}, make([]float64, 1)
-	w.call("MPI_Allreduce", own, all, 1, w.library.doubles, w.library.largest, w.library.world)
+	w.call("MPI_Allreduce", own, all, 1, w.doubles, w.largest, w.world)
 	return all[0]
 }
 
@@ -204,7 +196,7 @@ func (w *World) Announce(text []byte) []byte {
 	if w.Rank > 0 {
 		text = make([]byte, int(length[0]))
 	}
-	w.call("MPI_Bcast", text, len(text), w.library.bytes, 0, w.library.world)
+	w.call("MPI_Bcast", text, len(text), w.bytes, 0, w.world)
 	return text
 }
 
@@ -217,9 +209,9 @@ const (
 // patiently broadcasts v.
 func (w *World) patiently(v []float64) {
 	request, arrived := make([]uintptr, 1), make([]int32, 1)
-	w.call("MPI_Ibcast", v, len(v), w.library.doubles, 0, w.library.world, request)
+	w.call("MPI_Ibcast", v, len(v), w.doubles, 0, w.world, request)
 	for wait := shortest; ; wait = min(2*wait, longest) {
-		w.call("MPI_Test", request, arrived, w.library.noStatus)
+		w.call("MPI_Test", request, arrived, w.noStatus)
 		if arrived[0] != 0 {
 			runtime.KeepAlive(v)
 			return
@@ -232,21 +224,11 @@ func (w *World) patiently(v []float64) {
 
 // Fortran returns the handle of the group for routines in Fortran.
 func (w *World) Fortran() int32 {
-	if w.library.open {
-		return int32(native.Pass(native.Symbol(w.library.handle, "MPI_Comm_c2f"), w.library.world))
+	if w.open {
+		return int32(native.Pass(native.Symbol(w.handle, "MPI_Comm_c2f"), w.world))
 	}
-	return int32(w.library.world)
+	return int32(w.world)
 }
-
-// Uses reports whether a library that uses MPI uses this one, as far as the symbols of the library and of those that it
-// opens say.
-func (w *World) Uses(library uintptr) bool {
-	own := native.Symbol(library, "ompi_mpi_comm_world")
-	return w.library.open && own == w.library.world || !w.library.open && own == 0
-}
-
-// IsOpenMPI reports whether the library has the binary interface of Open MPI.
-func (w *World) IsOpenMPI() bool { return w.library.open }
 
 // Finalize ends MPI. There are no calls after it.
 func (w *World) Finalize() { w.Do(func() { w.call("MPI_Finalize") }) }
