@@ -70,7 +70,8 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 // TestRanks fits on two ranks of MPI. The optimum is that of one process, and all ranks end with the exit code of rank 0,
 // which alone prints.
 func TestRanks(t *testing.T) {
-	n := 500
+	t.Parallel()
+	n := 300
 	if os.Getenv("GPFIT_LONG") != "" {
 		n = 2000
 	}
@@ -110,11 +111,12 @@ func TestRanks(t *testing.T) {
 // TestRanksKilled kills a rank at random moments, which ends the others, and asks for a stop by SIGUSR1. The fit that
 // continues has the bits of one that was never disturbed.
 func TestRanksKilled(t *testing.T) {
+	t.Parallel()
 	kills := 2
 	if os.Getenv("GPFIT_LONG") != "" {
 		kills = 20
 	}
-	dir, rows := t.TempDir(), writeRows(t, 700)
+	dir, rows := t.TempDir(), writeRows(t, 500)
 	args := func(checkpoint string) []string {
 		return []string{"fit", rows, "--kernel", "rbf(ard)", "--restarts", "3", "--method", "mpi", "--json", "--quiet", "--force", "--out", rows + ".gpfit", "--checkpoint", filepath.Join(dir, checkpoint)}
 	}

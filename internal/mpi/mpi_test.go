@@ -1,10 +1,8 @@
 package mpi_test
 
 import (
+	"errors"
 	"fmt"
-	"gonum.org/v1/gonum/floats"
-	"gpfit/internal/kerneltest"
-	"gpfit/kernel"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -13,12 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/internal/kerneltest"
 	"gpfit/internal/mpi"
 	"gpfit/internal/mpi/message"
 	"gpfit/internal/must"
+	"gpfit/kernel"
 )
 
 // TestMain makes the test binary a program of several ranks: the test of rank 0 runs, and the others serve it.
@@ -44,39 +46,112 @@ func open(t testing.TB) device.Backend {
 	return must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
 }
 
-// onRanks runs a test of this binary on several ranks, unless it is one of them.
-func onRanks(t *testing.T, ranks int, environment ...string) {
-	t.Helper()
-	mpirun, err := exec.LookPath("mpirun")
-	if err != nil {
-		t.Skip("SKIPPED: there is no mpirun: install openmpi-bin and libscalapack-openmpi-dev")
+// grid is ranks in rows and columns, with blocks of an order, and an engine, "" for the default.
+type grid struct {
+	rows, cols, block int
+	engine            string
+}
+
+func (g grid) String() string { return fmt.Sprintf("%dx%d%s", g.rows, g.cols, g.engine) }
+
+// grids are the grids of the tests.
+func grids() []grid {
+	all := []grid{{1, 1, 64, ""}, {1, 2, 64, ""}, {2, 2, 200, ""}, {3, 1, 64, ""}}
+	if strings.Contains(mpi.Describe(), "ELPA") {
+		all[1].engine = "elpa"
 	}
-	cmd := exec.Command(mpirun, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", "-n", fmt.Sprint(ranks),
-		os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), append(environment, "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1")...)
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Errorf("%v\n%s", err, out)
+	return all
+}
+
+// run runs a test of this binary on the ranks of the grid, or calls test if this process is one of them.
+func (g grid) run(t *testing.T, test func(t *testing.T)) {
+	t.Run(g.String(), func(t *testing.T) {
+		if os.Getenv("GPFIT_TEST_RANKS") != "" {
+			test(t)
+			return
+		}
+		mpirun, err := exec.LookPath("mpirun")
+		if err != nil {
+			missing := "there is no mpirun: install openmpi-bin and libscalapack-openmpi-dev"
+			if os.Getenv("GPFIT_MPI_REQUIRED") == "1" {
+				t.Fatal(missing)
+			}
+			t.Skip("SKIPPED: " + missing)
+		}
+		cmd := exec.Command(mpirun, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", "-n", fmt.Sprint(g.rows*g.cols),
+			os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v", "-test.timeout=10m")
+		cmd.Env = append(os.Environ(), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
+			fmt.Sprintf("GPFIT_MPI_GRID=%dx%d", g.rows, g.cols), fmt.Sprintf("GPFIT_MPI_BLOCK=%d", g.block), "GPFIT_MPI_ENGINE="+g.engine)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+// TestConformance runs the suite of methods on grids of ranks, on two of them if time is short.
+func TestConformance(t *testing.T) {
+	all := grids()
+	if os.Getenv("GPFIT_LONG") == "" {
+		all = all[1:3]
+	}
+	for _, g := range all {
+		g.run(t, func(t *testing.T) {
+			devicetest.Run(t, func(t *testing.T) device.Backend { return open(t) })
+		})
 	}
 }
 
-// isRank reports whether this process is a rank of [onRanks].
-func isRank() bool { return os.Getenv("GPFIT_TEST_RANKS") != "" }
-
-// TestConformance runs the suite of methods on grids of ranks.
-func TestConformance(t *testing.T) {
-	for _, one := range []struct {
-		grid  string
-		ranks int
-		block int
-	}{{"1x1", 1, 64}, {"1x2", 2, 64}, {"2x2", 4, 200}, {"3x1", 3, 64}} {
-		t.Run(one.grid, func(t *testing.T) {
-			if isRank() {
-				devicetest.Run(t, func(t *testing.T) device.Backend { return open(t) })
-				return
+// TestNotPD forms a matrix whose leading minor of a known order is 0, and then another one: all ranks agree.
+func TestNotPD(t *testing.T) {
+	g := grids()[2]
+	g.run(t, func(t *testing.T) {
+		const n = 700
+		x, prog := kernel.NewPoints(make([]float64, n), n, 1), kerneltest.Program(t, "rbf", 1)
+		for _, bad := range []int{1, 199, 200, 201, 650} {
+			for i := range n {
+				x.X[i] = float64(1000 * i)
 			}
-			onRanks(t, one.ranks, "GPFIT_MPI_GRID="+one.grid, fmt.Sprintf("GPFIT_MPI_BLOCK=%d", one.block))
-		})
+			x.X[bad] = 0
+			w := must.Get(open(t).NewWorkspace(t.Context(), x))(t)
+			err := w.Form(t.Context(), prog, []float64{1, 1}, []float64{0})
+			if e, ok := errors.AsType[*device.NotPDError](err); !ok || e.Minor != bad+1 || e.N != n {
+				t.Errorf("row %d repeats the first: %v", bad, err)
+			}
+			if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
+				t.Errorf("log|Σ| of no factor: %v", err)
+			}
+			must.Do(t, w.Form(t.Context(), prog, []float64{1, 1}, []float64{1}))
+			// 2 on the diagonal, and a pair of equal rows: 2² − 1 in place of 2².
+			if logDet, _ := must.Get2(w.LogDet())(t); math.Abs(logDet-(float64(n-2)*math.Log(2)+math.Log(3))) > 1e-10*n {
+				t.Errorf("log|Σ| = %v", logDet)
+			}
+			must.Do(t, w.Close())
+		}
+	})
+}
+
+// TestLimits asks for what the method cannot do.
+func TestLimits(t *testing.T) {
+	b := open(t)
+	prog := kerneltest.Program(t, "rbf", 1)
+	for what, w := range map[string]device.Workload{
+		"start at least 10 ranks": {N: 140_000, D: 1, Program: prog},
+		"leave-one-out":           {N: 10, D: 1, Program: prog, Diagonal: true},
+		"blocks of the inverse":   {N: 10, D: 1, Program: prog, Blocks: []int{5, 10}},
+		"a factor":                {N: 10, D: 1, Program: prog, Factor: true},
+	} {
+		if err := b.Supports(w); !errors.As(err, new(*device.UnsupportedError)) || !strings.Contains(err.Error(), what) {
+			t.Errorf("%+v: %v, want %q", w, err, what)
+		}
+	}
+	plan := b.Plan(device.Workload{N: 40_000, D: 3})
+	if bytes := float64(plan.HostBytes()); bytes < 8*4e4*4e4 || bytes > 1.01*8*4e4*4e4 {
+		t.Errorf("40,000 rows take %s", device.FormatBytes(plan.HostBytes()))
+	}
+	info := b.Info()
+	info.MemoryFree = 1 << 30
+	if err := plan.Check(info); !errors.As(err, new(*device.MemoryError)) {
+		t.Errorf("13 GB in 1 GiB: %v", err)
 	}
 }
 
@@ -125,22 +200,17 @@ func TestExact(t *testing.T) {
 	if os.Getenv("GPFIT_LONG") != "" {
 		sizes = []int{97, 601, 1000, 3000}
 	}
-	for _, one := range []struct {
-		grid         string
-		ranks, block int
-	}{{"1x1", 1, 200}, {"1x2", 2, 64}, {"2x2", 4, 64}, {"3x1", 3, 200}} {
-		t.Run(one.grid, func(t *testing.T) {
-			if !isRank() {
-				onRanks(t, one.ranks, "GPFIT_MPI_GRID="+one.grid, fmt.Sprintf("GPFIT_MPI_BLOCK=%d", one.block))
-				return
-			}
+	for _, g := range grids() {
+		if g.rows*g.cols != 3 && os.Getenv("GPFIT_LONG") == "" {
+			continue
+		}
+		g.run(t, func(t *testing.T) {
 			dense := must.Get(cpu.New(device.Options{}))(t)
 			for _, text := range families() {
 				for _, n := range sizes {
-					if n > 1000 && text != "rbf(ard)" && text != "matern32" {
-						continue
+					if n <= 1000 || text == "rbf(ard)" || text == "matern32" {
+						compareWithDense(t, dense, text, n)
 					}
-					compareWithDense(t, dense, text, n)
 				}
 			}
 		})
