@@ -67,7 +67,7 @@ func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
 	return o
 }
 
-// TestRanks fits on two ranks of MPI. The optimum is that of one process, and all ranks end with the exit code of rank 0,
+// TestRanks fits on two ranks of MPI. They find the optimum of one process, and all ranks end with the exit code of rank 0,
 // which alone prints.
 func TestRanks(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (s *share) contract(c *call) (r result) {
 	for i, v := range parts {
 		gradient[i%params] += v
 	}
-	// The order of the sums is fixed, so that the bits are those of the grid.
+	// The order of the sums is fixed, so that a grid repeats its bits.
 	all := s.world.Gather(gradient)
 	clear(gradient)
 	for i, v := range all {

@@ -3,14 +3,12 @@ package mpi
 import (
 	"bytes"
 	"encoding/gob"
-	"fmt"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
 	"gpfit/internal/team"
@@ -22,42 +20,11 @@ type group struct {
 	world *message.World
 	grid  *engine.Grid
 	// team is the threads of a rank.
-	team   *team.Team
-	shares map[int]*share
-	// mutex makes the calls of rank 0 follow one another. next is the number of its next workspace.
-	mutex sync.Mutex
-	next  int
-	ended bool
-	// slow means that the products are those of the reference BLAS.
-	slow atomic.Bool
+	team *team.Team
 }
 
-// opened is the group of this process, once something has opened it.
-var opened atomic.Pointer[group]
-
-// openGroup opens the libraries, once: MPI cannot be initialized again.
-var openGroup = sync.OnceValues(func() (g *group, err error) {
-	world, err := message.Open()
-	if err != nil {
-		return nil, err
-	}
-	g = &group{world: world, shares: map[int]*share{}, team: team.New(threadsOf(world))}
-	opened.Store(g)
-	shape, err := engine.ShapeFor(world.Size)
-	if err != nil {
-		return nil, err
-	}
-	world.Do(func() {
-		if g.grid, err = engine.Open(world, shape); err == nil {
-			g.grid.SetThreads(g.team.Size())
-			g.slow.Store(g.grid.Slow())
-		}
-	})
-	return g, err
-})
-
-// threadsOf returns the number of threads for a rank: those that it may use, but not more than its part of the node's
-// processors. The launcher may have bound it to its own ones, or not.
+// threadsOf returns the number of threads for a rank: all that it may use, but not more than its part of the
+// processors of the node. The launcher may have bound it to its own ones, or not.
 func threadsOf(w *message.World) int {
 	threads := runtime.GOMAXPROCS(0)
 	text, err := os.ReadFile("/sys/devices/system/cpu/online") // such as 0-63
@@ -127,20 +94,6 @@ type result struct {
 	vectors [][]float64
 }
 
-// do performs a call on all ranks. Rank 0 calls it.
-func (g *group) do(c *call) (r result) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if g.ended {
-		return result{stopped: true}
-	}
-	g.world.Do(func() {
-		g.send(c)
-		r = g.perform(c)
-	})
-	return r
-}
-
 // send sends a call to all other ranks.
 func (g *group) send(c *call) {
 	if g.world.Size == 1 {
@@ -174,34 +127,6 @@ func (g *group) receive() *call {
 	return c
 }
 
-// perform performs a call on this rank.
-func (g *group) perform(c *call) result {
-	switch c.Op {
-	case opMeasure:
-		return g.measure(c)
-	case opAllocate:
-		g.shares[c.Share] = newShare(g, c)
-		return result{}
-	case opFree:
-		delete(g.shares, c.Share)
-		return result{}
-	}
-	s := g.shares[c.Share]
-	switch c.Op {
-	case opForm:
-		return s.form(c)
-	case opSolve, opWhiten, opWhitenTransposed:
-		return s.solve(c)
-	case opMultiply:
-		return s.multiply(c)
-	case opContract:
-		return s.contract(c)
-	case opPredict:
-		return s.predict(c)
-	}
-	panic(fmt.Sprintf("unknown operation %q", c.Op))
-}
-
 // agree reports whether rank 0 wants to stop the call, after so many operations of all ranks.
 func (g *group) agree(c *call, flops float64) bool {
 	stop := 0.0
@@ -209,4 +134,23 @@ func (g *group) agree(c *call, flops float64) bool {
 		stop = 1
 	}
 	return g.world.Largest(stop) > 0
+}
+
+// fail ends the program on all ranks.
+func (g *group) fail(err error) { panic(err) }
+
+// predictionNumbers bounds the covariances with points of a prediction that a rank has at the same time.
+const predictionNumbers = 4 << 20
+
+// numbersFor returns the numbers that a rank holds for n points of d columns, at most.
+func numbersFor(shape engine.Shape, n, d int) int64 {
+	rows, cols := shape.Largest(n)
+	vectors := int64(n) * int64(2*d+16)
+	return int64(rows)*int64(cols) + vectors + predictionNumbers
+}
+
+// measure returns, for each rank, the bytes that a workspace takes on its node and the free memory there.
+func (g *group) measure(c *call) result {
+	need := 8 * numbersFor(g.grid.Shape, c.N, c.D) * int64(g.world.Near)
+	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
 }

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -41,8 +40,8 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	shape, err := engine.ShapeFor(message.Launched().Size)
 	near := 1
 	if err == nil && message.Launched().Size > 1 {
-		var g *group
-		if g, err = openGroup(); err == nil {
+		var g *ranks
+		if g, err = openRanks(); err == nil {
 			near = g.world.Near
 		}
 	}
@@ -91,15 +90,21 @@ func (b backend) ranks() int { return b.shape.Rows * b.shape.Cols }
 // efficiency is the rate of a rank as a share of the rate of the method dense on its threads. Messages take time besides.
 const efficiency = 0.6
 
-// Plan implements [device.Backend]: the memory is that of the ranks on this node.
+// Plan implements [device.Backend], with the memory of the ranks on this node. One rank takes no less than the method
+// dense, so that nobody gets this method who has not asked for it.
 func (b backend) Plan(w device.Workload) device.Plan {
-	bytes := 8 * numbersFor(b.shape, w.N, w.D) * int64(b.near)
+	bytes, rate := 8*numbersFor(b.shape, w.N, w.D)*int64(b.near), 0.0
+	if d, ok := b.Host.(device.DenseDevice); ok {
+		dense := d.Plan(w.N, w.D)
+		rate = efficiency * float64(b.ranks()) * dense.FlopRate
+		if b.ranks() == 1 {
+			bytes = max(bytes, dense.HostBytes())
+		}
+	}
 	p := device.MatrixPlan(w.N, w.D, "", bytes)
+	p.FlopRate = rate
 	if ranks := b.ranks(); ranks > 1 {
 		p.Needs[0].What = fmt.Sprintf("the parts of a %d×%d matrix of 8-byte numbers on %d of %d ranks, and working space", w.N, w.N, b.near, ranks)
-	}
-	if d, ok := b.Host.(device.DenseDevice); ok {
-		p.FlopRate = efficiency * float64(b.ranks()) * d.Plan(w.N, w.D).FlopRate
 	}
 	return p
 }
@@ -134,38 +139,6 @@ func portable(prog *kernel.Program) error {
 	}
 	if err != nil {
 		return &device.UnsupportedKernelError{Method: Name, Kernel: prog.Text, Err: fmt.Errorf("other ranks cannot read it: %w", err)}
-	}
-	return nil
-}
-
-// NewWorkspace implements [device.Backend].
-func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	w := device.Workload{N: x.N, D: x.D}
-	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, b.Plan(w))); err != nil {
-		return nil, err
-	}
-	g, err := openGroup()
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	if err := g.checkMemory(b.Plan(w)); err != nil {
-		return nil, err
-	}
-	g.mutex.Lock()
-	g.next++
-	share := g.next
-	g.mutex.Unlock()
-	g.do(&call{Op: opAllocate, Share: share, N: x.N, D: x.D, Threads: b.Host.Info().Threads, numbers: [][]float64{x.X}})
-	return &workspace{group: g, share: share, x: x}, nil
-}
-
-// checkMemory returns a [*device.MemoryError] if a node of a rank has too little memory for a plan.
-func (g *group) checkMemory(p device.Plan) error {
-	all := g.do(&call{Op: opMeasure, N: p.N, D: p.D}).vectors[0]
-	for r := range len(all) / 2 {
-		if need, free := int64(all[2*r]), int64(all[2*r+1]); free > 0 && need > free {
-			return &device.MemoryError{Plan: p, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the node of rank %d", r)}
-		}
 	}
 	return nil
 }

@@ -194,7 +194,7 @@ func evaluate(t testing.TB, b device.Backend, x *kernel.Points, prog *kernel.Pro
 	return e
 }
 
-// TestExact compares values and gradients with those of the method dense, and repeats them to the bit.
+// TestExact compares values and gradients with the results of the method dense, and repeats them to the bit.
 func TestExact(t *testing.T) {
 	sizes := []int{97, 300}
 	if os.Getenv("GPFIT_LONG") != "" {

@@ -6,9 +6,6 @@ import (
 	"gpfit/kernel"
 )
 
-// predictionNumbers bounds the covariances with points of a prediction that a rank has at the same time.
-const predictionNumbers = 4 << 20
-
 // predict computes means, and the reductions of the variances if the call asks for them, for M points. The numbers of the
 // call are the parameters, the points and the weights; the result's vectors are the means and the reductions.
 func (s *share) predict(c *call) (r result) {
@@ -82,7 +79,7 @@ func (s *share) reduce(xs *kernel.Points, j0 int, reduction []float64) {
 		}
 	}
 	clear(reduction)
-	for i, x := range s.world.Gather(own) { // in order, so that the bits are those of the grid
+	for i, x := range s.world.Gather(own) { // in order, so that a grid repeats its bits
 		reduction[i%len(reduction)] += x
 	}
 }

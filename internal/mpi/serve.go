@@ -6,7 +6,7 @@ import (
 
 // Serve does what rank 0 asks of this rank, until the program ends there, and returns its exit code.
 func Serve() (code int, err error) {
-	g, err := openGroup()
+	g, err := openRanks()
 	if err != nil {
 		return 0, err
 	}
@@ -29,7 +29,7 @@ func End(code int) error {
 	if opened.Load() == nil && message.Launched().Size == 1 {
 		return nil
 	}
-	g, err := openGroup()
+	g, err := openRanks()
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/engine"
 	"gpfit/kernel"
 )
@@ -45,22 +44,6 @@ func newShare(g *group, c *call) *share {
 	s.rowsAt, s.colsAt = s.matrix.Rows.Globals(), s.matrix.Cols.Globals()
 	s.rows = s.x.Pick(s.rowsAt)
 	return s
-}
-
-// fail ends the program on all ranks.
-func (g *group) fail(err error) { panic(err) }
-
-// numbersFor returns the numbers that a rank holds for n points of d columns, at most.
-func numbersFor(shape engine.Shape, n, d int) int64 {
-	rows, cols := shape.Largest(n)
-	vectors := int64(n) * int64(2*d+16)
-	return int64(rows)*int64(cols) + vectors + predictionNumbers
-}
-
-// measure returns, for each rank, the bytes that a workspace takes on its node and those that are free there.
-func (g *group) measure(c *call) result {
-	need := 8 * numbersFor(g.grid.Shape, c.N, c.D) * int64(g.world.Near)
-	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
 }
 
 // bind compiles the covariance function of a call, unless rank 0 has it or it is the last one, and sets its parameters.

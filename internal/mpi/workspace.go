@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,7 @@ import (
 // workspace implements [device.Workspace] on rank 0.
 type workspace struct {
 	device.Meter
-	group *group
+	ranks *ranks
 	share int
 	x     *kernel.Points
 	// formed means that the ranks have the factor of Σ, and logDet is log|Σ|.
@@ -21,6 +22,27 @@ type workspace struct {
 	logDet         float64
 	// sent is the last program that the other ranks can make of its text.
 	sent *kernel.Program
+}
+
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w := device.Workload{N: x.N, D: x.D}
+	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, b.Plan(w))); err != nil {
+		return nil, err
+	}
+	g, err := openRanks()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if err := g.checkMemory(b.Plan(w)); err != nil {
+		return nil, err
+	}
+	g.mutex.Lock()
+	g.next++
+	share := g.next
+	g.mutex.Unlock()
+	g.do(&call{Op: opAllocate, Share: share, N: x.N, D: x.D, Threads: b.Host.Info().Threads, numbers: [][]float64{x.X}})
+	return &workspace{ranks: g, share: share, x: x}, nil
 }
 
 // Method implements [device.Workspace].
@@ -34,15 +56,15 @@ func (w *workspace) Work() device.Work {
 	if w.closed {
 		return device.Work{Flops: w.Flops}
 	}
-	rows, cols := w.group.grid.Largest(w.x.N)
-	return device.Work{Flops: w.Flops, MatrixBytes: 8 * int64(rows) * int64(cols), Bytes: 8 * numbersFor(w.group.grid.Shape, w.x.N, w.x.D)}
+	rows, cols := w.ranks.grid.Largest(w.x.N)
+	return device.Work{Flops: w.Flops, MatrixBytes: 8 * int64(rows) * int64(cols), Bytes: 8 * numbersFor(w.ranks.grid.Shape, w.x.N, w.x.D)}
 }
 
 // Close implements [device.Workspace].
 func (w *workspace) Close() error {
 	if !w.closed {
 		w.closed, w.formed = true, false
-		w.group.do(&call{Op: opFree, Share: w.share})
+		w.ranks.do(&call{Op: opFree, Share: w.share})
 	}
 	return nil
 }
@@ -63,7 +85,7 @@ func (w *workspace) perform(ctx context.Context, c *call, prog *kernel.Program) 
 		}
 		return ctx.Err() != nil
 	}
-	r := w.group.do(c)
+	r := w.ranks.do(c)
 	if err := ctx.Err(); err != nil {
 		w.formed = false
 		return result{}, err
@@ -82,7 +104,7 @@ func (w *workspace) check(prog *kernel.Program, theta []float64) error {
 	if prog.D != w.x.D {
 		return fmt.Errorf("mpi: kernel for %d columns on points with %d columns", prog.D, w.x.D)
 	}
-	if w.group.world.Size > 1 && w.sent != prog {
+	if w.ranks.world.Size > 1 && w.sent != prog {
 		if err := portable(prog); err != nil {
 			return err
 		}
@@ -90,6 +112,8 @@ func (w *workspace) check(prog *kernel.Program, theta []float64) error {
 	}
 	return prog.CheckTheta(theta)
 }
+
+var _ device.DerivativeProducts = (*workspace)(nil)
 
 func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
@@ -179,5 +203,52 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	}
 	copy(mean, r.vectors[0])
 	copy(reduction, r.vectors[1])
+	return nil
+}
+
+// MultiplyDerivatives implements [device.DerivativeProducts].
+func (w *workspace) MultiplyDerivatives(ctx context.Context, prog *kernel.Program, theta, vectors []float64, m int, dst []float64) error {
+	if w.closed {
+		return device.ErrStage
+	}
+	if err := device.CheckProducts(prog, w.x.N, vectors, m, dst); err != nil {
+		return fmt.Errorf("mpi: %w", err)
+	}
+	if err := w.check(prog, theta); err != nil {
+		return err
+	}
+	r, err := w.perform(ctx, &call{Op: opMultiply, M: m, numbers: [][]float64{theta, vectors}}, prog)
+	if err != nil {
+		return err
+	}
+	copy(dst, r.vectors[0])
+	return nil
+}
+
+// Whiten implements [device.DerivativeProducts].
+func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed bool) error {
+	if len(b) != w.x.N*m && w.formed {
+		return fmt.Errorf("mpi: right-hand side of %d elements for %d×%d", len(b), w.x.N, m)
+	}
+	op := opWhiten
+	if transposed {
+		op = opWhitenTransposed
+	}
+	return w.solve(ctx, op, b, m)
+}
+
+// solve performs one of the operations that solve for right-hand sides.
+func (w *workspace) solve(ctx context.Context, op operation, b []float64, m int) error {
+	if !w.formed {
+		return device.ErrStage
+	}
+	if len(b) < w.x.N*m {
+		return fmt.Errorf("mpi: right-hand side of %d elements for %d×%d", len(b), w.x.N, m)
+	}
+	r, err := w.perform(ctx, &call{Op: op, M: m, numbers: [][]float64{slices.Clone(b[:w.x.N*m])}}, nil)
+	if err != nil {
+		return err
+	}
+	copy(b, r.vectors[0])
 	return nil
 }

@@ -12,10 +12,13 @@ import (
 type elpa struct {
 	initialize, allocate, deallocate, set, setup, invertTriangle uintptr
 	world                                                        int32
-	// handle belongs to matrices of the order n.
+	// handle belongs to matrices of this part.
 	handle uintptr
-	n      int
+	of     elpaPart
 }
+
+// elpaPart describes an n×n matrix of which this rank has a part of rows and columns.
+type elpaPart struct{ n, rows, cols, block, row, col int }
 
 // elpaVersion is the version of the interface in use.
 const elpaVersion = 20211125
@@ -49,26 +52,26 @@ func (e *elpa) begin(w *message.World) error {
 	return nil
 }
 
-// invert overwrites the upper triangle of a by its inverse.
-func (e *elpa) invert(a *Matrix) error {
-	if err := e.prepare(a); err != nil {
+// invert overwrites the upper triangle of a matrix by its inverse.
+func (e *elpa) invert(local []float64, of elpaPart) error {
+	if err := e.prepare(of); err != nil {
 		return err
 	}
 	code := []int32{0}
-	native.Pass(e.invertTriangle, e.handle, a.Local, code)
+	native.Pass(e.invertTriangle, e.handle, local, code)
 	return e.check("elpa_invert_trm", code[0])
 }
 
-// prepare makes the handle that belongs to a.
-func (e *elpa) prepare(a *Matrix) error {
-	if e.handle != 0 && e.n == a.Cols.N {
+// prepare makes the handle for a matrix.
+func (e *elpa) prepare(of elpaPart) error {
+	if e.handle != 0 && e.of == of {
 		return nil
 	}
 	code := []int32{0}
 	if e.handle != 0 {
 		native.Pass(e.deallocate, e.handle, code)
 	}
-	e.n, e.handle = a.Cols.N, native.Pass(e.allocate, code)
+	e.of, e.handle = of, native.Pass(e.allocate, code)
 	if err := e.check("elpa_allocate", code[0]); err != nil {
 		return err
 	}
@@ -76,8 +79,8 @@ func (e *elpa) prepare(a *Matrix) error {
 		name  string
 		value int
 	}{ // in this order
-		{"na", e.n}, {"nev", e.n}, {"local_nrows", a.Stride}, {"local_ncols", a.Cols.Count(e.n)}, {"nblk", a.grid.Block},
-		{"mpi_comm_parent", int(e.world)}, {"process_row", a.grid.Row}, {"process_col", a.grid.Col},
+		{"na", of.n}, {"nev", of.n}, {"local_nrows", of.rows}, {"local_ncols", of.cols}, {"nblk", of.block},
+		{"mpi_comm_parent", int(e.world)}, {"process_row", of.row}, {"process_col", of.col},
 	} {
 		native.Pass(e.set, e.handle, []byte(p.name+"\x00"), p.value, code)
 		if err := e.check("elpa_set "+p.name, code[0]); err != nil {

@@ -27,11 +27,5 @@ func (a *Matrix) Column(j int) []float64 {
 	return a.Local[j*a.Stride : j*a.Stride+a.Rows.Count(a.Rows.N)]
 }
 
-// area is the place of a part of a matrix in the whole.
-type area struct {
-	*Matrix
-	row, col int
-}
-
 // at returns the part that begins with an element.
-func (a *Matrix) at(row, col int) area { return area{a, row, col} }
+func (a *Matrix) at(row, col int) area { return area{a.Local, a.description, row, col} }

@@ -65,7 +65,7 @@ func nameProcessor() {
 	}
 }
 
-// Slow reports whether the products are probably those of the reference BLAS, which take many times as long.
+// Slow reports whether the reference BLAS probably computes the products, which takes many times as long.
 func (s scalapack) Slow() bool { return s.setThreads == 0 && !s.ofVendor }
 
 // SetThreads sets the threads of the library's products, unless a variable does.
@@ -73,6 +73,13 @@ func (s scalapack) SetThreads(n int) {
 	if s.setThreads != 0 && os.Getenv("OPENBLAS_NUM_THREADS") == "" {
 		native.Pass(s.setThreads, n)
 	}
+}
+
+// area is a part of a matrix that begins with an element: what this rank has of the whole matrix, and its description.
+type area struct {
+	local       []float64
+	description []int32
+	row, col    int
 }
 
 // run calls a routine in Fortran, which takes addresses, and after them the lengths of texts.
@@ -87,7 +94,7 @@ func (s scalapack) run(routine uintptr, args ...any) {
 		case float64:
 			passed = append(passed, []float64{arg})
 		case area:
-			passed = append(passed, arg.Local, []int32{int32(arg.row + 1)}, []int32{int32(arg.col + 1)}, arg.description)
+			passed = append(passed, arg.local, []int32{int32(arg.row + 1)}, []int32{int32(arg.col + 1)}, arg.description)
 		default:
 			passed = append(passed, arg)
 		}

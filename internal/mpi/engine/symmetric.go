@@ -62,7 +62,7 @@ func (a *Matrix) Invert(done Panel) (stopped bool, err error) {
 	a.transpose()
 	g := a.grid
 	if g.elpa != nil && a.onAllRanks() {
-		if err := g.elpa.invert(a); err != nil {
+		if err := g.elpa.invert(a.Local, elpaPart{a.Cols.N, a.Stride, a.Cols.Count(a.Cols.N), g.Block, g.Row, g.Col}); err != nil {
 			return false, err
 		}
 		stopped = done(cubes(a.Cols.N, 0))

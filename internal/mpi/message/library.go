@@ -25,14 +25,14 @@ type Library struct {
 	// Version is what the library says of itself, in short.
 	Version string
 	handle  uintptr
-	// open means the interface of Open MPI, whose handles are addresses of symbols. Otherwise it is the one of
+	// open means the interface of Open MPI, whose handles are addresses of symbols. The other one is the interface of
 	// MPICH, whose handles are numbers: Intel MPI, MVAPICH2 and Cray's MPI have it, too.
 	open bool
 	// The handles, and the value that stands for no status.
 	world, bytes, doubles, sum, largest, noStatus uintptr
 }
 
-// candidates returns the names to try, those of the launcher's MPI first.
+// candidates returns the names to try, first the names of the launcher's MPI.
 func candidates() []string {
 	if name := os.Getenv(Variable); name != "" {
 		return []string{name}
@@ -76,7 +76,7 @@ func load() (*Library, error) {
 	return l, nil
 }
 
-// Uses reports whether a library that uses MPI uses this one, as far as the symbols of the library and of those that it
+// Uses reports whether a library that uses MPI uses this one, as far as its symbols and the symbols of what it
 // opens say.
 func (l *Library) Uses(library uintptr) bool {
 	own := native.Symbol(library, "ompi_mpi_comm_world")

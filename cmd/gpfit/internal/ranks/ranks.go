@@ -20,7 +20,7 @@ import (
 // Main returns the exit code of the program: run's on rank 0, and on all others.
 func Main(args []string, stderr io.Writer, run func() int) int {
 	l := message.Launched()
-	if l.Size > 1 && shares(args) {
+	if l.Size > 1 && shares(args) && !asked(args) {
 		os.Unsetenv(l.Launcher)
 		return run()
 	}
