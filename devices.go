@@ -15,6 +15,7 @@ import (
 	"gpfit/internal/grid"
 	"gpfit/internal/markov"
 	"gpfit/internal/merged"
+	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
@@ -30,7 +31,7 @@ func Drivers() []device.Driver {
 // Methods returns the methods that gpfit knows, the default first. [Devices] chooses
 // among the exact ones.
 func Methods() []device.Method {
-	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, finite.Method{}, tiles.Method{}, experts.Method{}}, testMethods...)
+	return append([]device.Method{device.Dense{}, merged.Method{}, markov.Method{}, grid.Method{}, finite.Method{}, tiles.Method{}, mpi.Method{}, experts.Method{}}, testMethods...)
 }
 
 // Devices selects the devices to compute on. The zero value takes a GPU if one passes

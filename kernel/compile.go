@@ -26,7 +26,7 @@ import (
 func Compile(e Expr, labels []int) (*Program, error) {
 	pair.Building.Lock()
 	defer pair.Building.Unlock()
-	c := compiler{prog: &Program{D: len(labels), Text: e.String(), graph: pair.NewGraph()}, labels: labels, whole: e}
+	c := compiler{prog: &Program{D: len(labels), Text: e.String(), Labels: slices.Clone(labels), graph: pair.NewGraph()}, labels: labels, whole: e}
 	c.into = &c.prog.monomials
 	if err := c.top(e, ""); err != nil {
 		return nil, err

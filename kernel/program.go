@@ -17,8 +17,10 @@ import (
 type Program struct {
 	// D is the number of columns of X.
 	D int
-	// Text is the expression that it was compiled from.
-	Text string
+	// Text is the expression that it was compiled from, and Labels are the labels of the columns: Compile makes the same
+	// program of them, unless a family is a custom one.
+	Text   string
+	Labels []int
 	// Features are the inputs of the operations.
 	Features []Feature
 	// List holds the operations for a value without derivatives; Value is the operation

@@ -9,6 +9,7 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/frame"
+	"gpfit/internal/mpi"
 )
 
 // devicesView is what the command shows. JSON has the fields in the order of their names.
@@ -36,6 +37,8 @@ type methodView struct {
 	Name  string `json:"name"`
 	Exact bool   `json:"exact"`
 	About string `json:"about"`
+	// Detail says what the method finds on this machine, if it needs more than the program.
+	Detail string `json:"detail,omitempty"`
 }
 
 func runDevices(c *frame.Command) error {
@@ -47,7 +50,11 @@ func runDevices(c *frame.Command) error {
 		v.Accelerated = v.Accelerated || f.Name == choice.Device && !f.Host
 	}
 	for _, m := range gpfit.Methods() {
-		v.Methods = append(v.Methods, methodView{m.Name(), m.Exact(), m.About()})
+		one := methodView{Name: m.Name(), Exact: m.Exact(), About: m.About()}
+		if m.Name() == mpi.Name {
+			one.Detail = mpi.Describe()
+		}
+		v.Methods = append(v.Methods, one)
 	}
 	test := o.Test && err == nil
 	if c.Output.JSON {

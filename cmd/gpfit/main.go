@@ -7,7 +7,7 @@
 // Run "gpfit help" for the commands and "gpfit help fit" for the flags. Results go to standard
 // output, progress and messages to standard error. Exit codes: 0 success, 1 failure, 2 usage, 3
 // some jobs of a batch failed, 10 bad input data, 11 run directory in use, 12 device unavailable or
-// too small, 130 interrupted by Ctrl-C, SIGTERM or SIGHUP.
+// too small, 130 interrupted by Ctrl-C, SIGTERM, SIGHUP or SIGUSR1.
 package main
 
 import (
@@ -27,6 +27,7 @@ import (
 	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/parent"
+	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/cmd/gpfit/internal/serve"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/option"
@@ -42,13 +43,14 @@ func main() {
 		messages.Error(os.Stderr, err, false)
 		os.Exit(exit.Usage)
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	args := os.Args[1:]
+	os.Exit(ranks.Main(args, os.Stderr, func() int { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }))
 }
 
 // signals returns the signals that stop the work cleanly. SIGHUP, which a closing
 // terminal sends, is one of them unless nohup made the program ignore it.
 func signals() []os.Signal {
-	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	all := append(ranks.Signals(), os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
 	}

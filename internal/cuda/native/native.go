@@ -6,7 +6,9 @@ package native
 
 import (
 	"runtime"
+	"sync/atomic"
 	"syscall"
+	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
@@ -38,6 +40,37 @@ func Call(function uintptr, args ...uintptr) uintptr {
 	result, _, _ := purego.SyscallN(function, args...)
 	return result
 }
+
+// Pass calls a function with integers by value, of type int or uintptr, and slices by the address of their first element,
+// which stays in place.
+func Pass(function uintptr, args ...any) uintptr {
+	held.Store(&args) // what a global variable has held is not on a stack, which may move
+	values := make([]uintptr, len(args))
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case int:
+			values[i] = uintptr(arg)
+		case uintptr:
+			values[i] = arg
+		case []byte:
+			values[i] = uintptr(unsafe.Pointer(unsafe.SliceData(arg)))
+		case []int32:
+			values[i] = uintptr(unsafe.Pointer(unsafe.SliceData(arg)))
+		case []uintptr:
+			values[i] = uintptr(unsafe.Pointer(unsafe.SliceData(arg)))
+		case []float64:
+			values[i] = uintptr(unsafe.Pointer(unsafe.SliceData(arg)))
+		default:
+			panic("native: an argument of this type has no address")
+		}
+	}
+	result := Call(function, values...)
+	runtime.KeepAlive(args)
+	return result
+}
+
+// held is the arguments of the last call of Pass.
+var held atomic.Pointer[[]any]
 
 // Thread returns the number of the thread of the caller.
 func Thread() int { return syscall.Gettid() }

@@ -16,5 +16,8 @@ func Symbol(uintptr, string) uintptr { return 0 }
 // Call panics.
 func Call(uintptr, ...uintptr) uintptr { panic("native: not in this build") }
 
+// Pass panics.
+func Pass(uintptr, ...any) uintptr { panic("native: not in this build") }
+
 // Thread returns 0.
 func Thread() int { return 0 }

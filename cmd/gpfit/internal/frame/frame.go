@@ -18,6 +18,7 @@ import (
 	"gpfit/cmd/gpfit/internal/kept"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
 	"gpfit/internal/option"
 	"gpfit/internal/plotting"
@@ -57,6 +58,11 @@ func New(place string, cmd *cobra.Command, run func(*Command) error) *cobra.Comm
 		c.Msg = messages.New(cmd.ErrOrStderr(), c.Output.Quiet)
 		if _, err := device.FindMethod(c.Compute.Method, gpfit.Methods()); err != nil {
 			return exit.Usagef("--method %s: %w", textform.Quote(c.Compute.Method), err)
+		}
+		if c.Compute.Method != "" {
+			if err := ranks.Check(c.Compute.Method); err != nil {
+				return err
+			}
 		}
 		if err := c.kept.begin(c.Ctx, place); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"gpfit/cmd/gpfit/internal/frame"
 	"gpfit/cmd/gpfit/internal/messages"
 	"gpfit/cmd/gpfit/internal/output"
+	"gpfit/cmd/gpfit/internal/ranks"
 	"gpfit/device"
 	"gpfit/internal/option"
 	"gpfit/internal/results"
@@ -164,6 +165,15 @@ func Estimates(o *Runner, jobs []rundir.PlannedJob) ([]batch.Estimate, batch.For
 
 // Start runs the unfinished jobs and prints the results.
 func (o *Runner) Start(r *rundir.Run) error {
+	for _, job := range r.Jobs {
+		method := device.Chosen
+		if job.Options.Method != nil {
+			method = *job.Options.Method
+		}
+		if err := ranks.Check(method); err != nil {
+			return err
+		}
+	}
 	sum, runErr := batch.Run(o.Ctx, r, o.run)
 	o.Msg.Clear()
 	if sum.Total == 0 && runErr != nil {

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/internal/must"
+)
+
+// mpirun returns a command that starts gpfit on two ranks, or skips the test if it cannot. Ranks that wait leave their core
+// to others.
+func mpirun(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := exec.LookPath("mpirun")
+	if err != nil {
+		missing := "there is no mpirun: install openmpi-bin and libscalapack-openmpi2.2"
+		if os.Getenv("GPFIT_MPI_REQUIRED") == "1" {
+			t.Fatal(missing)
+		}
+		t.Skip("SKIPPED: " + missing)
+	}
+	cmd := exec.Command(path, append([]string{"--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", "-n", "2", "gpfit"}, args...)...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1")
+	return cmd
+}
+
+// writeRows writes a table.
+func writeRows(t *testing.T, n int) string {
+	rng := rand.New(rand.NewPCG(31, uint64(n)))
+	var text strings.Builder
+	text.WriteString("a,b,y\n")
+	for range n {
+		a, b := 10*rng.Float64(), 5*rng.Float64()
+		fmt.Fprintf(&text, "%g,%g,%g\n", a, b, math.Sin(a)+0.3*math.Cos(2*b)+0.1*rng.NormFloat64())
+	}
+	return write(t, t.TempDir(), "rows.csv", text.String())
+}
+
+// optimum is what a fit has found.
+type optimum struct {
+	NLML       float64
+	Parameters map[string]float64
+	Method     string
+}
+
+func optimumOf(t *testing.T, cmd *exec.Cmd) (o optimum) {
+	t.Helper()
+	code, stdout, stderr := end(t, cmd)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
+	must.Do(t, json.Unmarshal([]byte(stdout), &o))
+	return o
+}
+
+// TestRanks fits on two ranks of MPI. They find the optimum of one process, and all ranks end with the exit code of rank 0,
+// which alone prints.
+func TestRanks(t *testing.T) {
+	t.Parallel()
+	n := 300
+	if os.Getenv("GPFIT_LONG") != "" {
+		n = 2000
+	}
+	rows := writeRows(t, n)
+	args := []string{"fit", rows, "--kernel", "rbf(ard)", "--json", "--quiet", "--force", "--out", rows + ".gpfit"}
+	want := optimumOf(t, exec.Command("gpfit", args...))
+	got := optimumOf(t, mpirun(t, append(args, "--method", "mpi")...))
+	if got.Method != "mpi" || math.Abs(got.NLML-want.NLML) > 1e-8*math.Abs(want.NLML) {
+		t.Errorf("two ranks: %+v, one process: %+v", got, want)
+	}
+	for name, v := range want.Parameters {
+		if math.Abs(got.Parameters[name]/v-1) > 1e-5 {
+			t.Errorf("%s = %v, one process %v", name, got.Parameters[name], v)
+		}
+	}
+	alone := optimumOf(t, exec.Command("gpfit", append(args, "--method", "mpi")...))
+	if math.Abs(alone.NLML-want.NLML) > 1e-8*math.Abs(want.NLML) {
+		t.Errorf("without a launcher: %+v, the method chosen: %+v", alone, want)
+	}
+	for _, one := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"fit", rows}, exit.Usage, "a launcher has started 2 processes"},
+		{[]string{"fit", "none.csv", "--method", "mpi"}, exit.Data, "none.csv: no such file"},
+		{[]string{"fit", rows, "--method", "mpi", "--objective", "loo"}, exit.Usage, "leave-one-out; the method dense does"},
+		{[]string{"version"}, 0, "gpfit "},
+	} {
+		code, stdout, stderr := end(t, mpirun(t, one.args...))
+		if code != one.code || strings.Count(stdout+stderr, one.says) != 1 {
+			t.Errorf("%v: exit code %d, want %d and once %q\n%s%s", one.args, code, one.code, one.says, stdout, stderr)
+		}
+	}
+}
+
+// TestRanksKilled kills a rank at random moments, which ends the others, and asks for a stop by SIGUSR1. The fit that
+// continues has the bits of one that was never disturbed.
+func TestRanksKilled(t *testing.T) {
+	t.Parallel()
+	kills := 2
+	if os.Getenv("GPFIT_LONG") != "" {
+		kills = 20
+	}
+	dir, rows := t.TempDir(), writeRows(t, 500)
+	args := func(checkpoint string) []string {
+		return []string{"fit", rows, "--kernel", "rbf(ard)", "--restarts", "3", "--method", "mpi", "--json", "--quiet", "--force", "--out", rows + ".gpfit", "--checkpoint", filepath.Join(dir, checkpoint)}
+	}
+	began := time.Now()
+	want := optimumOf(t, mpirun(t, args("undisturbed")...))
+	alone := time.Since(began)
+	rng := rand.New(rand.NewPCG(5, 5))
+	for i := range kills + 1 {
+		cmd := mpirun(t, args("killed")...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		must.Do(t, cmd.Start())
+		time.Sleep(500*time.Millisecond + time.Duration(rng.Int64N(int64(alone)/2)))
+		ranks := children(cmd.Process.Pid)
+		if i < kills && len(ranks) == 2 {
+			_ = syscall.Kill(ranks[rng.IntN(2)], syscall.SIGKILL)
+		} else {
+			_ = cmd.Process.Signal(syscall.SIGUSR1)
+		}
+		at := time.Now()
+		_ = cmd.Wait() // the test checks the exit code
+		switch code, took := cmd.ProcessState.ExitCode(), time.Since(at); {
+		case code == 0: // it was done
+			i = kills
+		case i < kills && code != 128+int(syscall.SIGKILL), i == kills && code != exit.Interrupted:
+			t.Errorf("kill %d: exit code %d\n%s", i, code, &said)
+		case took > 5*time.Second:
+			t.Errorf("kill %d: the ranks ended after %v", i, took)
+		}
+	}
+	if d := cmp.Diff(want, optimumOf(t, mpirun(t, args("killed")...))); d != "" {
+		t.Errorf("undisturbed (-), continued (+):\n%s", d)
+	}
+}
+
+// children returns the processes that a process has started.
+func children(pid int) (all []int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, f := range strings.Fields(string(text)) {
+		child, _ := strconv.Atoi(f)
+		all = append(all, child)
+	}
+	return all
+}
+
+// TestRanksOfSlurm evaluates on two tasks of a step.
+func TestRanksOfSlurm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster")
+	}
+	mpirun(t) // skips without MPI
+	if found, _ := filepath.Glob("/usr/lib/*/pmix2/lib/libpmix.so"); found == nil {
+		t.Skip("SKIPPED: srun needs libpmix-dev to start ranks of MPI")
+	}
+	startSlurm(t)
+	rows := writeRows(t, 300)
+	want := optimumOf(t, exec.Command("gpfit", "nlml", rows, "--kernel", "rbf", "--json"))
+	for _, one := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"--method", "mpi", "--json"}, 0},
+		{[]string{"--method", "mpi", "--kernel", "fbr"}, exit.Usage},
+		{[]string{"--json"}, exit.Usage},
+	} {
+		cmd := exec.Command("srun", append([]string{"-n", "2", "-K1", "--mpi=pmix", "gpfit", "nlml", rows, "--kernel", "rbf"}, one.args...)...)
+		cmd.Env = append(os.Environ(), "OMPI_MCA_mpi_yield_when_idle=1", "GOMAXPROCS=1")
+		code, stdout, stderr := end(t, cmd)
+		if code != one.code {
+			t.Errorf("%v: exit code %d, want %d\n%s", one.args, code, one.code, stderr)
+		}
+		if code == 0 {
+			var got optimum
+			must.Do(t, json.Unmarshal([]byte(stdout), &got))
+			if math.Abs(got.NLML-want.NLML) > 1e-10*math.Abs(want.NLML) {
+				t.Errorf("NLML %v, one process %v", got.NLML, want.NLML)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"gpfit/internal/mpi/message"
+)
+
+// Grid is the ranks as they divide matrices, with what computes on these.
+type Grid struct {
+	Shape
+	// Row and Col are the place of this rank.
+	Row, Col int
+	// Engine names what computes: ScaLAPACK, or ELPA with it.
+	Engine  string
+	context int32
+	scalapack
+	elpa *elpa
+}
+
+// The names of the engines.
+const (
+	ScaLAPACK = "scalapack"
+	ELPA      = "elpa"
+)
+
+// Describe says which libraries there are for a library of MPI.
+func Describe(l *message.Library) string {
+	s, err := openScaLAPACK(l)
+	if err != nil {
+		return err.Error()
+	}
+	text := "ScaLAPACK"
+	if s.Slow() {
+		text += " with the reference BLAS, which takes many times as long as OpenBLAS"
+	}
+	if _, err := openELPA(l); err == nil {
+		text += "; ELPA"
+	}
+	return text
+}
+
+// Open opens the libraries and makes the grid. It is a collective call, on the thread of [message.World.Do].
+func Open(w *message.World, shape Shape) (*Grid, error) {
+	asked := os.Getenv(EngineVariable)
+	if !slices.Contains([]string{"", ScaLAPACK, ELPA}, asked) {
+		return nil, fmt.Errorf("%s=%s: must be %s or %s", EngineVariable, asked, ELPA, ScaLAPACK)
+	}
+	g := &Grid{Shape: shape, Row: w.Rank / shape.Cols, Col: w.Rank % shape.Cols, Engine: ScaLAPACK}
+	var err error
+	if g.scalapack, err = openScaLAPACK(w.Library); err == nil && asked == ELPA {
+		if g.elpa, err = openELPA(w.Library); err == nil {
+			err = g.elpa.begin(w)
+		}
+		g.Engine = ELPA
+	}
+	failed := 0.0
+	if err != nil {
+		failed = 1
+	}
+	if w.Largest(failed) > 0 {
+		return nil, cmp.Or(err, errors.New("another rank cannot open its libraries"))
+	}
+	g.world = w
+	context := []int32{0}
+	g.run(g.blacsGet, -1, 0, context)
+	g.run(g.blacsGridinit, context, "R", shape.Rows, shape.Cols)
+	g.context = context[0]
+	return g, nil
+}

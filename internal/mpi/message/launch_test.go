@@ -1,0 +1,32 @@
+package message
+
+import "testing"
+
+// TestLaunched sets the variables of each launcher.
+func TestLaunched(t *testing.T) {
+	for _, one := range []struct {
+		variables map[string]string
+		want      Launch
+	}{
+		{nil, Launch{0, 1, ""}},
+		{map[string]string{"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"}, Launch{3, 4, "OMPI_COMM_WORLD_SIZE"}},
+		{map[string]string{"PMI_SIZE": "2", "PMI_RANK": "0"}, Launch{0, 2, "PMI_SIZE"}},
+		{map[string]string{"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}, Launch{1, 2, "SLURM_STEP_NUM_TASKS"}},
+		// mpirun within an allocation of Slurm counts, and so does one process of it.
+		{map[string]string{"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "0"}, Launch{1, 2, "OMPI_COMM_WORLD_SIZE"}},
+		{map[string]string{"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0", "SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "0"}, Launch{0, 1, ""}},
+		// A batch script is a step of one task.
+		{map[string]string{"SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, Launch{0, 1, ""}},
+		{map[string]string{"SLURM_PROCID": "0"}, Launch{0, 1, ""}},
+		{map[string]string{"PMI_SIZE": "many", "PMI_RANK": "0"}, Launch{0, 1, ""}},
+		{map[string]string{"PMI_SIZE": "2", "PMI_RANK": "2"}, Launch{0, 1, ""}},
+	} {
+		for _, l := range launchers {
+			t.Setenv(l.size, one.variables[l.size])
+			t.Setenv(l.rank, one.variables[l.rank])
+		}
+		if got := Launched(); got != one.want {
+			t.Errorf("%v: %+v, want %+v", one.variables, got, one.want)
+		}
+	}
+}
