@@ -20,6 +20,9 @@ type workspace struct {
 	// formed means that the ranks have the factor of Σ, and logDet is log|Σ|.
 	formed, closed bool
 	logDet         float64
+	// filled and theta are the covariance function of the last Form.
+	filled *kernel.Program
+	theta  []float64
 	// sent is the last program that the other ranks can make of its text.
 	sent *kernel.Program
 }
@@ -145,6 +148,7 @@ func (w *workspace) Form(ctx context.Context, prog *kernel.Program, theta, noise
 		sum += math.Log(v)
 	}
 	w.formed, w.logDet = true, 2*sum
+	w.filled, w.theta = prog, slices.Clone(theta)
 	return nil
 }
 

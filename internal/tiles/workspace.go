@@ -7,12 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"gpfit/device"
 	"gpfit/device/tiling"
-	"gpfit/internal/hostmem"
+	"gpfit/internal/hosted"
 	"gpfit/kernel"
 )
 
@@ -247,21 +244,14 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if xs.D != w.x.D || len(reduction) != m*m {
 		return fmt.Errorf("tiles: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
 	}
-	need, have := 8*int64(m)*int64(w.n), hostmem.Free()
-	if have > 0 && need > have {
-		return &device.MemoryError{Plan: device.Plan{N: w.n, D: w.x.D}, Where: "host", Need: need, Free: have, What: fmt.Sprintf("the covariance of %d predictions", m)}
+	if err := hosted.RoomForRows(m, w.n, w.x.D); err != nil {
+		return err
 	}
 	p := prediction{machine: w.machine, xs: xs, rows: make([]float64, m*w.n)}
 	if err := w.predict(ctx, prog, theta, p); err != nil || m == 0 {
 		return err
 	}
-	rows := blas64.General{Rows: m, Cols: w.n, Stride: w.n, Data: p.rows}
-	blas64.Syrk(blas.NoTrans, 1, rows, 0, blas64.Symmetric{N: m, Stride: m, Data: reduction, Uplo: blas.Lower})
-	for i := range m {
-		for j := range i {
-			reduction[j*m+i] = reduction[i*m+j]
-		}
-	}
+	hosted.Gram(m, w.n, p.rows, reduction)
 	return ctx.Err()
 }
 

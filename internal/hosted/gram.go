@@ -1,0 +1,35 @@
+package hosted
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"gpfit/device"
+	"gpfit/internal/hostmem"
+)
+
+// Gram writes both halves of W·Wᵀ to dst, m×m, for m rows of n numbers.
+func Gram(m, n int, rows, dst []float64) {
+	if m == 0 {
+		return
+	}
+	w := blas64.General{Rows: m, Cols: n, Stride: n, Data: rows}
+	blas64.Syrk(blas.NoTrans, 1, w, 0, blas64.Symmetric{N: m, Stride: m, Data: dst, Uplo: blas.Lower})
+	for i := range m {
+		for j := range i {
+			dst[j*m+i] = dst[i*m+j]
+		}
+	}
+}
+
+// RoomForRows returns a [*device.MemoryError] if the host has no room for m rows of n numbers, of which a covariance of
+// predictions is a product.
+func RoomForRows(m, n, d int) error {
+	need, have := 8*int64(m)*int64(n), hostmem.Free()
+	if have == 0 || need <= have {
+		return nil
+	}
+	return &device.MemoryError{Plan: device.Plan{N: n, D: d}, Where: "host", Need: need, Free: have, What: fmt.Sprintf("the covariance of %d predictions", m)}
+}
