@@ -136,7 +136,7 @@ func (g *group) agree(c *call, flops float64) bool {
 	return g.world.Largest(stop) > 0
 }
 
-// fail ends the program on all ranks.
+// fail ends the program on all ranks with an error.
 func (g *group) fail(err error) { panic(err) }
 
 // predictionNumbers bounds the covariances with points of a prediction that a rank has at the same time.

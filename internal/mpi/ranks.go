@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -61,6 +62,9 @@ func (g *ranks) do(c *call) (r result) {
 	return r
 }
 
+// largeBytes is the size from which a matrix goes back to the system at once.
+const largeBytes = 64 << 20
+
 // perform performs a call on this rank.
 func (g *ranks) perform(c *call) result {
 	switch c.Op {
@@ -70,7 +74,11 @@ func (g *ranks) perform(c *call) result {
 		g.shares[c.Share] = newShare(g.group, c)
 		return result{}
 	case opFree:
+		large := 8*len(g.shares[c.Share].matrix.Local) >= largeBytes
 		delete(g.shares, c.Share)
+		if large { // the next workspace may need the memory
+			debug.FreeOSMemory()
+		}
 		return result{}
 	}
 	s := g.shares[c.Share]

@@ -7,6 +7,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/engine"
 	"gpfit/kernel"
 )
@@ -40,6 +41,9 @@ func newShare(g *group, c *call) *share {
 		g.fail(err)
 	}
 	s.host = host
+	if g.world.Rank > 0 { // on rank 0 the program does so
+		hostmem.Expect(8 * numbersFor(g.grid.Shape, c.N, c.D))
+	}
 	s.matrix = g.grid.NewMatrix(c.N, c.N)
 	s.rowsAt, s.colsAt = s.matrix.Rows.Globals(), s.matrix.Cols.Globals()
 	s.rows = s.x.Pick(s.rowsAt)

@@ -55,6 +55,11 @@ const (
 
 // begin initializes MPI.
 func (w *World) begin() error {
+	// A process that nobody has launched needs no daemon, for which Open MPI would look for ssh.
+	const alone = "OMPI_MCA_ess_singleton_isolated"
+	if os.Getenv("PMIX_RANK") == "" && os.Getenv(alone) == "" {
+		_ = os.Setenv(alone, "1")
+	}
 	initialize := native.Symbol(w.handle, "MPI_Init_thread")
 	if initialize == 0 {
 		return fmt.Errorf("the library of MPI lacks MPI_Init_thread")
@@ -107,8 +112,11 @@ func (w *World) Do(f func()) {
 		ended := false
 		defer func() {
 			if r := recover(); !ended {
-				if w.Size > 1 {
+				if _, crash := r.(runtime.Error); w.Size > 1 && crash {
 					w.abort(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
+				}
+				if w.Size > 1 {
+					w.abort(fmt.Sprint(r))
 				}
 				done <- r
 			}

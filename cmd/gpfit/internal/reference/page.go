@@ -126,6 +126,9 @@ var variables = []variable{
 	{"GPFIT_SCRATCH", "folder for a file with the tiles of the method tiles, if memory has no room for them"},
 	{"CUDA_HOME, CUDA_PATH", "folder of a CUDA toolkit, where gpfit looks for cuBLAS and cuSOLVER"},
 	{"CUBLAS_EMULATE_DOUBLE_PRECISION", "1 lets cuBLAS emulate float64; the description of the device then says so"},
+	{"GPFIT_MPI_LIBRARY, GPFIT_MPI_SCALAPACK", "files of the libraries of MPI and ScaLAPACK, if they have other names than usual"},
+	{"GPFIT_MPI_ENGINE", "elpa lets ELPA invert triangles, in place of ScaLAPACK"},
+	{"GPFIT_MPI_GRID, GPFIT_MPI_BLOCK", "rows and columns of the grid of ranks, such as 4x8, and the order of the blocks of their matrices"},
 	{"GOGC, GOMEMLIMIT", "settings of Go's garbage collector; without them a batch chooses its own"},
 }
 
