@@ -9,13 +9,14 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/markov"
+	"gpfit/internal/mpi"
 	"gpfit/internal/tiles"
 	"gpfit/kernel"
 )
 
 // Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.
 func Room(w device.Workload, b device.Backend, err error) error {
-	for _, advise := range []func(device.Workload, device.Backend) string{states, inTiles, inFile} {
+	for _, advise := range []func(device.Workload, device.Backend) string{states, inTiles, inFile, onMachines} {
 		if text := advise(w, b); text != "" {
 			err = fmt.Errorf("%w; or %s", err, text)
 		}
@@ -58,6 +59,22 @@ func inFile(w device.Workload, b device.Backend) string {
 		return ""
 	}
 	return fmt.Sprintf("keep half of the matrix in a file: set %s to a folder on a fast disk with %s of room, and option method %s%s", tiles.Scratch, device.FormatBytes(bytes), tiles.Name, timeOf(plan))
+}
+
+// onMachines names the method mpi on more machines with the memory of this one, if half of the matrix has no room here.
+func onMachines(w device.Workload, b device.Backend) string {
+	if inTiles(w, b) != "" || b.Supports(w) != nil {
+		return ""
+	}
+	for _, d := range b.Capabilities().Devices {
+		host, ok := d.(device.DenseDevice)
+		if info := d.Info(); ok && info.Host && info.MemoryFree > 0 {
+			if machines, plan := mpi.Machines(host, w.N, w.D, info.MemoryFree); machines > 1 {
+				return fmt.Sprintf("start gpfit on %d machines like this one by mpirun or srun, with option method %s%s", machines, mpi.Name, timeOf(plan))
+			}
+		}
+	}
+	return ""
 }
 
 // timeOf describes the time of a value with gradient, "" if it is unknown.

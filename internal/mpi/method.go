@@ -142,3 +142,21 @@ func portable(prog *kernel.Program) error {
 	}
 	return nil
 }
+
+// Machines returns how many machines with so many bytes of free memory each have room for n rows of d columns, and the plan of one
+// value with gradient on all of them if each has the rate of host; 0 means more than a thousand.
+func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p device.Plan) {
+	const most = 1000
+	for m := 1; m <= most; m++ {
+		shape, err := engine.ShapeFor(m)
+		if err != nil {
+			return 0, p
+		}
+		if bytes := 8 * numbersFor(shape, n, d); bytes <= free/10*9 {
+			p = device.MatrixPlan(n, d, "", bytes)
+			p.FlopRate = efficiency * float64(m) * host.Plan(n, d).FlopRate
+			return m, p
+		}
+	}
+	return 0, p
+}

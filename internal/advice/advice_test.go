@@ -1,0 +1,30 @@
+package advice
+
+import (
+	"errors"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/internal/must"
+	"gpfit/kernel"
+)
+
+// TestRoom asks about a table for which no machine has room, and about one for which this one has.
+func TestRoom(t *testing.T) {
+	none := errors.New("no room")
+	dev := must.Get(cpu.Open(device.Options{}))(t)
+	prog := must.Get(kernel.CompileText("rbf", 2))(t)
+	if dev.Info().MemoryFree == 0 {
+		t.Skip("free memory is not known on this system")
+	}
+	large := device.Workload{N: 500_000, D: 2, Program: prog}
+	must.Words(t, Room(large, device.Dense{}.On(dev), none).Error(),
+		"no room; or keep half of the matrix in a file: set GPFIT_SCRATCH to a folder on a fast disk with 9", "GiB of room, and option method tiles, about",
+		"machines like this one by mpirun or srun, with option method mpi, about")
+	small := device.Workload{N: 1000, D: 2, Program: prog}
+	must.Words(t, Room(small, device.Dense{}.On(dev), none).Error(), "no room; or take half of the matrix: option method tiles needs ")
+	if err := Room(device.Workload{N: 1000, D: 2, Program: prog, Diagonal: true}, device.Dense{}.On(dev), none); err != none {
+		t.Errorf("advice for a leave-one-out objective: %v", err)
+	}
+}
