@@ -38,13 +38,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals()...)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	_, owned := os.LookupEnv(parent.Variable)
 	ctx, err := parent.Follow(ctx, func() { os.Exit(exit.Interrupted) })
 	if err != nil {
 		messages.Error(os.Stderr, err, false)
 		os.Exit(exit.Usage)
 	}
 	args := os.Args[1:]
-	os.Exit(ranks.Main(args, os.Stderr, func() int { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }))
+	os.Exit(ranks.Main(args, owned, os.Stderr, func() int { return run(ctx, args, os.Stdin, os.Stdout, os.Stderr) }))
 }
 
 // signals returns the signals that stop the work cleanly. SIGHUP, which a closing

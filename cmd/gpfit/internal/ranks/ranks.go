@@ -17,12 +17,13 @@ import (
 	"gpfit/internal/mpi/message"
 )
 
-// Main returns the exit code of the program: run's on rank 0, and on all others.
-func Main(args []string, stderr io.Writer, run func() int) int {
+// Main returns the exit code of the program: run's on rank 0, and on all others. A program that belongs to a parent, such as
+// a Python process, is its own, even if a launcher has started several of these.
+func Main(args []string, owned bool, stderr io.Writer, run func() int) int {
 	l := message.Launched()
-	if l.Size > 1 && shares(args) && !asked(args) {
+	if l.Size > 1 && (owned || shares(args) && !asked(args)) {
 		os.Unsetenv(l.Launcher)
-		return run()
+		return Main(args, owned, stderr, run)
 	}
 	if l.Rank > 0 {
 		return serve(args, stderr)
