@@ -65,14 +65,16 @@ func TestTilesAgainstDense(t *testing.T) {
 		sizes = map[int][]string{97: texts, 500: texts, 1000: texts, 3000: texts[:1]}
 	}
 	for n, texts := range sizes {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			if emulator.Rerun(t, emulator.Config{Devices: 2}) {
-				return
-			}
-			for _, text := range texts {
-				compareTiles(t, randomInstance(t, text, n))
-			}
-		})
+		for _, order := range []int{64, 200} {
+			t.Run(fmt.Sprintf("%d/%d", n, order), func(t *testing.T) {
+				if emulator.Rerun(t, emulator.Config{Devices: 2}) {
+					return
+				}
+				for _, text := range texts {
+					compareTiles(t, randomInstance(t, text, n), order)
+				}
+			})
+		}
 	}
 }
 
@@ -90,7 +92,7 @@ func randomInstance(t *testing.T, text string, n int) *methodtest.Instance {
 	return p
 }
 
-func compareTiles(t *testing.T, p *methodtest.Instance) {
+func compareTiles(t *testing.T, p *methodtest.Instance, order int) {
 	t.Helper()
 	const valueTolerance, gradientTolerance = 1e-13, 1e-12
 	likelihood := func(b device.Backend) (value, size float64, gradient []float64) {
@@ -100,15 +102,13 @@ func compareTiles(t *testing.T, p *methodtest.Instance) {
 	}
 	emulator.SetMemory(0, 1<<30)
 	want, size, slopes := likelihood(device.Dense{}.On(openBare(t, 0)))
-	for _, order := range []int{64, 200} {
-		value, _, gradient := likelihood(tilesOn(t, order, smallCards(t, 2, p.X.N, order)...))
-		if off := math.Abs(value - want); !(off <= valueTolerance*size) {
-			t.Errorf("%s, n = %d, order %d: value %v, dense %v", p.Prog.Text, p.X.N, order, value, want)
-		}
-		for i, v := range slopes {
-			if off := math.Abs(gradient[i] - v); !(off <= gradientTolerance*(size+math.Abs(v))) {
-				t.Errorf("%s, n = %d, order %d: derivative by %s %v, dense %v", p.Prog.Text, p.X.N, order, p.Prog.Names()[i], gradient[i], v)
-			}
+	value, _, gradient := likelihood(tilesOn(t, order, smallCards(t, 2, p.X.N, order)...))
+	if off := math.Abs(value - want); !(off <= valueTolerance*size) {
+		t.Errorf("%s, n = %d: value %v, dense %v", p.Prog.Text, p.X.N, value, want)
+	}
+	for i, v := range slopes {
+		if off := math.Abs(gradient[i] - v); !(off <= gradientTolerance*(size+math.Abs(v))) {
+			t.Errorf("%s, n = %d: derivative by %s %v, dense %v", p.Prog.Text, p.X.N, p.Prog.Names()[i], gradient[i], v)
 		}
 	}
 }
