@@ -282,7 +282,7 @@ func (w *tiled) compare(ways []*tiled) {
 	w.OK = w.NLMLDifference <= sameValue && w.GradientDifference <= sameGradient && w.Residual <= mostResidual && w.Identity <= mostResidual
 	for _, other := range ways {
 		if w.Way == byHost && other.Way == byTiles && other.Copies == 0 && w.Copies > 0 {
-			hidden := (other.Seconds + w.Copies - w.Seconds) / w.Copies
+			hidden := min(1, max(0, (other.Seconds+w.Copies-w.Seconds)/w.Copies))
 			w.Hidden = &hidden
 		}
 	}
