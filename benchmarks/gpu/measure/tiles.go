@@ -78,6 +78,12 @@ type tiled struct {
 	alpha []float64
 }
 
+// tilesProblem is a problem that ways compute.
+type tilesProblem struct {
+	*job
+	p *likelihood
+}
+
 func (j *job) tiles() error {
 	for _, name := range strings.Split(j.ways, ",") {
 		if !slices.Contains([]string{byDense, byTiles, byHost}, name) {
@@ -108,20 +114,20 @@ func (j *job) tilesAt(n int) ([]tilesResult, error) {
 		return nil, err
 	}
 	if n <= few {
-		return j.waysAt(p, j.repeat, 1)
+		return tilesProblem{j, p}.measure(j.repeat, 1)
 	}
 	small, err := j.problem(warmLarge)
 	if err == nil {
-		_, err = j.waysAt(small, 1, 0)
+		_, err = tilesProblem{j, small}.measure(1, 0)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return j.waysAt(p, j.repeat, 0)
+	return tilesProblem{j, p}.measure(j.repeat, 0)
 }
 
-// waysAt evaluates by all ways in turn.
-func (j *job) waysAt(p *likelihood, repeat, warm int) (results []tilesResult, err error) {
+// measure evaluates by all ways in turn.
+func (j tilesProblem) measure(repeat, warm int) (results []tilesResult, err error) {
 	var ways []*tiled
 	defer func() {
 		for _, w := range ways {
@@ -129,7 +135,7 @@ func (j *job) waysAt(p *likelihood, repeat, warm int) (results []tilesResult, er
 		}
 	}()
 	for _, name := range strings.Split(j.ways, ",") {
-		w, err := j.openWay(name, p)
+		w, err := j.open(name)
 		if err != nil {
 			return nil, err
 		}
@@ -137,13 +143,13 @@ func (j *job) waysAt(p *likelihood, repeat, warm int) (results []tilesResult, er
 	}
 	for turn := -warm; turn < repeat; turn++ {
 		for _, w := range ways {
-			if err := j.evaluate(w, p, turn >= 0); err != nil {
+			if err := j.evaluate(w, turn >= 0); err != nil {
 				return nil, fmt.Errorf("%s: %w", w.Way, err)
 			}
 		}
 	}
 	for _, w := range ways {
-		if err := j.finish(w, p, repeat); err != nil {
+		if err := j.finish(w, repeat); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Way, err)
 		}
 		w.compare(ways)
@@ -152,12 +158,12 @@ func (j *job) waysAt(p *likelihood, repeat, warm int) (results []tilesResult, er
 	return results, nil
 }
 
-// openWay makes the workspace of a way.
-func (j *job) openWay(name string, p *likelihood) (*tiled, error) {
-	w := &tiled{tilesResult: tilesResult{Type: "tiles", Way: name, N: p.x.N, D: j.d, Kernel: p.prog.Text}}
+// open makes the workspace of a way.
+func (j tilesProblem) open(name string) (*tiled, error) {
+	w := &tiled{tilesResult: tilesResult{Type: "tiles", Way: name, N: j.p.x.N, D: j.d, Kernel: j.p.prog.Text}}
 	b, err := j.b, error(nil)
 	if name == byHost {
-		if w.Limit, err = j.limitFor(p); err != nil {
+		if w.Limit, err = j.limit(); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +174,7 @@ func (j *job) openWay(name string, p *likelihood) (*tiled, error) {
 	}
 	w.Device = b.Info().Name
 	start := time.Now()
-	w.ws, err = b.NewWorkspace(j.ctx, p.x)
+	w.ws, err = b.NewWorkspace(j.ctx, j.p.x)
 	w.Open = time.Since(start).Seconds()
 	return w, err
 }
@@ -194,18 +200,18 @@ func tilesOn(all []device.Backend, order int, limit int64) (device.Backend, []*c
 	return found[0], cards, nil
 }
 
-// limitFor returns with how much memory of each device about the share j.onHost of the tiles is on the host.
-func (j *job) limitFor(p *likelihood) (int64, error) {
+// limit returns with how much memory of each device about the share j.onHost of the tiles is on the host.
+func (j tilesProblem) limit() (int64, error) {
 	info := j.b.Info()
 	if info.Host || info.MemoryFree == 0 {
 		return 0, fmt.Errorf("%s: the memory for tiles cannot be limited", info.Name)
 	}
-	load := device.Workload{N: p.x.N, D: j.d}
+	load := device.Workload{N: j.p.x.N, D: j.d}
 	one, cards, err := tilesOn(j.all[:1], j.order, math.MaxInt64/4)
 	if err != nil {
 		return 0, err
 	}
-	_, rest := cards[0].TileSpace(p.x.N, j.d, tiling.Unit)
+	_, rest := cards[0].TileSpace(j.p.x.N, j.d, tiling.Unit)
 	most := j.onHost * float64(one.Plan(load).DeviceBytes()-rest)
 	limit := sort.Search(int(info.MemoryFree), func(bytes int) bool {
 		b, _, err := tilesOn(j.all, j.order, int64(bytes)+1)
@@ -219,19 +225,19 @@ func (j *job) limitFor(p *likelihood) (int64, error) {
 }
 
 // evaluate computes a value with gradient.
-func (j *job) evaluate(w *tiled, p *likelihood, timed bool) error {
+func (j tilesProblem) evaluate(w *tiled, timed bool) error {
 	for _, c := range w.cards {
 		c.bank.loaded, c.bank.peered, c.bank.stored = 0, 0, 0
 	}
 	start := time.Now()
-	if err := p.form(j.ctx, w.ws); err != nil {
+	if err := j.p.form(j.ctx, w.ws); err != nil {
 		return err
 	}
-	value, alpha, err := p.solve(j.ctx, w.ws)
+	value, alpha, err := j.p.solve(j.ctx, w.ws)
 	if err != nil {
 		return err
 	}
-	gradient, err := p.gradient(j.ctx, w.ws, alpha)
+	gradient, err := j.p.gradient(j.ctx, w.ws, alpha)
 	if timed {
 		w.AllSeconds = append(w.AllSeconds, time.Since(start).Seconds())
 		w.NLML, w.alpha, w.Gradient = value, alpha, gradient
@@ -240,11 +246,11 @@ func (j *job) evaluate(w *tiled, p *likelihood, timed bool) error {
 }
 
 // finish fills the result, and measures the copies alone.
-func (j *job) finish(w *tiled, p *likelihood, repeat int) error {
-	n := float64(p.x.N)
+func (j tilesProblem) finish(w *tiled, repeat int) error {
+	n := float64(j.p.x.N)
 	w.Repeat, w.Seconds = repeat, bench.Median(w.AllSeconds)
 	w.GFlops = n * n * n / w.Seconds / 1e9
-	w.Residual, w.Identity = finite(p.rowResidual(w.alpha, sample(p.x.N, j.rows))), finite(p.identity(w.alpha, w.Gradient))
+	w.Residual, w.Identity = finite(j.p.rowResidual(w.alpha, sample(j.p.x.N, j.rows))), finite(j.p.identity(w.alpha, w.Gradient))
 	for _, c := range w.cards {
 		w.Order, w.TilesOnHost = c.bank.order, c.bank.hosted
 		w.LoadedBytes += c.bank.loaded
@@ -252,7 +258,7 @@ func (j *job) finish(w *tiled, p *likelihood, repeat int) error {
 		w.StoredBytes += c.bank.stored
 	}
 	if w.Order > 0 {
-		side := (p.x.N + w.Order - 1) / w.Order
+		side := (j.p.x.N + w.Order - 1) / w.Order
 		w.Tiles = side * (side + 1) / 2
 	}
 	if w.LoadedBytes+w.PeerBytes == 0 {
@@ -264,7 +270,7 @@ func (j *job) finish(w *tiled, p *likelihood, repeat int) error {
 		c.bank.idle = true
 	}
 	for range repeat {
-		if err := j.evaluate(&idle, p, true); err != nil {
+		if err := j.evaluate(&idle, true); err != nil {
 			return err
 		}
 	}
