@@ -54,7 +54,7 @@ func TestConformanceOfTiles(t *testing.T) {
 	}
 }
 
-// TestTilesAgainstDense compares likelihoods and gradients on two devices with those of the method dense on one. The sums have
+// TestTilesAgainstDense compares the method tiles on two devices with the method dense on one device. The sums have
 // another order. Their errors are a few units of the last place of the largest terms.
 func TestTilesAgainstDense(t *testing.T) {
 	emulator.Need(t)

@@ -11,7 +11,7 @@ import (
 // card is a device with tiles that may use a part of its memory, and that counts copies.
 type card struct {
 	tiling.Device
-	memory int64 // bytes that may be used; 0 means those that are free
+	memory int64 // bytes that may be used; 0 means all free memory
 	bank   *countingBank
 }
 

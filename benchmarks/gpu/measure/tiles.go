@@ -278,7 +278,7 @@ func (j tilesProblem) finish(w *tiled, repeat int) error {
 	return nil
 }
 
-// compare compares with the first way, and with the one that copies nothing.
+// compare compares with the first way, and with a way that copies nothing.
 func (w *tiled) compare(ways []*tiled) {
 	first, scale, worst := ways[0], 0.0, 0.0
 	for name, v := range first.Gradient {
