@@ -110,6 +110,12 @@ def energies(records):
     return markdown("Energy of an evaluation", ["device", "n", "evaluations", "J each", "W", "GPU idle, W", "s each", "source"], rows)
 
 
+def tiled(records):
+    rows = [[r["n"], r["device"], r["way"], number(r["seconds_value_gradient"]), number(r["gflops"]), r["tiles"] or "-", r["tiles_on_host"], *(number(r[k] / 1e9) for k in ("loaded_bytes", "peer_bytes")),
+             number(r["seconds_copies"] or None), number(r["hidden"], 2), f"{r['residual']:.1e}", f"{r['nlml_difference']:.1e}"] for r in of(records, "tiles")]
+    return markdown("Value and gradient in tiles", ["n", "device", "way", "s", "GFLOP/s", "tiles", "on the host", "GB from the host", "GB between cards", "copies alone, s", "share hidden", "residual", "NLML differs"], rows)
+
+
 def tables(records):
     """Returns the tables of all parts that have records, as Markdown."""
-    return "\n".join(line for make in (batches, crossovers, peers, fits, predictions, energies) for line in make(records))
+    return "\n".join(line for make in (batches, crossovers, peers, fits, predictions, tiled, energies) for line in make(records))

@@ -329,7 +329,45 @@ def record_energy(run, r, gpu, cpu, idle):
                 "gpu_samples": [[round(t, 3), w] for t, w in gpu.samples], "cpu_samples": [[round(t, 3), round(j, 3)] for t, j in cpu.samples]})
 
 
-# The limits together, with the header's, are at most 25 minutes.
+# Rows of a matrix in tiles that fills a card, the most first: of 141 GB and of 80 GB.
+LARGEST = (188_000, 140_000)
+
+
+def tiles(run):
+    """Measures the method tiles: beside the method dense, with most tiles in the memory of the
+    host, at the largest n of the card, and on two cards."""
+    small = ["--order", 16] if run.args.scale != 1 else []  # several tiles also for few rows
+    ways = ["--ways", "dense,tiles,host", *small]
+    sizes = run.sizes(20_000) if run.args.quick else run.sizes(20_000, 40_000)
+    done = measure(run, "tiles", sizes, 110, *ways)
+    if not run.args.quick:
+        largest_tiles(run, done.records, small)
+    name, _, index = run.args.device.partition(":")
+    both = f"{run.args.device},{name}:{1 if index in ('', '0') else 0}"
+    done = measure(run, "tiles", sizes, 50, *ways, device=both, quiet=True)
+    if done.code == 12:
+        run.record({"type": "skipped", "why": f"{both}: {done.errors[-1] if done.errors else 'one card'}"})
+    elif not done.ok:
+        run.fail(f"measure on {both}: {done.why}")
+
+
+def largest_tiles(run, records, small):
+    """Measures one value with gradient at the largest n whose tiles fill the card."""
+    free = next((r["memory_free"] for r in records if r.get("type") == "device"), 0)
+    n = next((n for n in map(run.n, LARGEST) if 4.16 * n * n <= free), None)
+    if n is None:
+        run.record({"type": "skipped", "why": f"{run.args.device}: {free / 1e9:.1f} GB are free, and {run.n(LARGEST[-1])} rows take {4.16e-9 * run.n(LARGEST[-1]) ** 2:.1f} GB"})
+        return
+    rate = max((r["gflops"] for r in records if r.get("type") == "tiles" and r["way"] == "tiles"), default=0)
+    limit = 190
+    expected = n**3 / rate / 1e9 + 40 if rate and run.args.scale == 1 else 0  # 40 s to lock memory and to warm up
+    if expected > min(limit, run.left() - 10):
+        run.record({"type": "skipped", "why": f"n = {n} would take about {expected:.0f} s at {rate:.0f} GFLOP/s, and {min(limit, run.left()):.0f} s are left"})
+        return
+    measure(run, "tiles", n, limit, "--ways", "tiles", "--repeat", 1, *small, watch=True)
+
+
+# The limits together, with the header's, are at most 30 minutes.
 PARTS = [
     Step("batch", "Batches of small jobs: lanes, processes, cores, card and cores", batch, True, 60, 260),
     Step("steps", "The steps of small and medium matrices beside those of large ones", steps, True, 30, 60),
@@ -337,5 +375,6 @@ PARTS = [
     Step("peers", "PyTorch by hand and GPyTorch, one problem and 64 at once", peers, True, 60, 200),
     Step("fits", "Whole fits, and GPyTorch's time to the same NLML", fits, False, 60, 450),
     Step("predictions", "40,000 predictions with standard deviations", predictions, True, 30, 90),
+    Step("tiles", "The method tiles on one card, beside the host's memory, and on two cards", tiles, True, 60, 300),
     Step("energy", "Joules of an evaluation", energy, True, 30, 110),
 ]

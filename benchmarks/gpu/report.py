@@ -48,6 +48,12 @@ def line(r):
         return text + (f"; in a fit {r['seconds_objective']:.4f} s" if r.get("seconds_objective") else "")
     if kind == "steps":
         return f"n = {r['n']:6}: {r['seconds']:.6f} s by the steps of its size, {r['seconds_large']:.6f} s by those of large matrices, {r['times_faster']:.2f} times"
+    if kind == "tiles":
+        text = f"n = {r['n']:6} by {r['way']:5} on {r['device']}: {r['seconds_value_gradient']:.4f} s, {r['gflops']:.0f} GFLOP/s; residual {r['residual']:.1e}, identity {r['identity']:.1e}, NLML differs by {r['nlml_difference']:.1e}"
+        text += f"; {r['tiles']} tiles of order {r['order']}, {r['tiles_on_host']} on the host" if r["tiles"] else ""
+        if r["seconds_copies"]:
+            text += f"; {gb(r['loaded_bytes'])} from the host, {gb(r['peer_bytes'])} between cards, copies alone {r['seconds_copies']:.4f} s"
+        return text + (f", {r['hidden']:.0%} of it hidden" if r["hidden"] is not None else "") + ("" if r["ok"] else "  DIFFERS")
     if kind == "watch":
         return f"GPU while {r['program']} ran: {r.get('smi_memory_used', 0):.0f} MiB at most, {r.get('smi_clocks_sm_min', 0):.0f} to {r.get('smi_clocks_sm', 0):.0f} MHz, {r.get('smi_power_draw', 0):.0f} W, {r.get('smi_temperature_gpu', 0):.0f} °C"
     if kind == "residual":

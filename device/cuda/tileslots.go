@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -143,8 +144,17 @@ func (t *tileSlots) copyFrom(dst int, other *tileSlots, src int, bytes int64) er
 	return on.QueueFrom(t.slots[dst].at, other.dev, from.at, bytes)
 }
 
-// forget destroys the events. Other banks may hold some, which have passed.
-func (t *tileSlots) forget() (err error) {
+// forget destroys the events, on the thread of the device: others on this thread may want slotOrder. Other banks may hold
+// some events, which have passed.
+func (t *tileSlots) forget() error {
+	err := t.dev.Do(t.destroy)
+	if errors.Is(err, driver.ErrClosed) {
+		return t.destroy()
+	}
+	return err
+}
+
+func (t *tileSlots) destroy() (err error) {
 	slotOrder.Lock()
 	defer slotOrder.Unlock()
 	for i := range t.slots {

@@ -102,16 +102,6 @@ func (m *machine) bind(b tiling.Binding) error {
 	return nil
 }
 
-// copies returns what all workers have copied.
-func (m *machine) copied() (sum copies) {
-	for _, w := range m.workers {
-		sum.Loads += w.copies.Loads
-		sum.Peers += w.copies.Peers
-		sum.Stores += w.copies.Stores
-	}
-	return sum
-}
-
 // sum adds parts to total, part after part.
 func sum(total []float64, parts []float64) {
 	for part := range slices.Chunk(parts, max(1, len(total))) {

@@ -93,6 +93,16 @@ func evaluateBy(t *testing.T, method Method, devices []device.Device, n int) (e 
 	return e
 }
 
+// copied returns what all workers have copied.
+func (m *machine) copied() (sum copies) {
+	for _, w := range m.workers {
+		sum.Loads += w.copies.Loads
+		sum.Peers += w.copies.Peers
+		sum.Stores += w.copies.Stores
+	}
+	return sum
+}
+
 // TestBits compares the bits of results on different devices, with different memories and threads.
 func TestBits(t *testing.T) {
 	const n, order = 330, 24

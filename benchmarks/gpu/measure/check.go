@@ -181,10 +181,11 @@ func agreeKernels() []string {
 
 // agree compares value and gradient at the start values, evaluated as in a fit.
 func (j *job) agree() error {
-	host, err := j.open("cpu")
+	hosts, err := j.open("cpu")
 	if err != nil {
 		return err
 	}
+	host := hosts[0]
 	defer host.Close()
 	bad := 0
 	err = j.each(func(n int) error {

@@ -23,6 +23,8 @@ import (
 type job struct {
 	ctx context.Context
 	out *json.Encoder
+	// all are the method dense on each device, and b is the first of them.
+	all []device.Backend
 	b   device.Backend
 
 	device, kernel, file string
@@ -32,14 +34,16 @@ type job struct {
 	seed                 uint64
 	tolerance            float64
 	objective, gradient  bool
+	// ways, onHost, order and rows are of command tiles.
+	ways        string
+	onHost      float64
+	order, rows int
 }
 
-func (j *job) open(name string) (device.Backend, error) {
+// open opens devices.
+func (j *job) open(name string) ([]device.Backend, error) {
 	b, _, err := device.Dispatch(j.ctx, device.Request{Device: name, Options: device.Options{Threads: j.threads}}, []device.Driver{cuda.Driver{}, cpu.Driver{}})
-	if err != nil {
-		return nil, err
-	}
-	return b[0], nil
+	return b, err
 }
 
 // emit prints one object on one line.

@@ -44,6 +44,7 @@ var commands = map[string]struct {
 	"stages":   {"the stages of value and gradient", "10000", (*job).stages},
 	"residual": {"the residual of sampled columns of the inverse", "10000", (*job).residual},
 	"agree":    {"value and gradient against the CPU's, all kernels", "500,1000,2000", (*job).agree},
+	"tiles":    {"the method tiles beside the method dense", "20000,40000", (*job).tiles},
 	"largest":  {"the largest n that the memory allows", "0", (*job).largest},
 	"kernels":  {"load only the kernels, and report how the compiler compiled them", "0", (*job).kernels},
 	"data":     {"write the synthetic data: x by rows, then y, float64", "10000", (*job).data},
@@ -52,7 +53,7 @@ var commands = map[string]struct {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 || commands[args[0]].run == nil {
 		fmt.Fprintf(stderr, "usage: measure COMMAND [FLAGS]\n\n")
-		for _, name := range []string{"dgemm", "stages", "residual", "agree", "largest", "kernels", "data"} {
+		for _, name := range []string{"dgemm", "stages", "residual", "agree", "tiles", "largest", "kernels", "data"} {
 			fmt.Fprintf(stderr, "  %-9s %s\n", name, commands[name].does)
 		}
 		return exitUsage
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("measure "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	sizes := flags.String("n", command.sizes, "numbers of points, separated by commas")
-	flags.StringVar(&j.device, "device", "cuda:0", "where to compute: cuda:0, cpu, …")
+	flags.StringVar(&j.device, "device", "cuda:0", "where to compute: cuda:0, cpu, …; for tiles also several, cuda:0,cuda:1")
 	flags.StringVar(&j.kernel, "kernel", "rbf", "covariance function of stages, residual and largest")
 	flags.IntVar(&j.d, "d", 8, "columns of the synthetic data")
 	flags.Uint64Var(&j.seed, "seed", 1, "seed of the synthetic data")
@@ -72,20 +73,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Float64Var(&j.tolerance, "tolerance", 1e-9, "agree: largest relative difference")
 	flags.BoolVar(&j.objective, "objective", false, "stages: also evaluate a fit's expression graph")
 	flags.BoolVar(&j.gradient, "gradient", false, "residual: also the diagonal of the inverse that the gradient uses; largest: also the gradient")
+	flags.StringVar(&j.ways, "ways", byDense+","+byTiles, "tiles: dense, tiles and host, the tiles mostly in the memory of the host; all results are compared with the first way's")
+	flags.Float64Var(&j.onHost, "on-host", 2.0/3, "tiles: the share of the tiles that way host has in the memory of the host")
+	flags.IntVar(&j.order, "order", 0, "tiles: order of a tile, a multiple of 8; 0 for the best one")
+	flags.IntVar(&j.rows, "rows", 64, "tiles: rows of Σα − y to check")
 	flags.StringVar(&j.file, "out", "", "data: the file to write")
 	if err := flags.Parse(args[1:]); err != nil {
 		return exitUsage
 	}
 	var err error
-	if j.sizes, err = parseSizes(*sizes); err != nil || flags.NArg() > 0 || j.d < 1 || j.repeat < 1 || j.columns < 1 {
+	if j.sizes, err = parseSizes(*sizes); err != nil || flags.NArg() > 0 || j.d < 1 || j.repeat < 1 || j.columns < 1 || j.rows < 1 {
 		fmt.Fprintf(stderr, "measure %s: invalid value of a flag, or unexpected arguments after the flags: %v\n", args[0], err)
 		return exitUsage
 	}
 	if args[0] != "data" && args[0] != "kernels" {
-		if j.b, err = j.open(j.device); err != nil {
+		if j.all, err = j.open(j.device); err != nil {
 			return failure(stderr, err)
 		}
-		defer j.b.Close()
+		j.b = j.all[0]
+		for _, b := range j.all {
+			defer b.Close()
+		}
 		describe(j)
 	}
 	return failure(stderr, command.run(j))

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		main()
 	}
-	os.Exit(emulator.Main(m, emulator.Config{Memory: memory}))
+	os.Exit(emulator.Main(m, emulator.Config{Devices: 2, Memory: memory}))
 }
 
 const programVariable = "GPFIT_MEASURE_PROGRAM"
@@ -146,6 +146,68 @@ func TestResidual(t *testing.T) {
 	}
 }
 
+// TestTiles measures tiles on one and two devices, with all tiles there and with most of them on the host.
+func TestTiles(t *testing.T) {
+	emulator.Need(t)
+	for _, name := range []string{"cuda:0", "cuda:0,cuda:1"} {
+		found := lines(t, "tiles", "tiles", "--n", "150", "--order", "16", "--repeat", "1", "--ways", "dense,tiles,host", "--device", name)
+		if len(found) != 3 || number(t, found[0], "tiles") != 0 {
+			t.Fatalf("%v", found)
+		}
+		for i, r := range found {
+			bytes := number(t, r, "loaded_bytes") + number(t, r, "stored_bytes")
+			if r["ok"] != true || !(number(t, r, "seconds_value_gradient") > 0) || (bytes > 0) != (i == 2) {
+				t.Errorf("%v", r)
+			}
+			if i == 0 {
+				continue
+			}
+			if v := number(t, r, "nlml_difference"); r["device"] != name || v > 1e-13 || (number(t, r, "peer_bytes") > 0) != (name != "cuda:0") {
+				t.Errorf("%v", r)
+			}
+		}
+		last := found[2]
+		// 55 tiles, and 10 for predictions on each device
+		if share := number(t, last, "tiles_on_host") / number(t, last, "tiles"); share < 0.5 || share > 0.9 || !(number(t, last, "seconds_copies") > 0) {
+			t.Errorf("%v", last)
+		}
+		if _, ok := last["hidden"].(float64); ok != (name == "cuda:0") {
+			t.Errorf("%v", last)
+		}
+	}
+	if found := lines(t, "skipped", "tiles", "--n", "3000", "--ways", "tiles"); len(found) != 1 || !strings.Contains(found[0]["why"].(string), "memory") {
+		t.Errorf("%v", found)
+	}
+	if found := lines(t, "tiles", "tiles", "--n", "150", "--device", "cpu"); len(found) != 2 || found[1]["ok"] != true {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestTilesSees checks that wrong solutions and gradients show.
+func TestTilesSees(t *testing.T) {
+	j := &job{kernel: "rbf", d: 2, seed: 1}
+	p := must.Get(j.problem(100))(t)
+	if r := p.rowResidual(make([]float64, 100), []int{3, 17}); r != max(math.Abs(p.y[3]), math.Abs(p.y[17])) {
+		t.Errorf("residual of a zero solution %g", r)
+	}
+	gradient := map[string]float64{"signal_variance": 20, "noise_variance": 10, "lengthscale": 7}
+	if off := p.identity(make([]float64, 100), gradient); math.Abs(off-0.2) > 1e-15 { // 50 - 30 of 100
+		t.Errorf("identity off by %g", off)
+	}
+	w := &tiled{tilesResult: tilesResult{NLML: 1 + 1e-9, Gradient: gradient}}
+	first := &tiled{tilesResult: tilesResult{NLML: 1, Gradient: gradient}}
+	if w.compare([]*tiled{first, w}); w.OK {
+		t.Error("another value is the same")
+	}
+	first.NLML, first.Gradient = w.NLML, map[string]float64{"signal_variance": 20.1, "noise_variance": 10, "lengthscale": 7}
+	if w.compare([]*tiled{first, w}); w.OK || math.Abs(w.GradientDifference-0.1/20.1) > 1e-12 {
+		t.Errorf("gradients differ by %g", w.GradientDifference)
+	}
+	if w.compare([]*tiled{w}); !w.OK {
+		t.Errorf("%+v", w)
+	}
+}
+
 // TestResidualSees checks that residual detects an error in the solution.
 func TestResidualSees(t *testing.T) {
 	j := &job{kernel: "rbf", d: 2, seed: 1}
@@ -220,6 +282,8 @@ func TestFailures(t *testing.T) {
 		{[]string{"kernels", "--device", "cpu"}, exitFailed, "no GPU"},
 		{[]string{"stages", "--device", "cpu", "--kernel", "cubic"}, exitFailed, "cubic"},
 		{[]string{"data"}, exitFailed, "--out"},
+		{[]string{"tiles", "--device", "cpu", "--ways", "tiles,hosts"}, exitFailed, "no way"},
+		{[]string{"tiles", "--device", "cpu", "--n", "50", "--ways", "host"}, exitFailed, "cannot be limited"},
 	} {
 		if code, _, errs := runLine(t, c.args...); code != c.code || !strings.Contains(errs, c.text) {
 			t.Errorf("%q: exit code %d, want %d: %s", c.args, code, c.code, errs)

@@ -168,6 +168,32 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestTilesPart runs the part that measures tiles, on two devices and on one.
+func TestTilesPart(t *testing.T) {
+	t.Parallel()
+	code, text, records := runScript(t, nil, "--only", "tiles", "--scale", "0.002")
+	if code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, text)
+	}
+	found := need(t, records, "tiles", 13, "way", "device", "n", "seconds_value_gradient", "gflops", "order", "tiles", "tiles_on_host", "loaded_bytes", "residual", "nlml_difference")
+	ways := map[string]int{}
+	for _, r := range found {
+		ways[fmt.Sprint(r["way"], " on ", r["device"], ", n = ", r["n"])]++
+	}
+	for _, one := range []string{"tiles on cuda:0, n = 40", "host on cuda:0, n = 80", "tiles on cuda:0, n = 376", "tiles on cuda:0,cuda:1, n = 80", "host on cuda:0,cuda:1, n = 40"} {
+		if ways[one] != 1 {
+			t.Errorf("%d measurements of %s in\n%s", ways[one], one, text)
+		}
+	}
+	if !strings.Contains(text, "| n | device | way | s | GFLOP/s |") {
+		t.Errorf("no table in\n%s", text)
+	}
+	code, text, records = runScript(t, []string{"GPFIT_EMU_DEVICES=1"}, "--only", "tiles", "--quick")
+	if skipped := need(t, records, "skipped", 1, "why"); code != 0 || !strings.Contains(fmt.Sprint(skipped), "cuda:1") {
+		t.Errorf("exit code %d: %v\n%s", code, skipped, text)
+	}
+}
+
 // TestWhole runs all parts with gpfit itself on the emulated GPU, and with PyTorch if it is there.
 func TestWhole(t *testing.T) {
 	if os.Getenv("GPFIT_LONG") == "" {
