@@ -19,9 +19,9 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

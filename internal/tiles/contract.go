@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 )
 
 // invert replaces L by U, row after row.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 )
 
 // factor computes L from the bound kernel, column after column, and writes its diagonal. The blocks of rows before first

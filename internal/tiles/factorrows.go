@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

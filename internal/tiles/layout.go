@@ -1,6 +1,6 @@
 package tiles
 
-import "gpfit/device/tiling"
+import "gpfit/internal/tiling"
 
 // layout divides n rows into blocks, and Σ into tiles.
 type layout struct {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

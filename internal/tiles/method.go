@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
 	"gpfit/internal/hosted"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

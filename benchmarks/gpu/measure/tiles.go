@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/device/tiling"
 	"gpfit/internal/bench"
 	"gpfit/internal/tiles"
+	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 
