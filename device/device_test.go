@@ -338,7 +338,7 @@ func TestErrors(t *testing.T) {
 		"inputs: not a finite number at row 1, column 2": &NonFiniteError{"inputs", 1, 2},
 		"target: not a finite number at row 1":           &NonFiniteError{"target", 1, -1},
 		"covariance matrix: not a finite number":         &NonFiniteError{"covariance matrix", -1, -1},
-		`device "cuda:0" is not available: no driver`:    &UnavailableError{"cuda:0", "no driver"},
+		`device "cuda:0" is not available: no driver`:    &UnavailableError{Device: "cuda:0", Reason: "no driver"},
 		`the method "tiles" cannot provide joint draws`:  &UnsupportedError{"tiles", "joint draws"},
 	} {
 		if !strings.Contains(err.Error(), want) {

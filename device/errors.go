@@ -57,13 +57,17 @@ func (e *NonFiniteError) Error() string {
 // UnavailableError reports that a device requested by name is unavailable. The
 // command line maps it to exit code 12.
 type UnavailableError struct {
-	// Device is the requested name, for example "cuda:0".
-	Device string
+	// Device is the requested name, for example "cuda:0". Method, if not "", is the name of a method that is not
+	// available on any device.
+	Device, Method string
 	// Reason explains why.
 	Reason string
 }
 
 func (e *UnavailableError) Error() string {
+	if e.Method != "" {
+		return fmt.Sprintf("the method %s is not available: %s", e.Method, e.Reason)
+	}
 	return fmt.Sprintf("device %s is not available: %s", textform.Quote(e.Device), e.Reason)
 }
 
@@ -106,6 +110,9 @@ func (e *UnsupportedError) Error() string {
 // IsOfMethod reports whether an error says that a method cannot compute a workload on any device.
 func IsOfMethod(err error) bool {
 	if e, ok := errors.AsType[*UnsupportedKernelError](err); ok {
+		return e.Method != ""
+	}
+	if e, ok := errors.AsType[*UnavailableError](err); ok {
 		return e.Method != ""
 	}
 	_, ok := errors.AsType[*UnsupportedError](err)

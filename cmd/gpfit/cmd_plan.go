@@ -70,6 +70,9 @@ func plan(c *frame.Command, opts problem.Options) error {
 	info := opened.Backends[0].Info()
 	for _, one := range device.Weigh(problem.MethodsOf(nil, gpfit.Methods(), opts), opened.Backends[0].Capabilities().Devices, w) {
 		m := planMethod{Method: one.Method.Name(), Device: info.Name, Exact: one.Method.Exact(), Chosen: one.Chosen}
+		if asked := c.Compute.Method; asked != "" && asked != device.Chosen {
+			m.Chosen = m.Method == asked
+		}
 		if one.Plan.N > 0 {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)
 			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()

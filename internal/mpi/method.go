@@ -62,7 +62,7 @@ func Describe() string {
 
 // unavailable is the error of libraries that cannot be opened.
 func unavailable(err error) error {
-	return &device.UnavailableError{Device: Name, Reason: err.Error()}
+	return &device.UnavailableError{Method: Name, Reason: err.Error()}
 }
 
 // backend is the method on the ranks of the program.

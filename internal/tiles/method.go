@@ -42,8 +42,9 @@ func (Method) MaxRows(hostFree int64) int {
 	return int(math.Sqrt(max(largest, 16*float64(hostFree), float64(available(os.Getenv(Scratch)))) / 4))
 }
 
-// Backends implements [device.Method]: one backend for all devices, which must be of one kind.
-func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
+// Backends implements [device.Method]: one backend for all devices, which must be of one kind, or one for each
+// host.
+func (m Method) Backends(devices []device.Device) (out []device.Backend, err error) {
 	b := backend{method: m}
 	for _, d := range devices {
 		t, ok := d.(tiling.Device)
@@ -53,15 +54,23 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 		if kind := device.Kind(d.Info().Name); kind != device.Kind(devices[0].Info().Name) {
 			return nil, &device.UnavailableError{Device: d.Info().Name, Reason: "the method " + Name + " takes devices of one kind"}
 		}
+		if d.Info().Host {
+			out = append(out, backend{m, []tiling.Device{t}}.withMeans())
+		}
 		b.devices = append(b.devices, t)
 	}
-	if len(b.devices) == 0 {
-		return nil, nil
+	if len(out) > 0 || len(b.devices) == 0 {
+		return out, nil
 	}
-	if means, ok := devices[0].(device.MeanPredictor); ok && len(devices) == 1 {
-		return []device.Backend{withMeans{b, means}}, nil
+	return []device.Backend{b.withMeans()}, nil
+}
+
+// withMeans returns the backend, with predictions of means if its only device makes them.
+func (b backend) withMeans() device.Backend {
+	if means, ok := b.devices[0].(device.MeanPredictor); ok && len(b.devices) == 1 {
+		return withMeans{b, means}
 	}
-	return []device.Backend{b}, nil
+	return b
 }
 
 // errNoFile says that a file of tiles would not help.
@@ -164,7 +173,7 @@ func InFile(devices []device.Device, w device.Workload) (plan device.Plan, bytes
 	if a.folder == "" || device.Room(b, plan) != nil {
 		return plan, 0, errNoFile
 	}
-	return plan, int64(max(a.hostTiles, a.slots[0])) * a.tileBytes, nil
+	return plan, a.fileBytes(), nil
 }
 
 // plan returns the memory and the work of an arrangement.
@@ -200,7 +209,11 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 		return nil, err
 	}
 	a := b.arrange(x.N, x.D)
-	if err := device.Room(b, b.plan(x.D, a)); err != nil {
+	plan := b.plan(x.D, a)
+	if err := device.Room(b, plan); err != nil {
+		return nil, err
+	}
+	if err := checkFolder(a, plan); err != nil {
 		return nil, err
 	}
 	w, err := newWorkspace(ctx, x, a, b.devices)
@@ -209,6 +222,20 @@ func (b backend) open(ctx context.Context, x *kernel.Points, means device.MeanPr
 	}
 	w.means = means
 	return w, nil
+}
+
+// checkFolder returns an error if the folder of an arrangement is none, or has no room for the file.
+func checkFolder(a arrangement, p device.Plan) error {
+	if a.folder == "" {
+		return nil
+	}
+	if info, err := os.Stat(a.folder); err != nil || !info.IsDir() {
+		return &device.UnavailableError{Method: Name, Reason: fmt.Sprintf("%s=%s is no folder", Scratch, a.folder)}
+	}
+	if free := available(a.folder); free < a.fileBytes() {
+		return &device.MemoryError{Plan: p, Where: "disk", Need: a.fileBytes(), Free: free, What: "the file of tiles in " + a.folder}
+	}
+	return nil
 }
 
 // Close implements [device.Backend].

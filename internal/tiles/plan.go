@@ -89,11 +89,12 @@ func onHost(n, d, order int, dev tiling.Device, room free) arrangement {
 		return a
 	}
 	a.folder = room.folder
-	a.needs = []device.Need{{Bytes: rest + fileCache, What: "working space beside a file of tiles"}}
+	what = fmt.Sprintf("parts and working space of a file of %s in the folder of %s", device.FormatBytes(a.fileBytes()), Scratch)
+	a.needs = []device.Need{{Bytes: rest + min(a.fileBytes()/8, fileCache), What: what}}
 	return a
 }
 
-// fileCache is the memory for parts of a mapped file, without which computing from it makes no sense.
+// fileCache is the most memory that a plan has for parts of a mapped file, an eighth of which should be there.
 const fileCache = 1 << 30
 
 // hostOrder returns the order of a tile for threads: small ones share the work evenly, large ones stay in the caches.
@@ -196,6 +197,14 @@ func (a *arrangement) place() (homes []home, used []int) {
 		}
 	}
 	return homes, used
+}
+
+// fileBytes returns the size of the file of an arrangement with a folder: the tiles of the host, or all slots of its bank.
+func (a arrangement) fileBytes() int64 {
+	if a.cache > 0 {
+		return int64(a.hostTiles) * a.tileBytes
+	}
+	return int64(a.slots[0]) * a.tileBytes
 }
 
 // fits reports whether the arrangement has room.

@@ -1,6 +1,7 @@
 package tiles
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -147,6 +148,48 @@ func TestFile(t *testing.T) {
 	}
 	if _, _, err := allocate(1<<50, folder); err == nil || !strings.Contains(err.Error(), folder) {
 		t.Errorf("a file of 8 PiB: %v", err)
+	}
+}
+
+// TestFolder refuses folders that are none or have no room before anything is computed.
+func TestFolder(t *testing.T) {
+	a := arrangement{layout: newLayout(100, 24), tileBytes: 1 << 50, slots: []int{9}, folder: t.TempDir()}
+	if err := checkFolder(a, device.Plan{N: 100}); !isA[*device.MemoryError](err) {
+		t.Errorf("a file of 9 PiB: %v", err)
+	}
+	a.folder = "/no/such/folder"
+	if err := checkFolder(a, device.Plan{N: 100}); !isA[*device.UnavailableError](err) || !strings.Contains(err.Error(), a.folder) {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// TestWrittenFactor predicts and solves with a factor that another workspace has computed, and does so on two hosts.
+func TestWrittenFactor(t *testing.T) {
+	const n = 100
+	ctx, x := t.Context(), kernel.NewPoints(make([]float64, n), n, 1)
+	for i := range x.X {
+		x.X[i] = float64(i)
+	}
+	prog := must.Get(kernel.CompileText("rbf", 1))(t)
+	theta, on := []float64{1, 1}, must.Get(Method{Order: 24}.Backends([]device.Device{hostOf(2), hostOf(1)}))(t)
+	if len(on) != 2 {
+		t.Fatalf("%d backends for two hosts", len(on))
+	}
+	from, to := must.Get(on[0].NewWorkspace(ctx, x))(t).(*workspace), must.Get(on[1].NewWorkspace(ctx, x))(t).(*workspace)
+	must.Do(t, from.Form(ctx, prog, theta, []float64{0.1}))
+	l, want, got := make([]float64, n*n), make([]float64, n), make([]float64, n)
+	must.Do(t, from.ReadFactor(0, n, l))
+	must.Do(t, to.WriteFactor(0, n, l))
+	for w, out := range map[*workspace][]float64{from: want, to: got} {
+		must.Do(t, w.Predict(ctx, prog, theta, make([]float64, n), x, make([]float64, n), out))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("variances %v, want %v", got[:3], want[:3])
 	}
 }
 

@@ -181,7 +181,7 @@ func (w *workspace) Contract(ctx context.Context, adj device.Adjoint, prog *kern
 		return fmt.Errorf("tiles: %w", err)
 	}
 	w.formed, w.inverted = false, false
-	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: w.filled.Noise, Adjoint: &adj}); err != nil {
+	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: noiseOf(w), Adjoint: &adj}); err != nil {
 		return err
 	}
 	w.Begin("gradient", w.cubeOf(w.side)/3)
@@ -224,11 +224,19 @@ func (w *workspace) Predict(ctx context.Context, prog *kernel.Program, theta, al
 	return w.predict(ctx, prog, theta, p)
 }
 
+// noiseOf returns the noise of the last Form. A factor from WriteFactor has none, and what is computed with it needs none.
+func noiseOf(w *workspace) []float64 {
+	if w.filled.Noise == nil {
+		return []float64{0}
+	}
+	return w.filled.Noise
+}
+
 func (w *workspace) predict(ctx context.Context, prog *kernel.Program, theta []float64, p prediction) error {
 	if err := w.checkProgram(prog, theta); err != nil {
 		return err
 	}
-	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: w.filled.Noise}); err != nil {
+	if err := w.bind(tiling.Binding{Program: prog, Theta: theta, Noise: noiseOf(w)}); err != nil {
 		return err
 	}
 	w.Begin("predict", float64(w.n)*float64(w.n)*float64(p.xs.N))
