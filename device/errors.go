@@ -107,7 +107,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("the method %q cannot provide %s", e.Method, e.What)
 }
 
-// IsOfMethod reports whether an error says that a method cannot compute a workload on any device.
+// IsOfMethod reports whether an error says that a method cannot compute a workload on any device, or is not available on any.
 func IsOfMethod(err error) bool {
 	if e, ok := errors.AsType[*UnsupportedKernelError](err); ok {
 		return e.Method != ""

@@ -60,7 +60,7 @@ func Code(ctx context.Context, err error) int {
 		return Device
 	case is[*gp.FileError](err): // whatever is wrong in the file
 		return Data
-	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), device.IsOfMethod(err):
+	case is[*UsageError](err), is[*problem.OptionError](err), is[*textform.Error](err), is[*kernel.CompileError](err), device.IsOfMethod(err) && !is[*device.UnavailableError](err):
 		return Usage
 	case is[*table.Error](err), is[*problem.DataError](err), is[*gp.NoiseError](err), is[*gp.RangeError](err), is[*kernel.KernelhoodError](err):
 		return Data
