@@ -147,7 +147,7 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 
 // Room returns a [*MemoryError] if a plan of b needs more memory than is free on one of its devices or on the host.
 func Room(b Backend, p Plan) error {
-	places := []Info{{Host: true, MemoryFree: hostmem.Free()}}
+	places := []Info{{Host: true, MemoryFree: hostmem.Free()}, b.Info()}
 	for _, d := range b.Capabilities().Devices {
 		if info := d.Info(); !info.Host {
 			places = append(places, info)

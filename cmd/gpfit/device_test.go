@@ -455,9 +455,9 @@ func TestMethod(t *testing.T) {
 	}
 	same("batch", jobs[1], jobs[0], closeEnds)
 	for want, args := range map[string][]string{
-		`must be chosen, dense, merged, markov, grid, finite, experts or textbook (did you mean "textbook"?)`: {"fit", "table.csv", "--method", "textboks"},
-		"--method experts: computes with local experts":                                                       {"fit", "table.csv", "--method", "experts"},
-		"--method textbook: computes with one process":                                                        {"fit", "table.csv", "--method", "textbook", "--experts", "kmeans:2"},
+		`must be chosen, dense, merged, markov, grid, finite, tiles, mpi, experts or textbook (did you mean "textbook"?)`: {"fit", "table.csv", "--method", "textboks"},
+		"--method experts: computes with local experts":                                                                   {"fit", "table.csv", "--method", "experts"},
+		"--method textbook: computes with one process":                                                                    {"fit", "table.csv", "--method", "textbook", "--experts", "kmeans:2"},
 	} {
 		if code, _, stderr := try(args...); code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, want %q in\n%s", args, code, want, stderr)

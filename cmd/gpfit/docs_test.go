@@ -28,7 +28,8 @@ var otherCommands = map[string]string{
 	"make":    "in .ci/full, .ci/python and .ci/site",
 	"pip":     "in .ci/python",
 	"python3": "in gp, TestReadModel and TestSklearn",
-	"printf":  "here", "head": "here", "cat": "here", "mkdir": "here",
+	"mpirun":  "in ranks_linux_test.go, with fewer ranks", "srun": "in ranks_linux_test.go, on a cluster of one node", "apt-get": "in .ci/steps",
+	"printf": "here", "head": "here", "cat": "here", "mkdir": "here",
 }
 
 // TestDocumentedCommands runs the gpfit commands in the shell blocks of README.md and of the

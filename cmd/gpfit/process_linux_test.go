@@ -145,7 +145,7 @@ func TestCrashOptional(t *testing.T) {
 	must.Do(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	for {
-		if _, err := os.Stat(model); err == nil {
+		if info, err := os.Stat(model); err == nil && info.Size() > 0 { // a file without contents holds the place
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
