@@ -109,7 +109,7 @@ func hostOrder(n int) int {
 }
 
 // nearly returns the multiple of 24, of which the groups of rows of all processors are divisors, near target that fills up the last
-// tile best.
+// tile best, of several the nearest.
 func nearly(n, target int) int {
 	const unit = 24
 	if n <= target {
@@ -117,7 +117,8 @@ func nearly(n, target int) int {
 	}
 	best, least := target, math.MaxInt
 	for order := target * 4 / 3 / unit * unit; order >= target*3/4; order -= unit {
-		if padded := (n + order - 1) / order * order; padded <= least {
+		padded := (n + order - 1) / order * order
+		if padded < least || padded == least && max(order, target)-min(order, target) < max(best, target)-min(best, target) {
 			best, least = order, padded
 		}
 	}
