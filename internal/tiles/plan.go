@@ -108,8 +108,7 @@ func hostOrder(n int) int {
 	return nearly(n, 288)
 }
 
-// nearly returns the multiple of 24, of which the groups of rows of all processors are divisors, near target that fills up the last
-// tile best, of several the nearest.
+// nearly returns the multiple of 24, which all groups of rows divide, that fills up the last tile best, near target.
 func nearly(n, target int) int {
 	const unit = 24
 	if n <= target {
