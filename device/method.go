@@ -147,10 +147,11 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 
 // Room returns a [*MemoryError] if a plan of b needs more memory than is free on one of its devices or on the host.
 func Room(b Backend, p Plan) error {
-	places := []Info{{Host: true, MemoryFree: hostmem.Free()}, b.Info()}
-	for _, d := range b.Capabilities().Devices {
-		if info := d.Info(); !info.Host {
-			places = append(places, info)
+	places := []Info{b.Info()}
+	if !places[0].Host { // it, or its devices, and the host beside them
+		places = append(places, Info{Host: true, MemoryFree: hostmem.Free()})
+		for _, d := range b.Capabilities().Devices {
+			places = append(places, d.Info())
 		}
 	}
 	return p.Check(places...)
@@ -163,8 +164,6 @@ type Weighed struct {
 	// workload. Otherwise Err is an [*UnavailableError], an [*UnsupportedError] or an [*UnsupportedKernelError].
 	Plan Plan
 	Err  error
-	// Room is a [*MemoryError] if the plan has no room on the devices or on the host.
-	Room error
 	// Chosen means that it is the method that the name [Chosen] stands for.
 	Chosen   bool
 	backends []Backend
@@ -177,16 +176,15 @@ const worthwhile = 0.9
 // Weigh returns what each method takes for a workload on devices. The method that [Chosen] stands for is marked.
 // It allocates no matrix.
 func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
-	out, best := make([]Weighed, len(methods)), -1
+	out, best, fits := make([]Weighed, len(methods)), -1, false
 	for i, m := range methods {
 		one := Weighed{Method: m}
 		if one.backends, one.Err = supported(m, devices, w); one.Err == nil && w.N > 0 {
 			one.Plan = one.backends[0].Plan(w)
-			one.Room = Room(one.backends[0], one.Plan)
 		}
 		out[i] = one
-		if one.Err == nil && m.Exact() && (best < 0 || one.better(out[best], w)) {
-			best = i
+		if one.Err == nil && m.Exact() && (best < 0 || one.better(out[best], fits, w)) {
+			best, fits = i, one.Room() == nil
 		}
 	}
 	if best >= 0 {
@@ -195,13 +193,21 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 	return out
 }
 
-// better reports whether a method is better for a workload than the best of the methods before it: it has room, which
-// that one has not, or saves a part of the operations. What methods cost depends on the points.
-func (one Weighed) better(best Weighed, w Workload) bool {
-	if (one.Room == nil) != (best.Room == nil) {
-		return one.Room == nil
+// Room returns a [*MemoryError] if the plan has no room on the devices or on the host. It asks how much is free now.
+func (one Weighed) Room() error {
+	if one.Plan.N == 0 {
+		return nil
 	}
-	return w.Points != nil && one.Plan.FlopsGradient < worthwhile*best.Plan.FlopsGradient
+	return Room(one.backends[0], one.Plan)
+}
+
+// better reports whether a method is better for a workload than the best of the methods before it, which fits if it has
+// room: it has room, which that one has not, or saves a part of the operations. What methods cost depends on the points.
+func (one Weighed) better(best Weighed, fits bool, w Workload) bool {
+	if w.Points != nil && one.Plan.FlopsGradient < worthwhile*best.Plan.FlopsGradient {
+		return !fits || one.Room() == nil
+	}
+	return !fits && one.Room() == nil
 }
 
 // supported returns the backends of m if they support the workload.

@@ -81,7 +81,7 @@ func plan(c *frame.Command, opts problem.Options) error {
 		if one.Err != nil {
 			m.Reason = one.Err.Error()
 		}
-		if memory, ok := errors.AsType[*device.MemoryError](errors.Join(one.Room, one.Plan.Check(info))); ok {
+		if memory, ok := errors.AsType[*device.MemoryError](one.Room()); ok {
 			m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
 		}
 		v.Methods = append(v.Methods, m)

@@ -16,8 +16,12 @@ import (
 
 // Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.
 func Room(w device.Workload, b device.Backend, err error) error {
-	for _, advise := range []func(device.Workload, device.Backend) string{states, inTiles, inFile, onMachines} {
-		if text := advise(w, b); text != "" {
+	texts := []string{states(w, b), inTiles(w, b)}
+	if texts[1] == "" {
+		texts = append(texts, inFile(w, b), onMachines(w, b))
+	}
+	for _, text := range texts {
+		if text != "" {
 			err = fmt.Errorf("%w; or %s", err, text)
 		}
 	}
@@ -31,7 +35,7 @@ func states(w device.Workload, b device.Backend) string {
 		return ""
 	}
 	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
-		if one.Err == nil && one.Room == nil {
+		if one.Err == nil && one.Room() == nil {
 			return fmt.Sprintf("take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
 				example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
 		}
@@ -42,18 +46,15 @@ func states(w device.Workload, b device.Backend) string {
 // inTiles names the method tiles if it has room.
 func inTiles(w device.Workload, b device.Backend) string {
 	for _, one := range device.Weigh([]device.Method{tiles.Method{}}, b.Capabilities().Devices, w) {
-		if one.Err == nil && one.Room == nil {
+		if one.Err == nil && one.Room() == nil {
 			return fmt.Sprintf("take half of the matrix: option method %s needs %s%s", tiles.Name, device.FormatBytes(one.Plan.HostBytes()+one.Plan.DeviceBytes()), timeOf(one.Plan))
 		}
 	}
 	return ""
 }
 
-// inFile names the method tiles with a file if memory has no room for the tiles.
+// inFile names the method tiles with a file.
 func inFile(w device.Workload, b device.Backend) string {
-	if inTiles(w, b) != "" {
-		return ""
-	}
 	plan, bytes, err := tiles.InFile(b.Capabilities().Devices, w)
 	if err != nil {
 		return ""
@@ -61,9 +62,9 @@ func inFile(w device.Workload, b device.Backend) string {
 	return fmt.Sprintf("keep half of the matrix in a file: set %s to a folder on a fast disk with %s of room, and option method %s%s", tiles.Scratch, device.FormatBytes(bytes), tiles.Name, timeOf(plan))
 }
 
-// onMachines names the method mpi on more machines with the memory of this one, if half of the matrix has no room here.
+// onMachines names the method mpi on more machines with the memory of this one.
 func onMachines(w device.Workload, b device.Backend) string {
-	if inTiles(w, b) != "" || b.Supports(w) != nil {
+	if b.Supports(w) != nil {
 		return ""
 	}
 	for _, d := range b.Capabilities().Devices {

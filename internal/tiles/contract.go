@@ -9,17 +9,21 @@ import (
 // invert replaces L by U, row after row.
 func (m *machine) invert(ctx context.Context) error {
 	reset(m.steps)
-	var tasks []task
-	for i := range m.side {
+	return m.run(ctx, pass{
+		tasks: m.rowsOfTiles(),
+		owner: func(t task) int { return m.bankOf(t.i) },
+		do:    func(w *worker, _ int, t task) { w.invertTile(t.i, t.j) },
+	})
+}
+
+// rowsOfTiles returns the tiles row after row.
+func (l layout) rowsOfTiles() (tasks []task) {
+	for i := range l.side {
 		for j := range i + 1 {
 			tasks = append(tasks, task{i, j})
 		}
 	}
-	return m.run(ctx, pass{
-		tasks: tasks,
-		owner: func(t task) int { return m.bankOf(t.i) },
-		do:    func(w *worker, _ int, t task) { w.invertTile(t.i, t.j) },
-	})
+	return tasks
 }
 
 // invertTile computes U_ji in the place of L_ij, once the tasks before in row i have used that.
@@ -63,12 +67,7 @@ func (w *worker) awaitUses(i, j int) {
 
 // contract contracts the tiles of Σ⁻¹ with ∂K and adds the results of the bound adjoint to grad and diag.
 func (m *machine) contract(ctx context.Context, grad, diag []float64) error {
-	var tasks []task
-	for i := range m.side {
-		for j := range i + 1 {
-			tasks = append(tasks, task{i, j})
-		}
-	}
+	tasks := m.rowsOfTiles()
 	parts := make([]float64, len(tasks)*len(grad))
 	err := m.run(ctx, pass{
 		tasks: tasks,

@@ -43,9 +43,21 @@ func (Method) MaxRows(hostFree int64) int {
 }
 
 // Backends implements [device.Method]: one backend for all devices, which must be of one kind, or one for each
-// host.
+// host. The only device of a backend may make predictions of means.
 func (m Method) Backends(devices []device.Device) (out []device.Backend, err error) {
-	b := backend{method: m}
+	found, err := m.divide(devices)
+	for _, b := range found {
+		if means, ok := b.devices[0].(device.MeanPredictor); ok && len(b.devices) == 1 {
+			out = append(out, withMeans{b, means})
+		} else {
+			out = append(out, b)
+		}
+	}
+	return out, err
+}
+
+// divide returns the backends on devices.
+func (m Method) divide(devices []device.Device) (out []backend, err error) {
 	for _, d := range devices {
 		t, ok := d.(tiling.Device)
 		if !ok {
@@ -54,23 +66,13 @@ func (m Method) Backends(devices []device.Device) (out []device.Backend, err err
 		if kind := device.Kind(d.Info().Name); kind != device.Kind(devices[0].Info().Name) {
 			return nil, &device.UnavailableError{Device: d.Info().Name, Reason: "the method " + Name + " takes devices of one kind"}
 		}
-		if d.Info().Host {
-			out = append(out, backend{m, []tiling.Device{t}}.withMeans())
+		if len(out) == 0 || d.Info().Host {
+			out = append(out, backend{method: m})
 		}
-		b.devices = append(b.devices, t)
+		last := &out[len(out)-1]
+		last.devices = append(last.devices, t)
 	}
-	if len(out) > 0 || len(b.devices) == 0 {
-		return out, nil
-	}
-	return []device.Backend{b.withMeans()}, nil
-}
-
-// withMeans returns the backend, with predictions of means if its only device makes them.
-func (b backend) withMeans() device.Backend {
-	if means, ok := b.devices[0].(device.MeanPredictor); ok && len(b.devices) == 1 {
-		return withMeans{b, means}
-	}
-	return b
+	return out, nil
 }
 
 // errNoFile says that a file of tiles would not help.
@@ -152,19 +154,13 @@ func (b backend) arrange(n, d int) arrangement {
 
 // InFile returns the plan of a workload whose tiles are in a file, and the size of the file.
 func InFile(devices []device.Device, w device.Workload) (plan device.Plan, bytes int64, err error) {
-	found, err := Method{}.Backends(devices)
-	if err == nil && len(found) > 0 {
-		err = found[0].Supports(w)
-	}
+	found, err := Method{}.divide(devices)
 	if err != nil || len(found) == 0 || w.N == 0 {
 		return plan, 0, errors.Join(err, errNoFile)
 	}
-	b, ok := found[0].(backend)
-	if means, with := found[0].(withMeans); with {
-		b, ok = means.backend, true
-	}
-	if !ok {
-		return plan, 0, errNoFile
+	b := found[0]
+	if err := b.Supports(w); err != nil {
+		return plan, 0, err
 	}
 	room := freeMemory(b.devices, os.TempDir())
 	room.host = 0
