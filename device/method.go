@@ -136,7 +136,7 @@ func backends(name string, methods []Method, devices []Device, w Workload) ([]Ba
 	}
 	for _, one := range Weigh(methods, devices, w) {
 		if one.Chosen {
-			return one.backends, nil
+			return one.Backends, nil
 		}
 		if one.Method.Exact() {
 			err = cmp.Or(err, one.Err)
@@ -165,8 +165,9 @@ type Weighed struct {
 	Plan Plan
 	Err  error
 	// Chosen means that it is the method that the name [Chosen] stands for.
-	Chosen   bool
-	backends []Backend
+	Chosen bool
+	// Backends are the backends of the method; there are none after an error of its devices.
+	Backends []Backend
 }
 
 // worthwhile is the share of the operations of the methods before it that a method may need to be
@@ -179,12 +180,12 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 	out, best, fits := make([]Weighed, len(methods)), -1, false
 	for i, m := range methods {
 		one := Weighed{Method: m}
-		if one.backends, one.Err = supported(m, devices, w); one.Err == nil && w.N > 0 {
-			one.Plan = one.backends[0].Plan(w)
+		if one.Backends, one.Err = supported(m, devices, w); one.Err == nil && w.N > 0 {
+			one.Plan = one.Backends[0].Plan(w)
 		}
 		out[i] = one
 		if one.Err == nil && m.Exact() && (best < 0 || one.better(out[best], fits, w)) {
-			best, fits = i, one.Room() == nil
+			best, fits = i, Room(one.Backends[0], one.Plan) == nil
 		}
 	}
 	if best >= 0 {
@@ -193,21 +194,13 @@ func Weigh(methods []Method, devices []Device, w Workload) []Weighed {
 	return out
 }
 
-// Room returns a [*MemoryError] if the plan has no room on the devices or on the host. It asks how much is free now.
-func (one Weighed) Room() error {
-	if one.Plan.N == 0 {
-		return nil
-	}
-	return Room(one.backends[0], one.Plan)
-}
-
 // better reports whether a method is better for a workload than the best of the methods before it, which fits if it has
 // room: it has room, which that one has not, or saves a part of the operations. What methods cost depends on the points.
 func (one Weighed) better(best Weighed, fits bool, w Workload) bool {
 	if w.Points != nil && one.Plan.FlopsGradient < worthwhile*best.Plan.FlopsGradient {
-		return !fits || one.Room() == nil
+		return !fits || Room(one.Backends[0], one.Plan) == nil
 	}
-	return !fits && one.Room() == nil
+	return !fits && Room(one.Backends[0], one.Plan) == nil
 }
 
 // supported returns the backends of m if they support the workload.

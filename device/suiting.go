@@ -26,7 +26,7 @@ func (o open) For(w Workload) Backend {
 	}
 	for _, one := range Weigh(o.methods, o.Capabilities().Devices, w) {
 		if one.Chosen {
-			return one.backends[0]
+			return one.Backends[0]
 		}
 	}
 	return o.Backend

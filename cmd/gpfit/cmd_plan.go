@@ -77,12 +77,12 @@ func plan(c *frame.Command, opts problem.Options) error {
 			one.Plan = tuning.WholePlan(job, one.Plan, info)
 			m.Bytes, m.Operations, m.Seconds = one.Plan.HostBytes()+one.Plan.DeviceBytes(), one.Plan.FlopsGradient, one.Plan.GradientTime().Seconds()
 			m.Time = shortly(one.Plan.GradientTime())
+			if memory, ok := errors.AsType[*device.MemoryError](device.Room(one.Backends[0], one.Plan)); ok {
+				m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
+			}
 		}
 		if one.Err != nil {
 			m.Reason = one.Err.Error()
-		}
-		if memory, ok := errors.AsType[*device.MemoryError](one.Room()); ok {
-			m.Reason = "too large: " + device.FormatBytes(memory.Free) + " are free"
 		}
 		v.Methods = append(v.Methods, m)
 	}

@@ -35,7 +35,7 @@ func states(w device.Workload, b device.Backend) string {
 		return ""
 	}
 	for _, one := range device.Weigh([]device.Method{markov.Method{}}, b.Capabilities().Devices, w) {
-		if one.Err == nil && one.Room() == nil {
+		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {
 			return fmt.Sprintf("take a kernel that needs no matrix of a series: matern12, matern32, matern52, cosine, linear, constant, and sums and products of these (with %s a value with gradient takes %s and about %s)",
 				example, device.FormatBytes(one.Plan.HostBytes()), one.Plan.GradientTime().Round(time.Millisecond))
 		}
@@ -46,7 +46,7 @@ func states(w device.Workload, b device.Backend) string {
 // inTiles names the method tiles if it has room.
 func inTiles(w device.Workload, b device.Backend) string {
 	for _, one := range device.Weigh([]device.Method{tiles.Method{}}, b.Capabilities().Devices, w) {
-		if one.Err == nil && one.Room() == nil {
+		if one.Err == nil && device.Room(one.Backends[0], one.Plan) == nil {
 			return fmt.Sprintf("take half of the matrix: option method %s needs %s%s", tiles.Name, device.FormatBytes(one.Plan.HostBytes()+one.Plan.DeviceBytes()), timeOf(one.Plan))
 		}
 	}
