@@ -52,7 +52,7 @@ func runDevices(c *frame.Command) error {
 	for _, m := range gpfit.Methods() {
 		one := methodView{Name: m.Name(), Exact: m.Exact(), About: m.About()}
 		if m.Name() == mpi.Name {
-			one.Detail = mpi.Describe()
+			one.Detail = mpi.Describe(gpfit.Drivers())
 		}
 		v.Methods = append(v.Methods, one)
 	}

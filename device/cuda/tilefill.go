@@ -114,7 +114,7 @@ func (b *tileBank) Contract(_, s, i, j int, grad, diag []float64) error {
 		count := int64(len(adj.Outer))
 		on := kernels.Adjoint{Inv: adj.Inv, Inverse: b.at(s), Vectors: b.adjoint.at, Outer: b.adjoint.at.Offset(8 * n * count), Count: count}
 		b.run(kernels.ContractTile(f.Function, kernels.Points{X: b.xs.at, N: n}, on, rows, min(n, rows+b.order), cols, cols+points,
-			b.vector.at, b.program.sums.at, b.program.work)...)
+			b.vector.at, b.program.sums.at, b.program.work, false)...)
 		sums := make([]float64, f.Rows())
 		b.receive(sums, b.program.sums.at)
 		if diag != nil {

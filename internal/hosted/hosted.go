@@ -13,8 +13,8 @@ import (
 // Name is the name of the device on which these methods compute.
 const Name = "cpu"
 
-// precision is the rounding error of values of typical fits.
-const precision = 1e-12
+// Precision is the rounding error of values of typical fits by exact methods.
+const Precision = 1e-12
 
 // Base is an exact method on the host.
 type Base struct {
@@ -44,7 +44,7 @@ func (b Base) Close() error { return b.Host.Close() }
 
 // Capabilities implements [device.Backend].
 func (b Base) Capabilities() device.Capabilities {
-	return device.Capabilities{Method: b.Method, Exact: true, Precision: precision, Devices: []device.Device{b.Host}}
+	return device.Capabilities{Method: b.Method, Exact: true, Precision: Precision, Devices: []device.Device{b.Host}}
 }
 
 // CheckWorkload returns an [*device.UnsupportedError] for a workload that needs what only a covariance matrix has, or

@@ -1,38 +1,18 @@
 package mpi
 
+import "gpfit/device"
+
 // form forms and factors Σ. The numbers of the call are the parameters and the noise; the result's vector is the diagonal
 // of the factor.
 func (s *share) form(c *call) (r result) {
-	theta, noise := c.numbers[0], c.numbers[1]
-	s.bind(c, theta)
-	s.columns(len(s.colsAt), func(worker, _, j0, j1 int) {
-		e := s.evaluators[worker]
-		for j := j0; j < j1; j++ {
-			at, column := s.colsAt[j], s.matrix.Column(j)
-			first := s.matrix.Rows.Count(at)
-			pieces(first, len(column), func(i0, i1 int) { e.Row(column[i0:i1], s.x, at, s.rows, i0, i1) })
-			if s.diagonal(j) >= 0 {
-				column[first] += noise[min(at, len(noise)-1)]
-			}
-		}
-	})
-	if s.agree(c, 0) {
-		return result{stopped: true}
-	}
-	r.minor, r.stopped = s.matrix.Factor(func(flops float64) bool { return s.agree(c, flops) })
-	if r.minor > 0 || r.stopped {
-		return r
-	}
-	s.pivots = make([]float64, len(s.colsAt))
 	d := make([]float64, s.x.N)
-	for j, at := range s.colsAt {
-		if i := s.diagonal(j); i >= 0 {
-			s.pivots[j] = s.matrix.Column(j)[i]
-			d[at] = s.pivots[j]
-		}
+	var err error
+	r.minor, r.stopped, err = s.part.Form(s.program(c), c.numbers[0], c.numbers[1], d, s.progress(c))
+	s.check(err)
+	if r.minor == 0 && !r.stopped {
+		s.world.Sum(d)
+		r.vectors = [][]float64{d}
 	}
-	s.world.Sum(d)
-	r.vectors = [][]float64{d}
 	return r
 }
 
@@ -44,29 +24,37 @@ func (s *share) solve(c *call) result {
 	n, all := s.x.N, c.numbers[0]
 	for j0 := 0; j0 < c.M; j0 += sidesAtOnce {
 		sides := all[j0*n : min(j0+sidesAtOnce, c.M)*n]
-		b := s.grid.NewMatrix(n, len(sides)/n)
-		columns := b.Cols.Globals()
-		for j, at := range columns {
-			for i, row := range s.rowsAt {
-				b.Column(j)[i] = sides[at*n+row]
-			}
-		}
-		switch c.Op {
-		case opSolve:
-			s.matrix.Solve(b)
-		default:
-			s.matrix.SolveTriangle(b, c.Op == opWhitenTransposed)
-		}
-		clear(sides)
-		for j, at := range columns {
-			for i, row := range s.rowsAt {
-				sides[at*n+row] = b.Column(j)[i]
-			}
-		}
+		s.check(s.part.Solve(c.With, sides))
 		s.world.Sum(sides)
 		if s.agree(c, 0) {
 			return result{stopped: true}
 		}
 	}
 	return result{vectors: [][]float64{all}}
+}
+
+// contract inverts Σ and contracts the adjoint. The numbers of the call are the parameters and the vectors of the outer
+// products; the result's vectors are the gradient and the diagonal.
+func (s *share) contract(c *call) (r result) {
+	prog, adj := s.program(c), device.Adjoint{Inv: c.Inv, Outer: c.Outer, Vectors: c.numbers[1]}
+	gradient, diag := make([]float64, prog.NumParams), make([]float64, s.x.N)
+	var err error
+	r.stopped, err = s.part.Contract(adj, prog, c.numbers[0], gradient, diag, s.progress(c))
+	s.check(err)
+	if r.stopped {
+		return r
+	}
+	s.inOrder(gradient)
+	s.world.Sum(diag)
+	r.vectors = [][]float64{gradient, diag}
+	return r
+}
+
+// inOrder adds the vectors of all ranks on rank 0, in the order of the ranks, so that a grid repeats its bits.
+func (s *share) inOrder(v []float64) {
+	all := s.world.Gather(v)
+	clear(v)
+	for i, x := range all {
+		v[i%len(v)] += x
+	}
 }

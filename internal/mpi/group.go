@@ -7,10 +7,14 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
+	"gpfit/device"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/engine"
+	"gpfit/internal/mpi/host"
 	"gpfit/internal/mpi/message"
+	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
 	"gpfit/kernel"
 )
@@ -18,7 +22,14 @@ import (
 // group is the ranks of the program, which compute together.
 type group struct {
 	world *message.World
-	grid  *engine.Grid
+	// grid and card are what a rank computes with, nil until something has opened them.
+	grid *engine.Grid
+	card part.Card
+	// device is the card, and drivers open it on ranks other than 0.
+	device  part.Device
+	drivers []device.Driver
+	// slow means that the reference BLAS computes the products.
+	slow atomic.Bool
 	// team is the threads of a rank.
 	team *team.Team
 }
@@ -44,17 +55,17 @@ type operation string
 
 // The operations of all ranks.
 const (
-	opMeasure          operation = "measure"
-	opAllocate         operation = "allocate"
-	opForm             operation = "form"
-	opSolve            operation = "solve"
-	opContract         operation = "contract"
-	opPredict          operation = "predict"
-	opMultiply         operation = "multiply"
-	opWhiten           operation = "whiten"
-	opWhitenTransposed operation = "whiten transposed"
-	opFree             operation = "free"
-	opEnd              operation = "end"
+	opOpen     operation = "open"
+	opLeave    operation = "leave"
+	opMeasure  operation = "measure"
+	opAllocate operation = "allocate"
+	opForm     operation = "form"
+	opSolve    operation = "solve"
+	opContract operation = "contract"
+	opPredict  operation = "predict"
+	opMultiply operation = "multiply"
+	opFree     operation = "free"
+	opEnd      operation = "end"
 )
 
 // call is an operation with its arguments, which rank 0 sends to all.
@@ -64,6 +75,10 @@ type call struct {
 	Share int
 	// N, D and M are sizes: points, columns, and right-hand sides or points of a prediction.
 	N, D, M int
+	// Card is the name of the card of rank 0 on which ranks have their parts, "" for processors.
+	Card string
+	// With is what to solve with.
+	With part.Operation
 	// Threads is the number of threads that a rank may use.
 	Threads int
 	// Code is the exit code of the program that ends.
@@ -80,8 +95,9 @@ type call struct {
 	Lengths []int
 	// numbers are sent apart: points, parameters, noise, vectors, as the operation says.
 	numbers [][]float64
-	// prog is the covariance function on rank 0.
-	prog *kernel.Program
+	// device is the card on rank 0, and prog the covariance function there.
+	device part.Device
+	prog   *kernel.Program
 	// poll is called on rank 0 between pieces of the work, with the operations done, and reports whether to stop.
 	poll func(flops float64) (stop bool)
 }
@@ -90,6 +106,8 @@ type call struct {
 type result struct {
 	stopped bool
 	minor   int
+	// err says why the ranks cannot compute.
+	err error
 	// vectors are what the operation says.
 	vectors [][]float64
 }
@@ -139,18 +157,29 @@ func (g *group) agree(c *call, flops float64) bool {
 // fail ends the program on all ranks with an error.
 func (g *group) fail(err error) { panic(err) }
 
-// predictionNumbers bounds the covariances with points of a prediction that a rank has at the same time.
-const predictionNumbers = 4 << 20
-
 // numbersFor returns the numbers that a rank holds for n points of d columns, at most.
-func numbersFor(shape engine.Shape, n, d int) int64 {
+func numbersFor(shape part.Shape, n, d int) int64 {
 	rows, cols := shape.Largest(n)
 	vectors := int64(n) * int64(2*d+16)
-	return int64(rows)*int64(cols) + vectors + predictionNumbers
+	return int64(rows)*int64(cols) + vectors + host.PredictionNumbers
 }
 
-// measure returns, for each rank, the bytes that a workspace takes on its node and the free memory there.
+// measure returns, for each rank, the bytes that a workspace takes on its card, or on its node, and the free memory there.
 func (g *group) measure(c *call) result {
-	need := 8 * numbersFor(g.grid.Shape, c.N, c.D) * int64(g.world.Near)
-	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(hostmem.Free())})}}
+	var need, free int64
+	if c.Card != "" {
+		need, free = g.device.PartPlan(c.N, c.D, g.cardShape()).DeviceBytes(), g.device.Info().MemoryFree
+	} else {
+		need, free = 8*numbersFor(g.grid.Shape, c.N, c.D)*int64(g.world.Near), hostmem.Free()
+	}
+	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(free)})}}
+}
+
+// cardShape returns the shape of the ranks as cards.
+func (g *group) cardShape() part.Shape {
+	s, err := part.ShapeFor(g.world.Size, part.CardBlock)
+	if err != nil {
+		g.fail(err) // rank 0 has checked it
+	}
+	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/hosted"
+	"gpfit/internal/mpi/host"
 	"gpfit/kernel"
 )
 
@@ -43,7 +44,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	e, rows := kernel.NewEvaluator(prog), make([]float64, m*n)
 	e.Bind(theta)
 	for i := range m {
-		pieces(0, n, func(j0, j1 int) { e.Row(rows[i*n+j0:i*n+j1], xs, i, w.x, j0, j1) })
+		host.Pieces(0, n, func(j0, j1 int) { e.Row(rows[i*n+j0:i*n+j1], xs, i, w.x, j0, j1) })
 	}
 	w.Begin("predict", float64(n)*float64(m)*float64(n+m))
 	if m > 0 {

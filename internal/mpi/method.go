@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,11 +11,9 @@ import (
 	"gpfit/internal/hosted"
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
+	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
-
-// Name is the name of the method.
-const Name = "mpi"
 
 // Method computes by one factorization of a matrix in parts, which the ranks of the program hold.
 type Method struct{}
@@ -35,13 +34,17 @@ func (Method) MaxRows(hostFree int64) int {
 	return int(float64(device.Dense{}.MaxRows(hostFree)) * math.Sqrt(float64(message.Launched().Size)))
 }
 
-// Backends implements [device.Method]. It opens the libraries only if there are other ranks, which wait for that.
+// Backends implements [device.Method]. It opens the libraries only if there are other ranks, which wait for that. Cards have one
+// backend, on the first of them: the others are lanes of the same card.
 func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
-	shape, err := engine.ShapeFor(message.Launched().Size)
+	if first, ok := devices[0].(part.Device); ok {
+		return onCard(first, devices)
+	}
+	shape, err := part.ShapeFor(message.Launched().Size, part.HostBlock)
 	near := 1
 	if err == nil && message.Launched().Size > 1 {
 		var g *ranks
-		if g, err = openRanks(); err == nil {
+		if g, err = openFor(nil); err == nil {
 			near = g.world.Near
 		}
 	}
@@ -51,24 +54,32 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b, shape, near} })
 }
 
-// Describe says which libraries the method finds on this machine, or which it lacks.
-func Describe() string {
+// Describe says which libraries the method finds on this machine, or which it lacks: for processors, and for cards if a driver
+// has usable ones.
+func Describe(drivers []device.Driver) string {
 	l, err := message.Load()
 	if err != nil {
 		return err.Error()
 	}
-	return l.Version + "; " + engine.Describe(l)
-}
-
-// unavailable is the error of libraries that cannot be opened.
-func unavailable(err error) error {
-	return &device.UnavailableError{Method: Name, Reason: err.Error()}
+	text := l.Version + "; " + engine.Describe(l)
+	for _, d := range drivers {
+		joining, ok := d.(part.Joining)
+		if !ok || !slices.ContainsFunc(d.Probe(context.Background()), func(f device.Finding) bool { return f.Usable }) {
+			continue
+		}
+		libraries, err := joining.Joins()
+		if err != nil {
+			libraries = "no libraries for cards: " + err.Error()
+		}
+		text += "; " + libraries
+	}
+	return text
 }
 
 // backend is the method on the ranks of the program.
 type backend struct {
 	hosted.Base
-	shape engine.Shape
+	shape part.Shape
 	// near is the number of ranks on this node.
 	near int
 }
@@ -111,36 +122,25 @@ func (b backend) Plan(w device.Workload) device.Plan {
 
 // Supports implements [device.Backend].
 func (b backend) Supports(w device.Workload) error {
-	what := ""
-	switch {
-	case w.Blocks != nil:
-		what = "blocks of the inverse, which folds and places of several rows need; the method dense does"
-	case w.Diagonal:
-		what = "leave-one-out; the method dense does"
-	case w.Factor:
-		what = "a factor of the covariance matrix; the method dense does"
-	case w.N > 0 && !b.shape.Fits(w.N):
-		what = fmt.Sprintf("%d rows on %d ranks, because ScaLAPACK takes at most 2³¹−1 numbers of a rank: start at least %d ranks", w.N, b.ranks(), b.shape.RanksFor(w.N))
-	case w.Program != nil && b.ranks() > 1:
-		return portable(w.Program)
-	}
-	if what != "" {
+	if w.N > 0 && !b.shape.Fits(w.N) {
+		what := fmt.Sprintf("%d rows on %d ranks, because ScaLAPACK takes at most 2³¹−1 numbers of a rank: start at least %d ranks", w.N, b.ranks(), b.shape.RanksFor(w.N))
 		return &device.UnsupportedError{Method: Name, What: what}
 	}
-	return nil
+	return supports(w, b.ranks())
 }
 
-// portable returns an [*device.UnsupportedKernelError] for a program that other ranks cannot make of its text: one with a
-// family that is written in Go.
-func portable(prog *kernel.Program) error {
-	own, err := compile(prog.Text, prog.Labels)
-	if err == nil && !(own.Same(prog) && slices.Equal(own.Names(), prog.Names())) {
-		err = errors.New("its text stands for another function")
+// NewWorkspace implements [device.Backend].
+func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
+	w := device.Workload{N: x.N, D: x.D}
+	plan := b.Plan(w)
+	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, plan)); err != nil {
+		return nil, err
 	}
+	s, err := newWorkspace(nil, x, plan, b.Host.Info().Threads)
 	if err != nil {
-		return &device.UnsupportedKernelError{Method: Name, Kernel: prog.Text, Err: fmt.Errorf("other ranks cannot read it: %w", err)}
+		return nil, err
 	}
-	return nil
+	return s, nil
 }
 
 // Machines returns how many machines with so many bytes of free memory each have room for n rows of d columns, and the plan of one
@@ -148,7 +148,7 @@ func portable(prog *kernel.Program) error {
 func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p device.Plan) {
 	const most = 1000
 	for m := 1; m <= most; m++ {
-		shape, err := engine.ShapeFor(m)
+		shape, err := part.ShapeFor(m, part.HostBlock)
 		if err != nil {
 			return 0, p
 		}

@@ -15,7 +15,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/cuda"
 	"gpfit/device/devicetest"
+	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/mpi"
 	"gpfit/internal/mpi/message"
@@ -26,7 +28,7 @@ import (
 // TestMain makes the test binary a program of several ranks: the test of rank 0 runs, and the others serve it.
 func TestMain(m *testing.M) {
 	if message.Launched().Rank > 0 {
-		code, err := mpi.Serve()
+		code, err := mpi.Serve([]device.Driver{cuda.Driver{}, cpu.Driver{}})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -41,23 +43,33 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// open returns the method on the ranks of this program.
+// open returns the method on the ranks of this program, on processors or on cards.
 func open(t testing.TB) device.Backend {
-	return must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
+	if os.Getenv("GPFIT_TEST_CARDS") == "" {
+		return must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cpu.Open(device.Options{}))(t)}))(t)[0]
+	}
+	b := must.Get(mpi.Method{}.Backends([]device.Device{must.Get(cuda.Driver{}.Open(t.Context(), "cuda:0", device.Options{}))(t)}))(t)[0]
+	t.Cleanup(func() { must.Do(t, b.Close()) })
+	return b
 }
 
-// grid is ranks in rows and columns, with blocks of an order, and an engine, "" for the default.
+// grid is ranks in rows and columns, with blocks of an order, and an engine, "" for the default, on processors or on emulated cards.
 type grid struct {
 	rows, cols, block int
 	engine            string
+	cards             bool
+	// order is the seed of streams that work late.
+	order int
 }
 
-func (g grid) String() string { return fmt.Sprintf("%dx%d%s", g.rows, g.cols, g.engine) }
+func (g grid) String() string {
+	return fmt.Sprintf("%dx%d%s%s", g.rows, g.cols, g.engine, map[bool]string{true: "cards"}[g.cards])
+}
 
 // grids are the grids of the tests.
 func grids() []grid {
-	all := []grid{{1, 1, 64, ""}, {1, 2, 64, ""}, {2, 2, 200, ""}, {3, 1, 64, ""}}
-	if strings.Contains(mpi.Describe(), "ELPA") {
+	all := []grid{{rows: 1, cols: 1, block: 64}, {rows: 1, cols: 2, block: 64}, {rows: 2, cols: 2, block: 200}, {rows: 3, cols: 1, block: 64}}
+	if strings.Contains(mpi.Describe(nil), "ELPA") {
 		all[1].engine = "elpa"
 	}
 	return all
@@ -80,7 +92,11 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 		}
 		cmd := exec.Command(mpirun, "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--bind-to", "none", "-n", fmt.Sprint(g.rows*g.cols),
 			os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v", "-test.timeout=10m")
-		cmd.Env = append(os.Environ(), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
+		env := os.Environ()
+		if g.cards {
+			env = append(emulator.Env(t, emulator.Config{Order: g.order}), "GPFIT_TEST_CARDS=1")
+		}
+		cmd.Env = append(env, "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
 			fmt.Sprintf("GPFIT_MPI_GRID=%dx%d", g.rows, g.cols), fmt.Sprintf("GPFIT_MPI_BLOCK=%d", g.block), "GPFIT_MPI_ENGINE="+g.engine)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 			t.Errorf("%v\n%s", err, out)

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"gpfit/device"
-	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
+	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
 )
 
@@ -20,33 +20,40 @@ type ranks struct {
 	mutex sync.Mutex
 	next  int
 	ended bool
-	// slow means that the reference BLAS computes the products.
-	slow atomic.Bool
 }
 
 // opened is the ranks as this process sees them, once something has opened it.
 var opened atomic.Pointer[ranks]
 
-// openRanks opens the libraries, once: MPI cannot be initialized again.
-var openRanks = sync.OnceValues(func() (g *ranks, err error) {
+// openRanks initializes MPI, once.
+var openRanks = sync.OnceValues(func() (*ranks, error) {
 	world, err := message.Open()
 	if err != nil {
 		return nil, err
 	}
-	g = &ranks{group: &group{world: world, team: team.New(threadsOf(world))}, shares: map[int]*share{}}
+	g := &ranks{group: &group{world: world, team: team.New(threadsOf(world))}, shares: map[int]*share{}}
 	opened.Store(g)
-	shape, err := engine.ShapeFor(world.Size)
+	return g, nil
+})
+
+// openFor opens on all ranks what they compute with: cards, if rank 0 has the given one, or processors if it is nil.
+func openFor(d part.Device) (*ranks, error) {
+	g, err := openRanks()
 	if err != nil {
 		return nil, err
 	}
-	world.Do(func() {
-		if g.grid, err = engine.Open(world, shape); err == nil {
-			g.grid.SetThreads(g.team.Size())
-			g.slow.Store(g.grid.Slow())
-		}
-	})
-	return g, err
-})
+	c := &call{Op: opOpen, device: d}
+	if d != nil {
+		c.Card = d.Info().Name
+	}
+	switch {
+	case d == nil && g.grid != nil, d != nil && g.card != nil && g.device == d:
+		return g, nil
+	case d != nil && g.card != nil: // of a device that the program has opened before
+		g.do(&call{Op: opLeave})
+	}
+	return g, g.do(c).err
+}
 
 // do performs a call on all ranks. Rank 0 calls it.
 func (g *ranks) do(c *call) (r result) {
@@ -68,15 +75,21 @@ const largeBytes = 64 << 20
 // perform performs a call on this rank.
 func (g *ranks) perform(c *call) result {
 	switch c.Op {
+	case opOpen:
+		return result{err: g.open(c)}
+	case opLeave:
+		g.leave()
+		return result{}
 	case opMeasure:
 		return g.measure(c)
 	case opAllocate:
 		g.shares[c.Share] = newShare(g.group, c)
 		return result{}
 	case opFree:
-		large := 8*len(g.shares[c.Share].matrix.Local) >= largeBytes
+		s := g.shares[c.Share]
+		s.check(s.part.Close())
 		delete(g.shares, c.Share)
-		if large { // the next workspace may need the memory
+		if 8*s.x.N*s.x.N/g.world.Size >= largeBytes { // the next workspace may need the memory
 			debug.FreeOSMemory()
 		}
 		return result{}
@@ -85,7 +98,7 @@ func (g *ranks) perform(c *call) result {
 	switch c.Op {
 	case opForm:
 		return s.form(c)
-	case opSolve, opWhiten, opWhitenTransposed:
+	case opSolve:
 		return s.solve(c)
 	case opMultiply:
 		return s.multiply(c)
@@ -97,12 +110,16 @@ func (g *ranks) perform(c *call) result {
 	panic(fmt.Sprintf("unknown operation %q", c.Op))
 }
 
-// checkMemory returns a [*device.MemoryError] if a node of a rank has too little memory for a plan.
-func (g *ranks) checkMemory(p device.Plan) error {
-	all := g.do(&call{Op: opMeasure, N: p.N, D: p.D}).vectors[0]
+// checkMemory returns a [*device.MemoryError] if the card of a rank, or its node, has too little memory for a plan.
+func (g *ranks) checkMemory(p device.Plan, card string) error {
+	where, of := "host", "node"
+	if card != "" {
+		where, of = "device", "card"
+	}
+	all := g.do(&call{Op: opMeasure, Card: card, N: p.N, D: p.D}).vectors[0]
 	for r := range len(all) / 2 {
 		if need, free := int64(all[2*r]), int64(all[2*r+1]); free > 0 && need > free {
-			return &device.MemoryError{Plan: p, Where: "host", Need: need, Free: free, What: fmt.Sprintf("the node of rank %d", r)}
+			return &device.MemoryError{Plan: p, Where: where, Need: need, Free: free, What: fmt.Sprintf("the %s of rank %d", of, r)}
 		}
 	}
 	return nil

@@ -8,70 +8,69 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/mpi/engine"
+	"gpfit/internal/mpi/host"
+	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 
 // share is what this rank has of a workspace: its part of Σ, and all points.
 type share struct {
 	*group
-	threads int
-	x       *kernel.Points
-	// rows are the points of the rows of the part, so that one call evaluates them for a column. rowsAt and colsAt are
-	// their places.
-	rows           *kernel.Points
-	rowsAt, colsAt []int
-	matrix         *engine.Matrix
-	// pivots are the diagonal elements of the factor in the columns of the rank, where it has them.
-	pivots []float64
-	host   device.MeanPredictor
-	// prog is the last covariance function, with an evaluator for each thread.
-	prog       *kernel.Program
-	evaluators []*kernel.Evaluator
+	x    *kernel.Points
+	part part.Part
+	// means predicts means.
+	means device.MeanPredictor
+	// prog is the last covariance function.
+	prog *kernel.Program
 }
-
-// rowLength bounds the rows that an evaluator gets, so that its scratch space stays in the first-level cache.
-const rowLength = 512
 
 // newShare allocates the part of this rank. The numbers of the call are the points.
 func newShare(g *group, c *call) *share {
-	s := &share{group: g, threads: min(c.Threads, g.team.Size()), x: &kernel.Points{N: c.N, D: c.D, X: c.numbers[0]}}
-	host, err := cpu.Open(device.Options{Threads: s.threads})
-	if err != nil {
-		g.fail(err)
+	s := &share{group: g, x: &kernel.Points{N: c.N, D: c.D, X: c.numbers[0]}}
+	threads := g.team.Size()
+	if c.Threads > 0 {
+		threads = min(threads, c.Threads)
 	}
-	s.host = host
+	means, err := cpu.Open(device.Options{Threads: threads})
+	s.check(err)
+	s.means = means
+	if c.Card != "" {
+		s.part, err = g.card.NewPart(context.Background(), s.x)
+		s.check(err)
+		return s
+	}
 	if g.world.Rank > 0 { // on rank 0 the program does so
 		hostmem.Expect(8 * numbersFor(g.grid.Shape, c.N, c.D))
 	}
-	s.matrix = g.grid.NewMatrix(c.N, c.N)
-	s.rowsAt, s.colsAt = s.matrix.Rows.Globals(), s.matrix.Cols.Globals()
-	s.rows = s.x.Pick(s.rowsAt)
+	s.part = host.New(g.grid, g.team, threads, s.x)
 	return s
 }
 
-// bind compiles the covariance function of a call, unless rank 0 has it or it is the last one, and sets its parameters.
-func (s *share) bind(c *call, theta []float64) *kernel.Program {
-	prog := c.prog
-	if prog == nil && s.prog != nil && s.prog.Text == c.Text && slices.Equal(s.prog.Labels, c.Labels) {
-		prog = s.prog
+// check ends the program on all ranks if there is an error, because the others would wait forever.
+func (s *share) check(err error) {
+	if err != nil {
+		s.fail(err)
 	}
-	if prog == nil {
-		var err error
-		if prog, err = compile(c.Text, c.Labels); err != nil {
+}
+
+// program returns the covariance function of a call, which it compiles unless rank 0 has it or it is the last one.
+func (s *share) program(c *call) *kernel.Program {
+	switch {
+	case c.prog != nil:
+		s.prog = c.prog
+	case s.prog == nil || s.prog.Text != c.Text || !slices.Equal(s.prog.Labels, c.Labels):
+		prog, err := compile(c.Text, c.Labels)
+		if err != nil {
 			s.fail(fmt.Errorf("the kernel %s: %w", c.Text, err))
 		}
-	}
-	if s.prog != prog {
-		s.prog, s.evaluators = prog, make([]*kernel.Evaluator, s.threads)
-		for i := range s.evaluators {
-			s.evaluators[i] = kernel.NewEvaluator(prog)
-		}
-	}
-	for _, e := range s.evaluators {
-		e.Bind(theta)
+		s.prog = prog
 	}
 	return s.prog
+}
+
+// progress returns what a part calls after each piece of its work.
+func (s *share) progress(c *call) part.Progress {
+	return func(flops float64) bool { return s.agree(c, flops) }
 }
 
 // compile makes a program of the text of another one.
@@ -81,32 +80,4 @@ func compile(text string, labels []int) (*kernel.Program, error) {
 		return nil, err
 	}
 	return kernel.Compile(e, labels)
-}
-
-// columns calls f for groups of columns of a matrix of this rank, on its threads.
-func (s *share) columns(n int, f func(worker, group, j0, j1 int)) (groups int) {
-	groups = (n + columnsOfTask - 1) / columnsOfTask
-	_ = s.team.For(context.Background(), s.threads, groups, func(worker, group int) {
-		f(worker, group, group*columnsOfTask, min((group+1)*columnsOfTask, n))
-	})
-	return groups
-}
-
-// columnsOfTask is the number of columns in a task of a thread. The sums of tasks are added in order.
-const columnsOfTask = 16
-
-// diagonal returns the rank's row of the diagonal element of its column j, −1 if another rank has it.
-func (s *share) diagonal(j int) int {
-	at := s.colsAt[j]
-	if i := s.matrix.Rows.Count(at); i < len(s.rowsAt) && s.rowsAt[i] == at {
-		return i
-	}
-	return -1
-}
-
-// pieces calls f for the pieces of rows first … last−1.
-func pieces(first, last int, f func(i0, i1 int)) {
-	for i := first; i < last; i += rowLength {
-		f(i, min(i+rowLength, last))
-	}
 }

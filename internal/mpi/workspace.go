@@ -2,12 +2,12 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"gpfit/device"
+	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 
@@ -17,6 +17,8 @@ type workspace struct {
 	ranks *ranks
 	share int
 	x     *kernel.Points
+	// matrixBytes and bytes are the memory of the largest part.
+	matrixBytes, bytes int64
 	// formed means that the ranks have the factor of Σ, and logDet is log|Σ|.
 	formed, closed bool
 	logDet         float64
@@ -27,25 +29,33 @@ type workspace struct {
 	sent *kernel.Program
 }
 
-// NewWorkspace implements [device.Backend].
-func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Workspace, error) {
-	w := device.Workload{N: x.N, D: x.D}
-	if err := errors.Join(b.Supports(w), b.CheckPoints(ctx, x, b.Plan(w))); err != nil {
-		return nil, err
-	}
-	g, err := openRanks()
+// newWorkspace makes a workspace on all ranks, with a number of threads, 0 for all, or on cards.
+func newWorkspace(on part.Device, x *kernel.Points, plan device.Plan, threads int) (*workspace, error) {
+	g, err := openFor(on)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if err := g.checkMemory(b.Plan(w)); err != nil {
+	c := &call{Op: opAllocate, N: x.N, D: x.D, Threads: threads, numbers: [][]float64{x.X}}
+	w := &workspace{ranks: g, x: x}
+	rows, cols := 0, 0
+	if on != nil {
+		c.Card = on.Info().Name
+		rows, cols = g.cardShape().Largest(x.N)
+		w.bytes = plan.DeviceBytes()
+	} else {
+		rows, cols = g.grid.Largest(x.N)
+		w.bytes = 8 * numbersFor(g.grid.Shape, x.N, x.D)
+	}
+	w.matrixBytes = 8 * int64(rows) * int64(cols)
+	if err := g.checkMemory(plan, c.Card); err != nil {
 		return nil, err
 	}
 	g.mutex.Lock()
 	g.next++
-	share := g.next
+	w.share, c.Share = g.next, g.next
 	g.mutex.Unlock()
-	g.do(&call{Op: opAllocate, Share: share, N: x.N, D: x.D, Threads: b.Host.Info().Threads, numbers: [][]float64{x.X}})
-	return &workspace{ranks: g, share: share, x: x}, nil
+	g.do(c)
+	return w, nil
 }
 
 // Method implements [device.Workspace].
@@ -59,8 +69,7 @@ func (w *workspace) Work() device.Work {
 	if w.closed {
 		return device.Work{Flops: w.Flops}
 	}
-	rows, cols := w.ranks.grid.Largest(w.x.N)
-	return device.Work{Flops: w.Flops, MatrixBytes: 8 * int64(rows) * int64(cols), Bytes: 8 * numbersFor(w.ranks.grid.Shape, w.x.N, w.x.D)}
+	return device.Work{Flops: w.Flops, MatrixBytes: w.matrixBytes, Bytes: w.bytes}
 }
 
 // Close implements [device.Workspace].
@@ -162,7 +171,7 @@ func (w *workspace) LogDet() (value, stdErr float64, err error) {
 
 // Solve implements [device.Workspace].
 func (w *workspace) Solve(ctx context.Context, b []float64, m int) error {
-	return w.solve(ctx, opSolve, b, m)
+	return w.solve(ctx, part.Whole, b, m)
 }
 
 // Contract implements [device.Workspace].
@@ -234,22 +243,22 @@ func (w *workspace) Whiten(ctx context.Context, b []float64, m int, transposed b
 	if len(b) != w.x.N*m && w.formed {
 		return fmt.Errorf("mpi: right-hand side of %d elements for %d×%d", len(b), w.x.N, m)
 	}
-	op := opWhiten
+	op := part.Lower
 	if transposed {
-		op = opWhitenTransposed
+		op = part.Transposed
 	}
 	return w.solve(ctx, op, b, m)
 }
 
 // solve performs one of the operations that solve for right-hand sides.
-func (w *workspace) solve(ctx context.Context, op operation, b []float64, m int) error {
+func (w *workspace) solve(ctx context.Context, op part.Operation, b []float64, m int) error {
 	if !w.formed {
 		return device.ErrStage
 	}
 	if len(b) < w.x.N*m {
 		return fmt.Errorf("mpi: right-hand side of %d elements for %d×%d", len(b), w.x.N, m)
 	}
-	r, err := w.perform(ctx, &call{Op: op, M: m, numbers: [][]float64{slices.Clone(b[:w.x.N*m])}}, nil)
+	r, err := w.perform(ctx, &call{Op: opSolve, With: op, M: m, numbers: [][]float64{slices.Clone(b[:w.x.N*m])}}, nil)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,10 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/internal/hosted"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
-
-// precision is the rounding error of values of typical fits.
-const precision = 1e-12
 
 // Method computes with the lower half of Σ in tiles, on the devices of a workspace together.
 type Method struct {
@@ -113,7 +111,7 @@ func (b backend) Info() device.Info {
 
 // Capabilities implements [device.Backend].
 func (b backend) Capabilities() device.Capabilities {
-	c := device.Capabilities{Method: Name, Exact: true, Precision: precision}
+	c := device.Capabilities{Method: Name, Exact: true, Precision: hosted.Precision}
 	for _, d := range b.devices {
 		c.Devices = append(c.Devices, d)
 	}

@@ -97,11 +97,11 @@ func Contract(f Function, x Points, adj Adjoint, j0, j1 int64, diag, sums Ptr, w
 }
 
 // ContractTile does so for rows i0 ≤ i < i1 and columns j0 ≤ j < j1 with i ≤ j, for a matrix Inverse that begins with element
-// (i0, j0), and without Middle. It writes sums, and G_jj to diag[j−j0] if these rows and columns are the same ones.
-func ContractTile(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork) []Launch {
+// (i0, j0), and without Middle. It writes sums, or adds to them, and writes G_jj to diag[j−j0] if these rows and columns are the same ones.
+func ContractTile(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork, add bool) []Launch {
 	require(0 <= i0 && i0 <= i1 && adj.Inverse.LD >= i1-i0 && adj.Middle.A == 0, "rows, leading dimension", i0, i1, adj.Inverse.LD)
 	adj.Inverse.A = adj.Inverse.A.Offset(-8 * i0) // the kernel counts rows from 0
-	return contract(f, x, adj, i0, i1, j0, j1, diag.Offset(-8*j0), sums, work, false)
+	return contract(f, x, adj, i0, i1, j0, j1, diag.Offset(-8*j0), sums, work, add)
 }
 
 func contract(f Function, x Points, adj Adjoint, i0, i1, j0, j1 int64, diag, sums Ptr, work ContractWork, add bool) []Launch {

@@ -217,7 +217,7 @@ func TestContractTile(t *testing.T) {
 					}
 					diag, out := c.blank(int64(j1-j0)), c.put(make([]float64, on.Rows()))
 					adj.Inverse = kernels.Matrix{A: c.put(tile), LD: ld}
-					c.launch(kernels.ContractTile(on, x, adj, int64(i0), int64(i1), int64(j0), int64(j1), diag, out, work)...)
+					c.launch(kernels.ContractTile(on, x, adj, int64(i0), int64(i1), int64(j0), int64(j1), diag, out, work, false)...)
 					if sums = append(sums, out); i0 == j0 {
 						diags = append(diags, diag)
 						continue

@@ -50,8 +50,8 @@ var (
 	}
 )
 
-// statusName returns the name of a status of the function op.
-func statusName(op string, status int) string {
+// StatusName returns the name of a status of the function op.
+func StatusName(op string, status int) string {
 	prefix, names := "CUBLAS_STATUS_", cublasNames
 	if strings.HasPrefix(op, "cusolver") {
 		prefix, names = "CUSOLVER_STATUS_", cusolverNames
@@ -67,7 +67,7 @@ var unclear = map[string]bool{"MAPPING_ERROR": true, "EXECUTION_FAILED": true, "
 
 // failure converts a status to an error. It must run on the thread of the device.
 func failure(d *driver.Device, op string, status int) error {
-	e := &Error{Op: op, Status: status, Name: statusName(op, status)}
+	e := &Error{Op: op, Status: status, Name: StatusName(op, status)}
 	if _, kind, _ := strings.Cut(e.Name, "_STATUS_"); unclear[kind] {
 		e.Err = d.Synchronize()
 	}

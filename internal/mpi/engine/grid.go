@@ -1,18 +1,17 @@
 package engine
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 
 	"gpfit/internal/mpi/message"
+	"gpfit/internal/mpi/part"
 )
 
 // Grid is the ranks as they divide matrices, with what computes on these.
 type Grid struct {
-	Shape
+	part.Shape
 	// Row and Col are the place of this rank.
 	Row, Col int
 	// Engine names what computes: ScaLAPACK, or ELPA with it.
@@ -21,6 +20,9 @@ type Grid struct {
 	scalapack
 	elpa *elpa
 }
+
+// EngineVariable is an environment variable for experts and tests that names the engine.
+const EngineVariable = "GPFIT_MPI_ENGINE"
 
 // The names of the engines.
 const (
@@ -45,7 +47,7 @@ func Describe(l *message.Library) string {
 }
 
 // Open opens the libraries and makes the grid. It is a collective call, on the thread of [message.World.Do].
-func Open(w *message.World, shape Shape) (*Grid, error) {
+func Open(w *message.World, shape part.Shape) (*Grid, error) {
 	asked := os.Getenv(EngineVariable)
 	if !slices.Contains([]string{"", ScaLAPACK, ELPA}, asked) {
 		return nil, fmt.Errorf("%s=%s: must be %s or %s", EngineVariable, asked, ELPA, ScaLAPACK)
@@ -58,12 +60,8 @@ func Open(w *message.World, shape Shape) (*Grid, error) {
 		}
 		g.Engine = ELPA
 	}
-	failed := 0.0
-	if err != nil {
-		failed = 1
-	}
-	if w.Largest(failed) > 0 {
-		return nil, cmp.Or(err, errors.New("another rank cannot open its libraries"))
+	if err = w.FirstError(err); err != nil {
+		return nil, err
 	}
 	g.world = w
 	context := []int32{0}

@@ -1,9 +1,11 @@
 package engine
 
-// Matrix is the part of an m×n matrix of this rank: the blocks of a [Shape], by columns.
+import "gpfit/internal/mpi/part"
+
+// Matrix is the part of an m×n matrix of this rank: the blocks of a [part.Shape], by columns.
 type Matrix struct {
 	// Rows and Cols are the rows and columns of the part.
-	Rows, Cols Axis
+	Rows, Cols part.Axis
 	// Local has column j at Local[j*Stride:].
 	Local  []float64
 	Stride int
@@ -14,7 +16,7 @@ type Matrix struct {
 
 // NewMatrix returns a matrix of zeros.
 func (g *Grid) NewMatrix(m, n int) *Matrix {
-	a := &Matrix{Rows: Axis{m, g.Block, g.Row, g.Shape.Rows}, Cols: Axis{n, g.Block, g.Col, g.Shape.Cols}, grid: g}
+	a := &Matrix{Rows: part.Axis{N: m, Block: g.Block, At: g.Row, Of: g.Shape.Rows}, Cols: part.Axis{N: n, Block: g.Block, At: g.Col, Of: g.Shape.Cols}, grid: g}
 	a.Stride = max(1, a.Rows.Count(m))
 	a.Local = make([]float64, max(1, a.Stride*a.Cols.Count(n)))
 	const dense = 1

@@ -1,8 +1,6 @@
 package engine
 
-// Panel is the progress of a call that works panel by panel: Flops are the operations of all ranks for one. A call ends
-// after a panel if the function says so, on all ranks.
-type Panel func(flops float64) (stop bool)
+import "gpfit/internal/mpi/part"
 
 // width returns the number of columns of a panel for an n×n matrix.
 func (a *Matrix) width() int {
@@ -26,7 +24,7 @@ func (a *Matrix) panels(f func(first, width int) (stop bool)) (stopped bool) {
 
 // Factor overwrites the lower half of Σ by L, Σ = LLᵀ. minor is the order of the first leading minor that is not
 // positive, or 0.
-func (a *Matrix) Factor(done Panel) (minor int, stopped bool) {
+func (a *Matrix) Factor(done part.Progress) (minor int, stopped bool) {
 	n, g := a.Cols.N, a.grid
 	stopped = a.panels(func(k, w int) bool {
 		if minor = g.potrf(w, a.at(k, k)); minor != 0 {
@@ -58,7 +56,7 @@ func (a *Matrix) SolveTriangle(b *Matrix, transposed bool) {
 }
 
 // Invert writes the upper half of Σ⁻¹ = U⁻¹U⁻ᵀ, U = Lᵀ. It keeps L, but for its diagonal.
-func (a *Matrix) Invert(done Panel) (stopped bool, err error) {
+func (a *Matrix) Invert(done part.Progress) (stopped bool, err error) {
 	a.transpose()
 	g := a.grid
 	if g.elpa != nil && a.onAllRanks() {

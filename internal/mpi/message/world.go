@@ -5,11 +5,14 @@
 package message
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -22,8 +25,8 @@ import (
 type World struct {
 	// Rank is the number of this process among Size.
 	Rank, Size int
-	// Near is the number of ranks on this node, and Nodes the number of nodes.
-	Near, Nodes int
+	// Near is the number of ranks on this node, of which this is number Local, and Nodes the number of nodes.
+	Near, Local, Nodes int
 	*Library
 	work chan func()
 }
@@ -87,21 +90,22 @@ func (w *World) countNodes() {
 	own := make([]float64, 32) // up to 256 bytes
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&own[0])), 8*len(own)), name)
 	all := w.Gather(own)
-	counts := make([]float64, w.Size+1)
+	counts := make([]float64, 2*w.Size+1) // of each rank, the ranks of its node and its number among them
 	if w.Rank == 0 {
 		nodes := map[string]float64{}
 		of := make([]string, w.Size)
 		for r := range of {
 			of[r] = fmt.Sprint(all[r*len(own) : (r+1)*len(own)])
+			counts[2*r+1] = nodes[of[r]]
 			nodes[of[r]]++
 		}
 		for r := range of {
-			counts[r] = nodes[of[r]]
+			counts[2*r] = nodes[of[r]]
 		}
-		counts[w.Size] = float64(len(nodes))
+		counts[2*w.Size] = float64(len(nodes))
 	}
 	w.Broadcast(counts)
-	w.Near, w.Nodes = int(counts[w.Rank]), int(counts[w.Size])
+	w.Near, w.Local, w.Nodes = int(counts[2*w.Rank]), int(counts[2*w.Rank+1]), int(counts[2*w.Size])
 }
 
 // Do runs f on the thread that calls MPI, one function after the other, and waits for its end. A panic in f ends the
@@ -195,6 +199,34 @@ func (w *World) Largest(x float64) float64 {
 	w.call("MPI_Allreduce", own, all, 1, w.doubles, w.largest, w.world)
 	return all[0]
 }
+
+// FirstError returns, on rank 0, the first error of any rank, with the rank that has it; elsewhere nil or the rank's own. All
+// ranks learn whether there is one.
+func (w *World) FirstError(err error) error {
+	const bytes = 2048
+	own := make([]float64, bytes/8)
+	text := unsafe.Slice((*byte)(unsafe.Pointer(&own[0])), bytes)
+	failed := 0.0
+	if err != nil {
+		failed = 1
+		copy(text, err.Error())
+	}
+	if w.Largest(failed) == 0 {
+		return nil
+	}
+	all := w.Gather(own)
+	if w.Rank == 0 && err == nil {
+		for r := range w.Size {
+			text := unsafe.Slice((*byte)(unsafe.Pointer(&all[r*len(own)])), bytes)
+			if text, _, _ := strings.Cut(string(text), "\x00"); text != "" {
+				return fmt.Errorf("rank %d: %s", r, text)
+			}
+		}
+	}
+	return cmp.Or(err, errElsewhere)
+}
+
+var errElsewhere = errors.New("another rank has failed")
 
 // Announce sends text from rank 0 to all others. These wait for it without keeping their cores busy, which ranks that wait
 // in other calls do: rank 0 may have other work to do for long.

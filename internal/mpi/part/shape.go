@@ -1,4 +1,4 @@
-package engine
+package part
 
 import (
 	"fmt"
@@ -7,23 +7,26 @@ import (
 	"strings"
 )
 
-// The variables for experts and tests: the engine, the grid of ranks as ROWSxCOLUMNS, and the order of the blocks.
+// The variables for experts and tests: the grid of ranks as ROWSxCOLUMNS, and the order of the blocks.
 const (
-	EngineVariable = "GPFIT_MPI_ENGINE"
-	GridVariable   = "GPFIT_MPI_GRID"
-	BlockVariable  = "GPFIT_MPI_BLOCK"
+	GridVariable  = "GPFIT_MPI_GRID"
+	BlockVariable = "GPFIT_MPI_BLOCK"
 )
 
 // Shape is how the ranks divide a matrix: it has blocks of Block rows and columns, and rank r has the blocks whose row of
 // blocks is r/Cols modulo Rows and whose column of blocks is r%Cols modulo Cols.
 type Shape struct{ Rows, Cols, Block int }
 
-// defaultBlock is the order of the blocks: smaller ones make slower products, larger ones divide the work less evenly.
-const defaultBlock = 128
+// The orders of the blocks on processors and on cards: smaller ones make slower products, larger ones divide the work less evenly.
+const (
+	HostBlock = 128
+	CardBlock = 512
+)
 
-// ShapeFor returns the shape for a number of ranks: as square as their number allows, or what the variables say.
-func ShapeFor(ranks int) (Shape, error) {
-	s := Shape{Block: defaultBlock}
+// ShapeFor returns the shape for a number of ranks: as square as their number allows, with blocks of an order, or what the
+// variables say.
+func ShapeFor(ranks, block int) (Shape, error) {
+	s := Shape{Block: block}
 	for s.Rows = 1; s.Rows*s.Rows <= ranks; s.Rows++ {
 		if ranks%s.Rows == 0 {
 			s.Cols = ranks / s.Rows

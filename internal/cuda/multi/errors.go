@@ -1,0 +1,34 @@
+package multi
+
+import (
+	"strings"
+
+	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/mathlib"
+)
+
+// These tables name the values of ncclResult_t and cublasMpStatus_t.
+var (
+	ncclNames = map[int]string{
+		1: "UnhandledCudaError", 2: "SystemError", 3: "InternalError", 4: "InvalidArgument", 5: "InvalidUsage", 6: "RemoteError", 7: "InProgress",
+	}
+	cublasMpNames = map[int]string{
+		1: "NOT_INITIALIZED", 2: "ALLOCATION_FAILED", 3: "INVALID_VALUE", 4: "ARCHITECTURE_MISMATCH", 5: "EXECUTION_FAILED",
+		6: "INTERNAL_ERROR", 7: "NOT_SUPPORTED",
+	}
+)
+
+// failure converts a status of the function op to an error. It must run on the thread of the device.
+func failure(d *driver.Device, op string, status int) error {
+	e := &mathlib.Error{Op: op, Status: status}
+	switch {
+	case strings.HasPrefix(op, "cusolver"):
+		e.Name = mathlib.StatusName(op, status)
+	case strings.HasPrefix(op, "cublas"):
+		e.Name = "CUBLASMP_STATUS_" + cublasMpNames[status]
+	default:
+		e.Name = "nccl" + ncclNames[status]
+	}
+	e.Err = d.Synchronize()
+	return e
+}
