@@ -170,6 +170,9 @@ API int gpfit_emu_fault(const char *name, int *dead) {
 	return code;
 }
 
+/* Returns the index of the device whose context is current, −1 for none. */
+API int gpfit_emu_device(void) { return emu_current ? emu_current->index : -1; }
+
 void emu_violation(const char *what) {
 	violations++;
 	fprintf(stderr, "emulated libcuda: %s\n", what);

@@ -2,7 +2,9 @@
  * seed (GPFIT_EMU_ORDER, gpfit_emu_order) copies, launches and calls of the math libraries wait in the queue
  * of their stream. They run, one after the other, when a call waits for the device, and some before, in a
  * random order that respects streams, events and the rules of the default stream alone: code that forgets
- * a dependency meets an order that shows it. */
+ * a dependency meets an order that shows it. Work that all ranks of a program do together, such as a product of
+ * matrices over many machines, waits until nothing else can run, and runs in the order of the calls: ranks whose
+ * other work differs meet all the same. */
 #define _GNU_SOURCE
 #include "emu.h"
 
@@ -17,6 +19,7 @@ struct op {
 	void *arg;
 	struct event *event; /* recorded, or waited for */
 	long wanted;         /* the record of the event to wait for, 0 for none */
+	int together;        /* with other ranks */
 };
 
 struct stream {
@@ -97,28 +100,44 @@ static void step(struct stream *s) {
 	drop(o);
 }
 
-/* Runs one operation that may run, chosen at random, on any device, because a stream may wait for an event of another
+/* Returns whether the first operation of a stream may run and does not wait for other ranks. */
+static int alone(const struct stream *s) { return ready(s) && !s->first->together; }
+
+/* Runs one operation of this process alone that may run, chosen at random, on any device, because a stream may wait for an event of another
  * device. Returns 0 if there is none. Often it is one of the stream before, so that some streams run far ahead of others. */
 static int any(void) {
 	static const struct stream *last;
 	int n = 0;
 	for (struct stream *s = streams; s; s = s->next)
-		if (s == last && ready(s) && draw(4)) {
+		if (s == last && alone(s) && draw(4)) {
 			step(s);
 			return 1;
 		}
 	for (struct stream *s = streams; s; s = s->next)
-		n += ready(s);
+		n += alone(s);
 	if (!n)
 		return 0;
 	int k = (int)draw((unsigned long long)n);
 	for (struct stream *s = streams; s; s = s->next)
-		if (ready(s) && k-- == 0) {
+		if (alone(s) && k-- == 0) {
 			last = s;
 			step(s);
 			return 1;
 		}
 	return 0;
+}
+
+/* The same for all operations. */
+static int more(void) {
+	if (any())
+		return 1;
+	struct stream *first = NULL;
+	for (struct stream *s = streams; s; s = s->next)
+		if (ready(s) && (!first || s->first->number < first->first->number))
+			first = s;
+	if (first)
+		step(first);
+	return first != NULL;
 }
 
 /* Runs work until a stream of a device, or with none all its streams, have nothing to do. */
@@ -129,7 +148,7 @@ static void drain(const struct device *d, const struct stream *only) {
 			busy |= s->h.dev == d && (!only || s == only) && s->first != NULL;
 		if (!busy)
 			return;
-		if (!any()) {
+		if (!more()) {
 			gpfit_emu_misused("streams wait for an event that is never recorded");
 			return;
 		}
@@ -192,16 +211,23 @@ int emu_queued(int (*is)(void (*run)(void *), const void *arg, const void *what)
 
 int emu_asynchronous(void) { return seed != 0; }
 
-/* Calls run(arg) when the stream comes to it, and then frees arg. */
-API void gpfit_emu_later(void *s, void (*run)(void *), void *arg) {
+static void later(void *s, struct op o) {
 	if (!seed) {
-		run(arg);
-		free(arg);
+		o.run(o.arg);
+		free(o.arg);
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	queue(stream_of(s), (struct op){.run = run, .arg = arg});
+	queue(stream_of(s), o);
 	pthread_mutex_unlock(&lock);
+}
+
+/* Calls run(arg) when the stream comes to it, and then frees arg. */
+API void gpfit_emu_later(void *s, void (*run)(void *), void *arg) { later(s, (struct op){.run = run, .arg = arg}); }
+
+/* The same for what all ranks of a program do together. */
+API void gpfit_emu_together(void *s, void (*run)(void *), void *arg) {
+	later(s, (struct op){.run = run, .arg = arg, .together = 1});
 }
 
 /* Changes the seed, 0 for calls that run at once. */
@@ -282,7 +308,7 @@ API CUresult cuEventDestroy_v2(void *p) {
 		return INVALID_HANDLE;
 	struct event *e = p;
 	pthread_mutex_lock(&lock);
-	while (e->waiting && any()) {
+	while (e->waiting && more()) {
 	}
 	emu_release(e);
 	pthread_mutex_unlock(&lock);
@@ -309,7 +335,7 @@ API CUresult cuEventSynchronize(void *p) {
 		return INVALID_HANDLE;
 	struct event *e = p;
 	pthread_mutex_lock(&lock);
-	while (e->passed < e->recorded && any()) {
+	while (e->passed < e->recorded && more()) {
 	}
 	pthread_mutex_unlock(&lock);
 	return emu_current->sticky;

@@ -21,7 +21,7 @@ enum {
 	SILENT = -1 /* a fault: the call does nothing and reports success */
 };
 
-enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 128, MAX_THREADS = 64, MAX_PARAMS = 64 };
+enum { MAX_DEVICES = 8, MAX_FAULTS = 32, MAX_ENTRIES = 256, MAX_THREADS = 64, MAX_PARAMS = 64 };
 
 /* What an entry point needs, which also determines how it is counted. */
 enum { FREE, DEVICE, CONTEXT };

@@ -1,4 +1,4 @@
-/* Declarations for the stand-ins for cuBLAS and cuSOLVER: faults of the emulated
+/* Declarations for the stand-ins for the math libraries and NCCL: faults of the emulated
  * driver, checks of memory, and the wrong results and list of calls that tests
  * request. */
 #ifndef GPFIT_EMU_STANDIN_H
@@ -17,14 +17,14 @@
 enum { SILENT = -1 }; /* as in emu.h */
 
 /* Returns a function of the emulated libcuda, if the process has loaded that library. */
-static void *emu_driver(const char *name) {
+static inline void *emu_driver(const char *name) {
 	void *h = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
 	return h ? dlsym(h, name) : NULL;
 }
 
 /* Returns the status of a call before it does anything. A CUDA out of memory (2 for
  * the name "*") and errors of a dead context appear as the library's own codes. */
-static int fault(const char *entry, int alloc_failed, int execution_failed) {
+static inline int fault(const char *entry, int alloc_failed, int execution_failed) {
 	static int (*f)(const char *, int *);
 	int dead = 0, code;
 	if (!f)
@@ -37,12 +37,10 @@ static int fault(const char *entry, int alloc_failed, int execution_failed) {
 	return code == 2 ? alloc_failed : code;
 }
 
-/* Calls run with a copy of what arg points to, when the stream comes to it. */
-static void later(void *stream, void (*run)(void *), const void *arg, size_t bytes) {
-	static void (*f)(void *, void (*)(void *), void *);
+typedef void queued(void *stream, void (*run)(void *), void *arg);
+
+static inline void give(queued *f, void *stream, void (*run)(void *), const void *arg, size_t bytes) {
 	void *copy = memcpy(malloc(bytes), arg, bytes);
-	if (!f)
-		f = (void (*)(void *, void (*)(void *), void *))emu_driver("gpfit_emu_later");
 	if (f) {
 		f(stream, run, copy);
 		return;
@@ -51,13 +49,29 @@ static void later(void *stream, void (*run)(void *), const void *arg, size_t byt
 	free(copy);
 }
 
-static void misused(const char *what) {
+/* Calls run with a copy of what arg points to, when the stream comes to it. */
+static inline void later(void *stream, void (*run)(void *), const void *arg, size_t bytes) {
+	static queued *f;
+	if (!f)
+		f = (queued *)emu_driver("gpfit_emu_later");
+	give(f, stream, run, arg, bytes);
+}
+
+/* The same for work that all ranks of a program do together. */
+static inline void together(void *stream, void (*run)(void *), const void *arg, size_t bytes) {
+	static queued *f;
+	if (!f)
+		f = (queued *)emu_driver("gpfit_emu_together");
+	give(f, stream, run, arg, bytes);
+}
+
+static inline void misused(const char *what) {
 	void (*f)(const char *) = (void (*)(const char *))emu_driver("gpfit_emu_misused");
 	if (f)
 		f(what);
 }
 
-static int in_range(const void *p, size_t bytes) {
+static inline int in_range(const void *p, size_t bytes) {
 	static int (*f)(const void *, size_t);
 	if (!f)
 		f = (int (*)(const void *, size_t))emu_driver("gpfit_emu_in_range");
@@ -65,7 +79,7 @@ static int in_range(const void *p, size_t bytes) {
 }
 
 /* Returns whether the m×n matrix of leading dimension ld is device memory. */
-static int matrix(const void *p, L m, L n, L ld) {
+static inline int matrix(const void *p, L m, L n, L ld) {
 	if (m < 0 || n < 0 || ld < (m > 1 ? m : 1))
 		return 0;
 	return m == 0 || n == 0 || in_range(p, 8 * (size_t)((n - 1) * ld + m));
@@ -79,7 +93,7 @@ struct call {
 	int64_t ld[3];
 };
 
-static void note(struct call c) {
+static inline void note(struct call c) {
 	static void (*f)(const struct call *);
 	if (!f)
 		f = (void (*)(const struct call *))emu_driver("gpfit_emu_note");
@@ -98,11 +112,11 @@ struct spoiled {
 	double *block, before[MAX_BLOCK * MAX_BLOCK];
 };
 
-static L quarter(L n) { return n < 4 ? 1 : n > 4 * MAX_BLOCK ? MAX_BLOCK : n / 4; }
+static inline L quarter(L n) { return n < 4 ? 1 : n > 4 * MAX_BLOCK ? MAX_BLOCK : n / 4; }
 
 /* Chooses a block in the middle of the m×n result, away from the diagonal of a
  * triangle, and keeps beta times its contents; the size is the size of the call. */
-static struct spoiled spoil(const char *entry, L size, int part, L m, L n, double beta, double *c, L ldc) {
+static inline struct spoiled spoil(const char *entry, L size, int part, L m, L n, double beta, double *c, L ldc) {
 	static int (*f)(const char *, long);
 	struct spoiled s = {.kind = RIGHT_RESULT};
 	if (!f)
@@ -118,7 +132,7 @@ static struct spoiled spoil(const char *entry, L size, int part, L m, L n, doubl
 }
 
 /* Spoils the result that the call has written. */
-static void finish(const struct spoiled *s) {
+static inline void finish(const struct spoiled *s) {
 	if (s->kind == ELEMENT_OFF)
 		s->block[0] *= 1.001;
 	if (s->kind == BLOCK_LEFT_OUT)
