@@ -119,31 +119,35 @@ func TestConformance(t *testing.T) {
 
 // TestNotPD forms a matrix whose leading minor of a known order is 0, and then another one: all ranks agree.
 func TestNotPD(t *testing.T) {
-	g := grids()[2]
-	g.run(t, func(t *testing.T) {
-		const n = 700
-		x, prog := kernel.NewPoints(make([]float64, n), n, 1), kerneltest.Program(t, "rbf", 1)
-		for _, bad := range []int{1, 199, 200, 201, 650} {
-			for i := range n {
-				x.X[i] = float64(1000 * i)
-			}
-			x.X[bad] = 0
-			w := must.Get(open(t).NewWorkspace(t.Context(), x))(t)
-			err := w.Form(t.Context(), prog, []float64{1, 1}, []float64{0})
-			if e, ok := errors.AsType[*device.NotPDError](err); !ok || e.Minor != bad+1 || e.N != n {
-				t.Errorf("row %d repeats the first: %v", bad, err)
-			}
-			if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
-				t.Errorf("log|Σ| of no factor: %v", err)
-			}
-			must.Do(t, w.Form(t.Context(), prog, []float64{1, 1}, []float64{1}))
-			// 2 on the diagonal, and a pair of equal rows: 2² − 1 in place of 2².
-			if logDet, _ := must.Get2(w.LogDet())(t); math.Abs(logDet-(float64(n-2)*math.Log(2)+math.Log(3))) > 1e-10*n {
-				t.Errorf("log|Σ| = %v", logDet)
-			}
-			must.Do(t, w.Close())
+	for _, g := range []grid{grids()[2], cards()[0]} {
+		g.run(t, formNotPD)
+	}
+}
+
+func formNotPD(t *testing.T) {
+	const n = 700
+	b := open(t)
+	x, prog := kernel.NewPoints(make([]float64, n), n, 1), kerneltest.Program(t, "rbf", 1)
+	for _, bad := range []int{1, 199, 200, 201, 650} {
+		for i := range n {
+			x.X[i] = float64(1000 * i)
 		}
-	})
+		x.X[bad] = 0
+		w := must.Get(b.NewWorkspace(t.Context(), x))(t)
+		err := w.Form(t.Context(), prog, []float64{1, 1}, []float64{0})
+		if e, ok := errors.AsType[*device.NotPDError](err); !ok || e.Minor != bad+1 || e.N != n {
+			t.Errorf("row %d repeats the first: %v", bad, err)
+		}
+		if _, _, err := w.LogDet(); !errors.Is(err, device.ErrStage) {
+			t.Errorf("log|Σ| of no factor: %v", err)
+		}
+		must.Do(t, w.Form(t.Context(), prog, []float64{1, 1}, []float64{1}))
+		// 2 on the diagonal, and a pair of equal rows: 2² − 1 in place of 2².
+		if logDet, _ := must.Get2(w.LogDet())(t); math.Abs(logDet-(float64(n-2)*math.Log(2)+math.Log(3))) > 1e-10*n {
+			t.Errorf("log|Σ| = %v", logDet)
+		}
+		must.Do(t, w.Close())
+	}
 }
 
 // TestLimits asks for what the method cannot do.
@@ -207,6 +211,10 @@ func evaluate(t testing.TB, b device.Backend, x *kernel.Points, prog *kernel.Pro
 	diag := make([]float64, x.N)
 	must.Do(t, w.Contract(t.Context(), device.Adjoint{Inv: 0.5, Outer: []float64{-0.5}, Vectors: alpha}, prog, theta, e.gradient[:len(theta)], diag))
 	e.gradient[len(theta)] = noise * floats.Sum(diag)
+	again := slices.Clone(y)
+	if must.Do(t, w.Solve(t.Context(), again, 1)); !slices.Equal(again, alpha) {
+		t.Error("after the gradient a solution has other bits")
+	}
 	return e
 }
 
@@ -225,7 +233,7 @@ func TestExact(t *testing.T) {
 			for _, text := range families() {
 				for _, n := range sizes {
 					if n <= 1000 || text == "rbf(ard)" || text == "matern32" {
-						compareWithDense(t, dense, text, n)
+						compareOn(t, open(t), dense, text, n)
 					}
 				}
 			}
@@ -233,7 +241,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func compareWithDense(t *testing.T, dense device.Backend, text string, n int) {
+// compareOn compares one value and gradient of a backend with the method dense, and repeats it to the bit.
+func compareOn(t *testing.T, on, dense device.Backend, text string, n int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 5))
 	rows, y := make([]float64, 2*n), make([]float64, n)
@@ -249,7 +258,7 @@ func compareWithDense(t *testing.T, dense device.Backend, text string, n int) {
 		theta[p] = math.Exp(0.3 * rng.NormFloat64())
 	}
 	x := kernel.NewPoints(rows, n, 2)
-	want, got, again := evaluate(t, dense, x, prog, theta, y, 0.5), evaluate(t, open(t), x, prog, theta, y, 0.5), evaluate(t, open(t), x, prog, theta, y, 0.5)
+	want, got, again := evaluate(t, dense, x, prog, theta, y, 0.5), evaluate(t, on, x, prog, theta, y, 0.5), evaluate(t, on, x, prog, theta, y, 0.5)
 	if math.Abs(got.nlml-want.nlml) > 1e-13*math.Abs(want.nlml) {
 		t.Errorf("%s, n = %d: NLML %v, dense %v (%.1e)", text, n, got.nlml, want.nlml, got.nlml/want.nlml-1)
 	}

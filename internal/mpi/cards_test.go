@@ -1,0 +1,57 @@
+package mpi_test
+
+import (
+	"os"
+	"testing"
+
+	"gpfit/cpu"
+	"gpfit/device"
+	"gpfit/device/devicetest"
+	"gpfit/internal/must"
+)
+
+// cards are grids of emulated cards, with streams that work late in one of them.
+func cards() []grid {
+	return []grid{{rows: 2, cols: 2, block: 64, cards: true}, {rows: 1, cols: 1, block: 64, cards: true}, {rows: 1, cols: 2, block: 32, cards: true, order: 7},
+		{rows: 3, cols: 1, block: 64, cards: true}}
+}
+
+// TestCards compares values and gradients on emulated cards with the results of the method dense.
+func TestCards(t *testing.T) {
+	texts, sizes := []string{"rbf(ard) + matern32*matern12(dims=1)"}, []int{97, 300}
+	all := cards()[:1]
+	if os.Getenv("GPFIT_LONG") != "" {
+		texts, sizes, all = families(), []int{97, 300, 601}, cards()
+	}
+	for _, g := range all {
+		g.run(t, func(t *testing.T) {
+			dense := must.Get(cpu.New(device.Options{}))(t)
+			b := open(t)
+			for _, text := range texts {
+				for _, n := range sizes {
+					if n <= 300 || text == "rbf(ard)" || text == "matern32" {
+						compareOn(t, b, dense, text, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCardsConformance runs the suite of methods on emulated cards.
+func TestCardsConformance(t *testing.T) {
+	if os.Getenv("GPFIT_LONG") == "" {
+		t.Skip("minutes of emulation: GPFIT_LONG=1 runs it")
+	}
+	for _, g := range cards() {
+		g.run(t, func(t *testing.T) {
+			b := open(t)
+			devicetest.Run(t, func(t *testing.T) device.Backend { return kept{b} })
+		})
+	}
+}
+
+// kept is a backend that stays open.
+type kept struct{ device.Backend }
+
+func (kept) Close() error { return nil }
