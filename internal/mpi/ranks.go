@@ -55,13 +55,22 @@ func openFor(d part.Device) (*ranks, error) {
 	return g, g.do(c).err
 }
 
-// do performs a call on all ranks. Rank 0 calls it.
+// do performs a call on all ranks. Rank 0 calls it. The result has the error of a rank without others.
 func (g *ranks) do(c *call) (r result) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.ended {
 		return result{stopped: true}
 	}
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case failure:
+			r = result{err: failed.error}
+		default:
+			panic(failed)
+		}
+	}()
 	g.world.Do(func() {
 		g.send(c)
 		r = g.perform(c)

@@ -54,8 +54,7 @@ func newWorkspace(on part.Device, x *kernel.Points, plan device.Plan, threads in
 	g.next++
 	w.share, c.Share = g.next, g.next
 	g.mutex.Unlock()
-	g.do(c)
-	return w, nil
+	return w, g.do(c).err
 }
 
 // Method implements [device.Workspace].
@@ -76,7 +75,7 @@ func (w *workspace) Work() device.Work {
 func (w *workspace) Close() error {
 	if !w.closed {
 		w.closed, w.formed = true, false
-		w.ranks.do(&call{Op: opFree, Share: w.share})
+		return w.ranks.do(&call{Op: opFree, Share: w.share}).err
 	}
 	return nil
 }
@@ -101,6 +100,10 @@ func (w *workspace) perform(ctx context.Context, c *call, prog *kernel.Program) 
 	if err := ctx.Err(); err != nil {
 		w.formed = false
 		return result{}, err
+	}
+	if r.err != nil {
+		w.formed = false
+		return result{}, r.err
 	}
 	if r.stopped {
 		return result{}, errEnded
