@@ -63,7 +63,7 @@ func (p *cardPart) update(k, w int64) {
 // fillColumns is the number of columns that one kernel fills.
 const fillColumns = 8192
 
-// fill writes K to the part, and then the blocks on the diagonal with the noise. What it writes above the diagonal has no meaning.
+// fill writes K to the part, and then the blocks on the diagonal with the noise.
 func (p *cardPart) fill(prog *kernel.Program, theta, noise []float64) {
 	if !p.program.bind(&p.queue, &p.memory, p.x, prog, theta) {
 		return

@@ -156,10 +156,7 @@ func (g *group) agree(c *call, flops float64) bool {
 
 // fail ends the call with an error, which a single rank returns. It ends the program if there are other ranks, which would wait
 // for this one forever.
-func (g *group) fail(err error) { panic(failure{err}) }
-
-// failure is what a call of a rank panics with.
-type failure struct{ error }
+func (g *group) fail(err error) { panic(err) }
 
 // numbersFor returns the numbers that a rank holds for n points of d columns, at most.
 func numbersFor(shape part.Shape, n, d int) int64 {

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -65,8 +66,10 @@ func (g *ranks) do(c *call) (r result) {
 	defer func() {
 		switch failed := recover().(type) {
 		case nil:
-		case failure:
-			r = result{err: failed.error}
+		case runtime.Error:
+			panic(failed)
+		case error:
+			r = result{err: failed}
 		default:
 			panic(failed)
 		}

@@ -85,7 +85,7 @@ type Library struct {
 	addresses []uintptr
 }
 
-// Load finds and loads the libraries once per process, after those of [mathlib.Load].
+// Load finds the libraries and loads them once, after the libraries of [mathlib.Load].
 func Load() (*Library, error) { return load() }
 
 var load = sync.OnceValues(func() (*Library, error) {

@@ -47,8 +47,8 @@ type Card interface {
 	Close() error
 }
 
-// Progress is told the operations of all ranks for a piece of the work that is done. A call ends there if it says so, on all
-// ranks.
+// Progress hears of each piece of the work of a call, with the operations of all ranks for it. It says, equally on all ranks,
+// whether the call is to end there.
 type Progress func(flops float64) (stop bool)
 
 // Part is what a rank has of Σ. Its functions are collective: all ranks call them in the same order with the same arguments.
