@@ -147,8 +147,13 @@ func open(dirs []string) (map[string]uintptr, error) {
 			if _, err := os.Stat(path); dir != "" && err != nil {
 				continue
 			}
-			if handles[name], failed = native.Open(path); failed == nil {
+			library, err := native.Open(path)
+			if err == nil {
+				handles[name], failed = library, nil
 				break
+			}
+			if failed == nil { // the loader's search, which comes last, says less than a file that is there
+				failed = err
 			}
 		}
 		if failed != nil {
