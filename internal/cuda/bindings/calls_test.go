@@ -1,10 +1,12 @@
 package bindings
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,7 +172,7 @@ func (s *source) checkCall(p prototype, call site) []string {
 }
 
 func TestCalls(t *testing.T) {
-	for _, name := range []string{"driver", "mathlib"} {
+	for _, name := range bound {
 		s := readSource(t, name)
 		list := readPrototypes(t, name+".h")
 		for _, w := range s.checkCalls(list) {
@@ -299,8 +301,23 @@ func (f passed) String() string {
 	return [...]string{"a number", "a constant", "an address in host memory", "a handle", "an address on the device"}[f]
 }
 
+// memory tells where pointers of these names point.
+var memory = map[string]passed{
+	"A": onDevice, "B": onDevice, "C": onDevice, "a": onDevice, "b": onDevice, "c": onDevice, "info": onDevice,
+	"bufferOnDevice": onDevice, "d_work": onDevice, "bufferOnHost": anAddress, "h_work": anAddress,
+	"alpha": anAddress, "beta": anAddress,
+}
+
 func fitsPointer(p param, c ctype, a argument) error {
+	where, known := memory[p.name]
 	switch {
+	case known && a.form != where:
+		return fmt.Errorf("C takes %s, but Go passes %s", where, a.form)
+	case c.kind == defaults:
+		if a.form != aConstant || !a.zero {
+			return fmt.Errorf("only NULL is known to be a %s, but Go passes %s", p.base, a.form)
+		}
+		return nil
 	case a.form == aConstant && a.zero && p.stars > 1: // NULL
 		return nil
 	case a.form == onDevice && p.stars == 1 && p.base != deviceAddress && c.kind != handle:
@@ -330,14 +347,15 @@ func fitsPointer(p param, c ctype, a argument) error {
 }
 
 func fitsEnumeration(p param, a argument) error {
+	base := cmp.Or(synonyms[p.base], p.base)
 	switch a.form {
 	case aConstant:
-		if enum := constants[a.name].ctype; enum != p.base {
+		if enum := constants[a.name].ctype; enum != base {
 			return fmt.Errorf("Go passes %q, which belongs to the enumeration %q", a.name, enum)
 		}
 		return nil
 	case aNumber:
-		if n, ok := a.typ.(*types.Named); ok && goEnums[n.Obj().Name()] != p.base {
+		if n, ok := a.typ.(*types.Named); ok && goEnums[n.Obj().Name()] != base {
 			return fmt.Errorf("Go passes a %s, which is a %q", a.typ, goEnums[n.Obj().Name()])
 		}
 		return nil
@@ -360,11 +378,29 @@ func fitsInteger(p param, c ctype, a argument) error {
 	if size := goSizes.Sizeof(a.typ); size > c.size && !types.Identical(a.typ, types.Typ[types.Int]) {
 		return fmt.Errorf("C takes %d bytes, but Go passes a %s", c.size, a.typ)
 	}
-	if slices.Contains([]string{"m", "n", "k"}, a.name) && len(p.name) == 1 && p.name != strings.ToUpper(p.name) && a.name != p.name {
+	if slices.Contains([]string{"m", "n", "k"}, a.name) && dimension.MatchString(p.name) && !strings.EqualFold(a.name, p.name[:1]) {
 		return fmt.Errorf("Go passes %s", a.name)
 	}
-	if (a.name == "LD") != strings.HasPrefix(p.name, "ld") {
-		return fmt.Errorf("only one of Go and C has a leading dimension here")
+	for _, r := range roles {
+		if (a.name == r.inGo) != r.inC.MatchString(p.name) {
+			return fmt.Errorf("only one of Go and C has %s here", r.what)
+		}
 	}
 	return nil
+}
+
+// dimension matches parameters such as n and N_A.
+var dimension = regexp.MustCompile(`^([a-z]|[A-Z]_A)$`)
+
+// roles are meanings that a number has by its name, in Go and in C.
+var roles = []struct {
+	what, inGo string
+	inC        *regexp.Regexp
+}{
+	{"a leading dimension", "LD", regexp.MustCompile(`^(ld|lld|LLD_)`)},
+	{"a first row", "Row", regexp.MustCompile(`^i[abc]$`)},
+	{"a first column", "Col", regexp.MustCompile(`^j[abc]$`)},
+	{"the order of a block", "order", regexp.MustCompile(`^([mn]b|[MN]B_A)$`)},
+	{"the rows of a grid", "rows", regexp.MustCompile(`^(nprow|numRowDevices)$`)},
+	{"the columns of a grid", "cols", regexp.MustCompile(`^(npcol|numColDevices)$`)},
 }

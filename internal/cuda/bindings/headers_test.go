@@ -18,26 +18,28 @@ import (
 func TestHeaders(t *testing.T) {
 	k := needToolkit(t)
 	functions := 0
-	for _, name := range []string{"driver", "mathlib"} {
-		list := readPrototypes(t, name+".h")
+	var enumerators, statuses []string
+	for _, name := range k.packages(t) {
+		list, s := readPrototypes(t, name+".h"), readSource(t, name)
 		functions += len(list)
 		for _, w := range append(k.checkPrototypes(t, list), k.checkNames(t, list)...) {
 			t.Error(w)
 		}
+		enumerators = append(enumerators, constantAsserts(s)...)
+		statuses = append(statuses, append(codeAsserts(s), statusAsserts(s)...)...)
 	}
-	d, m := readSource(t, "driver"), readSource(t, "mathlib")
 	groups := []struct {
 		what  string
 		lines []string
 	}{
-		{"types", typeAsserts()},
-		{"enumerators", append(constantAsserts(d), constantAsserts(m)...)},
-		{"error codes and statuses", append(codeAsserts(d), statusAsserts(m)...)},
-		{"fields", layoutAsserts(d)},
+		{"types", typeAsserts(k.multi)},
+		{"enumerators", enumerators},
+		{"error codes and statuses", statuses},
+		{"fields", layoutAsserts(readSource(t, "driver"))},
 	}
 	count := ""
 	for _, g := range groups {
-		for _, w := range k.compile(t, headers+strings.Join(g.lines, "\n")+"\n") {
+		for _, w := range k.compile(t, k.headers()+strings.Join(g.lines, "\n")+"\n") {
 			t.Errorf("%s: %s: %s", k.name(), g.what, w)
 		}
 		count += fmt.Sprintf(", %d %s", len(g.lines), g.what)
@@ -54,7 +56,7 @@ var errorAt = regexp.MustCompile(`^prototypes:(\d+):\d+: error: (.*)$`)
 func (k *toolkit) checkPrototypes(t *testing.T, list []prototype) []string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(headers)
+	b.WriteString(k.headers())
 	for _, p := range list {
 		fmt.Fprintf(&b, "#undef %s\n", p.name)
 	}
@@ -97,7 +99,7 @@ var versionSuffix = regexp.MustCompile(`_v\d+`)
 func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(plainHeaders + "#define GPFIT_STRING(x) #x\n#define GPFIT_EXPAND(x) GPFIT_STRING(x)\n")
+	b.WriteString(k.includes + "#define GPFIT_STRING(x) #x\n#define GPFIT_EXPAND(x) GPFIT_STRING(x)\n")
 	for _, p := range list {
 		if first := replaced[p.name]; first != 0 && k.version >= first {
 			continue
@@ -110,17 +112,23 @@ func (k *toolkit) checkNames(t *testing.T, list []prototype) []string {
 }
 
 // typeAsserts returns assertions about the sizes of types, and about which types are pointers.
-func typeAsserts() []string {
+func typeAsserts(multi bool) []string {
 	class := map[kind]int{integer: 1, enumeration: 1, handle: 5, real: 8} // as GCC numbers them
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(ctypes)) {
 		c := ctypes[name]
+		if c.kind == defaults || !multi && multiName.MatchString(name) {
+			continue
+		}
 		line := fmt.Sprintf("_Static_assert(sizeof(%s) == %d", name, c.size)
 		if c.kind != aggregate {
 			line += fmt.Sprintf(" && __builtin_classify_type((%s)0) == %d", name, class[c.kind])
 		}
 		line += fmt.Sprintf(", %q);", name)
 		lines = append(lines, since(lateTypes[name], line))
+	}
+	for second, first := range synonyms {
+		lines = append(lines, fmt.Sprintf("_Static_assert(__builtin_types_compatible_p(%s, %s), %q);", second, first, second))
 	}
 	return lines
 }
@@ -139,7 +147,7 @@ func constantAsserts(s *source) []string {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		c := constants[name]
 		if c.name != "" {
-			line := fmt.Sprintf("%s gpfit_%s = %s; %s", c.ctype, name, c.name, equal(c.name, values[name]))
+			line := fmt.Sprintf("%s gpfit_%s_%s = %s; %s", c.ctype, s.Name, name, c.name, equal(c.name, values[name]))
 			lines = append(lines, since(max(lateTypes[c.ctype], lateEnumerators[c.name]), line))
 		}
 	}
@@ -159,10 +167,12 @@ func codeAsserts(s *source) []string {
 	return lines
 }
 
-// statusAsserts returns assertions about the statuses that mathlib names.
+// statusAsserts returns assertions about the statuses that mathlib and multi name.
 func statusAsserts(s *source) []string {
 	var lines []string
-	for variable, prefix := range map[string]string{"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_"} {
+	for variable, prefix := range map[string]string{
+		"cublasNames": "CUBLAS_STATUS_", "cusolverNames": "CUSOLVER_STATUS_", "ncclNames": "nccl", "cublasMpNames": "CUBLASMP_STATUS_",
+	} {
 		for key, value := range elements(s.variables()[variable]) {
 			lines = append(lines, equal(prefix+s.text(value), s.number(key)))
 		}
@@ -187,7 +197,7 @@ func TestShim(t *testing.T) {
 	k := needToolkit(t)
 	shim := must.Get(filepath.Abs("../driver/include"))(t)
 	k.flags = append([]string{"-I" + shim}, k.flags...)
-	for _, w := range k.compile(t, headers) {
+	for _, w := range k.compile(t, k.headers()) {
 		t.Errorf("%s: %s", k.name(), w)
 	}
 }
@@ -217,6 +227,28 @@ var mutations = []struct{ in, function, old, new, found string }{
 	{"mathlib", "cublasSetMathMode", "cublasMath_t mode", "cublasOperation_t mode", "h"},
 	{"mathlib", "cublasGetMathMode", "cublasMath_t *mode", "cublasMath_t mode", "b"},
 	{"mathlib", "cublasGetProperty", "int *value", "double *value", "b"},
+	{"mathlib", "cublasDgemm_v2_64", "const double *alpha, const double *A", "const double *A, const double *alpha", "b"},
+	{"multi", "ncclCommInitRankScalable", "ncclUniqueId *commIds", "ncclUniqueId commIds", "b"},
+	{"multi", "ncclCommInitRankScalable", "ncclUniqueId *commIds, ncclConfig_t *config", "ncclConfig_t *config, ncclUniqueId *commIds", "b"},
+	{"multi", "ncclCommInitRankScalable", "int nranks, int myrank", "int myrank, int nranks", "h"},
+	{"multi", "ncclCommGetAsyncError", "ncclResult_t *asyncError", "double *asyncError", "b"},
+	{"multi", "cublasMpGridCreate", "cublasMpGridLayout_t layout", "cusolverMpGridMapping_t layout", "b"},
+	{"multi", "cublasMpGridCreate", "int64_t nprow, int64_t npcol", "int64_t npcol, int64_t nprow", "b"},
+	{"multi", "cublasMpGridCreate", "ncclComm_t comm", "cublasMpGrid_t comm", "h"},
+	{"multi", "cublasMpMatrixDescriptorCreate", "int64_t m, int64_t n", "int64_t n, int64_t m", "b"},
+	{"multi", "cublasMpMatrixDescriptorCreate", "int64_t nb, int64_t rsrc", "int64_t rsrc, int64_t nb", "b"},
+	{"multi", "cublasMpGemm", "int64_t k", "int k", "b"},
+	{"multi", "cublasMpGemm", "int64_t ia, int64_t ja", "int64_t ja, int64_t ia", "b"},
+	{"multi", "cublasMpSyrk", "void *d_work, size_t workspaceSizeInBytesOnDevice, void *h_work", "void *h_work, size_t workspaceSizeInBytesOnDevice, void *d_work", "b"},
+	{"multi", "cublasMpTrsm_bufferSize", "size_t *workspaceSizeInBytesOnHost", "size_t workspaceSizeInBytesOnHost", "b"},
+	{"multi", "cublasMpGeadd", "const void *beta, ", "", "b"},
+	{"multi", "cublasMpGeadd", "cublasMpMatrixDescriptor_t descC", "cusolverMpMatrixDescriptor_t descC", "h"},
+	{"multi", "cusolverMpCreateMatrixDesc", "int64_t M_A, int64_t N_A", "int64_t N_A, int64_t M_A", "b"},
+	{"multi", "cusolverMpCreateMatrixDesc", "int64_t LLD_A", "uint32_t LLD_A", "b"},
+	{"multi", "cusolverMpCreateMatrixDesc", "uint32_t CSRC_A, int64_t LLD_A", "int64_t LLD_A, uint32_t CSRC_A", "b"},
+	{"multi", "cusolverMpGetVersion", "cusolverMpHandle_t handle, int *version", "int *version", "b"},
+	{"multi", "cusolverMpPotrf", "cudaDataType_t computeType", "cublasComputeType_t computeType", "b"},
+	{"multi", "cusolverMpPotrf", "int *info", "int info", "b"},
 }
 
 // TestMutatedCalls checks that the comparison with the calls detects wrong prototypes.
@@ -236,7 +268,11 @@ func TestMutatedCalls(t *testing.T) {
 func TestMutatedHeaders(t *testing.T) {
 	k := needToolkit(t)
 	var changed []prototype
+	packages := k.packages(t)
 	for _, m := range mutations {
+		if !slices.Contains(packages, m.in) {
+			continue
+		}
 		list := readPrototypes(t, m.in+".h")
 		at := slices.IndexFunc(list, func(p prototype) bool { return p.name == m.function })
 		changed = append(changed, mutate(t, list, m.function, m.old, m.new)[at])
@@ -258,17 +294,23 @@ func TestMutatedHeaders(t *testing.T) {
 func TestMutatedAsserts(t *testing.T) {
 	k := needToolkit(t)
 	d := readSource(t, "driver")
-	for _, c := range []struct{ old, new string }{
+	type change struct{ old, new string }
+	changes := []change{
 		{"CU_DEVICE_ATTRIBUTE_CLOCK_RATE == 13", "CU_DEVICE_ATTRIBUTE_CLOCK_RATE == 14"},
-		{"CUmemorytype gpfit_memoryHost", "CUjit_option gpfit_memoryHost"},
+		{"CUmemorytype gpfit_driver_memoryHost", "CUjit_option gpfit_driver_memoryHost"},
 		{"CUDA_ERROR_ILLEGAL_ADDRESS == 700", "CUDA_ERROR_ILLEGAL_ADDRESS == 701"},
 		{"offsetof(CUDA_MEMCPY2D, srcHost)", "offsetof(CUDA_MEMCPY2D, srcDevice)"},
 		{"sizeof(CUDA_MEMCPY2D) == 128", "sizeof(CUDA_MEMCPY2D) == 120"},
 		{"sizeof(size_t) == 8", "sizeof(size_t) == 4"},
 		{"(CUdeviceptr)0) == 1", "(CUdeviceptr)0) == 5"},
-	} {
-		text := headers
-		for _, lines := range [][]string{typeAsserts(), constantAsserts(d), codeAsserts(d), layoutAsserts(d)} {
+		{"(cudaDataType_t, cudaDataType)", "(cudaDataType_t, cublasOperation_t)"},
+	}
+	if k.multi {
+		changes = append(changes, change{"sizeof(ncclUniqueId) == 128", "sizeof(ncclUniqueId) == 64"})
+	}
+	for _, c := range changes {
+		text := k.headers()
+		for _, lines := range [][]string{typeAsserts(k.multi), constantAsserts(d), codeAsserts(d), layoutAsserts(d)} {
 			text += strings.Join(lines, "\n") + "\n"
 		}
 		changed := strings.Replace(text, c.old, c.new, 1)

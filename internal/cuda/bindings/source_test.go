@@ -26,7 +26,7 @@ type source struct {
 }
 
 var loadSources = sync.OnceValues(func() (map[string]*source, error) {
-	pkgs, err := layers.Load("..", "./driver", "./mathlib")
+	pkgs, err := layers.Load("..", "./driver", "./mathlib", "./multi")
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ var loadSources = sync.OnceValues(func() (map[string]*source, error) {
 	return out, nil
 })
 
-// readSource returns driver or mathlib.
+// readSource returns one of the bound packages.
 func readSource(t *testing.T, name string) *source {
 	t.Helper()
 	if !driver.Supported {
@@ -123,7 +123,7 @@ func (s *source) integers() map[string]int64 {
 // table of constants or in the list of our own.
 func TestConstants(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range []string{"driver", "mathlib"} {
+	for _, name := range bound {
 		for c := range readSource(t, name).integers() {
 			seen[c] = true
 			if constants[c].name == "" && !ownConstants[c] {

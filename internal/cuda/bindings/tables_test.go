@@ -2,6 +2,7 @@ package bindings
 
 import (
 	_ "embed"
+	"regexp"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ const (
 	handle // an opaque pointer
 	real
 	aggregate
+	defaults // a struct for which Go passes NULL, which stands for default values
 )
 
 // ctype is a type in the prototypes, with its size in bytes. The header tests compare
@@ -28,17 +30,20 @@ var ctypes = map[string]ctype{}
 func init() {
 	for c, names := range map[ctype]string{
 		{integer, 1}: "char, unsigned char",
-		{integer, 4}: "int, unsigned int, CUdevice",
+		{integer, 4}: "int, int32_t, unsigned int, uint32_t, CUdevice",
 		{integer, 8}: "int64_t, long long int, size_t, CUdeviceptr",
 		{real, 4}:    "float",
 		{real, 8}:    "double",
 		{enumeration, 4}: "CUresult, CUdevice_attribute, CUfunction_attribute, CUcomputemode, CUmemorytype, " +
 			"CUjit_option, cublasStatus_t, cublasMath_t, cublasEmulationStrategy_t, cusolverMathMode_t, " +
-			"cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t, cudaDataType, " +
-			"cusolverDeterministicMode_t, cusolverStatus_t, libraryPropertyType",
+			"cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t, cudaDataType, cudaDataType_t, " +
+			"cublasComputeType_t, cusolverDeterministicMode_t, cusolverStatus_t, libraryPropertyType, " +
+			"ncclResult_t, cublasMpStatus_t, cublasMpGridLayout_t, cusolverMpGridMapping_t",
 		{handle, 8}: "CUcontext, CUevent, CUfunction, CUmodule, CUstream, cublasHandle_t, cudaStream_t, " +
-			"cusolverDnHandle_t, cusolverDnParams_t",
-		{aggregate, 128}: "CUDA_MEMCPY2D",
+			"cusolverDnHandle_t, cusolverDnParams_t, ncclComm_t, cublasMpHandle_t, cublasMpGrid_t, " +
+			"cublasMpMatrixDescriptor_t, cusolverMpHandle_t, cusolverMpGrid_t, cusolverMpMatrixDescriptor_t",
+		{aggregate, 128}: "CUDA_MEMCPY2D, ncclUniqueId",
+		{defaults, 0}:    "ncclConfig_t",
 	} {
 		for name := range strings.SplitSeq(names, ", ") {
 			ctypes[name] = c
@@ -49,11 +54,20 @@ func init() {
 // deviceAddress is cuda.h's type for addresses in device memory.
 const deviceAddress = "CUdeviceptr"
 
+// synonyms are second names of types.
+var synonyms = map[string]string{"cudaDataType_t": "cudaDataType"}
+
+// multiName matches the names that package multi alone uses. Their headers belong to no toolkit.
+var multiName = regexp.MustCompile(`^(nccl|cublasMp|cusolverMp)`)
+
 // lateTypes came after CUDA 12.0, together with optional functions.
 var lateTypes = map[string]int{"cusolverDeterministicMode_t": 12020, "cublasEmulationStrategy_t": 12090, "cusolverMathMode_t": 13010}
 
 // lateEnumerators came later than their types.
 var lateEnumerators = map[string]int{"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH": 13010}
+
+// bound are the packages that bind functions.
+var bound = []string{"driver", "mathlib", "multi"}
 
 // goEnums are the Go types that hold values of one C enumeration.
 var goEnums = map[string]string{
@@ -70,7 +84,7 @@ type enumerator struct{ ctype, name string }
 //go:embed constants.txt
 var constantsText string
 
-// constants are the Go constants of packages driver and mathlib that CUDA defines. A line of
+// constants are the Go constants of the packages that CUDA defines. A line of
 // constants.txt has the enumeration in C, the name in Go and the name in C.
 var constants = map[string]enumerator{}
 
@@ -82,7 +96,7 @@ func init() {
 }
 
 // ownConstants are constants that CUDA does not define.
-var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true}
+var ownConstants = map[string]bool{"MinDriver": true, "MinCompute": true, "maxParams": true, "infoBytes": true, "minNCCL": true, "minBLAS": true, "minSolver": true}
 
 // copyFields are the fields of CUDA_MEMCPY2D in the order of driver's memcpy2D.
 var copyFields = []string{

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,9 +21,13 @@ const toolkitVariable = "GPFIT_CUDA_TOOLKIT"
 type toolkit struct {
 	dir   string
 	flags []string // for gcc
-	// version is CUDA_VERSION; blas and solver are the libraries' versions in their headers.
-	version      int
-	blas, solver string
+	// includes are the lines that include the headers.
+	includes string
+	// multi says whether the headers of package multi are there.
+	multi bool
+	// version is CUDA_VERSION; versions are those of the libraries in their headers.
+	version  int
+	versions map[string]string
 	// declared maps names to the prototypes in the headers.
 	declared map[string]string
 }
@@ -35,15 +40,37 @@ func needToolkit(t *testing.T) *toolkit {
 		t.Skip(toolkitVariable + " names no toolkit: internal/cuda/bindings/check.sh fetches some")
 	}
 	k := &toolkit{dir: dir, flags: []string{"-std=gnu11", "-I" + stub(t)}}
-	for _, pattern := range []string{"include", "nvidia/*/include"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
-		for _, include := range found {
-			k.flags = append(k.flags, "-isystem", include)
-		}
+	for _, include := range k.folders("include") {
+		k.flags = append(k.flags, "-isystem", include)
+	}
+	k.includes = baseIncludes
+	if k.multi = k.find("include", "cusolverMp.h") != ""; k.multi { // it needs the other two
+		k.includes += multiIncludes
 	}
 	k.readVersions(t)
 	k.readDeclarations(t)
 	return k
+}
+
+// folders returns the folders of a name, "include" or "lib", of an installation or of wheels.
+func (k *toolkit) folders(name string) []string {
+	var all []string
+	for _, pattern := range []string{name, "nvidia/*/" + name, "nvidia/*/*/" + name} {
+		found, _ := filepath.Glob(filepath.Join(k.dir, pattern)) // the pattern is well-formed
+		all = append(all, found...)
+	}
+	return all
+}
+
+// find returns the path of a file in one of these folders, "" if there is none.
+func (k *toolkit) find(folder, file string) string {
+	for _, dir := range k.folders(folder) {
+		path := filepath.Join(dir, file)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // stub returns a folder with an empty nv/target, which cuda_fp16.h includes and which
@@ -55,11 +82,22 @@ func stub(t *testing.T) string {
 	return dir
 }
 
-// headers includes the headers that declare the functions, with the versions of
-// libcuda's functions that macros hide.
-const headers = "#define __CUDA_API_VERSION_INTERNAL\n" + plainHeaders
+const (
+	baseIncludes  = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
+	multiIncludes = "#include <nccl.h>\n#include <cublasmp.h>\n#include <cusolverMp.h>\n"
+)
 
-const plainHeaders = "#include <stddef.h>\n#include <stdint.h>\n#include <cuda.h>\n#include <cublas_v2.h>\n#include <cusolverDn.h>\n"
+// headers returns the lines that include the headers, with the versions of libcuda's functions that macros hide.
+func (k *toolkit) headers() string { return "#define __CUDA_API_VERSION_INTERNAL\n" + k.includes }
+
+// packages returns the packages of which the headers are there.
+func (k *toolkit) packages(t *testing.T) []string {
+	if k.multi {
+		return bound
+	}
+	t.Logf("*** %s has no headers of NCCL, cuBLASMp and cuSOLVERMp: package multi is NOT compared with them ***", k.name())
+	return slices.DeleteFunc(slices.Clone(bound), func(name string) bool { return name == "multi" })
+}
 
 // gcc compiles a text and returns its output; a failed compilation is not an error here.
 func (k *toolkit) gcc(t *testing.T, text string, args ...string) (stdout, stderr string, err error) {
@@ -98,23 +136,27 @@ var versionLine = regexp.MustCompile(`(?m)^gpfit_(\w+) (\d+) (\d+) (\d+)$`)
 
 func (k *toolkit) readVersions(t *testing.T) {
 	t.Helper()
-	out, stderr, err := k.gcc(t, plainHeaders+"gpfit_cuda CUDA_VERSION 0 0\n"+
-		"gpfit_blas CUBLAS_VER_MAJOR CUBLAS_VER_MINOR CUBLAS_VER_PATCH\n"+
-		"gpfit_solver CUSOLVER_VER_MAJOR CUSOLVER_VER_MINOR CUSOLVER_VER_PATCH\n", "-E", "-P")
+	text := k.includes + "gpfit_cuda CUDA_VERSION 0 0\n"
+	libraries := []string{"CUBLAS", "CUSOLVER"}
+	if k.multi {
+		libraries = append(libraries, "CUBLASMP", "CUSOLVERMP")
+		text += "gpfit_NCCL NCCL_MAJOR NCCL_MINOR NCCL_PATCH\n"
+	}
+	for _, name := range libraries {
+		text += fmt.Sprintf("gpfit_%[1]s %[1]s_VER_MAJOR %[1]s_VER_MINOR %[1]s_VER_PATCH\n", name)
+	}
+	out, stderr, err := k.gcc(t, text, "-E", "-P")
 	if err != nil {
 		t.Fatalf("the headers in %s cannot be read: %v\n%s", k.dir, err, stderr)
 	}
+	k.versions = map[string]string{}
 	for _, m := range versionLine.FindAllStringSubmatch(out, -1) {
-		switch m[1] {
-		case "cuda":
+		k.versions[m[1]] = strings.Join(m[2:], ".")
+		if m[1] == "cuda" {
 			k.version, _ = strconv.Atoi(m[2])
-		case "blas":
-			k.blas = strings.Join(m[2:], ".")
-		case "solver":
-			k.solver = strings.Join(m[2:], ".")
 		}
 	}
-	if k.version == 0 || k.blas == "" || k.solver == "" {
+	if len(k.versions) != strings.Count(text, "gpfit_") {
 		t.Fatalf("the headers in %s do not contain their versions", k.dir)
 	}
 }
@@ -123,7 +165,7 @@ var declaration = regexp.MustCompile(`\w+ (\w+) ?\([^(){};]*\) ?;`)
 
 func (k *toolkit) readDeclarations(t *testing.T) {
 	t.Helper()
-	out, stderr, err := k.gcc(t, headers, "-E", "-P")
+	out, stderr, err := k.gcc(t, k.headers(), "-E", "-P")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}

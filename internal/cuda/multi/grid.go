@@ -8,12 +8,12 @@ import (
 	"gpfit/internal/cuda/driver"
 )
 
-// idBytes is the size of an identity of NCCL.
-const idBytes = 128
+// identity is ncclUniqueId.
+type identity [128]byte
 
 // ID returns a new identity of a grid, which one process makes and all get.
 func (l *Library) ID() ([]byte, error) {
-	id := new([idBytes]byte)
+	id := new(identity)
 	if code := l.call(ncclID, uintptr(unsafe.Pointer(id))); code != 0 {
 		return nil, fmt.Errorf("%s: nccl%s (status %d)", symbols[ncclID], ncclNames[code], code)
 	}
@@ -49,7 +49,7 @@ const (
 // and each rank has a card of its own.
 func (l *Library) Join(s *driver.Stream, id []byte, rank, rows, cols int) (*Grid, error) {
 	g := &Grid{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
-	shared := new([idBytes]byte)
+	shared := new(identity)
 	copy(shared[:], id)
 	var number int32
 	err := g.dev.Do(func() (err error) {
@@ -64,7 +64,7 @@ func (l *Library) Join(s *driver.Stream, id []byte, rank, rows, cols int) (*Grid
 			func() error { return g.run(solverVersion, g.solver, uintptr(unsafe.Pointer(&number))) },
 			func() error { return g.setMathMode() },
 			func() error {
-				return g.run(blasGridCreate, uintptr(int64(rows)), uintptr(int64(cols)), rowsFirst, g.comm, uintptr(unsafe.Pointer(&g.blasGrid)))
+				return g.run(blasGridCreate, uintptr(rows), uintptr(cols), rowsFirst, g.comm, uintptr(unsafe.Pointer(&g.blasGrid)))
 			},
 			func() error {
 				return g.run(solverGridCreate, g.solver, uintptr(unsafe.Pointer(&g.solverGrid)), g.comm, uintptr(rows), uintptr(cols), solverRowsFirst)

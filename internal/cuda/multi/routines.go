@@ -25,14 +25,13 @@ const (
 // Describe returns the m×n matrix in blocks of an order of which part is this rank's part.
 func (g *Grid) Describe(m, n, order int64, part driver.Matrix) (*Matrix, error) {
 	a := &Matrix{Part: part, grid: g}
-	stride := part.LD
 	err := g.dev.Do(func() error {
-		if err := g.run(blasDescribe, uintptr(m), uintptr(n), uintptr(order), uintptr(order), uintptr(int64(0)), uintptr(int64(0)), uintptr(stride), real64,
+		if err := g.run(blasDescribe, uintptr(m), uintptr(n), uintptr(order), uintptr(order), 0, 0, uintptr(part.LD), real64,
 			g.blasGrid, uintptr(unsafe.Pointer(&a.blas))); err != nil {
 			return err
 		}
-		return g.run(solverDescribe, uintptr(unsafe.Pointer(&a.solver)), g.solverGrid, real64, uintptr(m), uintptr(n), uintptr(order), uintptr(order),
-			uintptr(uint32(0)), uintptr(uint32(0)), uintptr(stride))
+		return g.run(solverDescribe, uintptr(unsafe.Pointer(&a.solver)), g.solverGrid, real64, uintptr(m), uintptr(n), uintptr(order), uintptr(order), 0, 0,
+			uintptr(part.LD))
 	})
 	return a, err
 }
