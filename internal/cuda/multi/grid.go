@@ -8,12 +8,12 @@ import (
 	"gpfit/internal/cuda/driver"
 )
 
-// identity is ncclUniqueId.
-type identity [128]byte
+// uniqueID is ncclUniqueId.
+type uniqueID [128]byte
 
 // ID returns a new identity of a grid, which one process makes and all get.
 func (l *Library) ID() ([]byte, error) {
-	id := new(identity)
+	id := new(uniqueID)
 	if code := l.call(ncclID, uintptr(unsafe.Pointer(id))); code != 0 {
 		return nil, fmt.Errorf("%s: nccl%s (status %d)", symbols[ncclID], ncclNames[code], code)
 	}
@@ -49,7 +49,7 @@ const (
 // and each rank has a card of its own.
 func (l *Library) Join(s *driver.Stream, id []byte, rank, rows, cols int) (*Grid, error) {
 	g := &Grid{lib: l, dev: s.Device(), stream: s, host: make([]byte, 1)}
-	shared := new(identity)
+	shared := new(uniqueID)
 	copy(shared[:], id)
 	var number int32
 	err := g.dev.Do(func() (err error) {

@@ -109,7 +109,7 @@ var load = sync.OnceValues(func() (*Library, error) {
 })
 
 // cure says which libraries are right.
-const cure = "gpfit needs NCCL 2.29, cuBLASMp 0.10 and cuSOLVERMp 0.9, or later ones: install them, for example with pip (nvidia-nccl-cu12, nvidia-cublasmp-cu12, nvidia-cusolvermp-cu12), or name their folders in " + LibraryVariable
+const cure = "gpfit needs NCCL 2.29, cuBLASMp 0.10 and cuSOLVERMp 0.9, or later ones, which need cuBLAS 12.9: install them, for example with pip (nvidia-nccl-cu12, nvidia-cublasmp-cu12, nvidia-cusolvermp-cu12), or name their folders in " + LibraryVariable
 
 // names are the files of the libraries in the order in which they must be loaded.
 var names = []string{"libnccl.so.2", "libcublasmp.so.0", "libcusolverMp.so.0"}
