@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Checks the bindings to CUDA against NVIDIA's headers and libraries of the oldest
-# and the newest CUDA 12 and of CUDA 13. It needs Go, gcc, python3 with pip, and the
-# network, but no GPU.
+# and the newest CUDA 12 and of CUDA 13, the newest two with NCCL, cuBLASMp and
+# cuSOLVERMp. It needs Go, gcc, python3 with pip, and the network, but no GPU.
 #
 # GPFIT_CUDA_TOOLKIT=/usr/local/cuda checks an installed toolkit and fetches none.
 # GPFIT_TOOLKITS selects from "12.0 12.9 13.5". The script fetches them one after the
 # other into GPFIT_TOOLKIT_CACHE (default: the user's cache folder) and deletes them
-# after use; GPFIT_TOOLKIT_KEEP=1 keeps them, 4 GB, for the next time. It skips with a
+# after use; GPFIT_TOOLKIT_KEEP=1 keeps them, 5 GB, for the next time. It skips with a
 # message what cannot be fetched; with GPFIT_HEADERS_REQUIRED=1 that is an error.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

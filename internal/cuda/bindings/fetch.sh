@@ -6,8 +6,8 @@
 #   fetch.sh 12.0|12.9|13.5 FOLDER [assembler]
 #
 # 12.0 is the oldest release that gpfit supports, the others are the newest of their
-# generations. A toolkit takes 1.1 to 1.7 GB on disk, and 0.6 GB more while it is
-# unpacked. With "assembler" the script fetches only the compiler's wheel, 20 to 50 MB.
+# generations and have NCCL, cuBLASMp and cuSOLVERMp, which need cuBLAS 12.9. A
+# toolkit takes 1.1 to 2.2 GB on disk, and 0.6 GB more while it is unpacked. With "assembler" the script fetches only the compiler's wheel, 20 to 50 MB.
 set -euo pipefail
 case ${1:-} in
 12.0) wheels='nvidia-cuda-runtime-cu12==12.0.107 nvidia-cuda-nvcc-cu12==12.0.76 nvidia-nvjitlink-cu12==12.0.76
