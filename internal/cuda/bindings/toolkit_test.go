@@ -25,7 +25,7 @@ type toolkit struct {
 	includes string
 	// multi says whether the headers of package multi are there.
 	multi bool
-	// version is CUDA_VERSION; versions are those of the libraries in their headers.
+	// version is CUDA_VERSION; versions has the version of each library in its header.
 	version  int
 	versions map[string]string
 	// declared maps names to the prototypes in the headers.

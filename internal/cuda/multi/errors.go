@@ -10,8 +10,7 @@ import (
 // These tables name the values of ncclResult_t and cublasMpStatus_t.
 var (
 	ncclNames = map[int]string{
-		1: "UnhandledCudaError", 2: "SystemError", 3: "InternalError", 4: "InvalidArgument", 5: "InvalidUsage", 6: "RemoteError", 7: "InProgress",
-		8: "Timeout",
+		1: "UnhandledCudaError", 2: "SystemError", 3: "InternalError", 4: "InvalidArgument", 5: "InvalidUsage", 6: "RemoteError", 7: "InProgress", 8: "Timeout",
 	}
 	cublasMpNames = map[int]string{
 		1: "NOT_INITIALIZED", 2: "ALLOCATION_FAILED", 3: "INVALID_VALUE", 4: "ARCHITECTURE_MISMATCH", 5: "EXECUTION_FAILED",
