@@ -1,7 +1,9 @@
 package messages
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,19 @@ func TestUnfinished(t *testing.T) {
 	joined := errors.Join(err, errors.New("more"))
 	if got, want := errorText(joined), "lost; allow --max-jitter\nbest so far: NLML 3.25; to continue from there: --set 'lengthscale[0]=0.5' --set 'noise_variance=0.001'\nmore"; got != want {
 		t.Errorf("command: %q, want %q", got, want)
+	}
+}
+
+// TestInterrupted checks that a signal is named once.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(fmt.Errorf("%w: interrupt signal received", context.Canceled))
+	err := errors.Join(context.Cause(ctx), ctx.Err())
+	if got, want := errorText(err), "interrupted: interrupt signal received"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := errorText(context.Canceled), "context canceled"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

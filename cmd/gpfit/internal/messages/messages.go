@@ -2,11 +2,13 @@
 package messages
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -188,5 +190,12 @@ func errorText(err error) string {
 	if errors.As(err, &unavailable) {
 		text += "; 'gpfit devices' lists what gpfit found"
 	}
-	return Flags(text)
+	return Flags(interrupted(text))
+}
+
+// interrupted returns a text with the word for a context that a signal has ended, and without its repetition on lines of their own.
+func interrupted(text string) string {
+	lines := strings.Split(text, "\n")
+	kept := slices.DeleteFunc(lines, func(l string) bool { return len(lines) > 1 && l == context.Canceled.Error() })
+	return strings.ReplaceAll(strings.Join(kept, "\n"), context.Canceled.Error()+": ", "interrupted: ")
 }

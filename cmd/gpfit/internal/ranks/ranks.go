@@ -69,6 +69,6 @@ func Check(method string) error {
 	if l.Size == 1 || method == mpi.Name {
 		return nil
 	}
-	return exit.Usagef("a launcher has started %d processes (%s=%d), but only --method %s computes on all of them: add it, or start one process; unset %s to run independent programs, each with files of its own",
+	return exit.Usagef("a launcher has started %d processes (%s=%d), but only --method %s computes on all of them: add it if the command computes, or start one process; unset %s to run independent programs, each with files of its own",
 		l.Size, l.Launcher, l.Size, mpi.Name, l.Launcher)
 }
