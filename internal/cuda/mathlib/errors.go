@@ -31,7 +31,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // OutOfMemory reports whether the library could not allocate memory; the device stays usable.
 func (e *Error) OutOfMemory() bool {
-	return e.Name == "CUBLAS_STATUS_ALLOC_FAILED" || e.Name == "CUSOLVER_STATUS_ALLOC_FAILED" || driver.IsOutOfMemory(e.Err)
+	return e.Name == "CUBLAS_STATUS_ALLOC_FAILED" || e.Name == "CUSOLVER_STATUS_ALLOC_FAILED" || e.Name == "CUBLASMP_STATUS_ALLOCATION_FAILED" || driver.IsOutOfMemory(e.Err)
 }
 
 // Sticky reports whether the device is dead for this process.

@@ -1,6 +1,7 @@
 package multi
 
 import (
+	"cmp"
 	"strings"
 
 	"gpfit/internal/cuda/driver"
@@ -25,9 +26,9 @@ func failure(d *driver.Device, op string, status int) error {
 	case strings.HasPrefix(op, "cusolver"):
 		e.Name = mathlib.StatusName(op, status)
 	case strings.HasPrefix(op, "cublas"):
-		e.Name = "CUBLASMP_STATUS_" + cublasMpNames[status]
+		e.Name = "CUBLASMP_STATUS_" + cmp.Or(cublasMpNames[status], "UNKNOWN")
 	default:
-		e.Name = "nccl" + ncclNames[status]
+		e.Name = "nccl" + cmp.Or(ncclNames[status], "Unknown")
 	}
 	e.Err = d.Synchronize()
 	return e
