@@ -26,7 +26,7 @@ func (Driver) Joins() (libraries string, err error) {
 	return fmt.Sprintf("NCCL %s and cuBLASMp %s", l.NCCL, l.BLAS), nil
 }
 
-// PartPlan implements [part.Device]. What the libraries take for themselves is a guess: a panel, and twice as much as on one card.
+// PartPlan implements [part.Device]. The memory for the libraries is a guess: a panel, and twice as much as on one card.
 func (d *Device) PartPlan(n, columns int, s part.Shape) device.Plan {
 	rows, cols := s.Largest(n)
 	width, sides := panelOf(s, n), int64(sideColumns)
