@@ -3,11 +3,11 @@ package gp
 import (
 	"errors"
 	"fmt"
-	"gpfit/kernel"
 	"math"
 	"slices"
 
 	"gpfit/device"
+	"gpfit/kernel"
 )
 
 // RangeError reports a result that is not a finite number because the requested
