@@ -1,5 +1,5 @@
 // Package advice says what to do about a job for which memory has no room: kernels that need no matrix, and methods that
-// have room here, in a file or on more machines.
+// have room here, in a file, or on more machines or cards.
 package advice
 
 import (
@@ -10,6 +10,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/markov"
 	"gpfit/internal/mpi"
+	"gpfit/internal/mpi/part"
 	"gpfit/internal/tiles"
 	"gpfit/kernel"
 )
@@ -62,14 +63,22 @@ func inFile(w device.Workload, b device.Backend) string {
 	return fmt.Sprintf("keep half of the matrix in a file: set %s to a folder on a fast disk with %s of room, and option method %s%s", tiles.Scratch, device.FormatBytes(bytes), tiles.Name, timeOf(plan))
 }
 
-// onMachines names the method mpi on more machines with the memory of this one.
+// onMachines names the method mpi on more machines with the memory of this one, or on more cards like this one.
 func onMachines(w device.Workload, b device.Backend) string {
 	if b.Supports(w) != nil {
 		return ""
 	}
 	for _, d := range b.Capabilities().Devices {
-		host, ok := d.(device.DenseDevice)
-		if info := d.Info(); ok && info.Host && info.MemoryFree > 0 {
+		info := d.Info()
+		if info.MemoryFree == 0 {
+			continue
+		}
+		if card, ok := d.(part.Device); ok {
+			if cards, plan := mpi.Cards(card, w.N, w.D, info.MemoryFree); cards > 1 {
+				return fmt.Sprintf("start a rank of gpfit for each of %d cards like this one by mpirun or srun, with option method %s and option device %s%s", cards, mpi.Name, device.Kind(info.Name), timeOf(plan))
+			}
+		}
+		if host, ok := d.(device.DenseDevice); ok && info.Host {
 			if machines, plan := mpi.Machines(host, w.N, w.D, info.MemoryFree); machines > 1 {
 				return fmt.Sprintf("start gpfit on %d machines like this one by mpirun or srun, with option method %s%s", machines, mpi.Name, timeOf(plan))
 			}

@@ -57,11 +57,17 @@ const cardEfficiency = 0.7
 // Plan implements [device.Backend], with the memory of one card. One rank takes no less than the method dense, so that nobody
 // gets this method who has not asked for it.
 func (b onCards) Plan(w device.Workload) device.Plan {
-	p := b.PartPlan(w.N, w.D, b.shape)
-	p.FlopRate *= cardEfficiency
+	p := planOnCards(b.Device, w.N, w.D, b.shape)
 	if ranks := b.shape.Rows * b.shape.Cols; ranks > 1 {
 		p.Needs[0].What = fmt.Sprintf("the part of a %d×%d matrix of 8-byte numbers on each of %d cards, and working space", w.N, w.N, ranks)
 	}
+	return p
+}
+
+// planOnCards returns the plan of a part on each of the cards of a shape.
+func planOnCards(card part.Device, n, d int, s part.Shape) device.Plan {
+	p := card.PartPlan(n, d, s)
+	p.FlopRate *= cardEfficiency
 	return p
 }
 

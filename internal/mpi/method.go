@@ -146,16 +146,32 @@ func (b backend) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 // Machines returns how many machines with so many bytes of free memory each have room for n rows of d columns, and the plan of one
 // value with gradient on all of them if each has the rate of host; 0 means more than a thousand.
 func Machines(host device.DenseDevice, n, d int, free int64) (machines int, p device.Plan) {
+	return fewest(part.HostBlock, free, func(s part.Shape) (device.Plan, int64) {
+		bytes := 8 * numbersFor(s, n, d)
+		p := device.MatrixPlan(n, d, "", bytes)
+		p.FlopRate = efficiency * float64(s.Rows*s.Cols) * host.Plan(n, d).FlopRate
+		return p, bytes
+	})
+}
+
+// Cards returns how many cards like this one, with so many bytes of free memory each, have room, as [Machines] does.
+func Cards(card part.Device, n, d int, free int64) (cards int, p device.Plan) {
+	return fewest(part.CardBlock, free, func(s part.Shape) (device.Plan, int64) {
+		p := planOnCards(card, n, d, s)
+		return p, p.DeviceBytes()
+	})
+}
+
+// fewest returns the smallest number of ranks whose largest part fits in most of the free memory, with its plan.
+func fewest(block int, free int64, planOf func(s part.Shape) (p device.Plan, bytes int64)) (ranks int, p device.Plan) {
 	const most = 1000
-	for m := 1; m <= most; m++ {
-		shape, err := part.ShapeFor(m, part.HostBlock)
+	for ranks := 1; ranks <= most; ranks++ {
+		shape, err := part.ShapeFor(ranks, block)
 		if err != nil {
 			return 0, p
 		}
-		if bytes := 8 * numbersFor(shape, n, d); bytes <= free/10*9 {
-			p = device.MatrixPlan(n, d, "", bytes)
-			p.FlopRate = efficiency * float64(m) * host.Plan(n, d).FlopRate
-			return m, p
+		if p, bytes := planOf(shape); bytes <= free/10*9 {
+			return ranks, p
 		}
 	}
 	return 0, p
