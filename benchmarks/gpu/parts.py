@@ -335,13 +335,15 @@ LARGEST = (188_000, 140_000)
 
 def tiles(run):
     """Measures the method tiles: beside the method dense, with most tiles in the memory of the
-    host, at the largest n of the card, and on two cards."""
+    host, at the largest n of the card, and on two cards. Before two cards comes the method mpi,
+    on one card, if cuBLASMp and cuSOLVERMp are there."""
     small = ["--order", 16] if run.args.scale != 1 else []  # several tiles also for few rows
     ways = ["--ways", "dense,tiles,host", *small]
     sizes = run.sizes(20_000) if run.args.quick else run.sizes(20_000, 40_000)
     done = measure(run, "tiles", sizes, 110, *ways)
     if not run.args.quick:
         largest_tiles(run, done.records, small)
+    measure(run, "tiles", run.sizes(5_000, 20_000), 40, "--ways", "dense,mpi")
     name, _, index = run.args.device.partition(":")
     both = f"{run.args.device},{name}:{1 if index in ('', '0') else 0}"
     done = measure(run, "tiles", sizes, 50, *ways, device=both, quiet=True)
@@ -375,6 +377,6 @@ PARTS = [
     Step("peers", "PyTorch by hand and GPyTorch, one problem and 64 at once", peers, True, 60, 200),
     Step("fits", "Whole fits, and GPyTorch's time to the same NLML", fits, False, 60, 450),
     Step("predictions", "40,000 predictions with standard deviations", predictions, True, 30, 90),
-    Step("tiles", "The method tiles on one card, beside the host's memory, and on two cards", tiles, True, 60, 300),
+    Step("tiles", "The method tiles on one card, beside the host's memory, and on two cards; mpi on one card", tiles, True, 60, 300),
     Step("energy", "Joules of an evaluation", energy, True, 30, 110),
 ]

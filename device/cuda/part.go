@@ -26,13 +26,17 @@ func (Driver) Joins() (libraries string, err error) {
 	return fmt.Sprintf("NCCL %s and cuBLASMp %s", l.NCCL, l.BLAS), nil
 }
 
-// PartPlan implements [part.Device]. The memory for the libraries is a guess: a panel, and twice as much as on one card.
+// PartPlan implements [part.Device]. The memory for the libraries is a guess: a panel, and three times as much as on one card.
 func (d *Device) PartPlan(n, columns int, s part.Shape) device.Plan {
 	rows, cols := s.Largest(n)
 	width, sides := panelOf(s, n), int64(sideColumns)
 	points := int64(n+rows+cols)*int64(columns) + int64(width/s.Cols*columns)
 	numbers := leadingDim(int64(rows))*(int64(cols)+3*int64(width/s.Cols)+sides) + points + 6*int64(n)
-	plan := device.MatrixPlan(n, columns, d.gpu.name, 8*numbers+2*reserve)
+	libraries := int64(reserve)
+	if s.Rows*s.Cols > 1 {
+		libraries *= 3
+	}
+	plan := device.MatrixPlan(n, columns, d.gpu.name, 8*numbers+libraries)
 	plan.FlopRate = d.Plan(n, columns).FlopRate * float64(s.Rows*s.Cols)
 	return plan.With(device.Need{Bytes: 8 * int64(n) * int64(2*columns+8), What: "points and vectors"})
 }

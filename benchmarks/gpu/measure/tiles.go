@@ -13,6 +13,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/bench"
+	"gpfit/internal/mpi"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
@@ -23,6 +24,7 @@ const (
 	byDense = "dense" // the method dense, on the first device
 	byTiles = "tiles" // the method tiles, with all memory of the devices
 	byHost  = "host"  // the method tiles, with so little memory that a share of the tiles is on the host
+	byRanks = "mpi"   // the method mpi, on the first device as the only card
 )
 
 // The largest differences of the value and of the gradient between ways, relative, and of residual and identity.
@@ -86,14 +88,14 @@ type tilesProblem struct {
 
 func (j *job) tiles() error {
 	for _, name := range strings.Split(j.ways, ",") {
-		if !slices.Contains([]string{byDense, byTiles, byHost}, name) {
+		if !slices.Contains([]string{byDense, byTiles, byHost, byRanks}, name) {
 			return fmt.Errorf("tiles: no way %q", name)
 		}
 	}
 	return j.each(func(n int) error {
 		results, err := j.tilesAt(n)
-		if memory, ok := errors.AsType[*device.MemoryError](err); ok {
-			j.emit(map[string]any{"type": "skipped", "n": n, "why": memory.Error()})
+		if errors.As(err, new(*device.MemoryError)) || errors.As(err, new(*device.UnavailableError)) {
+			j.emit(map[string]any{"type": "skipped", "n": n, "why": err.Error()})
 			return nil
 		}
 		for _, r := range results {
@@ -167,10 +169,14 @@ func (j tilesProblem) open(name string) (*tiled, error) {
 			return nil, err
 		}
 	}
-	if name != byDense {
-		if b, w.cards, err = tilesOn(j.all, j.order, w.Limit); err != nil {
-			return nil, err
-		}
+	switch name {
+	case byTiles, byHost:
+		b, w.cards, err = tilesOn(j.all, j.order, w.Limit)
+	case byRanks:
+		b, err = ranksOn(j.b)
+	}
+	if err != nil {
+		return nil, err
 	}
 	w.Device = b.Info().Name
 	start := time.Now()
@@ -198,6 +204,15 @@ func tilesOn(all []device.Backend, order int, limit int64) (device.Backend, []*c
 		return nil, nil, err
 	}
 	return found[0], cards, nil
+}
+
+// ranksOn returns the method mpi on the device of a backend.
+func ranksOn(b device.Backend) (device.Backend, error) {
+	found, err := mpi.Method{}.Backends(b.Capabilities().Devices)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // limit returns with how much memory of each device about the share j.onHost of the tiles is on the host.

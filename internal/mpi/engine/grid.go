@@ -53,6 +53,10 @@ func Open(w *message.World, shape part.Shape) (*Grid, error) {
 		return nil, fmt.Errorf("%s=%s: must be %s or %s", EngineVariable, asked, ELPA, ScaLAPACK)
 	}
 	g := &Grid{Shape: shape, Row: w.Rank / shape.Cols, Col: w.Rank % shape.Cols, Engine: ScaLAPACK}
+	if w.Library == nil {
+		_, err := message.Load()
+		return nil, err
+	}
 	var err error
 	if g.scalapack, err = openScaLAPACK(w.Library); err == nil && asked == ELPA {
 		if g.elpa, err = openELPA(w.Library); err == nil {

@@ -1,6 +1,11 @@
 package message
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"gpfit/internal/must"
+)
 
 // TestLaunched sets the variables of each launcher.
 func TestLaunched(t *testing.T) {
@@ -29,4 +34,23 @@ func TestLaunched(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", one.variables, got, one.want)
 		}
 	}
+}
+
+// TestAlone passes messages in one process on a machine without a library of MPI.
+func TestAlone(t *testing.T) {
+	t.Setenv(Variable, "libmissing.so")
+	for _, l := range launchers {
+		t.Setenv(l.size, "")
+	}
+	w := must.Get(Open())(t)
+	if _, err := Load(); err == nil || w.Library != nil || w.Size != 1 || w.Near != 1 {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	v := []float64{1, 2}
+	w.Broadcast(v)
+	w.Sum(v)
+	if !slices.Equal(v, []float64{1, 2}) || !slices.Equal(w.Gather(v), v) || w.Largest(3) != 3 || string(w.Announce([]byte("a"))) != "a" || w.FirstError(nil) != nil {
+		t.Error("a rank alone does not keep what it has")
+	}
+	w.Finalize()
 }

@@ -27,6 +27,7 @@ type World struct {
 	Rank, Size int
 	// Near is the number of ranks on this node, of which this is number Local, and Nodes the number of nodes.
 	Near, Local, Nodes int
+	// Library is nil for a process alone on a machine without a library of MPI, which passes no messages.
 	*Library
 	work chan func()
 }
@@ -36,16 +37,19 @@ var Open = sync.OnceValues(open)
 
 func open() (*World, error) {
 	l, err := Load()
-	if err != nil {
+	if err != nil && Launched().Size > 1 {
 		return nil, err
 	}
-	w := &World{Library: l, work: make(chan func())}
+	w := &World{Size: 1, Near: 1, Nodes: 1, Library: l, work: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
 		for f := range w.work {
 			f()
 		}
 	}()
+	if err != nil {
+		return w, nil
+	}
 	w.Do(func() { err = w.begin() })
 	return w, err
 }
@@ -164,6 +168,9 @@ const piece = 1 << 27
 
 // Broadcast sends v from rank 0 to all others, whose v has the same length.
 func (w *World) Broadcast(v []float64) {
+	if w.Library == nil {
+		return
+	}
 	for part := range slices.Chunk(v, piece) {
 		w.call("MPI_Bcast", part, len(part), w.doubles, 0, w.world)
 	}
@@ -172,6 +179,9 @@ func (w *World) Broadcast(v []float64) {
 // Sum adds the vectors of all ranks on rank 0. The sum is exact if at each place one rank at most has another number
 // than 0. Elsewhere v is kept.
 func (w *World) Sum(v []float64) {
+	if w.Library == nil {
+		return
+	}
 	for at := 0; at < len(v); at += piece {
 		part := v[at:min(at+piece, len(v))]
 		all := part
@@ -185,6 +195,9 @@ func (w *World) Sum(v []float64) {
 
 // Gather returns the vectors of all ranks, one after the other, on rank 0. They have equal lengths.
 func (w *World) Gather(v []float64) []float64 {
+	if w.Library == nil {
+		return slices.Clone(v)
+	}
 	var all []float64
 	if w.Rank == 0 {
 		all = make([]float64, w.Size*len(v))
@@ -195,6 +208,9 @@ func (w *World) Gather(v []float64) []float64 {
 
 // Largest returns the largest x of all ranks, on all of them.
 func (w *World) Largest(x float64) float64 {
+	if w.Library == nil {
+		return x
+	}
 	own, all := []float64{x}, make([]float64, 1)
 	w.call("MPI_Allreduce", own, all, 1, w.doubles, w.largest, w.world)
 	return all[0]
@@ -231,6 +247,9 @@ var errElsewhere = errors.New("another rank has failed")
 // Announce sends text from rank 0 to all others. These wait for it without keeping their cores busy, which ranks that wait
 // in other calls do: rank 0 may have other work to do for long.
 func (w *World) Announce(text []byte) []byte {
+	if w.Library == nil {
+		return text
+	}
 	length := []float64{float64(len(text))}
 	w.patiently(length)
 	if w.Rank > 0 {
@@ -271,4 +290,8 @@ func (w *World) Fortran() int32 {
 }
 
 // Finalize ends MPI. There are no calls after it.
-func (w *World) Finalize() { w.Do(func() { w.call("MPI_Finalize") }) }
+func (w *World) Finalize() {
+	if w.Library != nil {
+		w.Do(func() { w.call("MPI_Finalize") })
+	}
+}
