@@ -343,7 +343,7 @@ def tiles(run):
     done = measure(run, "tiles", sizes, 110, *ways)
     if not run.args.quick:
         largest_tiles(run, done.records, small)
-    measure(run, "tiles", run.sizes(5_000, 20_000), 40, "--ways", "dense,mpi")
+    measure(run, "tiles", run.sizes(20_000, 40_000), 40, "--ways", "dense,mpi")
     name, _, index = run.args.device.partition(":")
     both = f"{run.args.device},{name}:{1 if index in ('', '0') else 0}"
     done = measure(run, "tiles", sizes, 50, *ways, device=both, quiet=True)
