@@ -51,7 +51,7 @@ func Arcsine(dst, src []float64, c float64) { arcsine(first(dst, len(src)), src,
 
 // Power sets dst[j] = (c·src[j])^p for the length of src, with the values of [math.Pow] at 0,
 // infinity, NaN and negative numbers, but for −0, which counts as 0. The error is below 1.5 units
-// in the last place.
+// in the last place on processors with AVX2, and below 2 on others.
 func Power(dst, src []float64, c, p float64) {
 	dst = first(dst, len(src))
 	if p == 0 || p != p {

@@ -7,10 +7,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"gpfit/internal/variant"
 )
 
-// maxPowerULP bounds the errors of powers, in units in the last place.
-const maxPowerULP = 1.5
+// maxPowerULP bounds the errors of powers, in units in the last place. The generic variant multiplies by [math.Exp], whose
+// errors of up to 1.33 units count twice where the result is below the power of 2 that the factor is above.
+const (
+	maxPowerULP        = 1.5
+	maxGenericPowerULP = 2.0
+)
 
 // maxFunctionULP bounds the errors of hyperbolic tangents and arcsines, in units in the last place.
 const maxFunctionULP = 4.0
@@ -306,8 +312,12 @@ func TestPowerErrors(t *testing.T) {
 				}
 			}
 			t.Logf("power %g: %d points, largest error %.3f units at %v", p, len(points), worst, at)
-			if worst > maxPowerULP {
-				t.Errorf("power %g: error %.3f units at %v, want at most %v", p, worst, at, maxPowerULP)
+			most := maxPowerULP
+			if active == variant.Generic {
+				most = maxGenericPowerULP
+			}
+			if worst > most {
+				t.Errorf("power %g: error %.3f units at %v, want at most %v", p, worst, at, most)
 			}
 		})
 	}
