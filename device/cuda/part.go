@@ -23,7 +23,7 @@ func (Driver) Joins() (libraries string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("NCCL %s and cuBLASMp %s", l.NCCL, l.BLAS), nil
+	return fmt.Sprintf("NCCL %s, cuBLASMp %s, cuSOLVERMp", l.NCCL, l.BLAS), nil
 }
 
 // PartPlan implements [part.Device]. The memory for the libraries is a guess: a panel, and three times as much as on one card.

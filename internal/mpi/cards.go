@@ -92,11 +92,14 @@ func (b onCards) NewWorkspace(ctx context.Context, x *kernel.Points) (device.Wor
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		device.Workspace
-		device.InverseDiagonal
-		device.JointCovariance
-	}{s, s, s}, nil
+	return struct{ cardWorkspace }{s}, nil
+}
+
+// cardWorkspace is what a workspace on cards can do.
+type cardWorkspace interface {
+	device.Workspace
+	device.InverseDiagonal
+	device.JointCovariance
 }
 
 // Close implements [device.Backend]: the ranks leave each other's cards.

@@ -8,6 +8,7 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/internal/must"
+	"gpfit/kernel"
 )
 
 // cards are grids of emulated cards, with streams that work late in one of them.
@@ -27,6 +28,7 @@ func TestCards(t *testing.T) {
 		g.run(t, func(t *testing.T) {
 			dense := must.Get(cpu.New(device.Options{}))(t)
 			b := open(t)
+			checkCapabilities(t, b)
 			for _, text := range texts {
 				for _, n := range sizes {
 					if n <= 300 || text == "rbf(ard)" || text == "matern32" {
@@ -34,6 +36,27 @@ func TestCards(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// checkCapabilities checks what a workspace on cards can do.
+func checkCapabilities(t *testing.T, b device.Backend) {
+	w := must.Get(b.NewWorkspace(t.Context(), kernel.NewPoints([]float64{1, 2}, 2, 1)))(t)
+	defer w.Close()
+	_, scores := w.(device.InverseDiagonal)
+	_, draws := w.(device.JointCovariance)
+	if _, derivatives := w.(device.DerivativeProducts); !scores || !draws || derivatives {
+		t.Errorf("scores by leave-one-out %v, draws %v, products of derivatives %v", scores, draws, derivatives)
+	}
+}
+
+// TestOtherVariables gives rank 1 other variables than rank 0, whose variables count.
+func TestOtherVariables(t *testing.T) {
+	for _, g := range []grid{{rows: 1, cols: 2, block: 64}, {rows: 1, cols: 2, block: 64, cards: true}} {
+		g.others = []string{"GPFIT_MPI_BLOCK=100", "GPFIT_MPI_GRID=2x1", "GPFIT_MPI_ENGINE=none"}
+		g.run(t, func(t *testing.T) {
+			compareOn(t, open(t), must.Get(cpu.New(device.Options{}))(t), "rbf(ard)", 300)
 		})
 	}
 }

@@ -25,8 +25,9 @@ type group struct {
 	// grid and card are what a rank computes with, nil until something has opened them.
 	grid *engine.Grid
 	card part.Card
-	// device is the card, and drivers open it on ranks other than 0.
+	// device is the card, cards the shape of the ranks as cards, and drivers open the card on ranks other than 0.
 	device  part.Device
+	cards   part.Shape
 	drivers []device.Driver
 	// slow means that the reference BLAS computes the products.
 	slow atomic.Bool
@@ -75,6 +76,9 @@ type call struct {
 	Share int
 	// N, D and M are sizes: points, columns, and right-hand sides or points of a prediction.
 	N, D, M int
+	// Shape and Engine are what the variables of rank 0 say: a launcher need not pass variables on to other machines.
+	Shape  part.Shape
+	Engine string
 	// Card is the name of the card of rank 0 on which ranks have their parts, "" for processors.
 	Card string
 	// With is what to solve with.
@@ -169,18 +173,9 @@ func numbersFor(shape part.Shape, n, d int) int64 {
 func (g *group) measure(c *call) result {
 	var need, free int64
 	if c.Card != "" {
-		need, free = g.device.PartPlan(c.N, c.D, g.cardShape()).DeviceBytes(), g.device.Info().MemoryFree
+		need, free = g.device.PartPlan(c.N, c.D, g.cards).DeviceBytes(), g.device.Info().MemoryFree
 	} else {
 		need, free = 8*numbersFor(g.grid.Shape, c.N, c.D)*int64(g.world.Near), hostmem.Free()
 	}
 	return result{vectors: [][]float64{g.world.Gather([]float64{float64(need), float64(free)})}}
-}
-
-// cardShape returns the shape of the ranks as cards.
-func (g *group) cardShape() part.Shape {
-	s, err := part.ShapeFor(g.world.Size, part.CardBlock)
-	if err != nil {
-		g.fail(err) // rank 0 has checked it
-	}
-	return s
 }

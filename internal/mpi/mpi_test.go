@@ -28,6 +28,10 @@ import (
 // TestMain makes the test binary a program of several ranks: the test of rank 0 runs, and the others serve it.
 func TestMain(m *testing.M) {
 	if message.Launched().Rank > 0 {
+		for _, v := range strings.Fields(os.Getenv("GPFIT_TEST_OTHERS")) {
+			name, value, _ := strings.Cut(v, "=")
+			_ = os.Setenv(name, value)
+		}
 		code, err := mpi.Serve([]device.Driver{cuda.Driver{}, cpu.Driver{}})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -60,6 +64,8 @@ type grid struct {
 	cards             bool
 	// order is the seed of streams that work late.
 	order int
+	// others are variables of all ranks but rank 0.
+	others []string
 }
 
 func (g grid) String() string {
@@ -96,7 +102,7 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 		if g.cards {
 			env = append(emulator.Env(t, emulator.Config{Order: g.order}), "GPFIT_TEST_CARDS=1")
 		}
-		cmd.Env = append(env, "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
+		cmd.Env = append(env, "GPFIT_TEST_OTHERS="+strings.Join(g.others, " "), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
 			fmt.Sprintf("GPFIT_MPI_GRID=%dx%d", g.rows, g.cols), fmt.Sprintf("GPFIT_MPI_BLOCK=%d", g.block), "GPFIT_MPI_ENGINE="+g.engine)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
 			t.Errorf("%v\n%s", err, out)

@@ -16,11 +16,7 @@ func (g *group) open(c *call) error {
 	if c.Card != "" {
 		return g.join(c)
 	}
-	shape, err := part.ShapeFor(g.world.Size, part.HostBlock)
-	if err != nil {
-		return err
-	}
-	grid, err := engine.Open(g.world, shape)
+	grid, err := engine.Open(g.world, c.Shape, c.Engine)
 	if err != nil {
 		return err
 	}
@@ -32,11 +28,7 @@ func (g *group) open(c *call) error {
 
 // join opens the card of this rank and joins the others'.
 func (g *group) join(c *call) (err error) {
-	shape, err := part.ShapeFor(g.world.Size, part.CardBlock)
-	if err != nil {
-		return err
-	}
-	g.device = c.device
+	g.device, g.cards = c.device, c.Shape
 	if g.world.Rank > 0 {
 		g.device, err = g.ownCard(c.Card)
 	}
@@ -46,7 +38,7 @@ func (g *group) join(c *call) (err error) {
 	if err = g.world.FirstError(err); err != nil {
 		return err
 	}
-	card, err := g.device.Join(part.Rank{Shape: shape, Number: g.world.Rank, Broadcast: g.world.Announce, Largest: g.world.Largest})
+	card, err := g.device.Join(part.Rank{Shape: c.Shape, Number: g.world.Rank, Broadcast: g.world.Announce, Largest: g.world.Largest})
 	if err = g.world.FirstError(err); err != nil && g.world.Size == 1 {
 		return err
 	}

@@ -2,12 +2,14 @@ package mpi
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"gpfit/device"
+	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
 	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
@@ -43,9 +45,12 @@ func openFor(d part.Device) (*ranks, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Op: opOpen, device: d}
+	c, block := &call{Op: opOpen, device: d, Engine: os.Getenv(engine.Variable)}, part.HostBlock
 	if d != nil {
-		c.Card = d.Info().Name
+		c.Card, block = d.Info().Name, part.CardBlock
+	}
+	if c.Shape, err = part.ShapeFor(g.world.Size, block); err != nil {
+		return nil, err
 	}
 	switch {
 	case d == nil && g.grid != nil, d != nil && g.card != nil && g.device == d:
@@ -131,7 +136,8 @@ func (g *ranks) checkMemory(p device.Plan, card string) error {
 	all := g.do(&call{Op: opMeasure, Card: card, N: p.N, D: p.D}).vectors[0]
 	for r := range len(all) / 2 {
 		if need, free := int64(all[2*r]), int64(all[2*r+1]); free > 0 && need > free {
-			return &device.MemoryError{Plan: p, Where: where, Need: need, Free: free, What: fmt.Sprintf("the %s of rank %d", of, r)}
+			err := &device.MemoryError{Plan: p, Where: where, Need: need, Free: free, What: fmt.Sprintf("the %s of rank %d", of, r)}
+			return fmt.Errorf("%w; or start more ranks, so that each has less", err)
 		}
 	}
 	return nil

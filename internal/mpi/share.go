@@ -48,6 +48,9 @@ func newShare(g *group, c *call) *share {
 
 // check ends the program on all ranks if there is an error, because the others would wait forever.
 func (s *share) check(err error) {
+	if err != nil && s.card != nil && s.world.Size > 1 {
+		err = fmt.Errorf("%w. The same command, started again, continues from its checkpoint; if the error returns, leave out this card", err)
+	}
 	if err != nil {
 		s.fail(err)
 	}

@@ -40,7 +40,7 @@ func newWorkspace(on part.Device, x *kernel.Points, plan device.Plan, threads in
 	rows, cols := 0, 0
 	if on != nil {
 		c.Card = on.Info().Name
-		rows, cols = g.cardShape().Largest(x.N)
+		rows, cols = g.cards.Largest(x.N)
 		w.bytes = plan.DeviceBytes()
 	} else {
 		rows, cols = g.grid.Largest(x.N)

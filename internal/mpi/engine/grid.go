@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"gpfit/internal/mpi/message"
@@ -21,8 +20,8 @@ type Grid struct {
 	elpa *elpa
 }
 
-// EngineVariable is an environment variable for experts and tests that names the engine.
-const EngineVariable = "GPFIT_MPI_ENGINE"
+// Variable is an environment variable for experts and tests that names the engine.
+const Variable = "GPFIT_MPI_ENGINE"
 
 // The names of the engines.
 const (
@@ -46,11 +45,10 @@ func Describe(l *message.Library) string {
 	return text
 }
 
-// Open opens the libraries and makes the grid. It is a collective call, on the thread of [message.World.Do].
-func Open(w *message.World, shape part.Shape) (*Grid, error) {
-	asked := os.Getenv(EngineVariable)
+// Open opens the libraries and makes the grid, with the engine of a name, "" for the default. It is a collective call, on the thread of [message.World.Do].
+func Open(w *message.World, shape part.Shape, asked string) (*Grid, error) {
 	if !slices.Contains([]string{"", ScaLAPACK, ELPA}, asked) {
-		return nil, fmt.Errorf("%s=%s: must be %s or %s", EngineVariable, asked, ELPA, ScaLAPACK)
+		return nil, fmt.Errorf("%s=%s: must be %s or %s", Variable, asked, ELPA, ScaLAPACK)
 	}
 	g := &Grid{Shape: shape, Row: w.Rank / shape.Cols, Col: w.Rank % shape.Cols, Engine: ScaLAPACK}
 	if w.Library == nil {
