@@ -12,7 +12,10 @@ import (
 	"gpfit/kernel"
 )
 
-var _ part.Device = (*Device)(nil)
+var (
+	_ part.Device = (*Device)(nil)
+	_ part.Device = typical{}
+)
 
 // Joins implements [part.Device].
 func (d *Device) Joins() (libraries string, err error) { return Driver{}.Joins() }
@@ -26,8 +29,15 @@ func (Driver) Joins() (libraries string, err error) {
 	return fmt.Sprintf("NCCL %s, cuBLASMp %s, cuSOLVERMp", l.NCCL, l.BLAS), nil
 }
 
-// PartPlan implements [part.Device]. The memory for the libraries is a guess: a panel, and three times as much as on one card.
+// PartPlan implements [part.Device].
 func (d *Device) PartPlan(n, columns int, s part.Shape) device.Plan {
+	return partPlan(d.Plan(n, columns), s)
+}
+
+// partPlan returns the plan of the largest part of a matrix, for the plan of the whole on one card. The memory for the libraries
+// is a guess: a panel, and three times as much as on one card.
+func partPlan(whole device.Plan, s part.Shape) device.Plan {
+	n, columns := whole.N, whole.D
 	rows, cols := s.Largest(n)
 	width, sides := panelOf(s, n), int64(sideColumns)
 	points := int64(n+rows+cols)*int64(columns) + int64(width/s.Cols*columns)
@@ -36,8 +46,8 @@ func (d *Device) PartPlan(n, columns int, s part.Shape) device.Plan {
 	if s.Rows*s.Cols > 1 {
 		libraries *= 3
 	}
-	plan := device.MatrixPlan(n, columns, d.gpu.name, 8*numbers+libraries)
-	plan.FlopRate = d.Plan(n, columns).FlopRate * float64(s.Rows*s.Cols)
+	plan := device.MatrixPlan(n, columns, whole.Needs[0].Device, 8*numbers+libraries)
+	plan.FlopRate = whole.FlopRate * float64(s.Rows*s.Cols)
 	return plan.With(device.Need{Bytes: 8 * int64(n) * int64(2*columns+8), What: "points and vectors"})
 }
 

@@ -165,7 +165,8 @@ const (
 // Memory returns the memory of a task, as sbatch takes it, for jobs whose plans need so many bytes on the host. A
 // task runs jobs side by side on its CPUs, so that it never holds more than the CPUs times the most bytes
 // for each thread of a job, nor more than all jobs, nor less than the largest one. Beside these it has a
-// quarter more and 512 MiB. Several ranks hold the parts of one job: each node has its share.
+// quarter more and 512 MiB. Several ranks hold the parts of one job: each node has its share, and 512 MiB for each rank that has
+// a card.
 func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 	cpus := s.cpus(jobs)
 	var all, largest int64
@@ -175,14 +176,18 @@ func Memory(s Array, jobs []rundir.PlannedJob, bytes []int64) string {
 		dense = max(dense, float64(bytes[i])/float64(min(threads(j), cpus)))
 	}
 	need := max(largest, min(all, int64(dense*float64(cpus))))
-	if s.Ranks > 1 { // one job at a time, in parts
+	margin := int64(marginBytes)
+	switch {
+	case s.Ranks > 1 && Accelerated(s.Slurm): // each rank has the points of one job at a time
+		near := int64(s.Ranks+s.NodeCount()-1) / int64(s.NodeCount())
+		need, margin = largest*near, marginBytes*near
+	case s.Ranks > 1: // one job at a time, in parts
 		need = largest / int64(s.NodeCount())
-	}
-	if Accelerated(s.Slurm) { // the card runs jobs beside the CPUs
+	case Accelerated(s.Slurm): // the card runs jobs beside the CPUs
 		need = min(all, need+largest)
 	}
 	const mebi = 1 << 20
-	return fmt.Sprintf("%dM", (need+need/marginShare+marginBytes+mebi-1)/mebi)
+	return fmt.Sprintf("%dM", (need+need/marginShare+margin+mebi-1)/mebi)
 }
 
 // jobName keeps the characters that every Slurm version accepts in a name, which are

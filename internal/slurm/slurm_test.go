@@ -70,6 +70,10 @@ func TestRanks(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
+	// On cards each of four ranks on a node has the points, and half a GiB besides.
+	if got := Memory(Array{Slurm: option.Slurm{Ranks: 8, Nodes: 2, Gres: "gpu:4"}}, own, []int64{1 << 30}); got != "7168M" {
+		t.Errorf("memory of four ranks with cards on a node: %s", got)
+	}
 	if got := Memory(Array{Slurm: option.Slurm{Ranks: 8, Nodes: 2}}, own, []int64{16 << 30}); got != "10752M" {
 		t.Errorf("memory %s of a node with half of a matrix of 16 GiB", got)
 	}
