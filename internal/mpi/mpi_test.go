@@ -100,7 +100,7 @@ func (g grid) run(t *testing.T, test func(t *testing.T)) {
 			os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.count=1", "-test.v", "-test.timeout=10m")
 		env := os.Environ()
 		if g.cards {
-			env = append(emulator.Env(t, emulator.Config{Order: g.order}), "GPFIT_TEST_CARDS=1")
+			env = append(emulator.Env(t, emulator.Config{Order: g.order, Devices: g.rows * g.cols}), "GPFIT_TEST_CARDS=1")
 		}
 		cmd.Env = append(env, "GPFIT_TEST_OTHERS="+strings.Join(g.others, " "), "GPFIT_TEST_RANKS=1", "GOMAXPROCS=1", "OPENBLAS_NUM_THREADS=1",
 			fmt.Sprintf("GPFIT_MPI_GRID=%dx%d", g.rows, g.cols), fmt.Sprintf("GPFIT_MPI_BLOCK=%d", g.block), "GPFIT_MPI_ENGINE="+g.engine)

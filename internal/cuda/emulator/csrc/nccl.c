@@ -4,7 +4,7 @@
 
 #include <sys/random.h>
 
-enum { CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, VERSION = 22907, ID_BYTES = 128 };
+enum { CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5, VERSION = 22907, ID_BYTES = 128, MOST_DEVICES = 8 };
 
 #define ENTER do { int e_ = fault(__func__, CUDA_ERROR, CUDA_ERROR); if (e_) return e_ == SILENT ? 0 : e_; } while (0)
 
@@ -24,8 +24,19 @@ API int ncclGetUniqueId(char *id) {
 	return getrandom(id + sizeof mark, ID_BYTES - sizeof mark, 0) == ID_BYTES - sizeof mark ? 0 : SYSTEM_ERROR;
 }
 
+/* Returns on all ranks whether two of them have the same device. All ranks are on one
+ * machine. */
+static int shared(int own, int size) {
+	int with_me = 0;
+	for (int r = 0; r < size; r++)
+		for (int d = 0; d < MOST_DEVICES; d++)
+			if (emu_any(r == own && d == emu_device()) && r != own && d == emu_device())
+				with_me = 1;
+	return emu_any(with_me);
+}
+
 /* All ranks call it together. They fail together if one has another id or place than it
- * should. */
+ * should, or the device of another. */
 API int ncclCommInitRankScalable(struct comm **comm, int ranks, int rank, int ids, const char *id, const void *config) {
 	ENTER;
 	int own, size;
@@ -39,6 +50,8 @@ API int ncclCommInitRankScalable(struct comm **comm, int ranks, int rank, int id
 		return INVALID_USAGE;
 	if (emu_any(emu_device() < 0))
 		return CUDA_ERROR;
+	if (shared(own, size))
+		return INVALID_USAGE;
 	return *comm = emu_object(COMM, sizeof **comm), 0;
 }
 
