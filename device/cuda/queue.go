@@ -38,6 +38,18 @@ func (q *queue) then(f func() error) {
 // fail records an error, unless there was one.
 func (q *queue) fail(err error) { q.then(func() error { return err }) }
 
+// perform runs calls on the device's thread, which leave their error in the queue, and translates the error for a plan.
+func (q *queue) perform(plan device.Plan, calls func()) error {
+	return q.gpu.translate(q.gpu.do(func() error {
+		q.err = nil
+		calls()
+		if q.err != nil {
+			q.gpu.staging.Forget()
+		}
+		return q.err
+	}), plan)
+}
+
 // poll records the error of the context.
 func (q *queue) poll() { q.then(q.ctx.Err) }
 

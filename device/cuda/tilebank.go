@@ -153,20 +153,12 @@ func (b *tileBank) at(slot int) kernels.Matrix {
 	return kernels.Matrix{A: b.slots[slot].at, LD: leadingDim(b.order)}
 }
 
-// do runs a call on the device's thread, which leaves its error in the queue, and translates the error.
+// do runs calls of the queue, unless the bank is closed.
 func (b *tileBank) do(call func()) error {
 	if b.closed {
 		return device.ErrStage
 	}
-	err := b.gpu.do(func() error {
-		b.err = nil
-		call()
-		if b.err != nil {
-			b.gpu.staging.Forget()
-		}
-		return b.err
-	})
-	return b.gpu.translate(err, b.plan)
+	return b.perform(b.plan, call)
 }
 
 // work queues work on slots in a stream, after the earlier work on them that it must not overtake.

@@ -19,17 +19,18 @@ var (
 	}
 )
 
-// failure converts a status of the function op to an error. It must run on the thread of the device.
-func failure(d *driver.Device, op string, status int) error {
-	e := &mathlib.Error{Op: op, Status: status}
+// statusName returns the name of a status of the function op.
+func statusName(op string, status int) string {
 	switch {
 	case strings.HasPrefix(op, "cusolver"):
-		e.Name = mathlib.StatusName(op, status)
+		return mathlib.StatusName(op, status)
 	case strings.HasPrefix(op, "cublas"):
-		e.Name = "CUBLASMP_STATUS_" + cmp.Or(cublasMpNames[status], "UNKNOWN")
-	default:
-		e.Name = "nccl" + cmp.Or(ncclNames[status], "Unknown")
+		return "CUBLASMP_STATUS_" + cmp.Or(cublasMpNames[status], "UNKNOWN")
 	}
-	e.Err = d.Synchronize()
-	return e
+	return "nccl" + cmp.Or(ncclNames[status], "Unknown")
+}
+
+// failure converts a status to an error. It must run on the thread of the device.
+func failure(d *driver.Device, op string, status int) error {
+	return &mathlib.Error{Op: op, Status: status, Name: statusName(op, status), Err: d.Synchronize()}
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"gpfit/internal/cuda/driver"
+	"gpfit/internal/cuda/mathlib"
 )
 
 // uniqueID is ncclUniqueId.
@@ -15,18 +16,16 @@ type uniqueID [128]byte
 func (l *Library) ID() ([]byte, error) {
 	id := new(uniqueID)
 	if code := l.call(ncclID, uintptr(unsafe.Pointer(id))); code != 0 {
-		return nil, fmt.Errorf("%s: nccl%s (status %d)", symbols[ncclID], ncclNames[code], code)
+		return nil, &mathlib.Error{Op: symbols[ncclID], Status: code, Name: statusName(symbols[ncclID], code)}
 	}
 	return id[:], nil
 }
 
 // Grid is the cards of all processes in rows and columns, as one of them sees it: rank r is in row r/cols and column r%cols.
 type Grid struct {
-	lib    *Library
-	dev    *driver.Device
-	stream *driver.Stream
-	// Versions names the libraries.
-	Versions                                 string
+	lib                                      *Library
+	dev                                      *driver.Device
+	stream                                   *driver.Stream
 	comm, blas, blasGrid, solver, solverGrid uintptr
 	info                                     driver.Ptr
 	// work and host are the workspaces of the routines; work has size bytes.
@@ -83,7 +82,6 @@ func (l *Library) Join(s *driver.Stream, id []byte, rank, rows, cols int) (*Grid
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	g.Versions = fmt.Sprintf("NCCL %s, cuBLASMp %s, cuSOLVERMp %s", l.NCCL, l.BLAS, version(number))
 	return g, nil
 }
 
