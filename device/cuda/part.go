@@ -35,18 +35,19 @@ func (d *Device) PartPlan(n, columns int, s part.Shape) device.Plan {
 }
 
 // partPlan returns the plan of the largest part of a matrix, for the plan of the whole on one card. The memory for the libraries
-// is a guess: a panel, and three times as much as on one card.
+// is a guess: a panel, and three times as much as on one card. One card alone takes no less than the whole, so that nobody gets
+// the method mpi who has not asked for it.
 func partPlan(whole device.Plan, s part.Shape) device.Plan {
 	n, columns := whole.N, whole.D
 	rows, cols := s.Largest(n)
 	width, sides := panelOf(s, n), int64(sideColumns)
 	points := int64(n+rows+cols)*int64(columns) + int64(width/s.Cols*columns)
 	numbers := leadingDim(int64(rows))*(int64(cols)+3*int64(width/s.Cols)+sides) + points + 6*int64(n)
-	libraries := int64(reserve)
-	if s.Rows*s.Cols > 1 {
-		libraries *= 3
+	bytes := 8*numbers + 3*reserve
+	if s.Rows*s.Cols == 1 {
+		bytes = max(8*numbers+reserve, whole.DeviceBytes())
 	}
-	plan := device.MatrixPlan(n, columns, whole.Needs[0].Device, 8*numbers+libraries)
+	plan := device.MatrixPlan(n, columns, whole.Needs[0].Device, bytes)
 	plan.FlopRate = whole.FlopRate * float64(s.Rows*s.Cols)
 	return plan.With(device.Need{Bytes: 8 * int64(n) * int64(2*columns+8), What: "points and vectors"})
 }
@@ -177,17 +178,8 @@ func (p *cardPart) block(first int64) kernels.Points {
 	return kernels.Points{X: p.blocks.at.Offset(8 * first * int64(p.x.D)), N: min(int64(p.rank.Block), int64(p.x.N)-first)}
 }
 
-// do runs calls on the device's thread, which leave their error in the queue, and translates the error.
-func (p *cardPart) do(call func()) error {
-	return p.gpu.translate(p.gpu.do(func() error {
-		p.err = nil
-		call()
-		if p.err != nil {
-			p.gpu.staging.Forget()
-		}
-		return p.err
-	}), p.plan)
-}
+// do runs calls of the queue.
+func (p *cardPart) do(call func()) error { return p.perform(p.plan, call) }
 
 // Close implements [part.Part].
 func (p *cardPart) Close() error {
@@ -211,7 +203,7 @@ func (p *cardPart) eachDiagonal(first, last int64, f func(at, count, row, col in
 	}
 }
 
-// eachPanel does the work of each panel of columns, panel first … last−1, and polls after it.
+// eachPanel does the work of each panel, of the w columns from column k on, and says after each that it is done.
 func (p *cardPart) eachPanel(done part.Progress, work func(k, w int64) (flops float64)) (stopped bool, err error) {
 	n := int64(p.x.N)
 	for k := int64(0); k < n; k += p.width {

@@ -54,8 +54,7 @@ func (b onCards) Capabilities() device.Capabilities {
 // cardEfficiency is the rate of a card among others as a share of its rate alone. It has never been measured.
 const cardEfficiency = 0.7
 
-// Plan implements [device.Backend], with the memory of one card. One rank takes no less than the method dense, so that nobody
-// gets this method who has not asked for it.
+// Plan implements [device.Backend], with the memory of one card.
 func (b onCards) Plan(w device.Workload) device.Plan {
 	p := planOnCards(b.Device, w.N, w.D, b.shape)
 	if ranks := b.shape.Rows * b.shape.Cols; ranks > 1 {

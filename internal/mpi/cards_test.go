@@ -6,7 +6,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/cuda"
 	"gpfit/device/devicetest"
+	"gpfit/internal/mpi"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
@@ -48,6 +50,18 @@ func checkCapabilities(t *testing.T, b device.Backend) {
 	_, draws := w.(device.JointCovariance)
 	if _, derivatives := w.(device.DerivativeProducts); !scores || !draws || derivatives {
 		t.Errorf("scores by leave-one-out %v, draws %v, products of derivatives %v", scores, draws, derivatives)
+	}
+}
+
+// TestPlanOfOneCard compares the plan of one rank with the plan of the method dense, which has to come first where both have room.
+func TestPlanOfOneCard(t *testing.T) {
+	on, _ := cuda.Driver{}.Typical()
+	b := must.Get(mpi.Method{}.Backends([]device.Device{on}))(t)[0]
+	for _, n := range []int{300, 20_000, 35_000, 100_000} {
+		w := device.Workload{N: n, D: 3}
+		if own, dense := b.Plan(w), (device.Dense{}).On(on.(device.DenseDevice)).Plan(w); own.DeviceBytes() < dense.DeviceBytes() || own.FlopsGradient < dense.FlopsGradient {
+			t.Errorf("n = %d: %s and %g operations, dense %s and %g", n, device.FormatBytes(own.DeviceBytes()), own.FlopsGradient, device.FormatBytes(dense.DeviceBytes()), dense.FlopsGradient)
+		}
 	}
 }
 
