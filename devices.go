@@ -13,12 +13,12 @@ import (
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
 	"gpfit/internal/grid"
-	"gpfit/internal/markov"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
+	"gpfit/method/markov"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the

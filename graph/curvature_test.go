@@ -12,10 +12,10 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"gpfit/graph"
-	"gpfit/internal/markov"
 	"gpfit/internal/must"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/method/markov"
 )
 
 // curvatureCases are models for which second derivatives have parts of their own.

@@ -12,7 +12,7 @@ cache=${BENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpfit-bench}
 venv=$cache/series
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 "$venv/bin/pip" install --quiet --requirement "$here/requirements.txt"
-(cd "$root" && go test -c -o "$cache/markov.test" ./internal/markov)
+(cd "$root" && go test -c -o "$cache/markov.test" ./method/markov)
 export GOMAXPROCS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 

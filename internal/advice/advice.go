@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/markov"
 	"gpfit/internal/mpi"
 	"gpfit/internal/mpi/part"
 	"gpfit/internal/tiles"
 	"gpfit/kernel"
+	"gpfit/method/markov"
 )
 
 // Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.

@@ -18,11 +18,11 @@ import (
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
 	"gpfit/internal/grid"
-	"gpfit/internal/markov"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/tiles"
+	"gpfit/method/markov"
 )
 
 func scoreOptions() Entries {
