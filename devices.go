@@ -12,12 +12,12 @@ import (
 	"gpfit/internal/advice"
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
-	"gpfit/internal/grid"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
+	"gpfit/method/grid"
 	"gpfit/method/markov"
 )
 

@@ -17,11 +17,11 @@ import (
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
 	"gpfit/internal/finite"
-	"gpfit/internal/grid"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/tiles"
+	"gpfit/method/grid"
 	"gpfit/method/markov"
 )
 
