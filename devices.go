@@ -11,12 +11,12 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/advice"
 	"gpfit/internal/experts"
-	"gpfit/internal/finite"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
+	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 )

@@ -16,11 +16,11 @@ import (
 	"gpfit/internal/baseline"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
-	"gpfit/internal/finite"
 	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/tiles"
+	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 )
