@@ -11,7 +11,6 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/advice"
 	"gpfit/internal/experts"
-	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tiles"
@@ -19,6 +18,7 @@ import (
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
+	"gpfit/method/merged"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the

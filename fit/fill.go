@@ -13,10 +13,10 @@ import (
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
 	"gpfit/internal/experts"
-	"gpfit/internal/merged"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/merged"
 )
 
 // manySkewed is the skewness by deciles of a gamma distribution whose moments have a skewness of 1.

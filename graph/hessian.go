@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/merged"
+	"gpfit/method/merged"
 )
 
 // Second derivatives of the negative log marginal likelihood f by log-parameters. With Σ_i =

@@ -15,9 +15,9 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
 	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/merged"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/method/merged"
 )
 
 // realDevice names a GPU of this machine, such as "cuda:0", on which to run the conformance suite

@@ -16,13 +16,13 @@ import (
 	"gpfit/internal/baseline"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
-	"gpfit/internal/merged"
 	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/tiles"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
+	"gpfit/method/merged"
 )
 
 func scoreOptions() Entries {

@@ -9,9 +9,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/internal/kerneltest"
-	"gpfit/internal/merged"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/method/merged"
 )
 
 // TestPlan checks the plan, and the choice among the methods by it.

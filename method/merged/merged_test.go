@@ -15,10 +15,10 @@ import (
 	"gpfit/device"
 	"gpfit/device/devicetest"
 	"gpfit/internal/kerneltest"
-	"gpfit/internal/merged"
 	"gpfit/internal/must"
 	"gpfit/internal/textbook"
 	"gpfit/kernel"
+	"gpfit/method/merged"
 )
 
 // open returns the method on the CPU.
