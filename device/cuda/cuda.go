@@ -19,9 +19,9 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/mpi/part"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/cuda/multi"
-	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/mpi"
-	"gpfit/internal/mpi/part"
 	"gpfit/internal/tiles"
 	"gpfit/kernel"
 	"gpfit/method/markov"

@@ -6,7 +6,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/mpi/part"
+	"gpfit/device/part"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

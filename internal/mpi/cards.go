@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/hosted"
 	"gpfit/internal/mpi/message"
-	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/host"
 	"gpfit/internal/mpi/message"
-	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
 	"gpfit/kernel"
 )

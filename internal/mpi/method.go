@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/hosted"
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
-	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 

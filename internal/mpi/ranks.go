@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/mpi/engine"
 	"gpfit/internal/mpi/message"
-	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
 )
 

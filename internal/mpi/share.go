@@ -7,9 +7,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/part"
 	"gpfit/internal/hostmem"
 	"gpfit/internal/mpi/host"
-	"gpfit/internal/mpi/part"
 	"gpfit/kernel"
 )
 

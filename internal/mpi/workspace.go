@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/mpi/part"
+	"gpfit/device/part"
 	"gpfit/kernel"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gpfit/device/part"
 	"gpfit/internal/mpi/message"
-	"gpfit/internal/mpi/part"
 )
 
 // Grid is the ranks as they divide matrices, with what computes on these.

@@ -2,7 +2,7 @@ package host
 
 import (
 	"gpfit/device"
-	"gpfit/internal/mpi/part"
+	"gpfit/device/part"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
 )

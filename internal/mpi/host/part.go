@@ -5,8 +5,8 @@ package host
 import (
 	"context"
 
+	"gpfit/device/part"
 	"gpfit/internal/mpi/engine"
-	"gpfit/internal/mpi/part"
 	"gpfit/internal/team"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
