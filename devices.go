@@ -13,12 +13,12 @@ import (
 	"gpfit/internal/experts"
 	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
-	"gpfit/internal/tiles"
 	"gpfit/internal/tuning"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 	"gpfit/method/merged"
+	"gpfit/method/tiles"
 )
 
 // Drivers returns the drivers of all kinds of devices that gpfit supports, in the

@@ -12,8 +12,8 @@ import (
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
-	"gpfit/internal/tiles"
 	"gpfit/kernel"
+	"gpfit/method/tiles"
 )
 
 // smallCards opens so many devices, each with room for a sixth of a matrix of n rows in tiles, and for copies.

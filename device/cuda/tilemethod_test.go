@@ -7,7 +7,7 @@ import (
 	"gpfit/device"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
-	"gpfit/internal/tiles"
+	"gpfit/method/tiles"
 )
 
 // tileEvaluation evaluates a job by the method tiles on some devices.

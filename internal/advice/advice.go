@@ -10,9 +10,9 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/mpi"
-	"gpfit/internal/tiles"
 	"gpfit/kernel"
 	"gpfit/method/markov"
+	"gpfit/method/tiles"
 )
 
 // Room adds to an error about memory, of a workload on a backend, what would have room and about how long it takes.

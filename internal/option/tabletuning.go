@@ -18,11 +18,11 @@ import (
 	"gpfit/internal/experts"
 	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
-	"gpfit/internal/tiles"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 	"gpfit/method/merged"
+	"gpfit/method/tiles"
 )
 
 func scoreOptions() Entries {

@@ -14,9 +14,9 @@ import (
 	"gpfit/device"
 	"gpfit/internal/bench"
 	"gpfit/internal/mpi"
-	"gpfit/internal/tiles"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
+	"gpfit/method/tiles"
 )
 
 // The ways of `measure tiles` to compute a value with gradient.
