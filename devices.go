@@ -11,13 +11,13 @@ import (
 	"gpfit/gp"
 	"gpfit/internal/advice"
 	"gpfit/internal/experts"
-	"gpfit/internal/mpi"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tuning"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 	"gpfit/method/merged"
+	"gpfit/method/mpi"
 	"gpfit/method/tiles"
 )
 

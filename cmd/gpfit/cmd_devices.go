@@ -9,7 +9,7 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/devices"
 	"gpfit/cmd/gpfit/internal/frame"
-	"gpfit/internal/mpi"
+	"gpfit/method/mpi"
 )
 
 // devicesView is what the command shows. JSON has the fields in the order of their names.

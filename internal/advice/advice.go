@@ -9,9 +9,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/mpi"
 	"gpfit/kernel"
 	"gpfit/method/markov"
+	"gpfit/method/mpi"
 	"gpfit/method/tiles"
 )
 

@@ -16,12 +16,12 @@ import (
 	"gpfit/internal/baseline"
 	"gpfit/internal/columns"
 	"gpfit/internal/experts"
-	"gpfit/internal/mpi"
 	"gpfit/internal/shrinkage"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
 	"gpfit/method/merged"
+	"gpfit/method/mpi"
 	"gpfit/method/tiles"
 )
 

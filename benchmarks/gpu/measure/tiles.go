@@ -13,9 +13,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/bench"
-	"gpfit/internal/mpi"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
+	"gpfit/method/mpi"
 	"gpfit/method/tiles"
 )
 

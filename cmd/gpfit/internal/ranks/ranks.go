@@ -14,8 +14,8 @@ import (
 	"gpfit"
 	"gpfit/cmd/gpfit/internal/exit"
 	"gpfit/cmd/gpfit/internal/messages"
-	"gpfit/internal/mpi"
-	"gpfit/internal/mpi/message"
+	"gpfit/method/mpi"
+	"gpfit/method/mpi/message"
 )
 
 // Main returns the exit code of the program: run's on rank 0, and on all others. A program that belongs to a parent, such as

@@ -6,10 +6,10 @@ import (
 	"context"
 
 	"gpfit/device/part"
-	"gpfit/internal/mpi/engine"
 	"gpfit/internal/team"
 	"gpfit/internal/vec"
 	"gpfit/kernel"
+	"gpfit/method/mpi/engine"
 )
 
 // Part implements [part.Part] on a number of threads of a rank.

@@ -8,8 +8,8 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/hosted"
-	"gpfit/internal/mpi/message"
 	"gpfit/kernel"
+	"gpfit/method/mpi/message"
 )
 
 // onCards is the method on the cards of the ranks, one for each.

@@ -1,6 +1,6 @@
 package mpi
 
-import "gpfit/internal/mpi/host"
+import "gpfit/method/mpi/host"
 
 // multiply computes the products of the derivatives with M vectors, on processors alone. The numbers of the call
 // are the parameters and the vectors; the result's vector is the products.

@@ -6,8 +6,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/internal/hosted"
-	"gpfit/internal/mpi/host"
 	"gpfit/kernel"
+	"gpfit/method/mpi/host"
 )
 
 var (

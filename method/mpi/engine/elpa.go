@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gpfit/internal/cuda/native"
-	"gpfit/internal/mpi/message"
+	"gpfit/method/mpi/message"
 )
 
 // elpa is the library ELPA, which inverts triangles. Its Cholesky factorization is not used: where a

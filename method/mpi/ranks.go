@@ -10,9 +10,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/mpi/engine"
-	"gpfit/internal/mpi/message"
 	"gpfit/internal/team"
+	"gpfit/method/mpi/engine"
+	"gpfit/method/mpi/message"
 )
 
 // ranks is the group with what this rank has of all workspaces.

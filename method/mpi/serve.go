@@ -2,7 +2,7 @@ package mpi
 
 import (
 	"gpfit/device"
-	"gpfit/internal/mpi/message"
+	"gpfit/method/mpi/message"
 )
 
 // Serve does what rank 0 asks of this rank, until the program ends there, and returns its exit code. The drivers open the rank's

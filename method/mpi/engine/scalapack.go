@@ -5,8 +5,8 @@ import (
 	"os"
 
 	"gpfit/internal/cuda/native"
-	"gpfit/internal/mpi/message"
 	"gpfit/internal/variant"
+	"gpfit/method/mpi/message"
 )
 
 // LibraryVariable names a library of ScaLAPACK to open in place of the usual ones.

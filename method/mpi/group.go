@@ -12,11 +12,11 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/mpi/engine"
-	"gpfit/internal/mpi/host"
-	"gpfit/internal/mpi/message"
 	"gpfit/internal/team"
 	"gpfit/kernel"
+	"gpfit/method/mpi/engine"
+	"gpfit/method/mpi/host"
+	"gpfit/method/mpi/message"
 )
 
 // group is the ranks of the program, which compute together.

@@ -8,9 +8,9 @@ import (
 	"gpfit/device"
 	"gpfit/device/cuda"
 	"gpfit/device/devicetest"
-	"gpfit/internal/mpi"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/method/mpi"
 )
 
 // cards are grids of emulated cards, with streams that work late in one of them.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device/part"
-	"gpfit/internal/mpi/message"
+	"gpfit/method/mpi/message"
 )
 
 // Grid is the ranks as they divide matrices, with what computes on these.

@@ -8,7 +8,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/mpi/engine"
+	"gpfit/method/mpi/engine"
 )
 
 // open opens what this rank computes with. The error on rank 0 is the first error of any rank.

@@ -9,8 +9,8 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/mpi/host"
 	"gpfit/kernel"
+	"gpfit/method/mpi/host"
 )
 
 // share is what this rank has of a workspace: its part of Σ, and all points.

@@ -19,10 +19,10 @@ import (
 	"gpfit/device/devicetest"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
-	"gpfit/internal/mpi"
-	"gpfit/internal/mpi/message"
 	"gpfit/internal/must"
 	"gpfit/kernel"
+	"gpfit/method/mpi"
+	"gpfit/method/mpi/message"
 )
 
 // TestMain makes the test binary a program of several ranks: the test of rank 0 runs, and the others serve it.

@@ -10,9 +10,9 @@ import (
 	"gpfit/device"
 	"gpfit/device/part"
 	"gpfit/internal/hosted"
-	"gpfit/internal/mpi/engine"
-	"gpfit/internal/mpi/message"
 	"gpfit/kernel"
+	"gpfit/method/mpi/engine"
+	"gpfit/method/mpi/message"
 )
 
 // Method computes by one factorization of a matrix in parts, which the ranks of the program hold.
