@@ -13,8 +13,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/experts"
 	"gpfit/internal/must"
+	"gpfit/method/experts"
 )
 
 // islands are rows in groups that are so far apart that their covariance is 0 in float64.

@@ -12,10 +12,10 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/experts"
 	"gpfit/internal/tuning"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/experts"
 	"gpfit/method/merged"
 )
 

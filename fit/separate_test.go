@@ -16,10 +16,10 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // regions are rows of a plane, of which one half is smooth and the other rough and noisy.

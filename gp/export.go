@@ -11,9 +11,9 @@ import (
 
 	"gpfit/feature"
 	"gpfit/internal/code"
-	"gpfit/internal/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/experts"
 )
 
 // ExportVersion is the newest version of the exchange format. Version 2 adds the encoding of

@@ -16,11 +16,11 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/experts"
 )
 
 // python returns an interpreter with the modules of examples/requirements.txt: GPFIT_PYTHON, or

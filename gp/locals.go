@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // NewLocal returns the parameters of a model of one expert's rows.

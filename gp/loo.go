@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/internal/place"
 	"gpfit/internal/score"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // LeaveOneOut holds, for each training row, the prediction of its target from

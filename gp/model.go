@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"gpfit/feature"
-	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/experts"
 )
 
 // Model is a fitted model with everything that predictions depend on. Parameters

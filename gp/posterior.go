@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/experts"
 	"gpfit/kernel"
 	"gpfit/mean"
+	"gpfit/method/experts"
 )
 
 // Posterior is a model conditioned on a device. It is not safe for concurrent use.

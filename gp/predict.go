@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
-	"gpfit/internal/experts"
 	"gpfit/internal/pick"
 	"gpfit/internal/score"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // Prediction holds, for each row, numbers in original units.

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/experts"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 )
 
 // FindMethod returns the method called name in a list for a fit with the options o, nil for

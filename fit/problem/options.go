@@ -15,10 +15,10 @@ import (
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/experts"
 	"gpfit/internal/textform"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // Assignment assigns a value to a parameter, in natural units of the scaled problem.

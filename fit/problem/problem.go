@@ -11,9 +11,9 @@ import (
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/experts"
 	"gpfit/internal/transform"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // Prepared is a checked problem: scaled data, a model, and its parameters with start values.

@@ -2,7 +2,7 @@ package problem
 
 import (
 	"gpfit/gp"
-	"gpfit/internal/experts"
+	"gpfit/method/experts"
 )
 
 // LargestMatrix returns the number of rows of the largest matrix of the job: all rows,

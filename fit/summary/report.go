@@ -7,8 +7,8 @@ import (
 	"gpfit/feature"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/experts"
 	"gpfit/internal/sampler"
+	"gpfit/method/experts"
 )
 
 // SchemaVersion is the version of [Report] as JSON.

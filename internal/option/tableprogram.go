@@ -11,8 +11,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/experts"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 )
 
 // programOptions are the options of single commands that come before the others in help texts.

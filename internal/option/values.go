@@ -6,9 +6,9 @@ import (
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/internal/columns"
-	"gpfit/internal/experts"
 	"gpfit/internal/shrinkage"
 	"gpfit/internal/textform"
+	"gpfit/method/experts"
 )
 
 // Values are the options of the library that the table sets, and the options of the

@@ -20,10 +20,10 @@ import (
 	"gpfit/fit/summary"
 	"gpfit/gp"
 	"gpfit/hyperopt"
-	"gpfit/internal/experts"
 	"gpfit/internal/must"
 	"gpfit/internal/page"
 	"gpfit/internal/tuning"
+	"gpfit/method/experts"
 )
 
 // hostile is a name that a page must escape.

@@ -9,8 +9,8 @@ import (
 	"gpfit/fit/problem"
 	"gpfit/fit/summary"
 	"gpfit/gp"
-	"gpfit/internal/experts"
 	"gpfit/internal/tuning"
+	"gpfit/method/experts"
 )
 
 // localJob is the job of an expert, and its result.

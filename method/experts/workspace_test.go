@@ -14,11 +14,11 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/internal/experts"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/internal/testmethod"
 	"gpfit/kernel"
+	"gpfit/method/experts"
 )
 
 // close1e10 is the relative tolerance for the same formula in another order of its sums.
