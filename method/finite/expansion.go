@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Name is the name of the method.
@@ -53,7 +53,7 @@ func refused(prog *kernel.Program, f *kernel.FiniteFeatures, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
+	return &device.UnsupportedKernelError{Device: hostmethod.Name, Method: Name, Kernel: prog.Text, Err: err}
 }
 
 // sampled is the number of points on which [featuresOf] tests formulas.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Method is the method; it implements [device.Method].
@@ -32,11 +32,11 @@ func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
 // Backends returns a backend for the CPU, which is the only device that the method uses. For another
 // device it returns an [*device.UnavailableError].
 func (Method) Backends(devices []device.Device) ([]device.Backend, error) {
-	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b} })
+	return hostmethod.Backends(Name, devices, func(b hostmethod.Base) device.Backend { return backend{b} })
 }
 
 // backend is the method on the host.
-type backend struct{ hosted.Base }
+type backend struct{ hostmethod.Base }
 
 // Supports implements [device.Backend]. It refuses grids of one axis, for which the method is correct
 // and of no use.

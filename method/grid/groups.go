@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Name is the name of the method.
@@ -100,5 +100,5 @@ func columnsOf(sum []*kernel.Monomial) (columns []int) {
 
 // unsupportedKernel is the error of a kernel that is no product.
 func unsupportedKernel(prog *kernel.Program, err error) error {
-	return &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
+	return &device.UnsupportedKernelError{Device: hostmethod.Name, Method: Name, Kernel: prog.Text, Err: err}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Method is the method; it implements [device.Method].
@@ -34,11 +34,11 @@ func (Method) MaxRows(hostFree int64) int { return int(hostFree / rowBytes) }
 // [*device.UnavailableError]: an accelerator then has the other methods, and a request for gonum, which
 // computes by plain formulas, is not answered by this one.
 func (Method) Backends(devices []device.Device) ([]device.Backend, error) {
-	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b} })
+	return hostmethod.Backends(Name, devices, func(b hostmethod.Base) device.Backend { return backend{b} })
 }
 
 // backend is the method on the host.
-type backend struct{ hosted.Base }
+type backend struct{ hostmethod.Base }
 
 // Supports implements [device.Backend]. A job of known size without a kernel has one of many.
 func (b backend) Supports(w device.Workload) error {

@@ -6,8 +6,8 @@ import (
 	"iter"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Name is the name of the method.
@@ -119,7 +119,7 @@ func (w *workspace) modelAt(prog *kernel.Program, theta []float64) (*stateModel,
 	}
 	l, err := newLayout(prog)
 	if err != nil {
-		return nil, nil, &device.UnsupportedKernelError{Device: hosted.Name, Method: Name, Kernel: prog.Text, Err: err}
+		return nil, nil, &device.UnsupportedKernelError{Device: hostmethod.Name, Method: Name, Kernel: prog.Text, Err: err}
 	}
 	if err := prog.CheckTheta(theta); err != nil {
 		return nil, nil, err

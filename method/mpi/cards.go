@@ -7,8 +7,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 	"gpfit/method/mpi/message"
 )
 
@@ -48,7 +48,7 @@ func (b onCards) Info() device.Info {
 
 // Capabilities implements [device.Backend].
 func (b onCards) Capabilities() device.Capabilities {
-	return device.Capabilities{Method: Name, Exact: true, Precision: hosted.Precision, Devices: b.all}
+	return device.Capabilities{Method: Name, Exact: true, Precision: hostmethod.Precision, Devices: b.all}
 }
 
 // cardEfficiency is the rate of a card among others as a share of its rate alone. It has never been measured.

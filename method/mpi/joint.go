@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 	"gpfit/method/mpi/host"
 )
 
@@ -38,7 +38,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if err := w.check(prog, theta); err != nil {
 		return err
 	}
-	if err := hosted.RoomForRows(m, n, w.x.D); err != nil {
+	if err := hostmethod.RoomForRows(m, n, w.x.D); err != nil {
 		return err
 	}
 	e, rows := kernel.NewEvaluator(prog), make([]float64, m*n)
@@ -53,7 +53,7 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 		}
 	}
 	w.Worked(float64(n) * float64(n) * float64(m))
-	hosted.Gram(m, n, rows, reduction)
+	hostmethod.Gram(m, n, rows, reduction)
 	w.Worked(float64(n) * float64(m) * float64(m))
 	if ctx.Err() != nil {
 		w.formed = false

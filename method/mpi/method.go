@@ -9,8 +9,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
-	"gpfit/internal/hosted"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 	"gpfit/method/mpi/engine"
 	"gpfit/method/mpi/message"
 )
@@ -51,7 +51,7 @@ func (m Method) Backends(devices []device.Device) ([]device.Backend, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	return hosted.Backends(Name, devices, func(b hosted.Base) device.Backend { return backend{b, shape, near} })
+	return hostmethod.Backends(Name, devices, func(b hostmethod.Base) device.Backend { return backend{b, shape, near} })
 }
 
 // Describe says which libraries the method finds on this machine, or which it lacks: for processors, and for cards if a driver
@@ -78,7 +78,7 @@ func Describe(drivers []device.Driver) string {
 
 // backend is the method on the ranks of the program.
 type backend struct {
-	hosted.Base
+	hostmethod.Base
 	shape part.Shape
 	// near is the number of ranks on this node.
 	near int

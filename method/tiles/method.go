@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Method computes with the lower half of Σ in tiles, on the devices of a workspace together.
@@ -111,7 +111,7 @@ func (b backend) Info() device.Info {
 
 // Capabilities implements [device.Backend].
 func (b backend) Capabilities() device.Capabilities {
-	c := device.Capabilities{Method: Name, Exact: true, Precision: hosted.Precision}
+	c := device.Capabilities{Method: Name, Exact: true, Precision: hostmethod.Precision}
 	for _, d := range b.devices {
 		c.Devices = append(c.Devices, d)
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/hosted"
 	"gpfit/internal/tiling"
 	"gpfit/kernel"
+	"gpfit/method/internal/hostmethod"
 )
 
 // Name is the name of the method.
@@ -252,14 +252,14 @@ func (w *workspace) PredictCovariance(ctx context.Context, prog *kernel.Program,
 	if xs.D != w.x.D || len(reduction) != m*m {
 		return fmt.Errorf("tiles: covariance of %d points of %d columns in %d elements, d = %d", m, xs.D, len(reduction), w.x.D)
 	}
-	if err := hosted.RoomForRows(m, w.n, w.x.D); err != nil {
+	if err := hostmethod.RoomForRows(m, w.n, w.x.D); err != nil {
 		return err
 	}
 	p := prediction{machine: w.machine, xs: xs, rows: make([]float64, m*w.n)}
 	if err := w.predict(ctx, prog, theta, p); err != nil || m == 0 {
 		return err
 	}
-	hosted.Gram(m, w.n, p.rows, reduction)
+	hostmethod.Gram(m, w.n, p.rows, reduction)
 	return ctx.Err()
 }
 

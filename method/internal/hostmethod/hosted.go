@@ -1,6 +1,6 @@
-// Package hosted is what the exact methods have in common that compute on the CPU alone: [Base] is the part of a
+// Package hostmethod is what the exact methods have in common that compute on the CPU alone: [Base] is the part of a
 // [device.Backend] that does not depend on the method.
-package hosted
+package hostmethod
 
 import (
 	"context"
