@@ -9,13 +9,13 @@ import (
 	"gpfit/device/cuda"
 	"gpfit/fit/problem"
 	"gpfit/gp"
-	"gpfit/internal/advice"
 	"gpfit/internal/textbook"
 	"gpfit/internal/tuning"
 	"gpfit/method/experts"
 	"gpfit/method/finite"
 	"gpfit/method/grid"
 	"gpfit/method/markov"
+	"gpfit/method/memory"
 	"gpfit/method/merged"
 	"gpfit/method/mpi"
 	"gpfit/method/tiles"
@@ -125,7 +125,7 @@ func (d Devices) options() device.Options { return device.Options{Threads: d.Thr
 func (o *OpenDevices) CheckMemory(job *tuning.Job) error {
 	for _, b := range o.Backends {
 		if err := job.CheckMemory(b); err != nil {
-			return advice.Room(tuning.Workload(job), b, err)
+			return memory.Room(tuning.Workload(job), b, err)
 		}
 	}
 	return nil

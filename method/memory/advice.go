@@ -1,6 +1,6 @@
-// Package advice says what to do about a job for which memory has no room: kernels that need no matrix, and methods that
+// Package memory says what to do about a job for which memory has no room: kernels that need no matrix, and methods that
 // have room here, in a file, or on more machines or cards.
-package advice
+package memory
 
 import (
 	"fmt"
