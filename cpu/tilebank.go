@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/spd"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 	"gpfit/internal/variant"
 )
 

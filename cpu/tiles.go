@@ -3,8 +3,8 @@ package cpu
 import (
 	"fmt"
 
+	"gpfit/device/tiling"
 	"gpfit/internal/spd"
-	"gpfit/internal/tiling"
 )
 
 // Multiply implements [tiling.Bank].

@@ -20,9 +20,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/part"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/tiling"
 )
 
 // Multiply implements [tiling.Bank].

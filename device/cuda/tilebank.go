@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/driver"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

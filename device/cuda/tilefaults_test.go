@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 )
 
 // tileStep is a call on a bank. Its results are added to a list.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

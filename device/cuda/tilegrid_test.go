@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/kerneltest"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 )
 
 // Tests of the arithmetic of tiles.

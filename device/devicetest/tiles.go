@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/must"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 )
 

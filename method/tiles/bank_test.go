@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"gpfit/device"
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 

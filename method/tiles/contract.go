@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 )
 
 // invert replaces L by U, row after row.

@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 )
 
 // inverseDiagonal writes the diagonal of Σ⁻¹ to dst, the squared norms of the columns of L⁻¹: rows W_i = E_i·L⁻ᵀ for the rows

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 )
 
 // factor computes L from the bound kernel, column after column, and writes its diagonal. The blocks of rows before first

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 

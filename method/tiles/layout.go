@@ -1,6 +1,6 @@
 package tiles
 
-import "gpfit/internal/tiling"
+import "gpfit/device/tiling"
 
 // layout divides n rows into blocks, and Σ into tiles.
 type layout struct {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 

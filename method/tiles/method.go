@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gpfit/device"
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/hostmem"
-	"gpfit/internal/tiling"
 )
 
 // arrangement says how a matrix is divided over the memories of some devices.

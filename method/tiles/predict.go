@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 

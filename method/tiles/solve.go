@@ -3,7 +3,7 @@ package tiles
 import (
 	"context"
 
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 )
 
 // substitute overwrites m vectors, of n numbers each, by L⁻¹b if forward, and then by L⁻ᵀb if backward.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"gpfit/device/tiling"
 	"gpfit/internal/team"
-	"gpfit/internal/tiling"
 )
 
 // Versions of a tile. Tasks wait for the version that they need.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 	"gpfit/method/internal/hostmethod"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/internal/tiling"
+	"gpfit/device/tiling"
 	"gpfit/kernel"
 )
 

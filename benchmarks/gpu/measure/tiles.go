@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/device/tiling"
 	"gpfit/internal/bench"
-	"gpfit/internal/tiling"
 	"gpfit/kernel"
 	"gpfit/method/mpi"
 	"gpfit/method/tiles"
