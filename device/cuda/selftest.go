@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/textbook"
+	"gpfit/device/textbook"
 	"gpfit/kernel"
 )
 

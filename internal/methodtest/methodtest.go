@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"gpfit/device"
+	"gpfit/device/textbook"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 

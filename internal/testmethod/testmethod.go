@@ -1,4 +1,4 @@
-// Package testmethod implements a method for tests: the formulas of internal/textbook under
+// Package testmethod implements a method for tests: the formulas of device/textbook under
 // the name textbook, without a factor that can be read or written and without joint
 // covariances. It passes devicetest.Run, and only tests use it.
 package testmethod
@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/internal/textbook"
+	"gpfit/device/textbook"
 	"gpfit/kernel"
 )
 

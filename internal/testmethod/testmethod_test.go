@@ -7,8 +7,8 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/textbook"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/device/textbook"
 	"gpfit/internal/baseline"
 	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/textbook"
 	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 

@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/device/textbook"
 	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 )
 

@@ -14,9 +14,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/textbook"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/internal/textbook"
 	"gpfit/kernel"
 	"gpfit/method/merged"
 )

@@ -16,7 +16,7 @@ import (
 	"gpfit"
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/textbook"
+	"gpfit/device/textbook"
 	"gpfit/kernel"
 )
 
