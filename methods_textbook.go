@@ -4,7 +4,7 @@ package gpfit
 
 import (
 	"gpfit/device"
-	"gpfit/internal/testmethod"
+	"gpfit/device/devicetest/testmethod"
 )
 
 var testMethods = []device.Method{testmethod.Method{}}

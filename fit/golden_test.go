@@ -12,13 +12,13 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/devicetest/testmethod"
 	"gpfit/device/textbook"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/hyperopt"
 	"gpfit/internal/must"
 	"gpfit/internal/refdata"
-	"gpfit/internal/testmethod"
 	"gpfit/internal/tuning"
 	"gpfit/table"
 )

@@ -12,9 +12,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/devicetest/testmethod"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/internal/testmethod"
 	"gpfit/kernel"
 )
 

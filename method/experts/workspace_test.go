@@ -14,9 +14,9 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/devicetest/testmethod"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
-	"gpfit/internal/testmethod"
 	"gpfit/kernel"
 	"gpfit/method/experts"
 )
