@@ -8,9 +8,9 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
-	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/method/tiles"

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpfit/device"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
 	"gpfit/internal/baseline"
-	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

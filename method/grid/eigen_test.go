@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"gpfit/internal/methodtest"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/internal/must"
 )
 

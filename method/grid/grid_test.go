@@ -5,7 +5,7 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/devicetest"
-	"gpfit/internal/methodtest"
+	"gpfit/device/devicetest/methodtest"
 )
 
 // open returns the method on a host.

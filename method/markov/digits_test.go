@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/device/textbook"
-	"gpfit/internal/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/methodtest"
+	"gpfit/device/devicetest/methodtest"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )
