@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/device/devicetest/precise"
 	"gpfit/internal/must"
-	"gpfit/internal/precise"
 )
 
 // The bounds on differences from formulas of textbooks, and on violations of the conditions of the lasso.

@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpfit/device/devicetest/precise"
 	"gpfit/internal/baseline"
-	"gpfit/internal/precise"
 )
 
 // sameAsTextbook is the bound on differences from formulas with many digits, of targets around 1.
