@@ -47,7 +47,7 @@ CUDA ?= 12
 GO ?= go
 # PACKAGES are the packages that test-cu tests.
 PACKAGES ?= ./device/cuda/...
-CUDA_CFLAGS = $(or $(shell internal/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
+CUDA_CFLAGS = $(or $(shell device/cuda/driver/headers.sh $(CUDA)),$(error no headers of CUDA $(CUDA)))
 
 .PHONY: changelog gpfit-cu gpfit-static test-cu test-cuda bindings assemble fuzz fuzz-share fuzz-short sbom reliability-fuzz reliability-soak reliability-supply reliability-input
 
@@ -71,13 +71,13 @@ test-cu:
 test-cuda:
 	$(GO) vet ./device/cuda/...
 	GPFIT_EMU_REQUIRED=1 GPFIT_EMU_LONG=1 $(GO) test ./device/cuda/...
-	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./internal/cuda/driver/... ./internal/cuda/mathlib/...
+	CGO_ENABLED=0 GPFIT_EMU_REQUIRED=1 $(GO) test ./device/cuda/driver/... ./device/cuda/mathlib/...
 
 bindings:
-	internal/cuda/bindings/check.sh
+	device/cuda/bindings/check.sh
 
 assemble:
-	internal/cuda/bindings/assemble.sh $(KERNELS)
+	device/cuda/bindings/assemble.sh $(KERNELS)
 
 fuzz:
 	.ci/fuzz $(FUZZTIME) $(FUZZPACKAGES)

@@ -47,7 +47,7 @@
 // merges operations that one loop can do together; rows.go runs the loops and computes features and
 // their sums by columns. The loops exist for AVX-512, for AVX2 and in portable Go.
 // GPFIT_CPU=avx512, avx2 or generic selects a variant (neon means portable Go here); run the tests
-// with each. For a GPU, internal/cuda/kernels translates the operations to PTX.
+// with each. For a GPU, device/cuda/kernels translates the operations to PTX.
 //
 // Every feature costs O(d) per pair. An evaluator takes O(row length) memory.
 package kernel

@@ -26,7 +26,7 @@ CGO_ENABLED=0 GOOS=linux go test -c -trimpath -ldflags='-s -w' -o "$out/cuda.tes
 with_cu() {
   [ -z "${GPFIT_SKIP_CU:-}" ] || { echo "GPFIT_SKIP_CU is set"; return 1; }
   local flags
-  flags=$(internal/cuda/driver/headers.sh "${CUDA:-12}" 2>&1) || { echo "no headers of CUDA ${CUDA:-12}: $flags"; return 1; }
+  flags=$(device/cuda/driver/headers.sh "${CUDA:-12}" 2>&1) || { echo "no headers of CUDA ${CUDA:-12}: $flags"; return 1; }
   export CGO_ENABLED=1 CGO_CFLAGS="$flags"
   go build -tags cu -trimpath -ldflags='-s -w' -o "$out/gpfit-cu" ./cmd/gpfit 2>&1 || return 1
   go test -c -tags cu -trimpath -ldflags='-s -w' -o "$out/cuda-cu.test" ./device/cuda 2>&1 || return 1

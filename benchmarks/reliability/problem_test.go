@@ -14,13 +14,13 @@ import (
 
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/device/cuda/emulator"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/gp"
 	"gpfit/graph"
 	"gpfit/hyperopt"
 	"gpfit/hyperopt/descent"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

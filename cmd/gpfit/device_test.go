@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"gpfit/cmd/gpfit/internal/exit"
+	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 )
 

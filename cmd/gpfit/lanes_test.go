@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gpfit/device/cuda/emulator"
 	"gpfit/fit/summary"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/internal/rundir"
 )

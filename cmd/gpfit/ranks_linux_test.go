@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gpfit/cmd/gpfit/internal/exit"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/must"
 )
 

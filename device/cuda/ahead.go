@@ -1,9 +1,9 @@
 package cuda
 
 import (
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/waves"
 )
 
 // lookAhead is the Cholesky factorization of a workspace that has room for U, right-looking, in blocks of columns. The

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/kernels"
+	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/ptx"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 )

@@ -19,10 +19,10 @@ import (
 	"strings"
 
 	"gpfit/device"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/mathlib"
 	"gpfit/device/part"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/mathlib"
 	"gpfit/kernel"
 )
 

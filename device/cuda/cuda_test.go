@@ -10,11 +10,11 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/fit"
 	"gpfit/fit/problem"
 	"gpfit/hyperopt"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 	"gpfit/method/merged"

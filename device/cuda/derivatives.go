@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/ptx"
 	"gpfit/kernel"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
 	"gpfit/kernel"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
+	"gpfit/device/cuda/driver"
 )
 
 // reason returns why a device cannot be opened, as the end of a sentence.

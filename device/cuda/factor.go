@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
 )
 

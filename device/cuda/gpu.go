@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/device/cuda/ptx"
 	"gpfit/kernel"
 )
 

@@ -3,9 +3,9 @@ package cuda
 import (
 	"context"
 
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/device/cuda/waves"
 )
 
 // InverseDiagonal copies the diagonal of Σ⁻¹ to dst, after forming it if necessary.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"

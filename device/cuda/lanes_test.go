@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 )
 
 // TestLateWork runs jobs on four lanes of a device whose streams work late, in ten random orders, or in three in the

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
 )
 
 // lockstep is the thread and stream of a card on which small workspaces compute, whatever [Device] they come from.

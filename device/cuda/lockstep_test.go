@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
 	"gpfit/graph"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/kernels"
 	"gpfit/internal/must"
 )
 

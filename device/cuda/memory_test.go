@@ -10,9 +10,9 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/device/cuda/ptx"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"

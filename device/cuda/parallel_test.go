@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/must"
 )
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/multi"
 	"gpfit/device/part"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/multi"
 	"gpfit/kernel"
 )
 

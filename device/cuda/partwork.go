@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/part"
-	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/kernels"
+	"gpfit/device/cuda/kernels"
 	"gpfit/kernel"
 )
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/device/cuda/waves"
 )
 
 // queue makes calls on the device, on its thread. After the first error, which it keeps, it

@@ -3,8 +3,8 @@ package cuda
 import (
 	"math"
 
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/kernels"
 )
 
 // sizes are the steps of the large computations. cuSOLVER, cuBLAS or a kernel runs each step

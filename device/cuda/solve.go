@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/mathlib"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/mathlib"
 )
 
 // LogDet returns 2 Σ log L_ii.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/waves"
 	"gpfit/internal/must"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/waves"
 	"gpfit/internal/must"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/must"
 )
 

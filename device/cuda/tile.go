@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/kernels"
 )
 
 // Multiply implements [tiling.Bank].

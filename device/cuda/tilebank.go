@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"gpfit/device"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

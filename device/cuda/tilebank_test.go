@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/kernel"
 )

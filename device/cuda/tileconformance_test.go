@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/devicetest"
 	"gpfit/device/devicetest/methodtest"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/kerneltest"
 	"gpfit/internal/must"
 	"gpfit/kernel"

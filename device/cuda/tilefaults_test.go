@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 )
 

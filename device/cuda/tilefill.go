@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"gpfit/device"
+	"gpfit/device/cuda/kernels"
 	"gpfit/device/tiling"
-	"gpfit/internal/cuda/kernels"
 	"gpfit/kernel"
 )
 

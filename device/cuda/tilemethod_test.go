@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/must"
 	"gpfit/method/tiles"
 )

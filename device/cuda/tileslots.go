@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"gpfit/internal/cuda/driver"
+	"gpfit/device/cuda/driver"
 )
 
 // These are the numbers of the streams of a bank.

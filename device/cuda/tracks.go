@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/mathlib"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/mathlib"
+	"gpfit/device/cuda/waves"
 )
 
 // streams is the number of streams on which products that do not need one another run at the same time, so that the

@@ -7,7 +7,7 @@ import (
 
 	"gpfit/cpu"
 	"gpfit/device"
-	"gpfit/internal/cuda/emulator"
+	"gpfit/device/cuda/emulator"
 	"gpfit/internal/must"
 )
 

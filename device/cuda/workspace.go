@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"gpfit/device"
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/ptx"
-	"gpfit/internal/cuda/waves"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/ptx"
+	"gpfit/device/cuda/waves"
 	"gpfit/kernel"
 )
 

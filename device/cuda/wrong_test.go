@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gpfit/device"
+	"gpfit/device/cuda/emulator"
 	"gpfit/graph"
-	"gpfit/internal/cuda/emulator"
 	"gpfit/internal/must"
 )
 

@@ -1,6 +1,6 @@
 // Command kernels writes the PTX of covariance functions to a folder and prints the
 // number of float64 instructions that each needs for a pair of points. The script
-// internal/cuda/bindings/assemble.sh compiles the PTX.
+// device/cuda/bindings/assemble.sh compiles the PTX.
 //
 //	go run ./benchmarks/gpu/kernels -out folder -d 8 'rbf(ard)' periodic
 package main
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/ptx"
 	"gpfit/kernel"
 )
 

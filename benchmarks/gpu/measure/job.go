@@ -14,8 +14,8 @@ import (
 	"gpfit/cpu"
 	"gpfit/device"
 	"gpfit/device/cuda"
+	"gpfit/device/cuda/driver"
 	"gpfit/internal/bench"
-	"gpfit/internal/cuda/driver"
 	"gpfit/kernel"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"gpfit/internal/cuda/driver"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/driver"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/ptx"
 	"gpfit/kernel"
 )
 

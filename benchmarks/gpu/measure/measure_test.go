@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/kernels"
+	"gpfit/device/cuda/ptx"
 	"gpfit/internal/bench"
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/kernels"
-	"gpfit/internal/cuda/ptx"
 	"gpfit/internal/must"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"gpfit/internal/cuda/emulator"
-	"gpfit/internal/cuda/ptx"
+	"gpfit/device/cuda/emulator"
+	"gpfit/device/cuda/ptx"
 	"gpfit/internal/must"
 )
 

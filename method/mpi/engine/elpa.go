@@ -3,7 +3,7 @@ package engine
 import (
 	"fmt"
 
-	"gpfit/internal/cuda/native"
+	"gpfit/device/cuda/native"
 	"gpfit/method/mpi/message"
 )
 

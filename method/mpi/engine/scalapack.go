@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"gpfit/internal/cuda/native"
+	"gpfit/device/cuda/native"
 	"gpfit/internal/variant"
 	"gpfit/method/mpi/message"
 )

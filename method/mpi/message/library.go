@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"gpfit/internal/cuda/native"
+	"gpfit/device/cuda/native"
 )
 
 // Variable names a library of MPI to open in place of the usual ones.

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unsafe"
 
-	"gpfit/internal/cuda/native"
+	"gpfit/device/cuda/native"
 )
 
 // World is the group of all ranks. Its methods, except [World.Do] and [World.Abort], are called by functions that Do
